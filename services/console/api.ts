@@ -8,7 +8,7 @@ import { runbookPage } from "./runbook.ts";
 /** Dependencies of the routes. */
 export interface ConsoleApi {
   page: PageFiles;
-  /** Undefined until the URLs of the services are known. */
+  /** Returns undefined until the URLs of the services are known. */
   config: () => PageConfig | undefined;
 }
 

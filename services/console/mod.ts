@@ -16,7 +16,7 @@ export { loadPage, type PageFiles };
  * Starts the console.
  *
  * @param page The files to serve.
- * @param pageConfig Of {@link configOf}; undefined while it is not known yet.
+ * @param pageConfig Returns the result of {@link configOf}; undefined while it is unknown.
  * @throws {ListenError} If the port is taken.
  */
 export function startConsole(
@@ -37,7 +37,7 @@ export function startConsole(
 }
 
 /**
- * The configuration of the page for these options.
+ * Makes the configuration of the page from the options.
  *
  * @throws {UsageError} If the file of the markets cannot be read or is invalid.
  */

@@ -20,12 +20,12 @@ export const pageConfigSchema = z.object({
     node: url.optional(),
     exchanges: url.optional(),
   }),
-  /** The chain that users bet on; the page makes no key if the node has another one. */
+  /** The chain that users bet on. The page makes no key if the node has another chain. */
   chainId: z.number().int(),
   /** The markets of the deployment, in display order. */
   markets: z.array(z.object({ symbol: z.string(), base: address, quote: address }))
     .min(1),
-  /** The chain is for tests: the page may make keys. */
+  /** Whether the chain is for development, so that the page may make keys. */
   isDevelopmentChain: z.boolean(),
 });
 

@@ -10,11 +10,13 @@ type Bytes = Uint8Array<ArrayBuffer>;
 export interface PageFile {
   mediaType: string;
   etag: string;
-  /** Its name changes with its content, so that browsers may keep it for good. */
+  /** Its name changes with its content, so browsers may cache it forever. */
   isImmutable: boolean;
   plain: Bytes;
   gzip: Bytes;
-  /** Undefined until a second after the first call: packing takes long. */
+  /**
+   * The first call starts the compression, which takes about a second. Undefined until it is done.
+   */
   brotli(): Bytes | undefined;
 }
 
@@ -28,7 +30,7 @@ export class PageError extends RangemakerError {
   }
 }
 
-/** Place of the finished bundle in an image or executable: beside the program. */
+/** Folder of the finished bundle in an image or executable, beside the program. */
 const BUILT_FOLDER = "console_page/";
 
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
@@ -63,8 +65,8 @@ const documentOf = (script: string, styles: string) =>
 `;
 
 /**
- * Runs before everything else: zod must not try to compile code, which the security policy forbids. As
- * a module it would be too late, since the bundler moves what several views use before all of them.
+ * Runs before all other code: zod must not try to compile code, which the security policy forbids.
+ * A module would run too late, because the bundler loads code that several views share first.
  */
 const NO_EVAL = "globalThis.__zod_globalConfig = { jitless: true };\n";
 
@@ -72,12 +74,12 @@ const NO_EVAL = "globalThis.__zod_globalConfig = { jitless: true };\n";
 const ICON =
   `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect x="5" y="8" width="22" height="16" rx="3" fill="#4f46e5"/><path d="M5 18l5-4 5 5 5-6 7 4" fill="none" stroke="#fff" stroke-width="2.5" stroke-linejoin="round"/></svg>`;
 
-/** The same while a critical problem lasts: red, with a cross. */
+/** The icon during a critical problem: red, with a cross. */
 const ALARM_ICON =
   `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect x="1" y="1" width="30" height="30" rx="6" fill="#c2410c"/><path d="M9 9l14 14M23 9L9 23" stroke="#fff" stroke-width="4" stroke-linecap="round"/></svg>`;
 
 /**
- * Loads the page. It reads the sources and the packages, so it runs before a command gives up its
+ * Loads the page. Reads the sources and the packages, so it must run before a command drops its
  * access to files.
  *
  * @throws {PageError} If it cannot be bundled.
@@ -102,7 +104,7 @@ export async function loadPage(): Promise<PageFiles> {
 
 type NamedBytes = [name: string, bytes: Bytes];
 
-/** Names with a digest of the content; those of the bundler's own parts have one. */
+/** Names that already contain a digest: the bundler adds one to shared parts. */
 const HASHED = /-[A-Z0-9]{8}\.js$/;
 
 async function hashed(
@@ -171,7 +173,7 @@ async function fileOf(name: string, plain: Bytes): Promise<PageFile> {
   };
 }
 
-/** What a task gives, once it is done; the first call starts it. */
+/** Returns the result of a task once it is done. The first call starts the task. */
 function inBackground(task: () => Promise<Uint8Array>): () => Bytes | undefined {
   let isStarted = false;
   let done: Bytes | undefined;

@@ -2,18 +2,20 @@
 import { marked } from "marked";
 import guide from "../../docs/operating.md" with { type: "text" };
 
-/** A chapter's name in links: as the file's own links to it have it. */
+/** The name of a chapter in links, as in the file's own links. */
 const slugOf = (heading: string) =>
   heading.toLowerCase().replaceAll(/[^\w\s-]/g, "").replaceAll(/\s/g, "-");
 
 const headingOf = (chapter: string) => /^#+ (.*)$/m.exec(chapter)?.[1] ?? "";
 
-/** By their names in links. */
+/** Chapters by their names in links. */
 const CHAPTERS = new Map(
   guide.split(/^(?=##+ )/m).map((chapter) => [slugOf(headingOf(chapter)), chapter]),
 );
 
-/** Bodies by their names in links: each is rendered once, since anybody may ask for it. */
+/**
+ * Rendered chapters by their names in links. Each is rendered once, since anybody may request it.
+ */
 const bodies = new Map<string, string>();
 
 /**
@@ -21,7 +23,7 @@ const bodies = new Map<string, string>();
  *
  * @param name Its heading, or its name in links.
  * @param stylesheet Path of the page's styles.
- * @param service In commands of the chapter, if it is given.
+ * @param service Name of a service to insert into the chapter's commands.
  * @returns Undefined if there is no such chapter.
  */
 export function runbookPage(
@@ -62,7 +64,7 @@ export function runbookPage(
 `;
 }
 
-/** Other files are not served here: links to them become plain text. */
+/** Links to other files, which are not served here, become plain text. */
 function bodyOf(chapter: string): string {
   const text = chapter.replaceAll("](#", "](/runbook/")
     .replaceAll(/\[([^\]]*)\]\((?!\/runbook\/|https?:)[^)]*\)/g, "$1");

@@ -50,7 +50,7 @@ function refusal(code: number, msg: string): HistoryAnswer {
   return { status: 400, body: { code, msg } };
 }
 
-/** Prices to pin by market; null goes back to those of the simulation or tape. */
+/** Prices to pin, by market; null returns to the prices of the simulation or tape. */
 const pinsSchema = (markets: readonly string[]) =>
   z.partialRecord(
     z.enum(markets),
@@ -62,15 +62,15 @@ export interface ExchangesApiOptions {
   markets: readonly string[];
   /** Past trades by the symbol of the exchange, such as `ETHUSDT`. */
   historyOf(symbol: string): TradeLog | undefined;
-  /** Makes every venue trade a market at one price, until it is null. */
+  /** Makes every venue trade a market at one price; null ends that. */
   pinPrice(market: string, price: bigint | null): void;
   corsOrigins?: readonly string[] | undefined;
 }
 
 /**
- * HTTP routes: the history that a backfill reads, and prices for tests. New trades go over
- * WebSockets. Pages cannot set prices: a browser asks before it sends a `PUT`, and only `GET` is
- * allowed.
+ * HTTP routes: the history that a backfill reads, and pinned prices for tests. New trades are sent
+ * over WebSockets. Web pages cannot set prices: a browser sends a preflight before a `PUT`, and
+ * only `GET` is allowed.
  */
 export function exchangesApi(
   { markets, historyOf, pinPrice, corsOrigins }: ExchangesApiOptions,

@@ -28,7 +28,7 @@ export interface VenueConnectionOptions {
 /** Most frames waiting to be sent; a client this far behind is disconnected. */
 const FRAMES_WAITING_MAX = 50_000;
 
-/** Longest frame accepted from a client: a real one asks for a few markets. */
+/** Longest frame accepted from a client: real frames subscribe to a few markets. */
 const CLIENT_FRAME_CHARS_MAX = 16 * 1024;
 
 const BROKEN_FRAME = '{"price": "1.0", "broken';
@@ -39,7 +39,7 @@ export class VenueConnection {
   readonly #subscribed = new Set<string>();
   readonly #timers: Timers;
   readonly #messages: RateWindow | undefined;
-  /** Frames that are sent late, each with a timer; the timer that fires sends the oldest. */
+  /** Delayed frames, each with a timer. Any timer that fires sends the oldest frame. */
   #waiting: string[] = [];
   #lastDueMs = 0;
   #lastSentMs: number;
@@ -58,7 +58,7 @@ export class VenueConnection {
     this.#messages = messages && new RateWindow(messages);
   }
 
-  /** Starts limits and heartbeats, and applies faults that are already active. */
+  /** Starts the timers of limits and heartbeats, and applies faults that are already active. */
   start(): void {
     const { venue } = this.#options;
     if (venue.hasFault("close")) this.#timers.after(0, () => this.applyFault("close"));
@@ -91,7 +91,7 @@ export class VenueConnection {
     for (const answer of dialect.refuse([], frame.reason, frame.id)) this.#send(answer);
   }
 
-  /** Handles the loss of the client. */
+  /** Stops all timers: the client has disconnected. */
   closed(): void {
     if (this.#ended) return;
     this.#ended = true;

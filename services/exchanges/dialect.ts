@@ -23,11 +23,11 @@ export interface Dialect {
   readonly limits: VenueLimits;
   /** Reads a client's frame; never throws. */
   read(text: string): ClientFrame;
-  /** Acknowledges a subscription to `added`; `all` are the present subscriptions. */
+  /** Frames that acknowledge a subscription to `added`; `all` has every present subscription. */
   acknowledge(added: readonly string[], all: readonly string[], id: unknown): string[];
   refuse(symbols: readonly string[], reason: string, id: unknown): string[];
   trade(symbol: string, trade: NumberedTrade): string;
-  /** Whether a new subscription gets the newest trade at once. */
+  /** Whether a new subscription immediately gets the newest trade. */
   readonly sendsNewest: boolean;
   /** Frames sent regularly, or only when nothing else was sent in that time. */
   readonly heartbeat?: {
@@ -36,7 +36,7 @@ export interface Dialect {
     frames(subscriptions: readonly Subscription[], nowMs: number): string[];
   };
   readonly pong?: string;
-  /** The frame before the venue closes connections by itself, if it sends one. */
+  /** The frame that announces that the venue will close its connections, if it sends one. */
   readonly notice?: string;
 }
 
@@ -50,7 +50,7 @@ export interface RateLimit {
 export interface VenueLimits {
   /** Connections, of all clients together: usually there is one client. */
   connections?: RateLimit;
-  /** Frames of one client; exceeding it closes its connection. */
+  /** Frames of one client; exceeding the limit closes its connection. */
   messages?: RateLimit;
   /** Subscribe frames, of all clients together; further ones are refused. */
   subscriptions?: RateLimit;
@@ -62,7 +62,7 @@ export interface VenueLimits {
   lifetimeMs?: number;
 }
 
-/** Counts events against a {@link RateLimit}. It stores at most `count` times. */
+/** Counts events against a {@link RateLimit}. Stores the times of at most `count` events. */
 export class RateWindow {
   readonly #rate: RateLimit;
   #timesMs: number[] = [];
@@ -71,7 +71,7 @@ export class RateWindow {
     this.#rate = rate;
   }
 
-  /** Counts an event. @returns False if it is one too many; it is then not counted. */
+  /** Counts an event. @returns False, without counting it, if it exceeds the limit. */
   tryAdd(nowMs: number): boolean {
     const { count, windowMs } = this.#rate;
     this.#timesMs = this.#timesMs.filter((timeMs) => nowMs - timeMs < windowMs);

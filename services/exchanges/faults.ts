@@ -43,7 +43,7 @@ export interface PlannedFault {
   provider: ProviderName;
   fault: VenueFault;
   afterMs: number;
-  /** Undefined: until the end. */
+  /** Undefined: the fault never ends. */
   forMs?: number;
 }
 

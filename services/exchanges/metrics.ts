@@ -2,7 +2,7 @@ import type { Registry } from "prom-client";
 import { metricsIn } from "../../lib/http/metrics.ts";
 import type { Venue } from "./venue.ts";
 
-/** Declares the stand-ins' metrics, besides those of their process. */
+/** Declares the metrics of the stand-ins; process metrics are declared elsewhere. */
 export function createExchangesMetrics(registry: Registry, venues: readonly Venue[]) {
   const { counter, scrapedGauges } = metricsIn(registry);
   scrapedGauges(

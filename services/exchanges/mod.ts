@@ -21,12 +21,12 @@ import { Venue } from "./venue.ts";
 
 export { type ExchangesOptions, options };
 
-/** The venue whose history is served: the one with the finest resolution of the four. */
+/** The venue whose history is served, because its history has the finest resolution. */
 const HISTORY_PROVIDER = "provider_a";
 
 /**
- * Trades kept for history, of all markets together. With three markets that is nearly three hours at
- * the default rate, longer than the node's ring.
+ * Trades kept for history, for all markets together. With three markets, that is nearly three hours
+ * at the default rate: more than the node's ring.
  */
 const TRADES_KEPT = 150_000;
 
@@ -84,7 +84,7 @@ export async function startExchanges(options: ExchangesOptions): Promise<Running
         pins.delete(market);
         if (price === null) return;
         pins.set(market, price);
-        // At once, not with the next simulated trade.
+        // Trade immediately, and not only with the next simulated trade.
         for (const provider of byProvider.keys()) {
           play({ provider, market, price, timeMs: clock.now(), amount: "1", side: "buy" });
         }
@@ -111,7 +111,7 @@ export async function startExchanges(options: ExchangesOptions): Promise<Running
   };
 }
 
-/** The simulation, and the tape in place of its market. */
+/** The simulation, in which the tape replaces one market. */
 async function openSources(
   options: ExchangesOptions,
   { symbols }: Markets,
@@ -135,7 +135,7 @@ async function openSources(
 
 function urlsOf(venues: readonly Venue[], url: string): Record<ProviderName, string> {
   const base = url.replace(/^http/, "ws");
-  // There is one venue for every provider.
+  // Every provider has a venue.
   return Object.fromEntries(
     venues.map(({ dialect }) => [dialect.provider, base + dialect.path]),
   ) as Record<ProviderName, string>;

@@ -4,8 +4,8 @@ import { PROVIDER_NAMES } from "../../lib/protocol/providers.ts";
 import type { Trade, TradeSource } from "./trades.ts";
 
 /**
- * A recording as a source of trades: played from `startMs` on at its original pace, in a loop. Every
- * venue gets every trade.
+ * A recording as a source of trades. It plays in a loop from `startMs` on, at its original speed,
+ * and every venue gets every trade.
  */
 export class Tape implements TradeSource {
   readonly #rows: readonly TapeRow[];
@@ -37,7 +37,10 @@ export class Tape implements TradeSource {
   }
 }
 
-/** Trades due for longer than this are skipped: nobody traded while the machine slept. */
+/**
+ * Trades that are overdue by more than this are skipped: there are no trades while the machine
+ * sleeps.
+ */
 export const SKIP_AFTER_MS = 2_000;
 
 /** Plays the trades of several sources at their times. */
@@ -51,7 +54,7 @@ export class TradePlayer {
     this.#clock = clock;
     this.#deliver = deliver;
     this.#heads = sources.map((source) => ({ source, trade: source.next() }));
-    if (this.#heads.length === 0) throw new RangeError("Pump needs a source: received none");
+    if (this.#heads.length === 0) throw new RangeError("TradePlayer needs a source: received none");
   }
 
   /** Plays due trades, and schedules the next run. */

@@ -7,7 +7,7 @@ import { YEAR_MS } from "../../lib/time.ts";
 /** Start price and moves of a market. */
 interface MarketProfile {
   startPrice: number;
-  /** Deviation of the logarithm of the price over a year. */
+  /** Standard deviation of the logarithm of the price over a year. */
   volatility: number;
 }
 
@@ -23,13 +23,15 @@ const DEFAULT_PROFILE: MarketProfile = { startPrice: 100, volatility: 0.6 };
 /** Mean time between two jumps of a market. */
 const JUMP_EVERY_MS = 15 * 60_000;
 
-/** Deviation of a jump, as a share of the price. */
+/** Standard deviation of a jump, as a share of the price. */
 const JUMP_SHARE = 0.002;
 
-/** Deviation of a venue's constant offset from the true price, as a share of it. */
+/**
+ * Standard deviation of a venue's constant offset from the true price, as a share of that price.
+ */
 const VENUE_SHARE = 0.000_2;
 
-/** Deviation of one trade from its venue's price, as a share of it. */
+/** Standard deviation of one trade from its venue's price, as a share of that price. */
 const TRADE_SHARE = 0.000_05;
 
 /** Prices are whole cents: 10^4 of the 6 decimals. */
@@ -44,8 +46,8 @@ export interface SimulationOptions {
 }
 
 /**
- * A market's true price at a time: a geometric Brownian motion with rare jumps. Times are counted
- * from the start, so that the same seed always gives the same prices.
+ * A market's true price at a time: a geometric Brownian motion with rare jumps. Times count from
+ * the start, so that the same seed always gives the same prices.
  */
 interface Path {
   price: number;
@@ -64,8 +66,8 @@ interface Stream {
 }
 
 /**
- * Trades at all venues, repeatable by the seed behind `random`. Each market has one true price; each
- * venue has a small offset from it and trades at its own times.
+ * Trades at all venues; the same seed of `random` gives the same trades. Each market has one true
+ * price; each venue has a small offset from it and trades at its own times.
  */
 export class Simulation implements TradeSource {
   readonly #random: RandomSource;

@@ -3,10 +3,10 @@ import { failureResponse, handshakeExpected } from "../../lib/http/envelope.ts";
 import { pathOf } from "../../lib/http/listener.ts";
 import type { Venue } from "./venue.ts";
 
-/** A client with this many unsent bytes is cut. */
+/** A client with more unsent bytes than this is disconnected. */
 const UNSENT_BYTES_MAX = 4 * 1024 * 1024;
 
-/** Seconds without a sign of life after which a client is pinged, as Binance does. */
+/** Seconds without a frame after which a client is pinged, as Binance does. */
 const PING_AFTER_S = 20;
 
 /**
@@ -46,6 +46,6 @@ function serve(socket: WebSocket, venue: Venue): void {
     else connection.close(1003, "Expected text");
   };
   socket.onclose = () => connection.closed();
-  // The close event follows and is enough.
+  // A close event follows every error.
   socket.onerror = () => {};
 }

@@ -25,7 +25,7 @@ export interface TradeSource {
 }
 
 /**
- * The last trades of one market, for the history endpoints. Numbers rise by one, so that a trade is
+ * The last trades of one market, for the history endpoints. Numbers rise by one, so a trade is
  * found by its number without a search.
  */
 export class TradeLog {
@@ -33,7 +33,7 @@ export class TradeLog {
   #trades: NumberedTrade[] = [];
   #lastId = 0;
 
-  /** @param capacity Minimum number of trades that are kept; at times up to twice as many are. */
+  /** @param capacity Minimum number of trades that are kept; there may be up to twice as many. */
   constructor(capacity: number) {
     this.#capacity = capacity;
   }
@@ -53,7 +53,7 @@ export class TradeLog {
     return numbered;
   }
 
-  /** Trades from this number on, oldest first. */
+  /** Trades with this number or a higher one, oldest first. */
   fromId(id: number, limit: number): NumberedTrade[] {
     const first = this.#trades[0]?.id ?? 1;
     const index = Math.max(0, id - first);

@@ -20,7 +20,7 @@ export interface VenueOptions {
 export class Venue implements VenueState {
   readonly dialect: Dialect;
   readonly #clock: Clock;
-  /** The venue's own symbols by those such as `BTC/USDT`. */
+  /** The venue's own symbols, by symbols such as `BTC/USDT`. */
   readonly #symbols: ReadonlyMap<string, string>;
   readonly #logs: ReadonlyMap<string, TradeLog>;
   readonly #connections = new Set<VenueConnection>();

@@ -1,4 +1,4 @@
-/** `rangemaker node backup`: copies the chain while its node runs, or while none does. */
+/** `rangemaker node backup`: copies the chain, whether a node runs or not. */
 import { dirname } from "node:path";
 import { command, ExitCode } from "../../lib/cli/command.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
@@ -20,7 +20,7 @@ import { requireUndamaged } from "./store/damage_check.ts";
 export const options = optionTable({
   dataDir: { ...nodeOptions.dataDir, description: "directory of the chain" },
   to: {
-    kind: { ...kinds.outputFile, access: "database" }, // also the files beside it
+    kind: { ...kinds.outputFile, access: "database" }, // SQLite also writes files beside it
     description: "new file for the backup",
     required: true,
   },
@@ -40,7 +40,10 @@ export const run = command({
   },
 });
 
-/** @throws {DataDirError} If there is no chain, or no copy. @throws {StorageError} If it is damaged. */
+/**
+ * @throws {DataDirError} If there is no chain, or it cannot be copied. @throws {StorageError} If it
+ *   is damaged.
+ */
 async function backUp(dir: string, to: string): Promise<void> {
   const draft = `${to}.draft`;
   for (const path of [to, draft]) {
@@ -49,7 +52,8 @@ async function backUp(dir: string, to: string): Promise<void> {
     }
   }
   if (statOf(dir) === undefined) throw new DataDirError(`${dir} does not exist`);
-  // While no node runs, none may start: the files are those that a stopped or killed one left.
+  // If no node runs, none may start meanwhile: the copy reads the files that a stopped or killed
+  // node left.
   const lock = LockFile.isLocked(dir) ? undefined : LockFile.lock(dir);
   try {
     if (lock !== undefined && inspectFiles(dir, LockFile.read(dir)) === "nothing") {
@@ -65,7 +69,7 @@ async function backUp(dir: string, to: string): Promise<void> {
 
 /** Writes a checked copy of a database and syncs it; leaves nothing behind if that fails. */
 async function writeBackup(path: string, copyTo: string): Promise<void> {
-  // SQLite accepts an empty file, which nobody else can read.
+  // Created here, because SQLite accepts an empty file, and only the owner can read this one.
   Deno.writeFileSync(copyTo, new Uint8Array(), { createNew: true, mode: PRIVATE_FILE });
   try {
     const source = new Database(path);

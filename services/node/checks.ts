@@ -31,7 +31,7 @@ export const checks: ServiceChecks<typeof options> = {
   settingsOfOtherServices: ORACLE_SETTINGS,
   health: z.object({ status: z.string(), blockNumber: z.number().optional() }),
   customChecks(values, context) {
-    // Another check reports an option without a value.
+    // A separate check reports options without a value.
     const given = withDefaults(options, values);
     const read = async () => resolveSettings(given, await readMarkets(values.markets));
     const withSettings =
@@ -53,7 +53,7 @@ export const checks: ServiceChecks<typeof options> = {
   },
 };
 
-/** The check of the markets reports a wrong file; others are blocked by it. */
+/** The check of the markets reports a wrong file; other checks are blocked by it. */
 function blockedIfWrong(thrown: unknown): never {
   if (!(thrown instanceof RangemakerError)) throw thrown;
   throw new BlockedError("the markets file is wrong", "the markets file");
@@ -99,7 +99,7 @@ async function checkOracle(settings: NodeSettings, context: CheckContext): Promi
       "Run rangemaker doctor oracle on the oracle's machine",
     );
   }
-  // Again over the open connection, as the node pulls; this process is busy with other checks too.
+  // Repeated over the open connection, as the node pulls: other checks may keep this process busy.
   for (let attempt = 1; attempt <= PULLS_MAX; attempt += 1) {
     const pull = await getPrices(settings, context);
     if ("value" in pull && pull.tookMs <= pullTimeoutMs) {

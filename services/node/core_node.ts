@@ -24,15 +24,15 @@ import type { NodeSettings } from "./settings.ts";
 import type { Storage } from "./store/storage.ts";
 
 /**
- * How much of the time between two checkpoints may go into settling theses that ended together. The rest
- * is for their commit, so that the next checkpoint need not wait.
+ * The part of the time between two checkpoints that may be used to settle theses that ended
+ * together. The rest is for their commit, so that the next checkpoint is not late.
  */
 export const SETTLEMENT_MS = 70;
 
 /** Additional parts of a development chain. */
 export interface Development {
   clock: ShiftedClock;
-  /** Whether the chain is in memory: only such a one has snapshots and time travel. */
+  /** Whether the chain is in memory: only then are there snapshots and time travel. */
   isInMemory: boolean;
 }
 
@@ -52,12 +52,14 @@ export class CoreNode {
   readonly #queue = new SerialQueue();
   #isSettling = false;
   #isClockBehind = false;
-  /** How far the clock was set forward, until that has lasted and is accepted, or it is set back. */
+  /**
+   * How far the clock was set forward; undefined once that is accepted, or the clock is set back.
+   */
   #clockAheadMs: number | undefined;
 
   /**
-   * @param monotonic Shows whether the clock was set.
-   * @param development Switches the development methods on.
+   * @param monotonic Shows whether the clock was changed.
+   * @param development Enables the development methods.
    */
   constructor(
     settings: NodeSettings,
@@ -162,7 +164,10 @@ export class CoreNode {
     this.#continueSettlement();
   }
 
-  /** Theses that end together are settled in turns with calls, so that nothing waits for all of them. */
+  /**
+   * Settles theses that ended together in slices, with calls in between, so that no call waits for
+   * all of them.
+   */
   async #continueSettlement(): Promise<void> {
     if (this.#isSettling) return;
     this.#isSettling = true;
@@ -179,18 +184,18 @@ export class CoreNode {
     }
   }
 
-  /** Logged once: until the clock has passed the newest block, there is no checkpoint. */
+  /** Logged once: there is no checkpoint until the clock has passed the newest block. */
   #clockBehind(byMs: number): void {
     this.chain.oraclePrices.clamp(this.#clock.now());
     if (this.#isClockBehind) return;
     this.#isClockBehind = true;
     this.#log.warn(
-      "The clock is {byMs} ms behind the newest block: no block, bet or settlement until it has passed it again",
+      "The clock is {byMs} ms behind the newest block: no block, bet or settlement until it has passed that block",
       { byMs },
     );
   }
 
-  /** Logged once. The next line is that of the checkpoints that were missed. */
+  /** Logged once. The next log line reports the missed checkpoints. */
   #clockAhead(byMs: number): void {
     if (this.#clockAheadMs === undefined) {
       this.#log.warn(

@@ -24,8 +24,9 @@ export interface RunningNode extends RunningService {
 /**
  * Starts a development core node (spec: price oracle, write node).
  *
- * @param clock Time travel moves it if it is a {@link ShiftedClock}, for all services that share it.
- * @param monotonic Shows whether the clock was set.
+ * @param clock If it is a {@link ShiftedClock}, time travel moves it for all services that share
+ *   it.
+ * @param monotonic Shows whether the clock was changed.
  * @throws {UsageError} If the markets file is invalid. @throws {ListenError} If a port is in use.
  * @throws {DataDirError} @throws {StorageError} If the data directory cannot be used.
  */
@@ -107,7 +108,7 @@ export const run: RunnableCommand = serviceCommand({
       "rangemaker node",
       "on ports 8545 and 8547, with development accounts, its chain in data/node",
     ],
-    ["rangemaker node --port 8645 --read-port 8647", "beside another one"],
+    ["rangemaker node --port 8645 --read-port 8647", "beside another node"],
     ["rangemaker node --data-dir :memory:", "a new chain at each start: for tests only"],
     ["rangemaker node --data-dir :memory: --dev", "with a faucet, snapshots and time travel"],
     ["rangemaker node --chain-id 7 --data-dir /var/lib/rangemaker", "another chain"],

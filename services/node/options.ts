@@ -20,7 +20,7 @@ const ORACLE_TIMEOUT_MAX_MS = 90;
 /** The largest ring: 256 MiB per market. */
 const RING_BUFFER_SIZE_MAX = 2 ** 24;
 
-/** `address=amount` several times, as a map. An address with two balances is a mistake. */
+/** Repeated `address=amount`, as a map. An address must not have two balances. */
 const balances = {
   schema: z.array(z.string()).transform((entries, context) => {
     const balances = new Map<Address, bigint>();

@@ -3,12 +3,15 @@ import { type Markets, SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import type { NodeOptions } from "./options.ts";
 import type { PermissionLists } from "./store/tables.ts";
 
-/** Options of a node, with the markets of its file and the genesis that they stand for. */
+/** Options of a node with their defaults resolved: the markets of its file, and the genesis. */
 export interface NodeSettings extends Omit<NodeOptions, "markets" | "relayers" | "admins"> {
   markets: Markets;
   /** Apply at every start, also to an existing chain. */
   permissions: PermissionLists;
-  /** No permissions and balances were given, so that they are those of {@link DEV_ACCOUNTS}. */
+  /**
+   * No permissions and balances were given, so the development accounts ({@link DEV_ACCOUNTS}) are
+   * used.
+   */
   isDevGenesis: boolean;
 }
 

@@ -35,7 +35,7 @@ export const OUTLIER_BASIS_POINTS = 100;
 
 /**
  * The distance of each source from the median of all, in basis points, by provider. Undefined with
- * fewer than three sources: two alone cannot show which of them is wrong.
+ * fewer than three sources: two sources cannot show which one is wrong.
  */
 export function deviations(
   sources: readonly { provider: ProviderName; price: bigint }[],
@@ -44,7 +44,7 @@ export function deviations(
   const middle = median(sources.map((source) => source.price));
   return new Map(sources.map(({ provider, price }) => [
     provider,
-    // The ratio of two prices is well inside a float's range, and is only displayed.
+    // A float is precise enough for this ratio, which is only displayed.
     Number((price - middle) * 1_000_000n / middle) / 100,
   ]));
 }

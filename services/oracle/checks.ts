@@ -1,4 +1,4 @@
-/** Checks of `rangemaker doctor` for the oracle: each provider, which is connected to once. */
+/** Checks of `rangemaker doctor` for the oracle: connects once to each provider. */
 import { z } from "zod";
 import {
   type CheckContext,
@@ -43,7 +43,7 @@ export const checks: ServiceChecks<typeof options> = {
   },
 };
 
-/** The markets, and those of them that a provider has sent a price of. */
+/** All markets, and the markets that a provider has sent a price of. */
 interface ProviderTest {
   symbols: readonly string[];
   priced: ReadonlySet<string>;
@@ -66,7 +66,7 @@ async function testProvider(
     clock,
     random: Math.random,
     handlers: {
-      onPrint(symbol) {
+      onTrade(symbol) {
         priced.add(symbol);
         if (priced.size === symbols.length) ended.resolve();
       },
@@ -83,7 +83,7 @@ async function testProvider(
   return { symbols, priced, problem };
 }
 
-/** Never fails: without one provider there may still be enough sources. */
+/** Warns at most: without this provider there may still be enough sources. */
 function providerFinding(name: ProviderName, url: string, test: ProviderTest): Finding {
   const { symbols, priced, problem } = test;
   if (priced.size === symbols.length) return ok(`${url}: prices of all ${priced.size} pairs`);
@@ -94,7 +94,7 @@ function providerFinding(name: ProviderName, url: string, test: ProviderTest): F
   );
 }
 
-/** Every pair has at least `--min-sources` sources. */
+/** Checks that every pair has at least `--min-sources` sources. */
 function sourcesFinding(tests: readonly ProviderTest[], minSources: number): Finding {
   const counts = tests[0]?.symbols.map((symbol) => ({
     symbol,
@@ -105,7 +105,7 @@ function sourcesFinding(tests: readonly ProviderTest[], minSources: number): Fin
   if (missing.length === 0) {
     if (minSources >= MIN_SOURCES_SAFE) return ok(`Every pair has at least ${minSources}`);
     return warn(
-      `Every pair has at least ${minSources}, so one exchange that lies can set a price`,
+      `Every pair has at least ${minSources}, so a single wrong exchange can set a price`,
       `Require ${MIN_SOURCES_SAFE}: ${optionLabel(options.minSources)}`,
     );
   }

@@ -1,26 +1,34 @@
-/** A price may move this many times the recent spread of its sources before a second must agree. */
+/**
+ * If a price moves by more than this many times the recent spread of its sources, a second source
+ * must agree.
+ */
 const SPREADS_MAX = 4n;
 
-/** The same as a share of the price, in basis points, for sources that hardly differ. */
+/** Least bound of a move, in basis points of the price, for sources that hardly differ. */
 const BASIS_POINTS_MIN = 10n;
 
-/** The reference price follows small moves this often, so that many of them do not add up to a jump. */
+/**
+ * Interval at which the reference price follows small moves, so that these do not add up to a jump.
+ */
 const REFERENCE_MS = 1_000;
 
-/** Window of the spread, in milliseconds: the wider one of this window and the last counts. */
+/**
+ * Window of the spread, in milliseconds. The wider spread of this window and the last one counts.
+ */
 const SPREAD_WINDOW_MS = 10_000;
 
 /**
- * Window of the number of sources, in milliseconds: "all sources" is the highest number seen in this
- * window or the one before. A source that has been gone for longer must not keep the others from having a
- * price.
+ * Window of the number of sources, in milliseconds. The highest number in this window and the last
+ * one counts as "all sources". A source that has been away for longer must not block the price of
+ * the others.
  */
 const SOURCES_WINDOW_MS = 1_800_000;
 
 /**
- * Guards a price against a source that lies while others are missing: the median of all sources
- * outvotes it, but if it is the only one left, it is the price. While fewer sources contribute than at
- * some time in the last half hour to hour, a jump counts only if two of them made it.
+ * Guards a price against a source that lies while others are missing. The median of all sources
+ * outvotes a lying source, but if that source is the only one left, it decides the price. While
+ * fewer sources contribute than at some time in the last 30 to 60 minutes, a jump counts only if
+ * two of them made it.
  */
 export class JumpGuard {
   #mostSources = 0;

@@ -12,7 +12,9 @@ export interface SourcePrice {
   receivedAtMs: number;
   /** When the exchange last showed that this is still its price. */
   confirmedAtMs: number;
-  /** When the exchange last sent anything for this market, or said that it has nothing to send. */
+  /**
+   * When the exchange last sent anything for this market, or reported that it has nothing to send.
+   */
   aliveAtMs: number;
 }
 
@@ -22,22 +24,23 @@ export interface PriceRules {
   minSources: number;
   /** A source confirmed longer ago than this is not fresh, in milliseconds. */
   maxSourceAgeMs: number;
-  /** Called when a price begins to be withheld because only one source has made its jump. */
+  /** Called when a price is withheld, because only one source has made its jump. */
   onWithheld?: (symbol: string, price: bigint, sources: readonly ProviderName[]) => void;
 }
 
 /**
- * A heartbeat can stand in for a trade until the trade is this old, in milliseconds. On thin books
- * a live exchange is often 15 s without a trade, and sometimes minutes.
+ * A heartbeat keeps the last trade valid until the trade is this old, in milliseconds. With few
+ * orders, a live exchange often has no trade for 15 s, and sometimes for minutes.
  */
 const QUIET_SOURCE_MS_MAX = 30_000;
 
 /**
  * One market: its sources, and the aggregate of their prices.
  *
- * A source is fresh for `maxSourceAgeMs` after its price was confirmed. A quiet source, whose
- * exchange says only that it has nothing to send, contributes to a median while fresh sources
- * outnumber it. So a median always lies between fresh prices, and an average is made of them alone.
+ * A source is fresh for `maxSourceAgeMs` after its price was confirmed. A source is quiet if its
+ * exchange only reports that it has nothing to send. Quiet sources contribute to a median while
+ * fresh sources outnumber them, so that a median always lies between fresh prices. An average
+ * contains fresh prices only.
  */
 export class MarketPrice {
   readonly #rules: PriceRules;
@@ -47,11 +50,11 @@ export class MarketPrice {
   /** All sources with a price, in the order of the spec's providers. */
   #known: SourcePrice[] = [];
   #contributing: SourcePrice[] = [];
-  /** The contributing sources, the one confirmed last at the end. */
+  /** The contributing sources, in the order in which they were last confirmed. */
   #byAge: SourcePrice[] = [];
   #names: ProviderName[] = [];
   #namesJson = "[]";
-  /** The next time at which a source stops to contribute; Infinity for none. */
+  /** The next time at which a source stops contributing; Infinity for none. */
   #dueAtMs = Infinity;
   readonly #guard = new JumpGuard();
   #isWithheld = false;
@@ -125,7 +128,8 @@ export class MarketPrice {
       this.refresh(timeMs);
       return;
     }
-    // The usual case: the same sources contribute. It runs for every trade and allocates little.
+    // The usual case, in which the same sources contribute. It runs for every trade, so it
+    // allocates little.
     const ages = this.#byAge;
     for (let index = ages.indexOf(known); index < ages.length - 1; index++) {
       ages[index] = ages[index + 1] ?? known;
@@ -134,7 +138,7 @@ export class MarketPrice {
     this.#aggregate();
   }
 
-  /** Notes that a provider's price is still its newest. @returns Whether the entry changed. */
+  /** Records that a provider's price is still its newest. @returns Whether the entry changed. */
   confirm(provider: ProviderName, timeMs: number): boolean {
     const known = this.#find(provider);
     if (known === undefined || timeMs - known.receivedAtMs > QUIET_SOURCE_MS_MAX) return false;
@@ -142,7 +146,7 @@ export class MarketPrice {
     return this.refresh(timeMs);
   }
 
-  /** Notes that a provider has nothing to send. @returns Whether the entry changed. */
+  /** Records that a provider has nothing to send. @returns Whether the entry changed. */
   keepAlive(provider: ProviderName, timeMs: number): boolean {
     const known = this.#find(provider);
     if (known === undefined) return false;
@@ -157,7 +161,7 @@ export class MarketPrice {
   }
 
   /**
-   * Works out who contributes at `timeMs`. A source time after `timeMs` counts as `timeMs`.
+   * Finds the sources that contribute at `timeMs`. A source time after `timeMs` counts as `timeMs`.
    *
    * @returns Whether the entry changed.
    */
@@ -231,8 +235,8 @@ export class MarketPrice {
   }
 
   /**
-   * Since when the price counts: for a median, the time by which half of the sources had confirmed
-   * theirs, so that more than half did since; for an average, the time of the oldest.
+   * The `lastUpdate` of the price. For a median, more than half of the sources have confirmed their
+   * prices at this time or later. For an average, it is the confirmation of the oldest source.
    */
   #lastUpdateMs(): number {
     const index = this.#rules.aggregation === "median" ? (this.#byAge.length - 1) >> 1 : 0;

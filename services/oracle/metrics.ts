@@ -9,7 +9,7 @@ const TIMED_EVERY = 64;
 
 export type OracleMetrics = ReturnType<typeof createOracleMetrics>;
 
-/** Declares the metrics of the oracle, besides those of its process. */
+/** Declares the metrics of the oracle; process metrics are declared elsewhere. */
 export function createOracleMetrics(registry: Registry) {
   const { counter, histogram } = metricsIn(registry);
   const aggregationSeconds = histogram(
@@ -20,7 +20,7 @@ export function createOracleMetrics(registry: Registry) {
   let count = 0;
   const untimed = () => {};
   return {
-    prints: counter("oracle_prints_total", "Prices accepted, by provider.", "provider"),
+    trades: counter("oracle_prints_total", "Prices accepted, by provider.", "provider"),
     faults: counter(
       "oracle_faults_total",
       "Faults of connections and streams, by provider and kind.",
@@ -34,7 +34,7 @@ export function createOracleMetrics(registry: Registry) {
     ),
     droppedFrames: counter(
       "oracle_dropped_frames_total",
-      "Frames or prints that gave no price, by provider and reason.",
+      "Frames or trades that gave no price, by provider and reason.",
       "provider",
       "reason",
     ),

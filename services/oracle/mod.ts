@@ -62,7 +62,7 @@ export async function startOracle(options: OracleOptions): Promise<RunningServic
 function warnOfFewSources({ minSources, providers }: OracleOptions): void {
   if (minSources >= MIN_SOURCES_SAFE) return;
   serviceLog("oracle").warn(
-    "{minSources} of {providers} sources are enough for a price, so one that lies can set it: " +
+    "{minSources} of {providers} sources are enough for a price, so a single wrong source can set it: " +
       "use --min-sources {safe}",
     { minSources, providers: providers.length, safe: MIN_SOURCES_SAFE },
   );

@@ -5,7 +5,9 @@ import { type OptionsOf, UsageError } from "../../lib/cli/options.ts";
 import { listenOptions, marketsOption, readerOriginsOption } from "../../lib/cli/shared_options.ts";
 import { optionsFor } from "../../lib/cli/option_names.ts";
 
-/** Sources of which the median is right while one lies; the default of the specification is 1. */
+/**
+ * With this many sources, the median is right even if one lies. The specification's default is 1.
+ */
 export const MIN_SOURCES_SAFE = 3;
 
 const NAME_RULE = `Expected ${PROVIDER_NAMES.join(", ")} or an exchange name`;
@@ -80,8 +82,8 @@ export const options = optionsFor("oracle", {
   maxSourceAgeMs: {
     kind: kinds.duration(100, 3_600_000),
     description: "how long a source contributes after its price was last confirmed",
-    // Below the node's max_stale_ms of 3000, so that a dead source leaves before the price is stale.
-    // Above two heartbeats of Coinbase, one a second.
+    // Below the node's max_stale_ms of 3000, so that a dead source is dropped before the price is
+    // stale. Above two heartbeats of Coinbase, which sends one a second.
     default: "2500",
   },
 });

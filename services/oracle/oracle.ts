@@ -42,7 +42,7 @@ export class Oracle {
         random,
         connect,
         handlers: {
-          onPrint: (symbol, price) => this.#print(provider, symbol, price),
+          onTrade: (symbol, price) => this.#trade(provider, symbol, price),
           onConfirmed: (symbol) => this.#confirm(provider, symbol),
           onIdle: () => this.#keepAlive(provider),
           onDrop: () => this.board.drop(provider, clock.now()),
@@ -63,11 +63,11 @@ export class Oracle {
     this.#cancelExpiry?.();
   }
 
-  #print(provider: ProviderName, symbol: string, price: bigint): void {
+  #trade(provider: ProviderName, symbol: string, price: bigint): void {
     const stop = this.#metrics.timeAggregation();
     this.board.update(provider, symbol, price, this.#clock.now());
     stop();
-    this.#metrics.prints.inc({ provider });
+    this.#metrics.trades.inc({ provider });
     if (this.#cancelExpiry === undefined) this.#watchExpiry();
   }
 
@@ -78,12 +78,12 @@ export class Oracle {
 
   #keepAlive(provider: ProviderName): void {
     this.board.keepAlive(provider, this.#clock.now());
-    // A quiet source that contributes again may expire sooner than all others.
+    // A quiet source that contributes again may expire before all others.
     this.#cancelExpiry?.();
     this.#watchExpiry();
   }
 
-  /** Sets one timer, for the source that expires first. A newer price only makes that later. */
+  /** Sets one timer, for the source that expires first. A newer price can only postpone that. */
   #watchExpiry(): void {
     const nowMs = this.#clock.now();
     const dueMs = this.board.expire(nowMs);
@@ -95,7 +95,7 @@ export class Oracle {
 
 function warnOfJump(pair: string, price: bigint, sources: readonly ProviderName[]): void {
   serviceLog("oracle").warn(
-    "Price of {pair} withheld: it jumped to {price} with {sources} alone; waiting for a second source",
+    "Price of {pair} withheld: only {sources} reports a jump to {price}; waiting for a second source",
     { event: "price_withheld", pair, price: formatPrice(price), sources: sources.join(", ") },
   );
 }

@@ -8,9 +8,9 @@ export interface PriceBoardOptions extends PriceRules {
 }
 
 /**
- * The newest price of each source in each market, and the aggregate of each market. The answer is
- * ready before it is asked for. The board has no socket and no clock: each call passes the time, in
- * Unix milliseconds.
+ * The newest price of each source in each market, and the aggregate of each market. The answer to
+ * `GET /prices` is prepared before it is requested. The board uses no socket and no clock: each
+ * call passes the time, in Unix milliseconds.
  */
 export class PriceBoard {
   readonly #markets: readonly MarketPrice[];
@@ -62,7 +62,7 @@ export class PriceBoard {
     return Math.max(0, ...this.#markets.map((market) => market.entry?.lastUpdate ?? 0));
   }
 
-  /** Takes a price. Unknown markets are ignored. */
+  /** Updates a price. Unknown markets are ignored. */
   update(provider: ProviderName, symbol: string, price: bigint, timeMs: number): void {
     const market = this.#bySymbol.get(symbol);
     if (market === undefined) return;
@@ -70,12 +70,12 @@ export class PriceBoard {
     this.#writeBody(timeMs);
   }
 
-  /** Notes that the provider's price of a market is still the exchange's last trade. */
+  /** Records that the provider's price of a market is still the exchange's last trade. */
   confirm(provider: ProviderName, symbol: string, timeMs: number): void {
     if (this.#bySymbol.get(symbol)?.confirm(provider, timeMs)) this.#writeBody(timeMs);
   }
 
-  /** Notes that the provider has nothing to send in any market. */
+  /** Records that the provider has nothing to send in any market. */
   keepAlive(provider: ProviderName, timeMs: number): void {
     const changed = this.#markets.filter((market) => market.keepAlive(provider, timeMs));
     if (changed.length > 0) this.#writeBody(timeMs);
@@ -88,8 +88,8 @@ export class PriceBoard {
   }
 
   /**
-   * Removes sources from the prices that they are too old for. A source received in the future, as
-   * after a clock was set back, counts as received now.
+   * Removes sources that are too old from their prices. A source with a time in the future, for
+   * example after the clock was set back, counts as received now.
    *
    * @returns When to call again, Unix milliseconds, or undefined without sources.
    */

@@ -5,18 +5,21 @@ import { parsePrice } from "../../lib/protocol/price.ts";
 import type { RetryRule } from "./retry_schedule.ts";
 
 /** One price as an exchange sent it: a trade, or a ticker that carries the last trade. */
-export interface Print {
+export interface Trade {
   /** The exchange's name of the market. */
   symbol: string;
   /** Integer with 6 decimals. */
   price: bigint;
-  /** The exchange's clock, Unix milliseconds. It shows progress; ages are measured on receipt. */
+  /**
+   * Unix milliseconds of the exchange's clock. Shows whether its time advances; ages count from
+   * receipt.
+   */
   exchangeTimeMs: number;
   /** The exchange's number of this trade in its market; undefined if it sends none. */
   sequence?: number;
 }
 
-/** Why a frame gave no price: values of a metric's label. `late` is a repeated or outdated print. */
+/** Why a frame gave no price; values of a metric's label. `late`: a repeated or outdated trade. */
 export type DropReason =
   | "too_long"
   | "not_json"
@@ -26,14 +29,14 @@ export type DropReason =
   | "late";
 
 export type Frame =
-  | { kind: "prints"; prints: readonly Print[] }
-  /** Subscribed to these symbols; without symbols, to all that were requested. */
+  | { kind: "trades"; trades: readonly Trade[] }
+  /** Subscribed to these symbols; if absent, to all requested symbols. */
   | { kind: "acknowledged"; symbols?: readonly string[] }
-  /** Not subscribed to these symbols; without symbols, the exchange did not name them. */
+  /** Not subscribed to these symbols; absent if the exchange did not name them. */
   | { kind: "refused"; symbols?: readonly string[]; reason: string }
   /**
-   * The connection works. `newest` is the number of the last trade in a market, which confirms the
-   * price of that trade. `idle` says that no market has anything to send, which proves less.
+   * The connection works. `newest` is the number of the last trade in a market, and confirms the
+   * price of that trade. `idle` means that no market has anything to send, which confirms no price.
    */
   | { kind: "alive"; newest?: { symbol: string; sequence: number }; idle?: true }
   /** The exchange is about to close this connection, or has stopped trading. */
@@ -44,7 +47,7 @@ export type Frame =
 export interface LivenessRule {
   /** A connection without any frame for this long is dead. */
   silenceMs: number;
-  /** A market without a print for this long is requested again. */
+  /** A market without a trade for this long is requested again. */
   streamSilenceMs: number;
   /** Text that the exchange answers, sent after `afterMs` of silence. */
   ping?: { afterMs: number; text: string };
@@ -58,7 +61,7 @@ export interface Provider {
   /** Reads one frame; never throws. */
   parse(text: string): Frame;
   /**
-   * How {@link Print.sequence} counts in one market: `by_one` has no gaps; `rising` skips numbers
+   * How {@link Trade.sequence} counts in one market: `by_one` has no gaps; `rising` skips numbers
    * because trades are merged, and only a heartbeat shows a loss; `none` has no number.
    */
   readonly sequence: "by_one" | "rising" | "none";
@@ -82,7 +85,7 @@ export function reader<S extends z.ZodType>(
   };
 }
 
-/** Reads JSON text with the first reader that knows its shape. List the most frequent shape first. */
+/** Reads JSON text with the first reader that accepts it. List the most frequent shape first. */
 export function readFrame(text: string, readers: readonly FrameReader[]): Frame {
   const value = tryParseJson(text);
   if (value === undefined) return { kind: "dropped", reason: "not_json" };
@@ -93,18 +96,18 @@ export function readFrame(text: string, readers: readonly FrameReader[]): Frame 
   return { kind: "dropped", reason: "unknown_shape" };
 }
 
-/** A print whose price is still the digits of the frame. */
-export type RawPrint = Omit<Print, "price"> & { digits: string };
+/** A trade whose price is still text of the frame. */
+export type RawTrade = Omit<Trade, "price"> & { digits: string };
 
-/** The frame of these prints; one invalid price drops the whole frame. */
-export function printsFrame(raw: readonly RawPrint[]): Frame {
-  const prints: Print[] = [];
-  for (const { digits, ...print } of raw) {
+/** Makes a frame of trades. One invalid price drops the whole frame. */
+export function tradesFrame(raw: readonly RawTrade[]): Frame {
+  const trades: Trade[] = [];
+  for (const { digits, ...trade } of raw) {
     const price = parsePrice(digits);
     if (price === undefined) return { kind: "dropped", reason: "bad_price" };
-    prints.push({ ...print, price });
+    trades.push({ ...trade, price });
   }
-  return { kind: "prints", prints };
+  return { kind: "trades", trades };
 }
 
 /** Parses an ISO 8601 time to Unix milliseconds. */

@@ -13,7 +13,7 @@ import { RetrySchedule } from "./retry_schedule.ts";
 import { BoundedSocket } from "../../lib/net/bounded_socket.ts";
 
 export interface ProviderConnectionHandlers
-  extends Pick<SessionHandlers, "onPrint" | "onConfirmed" | "onIdle" | "onDropped"> {
+  extends Pick<SessionHandlers, "onTrade" | "onConfirmed" | "onIdle" | "onDropped"> {
   /** The connection is gone, and its prices are no longer valid. */
   onDrop(): void;
   onFault?(fault: Fault): void;
@@ -34,7 +34,7 @@ export interface ProviderConnectionOptions {
   connect?: (url: string) => SocketLike;
 }
 
-/** A connection that was subscribed and without a fault for this long resets the backoff. */
+/** The backoff is reset once a connection has been subscribed without a fault for this long. */
 const PROVIDER_HEALTHY_AFTER_MS = 30_000;
 
 const PROVIDER_CONNECT_TIMEOUT_MS = 2_500;
@@ -167,8 +167,8 @@ export class ProviderConnection {
   /**
    * Counts a fault and logs one line about it.
    *
-   * @param lossReason Given if the fault ends the connection: logged once until the provider is
-   *   subscribed again, not per attempt.
+   * @param lossReason Set if the fault ends the connection. It is logged once until the provider is
+   *   subscribed again, not at each attempt.
    */
   #report(fault: Fault, detail: string, lossReason?: string): void {
     const provider = this.name;
@@ -194,15 +194,15 @@ export class ProviderConnection {
 /** The longest message of an exchange; the largest real one has under 2,000 characters. */
 export const MESSAGE_BYTES_MAX = 1024 * 1024;
 
-/** With one of these the runtime connects to `wss:` through an HTTP proxy. */
+/** If one of these is set, the runtime connects to `wss:` through an HTTP proxy. */
 export const PROXY_VARIABLES = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
 
 /**
- * Connects to an exchange. A longer message than {@link MESSAGE_BYTES_MAX} closes the connection, so
- * that a hostile exchange cannot fill the memory. Behind an HTTP proxy this is the runtime's socket,
- * which has no such bound: only it connects through the proxy.
+ * Connects to an exchange. A message over {@link MESSAGE_BYTES_MAX} closes the connection, so that
+ * a hostile exchange cannot fill the memory. Behind an HTTP proxy, the runtime's socket is used,
+ * because only it connects through the proxy. It has no such bound.
  *
- * @param variable Reads a variable of the environment.
+ * @param variable Reads an environment variable.
  */
 export function connectToExchange(
   url: string,
@@ -213,7 +213,7 @@ export function connectToExchange(
   return new BoundedSocket(url, { maxMessageBytes: MESSAGE_BYTES_MAX });
 }
 
-/** A variable that this process may not read counts as not set. */
+/** A variable that this process has no permission to read counts as not set. */
 function readVariable(name: string): string | undefined {
   const { state } = Deno.permissions.querySync({ name: "env", variable: name });
   return state === "granted" ? Deno.env.get(name) : undefined;

@@ -14,7 +14,7 @@ export const PROVIDERS: Readonly<Record<ProviderName, Provider>> = {
   provider_d: okx,
 };
 
-/** The selected providers, each with its configured URL or its public one. */
+/** The selected providers, each with its configured or its public URL. */
 export function endpoints(
   { providers = [], providerUrls = {} }: Partial<OracleOptions>,
 ): { provider: Provider; url: string }[] {

@@ -3,18 +3,20 @@ import { Backoff } from "../../lib/net/backoff.ts";
 
 /** How often an exchange may be connected to; times in milliseconds. */
 export interface RetryRule {
-  /** First wait after a failure. It doubles with each failure, and jitter takes off up to half. */
+  /**
+   * First wait after a failure. It doubles with each failure, and jitter shortens it by up to half.
+   */
   initialMs: number;
-  /** Longest wait while the limit is not reached. */
+  /** Longest wait, unless the exchange's limit requires a longer one. */
   maxMs: number;
   /**
-   * The exchange's limit as a token bucket: `burst` at once, then one each `refillMs`. A window in
-   * which the exchange counts sees at most `burst` plus one for each `refillMs` of it.
+   * The exchange's limit as a token bucket: `burst` at once, then one per `refillMs`. So each
+   * window in which the exchange counts has at most `burst` events, plus one per `refillMs`.
    */
   limit: { of: LimitedEvent; burst: number; refillMs: number };
 }
 
-/** The shortest wait, before jitter takes off up to half, in milliseconds. */
+/** The shortest wait before jitter shortens it by up to half, in milliseconds. */
 const WAIT_MIN_MS = 500;
 
 /** The unit of an exchange's limit: attempts to connect, or subscriptions on open connections. */
@@ -27,8 +29,8 @@ export interface RetryScheduleOptions {
 }
 
 /**
- * Waits between the connections to one exchange: short, so that an exchange that is back is used
- * within seconds, but never more connections than the exchange allows.
+ * Decides the waits between connections to one exchange. Waits are short, so that an exchange is
+ * used within seconds of its return, but never exceed its limit of connections.
  */
 export class RetrySchedule {
   readonly #rule: RetryRule;
@@ -47,20 +49,20 @@ export class RetrySchedule {
   }
 
   /**
-   * The next wait, in milliseconds. Time since the last attempt counts: one that failed slowly is
-   * followed by a short wait, which only spreads the clients of an exchange.
+   * The next wait, in milliseconds. The time since the last attempt counts: after an attempt that
+   * failed slowly, the wait is short, and only spreads the clients of an exchange.
    */
   nextMs(): number {
     const { burst, refillMs } = this.#rule.limit;
     const nowMs = this.#clock.now();
     const spreadMs = Math.round(WAIT_MIN_MS * (1 + this.#random()) / 2);
     const backoffMs = this.#backoff.nextMs() - Math.max(0, nowMs - this.#attemptAtMs);
-    // A clock that was set back would make it hours.
+    // Bounded by `refillMs`: after a clock was set back, it would be hours.
     const limitMs = Math.min(this.#fullAtMs - nowMs - (burst - 1) * refillMs, refillMs);
     return Math.max(spreadMs, backoffMs, limitMs);
   }
 
-  /** Counts an event, for the wait and for the exchange's limit. */
+  /** Counts an event for the next wait and for the exchange's limit. */
   count(event: LimitedEvent): void {
     const { of, refillMs } = this.#rule.limit;
     const nowMs = this.#clock.now();
@@ -68,7 +70,7 @@ export class RetrySchedule {
     if (event === of) this.#fullAtMs = Math.max(this.#fullAtMs, nowMs) + refillMs;
   }
 
-  /** Starts again from the first wait: the exchange has proved to work. The limit stays. */
+  /** Returns to the first wait, because the exchange works. The limit stays in force. */
   reset(): void {
     this.#backoff.reset();
   }

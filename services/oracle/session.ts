@@ -1,6 +1,6 @@
 import { type Clock, Timers } from "../../lib/clock.ts";
 import { exchangeSymbol, type Market } from "../../lib/protocol/markets.ts";
-import type { DropReason, Frame, Print, Provider } from "./provider.ts";
+import type { DropReason, Frame, Provider, Trade } from "./provider.ts";
 import { Stream } from "./stream.ts";
 
 /** Faults of connections and streams; the names are values of a metric's label. */
@@ -24,15 +24,17 @@ export type Fault = keyof typeof FAULTS;
 export type Remedy = "drop" | "log";
 
 export interface SessionHandlers {
-  onPrint(market: string, price: bigint): void;
+  onTrade(market: string, price: bigint): void;
   /** The last price of this market is still the exchange's last trade. */
   onConfirmed?(market: string): void;
   /** The exchange has nothing to send in any market. */
   onIdle?(): void;
-  /** Called once, when every market was acknowledged or refused, and at least one acknowledged. */
+  /**
+   * Called once, when every market was acknowledged or refused, and at least one was acknowledged.
+   */
   onSubscribed(): void;
   onFault(fault: Fault, remedy: Remedy, detail: string): void;
-  /** A frame or a print gave no price. */
+  /** A frame or a trade gave no price. */
   onDropped?(reason: DropReason): void;
 }
 
@@ -45,8 +47,8 @@ export interface SessionOptions {
 }
 
 /**
- * A subscription that is not acknowledged within this time has failed, in milliseconds. It is less
- * than any exchange's `silenceMs`, so that the fault gets its right name.
+ * A subscription has failed if it is not acknowledged within this time, in milliseconds. It is less
+ * than any exchange's `silenceMs`, so that the fault is `not_acknowledged` and not `silent`.
  */
 export const ACKNOWLEDGE_MS = 2_500;
 
@@ -67,8 +69,8 @@ export const GAPS_WINDOW_MS = 60_000;
 
 /**
  * One open connection: subscribes, reads frames, and tracks the ages of the connection, of each
- * subscription and of each market's last print separately. It detects faults and names the remedy;
- * its owner applies the remedy.
+ * subscription and of each market's last trade separately. It detects faults and decides the
+ * remedy, which its owner applies.
  */
 export class Session {
   readonly #options: SessionOptions;
@@ -135,10 +137,10 @@ export class Session {
     if (text.length > EXCHANGE_FRAME_CHARS_MAX) return handlers.onDropped?.("too_long");
     const frame = provider.parse(text);
     switch (frame.kind) {
-      case "prints":
-        for (const print of frame.prints) {
-          // A print may end the session; the rest of its frame is ignored.
-          if (!this.#ended) this.#receivePrint(print);
+      case "trades":
+        for (const trade of frame.trades) {
+          // A trade may end the session; the rest of its frame is ignored.
+          if (!this.#ended) this.#receiveTrade(trade);
         }
         return;
       case "acknowledged":
@@ -154,20 +156,20 @@ export class Session {
     }
   }
 
-  #receivePrint(print: Print): void {
+  #receiveTrade(trade: Trade): void {
     const { handlers } = this.#options;
-    const stream = this.#streams.get(print.symbol);
+    const stream = this.#streams.get(trade.symbol);
     if (stream === undefined) return handlers.onDropped?.("unknown_market");
-    const order = stream.add(print, this.#lastFrameAtMs);
-    if (order === "gap") this.#gap(`${stream.market} before ${print.sequence}`);
+    const order = stream.add(trade, this.#lastFrameAtMs);
+    if (order === "gap") this.#gap(`${stream.market} before ${trade.sequence}`);
     if (order === "restart") {
-      this.#fault("sequence_restart", "log", `${stream.market} continues at ${print.sequence}`);
+      this.#fault("sequence_restart", "log", `${stream.market} continues at ${trade.sequence}`);
     }
     if (this.#ended) return;
     if (order === "late") handlers.onDropped?.("late");
-    else handlers.onPrint(stream.market, print.price);
+    else handlers.onTrade(stream.market, trade.price);
     if (stream.stuck(this.#lastFrameAtMs)) {
-      this.#fault("stuck_time", "drop", `${stream.market} stays at ${print.exchangeTimeMs}`);
+      this.#fault("stuck_time", "drop", `${stream.market} stays at ${trade.exchangeTimeMs}`);
     }
   }
 
@@ -187,15 +189,17 @@ export class Session {
     if (this.streams.every((stream) => stream.answered)) this.#conclude();
   }
 
-  /** A print proves a subscription too: the acknowledgement itself may have been lost. */
+  /**
+   * Acknowledges markets that have trades: the exchange's own acknowledgement may have been lost.
+   */
   #acknowledgeOverdue(): void {
     for (const stream of this.streams) {
-      if (stream.lastPrintAtMs !== undefined) stream.acknowledge(stream.lastPrintAtMs);
+      if (stream.lastTradeAtMs !== undefined) stream.acknowledge(stream.lastTradeAtMs);
     }
     this.#conclude();
   }
 
-  /** Every market was answered, or the time for it is over. */
+  /** Ends the subscription phase: every market has an answer, or the time for it is over. */
   #conclude(): void {
     if (this.#isSubscribed) return;
     const missing = this.streams.filter((stream) => !stream.acknowledged);
@@ -217,7 +221,10 @@ export class Session {
     for (const frame of provider.subscribeFrames(symbols)) send(frame);
   }
 
-  /** The exchange may trade by now what it refused or did not acknowledge. */
+  /**
+   * Requests markets again that were refused or not acknowledged: the exchange may have them by
+   * now.
+   */
   #requestMissing(): void {
     const missing = [...this.#streams].filter(([, stream]) => !stream.acknowledged)
       .map(([symbol]) => symbol);
@@ -246,7 +253,7 @@ export class Session {
     this.#fault("sequence_gap", many ? "drop" : "log", `message lost: ${detail}`);
   }
 
-  /** A silent market is requested again, in case that its subscription was lost. */
+  /** Requests silent markets again, in case their subscription was lost. */
   #watchStreams(): void {
     const { clock, provider: { liveness: { streamSilenceMs } } } = this.#options;
     let nextMs = streamSilenceMs;

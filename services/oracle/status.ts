@@ -77,7 +77,7 @@ function providerStatus(
     lastFrameAgeMs: ageMs(session?.lastFrameAtMs),
     streams: Object.fromEntries((session?.streams ?? []).map((stream) => [stream.market, {
       subscriptionAgeMs: ageMs(stream.acknowledgedAtMs),
-      lastTradeAgeMs: ageMs(stream.lastPrintAtMs),
+      lastTradeAgeMs: ageMs(stream.lastTradeAtMs),
       exchangeLagMs: stream.lagMs ?? null,
     }])),
     reconnects,

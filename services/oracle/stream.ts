@@ -1,29 +1,29 @@
-import type { Print, Provider } from "./provider.ts";
+import type { Provider, Trade } from "./provider.ts";
 
 /**
- * How a print follows the one before: in order, after a lost message, after a restart of the
- * exchange's numbering, or as a repeat or an older print.
+ * How a trade follows the previous one. `next`: in order. `gap`: after a lost message. `restart`:
+ * the exchange's numbering has restarted. `late`: a repeated or older trade.
  */
-export type PrintOrder = "next" | "gap" | "restart" | "late";
+export type TradeOrder = "next" | "gap" | "restart" | "late";
 
-/** A stream whose exchange time does not advance for this long while prints arrive is stuck. */
+/** A stream is stuck if its exchange time does not advance for this long while trades arrive. */
 export const STUCK_TIME_MS = 10_000;
 
-/** How long a trade that a heartbeat names may take to arrive before it counts as lost. */
+/** How long a trade that a heartbeat reports may take to arrive before it counts as lost. */
 export const MISSED_AFTER_MS = 2_000;
 
-/** One market of one connection: its subscription, and the order and age of its prints. */
+/** One market of one connection: its subscription, and the order and age of its trades. */
 export class Stream {
   readonly market: string;
   readonly #sequencing: Provider["sequence"];
   #acknowledgedAtMs: number | undefined;
   #refused = false;
-  #lastPrintAtMs: number | undefined;
+  #lastTradeAtMs: number | undefined;
   #lagMs: number | undefined;
   #exchangeTimeMs = -Infinity;
   #stillSinceMs: number | undefined;
   #sequence: number | undefined;
-  /** Number of the print whose price was passed on last. */
+  /** Number of the last trade whose price was passed on. */
   #pricedSequence: number | undefined;
   #behindSinceMs: number | undefined;
 
@@ -37,14 +37,14 @@ export class Stream {
     return this.#acknowledgedAtMs;
   }
 
-  /** When the last print came, Unix milliseconds; undefined before the first. */
-  get lastPrintAtMs(): number | undefined {
-    return this.#lastPrintAtMs;
+  /** When the last trade came, Unix milliseconds; undefined before the first. */
+  get lastTradeAtMs(): number | undefined {
+    return this.#lastTradeAtMs;
   }
 
   /**
-   * Time from the exchange's timestamp to the receipt of the last print, in milliseconds. A slow
-   * network makes it large; clocks that disagree can make it negative.
+   * Time from the exchange's timestamp to the receipt of the last trade, in milliseconds. A slow
+   * network makes it large. If the clocks differ, it can be negative.
    */
   get lagMs(): number | undefined {
     return this.#lagMs;
@@ -67,23 +67,23 @@ export class Stream {
   }
 
   /**
-   * Takes a print and classifies it. A lower number is a restart of the exchange's numbering if its
-   * time advances; otherwise the print is old, and so is its price.
+   * Records a trade and classifies it. If the number is lower but the time advances, the exchange's
+   * numbering has restarted; otherwise the trade and its price are old.
    */
-  add(print: Print, nowMs: number): PrintOrder {
-    const advances = print.exchangeTimeMs > this.#exchangeTimeMs;
-    this.#exchangeTimeMs = Math.max(this.#exchangeTimeMs, print.exchangeTimeMs);
+  add(trade: Trade, nowMs: number): TradeOrder {
+    const advances = trade.exchangeTimeMs > this.#exchangeTimeMs;
+    this.#exchangeTimeMs = Math.max(this.#exchangeTimeMs, trade.exchangeTimeMs);
     this.#stillSinceMs = advances ? undefined : this.#stillSinceMs ?? nowMs;
-    const order = this.#order(print, advances);
+    const order = this.#order(trade, advances);
     if (order === "late") return order;
-    this.#lastPrintAtMs = nowMs;
-    this.#lagMs = nowMs - print.exchangeTimeMs;
-    this.#sequence = this.#pricedSequence = print.sequence;
+    this.#lastTradeAtMs = nowMs;
+    this.#lagMs = nowMs - trade.exchangeTimeMs;
+    this.#sequence = this.#pricedSequence = trade.sequence;
     this.#behindSinceMs = undefined;
     return order;
   }
 
-  #order({ sequence, exchangeTimeMs }: Print, advances: boolean): PrintOrder {
+  #order({ sequence, exchangeTimeMs }: Trade, advances: boolean): TradeOrder {
     const last = this.#sequence;
     if (sequence === undefined) return exchangeTimeMs < this.#exchangeTimeMs ? "late" : "next";
     if (last === undefined) return "next";
@@ -91,18 +91,18 @@ export class Stream {
     return this.#sequencing === "by_one" && sequence > last + 1 ? "gap" : "next";
   }
 
-  /** Whether the exchange time has not advanced for {@link STUCK_TIME_MS} while prints arrived. */
+  /** Whether the exchange time has not advanced for {@link STUCK_TIME_MS} while trades arrived. */
   stuck(nowMs: number): boolean {
     return this.#stillSinceMs !== undefined && nowMs - this.#stillSinceMs >= STUCK_TIME_MS;
   }
 
-  /** Whether the last print's price is that of the trade that a heartbeat names as the newest. */
+  /** Whether the last price belongs to the trade that a heartbeat reports as the newest. */
   confirms(newest: number): boolean {
     return newest === this.#pricedSequence;
   }
 
   /**
-   * Notes which trade a heartbeat names as the newest.
+   * Records the number of the newest trade, as a heartbeat reports it.
    *
    * @returns True if that trade is overdue. It then counts as lost and is reported only once.
    */
@@ -118,9 +118,9 @@ export class Stream {
     return true;
   }
 
-  /** Time without a print, in milliseconds; undefined if not subscribed. */
+  /** Time without a trade, in milliseconds; undefined if not subscribed. */
   silentMs(nowMs: number): number | undefined {
     if (this.#acknowledgedAtMs === undefined) return undefined;
-    return nowMs - (this.#lastPrintAtMs ?? this.#acknowledgedAtMs);
+    return nowMs - (this.#lastTradeAtMs ?? this.#acknowledgedAtMs);
   }
 }

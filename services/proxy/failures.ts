@@ -41,7 +41,7 @@ function doubtOf(target: Target): string {
 /** 403: the page's origin is not in `--cors-origins`. */
 export function originRefused(origin: string | null): ProxyError {
   const message =
-    `Pages of ${origin} may not call this proxy: operators allow it by --cors-origins`;
+    `Pages of ${origin} may not call this proxy: its operator can allow them with --cors-origins`;
   return new ProxyError(403, RpcCode.invalidRequest, message);
 }
 
@@ -75,7 +75,7 @@ export function bodyEnded(cause: unknown): ProxyError {
 
 /** 500 / -32603: a defect of the proxy. */
 export function internalFailure(cause: unknown): ProxyError {
-  const message = "The proxy failed: its log says why; a write may have taken effect";
+  const message = "Internal error: see the log of the proxy; a write may have taken effect";
   return new ProxyError(500, RpcCode.internalError, message, cause);
 }
 

@@ -34,22 +34,24 @@ const BET = 100_000_000n;
 const WINDOW_MS = 3_000;
 /** From the quote to the start of the window: time to sign and to execute. */
 const LEAD_MS = 1_000;
-/** The price over half the width of the widest range that is tried: half a percent to each side. */
+/** The widest range that is tried reaches this part of the price, half a percent, to each side. */
 const WIDEST_DIVISOR = 200n;
 const NARROWEST_DIVISOR = 21_000n;
 /** Tenths of the bet that the range should pay. */
 const PAYOUT_TENTHS = 11n;
 const STEP_TIMEOUT_MS = 10_000;
-/** On a busy machine, the price moves away from one quote after the other. */
+/**
+ * How long bets are tried: on a busy machine, the price may move away from many quotes in a row.
+ */
 const EXECUTE_TIMEOUT_MS = 30_000;
-/** Twice that: prices have to reach the oracle first, then the node. */
+/** How long prices may take to reach the oracle, and then the node. */
 const PRICES_TIMEOUT_MS = 20_000;
 const PRICE_POLL_MS = 25;
 const BET_STEPS = 6;
 
 /**
- * Plays one bet through the public client, which checks hash and signatures; this function checks the
- * money.
+ * Plays one bet through the public client. The client checks hash and signatures; this function
+ * checks balances.
  *
  * @param report Receives one line per step, with its duration.
  * @param progress Shows the step that is being played, and the price while the bet runs.
@@ -110,7 +112,7 @@ export async function playBet(
   }
 }
 
-/** Waits until two providers back the oracle's price, and the node has pulled it. */
+/** Waits until the oracle's price has two sources and the node has pulled it. */
 export async function waitForPrices(
   urls: Pick<StackUrls, "oracle">,
   client: RangemakerClient,
@@ -138,7 +140,7 @@ async function deposit(client: RangemakerClient): Promise<Account> {
   return account;
 }
 
-/** A quote on a range around the price of now; waits until the solver can price it. */
+/** Gets a quote for a range around the present price; waits until the solver can price it. */
 async function askForQuote(
   client: RangemakerClient,
   clock: Clock,
@@ -157,8 +159,8 @@ async function askForQuote(
 }
 
 /**
- * The widest range that pays well: estimates are asked for narrower and narrower ones, which pay more.
- * The narrowest that is priced at all if none does.
+ * Finds the widest range that pays well. It asks for estimates of ever narrower ranges, which pay
+ * more. If none pays well, it returns the narrowest range that the solver prices.
  */
 async function findBet(
   client: RangemakerClient,
@@ -184,14 +186,14 @@ async function findBet(
     } catch (thrown) {
       if (!isRangemakerError(thrown) || thrown.retryable) throw thrown;
       refusal = thrown;
-      if (thrown.code !== "PAYOUT_TOO_LOW") break; // too narrow
+      if (thrown.code !== "PAYOUT_TOO_LOW") break; // the range is too narrow
     }
   }
   if (found === undefined) throw refusal;
   return found;
 }
 
-/** Executes an offer, or a newer one as long as the price moves away from it. */
+/** Executes an offer. If the price moves away from it, executes a newer offer instead. */
 async function executeOne(
   client: RangemakerClient,
   clock: Clock,
@@ -209,8 +211,8 @@ async function executeOne(
 }
 
 /**
- * Whether a bet is refused because of the price of now, so that another quote may be executed. Not
- * `retryable`: that includes bets whose outcome is unknown.
+ * Whether a bet was refused because the price has moved, so that another quote may be executed.
+ * `retryable` does not say that: it is also set for bets whose outcome is unknown.
  */
 function hasMoved(thrown: unknown): boolean {
   const codes = [

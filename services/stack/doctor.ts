@@ -29,10 +29,10 @@ import { optionsFor, requireKnownVariables } from "../../lib/cli/option_names.ts
 import { systemClock } from "../../lib/clock.ts";
 import { configureLogging } from "../../lib/log/logging.ts";
 
-/** A check that ignores its timeout is abandoned this much later. */
+/** A check that ignores its timeout is abandoned this long after it. */
 const GRACE_MS = 500;
 
-/** Every service that can be checked, in the order of the report. Each is loaded on demand. */
+/** Services that can be checked, in the order of the report. Each is loaded on demand. */
 const doctorTargets: Readonly<Record<string, () => Promise<{ checks: ServiceChecks }>>> = {
   solver: () => import("../solver/checks.ts"),
   bridge: () => import("../bridge/checks.ts"),
@@ -66,9 +66,9 @@ const text: CommandText = {
   name: "doctor",
   description:
     "Tries every URL, key, permission, store, file and port that services are configured to use, " +
-    "and says how to fix what fails. It changes nothing and shows no secret. Without a service it " +
-    "checks those that the environment configures: all that need no key, and those whose key is " +
-    "set. With one, it also takes that service's options. Exit code 0 if nothing failed, 1 if something did.",
+    "and says how to fix failures. It changes nothing and shows no secret. Without a service, it " +
+    "checks all services that need no key, and those whose key the environment sets. With one " +
+    "service, it also accepts the options of that service. The exit code is 1 if anything failed, else 0.",
   operands: "[service...]",
   examples: [
     ["rangemaker doctor", "every service that the environment configures"],
@@ -90,7 +90,7 @@ const subcommands = Object.fromEntries(
 
 export const run: RunnableCommand = Object.assign(
   (argv: readonly string[], context: CommandContext): Promise<number> => {
-    // Services come before all options.
+    // Names of services precede all options.
     const flagsAt = argv.findIndex((word) => word.startsWith("-"));
     const services = argv.slice(0, flagsAt < 0 ? argv.length : flagsAt);
     return reportErrors(text.name, context, async () => {
@@ -106,7 +106,7 @@ export const run: RunnableCommand = Object.assign(
   { definition: { ...text, subcommands, options: doctorOptions }, subcommands },
 );
 
-/** Whether a service has a key, or options that name one; true if it needs none. */
+/** Whether a service has a key, or options that specify one; true if it needs none. */
 function hasKey({ options }: ServiceChecks, { values, errors }: Parsed): boolean {
   const [key] = Object.entries(options).find(([, { kind }]) => kind.role === "key") ?? [];
   const isGiven = (name: string) => values[name] !== undefined || errors.has(name);
@@ -126,7 +126,7 @@ function doctorFor(target: ServiceChecks): RunnableCommand {
     target: service,
     settingsOfOtherServices: target.settingsOfOtherServices ?? [],
     description: `Tries everything that ${service} is configured to use, and says how to fix ` +
-      `what fails. Takes the options of ${service} and those of the doctor.`,
+      `failures. Accepts the options of ${service} and of the doctor.`,
     options: { ...options, ...doctorOptions },
     examples: [[
       `rangemaker doctor ${service}`,
@@ -141,7 +141,7 @@ function doctorFor(target: ServiceChecks): RunnableCommand {
 /**
  * Parses the options, then runs the checks of all targets that have a key or need none.
  *
- * @param isNamed The user has named the targets: they are checked without a key too.
+ * @param isNamed The user has named the targets, so they are also checked without a key.
  * @returns The exit code.
  */
 async function runDoctor(
@@ -158,11 +158,12 @@ async function runDoctor(
     if (error !== undefined) throw error;
   }
   requireKnownVariables(context.variables(), { ...text, subcommands }, doctorOptions);
-  // Both definitions have the doctor's own options, which were just checked.
+  // Both definitions contain the doctor's own options, which have just been checked.
   const own = parsed.values as unknown as DoctorOptions;
   const file = own.config === undefined ? [] : ["--config", own.config];
   const checks = targets.flatMap((target) => {
-    // For several services, options come only from environment and file, not from the command line.
+    // With several services, their options come from environment and file only, not from the
+    // command line.
     const options = targets.length === 1 ? parsed : parseAllOptions(
       {
         ...text,
@@ -179,7 +180,10 @@ async function runDoctor(
   return await runAndReport(checks, own, context);
 }
 
-/** Treats variables that this process may not read as unset: the permissions check reports them. */
+/**
+ * Treats variables that this process has no permission to read as unset: the permissions check
+ * reports them.
+ */
 function readable(env: Environment): Environment {
   return (name) => {
     try {

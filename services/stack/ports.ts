@@ -1,10 +1,10 @@
-/** The ports of a stack, and the programs that use them if they are taken. */
+/** The ports of a stack. If some are taken, finds the programs that use them. */
 import { messageOf, RangemakerError } from "../../lib/errors.ts";
 import { describePortOwner } from "../../lib/http/listener.ts";
 
 /** Ports of a stack; 0 chooses a free one. */
 export interface StackPorts {
-  /** Without it, no console is started. */
+  /** If undefined, no console is started. */
   console?: number;
   exchanges: number;
   oracle: number;
@@ -27,16 +27,16 @@ const SPEC_PORTS: Required<StackPorts> = {
   solver: 3000,
 };
 
-/** The largest distance from the default ports that leaves every port below 65536. */
+/** The largest offset that keeps every port below 65536. */
 export const PORT_OFFSET_MAX = 65_535 - Math.max(...Object.values(SPEC_PORTS));
 
-/** The default ports, each moved by the same number. */
+/** The default ports, each increased by the offset. */
 export function portsAt(offset: number): Required<StackPorts> {
   const moved = Object.entries(SPEC_PORTS).map(([service, port]) => [service, port + offset]);
-  return Object.fromEntries(moved) as Required<StackPorts>; // the same services
+  return Object.fromEntries(moved) as Required<StackPorts>; // the keys are unchanged
 }
 
-/** Free ports only, and no console: for tests and the demo, beside other programs. */
+/** Free ports only, and no console: for tests and the demo, which may run beside other programs. */
 export const FREE_PORTS: StackPorts = {
   exchanges: 0,
   oracle: 0,
@@ -47,13 +47,14 @@ export const FREE_PORTS: StackPorts = {
   solver: 0,
 };
 
-/** Code of the errors of a stack that cannot listen on its ports. */
+/** Error code of a stack that cannot listen on its ports. */
 const STACK_PORTS = "STACK_PORTS";
 
 /**
- * Makes sure that all ports are free.
+ * Checks that all ports are free.
  *
- * @throws {RangemakerError} Naming each service whose port is taken, and the program that uses it.
+ * @throws {RangemakerError} If ports are taken; the message names each service, and the program
+ *   that uses its port.
  */
 export async function requireFreePorts(host: string, ports: Partial<StackPorts>): Promise<void> {
   const busy = Object.entries(ports).filter(([, port]) => port !== 0 && isBusy(host, port));

@@ -1,4 +1,4 @@
-/** The demo's line about a bet while it waits: where the price is in its range, and the time left. */
+/** The demo's line while a bet runs: where the price is in its range, and the time left. */
 import type { ShowProgress } from "../../lib/cli/terminal.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { PollingLoop } from "../../lib/net/polling_loop.ts";
@@ -13,7 +13,9 @@ const REDRAW_MS = 100;
 
 export type BetWindow = Pick<BetTerms, "lowerPrice" | "upperPrice" | "startTime" | "endTime">;
 
-/** One line: `2985.20 ├───────●───────┤ 3015.20  at 3000.20, 2.4 s left`; ✗ is outside. */
+/**
+ * One line: `2985.20 ├───────●───────┤ 3015.20 at 3000.20, 2.4 s left`; ✗ marks a price outside.
+ */
 export function rangeLine(price: bigint, bet: BetWindow, nowMs: number): string {
   const { lowerPrice, upperPrice, startTime, endTime } = bet;
   const outside = price < lowerPrice || price > upperPrice;
@@ -35,7 +37,7 @@ function short(price: bigint): string {
   return Number(formatPrice(price)).toFixed(2);
 }
 
-/** Redraws a progress line while something is awaited; skips a redraw if the price cannot be read. */
+/** Redraws a progress line until a promise settles; skips a redraw if the price cannot be read. */
 export async function drawWhile<T>(
   awaited: Promise<T>,
   clock: Clock,

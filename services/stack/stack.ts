@@ -28,9 +28,9 @@ import { requireFreePorts, type StackPorts } from "./ports.ts";
 export { FREE_PORTS } from "./ports.ts";
 
 /**
- * Pricing of `stack` and `demo`: a box that is easier to leave pays more. Simulated prices behave the
- * same from the start, so that seconds of the node's history are enough for the first quote, and no
- * user sees them earlier than the solver.
+ * Pricing of `stack` and `demo`: a box that the price leaves more easily pays more. Simulated
+ * prices behave the same from the start, so seconds of the node's history are enough for the first
+ * quote. No user sees them before the solver does.
  */
 export const STACK_PRICING = {
   pricing: "barrier",
@@ -45,18 +45,18 @@ export interface StackOptions {
   ports: StackPorts;
   /** Address that all services listen on. */
   host?: string;
-  /** Further names that they answer to. */
+  /** Further host names that services accept. */
   allowedHosts?: string[];
   seed: number;
-  /** A recorded tape of ETH/USDT trades to replay in place of that market's simulation. */
+  /** A tape of recorded ETH/USDT trades, which replaces the simulation of that market. */
   tape?: string | undefined;
-  /** Prices from the real exchanges in place of the stand-ins. */
+  /** Whether prices come from the real exchanges instead of the stand-ins. */
   live?: boolean;
-  /** Where node, bridge and solver keep their data; in memory by default. */
+  /** Directory of the data of node, bridge and solver; in memory by default. */
   dataDir?: string | undefined;
   /** The files of the console; loaded by default. */
   page?: PageFiles;
-  /** File of the markets; those of the specification by default. */
+  /** File of the markets; by default, the markets of the specification. */
   markets?: string | undefined;
   /** Web pages besides the console that may call solver, bridge and proxy; `*` for all. */
   corsOrigins?: string[] | undefined;
@@ -64,9 +64,9 @@ export interface StackOptions {
 }
 
 export interface StackUrls {
-  /** Absent without a port for it. */
+  /** Absent if it has no port. */
   console?: string;
-  /** Absent when prices are live. */
+  /** Absent if prices are live. */
   exchanges?: string;
   oracle: string;
   node: string;
@@ -84,8 +84,8 @@ export interface RunningStack extends AsyncDisposable {
 }
 
 /**
- * Starts every service, each reaching the others over real sockets only. If one cannot start, those
- * already started are stopped and its error is thrown.
+ * Starts every service. Services reach each other over real sockets only. If one cannot start, the
+ * services that run already are stopped, and its error is thrown.
  *
  * @throws {UsageError} @throws {TapeError} @throws {StrategyError} If a file cannot be used.
  * @throws {RangemakerError} If ports are taken.
@@ -109,7 +109,9 @@ export async function startStack(options: StackOptions): Promise<RunningStack> {
   });
 }
 
-/** Reads the files that services will read: a wrong one is found before anything is started. */
+/**
+ * Reads the files that services will read, so that a wrong file is found before any service starts.
+ */
 async function requireFiles({ markets, tape, pricing }: StackOptions): Promise<void> {
   await readMarkets(markets);
   if (tape !== undefined) await readTape(tape);
@@ -119,7 +121,7 @@ async function requireFiles({ markets, tape, pricing }: StackOptions): Promise<v
   }
 }
 
-/** Starts the console; it gets the URLs of the services once they run. */
+/** Starts the console, which gets the URLs of the services once they run. */
 async function startStackConsole(
   { ports, host = DEFAULT_HOST, allowedHosts, page, markets }: StackOptions,
   opened: AsyncDisposableStack,
@@ -147,7 +149,7 @@ async function startStackConsole(
   };
 }
 
-/** The origins of the console: this machine has two names. */
+/** The origins of the console, under both names of this machine. */
 function originsOf(consoleUrl: string | undefined): string[] {
   return consoleUrl === undefined
     ? []
@@ -161,12 +163,13 @@ async function startAll(
 ): Promise<StackUrls> {
   const { ports, seed, tape, live = false, dataDir, markets, pricing } = options;
   const listen = { host: options.host ?? DEFAULT_HOST, allowedHosts: options.allowedHosts };
-  // Other pages may call the routes for users; only the console may read those for operators.
+  // Other pages may call the routes for users, but only the console may read the routes for
+  // operators.
   const users = { corsOrigins: [...consoleOrigins, ...options.corsOrigins ?? []] };
   const readers = { corsOrigins: consoleOrigins };
   const databaseOf = (service: string) =>
     dataDir === undefined ? ":memory:" : join(dataDir, `${service}.sqlite`);
-  // Node, bridge and solver share one clock that can be moved; prices still come from the present.
+  // Node, bridge and solver share one clock that can be moved. Prices still have the real time.
   const clock = new ShiftedClock(systemClock);
   const exchanges = live ? undefined : opened.use(
     await startExchanges(withDefaults(exchangesOptions, {
@@ -195,7 +198,7 @@ async function startAll(
     port: ports.node,
     readPort: ports.nodeRead,
     oracleUrl: oracle.url,
-    minBet: 1n, // that of the specification
+    minBet: 1n, // the specification's smallest bet
     dataDir: dataDir === undefined ? ":memory:" : join(dataDir, "node"),
     dev: true,
   });
@@ -244,7 +247,7 @@ async function startAll(
   };
 }
 
-/** The URLs and the development accounts with their keys, as lines for a person. */
+/** The URLs, and the development accounts with their keys, as lines of text. */
 export function describeStack(urls: StackUrls): string[] {
   const rows = [
     ["console", urls.console],

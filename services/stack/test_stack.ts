@@ -1,7 +1,7 @@
 /**
  * The program behind `startChain` of the package `@rangemaker/testing`: a stack on free ports. It
- * prints one line of JSON when it is up, and ends with its standard input, so that it never outlives
- * the test that started it.
+ * prints one line of JSON when it is up. It exits when its standard input ends, so that it never
+ * outlives the test that started it.
  */
 import { messageOf } from "../../lib/errors.ts";
 import { configureLogging } from "../../lib/log/logging.ts";
@@ -11,12 +11,12 @@ import { FREE_PORTS, startStack } from "./stack.ts";
 
 await configureLogging({ jsonLogs: false, logLevel: "warning", color: false });
 try {
-  // Pages under test have origins of their own.
+  // Pages under test have other origins.
   const { urls } = await startStack({ ports: FREE_PORTS, seed: 1, corsOrigins: ["*"] });
   const solver = DEV_ACCOUNTS.solver.address;
   console.log(JSON.stringify({ urls, chainId: Number(chainIdOption.default), solver }));
   for await (const _ of Deno.stdin.readable);
-  // All of it is in memory: there is nothing to finish, and no need to wait for open connections.
+  // All data is in memory, so there is nothing to finish, and no need to wait for open connections.
   Deno.exit(0);
 } catch (thrown) {
   console.error(messageOf(thrown));

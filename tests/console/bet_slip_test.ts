@@ -220,8 +220,10 @@ Deno.test("BetSlip: a price that moved within the tolerance is signed again at o
     );
     // It stays with the bet.
     assert.equal(stage.signedFirst, hasMoved ? signed[0] : undefined);
-    const signedFor = hasMoved ? { [stage.offer.quoteHash]: "12000000" } : {};
-    for (const { value } of [slip.signedFor, open().signedFor]) assert.deepEqual(value, signedFor);
+    const firstPayouts = hasMoved ? { [stage.offer.quoteHash]: "12000000" } : {};
+    for (const { value } of [slip.firstPayouts, open().firstPayouts]) {
+      assert.deepEqual(value, firstPayouts);
+    }
     assert.deepEqual(
       removed.map((text) => `(${text})`),
       [said[0]],

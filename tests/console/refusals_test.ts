@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { MetricsHistory, parseMetrics } from "../../services/console/page/data/metrics.ts";
 import {
   answersTo,
+  headroomOf,
   RECENT_MS,
   REQUESTS,
-  roomOf,
 } from "../../services/console/page/maker/refusals.ts";
 
 /** Answers to bets by outcome, read a minute apart. */
@@ -43,9 +43,9 @@ Deno.test("answersTo: the last five minutes count, and a counter that went back 
 });
 
 const roomAt = (atRisk: bigint, maxExposure: bigint | null) =>
-  roomOf(atRisk, { maxExposure, info: { config: { minBetAmount: 1_000_000n } } });
+  headroomOf(atRisk, { maxExposure, info: { config: { minBetAmount: 1_000_000n } } });
 
-Deno.test("roomOf: the limit is fine up to 80 % used, nearly full above, and full above 95 %", () => {
+Deno.test("headroomOf: the limit is fine up to 80 % used, nearly full above, and full above 95 %", () => {
   const at = (atRisk: bigint) => {
     const { style, text, used } = roomAt(atRisk, 100_000_000n);
     return [style, text, used];
@@ -69,14 +69,14 @@ Deno.test("roomOf: the limit is fine up to 80 % used, nearly full above, and ful
   assert.match(`${at(120_000_000n)[1]}`, /more than 0\.00 USDC/);
 });
 
-Deno.test("roomOf: a limit below the smallest bet was meant without decimals", () => {
+Deno.test("headroomOf: a limit below the smallest bet was meant without decimals", () => {
   const { style, text, used } = roomAt(0n, 5_000n);
   assert.deepEqual([style, used], ["warning", undefined]);
   assert.match(text, /^▲ The limit is 0\.005 USDC: .* counts 6 decimals/);
 });
 
-Deno.test("roomOf: without a limit, and without an answer of the solver", () => {
-  const rooms = [roomOf(1n, undefined), roomAt(1n, null)];
+Deno.test("headroomOf: without a limit, and without an answer of the solver", () => {
+  const rooms = [headroomOf(1n, undefined), roomAt(1n, null)];
   assert.deepEqual(rooms.map(({ style }) => style), ["note", "note"]);
   assert.match(rooms[0]?.text ?? "", /once the solver answers/);
   assert.match(rooms[1]?.text ?? "", /^No limit is set/);

@@ -20,8 +20,8 @@ for (const dialect of DIALECTS) {
 
   Deno.test(`Dialect ${dialect.provider}: is understood by its provider`, () => {
     assert.deepEqual(provider.parse(dialect.trade(symbol, { ...trade, provider: provider.name })), {
-      kind: "prints",
-      prints: [{
+      kind: "trades",
+      trades: [{
         symbol,
         price: trade.price,
         exchangeTimeMs: trade.timeMs,

@@ -65,9 +65,9 @@ for (const { provider: name, lateMs, sendsNewest } of DIALECTS) {
     assert.deepEqual(news(lateMs - 1), []);
     const first = kinds(name, news(1));
     assert.equal(first[0], "acknowledged");
-    assert.equal(first.filter((kind) => kind === "prints").length, sendsNewest ? 1 : 0);
+    assert.equal(first.filter((kind) => kind === "trades").length, sendsNewest ? 1 : 0);
     trade(5n);
-    assert.deepEqual(kinds(name, news()), ["prints"]);
+    assert.deepEqual(kinds(name, news()), ["trades"]);
     assert.equal(venue.connections, 1);
     connection.closed();
     assert.equal(venue.connections, 0);
@@ -86,14 +86,14 @@ for (const { provider: name, lateMs, sendsNewest } of DIALECTS) {
       venue.inject(fault);
       assert.deepEqual(told(), [], fault);
       venue.clear(fault);
-      assert.deepEqual(told(), ["prints"], fault);
+      assert.deepEqual(told(), ["trades"], fault);
     }
     venue.inject("garbage");
-    assert.deepEqual(told(), ["dropped", "prints"]);
+    assert.deepEqual(told(), ["dropped", "trades"]);
     venue.clear("garbage");
     venue.inject("duplicate");
-    assert.deepEqual(told(), ["prints", "prints"]);
-    assert.deepEqual(told(), ["prints", "prints"]);
+    assert.deepEqual(told(), ["trades", "trades"]);
+    assert.deepEqual(told(), ["trades", "trades"]);
     venue.clear("duplicate");
     venue.inject("gap");
     assert.equal(Array.from({ length: 10 }, told).flat().length, 8);
@@ -101,12 +101,12 @@ for (const { provider: name, lateMs, sendsNewest } of DIALECTS) {
     venue.inject("slow");
     assert.deepEqual(told(), []);
     venue.clear("slow");
-    assert.equal(kinds(name, news(SLOW_MS)).filter((kind) => kind === "prints").length, 1);
+    assert.equal(kinds(name, news(SLOW_MS)).filter((kind) => kind === "trades").length, 1);
     const times = () => {
       trade();
       return news().map((frame) => PROVIDERS[name].parse(frame))
-        .flatMap((frame) => frame.kind === "prints" ? frame.prints : [])
-        .map((print) => print.exchangeTimeMs);
+        .flatMap((frame) => frame.kind === "trades" ? frame.trades : [])
+        .map((trade) => trade.exchangeTimeMs);
     };
     venue.inject("wrong_clock");
     assert.deepEqual(times(), [clock.now() - lateMs + WRONG_CLOCK_MS]);
@@ -244,7 +244,7 @@ Deno.test("Venue: Kraken sends a heartbeat only when idle", () => {
   assert.deepEqual(news(1_000), ['{"channel":"heartbeat"}']);
   for (let count = 0; count < 30; count++) {
     trade();
-    assert.deepEqual(kinds("provider_c", news(100)), ["prints"]);
+    assert.deepEqual(kinds("provider_c", news(100)), ["trades"]);
   }
 });
 

@@ -86,18 +86,18 @@ for (const dialect of DIALECTS) {
   Deno.test(`Provider ${dialect.provider}: ${INPUTS} broken frames, no exception, no invented price`, () =>
     withSeed((random) => {
       const provider = PROVIDERS[dialect.provider];
-      let prints = 0;
+      let trades = 0;
       for (let input = 0; input < INPUTS; input++) {
         const text = mutate(frameOf(dialect, random, input), random);
         const frame = provider.parse(text);
-        if (frame.kind !== "prints") continue;
+        if (frame.kind !== "trades") continue;
         const expected = [...pricesIn(text)].map(naivePrice);
-        for (const print of frame.prints) {
-          assert(expected.includes(print.price), `${print.price} is not in ${text}`);
-          assert(text.includes(print.symbol) || text.includes("\\"), `${print.symbol}: ${text}`);
-          prints += 1;
+        for (const trade of frame.trades) {
+          assert(expected.includes(trade.price), `${trade.price} is not in ${text}`);
+          assert(text.includes(trade.symbol) || text.includes("\\"), `${trade.symbol}: ${text}`);
+          trades += 1;
         }
       }
-      assert(prints > 0, "some mutations leave a price whole");
+      assert(trades > 0, "some mutations leave a price whole");
     }));
 }

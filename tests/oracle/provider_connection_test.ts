@@ -25,7 +25,7 @@ function setUp(provider: Provider = binance, markets = ["BTC/USDT"]) {
     random: () => 1,
     connect: network.connect,
     handlers: {
-      onPrint: (market, price) => events.push(`${market} ${price}`),
+      onTrade: (market, price) => events.push(`${market} ${price}`),
       onConfirmed: (market) => events.push(`confirmed ${market}`),
       onIdle: () => events.push("idle"),
       onDrop: () => events.push("drop"),
@@ -41,7 +41,7 @@ function setUp(provider: Provider = binance, markets = ["BTC/USDT"]) {
 
 let nextId = 1;
 
-function print(clock: FakeClock, price: number, id = nextId++): string {
+function tradeFrame(clock: FakeClock, price: number, id = nextId++): string {
   return aggTrade(id, clock.now(), String(price));
 }
 
@@ -49,7 +49,7 @@ function print(clock: FakeClock, price: number, id = nextId++): string {
 function trade(clock: FakeClock, socket: FakeSocket, ms: number): void {
   for (let passedMs = 0; passedMs < ms; passedMs += 1_000) {
     clock.advance(1_000);
-    socket.deliver(print(clock, 1));
+    socket.deliver(tradeFrame(clock, 1));
   }
 }
 
@@ -58,7 +58,7 @@ Deno.test("ProviderConnection: a connection that closes drops its prices at once
   assert.equal(connection.session, undefined);
   network.newest.open();
   network.newest.deliver(ACK);
-  network.newest.deliver(print(clock, 100));
+  network.newest.deliver(tradeFrame(clock, 100));
   assert.deepEqual(news(), ["BTC/USDT 100000000"]);
   network.newest.end(1001, "away");
   assert.deepEqual(news(), ["closed", "drop"]);
@@ -146,7 +146,7 @@ Deno.test("ProviderConnection: after a shutdown notice, prices are dropped and i
   const first = network.newest;
   first.open();
   first.deliver(ACK);
-  first.deliver(print(clock, 100));
+  first.deliver(tradeFrame(clock, 100));
   clock.advance(1_000);
   first.deliver(NOTICE);
   assert(first.closed);
@@ -154,7 +154,7 @@ Deno.test("ProviderConnection: after a shutdown notice, prices are dropped and i
   assert.equal(waitFor(network, clock), 500);
   network.newest.open();
   network.newest.deliver(ACK);
-  network.newest.deliver(print(clock, 101));
+  network.newest.deliver(tradeFrame(clock, 101));
   assert.deepEqual(news(), ["reconnect", "BTC/USDT 101000000"]);
   connection.stop();
 });
@@ -201,7 +201,7 @@ Deno.test("ProviderConnection: every fault is counted, and logged with what happ
     network.newest.deliver(ACK);
     const gap = () => {
       nextId += 10;
-      network.newest.deliver(print(clock, 1));
+      network.newest.deliver(tradeFrame(clock, 1));
     };
     gap();
     gap();

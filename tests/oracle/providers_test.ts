@@ -1,7 +1,7 @@
 import { exchangeSymbol, MARKETS } from "../../lib/protocol/markets.ts";
 import assert from "node:assert/strict";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
-import type { Frame, Print } from "../../services/oracle/provider.ts";
+import type { Frame, Trade } from "../../services/oracle/provider.ts";
 import { endpoints, PROVIDERS } from "../../services/oracle/providers.ts";
 import { binance } from "../../services/oracle/providers/binance.ts";
 import { coinbase } from "../../services/oracle/providers/coinbase.ts";
@@ -12,8 +12,8 @@ const ADAPTERS = [binance, coinbase, kraken, okx];
 
 const TIME = 1_672_515_782_136;
 
-function prints(...list: Print[]): Frame {
-  return { kind: "prints", prints: list };
+function trades(...list: Trade[]): Frame {
+  return { kind: "trades", trades: list };
 }
 
 const UNKNOWN: Frame = { kind: "dropped", reason: "unknown_shape" };
@@ -23,7 +23,7 @@ const frames: Record<ProviderName, [frame: string, meaning: Frame][]> = {
   provider_a: [
     [
       '{"stream":"btcusdt@aggTrade","data":{"e":"aggTrade","E":1672515782136,"s":"BTCUSDT","a":12345,"p":"16578.50","q":"0.01","f":100,"l":105,"T":1672515782136,"m":true,"M":true}}',
-      prints({
+      trades({
         symbol: "BTCUSDT",
         price: 16_578_500_000n,
         exchangeTimeMs: TIME,
@@ -32,7 +32,7 @@ const frames: Record<ProviderName, [frame: string, meaning: Frame][]> = {
     ],
     [
       '{"e":"aggTrade","E":1672515782136,"s":"BTCUSDT","a":12346,"p":"0.00000638","q":"1","f":1,"l":1,"T":1672515782136,"m":true,"M":true}',
-      prints({ symbol: "BTCUSDT", price: 6n, exchangeTimeMs: TIME, sequence: 12_346 }),
+      trades({ symbol: "BTCUSDT", price: 6n, exchangeTimeMs: TIME, sequence: 12_346 }),
     ],
     ['{"result":null,"id":1}', { kind: "acknowledged" }],
     [
@@ -62,7 +62,7 @@ const frames: Record<ProviderName, [frame: string, meaning: Frame][]> = {
   provider_b: [
     [
       '{"type":"ticker","sequence":37475248783,"product_id":"BTC-USDT","price":"1285.22","best_bid":"1285.04","best_ask":"1285.27","side":"buy","time":"2022-10-19T23:28:22.061769Z","trade_id":370843401,"last_size":"11.4396987"}',
-      prints({
+      trades({
         symbol: "BTC-USDT",
         price: 1_285_220_000n,
         exchangeTimeMs: Date.UTC(2022, 9, 19, 23, 28, 22, 61),
@@ -93,7 +93,7 @@ const frames: Record<ProviderName, [frame: string, meaning: Frame][]> = {
   provider_c: [
     [
       '{"channel":"trade","type":"update","data":[{"symbol":"BTC/USDT","side":"buy","price":105944.20,"qty":0.00027625,"ord_type":"limit","trade_id":10218208,"timestamp":"2023-10-06T17:35:55.440295Z"},{"symbol":"BTC/USDT","side":"buy","price": 9007199254.740993,"qty":1e-7,"ord_type":"limit","trade_id":10218209,"timestamp":"2023-10-06T17:35:55.440295Z"}]}',
-      prints(
+      trades(
         {
           symbol: "BTC/USDT",
           price: 105_944_200_000n,
@@ -133,7 +133,7 @@ const frames: Record<ProviderName, [frame: string, meaning: Frame][]> = {
     ['{"channel":"status","data":[]}', UNKNOWN],
     [
       '{"channel":"trade","type":"update","data":[{"symbol":"BTC/USDT","price" : 1e2,"trade_id":1,"timestamp":"2023-10-06T17:35:55Z"}]}',
-      prints({
+      trades({
         symbol: "BTC/USDT",
         price: 100_000_000n,
         exchangeTimeMs: Date.UTC(2023, 9, 6, 17, 35, 55),
@@ -162,7 +162,7 @@ const frames: Record<ProviderName, [frame: string, meaning: Frame][]> = {
   provider_d: [
     [
       '{"arg":{"channel":"tickers","instId":"BTC-USDT"},"data":[{"instType":"SPOT","instId":"BTC-USDT","last":"9999.99","lastSz":"0.1","askPx":"9999.99","bidPx":"8888.88","ts":"1597026383085"}]}',
-      prints({ symbol: "BTC-USDT", price: 9_999_990_000n, exchangeTimeMs: 1_597_026_383_085 }),
+      trades({ symbol: "BTC-USDT", price: 9_999_990_000n, exchangeTimeMs: 1_597_026_383_085 }),
     ],
     ["pong", { kind: "alive" }],
     ['"pong"', UNKNOWN],

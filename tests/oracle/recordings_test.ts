@@ -45,30 +45,30 @@ for (const [name, file] of recordings) {
     fn() {
       const provider = PROVIDERS[name];
       const streams = new Map<string, Stream>();
-      let printed = 0;
+      let traded = 0;
       for (const line of lines ?? []) {
         const { frame, received_ms }: { frame: string; received_ms: number } = JSON.parse(line);
         const parsed = provider.parse(frame);
         assert.notEqual(parsed.kind, "dropped", frame);
         const wanted = expected(frame);
-        if (wanted === undefined || parsed.kind !== "prints") {
+        if (wanted === undefined || parsed.kind !== "trades") {
           assert.equal(parsed.kind, "acknowledged", frame);
           continue;
         }
         const [symbol, digits] = wanted;
-        assert.equal(parsed.prints.length, 1);
-        for (const print of parsed.prints) {
-          assert.equal(print.symbol, symbol);
-          assert.equal(print.price, micros(digits), frame);
+        assert.equal(parsed.trades.length, 1);
+        for (const trade of parsed.trades) {
+          assert.equal(trade.symbol, symbol);
+          assert.equal(trade.price, micros(digits), frame);
           const stream = streams.get(symbol) ?? new Stream(symbol, provider.sequence);
           streams.set(symbol, stream);
-          const order = stream.add(print, received_ms);
+          const order = stream.add(trade, received_ms);
           assert(order === "next" || order === "gap", `${order}: ${frame}`);
           assert(!stream.stuck(received_ms));
-          printed += 1;
+          traded += 1;
         }
       }
-      assert(printed > 0);
+      assert(traded > 0);
     },
   });
 }

@@ -27,7 +27,7 @@ function setUp(provider: Provider, markets = ["BTC/USDT", "ETH/USDT"]) {
     clock,
     send: (text) => sent.push(text),
     handlers: {
-      onPrint: (market, price) => events.push(`${market} ${price}`),
+      onTrade: (market, price) => events.push(`${market} ${price}`),
       onConfirmed: (market) => events.push(`confirmed ${market}`),
       onIdle: () => events.push("idle"),
       onSubscribed: () => events.push("subscribed"),

@@ -184,7 +184,7 @@ Deno.test("Oracle: a quiet source that contributes again leaves 30 s after its t
   oracle.stop();
 });
 
-Deno.test("Oracle metrics: prints, ages, sources, reconnects, faults, dropped frames and times", async () => {
+Deno.test("Oracle metrics: trades, ages, sources, reconnects, faults, dropped frames and times", async () => {
   const { clock, network, registry, oracle } = setUp(["provider_a"]);
   registerBoardMetrics(registry, oracle.board, clock);
   network.newest.fail("refused");

@@ -1,19 +1,19 @@
 import assert from "node:assert/strict";
-import { type PrintOrder, Stream } from "../../services/oracle/stream.ts";
-import type { Print, Provider } from "../../services/oracle/provider.ts";
+import { Stream, type TradeOrder } from "../../services/oracle/stream.ts";
+import type { Provider, Trade } from "../../services/oracle/provider.ts";
 
 const T = 1_700_000_000_000;
 const MISSED_AFTER_MS = 2_000;
 const STUCK_TIME_MS = 10_000;
 
-function print(sequence: number | undefined, exchangeTimeMs: number): Print {
+function trade(sequence: number | undefined, exchangeTimeMs: number): Trade {
   return { symbol: "X", price: 1n, exchangeTimeMs, sequence };
 }
 
-/** Numbers and times of prints, the times counted from T, and the order that each has. */
+/** Numbers and times of trades, the times counted from T, and the order that each has. */
 const ORDERS: Record<
   string,
-  [Provider["sequence"], [sequence: number | undefined, timeMs: number, order: PrintOrder][]]
+  [Provider["sequence"], [sequence: number | undefined, timeMs: number, order: TradeOrder][]]
 > = {
   "numbers that rise by one are in order, a hole is a gap": [
     "by_one",
@@ -39,45 +39,45 @@ const ORDERS: Record<
   ],
 };
 
-for (const [name, [sequencing, prints]] of Object.entries(ORDERS)) {
+for (const [name, [sequencing, trades]] of Object.entries(ORDERS)) {
   Deno.test(`Stream: ${name}`, () => {
     const stream = new Stream("BTC/USDT", sequencing);
-    let lastPrintAtMs: number | undefined;
-    for (const [index, [sequence, timeMs, order]] of prints.entries()) {
-      assert.equal(stream.add(print(sequence, T + timeMs), T + index), order);
-      if (order !== "late") lastPrintAtMs = T + index;
-      assert.equal(stream.lastPrintAtMs, lastPrintAtMs, "a late print shows no life");
+    let lastTradeAtMs: number | undefined;
+    for (const [index, [sequence, timeMs, order]] of trades.entries()) {
+      assert.equal(stream.add(trade(sequence, T + timeMs), T + index), order);
+      if (order !== "late") lastTradeAtMs = T + index;
+      assert.equal(stream.lastTradeAtMs, lastTradeAtMs, "a late trade shows no life");
     }
   });
 }
 
-Deno.test("Stream: is stuck if the exchange's time stays the same while prints arrive, not after a pause", () => {
+Deno.test("Stream: is stuck if the exchange's time stays the same while trades arrive, not after a pause", () => {
   const stream = new Stream("BTC/USDT", "by_one");
-  stream.add(print(1, T), T);
-  stream.add(print(2, T), T + 60_000);
-  assert(!stream.stuck(T + 60_000), "one print after a pause proves nothing");
-  stream.add(print(3, T), T + 60_000 + STUCK_TIME_MS - 1);
+  stream.add(trade(1, T), T);
+  stream.add(trade(2, T), T + 60_000);
+  assert(!stream.stuck(T + 60_000), "one trade after a pause proves nothing");
+  stream.add(trade(3, T), T + 60_000 + STUCK_TIME_MS - 1);
   assert(!stream.stuck(T + 60_000 + STUCK_TIME_MS - 1));
-  stream.add(print(4, T), T + 60_000 + STUCK_TIME_MS);
+  stream.add(trade(4, T), T + 60_000 + STUCK_TIME_MS);
   assert(stream.stuck(T + 60_000 + STUCK_TIME_MS));
-  stream.add(print(5, T + 1), T + 60_001 + STUCK_TIME_MS);
+  stream.add(trade(5, T + 1), T + 60_001 + STUCK_TIME_MS);
   assert(!stream.stuck(T + 60_001 + STUCK_TIME_MS));
 });
 
 Deno.test("Stream: a trade that a heartbeat announces and that never arrives is lost, once", () => {
   const stream = new Stream("BTC/USDT", "rising");
-  stream.add(print(5, T), T);
+  stream.add(trade(5, T), T);
   assert(!stream.missed(5, T));
   assert(!stream.missed(7, T + 1_000));
   assert(!stream.missed(7, T + 1_000 + MISSED_AFTER_MS - 1));
   assert(stream.missed(7, T + 1_000 + MISSED_AFTER_MS));
   assert(!stream.missed(7, T + 9_000));
   assert(!stream.missed(8, T + 10_000));
-  stream.add(print(8, T + 10_001), T + 10_001);
+  stream.add(trade(8, T + 10_001), T + 10_001);
   assert(!stream.missed(8, T + 20_000), "it came in time");
 });
 
-Deno.test("Stream: silence counts from the last print, or from the subscription", () => {
+Deno.test("Stream: silence counts from the last trade, or from the subscription", () => {
   const stream = new Stream("BTC/USDT", "none");
   assert.equal(stream.silentMs(T), undefined);
   assert(!stream.answered);
@@ -85,26 +85,26 @@ Deno.test("Stream: silence counts from the last print, or from the subscription"
   stream.acknowledge(T + 500);
   assert(stream.answered);
   assert.equal(stream.silentMs(T + 1_000), 1_000);
-  stream.add(print(undefined, T), T + 2_000);
+  stream.add(trade(undefined, T), T + 2_000);
   assert.equal(stream.silentMs(T + 2_500), 500);
 });
 
-Deno.test("Stream: the lag is that of the last print that counts, a late one leaves it", () => {
+Deno.test("Stream: the lag is that of the last trade that counts, a late one leaves it", () => {
   const stream = new Stream("BTC/USDT", "by_one");
   assert.equal(stream.lagMs, undefined);
-  stream.add(print(1, T), T + 30);
+  stream.add(trade(1, T), T + 30);
   assert.equal(stream.lagMs, 30);
-  stream.add(print(1, T - 9_000), T + 40);
+  stream.add(trade(1, T - 9_000), T + 40);
   assert.equal(stream.lagMs, 30);
-  stream.add(print(2, T + 60), T + 50);
+  stream.add(trade(2, T + 60), T + 50);
   assert.equal(stream.lagMs, -10, "the exchange's clock may be ahead");
 });
 
-Deno.test("Stream: an arriving print ends the wait for the trade that a heartbeat announced", () => {
+Deno.test("Stream: an arriving trade ends the wait for the trade that a heartbeat announced", () => {
   const stream = new Stream("BTC/USDT", "rising");
-  stream.add(print(5, T), T);
+  stream.add(trade(5, T), T);
   assert(!stream.missed(7, T));
-  stream.add(print(6, T + 1_000), T + 1_000);
+  stream.add(trade(6, T + 1_000), T + 1_000);
   assert(!stream.missed(7, T + MISSED_AFTER_MS));
   assert(!stream.missed(7, T + 2 * MISSED_AFTER_MS - 1));
   assert(stream.missed(7, T + 2 * MISSED_AFTER_MS));

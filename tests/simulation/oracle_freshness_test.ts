@@ -18,7 +18,7 @@ const T = 1_700_000_000_000;
 const QUIET_MS = 30_000;
 
 interface SourceEvent {
-  kind: "print" | "confirm" | "idle";
+  kind: "trade" | "confirm" | "idle";
   provider: ProviderName;
   atMs: number;
   price: bigint;
@@ -57,7 +57,7 @@ function drawSource(
   for (let ms = random() * gapMs; ms < lengthMs; ms += 1 + random() * 2 * gapMs) {
     if (ms >= stopsAtMs) break;
     price = BigInt(Math.round(path(ms) + offset));
-    events.push({ kind: "print", provider, atMs: T + Math.floor(ms), price });
+    events.push({ kind: "trade", provider, atMs: T + Math.floor(ms), price });
   }
   const kind = after === "idle" ? "idle" : "confirm";
   if (after === "dead" || price === 0n) return events;
@@ -71,7 +71,7 @@ function drawSource(
 interface Known {
   provider: ProviderName;
   price: bigint;
-  printedAtMs: number;
+  tradedAtMs: number;
   confirmedAtMs: number;
   aliveAtMs: number;
 }
@@ -80,24 +80,24 @@ interface Known {
 function served(past: readonly SourceEvent[], rules: PriceBoardOptions, nowMs: number) {
   const known = PROVIDER_NAMES.flatMap((provider): Known[] => {
     const mine = past.filter((event) => event.provider === provider);
-    const print = mine.findLast(({ kind }) => kind === "print");
-    if (print === undefined) return [];
-    const printedAtMs = print.atMs;
+    const trade = mine.findLast(({ kind }) => kind === "trade");
+    if (trade === undefined) return [];
+    const tradedAtMs = trade.atMs;
     const confirm = mine.findLast(({ kind, atMs }) =>
-      kind === "confirm" && atMs >= printedAtMs && atMs - printedAtMs <= QUIET_MS
+      kind === "confirm" && atMs >= tradedAtMs && atMs - tradedAtMs <= QUIET_MS
     );
     const idle = mine.findLast(({ kind }) => kind === "idle");
-    const confirmedAtMs = Math.max(printedAtMs, confirm?.atMs ?? 0);
+    const confirmedAtMs = Math.max(tradedAtMs, confirm?.atMs ?? 0);
     const aliveAtMs = Math.max(confirmedAtMs, idle?.atMs ?? 0);
-    return [{ provider, price: print.price, printedAtMs, confirmedAtMs, aliveAtMs }];
+    return [{ provider, price: trade.price, tradedAtMs, confirmedAtMs, aliveAtMs }];
   });
   const within = (atMs: number, ms: number) => nowMs - atMs <= ms;
   const fresh = known.filter((one) => within(one.confirmedAtMs, rules.maxSourceAgeMs));
   const contributing = [...fresh];
   const quiet = known.filter((one) => !fresh.includes(one))
     .filter((one) => within(one.aliveAtMs, rules.maxSourceAgeMs))
-    .filter((one) => within(one.printedAtMs, QUIET_MS))
-    .sort((a, b) => b.printedAtMs - a.printedAtMs);
+    .filter((one) => within(one.tradedAtMs, QUIET_MS))
+    .sort((a, b) => b.tradedAtMs - a.tradedAtMs);
   for (const one of rules.aggregation === "median" ? quiet : []) {
     const quietOnes = contributing.length - fresh.length;
     if (quietOnes + 1 < fresh.length) contributing.push(one);
@@ -141,7 +141,7 @@ function assertSuspicious(
 
 function apply(board: PriceBoard, event: SourceEvent): void {
   const { kind, provider, price, atMs } = event;
-  if (kind === "print") board.update(provider, SYMBOL, price, atMs);
+  if (kind === "trade") board.update(provider, SYMBOL, price, atMs);
   else if (kind === "confirm") board.confirm(provider, SYMBOL, atMs);
   else board.keepAlive(provider, atMs);
 }
@@ -184,8 +184,8 @@ function play(random: RandomSource): void {
   };
   let dueMs: number | undefined;
   for (const event of events) {
-    // A timer may be late: a print then does its work.
-    const late = event.kind === "print" && random() < 0.2;
+    // A timer may be late: a trade then does its work.
+    const late = event.kind === "trade" && random() < 0.2;
     while (!late && dueMs !== undefined && dueMs <= event.atMs) {
       const nowMs = dueMs;
       dueMs = board.expire(nowMs);

@@ -93,7 +93,7 @@ function setUp(name: ProviderName, random: RandomSource) {
     clock,
     random,
     connect: exchange.connect,
-    handlers: { onPrint() {}, onDrop() {} },
+    handlers: { onTrade() {}, onDrop() {} },
   });
   connection.start();
   return { clock, exchange, connection };

@@ -28,7 +28,7 @@ export interface Line {
   latest: Map<string, number>;
   acknowledged: Set<string>;
   /** Markets with a price before the time to acknowledge was over. */
-  printed: Set<string>;
+  traded: Set<string>;
   /** Number of the last trade that was news, by market. */
   lastIds: Map<string, string>;
   openedAtMs: number;
@@ -71,7 +71,7 @@ export class Wire {
       seen: new Set(),
       latest: new Map(),
       acknowledged: new Set(),
-      printed: new Set(),
+      traded: new Set(),
       lastIds: new Map(),
       openedAtMs: this.#clock.now() + LATENCY_MS,
     };
@@ -217,7 +217,7 @@ export class NaiveModel implements Eavesdropper {
     line.latest.set(symbol, Number(ts));
     if (id !== undefined) line.lastIds.set(symbol, id);
     const atMs = this.#clock.now();
-    if (atMs <= line.openedAtMs + ACKNOWLEDGE_MS) line.printed.add(symbol);
+    if (atMs <= line.openedAtMs + ACKNOWLEDGE_MS) line.traded.add(symbol);
     if (line !== this.#oldest(provider)) return;
     const price = micros(digits);
     this.#prices.set(`${provider} ${symbol}`, {
@@ -260,7 +260,7 @@ export class NaiveModel implements Eavesdropper {
     if (heir === undefined) return undefined;
     if (heir.acknowledged.size === MARKETS.length) return heir.acknowledged;
     const overdue = this.#clock.now() >= heir.openedAtMs + ACKNOWLEDGE_MS;
-    return overdue ? heir.acknowledged.union(heir.printed) : undefined;
+    return overdue ? heir.acknowledged.union(heir.traded) : undefined;
   }
 
   /** What should be served now: the median of each pair, as text, with its sources. */

@@ -3,12 +3,12 @@ import { useId } from "preact/hooks";
 
 interface CardProps {
   title: ComponentChildren;
-  /** Beside the heading. */
+  /** Text beside the heading. */
   note?: ComponentChildren;
   children: ComponentChildren;
 }
 
-/** A part of a view, under its heading. */
+/** A part of a view with a heading. */
 export function Card({ title, note, children }: CardProps) {
   const id = useId();
   return (

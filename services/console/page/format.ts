@@ -1,4 +1,4 @@
-/** Amounts, prices and times as people read them. */
+/** Formats amounts, prices and times for users. */
 import { formatPrice } from "@rangemaker/client";
 
 const grouped = new Intl.NumberFormat("en-US", {
@@ -6,14 +6,14 @@ const grouped = new Intl.NumberFormat("en-US", {
   maximumFractionDigits: 2,
 });
 
-/** A formatter for each number of digits: making one takes longer than painting a box. */
+/** A formatter for each number of digits, made once: that takes longer than painting a box. */
 const byDigits = Array.from({ length: 7 }, (_, digits) =>
   new Intl.NumberFormat("en-US", {
     minimumFractionDigits: digits,
     maximumFractionDigits: digits,
   }));
 
-/** The least of an amount that is shown. */
+/** The smallest amount that is shown. */
 export const CENT = 10_000n;
 
 /** USDC with 6 decimals as text with two; further digits are cut off. */
@@ -23,7 +23,7 @@ export function formatAmount(amount: bigint): string {
   return sign + grouped.format(Number(text));
 }
 
-/** An amount that is no balance: rounded, so that many add up to their total. */
+/** An amount that is not a balance. It is rounded, so that amounts add up to their total. */
 export function formatRounded(amount: bigint): string {
   const rounded = amount < 0n ? amount - CENT / 2n : amount + CENT / 2n;
   return formatAmount(rounded / CENT * CENT);
@@ -34,12 +34,12 @@ export function formatGain(amount: bigint): string {
   return (amount >= CENT / 2n ? "+" : "") + formatRounded(amount);
 }
 
-/** Digits after the point that matter for a price of this size: six digits in all. */
+/** Digits after the point for a price of this size: six digits in total. */
 export function decimalsOf(price: number): number {
   return Math.min(6, Math.max(0, 5 - Math.floor(Math.log10(Math.max(price, 1e-6)))));
 }
 
-/** A price for people, such as 2,998.41: below 0.1, four digits after the point say too little. */
+/** A price such as 2,998.41. Below 0.1, it has more than four digits after the point. */
 export function formatQuotePrice(price: number): string {
   const digits = Math.min(Math.abs(price) < 0.1 ? 6 : 4, decimalsOf(price));
   return (byDigits[digits] ?? grouped).format(price);
@@ -50,7 +50,7 @@ export function formatRange(box: { lowerPrice: bigint; upperPrice: bigint }): st
   return [box.lowerPrice, box.upperPrice].map(toNumber).map(formatQuotePrice).join(" – ");
 }
 
-/** A duration that counts, such as `8.0 s`, `2 min 05 s`, `1 h 10 min`. */
+/** A running duration, such as `8.0 s`, `2 min 05 s`, `1 h 10 min`. */
 export function formatDuration(durationMs: number): string {
   const seconds = Math.max(0, durationMs) / 1000;
   if (seconds < 60) return `${seconds.toFixed(1)} s`;
@@ -62,7 +62,7 @@ export function formatDuration(durationMs: number): string {
 
 const UNITS = [["d", 86_400], ["h", 3_600], ["min", 60], ["s", 1]] as const;
 
-/** A duration as people say it, such as `7.8 s`, `15 s`, `2 min`, `1 h 10 min`. */
+/** A fixed duration, such as `7.8 s`, `15 s`, `2 min`, `1 h 10 min`. */
 export function durationText(durationMs: number): string {
   const tenths = Math.round(Math.max(0, durationMs) / 100);
   if (tenths < 600) return `${tenths / 10} s`;
@@ -76,7 +76,7 @@ export function durationText(durationMs: number): string {
 
 const times = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
 
-/** A time of day with seconds, in the zone of the user. */
+/** A time of day with seconds, in the user's time zone. */
 export function formatTime(timeMs: number): string {
   return times.format(timeMs);
 }
@@ -93,12 +93,12 @@ export function formatDay(timeMs: number): string {
   return days.format(timeMs);
 }
 
-/** An address as people compare it. */
+/** A shortened address for users. */
 export function shortAddress(address: string): string {
   return `${address.slice(0, 6)}…${address.slice(-4)}`;
 }
 
-/** A price for drawing: exact prices stay bigints. */
+/** A price as a number, for drawing only. */
 export function toNumber(price: bigint): number {
   return Number(price) / 1e6;
 }
@@ -118,7 +118,7 @@ export function formatShare(share: number): string {
     .replace("-", "−");
 }
 
-/** A change such as +5.0 %, with its sign unless it is rounded to nothing. */
+/** A change such as +5.0 %, with its sign unless it is rounded to 0. */
 export function formatChange(share: number): string {
   const text = `${Math.abs(share * 100).toFixed(1)} %`;
   return text === "0.0 %" ? text : (share < 0 ? "−" : "+") + text;

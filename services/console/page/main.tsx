@@ -28,7 +28,7 @@ async function readConfig(onFailure: (reason: string) => void) {
   }
 }
 
-/** Kept by the browsers of those who run the services: there, the page watches them behind any view. */
+/** Storage key that operators' browsers set: the page then watches the services behind any view. */
 const WATCHES_KEY = "rangemaker.watches";
 
 const root = document.getElementById("page");

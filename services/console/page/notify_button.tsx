@@ -2,14 +2,14 @@ import { useSignal } from "@preact/signals";
 
 interface NotifyButtonProps {
   label: string;
-  /** Said once it is allowed. */
+  /** Announced once notifications are allowed. */
   granted: string;
-  /** Shown in its place where the browser has refused. */
+  /** Shown instead of the button if the browser has denied them. */
   denied?: string;
   announce(text: string): void;
 }
 
-/** Asks for notifications only when pressed. */
+/** Asks for permission to notify, only when pressed. */
 export function NotifyButton({ label, granted, denied, announce }: NotifyButtonProps) {
   const state = useSignal("Notification" in globalThis ? Notification.permission : "denied");
   if (state.value === "denied" && denied !== undefined) return <span class="note">{denied}</span>;
@@ -17,7 +17,7 @@ export function NotifyButton({ label, granted, denied, announce }: NotifyButtonP
   const ask = async ({ currentTarget: button }: { currentTarget: HTMLButtonElement }) => {
     const next = button.nextElementSibling;
     const permission = await Notification.requestPermission();
-    // The button goes: the focus is not to be lost with it.
+    // The button disappears, so its focus moves on.
     if (document.activeElement === button && next instanceof HTMLElement) next.focus();
     state.value = permission;
     announce(
@@ -29,7 +29,7 @@ export function NotifyButton({ label, granted, denied, announce }: NotifyButtonP
   return <button type="button" onClick={ask}>{label}</button>;
 }
 
-/** Tells a user who looks at something else, if the user has agreed to that. */
+/** Notifies a user who does not see the page, if the user has allowed that. */
 export function notify(body: string): void {
   const isAllowed = "Notification" in globalThis && Notification.permission === "granted";
   if (isAllowed && document.hidden) new Notification("rangemaker", { body, icon: "/icon.svg" });

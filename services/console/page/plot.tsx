@@ -1,13 +1,13 @@
 import type { ComponentChildren, HTMLAttributes } from "preact";
 
-/** A named place on an axis: percent from the left or from the top. */
+/** A labelled position on an axis, in percent from the left or from the top. */
 export interface Tick {
   at: number;
   text: string;
 }
 
 interface PlotProps extends HTMLAttributes<SVGSVGElement> {
-  /** What it shows, for those who cannot see it. */
+  /** Description for screen readers. */
   label: string;
   xTicks: readonly Tick[];
   yTicks: readonly Tick[];
@@ -15,7 +15,7 @@ interface PlotProps extends HTMLAttributes<SVGSVGElement> {
   children: ComponentChildren;
 }
 
-/** A drawing with a grid and the names of its lines at the right and below. */
+/** A drawing with a grid, and labels of the grid's lines at the right and below. */
 export function Plot({ label, xTicks, yTicks, children, ...attributes }: PlotProps) {
   return (
     <div class="plot">

@@ -8,15 +8,15 @@ import { useNow } from "./use_now.ts";
 
 /** One of the page's views, behind a tab. */
 export interface View {
-  /** Behind the # of its address. */
+  /** The fragment of its address, after the #. */
   id: string;
   label: string;
   Body: ComponentType;
-  /** Critical problems, which its tab and the title of the page name. */
+  /** Number of critical problems, shown in its tab and in the title of the page. */
   alarms?: ReadonlySignal<number>;
 }
 
-/** A view whose code is loaded when it is first shown, or before: few traders look at it. */
+/** A view whose code is loaded on demand, because few traders open it. */
 export function viewOnDemand(id: string, label: string, load: () => Promise<View>) {
   const loaded = signal<View | "loading" | "failed">("loading");
   let isAsked = false;
@@ -43,7 +43,7 @@ export function Shell({ model, views }: { model: PageModel; views: readonly View
   const view = useHashView(views);
   const body = useRef<HTMLElement>(null);
   const before = useRef(view);
-  // Without a network everything looks broken.
+  // Without a network, every service seems to be away.
   const alarmsOf = ({ alarms }: View) => model.isOffline.value ? 0 : alarms?.value ?? 0;
   const alarms = views.reduce((sum, view) => sum + alarmsOf(view), 0);
   useEffect(() => {
@@ -110,7 +110,7 @@ function Tabs({ views, current, alarmsOf }: TabsProps) {
   );
 }
 
-/** The view that the address names; the first one otherwise. */
+/** The view in the fragment of the address, or else the first one. */
 function useHashView(views: readonly View[]): View | undefined {
   const hash = useSignal(location.hash);
   useEffect(() => {
@@ -130,7 +130,7 @@ const CONNECTION_TEXTS = {
   offline: "Offline",
 };
 
-/** The best state of all markets: one that is live is enough to bet, if the maker answers. */
+/** The best state of all markets: one live market is enough to bet, if the maker answers. */
 function Connection({ model }: { model: PageModel }) {
   const { markets, session, maker, stateOf, serverClock, feed } = model;
   const nowMs = useNow(serverClock, 1_000);
@@ -148,7 +148,7 @@ function Connection({ model }: { model: PageModel }) {
   return <span class={`connection ${state}`}>{CONNECTION_TEXTS[state]}</span>;
 }
 
-/** Light, dark, or what the system says. */
+/** The choice of a light or dark theme, or that of the system. */
 function ThemeChoice() {
   return (
     <label>
@@ -178,7 +178,7 @@ function AccountChip({ model }: { model: PageModel }) {
   );
 }
 
-/** What is wrong in words, above the page: nothing below moves. */
+/** Problems as text, laid over the page, so that nothing below moves. */
 function Problems({ model }: { model: PageModel }) {
   return (
     <div class="problems" role="status" aria-atomic="false">
@@ -189,7 +189,10 @@ function Problems({ model }: { model: PageModel }) {
 
 const FOCUSED = ":is(button, a, input, select, summary):focus";
 
-/** At the bottom, or at the top where it would cover what has the focus, or the bets that it speaks of. */
+/**
+ * Messages at the bottom of the page, or at the top if they would cover the focused element or the
+ * bets.
+ */
 function Messages({ model }: { model: PageModel }) {
   const box = useRef<HTMLDivElement>(null);
   const messages = model.messages.value;
@@ -220,7 +223,7 @@ function Messages({ model }: { model: PageModel }) {
     };
   }, [messages]);
   return (
-    // Each line is read once, without those that are still shown.
+    // Not atomic: screen readers read only the new line, not the lines that are still shown.
     <div ref={box} class="messages" role="status" aria-atomic="false">
       {messages.map(({ id, text, isSpoken }) => (
         <p key={id} class={isSpoken ? "warned spoken" : "warned"}>{text}</p>

@@ -1,7 +1,7 @@
 import { type Signal, useSignal } from "@preact/signals";
 import type { ComponentChildren, HTMLAttributes } from "preact";
 
-/** A column: its heading, and what each row shows in it. Numbers stand at the right edge. */
+/** A column: its heading, and its content in each row. Numbers are aligned to the right. */
 export type Column<Row> =
   & { name: string; sortBy?(row: Row): number | string }
   & (
@@ -11,7 +11,7 @@ export type Column<Row> =
 
 /** The order of the rows. */
 export interface Sort {
-  /** Heading of the column that decides it. */
+  /** Heading of the column to sort by. */
   by: string;
   isDescending: boolean;
 }
@@ -19,22 +19,22 @@ export interface Sort {
 interface TableProps<Row> {
   /** Plural noun for the rows, such as `markets`. */
   of: string;
-  /** The first one names the row. */
+  /** The first column is the heading of the row. */
   columns: readonly Column<Row>[];
   rows: readonly Row[];
   keyOf(row: Row): string | number;
-  /** Attributes of the row's element, beside `data-row`, its key. */
+  /** Attributes of the row's element, besides `data-row`, which is its key. */
   attributesOf?(row: Row): HTMLAttributes<HTMLTableRowElement> & Record<`data-${string}`, unknown>;
-  /** Shown without rows. */
+  /** Shown if there are no rows. */
   empty?: string;
   /**
-   * With it, each heading is a button that sorts, unless its column says otherwise. Rows come sorted,
-   * or their columns say by what: equal ones stay in their order.
+   * If set, each heading is a button that sorts, unless its column opts out. Rows are sorted
+   * already, or their columns have a sort key; equal rows keep their order.
    */
   sort?: Signal<Sort>;
-  /** On a narrow page, each row becomes a card, and a field sorts them. */
+  /** On a narrow page, rows are cards, and a field sorts them. */
   isCards?: boolean;
-  /** Rows at first, above a button for all of them. */
+  /** Number of rows shown at first, above a button that shows all. */
   first?: number;
 }
 
@@ -113,7 +113,7 @@ export function Table<Row>(props: TableProps<Row>) {
 
 const compare = (a: number | string, b: number | string) => a < b ? -1 : a > b ? 1 : 0;
 
-/** Unless it says otherwise. */
+/** Whether a table can be sorted by a column: yes, unless the column opts out. */
 function isSortable<Row>(column: Column<Row>): boolean {
   return "number" in column || column.isSortable !== false;
 }
@@ -123,7 +123,7 @@ interface SortFieldProps<Row> {
   sort: Signal<Sort>;
 }
 
-/** Sorts a table that has no headings; each column in both orders. */
+/** A field that sorts a table without headings, by each column in both orders. */
 function SortField<Row>({ columns, sort }: SortFieldProps<Row>) {
   const orders = columns.filter(isSortable).flatMap(({ name: by }) =>
     [true, false].map((isDescending): Sort => ({ by, isDescending }))
@@ -152,7 +152,7 @@ interface SortButtonProps {
   sort: Signal<Sort>;
 }
 
-/** Sorts by its column, largest numbers first; a second press turns the order round. */
+/** Sorts by its column, largest numbers first; a second press reverses the order. */
 function SortButton({ name, isNumber, sort }: SortButtonProps) {
   const { by, isDescending } = sort.value;
   const sign = by !== name ? "" : isDescending ? " ↓" : " ↑";

@@ -1,18 +1,18 @@
-/** The theme that the user chose, kept in the browser and the same in all of its tabs. */
+/** The user's theme, stored in the browser and shared by all tabs. */
 import { signal } from "@preact/signals";
 import * as z from "zod";
 
-/** `system` is light or dark, as the system says. */
+/** `system`: light or dark, as set in the operating system. */
 export const THEMES = ["system", "light", "dark"] as const;
 
 const STORAGE_KEY = "rangemaker.theme";
 
 const themeSchema = z.enum(THEMES).catch("system");
 
-/** The theme that applies: what is painted with another one has to be painted again. */
+/** The current theme. Its change repaints all canvases. */
 export const theme = signal<z.output<typeof themeSchema>>("system");
 
-/** Shows the stored theme, now and whenever another tab stores one. */
+/** Applies the stored theme now, and whenever another tab stores one. */
 export function followTheme(): void {
   const follow = () => applyTheme(localStorage.getItem(STORAGE_KEY));
   follow();
@@ -21,7 +21,7 @@ export function followTheme(): void {
   });
 }
 
-/** Shows a theme, from now on and after a reload. */
+/** Applies a theme and stores it. */
 export function applyTheme(name: string | null): void {
   const applied = themeSchema.parse(name);
   localStorage.setItem(STORAGE_KEY, applied);

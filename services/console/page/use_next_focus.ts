@@ -5,7 +5,8 @@ import { useEffect, useRef } from "preact/hooks";
  * Moves the focus to the next step, marked `data-next`, when the step changes while the focus is in
  * this part. A page that was just opened, and a focus elsewhere, stay as they are.
  *
- * @param returnTo Gets the focus back when a journey that began there is left before its end.
+ * @param returnTo Selector of the element that gets the focus back if the user started there and
+ *   gives up before the end.
  */
 export function useNextFocus(
   part: RefObject<HTMLElement | null>,
@@ -13,7 +14,7 @@ export function useNextFocus(
   returnTo: string,
 ): void {
   const before = useRef(step);
-  /** Where the focus was last: what had it may be gone. */
+  /** Where the focus was last; the focused element may no longer exist. */
   const last = useRef<"part" | "origin" | undefined>(undefined);
   const isFromOrigin = useRef(false);
   useEffect(() => {
@@ -29,17 +30,19 @@ export function useNextFocus(
     const { name, of } = before.current;
     before.current = step;
     const isSame = name === step.name && (of === step.of || last.current === "origin");
-    // Money that arrives is no step of the user, who may be typing by then.
+    // The user may be typing when a deposit arrives, which is not the user's own step.
     const isTyping = name === step.name && document.activeElement instanceof HTMLInputElement;
     if (isSame || isTyping || last.current === undefined) return;
-    if (step.name === "draft" && last.current === "origin") return; // left from there: it stays
+    // The user gave up from there, so the focus stays.
+    if (step.name === "draft" && last.current === "origin") return;
     if (name === "draft") isFromOrigin.current = last.current === "origin";
     const isBack = step.name === "draft" && name !== "placed" && isFromOrigin.current;
     const next = isBack
       ? document.querySelector<HTMLElement>(returnTo)
       : part.current?.querySelector<HTMLElement>("[data-next]:not(:disabled)");
     next?.focus({ preventScroll: true });
-    // By keyboard, the focus has to be seen with what it is about; a finger keeps the chart in sight.
+    // For keyboard users, the focus and its context must be visible. For touch, the chart stays in
+    // view.
     if (!next?.matches(":focus-visible")) return;
     (next.closest(".action-bar") ?? next).scrollIntoView({ block: "nearest" });
   }, [step.name, step.of]);

@@ -1,7 +1,7 @@
 import type { Clock } from "@rangemaker/client";
 import { useEffect, useState } from "preact/hooks";
 
-/** The time of a clock, read again at intervals; a sleeping page reads it when it wakes. */
+/** The time of a clock, updated at intervals and when the page becomes visible. */
 export function useNow(clock: Pick<Clock, "now">, everyMs: number): number {
   const [timeMs, setTimeMs] = useState(() => clock.now());
   useEffect(() => {

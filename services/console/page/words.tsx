@@ -1,4 +1,4 @@
-/** A text whose parts in backticks are code; its requests are links, if there is a service for them. */
+/** A text whose parts in backticks are code. Requests in it are links if `url` is given. */
 export function Words({ text, url }: { text: string; url?: string }) {
   return (
     <>

@@ -32,7 +32,7 @@ export const coinbase: Dialect = {
   trade: (symbol, trade) =>
     JSON.stringify({
       type: "ticker",
-      // Counts messages of all channels: between two tickers it rises by more than one.
+      // The real one counts messages of all channels, so it rises by more than one between tickers.
       sequence: trade.id * 7,
       product_id: symbol,
       price: formatPrice(trade.price),

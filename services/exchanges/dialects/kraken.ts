@@ -19,7 +19,8 @@ export const kraken: Dialect = {
   provider: "provider_c",
   path: "/kraken/v2",
   lateMs: 35,
-  // Kraken asks clients to wait a second or more between connections; a second client may be sooner.
+  // Kraken asks clients to wait at least a second between connections. Two allow for a second
+  // client.
   limits: { connections: { count: 2, windowMs: 1_000 } },
   read(text) {
     const frame = tryParseJson(text);
@@ -45,7 +46,7 @@ export const kraken: Dialect = {
     const fields = [
       `"symbol":${JSON.stringify(symbol)}`,
       `"side":"${trade.side}"`,
-      // The original digits: a float would lose the trailing zeros that Kraken sends.
+      // As decimal text: a float would lose the trailing zeros that Kraken sends.
       `"price":${formatPrice(trade.price)}`,
       `"qty":${trade.amount}`,
       `"ord_type":"limit"`,

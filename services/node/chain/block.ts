@@ -46,8 +46,8 @@ function quantity(value: number): Hex {
 }
 
 /**
- * The block before the first checkpoint; its time is the start of the current slot. Its hash covers the
- * millisecond, so that two chains created in one slot can be told apart.
+ * The block before the first checkpoint; its time is the start of the current slot. Its hash covers
+ * the millisecond, so that two chains created in one slot differ.
  */
 export function genesisBlock(nowMs: number): Block {
   const block = sealBlock(0, ZERO_HASH, nowMs - nowMs % SLOT_MS, []);

@@ -3,17 +3,20 @@ import type { Hex } from "../../../lib/protocol/scalars.ts";
 import type { ResumePoint } from "../store/chain_records.ts";
 import { type Block, genesisBlock, sealBlock } from "./block.ts";
 
-/** Sealed blocks that can be read: those of the last 409.6 s, and the first. */
+/** Sealed blocks that can be read, 409.6 s of them. The first block can always be read. */
 export const BLOCKS_KEPT = 4_096;
 
-/** A moment that {@link BlockLog.restore} can go back to. */
+/** A position that {@link BlockLog.restore} can return to. */
 export interface BlockLogPosition {
   head: Block;
   /** Transactions of the block that was not sealed yet. */
   pending: readonly Hex[];
 }
 
-/** The newest block when a chain starts: a new one, above all that may have been announced. */
+/**
+ * The newest block when a chain starts. Its number is above all numbers that may have been
+ * announced.
+ */
 export function headOnStart(
   genesis: Block,
   resumeFrom: ResumePoint | undefined,
@@ -74,7 +77,12 @@ export class BlockLog {
     this.#pending.push(txHash);
   }
 
-  /** Seals the next block. @returns Undefined if its number is not reserved: it is sealed later. */
+  /**
+   * Seals the next block.
+   *
+   * @returns Undefined if its number is not reserved yet; its transactions then wait for a later
+   *   block.
+   */
   seal(dueMs: number): Block | undefined {
     if (this.nextNumber > this.#reservedTo()) return undefined;
     this.#head = sealBlock(this.nextNumber, this.#head.hash, dueMs, this.#pending);
@@ -84,7 +92,7 @@ export class BlockLog {
     return this.#head;
   }
 
-  /** Goes back to an earlier moment; later blocks are deleted. */
+  /** Returns to an earlier position and deletes later blocks. */
   restore({ head, pending }: BlockLogPosition): void {
     for (const number of this.#blocks.keys()) if (number > head.number) this.#blocks.delete(number);
     this.#head = head;

@@ -2,18 +2,21 @@ import TinyQueue from "tinyqueue";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { Schedule } from "./schedule.ts";
 
-/** Ended theses may outnumber the watched ones in a queue by this many before they are removed. */
+/** A heap is cleaned when it has this many entries more than twice the number of watched theses. */
 const STALE_MAX = 1_000;
 
-/** Theses taken from a heap one by one at a slot; if more follow, checking all of them takes less time. */
+/**
+ * Theses removed from a heap one by one at a slot. Beyond that, rebuilding the heap takes less
+ * time.
+ */
 const POPS_MAX = 1_000;
 
 /**
- * Finds the open theses of one market that a price breaks, without looking at the others: their
- * bounds are in heaps. A thesis is watched from the first slot of its window to the last.
+ * Finds the open theses of one market that a price breaks. Bounds are in heaps, so that it does not
+ * check all theses. A thesis is watched from the first slot of its window to the last.
  */
 export class BreachWatch {
-  /** Ids of watched theses, also of those whose window has not begun. */
+  /** Ids of watched theses, including those whose window has not begun. */
   readonly #watched = new Set<number>();
   /** The highest lower bound first, which a falling price breaks first. */
   readonly #lower = new Bounds(this.#watched, ({ lowerPrice }) => -lowerPrice);
@@ -49,12 +52,15 @@ interface Entry {
   thesis: Thesis;
 }
 
-/** One bound of the watched theses, the lowest first. Those that are no longer watched stay for a while. */
+/**
+ * One bound of the watched theses, the lowest first. Theses that are no longer watched are removed
+ * later.
+ */
 class Bounds {
   readonly #watched: ReadonlySet<number>;
   readonly #boundOf: (thesis: Thesis) => bigint;
   #queue = queueOf([]);
-  /** Those that a price passed before their window began, by its start. */
+  /** Entries whose bound a price passed before their window began, by the start of the window. */
   readonly #early = new Schedule<Entry>();
 
   constructor(watched: ReadonlySet<number>, boundOf: (thesis: Thesis) => bigint) {
@@ -66,7 +72,11 @@ class Bounds {
     this.#queue.push({ bound: this.#boundOf(thesis), thesis });
   }
 
-  /** Removes the theses with a bound below a value; returns those that are watched and in their window. */
+  /**
+   * Removes entries with a bound below a value.
+   *
+   * @returns Their theses that are watched and in their window.
+   */
   removeBelow(value: bigint, time: number): Thesis[] {
     for (const entry of this.#early.removeDue(time)) this.#queue.push(entry);
     const broken: Thesis[] = [];
@@ -91,7 +101,7 @@ class Bounds {
     return broken;
   }
 
-  /** Deletes theses that are no longer watched when they outnumber the others. */
+  /** Deletes theses that are no longer watched, once there are too many of them. */
   compact(): void {
     if (this.#queue.length <= 2 * this.#watched.size + STALE_MAX) return;
     this.#queue = queueOf(this.#queue.data.filter(({ thesis }) => this.#watched.has(thesis.id)));

@@ -21,15 +21,15 @@ import { ChainState } from "./state.ts";
 import { verifyEmbeddedSignatures } from "./embedded_signatures.ts";
 
 /**
- * Failures of strangers, which are not recorded ({@link Ledger.recordsFailureOf}): the newest are kept
- * in memory, so that a repeated transaction gets its first receipt.
+ * Failed transactions that are not recorded ({@link Ledger.recordsFailureOf}) and kept in memory,
+ * so that a repeated transaction gets its first receipt. The oldest are dropped.
  */
 export const STRANGER_FAILURES_MAX = 1_024;
 
-/** How often backfilled prices that no open thesis needs any more are deleted. */
+/** Interval at which backfilled prices are deleted that no open thesis needs any more. */
 const PRUNE_INTERVAL_MS = 60_000;
 
-/** Callbacks of a {@link Chain}. What they announce is committed. */
+/** Callbacks of a {@link Chain}. They are called after the commit. */
 export interface ChainEvents {
   onHead(block: Block): void;
   onTransaction(receipt: Receipt, tx: Transaction): void;
@@ -94,7 +94,7 @@ export class Chain {
       resumeFrom: parts.resumeFrom,
       reservedTo: () => parts.records.reservedTo,
     });
-    // What was not committed did not happen: memory returns to what is stored.
+    // Memory returns to the stored state: changes that were not committed are lost.
     parts.records.onRollback = () => this.#state = this.#load();
   }
 
@@ -139,8 +139,9 @@ export class Chain {
   }
 
   /**
-   * Makes a checkpoint: records fresh prices, seals the block, and settles theses that have ended. The
-   * block has its transactions on the disk already, so it is announced although a settlement may fail.
+   * Makes a checkpoint: records fresh prices, seals the block, and settles theses that have ended.
+   * The transactions of the block are on the disk already, so the block is announced even if a
+   * settlement fails.
    *
    * @param dueMs When it was due: a multiple of 100 ms, after the previous checkpoint.
    */
@@ -148,7 +149,7 @@ export class Chain {
     dueMs: number,
     priceOf: RecordedPrice = (market) => this.oraclePrices.freshPrice(market, dueMs),
   ): Block {
-    this.#commits.commit(); // its transactions belong to the block that is sealed now
+    this.#commits.commit(); // the block contains only committed transactions
     this.#recordPrices(dueMs, priceOf);
     if (dueMs - this.#prunedAtMs >= PRUNE_INTERVAL_MS && this.#commits.failure === undefined) {
       this.#prunedAtMs = dueMs;
@@ -196,7 +197,7 @@ export class Chain {
     if (thesis === undefined) throw new UnknownThesisError(id);
     if (!isUnsettled(thesis.status)) return thesis;
     const outcome = this.state.attempt(thesis);
-    // The last slot may be recorded before the end.
+    // A thesis is not final before its end, even if its last slot is recorded.
     if (!isFinalAt(outcome, thesis, this.head.timestampMs)) {
       throw SettlementError.tooEarly(thesis, this.head.timestampMs);
     }
@@ -215,7 +216,7 @@ export class Chain {
   /**
    * Settles some of the theses that ended or broke up to the newest checkpoint.
    *
-   * @returns Whether more of them wait.
+   * @returns Whether more theses are due.
    */
   settleDue(): boolean {
     const { timestampMs } = this.head;
@@ -245,7 +246,7 @@ export class Chain {
       if (thesis !== undefined) this.#announceThesis(thesis);
       if (tx.type !== "BackfillOracle" || filled === undefined) return;
       this.state.fill(tx, filled.spans);
-      // Theses that end after the newest checkpoint: their last slots are not recorded yet.
+      // Not the theses that end after the newest checkpoint: their last slots are not recorded yet.
       this.#settleSome(this.head.timestampMs);
     });
     return receipt;
@@ -264,7 +265,8 @@ export class Chain {
     requireSigner("Transaction signature", txHash, tx.signature, tx.from);
     const earlier = this.receipt(txHash);
     if (earlier !== undefined) return { receipt: earlier, isKnown: true };
-    // One this old may have had a receipt that was deleted: it must not be accepted again.
+    // The receipt of a transaction this old may have been deleted: the transaction must not be
+    // accepted again.
     const isOld = tx.timestamp < this.#records.state.droppedBeforeMs + TIMESTAMP_DRIFT_MAX_MS;
     const offMs = Math.abs(this.#clock.now() - tx.timestamp);
     if (offMs > TIMESTAMP_DRIFT_MAX_MS || isOld) {
@@ -283,7 +285,7 @@ export class Chain {
       blockNumber: this.blocks.nextNumber,
       nowMs,
       marketOf: (pair) => this.state.marketOf(pair),
-      // If the clock is behind the newest block, prices are not updated, so none counts as fresh.
+      // While the clock is behind the newest block, prices are not updated, so none is fresh.
       isFresh: (market) => !isBehind && this.oraclePrices.isFresh(market, nowMs),
       limits: this.limits,
       breachOf: (box) => this.state.breachOf(box),
@@ -299,7 +301,7 @@ export class Chain {
     }
   }
 
-  /** While nothing can be written, the theses stay due. */
+  /** Attempts due settlements. If they cannot be stored, the theses stay due. */
   #attemptDue(nowMs: number): void {
     if (this.state.settlements.isDue(nowMs)) this.#commits.tryChange(() => this.#settleSome(nowMs));
   }

@@ -5,14 +5,15 @@ import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 export const CHECKPOINT_MS = SLOT_MS;
 
 /**
- * A checkpoint that is later than this is skipped. One that is less late is made without a pull, with
- * the last known prices.
+ * A checkpoint that is later than this is skipped. A checkpoint that is late by one interval or
+ * more is made without a pull, with the last known prices.
  */
 export const CHECKPOINT_LATE_MAX_MS = 1_000;
 
 /**
- * While the clock is ahead of the monotonic one by more than a checkpoint may be late, nothing is
- * skipped for this long: a block in the future would stop the chain until the clock had reached it.
+ * How long the loop waits before it accepts a clock that was set forward by more than a checkpoint
+ * may be late. If it sealed a block in the future and the clock was then set back, the chain would
+ * stop until that time.
  */
 export const CLOCK_AHEAD_WAIT_MS = 30_000;
 
@@ -25,13 +26,16 @@ export interface CheckpointHandlers {
   missed?(fromMs: number, toMs: number): void;
   /** The clock was set back and is this far behind the next checkpoint. Called every second. */
   clockBehind?(byMs: number): void;
-  /** The clock was set forward by this much. Called every 100 ms, until it is believed or set back. */
+  /**
+   * The clock was set forward by this much. Called every 100 ms until the clock is accepted or set
+   * back.
+   */
   clockAhead?(byMs: number): void;
 }
 
 /**
- * Triggers a checkpoint at every multiple of 100 ms. Due times are computed from that grid, so
- * lateness does not add up.
+ * Triggers a checkpoint at every multiple of 100 ms. Due times are multiples of the interval, so
+ * delays do not add up.
  */
 export class CheckpointLoop {
   readonly #clock: Clock;
@@ -40,7 +44,7 @@ export class CheckpointLoop {
   #nextMs = 0;
   /** The clock minus the monotonic one at the last checkpoint. */
   #offsetMs = 0;
-  /** Since when the clock is ahead, on the monotonic one. */
+  /** When the clock was first found ahead, in the time of the monotonic clock. */
   #aheadSinceMs: number | undefined;
   #running = false;
   #cancelTimer: CancelTimer = () => {};
@@ -67,7 +71,10 @@ export class CheckpointLoop {
     this.#schedule();
   }
 
-  /** The clock was moved while no checkpoint was in progress: the next one follows this one. */
+  /**
+   * Continues after a checkpoint at `lastMs`, once the clock was moved. No checkpoint may be in
+   * progress.
+   */
   continueAfter(lastMs: number): void {
     this.#cancelTimer();
     this.#offsetMs = this.#offset();
@@ -85,7 +92,7 @@ export class CheckpointLoop {
   #schedule(): void {
     const waitMs = Math.max(0, this.#nextMs - this.#clock.now());
     if (waitMs > CHECKPOINT_LATE_MAX_MS) this.#handlers.clockBehind?.(waitMs);
-    // A clock that was set back may be set forward again: check it every second.
+    // Checked every second: a clock that was set back may be set forward again.
     this.#runAfter(Math.min(waitMs, CHECKPOINT_LATE_MAX_MS));
   }
 
@@ -114,7 +121,7 @@ export class CheckpointLoop {
     this.#schedule();
   }
 
-  /** Whether the clock was set forward not long ago. */
+  /** Whether the clock was set forward and is not accepted yet. */
   #isAhead(): boolean {
     const aheadMs = this.#offset() - this.#offsetMs;
     if (aheadMs <= CHECKPOINT_LATE_MAX_MS) return false;

@@ -14,7 +14,7 @@ export interface VerifiedTransaction {
   txHash: Hex;
   /** Only for an `RfqSubmit`. */
   quoteHash?: Hex;
-  /** The reason why the transaction fails: a signature inside an `RfqSubmit` has the wrong signer. */
+  /** Set if a signature inside an `RfqSubmit` has the wrong signer: the transaction fails. */
   fault?: Refusal;
 }
 

@@ -54,10 +54,10 @@ export interface AppliedTransaction {
 /**
  * Balances, permissions, theses and receipts: the state of the chain without its prices.
  *
- * It is synchronous and knows no socket, clock or signature: transactions arrive parsed and verified,
- * with the context to evaluate them in. Unsettled theses are in memory, everything else is in the records.
- * Balances plus unsettled theses always equal deposits plus genesis ({@link holdings} and
- * {@link issued}).
+ * It is synchronous and uses no sockets, clocks or signatures: transactions arrive parsed and
+ * verified, together with the context to evaluate them in. Unsettled theses are in memory,
+ * everything else is in the records. Balances plus unsettled theses always equal deposits plus
+ * genesis ({@link holdings} and {@link issued}).
  */
 export class Ledger {
   readonly #records: ChainRecords;
@@ -84,7 +84,7 @@ export class Ledger {
     return sum;
   }
 
-  /** Unsettled theses by id, with what each lacks. */
+  /** Unsettled theses by id, each with the prices that it lacks. */
   get unsettled(): ReadonlyMap<number, StoredThesis> {
     return this.#unsettled;
   }
@@ -99,7 +99,7 @@ export class Ledger {
     return this.#records.state.lastThesisId;
   }
 
-  /** The lowest id of a thesis that was not deleted; that of the next thesis if there is none. */
+  /** The lowest id of a thesis that was not deleted; the next id if there is none. */
   get firstThesisId(): number {
     return this.#records.selectTheses("ORDER BY key LIMIT 1")[0]?.id ?? this.lastThesisId + 1;
   }
@@ -125,9 +125,9 @@ export class Ledger {
   }
 
   /**
-   * Whether the failure of a transaction is recorded. It is not recorded if the sender lacks the
-   * permission for the type, or never had a balance: anyone can sign such transactions, and recording
-   * them would let strangers fill the disk.
+   * Whether the failure of a transaction is recorded. It is not if the sender lacks the permission
+   * for the type, or never had a balance: anyone can sign such transactions, and their receipts
+   * could fill the disk.
    */
   recordsFailureOf(tx: Transaction): boolean {
     if (tx.type === "Deposit") return this.#permissions.has("relayer", tx.from);
@@ -135,7 +135,7 @@ export class Ledger {
     return this.#records.accounts.has(tx.from);
   }
 
-  /** Records the receipt of a transaction; all that is done for a failed one. */
+  /** Records the receipt of a transaction. A failed transaction has no other effect. */
   record(receipt: Receipt, atMs: number): void {
     this.#records.tables.receipts.add(hashKey(receipt.txHash), { receipt, atMs });
   }

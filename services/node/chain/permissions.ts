@@ -2,7 +2,7 @@ import type { Permission } from "../../../lib/protocol/account.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import type { PermissionLists } from "../store/tables.ts";
 
-/** Who holds which permission. */
+/** Which accounts have which permissions. */
 export class Permissions {
   readonly #holders: ReadonlyMap<Permission, ReadonlySet<Address>>;
 

@@ -14,12 +14,14 @@ import {
 const PAGE_SLOTS = 256;
 
 /**
- * Pages per market: 4,194,304 slots, which are 4.85 days and 32 MiB. At the bound, slots outside these
- * pages cannot be backfilled until theses are settled.
+ * Pages per market: 4,194,304 slots, which are 4.85 days and 32 MiB. When all are used, no further
+ * page can be backfilled until theses are settled.
  */
 export const BACKFILLED_PAGES_MAX = 16_384;
 
-/** Backfilled prices of one market: those as new as its ring, and older ones that open theses need. */
+/**
+ * Backfilled prices of one market: prices as new as its ring, and older ones that open theses need.
+ */
 export class BackfilledSlots implements PriceReader {
   /** By page number; a price of 0 means that the slot has none. */
   readonly #pages = new Map<number, BigUint64Array>();
@@ -101,7 +103,7 @@ function pageOf(slot: number): number {
   return Math.floor(slot / PAGE_SLOTS);
 }
 
-/** All known prices of one market: those that checkpoints recorded, and backfilled ones. */
+/** All known prices of one market: recorded by checkpoints, or backfilled. */
 export class PriceHistory implements PriceReader {
   readonly ring: PriceRing;
   readonly backfilled = new BackfilledSlots();
@@ -114,7 +116,10 @@ export class PriceHistory implements PriceReader {
     return this.ring.at(time) ?? this.backfilled.at(time);
   }
 
-  /** Whether a backfilled price of the slot would be stored: it is missing, and as new as the ring or needed. */
+  /**
+   * Whether a backfilled price of the slot would be stored: the slot has none, and is in the ring
+   * or needed.
+   */
   canFill(time: number, isNeeded: boolean): boolean {
     if (this.at(time) !== undefined || !this.backfilled.hasRoomFor(time)) return false;
     return isNeeded || this.ring.contains(time);

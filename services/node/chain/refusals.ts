@@ -22,7 +22,7 @@ interface Window {
   maxStartAheadMs: number;
 }
 
-/** The text of each code, made from the numbers in `details`; times are Unix milliseconds. */
+/** The text of each code, with the values in `details`; times are Unix milliseconds. */
 const TEXTS = {
   PERMISSION_DENIED: (d: { address: Address; permission: Permission }) =>
     `${d.address} lacks the permission ${d.permission}; the node's --relayers and --admins grant it`,
@@ -57,7 +57,7 @@ const TEXTS = {
 
 const refusal = failuresOf(TEXTS);
 
-/** A refusal; its message is made from the facts. */
+/** Makes a refusal and its message. */
 export function refuse<Code extends keyof typeof TEXTS>(
   code: Code,
   ...facts: Parameters<(typeof TEXTS)[Code]>
@@ -84,8 +84,8 @@ export function windowRefusal(
 }
 
 /**
- * That a window starts at most 24 h before its submission needs no rule: it ends in the future and is
- * not longer than that.
+ * No rule says that a window starts at most 24 h before its submission: a window ends in the future
+ * and lasts at most 24 h.
  */
 function windowFault({ startTime, endTime, now, maxStartAheadMs }: Window): string | undefined {
   if (endTime <= now) return `ends in the past: it is ${now}; choose a later one`;

@@ -1,12 +1,12 @@
 import TinyQueue from "tinyqueue";
 
-/** Items that are due together; those before `next` were taken. */
+/** Items with the same due time; items before index `next` have been removed. */
 interface Due<T> {
   items: T[];
   next: number;
 }
 
-/** Items by the time at which they are due. Many that are due together cost no more than one each. */
+/** Items by due time. Items with the same due time share one entry of the queue. */
 export class Schedule<T> {
   readonly #dueByTime = new Map<number, Due<T>>();
   /** The times that have items. */

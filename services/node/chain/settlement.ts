@@ -5,8 +5,8 @@ import type { StoredThesis } from "../store/tables.ts";
 import { Schedule } from "./schedule.ts";
 
 /**
- * Missing spans that one attempt reports at most. The later ones of a longer list are joined, and the
- * next attempt reads the prices between them again.
+ * Most missing spans that one attempt reports. The last span joins all further ones, and the next
+ * attempt reads the prices between them again.
  */
 export const MISSING_SPANS_MAX = 256;
 
@@ -16,7 +16,10 @@ export type Outcome =
   | { status: "lost"; breach: PricePoint }
   | { status: "needs_backfill"; missing: TimeSpan[] };
 
-/** Whether an outcome is final: a loss at once, a win or missing prices only at the end of the thesis. */
+/**
+ * Whether an outcome is final. A loss is final at once; a win or missing prices only at the end of
+ * the thesis.
+ */
 export function isFinalAt(outcome: Outcome, { endTime }: Pick<Thesis, "endTime">, timeMs: number) {
   return outcome.status === "lost" || endTime <= timeMs;
 }
@@ -25,11 +28,11 @@ export function isFinalAt(outcome: Outcome, { endTime }: Pick<Thesis, "endTime">
 export type Box = Pick<Thesis, "lowerPrice" | "upperPrice" | "startTime" | "endTime">;
 
 /**
- * Decides a box thesis by the known prices. One recorded price outside the range makes the solver
- * win, even if others are missing. The user wins only if every slot of the window is known.
+ * Decides a box thesis by the known prices. If one recorded price is outside the range, the solver
+ * wins, even if others are missing. The user wins only if every slot of the window has a price.
  *
- * @param unknown The spans to check: the whole window, or those that an earlier attempt lacked.
- * Recorded prices never change, so spans that were found inside the range are not checked again.
+ * @param unknown The spans to check: the whole window, or the spans that had no price at an earlier
+ *   attempt. Recorded prices never change, so other spans are not checked again.
  */
 export function decideOutcome(
   prices: PriceReader,
@@ -55,8 +58,8 @@ function joinTail(spans: TimeSpan[]): TimeSpan[] {
 }
 
 /**
- * Schedules settlement attempts. A thesis is attempted at its end, and before if a price has broken its
- * range.
+ * Schedules settlement attempts. A thesis is attempted at its end, or earlier if a price has broken
+ * its range.
  */
 export class SettlementSchedule {
   readonly #unsettled: ReadonlyMap<number, StoredThesis>;

@@ -19,7 +19,9 @@ export const SETTLEMENTS_PER_SLICE = 500;
 /** Attempts between two checks of the clock. */
 const SETTLEMENTS_PER_CHECK = 25;
 
-/** Ledger, price histories and unsettled theses: what the records contain. */
+/**
+ * The state of a chain in memory, loaded from its records: ledger, price histories and settlements.
+ */
 export class ChainState {
   readonly ledger: Ledger;
   readonly histories: ReadonlyMap<Market, PriceHistory>;
@@ -44,7 +46,7 @@ export class ChainState {
     }
     for (const { thesis } of this.ledger.unsettled.values()) {
       this.#watch(thesis);
-      // A price may have broken it that was recorded before a rollback.
+      // A price recorded before a rollback may have broken it.
       this.settlements.retry(thesis.id);
     }
   }
@@ -57,7 +59,7 @@ export class ChainState {
   }
 
   /**
-   * Settles a thesis, or records what it lacks.
+   * Settles a thesis, or records which prices it lacks.
    *
    * @returns The changed thesis; undefined if its status is as before.
    */
@@ -67,7 +69,11 @@ export class ChainState {
     return thesis.status === status ? undefined : thesis;
   }
 
-  /** Attempts to settle what is due, for {@link SETTLEMENT_SLICE_MS}. @returns The changed theses. */
+  /**
+   * Attempts to settle due theses, for {@link SETTLEMENT_SLICE_MS}.
+   *
+   * @returns The changed theses.
+   */
   attemptDue(nowMs: number, clock: Clock): Thesis[] {
     const changed: Thesis[] = [];
     const startMs = clock.now();
@@ -85,7 +91,9 @@ export class ChainState {
     return changed;
   }
 
-  /** Records the price of a slot, or that it has none. The theses that it breaks are due at once. */
+  /**
+   * Records the price of a slot, or that it has none. Theses that the price breaks are due at once.
+   */
   recordPrice(market: Market, time: number, price: bigint | undefined): void {
     const ring = this.histories.get(market)?.ring;
     if (price === undefined) return ring?.skipTo(time);

@@ -12,7 +12,7 @@ import type { BlockLogPosition } from "../chain/block_log.ts";
 import type { Chain } from "../chain/chain.ts";
 import type { ChainRecords } from "../store/chain_records.ts";
 
-/** Snapshots that are kept, oldest dropped first. */
+/** Most snapshots that are kept; the oldest is dropped first. */
 export const SNAPSHOTS_MAX = 16;
 
 /** The method exists on development chains only, or only on those in memory. */
@@ -22,7 +22,7 @@ export class DevelopmentOnlyError extends RangemakerError {
   }
 }
 
-/** No such snapshot: it never existed, was dropped, or was taken after one that was reverted to. */
+/** The snapshot never existed, was dropped, or was deleted by a revert to an earlier one. */
 class UnknownSnapshotError extends RangemakerError {
   constructor(id: number, known: readonly number[]) {
     const kept = known.length === 0 ? "there is none" : `there are ${known.join(", ")}`;
@@ -38,7 +38,7 @@ export interface DevChainParts {
   clock: ShiftedClock;
   /** Undefined for a chain on disk, whose time cannot be moved. */
   records: ChainRecords | undefined;
-  /** Called after the clock was moved: the next checkpoint is the one after this. */
+  /** Called after the clock was moved: the next checkpoint follows this one. */
   continueAfter(headMs: number): void;
   /** A random external transaction hash for a deposit without one. */
   randomHash(): Hex;
@@ -51,14 +51,14 @@ export interface Moment {
   blockNumber: number;
 }
 
-/** Prices of a market during a jump, each for an equal part of it. */
+/** Prices of a market during {@link DevChain.advance}, each for an equal part of the time. */
 export type PricePaths = ReadonlyMap<Market, readonly bigint[]>;
 
 /** Features of a development chain only: free money, snapshots and time travel. */
 export class DevChain {
   readonly #parts: DevChainParts;
   readonly #relayer = new LocalSigner(DEV_ACCOUNTS.relayer.privateKey);
-  /** The parts of snapshots in memory, by id; the database has the rest, in a savepoint. */
+  /** The parts of snapshots in memory, by id. The rest is in a savepoint of the database. */
   readonly #snapshots = new NewestMap<number, { position: BlockLogPosition; atMs: number }>(
     SNAPSHOTS_MAX,
   );
@@ -68,7 +68,7 @@ export class DevChain {
     this.#parts = parts;
   }
 
-  /** Whether the chain is in memory: only such a one has snapshots and time travel. */
+  /** Whether the chain is in memory: only then are there snapshots and time travel. */
   get isInMemory(): boolean {
     return this.#parts.records !== undefined;
   }
@@ -106,7 +106,7 @@ export class DevChain {
   }
 
   /**
-   * Goes back to a snapshot, which can be used again: ledger, blocks, prices and clock.
+   * Restores ledger, blocks, prices and clock from a snapshot, which can be used again.
    *
    * @throws {UnknownSnapshotError} @throws {DevelopmentOnlyError} If the chain is on disk.
    */
@@ -122,8 +122,8 @@ export class DevChain {
   }
 
   /**
-   * Moves the clock forwards. Each slot on the way gets its price: that of the path, or the last known
-   * one if it is fresh. Theses that end before then are settled, and one block is made at the end.
+   * Moves the clock forward. Each slot gets a price: that of the path, or the last known one if it
+   * is fresh. Theses that end until then are settled, and one block is sealed at the end.
    *
    * @throws {DevelopmentOnlyError} If the chain is on disk.
    */

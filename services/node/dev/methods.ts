@@ -4,7 +4,10 @@ import { developmentMethods } from "../../../lib/protocol/methods/development.ts
 import { bindMethods, invalidParams, type Method } from "../rpc/method.ts";
 import { type DevChain, DevelopmentOnlyError, type PricePaths } from "./dev_chain.ts";
 
-/** The methods of a development chain. While they are off, their errors say how to turn them on. */
+/**
+ * The methods of a development chain. If they are off, they fail with an error that says how to
+ * enable them.
+ */
 export function devMethods(dev: DevChain | undefined): [name: string, method: Method][] {
   if (dev === undefined) return Object.keys(developmentMethods).map(switchedOff);
   const methods = bindMethods(developmentMethods, {
@@ -14,7 +17,7 @@ export function devMethods(dev: DevChain | undefined): [name: string, method: Me
     core_advance: ({ jump: { ms, prices } }) => dev.advance(ms, pathsOf(prices, dev.markets)),
   });
   if (dev.isInMemory) return methods;
-  // The time of a chain on disk cannot be moved: only the faucet works, so only it is listed.
+  // On a chain on disk, only the faucet works, so no other method is listed.
   return methods.map(([name, { definition, ...method }]) =>
     name === "core_faucet" ? [name, { definition, ...method }] : [name, method]
   );

@@ -5,7 +5,7 @@ import { request } from "../../../lib/net/http_request.ts";
 /** Result of a pull: the parsed body of `GET /prices`, or the reason why there is none. */
 export type PullResult = { body: unknown } | { failure: "timeout" | "error"; reason: string };
 
-/** How long the request of a timed-out pull continues to wait for its answer. */
+/** How long the request of a pull continues after its timeout. */
 export const LATE_ANSWER_MAX_MS = 1_000;
 
 /** Longest answer of an oracle: thousands of markets. */
@@ -37,9 +37,9 @@ export class OracleClient {
   }
 
   /**
-   * Pulls once. Never rejects, and resolves within the timeout. Then the request continues for up to
-   * {@link LATE_ANSWER_MAX_MS}: a busy machine delivers answers late for seconds, and dropping all of
-   * them would leave the node without prices.
+   * Pulls once. Never rejects, and resolves within the timeout. After a timeout, the request
+   * continues for up to {@link LATE_ANSWER_MAX_MS}: on a busy machine answers are late for seconds,
+   * and without them the node would have no prices.
    *
    * @param onLate Receives the body of an answer that came after the timeout.
    */

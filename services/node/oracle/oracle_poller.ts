@@ -4,7 +4,7 @@ import type { Market } from "../../../lib/protocol/markets.ts";
 import type { OraclePrices } from "./oracle_prices.ts";
 import type { PullResult } from "./oracle_client.ts";
 
-/** The outcome of a pull; `invalid` means that the answer was not one of `GET /prices`. */
+/** The outcome of a pull; `invalid`: the answer was not a valid body of `GET /prices`. */
 export type PullOutcome = "ok" | "timeout" | "error" | "invalid";
 
 export interface OraclePollerParts {
@@ -23,9 +23,9 @@ export interface OraclePollerParts {
 }
 
 /**
- * Pulls prices from the oracle at each checkpoint (spec: price oracle, pull cycle) and reports how
- * that goes. A pull that fails leaves the last known prices in place; if its answer arrives late, the
- * next checkpoint uses it.
+ * Pulls prices from the oracle at each checkpoint (spec: price oracle, pull cycle) and reports the
+ * outcomes. After a failed pull, the last known prices stay; a late answer is used by the next
+ * checkpoint.
  */
 export class OraclePoller {
   readonly #parts: OraclePollerParts;
@@ -48,7 +48,7 @@ export class OraclePoller {
     this.#reportStaleness();
   }
 
-  /** `fresh` while every market has a fresh price, so that bets on all of them are accepted. */
+  /** `fresh` while every market has a fresh price and accepts bets. */
   state(nowMs: number): "fresh" | "stale" {
     const { prices } = this.#parts;
     const isFresh = prices.markets.every((market) => prices.isFresh(market, nowMs));
@@ -92,7 +92,7 @@ export class OraclePoller {
     try {
       if (prices.update(body, clock.now(), true) > 0) onLatePrices?.();
     } catch {
-      // The pull already counts as a timeout; the next one reports an invalid answer as such.
+      // This pull already counts as a timeout. If answers are invalid, the next pull reports it.
     }
   }
 
@@ -103,7 +103,10 @@ export class OraclePoller {
     onPull?.(outcome);
   }
 
-  /** A market that never had a price becomes stale when a price of the first check would. */
+  /**
+   * Reports markets that became stale or fresh. A market without any price is stale once the first
+   * check is longer ago than `maxStaleMs`.
+   */
   #reportStaleness(): void {
     const { clock, prices, onStale, onFresh } = this.#parts;
     const nowMs = clock.now();
@@ -122,7 +125,7 @@ export class OraclePoller {
 
   /** The reason why a market may have no fresh price. */
   #reason(): string {
-    if (this.#failuresInARow === 0) return "the oracle answers without it";
+    if (this.#failuresInARow === 0) return "it answers without a fresh price";
     return this.#lastFailure?.reason ?? "";
   }
 }

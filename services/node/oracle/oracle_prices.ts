@@ -12,15 +12,15 @@ interface KnownPrice {
   price: bigint;
   /** Unix milliseconds on the node's clock; never in the future. */
   lastUpdate: number;
-  /** `lastUpdate` as sent by the oracle: its order does not depend on the node's clock. */
+  /** `lastUpdate` as sent by the oracle, whose order does not depend on the node's clock. */
   reported: number;
 }
 
 const bodySchema = z.object({ prices: z.record(z.string(), z.unknown()) });
 
 /**
- * The last known price of every market and its age (spec: price oracle, States). Age is measured on
- * the price's own `lastUpdate`; one in the future counts as the time it was received.
+ * The last known price of every market and its age (spec: price oracle, States). Age is measured
+ * from the price's own `lastUpdate`, or from its receipt if `lastUpdate` is in the future.
  */
 export class OraclePrices {
   readonly maxStaleMs: number;
@@ -83,12 +83,17 @@ export class OraclePrices {
     return Object.fromEntries(entries);
   }
 
-  /** If the clock was set back, known prices count as of now: otherwise they would not get older. */
+  /**
+   * After the clock was set back, dates known prices to now at the latest: otherwise they would not
+   * age.
+   */
   clamp(nowMs: number): void {
     for (const known of this.#known.values()) known.lastUpdate = Math.min(known.lastUpdate, nowMs);
   }
 
-  /** The chain's clock was moved, and the oracle's was not: prices are as old as before. */
+  /**
+   * Shifts the times of prices after the chain's clock was moved, so that their age stays the same.
+   */
   shift(byMs: number): void {
     this.#shiftMs += byMs;
     for (const known of this.#known.values()) known.lastUpdate += byMs;
@@ -98,12 +103,13 @@ export class OraclePrices {
     const { price, lastUpdate: reported } = entry;
     const known = this.#known.get(market);
     if (known !== undefined && reported === known.reported) {
-      // The price may move before the sources that date it have confirmed theirs again.
+      // A median may change before the sources that decide its `lastUpdate` confirm their prices
+      // again.
       if (!isLate) known.price = price;
       return false;
     }
     const lastUpdate = Math.min(reported + this.#shiftMs, nowMs);
-    // On-time answers are in order; their times are not if the oracle's clock was set back.
+    // On-time answers arrive in order, but their times go back if the oracle's clock was set back.
     const isNewer = known === undefined || reported > known.reported ||
       (!isLate && lastUpdate > known.lastUpdate);
     if (!isNewer) return false;

@@ -5,12 +5,12 @@ import { RpcCode, rpcFailure } from "../../../lib/protocol/jsonrpc.ts";
 import { callerGroups, FORWARDED_FOR } from "./caller_groups.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 
-/** The largest body of a request: a `BackfillOracle` of 6,000 prices has a seventh of it. */
+/** The largest body of a request: a `BackfillOracle` of 6,000 prices needs a seventh of it. */
 export const RPC_BODY_BYTES_MAX = 1024 * 1024;
 
 /**
- * Refuses a call of a web page of another origin: browsers send some without asking first, over
- * WebSocket too. Only browsers send an origin.
+ * Refuses calls of web pages of other origins: browsers send some calls without a preflight
+ * request, and WebSockets always. Only browsers send an origin.
  */
 export function refuseForeignPage(
   request: Request,

@@ -1,17 +1,23 @@
 import { addressKey } from "../../../lib/http/caller_address.ts";
 
-/** Where the last two entries of `X-Forwarded-For` are: addresses with ports are shorter. */
+/**
+ * The last two entries of `X-Forwarded-For` are within this many characters: addresses with ports
+ * are shorter.
+ */
 const END_CHARS = 160;
 
-/** The header that names who is behind a proxy. */
+/** The header with the addresses behind a proxy. */
 export const FORWARDED_FOR = "x-forwarded-for";
 
 /**
- * Whose shares a request counts against, from the widest to the narrowest: the peer of the connection;
- * or, behind a proxy, everybody for whom this peer forwards, then the last two addresses that
- * it names. The last one may be a load balancer in front of the proxy, which names its client before
- * itself. A forwarded address gets only a part of the share of whoever reported it, so a forged one
- * gains nothing and takes nothing from its owner: for `1.1.1.1, 9.9.9.9` from 10.0.0.1, the groups are
+ * The groups whose shares a request counts against, the widest first. Without a proxy, the only
+ * group is the peer of the connection. Behind a proxy, the groups are all callers that this peer
+ * forwards, then the last address of the header, then the last two. The last address may be a load
+ * balancer in front of the proxy; the one before it is then the client. A forwarded address gets
+ * only a part of the share of the peer that reported it, so a forged address gains nothing and
+ * takes nothing from its owner.
+ *
+ * Example: for `1.1.1.1, 9.9.9.9` from 10.0.0.1, the groups are
  * `via 10.0.0.1`, `9.9.9.9 via 10.0.0.1` and `1.1.1.1 9.9.9.9 via 10.0.0.1`.
  *
  * @param forwardedFor The header {@link FORWARDED_FOR}; null if there is none.

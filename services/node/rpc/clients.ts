@@ -7,31 +7,35 @@ import type { Caller, Dispatcher } from "./dispatcher.ts";
 import type { Subscriber, Subscriptions } from "./subscriptions.ts";
 
 /**
- * The longest request of a client: a `BackfillOracle` of 6,000 prices is a seventh of it. A longer one
- * gets an error. The runtime itself closes a connection with 1009 above 64 MiB.
+ * The longest request of a client: a `BackfillOracle` of 6,000 prices needs a seventh of it. A
+ * longer request gets an error. Above 64 MiB, the runtime itself closes the connection with 1009.
  */
 export const REQUEST_CHARS_MAX = 1024 * 1024;
 
-/** Bytes that may wait for one client for long. One that reads too slowly is disconnected with 1013. */
+/**
+ * Unsent bytes that one client may have permanently. A client that reads too slowly is disconnected
+ * with 1013.
+ */
 export const UNSENT_PER_CLIENT_MAX = 2 * 1024 * 1024;
 
 /**
- * A burst, such as of theses that settle together: for this long more may wait, up to these bytes of
- * one client and of all together. A client of the node may be a proxy with thousands of its own.
+ * Limits during a burst, such as many settlements at once: for this long, one client and all
+ * clients together may have this many unsent bytes. A client may be a proxy with thousands of
+ * clients.
  */
 export const BURST = { ms: 3_000, clientBytes: 64 * 1024 * 1024, totalBytes: 256 * 1024 * 1024 };
 
 /**
- * Part of {@link UNSENT_PER_CLIENT_MAX} that answers leave for notifications. One socket may serve the
- * clients of a whole proxy, so a long answer that does not fit becomes an error; only a client that
- * does not read at all is disconnected.
+ * Part of {@link UNSENT_PER_CLIENT_MAX} that answers leave for notifications. One socket may serve
+ * all clients of a proxy, so a long answer that does not fit is replaced by an error, and the
+ * socket stays open.
  */
 const NOTIFICATION_BYTES = 256 * 1024;
 
 /** Answers up to this length are never replaced by an error. */
 const SHORT_ANSWER_CHARS = 16 * 1024;
 
-/** Requests of one client that may be under way at once. Others get an error. */
+/** Most requests of one client without an answer. Further ones get an error. */
 export const REQUESTS_UNDER_WAY_MAX = 100;
 
 /** How long clients may take to answer a close frame when the node stops. */
@@ -52,7 +56,10 @@ export interface ClientsOptions {
 export class Clients {
   readonly #options: ClientsOptions;
   readonly #sockets = new Set<WebSocket>();
-  /** Clients with more than {@link UNSENT_PER_CLIENT_MAX} unsent when they were last sent to, and since when. */
+  /**
+   * Clients that had more than {@link UNSENT_PER_CLIENT_MAX} unsent at their last message, and
+   * since when.
+   */
   readonly #bursts = new Map<WebSocket, number>();
   #onEmpty: () => void = () => {};
   #closing: Promise<void> | undefined;

@@ -18,12 +18,12 @@ import type { Method } from "./method.ts";
 import { NodeBusyError, type SerialQueue } from "./serial_queue.ts";
 import type { Subscriber } from "./subscriptions.ts";
 
-/** Calls that one batch may hold. */
+/** Most calls in one batch. */
 export const CALLS_PER_BATCH_MAX = 100;
 
 /**
- * Once the answers of a batch have this many characters, its other calls are refused instead of run:
- * three full pages of price history fit.
+ * Once the answers of a batch have this many characters, its remaining calls are refused. Three
+ * full pages of price history fit.
  */
 export const BATCH_ANSWER_CHARS_MAX = 768 * 1024;
 
@@ -33,10 +33,10 @@ const BATCH_TOO_LONG = new RangemakerError(
   { retryable: true },
 );
 
-/** Bounds of a message: a batch of 100 bets has half as many parts. */
+/** Most levels and values of a message: a batch of 100 bets has half as many values. */
 const REQUEST_BOUNDS = { depth: 64, parts: 5_000 };
 
-/** Shorter messages have fewer parts in any case. */
+/** Shorter messages cannot have too many parts. */
 const SIMPLE_CHARS = 4_096;
 
 /** Where a call came from. */
@@ -53,14 +53,17 @@ export interface Caller {
 
 /** A batch while its calls run. */
 interface Batch {
-  /** A call was refused because the node is busy: the rest would be, too. */
+  /**
+   * A call was refused because the node is busy. All further calls of the batch would be refused,
+   * too.
+   */
   isRefused: boolean;
 }
 
 /** How a call ended, for metrics. `method` is "unknown" where the node has no such method. */
 export type CallObserver = (method: string, outcome: "ok" | "error") => void;
 
-/** An answer as text; undefined where none is due. */
+/** An answer as text; undefined if the request gets none. */
 export interface RpcAnswer {
   text: string | undefined;
   /** The input is not JSON-RPC at all. */
@@ -72,7 +75,7 @@ export interface DispatcherParts {
   observe: CallObserver;
   /** Runs costly calls and the calls of batches, so that checkpoints come between them. */
   queue: SerialQueue;
-  /** Resolves when everything that an answer may tell of is on the disk. */
+  /** Resolves when all changes that an answer may report are on the disk. */
   beforeAnswer(): Promise<void>;
 }
 
@@ -109,7 +112,7 @@ export class Dispatcher {
     if (items.length > CALLS_PER_BATCH_MAX) {
       throw new RpcError(
         RpcCode.limitExceeded,
-        `A batch may hold ${CALLS_PER_BATCH_MAX} calls: received ${items.length}; send several batches`,
+        `A batch may have ${CALLS_PER_BATCH_MAX} calls: received ${items.length}; send several batches`,
       );
     }
     const batch: Batch = { isRefused: false };
@@ -125,7 +128,7 @@ export class Dispatcher {
       chars += answer.length;
       answers.push(answer);
     }
-    // Calls that are refused without a turn must leave time for checkpoints, too.
+    // Refused calls do not go through the queue, so yield here to leave time for checkpoints.
     if (batch.isRefused || chars >= BATCH_ANSWER_CHARS_MAX) {
       await this.#parts.queue.yieldToEventLoop();
     }
@@ -143,7 +146,7 @@ export class Dispatcher {
     return await this.#answer(request, caller);
   }
 
-  /** Runs a call. One without an id runs, too, but gets no answer. */
+  /** Runs a call. A call without an id also runs, but gets no answer. */
   async #answer(request: RpcRequest, caller: Caller): Promise<string | undefined> {
     const answer = await this.#call(request, caller);
     return request.id === undefined ? undefined : answer;
@@ -169,9 +172,9 @@ export class Dispatcher {
           `Method not available on a read port: ${name}; send it to the write node`,
         );
       }
-      // Encoding a long result takes as long as finding it: both are one task.
+      // One task for both: encoding a long result takes as long as computing it.
       const text = JSON.stringify(rpcResult(id, method.call(params, caller.client)));
-      // In the same task: the next one may fail, and roll back what this one has changed.
+      // Called in the same task: the next task may fail, and its rollback would undo this change.
       const committed = beforeAnswer();
       committed.catch(() => {}); // it is awaited below
       return { text, committed };
@@ -234,7 +237,7 @@ export function rpcErrorBody(thrown: unknown): RpcErrorBody {
     }
   }
   if (thrown instanceof StorageError) {
-    // Its message may name files; `/health` has the reason, and the log has one line.
+    // The error's own message may contain file names. `/health` and the log have the reason.
     const message = "The node cannot write to its disk now: send the same request again later";
     return { code: RpcCode.resourceUnavailable, message, data: { code: thrown.code } };
   }

@@ -20,7 +20,10 @@ export interface Method extends Pick<MethodDefinition, "access" | "isCostly"> {
   call(params: unknown, client: Subscriber | undefined): unknown;
 }
 
-/** What runs each method of a table: parsed parameters in, the result as JSON carries it out. */
+/**
+ * The function that runs each method of a table: from parsed parameters to the result, ready for
+ * JSON.
+ */
 export type Handlers<T extends MethodTable> = {
   [N in keyof T]: (params: ParamsOf<T[N]>, client: Subscriber | undefined) => z.input<
     T[N]["result"]
@@ -29,14 +32,15 @@ export type Handlers<T extends MethodTable> = {
 
 const noParams = z.object({});
 
-/** Joins the definitions of methods with what runs them. */
+/** Joins the definitions of methods with their handlers. */
 export function bindMethods<T extends MethodTable>(
   table: T,
   handlers: Handlers<T>,
 ): [name: string, method: Method][] {
   return Object.entries(table).map(([name, definition]) => {
     const { access, isCostly, params: schema = noParams } = definition;
-    // The schema is that of the handler's own method, which the type of a whole table cannot say.
+    // Each handler gets parameters parsed by its own method's schema. Types of a whole table cannot
+    // express that.
     const run = handlers[name] as (params: unknown, client: Subscriber | undefined) => unknown;
     const call: Method["call"] = (params, client) => run(parseParams(schema, params), client);
     return [name, { access, isCostly, definition, call }];

@@ -26,7 +26,7 @@ export interface MethodContext {
 /**
  * All methods of the node by name (protocol, "JSON-RPC of the core node").
  *
- * @param others Methods besides the node's own; `rpc.discover` lists those with a definition.
+ * @param others Further methods; `rpc.discover` lists those that have a definition.
  */
 export function methodsOf(
   context: MethodContext,

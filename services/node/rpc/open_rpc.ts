@@ -8,7 +8,7 @@ import type { Method } from "./method.ts";
 /** The schemas of a document that have a name. */
 type Components = Record<string, JsonSchema>;
 
-/** What callers should know of methods that do not only read. */
+/** Added to the summary of methods that are not plain reads. */
 const ACCESS_NOTES = {
   write: "; a write: refused on a read port",
   subscription: "; over WebSocket only",

@@ -10,14 +10,16 @@ import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import type { Ledger } from "../chain/ledger.ts";
 import type { PriceHistory } from "../chain/price_history.ts";
 
-/** Ids that one page looks at, so that a filter that matches few theses costs no more. */
+/**
+ * Most ids that are read for one page, so that a filter that matches few theses does not cost more.
+ */
 export const THESES_SCANNED_MAX = 10_000;
 
 export type ThesesQuery = ParamsOf<typeof readMethods.core_getTheses>["filter"];
 
 /**
- * One page of the theses that match, oldest first. A page may hold fewer than `limit` theses, even
- * none, and still not be the last: {@link THESES_SCANNED_MAX} ids were looked at.
+ * One page of the theses that match, oldest first. A page that is not the last one may have fewer
+ * than `limit` theses, or none, because it reads at most {@link THESES_SCANNED_MAX} ids.
  *
  * @returns `nextCursor` is null on the last page.
  */

@@ -3,19 +3,20 @@ import { RangemakerError } from "../../../lib/errors.ts";
 import { hasFairShare } from "../../../lib/fair_share.ts";
 
 /**
- * Tasks that may wait in each lane. One caller gets half of the places, a second one a quarter: enough
- * for two proxies with 1,024 open requests each. To wait costs less than a refusal, after which callers
- * ask again at once; and since callers take turns, the tasks of one do not delay another.
+ * Most tasks that wait in each lane. The first caller gets at most half of the places and the
+ * second a quarter: enough for two proxies with 1,024 open requests each. A waiting task costs less
+ * than a refusal, after which callers ask again at once. Callers take turns, so the tasks of one
+ * caller do not delay another.
  */
 export const TASKS_WAITING_MAX = 4_096;
 
 /** While both lanes have tasks, every fourth turn is for a read. */
 const TASKS_PER_READ = 4;
 
-/** Tasks follow each other for this long before sockets and timers are served again. */
+/** Tasks run for this long before sockets and timers are served again. */
 const SLICE_MS = 1;
 
-/** The caller's share of the tasks that may wait is used up. */
+/** The caller's share of the places for waiting tasks is used up. */
 export class NodeBusyError extends RangemakerError {
   constructor() {
     super(
@@ -27,13 +28,13 @@ export class NodeBusyError extends RangemakerError {
   }
 }
 
-/** Reads wait apart from writes, so that no number of reads delays or displaces a write. */
+/** Reads and writes wait separately, so that no number of reads can delay or displace a write. */
 export type Lane = "write" | "read";
 
 /**
- * Runs costly tasks for {@link SLICE_MS} in each turn of the event loop, so that timers and sockets are
- * served however many tasks there are. Callers take turns, and each has a share of the places. Nothing
- * runs while the queue is paused.
+ * Runs costly tasks for {@link SLICE_MS} in each turn of the event loop, so that timers and sockets
+ * are always served in time. Callers take turns, and each has a share of the places. No task runs
+ * while the queue is paused.
  */
 export class SerialQueue {
   readonly #lanes = { write: new WaitingTasks(), read: new WaitingTasks() };
@@ -43,7 +44,7 @@ export class SerialQueue {
   #isScheduled = false;
   #tasksTaken = 0;
 
-  /** @param nextTurn Runs a task after what the event loop has to do now. */
+  /** @param nextTurn Runs a task after the pending work of the event loop. */
   constructor(
     nextTurn: (task: () => void) => void = setImmediate,
     nowMs: () => number = () => performance.now(),
@@ -59,8 +60,8 @@ export class SerialQueue {
   /**
    * Runs a task when its turn comes; rejects with what the task throws.
    *
-   * @param groups Whose task it is, see {@link WaitingTasks.hasRoom}.
-   * @throws {NodeBusyError} If the caller, or a group of it, has its share.
+   * @param groups The groups of the caller, see {@link WaitingTasks.hasRoom}.
+   * @throws {NodeBusyError} If the share of the caller, or of one of its groups, is used up.
    */
   run<T>(lane: Lane, groups: readonly string[], task: () => T): Promise<T> {
     const waiting = this.#lanes[lane];
@@ -77,12 +78,12 @@ export class SerialQueue {
     });
   }
 
-  /** Resolves after what the event loop has to do now. */
+  /** Resolves after the pending work of the event loop. */
   yieldToEventLoop(): Promise<void> {
     return new Promise((resolve) => this.#setImmediate(resolve));
   }
 
-  /** Runs no task until the promise is settled. */
+  /** Runs no task while `run` is pending. */
   async pausedDuring<T>(run: () => Promise<T>): Promise<T> {
     this.#isPaused = true;
     try {
@@ -120,7 +121,7 @@ const NO_GROUPS: ReadonlyMap<string, WaitingTasks> = new Map();
 /** Tasks that wait, by caller: each caller has a share of the places, and callers take turns. */
 class WaitingTasks {
   readonly #tasks: (() => void)[] = [];
-  /** The group whose turn is next comes first; a group goes with its last task. */
+  /** The group whose turn is next comes first. A group is deleted with its last task. */
   readonly #groups = new Map<string, WaitingTasks>();
   #size = 0;
 
@@ -132,8 +133,8 @@ class WaitingTasks {
   /**
    * Whether one more task of a caller may wait.
    *
-   * @param names The groups of the caller, the widest first, and the caller last. The members of a group
-   *   share the places that are left to it by the same rule.
+   * @param names The groups of the caller, the widest first, and the caller last. The members of a
+   *   group share its places by the same rule.
    * @param max Places for all together.
    */
   hasRoom(names: readonly string[], max: number): boolean {
@@ -143,7 +144,7 @@ class WaitingTasks {
       const group = groups.get(name);
       const own = group?.size ?? 0;
       if (!hasFairShare(own, room)) return false;
-      // What its members may take in all: each place they take is also one fewer free.
+      // How many more the group may have: each place it takes also reduces the free ones by one.
       room = (room - own) / 2;
       groups = group === undefined ? NO_GROUPS : group.#groups;
     }
@@ -161,7 +162,9 @@ class WaitingTasks {
     this.#groups.set(name, group);
   }
 
-  /** Takes the next task: groups take turns, and a caller's tasks keep their order. */
+  /**
+   * Removes and returns the next task. Groups take turns, and a caller's tasks keep their order.
+   */
   removeNext(): (() => void) | undefined {
     if (this.#size === 0) return undefined;
     this.#size -= 1;

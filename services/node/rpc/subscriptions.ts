@@ -6,25 +6,29 @@ import {
 } from "../../../lib/protocol/methods/ethereum.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 
-/** Filter of `theses`: all given members have to match. */
+/** Filter of `theses`: all members that are set must match. */
 export interface ThesesFilter {
   user?: Address;
   solver?: Address;
 }
 
-/** Subscriptions per connection. A proxy has those of all its clients on one connection. */
+/**
+ * Most subscriptions per connection. A proxy has the subscriptions of all its clients on one
+ * connection.
+ */
 export const SUBSCRIPTIONS_PER_CLIENT_MAX = 4_096;
 
 /**
- * Messages sent at once, about 10 ms. When thousands of theses settle at one checkpoint, the others
- * follow in further turns of the event loop, so that sockets take them and checkpoints are not late.
+ * Most messages sent in one turn of the event loop, which takes about 10 ms. When thousands of
+ * theses settle at one checkpoint, the rest is sent in later turns, so that sockets are flushed and
+ * checkpoints are not late.
  */
 export const SENDS_PER_TURN = 1_000;
 
-/** Messages that may wait for a turn; with more, all are sent at once, so that no memory fills up. */
+/** Most messages that wait for a later turn. With more, all are sent at once, to bound memory. */
 export const SENDS_WAITING_MAX = 500_000;
 
-/** Runs a task after what the event loop has to do now. @returns Cancels it. */
+/** Runs a task after the pending work of the event loop. @returns Cancels it. */
 type NextTurn = (task: () => void) => () => void;
 
 function nextTurnOfLoop(task: () => void): () => void {
@@ -37,7 +41,7 @@ interface PendingEvent {
   result: string;
   kind: SubscriptionKind;
   targets: readonly Subscription[];
-  /** Index of the target that is next. */
+  /** Index of the next target. */
   next: number;
 }
 
@@ -57,18 +61,18 @@ export function randomSubscriptionId(): string {
   return `0x${hex.replace(/^0+(?=.)/, "")}`;
 }
 
-/** All subscriptions of the node. It knows no sockets. */
+/** All subscriptions of the node. It uses no sockets. */
 export class Subscriptions {
   readonly #newId: () => string;
   readonly #byKind: ReadonlyMap<SubscriptionKind, Map<string, Subscription>> = new Map(
     SUBSCRIPTION_KINDS.map((kind) => [kind, new Map()]),
   );
 
-  /** Events that are not sent to all yet, in order. */
+  /** Events that some subscribers have not been sent yet, in order. */
   readonly #pending = new Set<PendingEvent>();
   readonly #nextTurn: NextTurn;
   #sentInTurn = 0;
-  /** Messages of {@link #pending}. */
+  /** Unsent messages of {@link #pending}. */
   #waiting = 0;
   /** Set while events wait for the next turn. */
   #cancelTurn: (() => void) | undefined;
@@ -129,7 +133,7 @@ export class Subscriptions {
   }
 
   #sendTo({ id, client }: Subscription, { kind, result }: PendingEvent): void {
-    if (!this.#of(kind).has(id)) return; // it was ended meanwhile
+    if (!this.#of(kind).has(id)) return; // the subscription has ended meanwhile
     this.#sentInTurn += 1;
     client.send(
       `{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"${id}","result":${result}}}`,
@@ -179,7 +183,7 @@ export class Subscriber {
 
   /**
    * Subscribes. Nothing is sent before {@link announce}, so that the client receives the id first.
-   * A client that has disconnected, whose last calls still run, gets an id and nothing else.
+   * A client that has disconnected while its last calls still run gets an id, but no notifications.
    *
    * @throws {RangemakerError} `TOO_MANY_SUBSCRIPTIONS` beyond {@link SUBSCRIPTIONS_PER_CLIENT_MAX}.
    */

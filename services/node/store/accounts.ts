@@ -26,7 +26,7 @@ export class Accounts {
     return sum;
   }
 
-  /** The funds of an address: nothing if it was never used. */
+  /** The funds of an address; zero if it was never used. */
   get(address: Address): Funds {
     return this.#funds.get(address) ?? NOTHING;
   }

@@ -17,13 +17,13 @@ import {
 } from "./tables.ts";
 import { GroupCommit } from "./group_commit.ts";
 
-/** Block numbers that are reserved ahead, once a second: 10 s of checkpoints. */
+/** Block numbers that are reserved in advance, once a second: 10 s of checkpoints. */
 export const BLOCKS_RESERVED = 100;
 
-/** Bytes that have to fit on the disk before changes are accepted again. */
+/** Bytes that must fit on the disk before changes are accepted again. */
 const SPACE_TEST_BYTES = 64 * 1024;
 
-/** Rows that one checkpoint deletes per table at most: a few milliseconds. */
+/** Most rows per table that one checkpoint deletes, which takes a few milliseconds. */
 const ROWS_PER_DROP = 50;
 
 /** Settings of a chain that may differ at each start. */
@@ -32,13 +32,13 @@ export interface RecordsOptions {
   ringSlots: number;
   /** Whether the database is a file; otherwise block numbers need no reservation. */
   isDurable: boolean;
-  /** Called after each commit. @throws {StorageError} If nothing may count as stored. */
+  /** Called after each commit. @throws {StorageError} If the commit must not count as stored. */
   onCommit?(sequence: number): void;
 }
 
 /** The position at which a stopped chain continues. */
 export interface ResumePoint {
-  /** The last block that is known, unless it is the first. */
+  /** The last known block; undefined if that is the genesis block. */
   head: Head | undefined;
   /** No block above this number was ever announced. */
   announcedTo: number;
@@ -49,7 +49,7 @@ export interface ResumePoint {
  * counters and price rings are in memory, too.
  */
 export class ChainRecords {
-  /** Called after a rollback: everything that was made from these records is out of date. */
+  /** Called after a rollback: any state that was loaded from these records is out of date. */
   onRollback = () => {};
   readonly createdAtMs: number;
   readonly commits: GroupCommit;
@@ -70,7 +70,7 @@ export class ChainRecords {
     this.#prices = this.#readPrices();
     this.createdAtMs = this.#meta.chain.get("chain")?.createdAtMs ?? 0;
     this.#reservedTo = this.#state.reservedTo;
-    // A chain in memory has one transaction without end, in which snapshots are savepoints.
+    // A chain in memory is one endless transaction, in which snapshots are savepoints.
     if (!options.isDurable) db.exec("BEGIN");
     this.commits = new GroupCommit(db, options.isDurable, {
       write: () => this.#write(),
@@ -82,7 +82,7 @@ export class ChainRecords {
     });
   }
 
-  /** Counters, which every change may change. */
+  /** Counters that each change may update. */
   get state(): StoredState {
     return this.#state;
   }
@@ -105,9 +105,10 @@ export class ChainRecords {
   }
 
   /**
-   * Where a chain that was stopped continues. A block number is never used twice: every start continues
-   * at least at the number of milliseconds since the chain was created. A running chain announces one
-   * number per 100 ms, so that a restored backup, which does not know the last ones, begins above them.
+   * Where a chain that was stopped continues. A block number is never used twice: every start
+   * continues at least at the number of milliseconds since the chain was created. A running chain
+   * announces one number per 100 ms. So a restored backup, which lacks the last blocks, continues
+   * above them.
    */
   resumePoint(nowMs: number): ResumePoint {
     const announcedTo = Math.max(this.#state.reservedTo, nowMs - this.createdAtMs);
@@ -119,7 +120,7 @@ export class ChainRecords {
     const rows = this.#tables.theses.select(`WHERE ${SETTLED_AT} IS NULL ORDER BY key`);
     return rows.map(([id, stored]) => {
       if (isUnsettled(stored.thesis.status)) return stored;
-      throw damaged(`thesis ${id} is settled, and its index says that it is not`);
+      throw damaged(`thesis ${id} is settled, but its index lists it as unsettled`);
     });
   }
 
@@ -154,7 +155,7 @@ export class ChainRecords {
   saveHead(head: Head | undefined, lastNumber = head?.number ?? 0): void {
     const write = () => this.#writeHead(head, lastNumber + BLOCKS_RESERVED);
     if (this.commits.failure === undefined) return this.commits.tryChange(write);
-    // Unless there is room for more than the head, the next change would fail again.
+    // The disk must have space for more than the head, or the next change would fail again.
     this.commits.retry(() => {
       this.#meta.spaceTest.put("probe", "0".repeat(SPACE_TEST_BYTES));
       write();
@@ -170,13 +171,15 @@ export class ChainRecords {
     return this.#tables.theses.select(end, ...values).map(([, { thesis }]) => thesis);
   }
 
-  /** Writes changed rows as part of the next commit, which takes less then. */
+  /**
+   * Writes changed rows early, into the open transaction, so that the next commit takes less time.
+   */
   writeRows(): void {
     const { state: _, ...meta } = this.#meta;
     for (const rows of [...Object.values(this.#tables), ...Object.values(meta)]) rows.write();
   }
 
-  /** Deletes some settled theses and receipts that are older. */
+  /** Deletes some of the settled theses and receipts that are older than a time. */
   dropBefore(timeMs: number): void {
     if (this.commits.failure !== undefined) return;
     this.commits.flush();
@@ -200,14 +203,14 @@ export class ChainRecords {
     });
   }
 
-  /** Marks a moment of a chain in memory, see {@link revertTo}. */
+  /** Creates a savepoint of a chain in memory for {@link revertTo}. */
   mark(name: string, head: Head): void {
     this.#writeHead(head, head.number);
     this.#write();
     this.#db.exec(`SAVEPOINT ${name}`);
   }
 
-  /** Goes back to a moment; later ones are forgotten. */
+  /** Returns to a savepoint and deletes later ones. */
   revertTo(name: string): void {
     this.#db.exec(`ROLLBACK TO ${name}`);
     this.#reload();
@@ -235,7 +238,7 @@ export class ChainRecords {
     this.writeRows();
     const { state } = this.#meta;
     this.#state.sequence += 1;
-    state.put("state", this.#state); // with the totals of what was written
+    state.put("state", this.#state); // with the totals after all other writes
     state.write();
   }
 
@@ -251,7 +254,7 @@ export class ChainRecords {
   #readPrices(): PriceRingTable {
     const { markets, ringSlots } = this.#options;
     const prices = new PriceRingTable(this.#db, markets, ringSlots);
-    // Time had passed up to the head: slots without a price before it are missing ones.
+    // Slots up to the head have passed: those without a price are missing.
     const head = this.#meta.head.get("head");
     if (head !== undefined && head.number > 0) {
       for (const ring of prices.rings.values()) ring.skipTo(head.timestampMs);

@@ -4,21 +4,21 @@ import { damaged, type Database } from "./database.ts";
 import { SUM_MODULUS } from "./table.ts";
 import { TABLE_NAMES } from "./tables.ts";
 
-/** What {@link findDamage} needs; a worker makes its own. */
+/** The input of {@link findDamage}; a worker makes its own. */
 export interface DamageSearch {
   rows(sql: string): Iterable<Record<string, unknown>>;
   crc32(text: string): number;
   tables: readonly string[];
   modulus: number;
-  /** Whether to end early. */
+  /** Whether to stop early. */
   isStopped(): boolean;
 }
 
 /**
- * Reads all rows: each has to fit its checksum, and each table its number and sum of rows.
- * Serialised into a worker, so it may use only its argument.
+ * Reads all rows, and compares each with its checksum, and each table with its totals. The function
+ * is serialised into a worker, so it may use only its argument.
  *
- * @returns What is damaged; undefined if nothing is.
+ * @returns The damage; undefined if there is none.
  */
 function findDamage(search: DamageSearch): string | undefined {
   const { rows, crc32, tables, modulus, isStopped } = search;
@@ -58,20 +58,20 @@ export function requireUndamaged(db: Database): void {
   if (damage !== undefined) throw damaged(damage);
 }
 
-/** A check of a whole database that is going on. */
+/** A running check of a whole database. */
 export interface BackgroundCheck {
-  /** What is damaged; undefined if nothing is, or if it was ended early. */
+  /** The damage; undefined if there is none, or if the check was stopped early. */
   readonly damage: Promise<string | undefined>;
-  /** Ends the check; resolves when it has ended. */
+  /** Stops the check; resolves when it has stopped. */
   stop(): Promise<void>;
 }
 
-/** What a worker answers. */
+/** The answer of a worker. */
 type CheckResult = { damage?: string } | { error: string };
 
 /**
- * Checks the database of a directory in a worker, on a connection of its own, while the node goes on.
- * What is committed meanwhile is not checked.
+ * Checks the database of a directory in a worker, on a separate connection, while the node runs.
+ * Changes that are committed meanwhile are not checked.
  */
 export function checkInBackground(dir: string): BackgroundCheck {
   const worker = new Worker(PROGRAM, { type: "module" });
@@ -97,7 +97,9 @@ export function checkInBackground(dir: string): BackgroundCheck {
   };
 }
 
-/** Runs in the worker: a text, because a bundled program has no file of its own for a worker. */
+/**
+ * The program of the worker. It is a text, because a bundled program has no separate file for it.
+ */
 const PROGRAM = `data:text/javascript,${
   encodeURIComponent(`
 import { DatabaseSync } from "node:sqlite";

@@ -28,9 +28,9 @@ export const BACKUP_RUN = 1;
  */
 export const APPLICATION_ID = 0x726d6b35;
 
-/** What the lock file says of the database, to notice an older one or a lost log. */
+/** The lock file's record of the database, which reveals an older database or a lost log. */
 export interface LockRecord {
-  /** The database is from one of these runs of a node: each start has another number. */
+  /** The database belongs to one of these runs of a node: each start has a different number. */
   runs: number[];
   /** Number of the last commit. */
   sequence: number;
@@ -40,8 +40,8 @@ export interface LockRecord {
 const LOCK_RECORD_BYTES = 128;
 
 /**
- * The file `lock` of a data directory. It is locked as long as a node runs; the system releases the
- * lock when the process ends. It also says what the database contained when it was last committed.
+ * The file `lock` of a data directory. It is locked while a node runs; the system releases the lock
+ * when the process ends. It also contains a record of the last commit.
  */
 export class LockFile {
   readonly #file: Deno.FsFile;
@@ -80,14 +80,16 @@ export class LockFile {
     return !isFree;
   }
 
-  /** What a directory's lock file says; undefined if it is not known, as after a power loss. */
+  /**
+   * The record of a directory's lock file; undefined if it cannot be read, as after a power loss.
+   */
   static read(dir: string): LockRecord | undefined {
     if (statOf(`${dir}/lock`) === undefined) return undefined;
     const [text = "", checksum] = Deno.readTextFileSync(`${dir}/lock`).split("\n");
     return checksum === `${crc32(text)}` ? JSON.parse(text) : undefined;
   }
 
-  /** Overwrites the record. It may be lost with the power: then it is older, or not known. */
+  /** Overwrites the record. After a power loss, the record may be older, or unreadable. */
   write(content: LockRecord): void {
     const text = JSON.stringify(content);
     const record = `${text}\n${crc32(text)}\n`.padEnd(LOCK_RECORD_BYTES);
@@ -101,17 +103,17 @@ export class LockFile {
   }
 
   close(): void {
-    // Unlock explicitly: a child that is being spawned may have inherited the descriptor.
+    // Unlocked explicitly: a child process that is being spawned may have inherited the descriptor.
     this.#file.unlockSync();
     this.#file.close();
   }
 }
 
-/** What is in a data directory, without opening its database. */
+/** Contents of a data directory, found without opening its database. */
 export type DataDirContents = "nothing" | "chain" | "backup";
 
 /**
- * Looks at the files of a directory that no node has open.
+ * Inspects the files of a directory that no node has open.
  *
  * @throws {DataDirError} If there is no chain that can be opened, or its files do not belong together.
  */
@@ -133,7 +135,7 @@ export function inspectFiles(dir: string, record: LockRecord | undefined): DataD
         `or remove ${dir}/lock to start a new chain`,
     );
   }
-  // The creation of a chain was interrupted.
+  // A node was interrupted while it created the chain.
   if (header.applicationId === 0 && (record?.sequence ?? 0) === 0) return "nothing";
   if (header.applicationId !== APPLICATION_ID) {
     throw new DataDirError(`${path} is damaged, or not a chain: restore a backup`);
@@ -142,7 +144,7 @@ export function inspectFiles(dir: string, record: LockRecord | undefined): DataD
   const hasLog = (statOf(`${path}-wal`)?.size ?? 0) > 0;
   if (!hasLog || record === undefined || record.runs.includes(header.run)) return "chain";
   throw new DataDirError(
-    `${path}-wal is the log of another database than ${path}: put back the one that it belongs to; ` +
+    `${path}-wal is not the log of ${path}: put back the database that it belongs to; ` +
       "or restore a backup",
   );
 }
@@ -157,7 +159,7 @@ function readHeader(path: string): { run: number; applicationId: number } | unde
   return { run: view.getUint32(60), applicationId: view.getUint32(68) };
 }
 
-/** A restored backup begins without the log of the database that it replaces. */
+/** Moves the log of the replaced database away: a restored backup starts without a log. */
 export function setLogAside(dir: string): void {
   const log = `${databasePath(dir)}-wal`;
   if ((statOf(log)?.size ?? 0) > 0) Deno.renameSync(log, `${log}.replaced`);

@@ -3,7 +3,7 @@ import { SqliteDatabase } from "../../../lib/sqlite.ts";
 
 /** The chain cannot be read or written. */
 export class StorageError extends RangemakerError {
-  /** Nothing is written again before the node is restarted. */
+  /** The node writes nothing more until it is restarted. */
   readonly isFinal: boolean;
 
   constructor(message: string, options: { cause?: unknown; isFinal?: boolean } = {}) {
@@ -12,15 +12,19 @@ export class StorageError extends RangemakerError {
   }
 }
 
-/** The error for a database whose contents are not what was written. */
+/** The error for a database whose contents differ from what was written. */
 export function damaged(what: string): StorageError {
   return new StorageError(`The chain is damaged (${what}): restore a backup`, { isFinal: true });
 }
 
-/** Pages in the log that make a commit copy them to the database, unless it is done before: 64 MB. */
+/**
+ * A log with this many pages (64 MB) is copied to the database by the next commit, if not earlier.
+ */
 const LOG_PAGES_MAX = 16_000;
 
-/** SQLite's words for a full disk. Errors of the runtime's `exec`, such as of a commit, have no code. */
+/**
+ * SQLite's message for a full disk. Errors of the runtime's `exec`, which commits, have no code.
+ */
 const DISK_FULL = "database or disk is full";
 
 /** The database of the chain: a file, or in memory. */
@@ -35,12 +39,16 @@ export class Database extends SqliteDatabase {
     this.exec(`PRAGMA wal_autocheckpoint = ${LOG_PAGES_MAX}`);
   }
 
-  /** Copies the log to the database, which takes some milliseconds. Must not be within a change. */
+  /**
+   * Copies the log to the database, which takes a few milliseconds. Must not be called within a
+   * change.
+   */
   copyLog(): void {
     try {
       this.exec("PRAGMA wal_checkpoint(PASSIVE)");
     } catch {
-      // The log still contains everything. On a full disk, the next commit fails and says so.
+      // Nothing is lost: the log still contains everything. On a full disk, the next commit reports
+      // it.
     }
   }
 
@@ -48,7 +56,7 @@ export class Database extends SqliteDatabase {
   emptyLog(): void {
     if (this.get("PRAGMA wal_checkpoint(TRUNCATE)")?.busy === 0) return;
     throw new StorageError(
-      "The chain is being read, as by a backup: try again when that has ended",
+      "The chain is being read, for example by a backup: try again after that",
     );
   }
 

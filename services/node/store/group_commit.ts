@@ -2,22 +2,26 @@ import { setImmediate } from "node:timers";
 import { messageOf } from "../../../lib/errors.ts";
 import { type Database, StorageError } from "./database.ts";
 
-/** Changes wait this long for others at most, so that one flush serves all of them. */
+/** How long a change waits for others at most, so that one flush to the disk serves all of them. */
 const COMMIT_DELAY_MAX_MS = 25;
 
-/** What a {@link GroupCommit} needs of its owner. */
+/** Callbacks of a {@link GroupCommit} to its owner. */
 export interface CommitHooks {
-  /** Writes what is only in memory yet. */
+  /** Writes changes that are still only in memory. */
   write(): void;
-  /** Called when everything is on the disk. @throws {StorageError} If nothing may count as stored. */
+  /**
+   * Called when everything is on the disk.
+   *
+   * @throws {StorageError} If the commit must not count as stored.
+   */
   committed(): void;
   /** Called after the database was rolled back. */
   rolledBack(): void;
 }
 
 /**
- * Collects the changes of a turn of the event loop, and of the next few if more follow, in one
- * transaction. Nobody is answered before it is committed.
+ * Collects the changes of a turn of the event loop, and of the next few turns if more follow, in
+ * one transaction. No change is answered before it is committed.
  */
 export class GroupCommit {
   readonly #db: Database;
@@ -30,19 +34,22 @@ export class GroupCommit {
   #waiting: PromiseWithResolvers<void> | undefined;
   #failure: StorageError | undefined;
 
-  /** @param isDurable Otherwise one transaction has no end, and every change counts as committed at once. */
+  /**
+   * @param isDurable If false, one transaction never ends, and every change counts as committed at
+   *   once.
+   */
   constructor(db: Database, isDurable: boolean, hooks: CommitHooks) {
     this.#db = db;
     this.#isDurable = isDurable;
     this.#hooks = hooks;
   }
 
-  /** Why nothing can be written; undefined while it works. */
+  /** Why nothing can be written; undefined while writing works. */
   get failure(): StorageError | undefined {
     return this.#failure;
   }
 
-  /** Makes changes, or none of them. @throws {StorageError} @throws What `run` throws. */
+  /** Makes all changes of `run`, or none. @throws {StorageError} @throws Any error of `run`. */
   change<T>(run: () => T): T {
     if (this.#failure !== undefined) throw this.#failure;
     try {
@@ -50,13 +57,13 @@ export class GroupCommit {
       return run();
     } catch (thrown) {
       if (thrown instanceof StorageError) this.#failure = thrown;
-      const rolledBack = `Another change of the same moment failed: ${messageOf(thrown)}`;
+      const rolledBack = `Another change in the same transaction failed: ${messageOf(thrown)}`;
       this.#rollBack(this.#failure ?? new StorageError(rolledBack, { cause: thrown }));
       throw thrown;
     }
   }
 
-  /** Makes changes, or none of them. A failure is not thrown: {@link failure} has it. */
+  /** Makes all changes of `run`, or none. Does not throw: see {@link failure}. */
   tryChange(run: () => void): void {
     try {
       this.change(run);
@@ -65,7 +72,10 @@ export class GroupCommit {
     }
   }
 
-  /** Writes what is only in memory yet, so that queries find it; if it fails, nothing has changed. */
+  /**
+   * Writes changes that are still only in memory, so that queries find them. If that fails, they
+   * are rolled back.
+   */
   flush(): void {
     if (this.#isOpen || !this.#isDurable) this.tryChange(() => this.#hooks.write());
   }
@@ -76,7 +86,7 @@ export class GroupCommit {
     else effect();
   }
 
-  /** Resolves when everything so far is committed. @throws {StorageError} If that failed. */
+  /** Resolves when all changes made so far are committed. @throws {StorageError} If that failed. */
   async committed(): Promise<void> {
     if (!this.#isOpen || !this.#isDurable) return;
     await (this.#waiting ??= Promise.withResolvers()).promise;
@@ -129,7 +139,7 @@ export class GroupCommit {
     if (this.#isDurable) this.#db.exec("BEGIN IMMEDIATE");
     this.#isOpen = true;
     this.#openedMs = performance.now();
-    this.#commitLater(0); // the next task of the queue begins after the first turn
+    this.#commitLater(0); // a second turn: the queue starts its next task only after the first one
   }
 
   #commitLater(changes: number): void {
@@ -148,7 +158,7 @@ export class GroupCommit {
       this.#db.rollBack();
       this.#hooks.rolledBack();
     } catch (thrown) {
-      // Memory cannot return to what is stored: it is of no use any more.
+      // The state in memory cannot be reset to the stored one, so it cannot be used any more.
       this.#failure = new StorageError(messageOf(thrown), { cause: thrown, isFinal: true });
     }
     waiting?.reject(failure);

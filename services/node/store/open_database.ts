@@ -17,10 +17,13 @@ import {
 } from "./data_dir.ts";
 import { openMeta, openTables, SCHEMA, TABLE_NAMES, type Totals } from "./tables.ts";
 
-/** How a new chain begins, and what an existing one has to fit. */
+/** Genesis of a new chain; an existing chain must match it. */
 export interface ChainIdentity {
   chainId: number;
-  /** USDC with 6 decimals. If undefined, an existing chain may have any, and a new one has none. */
+  /**
+   * USDC with 6 decimals. If undefined, an existing chain may have any balances, and a new one has
+   * none.
+   */
   balances: ReadonlyMap<Address, bigint> | undefined;
 }
 
@@ -28,7 +31,7 @@ export interface ChainIdentity {
 export interface OpenedDatabase {
   db: Database;
   isNew: boolean;
-  /** It is a backup that was put in place, and continues as the chain. */
+  /** The database was restored from a backup, and now continues. */
   isRestored: boolean;
   /** Number of this run, in the header of the database. */
   run: number;
@@ -37,8 +40,8 @@ export interface OpenedDatabase {
 /**
  * Opens the database of a directory that this process has locked, and creates it if there is none.
  *
- * @throws {DataDirError} If it is another chain, older than it was, or its files do not belong together.
- * Nothing is changed then.
+ * @throws {DataDirError} If it is another chain, older than it was, or its files do not belong
+ *   together. In that case nothing is changed.
  * @throws {StorageError} If it cannot be read or written.
  */
 export function openDatabase(
@@ -94,7 +97,7 @@ export function createChain(
   db.exec("COMMIT");
 }
 
-/** Compares a database with what is known of it, without changing it. */
+/** Compares a database with the settings and with its lock file, without changing it. */
 function requireMatchingChain(
   dir: string,
   record: LockRecord | undefined,
@@ -124,23 +127,23 @@ function requireMatchingChain(
         record!.sequence - sequence
       } commits that were on the disk: it is an older copy, ` +
         `or its log ${path}-wal is damaged or lost. Restore a backup; or remove ${dir}/lock to ` +
-        "continue from this state, without what happened since",
+        "continue from this state, without later changes",
     );
   } finally {
     db.close();
-    // A connection that only reads leaves it behind.
+    // A read-only connection leaves this file behind.
     if (!hadIndex && statOf(`${path}-shm`) !== undefined) Deno.removeSync(`${path}-shm`);
   }
 }
 
-/** Equal for equal balances, whatever their order. */
+/** A text that is equal for equal balances in any order. */
 function balancesText(balances: Iterable<readonly [string, bigint]>): string {
   return [...balances].filter(([, balance]) => balance > 0n).map(String).sort().join();
 }
 
 /**
- * Gives this run a number in the header of the database, which is on the disk before the log has
- * anything else: a log is not applied to a database of another run.
+ * Writes a number for this run to the header of the database, and syncs it before the log has other
+ * changes. A log is then never applied to the database of another run.
  */
 function beginRun(db: Database, lock: LockFile): number {
   db.emptyLog();
@@ -185,7 +188,7 @@ export function inspectDataDir(
   const problem = folderProblem(dir);
   if (problem !== undefined) throw new DataDirError(problem);
   const isLocked = LockFile.isLocked(dir);
-  // A database that is open in this process must not be opened by other means.
+  // The files of a database that this process has open must not be opened in any other way.
   if (!isLocked) {
     const record = LockFile.read(dir);
     const found = inspectFiles(dir, record);

@@ -17,8 +17,8 @@ export const PRICES_TABLE_SQL =
   "PRIMARY KEY (market, cell)) STRICT, WITHOUT ROWID";
 
 /**
- * The price rings in the database: a row per 64 slots, deleted when the ring has passed it. Each slot
- * has a checksum of its own, so that a damaged one counts as missing, and no other.
+ * The price rings in the database: a row per 64 slots, deleted once the ring has passed it. Each
+ * slot has its own checksum, so that only a damaged slot counts as missing, not its neighbours.
  */
 export class PriceRingTable {
   readonly rings: ReadonlyMap<Market, PriceRing>;
@@ -33,7 +33,7 @@ export class PriceRingTable {
     this.#stored = this.#newest();
   }
 
-  /** Writes what is new. @returns To be called when that is committed. */
+  /** Writes new slots. @returns Marks them as stored; call it after the commit. */
   save(): () => void {
     const newest = this.#newest();
     for (const [market, ring] of this.rings) {

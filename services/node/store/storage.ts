@@ -13,16 +13,16 @@ import { type BackgroundCheck, checkInBackground, requireUndamaged } from "./dam
 /** Number of checkpoints between two writes of prices and the head: once a second. */
 export const SAVE_CHECKPOINTS = 10;
 
-/** Commits after which the log is copied to the database: few, so that no copy takes long. */
+/** Commits between two copies of the log to the database: few, so that no copy takes long. */
 const COMMITS_PER_COPY = 5;
 
 /** How long settled theses and receipts can be read by default: 7 days. */
 const RETAIN_MS = 7 * DAY_MS;
 
-/** A database with more rows is checked by a worker while the node runs already. */
+/** A database with more rows is checked by a worker while the node already runs. */
 const ROWS_CHECKED_AT_START = 50_000;
 
-/** How a new chain begins, and the settings that may differ at each start. */
+/** Genesis of a new chain, and settings that may differ at each start. */
 export interface StorageSettings extends ChainIdentity {
   markets: Markets;
   permissions: PermissionLists;
@@ -35,9 +35,9 @@ export interface Storage {
   readonly resumeFrom: ResumePoint | undefined;
   /** Bytes of the database with its log; 0 in memory. */
   readonly bytes: number;
-  /** Has to be called after each checkpoint. */
+  /** Must be called after each checkpoint. */
   afterCheckpoint(head: Head): void;
-  /** Ends the check of the database, commits everything and closes the files. */
+  /** Stops the check of the database, commits everything and closes the files. */
   close(head: Head): Promise<void>;
 }
 
@@ -52,7 +52,7 @@ export interface StorageOptions {
 /**
  * Opens the data directory, or storage in memory if there is none.
  *
- * @throws {DataDirError} If another process has it open, or it has no chain that can be continued.
+ * @throws {DataDirError} If another process has it open, or its chain cannot be continued.
  * @throws {StorageError} If it cannot be read or written, or a row is damaged.
  */
 export function openStorage(
@@ -88,7 +88,7 @@ class DiskStorage implements Storage {
   readonly #files: string;
   readonly #foreignChanges: number;
   #checkpoints = 0;
-  /** The commit at which the log was copied last. */
+  /** Number of the commit after which the log was last copied. */
   #copiedSequence = 0;
   #logged: string | undefined;
 
@@ -161,7 +161,10 @@ class DiskStorage implements Storage {
     }
   }
 
-  /** Right after a checkpoint, when the next is furthest away: as part of a commit it could delay one. */
+  /**
+   * Called right after a checkpoint, when the next one is furthest away: within a commit it could
+   * delay one.
+   */
   #copyLog(): void {
     const { state: { sequence }, commits } = this.records;
     if (sequence - this.#copiedSequence < COMMITS_PER_COPY) return;
@@ -190,7 +193,11 @@ class DiskStorage implements Storage {
     });
   }
 
-  /** Called after each commit: it counts only if the files are still those that were opened. */
+  /**
+   * Called after each commit.
+   *
+   * @throws {StorageError} If the opened files were replaced or changed by others.
+   */
   #committed(sequence: number): void {
     if (this.#fileIds() !== this.#files) {
       throw new StorageError(
@@ -257,7 +264,7 @@ function requireConsistent(records: ChainRecords, markets: Markets, dir: string)
   );
 }
 
-/** Equal for equal permissions, whatever their order. */
+/** A text that is equal for equal permissions in any order. */
 function permissionsText({ relayers, admins }: PermissionLists): string {
   return `relayers ${[...relayers].sort().join(" ") || "none"}, ` +
     `admins ${[...admins].sort().join(" ") || "none"}`;

@@ -2,19 +2,19 @@ import { crc32 } from "node:zlib";
 import type { Row, SqliteValue } from "../../../lib/sqlite.ts";
 import { damaged, type Database } from "./database.ts";
 
-/** Key of a row; that of a table with bytes as keys is their hex text. */
+/** Key of a row; keys of bytes are hex text. */
 export type Key = number | string;
 
 /** Types of the keys of tables. */
 export type KeyType = "INTEGER" | "TEXT" | "BLOB";
 
-/** Number and sum of the checksums of a table's rows: a page that was lost changes them. */
+/** Number of a table's rows, and sum of their checksums: the loss of a page changes them. */
 export interface TableTotals {
   rows: number;
   sum: number;
 }
 
-/** Sums of checksums are counted modulo this, which a number represents exactly. */
+/** Modulus of sums of checksums; a number represents the sums exactly. */
 export const SUM_MODULUS = 2 ** 48;
 
 /** Converts values to text and back. */
@@ -23,7 +23,7 @@ export interface Codec<V> {
   decode(text: string): V;
 }
 
-/** A row that is not written yet: `value` is undefined if it is to be deleted. */
+/** A row that is not written yet; `value` is undefined for a deletion. */
 interface Change<V> {
   value: V | undefined;
   /** The table has no row with this key. */
@@ -31,8 +31,8 @@ interface Change<V> {
 }
 
 /**
- * One table: a text by key, each row with a checksum over table, key and text. Changes are in memory
- * until {@link write}: writing them in one go takes a third of the time.
+ * One table of texts by key. Each row has a checksum over table, key and text. Changes stay in
+ * memory until {@link write}: writing them together takes a third of the time.
  */
 export class Table<V> {
   readonly #db: Database;
@@ -63,7 +63,7 @@ export class Table<V> {
     return this.get(key) !== undefined;
   }
 
-  /** @throws {StorageError} If the row is not what was written. */
+  /** @throws {StorageError} If the row is damaged. */
   get(key: Key): V | undefined {
     const change = this.#changes.get(key);
     if (change !== undefined) return change.value;
@@ -105,9 +105,10 @@ export class Table<V> {
   }
 
   /**
-   * The rows that the end of a query selects, as they were written last: all by default.
+   * The rows that the end of a query selects, without changes that are only in memory; all rows by
+   * default.
    *
-   * @throws {StorageError} If a row is not what was written.
+   * @throws {StorageError} If a row is damaged.
    */
   select(end = "", ...values: SqliteValue[]): [Key, V][] {
     return this.#db.all(`${this.#sql.select} ${end}`, ...values).map((row) => [
@@ -125,7 +126,7 @@ export class Table<V> {
   }
 
   #decode({ key, value, crc }: Row): V {
-    // A damaged page may have values of other types than declared, which are then written as such.
+    // A damaged page may have keys of other types than declared: the message shows them as text.
     const keyText = key instanceof Uint8Array ? key.toHex() : `${key}`;
     const text = `${value}`;
     if (checksumOf(this.#name, keyText, text) === crc) return this.#codec.decode(text);

@@ -32,7 +32,7 @@ export const TABLE_NAMES = Object.keys(KEY_TYPES) as TableName[]; // its own key
 
 export type Totals = Record<TableName, TableTotals>;
 
-/** A column of a thesis that has an index: when it was settled; NULL if it is not. */
+/** SQL expression with an index: when a thesis was settled; NULL if it is not. */
 export const SETTLED_AT = "value ->> '$.thesis.settledAt'";
 
 export const SCHEMA = [
@@ -90,8 +90,8 @@ export function hashKey(hash: Hex): string {
 }
 
 /**
- * The key of a quote: the start of its window comes first, so that new rows are next to each other, and
- * a commit writes one page instead of one for each quote.
+ * The key of a quote: the start of its window comes first. New rows are then next to each other,
+ * and a commit writes one page instead of one per quote.
  */
 export function quoteKey(startTime: number, quoteHash: Hex): string {
   return startTime.toString(16).padStart(12, "0") + quoteHash.slice(2);
@@ -113,7 +113,7 @@ export interface StoredReceipt {
   atMs: number;
 }
 
-/** The accounts that may do more than others: settings of the node, not part of the genesis. */
+/** The accounts with permissions: settings of the node, not part of the genesis. */
 export interface PermissionLists {
   /** May submit deposits. */
   relayers: readonly Address[];
@@ -121,7 +121,7 @@ export interface PermissionLists {
   admins: readonly Address[];
 }
 
-/** Who held the permissions from a moment on, in Unix milliseconds. */
+/** Which accounts have had the permissions since a time in Unix milliseconds. */
 export interface PermissionsChange extends PermissionLists {
   atMs: number;
 }
@@ -165,7 +165,7 @@ const stateSchema = z.object({
   lastThesisId: numberSchema,
   /** All money ever received: genesis and deposits. */
   issued: uint256Schema,
-  /** Everything older was deleted: settled theses and receipts. Unix milliseconds. */
+  /** Settled theses and receipts before this time were deleted. Unix milliseconds. */
   droppedBeforeMs: timestampSchema,
   /** No block above this number was announced. */
   reservedTo: numberSchema,

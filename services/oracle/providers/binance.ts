@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { printsFrame, type Provider, reader, readFrame } from "../provider.ts";
+import { type Provider, reader, readFrame, tradesFrame } from "../provider.ts";
 import { HOUR_MS } from "../../../lib/time.ts";
 
 const tradeSchema = z.object({
@@ -11,7 +11,7 @@ const tradeSchema = z.object({
 });
 
 function tradeFrame(trade: z.output<typeof tradeSchema>) {
-  return printsFrame([
+  return tradesFrame([
     { symbol: trade.s, digits: trade.p, exchangeTimeMs: trade.T, sequence: trade.a },
   ]);
 }
@@ -48,8 +48,8 @@ export const binance: Provider = {
   ],
   parse: (text) => readFrame(text, readers),
   sequence: "by_one",
-  // There is no heartbeat that a client sees: only trades show that the connection works, and only a
-  // trade confirms a price. The three markets together trade several times a second.
+  // Clients see no heartbeat: only trades show that the connection works, and only a trade confirms
+  // a price. The three markets together have several trades a second.
   liveness: { silenceMs: 10_000, streamSilenceMs: 60_000 },
   // Limit: 300 connections in 5 minutes.
   retry: {

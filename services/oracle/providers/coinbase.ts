@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isoTimeSchema, printsFrame, type Provider, reader, readFrame } from "../provider.ts";
+import { isoTimeSchema, type Provider, reader, readFrame, tradesFrame } from "../provider.ts";
 
 const readers = [
   reader(
@@ -11,7 +11,7 @@ const readers = [
       trade_id: z.int(),
     }),
     (ticker) =>
-      printsFrame([{
+      tradesFrame([{
         symbol: ticker.product_id,
         digits: ticker.price,
         exchangeTimeMs: ticker.time,
@@ -43,14 +43,15 @@ const readers = [
 ];
 
 /**
- * Coinbase Exchange, ticker channel: one ticker for each match, with cascading matches merged. Its
- * `sequence` counts messages of all channels, so tickers skip numbers; the trade number only rises.
- * The heartbeat's `last_trade_id` confirms a price, or shows that a ticker was lost.
+ * Coinbase Exchange, ticker channel: one ticker per match; cascading matches are merged into one.
+ * Its `sequence` counts messages of all channels, so it has gaps between tickers, and so has
+ * `trade_id`, which only rises. The heartbeat's `last_trade_id` confirms a price, or shows that a
+ * ticker was lost.
  */
 export const coinbase: Provider = {
   name: "provider_b",
   url: "wss://ws-feed.exchange.coinbase.com",
-  // One frame for each product: a refusal refuses its whole frame.
+  // One frame per product: Coinbase refuses a whole frame.
   subscribeFrames: (symbols) =>
     symbols.map((symbol) =>
       JSON.stringify({
@@ -63,7 +64,7 @@ export const coinbase: Provider = {
   sequence: "rising",
   // Coinbase sends one heartbeat a second for each product.
   liveness: { silenceMs: 5_000, streamSilenceMs: 300_000 },
-  // Coinbase publishes no limit of this kind: as for Binance.
+  // Coinbase publishes no limit of connections: the same as for Binance.
   retry: {
     initialMs: 500,
     maxMs: 2_000,

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isoTimeSchema, printsFrame, type Provider, reader, readFrame } from "../provider.ts";
+import { isoTimeSchema, type Provider, reader, readFrame, tradesFrame } from "../provider.ts";
 
 const readers = [
   reader(
@@ -14,7 +14,7 @@ const readers = [
       })),
     }),
     ({ data }) =>
-      printsFrame(data.map((trade) => ({
+      tradesFrame(data.map((trade) => ({
         symbol: trade.symbol,
         digits: trade.price,
         exchangeTimeMs: trade.timestamp,
@@ -58,8 +58,8 @@ const readers = [
 ];
 
 /**
- * Puts quotes around prices, which are JSON numbers here, to keep their digits. Quotes inside a JSON
- * string are escaped, so the pattern matches only a key and its number.
+ * Quotes prices, which are JSON numbers here, to keep their digits. Quotes inside a JSON string are
+ * escaped, so the pattern matches only keys with their numbers.
  */
 function quotePrices(text: string): string {
   return text.replace(/"price"\s*:\s*([-+.\deE]+)/g, '"price":"$1"');
@@ -78,11 +78,12 @@ export const kraken: Provider = {
   ],
   parse: (text) => readFrame(quotePrices(text), readers),
   sequence: "by_one",
-  // Kraken sends a heartbeat a second while it has nothing else to send. It names no trade, so it
-  // shows that the source is quiet but does not confirm a price. Thin books trade once in minutes.
+  // Kraken sends a heartbeat a second while it has nothing else to send. The heartbeat names no
+  // trade, so it shows that the source is quiet, but does not confirm a price. Markets with few
+  // orders may have no trade for minutes.
   liveness: { silenceMs: 5_000, streamSilenceMs: 300_000 },
   // Kraken asks for at least a second between connections and for longer waits in long outages, and
-  // allows about 150 in 10 minutes. Jitter takes off up to half of a wait.
+  // allows about 150 in 10 minutes. Jitter shortens a wait by up to half.
   retry: {
     initialMs: 2_000,
     maxMs: 2_000,

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type Frame, printsFrame, type Provider, reader, readFrame } from "../provider.ts";
+import { type Frame, type Provider, reader, readFrame, tradesFrame } from "../provider.ts";
 
 const millisecondsSchema = z.string().regex(/^\d{1,15}$/).transform(Number);
 
@@ -12,7 +12,7 @@ const readers = [
       data: z.array(z.object({ instId: z.string(), last: z.string(), ts: millisecondsSchema })),
     }),
     ({ data }) =>
-      printsFrame(data.map((ticker) => ({
+      tradesFrame(data.map((ticker) => ({
         symbol: ticker.instId,
         digits: ticker.last,
         exchangeTimeMs: ticker.ts,
@@ -51,7 +51,8 @@ export const okx: Provider = {
   ],
   parse: (text) => text === "pong" ? ALIVE : readFrame(text, readers),
   sequence: "none",
-  // OKX closes a connection after 30 s without a message. An earlier ping finds a dead one earlier.
+  // OKX closes a connection after 30 s without a message. An earlier ping detects a dead connection
+  // sooner.
   liveness: {
     silenceMs: 10_000,
     streamSilenceMs: 60_000,

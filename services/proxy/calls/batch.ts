@@ -65,7 +65,7 @@ function sharedError(value: unknown, text: string): string | undefined {
 }
 
 function missing(id: string, target: Target): string {
-  const message = `The ${target} node left this call of the batch unanswered: send it alone`;
+  const message = `The ${target} node did not answer this call of the batch: send it alone`;
   return failureText(id, { rpcCode: RpcCode.internalError, message });
 }
 

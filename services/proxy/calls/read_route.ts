@@ -54,7 +54,7 @@ export function routeOf(call: Call, nodes: ReadNodes): ReadRoute {
   const block = blockOf(call);
   const node = block === undefined ? nodes.leader : nodes.nodeForBlock(block);
   if (node !== undefined) return { node, envelopeTail };
-  const message = `No read node that answers has block ${block} yet: ask again`;
+  const message = `No responding read node has block ${block} yet: try again`;
   throw new ProxyError(503, RpcCode.resourceUnavailable, message);
 }
 

@@ -211,7 +211,9 @@ export class ClientBuffers {
 
   /**
    * Terminates other connections, the largest first, until an answer fits. Connections with fewer
-   * unsent bytes than this one would then have are spared. @returns Whether the answer fits.
+   * unsent bytes than this one would then have are spared.
+   *
+   * @returns Whether the answer fits.
    */
   #makeFit(connection: ClientConnection, bytes: number): boolean {
     if (connection.unsentUpperBound + bytes <= ENSURED_BYTES) return true;

@@ -126,8 +126,9 @@ export class WsClients {
   }
 
   /**
-   * Refuses new clients and closes the open ones with 1012, service restart. Resolves when all have
-   * answered; those that do not within {@link CLOSE_DEADLINE_MS} are terminated with the listener.
+   * Refuses new clients and closes the open ones with 1012, service restart. Resolves when all
+   * clients have answered, or after {@link CLOSE_DEADLINE_MS}: the listener then terminates the
+   * rest.
    */
   async drain(): Promise<void> {
     this.#draining = true;

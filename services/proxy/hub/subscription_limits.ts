@@ -25,7 +25,7 @@ export type SubscriptionRefusal = QuotaReached | "equal_subscriptions" | "socket
 export const REFUSED: Record<SubscriptionRefusal, SubscribeError> = {
   upstream_subscriptions: subscribeError(
     RpcCode.limitExceeded,
-    "Too many different subscriptions: ask again later",
+    "Too many different subscriptions: try again later",
   ),
   upstream_subscriptions_per_address: subscribeError(
     RpcCode.limitExceeded,
@@ -37,7 +37,7 @@ export const REFUSED: Record<SubscriptionRefusal, SubscribeError> = {
   ),
   socket_closed: subscribeError(
     RpcCode.limitExceeded,
-    "The read node closed its connection on this subscription: ask for less",
+    "The read node closed its connection because of this subscription: request less",
   ),
 };
 

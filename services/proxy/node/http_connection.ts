@@ -15,7 +15,7 @@ const HEAD_BYTES_MAX = 16 * 1024;
 /**
  * How far a failed request got. `connecting`: it was not sent, because the connection was not open.
  * `reused`: it was sent over a reused connection, which the node may have closed just before.
- * `sent`: it was sent over a new one.
+ * `sent`: it was sent over a new one, or its answer had begun.
  */
 export type FailureStage = "connecting" | "reused" | "sent";
 

@@ -118,7 +118,7 @@ export class HttpPool implements NodePort {
   /** Fails open requests and closes every connection; later posts fail. */
   stop(): void {
     this.#isStopped = true;
-    const reason = new Error("The proxy stops");
+    const reason = new Error("The proxy is stopping");
     for (const connection of [...this.#open.clear(), ...this.#idle.splice(0)]) {
       connection.destroy(reason);
     }
@@ -144,7 +144,9 @@ export class HttpPool implements NodePort {
     nowMs: number,
     reusable: HttpConnection[] = [],
   ): Promise<NodeReply> {
-    if (this.#isStopped) throw new ConnectionError("connecting", new Error("The proxy stops"));
+    if (this.#isStopped) {
+      throw new ConnectionError("connecting", new Error("The proxy is stopping"));
+    }
     if (this.#open.size >= HTTP_CONNECTIONS_MAX) {
       const busy = new ReplyError("busy", `${HTTP_CONNECTIONS_MAX} requests are open`);
       throw new ConnectionError("connecting", busy);

@@ -98,7 +98,7 @@ export class ProbeRounds {
     this.#announced ??= number;
     const isAhead = number > this.#announced;
     if (isAhead && this.#isSuspect) {
-      this.#options.drop(`no new head for ${this.#silentMs} ms while the chain went on`);
+      this.#options.drop(`no new head for ${this.#silentMs} ms while the chain advanced`);
     }
     this.#isSuspect = isAhead;
   }

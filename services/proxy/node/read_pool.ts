@@ -85,7 +85,7 @@ export class ReadPool implements NodePort {
       if (this.#stopped) return;
       const error = thrown instanceof ProxyError ? thrown.cause : undefined;
       if (!(error instanceof ConnectionError)) {
-        this.#nodes.onProbeFailed(node, "it answers with something else");
+        this.#nodes.onProbeFailed(node, "its answer is not a block");
       } else if (isRefused(error)) this.#nodes.onProbeRefused(node, error.message);
       else this.#nodes.onProbeFailed(node, error.message);
       if (this.#nodes.isDead(node)) this.#at(this.#pools, node).abandon("It does not respond");

@@ -144,7 +144,7 @@ export class ReadSocket {
   followLeader(): void {
     if (!this.#isStarted) return;
     this.#health.clear();
-    this.#socket.drop("another node leads");
+    this.#socket.drop("another node is the leader now");
     this.#socket.reconnectNow();
   }
 
@@ -275,7 +275,7 @@ export class ReadSocket {
     }
     if (this.#open.get(open.id) !== open) return;
     this.#finish(open);
-    this.#health.countFault("its WebSocket gives no answers");
+    this.#health.countFault("its WebSocket does not answer");
     open.resolve(answer);
   }
 }

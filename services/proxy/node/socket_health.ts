@@ -83,7 +83,7 @@ export class SocketHealth {
       this.#check = { atMs: this.#options.clock.now(), httpMs: this.#timeOverHttp() };
       this.#options.askOverSocket();
     } else if (this.#silentTicks >= SILENT_TICKS_MAX) {
-      this.pause("one read over its WebSocket keeps the others waiting");
+      this.pause("one read over its WebSocket blocks all others");
     }
   }
 

@@ -131,7 +131,7 @@ export class SubscriptionSocket {
   followLeader(): void {
     if (this.#node === this.#options.leader()) return;
     this.#isMoving = true;
-    this.#socket.drop("another node leads");
+    this.#socket.drop("another node is the leader now");
     this.#isMoving = false;
     this.#backoff.reset();
     this.#socket.reconnectNow();

@@ -79,7 +79,7 @@ Deno.test("OraclePoller: a market that the oracle leaves out is reported by name
   const { run, good, without } = setUp();
   await run(1, good);
   const reports = await run(40, () => without("ETH/USDT"));
-  assert.deepEqual(reports, ["stale ETH/USDT: the oracle answers without it"]);
+  assert.deepEqual(reports, ["stale ETH/USDT: it answers without a fresh price"]);
   assert.deepEqual(await run(100, () => AWAY), ["stale BTC/USDT, SOL/USDT: Connection refused"]);
   assert.deepEqual(await run(1, good), [`fresh ${ALL}`]);
 });

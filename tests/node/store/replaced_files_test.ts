@@ -124,7 +124,7 @@ Deno.test("Data directory: a start while the chain is being read is refused, and
     await disk.close();
     assert.throws(
       () => new DiskChain(`${folder}/node`, disk.clock),
-      /is being read, as by a backup/,
+      /is being read, for example by a backup/,
     );
     reader.exec("ROLLBACK");
     reader.close();

@@ -96,7 +96,7 @@ Deno.test("ProbeRounds: the connection to a node whose chain goes on without ann
     await scene.pass(SILENCE_MS + ROUND_MS - 500);
     assert.deepEqual(hasAnnounced ? scene.dropped : [], []);
     await scene.pass(ROUND_MS);
-    assert.match(scene.dropped[0] ?? "", /^no new head for \d+ ms while the chain went on$/);
+    assert.match(scene.dropped[0] ?? "", /^no new head for \d+ ms while the chain advanced$/);
     scene.rounds.stop();
   }
 });
@@ -176,7 +176,7 @@ Deno.test("ProbeRounds: a silent node is read after the whole silence, and dropp
   assert.deepEqual(scene.dropped, []);
   scene.clock.advance(1);
   await settled();
-  assert.deepEqual(scene.dropped, ["no new head for 16000 ms while the chain went on"]);
+  assert.deepEqual(scene.dropped, ["no new head for 16000 ms while the chain advanced"]);
   scene.rounds.stop();
 });
 

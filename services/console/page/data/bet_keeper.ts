@@ -9,7 +9,7 @@ import {
 } from "@rangemaker/client";
 import type { PendingBet, PendingBets } from "./pending_bets.ts";
 
-/** What became of a signed bet. */
+/** The outcome of a signed bet. */
 export type BetOutcome =
   | { name: "placed"; thesisId: number }
   | { name: "refused"; reason: unknown }
@@ -33,26 +33,31 @@ export interface BetKeeperOptions {
   user: Address;
   pending: PendingBets;
   clock: Clock;
-  /** Deadlines are in the node's time. */
+  /** The node's time, in which deadlines are. */
   serverClock: Pick<Clock, "now">;
   /** Whether {@link BetKeeper.confirm} has received all theses that the user has now. */
   isChainKnown(): boolean;
   onResolved(bet: UnresolvedBet, outcome: BetOutcome): void;
 }
 
-/** An answer that takes longer is overdue: a maker may look at the price for seconds before it. */
+/**
+ * An answer that takes longer is overdue: a maker may watch the price for seconds before it
+ * answers.
+ */
 const OVERDUE_MS = 6_000;
 
 /** Pauses before sending again; the last one repeats. */
 const RETRY_MS = [500, 1_000, 2_000, 4_000] as const;
 
-/** After a deadline, a bet of the last moment may take this long to show up. */
+/** A bet that was placed just before its deadline may take this long to appear. */
 export const DEADLINE_MARGIN_MS = 5_000;
 
-/** Another tab that stored a bet sends it; this one does so only if that tab takes this long. */
+/** A bet is sent by the tab that stored it. Another tab sends it only after this time. */
 const OTHER_TAB_MS = 8_000;
 
-/** Errors after which the chain may have the bet. After all others, this request did nothing. */
+/**
+ * Errors after which the chain may have the bet. After any other error, the request had no effect.
+ */
 const UNKNOWN_OUTCOMES: ReadonlySet<string> = new Set([
   "SERVICE_UNREACHABLE",
   "SERVICE_TIMEOUT",
@@ -61,26 +66,29 @@ const UNKNOWN_OUTCOMES: ReadonlySet<string> = new Set([
   "OUTCOME_UNKNOWN",
   "RECEIPT_DROPPED",
   "STORE_CONNECTION_LOST",
-  // The chain took it when it was sent before.
+  // An earlier request has placed the bet.
   "QUOTE_ALREADY_USED",
 ]);
 
 interface Run {
   bet: UnresolvedBet;
   attempts: number;
-  /** Another tab knows the outcome: nothing is sent, and the chain will show it if it was placed. */
-  isGone: boolean;
+  /**
+   * Another tab knows the outcome. This tab sends nothing; the chain will show the bet if it was
+   * placed.
+   */
+  isResolvedElsewhere: boolean;
   cancel: CancelTimer;
   resolve(outcome: BetOutcome): void;
 }
 
 /**
- * Sends each signed bet of a user until its outcome is known. The same quote and signature give the
- * first result again, so a bet is placed once however often it is sent. Once an answer was lost, only
- * a success or the chain itself decides: a refusal of a later attempt says nothing about the first.
+ * Sends each signed bet of a user until its outcome is known. Sending is idempotent: the same quote
+ * and signature return the first result. Once an answer was lost, only a success or the chain
+ * itself decides, because a refusal of a later attempt says nothing about the first one.
  */
 export class BetKeeper {
-  /** Oldest first. While there is one, nothing new is quoted or signed. */
+  /** Oldest first. While there are any, the user cannot get or sign another quote. */
   readonly unresolved: Signal<readonly UnresolvedBet[]> = signal([]);
   /** The last bet whose outcome has become known. */
   readonly resolved: Signal<ResolvedBet | undefined> = signal(undefined);
@@ -92,14 +100,14 @@ export class BetKeeper {
     this.#options = options;
   }
 
-  /** Continues with the bets that were signed before a reload, or in another tab. */
+  /** Resumes bets that were signed before a reload, or in another tab. */
   start(): void {
     const { pending, user } = this.#options;
     for (const bet of pending.of(user)) this.#begin(bet, true, 0);
     pending.onOtherTab(() => this.#sync(), this.#closed.signal);
   }
 
-  /** Stops sending. What is not resolved stays stored. */
+  /** Stops sending. Unresolved bets stay stored. */
   close(): void {
     this.#closed.abort();
     for (const { cancel } of this.#runs.values()) cancel();
@@ -113,7 +121,7 @@ export class BetKeeper {
     return new Promise((resolve) => this.#begin(bet, false, 0, resolve));
   }
 
-  /** The chain has a bet. */
+  /** Resolves a bet that is on the chain. */
   confirm({ quoteHash, id }: Thesis): void {
     this.#resolve(quoteHash, { name: "placed", thesisId: id });
   }
@@ -125,7 +133,13 @@ export class BetKeeper {
     resolve: Run["resolve"] = () => {},
   ): void {
     const unresolved = { ...bet, isChecking };
-    const run: Run = { bet: unresolved, attempts: 0, isGone: false, cancel() {}, resolve };
+    const run: Run = {
+      bet: unresolved,
+      attempts: 0,
+      isResolvedElsewhere: false,
+      cancel() {},
+      resolve,
+    };
     this.#runs.set(bet.offer.quoteHash, run);
     this.#show();
     this.#later(run, delayMs);
@@ -134,7 +148,7 @@ export class BetKeeper {
   #later(run: Run, delayMs: number): void {
     if (delayMs === 0) return void this.#attempt(run);
     run.cancel = this.#options.clock.after(delayMs, () => {
-      if (!run.isGone) this.#doubt(run); // an earlier request, or one of another tab, may arrive yet
+      if (!run.isResolvedElsewhere) this.#markChecking(run); // an earlier request, or one of another tab, may still arrive
       void this.#attempt(run);
     });
   }
@@ -143,8 +157,8 @@ export class BetKeeper {
     const { client, clock } = this.#options;
     const { offer, signature } = run.bet;
     if (this.#isOver(run)) return this.#resolve(offer.quoteHash, { name: "expired" });
-    if (run.isGone) return this.#later(run, DEADLINE_MARGIN_MS);
-    run.cancel = clock.after(OVERDUE_MS, () => this.#doubt(run));
+    if (run.isResolvedElsewhere) return this.#later(run, DEADLINE_MARGIN_MS);
+    run.cancel = clock.after(OVERDUE_MS, () => this.#markChecking(run));
     const outcome = await client.execute(offer, signature).then(
       ({ thesisId }): BetOutcome => ({ name: "placed", thesisId }),
       (thrown: unknown) => refusalOf(thrown, run.bet),
@@ -152,19 +166,19 @@ export class BetKeeper {
     if (this.#runs.get(offer.quoteHash) !== run) return; // closed, or resolved by the chain
     run.cancel();
     if (outcome !== undefined) return this.#resolve(offer.quoteHash, outcome);
-    this.#doubt(run);
+    this.#markChecking(run);
     this.#later(run, RETRY_MS[Math.min(run.attempts, RETRY_MS.length - 1)]!);
     run.attempts += 1;
   }
 
-  /** Whether the chain cannot take the bet any more, and is known not to have it. */
-  #isOver({ bet: { offer: { quote } }, isGone }: Run): boolean {
+  /** Whether the bet can no longer be placed, and is known not to be on the chain. */
+  #isOver({ bet: { offer: { quote } }, isResolvedElsewhere }: Run): boolean {
     const { serverClock, isChainKnown } = this.#options;
     const isLate = serverClock.now() >= quote.deadline + DEADLINE_MARGIN_MS;
-    return (isGone || isLate) && isChainKnown();
+    return (isResolvedElsewhere || isLate) && isChainKnown();
   }
 
-  #doubt(run: Run): void {
+  #markChecking(run: Run): void {
     if (run.bet.isChecking) return;
     run.bet = { ...run.bet, isChecking: true };
     this.#show();
@@ -178,8 +192,10 @@ export class BetKeeper {
       if (!this.#runs.has(bet.offer.quoteHash)) this.#begin(bet, false, OTHER_TAB_MS);
     }
     for (const [quoteHash, run] of this.#runs) {
-      if (run.isGone || stored.some(({ offer }) => offer.quoteHash === quoteHash)) continue;
-      run.isGone = true;
+      if (run.isResolvedElsewhere || stored.some(({ offer }) => offer.quoteHash === quoteHash)) {
+        continue;
+      }
+      run.isResolvedElsewhere = true;
       run.cancel();
       this.#later(run, DEADLINE_MARGIN_MS);
     }
@@ -193,8 +209,9 @@ export class BetKeeper {
     this.#options.pending.remove(quoteHash);
     this.#show();
     run.resolve(outcome);
-    // The tab that knew why has said it: the price may have moved, and another bet been placed.
-    if (run.isGone && outcome.name === "expired") return;
+    // The other tab has shown the reason: for example, the price moved and the user placed another
+    // bet.
+    if (run.isResolvedElsewhere && outcome.name === "expired") return;
     this.resolved.value = { bet: run.bet, outcome };
     this.#options.onResolved(run.bet, outcome);
   }
@@ -204,7 +221,10 @@ export class BetKeeper {
   }
 }
 
-/** The refusal that an error is; undefined if the chain may have the bet all the same. */
+/**
+ * The refusal that an error stands for; undefined if the chain may have the bet in spite of the
+ * error.
+ */
 function refusalOf(reason: unknown, { isChecking }: UnresolvedBet): BetOutcome | undefined {
   const isKnown = isRangemakerError(reason) && !UNKNOWN_OUTCOMES.has(reason.code);
   return isKnown && !isChecking ? { name: "refused", reason } : undefined;

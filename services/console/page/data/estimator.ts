@@ -7,7 +7,7 @@ const PAUSE_MS = 120;
 /** A request that takes longer is aborted. */
 const TIMEOUT_MS = 3_000;
 
-/** The newest estimate, or why there is none. */
+/** The newest estimate, or the reason why there is none. */
 export type EstimateState =
   | { estimate: Estimate; bet: Bet }
   | { failure: unknown; bet: Bet };
@@ -18,8 +18,8 @@ export interface EstimatorOptions {
 }
 
 /**
- * Estimates a bet that keeps changing. One request is under way at a time, and only the answer to the
- * newest one is shown.
+ * Estimates a bet that keeps changing. There is one request at a time, and only the answer for the
+ * newest bet is shown.
  */
 export class Estimator {
   /** Undefined while no bet is estimated. */
@@ -34,13 +34,13 @@ export class Estimator {
     this.#options = options;
   }
 
-  /** Asks for an estimate, soon. */
+  /** Requests an estimate after a short pause. */
   ask(bet: Bet): void {
     this.#wanted = bet;
     this.#pump();
   }
 
-  /** Forgets the estimate, and drops what is under way. */
+  /** Deletes the estimate and aborts the open request. */
   clear(): void {
     this.#wanted = undefined;
     this.#running?.abort();

@@ -1,10 +1,10 @@
-/** Errors in words that say what happened and what to do. */
+/** Explains errors to users: what happened, and what to do. */
 import { isRangemakerError } from "@rangemaker/client";
 import { messageOf } from "../format.ts";
 
-/** An error for people. */
+/** An error as users see it. */
 export interface Explanation {
-  /** For programs, and for those who look it up. */
+  /** The error's code, for support and for tests. */
   code: string;
   text: string;
 }
@@ -60,7 +60,7 @@ export function explain(thrown: unknown): Explanation {
   return { code, text: TEXTS[code] ?? withoutAddress(message) };
 }
 
-/** Messages of services begin with the URL that was called, which says nothing to the user. */
+/** Removes the called URL at the start of a service's message, which does not help the user. */
 function withoutAddress(message: string): string {
   return message.replace(/^https?:\S+ answered \d+: (?:[A-Z_]+: )?/, "");
 }

@@ -1,17 +1,19 @@
-/** Reads the services' plain HTTP interfaces, again and again. */
+/** Polls the services' plain HTTP interfaces. */
 import type { CancelTimer, Clock } from "@rangemaker/client";
 import { messageOf } from "../format.ts";
 
-/** Between two passes. */
+/** Pause between two passes. */
 const POLL_MS = 1_500;
 
 /** A service that takes longer counts as away. */
 const TIMEOUT_MS = 3_000;
 
-/** A service is away, or answers something else than it should. The cause is a failure at once. */
+/**
+ * A service does not answer, or its answer is unusable. With a cause, the request failed at once.
+ */
 export class NoAnswerError extends Error {}
 
-/** No whole answer came in time. */
+/** The answer was not complete in time. */
 export class LateError extends NoAnswerError {}
 
 /** An answer of any status, read to its end. */
@@ -20,7 +22,7 @@ export interface HttpAnswer {
   text: string;
 }
 
-/** @throws {NoAnswerError} No whole answer came. */
+/** @throws {NoAnswerError} If there is no complete answer. */
 export async function get(url: string, signal: AbortSignal): Promise<HttpAnswer> {
   const timeout = AbortSignal.timeout(TIMEOUT_MS);
   try {
@@ -32,13 +34,13 @@ export async function get(url: string, signal: AbortSignal): Promise<HttpAnswer>
   }
 }
 
-/** Whether anything answers at a URL, also if it does not allow this page to read the answer. */
+/** Whether anything answers at a URL, even if this page may not read the answer. */
 export function isAnswered(url: string, signal: AbortSignal): Promise<boolean> {
   const ended = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
   return fetch(url, { mode: "no-cors", signal: ended }).then(() => true, () => false);
 }
 
-/** Does something again and again while it is started, with a pause after each pass. */
+/** Repeats a pass while it is started, with a pause after each. */
 export class Poll {
   readonly #clock: Clock;
   readonly #pass: (signal: AbortSignal) => Promise<void>;
@@ -46,21 +48,21 @@ export class Poll {
   #run = new AbortController();
   #cancelNext: CancelTimer = () => {};
 
-  /** @param pass Deals with its own failures. Once `signal` is aborted, its result no longer counts. */
+  /** @param pass Handles its own failures. Its result is ignored once `signal` is aborted. */
   constructor(clock: Clock, pass: (signal: AbortSignal) => Promise<void>, pauseMs = POLL_MS) {
     this.#clock = clock;
     this.#pass = pass;
     this.#pauseMs = pauseMs;
   }
 
-  /** @param pauseMs After each pass, from now on. */
+  /** @param pauseMs Pause after each pass from now on. */
   start(pauseMs = this.#pauseMs): void {
     this.stop();
     this.#run = new AbortController();
     void this.#go(this.#run.signal, pauseMs);
   }
 
-  /** Ends the pass under way, too. */
+  /** Also aborts the current pass. */
   stop(): void {
     this.#run.abort();
     this.#cancelNext();

@@ -2,7 +2,10 @@ import { isUnsettled, SLOT_MS, type Thesis } from "@rangemaker/client";
 import { formatAmount, formatQuotePrice, toNumber } from "../format.ts";
 import type { PriceSeries } from "./price_series.ts";
 
-/** The page's own prices may be a slot early or late: those at the edges of a window prove nothing. */
+/**
+ * The page's prices may be a slot early or late, so prices this close to the edges of a window
+ * prove nothing.
+ */
 const EDGE_MS = 2 * SLOT_MS;
 
 /** A price outside the box, and its time. */
@@ -15,13 +18,16 @@ interface Look {
 }
 
 /**
- * Notices from the page's own prices that an open box was left: the node says so a moment later, or
- * much later if the connection is down.
+ * Finds from the page's own prices that the price has left an open box. The node reports it a
+ * moment later, or much later if the connection is down.
  */
 export class LiveBreaches {
   readonly #looks = new Map<string, Look>();
 
-  /** A thesis with the breach that the page has seen: it is open for the node, and decided. */
+  /**
+   * A thesis with the breach that the page has seen. The node still lists it as open, but it is
+   * decided.
+   */
   withBreach(thesis: Thesis, series: PriceSeries | undefined): Thesis {
     if (!isUnsettled(thesis.status) || thesis.breach !== undefined || series === undefined) {
       this.#looks.delete(thesis.quoteHash);
@@ -40,7 +46,7 @@ export class LiveBreaches {
     const [lower, upper] = [toNumber(lowerPrice), toNumber(upperPrice)];
     const endMs = endTime - EDGE_MS;
     for (let index = series.indexAt(look.toMs); index < times.length; index++) {
-      const [time, price] = [times[index]!, prices[index]!]; // below the length of both
+      const [time, price] = [times[index]!, prices[index]!]; // below the length of both arrays
       if (time >= endMs) break;
       look.toMs = time;
       if (price >= lower && price <= upper) continue;
@@ -50,12 +56,15 @@ export class LiveBreaches {
   }
 }
 
-/** Whether the outcome of a thesis is known: settled by the node, or left before the page's eyes. */
+/**
+ * Whether the outcome of a thesis is known: the node has settled it, or the page has seen the
+ * breach.
+ */
 export function isDecided({ status, breach }: Thesis): boolean {
   return !isUnsettled(status) || breach !== undefined;
 }
 
-/** What became of a decided bet; of a lost one, where the price left the box. */
+/** The outcome of a decided bet in words; for a lost bet, also where the price left the box. */
 export function outcomeText(thesis: Thesis): string {
   const { id, status, betAmount, payout, breach, lowerPrice, upperPrice } = thesis;
   if (status === "won") {

@@ -2,13 +2,13 @@ import { type Signal, signal } from "@preact/signals";
 import type { SolverInfo } from "@rangemaker/client";
 import { AWAY_CODES, explain } from "./explain.ts";
 
-/** What the solver says of itself, and whether it can be reached. */
+/** The solver's own description, and whether it can be reached. */
 export class MakerStatus {
   /** Its limits and figures, once it has answered. */
   readonly info: Signal<SolverInfo | undefined> = signal(undefined);
-  /** It did not answer when it was last asked. */
+  /** The last request to it was not answered. */
   readonly isAway = signal(false);
-  /** Nor could anything else be reached then: this device has no network. */
+  /** The last request was not answered because this device has no network. */
   readonly isCutOff = signal(false);
   readonly #hasNoNetwork: () => Promise<boolean>;
   #reports = 0;
@@ -27,7 +27,7 @@ export class MakerStatus {
     }
   }
 
-  /** Any request to the solver has ended: with an answer, or with a failure. */
+  /** Records the outcome of any request to the solver: an answer, or a failure. */
   async report(failure?: unknown): Promise<void> {
     const report = this.#reports += 1;
     const isAway = failure !== undefined && AWAY_CODES.has(explain(failure).code);

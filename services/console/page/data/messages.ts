@@ -1,21 +1,24 @@
 import { effect, type ReadonlySignal, type Signal, signal, untracked } from "@preact/signals";
 import type { Clock } from "@rangemaker/client";
 
-/** An event in words. */
+/** The text about an event. */
 export interface Message {
   id: number;
   text: string;
-  /** For screen readers only: the page shows it elsewhere. */
+  /** For screen readers only, because the page shows the event elsewhere. */
   isSpoken: boolean;
 }
 
-/** Says something once. @returns Removes the message before its time. */
+/** Announces a text once. @returns Removes the message early. */
 export type Announce = (text: string, options?: Partial<Pick<Message, "isSpoken">>) => () => void;
 
 /** How long a message is shown. Screen readers read each once. */
 const MESSAGE_MS = 8_000;
 
-/** The messages of the last seconds, and the way to add one. The same words in a row are said once. */
+/**
+ * The recent messages, and the function that adds one. A text that repeats the last one replaces
+ * it, and is not read again.
+ */
 export function openMessages(
   clock: Clock,
 ): { messages: ReadonlySignal<readonly Message[]>; announce: Announce } {
@@ -33,10 +36,12 @@ export function openMessages(
   return { messages, announce };
 }
 
-/** A shorter loss of the network is not worth a word: a price that was on its way denies it. */
+/**
+ * A shorter loss of the network is not announced: a price that was in flight may have disproved it.
+ */
 const OFFLINE_MIN_MS = 1_000;
 
-/** Says that the device is online again. */
+/** Announces that the device is online again. */
 export function announceReturn(
   isOffline: ReadonlySignal<boolean>,
   announce: Announce,

@@ -1,4 +1,4 @@
-/** Figures in the Prometheus text format, as every service answers them at `GET /metrics`. */
+/** Reads metrics in the Prometheus text format, which each service has at `GET /metrics`. */
 import {
   type Figures,
   growthOf,
@@ -6,7 +6,7 @@ import {
   type Sample,
 } from "../../../../lib/problems/mod.ts";
 
-/** The figures of one answer. */
+/** The metrics of one answer. */
 export class Metrics {
   readonly #samples: ReadonlyMap<string, readonly Sample[]>;
 
@@ -29,13 +29,13 @@ export class Metrics {
     return samples.length === 0 ? undefined : samples.reduce((sum, { value }) => sum + value, 0);
   }
 
-  /** Some of the metrics alone, for a history that is long. */
+  /** Only some of the metrics, for a long history. */
   select(...names: string[]): Metrics {
     return new Metrics(new Map(names.map((name) => [name, this.of(name)])));
   }
 }
 
-/** As Prometheus compares: a pattern fits a whole value. */
+/** Matches like Prometheus: a pattern must match the whole value. */
 function fits(text: string, wanted: string | RegExp): boolean {
   if (typeof wanted === "string") return text === wanted;
   return new RegExp(`^(?:${wanted.source})$`).test(text);
@@ -45,7 +45,7 @@ const SAMPLE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})?\s+(\S+)(?:\s+-?\d+)?$/;
 const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"/g;
 const ESCAPED = /\\(.)/g;
 
-/** Parses the text format; lines that do not fit are left out. */
+/** Parses the text format; malformed lines are ignored. */
 export function parseMetrics(text: string): Metrics {
   const samples = new Map<string, Sample[]>();
   for (const line of text.split("\n")) {
@@ -76,7 +76,7 @@ export const WINDOW_MS = 60_000;
 /** How far back rates look. */
 export const RECENT_MS = 15_000;
 
-/** The figures of the last minute, or of more, for what happened in it. */
+/** The metrics of the last minute or longer, from which rates are computed. */
 export class MetricsHistory implements Figures {
   readonly #answers: readonly { atMs: number; metrics: Metrics }[];
 
@@ -84,7 +84,7 @@ export class MetricsHistory implements Figures {
     this.#answers = answers;
   }
 
-  /** This history with one more answer, and without those that are too old. */
+  /** This history with one more answer, and without answers that are too old. */
   with(atMs: number, metrics: Metrics, windowMs = WINDOW_MS): MetricsHistory {
     const kept = this.#answers.filter((answer) => answer.atMs >= atMs - windowMs);
     return new MetricsHistory([...kept, { atMs, metrics }]);
@@ -126,7 +126,7 @@ export class MetricsHistory implements Figures {
     return this.#answers[index]?.atMs;
   }
 
-  /** By how much a counter grew in the time. */
+  /** By how much a counter grew in the time of this history. */
   increase(name: string, labels?: LabelFilter): number {
     return growthOf(this.series(name, labels));
   }

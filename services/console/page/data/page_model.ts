@@ -13,10 +13,10 @@ import { ServerClock } from "./server_clock.ts";
 import { Session } from "./session.ts";
 import { watchInjectedWallets } from "./wallets.ts";
 
-/** Between two questions whether the solver answers. */
+/** Pause between two checks of the solver. */
 const MAKER_POLL_MS = 5_000;
 
-/** Everything that the views show, in one place: data flows from here to them. */
+/** All data that the views show. Data flows from here to the views. */
 export type PageModel = ReturnType<typeof openPageModel>;
 
 /** Makes the model of a page and connects it. */
@@ -25,7 +25,7 @@ export function openPageModel(config: PageConfig, page: Window) {
   const serverClock = new ServerClock(clock.now);
   const markets = new Markets(config.markets);
   const { urls, chainId } = config;
-  /** Reads only. */
+  /** Only for reads. */
   const client = new RangemakerClient({ urls, chainId, markets: config.markets });
   /** The newest events, for screen readers and the message line. */
   const { messages, announce } = openMessages(clock);
@@ -44,17 +44,17 @@ export function openPageModel(config: PageConfig, page: Window) {
       notify(outcomeText(thesis));
     },
     onResolved(bet, outcome) {
-      // What was placed or refused at once is shown where it was signed.
+      // The bet slip shows bets that were placed or refused at once.
       const isSpoken = outcome.name === "placed" && !bet.isChecking;
       if (outcome.name !== "refused") announce(resolutionOf(bet, outcome), { isSpoken });
     },
     onLeft: () => announce("You have left the account."),
   });
   let genesis: string | undefined;
-  /** Notices that the node has another chain than before. */
+  /** Detects that the node has another chain than before. */
   const checkChain = async () => {
     const found = await client.genesisHash().catch(() => undefined);
-    if (found == null) return; // asked again after the next connect
+    if (found == null) return; // checked again after the next connect
     if (genesis !== undefined && genesis !== found) {
       announce("The chain was reset: prices and bets start over.");
       feed.clear();
@@ -73,14 +73,14 @@ export function openPageModel(config: PageConfig, page: Window) {
     hasNoNetwork,
   });
   const breaches = new LiveBreaches();
-  /** A thesis of any market with what the page's own prices say of it. */
+  /** A thesis of any market, with the breach that the page's own prices show. */
   const withBreach = (thesis: Thesis) => {
     const market = markets.find(thesis.base, thesis.quote);
     return breaches.withBreach(thesis, market && feed.seriesOf(market.symbol));
   };
-  /** What is wrong everywhere on the page; that with one market is shown on its chart. */
+  /** Problems of the whole page. A problem of one market is shown on its chart. */
   const problems = computed(() => problemsOf(chainId, session, nodeChainId.value));
-  /** The device has no network: what does not answer is not to blame. */
+  /** The device has no network, so services that do not answer are not to blame. */
   const isOffline = computed(() => feed.isOffline.value || maker.isCutOff.value);
   /** Whether a market can be bet on. */
   const stateOf = (symbol: string) => isOffline.value ? "offline" : feed.stateOf(symbol);
@@ -95,7 +95,9 @@ export function openPageModel(config: PageConfig, page: Window) {
   return { ...connections, ...market, problems, messages, announce };
 }
 
-/** Whether the place on the page that shows what becomes of a bet is on the screen, with nothing over it. */
+/**
+ * Whether the part of the page that shows the outcome of a bet is on the screen and not covered.
+ */
 function isOutcomeSeen(document: Document, { id }: Thesis): boolean {
   const place = document.querySelector(`[data-outcome="${id}"]`);
   if (place === null || document.hidden) return false;
@@ -103,7 +105,10 @@ function isOutcomeSeen(document: Document, { id }: Thesis): boolean {
   return place.contains(document.elementFromPoint(left + width / 2, top + height / 2));
 }
 
-/** Whether the browser says so and reaches not even the console, which may be on the same machine. */
+/**
+ * Whether the browser reports no network and cannot reach the console either, which may be on the
+ * same machine.
+ */
 async function hasNoNetwork(): Promise<boolean> {
   if (Reflect.get(navigator, "onLine") !== false) return false;
   return !await isAnswered(`/config.json`, new AbortController().signal);

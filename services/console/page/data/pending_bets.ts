@@ -1,9 +1,12 @@
-/** Bets that were signed, kept in the browser until their outcome is known: a reload must not lose one. */
+/**
+ * Signed bets, kept in the browser until their outcome is known, so that a reload does not lose
+ * one.
+ */
 import * as z from "zod";
 import { type Address, type Offer, offerFromJson, offerToJson } from "@rangemaker/client";
 import type { TextStore } from "./wallets.ts";
 
-/** A signed bet, with what is needed to send it again. */
+/** A signed bet, with all that is needed to send it again. */
 export interface PendingBet {
   offer: Offer;
   signature: `0x${string}`;
@@ -11,7 +14,7 @@ export interface PendingBet {
 
 const STORAGE_KEY = "rangemaker.pending-bets";
 
-/** Bets on their way: one user has very few. */
+/** Most bets that are kept: a user has very few at a time. */
 const PENDING_MAX = 20;
 
 const signatureSchema = z.custom<PendingBet["signature"]>((value) =>
@@ -30,13 +33,13 @@ export class PendingBets {
   readonly #store: TextStore;
   readonly #tabs: EventTarget;
 
-  /** @param tabs Reports what other tabs write, as `storage` events: the window. */
+  /** @param tabs The window, whose `storage` events report writes of other tabs. */
   constructor(store: TextStore, tabs: EventTarget = new EventTarget()) {
     this.#store = store;
     this.#tabs = tabs;
   }
 
-  /** Those of one user. */
+  /** The bets of one user. */
   of(user: Address): PendingBet[] {
     return this.#read().filter(({ offer }) => offer.quote.user === user);
   }
@@ -45,14 +48,14 @@ export class PendingBets {
     this.#write([...this.#read(), bet].slice(-PENDING_MAX));
   }
 
-  /** The outcome is known. */
+  /** Removes a bet whose outcome is known. */
   remove(quoteHash: string): void {
     const all = this.#read();
     const others = all.filter(({ offer }) => offer.quoteHash !== quoteHash);
     if (others.length < all.length) this.#write(others);
   }
 
-  /** Calls back when another tab has changed them. @param signal Ends that. */
+  /** Calls back when another tab has changed the bets. @param signal Ends the callbacks. */
   onOtherTab(changed: () => void, signal: AbortSignal): void {
     this.#tabs.addEventListener("storage", (event) => {
       if (Reflect.get(event, "key") === STORAGE_KEY) changed();
@@ -63,7 +66,7 @@ export class PendingBets {
     try {
       return pendingSchema.parse(JSON.parse(this.#store.getItem(STORAGE_KEY) ?? "[]"));
     } catch {
-      return []; // somebody else's
+      return []; // written by another program
     }
   }
 

@@ -9,30 +9,30 @@ import {
 import { messageOf } from "../format.ts";
 import { BetKeeper, type BetKeeperOptions } from "./bet_keeper.ts";
 
-/** Between attempts to follow the user's bets. */
+/** Pause between attempts to follow the user's bets. */
 const RETRY_MS = 1_000;
 
-/** Balances may change without a bet, such as by a deposit from elsewhere. */
+/** Balances are read this often, since they may change without a bet, for example by a deposit. */
 const REFRESH_MS = 10_000;
 
 export interface PortfolioOptions extends Omit<BetKeeperOptions, "isChainKnown"> {
   client: RangemakerClient;
-  /** A bet of this page was won or lost. */
+  /** Called when a bet that this page saw open is won or lost. */
   onSettled(thesis: Thesis): void;
 }
 
-/** One user's balance and bets, as they change. */
+/** Follows one user's balance and bets. */
 export class Portfolio {
   /** Undefined until the node has answered. */
   readonly account: Signal<Account | undefined> = signal(undefined);
   /** Newest first. */
   readonly theses: Signal<readonly Thesis[]> = signal([]);
-  /** Why the bets may be out of date; undefined while they are not, and at the start. */
+  /** Why the bets may be out of date; undefined at the start, and while they are up to date. */
   readonly problem: Signal<string | undefined> = signal(undefined);
   /** Signed bets on their way to the chain. */
   readonly bets: BetKeeper;
   readonly #options: PortfolioOptions;
-  /** Ids that were seen unsettled: their outcome is news. */
+  /** Ids of bets that were seen unsettled: their outcome is announced. */
   readonly #unsettled = new Set<number>();
   #watch: ThesisWatch | undefined;
   #cancelTimer: CancelTimer = () => {};
@@ -44,7 +44,7 @@ export class Portfolio {
     this.bets = new BetKeeper({ ...options, isChainKnown: () => this.#watch?.state === "live" });
   }
 
-  /** Starts to follow, and sends again what was signed but not answered. */
+  /** Starts following, and resends signed bets that have no answer. */
   start(): void {
     void this.#connect();
     void this.refresh();

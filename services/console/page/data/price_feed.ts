@@ -9,55 +9,57 @@ import { messageOf, toNumber } from "../format.ts";
 import { PriceSeries } from "./price_series.ts";
 import type { ServerClock } from "./server_clock.ts";
 
-/** Prices come ten times a second: after a longer pause, the page was away or asleep. */
+/** Prices arrive ten times a second: after a longer pause, the page was disconnected or asleep. */
 const PAUSE_MAX_MS = 1_000;
 
-/** Between attempts to load what was missed. */
+/** Pause between attempts to load missed prices. */
 const RETRY_MS = 1_000;
 
-/** The part of the history that the node's ring holds. */
+/** Length of the node's price history. */
 const HISTORY_MAX_MS = 65_536 * SLOT_MS;
 
-/** The part of the history that one request reads. */
+/** Time that one request for history covers. */
 const PAGE_MS = 600_000;
 
-/** Whether a market can be bet on, as far as the page knows. */
+/** Whether a market accepts bets, as far as the page knows. */
 export type MarketState = "fresh" | "stale" | "missing" | "away" | "connecting" | "offline";
 
 export interface PriceFeedOptions {
   client: Pick<RangemakerClient, "history" | "watchPrices">;
   symbols: readonly string[];
   serverClock: ServerClock;
-  /** The feed is connected: for the first time, or again. */
+  /** Called when the feed has connected or reconnected. */
   onConnected(): void;
   /** Whether the device has lost its network. */
   hasNoNetwork(): Promise<boolean>;
 }
 
-/** Prices come ten times a second: without any for so long, the connection hangs. */
+/** The connection hangs if no price arrives for this long: normally there are ten a second. */
 const SILENT_MS = 5_000;
 
-/** Live prices of all markets by subscription, and their history as far as it is shown. */
+/** Live prices of all markets from a subscription, and the part of their history that is shown. */
 export class PriceFeed {
   /** Newest price of each market, by symbol. */
   readonly latest: Signal<Record<string, NodePrice>> = signal({});
   /** Whether prices arrive. */
   readonly isLive: Signal<boolean> = signal(false);
-  /** Why they do not; undefined while they do, and while the page connects for the first time. */
+  /**
+   * Why no prices arrive; undefined while they do, and while the page connects for the first time.
+   */
   readonly problem: Signal<string | undefined> = signal(undefined);
-  /** The device has lost its network. A price disproves it. */
+  /** The device has lost its network. Reset by the next price. */
   readonly isOffline: Signal<boolean> = signal(false);
-  /** Markets whose history has been asked for: how much their prices move is known, or is not to be had. */
+  /** Markets whose history was requested: either it has been loaded, or it cannot be. */
   readonly loaded: Signal<ReadonlySet<string>> = signal(new Set());
   readonly #options: PriceFeedOptions;
   readonly #series: ReadonlyMap<string, PriceSeries>;
-  /** What depends on the state of a market does not change with each of its prices. */
+  /** Computed once per market, so that users of a state are not updated with each price. */
   readonly #states: ReadonlyMap<string, ReadonlySignal<MarketState>>;
-  /** Where the loaded history of a market begins. */
+  /** Start of the loaded history, by market. */
   readonly #loadedFrom = new Map<string, number>();
-  /** When the newest prices came, in the node's time. */
+  /** When the newest prices arrived, in the node's time. */
   #newestAtMs: number | undefined;
-  /** Prices since then are missing. */
+  /** Start of the time whose prices are missing. */
   #missingFromMs: number | undefined;
   #isFilling = false;
   #filledAtMs = -Infinity;
@@ -78,7 +80,7 @@ export class PriceFeed {
         this.isLive.value = state === "live";
         this.problem.value = reason;
         if (state === "live") this.#options.onConnected();
-        // A price that was on its way when the network went has disproved it.
+        // The last price may have been in flight when the network was lost.
         else void this.checkNetwork();
       },
     });
@@ -89,12 +91,12 @@ export class PriceFeed {
     if (await this.#options.hasNoNetwork()) this.isOffline.value = true;
   }
 
-  /** Why a market has no fresh price, if it has none. */
+  /** The state of a market: `fresh`, or why it has no fresh price. */
   stateOf(symbol: string): MarketState {
     return this.#states.get(symbol)?.value ?? "missing";
   }
 
-  /** Whether prices have come and then no more, as from a node that hangs. */
+  /** Whether prices have stopped arriving, for example because the node hangs. */
   isSilent(nowMs: number): boolean {
     return nowMs - (this.#newestAtMs ?? nowMs) > SILENT_MS;
   }
@@ -105,14 +107,14 @@ export class PriceFeed {
     return this.latest.value[symbol]?.state ?? "missing";
   }
 
-  /** The prices of a market, which change as time passes. */
+  /** The prices of a market. The series is updated in place. */
   seriesOf(symbol: string): PriceSeries {
     const series = this.#series.get(symbol);
     if (series === undefined) throw new TypeError(`No market ${symbol}`);
     return series;
   }
 
-  /** Forgets all prices: they are of a chain that is gone. */
+  /** Deletes all prices, because they belong to a chain that no longer exists. */
   clear(): void {
     for (const series of this.#series.values()) series.clear();
     this.#loadedFrom.clear();
@@ -127,7 +129,7 @@ export class PriceFeed {
       const to = this.#loadedFrom.get(symbol) ?? nowMs;
       if (to <= wanted || !this.isLive.value) return;
       const from = Math.max(wanted, to - PAGE_MS);
-      // Set first, so that nobody else asks for the same; taken back if it fails.
+      // Set before the request, so that no other caller repeats it; reset if it fails.
       this.#loadedFrom.set(symbol, from);
       const isDone = await this.#load(symbol, from, to);
       if (to === nowMs) this.loaded.value = new Set([...this.loaded.value, symbol]);
@@ -139,7 +141,7 @@ export class PriceFeed {
     }
   }
 
-  /** Loads what is missing of the markets that were shown; what fails is loaded later. */
+  /** Loads missing prices of the markets that were shown. Retries later if that fails. */
   async #fill(fromMs: number): Promise<void> {
     const nowMs = this.#options.serverClock.now();
     if (this.#isFilling || nowMs - this.#filledAtMs < RETRY_MS) return;
@@ -148,7 +150,7 @@ export class PriceFeed {
     const from = Math.max(fromMs, nowMs - HISTORY_MAX_MS);
     const loads = [...this.#loadedFrom.keys()].map((symbol) => this.#load(symbol, from, nowMs));
     const isDone = (await Promise.all(loads)).every(Boolean);
-    // A later pause may have begun meanwhile.
+    // Another pause may have begun meanwhile.
     if (isDone && this.#missingFromMs === fromMs) this.#missingFromMs = undefined;
     this.#isFilling = false;
   }

@@ -1,29 +1,29 @@
-/** Slots that are kept of a market: as many as the node has. */
+/** Most slots of a market: as many as the node keeps. */
 const POINTS_MAX = 65_536;
 
-/** Trimmed in steps, since cutting off the start of an array moves all of it. */
+/** Slots that are removed at once: removing the start of an array moves all the rest. */
 const TRIM = 4_096;
 
 /** How far back {@link PriceSeries.secondMove} looks. */
 const MOVE_MS = 60_000;
 
-/** Fewest changes that it needs. */
+/** Fewest changes that {@link PriceSeries.secondMove} needs. */
 const MOVES_MIN = 10;
 
-/** A price of a slot, in units of the quote token: for drawing only. */
+/** The price of a slot, in units of the quote token. Only for drawing. */
 export interface Point {
   time: number;
   price: number;
 }
 
-/** Prices of one market in the order of time, one for each slot. */
+/** Prices of one market in chronological order, one per slot. */
 export class PriceSeries {
   times: number[] = [];
   prices: number[] = [];
   /** Counts changes. */
   version = 0;
 
-  /** Takes the price of the newest slot; a second one of a slot replaces the first. */
+  /** Adds the price of the newest slot. A second price of the same slot replaces the first. */
   append(time: number, price: number): void {
     const newest = this.times.at(-1) ?? -Infinity;
     if (time < newest) return;
@@ -39,7 +39,7 @@ export class PriceSeries {
     this.version += 1;
   }
 
-  /** Takes recorded prices, oldest first: they win over what came live. */
+  /** Merges recorded prices, oldest first. They replace live prices. */
   merge(recorded: readonly Point[]): void {
     const byTime = new Map(this.times.map((time, index) => [time, this.prices[index]!]));
     for (const { time, price } of recorded) byTime.set(time, price);
@@ -61,8 +61,8 @@ export class PriceSeries {
   }
 
   /**
-   * Standard deviation of the change in a second, as a share of the price, over the last minute;
-   * undefined if less than ten seconds of it are there.
+   * Standard deviation of the price's change in one second, as a share of the price, over the last
+   * minute. Undefined with less than ten seconds of prices.
    */
   secondMove(): number | undefined {
     const newest = this.times.at(-1) ?? 0;
@@ -76,7 +76,7 @@ export class PriceSeries {
     return count < MOVES_MIN ? undefined : Math.sqrt(sum / count);
   }
 
-  /** Forgets everything. */
+  /** Deletes all prices. */
   clear(): void {
     this.times = [];
     this.prices = [];

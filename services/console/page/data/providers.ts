@@ -31,7 +31,7 @@ export const providersSchema = z.object({
 /** The oracle's sources of each market. */
 export type Providers = z.output<typeof providersSchema>;
 
-/** Follows the oracle's sources while its {@link poll} is started. */
+/** Polls the oracle's sources while its {@link poll} is started. */
 export class ProvidersWatch {
   /** Undefined while the oracle does not answer. */
   readonly providers: Signal<Providers | undefined> = signal(undefined);
@@ -50,6 +50,6 @@ async function readProviders(url: string, signal: AbortSignal): Promise<Provider
   try {
     return providersSchema.parse(JSON.parse((await get(url, signal)).text));
   } catch {
-    return undefined; // the view says that the oracle does not answer
+    return undefined; // the view shows that the oracle does not answer
   }
 }

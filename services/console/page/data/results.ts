@@ -2,19 +2,19 @@
 import type { Market, Thesis } from "@rangemaker/client";
 import { isDecided } from "./live_breaches.ts";
 
-/** Results of some bets, as the maker sees them. */
+/** Results of a set of bets from the maker's side. */
 export interface Results {
   open: number;
   /** The maker's loss if all open bets are won by their users. */
   atRisk: bigint;
   settled: number;
-  /** Settled bets that their users won: the price stayed in the box. */
+  /** Number of settled bets that users won, because the price stayed in the box. */
   held: number;
-  /** Gains less losses on settled bets. */
+  /** Gains minus losses on settled bets. */
   profit: bigint;
   /** Stakes of settled bets. */
   turnover: bigint;
-  /** Two standard deviations of the profit if no bet had favoured either side: chance alone. */
+  /** Two standard deviations of the profit if all bets were fair: the range of pure chance. */
   chance: bigint;
 }
 
@@ -54,7 +54,7 @@ export function resultsByMarket(
   ]);
 }
 
-/** Periods that end now. */
+/** Periods up to now. */
 const PERIODS = [
   ["Last 5 min", 300_000],
   ["Last hour", 3_600_000],
@@ -63,7 +63,10 @@ const PERIODS = [
   ["Last 30 days", 30 * 86_400_000],
 ] as const;
 
-/** The results of the bets that were decided in each period. Those with all bets are left out. */
+/**
+ * The results of bets that were decided in each period. A period that contains all bets is left
+ * out.
+ */
 export function resultsByPeriod(
   theses: readonly Thesis[],
   nowMs: number,
@@ -75,7 +78,7 @@ export function resultsByPeriod(
   ]).filter(([, { settled }]) => settled < decided.length);
 }
 
-/** After each settlement, in the order of time: the profit of all bets settled until then. */
+/** The total profit after each settlement, in chronological order. */
 export function historyOf(theses: readonly Thesis[]) {
   let profit = 0n;
   return inOrderSettled(theses).map((thesis) => {
@@ -84,7 +87,7 @@ export function historyOf(theses: readonly Thesis[]) {
   });
 }
 
-/** The `count` bets, at least one, that were settled last. */
+/** The `count` most recently settled bets; `count` is at least 1. */
 export function lastSettled(theses: readonly Thesis[], count: number): Thesis[] {
   return inOrderSettled(theses).slice(-count);
 }

@@ -1,24 +1,24 @@
-/** Messages that count: three seconds of prices. */
+/** Number of messages that are used: three seconds of prices. */
 const SAMPLES_MAX = 30;
 
-/** A difference this large is a clock that was set, or a machine that slept. */
+/** A larger change of the difference means that a clock was set, or a machine slept. */
 const JUMP_MS = 2_000;
 
 /**
- * The node's time, from messages that carry it. The message that travelled fastest is the closest, so
- * the largest difference among the newest messages counts.
+ * Estimates the node's time from the times in its messages. The fastest message gives the best
+ * estimate, so the largest difference among the newest messages is used.
  */
 export class ServerClock {
   readonly #localNow: () => number;
   #offsets: number[] = [];
   #offsetMs = 0;
 
-  /** @param localNow Unix time in milliseconds, as this machine has it. */
+  /** @param localNow This machine's Unix time in milliseconds. */
   constructor(localNow: () => number) {
     this.#localNow = localNow;
   }
 
-  /** Takes the time that a message was sent at. */
+  /** Records the time at which a message was sent. */
   observe(sentAtMs: number): void {
     const offset = sentAtMs - this.#localNow();
     if (Math.abs(offset - this.#offsetMs) > JUMP_MS) this.#offsets = [];
@@ -27,7 +27,7 @@ export class ServerClock {
     this.#offsetMs = Math.max(...this.#offsets);
   }
 
-  /** Unix milliseconds, as the node counts them. */
+  /** The node's time in Unix milliseconds. */
   now(): number {
     return this.#localNow() + this.#offsetMs;
   }

@@ -7,32 +7,32 @@ import { MetricsHistory, parseMetrics } from "./metrics.ts";
 /** The services that an operator looks after. */
 export type ServiceName = "exchanges" | "oracle" | "node" | "proxy" | "bridge" | "solver";
 
-/** Those that say at `GET /ready` whether they can work, for which they ask others. */
+/** Services with `GET /ready`, which checks the services that they need. */
 export const WITH_READY: ReadonlySet<ServiceName> = new Set(["proxy", "bridge", "solver"]);
 
 /** The known state of a service. */
 export interface ServiceState {
   name: ServiceName;
   url: string;
-  /** Undefined before the first answer, or the first lack of one. */
+  /** Undefined before the first poll has ended. */
   isUp: boolean | undefined;
-  /** It did not answer the last time. It is away if it did not the time before either. */
+  /** The last poll got no answer. After two polls without an answer, the service is away. */
   isSilent: boolean;
-  /** It took too long, perhaps since it waits for another service itself. */
+  /** The answer took too long, perhaps because the service waits for another one. */
   isLate: boolean;
-  /** Time since it was last seen to be away; Infinity if it was not. */
+  /** Time since it was last away; Infinity if it never was. */
   awayAgoMs: number;
   /** Why it is away. */
   reason: string;
-  /** It is not away: it answers other pages than this one. */
+  /** The service answers, but does not allow this page to read it. */
   isForbidden: boolean;
-  /** Its own word for its health. */
+  /** The status of its health answer. */
   health: string;
-  /** Whether it calls itself healthy. */
+  /** Whether its health answer says healthy. */
   isHealthy: boolean;
-  /** Undefined for services that do not say. */
+  /** Undefined for services without `GET /ready`. */
   isReady: boolean | undefined;
-  /** The service's own words for what is missing. */
+  /** Messages of the service about what is missing. */
   complaints: readonly string[];
   history: MetricsHistory;
 }
@@ -45,7 +45,7 @@ const statusSchema = z.object({
   problems: z.array(z.string()).optional(),
 });
 
-/** Looks at one service again and again, while its {@link poll} is started. */
+/** Polls one service while its {@link poll} is started. */
 export class ServiceWatch {
   readonly state: Signal<ServiceState>;
   readonly #clock: Clock;
@@ -81,7 +81,7 @@ export class ServiceWatch {
         WITH_READY.has(name) ? readinessOf(url, signal) : undefined,
       ]);
       if (signal.aborted) return;
-      // What stands between may answer in place of the service, such as a reverse proxy with 503.
+      // A reverse proxy may answer in place of the service, for example with 503.
       if (metrics.status !== 200) {
         throw new NoAnswerError(`${url}/metrics answered with status ${metrics.status}`);
       }
@@ -93,7 +93,7 @@ export class ServiceWatch {
       const isLate = thrown instanceof LateError;
       this.state.value = { ...this.state.value, isSilent: true, isLate };
       if (!isSecond) return await this.#look(signal);
-      // Pages learn only from a second request whether the first was refused or not answered.
+      // Only a second request shows whether the first was refused by CORS or not answered.
       const isForbidden = thrown.cause !== undefined && await isAnswered(`${url}/`, signal);
       if (signal.aborted) return;
       if (!isForbidden) this.#awayAtMs = this.#clock.now();
@@ -128,7 +128,10 @@ export class ServiceWatch {
   }
 }
 
-/** A service whose other answers come is not away: it waits for something itself, such as the node. */
+/**
+ * Does not fail if the answer is missing: a service that answers other requests waits, perhaps for
+ * the node.
+ */
 function readinessOf(url: string, signal: AbortSignal): Promise<HttpAnswer> {
   return get(`${url}/ready`, signal).catch((thrown) => {
     if (!(thrown instanceof NoAnswerError)) throw thrown;
@@ -136,13 +139,13 @@ function readinessOf(url: string, signal: AbortSignal): Promise<HttpAnswer> {
   });
 }
 
-/** Parses an answer that is JSON, or one word. */
+/** Parses an answer, which is JSON or plain text. */
 function readStatus(answer: HttpAnswer | undefined): z.output<typeof statusSchema> {
   const text = answer?.text ?? "";
   if (!text.startsWith("{")) return { status: text.trim() };
   try {
     return statusSchema.parse(JSON.parse(text));
   } catch {
-    return { status: "unreadable" }; // shown as it is: not this page's service
+    return { status: "unreadable" }; // shown as it is: probably another program
   }
 }

@@ -25,11 +25,11 @@ import {
 /** The user who bets. */
 export interface User {
   address: Address;
-  /** The signer, in words. */
+  /** The name of the signer, for users. */
   walletName: string;
-  /** The key was made in this browser, for tests. */
+  /** The key was made in this browser, for development chains. */
   isDevelopmentKey: boolean;
-  /** The chain that the wallet is on; undefined for a key, which signs for any. */
+  /** The chain that the wallet is on; undefined for a key, which signs for any chain. */
   walletChainId: Signal<number | undefined>;
   client: RangemakerClient;
   portfolio: Portfolio;
@@ -40,28 +40,28 @@ export interface SessionOptions {
   clock: Clock;
   serverClock: Pick<Clock, "now">;
   store: TextStore;
-  /** Reports what other tabs store: the window. */
+  /** The window, which reports writes of other tabs. */
   tabs: EventTarget;
   injected: ReadonlySignal<readonly InjectedWallet[]>;
   onSettled(thesis: Thesis): void;
   onResolved(bet: UnresolvedBet, outcome: BetOutcome): void;
-  /** The user has left the account, in this tab or another one. */
+  /** Called when the user has left the account, in this tab or another one. */
   onLeft(): void;
 }
 
-/** Where the browser keeps which account was used last: a wallet's id, {@link DEVELOPMENT_KEY}, or none. */
+/** Storage key of the last account: a wallet's id, {@link DEVELOPMENT_KEY}, or none. */
 const LAST_ACCOUNT_KEY = "rangemaker.account";
 
-/** Stands for the key of this browser. */
+/** The stored value that stands for the key of this browser. */
 const DEVELOPMENT_KEY = "development-key";
 
-/** The user of the page: nobody yet, a key of this browser, or a wallet. */
+/** The user of the page: nobody, a key of this browser, or a wallet. */
 export class Session {
   readonly user: Signal<User | undefined> = signal(undefined);
   readonly injected: ReadonlySignal<readonly InjectedWallet[]>;
   readonly #options: SessionOptions;
   readonly #pending: PendingBets;
-  /** Of the user: ends with it. */
+  /** Aborted when the user leaves. */
   #following = new AbortController();
   #wallet: InjectedWallet | undefined;
 
@@ -78,7 +78,7 @@ export class Session {
     });
   }
 
-  /** Keys are made for a chain that is marked as one for tests, and for no other. */
+  /** Whether the page may make keys: only for a chain that is configured as a development chain. */
   get mayMakeKeys(): boolean {
     return this.#options.config.isDevelopmentChain;
   }
@@ -93,7 +93,7 @@ export class Session {
     return this.mayMakeKeys ? storedDevelopmentKey(store, config.chainId) : undefined;
   }
 
-  /** Continues with the account that was used last. No wallet prompts for that. */
+  /** Restores the last account. No wallet shows a prompt for that. */
   restore(): void {
     const last = this.#options.store.getItem(LAST_ACCOUNT_KEY) ?? DEVELOPMENT_KEY;
     if (last === DEVELOPMENT_KEY && this.hasKey) return void this.useDevelopmentKey();
@@ -110,20 +110,20 @@ export class Session {
     });
   }
 
-  /** Makes a key for tests, or takes the one that this browser has. */
+  /** Uses this browser's key, or makes one. */
   async useDevelopmentKey(): Promise<void> {
     if (!this.mayMakeKeys) throw new TypeError("Keys are made for development chains only");
     const { store, config } = this.#options;
     const key = this.#key ?? makeDevelopmentKey(store, config.chainId);
     store.setItem(LAST_ACCOUNT_KEY, DEVELOPMENT_KEY);
     const account = await accountOf(key);
-    if (this.user.peek() !== undefined) return; // a wallet was faster
+    if (this.user.peek() !== undefined) return; // a wallet has connected meanwhile
     const walletName = "Test key in this browser";
     this.#enter(account, { address: account.address, walletName, isDevelopmentKey: true });
   }
 
   /**
-   * Connects a wallet; it may ask the user.
+   * Connects a wallet, which may prompt the user.
    *
    * @throws {WalletError} If it shares no account.
    */
@@ -140,7 +140,7 @@ export class Session {
     this.#options.onLeft();
   }
 
-  /** Reads everything of the user again: the chain is another one. */
+  /** Reads all data of the user again, because the chain has changed. */
   restart(): void {
     const user = this.user.value;
     if (user === undefined) return;
@@ -152,7 +152,7 @@ export class Session {
     const { provider } = wallet;
     const request: typeof provider.request = (call) => provider.request(call);
     const signer = { request, account: { address: shared } };
-    // In EIP-55 form, in which wallets do not always share it.
+    // In EIP-55 form: some wallets return another one.
     const address = await this.#clientOf(signer).address();
     const user = this.#enter(signer, {
       address,

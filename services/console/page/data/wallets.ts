@@ -1,11 +1,11 @@
-/** Wallets of the user: those that browser extensions announce, and a key made for tests. */
+/** Wallets of the user: wallets of browser extensions, and a key made for development chains. */
 import { type Signal, signal } from "@preact/signals";
 import * as z from "zod";
 import type { AccountWallet, Address, ProviderWallet } from "@rangemaker/client";
 
 /** A wallet that the browser offers. */
 export interface InjectedWallet {
-  /** Its reverse domain name, the same after a reload; an id of this page if it has none. */
+  /** Its reverse domain name, which stays the same after a reload; otherwise an id of this page. */
   id: string;
   name: string;
   provider: ProviderWallet;
@@ -41,13 +41,13 @@ export function watchInjectedWallets(target: EventTarget): Signal<readonly Injec
   return wallets;
 }
 
-/** What a wallet reports; an account of the list is the one in use. */
+/** Receives what a wallet reports: its chain, and its accounts, one of which is in use. */
 export interface WalletHandlers {
   onAccounts(accounts: readonly Address[]): void;
   onChain(chainId: number): void;
 }
 
-/** EIP-1193: the wallet lost its own node, and keeps its accounts. */
+/** Code of EIP-1193: the wallet has lost its node, but keeps its accounts. */
 const RETRYING = 1013;
 
 const accountsSchema = z.array(
@@ -55,7 +55,11 @@ const accountsSchema = z.array(
 ).catch([]);
 const chainSchema = z.coerce.number().int().positive();
 
-/** Follows the account and the chain of a wallet that reports them. @param signal Ends that. */
+/**
+ * Follows the account and the chain of a wallet that reports them.
+ *
+ * @param signal Stops following.
+ */
 export function followWallet(
   provider: ProviderWallet,
   { onAccounts, onChain }: WalletHandlers,
@@ -79,7 +83,7 @@ export function followWallet(
   }
 }
 
-/** The accounts that a wallet shares with this page already: the user is never asked. */
+/** The accounts that a wallet already shares with this page. Never prompts the user. */
 export async function sharedAccounts(provider: ProviderWallet): Promise<readonly Address[]> {
   const accounts = await provider.request({ method: "eth_accounts" }).catch(() => []);
   return accountsSchema.parse(accounts);
@@ -91,7 +95,7 @@ export async function chainOf(provider: ProviderWallet): Promise<number | undefi
   return chainSchema.safeParse(answer).data;
 }
 
-/** Takes back the page's access to the accounts, where the wallet can do that. */
+/** Revokes the page's access to the accounts, if the wallet supports it. */
 export function revokeAccounts(provider: ProviderWallet): void {
   const params = [{ eth_accounts: {} }];
   void provider.request({ method: "wallet_revokePermissions", params }).catch(() => {});
@@ -105,12 +109,12 @@ const keySchema = z.custom<Key>((value) =>
   typeof value === "string" && /^0x[0-9a-f]{64}$/.test(value)
 );
 
-/** The key for tests that this browser made earlier, if any. */
+/** The development key that this browser made earlier, if any. */
 export function storedDevelopmentKey(store: TextStore, chainId: number): Key | undefined {
   return keySchema.safeParse(store.getItem(storageKeyOf(chainId))).data;
 }
 
-/** Makes a key for tests and keeps it in this browser: for development chains only. */
+/** Makes a development key and stores it in this browser: for development chains only. */
 export function makeDevelopmentKey(store: TextStore, chainId: number): Key {
   const bytes = [...crypto.getRandomValues(new Uint8Array(32))];
   const key: Key = `0x${bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
@@ -118,7 +122,7 @@ export function makeDevelopmentKey(store: TextStore, chainId: number): Key {
   return key;
 }
 
-/** The account of a key. Its code is loaded only where there are such keys. */
+/** The account of a key. The code for it is loaded only when it is needed. */
 export async function accountOf(key: Key): Promise<AccountWallet> {
   const { privateKeyToAccount } = await import("viem/accounts");
   return privateKeyToAccount(key);

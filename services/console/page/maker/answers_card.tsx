@@ -18,7 +18,7 @@ interface AnswersProps {
   startedAtMs: number | undefined;
 }
 
-/** How the solver answered, by code: in the last minutes, and since its start. */
+/** The solver's answers by code, in the last minutes and since its start. */
 export function Answers({ history, startedAtMs }: AnswersProps) {
   const note = startedAtMs && `since the solver’s start at ${formatTime(startedAtMs)}`;
   return (
@@ -32,7 +32,7 @@ export function Answers({ history, startedAtMs }: AnswersProps) {
   );
 }
 
-/** Answers to one kind of request, with a bar for the share that each has of the last ones. */
+/** Answers to one kind of request, each with a bar for its share of the recent ones. */
 function AnswerTable({ request, history }: { request: RequestKind; history: MetricsHistory }) {
   const { name } = request;
   const rows = answersTo(request, history);

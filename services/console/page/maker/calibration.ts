@@ -2,21 +2,21 @@ import type { SolverInfo } from "@rangemaker/client";
 import { CALIBRATION } from "../../../../lib/problems/mod.ts";
 import type { Metrics } from "../data/metrics.ts";
 
-/** A predicted probability, and the share of the boxes it was predicted for that held. */
+/** A predicted probability, and the share of these boxes that the price did not leave. */
 export interface Forecast {
   predicted: number;
   held: number;
-  /** Standard error of `held` by chance alone. */
+  /** Standard error of `held`. */
   error: number;
-  /** Bets or windows that it was predicted for. */
+  /** Number of bets or windows with this prediction. */
   count: number;
-  /** The band around `held` that chance explains. */
+  /** The range around `held` that chance explains. */
   low: number;
   high: number;
   verdict: "few" | "fits" | "off";
 }
 
-/** Not judged yet. */
+/** A forecast before it is judged. */
 type Counted = Omit<Forecast, "low" | "high" | "verdict">;
 
 /** Forecasts of one kind of boxes. */
@@ -29,10 +29,10 @@ export interface ForecastPicture {
   forecasts: readonly Forecast[];
 }
 
-/** With fewer bets or windows a forecast shows nothing but chance. */
+/** With fewer bets or windows, a forecast shows only chance. */
 export const COUNT_MIN = CALIBRATION.countMin;
 
-/** By the bound of the alert. */
+/** Judges a forecast by the bound of the alert. */
 export function judge(counted: Counted): Forecast {
   const { predicted, held, error, count } = counted;
   const half = CALIBRATION.errors * error + CALIBRATION.share;
@@ -45,7 +45,7 @@ export function judge(counted: Counted): Forecast {
 
 type Markets = NonNullable<SolverInfo["calibration"]>;
 
-/** Settled bets first, then each market and length of a window. */
+/** The forecasts of settled bets first, then of each market and length of window. */
 export function picturesOf(metrics: Metrics, markets: Markets): ForecastPicture[] {
   const bets = countedBets(metrics);
   const settled = metrics.sum("solver_predicted_bets_total") ?? 0;
@@ -62,7 +62,7 @@ export function picturesOf(metrics: Metrics, markets: Markets): ForecastPicture[
   return pictures.map(({ boxes, ...picture }) => ({ ...picture, forecasts: boxes.map(judge) }));
 }
 
-/** Those of each market's longest windows, and all in which a forecast is off. */
+/** The pictures of each market's longest windows, and all pictures with a forecast that is off. */
 export function notableOf(pictures: readonly ForecastPicture[]): ForecastPicture[] {
   const longest = new Map(pictures.map((picture) => [picture.of, picture]));
   return pictures.filter((picture) =>
@@ -71,7 +71,7 @@ export function notableOf(pictures: readonly ForecastPicture[]): ForecastPicture
   );
 }
 
-/** Quoted probabilities of settled bets in ranges of ten percent; unlikely bets first. */
+/** Quoted probabilities of settled bets, in ranges of ten percent, the lowest first. */
 function countedBets(metrics: Metrics): Counted[] {
   const ranges = new Set(
     metrics.of("solver_predicted_bets_total").map(({ labels }) => labels.predicted ?? ""),
@@ -87,7 +87,7 @@ function countedBets(metrics: Metrics): Counted[] {
   });
 }
 
-/** All pictures in one sentence. */
+/** Sums up all pictures in one sentence. */
 export function verdictOf(pictures: readonly ForecastPicture[]): string {
   const verdicts = pictures.flatMap(({ forecasts }) => forecasts).map(({ verdict }) => verdict);
   const looks = verdicts.filter((verdict) => verdict !== "few").length;
@@ -103,8 +103,8 @@ export function verdictOf(pictures: readonly ForecastPicture[]): string {
 }
 
 /**
- * What settled bets with a known probability were expected to bring since the solver's start, and what
- * they brought, USDC.
+ * Expected and actual earnings of settled bets with a known probability since the solver's start,
+ * USDC.
  */
 export function earningsOf(metrics: Metrics | undefined) {
   const of = (part: string) => metrics?.sum("solver_settled_usdc_total", { part }) ?? 0;

@@ -20,7 +20,10 @@ interface CalibrationProps {
   markets: NonNullable<SolverInfo["calibration"]>;
 }
 
-/** Predicted against held boxes: of the bets, and of each market in windows of one length. */
+/**
+ * Predicted and observed shares of boxes that held: for the bets, and for each market and length of
+ * window.
+ */
 export function Calibration({ metrics, markets }: CalibrationProps) {
   const pictures = picturesOf(metrics, markets);
   return (
@@ -43,7 +46,7 @@ export function Calibration({ metrics, markets }: CalibrationProps) {
   );
 }
 
-/** Percent of the drawing: points at 0 and 100 % are whole. */
+/** Percent of the drawing, with a margin so that points at 0 and 100 % are not cut. */
 const toX = scaleLinear([0, 1], [5, 95]);
 const toY = scaleLinear([0, 1], [95, 5]);
 const TICKS = [0, 0.5, 1];

@@ -1,4 +1,4 @@
-/** What open bets can cost, by price and time. */
+/** Possible losses on open bets, by price and time. */
 import { scaleSymlog } from "d3-scale";
 import type { Thesis } from "@rangemaker/client";
 import { isDecided } from "../data/live_breaches.ts";
@@ -10,7 +10,9 @@ export interface ExposureGrid {
   cells: readonly (readonly number[])[];
   low: number;
   high: number;
-  /** Where columns begin and the last one ends, Unix milliseconds: the next minute is the widest. */
+  /**
+   * Starts of the columns and end of the last one, Unix milliseconds. Near times have more space.
+   */
   timesMs: readonly number[];
   /** The largest loss of all. */
   most: number;
@@ -19,31 +21,34 @@ export interface ExposureGrid {
 /** Cells of the grid. */
 export const [ROWS, COLUMNS] = [12, 24];
 
-/** The first half minute is about as wide as the next tenfold of it. */
+/** The first half minute is about as wide as the time from there to ten times as long. */
 const NEAR_MS = 30_000;
 
-/** Colours of losses: the last is of the largest one of the market, and each before of half as much. */
+/**
+ * Colours of losses. The last one is for the market's largest loss, and each earlier one for half
+ * as much.
+ */
 export const STEPS = [1, 2, 3, 4, 5] as const;
 
-/** The largest loss of a colour. */
+/** The largest loss with a colour. */
 export const boundOf = (step: number, most: number) => most / 2 ** (STEPS.length - step);
 
 /** The colour of a loss. */
 export const stepOf = (loss: number, most: number) =>
   STEPS.find((step) => loss <= boundOf(step, most)) ?? STEPS.length;
 
-/** Times from now to percent of the width. */
+/** Scale from the time after now to percent of the width. */
 const timeScaleOf = (allMs: number) => scaleSymlog([0, allMs], [0, 100]).constant(NEAR_MS);
 
-/** Times that are named, in seconds from now. */
+/** Times with a label, in seconds from now. */
 const TICKS_S = [5, 10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400];
 
-/** Percent of the width that the name of a time needs. */
+/** Width of a label, in percent. */
 const TICK_WIDTH = 15;
 
-/** Round times of a grid, and their places in percent of its width. */
+/** Round times of a grid, and their positions in percent of its width. */
 export function timeTicksOf({ timesMs }: ExposureGrid): { afterMs: number; at: number }[] {
-  const scale = timeScaleOf(timesMs[COLUMNS]! - timesMs[0]!); // where it begins and ends
+  const scale = timeScaleOf(timesMs[COLUMNS]! - timesMs[0]!); // from its start to its end
   const ticks: { afterMs: number; at: number }[] = [];
   for (const afterMs of TICKS_S.map((seconds) => 1_000 * seconds)) {
     const at = scale(afterMs);
@@ -52,11 +57,11 @@ export function timeTicksOf({ timesMs }: ExposureGrid): { afterMs: number; at: n
   return ticks;
 }
 
-/** What the open bets of one market cost where the price is inside their boxes; undefined without bets. */
+/** The loss on the open bets of one market at each price and time; undefined without bets. */
 export function exposureGrid(theses: readonly Thesis[], nowMs: number): ExposureGrid | undefined {
   const boxes = theses.filter((thesis) => isUndecided(thesis, nowMs))
     .map(({ lowerPrice, upperPrice, startTime, endTime, ...money }) => ({
-      // Losses are whole millionths of a USDC: sums of them leave no rest.
+      // Losses are whole millionths of a USDC, so their sums are exact.
       ...{
         from: Math.max(startTime, nowMs),
         to: endTime,
@@ -74,7 +79,7 @@ export function exposureGrid(theses: readonly Thesis[], nowMs: number): Exposure
   );
   const bottoms = Array.from({ length: ROWS }, (_, row) => high - (row + 1) * (high - low) / ROWS);
   const cells = bottoms.map(() => Array.from({ length: COLUMNS }, () => 0));
-  // A loss grows only where a box begins, so no other prices and times are looked at within a cell.
+  // A loss grows only where a box begins, so only these prices and times are checked within a cell.
   const edges = [
     ...boxes.map((box) => ({ price: box.lower, order: 0, box, change: box.loss })),
     ...bottoms.map((price) => ({ price, order: 2, box: undefined, change: 0 })),
@@ -87,14 +92,18 @@ export function exposureGrid(theses: readonly Thesis[], nowMs: number): Exposure
       if (box !== undefined && !(box.from <= time && time < box.to)) continue;
       loss += change;
       if (price >= high) continue;
-      const cell = cells[bottoms.findIndex((bottom) => bottom <= price)] ?? cells.at(-1)!; // by rounding
+      // Rounding may put a price below the last row.
+      const cell = cells[bottoms.findIndex((bottom) => bottom <= price)] ?? cells.at(-1)!;
       cell[column] = Math.max(cell[column] ?? 0, loss / 1e6);
     }
   }
   return { cells, low, high, timesMs, most: Math.max(...cells.flat()) };
 }
 
-/** The prices around a cell that cost the same; around the first of the most expensive ones if none is named. */
+/**
+ * The prices around a cell with the same loss. Without a cell, those around the first cell with the
+ * largest loss.
+ */
 export function placeOf(
   { cells, low, high, timesMs, most }: ExposureGrid,
   cell?: readonly [row: number, column: number],
@@ -111,15 +120,16 @@ export function placeOf(
   return { loss, low: priceAt(bottom + 1), high: priceAt(top), fromMs: timesMs[column] ?? 0 };
 }
 
-/** Prices to come decide it. */
+/** Whether future prices decide a bet. */
 const isUndecided = (thesis: Thesis, nowMs: number) => !isDecided(thesis) && thesis.endTime > nowMs;
 
-/** Moves of the price that are tried, as shares of it. */
+/** Moves of the price that are evaluated, as shares of the price. */
 export const MOVES = [-0.03, -0.01, -0.003, -0.001, 0, 0.001, 0.003, 0.01, 0.03] as const;
 
 /**
- * Profit and loss on the open bets of a market if the price moves and then stays: bets whose window has
- * begun or will begin are won by their users where the price is inside, and lost elsewhere.
+ * Profit and loss on the open bets of a market if the price moves once and then stays. Users win
+ * the bets whose boxes contain that price, and lose all others, including bets whose window begins
+ * later.
  */
 export function profitAfter(
   theses: readonly Thesis[],
@@ -134,13 +144,13 @@ export function profitAfter(
   }, 0);
 }
 
-/** A time at which bets end, and what is at risk in them until then. */
+/** A time at which bets end, and the amount at risk in these bets. */
 export interface End {
   endTime: number;
   atRisk: bigint;
 }
 
-/** The next ends of open bets, soonest first. */
+/** The next times at which open bets end, soonest first. */
 export function nextEndsOf(theses: readonly Thesis[], nowMs: number, count: number): End[] {
   const open = theses.filter((thesis) => isUndecided(thesis, nowMs));
   const times = [...new Set(open.map(({ endTime }) => endTime))].sort((a, b) => a - b);
@@ -148,7 +158,7 @@ export function nextEndsOf(theses: readonly Thesis[], nowMs: number, count: numb
     .map((endTime) => ({ endTime, atRisk: riskOf(open.filter((one) => one.endTime === endTime)) }));
 }
 
-/** The user whose open bets may cost most; undefined without open bets. */
+/** The user whose open bets may cause the largest loss; undefined without open bets. */
 export function riskiestUserOf(theses: readonly Thesis[]) {
   const open = Object.groupBy(theses.filter((thesis) => !isDecided(thesis)), ({ user }) => user);
   const users = Object.entries(open).map(([user, own = []]) => ({

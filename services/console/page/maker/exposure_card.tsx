@@ -24,24 +24,24 @@ import { Folded } from "./folded.tsx";
 
 const usdc = (amount: number) => formatGain(fromNumber(amount));
 
-/** Whole USDC: where the last digit does not matter. */
+/** Formats whole USDC. */
 const whole = (amount: number) => usdc(Math.round(amount)).replace(".00", "");
 
 /** A market that has open bets. */
 interface OpenMarket {
   symbol: string;
-  /** Undefined while it is not known. */
+  /** Undefined while it is unknown. */
   price: number | undefined;
   own: readonly Thesis[];
   grid: ExposureGrid;
 }
 
-/** Where in price and time the open bets of a market cost money, and what a move would bring. */
+/** Losses on the open bets of a market by price and time, and the result of a move of the price. */
 export function Exposure({ model, theses }: { model: PageModel; theses: readonly Thesis[] }) {
   const chosen = useSignal("");
   const first = useRef("");
   const nowMs = model.serverClock.now();
-  const prices = model.feed.latest.peek(); // read with the bets
+  const prices = model.feed.latest.peek(); // without a subscription: updated together with the bets
   const markets = model.markets.list.flatMap(({ symbol, base, quote }): OpenMarket[] => {
     const own = theses.filter((thesis) => thesis.base === base && thesis.quote === quote);
     const known = prices[symbol];
@@ -82,7 +82,7 @@ interface MovesProps {
   nowMs: number;
 }
 
-/** What the open bets bring if prices move. */
+/** Profit and loss on the open bets if prices move. */
 function Moves({ market, markets, nowMs }: MovesProps) {
   const gainOf = (of: readonly OpenMarket[], move: number) => {
     if (of.some(({ price }) => price === undefined)) return "–";
@@ -118,7 +118,7 @@ function Moves({ market, markets, nowMs }: MovesProps) {
 const percent = (move: number) =>
   move === 0 ? "0 %" : `${move > 0 ? "+" : "−"}${Math.abs(100 * move)} %`;
 
-/** Ticks nearer to an end of the axis have no room for their names. */
+/** Ticks closer than this to an end of the axis have no space for a label. */
 const EDGE = 6;
 
 function HeatMap({ symbol, grid, price, nowMs }: OpenMarket & { nowMs: number }) {

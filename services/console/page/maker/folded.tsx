@@ -5,7 +5,7 @@ interface FoldedProps {
   children: ComponentChildren;
 }
 
-/** What a phone shows only when it is asked for. */
+/** Content that a phone shows only on request. */
 export function Folded({ title, children }: FoldedProps) {
   return (
     <details class="part" open={matchMedia("(min-width: 641px)").matches}>

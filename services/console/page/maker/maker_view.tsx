@@ -33,7 +33,7 @@ import { OpenBets } from "./open_bets.tsx";
 import { ProfitChart } from "./profit_chart.tsx";
 import { Risk } from "./risk_card.tsx";
 
-/** The maker's view: the money, risk and results of the solver. It asks only while it is shown. */
+/** The maker's view: the money, risk and results of the solver. It polls only while it is shown. */
 export function openMakerView(model: PageModel): View {
   const watch = new MakerWatch(model.client, model.config.urls.solver, systemClock);
   const Body = () => <MakerView model={model} watch={watch} />;
@@ -89,12 +89,12 @@ function MakerView({ model, watch }: { model: PageModel; watch: MakerWatch }) {
 interface MakerProps {
   model: PageModel;
   state: MakerState;
-  /** The solver does not answer now. */
+  /** Whether the solver does not answer now. */
   isOld: boolean;
 }
 
 function Maker({ model, state, isOld }: MakerProps) {
-  // A bet whose box was left is decided before the node says so.
+  // A bet is decided as soon as the price leaves its box, before the node reports it.
   const theses = state.theses.map(model.withBreach);
   const results = resultsOf(theses);
   const nowMs = model.serverClock.now();
@@ -147,7 +147,7 @@ interface GlanceProps {
   startedAtMs: number | undefined;
 }
 
-/** What else a maker looks at first: results, against what the solver expected of the same bets. */
+/** Further key figures: results, and what the solver expected of the same bets. */
 function Glance({ theses, results, state: { account, solver }, startedAtMs }: GlanceProps) {
   const { settled, held, profit } = results;
   const { bets, stakes, expected, actual } = earningsOf(solver?.metrics);

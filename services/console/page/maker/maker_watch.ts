@@ -15,7 +15,9 @@ import { type Metrics, MetricsHistory, parseMetrics } from "../data/metrics.ts";
 import { messageOf } from "../format.ts";
 import { RECENT_MS, REQUESTS } from "./refusals.ts";
 
-/** The known state of the solver and its bets, read in one pass: its figures fit each other. */
+/**
+ * The known state of the solver and its bets, read in one pass, so that its figures are consistent.
+ */
 export interface MakerState {
   /** The solver's own figures. Undefined if it has not answered since the page was opened. */
   solver: SolverFigures | undefined;
@@ -27,11 +29,11 @@ export interface MakerState {
   readAtMs: number;
 }
 
-/** What only the solver knows. */
+/** Figures that only the solver knows. */
 export interface SolverFigures extends z.output<typeof exposureSchema> {
   info: SolverInfo;
   metrics: Metrics;
-  /** The counters of answers, in the last minutes. */
+  /** The counters of answers of the last minutes. */
   answers: MetricsHistory;
   readAtMs: number;
 }
@@ -45,11 +47,11 @@ const amountSchema = z.string().regex(/^\d+$/).transform(BigInt);
 
 /** The parts of the solver's `GET /theses` that are shown, USDC with 6 decimals. */
 const exposureSchema = z.object({
-  /** At risk in executions under way: not yet bets of the chain. */
+  /** Amount at risk in running executions, which are not yet on the chain. */
   executing: amountSchema,
   /** Bound on the exposure, or null. */
   maxExposure: amountSchema.nullable(),
-  /** It knows all its open bets. */
+  /** Whether it knows all its open bets. */
   complete: z.boolean(),
 });
 
@@ -57,9 +59,9 @@ const exposureSchema = z.object({
 export class MakerWatch {
   /** Undefined before the first answers. */
   readonly state: Signal<MakerState | undefined> = signal(undefined);
-  /** Why the bets are not the newest; undefined if they are. */
+  /** Why the bets are out of date; undefined if they are not. */
   readonly problem: Signal<string | undefined> = signal(undefined);
-  /** Why the solver's own figures are not the newest; undefined if they are. */
+  /** Why the solver's own figures are out of date; undefined if they are not. */
   readonly solverProblem: Signal<string | undefined> = signal(undefined);
   readonly #client: MakerClient;
   readonly #solverUrl: string;
@@ -67,7 +69,7 @@ export class MakerWatch {
   readonly #poll: Poll;
   #answers = new MetricsHistory();
   #watch: ThesisWatch | undefined;
-  /** The solver and the chain of the watch. */
+  /** Identifies the solver and the chain of the watch. */
   #watched = "";
 
   constructor(client: MakerClient, solverUrl: string, clock: Clock) {
@@ -95,9 +97,10 @@ export class MakerWatch {
     try {
       const known = this.state.value;
       const solver = await this.#readSolver(signal);
-      // Without it, the solver of the chain's first bet: most chains have one solver.
+      // If the solver does not answer, use the solver of the chain's first bet: most chains have
+      // one solver.
       const address = solver?.info.address ?? known?.address ?? await this.#firstSolver();
-      // Of another solver, or another chain.
+      // Differs for another solver or another chain.
       const watched = `${address} ${await this.#client.genesisHash()}`;
       if (signal.aborted) return;
       if (watched !== this.#watched) this.#closeWatch();
@@ -118,21 +121,24 @@ export class MakerWatch {
   async #firstSolver(): Promise<Address> {
     const { value } = await this.#client.theses({ limit: 1 }).next();
     const solver = value?.theses[0]?.solver;
-    // Without bets only the solver itself knows its address: its own error is what to say.
+    // Without bets, only the solver knows its address, so its own error is reported.
     return solver ?? (await this.#client.solverInfo()).address;
   }
 
-  /** @throws {NoAnswerError} Also if something in front of the solver answers. */
+  /** @throws {NoAnswerError} Also if a reverse proxy answers in place of the solver. */
   async #get(path: string, signal: AbortSignal): Promise<string> {
     const { status, text } = await get(`${this.#solverUrl}/${path}`, signal);
     if (status !== 200) throw new NoAnswerError(`${path} answered ${status}`);
     return text;
   }
 
-  /** Undefined without an answer, for the reason in {@link solverProblem}. */
+  /**
+   * Reads the solver's figures. Undefined without an answer; {@link solverProblem} then has the
+   * reason.
+   */
   async #readSolver(signal: AbortSignal): Promise<SolverFigures | undefined> {
     try {
-      // The client's own call waits longer for a service that hangs, so these come first.
+      // These requests come first, because the client's own call has a longer timeout.
       const [theses = "", figures = ""] = await Promise.all(
         ["theses?limit=1", "metrics"].map((path) => this.#get(path, signal)),
       );
@@ -151,7 +157,7 @@ export class MakerWatch {
   }
 }
 
-/** Why something is not known. */
+/** The reason of a failed read, for users. */
 function reasonOf(thrown: unknown): string {
   const code = isRangemakerError(thrown) ? thrown.code : "";
   const who = code.startsWith("NODE_") ? "the chain" : "the solver";

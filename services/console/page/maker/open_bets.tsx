@@ -14,10 +14,10 @@ import { type Sort, Table } from "../table.tsx";
 import { labelOf } from "../trade/chart_spans.ts";
 import { useNow } from "../use_now.ts";
 
-/** The open bets of a solver, each with its box against the price. */
+/** The open bets of a solver, each with the price's position in its box. */
 export function OpenBets({ model, theses }: { model: PageModel; theses: readonly Thesis[] }) {
   const nowMs = useNow(model.serverClock, 500);
-  const prices = model.feed.latest.peek(); // read twice a second, with the time
+  const prices = model.feed.latest.peek(); // without a subscription: updated twice a second, with the time
   const symbolOf = ({ base, quote }: Thesis) =>
     model.markets.find(base, quote)?.symbol ?? shortAddress(base);
   const priceOf = (thesis: Thesis) => {
@@ -107,7 +107,7 @@ function describeTime({ status, startTime, endTime }: Thesis, nowMs: number): st
   return nowMs < endTime ? labelOf(endTime - nowMs) : "being settled";
 }
 
-/** Where the price is in the range; beside the box is room for prices outside. */
+/** The price's position in the range, with space beside the box for prices outside. */
 function Gauge({ price, thesis }: { price: number; thesis: Thesis }) {
   const [low, high] = [toNumber(thesis.lowerPrice), toNumber(thesis.upperPrice)];
   const x = Math.min(99, Math.max(1, 4 + 92 * (price - low) / (high - low)));

@@ -1,11 +1,11 @@
-/** How the solver answered, in the last minutes and since its start, and what it may still risk. */
+/** The solver's answers in the last minutes and since its start, and its remaining exposure. */
 import { formatUnits } from "@rangemaker/client";
 import { PROBLEMS } from "../../../../lib/problems/mod.ts";
 import type { MetricsHistory } from "../data/metrics.ts";
 import { formatAmount, formatRounded, formatShare } from "../format.ts";
 import { labelOf } from "../trade/chart_spans.ts";
 
-/** What users ask for, and the counter of its answers. */
+/** The kinds of requests, each with the counter of its answers. */
 export const REQUESTS = [
   { name: "Bets", counter: "solver_execute_answers_total", labels: {} },
   { name: "Quotes", counter: "solver_quotes_total", labels: { kind: "quote" } },
@@ -14,11 +14,11 @@ export const REQUESTS = [
 
 export type RequestKind = (typeof REQUESTS)[number];
 
-/** The time of the samples in words, such as `last 5 min`. */
+/** The time that the samples cover, such as `last 5 min`. */
 export const spanOf = ({ spanMs }: MetricsHistory) =>
   `last ${labelOf(1_000 * Math.round(spanMs / 1_000))}`;
 
-/** How far back the page's own samples of the counters go. */
+/** How long the page keeps its samples of the counters. */
 export const RECENT_MS = 300_000;
 
 /** How often a request had one answer. */
@@ -28,7 +28,7 @@ export interface AnswerCount {
   recent: number;
   /** Since the solver's start. */
   total: number;
-  /** When the last one was noticed, in these minutes. */
+  /** When the page last saw one, within the kept samples. */
   lastMs: number | undefined;
 }
 
@@ -51,19 +51,19 @@ export function answersTo(
 export const isSuccess = ({ outcome }: AnswerCount) =>
   outcome === "quoted" || outcome === "executed";
 
-/** The shares of the limit from which on the operator is warned, too. */
+/** The shares of the limit at which the alerts for operators fire. */
 const [NEARLY_FULL = 1, FULL = 1] = ["SolverExposureHigh", "SolverExposureFull"].flatMap((name) =>
   PROBLEMS.find((one) => one.name === name)?.bound.limit ?? []
 );
 
-/** What is known of the limit, USDC with 6 decimals. */
+/** The known facts about the limit, USDC with 6 decimals. */
 interface Limit {
   maxExposure: bigint | null;
   info: { config: { minBetAmount: bigint } };
 }
 
-/** How much more may be risked: in words, with a style, and the share of the limit that is used. */
-export function roomOf(
+/** How much more may be risked, as text with a style, and the used share of the limit. */
+export function headroomOf(
   atRisk: bigint,
   solver: Limit | undefined,
 ): { style: string; text: string; used?: number } {
@@ -91,7 +91,7 @@ export function roomOf(
   return { style, used, text: `${state}: ${what}. ${share}.` };
 }
 
-/** What the solver's refusals mean to the maker; users read other words (data/explain.ts). */
+/** The meaning of the solver's refusals for the maker. Texts for users are in data/explain.ts. */
 export const REFUSAL_TEXTS: Readonly<Record<string, string>> = {
   OUTSIDE_RANGE: "The price was outside the box when it was asked for.",
   RANGE_BROKEN: "The price had left the box before the bet was placed.",

@@ -7,25 +7,28 @@ import { labelOf } from "../trade/chart_spans.ts";
 import { nextEndsOf, riskiestUserOf } from "./exposure.ts";
 import type { SolverFigures } from "./maker_watch.ts";
 import { Words } from "../words.tsx";
-import { roomOf } from "./refusals.ts";
+import { headroomOf } from "./refusals.ts";
 
-/** Ends of bets that are named. */
+/** Number of ends of bets that are listed. */
 const ENDS = 3;
 
 interface RiskProps {
   theses: readonly Thesis[];
   results: Results;
   solver: SolverFigures | undefined;
-  /** The solver does not answer now. */
+  /** Whether the solver does not answer now. */
   isOld: boolean;
   nowMs: number;
 }
 
-/** What all open bets can cost, those being placed included, against the limit of `--max-exposure`. */
+/**
+ * The largest loss on all open bets, including bets being placed, and the limit of
+ * `--max-exposure`.
+ */
 export function Risk({ theses, results: { open, atRisk }, solver, isOld, nowMs }: RiskProps) {
   const { executing = 0n, complete } = solver ?? {};
   const all = atRisk + executing;
-  const { style, text, used } = roomOf(all, isOld ? undefined : solver);
+  const { style, text, used } = headroomOf(all, isOld ? undefined : solver);
   const ends = nextEndsOf(theses, nowMs, ENDS);
   const user = riskiestUserOf(theses);
   return (
@@ -63,7 +66,7 @@ export function Risk({ theses, results: { open, atRisk }, solver, isOld, nowMs }
             ))}
             {user && (
               <Fact
-                // Whole, as long as a line has room for it.
+                // A word joiner prevents a line break within the address.
                 label={`Most from one user: ${shortAddress(user.user).replace("…", "…\u2060")}`}
               >
                 {formatRounded(user.atRisk)} in {user.bets} {user.bets === 1 ? "bet" : "bets"}

@@ -1,4 +1,4 @@
-/** The figures of each service that matter, as an operator reads them. */
+/** The figures of each service that are shown to operators. */
 import type { Problem } from "../../../../lib/problems/mod.ts";
 import type { MetricsHistory } from "../data/metrics.ts";
 import type { ServiceName } from "../data/service_watch.ts";
@@ -31,16 +31,16 @@ export function formatAge(ageMs: number): string {
   return ageMs < 1_000 ? `${Math.round(ageMs)} ms` : `${(ageMs / 1_000).toFixed(1)} s`;
 }
 
-/** Basis points with their sign, unless they are rounded to nothing. */
+/** Basis points with their sign, unless they are rounded to 0. */
 export function formatPoints(points: number): string {
   const text = `${Math.abs(points).toFixed(1)} bp`;
   return text === "0.0 bp" ? text : (points < 0 ? "−" : "+") + text;
 }
 
-/** A connected source without a trade for this long is silent, in whatever market. */
+/** A connected source without a trade in any market for this long is silent. */
 const SILENT_MS = 10_000;
 
-/** What is wrong with a source of prices; undefined if it sends some. */
+/** The fault of a source of prices; undefined if it sends prices. */
 export function faultOf(
   { ready, streams }: Pick<Providers["providers"][number], "ready" | "streams">,
 ): string | undefined {
@@ -51,7 +51,7 @@ export function faultOf(
   return age > SILENT_MS ? `silent for ${formatDuration(age)}` : undefined;
 }
 
-/** The last fault of a source in words; the oracle names its kind, and what happened. */
+/** The text of a source's last fault, from the kind and detail that the oracle reports. */
 export function faultText(lastError: string): string {
   return lastError.replace(/^not_opened: /, "could not connect: ")
     .replace(
@@ -65,24 +65,24 @@ type Reader = (history: MetricsHistory) => number | undefined;
 
 const now = (metric: string): Reader => ({ latest }) => latest.sum(metric);
 
-/** Events in the time that was watched, as so many in a minute. */
-const aMinute = (metric: string, labels?: Record<string, string>): Reader => (history) =>
+/** Reads the rate of events per minute over the watched time. */
+const perMinute = (metric: string, labels?: Record<string, string>): Reader => (history) =>
   history.spanMs === 0 ? undefined : 60_000 * history.increase(metric, labels) / history.spanMs;
 
-/** What shows that a service is in use; all else has an alert. */
-const USE: Readonly<Record<ServiceName, Readonly<Record<string, Reader>>>> = {
-  exchanges: { "Trades a minute": aMinute("exchanges_trades_total") },
-  oracle: { "Prices a minute": aMinute("oracle_prints_total") },
+/** Figures that show how much a service is used. All other figures have an alert. */
+const USAGE_FIGURES: Readonly<Record<ServiceName, Readonly<Record<string, Reader>>>> = {
+  exchanges: { "Trades a minute": perMinute("exchanges_trades_total") },
+  oracle: { "Prices a minute": perMinute("oracle_prints_total") },
   node: { "Block": now("node_block_number"), "Open bets": now("node_theses_unsettled") },
   proxy: { "Clients": now("proxy_ws_connections_active") },
-  bridge: { "Deposits a minute": aMinute("bridge_deposits_total", { outcome: "committed" }) },
+  bridge: { "Deposits a minute": perMinute("bridge_deposits_total", { outcome: "committed" }) },
   solver: {
-    "Quotes a minute": aMinute("solver_quotes_total", { kind: "quote" }),
-    "Bets a minute": aMinute("solver_executions_total", { outcome: "committed" }),
+    "Quotes a minute": perMinute("solver_quotes_total", { kind: "quote" }),
+    "Bets a minute": perMinute("solver_executions_total", { outcome: "committed" }),
   },
 };
 
-/** How much a service is used, in figures by their names. */
+/** The figures of a service's use, with their names. */
 export function useOf(name: ServiceName, history: MetricsHistory): [string, string][] {
-  return Object.entries(USE[name]).map(([label, read]) => [label, count(read(history))]);
+  return Object.entries(USAGE_FIGURES[name]).map(([label, read]) => [label, count(read(history))]);
 }

@@ -24,7 +24,7 @@ interface FindingsProps {
   announce(text: string): void;
 }
 
-/** What is wrong with the services, and what was. */
+/** Present and past problems of the services. */
 export function Findings({ findings, states, ended, announce }: FindingsProps) {
   const isKnown = states.every(({ isUp }) => isUp !== undefined);
   const following = findings.filter(({ cause }) => cause !== undefined);
@@ -59,7 +59,7 @@ export function Findings({ findings, states, ended, announce }: FindingsProps) {
   );
 }
 
-/** Problems that are over, of which the page names this many at first. */
+/** Number of past problems that are listed at first. */
 const ENDED_FIRST = 5;
 
 const DAY_MS = 86_400_000;
@@ -154,7 +154,7 @@ function FindingItem({ url, ...finding }: Finding & { url: string }) {
   );
 }
 
-/** The time that is left until the next bet ends. */
+/** The time until the next bet ends. */
 function Deadline({ endsMs }: { endsMs: readonly number[] }) {
   const nowMs = useNow(systemClock, 1_000);
   const nextMs = Math.min(...endsMs.filter((endMs) => endMs > nowMs));

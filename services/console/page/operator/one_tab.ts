@@ -1,15 +1,21 @@
-/** One tab of this browser looks at the services for all: requests of several would wait for each other. */
+/**
+ * One tab of this browser polls the services for all tabs, because requests of several tabs would
+ * wait for each other.
+ */
 import { effect, type ReadonlySignal, signal } from "@preact/signals";
 
 const LOCK = "rangemaker.operator";
 
-/** Whether this tab is the one that looks: the last that showed the view, or the next once that is closed. */
+/**
+ * Whether this tab polls: it is the last tab that showed the view, or the next one after that was
+ * closed.
+ */
 export function followTurn(isShown: ReadonlySignal<boolean>): ReadonlySignal<boolean> {
   const isOn = signal(false);
-  // Browsers have no locks for pages without a certificate.
+  // Browsers have no locks on insecure pages.
   const locks: LockManager | undefined = navigator.locks;
   let isWaiting = false;
-  let last = {}; // the request that was granted last
+  let last = {}; // the last granted request
   const request = (steal: boolean) => {
     if (!steal && isWaiting) return;
     isWaiting ||= !steal;
@@ -19,7 +25,7 @@ export function followTurn(isShown: ReadonlySignal<boolean>): ReadonlySignal<boo
       [last, isOn.value] = [own, true];
       return new Promise<never>(() => {}); // until the tab is closed
     }).catch(() => {
-      if (own !== last) return; // this tab has taken it from itself
+      if (own !== last) return; // a later request of this tab has the lock
       isOn.value = false;
       request(false);
     });

@@ -30,20 +30,25 @@ import { ServiceCard } from "./service_card.tsx";
 import { Sources } from "./sources_card.tsx";
 import { betRepair, betsOf, gapOf, marketRepair, type Repair } from "./repairs.ts";
 
-/** In the order in which prices and bets flow. */
+/** The order in which prices and bets flow. */
 const ORDER: readonly ServiceName[] = ["exchanges", "oracle", "node", "proxy", "bridge", "solver"];
 
-/** Between two looks at a service while another view is shown: rates need two looks in 15 s. */
-const BEHIND_PAUSE_MS = 6_000;
+/**
+ * Pause between two polls of a service while another view is shown: rates need two polls in 15 s.
+ */
+const BACKGROUND_PAUSE_MS = 6_000;
 
-/** The operator's view. Once it is opened, one tab asks the services behind other views, too, less often. */
+/**
+ * The operator's view. Once it was opened, one tab also polls the services behind other views, less
+ * often.
+ */
 export function openOperatorView(model: PageModel): View {
   const watch = watchServices(model);
   const Body = () => <OperatorView model={model} watch={watch} />;
   return { id: "operator", label: "Operator", Body, alarms: watch.alarms };
 }
 
-/** Looks for problems, and logs them. */
+/** Finds problems and logs them. */
 function watchServices(model: PageModel) {
   const { urls } = model.config;
   const watches = ORDER.flatMap((name) => {
@@ -62,9 +67,9 @@ function watchServices(model: PageModel) {
   const isShown = signal(false);
   const isItsTurn = followTurn(isShown);
   effect(() => {
-    const pauseMs = isShown.value ? undefined : BEHIND_PAUSE_MS;
+    const pauseMs = isShown.value ? undefined : BACKGROUND_PAUSE_MS;
     const isAsking = isShown.value || isItsTurn.value;
-    // They read their states as they start.
+    // Untracked, because polls read their states when they start.
     untracked(() => {
       for (const one of [poll, ...watches.map(({ poll }) => poll)]) {
         isAsking ? one.start(pauseMs) : one.stop();
@@ -72,7 +77,7 @@ function watchServices(model: PageModel) {
     });
     isShown.value ? sources?.poll.start() : sources?.poll.stop();
   });
-  // Another tab has looked.
+  // Another tab has polled.
   addEventListener("storage", ({ key }) => {
     if (key === LOG_KEY) records.value = storedRecords(localStorage);
   });
@@ -88,7 +93,7 @@ function watchServices(model: PageModel) {
     }, nowMs);
     if (isShown.peek() || isItsTurn.peek()) storeRecords(localStorage, records.value);
   });
-  // As they were logged: since when, and whether that is known.
+  // With the start that was logged, and whether that is exact.
   const findings = computed(() =>
     found.value.map((one) => {
       const { sinceMs = 0, mayBeOlder } = recordOf(records.value, one, Date.now()) ?? one;
@@ -99,10 +104,13 @@ function watchServices(model: PageModel) {
   return { states, sources, findings, records, alarms, isShown };
 }
 
-/** Between two looks at what prices are missing. While some are, bets and prices are read for it. */
+/**
+ * Pause between two searches for missing prices. While prices are missing, each reads bets and
+ * prices.
+ */
 const REPAIRS_PAUSE_MS = 3_000;
 
-/** The commands for missing prices, by chapter; read again while some are. */
+/** The commands for missing prices, by chapter; updated while prices are missing. */
 function watchRepairs(
   { config, client, markets }: PageModel,
   states: ReadonlySignal<readonly ServiceState[]>,
@@ -115,7 +123,7 @@ function watchRepairs(
   });
   const isLacking = (chapter: string) =>
     chapter === PRICES_MISSING ? lacks.value.needed.length > 0 : lacks.value.waiting > 0;
-  // The next gap has other commands.
+  // Deletes commands of a filled gap: the next gap needs other commands.
   effect(() => {
     const kept = [...repairs.peek()].filter(([chapter]) => isLacking(chapter));
     if (kept.length < repairs.peek().size) repairs.value = new Map(kept);
@@ -139,7 +147,7 @@ function watchRepairs(
       found.flatMap(([chapter, one]) => one && isLacking(chapter) ? [[chapter, one]] : []),
     );
   };
-  // Without the node there is no command, and its absence is a problem of its own.
+  // Without the node there are no commands. Its absence is reported separately.
   const wait = (thrown: unknown) => {
     if (!isRangemakerError(thrown)) throw thrown;
   };

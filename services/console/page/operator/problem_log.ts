@@ -1,44 +1,52 @@
-/** When problems began and ended, as the page showed it, kept in the browser: a reload forgets nothing. */
+/** A log of when problems began and ended, kept in the browser, so that it survives a reload. */
 import * as z from "zod";
 import { type Finding, isAlarm, TO_BACKFILL } from "./problems.ts";
 
 const recordSchema = z.object({
   service: z.string(),
   chapter: z.string(),
-  /** Of its worst state. */
+  /** The text of its worst state. */
   text: z.string(),
   extent: z.number(),
   severity: z.enum(["critical", "warning"]),
   /** How long its alert waits; undefined if it has none. */
   afterS: z.number().optional(),
-  /** It counts in the view's tab. */
+  /** Whether the view's tab counts it. */
   isAlarm: z.boolean(),
-  /** It did not only follow from another service's absence. */
+  /** Whether it was a cause, and not only a consequence of another service's absence. */
   isCause: z.boolean(),
   sinceMs: z.number(),
-  /** It was there when the page began to look, and nobody says since when. */
+  /** The page found it at its first poll, and does not know when it began. */
   mayBeOlder: z.boolean(),
-  /** When it was there, or nobody could tell, such as while its service was away. */
+  /** When it was last found, or could not be checked, for example because its service was away. */
   lastMs: z.number(),
   hasEnded: z.boolean(),
 });
 
-/** A problem that lasts or has ended. One that comes back is another one. */
+/** A problem that lasts or has ended. If it returns, that is a new record. */
 export type ProblemRecord = z.output<typeof recordSchema>;
 
-/** One that has ended, or several that followed each other. */
+/** A problem that has ended, or several in quick succession. */
 export type Episode = ProblemRecord & { alertedAtMs: number | undefined };
 
-/** A service that hangs is noticed so long after what follows from it: a request waits for seconds. */
+/**
+ * A service that hangs is detected this long after its consequences, because a request waits for
+ * seconds.
+ */
 const CAUSE_LATE_MS = 10_000;
 
-/** Nobody looked for longer, such as while the page was closed: what is found then is another one. */
+/**
+ * After a longer time without polls, for example while the page was closed, a problem is a new one.
+ */
 const UNWATCHED_MAX_MS = 120_000;
 
-/** What comes back so soon goes on. Gaps in the prices do not: each is filled by itself. */
+/**
+ * A problem that returns this soon is shown as one. Gaps in prices are not: each is filled
+ * separately.
+ */
 const EPISODE_MS = 30_000;
 
-/** What was shorter had no effect. */
+/** Shorter problems are not listed: they had no effect. */
 const EPISODE_MIN_MS = 1_000;
 
 const RECORDS_MAX = 200;
@@ -58,9 +66,9 @@ export function recordOf(
 }
 
 /**
- * The records after a look at the services, newest first.
+ * The records after a poll of the services, newest first.
  *
- * @param isVisible Whether a problem would have been found if it lasted.
+ * @param isVisible Whether the problem would have been found if it still lasted.
  */
 export function logged(
   before: readonly ProblemRecord[],
@@ -72,7 +80,7 @@ export function logged(
   const current = findings.map((finding): ProblemRecord => {
     const { service, chapter, severity, text, extent = 0, afterS, cause, mayBeOlder } = finding;
     const { sinceMs = nowMs } = finding;
-    // One that nobody saw end has not ended, if it began before it was last seen.
+    // A record also matches if the problem began before it was last seen: then it has never ended.
     const known = before.filter((one) =>
       one.service === service && one.chapter === chapter &&
       (isLasting(one, nowMs) || sinceMs <= one.lastMs)
@@ -103,7 +111,7 @@ function alertOf({ sinceMs, lastMs, afterS = Infinity }: ProblemRecord): number 
   return atMs <= lastMs ? atMs : undefined;
 }
 
-/** Problems that have ended, the last one first: causes, and what somebody was alerted of. */
+/** Problems that have ended, the last one first: causes, and problems that sent an alert. */
 export function endedOf(records: readonly ProblemRecord[]): Episode[] {
   const ended = records.map((one) => ({ ...one, alertedAtMs: alertOf(one) }))
     .filter((one) => one.hasEnded && (one.isCause || one.alertedAtMs !== undefined))
@@ -132,7 +140,7 @@ export function storedRecords(store: Pick<Storage, "getItem">): ProblemRecord[] 
   try {
     return z.array(recordSchema).parse(JSON.parse(store.getItem(LOG_KEY) ?? "[]"));
   } catch {
-    return []; // of another version, or changed by hand
+    return []; // written by another version, or edited
   }
 }
 

@@ -1,4 +1,4 @@
-/** Problems of the services in words. */
+/** Finds problems of the services, and describes them. */
 import {
   beyondBound,
   fillPlaceholders,
@@ -14,28 +14,32 @@ import { formatTime } from "../format.ts";
 import { formatValue } from "./figures.ts";
 import type { Repair } from "./repairs.ts";
 
-/** Something that an operator has to look at. What a {@link Repair} says is known where there is one. */
+/**
+ * A problem that an operator must look at. It has the members of a {@link Repair} if there is one.
+ */
 export interface Finding extends Partial<Repair> {
   service: ServiceName;
   severity: Problem["severity"];
-  /** What is wrong, in a few words. */
+  /** A short description. */
   text: string;
-  /** What users notice. */
+  /** The effect on users. */
   effect?: string;
-  /** The service's own words. */
+  /** Messages of the service itself. */
   details: readonly string[];
   firstStep: string;
-  /** One of them is to be run, by how the service is run. */
+  /** Commands by the way in which the service is run; one of them applies. */
   commandsByWay?: Problem["commandsByWay"];
-  /** It was there when the page began to look at the service. */
+  /** The page found it at its first poll of the service, so it may have begun earlier. */
   mayBeOlder: boolean;
   /** How long its alert waits; undefined if it has none. */
   afterS?: number;
   /** Heading of the chapter in docs/operating.md. */
   chapter: string;
-  /** A service that is or was away and that this one needs, or itself: the likely cause. */
+  /**
+   * The likely cause: a service that is or was away and that this one needs, or the service itself.
+   */
   cause?: ServiceName;
-  /** How far it is beyond its bound, for all markets or exchanges together. */
+  /** How far it exceeds its bound, over all markets or exchanges. */
   extent?: number;
 }
 
@@ -49,8 +53,8 @@ const EFFECTS: Readonly<Record<ServiceName, string>> = {
   solver: "no quotes, so no new bets; open bets need only the node",
 };
 
-/** What each service needs, directly or not. */
-const NEEDS: Readonly<Record<ServiceName, readonly ServiceName[]>> = {
+/** The services that each service needs, directly or indirectly. */
+const DEPENDENCIES: Readonly<Record<ServiceName, readonly ServiceName[]>> = {
   exchanges: [],
   oracle: ["exchanges"],
   node: ["exchanges", "oracle"],
@@ -59,11 +63,14 @@ const NEEDS: Readonly<Record<ServiceName, readonly ServiceName[]>> = {
   solver: ["exchanges", "oracle", "node", "proxy"],
 };
 
-/** Prices have to be filled in: before bets end, and before those are settled that have ended. */
+/**
+ * Problems that a backfill fixes. Open bets miss prices, or ended bets cannot be settled without
+ * them.
+ */
 export const PRICES_MISSING = "NodePricesMissing";
 export const NEEDS_BACKFILL = "NodeNeedsBackfill";
 
-/** They stay until somebody runs the backfill commands, which the view asks the node for. */
+/** These problems last until an operator runs the backfill commands that the view shows. */
 export const TO_BACKFILL: ReadonlySet<string> = new Set([PRICES_MISSING, NEEDS_BACKFILL]);
 
 /** Problems that no other one explains. */
@@ -74,26 +81,32 @@ const ROOT_CAUSES = new Set(
 /** For this long after a service is back, its rates still contain the outage. */
 const BACK_MS = RECENT_MS + 5_000;
 
-/** Rates are known this long after the first look at a service: what is wrong then may be older. */
+/**
+ * Rates are known this long after the first poll of a service. Problems found until then may be
+ * older.
+ */
 const FIRST_LOOK_MS = 15_000;
 
 const [SERVICE_DOWN] = PROBLEM_GROUPS.services;
 
-/** Whether a problem of a process, which is reported of its first service, and not of a service. */
-const isOfProcess = (problem: Problem) => PROBLEM_GROUPS.services.includes(problem);
+/**
+ * Whether a problem belongs to a process. It is reported for the first service of the process only.
+ */
+const isProcessProblem = (problem: Problem) => PROBLEM_GROUPS.services.includes(problem);
 
 /**
- * The problems whose figures a service's card shows: each once, though it may have two bounds. What has a
- * value only while it is wrong is among the problems.
+ * The problems whose figures a service's card shows, one per figure, even if it has two bounds.
+ * Figures that have a value only during a problem are left out.
  */
 export const FIGURES = PROBLEMS.filter((problem) =>
-  !isOfProcess(problem) && problem.bound.limit >= 0 &&
+  !isProcessProblem(problem) && problem.bound.limit >= 0 &&
   PROBLEMS.find(({ measure }) => measure === problem.measure) === problem
 );
 
 /**
- * Services that are away, and everything that is beyond its bound: causes before what may follow from
- * them, bets that end soon before all others, then critical ones.
+ * Services that are away, and figures that exceed their bounds. Causes come before consequences;
+ * among both, missing prices of open bets come first, then services that are away, then other
+ * critical problems.
  */
 export function findingsOf(
   services: readonly ServiceState[],
@@ -103,13 +116,13 @@ export function findingsOf(
   const findings = services.flatMap((state) => ownOf(state, firsts.has(state), providers));
   const away = services.filter(({ isSilent, awayAgoMs }) => isSilent || awayAgoMs <= BACK_MS);
   const waiting = new Set(services.filter(isWaiting).map(({ name }) => name));
-  // Figures of these count what they missed.
+  // The figures of these services include events that they missed while they were away.
   const missing = services.filter(({ awayAgoMs, history }) => awayAgoMs <= history.spanMs);
   return findings.map((finding) => {
     if (ROOT_CAUSES.has(finding.chapter)) return finding;
     const cause = away.find(({ name, isUp }) =>
-      (!isAway(finding) || waiting.has(finding.service) && WAITED_FOR.has(name)) &&
-      NEEDS[finding.service].includes(name) &&
+      (!isAway(finding) || waiting.has(finding.service) && BLOCKING_SERVICES.has(name)) &&
+      DEPENDENCIES[finding.service].includes(name) &&
       !(isUp && TO_BACKFILL.has(finding.chapter))
     ) ?? missing.find(({ name }) =>
       !isCritical(finding) && name === finding.service
@@ -118,18 +131,21 @@ export function findingsOf(
   }).sort((a, b) => rankOf(a) - rankOf(b));
 }
 
-/** Critical, and nothing else is its cause. */
+/** Whether a problem is critical and has no other cause. */
 export const isAlarm = ({ severity, cause }: Finding) =>
   severity === "critical" && cause === undefined;
 
 const isCritical = ({ severity }: Pick<Finding, "severity">) => severity === "critical";
 
-/** For these, a service may wait too long with its own answer. */
-const WAITED_FOR: ReadonlySet<ServiceName> = new Set(["node", "proxy"]);
+/** Services that others wait for, so that their own answers are late. */
+const BLOCKING_SERVICES: ReadonlySet<ServiceName> = new Set(["node", "proxy"]);
 
 const isWaiting = ({ name, isLate }: ServiceState) => isLate && WITH_READY.has(name);
 
-/** Without another service, one works badly, but answers. */
+/**
+ * Whether a service is away. A missing dependency does not explain that, since services still
+ * answer then.
+ */
 const isAway = ({ chapter }: Finding) => chapter === SERVICE_DOWN?.name;
 
 function rankOf(finding: Finding): number {
@@ -137,14 +153,14 @@ function rankOf(finding: Finding): number {
   return isUrgent.indexOf(true) + (finding.cause === undefined ? 0 : isUrgent.length);
 }
 
-/** What is wrong with one service, by itself and by its figures. */
+/** The problems of one service, from its health and its figures. */
 function ownOf(
   state: ServiceState,
   isFirstOfProcess: boolean,
   providers: Providers | undefined,
 ): Finding[] {
   const beyond = PROBLEMS.filter((problem) =>
-    state.isUp && (isFirstOfProcess || !isOfProcess(problem)) &&
+    state.isUp && (isFirstOfProcess || !isProcessProblem(problem)) &&
     beyondBound(problem, state.history).length > 0
   );
   const isMild = (problem: Problem) =>
@@ -156,25 +172,25 @@ function ownOf(
   if (health === undefined) return measured;
   const reason = measured.find((one) => isCritical(one) && !TO_BACKFILL.has(one.chapter));
   if (!state.isUp || state.isHealthy || reason === undefined) return [health, ...measured];
-  // A figure that explains the bad health says more.
+  // A figure that explains the bad health is more informative.
   const explained = { ...reason, details: [...reason.details, ...health.details] };
   return measured.map((one) => one === reason ? explained : one);
 }
 
-/** The worst value of a figure; undefined without values. */
+/** The worst value of a figure; undefined if it has none. */
 export function worstOf({ op }: Problem["bound"], samples: readonly Sample[]): number | undefined {
   const values = samples.map(({ value }) => value);
   if (values.length === 0) return undefined;
   return op === ">" ? Math.max(...values) : Math.min(...values);
 }
 
-/** The bound of an alert in words. */
+/** The text of an alert's bound. */
 export function alertText({ bound: { op, limit }, isFlag, unit }: Problem): string {
   const sign = { ">": "above ", "<": "below ", "==": isFlag ? "if " : "at " }[op];
   return `alert ${sign}${formatValue(limit, { isFlag, unit }).replace(" ", "\u00a0")}`;
 }
 
-/** A problem that a service has. */
+/** The finding for a problem that a service has. */
 function measuredOf(
   problem: Problem,
   { name: service, history }: ServiceState,
@@ -185,7 +201,7 @@ function measuredOf(
   const exchangeOf = (provider: string) =>
     providers?.providers.find(({ name }) => name === provider)?.exchange ?? provider;
   const worst = worstOf(bound, samples) ?? NaN;
-  // One line, however many markets or exchanges it is about.
+  // One line for all markets or exchanges that it concerns.
   const text = fillPlaceholders(message, (name) => {
     if (name === "value") return formatValue(worst, problem);
     const labels = samples.map(({ labels }) => labels[name] ?? "");
@@ -201,7 +217,7 @@ function measuredOf(
   return { ...found, ...(effect && { effect }), mayBeOlder: isFirstLook(history) };
 }
 
-/** The steps for the parts that there are. */
+/** The steps for the affected parts. */
 function firstStepOf({ stepsByPart = {}, firstStep }: Problem, parts: readonly string[]): string {
   const known = parts.filter((part) => part in stepsByPart);
   const steps = known.map((part) => `\`${part}\`: ${stepsByPart[part]}.`);
@@ -214,7 +230,7 @@ const isFirstLook = ({ spanMs }: ServiceState["history"]) => spanMs < FIRST_LOOK
 /**
  * Whether a problem would be found if a service had it.
  *
- * @param lastMs When it was seen, perhaps by another tab: older answers say nothing.
+ * @param lastMs When it was last seen, perhaps by another tab. Older answers prove nothing.
  */
 export function isVisible(
   { isUp, isSilent, history }: ServiceState,
@@ -224,7 +240,7 @@ export function isVisible(
     (chapter === SERVICE_DOWN?.name || !isFirstLook(history));
 }
 
-/** The services that answer, by the process that they run in. */
+/** The services that answer, grouped by process. */
 export function processesOf(services: readonly ServiceState[]): readonly ServiceState[][] {
   const groups = Map.groupBy(
     services.filter(({ isUp }) => isUp),
@@ -234,7 +250,7 @@ export function processesOf(services: readonly ServiceState[]): readonly Service
   return [...groups.values()];
 }
 
-/** Says that all watched services work, and how to watch those that are not. */
+/** The text that all watched services work, and how to watch the others. */
 export function noProblemText(watched: readonly ServiceName[]): string {
   const unwatched = (["oracle", "node"] as const).filter((name) => !watched.includes(name));
   if (unwatched.length === 0) return "✓ All services work.";
@@ -242,7 +258,7 @@ export function noProblemText(watched: readonly ServiceName[]): string {
   return `✓ The services below work. To watch all, start the console with ${options}.`;
 }
 
-/** Where the console serves a chapter of the runbook, with commands for a service. */
+/** Path of a chapter of the runbook, with commands for a service. */
 export function runbookOf({ chapter, service }: Pick<Finding, "chapter" | "service">): string {
   return `/runbook/${encodeURIComponent(chapter)}?service=${service}`;
 }
@@ -273,13 +289,13 @@ export function alertTimeText({ afterS }: Finding, sinceMs: number, nowMs: numbe
     : ` · alert sent ${formatTime(atMs)}`;
 }
 
-/** A problem with the commands that were read for it, and no others. */
+/** A finding with the commands that were read for it. */
 export function withRepair(finding: Finding, repairs: ReadonlyMap<string, Repair>): Finding {
   if (!TO_BACKFILL.has(finding.chapter)) return finding;
   return { ...finding, ...(repairs.get(finding.chapter) ?? { firstStep: "reading the gaps …" }) };
 }
 
-/** What a service says of itself, or that it is away. */
+/** The finding from a service's own health answer, or from its absence. */
 function healthOf(state: ServiceState): Finding | undefined {
   const { name: service, isUp, isHealthy, isReady, health, complaints, reason } = state;
   const severity = "critical";

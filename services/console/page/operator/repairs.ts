@@ -1,17 +1,17 @@
-/** Commands that fill the prices which bets lack. */
+/** Commands that backfill the prices that bets need. */
 import type { RangemakerClient, Thesis } from "@rangemaker/client";
 import { formatAmount } from "../format.ts";
 
-/** What an operator runs to end a problem, and whom it concerns. */
+/** How an operator fixes a problem, and whom the problem affects. */
 export interface Repair {
   firstStep: string;
-  /** To be copied: they do not change while they are read. */
+  /** Commands to copy. They do not change while the operator reads them. */
   commands: readonly string[];
-  /** Said after the commands. */
+  /** Shown after the commands. */
   hint?: string;
   /** When the problem began. */
   sinceMs: number;
-  /** The bets, users and money that it concerns. */
+  /** The affected bets, users and money. */
   harm: string;
   /** Ends of bets that can still be won. */
   deadlinesMs?: readonly number[];
@@ -23,11 +23,11 @@ type Bet = Pick<Thesis, "id" | "user" | "betAmount" | "startTime" | "endTime">;
 export interface MarketGap {
   symbol: string;
   bets: readonly Bet[];
-  /** Where prices are missing, oldest first. */
+  /** Spans without prices, oldest first. */
   missing: readonly { from: number; to: number }[];
 }
 
-/** Bets that are named; the others follow once these are settled. */
+/** Most bets with a command; the others follow once these are settled. */
 const COMMANDS_MAX = 5;
 
 const WITH_KEY = "with an admin’s key (`--keystore`, or `RANGEMAKER_BACKFILL_PRIVATE_KEY`):";
@@ -42,7 +42,7 @@ const commandOf = (options: string, historyUrl: string | undefined) =>
 const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 function harmOf(bets: readonly Bet[]): string {
-  if (bets.length === 0) return ""; // the others have ended
+  if (bets.length === 0) return ""; // all other bets have ended
   const users = new Set(bets.map(({ user }) => user)).size;
   const stakes = bets.reduce((sum, { betAmount }) => sum + betAmount, 0n);
   return `${counted(bets.length, "bet")} of ${counted(users, "user")}, ${
@@ -50,7 +50,7 @@ function harmOf(bets: readonly Bet[]): string {
   } USDC`;
 }
 
-/** Fills the gaps of each market. @param historyUrl Of stand-ins for the exchanges. */
+/** Fills the gaps of each market. @param historyUrl URL of the stand-ins for the exchanges. */
 export function marketRepair(gaps: readonly MarketGap[], historyUrl?: string): Repair | undefined {
   const spans = gaps.flatMap(({ missing }) => missing);
   if (spans.length === 0) return undefined;
@@ -72,9 +72,9 @@ export function marketRepair(gaps: readonly MarketGap[], historyUrl?: string): R
 }
 
 /**
- * Fills what each bet lacks that has ended without an outcome.
+ * Fills the missing prices of each bet that has ended without an outcome.
  *
- * @param own Those of them that the commands of {@link marketRepair} do not help.
+ * @param own The ended bets that the commands of {@link marketRepair} do not settle.
  */
 export function betRepair(
   bets: readonly Bet[],
@@ -101,7 +101,7 @@ export async function betsOf(client: Reader, status: Thesis["status"]): Promise<
   return bets;
 }
 
-/** Reads where prices are missing within the windows of a market's bets: open ones, and ended ones. */
+/** Reads the spans without prices within the windows of a market's open and ended bets. */
 export async function gapOf(
   client: Reader,
   symbol: string,

@@ -12,11 +12,11 @@ interface ServiceCardProps {
   process: readonly ServiceState[];
 }
 
-/** How a service is, how much it is used, and its figures that have an alert. */
+/** The state of a service, its use, and its figures that have an alert. */
 export function ServiceCard({ state, findings, process }: ServiceCardProps) {
   const { name, url, isUp, history } = state;
   const [style, verdict] = verdictOf(state, findings);
-  // Figures of a service that is away say nothing of an alert.
+  // Figures of a service that is away are out of date.
   const figures = (isUp ? FIGURES : []).flatMap((problem) => {
     const worst = worstOf(problem.bound, problem.measure.read(history));
     return worst === undefined ? [] : [{ problem, worst }];
@@ -71,7 +71,7 @@ function verdictOf(
   return ["won", isReady === undefined ? "✓ healthy" : "✓ healthy, ready"];
 }
 
-/** A figure that has an alert, the bound, and whether it is beyond it. */
+/** A figure that has an alert, its bound, and whether it exceeds the bound. */
 function AlertFact({ problem, worst }: { problem: Problem; worst: number }) {
   const { title, bound } = problem;
   const isBad = isBeyond(worst, bound);
@@ -88,7 +88,10 @@ function AlertFact({ problem, worst }: { problem: Problem; worst: number }) {
   );
 }
 
-/** How long its process runs, and its memory: that of several services in one is said once. */
+/**
+ * The age and memory of its process. If several services share a process, only the first shows
+ * them.
+ */
 function processTexts({ name, history }: ServiceState, [first]: readonly ServiceState[]): string[] {
   const startedAtS = history.latest.sum("process_start_time_seconds");
   const memory = history.latest.sum("process_resident_memory_bytes");

@@ -13,7 +13,7 @@ interface SourcesProps {
 
 type Provider = Providers["providers"][number];
 
-/** Prices of the oracle and of each exchange, how old they are, and how far from the median. */
+/** Prices of the oracle and of each exchange, their age, and their distance from the median. */
 export function Sources({ providers, states, symbols }: SourcesProps) {
   const oracle = states.find(({ name }) => name === "oracle")?.history.latest;
   const pricesOf = (symbol: string): Column<Provider | undefined> => ({
@@ -77,11 +77,11 @@ interface PriceProps {
   provider: Provider | undefined;
   symbol: string;
   pair: Providers["pairSources"][string] | undefined;
-  /** Of the oracle's own price. */
+  /** Age of the oracle's own price. */
   ageS: number | undefined;
 }
 
-/** Lines break between the details, and not within one. */
+/** Lines break between details, not within one. */
 function Price({ provider, symbol, pair, ageS }: PriceProps) {
   const { name = "", streams } = provider ?? {};
   const price = provider === undefined ? pair?.price : pair?.sourcePrices[name];

@@ -19,7 +19,7 @@ function KeyChoice({ model }: { model: PageModel }) {
   const { session, config, nodeChainId } = model;
   const problem = useSignal("");
   const wallets = session.injected.value;
-  // A key for tests is made only if the node agrees on what chain this is.
+  // A test key is made only if the node reports the configured chain.
   const mayMakeKey = session.mayMakeKeys && nodeChainId.value === config.chainId;
   const isOpening = useSignal(false);
   const makeKey = () => {

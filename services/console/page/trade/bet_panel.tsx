@@ -23,7 +23,9 @@ interface BetPanelProps {
   slip: BetSlip;
 }
 
-/** The bet that is being made: the box in fields, what it pays, and the way to place it. */
+/**
+ * The bet that the user is making: the fields of its box, its payout, and the button to place it.
+ */
 export function BetPanel({ model, slip }: BetPanelProps) {
   const stage = slip.stage.value;
   const portfolio = model.session.user.value?.portfolio;
@@ -31,7 +33,7 @@ export function BetPanel({ model, slip }: BetPanelProps) {
   const isFirst = stage.name === "draft" && hasMoney && portfolio?.theses.value.length === 0;
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === "Escape" && "offer" in stage) slip.back();
-    // A key held since the quote was asked for signs nothing.
+    // Ignored, so that a key that is held since the request for the quote does not sign it.
     if (event.key === "Enter" && event.repeat) event.preventDefault();
   };
   return (
@@ -86,7 +88,7 @@ function DraftPanel({ model, slip }: BetPanelProps) {
           slip={slip}
           onFix={(keepsHeight) => {
             placeBox(model, slip, { keepsHeight });
-            // The button that was pressed goes.
+            // The pressed button disappears.
             focusNextStep();
           }}
         />
@@ -102,15 +104,15 @@ interface FieldProps {
 }
 
 /**
- * The error is a description of the field, and no part of its name: it is read once. What is wrong with
- * the amount is said at the button beside it.
+ * A field of the bet. The error is the field's description, not part of its name, so screen readers
+ * read it once. Errors of the amount are shown at the button beside it.
  */
 function Field({ slip, name, error }: FieldProps) {
   const isWrong = error !== undefined;
   const errorId = name === "amount" ? "obstacle" : `error-${name}`;
   const isDuration = name === "startsIn" || name === "lasts";
   const unit = name === "amount" ? "USDC" : slip.symbol.value.split("/")[1];
-  // A number without a unit gets the one that it was read in.
+  // Adds the assumed unit to a number without one.
   const addUnit = () => {
     const ms = isDuration ? parseDuration(slip.fields.value[name]) : undefined;
     if (ms !== undefined && /^[\d.,\s]+$/.test(slip.fields.value[name])) {
@@ -138,7 +140,7 @@ function Field({ slip, name, error }: FieldProps) {
   );
 }
 
-/** Stakes behind a button, USDC; the last one is the whole balance. */
+/** Stakes with a button, USDC. A last button is for the whole balance. */
 const STAKES = ["10", "50", "100"];
 
 function Stakes({ model, slip }: BetPanelProps) {
@@ -160,7 +162,7 @@ function Stakes({ model, slip }: BetPanelProps) {
   );
 }
 
-/** Copies the address of the box. */
+/** A button that copies a link to the box. */
 function CopyLink({ model, slip }: BetPanelProps) {
   const copyLink = () => {
     const link = linkTo(location.href, { symbol: slip.symbol.value, fields: slip.fields.value });
@@ -182,9 +184,9 @@ function CopyLink({ model, slip }: BetPanelProps) {
 }
 
 /**
- * Draws a box around the price for the times of the fields, and says where it is.
+ * Draws a box around the price for the times in the fields, and announces it.
  *
- * @param options With `keepsHeight`, the box keeps its own height, unless no maker would take it.
+ * @param options With `keepsHeight`, the box keeps its height, unless no maker would accept that.
  */
 export function placeBox(model: PageModel, slip: BetSlip, { keepsHeight = false } = {}): void {
   const { feed } = model;
@@ -201,7 +203,7 @@ export function placeBox(model: PageModel, slip: BetSlip, { keepsHeight = false 
   sayBox(model, slip, keepsHeight ? "Moved box" : "Suggested box");
 }
 
-/** Draws the box of an earlier bet around the price of now, in its market and with its amount. */
+/** Draws the box of an earlier bet around the present price, in its market and with its amount. */
 export function repeatBet(model: PageModel, slip: BetSlip, bet: Thesis): void {
   const symbol = model.markets.find(bet.base, bet.quote)?.symbol;
   const price = model.feed.latest.peek()[symbol ?? ""]?.price;
@@ -214,7 +216,7 @@ export function repeatBet(model: PageModel, slip: BetSlip, bet: Thesis): void {
   sayBox(model, slip, name, { isSpoken: false });
 }
 
-/** Says where the box is now. */
+/** Announces where the box is now. */
 export function sayBox(
   { announce }: PageModel,
   { draft }: BetSlip,
@@ -224,14 +226,14 @@ export function sayBox(
   if (draft !== undefined) announce(`${name}: ${describeDraft(draft)}`, { isSpoken });
 }
 
-/** Forgets the box, and says so. The next one is drawn on the chart, which gets the focus. */
+/** Clears the box and announces it. Focuses the chart, where the next box is drawn. */
 export function clearBox({ announce }: PageModel, slip: BetSlip): void {
   slip.clear();
   announce("The box was cleared.", { isSpoken: true });
   document.querySelector<HTMLElement>(".chart .area")?.focus({ preventScroll: true });
 }
 
-/** Takes back the last change of the box, and says what it is now. */
+/** Undoes the last change of the box, and announces the result. */
 export function undo(model: PageModel, slip: BetSlip): void {
   if (slip.replaced.peek() === undefined) return;
   slip.undo();
@@ -239,7 +241,7 @@ export function undo(model: PageModel, slip: BetSlip): void {
   else sayBox(model, slip, "Box");
 }
 
-/** Asks for a quote, or does or says what has to be done before it. */
+/** Requests a quote. If there is an obstacle, removes it or announces it. */
 export function askQuote(model: PageModel, slip: BetSlip): void {
   const obstacle = obstacleNow(model, slip);
   if (obstacle === undefined) return void slip.quote();

@@ -31,16 +31,16 @@ import {
 } from "./slip_voice.ts";
 import { failureText, type QuotedStage, type Stage } from "./stage.ts";
 
-/** An estimate ages with the price: asked again this often. */
+/** Interval at which an estimate is updated, because the price moves. */
 const REFRESH_MS = 1_000;
 
 export interface BetSlipOptions extends SlipVoiceOptions {
   session: Pick<Session, "user">;
   estimate: Estimator;
   drafts: DraftStore;
-  /** What keeps the user from a quote now. */
+  /** Returns the obstacle to a quote, if there is one. */
   obstacle(): Obstacle | undefined;
-  /** The device has no network. */
+  /** Whether the device has no network. */
   isOffline(): boolean;
 }
 
@@ -52,20 +52,25 @@ export class BetSlip {
   readonly fields: Signal<DraftFields>;
   readonly stage: Signal<Stage> = signal({ name: "draft" });
   readonly estimator: Estimator;
-  /** By how much less than quoted a bet may pay, in percent, if the price moves as it is signed. */
+  /**
+   * By how much less than quoted a bet may pay, in percent, if the price moves while it is signed.
+   */
   readonly tolerancePercent: Signal<number>;
-  /** The first signed payout of bets that were signed again for another one, by quote hash. */
-  readonly signedFor: Signal<Readonly<Record<string, string>>>;
-  /** What the fields were before the box was last drawn, moved or cleared. */
+  /** First signed payouts of bets that were signed again for another payout, by quote hash. */
+  readonly firstPayouts: Signal<Readonly<Record<string, string>>>;
+  /** The fields before the box was last drawn, moved or cleared. */
   readonly replaced: Signal<DraftFields | undefined> = signal(undefined);
   readonly #options: BetSlipOptions;
   #cancelRefresh: CancelTimer = () => {};
   readonly #voice: SlipVoice;
-  /** The values of the fields, read once for all who need them. */
+  /** The parsed values of the fields. */
   readonly parsed = computed(() => parseFields(this.fields.value));
-  /** Rises when the bet or its user changes: a quote or signature of an earlier one is dropped. */
+  /**
+   * Increased when the bet or its user changes, so that a quote or signature for an earlier one is
+   * dropped.
+   */
   #version = 0;
-  /** The box is what the user wants now, and not what was kept from before. */
+  /** Whether the user has changed the box, which otherwise was restored from the store. */
   #isEdited = false;
 
   constructor(symbol: string, options: BetSlipOptions) {
@@ -73,7 +78,7 @@ export class BetSlip {
     this.fields = signal(options.drafts.of(symbol) ?? EMPTY_FIELDS);
     this.estimator = options.estimate;
     this.tolerancePercent = signal(options.drafts.tolerancePercent);
-    this.signedFor = signal(options.drafts.signedFor);
+    this.firstPayouts = signal(options.drafts.firstPayouts);
     this.#options = options;
     this.#voice = new SlipVoice(options);
     let address = options.session.user.peek()?.address;
@@ -94,18 +99,18 @@ export class BetSlip {
     this.#refresh();
   }
 
-  /** The box as its fields say it, whatever the amount; undefined while they are empty or wrong. */
+  /** The box in the fields, whatever the amount; undefined while they are empty or wrong. */
   get draft(): Draft | undefined {
     return this.parsed.value.draft;
   }
 
-  /** There is no box yet. */
+  /** Whether there is no box yet. */
   get isEmpty(): boolean {
     const { lower, upper } = this.fields.value;
     return lower === "" && upper === "";
   }
 
-  /** What the quote or the box pays, in a sentence; empty if that is unknown. */
+  /** A sentence about what the quote or the box pays; empty if that is unknown. */
   get terms(): string {
     const stage = this.stage.value;
     if (stage.name === "quoted") {
@@ -115,14 +120,14 @@ export class BetSlip {
     return state === undefined || stage.name !== "draft" ? "" : estimateText(state);
   }
 
-  /** The newest estimate, if it is of the box and the amount as they are now. */
+  /** The newest estimate, if it is for the present box and amount. */
   get #estimated() {
     const state = this.estimator.state.value;
     const bet = this.#bet;
     return state && bet && isSameBet(state.bet, bet) ? state : undefined;
   }
 
-  /** What the fields ask for, from now. */
+  /** The bet in the fields, if it were placed now. */
   get #bet(): Bet | undefined {
     const parsed = this.parsed.value;
     if ("errors" in parsed) return undefined;
@@ -130,7 +135,7 @@ export class BetSlip {
     return betOf(this.symbol.value, parsed.draft, parsed.betAmount, nowMs);
   }
 
-  /** Takes what the user typed. A bet that was signed is not changed any more. */
+  /** Applies the user's input. A signed bet is not changed any more. */
   edit(fields: Partial<DraftFields>): void {
     if (this.stage.value.name === "sending") return;
     this.#isEdited = true;
@@ -138,25 +143,25 @@ export class BetSlip {
     this.#changed();
   }
 
-  /** Keeps the fields for {@link undo}: the box is about to change. */
+  /** Saves the fields for {@link undo}, before the box changes. */
   keep(): void {
     this.replaced.value = this.fields.value;
   }
 
-  /** Brings back the box from before the last change; a second time, the changed one. */
+  /** Restores the box from before the last change. A second call restores the changed box. */
   undo(): void {
     const before = this.replaced.value;
     this.keep();
     this.edit({ ...before, amount: this.fields.value.amount });
   }
 
-  /** Forgets the box; the amount stays. */
+  /** Clears the box; the amount stays. */
   clear(): void {
     this.keep();
     this.edit({ ...EMPTY_FIELDS, amount: this.fields.value.amount });
   }
 
-  /** Chooses a market: each has a box of its own. */
+  /** Chooses a market. Each market has its own box. */
   choose(symbol: string): void {
     if (symbol === this.symbol.value || this.stage.value.name === "sending") return;
     const { amount } = this.fields.value;
@@ -172,7 +177,7 @@ export class BetSlip {
     this.tolerancePercent.value = this.#options.drafts.tolerancePercent = percent;
   }
 
-  /** Asks for a firm quote, unless the outcome of an earlier bet is unknown. */
+  /** Requests a firm quote, unless the outcome of an earlier bet is unknown. */
   async quote(): Promise<void> {
     const user = this.#user;
     const bet = this.#bet;
@@ -185,7 +190,7 @@ export class BetSlip {
     this.stage.value = { name: "quoting" };
     try {
       const offer = await user.client.quote(bet);
-      if (version !== this.#version) return; // the bet or its user is another one
+      if (version !== this.#version) return; // the bet or its user has changed
       const replaces = before.name === "quoted" ? before.offer : undefined;
       this.#show({ name: "quoted", offer, estimated, replaces, isRefused: false });
     } catch (thrown) {
@@ -193,7 +198,10 @@ export class BetSlip {
     }
   }
 
-  /** Signs the quote and has it executed; again if the price moves by less than the user accepts. */
+  /**
+   * Signs the quote and sends it. If the price moves by no more than the user accepts, signs a new
+   * quote.
+   */
   async place(): Promise<void> {
     const user = this.#user;
     let stage = this.stage.value;
@@ -225,7 +233,7 @@ export class BetSlip {
     }
   }
 
-  /** Back to the box, without a quote. */
+  /** Returns to the box and drops the quote. */
   back(): void {
     const { name } = this.stage.value;
     if (name !== "sending") this.#changed();
@@ -234,13 +242,13 @@ export class BetSlip {
     }
   }
 
-  /** The user, unless a bet of theirs is on its way. */
+  /** The user, unless the user has an unresolved bet. */
   get #user(): User | undefined {
     const user = this.#options.session.user.value;
     return user?.portfolio.bets.unresolved.value.length === 0 ? user : undefined;
   }
 
-  /** Signs one quote and sends it. @returns Why nothing was taken, if it was refused. */
+  /** Signs one quote and sends it. @returns The reason if it was refused. */
   async #sign(user: User, stage: QuotedStage, first: Offer): Promise<unknown> {
     const { offer } = stage;
     const isAgain = offer !== first;
@@ -248,7 +256,7 @@ export class BetSlip {
     this.stage.value = { name: "signing", offer, isAgain };
     const signature = await user.client.sign(offer);
     if (version !== this.#version) return;
-    // A prompt may have been open for long: nothing is sent too late.
+    // The wallet's prompt may have been open for long: a late quote is not sent.
     if (!this.#isValid(offer)) return void (this.stage.value = stage);
     this.stage.value = { name: "sending", offer };
     const outcome = await user.portfolio.bets.send({ offer, signature });
@@ -261,14 +269,14 @@ export class BetSlip {
       const { payout } = first.quote;
       if (offer.quote.payout === payout) return void (this.stage.value = { ...outcome, offer });
       this.stage.value = { ...outcome, offer, signedFirst: first };
-      this.signedFor.value = this.#options.drafts.keepSignedFor(offer.quoteHash, payout);
+      this.firstPayouts.value = this.#options.drafts.keepFirstPayout(offer.quoteHash, payout);
       return this.#voice.speak(repricedText(first, offer));
     }
     this.stage.value = { name: "signing", offer, isAgain: true };
     return outcome.name === "refused" ? outcome.reason : NOT_PLACED;
   }
 
-  /** Shows the outcome of a bet that was signed before a reload; that of another tab is shown there. */
+  /** Shows the outcome of a bet that was signed before a reload. Another tab shows its own bets. */
   #recover({ bet: { offer, isChecking }, outcome }: ResolvedBet): void {
     const { name } = this.stage.value;
     if (name === "sending" || name === "signing" || outcome.name === "refused") return;
@@ -280,7 +288,7 @@ export class BetSlip {
       this.replaced.value = undefined;
       if (isChecking && (isSame || !this.#isEdited)) this.stage.value = { ...outcome, offer };
     } else if (name === "draft") {
-      this.stage.value = { name, failure: { ...explain(NOT_PLACED), isOfSigning: false } };
+      this.stage.value = { name, failure: { ...explain(NOT_PLACED), isSigningFailure: false } };
     }
   }
 
@@ -294,9 +302,9 @@ export class BetSlip {
     this.#voice.quote(stage, this.terms);
   }
 
-  #fail(thrown: unknown, isOfSigning: boolean): void {
-    const failure = { ...explain(thrown), isOfSigning };
-    this.estimator.clear(); // what is estimated from now on is younger than the failure
+  #fail(thrown: unknown, isSigningFailure: boolean): void {
+    const failure = { ...explain(thrown), isSigningFailure };
+    this.estimator.clear(); // so every later estimate is newer than the failure
     this.stage.value = { name: "draft", failure };
     this.#voice.speak(failureText(failure, undefined, "", this.#options.isOffline()));
     this.#refresh();
@@ -312,12 +320,13 @@ export class BetSlip {
     this.#voice.still(() => {
       if (this.stage.value.name !== "draft") return "";
       const obstacle = this.#options.obstacle();
-      if (obstacle?.field !== undefined || obstacle?.text === "") return obstacle.text; // or the chart's
+      // The text is empty if the chart shows the reason.
+      if (obstacle?.field !== undefined || obstacle?.text === "") return obstacle.text;
       return this.draft === undefined ? "" : this.terms || undefined;
     });
   }
 
-  /** Estimates now and then for as long as there is a box. */
+  /** Updates the estimate regularly while there is a box. */
   #refresh(): void {
     const { clock } = this.#options;
     this.#cancelRefresh();

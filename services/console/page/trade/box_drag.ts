@@ -3,30 +3,35 @@ import { toNumber } from "../format.ts";
 import type { Scales } from "./chart_scales.ts";
 import { type Corners, type Draft, draftOf } from "./draft.ts";
 
-/** The dragged part: the whole box, or some of its sides. */
+/** The dragged part: a new box, the whole box, or some of its sides. */
 export type Grip =
   | { kind: "new" }
   | { kind: "move" }
   | { kind: "sides"; horizontal?: "from" | "to"; vertical?: "low" | "high" };
 
-/** A point of the chart in its own units; the time counts from now. */
+/** A point of the chart in time and price; the time counts from now. */
 interface ChartPoint {
   ms: number;
   price: number;
 }
 
-/** The place of a pointer in units of the chart. */
+/** The position of a pointer in time and price. */
 function pointAt({ x, y, nowMs }: Scales, atX: number, atY: number): ChartPoint {
   return { ms: x.invert(atX) - nowMs, price: y.invert(atY) };
 }
 
-/** A side is grabbed from this close, in pixels; a box is at least three times as wide and as high. */
+/**
+ * Distance within which a side is grabbed, in pixels. A box can be grabbed as if it were at least
+ * three times as wide and high.
+ */
 export const REACH = { mouse: 8, touch: 24 };
 
-/** From outside, a side is grabbed from this far: a finger that misses a box draws no other one. */
+/**
+ * The same distance outside of the box: a finger that just misses a box must not draw a new one.
+ */
 export const MARGIN = { mouse: 8, touch: 40 };
 
-/** Where a box can be grabbed, in pixels: a box that looks small is larger there. */
+/** The area in which a box can be grabbed, in pixels. It is larger than a small box. */
 export function grabArea({ x, y, nowMs }: Scales, draft: Draft, reach: number) {
   const { fromMs, toMs, low, high } = cornersOf(draft);
   const [left, right] = widened(x(nowMs + fromMs), x(nowMs + toMs), 3 * reach);
@@ -42,7 +47,7 @@ function widened(from: number, to: number, least: number): [from: number, to: nu
 /**
  * The part that a pointer would drag.
  *
- * @param reach How close it has to be to a side, in pixels.
+ * @param reach Distance to a side within which it is grabbed, in pixels.
  * @param margin The same outside of the box.
  */
 export function gripAt(
@@ -64,15 +69,18 @@ export function gripAt(
   return { kind: "sides", ...(horizontal && { horizontal }), ...(vertical && { vertical }) };
 }
 
-/** A finger that has rested for this long draws in any direction. */
+/** A finger that has rested for this long draws in all directions. */
 const REST_MS = 200;
 
-/** Whether a finger that moves by so many pixels scrolls the page: at once, and nearly up or down. */
+/**
+ * Whether a movement of a finger scrolls the page: it has not rested before, and moves nearly
+ * vertically.
+ */
 export function isSwipe(x: number, y: number, restedMs: number): boolean {
   return restedMs < REST_MS && Math.abs(y) > 2 * Math.abs(x);
 }
 
-/** A drag under way. */
+/** A drag in progress. */
 export class BoxDrag {
   readonly #grip: Grip;
   readonly #before: Corners | undefined;
@@ -85,7 +93,7 @@ export class BoxDrag {
     this.#start = pointAt(scales, atX, atY);
   }
 
-  /** The box with the pointer here; undefined while it is too small. */
+  /** The box for a position of the pointer; undefined while it is too small. */
   to(scales: Scales, atX: number, atY: number): Draft | undefined {
     const { left, right, top, bottom } = scales.plot;
     const clamp = (value: number, min: number, max: number) => Math.min(max, Math.max(min, value));
@@ -125,10 +133,10 @@ export class BoxDrag {
   }
 }
 
-/** How far a press of an arrow key moves a side, in pixels. */
+/** Distance by which a press of an arrow key moves a side, in pixels. */
 const NUDGE = 6;
 
-/** The parts of a keyboard event that count here. */
+/** The used parts of a keyboard event. */
 interface ArrowPress {
   key: string;
   shiftKey: boolean;

@@ -1,8 +1,8 @@
-/** Links that open a box: what one user has drawn, for another one to look at. */
+/** Links that open a box that another user has drawn. */
 import * as z from "zod";
 import type { DraftFields } from "./draft.ts";
 
-/** A linked box. The amount is never part of it: what to bet is the reader's own decision. */
+/** A linked box. It never contains an amount: the reader decides how much to bet. */
 export interface LinkedBox {
   symbol: string;
   fields: Omit<DraftFields, "amount">;

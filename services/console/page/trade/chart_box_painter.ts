@@ -10,7 +10,7 @@ import {
 import type { Frame } from "./chart_frame.ts";
 import type { Palette } from "./chart_palette.ts";
 
-/** Labels need room: below this a box has none. */
+/** Least width of a box with a label. */
 const LABEL_WIDTH_MIN = 60;
 
 const FILLS: Readonly<Record<BoxKind, number>> = {
@@ -28,8 +28,8 @@ function colorOf(kind: BoxKind, palette: Palette): string {
 }
 
 /**
- * Draws all boxes. Those that look alike are one shape: where they lie on each other, their colour
- * does not add up. One may stand out.
+ * Draws all boxes; one may be highlighted. Boxes that look alike are painted as one shape, so that
+ * colours do not add up where they overlap.
  */
 export function paintBoxes(frame: Frame): void {
   const { boxes, highlighted, scales: { x, plot, nowMs } } = frame;
@@ -46,15 +46,15 @@ function paintGroup(frame: Frame, { kind, strength, boxes }: BoxGroup): void {
   const isOwn = kind === "draft" || kind === "quoted";
   context.fillStyle = context.strokeStyle = color;
   context.globalAlpha = FILLS[kind] * strength;
-  // What is left of a box after the price has left it does not matter any more.
+  // A box is filled only up to the time at which the price left it.
   fillBoxes(frame, boxes, ({ breach, toMs }) => breach?.time ?? toMs);
-  // An open box fills as time passes.
+  // The passed part of an open box is filled more strongly.
   if (kind === "open") {
     fillBoxes(frame, boxes, ({ toMs }) => Math.min(toMs, scales.nowMs));
   }
   context.globalAlpha = Math.min(1, strength) * (boxes.length > OUTLINES_MAX ? 0.25 : 1);
   context.lineWidth = isOwn || strength > 1 ? 2 : 1.25;
-  if (isOwn || kind === "lost") context.setLineDash([6, 4]); // no bet yet, or none any more
+  if (isOwn || kind === "lost") context.setLineDash([6, 4]); // not a bet yet, or a lost one
   tracePath(frame, boxes, (box) => box.toMs);
   context.stroke();
   context.setLineDash([]);
@@ -70,7 +70,7 @@ function fillBoxes(
   frame.context.fill("nonzero");
 }
 
-/** The outlines of boxes, from their start to an end of theirs. */
+/** Traces the outlines of boxes, from their start to the given end. */
 function tracePath(
   { context, scales: { x, y } }: Frame,
   boxes: readonly ChartBox[],
@@ -84,13 +84,14 @@ function tracePath(
   }
 }
 
-/** More labels than this cannot be read. */
+/** Most labels: more could not be read. */
 const LABELS_MAX = 40;
 
 /**
- * Names the states of boxes in words. Drawn after all boxes, so that no other one crosses it, and from
- * the top one down, the highlighted one first: at the upper edge of its box, at the lower one if another
- * label is there, and not at all if that place is taken, too.
+ * Labels boxes with their states. Labels are drawn after all boxes, so that no box crosses them.
+ * The label of the highlighted box is drawn first, then the others from the topmost box down. A
+ * label is at the upper edge of its box, or at the lower edge if another label is there. If both
+ * are taken, the box has none.
  */
 export function paintBoxLabels(frame: Frame): void {
   const { context, scales: { x, y, plot }, palette, boxes, highlighted, isOld } = frame;
@@ -99,7 +100,7 @@ export function paintBoxLabels(frame: Frame): void {
   const ordered = [...boxes.filter((box) => !isFirst(box)), ...boxes.filter(isFirst)];
   context.font = `600 12px ${palette.font}`;
   for (let index = ordered.length - 1; index >= 0 && drawn.length < LABELS_MAX; index--) {
-    const box = ordered[index]!; // below the length
+    const box = ordered[index]!; // the index is below the length
     const left = x(box.fromMs);
     const right = x(box.toMs);
     const isWide = isFirst(box) || right - left >= LABEL_WIDTH_MIN;
@@ -121,7 +122,7 @@ export function paintBoxLabels(frame: Frame): void {
   context.font = `12px ${palette.font}`;
 }
 
-/** Where a label is; all have the same height. */
+/** The position of a label; all labels have the same height. */
 interface Label {
   left: number;
   width: number;
@@ -130,7 +131,9 @@ interface Label {
 
 const LABEL_HEIGHT = 18;
 
-/** The highest place of a label; lower, if the reason for old prices lies over the chart there. */
+/**
+ * The highest position of a label. It is lower while a banner about old prices covers the chart.
+ */
 const HIGHEST = { fresh: 18, old: 68 };
 
 function isOver(a: Label, b: Label): boolean {
@@ -138,7 +141,7 @@ function isOver(a: Label, b: Label): boolean {
     b.left < a.left + a.width;
 }
 
-/** Draws where the drawn box can be grabbed: beside its corners, where it looks too small for that. */
+/** Draws handles where the drawn box can be grabbed: outside its corners if the box is small. */
 export function paintHandles({ context, scales, palette, draft }: Frame): void {
   if (draft === undefined) return;
   const { left, right, top, bottom } = grabArea(scales, draft, REACH.mouse);
@@ -171,7 +174,7 @@ export function paintLabel(
   context.fillText(text, left + 6, level + 0.5);
 }
 
-/** Where the price left a box. */
+/** Marks where the price left a box. */
 export function paintBreach({ context, scales, palette }: Frame, { breach }: ChartBox): void {
   if (breach === undefined) return;
   const at = scales.x(breach.time);

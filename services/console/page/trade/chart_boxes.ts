@@ -4,7 +4,7 @@ import { isDecided } from "../data/live_breaches.ts";
 import { decimalsOf, durationText, formatAmount, formatTime, toNumber } from "../format.ts";
 import type { Draft } from "./draft.ts";
 
-/** How a box looks: by state, never by colour alone. */
+/** The look of a box, by its state. States never differ by colour alone. */
 export type BoxKind = "draft" | "quoted" | "open" | "waiting" | "won" | "lost";
 
 /** A box on the chart: prices as numbers, times in Unix milliseconds. */
@@ -15,27 +15,27 @@ export interface ChartBox {
   fromMs: number;
   toMs: number;
   label: string;
-  /** Of a bet. */
+  /** Set if the box is that of a bet. */
   thesisId?: number;
   /** Where the price left it. */
   breach?: { time: number; price: number };
 }
 
-/** A bet is settled within this time after its end, or waits for prices. */
+/** Normally, a bet is settled within this time after its end. After that, it waits for prices. */
 const SETTLING_MS = 2_000;
 
-/** Whether a bet has ended, and prices are missing for its outcome. */
+/** Whether a bet has ended, but cannot be settled without missing prices. */
 export function isWaiting({ status, breach, endTime }: Thesis, nowMs: number): boolean {
   if (breach !== undefined) return false;
   return status === "needs_backfill" || status === "open" && nowMs >= endTime + SETTLING_MS;
 }
 
-/** The state of a bet as its box and its row show it: sign, words and look. */
+/** The state of a bet for its box and its row: text with a sign, and the look. */
 export function stateOfBet(thesis: Thesis, nowMs: number): { kind: BoxKind; text: string } {
   const { status, betAmount, payout, breach } = thesis;
   if (status === "won") return { kind: "won", text: `✓ won +${formatAmount(payout - betAmount)}` };
   if (status === "lost") return { kind: "lost", text: `✕ lost ${formatAmount(-betAmount)}` };
-  // The page saw it first: the node settles it in a moment.
+  // The page has seen the breach before the node, which settles the bet in a moment.
   if (breach) return { kind: "lost", text: `✕ left the box at ${formatTime(breach.time)}` };
   if (isWaiting(thesis, nowMs)) return { kind: "waiting", text: "… waits for prices" };
   return { kind: "open", text: `● pays ${formatAmount(payout)}` };
@@ -54,7 +54,7 @@ export function countdownOf({ id, startTime, endTime, payout }: Thesis, nowMs: n
   return `Bet ${id}: ${when}, pays ${formatAmount(payout)} USDC`;
 }
 
-/** Where a price is in the box of a bet: what one sees on the chart, in words. */
+/** Describes where a price is in the box of a bet, for users who do not see the chart. */
 export function whereabouts({ lowerPrice, upperPrice }: Thesis, price: bigint): string {
   const [below, above] = [upperPrice - price, price - lowerPrice];
   const [distance, edge] = below < above
@@ -79,7 +79,7 @@ export function boxOfThesis(thesis: Thesis, nowMs: number): ChartBox {
   };
 }
 
-/** The box that is being made: it stays ahead of now. */
+/** The box that the user is making. Its start moves with the present time. */
 export function boxOfDraft(draft: Draft, nowMs: number, label: string): ChartBox {
   const fromMs = nowMs + draft.startsInMs;
   return { kind: "draft", ...sidesOf(draft), fromMs, toMs: fromMs + draft.durationMs, label };
@@ -100,21 +100,26 @@ function sidesOf({ lowerPrice, upperPrice }: { lowerPrice: bigint; upperPrice: b
   return { low: toNumber(lowerPrice), high: toNumber(upperPrice) };
 }
 
-/** Boxes that look alike and are painted at once, so that many do not add up to a wall of colour. */
+/**
+ * Boxes that look alike and are painted together, so that colours do not add up where they overlap.
+ */
 export interface BoxGroup {
   kind: BoxKind;
-  /** 1 for boxes that matter now, less for those that ended long ago. */
+  /** Opacity: 1, or less for settled boxes that ended a while ago. */
   strength: number;
   boxes: ChartBox[];
 }
 
-/** A settled box fades to this over the time; it never disappears. */
+/** A settled box that ended longer ago than this is painted this weakly. It never disappears. */
 const FADED = { strength: 0.35, afterMs: 30_000 };
 
-/** More boxes than this are outlined weakly: their sides would cover the prices. */
+/** With more boxes than this, outlines are weak, so that they do not hide the prices. */
 export const OUTLINES_MAX = 40;
 
-/** Groups boxes that are shown, in the order of painting: settled ones below, the own box on top. */
+/**
+ * Groups the shown boxes in the order of painting: settled ones at the bottom, the user's draft on
+ * top.
+ */
 export function groupsOf(boxes: readonly ChartBox[], nowMs: number): BoxGroup[] {
   const groups = new Map<string, BoxGroup>();
   for (const box of boxes) {

@@ -35,11 +35,11 @@ interface ChartCardProps {
   slip: BetSlip;
   market: Market;
   spanMs: Signal<number>;
-  /** The bet that stands out, on the chart and in the list. */
+  /** The highlighted bet, on the chart and in the list. */
   chosen: Signal<number | undefined>;
 }
 
-/** The market: its prices, the user's boxes, and the place to draw one. */
+/** The chart of a market: its prices, and the user's boxes, which are drawn here. */
 export function ChartCard(props: ChartCardProps) {
   const { model, slip, spanMs } = props;
   return (
@@ -61,13 +61,13 @@ function Legend({ model, market }: { model: PageModel; market: Market }) {
   return <p class="open">{bet && `● ${countdownOf(bet, nowMs)}`}</p>;
 }
 
-/** The user's bet of a market that ends next, as far as the page's own prices know. */
+/** The user's open bet of a market that ends next. Breaches that the page has seen count. */
 function nextBet({ session, withBreach }: PageModel, { base }: Market, nowMs: number) {
   const theses = session.user.value?.portfolio.theses.value ?? [];
   return nextToEnd(theses.filter((thesis) => thesis.base === base).map(withBreach), nowMs);
 }
 
-/** How much time the chart shows: what wheel and fingers do, with buttons. */
+/** Buttons for how much time the chart shows, as an alternative to wheel and fingers. */
 function SpanChoice({ spanMs }: { spanMs: Signal<number> }) {
   const zoom = (factor: number) => spanMs.value = zoomed(spanMs.value, factor);
   const label = labelOf(spanMs.value);
@@ -82,7 +82,7 @@ function SpanChoice({ spanMs }: { spanMs: Signal<number> }) {
   );
 }
 
-/** What can be done with a drawn box, at the chart: on a phone, the fields are far below. */
+/** Buttons for a drawn box at the chart, because on a phone the fields are far below. */
 function BoxButtons(
   { model, slip, children }: RenderableProps<{ model: PageModel; slip: BetSlip }>,
 ) {
@@ -120,15 +120,15 @@ function MarketChoice({ model, slip }: { model: PageModel; slip: BetSlip }) {
   );
 }
 
-/** The newest price is not the one of now. */
+/** Whether the newest price is out of date. */
 function isOld({ stateOf }: PageModel, symbol: string): boolean {
   const state = stateOf(symbol);
   return state === "stale" || state === "away" || state === "offline";
 }
 
 /**
- * A price that changes ten times a second: nothing but its text is written anew. It is no part of its
- * button's name, which would change as often.
+ * A price that changes ten times a second; only its text is updated. It is not part of its button's
+ * name, which would otherwise change as often.
  */
 function LivePrice({ model, symbol }: { model: PageModel; symbol: string }) {
   const text = useComputed(() => priceText(model, symbol));
@@ -160,7 +160,7 @@ function Chart(props: ChartCardProps) {
         chosen.value = place && ownBetAt(props, place, scales.nowMs);
         probe.show(place, isFree && chosen.value === undefined ? scales?.x.domain()[1] : undefined);
       },
-      // Once, after the last of several presses.
+      // Announced once, after the last of several presses.
       nudged() {
         cancelSaying();
         cancelSaying = systemClock.after(SAY_AFTER_MS, () => {
@@ -186,7 +186,8 @@ function Chart(props: ChartCardProps) {
     spanMs.value = spanFor(draftEndsInMs, futureShare());
   };
   const isBeyond = draft !== undefined && draft.startsInMs >= spanMs.value * futureShare();
-  // A suggested or typed box may end beyond the chart, and so may any after the screen was turned.
+  // A suggested or typed box may end beyond the chart, and so may any box after the screen was
+  // rotated.
   useEffect(() => {
     fit();
     addEventListener("resize", fit);
@@ -217,10 +218,10 @@ function Chart(props: ChartCardProps) {
 const HELP = "Enter: suggest a box, then quote it. Arrows: move, with Shift: size. " +
   "Escape: clear. Ctrl+Z: undo. P: say price and bet. + −: zoom.";
 
-/** The box is said when it has been still for this long. */
+/** The box is announced when it has not moved for this long. */
 const SAY_AFTER_MS = 600;
 
-/** What keys do on the chart, beside those that move the box. */
+/** Actions of keys on the chart, besides the keys that move the box. */
 function keysOf({ model, slip, market, spanMs }: ChartCardProps): Record<string, () => void> {
   const say = (text: string) => model.announce(text, { isSpoken: true });
   const zoom = (factor: number) => {
@@ -258,7 +259,7 @@ function keysOf({ model, slip, market, spanMs }: ChartCardProps): Record<string,
   };
 }
 
-/** The topmost bet of the user at a place. */
+/** The user's topmost bet at a position. */
 function ownBetAt({ model, market }: ChartCardProps, { time, price }: Point, nowMs: number) {
   const theses = model.session.user.peek()?.portfolio.theses.peek() ?? [];
   const own = theses.filter(({ base }) => base === market.base)
@@ -266,7 +267,9 @@ function ownBetAt({ model, market }: ChartCardProps, { time, price }: Point, now
   return betAt(own, time, price);
 }
 
-/** Content of the chart at each frame. Boxes of bets are made when bets or prices change. */
+/**
+ * Content of the chart at each frame. Boxes of bets are updated only when bets or prices change.
+ */
 function contentOf(
   { model, slip, market, spanMs, chosen }: ChartCardProps,
   probe: ChartProbe,
@@ -282,7 +285,7 @@ function contentOf(
     if (newest !== theses || series.version !== version) {
       theses = newest;
       version = series.version;
-      // The oldest first.
+      // Oldest first.
       placed = newest.filter(({ base }) => base === market.base)
         .map((thesis) => boxOfThesis(model.withBreach(thesis), nowMs)).reverse();
     }
@@ -302,7 +305,7 @@ function contentOf(
   };
 }
 
-/** The box that is being made: as drawn, or as quoted until the quote has expired. */
+/** The box that the user is making: as quoted until the quote has expired, otherwise as drawn. */
 function ownBox(model: PageModel, slip: BetSlip, nowMs: number): ChartBox | undefined {
   const stage = slip.stage.peek();
   if (stage.name === "placed") return undefined;

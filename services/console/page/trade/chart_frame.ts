@@ -1,4 +1,4 @@
-/** One frame of the chart: what is on it, where, and in which colours. */
+/** One frame of the chart: its content, scales and colours. */
 import type { Point, PriceSeries } from "../data/price_series.ts";
 import type { ChartBox } from "./chart_boxes.ts";
 import type { Palette } from "./chart_palette.ts";
@@ -9,21 +9,21 @@ import type { Draft } from "./draft.ts";
 export interface ChartContent {
   series: PriceSeries;
   boxes: readonly ChartBox[];
-  /** The box that is being drawn, which is also among the boxes. */
+  /** The box that the user is drawing, which is also among the boxes. */
   draft: Draft | undefined;
-  /** The bet that stands out. */
+  /** Id of the highlighted bet. */
   highlighted: number | undefined;
-  /** The place that the pointer shows, in words. */
+  /** The position of the pointer, with a text about it. */
   probe: { place: Point; text: string } | undefined;
-  /** Shown where a box could be, until there is one. */
+  /** Text shown where a box can be drawn, while there is none. */
   hint: string | undefined;
-  /** The newest price is not the one of now. */
+  /** Whether the newest price is out of date. */
   isOld: boolean;
   nowMs: number;
   spanMs: number;
 }
 
-/** The content, with what it is painted on and by. */
+/** The content, with the context, scales and colours to paint it. */
 export interface Frame extends ChartContent {
   context: CanvasRenderingContext2D;
   scales: Scales;

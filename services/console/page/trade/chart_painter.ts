@@ -11,16 +11,16 @@ import type { ChartBox } from "./chart_boxes.ts";
 import type { Frame } from "./chart_frame.ts";
 import { timeTicks } from "./chart_scales.ts";
 
-/** Two points of the line this far apart have a gap between them: prices were missing. */
+/** The line has a gap between points that are this far apart, because prices were missing. */
 const GAP_MS = 1_000;
 
 /** Pixels between the hint and the edge of the chart. */
 const HINT_INSET = 6;
 
-/** A label of the time closer to the edge of the chart, in pixels, would be cut. */
+/** Least distance of a time label from the edge of the chart, in pixels, so that it is not cut. */
 const TIME_INSET = 28;
 
-/** With more time than this, labels need the date. */
+/** If the chart shows more time than this, labels include the date. */
 const DAY_MS = 86_400_000;
 
 export function paint(frame: Frame, width: number, height: number): void {
@@ -47,7 +47,7 @@ export function paint(frame: Frame, width: number, height: number): void {
   paintPrices(frame);
 }
 
-/** The future has its own ground. */
+/** Paints the background of the future. */
 function paintFuture({ context, scales, palette }: Frame): void {
   const { plot, x, nowMs } = scales;
   const nowX = x(nowMs);
@@ -55,7 +55,9 @@ function paintFuture({ context, scales, palette }: Frame): void {
   context.fillRect(nowX, plot.top, plot.right - nowX, plot.bottom - plot.top);
 }
 
-/** The future begins at a line that says now; no line of the grid crosses the word. */
+/**
+ * Paints the line between past and future and its label "now", which no line of the grid crosses.
+ */
 function paintNow({ context, scales, palette }: Frame): void {
   const { plot, x, nowMs } = scales;
   const nowX = x(nowMs);
@@ -98,7 +100,7 @@ function paintGrid(frame: Frame): void {
   }
 }
 
-/** The line of prices: at most a lowest and a highest point in each pixel. */
+/** Paints the line of prices, with at most the lowest and the highest point in each pixel. */
 function paintLine({ context, scales, series, palette }: Frame): void {
   const { x, y } = scales;
   const [fromMs = 0] = x.domain();
@@ -116,7 +118,7 @@ function paintLine({ context, scales, series, palette }: Frame): void {
     context.lineTo(column, last);
   };
   for (let index = Math.max(0, series.indexAt(fromMs) - 1); index < times.length; index++) {
-    const time = times[index]!; // below the length, and prices have the same one
+    const time = times[index]!; // the index is below the length of both arrays
     const at = Math.round(x(time) * 2) / 2;
     const level = y(prices[index]!);
     const isGap = time - lastTime > GAP_MS;
@@ -165,7 +167,7 @@ function paintHint({ context, scales, series, palette, hint, probe }: Frame): vo
   context.font = `12px ${palette.font}`;
 }
 
-/** Crosshairs at the place that the pointer shows, and what is there in words. */
+/** Paints crosshairs at the pointer's position, with a text about it. */
 function paintProbe(frame: Frame): void {
   const { context, scales: { plot, x, y }, palette, probe } = frame;
   if (probe === undefined) return;
@@ -194,8 +196,8 @@ interface Tag {
 }
 
 /**
- * The prices with a tag at the axis, from the top down: the newest one, and both bounds of a box, which
- * are moved away from it and from each other, so that none covers another one.
+ * The tags of prices at the axis, from the top down: the newest price, and both bounds of a box.
+ * The bounds are moved away from it and from each other, so that no tag covers another one.
  */
 function tagsOf(frame: Frame): Tag[] {
   const { scales: { plot, y }, series } = frame;
@@ -225,7 +227,7 @@ function tagsOf(frame: Frame): Tag[] {
   return tags;
 }
 
-/** The box that is being made, the one that stands out, or the open one that ends next. */
+/** The box with tags: the draft, the highlighted box, or the open one that ends next. */
 function taggedBox({ boxes, highlighted }: Frame): ChartBox | undefined {
   const own = boxes.at(-1);
   if (own?.kind === "draft" || own?.kind === "quoted") return own;
@@ -233,7 +235,10 @@ function taggedBox({ boxes, highlighted }: Frame): ChartBox | undefined {
     boxes.filter(({ kind }) => kind === "open").sort((a, b) => a.toMs - b.toMs)[0];
 }
 
-/** The newest price as a dot at the end of the line, weaker if it is old; and the tags at the axis. */
+/**
+ * Paints the newest price as a dot at the end of the line, weaker if it is old, and the tags at the
+ * axis.
+ */
 function paintPrices(frame: Frame): void {
   const { context, scales: { plot, x }, series, palette, isOld } = frame;
   const lineColor = isOld ? palette["ink-soft"] : palette.line;

@@ -1,4 +1,4 @@
-/** Colours of the chart, as the style sheet names them. */
+/** Colours of the chart, by their names in the style sheet. */
 const NAMES = [
   "surface",
   "future",
@@ -13,7 +13,7 @@ const NAMES = [
 
 export type Palette = Record<(typeof NAMES)[number] | "font", string>;
 
-/** Reads the colours that apply now. Only as the colour of an element do they depend on the theme. */
+/** Reads the colours of the current theme. They are resolved only when an element uses them. */
 export function readPalette(element: HTMLElement): Palette {
   const style = getComputedStyle(element);
   const values = NAMES.map((name) => {

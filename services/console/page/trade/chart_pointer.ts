@@ -12,18 +12,21 @@ export interface PointerTarget {
   slip: Pick<BetSlip, "draft" | "edit" | "keep" | "undo" | "replaced" | "stage">;
   /** Time shown. */
   spanMs: Signal<number>;
-  /** The pointer is at a place without drawing there, or away. `isFree`: a press would draw a new box. */
+  /**
+   * Called when the pointer moves without drawing, or leaves. `isFree`: a press would draw a new
+   * box.
+   */
   point(place: { x: number; y: number } | undefined, isFree: boolean): void;
-  /** A press of an arrow key has ended. */
+  /** Called after a press of an arrow key. */
   nudged(): void;
-  /** What keys other than arrows do, by their names in lower case. */
+  /** Actions of all other keys, by key name in lower case. */
   keys: Readonly<Record<string, () => void>>;
 }
 
-/** A press that moves less than this draws nothing. */
+/** A press that moves less than this draws no box. */
 const MOVE_MIN = 4;
 
-/** A new box that is less wide or high than this under a finger is not meant. */
+/** A finger that draws a new box less wide or high than this has done so by accident. */
 const SLIVER = 16;
 
 interface Press {
@@ -32,39 +35,39 @@ interface Press {
   x: number;
   y: number;
   startedMs: number;
-  /** A finger draws a new box. */
+  /** Whether a finger draws a new box. */
   isSketch: boolean;
-  /** A finger that sets off may scroll the page instead. */
+  /** Whether the drag draws: a finger that starts to move may scroll the page instead. */
   isDrawing: boolean;
   hasMoved: boolean;
 }
 
-/** Before a finger has moved this far, its direction says nothing. */
+/** The direction of a finger is unknown until it has moved this far. */
 const DIRECTION_MIN = 8;
 
-/** Two fingers on the chart: how far they are apart decides how much time it shows. */
+/** Two fingers on the chart, whose distance sets how much time it shows. */
 interface Pinch {
   spanMs: number;
   distance: number;
 }
 
-/** Fingers closer than this, in pixels, say nothing about a span. */
+/** Closer fingers count as this far apart, in pixels. */
 const PINCH_MIN = 20;
 
 /**
- * Draws boxes with one pointer. Escape or a second pointer takes back what it did. Two fingers and the
- * wheel zoom. A finger draws on the future and on the box, unless it swipes up or down: that scrolls the
- * page, and so does every finger on the past, or while a quote is open.
+ * Draws boxes with one pointer. Escape or a second pointer undoes the drag. Two fingers and the
+ * wheel zoom. A finger draws on the future and on the box. It scrolls the page if it swipes up or
+ * down, if it is on the past, or while a quote is open.
  */
 export class ChartPointer {
   readonly #element: HTMLElement;
   readonly #target: PointerTarget;
   #press: Press | undefined;
   #pinch: Pinch | undefined;
-  /** Where each finger is. */
+  /** Positions of the fingers, by pointer id. */
   readonly #fingers = new Map<number, { x: number; y: number }>();
 
-  /** @param element Its style lets the browser scroll the page up and down. */
+  /** @param element Its style must allow the browser to scroll the page vertically. */
   constructor(element: HTMLElement, target: PointerTarget, signal: AbortSignal) {
     this.#element = element;
     this.#target = target;
@@ -76,7 +79,7 @@ export class ChartPointer {
       this.#cancel();
       this.#up(event);
     }, { signal });
-    // Not passive: the page does not scroll while the chart zooms.
+    // Not passive, so that the handlers can prevent scrolling while the chart zooms.
     const blocking = { signal, passive: false };
     element.addEventListener("wheel", (event) => this.#wheel(event), blocking);
     element.addEventListener("touchmove", (event) => this.#touchMove(event), blocking);
@@ -111,7 +114,7 @@ export class ChartPointer {
     this.#target.point(undefined, false);
   }
 
-  /** One more finger; from the second one on they zoom and draw nothing. */
+  /** Adds a finger. Two fingers or more zoom and do not draw. */
   #startPinch(event: PointerEvent): void {
     this.#fingers.set(event.pointerId, this.#placeOf(event));
     const distance = this.#fingerDistance();
@@ -120,14 +123,17 @@ export class ChartPointer {
       : { spanMs: this.#target.spanMs.peek(), distance };
   }
 
-  /** Undefined without two fingers. */
+  /** The distance of the first two fingers; undefined if there are fewer. */
   #fingerDistance(): number | undefined {
     const [first, second] = this.#fingers.values();
     if (first === undefined || second === undefined) return undefined;
     return Math.max(PINCH_MIN, Math.hypot(first.x - second.x, first.y - second.y));
   }
 
-  /** Once a finger has set off, the browser scrolls the page unless it is told not to. */
+  /**
+   * Decides, when a finger starts to move, whether it draws. Otherwise the browser scrolls the
+   * page.
+   */
   #touchMove(event: TouchEvent): void {
     const [press, finger] = [this.#press, event.touches[0]];
     if (press?.isDrawing === false && finger !== undefined) {
@@ -146,11 +152,11 @@ export class ChartPointer {
     if (scales === undefined || !isInside(scales.plot, x, y)) return;
     const isZoomed = this.#press === undefined &&
       this.#show(this.#target.spanMs.peek() * wheelFactor(event));
-    // At the end of the zoom, the wheel scrolls the page again.
+    // At the limit of the zoom, the wheel scrolls the page.
     if (isZoomed) event.preventDefault();
   }
 
-  /** Shows this much time, as far as that can be shown. @returns Whether it shows another one now. */
+  /** Sets how much time is shown, within the limits. @returns Whether that has changed. */
   #show(wantedMs: number): boolean {
     const { spanMs } = this.#target;
     const before = spanMs.peek();
@@ -217,7 +223,7 @@ export class ChartPointer {
     if (event.key === "Escape" && this.#press !== undefined) return this.#cancel();
     if (!event.altKey && !event.repeat) this.#target.keys[name]?.();
     if (scales === undefined || !event.key.startsWith("Arrow")) return;
-    event.preventDefault(); // the page does not scroll
+    event.preventDefault(); // so that the page does not scroll
     if (draft === undefined) return;
     const next = nudged(scales, draft, event);
     if (next === undefined) return;
@@ -225,7 +231,7 @@ export class ChartPointer {
     this.#target.slip.edit(fieldsOf(next));
   }
 
-  /** Where an event is on the chart, whatever of it lies on top there. */
+  /** The position of an event on the chart, whichever element is on top there. */
   #placeOf({ clientX, clientY }: MouseEvent | Touch): { x: number; y: number } {
     const { left, top } = this.#element.getBoundingClientRect();
     return this.#target.chart.placeAt(clientX - left, clientY - top);
@@ -238,7 +244,7 @@ export class ChartPointer {
   }
 }
 
-/** The cursor of the style sheet's language for what a press would do. */
+/** The CSS cursor for the action of a press. */
 function cursorOf(grip: Grip): string {
   if (grip.kind !== "sides") return grip.kind === "move" ? "move" : "crosshair";
   if (grip.vertical === undefined) return "ew-resize";

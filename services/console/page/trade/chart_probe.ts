@@ -1,4 +1,4 @@
-/** The place on the chart that the pointer shows, and what a box there would pay. */
+/** The position of the pointer on the chart, and what a box there would pay. */
 import { type Signal, signal } from "@preact/signals";
 import { type Bet, type Market, type RangemakerClient, systemClock } from "@rangemaker/client";
 import { Estimator } from "../data/estimator.ts";
@@ -10,10 +10,10 @@ import { betOf, type Draft, draftOf } from "./draft.ts";
 import { parseDecimal } from "./input.ts";
 import { oddsOf } from "./odds.ts";
 
-/** A box that a pointer suggests lasts this part of the future that is shown. */
-const PART = 4;
+/** A box suggested at the pointer lasts one part in this many of the shown future. */
+const FUTURE_PARTS = 4;
 
-/** The stake where the user has entered none: 10 USDC. */
+/** The stake if the user has entered none: 10 USDC. */
 const STAKE = 10_000_000n;
 
 export interface ProbeOptions {
@@ -36,14 +36,18 @@ export class ChartProbe {
   constructor(options: ProbeOptions) {
     const { client } = options.model;
     this.#options = options;
-    // It asks one thing at a time, with pauses, and aborts what is outdated.
+    // The estimator has one request at a time, pauses between requests, and aborts outdated ones.
     this.#estimator = new Estimator({
       estimate: (bet, signal) => client.estimate(bet, signal),
       clock: systemClock,
     });
   }
 
-  /** Shows a place, or none. @param endMs The end of the chart, where a box may be drawn at the place. */
+  /**
+   * Shows a position, or none.
+   *
+   * @param endMs The end of the chart, if a box may be drawn at the position.
+   */
   show(place: Point | undefined, endMs?: number): void {
     this.place.value = place;
     const bet = place && endMs !== undefined ? this.#betAt(place, endMs) : undefined;
@@ -51,7 +55,7 @@ export class ChartProbe {
     else this.#estimator.ask(bet);
   }
 
-  /** The place in words: in the past the price at that time, in the future what a box there pays. */
+  /** The text for a position: the price at a past time, or what a box at a future time pays. */
   textAt({ time, price }: Point, series: PriceSeries, nowMs: number): string {
     const shown = time < nowMs ? series.prices[series.indexAt(time)] : price;
     const text = shown === undefined ? "no price" : formatQuotePrice(shown);
@@ -78,7 +82,7 @@ export class ChartProbe {
   }
 }
 
-/** A box around the newest price that reaches as far as a place, from its time on. */
+/** A box around the newest price that reaches as far as a position, and starts at its time. */
 function draftAt(
   { time, price }: Point,
   nowMs: number,
@@ -86,6 +90,6 @@ function draftAt(
 ): Draft | undefined {
   const half = Math.abs(price - spot);
   const fromMs = time - nowMs;
-  const toMs = fromMs + Math.max(1_000, futureMs / PART);
+  const toMs = fromMs + Math.max(1_000, futureMs / FUTURE_PARTS);
   return draftOf({ fromMs, toMs, low: spot - half, high: spot + half });
 }

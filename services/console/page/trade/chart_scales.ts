@@ -1,4 +1,4 @@
-/** Where times and prices are on the chart. */
+/** Positions of times and prices on the chart. */
 import { type ScaleLinear, scaleLinear } from "d3-scale";
 
 /** The part of the chart where prices are drawn, in CSS pixels. */
@@ -18,13 +18,13 @@ export interface Scales {
   nowMs: number;
 }
 
-/** Room for the labels of prices at the right, and of times at the bottom. */
+/** Margins for the labels of prices at the right, and of times at the bottom. */
 const LABELS = { right: 68, bottom: 24, top: 8, left: 0 };
 
-/** Where now is: the larger part of the chart is the past, and the rest is for boxes. */
+/** Position of the present: the larger part of the chart shows the past, the rest is for boxes. */
 const NOW_AT = 0.58;
 
-/** A narrow chart, such as a phone's, has room for fingers in the future. */
+/** On a narrow chart, for example on a phone, the future is wider, for fingers. */
 const NARROW = { widthMax: 480, nowAt: 0.42 };
 
 /** The share of the time shown that is in the past. */
@@ -73,22 +73,24 @@ export function timeTicks({ x, plot }: Scales, minPixels: number): number[] {
   return ticks;
 }
 
-/** The lowest and the highest price that should be seen. */
+/** The lowest and the highest price that should be visible. */
 export interface PriceRange {
   low: number;
   high: number;
 }
 
-/** Space above and below what is shown, as a share of its height. */
+/** Space above and below the content, as a share of its height. */
 const PADDING = 0.35;
 
 /** The least height of the chart, as a share of the price: a flat line stays flat. */
 const HEIGHT_MIN_SHARE = 0.0006;
 
-/** How fast the range follows, in milliseconds: it glides, so that a box is not lost sight of. */
+/**
+ * How fast the range follows, in milliseconds. It moves smoothly, so that users can follow a box.
+ */
 const GLIDE_MS = 180;
 
-/** The range of prices on the chart: it follows what is shown, smoothly. */
+/** The range of prices on the chart, which follows its content smoothly. */
 export class PriceWindow {
   #range: PriceRange | undefined;
 
@@ -109,10 +111,10 @@ export class PriceWindow {
 }
 
 /**
- * Whether the range of a drag is kept: to its end, and then for a while as long as the newest price and
- * the box are in it, which may have been suggested or typed since.
+ * Whether the chart keeps the range of a drag: until the drag ends, and for a while after it. It
+ * ends earlier if the newest price, or a box that was suggested or typed since, leaves the range.
  *
- * @param leftMs Infinity during the drag.
+ * @param leftMs Time for which the range is still kept; Infinity during the drag.
  */
 export function isKept(
   { low, high }: PriceRange,
@@ -129,19 +131,19 @@ function padded({ low, high }: PriceRange): PriceRange {
   return { low: middle - half, high: middle + half };
 }
 
-/** For users who prefer reduced motion, time moves in these steps. What they do shows at once. */
+/** Steps of time for users who prefer reduced motion. Their own actions show at once. */
 export const CALM_STEP_MS = 500;
 
-/** A page that nobody has touched for this long moves in steps. */
+/** A page without input for this long moves in steps. */
 const IDLE_MS = 10_000;
 
-/** Those steps: two prices each. */
+/** The steps of a page without input: two prices each. */
 const IDLE_STEP_MS = 200;
 
 /**
- * The steps in which the chart moves; 0 for those of the screen.
+ * The steps in which the chart moves; 0 for each frame of the screen.
  *
- * @param restedMs Since the user has touched the page.
+ * @param restedMs Time since the user's last input.
  */
 export function stepOf(restedMs: number, isCalm: boolean): number {
   if (isCalm) return CALM_STEP_MS;

@@ -14,7 +14,7 @@ export function zoomed(spanMs: number, factor: number): number {
   return Math.min(SPAN_MAX_MS, Math.max(SPAN_MIN_MS, spanMs * factor));
 }
 
-/** Spans that are made to fit end on half a minute. */
+/** Spans that fit a box are rounded up to half a minute. */
 const FIT_STEP_MS = 30_000;
 
 /** A span that shows `futureMs` ahead of now and a little more; the future has `share` of the chart. */
@@ -22,7 +22,7 @@ export function spanFor(futureMs: number, share: number): number {
   return zoomed(Math.ceil(futureMs * 1.1 / share / FIT_STEP_MS) * FIT_STEP_MS, 1);
 }
 
-/** A span in few letters: `45 s`, `1.5 min`, `3 h`. */
+/** A short label of a span: `45 s`, `1.5 min`, `3 h`. */
 export function labelOf(spanMs: number): string {
   const [name, unit] = UNITS.findLast(([, unit]) => spanMs >= unit) ?? UNITS[0];
   return `${Math.round(10 * spanMs / unit) / 10} ${name}`;
@@ -30,16 +30,16 @@ export function labelOf(spanMs: number): string {
 
 const UNITS = [["s", 1_000], ["min", 60_000], ["h", 3_600_000], ["d", 86_400_000]] as const;
 
-/** A turn of a wheel, as the browser reports it. */
+/** A wheel event of the browser. */
 export interface WheelTurn {
   deltaY: number;
   /** 0 for pixels, 1 for lines, 2 for pages. */
   deltaMode: number;
-  /** Set by the browser for two fingers that pinch on a trackpad, whose steps are small. */
+  /** Set by the browser for a pinch on a trackpad, whose steps are small. */
   ctrlKey: boolean;
 }
 
-/** Doublings by one pixel, line and page. */
+/** Doublings of the span per pixel, line and page. */
 const DOUBLINGS = [0.002, 0.05, 1];
 const PINCH_TIMES = 10;
 

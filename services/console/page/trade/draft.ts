@@ -1,6 +1,6 @@
 /**
- * The box that the user draws. Its times count from now, so that it stays where it was drawn until it
- * is quoted.
+ * The box that the user draws. Its times count from now, so it keeps its place on the chart until
+ * it is quoted.
  */
 import { type Bet, formatUnits, parsePrice } from "@rangemaker/client";
 import { CENT, decimalsOf, durationText, formatQuotePrice, toNumber } from "../format.ts";
@@ -23,14 +23,17 @@ const DURATION_MAX_MS = 86_400_000;
 
 /** Corners of a drawn box, in the units of the chart. */
 export interface Corners {
-  /** From now; those in the past count as now. */
+  /** From now; past times count as now. */
   fromMs: number;
   toMs: number;
   low: number;
   high: number;
 }
 
-/** The draft of a drawn box, rounded to what people read; undefined if it is too small to mean it. */
+/**
+ * The draft of a drawn box, with rounded values; undefined if it is so small that it was an
+ * accident.
+ */
 export function draftOf({ fromMs, toMs, low, high }: Corners): Draft | undefined {
   const round = (ms: number) => parseDuration(durationText(ms)) ?? 0;
   const startMs = Math.max(0, Math.min(fromMs, toMs));
@@ -50,14 +53,14 @@ export function draftOf({ fromMs, toMs, low, high }: Corners): Draft | undefined
   };
 }
 
-/** A box in words. */
+/** Describes a box in a sentence. */
 export function describeDraft({ lowerPrice, upperPrice, startsInMs, durationMs }: Draft): string {
   const [low, high] = [lowerPrice, upperPrice].map((price) => formatQuotePrice(toNumber(price)));
   return `from ${low} to ${high}, starts in ${durationText(startsInMs)}, ` +
     `lasts ${durationText(durationMs)}.`;
 }
 
-/** The fields of the form, as the user types them. */
+/** The fields of the form, as text. */
 export interface DraftFields {
   lower: string;
   upper: string;
@@ -66,7 +69,7 @@ export interface DraftFields {
   amount: string;
 }
 
-/** What the fields are called. */
+/** Labels of the fields. */
 export const LABELS: Readonly<Record<keyof DraftFields, string>> = {
   lower: "Stays above",
   upper: "Stays below",
@@ -75,7 +78,7 @@ export const LABELS: Readonly<Record<keyof DraftFields, string>> = {
   amount: "You bet",
 };
 
-/** The fields that show a draft; prices without useless zeros. */
+/** The fields for a draft; prices have no trailing zeros. */
 export function fieldsOf(draft: Draft): Omit<DraftFields, "amount"> {
   return {
     lower: formatUnits(draft.lowerPrice),
@@ -88,12 +91,12 @@ export function fieldsOf(draft: Draft): Omit<DraftFields, "amount"> {
 /** Errors by field. */
 export type FieldErrors = Partial<Record<keyof DraftFields, string>>;
 
-/** The values of the fields, or their errors by field and what is right. */
+/** The values of the fields; or the errors by field, with the values of valid fields. */
 export type ParsedFields =
   | { draft: Draft; betAmount: bigint }
   | { errors: FieldErrors; draft?: Draft; betAmount?: bigint };
 
-/** All errors in words, in the order of the form, and the field of the first one. */
+/** The text of all errors, in the order of the form, and the first wrong field. */
 export function wrongFields(errors: FieldErrors) {
   const names = Object.keys(LABELS) as (keyof DraftFields)[]; // its own keys
   const wrong = names.filter((name) => errors[name] !== undefined);
@@ -135,18 +138,18 @@ export function parseFields(fields: DraftFields): ParsedFields {
   return { errors, ...(errors.amount === undefined && { betAmount }) };
 }
 
-/** Undefined if the text is no duration, or one that no bet has. */
+/** Undefined if the text is not a duration, or is outside the limits of bets. */
 function durationOf(text: string, minMs: number): number | undefined {
   const ms = parseDuration(text);
   return ms !== undefined && ms >= minMs && ms <= DURATION_MAX_MS ? ms : undefined;
 }
 
-/** When the window of a suggested box begins: later than its quote takes to be read, or heard. */
+/** Time until a suggested box starts: more than users need to read or hear its quote. */
 export const SUGGESTED_START_MS = 20_000;
 
 /**
- * How long the window of a suggested box is. Payouts of shorter ones change by more than most users
- * accept while they decide: `suggested_box_test.ts` measures that.
+ * Length of a suggested box. Payouts of shorter boxes change by more than most users accept while
+ * they decide; `suggested_box_test.ts` measures that.
  */
 const SUGGESTED_MS = 60_000;
 
@@ -159,34 +162,39 @@ export const EMPTY_FIELDS: DraftFields = {
   amount: "10",
 };
 
-/** Half the height of a suggested box as a share of the price, if the price's moves are unknown. */
-const HALF = 0.0008;
+/** Half the height of a suggested box as a share of the price, if its volatility is unknown. */
+const HALF_HEIGHT = 0.0008;
 
-/** Least half the height of a suggested box as a share of the price. */
-const HALF_MIN = 0.0002;
+/** Minimum of half the height of a suggested box, as a share of the price. */
+const HALF_HEIGHT_MIN = 0.0002;
 
-/** Most half the height of a suggested box as a share of the price. */
-const HALF_MAX = 0.01;
-
-/** In standard deviations of the price until the box ends: it rather stays inside than not. */
-const HALF_DEVIATIONS = 1.27;
+/** Maximum of half the height of a suggested box, as a share of the price. */
+const HALF_HEIGHT_MAX = 0.01;
 
 /**
- * Half the height, as a share of the price, of a box that is neither sure to win, which no maker pays
- * for, nor to lose.
+ * Half the height in standard deviations of the price until the box ends. The price is likely to
+ * stay inside.
+ */
+const HALF_HEIGHT_DEVIATIONS = 1.27;
+
+/**
+ * Half the height of a suggested box, as a share of the price. The box is not sure to win, which no
+ * maker would price, and not sure to lose.
  *
  * @param aheadMs From now to the end of the box.
  * @param move Standard deviation of the price's change in a second, as a share of it, if it is known.
  */
 function halfHeightOf(aheadMs: number, move?: number): number {
-  const wanted = move === undefined ? HALF : HALF_DEVIATIONS * move * Math.sqrt(aheadMs / 1_000);
-  return Math.min(HALF_MAX, Math.max(HALF_MIN, wanted));
+  const wanted = move === undefined
+    ? HALF_HEIGHT
+    : HALF_HEIGHT_DEVIATIONS * move * Math.sqrt(aheadMs / 1_000);
+  return Math.min(HALF_HEIGHT_MAX, Math.max(HALF_HEIGHT_MIN, wanted));
 }
 
 /** When the window of a box begins, and how long it is. */
 type Times = Pick<Draft, "startsInMs" | "durationMs">;
 
-/** The times that the fields ask for; in place of a wrong one, that of a suggested box. */
+/** The times in the fields. A wrong one is replaced by that of a suggested box. */
 export function timesOf({ startsIn, lasts }: DraftFields): Times {
   return {
     startsInMs: durationOf(startsIn, 0) ?? SUGGESTED_START_MS,
@@ -194,14 +202,14 @@ export function timesOf({ startsIn, lasts }: DraftFields): Times {
   };
 }
 
-/** A box of another height is kept if it is between these multiples of the suggested one. */
+/** A box keeps its height if that is between these multiples of the suggested height. */
 const KEPT_HEIGHTS = { least: 0.6, most: 1.5 };
 
 /**
- * A box around a price that a maker takes.
+ * A box around a price that a maker accepts.
  *
  * @param move As in {@link halfHeightOf}.
- * @param kept A box whose height is kept, unless no maker would take it.
+ * @param kept A box whose height is kept, unless no maker would accept it.
  */
 export function suggestedDraft(
   price: bigint,
@@ -224,7 +232,9 @@ export function suggestedDraft(
   return draft ?? { ...sides, startsInMs, durationMs };
 }
 
-/** The fields of an earlier bet's box around the price of today, with the same length and amount. */
+/**
+ * The fields for an earlier bet's box around the present price, with the same length and amount.
+ */
 export function repeatedDraft(
   { startTime, endTime, betAmount, lowerPrice, upperPrice }: Omit<Bet, "symbol">,
   price: bigint,
@@ -239,7 +249,7 @@ export function repeatedDraft(
   return { ...fieldsOf(draft ?? suggestedDraft(price)), amount: formatUnits(betAmount) };
 }
 
-/** The bet that a draft stands for if it is quoted now. */
+/** The bet for a draft that is quoted now. */
 export function betOf(symbol: string, draft: Draft, betAmount: bigint, nowMs: number): Bet {
   const { lowerPrice, upperPrice, startsInMs, durationMs } = draft;
   const startTime = Math.round(nowMs + startsInMs);
@@ -254,7 +264,7 @@ export function betOf(symbol: string, draft: Draft, betAmount: bigint, nowMs: nu
   };
 }
 
-/** Whether two bets that were made at different times are of one box and stake. */
+/** Whether two bets that were made at different times have the same box and stake. */
 export function isSameBet(one: Bet, other: Bet): boolean {
   // Starts and deadlines of drafts both count from now.
   const partsOf = ({ symbol, lowerPrice, upperPrice, betAmount, startTime, endTime }: Bet) =>
@@ -263,5 +273,5 @@ export function isSameBet(one: Bet, other: Bet): boolean {
   return partsOf(one) === partsOf(other) && Math.abs(leadOf(one) - leadOf(other)) <= 1;
 }
 
-/** How long a quote may be looked at before it is signed. */
+/** Time to read a quote before it is signed. */
 export const QUOTE_LIFE_MS = 30_000;

@@ -1,6 +1,6 @@
 /**
- * What the user set for the next bets: boxes by market that are not placed yet, and the tolerance; and
- * what the last ones were signed for.
+ * Stores drafts by market, the tolerance for the next bets, and first signed payouts of recent
+ * bets.
  */
 import * as z from "zod";
 import type { Clock } from "@rangemaker/client";
@@ -9,8 +9,8 @@ import type { DraftFields } from "./draft.ts";
 
 const STORAGE_KEY = "rangemaker.drafts";
 
-/** The price has moved away from an older one. */
-const LIFE_MS = 3_600_000;
+/** Older drafts are dropped, because the price has moved away. */
+const DRAFT_LIFE_MS = 3_600_000;
 
 const text = z.string().max(40);
 const fieldsSchema = z.object({
@@ -21,10 +21,10 @@ const fieldsSchema = z.object({
   amount: text,
 });
 
-/** By how much less than quoted a bet may pay, in percent, for those who never chose. */
+/** Default of the tolerance: by how much less than quoted a bet may pay, in percent. */
 const TOLERANCE_PERCENT = 10;
 
-/** Bets whose first payout is kept: the pages of the history that anybody looks at. */
+/** Most bets whose first payout is kept: enough for the pages of the history that users open. */
 const SIGNED_MAX = 200;
 
 const keptSchema = z.object({
@@ -34,7 +34,7 @@ const keptSchema = z.object({
   signedFor: z.record(z.string(), z.string().regex(/^\d+$/)).default({}),
 });
 
-/** Drafts survive a change of the market and a reload. */
+/** Keeps drafts across a change of the market and a reload. */
 export class DraftStore {
   readonly #store: TextStore;
   readonly #clock: Pick<Clock, "now">;
@@ -52,7 +52,7 @@ export class DraftStore {
   /** The draft of a market, if it is not too old. */
   of(symbol: string): DraftFields | undefined {
     const kept = this.#read().drafts[symbol];
-    return kept && this.#clock.now() - kept.atMs < LIFE_MS ? kept.fields : undefined;
+    return kept && this.#clock.now() - kept.atMs < DRAFT_LIFE_MS ? kept.fields : undefined;
   }
 
   keep(symbol: string, fields: DraftFields): void {
@@ -60,7 +60,9 @@ export class DraftStore {
     this.#write({ symbol, drafts });
   }
 
-  /** By how much less than quoted a bet may pay if the price moves as it is signed. */
+  /**
+   * By how much less than quoted a bet may pay, in percent, if the price moves while it is signed.
+   */
   get tolerancePercent(): number {
     return this.#read().tolerancePercent;
   }
@@ -69,14 +71,14 @@ export class DraftStore {
     this.#write({ tolerancePercent });
   }
 
-  /** Payouts that the user signed for, of bets that were placed at another one; by their quote's hash. */
-  get signedFor(): Readonly<Record<string, string>> {
+  /** First signed payouts of bets that were placed at another payout, by quote hash. */
+  get firstPayouts(): Readonly<Record<string, string>> {
     return this.#read().signedFor;
   }
 
   /** @returns All of them. */
-  keepSignedFor(quoteHash: string, payout: bigint): Readonly<Record<string, string>> {
-    const all = Object.entries({ ...this.signedFor, [quoteHash]: String(payout) });
+  keepFirstPayout(quoteHash: string, payout: bigint): Readonly<Record<string, string>> {
+    const all = Object.entries({ ...this.firstPayouts, [quoteHash]: String(payout) });
     const signedFor = Object.fromEntries(all.slice(-SIGNED_MAX));
     this.#write({ signedFor });
     return signedFor;
@@ -90,7 +92,7 @@ export class DraftStore {
     try {
       return keptSchema.parse(JSON.parse(this.#store.getItem(STORAGE_KEY) ?? "{}"));
     } catch {
-      return keptSchema.parse({}); // somebody else's
+      return keptSchema.parse({}); // written by another program
     }
   }
 }

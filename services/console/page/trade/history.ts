@@ -1,8 +1,8 @@
-/** The user's bets as a list: filtered, by pages, and as a file for a spreadsheet. */
+/** The list of the user's bets: filters, orders, pages, and a file for spreadsheets. */
 import { formatPrice, type Markets, type Thesis } from "@rangemaker/client";
 import { isDecided } from "../data/live_breaches.ts";
 
-/** Which bets are listed. */
+/** The filters of the list. */
 export const FILTERS = {
   All: () => true,
   Open: (thesis: Thesis) => !isDecided(thesis),
@@ -10,7 +10,7 @@ export const FILTERS = {
   Lost: (thesis: Thesis) => isDecided(thesis) && thesis.status !== "won",
 };
 
-/** What the list can be sorted by: the newest or the largest first. */
+/** The orders of the list: newest or largest first. */
 export const ORDERS: Readonly<Record<string, (thesis: Thesis) => bigint>> = {
   "newest": ({ id }) => BigInt(id),
   "profit": gainOf,
@@ -18,13 +18,13 @@ export const ORDERS: Readonly<Record<string, (thesis: Thesis) => bigint>> = {
   "payout": ({ payout }) => payout,
 };
 
-/** The bets in another order; equal ones stay in theirs. @param order A name of {@link ORDERS}. */
+/** The bets in the given order; equal ones keep theirs. @param order A name of {@link ORDERS}. */
 export function sorted(theses: readonly Thesis[], order: string): readonly Thesis[] {
   const keyOf = ORDERS[order] ?? gainOf;
   return [...theses].sort((a, b) => Number(keyOf(b) - keyOf(a)));
 }
 
-/** What the user has won or lost with a bet; 0 while it is open. */
+/** The user's gain or loss on a bet; 0 while it is open. */
 function gainOf(thesis: Thesis): bigint {
   const { status, betAmount, payout } = thesis;
   if (status === "won") return payout - betAmount;
@@ -34,7 +34,7 @@ function gainOf(thesis: Thesis): bigint {
 /** Rows of one page. */
 export const PAGE_ROWS = 25;
 
-/** One page of a list, and how many there are; a page that is gone is the last one. */
+/** One page of a list, and the number of pages. A page beyond the end becomes the last one. */
 export function pageOf<T>(rows: readonly T[], wanted: number) {
   const pages = Math.max(1, Math.ceil(rows.length / PAGE_ROWS));
   const page = Math.min(Math.max(0, wanted), pages - 1);
@@ -47,7 +47,7 @@ const COLUMNS =
 /**
  * The bets as comma-separated values, oldest first; times in UTC, amounts in USDC.
  *
- * @param gain What a decided bet has brought: to its user, if nothing else is said.
+ * @param gain Returns the gain from a decided bet; by default its user's.
  */
 export function csvOf(
   theses: readonly Thesis[],

@@ -1,14 +1,14 @@
-/** Numbers and durations as people type them. */
+/** Parses numbers and durations as users type them. */
 import { parsePrice } from "@rangemaker/client";
 
-/** One comma or point before exactly three digits: a thousand to some, a fraction to others. */
+/** One comma before exactly three digits: it may separate thousands or decimals. */
 const AMBIGUOUS = /^[1-9]\d{0,2},\d{3}$/;
 
 /**
- * A number above 0 with at most 6 decimals, in millionths. The last of comma and point is the decimal
- * separator, those before it and spaces separate thousands.
+ * A number above 0 with at most 6 decimals, in millionths. The last comma or point is the decimal
+ * separator. Earlier ones, and spaces, separate thousands.
  *
- * @returns A sentence if the text can be read in two ways; undefined if it is not such a number.
+ * @returns A sentence for the user if the text is ambiguous; undefined if it is not such a number.
  */
 export function parseDecimal(text: string): bigint | string | undefined {
   const plain = text.replace(/[\s'’]/g, "");
@@ -29,12 +29,12 @@ export function parseDecimal(text: string): bigint | string | undefined {
   return parsePrice(`${whole.replaceAll(separator, "")}.${fraction}`);
 }
 
-/** Whether digits can stand between separators of thousands. */
+/** Whether digits can be a group between separators of thousands. */
 function isGroup(digits: string, index: number): boolean {
   return (index === 0 ? /^\d{1,3}$/ : /^\d{3}$/).test(digits);
 }
 
-/** Units of durations, and what people call them. */
+/** Units of durations, with their names. */
 const UNITS = [
   [86_400_000, /^(d|days?)$/i],
   [3_600_000, /^(h|hours?)$/i],

@@ -17,13 +17,16 @@ import {
 /** Boxes may stretch the chart to this many times the height of its prices. */
 const STRETCH_MAX = 4;
 
-/** Prices stay where they are for this long after a drag: the next one aims at what is seen now. */
-const HOLD_MS = 4_000;
+/**
+ * The range of prices stays fixed for this long after a drag, because the user may start another
+ * one.
+ */
+const UNFREEZE_AFTER_MS = 4_000;
 
-/** What moves by less, in pixels, is not painted again. */
+/** Smaller movements, in pixels, are not painted. */
 const MOVE_MIN = 0.5;
 
-/** A chart on a canvas that moves with the time. */
+/** A chart on a canvas that moves with time. */
 export class LiveChart {
   readonly #canvas: HTMLCanvasElement;
   readonly #content: () => ChartContent;
@@ -32,7 +35,7 @@ export class LiveChart {
   #scales: Scales | undefined;
   #frozen: { range: PriceRange; untilMs: number } | undefined;
   #range: PriceRange = { low: 0, high: 1 };
-  /** In pixels of which one is `scale` of the page's: what is drawn is as large as the page's text. */
+  /** Size in units of `scale` page pixels, so that drawn text is as large as the page's text. */
   #size = { width: 0, height: 0, scale: 1 };
   #atMs = 0;
   #painted = "";
@@ -56,7 +59,7 @@ export class LiveChart {
     this.#run(signal);
   }
 
-  /** Paints as often as the screen, or in steps on a calm page and on one that nobody touches. */
+  /** Paints each frame of the screen, or in steps if the user prefers reduced motion or is idle. */
   #run(signal: AbortSignal): void {
     const isCalm = matchMedia("(prefers-reduced-motion: reduce)");
     let touchedAtMs = performance.now();
@@ -90,19 +93,19 @@ export class LiveChart {
     return this.#scales;
   }
 
-  /** The place of a pointer, given from the corner of the canvas in pixels of the page. */
+  /** The position of a pointer, given in page pixels from the corner of the canvas. */
   placeAt(x: number, y: number): { x: number; y: number } {
     const { scale } = this.#size;
     return { x: x / scale, y: y / scale };
   }
 
-  /** Keeps the prices of the chart where they are, or lets them follow again, a little later. */
+  /** Fixes the range of prices, or releases it after a short time. */
   freeze(isFrozen: boolean): void {
-    const untilMs = isFrozen ? Infinity : performance.now() + HOLD_MS;
+    const untilMs = isFrozen ? Infinity : performance.now() + UNFREEZE_AFTER_MS;
     this.#frozen = { range: this.#range, untilMs };
   }
 
-  #isHeld({ draft, series }: ChartContent): boolean {
+  #isRangeKept({ draft, series }: ChartContent): boolean {
     if (this.#frozen === undefined) return false;
     const { range, untilMs } = this.#frozen;
     const sides = draft === undefined ? [] : [draft.lowerPrice, draft.upperPrice].map(toNumber);
@@ -132,11 +135,11 @@ export class LiveChart {
     const stepMs = Math.max(leastMs, spanMs * MOVE_MIN / width);
     const nowMs = Math.floor(content.nowMs / stepMs) * stepMs;
     const elapsedMs = leastMs === CALM_STEP_MS ? Infinity : Math.min(100, atMs - this.#atMs);
-    // Prices and a range that glides would move, too: then they follow in the steps of time.
+    // In steps, prices and the range also move only with the steps of time.
     const isStepped = leastMs > 0;
     const isNew = !isStepped || nowMs !== this.#scales?.nowMs;
     if (isNew) this.#atMs = atMs;
-    if (!this.#isHeld(content)) this.#frozen = undefined;
+    if (!this.#isRangeKept(content)) this.#frozen = undefined;
     if (this.#frozen !== undefined) this.#range = this.#frozen.range;
     else if (isNew) this.#range = this.#window.next(shownRange(content, width), elapsedMs);
     const key = keyOf(content, nowMs, this.#range, height, isStepped);
@@ -147,16 +150,16 @@ export class LiveChart {
   }
 }
 
-/** A chart that is less wide than this has no room for larger text. */
+/** A chart that is narrower than this has no space for larger text. */
 const LARGE_TEXT_WIDTH = 230;
 
-/** By how much the user has enlarged the page's text, as far as the chart has room for it. */
+/** How much the user has enlarged the page's text, limited by the chart's width. */
 function textScale(width: number): number {
   const share = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
   return Math.max(1, Math.min(share, width / LARGE_TEXT_WIDTH));
 }
 
-/** Everything that decides what a frame looks like, to half a pixel. */
+/** A key that changes with the look of a frame, to half a pixel. */
 function keyOf(
   { series, boxes, draft, highlighted, probe, hint, isOld, spanMs }: ChartContent,
   nowMs: number,
@@ -175,7 +178,7 @@ function keyOf(
   ].join();
 }
 
-/** The prices of the time that is shown, stretched by the boxes that are not decided. */
+/** The range of the shown prices, extended by boxes that are not decided. */
 function shownRange(
   { series, boxes, nowMs, spanMs }: ChartContent,
   width: number,
@@ -188,7 +191,7 @@ function shownRange(
     index < prices.length;
     index++
   ) {
-    const price = prices[index]!; // below the length
+    const price = prices[index]!; // the index is below the length
     if (price < low) low = price;
     if (price > high) high = price;
   }

@@ -1,4 +1,4 @@
-/** What keeps a user from a quote: one sentence and one button for each state. */
+/** Obstacles to a quote: one sentence and one button for each state. */
 import { formatUnits, type SolverInfo } from "@rangemaker/client";
 import type { Explanation } from "../data/explain.ts";
 import type { MarketState } from "../data/price_feed.ts";
@@ -6,7 +6,7 @@ import { formatAmount, formatTime } from "../format.ts";
 import { type DraftFields, type FieldErrors, type ParsedFields, wrongFields } from "./draft.ts";
 import { CHECKING, OTHER_TAB } from "./quote_step.ts";
 
-/** Everything that decides whether a quote can be asked for. */
+/** All facts that decide whether a quote can be requested. */
 export interface Situation {
   symbol: string;
   market: MarketState;
@@ -14,11 +14,11 @@ export interface Situation {
   /** Undefined before the node has answered. */
   nodeChainId: number | undefined;
   hasUser: boolean;
-  /** Undefined for a key, which signs for any chain, and before the wallet has answered. */
+  /** Undefined before the wallet has answered, and for a key, which signs for any chain. */
   walletChainId: number | undefined;
   /** Undefined before the node has answered. */
   balance: bigint | undefined;
-  /** A signed bet on its way: until when it can be placed, and whether its answer is overdue. */
+  /** An unresolved signed bet: its deadline, and whether its answer is overdue. */
   onItsWay: { deadline: number; isChecking: boolean } | undefined;
   isEmpty: boolean;
   parsed: ParsedFields;
@@ -27,16 +27,16 @@ export interface Situation {
   limits: Pick<SolverInfo["config"], "minBetAmount" | "maxBetAmount"> | undefined;
 }
 
-/** What is to be done or waited for before a quote. */
+/** A condition that must be met before a quote. */
 export interface Obstacle {
-  /** The button for a quote, which is disabled; or the button that removes the obstacle. */
+  /** Text of the disabled button for a quote, or of the button that removes the obstacle. */
   button: string;
   text: string;
   /** The button switches the wallet's chain. */
   switchesChain?: boolean;
   /** The button draws a box. */
   suggests?: boolean;
-  /** A button of its own removes the obstacle: it moves the box to the price, or fits its height. */
+  /** A separate button removes the obstacle: it moves the box to the price, or fits its height. */
   fix?: "move" | "height";
   /** The field to correct. */
   field?: keyof DraftFields;
@@ -63,12 +63,15 @@ const MARKET_TEXTS: Readonly<Record<Exclude<MarketState, "fresh">, (symbol: stri
     }),
   };
 
-/** What is wrong with a market, in one sentence; undefined if it can be bet on. */
+/** The problem of a market, in one sentence; undefined if it accepts bets. */
 export function marketObstacle(state: MarketState, symbol: string): Obstacle | undefined {
   return state === "fresh" ? undefined : MARKET_TEXTS[state](symbol);
 }
 
-/** A wallet on another chain than the bets; undefined if it is on the right one, or does not report it. */
+/**
+ * The obstacle of a wallet on the wrong chain; undefined if it is on the right one, or does not
+ * report it.
+ */
 export function chainObstacle(walletChainId: number | undefined, chainId: number) {
   if (walletChainId === undefined || walletChainId === chainId) return undefined;
   return {
@@ -80,7 +83,7 @@ export function chainObstacle(walletChainId: number | undefined, chainId: number
 
 const QUOTE = "Get a firm quote";
 
-/** The first obstacle on the way to a quote; undefined if there is none. */
+/** The first obstacle to a quote; undefined if there is none. */
 export function obstacleOf(situation: Situation): Obstacle | undefined {
   const { symbol, market, chainId, nodeChainId, hasUser, walletChainId, balance } = situation;
   const { onItsWay, isEmpty, unpriceable } = situation;
@@ -94,7 +97,7 @@ export function obstacleOf(situation: Situation): Obstacle | undefined {
     };
   }
   const waiting = marketObstacle(market, symbol);
-  if (waiting !== undefined) return { ...waiting, text: "" }; // the chart says why
+  if (waiting !== undefined) return { ...waiting, text: "" }; // the chart shows the reason
   const { field, text } = wrongFields(errorsOf(situation));
   const wrong = field && { text, field };
   if (isEmpty) {
@@ -115,14 +118,17 @@ export function obstacleOf(situation: Situation): Obstacle | undefined {
   return unpriceable && { ...blocked(unpriceable.text), ...(fix && { fix }) };
 }
 
-/** Refusals of a box that another place or height would make priceable. */
+/** Refusals of a box that moving it, or changing its height, would fix. */
 const FIXES: Readonly<Record<string, Obstacle["fix"]>> = {
   OUTSIDE_RANGE: "move",
   RANGE_TOO_NARROW: "height",
   PAYOUT_TOO_LOW: "height",
 };
 
-/** The errors of the fields; before there is a box, empty prices are none, and any amount will do. */
+/**
+ * The errors of the fields. Before there is a box, prices may be empty, and the amount is not
+ * compared with limits.
+ */
 export function errorsOf(situation: Situation): FieldErrors {
   const { parsed, isEmpty } = situation;
   const errors = "errors" in parsed ? parsed.errors : {};
@@ -132,7 +138,7 @@ export function errorsOf(situation: Situation): FieldErrors {
   return amount === undefined ? errors : { ...errors, amount };
 }
 
-/** Why this much cannot be bet; nothing as long as there is no money. */
+/** Why this amount cannot be bet. A balance of 0 is reported elsewhere. */
 function amountError({ parsed: { betAmount }, balance, limits }: Situation): string | undefined {
   if (betAmount === undefined) return undefined;
   if (balance && betAmount > balance) {

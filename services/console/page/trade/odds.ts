@@ -1,25 +1,28 @@
-/** What an estimate says, in the words of the slip. */
+/** Texts of the bet slip about an estimate. */
 import type { Estimate, Quote } from "@rangemaker/client";
 import { formatAmount } from "../format.ts";
 
 export interface Odds {
   /** Such as `× 1.85`. */
   multiplier: string;
-  /** That the price stays in the box, by the maker; undefined if it has no model. */
+  /** The maker's probability that the price stays in the box; undefined if it has no model. */
   chance: string | undefined;
-  /** The chance at which payouts equal stakes. */
+  /** The probability at which payouts equal stakes on average. */
   breakEven: string;
-  /** Set if the chance is far below break-even, the payout the largest of the maker, or barely more than the stake, or the chance is unknown. */
+  /**
+   * Set if the chance is unknown or far below break-even, or if the payout is capped or barely more
+   * than the stake.
+   */
   warning: string | undefined;
 }
 
-/** A gain under this share of the stake is barely one. */
+/** A gain below this share of the stake gets a warning. */
 const SMALL_GAIN = 0.1;
 
-/** A bet that pays back less than this share of its stake on average is a bad one. */
+/** A bet that returns less than this share of its stake on average gets a warning. */
 const POOR_RETURN = 0.75;
 
-/** The maker rounds a payout down: from this share of the highest one on, it is that one. */
+/** A payout of at least this share of the maker's highest one is capped: the maker rounds down. */
 const CAPPED_SHARE = 0.99;
 
 /** @param maxPayoutRatio The maker's highest payout as a multiple of the bet, once it is known. */
@@ -50,8 +53,8 @@ export function oddsOf(
 }
 
 /**
- * The least that a bet pays if its signed quote is replaced without asking: never less than the
- * stake, or a winner would lose.
+ * The least payout of a quote that may replace the signed one without asking. It is never below the
+ * stake, or a winner would lose money.
  */
 export function leastPayout(
   { payout, betAmount }: Pick<Quote, "payout" | "betAmount">,

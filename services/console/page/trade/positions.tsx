@@ -19,19 +19,19 @@ import { useNow } from "../use_now.ts";
 import { stateOfBet } from "./chart_boxes.ts";
 import { csvOf, FILTERS, ORDERS, pageOf, sorted } from "./history.ts";
 
-/** How often the list is drawn while a bet is open, and while none is. */
+/** Interval at which the list is drawn while a bet is open, and while none is. */
 const [STEP_MS, SETTLED_STEP_MS] = [500, 60_000];
 
 interface PositionsProps {
   model: PageModel;
   chosen: Signal<number | undefined>;
-  /** What bets were signed for that pay something else, by their quote's hash. */
-  signedFor: Readonly<Record<string, string>>;
+  /** First signed payouts of bets that were placed at another payout, by quote hash. */
+  firstPayouts: Readonly<Record<string, string>>;
   onShow(bet: Thesis): void;
   onRepeat(bet: Thesis): void;
 }
 
-/** The user's bets: open ones with their progress, settled ones with what they brought. */
+/** The user's bets: open ones with their progress, settled ones with their gain or loss. */
 export function Positions(props: PositionsProps) {
   const { model, chosen, onShow } = props;
   const { session } = model;
@@ -40,7 +40,7 @@ export function Positions(props: PositionsProps) {
   const filter = useSignal<FilterName>("All");
   const wanted = useSignal(0);
   const order = useSignal("newest");
-  const { settled, held, profit } = resultsOf(theses); // as the maker sees them
+  const { settled, held, profit } = resultsOf(theses); // from the maker's side
   const shown = sorted(theses.filter(FILTERS[filter.value]), order.value);
   const { page, pages, rows } = pageOf(shown, wanted.value);
   const save = () => {
@@ -118,13 +118,13 @@ export function Positions(props: PositionsProps) {
 }
 
 function columnsOf(
-  { model, signedFor, onRepeat }: PositionsProps,
+  { model, firstPayouts, onRepeat }: PositionsProps,
   nowMs: number,
 ): Column<Thesis>[] {
   return [
     {
       name: "Bet",
-      // Its whole row is pressed, and the keyboard reaches this.
+      // A click works on the whole row; this button is for the keyboard.
       text: ({ id }) => (
         <button type="button" class="quiet" aria-label={`Bet ${id}: show on the chart`}>
           {id}
@@ -142,7 +142,7 @@ function columnsOf(
     {
       name: "Pays",
       number: ({ quoteHash, payout }) => {
-        const first = signedFor[quoteHash];
+        const first = firstPayouts[quoteHash];
         const signed = first && ` (signed for ${formatAmount(BigInt(first))})`;
         return `${formatAmount(payout)}${signed ?? ""}`;
       },
@@ -204,7 +204,7 @@ function Pager({ page, pages, onChange }: PagerProps) {
   );
 }
 
-/** Saves text as a file of bets. */
+/** Downloads text as a file of bets. */
 export function download(text: string): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
@@ -215,7 +215,7 @@ export function download(text: string): void {
 
 const DAY_MS = 86_400_000;
 
-/** When a bet runs, and for how long; the day only of those that are not of the last day. */
+/** When a bet runs, and for how long. The date is shown if the start is over 12 hours away. */
 function Window({ thesis: { startTime, endTime }, nowMs }: { thesis: Thesis; nowMs: number }) {
   const isRecent = Math.abs(nowMs - startTime) < DAY_MS / 2;
   return (

@@ -1,4 +1,4 @@
-/** The way from a box to its quote: the button, and why it cannot be pressed or has failed. */
+/** The button that requests a quote, and the reason why it is disabled or has failed. */
 import { explain } from "../data/explain.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { formatAmount } from "../format.ts";
@@ -11,16 +11,20 @@ import { failureText } from "./stage.ts";
 interface QuoteButtonProps {
   model: PageModel;
   slip: BetSlip;
-  /** Draws the box around the price. @param keepsHeight As far as a maker takes it. */
+  /**
+   * Draws the box around the price.
+   *
+   * @param keepsHeight Keeps its height, if a maker accepts that.
+   */
   onFix(keepsHeight: boolean): void;
 }
 
-/** What has to be done before a quote is asked for; undefined if nothing. */
+/** The present obstacle to a quote; undefined if there is none. */
 export function obstacleNow(model: PageModel, slip: BetSlip): Obstacle | undefined {
   return obstacleOf(situationOf(model, slip));
 }
 
-/** What decides whether a quote can be asked for. */
+/** Collects the facts that decide whether a quote can be requested. */
 export function situationOf(model: PageModel, slip: BetSlip): Situation {
   const { session, config, nodeChainId, maker } = model;
   const user = session.user.value;
@@ -47,16 +51,16 @@ export function situationOf(model: PageModel, slip: BetSlip): Situation {
   };
 }
 
-/** What the box pays, if that is of the box and amount as they are now, and of a fresh price. */
+/** The estimate for the present box and amount, if the price is fresh. */
 export function estimateNow(model: PageModel, { symbol, parsed, estimator }: BetSlip) {
   const state = estimator.state.value;
   if (state === undefined || "failure" in state || "errors" in parsed.value) return undefined;
-  // A drag is ahead of its estimate by a moment; another amount is another bet.
-  const isOfAmount = state.bet.betAmount === parsed.value.betAmount;
-  return isOfAmount && model.stateOf(symbol.value) === "fresh" ? state.estimate : undefined;
+  // During a drag, the estimate is a moment behind, so only the amount must match.
+  const hasSameStake = state.bet.betAmount === parsed.value.betAmount;
+  return hasSameStake && model.stateOf(symbol.value) === "fresh" ? state.estimate : undefined;
 }
 
-/** The button for a quote, and what keeps the user from it. */
+/** The button for a quote, with the present obstacle. */
 export function QuoteButton({ model, slip, onFix }: QuoteButtonProps) {
   const stage = slip.stage.value;
   const isQuoting = stage.name === "quoting";
@@ -65,7 +69,7 @@ export function QuoteButton({ model, slip, onFix }: QuoteButtonProps) {
   const state = slip.estimator.state.value;
   const estimate = estimateNow(model, slip);
   const odds = estimate && oddsOf(estimate, model.maker.info.value?.config.maxPayoutRatio);
-  // The slip says it aloud.
+  // The bet slip has announced the failure already.
   const failure = stage.name === "draft" && stage.failure;
   const failed = failure
     ? failureText(failure, state, obstacle?.text ?? "", model.isOffline.value)
@@ -83,7 +87,7 @@ export function QuoteButton({ model, slip, onFix }: QuoteButtonProps) {
         type="submit"
         class="primary wide"
         data-next
-        // Within reach of the keyboard, so that it can say why it waits.
+        // Not `disabled`, so that the keyboard reaches it and screen readers read the reason.
         aria-disabled={isQuoting || obstacle !== undefined && !obstacle.suggests}
         aria-describedby="obstacle"
       >
@@ -103,7 +107,7 @@ export function QuoteButton({ model, slip, onFix }: QuoteButtonProps) {
   );
 }
 
-/** Brings the wallet to the chain of the bets. */
+/** Switches the wallet to the chain of the bets. */
 export function SwitchChain({ model, obstacle }: { model: PageModel; obstacle: Obstacle }) {
   const user = model.session.user.value;
   const change = () => {

@@ -1,14 +1,17 @@
-/** The browser's "back" leaves a quote, and not the page. */
+/** Makes the browser's "back" leave a quote, not the page. */
 import { effect } from "@preact/signals";
 import type { Announce } from "../data/messages.ts";
 import type { BetSlip } from "./bet_slip.ts";
 
-/** Marks the entry of the browser's history that stands for a quote. */
+/** State of the browser's history entry for a quote. */
 const QUOTE_ENTRY = "quote";
 
-/** Adds an entry for as long as there is a quote, and follows the browser when it leaves it. */
+/**
+ * Adds a history entry while there is a quote, and drops the quote when the browser leaves the
+ * entry.
+ */
 export function followHistory(slip: Pick<BetSlip, "stage" | "back">, announce: Announce): void {
-  // The page opens with the chart, and stays where it is when a quote is left.
+  // The page opens at the chart, and does not scroll when a quote is left.
   history.scrollRestoration = "manual";
   if (history.state === QUOTE_ENTRY) {
     history.replaceState(null, "");

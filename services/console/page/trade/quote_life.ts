@@ -2,17 +2,17 @@
 import type { Quote } from "@rangemaker/client";
 import { durationText } from "../format.ts";
 
-/** A signature needs time to arrive: under this, nothing is signed. */
+/** Nothing is signed later than this before the end, because a signature takes time to arrive. */
 const SIGN_MARGIN_MS = 5_000;
 
-/** Whether a quote can be signed, and how long it lives. */
+/** Whether a quote can be signed, and for how long. */
 export interface QuoteLife {
   state: "valid" | "expired" | "window_over";
-  /** Until it cannot be signed any more. */
+  /** Time until it can no longer be signed. */
   remainingMs: number;
 }
 
-/** Counts to an absolute time: the deadline, or the end of the window where that is sooner. */
+/** Computes the remaining time to the deadline, or to the end of the window if that is sooner. */
 export function quoteLife(
   { deadline, endTime }: Pick<Quote, "deadline" | "endTime">,
   nowMs: number,
@@ -22,7 +22,7 @@ export function quoteLife(
   return { state: remainingMs > 0 ? "valid" : "expired", remainingMs };
 }
 
-/** When the window begins; once it has, how much of it is left. */
+/** When the window begins or, once it has begun, how much of it is left. */
 export function windowText(
   { startTime, endTime }: Pick<Quote, "startTime" | "endTime">,
   nowMs: number,
@@ -33,7 +33,7 @@ export function windowText(
     "If the price has already left the box, nothing is taken.";
 }
 
-/** Why a quote cannot be signed any more. */
+/** Why a quote can no longer be signed. */
 export function overText({ endTime }: Pick<Quote, "endTime">, nowMs: number): string {
   return nowMs >= endTime ? "Too late: the window has ended." : "The quote has expired.";
 }
@@ -46,7 +46,10 @@ export function isOutside(
   return price < lowerPrice || price > upperPrice;
 }
 
-/** What it means that the price is outside the box of a quote: once its window has begun, the end. */
+/**
+ * The consequence of a price outside the box of a quote. Once its window has begun, the quote is
+ * over.
+ */
 export function outsideText({ startTime }: Pick<Quote, "startTime">, nowMs: number): string {
   if (nowMs >= startTime) return "The window has begun with the price outside: nothing is placed.";
   return `The price is outside the box. It has to be inside in ${

@@ -22,7 +22,9 @@ interface QuotePanelProps {
   onRepeat(bet: Thesis): void;
 }
 
-/** A firm quote: what it says, how long it lives, and the button that signs it; then its bet. */
+/**
+ * A firm quote: its terms, its remaining time, and the button that signs it; afterwards its bet.
+ */
 export function QuotePanel({ model, slip, stage, onRepeat }: QuotePanelProps) {
   if (stage.name !== "placed") return <FirmQuote model={model} slip={slip} stage={stage} />;
   const thesis = model.session.user.value?.portfolio.theses.value
@@ -60,7 +62,7 @@ function FirmQuote({ model, slip, stage }: FirmQuoteProps) {
     isOffline: model.isOffline.value,
     price: model.feed.latest.value[symbol]?.price,
   }, nowMs);
-  const isOver = look === "failure"; // what cannot be had any more is not shown
+  const isOver = look === "failure"; // terms that are no longer available are hidden
   const odds = oddsOf({ ...quote, probability }, model.maker.info.value?.config.maxPayoutRatio);
   const { bet, pays, chances } = termsOf(stage.offer, slip.tolerancePercent.value);
   return (
@@ -90,7 +92,7 @@ function FirmQuote({ model, slip, stage }: FirmQuoteProps) {
           type="button"
           class="primary wide"
           data-next
-          // One button for all steps, never disabled, so that none takes the focus away.
+          // One button for all steps. It is never `disabled`, so that it keeps the focus.
           aria-disabled={action === undefined}
           aria-describedby={action === "sign" ? "terms" : "bar-note"}
           onClick={() => {
@@ -109,15 +111,15 @@ function FirmQuote({ model, slip, stage }: FirmQuoteProps) {
 interface PlacedBetProps {
   model: PageModel;
   stage: Extract<Stage, { name: "placed" }>;
-  /** Undefined until the node has told it. */
+  /** Undefined until the node has reported it. */
   thesis: Thesis | undefined;
 }
 
-/** The bet that was just placed, until it is settled and after it. */
+/** The bet that was just placed, before and after its settlement. */
 function PlacedBet({ model, stage: { thesisId, offer: { quote } }, thesis }: PlacedBetProps) {
   const symbol = model.markets.find(quote.base, quote.quote)?.symbol ?? "the price";
   const bet = thesis && model.withBreach(thesis);
-  // The box is what is watched now.
+  // The user now watches the box.
   useEffect(showChart, []);
   const isWon = bet?.status === "won";
   if (bet !== undefined && isDecided(bet)) {

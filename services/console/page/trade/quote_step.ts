@@ -1,17 +1,17 @@
-/** What is to be done with a quote: one button and one sentence for each state. */
+/** The next step of a quote: one button and one sentence for each state. */
 import type { Quote } from "@rangemaker/client";
 import { formatAmount } from "../format.ts";
 import { isOutside, outsideText, overText, quoteLife, windowText } from "./quote_life.ts";
 import type { Stage } from "./stage.ts";
 
-/** Everything that decides what can be done with a quote. */
+/** All facts that decide the next step of a quote. */
 export interface QuoteSituation {
   stage: Extract<Stage, { name: "quoted" | "signing" | "sending" }>;
   /** A key of this browser signs without a prompt. */
   isDevelopmentKey: boolean;
-  /** A signed bet was sent, this one or another, and its answer is overdue. */
+  /** The answer to a signed bet, this one or another, is overdue. */
   isChecking: boolean;
-  /** Another signed bet is on its way. */
+  /** Another signed bet is unresolved. */
   hasOther: boolean;
   /** Undefined before the node has answered. */
   balance: bigint | undefined;
@@ -23,11 +23,11 @@ export interface QuoteSituation {
 export interface QuoteStep {
   button: string;
   note?: string;
-  /** How the note looks; after a failure, the quote is over. */
+  /** Style of the note. After a failure, the quote is over. */
   look?: "warned" | "failure";
-  /** What the button does; without it, the button waits. */
+  /** Action of the button; if absent, the button waits. */
   action?: "sign" | "renew";
-  /** Of the button that goes back to the box. */
+  /** Text of the button that returns to the box. */
   back?: string;
 }
 
@@ -71,7 +71,10 @@ export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep
   return { ...signStep(quote, price, nowMs, remainingMs), back: BACK };
 }
 
-/** The step of a quote that lives: what has left its box before it is signed cannot be placed. */
+/**
+ * The step of a quote that has not expired. If the price leaves the box after the window has begun,
+ * it cannot be placed.
+ */
 function signStep(
   quote: Quote,
   price: bigint | undefined,

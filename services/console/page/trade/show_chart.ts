@@ -1,6 +1,6 @@
 /**
- * Brings the chart to the screen: under a thumb, the page may be scrolled to its fields or bets. What
- * has the keyboard's focus is not scrolled away.
+ * Scrolls the chart into view, because the page may be scrolled to its fields or bets. Does nothing
+ * if an element has keyboard focus, which must stay visible.
  */
 export function showChart(): void {
   if (document.activeElement?.matches(":focus-visible")) return;

@@ -1,12 +1,14 @@
-/** A price that moves while a bet is being signed: whether the bet is signed again, and for what. */
+/**
+ * Decides whether a bet is signed again after its price moved during signing, and for which quote.
+ */
 import { type Bet, isRangemakerError, type Quote } from "@rangemaker/client";
 import { betOf, SUGGESTED_START_MS } from "./draft.ts";
 import { leastPayout } from "./odds.ts";
 
-/** Refusals of a signed quote after which another quote can be had at once. */
+/** Refusals of a signed quote after which another quote is available at once. */
 const MOVED: ReadonlySet<string> = new Set(["PRICE_MOVED", "PRICE_IMPROVED"]);
 
-/** A bet whose price moves each time it is signed is signed again this often, by what it pays now. */
+/** How often a bet is signed again if its payout keeps moving: fewer times if it now pays less. */
 const SIGNED_AGAIN_MAX = { less: 3, more: 10 };
 
 export function hasMoved(refusal: unknown): boolean {
@@ -15,13 +17,17 @@ export function hasMoved(refusal: unknown): boolean {
 
 /** Quotes of one bet, in their order. */
 export interface QuoteRow {
-  /** The one that the user agreed to. */
+  /** The quote that the user agreed to. */
   first: Quote;
   refused: Quote;
   next: Quote;
 }
 
-/** Whether the next quote is signed without asking. @param times It was signed again so often. */
+/**
+ * Whether the next quote is signed without asking.
+ *
+ * @param times How often it was signed again already.
+ */
 export function isSignedAgain(
   { first, refused, next }: QuoteRow,
   tolerancePercent: number,
@@ -32,7 +38,10 @@ export function isSignedAgain(
     times < SIGNED_AGAIN_MAX[next.payout > refused.payout ? "more" : "less"];
 }
 
-/** The bet of a refused quote; once its window has begun, that of the fields. */
+/**
+ * The bet of a refused quote. Once its window has begun, it starts at the time in the fields
+ * instead.
+ */
 export function againOf(
   symbol: string,
   quote: Quote,

@@ -8,11 +8,11 @@ import { chanceText, leastPayout, type Odds, oddsOf } from "./odds.ts";
 import { overText, quoteLife, windowText } from "./quote_life.ts";
 import type { QuotedStage } from "./stage.ts";
 
-/** What the box pays is spoken when it has been still for this long. */
+/** The payout of the box is announced when the box has not changed for this long. */
 const STILL_MS = 1_000;
 
-/** The end of a quote is spoken this long before it. */
-const HURRY_MS = 10_000;
+/** The end of a quote is announced this long before it. */
+const EXPIRY_WARNING_MS = 10_000;
 
 const CHECKING = "The maker has not answered: whether your bet was placed is being checked.";
 
@@ -22,7 +22,7 @@ export interface SlipVoiceOptions {
   serverClock: Pick<Clock, "now">;
 }
 
-/** Says what the eye sees on the bet slip, each thing once. */
+/** Announces changes of the bet slip to screen readers, each once. */
 export class SlipVoice {
   readonly #options: SlipVoiceOptions;
   #cancelStill: CancelTimer = () => {};
@@ -32,7 +32,11 @@ export class SlipVoice {
     this.#options = options;
   }
 
-  /** Says once that the outcome of a signed bet is unknown. @param isChecking Reads signals. */
+  /**
+   * Announces once that the outcome of a signed bet is unknown.
+   *
+   * @param isChecking Reads signals.
+   */
   checking(isChecking: () => boolean | undefined): void {
     let before: boolean | undefined = false;
     effect(() => {
@@ -42,16 +46,16 @@ export class SlipVoice {
     });
   }
 
-  /** For those who cannot see it. */
+  /** Announces a text to screen readers only. */
   speak(text: string): void {
     this.#options.announce(text, { isSpoken: true });
   }
 
   /**
-   * Says what a quote pays, and when it is about to expire and has. Of the first one, the button that
-   * gets the focus describes what it pays.
+   * Announces a quote's changes, its window, and later its expiry. The payout of a first quote is
+   * left out: the button that gets the focus describes it.
    *
-   * @param terms What it pays, in a sentence.
+   * @param terms A sentence about what it pays.
    */
   quote(stage: QuotedStage, terms: string): void {
     const { offer: { quote }, replaces } = stage;
@@ -74,8 +78,10 @@ export class SlipVoice {
     if (startTime > nowMs) {
       cancels.push(clock.after(startTime - nowMs, () => this.speak(windowText(quote, startTime))));
     }
-    if (remainingMs > HURRY_MS) {
-      cancels.push(clock.after(remainingMs - HURRY_MS, () => this.speak("10 s left to sign.")));
+    if (remainingMs > EXPIRY_WARNING_MS) {
+      cancels.push(
+        clock.after(remainingMs - EXPIRY_WARNING_MS, () => this.speak("10 s left to sign.")),
+      );
     }
     cancels.push(clock.after(remainingMs, () => {
       this.endQuote();
@@ -83,13 +89,17 @@ export class SlipVoice {
     }));
   }
 
-  /** The quote is signed, or dropped: nothing is said about it any more. */
+  /** Ends announcements about a quote that was signed or dropped. */
   endQuote(): void {
     this.#endQuote();
     this.#endQuote = () => {};
   }
 
-  /** Speaks once the box is still. @param textOf Undefined as long as it is not known what to say. */
+  /**
+   * Announces a text once the box is still.
+   *
+   * @param textOf Returns undefined while the text is unknown.
+   */
   still(textOf: () => string | undefined): void {
     this.#cancelStill();
     this.#cancelStill = this.#options.clock.after(STILL_MS, () => {
@@ -100,7 +110,7 @@ export class SlipVoice {
   }
 }
 
-/** What a box pays, in a sentence, or why nothing. */
+/** A sentence about what a box pays, or why it cannot be priced. */
 export function estimateText(state: EstimateState): string {
   if ("failure" in state) return explain(state.failure).text;
   const odds = oddsOf(state.estimate, undefined);
@@ -108,24 +118,32 @@ export function estimateText(state: EstimateState): string {
   return `${pays}${chancesText(odds)}.${odds.warning === undefined ? "" : ` ${odds.warning}`}`;
 }
 
-/** Payouts that differ by a smaller share are the same to most users. */
+/** Smaller changes of a payout, as a share, are not announced. */
 const QUIET_SHARE = 0.01;
 
-/** A payout that is smaller by this share is worth a warning. */
+/** A payout that is smaller by this share gets a warning. */
 const WARNED_SHARE = 0.05;
 
-/** By which share a quote pays more than what the user has seen before it, and that. */
+/**
+ * The offer or estimate that the user saw before a quote, and by which share the quote pays more.
+ */
 function changeOf({ estimated, replaces, offer: { quote } }: QuotedStage) {
   const seen = replaces ? { ...replaces.quote, ...replaces } : estimated;
   return { seen, share: seen === undefined ? 0 : Number(quote.payout) / Number(seen.payout) - 1 };
 }
 
-/** Whether a quote pays so much less than the estimate, or the quote before, that nobody may miss it. */
+/**
+ * Whether a quote pays so much less than the previous quote, or the estimate, that it needs a
+ * warning.
+ */
 export function isWorse(stage: QuotedStage): boolean {
   return changeOf(stage).share <= -WARNED_SHARE;
 }
 
-/** What differs from what the user has seen before, in sentences, said before anything is signed. */
+/**
+ * Sentences about changes since the previous quote or the estimate, announced before anything is
+ * signed.
+ */
 export function changesOf(stage: QuotedStage): string[] {
   const { replaces, isRefused, offer } = stage;
   const { seen, share } = changeOf(stage);
@@ -139,7 +157,7 @@ export function changesOf(stage: QuotedStage): string[] {
   return changes;
 }
 
-/** Why a quote pays less: for the larger part it is the chance, or it is what the maker charges. */
+/** The main reason why a quote pays less: a higher chance, or a higher price of the maker. */
 function reasonOf(
   seen: Pick<Estimate, "payout" | "probability">,
   { quote, probability }: Offer,
@@ -151,14 +169,14 @@ function reasonOf(
     : ": the maker charges more, as it has similar bets open";
 }
 
-/** What became of a bet whose price moved as it was signed. */
+/** The outcome of a bet whose price moved while it was signed. */
 export function repricedText(first: Offer, { quote: { payout }, probability }: Offer): string {
   const chance = probability === undefined ? "" : `, chance ${chanceText(probability)}`;
   return `You signed for ${formatAmount(first.quote.payout)} USDC; the price moved as you did: ` +
     `it pays ${formatAmount(payout)} USDC${chance}.`;
 }
 
-/** What a quote pays, in the parts of a sentence. */
+/** The terms of a quote, as parts of a sentence. */
 export function termsOf({ quote, probability }: Offer, tolerancePercent: number) {
   const least = leastPayout(quote, tolerancePercent);
   const atLeast = least < quote.payout ? ` (at least ${formatAmount(least)})` : "";
@@ -169,7 +187,7 @@ export function termsOf({ quote, probability }: Offer, tolerancePercent: number)
   };
 }
 
-/** The chance of a bet, if the maker gives it, and the one that it needs. */
+/** The chance of a bet, if the maker reports it, and its break-even. */
 export function chancesText({ chance, breakEven }: Pick<Odds, "chance" | "breakEven">): string {
   return `${chance === undefined ? "" : `, chance ${chance}`}, break-even ${breakEven}`;
 }

@@ -21,10 +21,10 @@ import { obstacleNow } from "./quote_button.tsx";
 import { followHistory } from "./quote_history.ts";
 import { focusNextStep, showChart } from "./show_chart.ts";
 
-/** Shown first where it exists: the market whose prices move the most visibly. */
+/** The market that is shown first, if it exists: its prices move the most visibly. */
 const FIRST_MARKET = "ETH/USDT";
 
-/** The trade view, with a bet slip that survives a change of views. */
+/** The trade view. Its bet slip is kept when the user opens another view. */
 export function openTradeView(model: PageModel): View {
   const { client, session, serverClock, announce, markets, maker } = model;
   const drafts = new DraftStore(localStorage, systemClock);
@@ -41,7 +41,7 @@ export function openTradeView(model: PageModel): View {
     drafts,
     announce,
     obstacle: () => obstacleNow(model, slip),
-    // The browser knows it a moment before the page has made sure.
+    // The browser reports it a moment before the page has verified it.
     isOffline: () => model.isOffline.value || Reflect.get(navigator, "onLine") === false,
   });
   followHistory(slip, announce);
@@ -55,7 +55,7 @@ export function openTradeView(model: PageModel): View {
     if (box === undefined || markets.bySymbol(box.symbol) === undefined) return;
     slip.choose(box.symbol);
     slip.edit(box.fields);
-    history.replaceState(null, "", "#trade"); // a reload keeps what the user makes of it
+    history.replaceState(null, "", "#trade"); // so that a reload keeps the user's changes
     announce("A box was opened from a link. The amount is yours to choose.");
   };
   openLink();
@@ -68,7 +68,7 @@ function TradeView({ model, slip }: { model: PageModel; slip: BetSlip }) {
   const spanMs = useSignal(60_000);
   const chosen = useSignal<number | undefined>(undefined);
   const market = model.markets.bySymbol(slip.symbol.value);
-  // The next step is on top.
+  // The card with the next step comes first.
   const user = model.session.user.value;
   const balance = user?.portfolio.account.value?.balance;
   const isReady = balance !== undefined && balance > 0n;
@@ -78,7 +78,7 @@ function TradeView({ model, slip }: { model: PageModel; slip: BetSlip }) {
   useNextFocus(side, step, CHART);
   useBar(side);
   if (market === undefined) return null;
-  /** Shows a bet on the chart, with as much time as it needs. */
+  /** Shows a bet on the chart, and as much time as that needs. */
   const show = (bet: Thesis) => {
     const symbol = model.markets.find(bet.base, bet.quote)?.symbol;
     const { name } = slip.stage.value;
@@ -113,7 +113,7 @@ function TradeView({ model, slip }: { model: PageModel; slip: BetSlip }) {
         <Positions
           model={model}
           chosen={chosen}
-          signedFor={slip.signedFor.value}
+          firstPayouts={slip.firstPayouts.value}
           onShow={show}
           onRepeat={(bet) => {
             repeatBet(model, slip, bet);
@@ -125,15 +125,15 @@ function TradeView({ model, slip }: { model: PageModel; slip: BetSlip }) {
   );
 }
 
-/** The part of the chart that has the focus. */
+/** Selector of the focusable part of the chart. */
 const CHART = ".chart .area";
 
-/** A screen that is less high than this, in lines of the page's text, has no room for a bar that stays. */
+/** A screen that is lower than this, in rem, has no space for a sticky bar. */
 const SHORT_REM = 30;
 
 /**
- * Tells the style sheet how high the bar with the next step is, and whether the screen has few lines:
- * a style sheet alone does not know enlarged text.
+ * Sets the height of the bar with the next step, and whether the screen is low, for the style
+ * sheet, which cannot measure enlarged text.
  */
 function useBar(part: RefObject<HTMLElement | null>): void {
   useEffect(() => {
@@ -152,5 +152,5 @@ function useBar(part: RefObject<HTMLElement | null>): void {
       sizes.disconnect();
       removeEventListener("resize", look);
     };
-  }); // after each step, the bar is another one
+  }); // the bar is a new element after each step
 }
