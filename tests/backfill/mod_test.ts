@@ -109,7 +109,7 @@ async function lackingThesis({ stepped, client, oracle }: SteppedParts): Promise
   return window;
 }
 
-Deno.test("rangemaker backfill: fills what a thesis lacks, and the thesis is settled", () =>
+Deno.test("rangemaker backfill: fills the missing prices of a thesis, which is then settled", () =>
   withSteppedNode(async (parts) => {
     const { node, clock } = parts;
     const { from } = await lackingThesis(parts);
@@ -156,7 +156,7 @@ Deno.test("rangemaker backfill: fills a stretch of time in a market", () =>
     await history.stop();
   }, SHORT_LIVED));
 
-Deno.test("rangemaker backfill: says what the node did not take", () =>
+Deno.test("rangemaker backfill: reports slots that the node did not accept", () =>
   withSteppedNode(async ({ node, clock }) => {
     const to = clock.now();
     const history = startFakeHistory([{ time: to - 10_000, price: 5n }]);
@@ -168,7 +168,7 @@ Deno.test("rangemaker backfill: says what the node did not take", () =>
     await history.stop();
   }, { ringBufferSize: 16 }));
 
-Deno.test("rangemaker backfill: an unknown thesis and a key without permission fail, and fill nothing", () =>
+Deno.test("rangemaker backfill: with an unknown thesis or a key without permission it fails and fills nothing", () =>
   withSteppedNode(async (parts) => {
     const { node, clock } = parts;
     const unknown = await runBackfill(clock, "--rpc-url", node.url, "--thesis", "9");

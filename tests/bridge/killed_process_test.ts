@@ -112,20 +112,20 @@ async function killEverywhere(
 
 for (const behaviour of [HEALTHY, ...FAULTY]) {
   Deno.test(
-    `Bridge: killed at every step with the node ${behaviour.name}: one deposit, one truth`,
+    `Bridge: killed at every step with the node ${behaviour.name}: at most one credit, and the reported state is the chain's`,
     { timeout: 180_000 },
     (t) => killEverywhere(t, behaviour, onSqlite),
   );
 }
 
 Deno.test({
-  name: `Bridge: killed at every step on PostgreSQL: one deposit, one truth${NEEDS_POSTGRES}`,
+  name: `Bridge: killed at every step on PostgreSQL: at most one credit, and the reported state is the chain's${NEEDS_POSTGRES}`,
   ignore: POSTGRES_URL === undefined,
   timeout: 180_000,
   fn: (t) => killEverywhere(t, HEALTHY, withSchema),
 });
 
-Deno.test("Bridge: killed while the node works on the transaction: one deposit, one truth", async () => {
+Deno.test("Bridge: killed while the node works on the transaction: at most one credit, and the reported state is the chain's", async () => {
   await withNode(HEALTHY, onSqlite, async (node, service) => {
     const request = signedRequest();
     const started = await startServiceProcess(service);

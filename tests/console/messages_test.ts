@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import { announceReturn, openMessages } from "../../services/console/page/data/messages.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 
-Deno.test("Messages: each stays for 8 s, however many follow; the same words in a row are said once", () => {
+Deno.test("Messages: each is shown for 8 s, and a repeated text is announced once", () => {
   const clock = new FakeClock();
   const { messages, announce } = openMessages(clock);
   const texts = () => messages.value.map(({ text, isSpoken }) => isSpoken ? `(${text})` : text);

@@ -90,7 +90,7 @@ function suggestAndSign(
   return found;
 }
 
-Deno.test("A suggested box is placed nine times in ten by readers, and seven in ten by listeners, with the tolerance of a new user; is mostly more likely won than lost, and pays well", () => {
+Deno.test("Suggested boxes: with the default tolerance, most are placed, likely to win and pay well", () => {
   const { tolerancePercent } = new DraftStore(memoryStore(), new FakeClock());
   for (const symbol of SPEC_MARKETS.symbols) {
     const runs = [1, 2, 3].map((seed) => suggestAndSign(symbol, seed, tolerancePercent, READ_MS));

@@ -70,7 +70,7 @@ Deno.test("RangemakerClient: deposits, quotes, executes and follows a bet to its
   });
 });
 
-Deno.test("RangemakerClient: watches over a WebSocket that it is given, as Node 20 needs it", async () => {
+Deno.test("RangemakerClient: watches over a WebSocket from the option connect, as needed on Node 20", async () => {
   await withUser(async (_client, { urls }) => {
     const connect = (url: string) => new WebSocket(url);
     const client = new RangemakerClient({ urls, chainId: 1337, connect });
@@ -123,7 +123,7 @@ async function runExample(program: string, flags: string[], cwd: string): Promis
   return new TextDecoder().decode(stdout);
 }
 
-Deno.test("README: the example of the client plays a bet on a running stack, in every way the documents name", async () => {
+Deno.test("README: the client example plays a bet on a running stack, run in every documented way", async () => {
   const [, example] = /```ts\n(import \{ RangemakerClient[\s\S]*?)```/.exec(readme) ?? [];
   assert(example !== undefined, "README has no example of the client");
   const stack = await startStack({ ports: FREE_PORTS, seed: 1, pricing: STACK_PRICING });

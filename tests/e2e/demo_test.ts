@@ -15,7 +15,7 @@ function assertNoKeys(text: string): void {
   }
 }
 
-Deno.test("demo: plays one bet in six steps, exit code 0, says its keys are for development", async () => {
+Deno.test("demo: plays one bet in six steps with exit code 0, and warns about development keys", async () => {
   const { code, stdout, stderr } = await runProgram(["demo", "--log-level", "debug"]);
   assert.equal(code, 0, stdout + stderr);
   const lines = stdout.trim().split("\n");
@@ -60,7 +60,7 @@ Deno.test("demo --keep: prints the URLs, each answers, ends at a signal", async 
   assert.equal(code, 0, stderr);
 });
 
-Deno.test("playBet: a step that fails ends it with the reason", async () => {
+Deno.test("playBet: rejects with the reason of the step that failed", async () => {
   await using stack = await startStack({ ports: FREE_PORTS, seed: 1 });
   const lines: string[] = [];
   // A bridge that is no bridge: the oracle knows no deposits.

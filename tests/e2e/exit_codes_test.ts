@@ -47,7 +47,7 @@ Deno.test("Exit code 1: doctor found something that fails", async () => {
   close();
 });
 
-Deno.test("Exit code 0: a service ends though a request hangs, and two signals at once are one", async () => {
+Deno.test("Exit code 0: a service stops despite a pending request, and two signals at once count as one", async () => {
   const { program, request } = await busyNode();
   program.kill("SIGINT");
   program.kill("SIGTERM");
@@ -56,7 +56,7 @@ Deno.test("Exit code 0: a service ends though a request hangs, and two signals a
 });
 
 Deno.test({
-  name: `Exit code 0: Ctrl-C on a task, where the signal comes twice${NEEDS_TERMINAL}`,
+  name: `Exit code 0: Ctrl-C on a task, which delivers the signal twice${NEEDS_TERMINAL}`,
   ignore: lacksTerminal,
   async fn() {
     const service = `exec '${Deno.execPath()}' task --config '${config}' exchanges --port 0`;
@@ -89,7 +89,7 @@ Deno.test("Exit code 130: a second signal ends a stopping service at once", asyn
   request.close();
 });
 
-Deno.test("Exit code 130: Ctrl-C ends a command that ends by itself", async () => {
+Deno.test("Exit code 130: Ctrl-C on a command that is not a service", async () => {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = listener.addr as Deno.NetAddr; // as for every TCP listener
   const url = `okx=ws://127.0.0.1:${port}`;

@@ -285,13 +285,13 @@ async function sendAllAgain(deployment: Deployment, { deposits, bets }: Signed):
   }
 }
 
-Deno.test("Restore: the document has the commands for a backup, a restore and a repair", () => {
+Deno.test("Restore: docs/operating.md has the commands for backup, restore and repair", () => {
   assert.deepEqual([backups.length, restores.length, repairs.length], [4, 3, 2]);
   assert.match(replayEarlier, /bridge replay --database/);
 });
 
 Deno.test({
-  name: "Restore: whatever is older, nothing is silent, and no signed deposit is lost or doubled",
+  name: "Restore: whichever part is restored from an older backup, no signed deposit is lost or credited twice",
   timeout: 240_000,
   fn: (t) =>
     withFolder(async (folder) => {
@@ -316,7 +316,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "Restore: a node older than the relayer's key has every deposit of both keys, each once",
+  name: "Restore: a node restored from before a change of the relayer key gets each deposit of both keys once",
   timeout: 120_000,
   fn: () =>
     withFolder(async (folder) => {

@@ -29,7 +29,7 @@ const attacks: Record<string, (url: string) => Promise<Response>> = {
   "an id of 1.1 MB": (url) => post(url, { ...READ, id: "x".repeat(1_100_000) }),
 };
 for (const [name, attack] of Object.entries(attacks)) {
-  Deno.test(`Hostile: a read with ${name} fails nobody else's equal read`, () => {
+  Deno.test(`Hostile: a read with ${name} does not fail an equal read of another caller`, () => {
     const { options, release, forwarded } = strictNode();
     return withProxy(async ({ url, read }) => {
       const attacked = attack(url).then((response) => response.text(), () => "");

@@ -34,7 +34,7 @@ Deno.test("Hostile: subscribes with megabytes of parameters, or 100,000 levels o
     await Promise.all([attacker.close(), honest.close()]);
   }, { read: touchyNode }));
 
-Deno.test("Hostile: a subscription on which the node closes the socket is refused and not requested again", () =>
+Deno.test("Hostile: a subscription for which the node closed the socket is refused, and not requested again", () =>
   withProxy(async (scene) => {
     const { read } = scene;
     const honest = await HonestClient.open(scene);
@@ -64,7 +64,7 @@ async function takeAll(wsUrl: string, addresses: readonly string[], wanted: numb
 /** Addresses of this machine, so that no load balancer is needed to have them. */
 const loopback = (count: number) => Array.from({ length: count }, (_, n) => `127.0.1.${1 + n}`);
 
-Deno.test("Hostile: while 106 IPv6 /64s of one /56 behind a load balancer take all subscriptions they can, newcomers get theirs", () =>
+Deno.test("Hostile: while 106 addresses of one IPv6 /56 take as many subscriptions as they can, newcomers get theirs", () =>
   withProxy(async (scene) => {
     const { read, wsUrl, url } = scene;
     const attackers = await takeAll(
@@ -92,7 +92,7 @@ Deno.test("Hostile: while 106 IPv6 /64s of one /56 behind a load balancer take a
     await Promise.all([...attackers, honest].map((client) => client.close()));
   }));
 
-Deno.test("Hostile: viem reports that it was closed for a newcomer, connects again and subscribes", () =>
+Deno.test("Hostile: viem notices a close in favour of a newcomer, reconnects and subscribes again", () =>
   withProxy(async ({ wsUrl, read }) => {
     const transport = webSocket(wsUrl, {
       keepAlive: false,

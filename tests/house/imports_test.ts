@@ -98,13 +98,13 @@ Deno.test("House, rule 2: lib/protocol names no API that does I/O, and imports n
   }
 });
 
-Deno.test("House, rule 3: every module of lib and services is reached from the exports", () => {
+Deno.test("House, rule 3: every module of lib and services is reachable from the exports", () => {
   const unreached = [...sourceFiles("lib/"), ...sourceFiles("services/")]
     .filter((place) => !graph.has(place));
   assert.deepEqual(unreached, []);
 });
 
-Deno.test("House, rule 4: the console's page knows the client package, the table of problems, and nothing else of lib", () => {
+Deno.test("House, rule 4: of lib, the console's page imports only the client and the table of problems", () => {
   const ownFiles = /^services\/console\/(page\/|page_config\.ts$)/;
   const allowed =
     /^(npm:\/?(@preact\/signals|preact|viem|d3-scale|zod)@|lib\/(client|problems)\/mod\.ts$)/;
@@ -117,7 +117,7 @@ Deno.test("House, rule 4: the console's page knows the client package, the table
   assert.deepEqual(crossings, []);
 });
 
-Deno.test("House, rule 5: only the solver's command opens the backtest, on demand", () => {
+Deno.test("House, rule 5: only the solver's command imports the backtest, dynamically", () => {
   const folder = "services/solver/backtest/";
   const importers = [...graph].filter(([place, targets]) =>
     !place.startsWith(folder) && targets.some((target) => target.startsWith(folder))

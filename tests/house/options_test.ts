@@ -17,7 +17,7 @@ const NONSENSE = ["", " ", "x", "-1", "1e99", "9".repeat(40), "https://", "0x", 
 const tables: Record<string, OptionTable> = { ...OPTION_TABLES, stack };
 
 for (const [command, table] of Object.entries(tables)) {
-  Deno.test(`Options of ${command}: the error of a wrong value says what is expected`, () => {
+  Deno.test(`Options of ${command}: the error of a wrong value states the expected form`, () => {
     for (const { flags, kind, repeatable } of Object.values(table)) {
       for (const text of NONSENSE) {
         const { error } = z.safeParse(kind.schema, repeatable ? [text] : text);
@@ -34,7 +34,7 @@ for (
     ["node", node, NODE_SETTINGS],
   ] as const
 ) {
-  Deno.test(`Settings: both services know every key of ${name} in section [oracle]`, () => {
+  Deno.test(`Settings: oracle and node accept every key of ${name} in section [oracle]`, () => {
     const keys = Object.values(definition.options).flatMap(settingsOf)
       .map((words) => words.join(".")).filter((key) => key.startsWith("oracle."));
     assert.deepEqual([...foreign].toSorted(), keys.toSorted());
@@ -60,7 +60,7 @@ const MEETINGS = [
 ] as const;
 
 for (const [caller, callee] of MEETINGS) {
-  Deno.test(`Defaults: ${caller} leads to ${callee}`, () => {
+  Deno.test(`Defaults: the port of ${caller} is that of ${callee}`, () => {
     const [from, to] = [caller, callee].map((name) => {
       const [service = "", option = ""] = name.split(" ");
       return defaultOf(service, option);

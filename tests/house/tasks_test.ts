@@ -38,7 +38,7 @@ for (const [name, table] of Object.entries(OPTION_TABLES)) {
     assert.deepEqual(granted.slice(0, 2), COMMON_VARIABLES);
   });
 
-  Deno.test(`Task ${name}: may not run programs or load libraries, uses files if its options name some`, () => {
+  Deno.test(`Task ${name}: may not run programs or load libraries, and may use files only if its options need that`, () => {
     const task = tasks[name] ?? "";
     assert(!/--allow-(run|ffi|all|sys|import)|-A\b/.test(task), task);
     assert(task.includes("--no-prompt"), task);
@@ -67,14 +67,14 @@ function grantsOf(task: string, kind: string): string[] | undefined {
   return new RegExp(`--allow-${kind}=(\\S+)`).exec(tasks[task] ?? "")?.[1]?.split(",");
 }
 
-Deno.test("Task doctor: may read the variables of every service it looks at, and no others", () => {
+Deno.test("Task doctor: may read the variables of every service that it checks, and no others", () => {
   const needed = Object.keys(doctor.subcommands).flatMap((service) =>
     grantsOf(service, "env") ?? []
   );
   assert.deepEqual(grantsOf("doctor", "env")?.toSorted(), [...new Set(needed)].toSorted());
 });
 
-Deno.test("Task doctor: may not run programs or load libraries, and uses the files of all services", () => {
+Deno.test("Task doctor: may not run programs or load libraries, and may use any file", () => {
   assert(!/--allow-(run|ffi|all|sys|import)|-A\b/.test(tasks.doctor ?? ""), tasks.doctor);
   assert.deepEqual(grantsOf("doctor", "read"), ["/"]);
   assert.deepEqual(grantsOf("doctor", "write"), ["/"]);
@@ -88,7 +88,7 @@ Deno.test("Tasks key, backtest and completion: may use files only, and only key 
   }
 });
 
-Deno.test("Tasks demo, stack and exchanges: reach this machine, the stack the exchanges too", () => {
+Deno.test("Tasks demo, stack and exchanges: may connect to this machine only, the stack also to the exchanges", () => {
   const here = ["127.0.0.1", "0.0.0.0", "localhost", "[::1]", "[::]"];
   const urls = Object.values(PROVIDERS).map(({ url }) => url);
   const exchanges = [...urls, EXCHANGE_HISTORY_URL].map((url) => {
@@ -102,7 +102,7 @@ Deno.test("Tasks demo, stack and exchanges: reach this machine, the stack the ex
   }
 });
 
-Deno.test("Task test: grants what deno test -P does", () => {
+Deno.test("Task test: has the same permissions as deno test -P", () => {
   const granted = tasks.test?.match(/(?<=--allow-)\S+/g) ?? [];
   assert.deepEqual(new Set(granted), new Set(Object.keys(config.test.permissions)));
 });

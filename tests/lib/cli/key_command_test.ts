@@ -27,7 +27,7 @@ function inFolder(test: (keystore: string, password: string) => Promise<void>): 
   });
 }
 
-Deno.test("key new, key show: a new key in a keystore of its owner, with the password from a file", () =>
+Deno.test("key new, key show: makes a key in a private keystore file, with the password from a file", () =>
   inFolder(async (keystore, keystorePasswordFile) => {
     const files = ["--keystore", keystore, "--keystore-password-file", keystorePasswordFile];
     const made = await runKey(["new", ...files]);
@@ -49,7 +49,7 @@ Deno.test("key new, key show: a new key in a keystore of its owner, with the pas
     assert.equal(await Deno.readTextFile(keystore), text);
   }));
 
-Deno.test("key new: makes a missing password file for its owner, and none where the keystore exists", () =>
+Deno.test("key new: makes a missing password file, but not if the keystore exists", () =>
   withFolder(async (folder) => {
     const [keystore, keystorePasswordFile] = [`${folder}/key.json`, `${folder}/key.password`];
     const files = ["--keystore", keystore, "--keystore-password-file", keystorePasswordFile];
@@ -66,7 +66,7 @@ Deno.test("key new: makes a missing password file for its owner, and none where 
     await assert.rejects(Deno.stat(keystorePasswordFile), Deno.errors.NotFound);
   }));
 
-Deno.test("key new, key show: the password from a prompt, asked for twice", () =>
+Deno.test("key new, key show: the password can be typed at a prompt, twice for a new key", () =>
   inFolder(async (keystore) => {
     const differing = await runKey(["new", "--keystore", keystore], ["one", "two"]);
     assert.equal(differing.code, 2);
@@ -81,7 +81,7 @@ Deno.test("key new, key show: the password from a prompt, asked for twice", () =
     assert.match(wrong.errors, /does not open: the password is wrong$/);
   }));
 
-Deno.test("key: without a subcommand it names them, exit code 2", async () => {
+Deno.test("key: without a subcommand, lists the subcommands, exit code 2", async () => {
   const { code, errors } = await runKey([]);
   assert.equal(code, 2);
   assert.match(errors, /^Missing command: expected new, import, passwd or show/);
@@ -110,7 +110,7 @@ Deno.test("key import: invalid input is refused without being shown, and no file
     await assert.rejects(Deno.stat(keystore), Deno.errors.NotFound);
   }));
 
-Deno.test("key passwd: the key in a new keystore opens with the new password, the old one stays", () =>
+Deno.test("key passwd: writes a new keystore with the new password, and keeps the old one", () =>
   inFolder(async (keystore, keystorePasswordFile) => {
     const old = ["--keystore", keystore, "--keystore-password-file", keystorePasswordFile];
     await runKey(["import", ...old], [], KEY);
