@@ -87,7 +87,7 @@ Deno.test("stack --markets: a bet is won on a market of the file, which replaces
   });
 });
 
-Deno.test("stack --markets: fifty markets have prices in all services, and can be stored", () =>
+Deno.test("stack --markets: fifty markets have prices in every service and in the node's database", () =>
   withFolder(async (dataDir) => {
     const pricing = { pricing: "barrier", volatilityHistoryMs: 1_000 } as const;
     await withMarkets(marketsToml(COUNT), { dataDir, pricing }, async ({ urls }, path) => {

@@ -116,7 +116,7 @@ for (const [attack, [claims, play]] of Object.entries(ATTACKS)) {
   });
 }
 
-Deno.test("sign: an offer of another chain or another solver is not signed", async () => {
+Deno.test("sign: an offer of another chain, another solver or other terms is not signed", async () => {
   const asked = { signatures: 0 };
   const { "an ethers signer": wallet } = walletsOf(asked);
   const { quote } = offerOn(CHAIN_ID);
@@ -136,7 +136,7 @@ Deno.test("sign: an offer of another chain or another solver is not signed", asy
   assert.equal(asked.signatures, 0);
 });
 
-Deno.test("quote: the solver's address, where it is given, decides who must have signed", () =>
+Deno.test("quote: if the option solver is set, only quotes signed by that address are accepted", () =>
   withNetwork(HONEST, async (urls) => {
     const options = { urls, wallet: account, clock, chainId: CHAIN_ID };
     const lowerCase = solver.address.toLowerCase() as `0x${string}`;

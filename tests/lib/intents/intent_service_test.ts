@@ -49,7 +49,7 @@ function withService(test: (world: World) => Promise<void>): Promise<void> {
   });
 }
 
-Deno.test("IntentService: a full disk fails the health, and is logged once until it is over", () =>
+Deno.test("IntentService: health fails on a full disk, which is logged once", () =>
   withService(async ({ service, clock, records }) => {
     assert.equal(await service.problem(), undefined);
     const { checkWritable } = service.store;
@@ -76,7 +76,7 @@ Deno.test("IntentService: another chain fails the health, a node that is away do
     assert.equal(await service.problem(), undefined);
   }));
 
-Deno.test("IntentService: a failure is logged though nobody asks, checked once a second at most", () =>
+Deno.test("IntentService: a failure is logged without a health request, and the store is checked once a second at most", () =>
   withService(async ({ service, clock, records }) => {
     service.start({
       termsOf: () => assert.fail("Nothing is submitted"),
@@ -96,7 +96,7 @@ Deno.test("IntentService: a failure is logged though nobody asks, checked once a
     assert.deepEqual(eventsOf(records), ["STORE_UNAVAILABLE"]);
   }));
 
-Deno.test("IntentService: a database of another key is refused with both addresses, except in a dry run", () =>
+Deno.test("IntentService: a database of another key is refused with both addresses, except for a dry run", () =>
   withFolder(async (folder) => {
     const database = `${folder}/bridge.sqlite`;
     await (await IntentService.open(optionsOf({ database }))).close();

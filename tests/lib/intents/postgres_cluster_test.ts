@@ -13,7 +13,7 @@ import { COMMITTED, newIntent } from "../../support/intents.ts";
 
 Deno.test({
   name:
-    `PostgresDriver: a commit whose wait for the standby is cancelled is no success${NEEDS_POSTGRES_PROGRAMS}`,
+    `PostgresDriver: a commit whose wait for the standby is cancelled fails${NEEDS_POSTGRES_PROGRAMS}`,
   ignore: NEEDS_POSTGRES_PROGRAMS !== "",
   fn: () =>
     withPair(["store"], async (pair) => {
@@ -39,8 +39,8 @@ Deno.test({
 });
 
 Deno.test({
-  name: `PostgresDriver: works through pgbouncer in transaction mode, and is refused where its ` +
-    `commits would not be flushed${NEEDS_PGBOUNCER}`,
+  name: `PostgresDriver: works through pgbouncer in transaction mode, and refuses it if commits ` +
+    `would not be flushed${NEEDS_PGBOUNCER}`,
   ignore: NEEDS_PGBOUNCER !== "",
   fn: () =>
     withPgbouncer(async (url, server) => {
@@ -89,8 +89,8 @@ Deno.test({
 
 Deno.test({
   name:
-    `PostgresDriver: with prepare=false works through pgbouncer that ignores the parameters of ` +
-    `sessions${NEEDS_PGBOUNCER}`,
+    `PostgresDriver: prepare=false works through pgbouncer that ignores session parameters` +
+    NEEDS_PGBOUNCER,
   ignore: NEEDS_PGBOUNCER !== "",
   fn: () =>
     withPgbouncer(async (url) => {

@@ -24,14 +24,14 @@ Deno.test("Logging: text shows plain values bare", async () => {
   assert.match(line ?? "", /\[INF\] rangemaker·sample: Listening on http:\/\/x:1$/);
 });
 
-Deno.test("Logging: a value cannot forge a line or move a terminal's cursor", async () => {
+Deno.test("Logging: values cannot add a line or terminal control characters", async () => {
   const path = "/x\n2026-01-01 [ERR] rangemaker: forged \x1b[2J";
   const lines = await logged({}, () => log.info("GET {path}", { path }));
   assert.equal(lines.length, 1);
   assert(!lines[0]?.includes("\n") && !lines[0]?.includes("\x1b"), lines[0]);
 });
 
-Deno.test("Logging: a JSON line has stable fields, and a message without quotes inside quotes", async () => {
+Deno.test("Logging: a JSON line has stable fields, and values in its message are not quoted", async () => {
   const [line] = await logged({ jsonLogs: true }, () => {
     const fields = { event: "thesis_settled", user: "0xabc", thesisId: 7, result: "won" };
     log.info("Thesis {thesisId} of {user} is {result}", fields);

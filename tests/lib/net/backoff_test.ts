@@ -70,7 +70,7 @@ function follow(waits: { initialMs: number; maxMs: number }, random: () => numbe
 }
 
 for (const [name, waits] of Object.entries(FOLLOWERS)) {
-  Deno.test(`Recovery: the ${name} follows a node that flapped within 2 s of its return, and does not hammer it`, () =>
+  Deno.test(`Recovery: the ${name} reconnects within 2 s after a flapping node is back, in few attempts`, () =>
     withSeed((random) => {
       for (let run = 0; run < 100; run += 1) {
         const { backAfterMs, attempts } = follow(waits, random);
