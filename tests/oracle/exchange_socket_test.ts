@@ -7,7 +7,7 @@ import { connectToExchange } from "../../services/oracle/provider_connection.ts"
 import { withCertificate } from "../support/certificate.ts";
 import { hasProgram, type Launch, Program } from "../support/process.ts";
 
-Deno.test("connectToExchange: memory is bounded, except behind an HTTP proxy, which only the runtime knows", () => {
+Deno.test("connectToExchange: unread data is bounded, except through an HTTP proxy, which only the runtime supports", () => {
   const rows: [url: string, variables: Record<string, string>, isBounded: boolean][] = [
     ["wss://127.0.0.1:1", {}, true],
     ["wss://127.0.0.1:1", { HTTPS_PROXY: "" }, true],

@@ -83,7 +83,7 @@ function naivePrice(digits: string): bigint {
 }
 
 for (const dialect of DIALECTS) {
-  Deno.test(`Provider ${dialect.provider}: ${INPUTS} broken frames, no exception, no invented price`, () =>
+  Deno.test(`Provider ${dialect.provider}: ${INPUTS} broken frames throw no exception and produce no invented price`, () =>
     withSeed((random) => {
       const provider = PROVIDERS[dialect.provider];
       let prints = 0;

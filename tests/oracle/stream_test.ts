@@ -51,7 +51,7 @@ for (const [name, [sequencing, prints]] of Object.entries(ORDERS)) {
   });
 }
 
-Deno.test("Stream: is stuck if the exchange's time stays the same while prints arrive, not after a pause", () => {
+Deno.test("Stream: stuck if the exchange's time does not change while prints arrive, but not after a pause", () => {
   const stream = new Stream("BTC/USDT", "by_one");
   stream.add(print(1, T), T);
   stream.add(print(2, T), T + 60_000);
@@ -64,7 +64,7 @@ Deno.test("Stream: is stuck if the exchange's time stays the same while prints a
   assert(!stream.stuck(T + 60_001 + STUCK_TIME_MS));
 });
 
-Deno.test("Stream: a trade that a heartbeat announces and that never arrives is lost, once", () => {
+Deno.test("Stream: a trade that a heartbeat announced and that never arrives is missed, once", () => {
   const stream = new Stream("BTC/USDT", "rising");
   stream.add(print(5, T), T);
   assert(!stream.missed(5, T));
@@ -77,7 +77,7 @@ Deno.test("Stream: a trade that a heartbeat announces and that never arrives is 
   assert(!stream.missed(8, T + 20_000), "it came in time");
 });
 
-Deno.test("Stream: silence counts from the last print, or from the subscription", () => {
+Deno.test("Stream: silence is measured from the last print, or from the subscription", () => {
   const stream = new Stream("BTC/USDT", "none");
   assert.equal(stream.silentMs(T), undefined);
   assert(!stream.answered);
@@ -89,7 +89,7 @@ Deno.test("Stream: silence counts from the last print, or from the subscription"
   assert.equal(stream.silentMs(T + 2_500), 500);
 });
 
-Deno.test("Stream: the lag is that of the last print that counts, a late one leaves it", () => {
+Deno.test("Stream: the lag is that of the last accepted print", () => {
   const stream = new Stream("BTC/USDT", "by_one");
   assert.equal(stream.lagMs, undefined);
   stream.add(print(1, T), T + 30);
@@ -100,7 +100,7 @@ Deno.test("Stream: the lag is that of the last print that counts, a late one lea
   assert.equal(stream.lagMs, -10, "the exchange's clock may be ahead");
 });
 
-Deno.test("Stream: an arriving print ends the wait for the trade that a heartbeat announced", () => {
+Deno.test("Stream: a new print restarts the wait for an announced trade", () => {
   const stream = new Stream("BTC/USDT", "rising");
   stream.add(print(5, T), T);
   assert(!stream.missed(7, T));

@@ -104,7 +104,7 @@ const account = privateKeyToAccount(DEV_ACCOUNTS.admin.privateKey);
 const test = { ignore: anvil === undefined, timeout: 180_000 };
 
 Deno.test(
-  "Proxy, Anvil: transactions sent over HTTP and WebSocket, logs of a filter to viem and ethers",
+  "Proxy, Anvil: viem and ethers send transactions over HTTP and WebSocket, and receive filtered logs",
   test,
   () =>
     withAnvil(async ({ url, wsUrl }) => {
@@ -203,7 +203,7 @@ class AnvilTwin {
 }
 
 Deno.test(
-  "Proxy, Anvil: the kill of each of three nodes in turn loses no read or subscription of viem, ethers or a bare socket, and repeats no head",
+  "Proxy, Anvil: killing each of three nodes in turn loses no read or subscription, and repeats no head",
   test,
   async () => {
     await using stack = new AsyncDisposableStack();

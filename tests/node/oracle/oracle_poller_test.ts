@@ -51,14 +51,14 @@ function setUp() {
   };
 }
 
-Deno.test("OraclePoller: no oracle from the start is reported once, when a price would be stale", async () => {
+Deno.test("OraclePoller: an oracle that never answered is reported once, when a price would be stale", async () => {
   const { run } = setUp();
   assert.deepEqual(await run(31, () => AWAY), []);
   assert.deepEqual(await run(1, () => AWAY), [`stale ${ALL}: Connection refused`]);
   assert.deepEqual(await run(100, () => AWAY), []);
 });
 
-Deno.test("OraclePoller: prices in time and single failed pulls are not logged", async () => {
+Deno.test("OraclePoller: timely prices and single failed pulls are not logged", async () => {
   const { run, good } = setUp();
   assert.deepEqual(await run(20, () => AWAY), []);
   assert.deepEqual(await run(20, good), []);
@@ -75,7 +75,7 @@ Deno.test("OraclePoller: every outage is reported once, and its end once", async
   }
 });
 
-Deno.test("OraclePoller: a market that the oracle leaves out is reported by name", async () => {
+Deno.test("OraclePoller: a market missing in the oracle's answer is reported by name", async () => {
   const { run, good, without } = setUp();
   await run(1, good);
   const reports = await run(40, () => without("ETH/USDT"));
@@ -84,7 +84,7 @@ Deno.test("OraclePoller: a market that the oracle leaves out is reported by name
   assert.deepEqual(await run(1, good), [`fresh ${ALL}`]);
 });
 
-Deno.test("OraclePoller: the status has the age of each price, and the last success and failure", async () => {
+Deno.test("OraclePoller: the status contains the age of each price, the last success and the last failure", async () => {
   const { clock, poller, outcomes, run, good } = setUp();
   const startMs = clock.now();
   const status = () => {
@@ -132,7 +132,7 @@ function setUpLate() {
   return { clock, prices, late, poller, newer: () => newer };
 }
 
-Deno.test("OraclePoller: answers that are all late keep prices fresh", async () => {
+Deno.test("OraclePoller: answers that are always late still keep prices fresh", async () => {
   const { clock, prices, late, poller, newer } = setUpLate();
   for (let checkpoint = 0; checkpoint < 300; checkpoint++) {
     const askedMs = clock.now();
@@ -147,7 +147,7 @@ Deno.test("OraclePoller: answers that are all late keep prices fresh", async () 
   assert.equal(poller.describe(clock.now()).failuresInARow, 300, "none came in time");
 });
 
-Deno.test("OraclePoller: a late answer that is older than the known price, or broken, changes nothing", async () => {
+Deno.test("OraclePoller: a late answer that is older than the known price, or invalid, is ignored", async () => {
   const { clock, prices, late, poller, newer } = setUpLate();
   for (let pull = 0; pull < 4; pull++) await poller.poll();
   const [first, second, third, fourth] = late;
@@ -159,7 +159,7 @@ Deno.test("OraclePoller: a late answer that is older than the known price, or br
   assert.equal(newer(), 1);
 });
 
-Deno.test("Node: a late answer is recorded by the next checkpoint, and the bet is settled by it", () =>
+Deno.test("Node: a late answer is recorded by the next checkpoint, which settles the bet", () =>
   withSteppedNode(async ({ stepped, clock, oracle, client, node }) => {
     const timestamp = clock.now();
     await client.sendTransaction(
@@ -208,7 +208,7 @@ Deno.test("Node: a late answer is recorded by the next checkpoint, and the bet i
     late.resolve(new Response("the end"));
   }, { oracleTimeoutMs: 10 }));
 
-Deno.test("Node: its log says that prices are stale, why, and that they are back", async () => {
+Deno.test("Node: logs that prices are stale with the reason, and that they are fresh again", async () => {
   const clock = new FakeClock();
   const oracle = startFakeOracle(() => clock.now());
   const url = oracle.url;

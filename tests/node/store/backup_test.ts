@@ -39,7 +39,7 @@ async function whileRunning<T>(disk: DiskChain, promise: Promise<T>): Promise<T>
   return await result;
 }
 
-Deno.test("node backup: a copy of a running chain is checked, private, and continues as the chain", () =>
+Deno.test("node backup: copies a running chain to a private, checked file that can be continued", () =>
   withFolder(async (folder) => {
     const clock = new FakeClock();
     const [dir, to] = [`${folder}/node`, `${folder}/backup.sqlite`];
@@ -74,7 +74,7 @@ Deno.test("node backup: a copy of a running chain is checked, private, and conti
     await goesOn.close();
   }));
 
-Deno.test("node backup: works without a running node, and refuses a directory without a chain", () =>
+Deno.test("node backup: works while the node is stopped, and refuses a directory without a chain", () =>
   withFolder(async (folder) => {
     const dir = `${folder}/node`;
     const disk = new DiskChain(dir, new FakeClock());

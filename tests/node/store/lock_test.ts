@@ -11,7 +11,7 @@ const STARTER = `data:text/javascript,
   postMessage("ended");
 `;
 
-Deno.test("LockFile: a second one is refused until the first is closed", () =>
+Deno.test("LockFile: a second lock is refused until the first is closed", () =>
   withFolder((folder) => {
     const first = LockFile.lock(folder);
     assert.throws(() => LockFile.lock(folder), {
@@ -23,7 +23,7 @@ Deno.test("LockFile: a second one is refused until the first is closed", () =>
   }));
 
 // A program that is being started has a copy of every open file for a moment.
-Deno.test("LockFile: a closed one is free at once, while other threads start programs too", () =>
+Deno.test("LockFile: a closed lock is free at once, even while other threads start programs", () =>
   withFolder(async (folder) => {
     const starter = new Worker(STARTER, { type: "module" });
     const begun = Promise.withResolvers<void>();

@@ -139,7 +139,7 @@ function replay(calls: readonly Call[], random: RandomSource) {
 }
 
 Deno.test({
-  name: "Data directory: a power loss at any moment loses nothing that was acknowledged",
+  name: "Data directory: after a power loss at any moment, every acknowledged deposit is there",
   ignore: !hasTracer,
   fn: () =>
     withFolder((folder) =>
