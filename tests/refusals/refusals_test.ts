@@ -77,7 +77,7 @@ async function refuseAtExchanges(refusals: Refusals): Promise<void> {
 
 const noRoute = { path: "/nothing", ...says("404 NOT_FOUND", "GET /nothing", "GET /") };
 
-Deno.test("Refusals: each has a documented code, says what is wrong and what to do", async (t) => {
+Deno.test("Refusals: every refusal has a documented code, a reason and advice", async (t) => {
   const refusals = new Refusals();
   await t.step("solver", () => refuseAtSolver(refusals));
   await t.step("bridge", () => refuseAtBridge(refusals));
@@ -126,7 +126,7 @@ Deno.test("Refusals: each has a documented code, says what is wrong and what to 
   });
 });
 
-Deno.test("Refusals: the exchanges' stand-ins refuse in the exchange's own words", () =>
+Deno.test("Refusals: the simulated exchanges use the real exchanges' error messages", () =>
   serving(exchangesApi({ markets: ["X/USDT"], historyOf() {}, pinPrice() {} }), async (url) => {
     const path = "/api/v3/aggTrades";
     const none = await (await fetch(`${url}${path}`)).json();

@@ -63,7 +63,7 @@ async function withListener(play: (scene: Scene) => Promise<void>): Promise<void
   }
 }
 
-Deno.test("WsListener: cuts a client that answers no ping for 30 s, keeps others", () =>
+Deno.test("WsListener: disconnects only a client that answers no ping for 30 s", () =>
   withListener(async ({ clock, url, accepted }) => {
     const deaf = await deafClient(url);
     const live = new WsClient(url, { headers: { "x-test": "live" } });
@@ -157,7 +157,7 @@ Deno.test("WsListener: accepts handshakes on /ws and /, and answers 404 on other
     }
   }));
 
-Deno.test("WsListener: limits the number of a peer's unfinished handshakes, and each to ten seconds", () =>
+Deno.test("WsListener: limits a peer's unfinished handshakes in number, and each to ten seconds", () =>
   withListener(async ({ clock, listener, accepted, refusals }) => {
     const open = [1, 2, 3].map(() => rawClient(listener.port));
     await Promise.all(open.map(({ tcp }) => once(tcp, "connect")));
@@ -180,7 +180,7 @@ Deno.test("WsListener: limits the number of a peer's unfinished handshakes, and 
     await eventually("their end", () => accepted.every(({ gone }) => gone) || undefined);
   }));
 
-Deno.test("WsListener: closed WebSockets do not change the count of unfinished handshakes", () =>
+Deno.test("WsListener: a closed WebSocket does not change the count of unfinished handshakes", () =>
   withListener(async ({ listener, accepted, refusals }) => {
     const open = async () => {
       const client = rawClient(listener.port);

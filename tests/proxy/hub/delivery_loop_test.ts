@@ -24,7 +24,7 @@ function scene() {
 
 const turn = () => new Promise<void>((resolve) => setImmediate(() => resolve()));
 
-Deno.test("DeliveryLoop: sends notifications of consecutive turns together, after three turns at most", async () => {
+Deno.test("DeliveryLoop: sends notifications of consecutive turns together, after at most three turns", async () => {
   const { hub, loop } = scene();
   loop.flushSoon();
   await turn();
@@ -43,7 +43,7 @@ Deno.test("DeliveryLoop: sends notifications of consecutive turns together, afte
   assert.equal(hub.flushes, 1 + 10, "nothing more has come");
 });
 
-Deno.test("DeliveryLoop: retries 512 clients that are behind every 5 ms, in turn, until nobody is", async () => {
+Deno.test("DeliveryLoop: retries clients that are behind every 5 ms, 512 at a time, until none is left", async () => {
   const { hub, clock, loop } = scene();
   for (let client = 0; client < 1_000; client += 1) hub.behind.add(client);
   loop.flushSoon();

@@ -81,7 +81,7 @@ for (const [name, target, answer, wanted, refusals] of failures) {
   });
 }
 
-Deno.test("HttpPool: an answer of any status is not an error, no redirect is followed, and the time is observed", async () => {
+Deno.test("HttpPool: an answer of any status is no error, redirects are not followed, and the time is observed", async () => {
   for (const status of [503, 307]) {
     let asked = 0;
     const { reply, ends, ...counts } = await outcome("write", ({ response }, clock) => {
@@ -95,7 +95,7 @@ Deno.test("HttpPool: an answer of any status is not an error, no redirect is fol
   }
 });
 
-Deno.test("HttpPool: a call is told to wait while every connection to the node has one", async () => {
+Deno.test("HttpPool: a call is refused while every connection to the node is in use", async () => {
   const open: Asked[] = [];
   const server = new Server((asked) => open.push(asked));
   const node = poolTo(`http://127.0.0.1:${await server.listen()}`, { target: "write" });
@@ -112,7 +112,7 @@ Deno.test("HttpPool: a call is told to wait while every connection to the node h
   await server.stop();
 });
 
-Deno.test("askOverHttp: a read may be repeated and moved, and gets its own answer alone", async () => {
+Deno.test("askOverHttp: a read may be repeated and moved, and accepts only its own answer", async () => {
   let body = '{"id":8,"result":7}';
   const posted: [text: string, options: PostOptions][] = [];
   const nodes = {
