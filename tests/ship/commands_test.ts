@@ -125,7 +125,7 @@ function argumentsOf(command: string): string[] | undefined {
   return own === undefined ? undefined : [...own.split(" "), ...words];
 }
 
-Deno.test("Documents: every command of the program exists, with the options that it is given", async () => {
+Deno.test("Documents: every command and option that they contain exists", async () => {
   for (const { document, commands } of passages) {
     for (const { text } of commands) {
       const argv = argumentsOf(text);
@@ -187,7 +187,7 @@ async function pricesOf({ urls }: RunningStack): Promise<void> {
   });
 }
 
-Deno.test(`Documents: commands run, and answer as the document says${leftOut}`, {
+Deno.test(`Documents: their commands run and print what the document says${leftOut}`, {
   timeout: 300_000,
 }, async (t) => {
   // What waits for the demo comes last: it has ended by then.

@@ -27,7 +27,7 @@ function words(keyword: string): string[][] {
   });
 }
 
-Deno.test("Dockerfile: the linter has nothing to say", () => {
+Deno.test("Dockerfile: the linter reports nothing", () => {
   assert.deepEqual(
     validate(text).map(({ message, range }) => `${range.start.line}: ${message}`),
     [],
@@ -109,7 +109,7 @@ async function filesBelow(root: string): Promise<string> {
 
 const slow = { timeout: 180_000 };
 
-Deno.test("Dockerfile: its tree runs, and writes nothing outside data", slow, async () => {
+Deno.test("Dockerfile: its files run, and write only to data", slow, async () => {
   await withImage(async (root, [command = "", ...args]) => {
     const before = await filesBelow(root);
     const launch = {
@@ -188,7 +188,7 @@ for (const [what, status, body, expected] of answers) {
   });
 }
 
-Deno.test("Dockerfile, HEALTHCHECK: without HEALTH_URL the one service that is there is asked", async () => {
+Deno.test("Dockerfile, HEALTHCHECK: without HEALTH_URL it checks the one running service", async () => {
   const script = readText("docs/deployment/health_check.ts");
   const defaults = Object.entries(OPTION_TABLES).filter(([name]) => name !== "backfill")
     .map(([, { port }]) => Number(port?.default ?? port?.shownDefault));

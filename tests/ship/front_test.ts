@@ -158,7 +158,7 @@ function withFront(
 for (const [program, { version }] of Object.entries(FRONTS)) {
   Deno.test({
     name:
-      `${program}: public paths reach the services over TLS, no other path does, the address is the caller's, failures are JSON`,
+      `${program}: only public paths are served, over TLS, with the caller's address and JSON errors`,
     ignore: !hasProgram(program, version) || !hasProgram("openssl", "version") ||
       !hasProgram("curl"),
     async fn() {

@@ -114,7 +114,7 @@ async function playScaledBet(databases?: [string, string]): Promise<void> {
 
 const PAIRS = POSTGRES_URL === undefined ? "" : ", two bridges and two solvers on PostgreSQL";
 
-Deno.test(`Scaling: proxies beside and behind each other${PAIRS} serve one bet`, async () => {
+Deno.test(`Scaling: several proxies in parallel and in a chain${PAIRS} serve one bet`, async () => {
   if (POSTGRES_URL === undefined) return await playScaledBet();
   await withSchema((bridges) => withSchema((solvers) => playScaledBet([bridges, solvers])));
 });

@@ -45,7 +45,7 @@ function withUnits(test: (root: string) => Promise<void>): Promise<void> {
 }
 
 Deno.test({
-  name: "systemd: every unit is valid and confined, and starts a task of deno.json",
+  name: "systemd: every unit is valid, confined, and starts a task of deno.json",
   ignore: !hasProgram("systemd-analyze", "--version"),
   fn: () =>
     withUnits(async (root) => {
@@ -66,7 +66,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "systemd: an unknown setting in a unit is noticed",
+  name: "systemd: an unknown setting in a unit is reported",
   ignore: !hasProgram("systemd-analyze", "--version"),
   fn: () =>
     withUnits(async (root) => {
@@ -110,7 +110,7 @@ function withMachine(test: (folder: string, env: Record<string, string>) => Prom
   });
 }
 
-Deno.test("systemd: units start with the shipped settings, and keep their data in their folders", () =>
+Deno.test("systemd: units start with the shipped settings, and store data in their own folders", () =>
   withMachine(async (folder, env) => {
     const unit = installed("systemd/rangemaker-one@.service", folder);
     const [, command = ""] = /^ExecStart=(.*)$/m.exec(unit) ?? [];
@@ -136,7 +136,7 @@ Deno.test("systemd: units start with the shipped settings, and keep their data i
     }
   }));
 
-Deno.test("Wrapper: root's rangemaker has the settings of the units, and the databases' URLs from files", () =>
+Deno.test("Wrapper: root's rangemaker command has the units' settings and database URLs", () =>
   withMachine(async (folder, env) => {
     await Deno.writeTextFile(`${folder}/etc/bridge.database`, `${folder}/of-the-file.sqlite\n`);
     const wrapper = installed("rangemaker", folder);
@@ -186,7 +186,7 @@ async function playIn(folder: string, commands: string, standIns: string): Promi
 
 const modeOf = async (path: string) => ((await Deno.stat(path)).mode ?? 0) & 0o777;
 
-Deno.test("systemd: commands that make keys and passwords keep those that exist", {
+Deno.test("systemd: the commands for new keys and passwords keep existing ones", {
   timeout: 180_000,
 }, () =>
   withFolder(async (folder) => {
@@ -215,7 +215,7 @@ Deno.test("systemd: commands that make keys and passwords keep those that exist"
 
 Deno.test({
   name:
-    "systemd: Prometheus and Alertmanager accept the files that the commands make, and may read them",
+    "systemd: Prometheus and Alertmanager can read the generated files, and accept them",
   ignore: !hasProgram("promtool", "--version") || !hasProgram("amtool", "--version"),
   fn: () =>
     withFolder(async (folder) => {

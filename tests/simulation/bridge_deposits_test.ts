@@ -89,7 +89,7 @@ async function untilNonePending(url: string): Promise<void> {
 
 Deno.test({
   name:
-    `Bridge: ${CLIENTS} clients, two bridges on one PostgreSQL, one killed and started again: credited is what was signed${NEEDS_POSTGRES}`,
+    `Bridge: two bridges on one PostgreSQL, one killed: each deposit of ${CLIENTS} clients is credited once${NEEDS_POSTGRES}`,
   ignore: POSTGRES_URL === undefined,
   timeout: 60_000 + 40 * DEPOSITS,
   fn: () =>

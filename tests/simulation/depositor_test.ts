@@ -261,7 +261,7 @@ async function simulate(random: RandomSource): Promise<void> {
   await store.close();
 }
 
-Deno.test("Depositor: losses, outages and deaths at random: every deposit ends, once and truly", () =>
+Deno.test("Depositor: after random losses, outages and crashes, every deposit ends once in its true state", () =>
   withSeed(async (random) => {
     for (let run = 0; run < 10; run += 1) await simulate(random);
   }));

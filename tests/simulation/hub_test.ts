@@ -424,7 +424,7 @@ class HubWorld {
 const SCHEDULES = casesFrom("TEST_HUB_SCHEDULES", 10_000);
 const STEPS = 120;
 
-Deno.test(`Hub: ${SCHEDULES} random schedules agree with a naive account`, {
+Deno.test(`Hub: ${SCHEDULES} random schedules agree with a naive model`, {
   timeout: 60_000 + 6 * SCHEDULES,
 }, async () => {
   await playSchedules("TEST_HUB_SCHEDULES", SCHEDULES, (random) => {
@@ -439,7 +439,7 @@ const READER_SCHEDULES = casesFrom("TEST_READER_SCHEDULES", 50);
 const READER_STEPS = 60;
 
 Deno.test(
-  `Hub: in ${READER_SCHEDULES} schedules of bursts, a client that reads misses nothing beside deaf ones`,
+  `Hub: in ${READER_SCHEDULES} schedules of bursts, a client that reads gets everything while others do not read`,
   { timeout: 60_000 + 600 * READER_SCHEDULES },
   async () => {
     await playSchedules("TEST_READER_SCHEDULES", READER_SCHEDULES, async (random) => {

@@ -198,13 +198,13 @@ function play(random: RandomSource): void {
   }
 }
 
-Deno.test("PriceBoard: in thousands of schedules with sources that stop, price and age are those of a naive model", () =>
+Deno.test("PriceBoard: while random sources stop, price and age equal those of a naive model", () =>
   withSeed((random) => {
     for (let schedule = 0; schedule < SCHEDULES; schedule++) play(random);
   }));
 
 for (const aggregation of ["median", "average"] as const) {
-  Deno.test(`PriceBoard: three of four sources stop, and the ${aggregation} is the live one's after 2.5 s`, () => {
+  Deno.test(`PriceBoard: if three of four sources stop, the ${aggregation} is the price of the fourth after 2.5 s`, () => {
     const maxSourceAgeMs = 2_500;
     const board = new PriceBoard({ markets: MARKETS, aggregation, minSources: 1, maxSourceAgeMs });
     const livePrice = (ms: number) => 60_000_000_000n + BigInt(ms) * 1_000n; // a dollar a second
@@ -222,7 +222,7 @@ for (const aggregation of ["median", "average"] as const) {
   });
 }
 
-Deno.test("PriceBoard: a quiet source contributes while fresh ones outnumber it, and for 30 s", () => {
+Deno.test("PriceBoard: a quiet source contributes as long as more are fresh, at most 30 s", () => {
   const rules = { aggregation: "median", minSources: 1, maxSourceAgeMs: 2_500 } as const;
   const board = new PriceBoard({ markets: MARKETS, ...rules });
   const sourcesAt = (ms: number, ...fresh: ProviderName[]) => {

@@ -121,7 +121,7 @@ function most(timesMs: readonly number[], windowMs: number): number {
 
 for (const name of PROVIDER_NAMES) {
   for (const kind of OUTAGE_KINDS) {
-    Deno.test(`ProviderConnection: ${name} is subscribed within 2 s (median) when an exchange that ${kind} is back`, () =>
+    Deno.test(`ProviderConnection: ${name} is subscribed within 2 s (median) after an exchange that ${kind} is back`, () =>
       withSeed((random) => {
         const took = Array.from({ length: OUTAGES }, () => {
           const { clock, exchange, connection } = setUp(name, random);
@@ -150,7 +150,7 @@ const LIMITS: Record<ProviderName, Limit[]> = {
 };
 
 for (const name of PROVIDER_NAMES) {
-  Deno.test(`ProviderConnection: ${name} stays within the exchange's limits in outages of two hours`, () =>
+  Deno.test(`ProviderConnection: ${name} stays within the exchange's limits during two hours of outage`, () =>
     withSeed((random) => {
       for (const kind of OUTAGE_KINDS) {
         const { clock, exchange, connection } = setUp(name, random);

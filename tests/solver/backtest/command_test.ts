@@ -43,7 +43,7 @@ Deno.test("solver backtest: prints scores, calibration and gains of trades", {
     assert.match(stdout, /^knows the best rival model +mock +\d+ +[+-]0\.\d{4}/m);
   }));
 
-Deno.test("solver backtest: candles, with docs/examples/strategy.ts", () =>
+Deno.test("solver backtest: reads candles, and rates docs/examples/strategy.ts", () =>
   withFiles(async ({ candles }) => {
     const { code, stdout, stderr } = await runHere(
       [
@@ -67,7 +67,7 @@ Deno.test("solver backtest: candles, with docs/examples/strategy.ts", () =>
     }
   }));
 
-Deno.test("solver backtest: candles may begin at any second of the minute", () =>
+Deno.test("solver backtest: candles may start at any second of the minute", () =>
   withFiles(async ({ candles, folder }) => {
     const shifted = `${folder}/shifted.csv`;
     const text = await Deno.readTextFile(candles);
