@@ -21,7 +21,7 @@ quote = "0x${"34".repeat(20)}"
 const PHONE = { width: 360, height: 740, isMobile: true, hasTouch: true };
 
 Deno.test({
-  name: "Console: fingers draw and zoom on a phone, on the markets of a file",
+  name: "Console: on a phone, fingers draw and zoom, with markets of a file",
   ignore: !hasChromium,
   async fn(t) {
     await withMarketsFile(MARKETS, async (markets) => {
@@ -110,7 +110,7 @@ Deno.test({
           },
         );
 
-        await t.step("the wheel zooms; the buttons do the same by keyboard", async () => {
+        await t.step("the wheel zooms, as do the buttons with the keyboard", async () => {
           const visitor = await open();
           const { page } = visitor;
           await page.setViewport({ width: 1360, height: 600 }); // the page can scroll

@@ -185,7 +185,7 @@ const troubles: Record<
 };
 
 Deno.test({
-  name: "Console: a signed bet is placed once, whatever happens to the solver",
+  name: "Console: a signed bet is placed once, whatever fails at the solver",
   timeout: 240_000,
   fn: (t) =>
     withServices(async (services, gateway) => {
@@ -211,7 +211,7 @@ Deno.test({
         });
       }
       await t.step(
-        "it is away beyond the deadline: nothing was placed, and the user is told",
+        "it is away beyond the deadline: a solver away beyond the deadline: the page reports that nothing was placed",
         async () => {
           const user = new TestUser(services.urls);
           user.load();
@@ -235,7 +235,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "Console: an unknown outcome keeps every tab from a second bet, and survives a reload",
+  name: "Console: while an outcome is unknown no tab can place a second bet, also after a reload",
   ignore: !hasChromium,
   timeout: 120_000,
   fn: () =>

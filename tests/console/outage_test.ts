@@ -216,7 +216,7 @@ browserTest(
 );
 
 Deno.test({
-  name: "Console: services go and come back",
+  name: "Console: the page follows services that stop and return",
   ignore: !hasChromium,
   timeout: 300_000,
   async fn(t) {

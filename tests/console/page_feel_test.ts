@@ -14,7 +14,7 @@ import { hasChromium, launchBrowser, type Place, Visitor } from "./browser.ts";
 const PHONE = { width: 390, height: 844, isMobile: true, hasTouch: true };
 
 Deno.test({
-  name: "Console: a phone, a keyboard and a calm page",
+  name: "Console: works on a phone, by keyboard and with reduced motion",
   ignore: !hasChromium,
   timeout: 180_000,
   async fn(t) {
@@ -29,7 +29,7 @@ Deno.test({
       Visitor.open(browser, stack.urls.console ?? assert.fail(), prepare);
     try {
       await t.step(
-        "on a phone, the next step is in reach of the thumb at every moment",
+        "on a phone, the button of the next step is always within reach of the thumb",
         async () => {
           const visitor = await open((page) => page.setViewport(PHONE));
           const { page } = visitor;
@@ -98,7 +98,7 @@ Deno.test({
       );
 
       await t.step(
-        "a box that the price has left, or never will, is fitted by a button of its own; back leaves a quote",
+        "buttons move or resize a box that the price has left or will not leave; back drops a quote",
         async () => {
           const visitor = await open((page) => page.setViewport(PHONE));
           const { page } = visitor;
@@ -163,7 +163,7 @@ Deno.test({
       );
 
       await t.step(
-        "a finger that swipes scrolls the page, one that draws does not; a quote is not drawn over",
+        "a swipe scrolls the page, drawing does not; during a quote nothing is drawn",
         async () => {
           const visitor = await open((page) => page.setViewport(PHONE));
           const { page } = visitor;
@@ -211,7 +211,7 @@ Deno.test({
         },
       );
 
-      await t.step("by keyboard, the focus goes to the next step; Escape goes back", async () => {
+      await t.step("by keyboard, the focus moves to the next step, and Escape goes back", async () => {
         const visitor = await open();
         const { page } = visitor;
         await visitor.sees(/Live/);
@@ -379,7 +379,7 @@ Deno.test({
       });
 
       await t.step(
-        "a button that waits can be reached and says why; other views are named; offline is said",
+        "a disabled button can be focused and explains why; views have names; \"offline\" is shown",
         async () => {
           const visitor = await open();
           const { page } = visitor;
@@ -420,7 +420,7 @@ Deno.test({
       );
 
       await t.step(
-        "a chosen theme also colours the charts of other tabs, and stays after a reload",
+        "a chosen theme applies to charts in other tabs, and survives a reload",
         async () => {
           const visitor = await open();
           const { page } = visitor;
@@ -447,7 +447,7 @@ Deno.test({
       );
 
       await t.step(
-        "on its side, a phone shows chart, box and next step at once; a tablet does, too",
+        "a phone in landscape and a tablet show chart, box and next step together",
         async () => {
           const size = { width: 844, height: 390, isMobile: true, hasTouch: true };
           const visitor = await open((page) => page.setViewport(size));
@@ -487,7 +487,7 @@ Deno.test({
         },
       );
 
-      await t.step("with reduced motion, the chart rests, and follows a drag at once", async () => {
+      await t.step("with reduced motion, the chart is still, and follows a drag at once", async () => {
         const visitor = await open(async (page) => {
           await page.emulateMediaFeatures([{ name: "prefers-reduced-motion", value: "reduce" }]);
           await page.evaluateOnNewDocument(() => {

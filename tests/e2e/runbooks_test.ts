@@ -594,10 +594,10 @@ function testMachine(
 }
 
 testMachine(
-  "a failed upgrade is undone, a full disk and a wrong clock recover",
+  "undoing a failed upgrade, a full disk, a wrong clock",
   async (machine, t) => {
     if (hasProgram("sqlite3")) {
-      await t.step("an upgrade that fails, and one that works", () => upgrade(machine));
+      await t.step("a failed upgrade, then a successful one", () => upgrade(machine));
     }
     await t.step("full disk", () => fillDisk(machine));
     await t.step("clock set back", () => setClockBack(machine));
@@ -610,16 +610,16 @@ async function rotateBoth(machine: Machine, t: Deno.TestContext): Promise<void> 
 }
 
 testMachine(
-  "with PostgreSQL, new keys are used, a failed upgrade is undone and a lost machine is restored",
+  "with PostgreSQL: undoing a failed upgrade, restoring a lost machine, new keys",
   async (machine, t) => {
-    await t.step("an upgrade that fails, and one that works", () => upgrade(machine));
+    await t.step("a failed upgrade, then a successful one", () => upgrade(machine));
     await t.step("a lost machine", () => loseMachine(machine));
     await rotateBoth(machine, t);
   },
   new PostgresDatabases(),
 );
 
-testMachine("new keys are used, and the old ones are refused", async (machine, t) => {
+testMachine("new keys are accepted, old ones refused", async (machine, t) => {
   if (hasProgram("sqlite3")) await t.step("a lost machine", () => loseMachine(machine));
   await rotateBoth(machine, t);
   const [admin] = blocksOf("New key of the admin", 1);

@@ -74,7 +74,7 @@ for (const [what, { line, env, hasColors }] of Object.entries(logs)) {
 }
 
 Deno.test({
-  name: `Progress: demo shows on a terminal which step is being played${NEEDS_TERMINAL}`,
+  name: `Progress: demo shows the current step on a terminal${NEEDS_TERMINAL}`,
   ignore: lacksTerminal,
   async fn() {
     const { code, output } = await onTerminal(`${deno} demo`, { NO_COLOR: "1" });

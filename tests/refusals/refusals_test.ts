@@ -95,11 +95,11 @@ Deno.test("Refusals: every refusal has a documented code, a reason and advice", 
       }),
   );
 
-  await t.step("every documented status of a service came", () => {
+  await t.step("every documented status was seen", () => {
     refusals.assertAllDocumentedCame();
   });
 
-  await t.step("every code that came is documented", () => {
+  await t.step("every code that was seen is documented", () => {
     const known = new Set<string>([
       ...documentedCodes(),
       ...documentedRpcCodes(),
@@ -112,7 +112,7 @@ Deno.test("Refusals: every refusal has a documented code, a reason and advice", 
     }
   });
 
-  await t.step("every documented code came, or has a test elsewhere", () => {
+  await t.step("every documented code was seen, or has a test elsewhere", () => {
     const came = new Set([...refusals.seen.keys()].flatMap((code) => code.split(" ")));
     const documented = [...documentedCodes(), ...documentedRpcCodes(), ...TRANSACTION_ERROR_CODES];
     assert(documented.length > 50, documented.join());

@@ -144,7 +144,7 @@ async function betOnPage(url: string, wallet: BrowserWallet): Promise<string[]> 
   );
 }
 
-Deno.test("npm packages: checked, small, typed, and play a bet in every runtime", {
+Deno.test("npm packages: are valid, small and typed, and play a bet in every runtime", {
   timeout: 600_000,
 }, async (t) => {
   const folder = await Deno.makeTempDir();

@@ -115,7 +115,7 @@ const cases: readonly [
 ];
 
 for (const [name, log, level, properties] of cases) {
-  Deno.test(`Business log: the line of ${name} has its amounts and identifiers`, () =>
+  Deno.test(`Business log: the line of a ${name} has its amounts and identifiers`, () =>
     withLogs("debug", (records) => {
       log();
       const [record] = records;

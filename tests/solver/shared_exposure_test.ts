@@ -151,7 +151,7 @@ async function assertFull(ledger: LedgerNode, database: string, url: string): Pr
 
 for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
   Deno.test({
-    name: `Balance: two solvers on one ${name} together hedge no more than a user owns`,
+    name: `Balance: two solvers on one ${name} together do not hedge more than a user owns`,
     ignore,
     fn: () =>
       withDatabase((database) =>
@@ -183,7 +183,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
 
   Deno.test({
     name:
-      `Exposure: two solvers on one ${name} never pass --max-exposure together, and can fill it`,
+      `Exposure: two solvers on one ${name} together fill --max-exposure and never exceed it`,
     ignore,
     fn: () =>
       withSeed((random) =>
@@ -229,7 +229,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
   });
 
   Deno.test({
-    name: `Exposure: a solver killed at random moments leaves the bound of one ${name} intact`,
+    name: `Exposure: after a solver is killed at random moments, the limit on one ${name} still applies`,
     ignore,
     fn: () =>
       withSeed((random) =>

@@ -127,7 +127,7 @@ function optionRows(
   rows: readonly Row[],
   needed: Record<string, string> = {},
 ): void {
-  Deno.test(`${section}: every option has its spellings, variable, default and values`, () => {
+  Deno.test(`${section}: every option has its documented spellings, variable, default and values`, () => {
     for (const [option, env, byDefault, { accepted, refused = [] }] of rows) {
       const spellings = option.replace(/ [<[].*$/, "").split(", ");
       const key = spellings.at(-1)!.slice(2).replace(/-(\w)/g, (_, letter) => letter.toUpperCase());

@@ -31,7 +31,7 @@ async function historySince({ client, stepped }: SteppedParts, from: number) {
   return { prices: page.prices.map(({ price }) => price), missing: page.missing };
 }
 
-Deno.test("price oracle, pull cycle, step 1: the node asks GET /prices, once a checkpoint", async () => {
+Deno.test("price oracle, pull cycle, step 1: the node requests GET /prices once per checkpoint", async () => {
   const clock = new FakeClock();
   const asked: string[] = [];
   await using oracle = Deno.serve(
@@ -68,7 +68,7 @@ for (const [waitMs, outcome] of [[9, "waits"], [10, "gives up"]] as const) {
   });
 }
 
-Deno.test("price oracle, pull cycle, step 2: the prices that came are the node's, and are recorded", () =>
+Deno.test("price oracle, pull cycle, step 2: received prices are used and recorded", () =>
   withSteppedNode(async (parts) => {
     const from = parts.stepped.now;
     parts.oracle.prices["ETH/USDT"] = 3_123_456_789n;

@@ -170,7 +170,7 @@ const spoiled: [name: string, spoil: (good: string) => string, logs: RegExp | un
 ];
 
 for (const [name, spoil, logs] of spoiled) {
-  Deno.test(`Volatility keeper: with ${name} in the saved state, it starts without history`, async () => {
+  Deno.test(`Volatility keeper: starts without history from a saved state with ${name}`, async () => {
     const value = spoil(await goodState());
     const savedValue = () => Promise.resolve({ value, savedAtMs: 0 });
     await withLogs("info", async (records) => {

@@ -26,7 +26,7 @@ function skewed() {
   return { ...made, book, hold };
 }
 
-Deno.test("Barrier: each further bet on a box pays less, and always more than the bet", () => {
+Deno.test("Barrier: each further bet on a box pays less, until the skew reaches its share", () => {
   const { strategy, bet, hold } = skewed();
   const full = barrier().strategy.price(bet).payout;
   let before = full + 1n;

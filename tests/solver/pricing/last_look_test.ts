@@ -34,7 +34,7 @@ const cases: readonly [payout: bigint, now: PriceNow, refusal?: string, currentP
 
 for (const [payout, priceNow, refusal, currentPayout = null] of cases) {
   const given = Object.values(priceNow).join(", ");
-  Deno.test(`Last look: a payout of ${payout} is ${refusal ?? "good"} at ${given}`, () => {
+  Deno.test(`Last look: a payout of ${payout} is ${refusal ?? "accepted"} at ${given}`, () => {
     const look = () => requireLastLook({ betAmount: 1_000_000n, payout }, priceNow);
     if (refusal === undefined) return look();
     assert.throws(look, (thrown) => {

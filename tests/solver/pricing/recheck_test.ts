@@ -149,7 +149,7 @@ function orRefused<T>(price: () => T): T | undefined {
   }
 }
 
-Deno.test("Recheck: no user who sees prices up to 3 s earlier gains, wherever the box lies; others pay the margin", () => {
+Deno.test("Recheck: a user who sees prices up to 3 s earlier never gains, others pay the margin", () => {
   const random = seededRandom(1);
   const byLead = new Map(LEADS_MS.map((leadMs) => [leadMs, new Gains()]));
   const plain: { offset: number; gains: Gains }[] = [];

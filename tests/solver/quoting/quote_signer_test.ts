@@ -49,7 +49,7 @@ function otherNonce(digest: Hex): Hex {
   return `0x${signed.toCompactHex()}${(27 + signed.recovery).toString(16)}`;
 }
 
-Deno.test("QuoteSigner: accepts exactly what recovery accepts, whatever it has cached", () => {
+Deno.test("QuoteSigner: accepts the same signatures with and without the cache", () => {
   const step = fc.record({
     digest: fc.integer({ min: 1, max: 5 }).map(digestOf),
     form: fc.constantFrom(...Object.keys(forms)),

@@ -45,7 +45,7 @@ Deno.test("OverlapIndex: bets of other markets are ignored", () => {
   assert.equal(index.correlatedRisk(asked, 1_000), 0);
 });
 
-Deno.test("OverlapIndex: grows beyond its first capacity, and deleted bets no longer count", () => {
+Deno.test("OverlapIndex: grows beyond its initial capacity, and ignores deleted bets", () => {
   const index = new OverlapIndex();
   for (let count = 1; count <= 100; count++) {
     index.add(`held ${count}`, asked);

@@ -39,7 +39,7 @@ Deno.test("worstCaseLoss: the losses of two markets are added", () => {
   assert.equal(worstCaseLoss([{ ...bet(1, 4, 0, 9), base: one!.base }, onOther]), 200n);
 });
 
-Deno.test("worstCaseLoss: a window that no slot falls into is always lost by the solver", () => {
+Deno.test("worstCaseLoss: a window without a slot is a sure loss for the solver", () => {
   const between = { ...bet(1, 4, 0, 9), startTime: 101, endTime: 199 };
   assert.equal(worstCaseLoss([between, { ...between, lowerPrice: 5n, upperPrice: 9n }]), 200n);
 });
@@ -92,7 +92,7 @@ const anyBet = fc.record({
   endTime: start + duration,
 }));
 
-Deno.test("worstCaseLoss: never below the true worst case, never above the sum, exact at one time and by groups", () => {
+Deno.test("worstCaseLoss: between the true worst case and the sum; exact for equal windows and within groups", () => {
   fc.assert(
     fc.property(fc.array(anyBet, { maxLength: 8 }), (bets) => {
       const loss = worstCaseLoss(bets);
