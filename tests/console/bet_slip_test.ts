@@ -503,7 +503,7 @@ Deno.test("BetSlip: a prompt that was open for too long sends nothing", async ()
   assert.deepEqual(pending.of(USER), []);
 });
 
-Deno.test("BetSlip: a refusal is explained, and the box is still there", async () => {
+Deno.test("BetSlip: a refusal is explained, and the box stays", async () => {
   const { slip, pending, said } = scene({
     execute: () => Promise.reject(new ExecutionError("INSUFFICIENT_BALANCE", "no")),
   });

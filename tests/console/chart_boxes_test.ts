@@ -117,7 +117,7 @@ Deno.test("countdownOf: counts to the start of a bet, then to its end, in full s
   assert.equal(countdownOf(bet, 129_999), "Bet 3: 1 s left, pays 12.43 USDC");
 });
 
-Deno.test("whereabouts: the distance of a price to the nearer edge, on which side it is", () => {
+Deno.test("whereabouts: shows the distance of a price to the nearer edge, and its side", () => {
   const bet = thesisOf(1, { lowerPrice: 2_990_000_000n, upperPrice: 3_010_000_000n });
   const cases: [price: bigint, text: string][] = [
     [3_008_800_000n, "inside, 1.20 below the upper edge"],

@@ -29,7 +29,7 @@ Deno.test("Messages: each is shown for 8 s, and a repeated text is announced onc
   assert.deepEqual(texts(), []);
 });
 
-Deno.test("announceReturn: a device that was offline for a second is said to be online again, once", () => {
+Deno.test("announceReturn: reports once that a device is online again after at least a second offline", () => {
   const clock = new FakeClock();
   const isOffline = signal(false);
   const { messages, announce } = openMessages(clock);

@@ -7,7 +7,7 @@ import {
   WINDOW_MS,
 } from "../../services/console/page/data/metrics.ts";
 
-Deno.test("parseMetrics: reads what the services' own library writes, odd labels included", async () => {
+Deno.test("parseMetrics: reads the output of the services' own library, including odd labels", async () => {
   const registers = [new Registry()];
   const odd = 'a "quoted", \\slashed\n{line}';
   const counter = new Counter({

@@ -211,7 +211,7 @@ Deno.test({
         });
       }
       await t.step(
-        "it is away beyond the deadline: a solver away beyond the deadline: the page reports that nothing was placed",
+        "if the solver is away until after the deadline, the page reports that nothing was placed",
         async () => {
           const user = new TestUser(services.urls);
           user.load();

@@ -90,7 +90,7 @@ browserTest(
 );
 
 browserTest(
-  "the operator's view names a service that is away, and sees it return",
+  "the operator's view shows an absent service, and its return",
   "#operator",
   async (visitor, services) => {
     const { page } = visitor;
@@ -166,7 +166,7 @@ browserTest(
 );
 
 browserTest(
-  "oracle and chain go and come back, without a reload",
+  "the page follows oracle and chain through outages without a reload",
   "",
   async (visitor, services) => {
     const asked: string[] = [];
@@ -191,7 +191,7 @@ browserTest(
 );
 
 browserTest(
-  "a page that slept while services restarted goes on by itself, in every view",
+  "every view continues by itself after it slept while services restarted",
   "",
   async (visitor, services) => {
     const { page } = visitor;

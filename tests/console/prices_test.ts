@@ -47,7 +47,7 @@ Deno.test("PriceSeries: history fills gaps and overrides live prices", () => {
   assert.deepEqual([0, 100, 101, 500, 501].map((time) => series.indexAt(time)), [0, 0, 1, 3, 4]);
 });
 
-Deno.test("PriceSeries: memory is bounded, by the oldest prices", () => {
+Deno.test("PriceSeries: drops the oldest prices at its limit", () => {
   const series = new PriceSeries();
   for (let slot = 0; slot < 150_000; slot++) series.append(slot * 100, slot);
   const { length } = series.times;
@@ -81,7 +81,7 @@ Deno.test("PriceSeries: clear removes all prices", () => {
   assert(series.version > version, "what is drawn has changed");
 });
 
-Deno.test("ServerClock: follows the node with the least delay, and a clock that jumps", () => {
+Deno.test("ServerClock: keeps the shortest delay, and follows a clock that jumps", () => {
   const clock = new FakeClock(1_000_000);
   const server = new ServerClock(() => clock.now());
   for (const delayMs of [40, 5, 90, ...Array(100).fill(20)]) server.observe(1_000_500 - delayMs);

@@ -158,7 +158,7 @@ Deno.test("doctor: an exchange that sends no price of a market is reported with 
   assert.equal(of("sources").level, "fail");
 });
 
-Deno.test("doctor: without a service it checks those that need no key and those whose key is set", async () => {
+Deno.test("doctor: without arguments it checks every service that needs no key or has one", async () => {
   const env = {
     RANGEMAKER_ORACLE_PROVIDERS: "okx",
     RANGEMAKER_ORACLE_PROVIDER_URL: `okx=${deadUrl("ws")}`,

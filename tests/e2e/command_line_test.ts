@@ -31,7 +31,7 @@ Deno.test("rangemaker: an unknown command is one line and exit code 2", async ()
   );
 });
 
-Deno.test("rangemaker: without a command the help goes to stderr with exit code 2", async () => {
+Deno.test("rangemaker: without a command it prints the help to stderr, exit code 2", async () => {
   const { code, stderr } = await runHere([]);
   assert.equal(code, 2);
   assert.match(stderr, /^Commands:$/m);

@@ -10,7 +10,7 @@ import { recoverAddress } from "viem/utils";
 import { withFolder } from "../support/files.ts";
 
 const name =
-  "solver --keystore: signs quotes with the key of key new; a wrong password and a wrong file differ";
+  "solver --keystore: signs quotes with a key of key new; a wrong password and a wrong file have different errors";
 
 // A keystore is slow to open on purpose.
 Deno.test(name, { timeout: 180_000 }, () =>

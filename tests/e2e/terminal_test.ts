@@ -24,13 +24,13 @@ interface Shown {
 const doctor = `${deno} doctor node --oracle-url http://127.0.0.1:9 --port 0`;
 const results: Record<string, Shown> = {
   "results on a terminal have colours": { line: doctor, hasColors: true },
-  "results have none with NO_COLOR": { line: doctor, env: { NO_COLOR: "1" }, hasColors: false },
-  "results in a pipe have none, not even with FORCE_COLOR": {
+  "results have no colours with NO_COLOR": { line: doctor, env: { NO_COLOR: "1" }, hasColors: false },
+  "results in a pipe have no colours, even with FORCE_COLOR": {
     line: `${doctor} | cat`,
     env: { FORCE_COLOR: "1" },
     hasColors: false,
   },
-  "help and usage errors have none": {
+  "help and usage errors have no colours": {
     line: `${deno} --help; ${deno} node --help; ${deno} nodd; ${deno} node --nonsense`,
     hasColors: false,
   },
@@ -51,8 +51,8 @@ for (const [what, { line, env, hasColors }] of Object.entries(results)) {
 const service = `${deno} exchanges --port 0`;
 const logs: Record<string, Shown> = {
   "logs on a terminal have colours": { line: service, hasColors: true },
-  "logs have none with NO_COLOR": { line: service, env: { NO_COLOR: "1" }, hasColors: false },
-  "logs in a pipe have none, not even with FORCE_COLOR": {
+  "logs have no colours with NO_COLOR": { line: service, env: { NO_COLOR: "1" }, hasColors: false },
+  "logs in a pipe have no colours, even with FORCE_COLOR": {
     line: `${service} 2>&1 | cat`,
     env: { FORCE_COLOR: "3" },
     hasColors: false,

@@ -205,7 +205,7 @@ Deno.test("Venue: refuses more than 1,000 clients at a time", () => {
   assert.deepEqual(connect().news(0), []);
 });
 
-Deno.test("Venue: Binance takes 5 messages a second and 300 connections in 5 minutes", () => {
+Deno.test("Venue: Binance limits messages to 5 a second and connections to 300 in 5 minutes", () => {
   const { connect, clock } = setUp("provider_a");
   const { connection, news } = connect();
   for (let count = 0; count < 6; count++) connection.receive("{}");

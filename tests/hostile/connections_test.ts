@@ -12,7 +12,7 @@ import { AddressedClient, HonestClient } from "./honest_client.ts";
 const LIMIT = 20;
 
 Deno.test.each(BOTH_PORTS)(
-  "Hostile: an address gets --max-connections-per-address WebSocket clients and no more (%s)",
+  "Hostile: an address gets at most --max-connections-per-address WebSocket clients (%s)",
   (_port, withProxy) =>
     withProxy(async (scene) => {
       const { url, wsUrl } = scene;
@@ -41,7 +41,7 @@ Deno.test.each(BOTH_PORTS)(
 );
 
 Deno.test.each(BOTH_PORTS)(
-  "Hostile: a peer that invents an address for each client leaves room for others (%s)",
+  "Hostile: a peer that forges an address for each client cannot use up all places (%s)",
   (_port, withProxy) =>
     withProxy(async (scene) => {
       const attackers = [];

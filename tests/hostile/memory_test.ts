@@ -71,7 +71,7 @@ async function withProcess(
 }
 
 for (const clientPort of ["main port", "WebSocket port"] as const) {
-  Deno.test(`Hostile: clients that read nothing of ${ATTACKERS * ANSWER / MIB} MiB cost the proxy its budget at most (${clientPort})`, () =>
+  Deno.test(`Hostile: ${ATTACKERS * ANSWER / MIB} MiB of unread answers use at most the proxy's memory budget (${clientPort})`, () =>
     withProcess(async (scene) => {
       const { url, pid } = scene;
       const wsUrl = clientPort === "main port" ? scene.wsUrl : scene.wsPortUrl;

@@ -87,7 +87,7 @@ Deno.test("House, rule 2: lib imports no service", () => {
   assert.deepEqual(crossings, []);
 });
 
-Deno.test("House, rule 2: lib/protocol names no API that does I/O, and imports no module that may", () => {
+Deno.test("House, rule 2: lib/protocol uses no API that does I/O, and imports no module that may", () => {
   const allowed = /^(lib\/protocol\/|lib\/(errors|redact)\.ts$|npm:|zod|@noble\/)/;
   for (const place of sourceFiles("lib/protocol/")) {
     const text = Deno.readTextFileSync(new URL(place, root));

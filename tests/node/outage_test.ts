@@ -110,7 +110,7 @@ Deno.test("Outage: a breach inside a backfilled span pays the solver", () => {
   assert.equal(statusOf(test), "lost");
 });
 
-Deno.test("Outage: a backfill never overwrites what was recorded", () => {
+Deno.test("Outage: a backfill never overwrites recorded prices", () => {
   const test = fundedChain();
   const start = test.now;
   open(test, 2_000);

@@ -64,7 +64,7 @@ Deno.test("PriceBoard: a source older than its limit no longer contributes", () 
   assert.equal(prices.entry("BTC/USDT"), undefined);
 });
 
-Deno.test("PriceBoard: a price received in the future counts as received now", () => {
+Deno.test("PriceBoard: a receipt time in the future is replaced by now", () => {
   const prices = board();
   prices.update("provider_a", "BTC/USDT", 100n, T + 3_600_000);
   assert.equal(prices.expire(T), T + 10_001);

@@ -233,7 +233,7 @@ Deno.test("ProviderConnection: a dropped connection is logged in one line, with 
     return Promise.resolve();
   }));
 
-Deno.test("ProviderConnection: one line says that a provider is lost, and one that it is back", () =>
+Deno.test("ProviderConnection: the loss and the return of a provider are logged in one line each", () =>
   withLogs("info", (records) => {
     const { clock, network, connection } = setUp();
     network.newest.open();

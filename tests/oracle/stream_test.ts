@@ -15,7 +15,7 @@ const ORDERS: Record<
   string,
   [Provider["sequence"], [sequence: number | undefined, timeMs: number, order: PrintOrder][]]
 > = {
-  "numbers that rise by one are in order, a hole is a gap": [
+  "numbers rising by one are in order, a missing one is a gap": [
     "by_one",
     [[10, 0, "next"], [11, 0, "next"], [13, 0, "gap"], [14, 0, "next"]],
   ],
@@ -29,11 +29,11 @@ const ORDERS: Record<
     "rising",
     [[90, 0, "next"], [90, 5, "late"]],
   ],
-  "a number that falls while the time advances is a restart, and counting goes on from it": [
+  "a lower number with a later time is a restart": [
     "by_one",
     [[1_000, 0, "next"], [1, 1, "restart"], [2, 2, "next"], [1_001, 3, "gap"], [3, 3, "late"]],
   ],
-  "without numbers the time says what is late": [
+  "without numbers, a print with an older time is late": [
     "none",
     [[undefined, 0, "next"], [undefined, 0, "next"], [undefined, -1, "late"]],
   ],

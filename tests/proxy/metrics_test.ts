@@ -27,7 +27,7 @@ Deno.test("ProxyMetrics: unknown HTTP methods share a label", async () => {
   assert((await registry.metrics()).includes(line));
 });
 
-Deno.test("ProxyMetrics: durations are in seconds, each in its bucket", async () => {
+Deno.test("ProxyMetrics: durations are counted in seconds, in their buckets", async () => {
   const registry = new Registry();
   const metrics = new ProxyMetrics(registry);
   metrics.countHttp("POST", "read", 200, 1_500);

@@ -38,7 +38,7 @@ function isNumber(result: unknown, n: number): boolean {
 }
 
 Deno.test.each(BOTH_PORTS)(
-  "Proxy, slow client: misses the oldest messages, which are counted, and delays nobody (%s)",
+  "Proxy, slow client: misses the oldest notifications, which are counted, and delays no other client (%s)",
   (_port, withProxy) =>
     withProxy(async (scene) => {
       const deaf = await flood(scene);

@@ -82,7 +82,7 @@ for (const { file, compose, services } of files) {
   });
 
   for (const [name, table] of Object.entries(tables).filter(([name]) => name in services)) {
-    Deno.test(`${file}, ${name}: command and environment are what the program takes`, () => {
+    Deno.test(`${file}, ${name}: the program accepts its command and environment`, () => {
       const { command: [command, ...args], environment } = services[name] ?? assert.fail();
       assert.equal(command, name);
       const { HEALTH_URL, PGPASSWORD_FILE: _, ...rest } = substituted(environment);

@@ -43,7 +43,7 @@ Deno.test("Dockerfile: every image is pinned by its digest, the last has a user 
   assert.deepEqual(users.map((each) => each.getArgumentsContent()), [`${user}:${user}`]);
 });
 
-Deno.test(".dockerignore: lets through what the Dockerfile copies, and nothing else", () => {
+Deno.test(".dockerignore: includes exactly the files that the Dockerfile copies", () => {
   const allowed = readText(".dockerignore").split("\n").filter((line) => line.startsWith("!"))
     .map((line) => line.slice(1));
   assert.deepEqual(allowed.toSorted(), copies().flatMap(({ sources }) => sources).toSorted());

@@ -165,7 +165,7 @@ Deno.test("npm packages: are valid, small and typed, and play a bet in every run
       }
     });
 
-    await t.step("strict projects compile with it, however they resolve modules", async () => {
+    await t.step("strict projects compile with the packages under every module resolution", async () => {
       for (const name of ["typed.ts", "wallets.ts"]) {
         await Deno.copyFile(fileUrl(`tests/ship/package/${name}`), `${folder}/${name}`);
       }
@@ -176,7 +176,7 @@ Deno.test("npm packages: are valid, small and typed, and play a bet in every run
       ]);
     });
 
-    await t.step("a bundle has less than 40 kB, all that it depends on included", async () => {
+    await t.step("a bundle with all dependencies has less than 40 kB", async () => {
       const { outputFiles: [file] } = await build({
         stdin: { contents: 'export * from "@rangemaker/client"', resolveDir: folder },
         bundle: true,
@@ -236,7 +236,7 @@ Deno.test("npm packages: are valid, small and typed, and play a bet in every run
       });
 
       await t.step({
-        name: "the page bets in Chromium, with a wallet that is on another chain",
+        name: "the page bets in Chromium, also with a wallet on another chain",
         ignore: !await hasProgram("chromium"),
         fn: () => playOnPage(folder, urls),
       });

@@ -46,7 +46,7 @@ Deno.test(
     }),
 );
 
-const FAILS = "Examples: the bet in Python names the service or call that failed, and exits with 1";
+const FAILS = "Examples: the bet in Python reports the service or call that failed, exit code 1";
 
 Deno.test(FAILS, { ignore }, () =>
   withStack(async ({ urls }) => {

@@ -89,7 +89,7 @@ Deno.test("key: without a subcommand, lists the subcommands, exit code 2", async
 
 const KEY = `0x${"5e".repeat(32)}`;
 
-Deno.test("key import: writes the key from standard input into a keystore of its owner", () =>
+Deno.test("key import: writes the key from standard input into a private keystore file", () =>
   inFolder(async (keystore, keystorePasswordFile) => {
     const files = ["--keystore", keystore, "--keystore-password-file", keystorePasswordFile];
     const { code, printed, errors } = await runKey(["import", ...files], [], `${KEY}\n`);

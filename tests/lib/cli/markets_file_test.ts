@@ -8,7 +8,7 @@ const BASE = `0x${"0".repeat(39)}7`;
 const QUOTE = `0x${"0".repeat(37)}100`;
 const MARKET = `[[market]]\nsymbol = "DOGE/USDT"\nbase = "${BASE}"\nquote = "${QUOTE}"\n`;
 
-Deno.test("readMarkets: without a file gives the three markets of the specification", async () => {
+Deno.test("readMarkets: without a file returns the three markets of the specification", async () => {
   const markets = await readMarkets(undefined);
   assert.deepEqual(markets.list, MARKETS);
   assert.deepEqual(markets.symbols, ["BTC/USDT", "ETH/USDT", "SOL/USDT"]);

@@ -72,7 +72,7 @@ Deno.test("parseOptions: flag, own variable, shared variable, file and default o
   assert.equal(chainId, 2);
 });
 
-Deno.test("parseOptions: a secret comes from the file that its variable with _FILE names", async () => {
+Deno.test("parseOptions: a secret is read from the file in its _FILE variable", async () => {
   await withFile("postgres://solver@db/solver\n", (path) => {
     const file = { RANGEMAKER_SOLVER_DATABASE_FILE: path };
     assert.equal(parse(file).database, "postgres://solver@db/solver");

@@ -63,7 +63,7 @@ Deno.test("parseOptions: a flag wins over the environment, which wins over the d
   assert.equal(parse([], { SAMPLE_RPC_URL: "" }).rpcUrl, "http://localhost:8545");
 });
 
-Deno.test("parseOptions: a negatable switch takes every usual form", () => {
+Deno.test("parseOptions: a negatable switch accepts every usual form", () => {
   const forms: [string[], Record<string, string>, boolean][] = [
     [[], {}, true],
     [["--trust-proxy"], {}, true],

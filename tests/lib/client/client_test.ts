@@ -50,7 +50,7 @@ function executionOf(result: Record<string, unknown>): Routes {
   return { "/solver/execute": () => ({ success: true, result: { txHash, ...result } }) };
 }
 
-Deno.test("quote: asks for the terms of the bet and gives a checked offer", async () => {
+Deno.test("quote: requests a quote of the bet and returns a checked offer", async () => {
   let asked: Record<string, unknown> = {};
   const routes = {
     ...quoteRoutes,
@@ -67,7 +67,7 @@ Deno.test("quote: asks for the terms of the bet and gives a checked offer", asyn
   });
 });
 
-Deno.test("quote: gives the solver's probability if it has a model, and the offer can still be signed", async () => {
+Deno.test("quote: returns the solver's probability if it has a model, in an offer that can be signed", async () => {
   const priced = {
     ...quoteRoutes,
     "/solver/quote": (body: Record<string, unknown>) => ({
@@ -85,7 +85,7 @@ Deno.test("quote: gives the solver's probability if it has a model, and the offe
   );
 });
 
-Deno.test("quote: a market that does not exist is refused before anything is asked", () =>
+Deno.test("quote: an unknown market is refused before any request", () =>
   withClient(
     {},
     (client) =>
@@ -94,7 +94,7 @@ Deno.test("quote: a market that does not exist is refused before anything is ask
       }),
   ));
 
-Deno.test("execute: sends the user's signature of the quote hash, and gives the thesis", async () => {
+Deno.test("execute: sends the user's signature of the quote hash, and returns the thesis", async () => {
   let sent: Record<string, unknown> = {};
   const result = { txHash, status: "committed", thesisId: 7 };
   const routes = {
@@ -132,7 +132,7 @@ Deno.test("execute: an answer that is not a committed thesis throws TRANSACTION_
   }
 });
 
-Deno.test("estimate: gives the payout, with the solver's probability if it has a model", async () => {
+Deno.test("estimate: returns the payout, with the solver's probability if it has a model", async () => {
   const estimate = { betAmount: "5", payout: "9", multiplier: "1.8000", solverCollateral: "4" };
   const read = { betAmount: 5n, payout: 9n, multiplier: "1.8000", solverCollateral: 4n };
   for (const pricing of [undefined, { probability: 0.4, spot: "1" }]) {

@@ -115,7 +115,7 @@ Deno.test("ChainGuard: a chain that changes while the process runs is noticed wi
     await guard.requireChain();
   }));
 
-Deno.test("ChainGuard: a node that does not report its chain serves only a store that has none", () =>
+Deno.test("ChainGuard: a node that does not report its chain is accepted only with a new store", () =>
   withWorld(async (world) => {
     world.genesis = null;
     const guard = world.newGuard();

@@ -138,7 +138,7 @@ Deno.test("Submitter: a transaction is sent until its deadline, inclusive", () =
 for (
   const code of ["transactionRejected", "parseError", "invalidRequest", "invalidParams"] as const
 ) {
-  Deno.test(`Submitter: ${code} of the node is final, as no repetition changes it`, () =>
+  Deno.test(`Submitter: the node's ${code} is final`, () =>
     withWorld(async (world) => {
       const rpcCode = RpcCode[code];
       world.node.onSend = () => {
@@ -184,7 +184,7 @@ for (
     new NodeTimeoutError("http://node", "core_getPrices", 4_000),
   ]
 ) {
-  Deno.test(`Submitter: signing that meets a ${error.name} is tried again`, () =>
+  Deno.test(`Submitter: signing is retried after a ${error.name}`, () =>
     withWorld(async (world) => {
       const { sign } = world;
       world.sign = () => {

@@ -76,7 +76,7 @@ Deno.test("ReconnectingSocket: reconnects after each loss with growing waits, al
   assert.equal(clock.pending, 0);
 });
 
-Deno.test("ReconnectingSocket: gives up an attempt that does not open", () => {
+Deno.test("ReconnectingSocket: an attempt that does not open is aborted", () => {
   const { clock, network, events, socket } = setUp({ connectTimeoutMs: 3_000 });
   socket.start();
   clock.advance(3_000);

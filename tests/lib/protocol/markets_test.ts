@@ -49,7 +49,7 @@ Deno.test("findProvider: accepts the specification's name and the exchange's nam
   }
 });
 
-Deno.test("checksumAddress: an address in any case has the form that ethers gives it", () => {
+Deno.test("checksumAddress: returns the same form as ethers for an address in any case", () => {
   const random = seededRandom(1);
   const sizes = sizesOfMapsWith(/^0x[0-9a-fA-F]{40}$/, () => {
     for (let round = 0; round < 3_000; round++) { // three texts each: more than are cached

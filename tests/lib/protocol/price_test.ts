@@ -34,7 +34,7 @@ Deno.test("parsePrice: refuses prices that are not positive or exceed 64 bits", 
   for (const text of refused) assert.equal(parsePrice(text), undefined, JSON.stringify(text));
 });
 
-Deno.test("parsePrice and formatPrice: every price survives the round trip", () => {
+Deno.test("parsePrice and formatPrice: are inverse for every price", () => {
   fc.assert(fc.property(fc.bigInt({ min: 1n, max: UINT64_MAX }), (price) => {
     assert.equal(parsePrice(formatPrice(price)), price);
   }));

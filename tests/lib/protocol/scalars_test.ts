@@ -93,7 +93,7 @@ Deno.test("uint64Schema, uint256Schema: their JSON Schema accepts the same numbe
   }
 });
 
-Deno.test("describeIssue: says which rule is broken, and where", () => {
+Deno.test("describeIssue: names the broken rule and the field", () => {
   const schema = z.object({ price: uint64Schema, range: z.object({ lower: uint64Schema }) });
   const issueOf = (value: unknown) => describeIssue(schema.safeParse(value).error ?? assert.fail());
   const range = { lower: "1" };

@@ -72,7 +72,7 @@ Deno.test("routeOf: a filter is read from its node, under the node's own id", ()
   }
 });
 
-Deno.test("routeOf: a filter id that names no node is not found", () => {
+Deno.test("routeOf: a filter id without a node is not found", () => {
   const { routed } = scene();
   for (
     const params of [["0x102"], ["0x1ff"], ["0x1"], ["x0x100"], ["0x1 00"], ["0x10z"], ["0x100 "]]

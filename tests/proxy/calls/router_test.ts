@@ -303,7 +303,7 @@ Deno.test("Router: with several read nodes, each call is sent to its node, alone
   assert.deepEqual(all.map(({ result }) => result), results);
 });
 
-Deno.test("Router: a filter of an unknown or unreachable node is not found; a block that no node has fails", async () => {
+Deno.test("Router: a filter of an unknown or unreachable node is not found; a read of a block that no node has fails", async () => {
   const readNodes = severalNodes();
   readNodes.onDied(1, "gone");
   const filter = (id: number, text: string) => call(id, "eth_getFilterChanges", [text]);

@@ -228,7 +228,7 @@ Deno.test("ClientSession: unsubscribe accepts only an id of the client", async (
   }
 });
 
-Deno.test("ClientSession: refuses a client over its rate, and holds no open request for it", async () => {
+Deno.test("ClientSession: a client over its rate is refused, without an open request", async () => {
   let waitS: number | undefined = 3;
   const { receive, frames, open, openRequests, caller, metric } = scene(
     MAX_MESSAGE_BYTES,

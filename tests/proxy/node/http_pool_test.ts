@@ -174,7 +174,7 @@ Deno.test("HttpPool: host names and IPv6 addresses are resolved", async () => {
   }
 });
 
-Deno.test("HttpPool: a connection that could not be made is not tried a second time", async () => {
+Deno.test("HttpPool: a failed connection attempt is not repeated", async () => {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   let accepted = 0;
   const serving = (async () => {

@@ -292,7 +292,7 @@ Deno.test("ReadNodes: lagging rounds are counted only in a row", () => {
   assert.deepEqual(changes, []);
 });
 
-Deno.test("ReadNodes: a leader twice as slow as another and by 50 ms is replaced, if the other is in the read group", () => {
+Deno.test("ReadNodes: a leader twice as slow as another node of the read group, and by 50 ms, is replaced", () => {
   for (
     const [own, other, moves] of [[100, 49, 1], [100, 51, 0], [60, 9, 1], [60, 11, 0]] as const
   ) {

@@ -201,7 +201,7 @@ Deno.test("ReadSocket: if a node works on one call at a time, all reads use HTTP
   });
 });
 
-Deno.test("ReadSocket: a node that is slower over its socket gets all reads over HTTP", async () => {
+Deno.test("ReadSocket: if a node is slower over its socket, all reads use HTTP", async () => {
   const scene: Scene = new Scene(async (text) => {
     scene.clock.advance(12);
     await Promise.resolve();
@@ -304,7 +304,7 @@ Deno.test("ReadSocket: while a caller has 4,096 waiting reads, another caller wa
   });
 });
 
-Deno.test("ReadSocket: too many reads that wait are refused", () =>
+Deno.test("ReadSocket: reads beyond the queue limit are refused", () =>
   Scene.play(deafTo("eth_slow"), async (scene) => {
     const greedy = Array.from({ length: 5_000 }, () => scene.read("eth_slow", "greedy"));
     const wait = Promise.race(greedy);

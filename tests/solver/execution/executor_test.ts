@@ -222,7 +222,7 @@ Deno.test("Executor: a transaction has its quote's terms and signatures, and the
     assert.deepEqual(decodeExecution(intent?.payload ?? ""), { quote, userSignature });
   }));
 
-Deno.test("Executor: an execution is stored with the probability that was quoted", () =>
+Deno.test("Executor: an execution is stored with its quoted probability", () =>
   withExecutor(noHedge, async ({ options, clock, store }) => {
     const { execution, quoteHash } = signed(clock);
     const quoteSigner = new QuoteSigner(solver);

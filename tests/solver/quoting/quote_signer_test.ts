@@ -71,7 +71,7 @@ Deno.test("QuoteSigner: accepts the same signatures with and without the cache",
   );
 });
 
-Deno.test("QuoteSigner: caches the newest signatures up to its bound, each for its own hash", () => {
+Deno.test("QuoteSigner: caches the newest signatures up to its limit, each for its own hash", () => {
   // No curve would accept these, so what passes was remembered.
   const signer = { address: solver.address, sign: (digest: Hex): Hex => `0x${digest.slice(-2)}` };
   const quotes = new QuoteSigner(signer, 2);
