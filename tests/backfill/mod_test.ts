@@ -17,7 +17,7 @@ import { type SteppedParts, withSteppedNode } from "../node/support/stepped_node
 
 const SOL = SPEC_MARKETS.bySymbol("SOL/USDT") ?? assert.fail("SOL/USDT is a market");
 
-/** A backfiller whose node takes everything and writes it down. */
+/** A backfiller whose node accepts and records everything. */
 function fakeBackfiller(trades: Trade[], stopAfter = Infinity) {
   const sent: Transaction[] = [];
   const asked: TimeSpan[] = [];
@@ -121,7 +121,7 @@ Deno.test("rangemaker backfill: fills the missing prices of a thesis, which is t
     const args = ["--rpc-url", node.url, "--history-url", history.url, "--thesis", "1"];
     const at = (offsetMs: number) => new Date(from + offsetMs).toISOString();
 
-    // The last trade is at 530 ms, and stands for the slot at 600 ms.
+    // The last trade is at 530 ms, and is the price of the slot at 600 ms.
     const first = await runBackfill(clock, ...args, "--max-carry-ms", "100");
     assert.deepEqual([first.code, first.lines], [1, [
       `ETH/USDT ${at(200)} to ${at(1_500)}: 5 slots filled, 8 without a trade`,

@@ -81,7 +81,7 @@ Deno.test("TradeHistory: a span with over a million trades fails", async () => {
   const page = Array.from({ length: PAGE_TRADES }, (_, a) => ({ a, p: 7n, T: START }));
   let pages = 0;
   const endless = {
-    // This page is what the schema of trades returns.
+    // This page has the form that the schema of trades returns.
     page: <S extends z.core.$ZodType>() => (pages += 1, Promise.resolve(page as z.output<S>)),
   };
   const source = new TradeHistory(endless);

@@ -14,7 +14,7 @@ import { CHAIN_ID, relayer, signedRequest, user } from "./support.ts";
 
 const COMMITTED: IntentOutcome = { state: "committed", receipt: null, failure: null };
 
-/** A depositor on a store in memory; what becomes of a deposit is what the test says. */
+/** A depositor on a store in memory; the test decides each deposit's outcome. */
 async function withDepositor(
   test: (parts: {
     depositor: Depositor;

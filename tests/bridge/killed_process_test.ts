@@ -28,7 +28,7 @@ interface DepositView {
 /** A bridge that has not finished a deposit by then never will. */
 const FINAL_WITHIN_MS = 15_000;
 
-/** What the bridge says of the deposit once it says something final; undefined where it has none. */
+/** The final state that the bridge reports for the deposit; undefined if it has none. */
 async function finalView(url: string): Promise<DepositView | undefined> {
   const { deposit } = await eventually("a final state of the deposit", async () => {
     const response = await fetch(`${url}/deposits/${user.address}/1`);
@@ -69,7 +69,7 @@ async function killAt(point: string, behaviour: NodeBehaviour, engine: Engine): 
     );
     makeHealthy(node);
 
-    // Only what dies needs a process of its own: what starts after it finds the same database.
+    // Only the killed service needs a process of its own: the restarted one uses the same database.
     await using restarted = await startTestBridge(node.url, { database });
     const { url } = restarted;
     const first = await finalView(url);

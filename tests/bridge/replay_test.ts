@@ -28,7 +28,7 @@ async function withLostDeposit(
   });
 }
 
-/** The node gets the lost transaction once more, and its rules refuse it. */
+/** The node gets the lost transaction again, and its rules refuse it. */
 async function sendRefused(node: FakeNode): Promise<void> {
   node.refusal = "PERMISSION_DENIED";
   const [text = ""] = node.received;

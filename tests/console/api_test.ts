@@ -28,7 +28,7 @@ Deno.test("Console: the page may load its own files and call the configured serv
   assert(!/<script(?![^>]* src=)|style=|\son\w+=/.test(html), "nothing inline");
 });
 
-/** The path of the page's script, whose name changes with its content. */
+/** The path of the page's script, which contains a hash of its content. */
 const script = [...page.keys()].find((path) => /^\/main-\w{8}\.js$/.test(path)) ?? "";
 
 Deno.test("Console: files are compressed, and answered with 304 if unchanged", async () => {
@@ -55,7 +55,7 @@ Deno.test("Console: files are compressed, and answered with 304 if unchanged", a
 Deno.test("Console: a first load is at most 110 kB; files with a hash in their name are cached forever", async () => {
   const html = await (await app.request("/")).text();
   assert(html.includes(`src="${script}"`));
-  // The document, what it names, and what these import before anything is shown.
+  // The document, its files, and their imports before anything is shown.
   const needed = new Set([
     "/index.html",
     "/no_eval.js",

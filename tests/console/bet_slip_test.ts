@@ -106,7 +106,7 @@ function scene(
 
 const settle = () => new Promise((resolve) => setTimeout(resolve));
 
-/** The stage now, whatever an earlier assertion said of it. */
+/** The current stage, whose type earlier assertions do not narrow. */
 const stageOf = (slip: BetSlip): Stage => slip.stage.value;
 
 Deno.test("BetSlip: a bet is quoted, signed and placed, and the box is cleared for the next bet", async () => {
@@ -172,7 +172,7 @@ Deno.test("BetSlip: a refused quote shows its reason, and the drawn box stays", 
   assert.deepEqual(slip.draft?.durationMs, 5_000);
 });
 
-/** A solver that refuses the first signatures since the price moved. Payouts are those of its quotes. */
+/** A solver that refuses the first signatures as the price moved, with the payouts of its quotes. */
 function moving(refusals: number, payouts: readonly bigint[]) {
   const quoted: Bet[] = [];
   const signed: Offer[] = [];

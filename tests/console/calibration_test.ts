@@ -86,7 +86,7 @@ Deno.test("judge: 30 correct forecasts together raise a false alarm in under 1 %
       // A sum of twelve is normal enough, and has a variance of one.
       const error = 0.5 / Math.sqrt(count);
       const sum = Array.from({ length: 12 }, random).reduce((a, b) => a + b) - 6;
-      // The 3 % on top would hide what is measured.
+      // The added 3 % would hide the measured difference.
       const held = 0.5 + sum * error + Math.sign(sum) * 0.03;
       return judge({ predicted: 0.5, held, error, count }).verdict === "off";
     }).includes(true);

@@ -1,4 +1,4 @@
-/** What a frame costs, as calls of the canvas: the time that they take is in the bench. */
+/** The cost of a frame, as calls of the canvas; the bench measures their time. */
 import assert from "node:assert/strict";
 import { PriceSeries } from "../../services/console/page/data/price_series.ts";
 import type { BoxKind, ChartBox } from "../../services/console/page/trade/chart_boxes.ts";
@@ -14,7 +14,7 @@ const NOW_MS = 1_000_000;
 const SIZE = { width: 900, height: 500 };
 const KINDS: readonly BoxKind[] = ["lost", "won", "waiting", "open"];
 
-/** A canvas that counts the calls of each kind, and keeps its texts and their places. */
+/** A canvas that counts calls by kind, and records its texts and their places. */
 function countingContext() {
   const counts: Record<string, number> = {};
   const texts: { text: string; x: number; y: number }[] = [];
@@ -29,7 +29,7 @@ function countingContext() {
   return { counts, texts, context };
 }
 
-/** Calls for one frame with so many boxes and prices ten times a second. */
+/** Calls for one frame with this many boxes, and prices ten times a second. */
 function callsFor(boxes: number, points: number): Record<string, number> {
   const series = new PriceSeries();
   series.merge(

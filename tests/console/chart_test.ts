@@ -95,13 +95,13 @@ Deno.test({
             ]);
             assert.deepEqual(await fieldsOf(visitor), { lower: "", upper: "" });
             // Fingers that were 0.4 of the chart apart are 0.6 apart now: two thirds of the time.
-            // The browser leaves out the first 15 pixels that a finger moves.
+            // The browser ignores the first 15 pixels of a finger's move.
             const shown = await timeShown(visitor);
             assert.match(shown, /^(3[89]|4[01])(\.\d)? s$/);
             await visitor.touch([[[0.5, 0.2]], [[0.6, 0.3]], [[0.6, 0.4]]]);
             const drawn = await fieldsOf(visitor);
             assert.notEqual(drawn.lower, "", "one finger draws again");
-            // A handle that was missed replaces the box, and gives it back.
+            // A missed handle replaces the box, which undo restores.
             await visitor.touch([[[0.5, 0.7]], [[0.6, 0.8]], [[0.6, 0.9]]]);
             assert.notDeepEqual(await fieldsOf(visitor), drawn);
             await visitor.press("Undo");

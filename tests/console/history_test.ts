@@ -1,4 +1,4 @@
-/** The list of bets, drafts, odds: what surrounds a bet. */
+/** The list of bets, drafts and odds. */
 import assert from "node:assert/strict";
 import { Markets } from "../../lib/client/mod.ts";
 import { DraftStore } from "../../services/console/page/trade/draft_store.ts";

@@ -1,4 +1,4 @@
-/** What the page knows of a bet before the node says it. */
+/** Outcomes that the page derives from prices before the node reports them. */
 import assert from "node:assert/strict";
 import {
   isDecided,

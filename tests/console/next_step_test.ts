@@ -27,7 +27,7 @@ const READY: Situation = {
 
 const QUOTE = "Get a firm quote";
 
-/** In the order in which they are said: each is said although all later ones apply, too. */
+/** In order of priority: each is shown even if all later ones apply too. */
 const obstacles: readonly [
   name: string,
   change: Partial<Situation>,

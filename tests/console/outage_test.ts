@@ -1,4 +1,4 @@
-/** The console while services go and come back: it says what is missing, and goes on by itself. */
+/** The console while services stop and return: it shows what is missing, and continues by itself. */
 import assert from "node:assert/strict";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { RangemakerClient } from "../../lib/client/mod.ts";
@@ -148,7 +148,7 @@ browserTest(
     }`);
     await page.$eval('nav a[href="#operator"]', (link) => link.click());
     await visitor.sees(/Ended[\s\S]*7\.0 s\s+node: Seen by another tab\s+▲ Warning/);
-    // Of two tabs, the one that was opened last asks for both, until it is closed.
+    // Of two tabs, the last opened one polls for both until it is closed.
     const other = await visitor.newTab();
     await other.sees(/Seen by another tab/);
     for (const one of [other.page, page]) {

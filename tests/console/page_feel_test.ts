@@ -171,7 +171,7 @@ Deno.test({
           const scrolled = () => page.$eval("html", ({ scrollTop }) => scrollTop);
           const lower = () => page.$eval("input[name=lower]", ({ value }) => value);
           const scrolls = async (from: Place, to: Place) => {
-            // The page goes on for a moment when the finger is off it.
+            // The page keeps scrolling for a moment after the finger is lifted.
             const scrollEnd = page.evaluate(`new Promise((resolve) =>
               document.addEventListener("scrollend", () => resolve(true), { once: true }))`);
             await swipe(visitor, from, to);
@@ -335,7 +335,7 @@ Deno.test({
         await focusIsOn(page, "Make another bet");
         const lost = await page.evaluate("framesWithoutFocus");
         assert.ok(Number(lost) < 10, `${lost} frames without a focus while signing`);
-        // In enlarged text, the button is where messages are.
+        // In enlarged text, messages cover the button.
         await page.setViewport({ width: 320, height: 640 });
         await page.$eval("html", (html) => html.style.setProperty("font-size", "200%"));
         await page.focus('[aria-label^="Repeat bet"]');
@@ -350,7 +350,7 @@ Deno.test({
         })()`);
         await page.$eval("html", (html) => html.style.removeProperty("font-size"));
         await page.setViewport({ width: 1360, height: 900 });
-        // What the eye sees of an open bet is told; the next box needs no way out of the chart.
+        // Screen readers get the state of an open bet; the next box needs no pointer in the chart.
         await visitor.press("Clear");
         await page.focus(".chart .area");
         await page.keyboard.press("p");
@@ -586,7 +586,7 @@ async function assertTermsInBar(page: Page): Promise<void> {
   assert(top >= 0 && bottom > top && bottom <= PHONE.height, `${top} to ${bottom}`);
 }
 
-/** What Tab reaches on the page although the bar with the next step, or a message, lies over it. */
+/** Elements that Tab reaches although the bar with the next step, or a message, covers them. */
 async function hiddenFocus(page: Page): Promise<string[]> {
   const hidden: string[] = [];
   await page.focus("header a");
@@ -631,7 +631,7 @@ async function smallTargets(page: Page): Promise<string[]> {
   );
 }
 
-/** Waits until the live region says something. */
+/** Waits for text in the live region. */
 async function hears(page: Page, pattern: RegExp): Promise<void> {
   await page.waitForFunction(`[...document.querySelectorAll(".messages p")]
     .some(({ textContent }) => ${pattern}.test(textContent))`);

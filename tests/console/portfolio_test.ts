@@ -16,7 +16,7 @@ import { hashOf, offerOf, SIGNATURE, thesisOf, USER } from "./offers.ts";
 
 const offer = offerOf(7);
 
-/** A client whose chain nobody reaches, except for what the test answers. */
+/** A client whose chain is unreachable, except for the test's answers. */
 class FakeClient extends RangemakerClient {
   executed: Offer[] = [];
   /** How often the balance was read. */

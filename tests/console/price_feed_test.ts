@@ -9,7 +9,7 @@ const [{ symbol: SYMBOL, base, quote } = assert.fail()] = MARKETS;
 const OTHER = "SOL/USDT";
 const START_MS = 1_000_000;
 
-/** A feed whose node records a price every 100 ms, and whose connection is the test's. */
+/** A feed whose node records a price every 100 ms, with a connection controlled by the test. */
 function setUp() {
   const clock = new FakeClock(START_MS);
   const handlers: { current?: PriceHandlers } = {};

@@ -37,7 +37,7 @@ function stateOf(name: ServiceName, texts: string[], more: Partial<ServiceState>
   };
 }
 
-/** A forecast that is off, of so many windows. */
+/** A forecast that is off, of this many windows. */
 const calibration = (windows: number) => {
   const labels = 'market="A/B",horizon_seconds="1"';
   return `solver_calibration_difference{${labels},predicted="0.5"} -0.08\n` +
@@ -162,7 +162,7 @@ const WRONG: [service: ServiceName, before: string, after: string, chapter: stri
   ],
 ];
 
-/** So that a node counts as alive where its blocks are not what is looked at. */
+/** Makes a node seem alive where its blocks are not tested. */
 const ALIVE = ["node_block_number 1", "node_block_number 2"] as const;
 
 Deno.test("Problems: each figure beyond its bound is reported, with message, first step and chapter", () => {

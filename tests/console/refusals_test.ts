@@ -1,4 +1,4 @@
-/** What the maker's page says about the solver's answers and its limit. */
+/** The maker's page: the solver's answers and its limit. */
 import assert from "node:assert/strict";
 import { MetricsHistory, parseMetrics } from "../../services/console/page/data/metrics.ts";
 import {

@@ -13,7 +13,7 @@ import { FakeClock } from "../support/fake_clock.ts";
 
 const PASS_MS = 1_500;
 
-/** Answers by path, as text or with a status; null for one that breaks off. */
+/** Answers by path, as text or with a status; null closes the connection. */
 type Answers = Record<string, string | [status: number, text: string] | null>;
 
 /** Runs a test with a service whose answers the test changes. */

@@ -44,7 +44,7 @@ Deno.test("Session: a stored development key is not used on another kind of chai
   assert.equal(session.user.value, undefined);
 });
 
-/** A wallet of the browser: it counts prompts and listeners, and reports what the test says. */
+/** A browser wallet that counts prompts and listeners, and emits the test's events. */
 function walletOf(accounts: string[], chainId = 1337) {
   const listeners = new Map<string, Set<(news: unknown) => void>>();
   const of = (event: string) => {

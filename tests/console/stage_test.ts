@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { EstimateState } from "../../services/console/page/data/estimator.ts";
 import { failureText } from "../../services/console/page/trade/stage.ts";
 
-/** Only that there is one counts. */
+/** Only its presence matters. */
 const PRICED = { estimate: {} } as EstimateState;
 
 const LEFT = { code: "OUTSIDE_RANGE", text: "It is outside.", isOfSigning: true };

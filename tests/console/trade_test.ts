@@ -86,7 +86,7 @@ Deno.test({
           const outcome = await visitor.outcomeOf(id);
           const bet = await newestBet(visitor);
           assert.equal(outcome, bet.status);
-          // The card says it to the eye, and a message only to the ear.
+          // The card shows it, and a message announces it to screen readers only.
           assert.match(await visitor.textOf(`[data-outcome="${id}"]`), /^[✓✕] Bet \d+ (won|lost)/);
           const toasts = await visitor.page.$$eval(
             ".messages p:not(.spoken)",

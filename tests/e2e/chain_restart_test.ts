@@ -1,4 +1,4 @@
-/** Node and bridge as separate services: what a restart of the node does to what the bridge knows. */
+/** Node and bridge as separate services: effects of a node's restart on the bridge's records. */
 import assert from "node:assert/strict";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";

@@ -18,7 +18,7 @@ const DEV_USER = DEV_ACCOUNTS.admin.address;
 
 const readme = await Deno.readTextFile(new URL("../../README.md", import.meta.url));
 
-/** A running stack whose node has prices, and a user of it. */
+/** A running stack with prices, and a user of it. */
 async function withUser(
   play: (client: RangemakerClient, stack: RunningStack, price: bigint) => Promise<void>,
 ): Promise<void> {

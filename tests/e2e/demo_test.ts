@@ -8,7 +8,7 @@ import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
 import { Program, runProgram } from "../support/process.ts";
 import { withFile, withFolder } from "../support/files.ts";
 
-/** A run's output must show none of the keys that were in use. */
+/** The output of a run must contain none of its keys. */
 function assertNoKeys(text: string): void {
   for (const { privateKey } of Object.values(DEV_ACCOUNTS)) {
     assert(!text.toLowerCase().includes(privateKey.slice(2)));

@@ -9,7 +9,7 @@ const config = new URL("../../deno.json", import.meta.url).pathname;
 /** What a terminal turns into SIGINT for every process in its foreground. */
 const CTRL_C = "\x03";
 
-/** A port on which connections are taken and never answered. */
+/** A port whose connections are accepted and never answered. */
 function silentPort() {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   return { port: (listener.addr as Deno.NetAddr).port, close: () => listener.close() }; // as for TCP
@@ -27,7 +27,7 @@ async function busyNode(): Promise<{ program: Program; request: Deno.TcpConn }> 
   const head = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
   const rest = "expect: 100-continue\r\ncontent-length: 100\r\n\r\n";
   await request.write(new TextEncoder().encode(head + rest));
-  // It asks for the body where it has begun to answer: from now on the request is under way.
+  // The node asks for the body when it starts to answer: from now on the request is pending.
   const answer = new Uint8Array(100);
   const length = await request.read(answer) ?? 0;
   assert.match(new TextDecoder().decode(answer.subarray(0, length)), /^HTTP\/1\.1 100 Continue/);
@@ -76,7 +76,7 @@ Deno.test({
 Deno.test("Exit code 130: a second signal ends a stopping service at once", async () => {
   const { program, request } = await busyNode();
   program.kill("SIGTERM");
-  // Half a second long a signal counts as a copy of the first.
+  // For half a second, a second signal is treated as a copy of the first.
   const again = setInterval(() => {
     try {
       program.kill("SIGINT");

@@ -1,4 +1,4 @@
-/** Files that options name: anywhere in the file system, from where the user is, and no others. */
+/** Files named by options: anywhere in the file system, relative to the user's folder. */
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { Program } from "../support/process.ts";

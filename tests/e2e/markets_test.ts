@@ -1,4 +1,4 @@
-/** Markets are settings: every service takes them from one file, and none knows others. */
+/** Markets are settings: every service reads them from one file, and has no others. */
 import { DatabaseSync } from "node:sqlite";
 import assert from "node:assert/strict";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";

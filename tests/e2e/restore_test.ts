@@ -128,7 +128,7 @@ class Deployment {
     return { quote, userSignature: signQuote(quote) };
   }
 
-  /** Resolves once the health of a service has a code, or none. */
+  /** Resolves when the health of a service has this code, or none. */
   async untilHealth(name: Name, expected: string | undefined): Promise<void> {
     await eventually(`health ${expected} of ${name}`, async () => {
       const { code } = await (await fetch(`${this.#urlOf(name)}/health`)).json();
@@ -156,7 +156,7 @@ class Deployment {
   }
 }
 
-/** The chain when each deposit was credited once. */
+/** The chain if each deposit was credited once. */
 function everyDepositOnce(bets: number) {
   return { balance: 2n * BigInt(DEPOSITS) * DEPOSIT - BigInt(bets) * BET, bets };
 }
@@ -200,7 +200,7 @@ interface Drill {
   notices: Name[];
   /** The last lines of `bridge replay` and `solver reconcile`, if the node was restored. */
   repairs: string[];
-  /** Bets on the chain after the commands, and once users have sent everything again. */
+  /** Bets on the chain after the commands, and after users sent everything again. */
   bets: [number, number];
 }
 
@@ -270,7 +270,7 @@ async function restore(deployment: Deployment, { restored, notices, repairs: sai
   }
 }
 
-/** Users send all that they signed again: each deposit ends up credited once. */
+/** Users resend all that they signed: each deposit is credited once. */
 async function sendAllAgain(deployment: Deployment, { deposits, bets }: Signed): Promise<void> {
   for (const request of deposits) {
     const { status, body } = await deployment.post("bridge", "/deposit", request);

@@ -125,7 +125,7 @@ const isZero = (code: number): boolean => code === 0;
 /** A machine with four services, whose folders are in one temporary folder. */
 class Machine {
   readonly #folder: string;
-  /** Runs what follows where `/var` is a small disk. */
+  /** Runs the rest with `/var` on a small disk. */
   readonly #onDisk: string[];
   readonly #disk: Deno.ChildProcess;
   readonly #oracle = Object.assign(startFakeOracle(), { prices: { "ETH/USDT": 1_650_000_000n } });
@@ -133,7 +133,7 @@ class Machine {
     ...{ 8545: freePort(), 8546: freePort(), 8547: freePort(), 3001: freePort(), 3000: freePort() },
   };
   readonly #programs = new Map<Name, Program>();
-  /** Undefined where the stores are SQLite files. */
+  /** Undefined for SQLite files. */
   readonly databases: PostgresDatabases | undefined;
   #behindMs = 0;
   #nonce = 0n;
@@ -270,7 +270,7 @@ ${key("admin")}
     return stdout.trim();
   }
 
-  /** Runs commands of the document in turn, each until it answers what the document says. */
+  /** Runs commands of the document in order, each until its output is that of the document. */
   async play(commands: readonly DocumentedCommand[] = []): Promise<void> {
     const foreign = this.databases === undefined ? POSTGRES : SQLITE;
     for (const { text, answer } of commands) {

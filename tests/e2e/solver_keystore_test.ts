@@ -1,4 +1,4 @@
-/** A solver whose key comes from a keystore that the program made. */
+/** A solver with a key from a keystore that the program made. */
 import assert from "node:assert/strict";
 import { runProgram } from "../support/process.ts";
 import { kill, startServiceProcess } from "../support/killed_process.ts";

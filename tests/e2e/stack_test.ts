@@ -1,4 +1,4 @@
-/** `rangemaker stack`: its ports, what it keeps, and what it says. */
+/** `rangemaker stack`: its ports, its data and its output. */
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { systemClock } from "../../lib/clock.ts";
@@ -15,7 +15,7 @@ import { recordedContext } from "../support/command_context.ts";
 import { withFolder } from "../support/files.ts";
 import { resultOf } from "../support/http_answers.ts";
 
-/** Runs `stack` until it has said everything, and ends it. */
+/** Runs `stack` until its output is complete, and ends it. */
 async function runStack(args: readonly string[]) {
   const { context, printed, errors } = recordedContext();
   const ended = Promise.withResolvers<void>();

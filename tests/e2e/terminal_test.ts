@@ -1,4 +1,4 @@
-/** What a command shows on a terminal, and what it keeps to itself where there is none. */
+/** Output of commands on a terminal, and in a pipe. */
 import assert from "node:assert/strict";
 import { denoEnv, lacksTerminal, NEEDS_TERMINAL, Terminal } from "../support/terminal.ts";
 import { Program } from "../support/process.ts";
@@ -84,7 +84,7 @@ Deno.test({
     }
     // While the bet runs, the price moves inside its range.
     assert.match(output, /\r6\/6 settle … [\d.]+ ├─*●─*┤ [\d.]+ {2}at [\d.]+, \d\.\d s left/);
-    // Nothing of it is left where a line of results stands.
+    // The progress line was cleared before each line of results.
     for (const row of output.split("\n")) assert(!/….*\d s {2}/.test(row.split("\r").at(-2) ?? ""));
   },
 });

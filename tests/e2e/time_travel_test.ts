@@ -11,7 +11,7 @@ import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
 import { recorded } from "../support/eventually.ts";
 import { resultOf } from "../support/http_answers.ts";
 
-/** Ten minutes, none of which anybody waits for. */
+/** Ten minutes that nobody has to wait for. */
 const WINDOW_MS = 600_000;
 
 /** From the quote to the outcome, for the fastest bet: others may have waited for a busy machine. */

@@ -1,4 +1,4 @@
-/** What the stand-ins say is what the oracle's parsers, written from the exchanges' documents, read. */
+/** The simulated exchanges send frames that the oracle's own parsers read. */
 import assert from "node:assert/strict";
 import { exchangeSymbol } from "../../lib/protocol/markets.ts";
 import { DIALECTS } from "../../services/exchanges/dialects/mod.ts";

@@ -5,7 +5,7 @@ import { TAPE_HEADER, TapeError } from "../../lib/prices/tape.ts";
 import { eventually } from "../support/eventually.ts";
 import { withFile } from "../support/files.ts";
 
-/** Runs with stand-ins on a free port and ends them. */
+/** Runs simulated exchanges on a free port and ends them. */
 async function withExchanges(
   overrides: Parameters<typeof withDefaults<typeof options>>[1],
   run: (exchanges: Awaited<ReturnType<typeof startExchanges>>) => Promise<void>,

@@ -38,7 +38,7 @@ function setUp(name: ProviderName, clock = new FakeClock()) {
       close: (code, reason) => heard.push(`closed ${code} ${reason}`),
     });
     const subscribe = () => frames.forEach((frame) => connection.receive(frame));
-    /** What the client heard since it was last asked, late frames included. */
+    /** The frames since the last call, late ones included. */
     const news = (waitMs = dialect.lateMs) => {
       clock.advance(waitMs);
       return heard.splice(0);

@@ -1,4 +1,4 @@
-/** Callers that open, hold and misuse connections. */
+/** Callers that open, keep and misuse connections. */
 import assert from "node:assert/strict";
 import { eventually } from "../support/eventually.ts";
 import { handshake, WEBSOCKET_KEY } from "../support/handshake.ts";

@@ -1,4 +1,4 @@
-/** Clients that ask for much and read nothing: what the process of the proxy holds stays bounded. */
+/** Clients that request much and read nothing: the proxy's memory stays bounded. */
 import assert from "node:assert/strict";
 import { eventually } from "../support/eventually.ts";
 import { deafClient } from "../proxy/deaf_client.ts";
@@ -26,7 +26,7 @@ async function memoryOf(pid: number, field: "VmRSS" | "VmHWM"): Promise<number> 
   return Number(new RegExp(`^${field}:\\s+(\\d+) kB`, "m").exec(status)?.[1]) * 1024;
 }
 
-/** Plays a scene with a proxy in a process of its own, whose memory can be seen. */
+/** Plays a scene with a proxy in a separate process, whose memory can be measured. */
 async function withProcess(
   play: (scene: Scene & { wsPortUrl: string; pid: number }) => Promise<void>,
 ): Promise<void> {

@@ -1,4 +1,4 @@
-/** Clients that subscribe so as to harm others on the one socket to the read node. */
+/** Clients whose subscriptions harm others on the shared socket to the read node. */
 import assert from "node:assert/strict";
 import { createPublicClient, SocketClosedError, webSocket } from "viem";
 import { eventually } from "../support/eventually.ts";

@@ -18,10 +18,10 @@ function placeOf(specifier: string): string | undefined {
   return specifier.startsWith(root) ? specifier.slice(root.length) : undefined;
 }
 
-/** Programs of their own: the page, which the console bundles, and what the test kit starts. */
+/** Separate programs: the page, which the console bundles, and the process of the test kit. */
 const PROGRAMS = ["services/console/page/main.tsx", "services/stack/test_stack.ts"];
 
-/** Every import between files of the project that is reached from what the project exports. */
+/** Every import between files of the project that the exports reach. */
 async function importGraph(): Promise<Map<string, string[]>> {
   const entries = [...Object.values(config.exports), ...PROGRAMS];
   const modules = (await Promise.all(entries.map(modulesFrom))).flat();
@@ -176,7 +176,7 @@ function reachable(entry: string): Set<string> {
   return seen;
 }
 
-/** Import edges between groups of files; files without a group are left out. */
+/** Import edges between groups of files; files without a group are ignored. */
 function edgesBy(groupOf: (place: string) => string | undefined): Map<string, Set<string>> {
   const edges = new Map<string, Set<string>>();
   for (const [place, targets] of graph) {

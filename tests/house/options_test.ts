@@ -69,14 +69,14 @@ for (const [caller, callee] of MEETINGS) {
   });
 }
 
-/** Every command, with those below it. */
+/** Every command, with its subcommands. */
 async function allCommands(entries: CommandEntries): Promise<RunnableCommand[]> {
   const opened = await Promise.all(Object.values(entries).map((entry) => entry.open()));
   const below = opened.map(({ run }) => allCommands(run.subcommands));
   return [...opened.map(({ run }) => run), ...(await Promise.all(below)).flat()];
 }
 
-/** The arguments behind `rangemaker` in a line for a shell, up to what is the shell's own. */
+/** The arguments after `rangemaker` in a shell line, without the shell's own. */
 function argumentsIn(line: string): string[] | undefined {
   const [, words] = /(?:^|<\()rangemaker((?: [^\s)|>]+)*)/.exec(line) ?? [];
   return words?.split(" ").filter((word) => word !== "");
@@ -95,7 +95,7 @@ for (const { definition } of await allCommands(commands)) {
       assert.notEqual(meaning, "");
       const argv = argumentsIn(line);
       if (argv === undefined) {
-        // What is no command of this program asks the one that is being explained.
+        // An example that is no command of this program calls the service itself.
         const { port } = definition.options;
         assert(line.startsWith(`curl http://127.0.0.1:${port?.default}/`), line);
         continue;

@@ -14,7 +14,7 @@ import { OPTION_TABLES } from "./option_tables.ts";
 
 const tasks: Record<string, string> = config.tasks;
 
-/** What every task may read: computed names, and where its user is, as paths start there. */
+/** Variables that every task may read: computed names, and the user's folder, where paths start. */
 const COMMON_VARIABLES = ["RANGEMAKER_*", "INIT_CWD"];
 
 for (const [name, table] of Object.entries(OPTION_TABLES)) {
@@ -22,7 +22,7 @@ for (const [name, table] of Object.entries(OPTION_TABLES)) {
     const variables = Object.values(table).flatMap((spec) =>
       variablesOf(spec).flatMap((name) => spec.kind.secret ? [name, `${name}_FILE`] : [name])
     );
-    // The PostgreSQL driver takes what a URL leaves out from PGPASSWORD and its kin.
+    // The PostgreSQL driver reads missing parts of a URL from PGPASSWORD and similar variables.
     if ("database" in table) variables.push("PGPASSWORD");
     // Exchanges are reached through the HTTP proxy that these name.
     if (name === "oracle") variables.push(...PROXY_VARIABLES);
@@ -62,7 +62,7 @@ function usesFiles(table: OptionTable, permission: "read" | "write"): boolean {
   return Object.values(table).some(({ kind }: OptionSpec) => kinds.includes(kind.access ?? ""));
 }
 
-/** What a task grants of a kind: names, or undefined where it is nothing or everything. */
+/** The names that a task grants of a kind; undefined for none or all. */
 function grantsOf(task: string, kind: string): string[] | undefined {
   return new RegExp(`--allow-${kind}=(\\S+)`).exec(tasks[task] ?? "")?.[1]?.split(",");
 }

@@ -30,7 +30,7 @@ function statusOf(test: TestChain, id = 1): string | undefined {
   return test.chain.state.ledger.thesis(id)?.status;
 }
 
-/** What a settlement on request says is missing. */
+/** The spans that a requested settlement reports as missing. */
 function missingOf(test: TestChain): unknown {
   try {
     test.chain.settle(1);
@@ -146,7 +146,7 @@ Deno.test("Outage: a thesis longer than the ring is settled after a backfill of 
   test.run(100);
   const missing = missingOf(test);
   assert.deepEqual(missing, [{ from: start, to: start + 3_700 }]);
-  // What an attempt has seen inside the box stays seen, though the ring goes on.
+  // Prices that an attempt has read stay decided, although the ring overwrites them.
   test.run(50);
   assert.deepEqual(missingOf(test), missing);
   assert.equal(fill(test, start - 1_000, start + 3_700).filledSlots, 37);

@@ -40,7 +40,7 @@ for (const [name, { app, health }] of Object.entries(services)) {
   await service.stop();
 
   Deno.test(`OpenAPI of the ${name}: a validator accepts it`, async () => {
-    // A copy, since the validator writes into what it is given.
+    // A copy, since the validator changes its input.
     const result = await validate(JSON.parse(JSON.stringify(document)));
     assert.deepEqual(result, { valid: true, warnings: [], specification: "OpenAPI" });
     assert.equal(document.openapi, "3.1.0");

@@ -127,7 +127,7 @@ function bodiesOf(
   );
 }
 
-/** Parameters as text: mostly such as fit, and any other that can stand in a path. */
+/** Parameters as text: mostly valid, otherwise any text that is possible in a path. */
 function textsOf(
   service: DocumentedService,
   parameters: ParameterObject[],
@@ -145,7 +145,7 @@ function textsOf(
   return fc.record(Object.fromEntries(fields), { requiredKeys, noNullPrototype: true });
 }
 
-/** Holds an answer to what the document says of its request. */
+/** Checks an answer against the document, for its request. */
 function assertAgrees(
   service: DocumentedService,
   operation: DocumentedOperation,
@@ -179,7 +179,7 @@ function isAllowed(
   return parametersFit && json !== undefined && service.fits(operation, place, json.value);
 }
 
-/** The JSON that a server reads in a body, or undefined where there is none. */
+/** The JSON that a server reads in a body, or undefined for invalid JSON. */
 function jsonIn(body: Call["body"]): { value: unknown } | undefined {
   const text = typeof body === "string" ? new TextEncoder().encode(body) : body;
   try {

@@ -23,7 +23,7 @@ Deno.test("connectToExchange: unread data is bounded, except through an HTTP pro
   }
 });
 
-/** Passes on what each connection of a listener sends, once `begin` has had the connection. */
+/** Forwards what each connection of a listener sends, after `begin` had the connection. */
 function relay(
   listener: Deno.Listener,
   port: number,

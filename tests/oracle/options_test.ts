@@ -112,7 +112,7 @@ Deno.test(
               assert.equal(price, average(prices));
               return true;
             }).then(() => {}),
-          // At the default a source counts for longer than this waits.
+          // With the default, a source stays fresh for longer than this test waits.
           maxSourceAgeMs: () => {
             exchanges.inject("provider_a", "mute");
             return eventually("a source that is too old", async () => {

@@ -194,7 +194,7 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ kind: fc.constant("pass" as const), ms: fc.nat(6_000) }) },
 );
 
-/** What is served, worked out from scratch each time. */
+/** The expected answer, computed from scratch each time. */
 function naivePrices(
   receipts: Map<string, { price: bigint; atMs: number }>,
   { aggregation, minSources }: PriceBoardOptions,

@@ -18,7 +18,7 @@ function prints(...list: Print[]): Frame {
 
 const UNKNOWN: Frame = { kind: "dropped", reason: "unknown_shape" };
 
-/** Frames as the exchanges' documents show them, and what they mean. */
+/** Frames from the exchanges' documents, and the expected result. */
 const frames: Record<ProviderName, [frame: string, meaning: Frame][]> = {
   provider_a: [
     [

@@ -15,7 +15,7 @@ Deno.test("Address counts: each address has its limit, and so has the peer that 
   const direct = from(undefined);
   assert.deepEqual([1, 1, 1].map((n) => counts.tryAdd(behind(n))), [true, true, false]);
   assert.deepEqual([2, 3].map((n) => counts.tryAdd(behind(n))), [true, false], "the peer's limit");
-  // The peer's own requests count by its address, like those of any caller.
+  // The peer's own requests are counted by its address, like those of any caller.
   assert.deepEqual([1, 2, 3].map(() => counts.tryAdd(direct)), [true, true, false]);
   assert(counts.tryAdd(from(undefined, "192.0.2.2")), "another peer has its own");
   counts.remove(behind(1));

@@ -17,13 +17,13 @@ import { FakeConnection } from "./clients/fake_connection.ts";
 /** Longer than any wait before a reconnect. */
 const RECONNECT_MS = 100;
 
-/** A client whose other end is the test. */
+/** A client with the test at its other end. */
 class Client extends FakeConnection {
   ask(message: unknown): void {
     this.onText(JSON.stringify(message));
   }
 
-  /** The first frame that is wanted, once it has come. */
+  /** The first frame that matches, once it has arrived. */
   frame(wanted: (frame: RpcMessage) => boolean): Promise<RpcMessage> {
     return eventually("a frame", () => this.frames.find(wanted));
   }

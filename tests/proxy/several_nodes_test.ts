@@ -36,7 +36,7 @@ class ChainNode {
     });
   }
 
-  /** Has one more block, and says so. */
+  /** Adds a block and announces it. */
   announce(): void {
     this.head += 1;
     this.node.notify(["newHeads"], block(this.head));

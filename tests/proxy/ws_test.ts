@@ -54,7 +54,7 @@ Deno.test.each(BOTH_PORTS)(
 for (const clientPort of ["main port", "WebSocket port"] as const) {
   Deno.test({
     name: `Proxy, WebSocket: reset handshakes are not counted as clients (${clientPort})`,
-    // The runtime itself never ends what it began for such a handshake.
+    // The runtime itself never ends the request of such a handshake.
     sanitizeOps: false,
     fn: () =>
       withProxy(async ({ url, wsUrl }) => {

@@ -62,7 +62,7 @@ async function refuseAtOracle(refusals: Refusals): Promise<void> {
   await refusals.expect(oracle.url, 503, "/health");
 }
 
-/** Everything that the stand-ins refuse in words of their own. */
+/** Requests that the simulated exchanges refuse in the exchange's own format. */
 async function refuseAtExchanges(refusals: Refusals): Promise<void> {
   await using running = await startExchanges(withDefaults(options, { port: 0 }));
   const { url, providerUrls } = running;

@@ -18,7 +18,7 @@ import { withFolder } from "../support/files.ts";
 /** What a command of a document is run with. */
 interface Place {
   shell: Shell;
-  /** What the stack that is there says when it is up. */
+  /** The greeting of the running stack. */
   greeting: string;
   /** What a demo printed. */
   demo: Promise<string>;
@@ -27,7 +27,7 @@ interface Place {
 /** Runs a command. @returns What it printed. */
 type Act = (command: string, place: Place) => Promise<string>;
 
-/** Commands that run here, by what they begin with. */
+/** Commands that run here, by their beginning. */
 const ACTS: readonly (readonly [RegExp, Act])[] = [
   [/^(curl|promtool) /, (command, { shell }) => shell.run(command)],
   [
@@ -35,7 +35,7 @@ const ACTS: readonly (readonly [RegExp, Act])[] = [
     start,
   ],
   [/^(npx --yes deno@2\.9\.6|deno) task demo$/, (_command, { demo }) => demo],
-  // The default ports may be taken here: the greeting is that of the stack that the test started.
+  // The default ports may be in use here: the greeting is that of the stack that the test started.
   [/^npx --yes deno@2\.9\.6 task stack$/, (_command, { greeting }) => Promise.resolve(greeting)],
   [/^deno task backtest --tape trades\.csv$/, backtest],
   [/^deno run --allow-all tests\/bench\/\w+\.ts$/, benchmark],
@@ -97,7 +97,7 @@ function benchmark(command: string): Promise<string> {
   return denoUncovered(...command.split(" ").slice(1), "20", "20");
 }
 
-/** On a copy: the lock file that is committed is the one that comes out. */
+/** On a copy: the result must be the committed lock file. */
 function install(command: string): Promise<string> {
   return withFolder(async (folder) => {
     for (const name of ["deno.json", "deno.lock"]) {
@@ -144,7 +144,7 @@ async function runPassage({ document, chapter, commands }: Passage, place: Place
   }
 }
 
-/** Acts until the answer is that of the document, where that has one. */
+/** Repeats until the answer is that of the document, if it has one. */
 async function expectAnswer(
   document: string,
   { text, answer: expected }: DocumentedCommand,

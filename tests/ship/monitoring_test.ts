@@ -1,4 +1,4 @@
-/** Dashboard and alert rules name what there is; `prometheus_test.ts` runs them. */
+/** Dashboard and alert rules use existing metrics; `prometheus_test.ts` runs them. */
 import assert from "node:assert/strict";
 import { stringify } from "yaml";
 import { z } from "zod";
@@ -67,7 +67,7 @@ Deno.test("Dashboard: all panels use the provisioned data source", () => {
   }
 });
 
-/** The lines of `/metrics` of all services of a stack that nobody has used yet. */
+/** The lines of `/metrics` of all services of an unused stack. */
 async function metricLines(stack: RunningStack): Promise<string[]> {
   const urls = Object.values(urlsByJob(stack));
   const texts = await Promise.all(urls.map(async (url) => (await fetch(`${url}/metrics`)).text()));

@@ -1,4 +1,4 @@
-/** `deno task mutate`: what it mutates, which tests judge it, and what it counts. */
+/** `deno task mutate`: which lines it mutates, which tests it runs, and how it scores. */
 import assert from "node:assert/strict";
 import {
   changedRanges,

@@ -91,7 +91,7 @@ async function compile(
 
 const requestSchema = z.object({ method: z.string(), params: z.array(z.unknown()).default([]) });
 
-/** A wallet of a browser: it knows one other chain, and signs what it is asked to. */
+/** A browser wallet that knows one other chain, and signs everything. */
 class BrowserWallet {
   readonly requests: { method: string; params: unknown[] }[] = [];
   readonly #account = privateKeyToAccount(DEV_ACCOUNTS.admin.privateKey);
@@ -171,7 +171,7 @@ Deno.test("npm packages: are valid, small and typed, and play a bet in every run
       }
       await Promise.all([
         compile(folder, ["node16", "node16"], ["typed.ts"]),
-        // Those of viem are many, and none of this package's concern.
+        // viem has many errors of its own, which do not concern this package.
         compile(folder, ["esnext", "bundler"], ["--skipLibCheck", "typed.ts", "wallets.ts"]),
       ]);
     });
@@ -278,7 +278,7 @@ async function playOnPage(folder: string, urls: StackUrls): Promise<void> {
   for (const { params: [, text] } of signings) {
     const { types, message }: TypedData = JSON.parse(String(text));
     assert(types.EIP712Domain !== undefined);
-    // Wallets differ in what they make of a number; all take decimal text.
+    // Wallets treat numbers differently; all accept decimal text.
     for (const value of Object.values(message)) assert.equal(typeof value, "string");
   }
 }

@@ -31,7 +31,7 @@ async function play(urls: StackUrls): Promise<{ code: number; text: string; stdo
   return await run("python3", ["-c", exampleFor("bet.py", urls)], { env: standIn });
 }
 
-/** In the name of the test, so that nobody takes the stand-in for the package. */
+/** Part of the test's name, so that nobody takes the stand-in for the package. */
 const signedBy = hasEthAccount ? "eth-account" : "a stand-in: eth-account is not installed";
 
 Deno.test(

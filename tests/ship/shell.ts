@@ -18,7 +18,7 @@ const LOCAL_PORT = /(?<=\b(?:localhost|127\.0\.0\.1):)\d{4}\b/g;
 /** Options with the ports that a service listens on. */
 const PORT_FLAGS = ["--port", "--read-port"];
 
-/** What stands for `0x…`, a key of the reader's own. */
+/** Replaces `0x…`, a key of the reader's own. */
 const KEYS: Record<string, string> = {
   SOLVER_PRIVATE_KEY: DEV_ACCOUNTS.solver.privateKey,
   BRIDGE_PRIVATE_KEY: DEV_ACCOUNTS.relayer.privateKey,
@@ -26,7 +26,7 @@ const KEYS: Record<string, string> = {
 
 /** A shell at the top of the repository. Services that it started are ended with it. */
 export class Shell {
-  /** What stands behind each default port. */
+  /** The service behind each default port. */
   readonly #ports: Map<string, string>;
   readonly #programs: Program[] = [];
   readonly #folder = Deno.makeTempDirSync();
@@ -47,7 +47,7 @@ export class Shell {
     );
   }
 
-  /** A text with the ports that a document names replaced by those that are meant. */
+  /** A text with the document's ports replaced by the real ones. */
   relocated(text: string): string {
     return text.replaceAll(LOCAL_PORT, (port) => this.#ports.get(port) ?? port);
   }
@@ -72,7 +72,7 @@ export class Shell {
     for (const [port, free] of ports) this.#ports.set(port, free);
   }
 
-  /** Runs `deno task doctor <service>` with the service's options, and a key that nobody knows. */
+  /** Runs `deno task doctor <service>` with the service's options and a random key. */
   async diagnose(command: string): Promise<string> {
     const [, name = "", rest = ""] = /^deno task doctor (\w+) ?(.*)$/.exec(command) ??
       assert.fail(command);
@@ -90,7 +90,7 @@ export class Shell {
   #moved(name: string, options: string): { args: string[]; ports: Map<string, string> } {
     const table = OPTION_TABLES[name] ?? assert.fail(`${name} is no service`);
     const args = this.relocated(options).split(" ").filter((word) => word !== "");
-    // What is left to its default is given here, since it is somewhere else.
+    // Options left to their default in the document are set here, since the services are elsewhere.
     for (const { flags, default: text, shownDefault: shown = "" } of Object.values(table)) {
       const [flag = ""] = /--[\w-]+/.exec(flags) ?? [];
       if (args.includes(flag)) continue;

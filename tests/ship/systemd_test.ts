@@ -162,7 +162,7 @@ function blockOf(beginning: string): string {
   return block.commands.map(({ text }) => text).join("\n");
 }
 
-/** Runs commands of root in `/etc/rangemaker` of a machine in a folder, with stand-ins for its services. */
+/** Runs commands of root in a folder instead of `/etc/rangemaker`, with simulated services. */
 async function playIn(folder: string, commands: string, standIns: string): Promise<string> {
   await Deno.mkdir(`${folder}/bin`, { recursive: true });
   await Deno.writeTextFile(

@@ -1,4 +1,4 @@
-/** The programs of the tutorial, run in its order against one stack, print what it says. */
+/** The programs of the tutorial, run in order against one stack, print the tutorial's output. */
 import assert from "node:assert/strict";
 import { patternOf } from "./documents.ts";
 import { fileUrl, hasVolatility, readText, run, withStack } from "./support.ts";

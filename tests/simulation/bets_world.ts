@@ -62,7 +62,7 @@ function agreementOf(terms: Agreement): string {
   return [solver, user, payout, ...Object.values(betTermsOf(terms))].join(" ");
 }
 
-/** The world, step by step; {@link check} holds after each. */
+/** The world, step by step; {@link check} must pass after each. */
 export class BetsWorld {
   readonly chain: TestChain;
   readonly database = SqliteDriver.open(":memory:");
@@ -74,7 +74,7 @@ export class BetsWorld {
   readonly listeners: ((thesis: Thesis) => void)[] = [];
   /** What each address has agreed to, as {@link agreementOf} writes it: no hash is trusted here. */
   readonly #signed = new Map<Address, Set<string>>();
-  /** The price of every slot, also of those that the oracle never reported. */
+  /** The price of every slot, including those that the oracle never reported. */
   readonly #path = new Map<number, bigint>();
   price = 3_000_000_000n;
   #deposits = 0;
@@ -116,7 +116,7 @@ export class BetsWorld {
     for (let turn = 0; turn < 12; turn++) await setImmediate();
   }
 
-  /** What holds at every moment. */
+  /** Invariants at every moment. */
   check(): void {
     const { ledger } = this.chain.chain.state;
     assert.equal(ledger.holdings, ledger.issued, "balances and open theses are conserved");

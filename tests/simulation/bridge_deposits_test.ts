@@ -64,12 +64,12 @@ class Pair {
     this.urls = urls;
   }
 
-  /** Sends until someone says that the nonce is used or the deposit committed. */
+  /** Sends until the answer is that the nonce is used or the deposit committed. */
   async deposit(request: Request): Promise<void> {
     for (;;) {
       const url = this.urls[this.#turn++ % this.urls.length];
       if (url === undefined) continue;
-      // A connection that died with its bridge says nothing: the client asks again.
+      // A connection that died with its bridge has no answer: the client asks again.
       const answer = await post(`${url}/deposit`, request).catch(() => undefined);
       if (answer?.status === 200 || answer?.status === 409) return;
       assert.ok([undefined, 503, 504].includes(answer?.status), JSON.stringify(answer));

@@ -35,7 +35,7 @@ const CHAIN_ID = 1337;
 const STEPS = 120;
 const USERS = [1, 2, 3].map((n) => new LocalSigner(`0x${n.toString().padStart(64, "0")}`));
 
-/** A chain that takes deposits as the protocol says, over a network that loses things. */
+/** A chain that accepts deposits by the protocol, over a lossy network. */
 class World implements SubmissionNode {
   readonly receipts = new Map<Hex, Receipt>();
   /** How often each external hash was credited. */
@@ -58,7 +58,7 @@ class World implements SubmissionNode {
     const tx = transactionSchema.parse(JSON.parse(text));
     assert.ok(tx.type === "Deposit");
     this.sentAtMs.set(tx.externalTxHash, this.#clock.now());
-    // Some of what seems lost on the way arrives late.
+    // Some lost requests arrive late.
     if (this.#random() < this.lossRate) {
       this.#clock.after(this.#random() * 90_000, () => this.#late(tx));
     }
@@ -124,7 +124,7 @@ class World implements SubmissionNode {
 
 class Died extends Error {}
 
-/** One bridge; once dead, nothing that its code still does reaches the store or the node. */
+/** One bridge; after its death, nothing that its code still does reaches the store or the node. */
 class Bridge {
   readonly depositor: Depositor;
   readonly submitter: Submitter;
@@ -170,7 +170,7 @@ class Bridge {
     return this.#dead;
   }
 
-  /** Dies after so many more places before or after a call. */
+  /** Dies after passing this many more places before or after a call. */
   doom(places: number): void {
     this.#doomedAfter = places;
   }
@@ -201,7 +201,7 @@ async function simulate(random: RandomSource): Promise<void> {
 
   const deposit = async (request: ReturnType<typeof newRequest>) => {
     const bridge = bridges[below(bridges.length)];
-    // Errors are for callers; what counts here is what was promised to one of them.
+    // Errors are for callers; only promises made to them are checked here.
     await bridge?.depositor.deposit(request)
       .then(() => promised.add(depositKey(request.user, request.nonce)), () => {});
   };
@@ -229,7 +229,7 @@ async function simulate(random: RandomSource): Promise<void> {
   ];
 
   for (let step = 0; step < STEPS; step += 1) {
-    // Not awaited here: what one step begins may be cut short by the next.
+    // Not awaited: the next step may interrupt it.
     asked.push(Promise.resolve(actions[below(actions.length)]?.()));
     if (random() < 0.7) await settle();
   }

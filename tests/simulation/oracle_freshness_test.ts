@@ -14,7 +14,7 @@ const LENGTHS_MS = [...Array<number>(9).fill(8_000), 50_000];
 const SYMBOL = "BTC/USDT";
 const T = 1_700_000_000_000;
 
-/** Longest time that a price counts without a trade, whatever heartbeats say. */
+/** Longest time that a price is used without a trade, whatever heartbeats say. */
 const QUIET_MS = 30_000;
 
 interface SourceEvent {
@@ -76,7 +76,7 @@ interface Known {
   aliveAtMs: number;
 }
 
-/** What should be served at a time, worked out from all events so far. */
+/** The expected answer at a time, computed from all events so far. */
 function served(past: readonly SourceEvent[], rules: PriceBoardOptions, nowMs: number) {
   const known = PROVIDER_NAMES.flatMap((provider): Known[] => {
     const mine = past.filter((event) => event.provider === provider);
@@ -120,7 +120,7 @@ function served(past: readonly SourceEvent[], rules: PriceBoardOptions, nowMs: n
   };
 }
 
-/** A price that is said to be of some time lies between prices that were confirmed since. */
+/** A price with a time lies between the prices that were confirmed since then. */
 function assertHonest(entry: NonNullable<ReturnType<typeof served>>): void {
   const since = entry.contributing.filter((one) => one.confirmedAtMs >= entry.lastUpdate);
   const prices = since.map(({ price }) => price).sort((a, b) => Number(a - b));
@@ -146,7 +146,7 @@ function apply(board: PriceBoard, event: SourceEvent): void {
   else board.keepAlive(provider, atMs);
 }
 
-/** Plays one schedule: one source goes on, the others stop at times drawn by lot. */
+/** Plays one schedule: one source continues, the others stop at random times. */
 function play(random: RandomSource): void {
   const rules: PriceBoardOptions = {
     markets: MARKETS,

@@ -13,7 +13,7 @@ const OUTAGES = 200;
 const OUTAGE_MS_MAX = 40_000;
 const LATENCY_MS = 30;
 
-/** What an exchange that is away does to a connection; what was affected stays so when it is back. */
+/** Effect of an outage on a connection; an affected connection stays so after the outage. */
 type Outage = "refuses" | "hangs" | "closes" | "stalls";
 const OUTAGE_KINDS: Outage[] = ["refuses", "hangs", "closes", "stalls"];
 
@@ -29,7 +29,7 @@ const ACKNOWLEDGEMENTS: Record<ProviderName, string> = {
 /** Any frame that shows that the connection lives. */
 const HEARTBEAT = '{"channel":"heartbeat"}';
 
-/** An exchange that can be away; it counts what it is asked for. */
+/** An exchange with outages; it counts requests. */
 class Exchange {
   outage: Outage | undefined;
   readonly attemptsAtMs: number[] = [];

@@ -69,7 +69,7 @@ Deno.test("Solver with --pricing barrier: a better price is refused with both pa
         quote: first.quote,
         userSignature: user.sign(hashQuote(quote, CHAIN_ID)),
       };
-      // Near the upper bound the box is less likely to hold.
+      // Near the upper bound the box is less likely to be won.
       const refusal = await eventually("the price to arrive", async () => {
         publishPrice(node, SPOT + SPOT / 5_000);
         const answer = await post(`${url}/estimate`, request);

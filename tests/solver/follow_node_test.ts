@@ -71,7 +71,7 @@ Deno.test("followNode: exposure, theses and prices are updated from the node unt
   }
 });
 
-/** A follower of a node whose WebSocket is the test. */
+/** A follower of a node whose WebSocket the test controls. */
 function followFake(chainId: () => Promise<number> = () => Promise.resolve(1337)) {
   const [network, clock, exposure] = [
     new FakeNetwork(),
@@ -96,7 +96,7 @@ function followFake(chainId: () => Promise<number> = () => Promise.resolve(1337)
     connect: network.connect,
   });
   start();
-  /** The node accepts both subscriptions, and what was missed is read. */
+  /** The node accepts both subscriptions, and missed changes are read. */
   const accept = async () => {
     network.newest.open();
     network.newest.deliver('{"jsonrpc":"2.0","id":1,"result":"0xa"}');

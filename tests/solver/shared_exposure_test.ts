@@ -73,7 +73,7 @@ class LedgerNode {
     credited.set(address, (credited.get(address) ?? 0n) + amount);
   }
 
-  /** @param isHeard False where the feed loses the notification. */
+  /** @param isHeard False if the feed loses the notification. */
   settle(index: number, isHeard: boolean): void {
     const thesis = { ...this.theses[index]!, status: "lost" as const };
     this.theses[index] = thesis;
@@ -104,7 +104,7 @@ async function untilComplete(url: string): Promise<void> {
   });
 }
 
-/** Resolves when nothing is under way any more. @returns The keys of what is reserved. */
+/** Resolves when nothing is pending. @returns The keys of the reservations. */
 async function untilQuiet(database: string): Promise<string[]> {
   await using store = await openIntentStore(database, "solver");
   await eventually(
@@ -203,7 +203,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
                   }
                 }
                 await assertFull(ledger, database, solvers[round % 2]!.url);
-                // Heard of by both, by one, or by none: what is settled makes room again.
+                // Whoever was notified: a settled bet frees its part of the limit.
                 ledger.theses.forEach(({ status }, index) => {
                   if (isUnsettled(status)) {
                     ledger.settle(index, round === 0);
@@ -258,7 +258,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
                 await kill(victim);
                 await Promise.all(played);
                 assert.ok(ledger.atRisk <= BOUND, `${ledger.atRisk} is above the bound`);
-                // The survivor finishes what the victim began, within the same bound.
+                // The survivor finishes the victim's executions, within the same limit.
                 await untilQuiet(database);
                 await assertFull(ledger, database, survivor.url);
                 ledger.theses.forEach(({ status }, index) => {

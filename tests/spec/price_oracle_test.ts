@@ -125,7 +125,7 @@ Deno.test("price oracle, GET /providers, GET /health, Provider status: every fie
   assert.ok(Math.abs(timestamp - health.lastPriceUpdate) < 5_000);
 });
 
-/** The channel of the document must be what the subscription asks for. */
+/** The subscription must ask for the channel of the document. */
 const CHANNELS = {
   provider_a: "aggTrade",
   provider_b: "ticker",
@@ -151,7 +151,7 @@ for (const [name, channel] of Object.entries(CHANNELS)) {
   );
 }
 
-/** The document's rules, worked out from the sources that the oracle itself names. */
+/** The document's rules, applied to the sources that the oracle lists. */
 const RULES: Record<OracleOptions["aggregation"], (prices: bigint[]) => bigint> = {
   median(prices) {
     const sorted = prices.sort((a, b) => a < b ? -1 : 1);

@@ -37,7 +37,7 @@ import {
 const stack = sharedStack();
 const solver = DEV_ACCOUNTS.solver.address;
 
-/** Theses that the node holds for a user. */
+/** A user's theses on the node. */
 async function thesesOf(wallet: PrivateKeyAccount): Promise<Record<string, unknown>[]> {
   const { result } = await rpc(stack.urls.nodeRead, "core_getTheses", [{ user: wallet.address }]);
   return Object(result).theses;
@@ -131,7 +131,7 @@ Deno.test("quote solver, requests and Errors: tests/refusals covers every field 
   const executed = Object.keys(execute.fields).filter((field) => field.split(".").length < 3);
   assert.deepEqual(executed.sort(), ["quote", "userSignature", ...inQuote].sort());
   const optional = [quote, estimate, execute].map((body) => body.optional);
-  // A quote without its solver is taken for the solver's own (docs/protocol.md, "Quote hash").
+  // A quote without a solver is treated as the solver's own (docs/protocol.md, "Quote hash").
   assert.deepEqual(optional, [[], [...pair, "deadline"], ["quote.solver"]]);
   assert.deepEqual([...new Set(BET_RULES.map(([, code]) => code))], [
     ...["UNSUPPORTED_PAIR", "BET_TOO_SMALL", "BET_TOO_LARGE"],

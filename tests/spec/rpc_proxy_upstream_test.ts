@@ -10,7 +10,7 @@ import { call, post, withProxy } from "../proxy/support.ts";
 import { readSeries } from "../support/metrics.ts";
 import { eventually } from "../support/eventually.ts";
 
-/** A test between two nodes; it fails, and does not hang, where what it waits for never comes. */
+/** A test between two nodes; it fails instead of hanging if an event does not come. */
 function scene(name: string, ...play: Parameters<typeof withProxy>): void {
   Deno.test(name, () => withProxy(...play));
 }

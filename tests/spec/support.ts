@@ -90,7 +90,7 @@ export async function rpc(
   return answerSchema.parse(body);
 }
 
-/** `GET`s JSON and holds it to a schema. */
+/** `GET`s JSON and checks it against a schema. */
 export async function get<S extends z.ZodType>(url: string, schema: S): Promise<z.output<S>> {
   const response = await fetch(url);
   const body: unknown = await response.json();

@@ -13,7 +13,7 @@ export interface ServiceProcess {
   launch?: Launch;
 }
 
-/** A started program, and where it listens. */
+/** A started program and its address. */
 export interface Started {
   program: Program;
   url: string;
@@ -81,7 +81,7 @@ export async function playUntilKilled<T>(
   try {
     let listening = true;
     await Promise.race([urlOf(program), program.until(frozen).then(() => listening = false)]);
-    // A point that is passed at start may stop the program before or just after it says its address.
+    // A point reached at start may stop the program before or just after it prints its address.
     if (listening) played = play(await urlOf(program)).catch(() => undefined);
     await program.until(frozen);
   } catch (thrown) {

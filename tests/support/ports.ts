@@ -3,7 +3,7 @@ import { ListenError } from "../../lib/http/listener.ts";
 import { statOf } from "../../lib/files.ts";
 import { eventually } from "./eventually.ts";
 
-/** A file per port that a test of this machine has: other tests, also of other processes, take another one. */
+/** A file for each reserved port of this machine, which all other tests avoid. */
 const PORTS_TAKEN = `${tmpdir()}/rangemaker-test-ports`;
 
 /** No test needs its ports for longer. */

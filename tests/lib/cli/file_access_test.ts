@@ -5,7 +5,7 @@ import { withFile } from "../../support/files.ts";
 
 const lib = new URL("../../../lib/cli/", import.meta.url);
 
-/** A program that keeps what some options name, and then says what it may read and write. */
+/** A program that keeps access for some options, and then prints its permissions. */
 const PROGRAM = `
 import { restrictFileAccess } from ${JSON.stringify(new URL("file_access.ts", lib).href)};
 import * as kinds from ${JSON.stringify(new URL("option_kinds.ts", lib).href)};

@@ -8,7 +8,7 @@ import { withFolder } from "../../support/files.ts";
 /** A keystore of full cost takes a second; under coverage ten. tests/e2e/solver_keystore_test.ts has one. */
 const run = keyCommand(1_024);
 
-/** Runs `key` with what a person answers to its questions. */
+/** Runs `key` with a person's answers to its prompts. */
 async function runKey(args: readonly string[], answers: readonly string[] = [], input = "") {
   const { context, printed, errors } = recordedContext();
   const left = [...answers];
@@ -41,7 +41,7 @@ Deno.test("key new, key show: makes a key in a private keystore file, with the p
     assert.equal(address, signer.address);
     assert.equal(new Wallet(key).address, signer.address);
 
-    // Another key never takes the place of the first.
+    // Another key never replaces the first.
     const text = await Deno.readTextFile(keystore);
     const again = await runKey(["new", ...files]);
     assert.equal(again.code, 1);

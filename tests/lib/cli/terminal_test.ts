@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { askSecret, progressBar, progressOn } from "../../../lib/cli/terminal.ts";
 
-/** A terminal on which keys are typed, and what it shows. */
+/** A terminal with typed keys, and its output. */
 function terminal(...typed: string[]) {
   const raw: boolean[] = [];
   const shown: string[] = [];
@@ -46,7 +46,7 @@ Deno.test("askSecret: without a terminal it names the option", async () => {
   );
 });
 
-/** What is written to a terminal, or to what is none. */
+/** The output for a terminal, or for a file. */
 function drawn(isTerminal: boolean, columns: number, ...texts: string[]): string {
   let written = "";
   const show = progressOn({

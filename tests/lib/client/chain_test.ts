@@ -26,7 +26,7 @@ const { address, privateKey } = DEV_ACCOUNTS.admin;
 const account = privateKeyToAccount(privateKey);
 const txHash = `0x${"ab".repeat(32)}` as const;
 
-/** Runs a test against services that take whatever they are sent. @returns What they were sent. */
+/** Runs a test against services that accept everything. @returns The requests. */
 async function withNetwork(
   claims: Claims,
   test: (urls: ClientUrls) => Promise<void>,
@@ -44,7 +44,7 @@ async function withNetwork(
   return written;
 }
 
-/** Every kind of wallet, on production's chain as far as it has one, with the count of its signatures. */
+/** Every kind of wallet, on production's chain if possible, with a count of its signatures. */
 function walletsOf(asked: { signatures: number }): Record<string, Wallet> {
   const signTypedData = () => {
     asked.signatures += 1;

@@ -30,7 +30,7 @@ const txHash = `0x${"ab".repeat(32)}` as const;
 const offer = offerOn(CHAIN_ID);
 const { quote: { base, quote }, quoteHash } = offer;
 
-/** Runs a test with a client whose services answer as the routes do, and are of its chain. */
+/** Runs a test with a client whose services answer as the routes do, on the same chain. */
 function withClient(
   routes: Routes,
   test: (client: RangemakerClient) => Promise<void>,

@@ -1,4 +1,4 @@
-/** The client runs where there is no Deno: its imports are plain. `tests/ship/package_test.ts` runs it there. */
+/** The client's imports need no Deno; `tests/ship/package_test.ts` runs it elsewhere. */
 import assert from "node:assert/strict";
 import { z } from "zod";
 

@@ -14,7 +14,7 @@ const user = "0x90F79bf6EB2c4f870365E785982E1f101E93b906";
 
 const thesis = (id: number, status: ThesisStatus) => thesisOf(id, { status });
 
-/** A node whose theses are what the test put there. */
+/** A node with the test's theses. */
 class FakeTheses {
   theses: Thesis[] = [];
   pageSize = 100;

@@ -25,7 +25,7 @@ const chain = {
   nativeCurrency: { name: "Ether", symbol: "ETH", decimals: 18 },
 };
 
-/** A wallet with a prompt, as a browser extension has one, on the chain that the test says. */
+/** A wallet with a prompt, like a browser extension, on the test's chain. */
 class FakeProvider implements ProviderWallet {
   readonly asked: string[] = [];
   readonly signed: TypedData[] = [];

@@ -10,7 +10,7 @@ import { withLogs } from "../../support/recorded_logs.ts";
 
 const JSON_TYPE = { "content-type": "application/json" };
 
-/** An application that reads JSON from pages of some origins, and gives it back. */
+/** An application that reads JSON from pages of some origins, and returns it. */
 function echoing(origins: string[] = ["*"]): Hono {
   const app = new Hono();
   useEnvelope(app, "test", origins, INTENT_STATUSES);

@@ -34,7 +34,7 @@ class World {
   /** The node reports no blocks, and not whether it allows reverts. */
   isOld = false;
 
-  /** As a process has it: a restart forgets what it knew. */
+  /** Like a restart of the process, which starts without a cache. */
   newGuard(store = this.store): ChainGuard {
     return new ChainGuard({
       store,

@@ -30,7 +30,7 @@ function optionsOf(given: Partial<IntentServiceOptions>): IntentServiceOptions {
   };
 }
 
-/** Events, with their code where they have one. */
+/** Events, with their code if any. */
 function eventsOf(records: readonly LogRecord[]): unknown[] {
   return records.map(({ properties: { event, code } }) => code ?? event);
 }

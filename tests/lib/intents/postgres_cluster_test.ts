@@ -23,7 +23,7 @@ Deno.test({
         assert.equal((await store.insert(newIntent("before"))).inserted, true);
         await pair.standby.end("SIGKILL");
         const insert = assert.rejects(store.insert(newIntent("after")), StoreConnectionLostError);
-        // Cancels it, and then the attempt to find out whether it is recorded.
+        // Cancels it, and then the lookup whether it is recorded.
         for (let cancelled = 0; cancelled < 2;) {
           const rows = await admin`
             SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`;

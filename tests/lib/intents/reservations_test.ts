@@ -25,7 +25,7 @@ function amountOf(key: string, amount = 1) {
 
 /** One process's count of amounts, with a bound. */
 class Count implements ReservationBook {
-  /** Amounts that count, by key. */
+  /** Counted amounts by key. */
   readonly held = new Map<string, number>();
   /** Keys of the reservations that the store reported. */
   readonly reported: string[] = [];
@@ -339,7 +339,7 @@ Deno.test("Reservations on SQLite: after a failed transaction, a decision does n
     const batch = [look("a", "1"), look("b", "2"), look("c", "x".repeat(200_000))];
     for (const answer of await Promise.allSettled(batch)) assert.equal(answer.status, "rejected");
     assert.deepEqual([...count.held.keys()], ["before"]);
-    // It gets the sequence of one that was rolled back.
+    // It gets the sequence number of a row that was rolled back.
     await store.insert(newIntent("d", { payload: "44" }), { reserves: true });
     await look("e", "555");
     assert.deepEqual([...count.held.entries()], [["before", 1], ["d", 44], ["e", 1]]);

@@ -72,7 +72,7 @@ Deno.test("Submitter: a transaction older than the receipts that the node keeps 
     const intent = await world.record({ lifeMs: 1_000 });
     await assert.rejects(world.submitter.submit(intent), OutcomeUnknownError);
     const sent = world.node.sent.length;
-    // The node is back, and has neither the receipt nor a use for a timestamp this old.
+    // The node is back, lacks the receipt, and refuses a timestamp this old.
     world.node.onLookup = () => null;
     world.clock.advance(RECEIPTS_KEPT_MS + 1);
     const { state, failure } = await world.submitter.submit(intent);

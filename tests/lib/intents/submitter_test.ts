@@ -125,7 +125,7 @@ Deno.test("Submitter: temporary errors of the node are retried", () =>
       };
       const intent = await world.record();
       await assert.rejects(() => world.submitter.submit(intent), OutcomeUnknownError);
-      // That code is of a node that has paused, or of a proxy that has none: it is not pressed.
+      // -32002 means a paused node, or a proxy without one: it is not called again at once.
       assert.equal(world.submitter.isNodeLost, code === -32002);
     }
     assert.equal(await world.store.countUnfinished(), 1);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { reset } from "@logtape/logtape";
 import { configureLogging, type LoggingOptions, serviceLog } from "../../../lib/log/logging.ts";
 
-/** What a piece of code logs, with logging set up as given. */
+/** The lines that a function logs with these options. */
 async function logged(options: Partial<LoggingOptions>, write: () => void): Promise<string[]> {
   const lines: string[] = [];
   const original = console.error;
@@ -19,7 +19,7 @@ async function logged(options: Partial<LoggingOptions>, write: () => void): Prom
 
 const log = serviceLog("sample");
 
-Deno.test("Logging: text shows plain values bare", async () => {
+Deno.test("Logging: text shows values without quotes", async () => {
   const [line] = await logged({}, () => log.info("Listening on {url}", { url: "http://x:1" }));
   assert.match(line ?? "", /\[INF\] rangemaker·sample: Listening on http:\/\/x:1$/);
 });

@@ -11,7 +11,7 @@ import { FakeClock } from "../../support/fake_clock.ts";
 
 const schema = z.array(z.number());
 
-/** Reads a page of an exchange that gives one answer after the other, then `[7]`. */
+/** Reads a page of an exchange with a list of answers, then `[7]`. */
 async function withExchange(
   answers: (() => Response | Promise<Response>)[],
   test: (scene: {

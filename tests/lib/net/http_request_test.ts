@@ -13,7 +13,7 @@ function unreachable(reason: RegExp) {
   };
 }
 
-/** A body without an announced length that does not end. @returns It, and how much was taken of it. */
+/** An endless body without a length. @returns It, and how many bytes were read. */
 function endlessBody(everyMs = 0) {
   const chunk = new Uint8Array(64 * 1024).fill(32);
   const sent = { bytes: 0 };

@@ -1,4 +1,4 @@
-/** What a page is told when a service may refuse its origin: browsers do not say. */
+/** Errors in a page if a service may refuse its origin, which browsers do not report. */
 import assert from "node:assert/strict";
 import { CoreClient } from "../../../lib/net/core_client.ts";
 import { NetworkError, originHint, request } from "../../../lib/net/http_request.ts";

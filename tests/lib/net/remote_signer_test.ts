@@ -1,4 +1,4 @@
-/** Keys elsewhere: signers with ethers and with viem stand in for services that sign typed data. */
+/** Remote keys: signers with ethers and viem replace services that sign typed data. */
 import assert from "node:assert/strict";
 import {
   RemoteSigner,

@@ -80,7 +80,7 @@ for (const [type, value] of mismatches) {
 }
 
 Deno.test("keccak256: agrees with ethers on bytes of any length", () => {
-  // Blocks of 136 bytes are where padding can go wrong.
+  // Blocks have 136 bytes: errors of the padding would show there.
   const bytes = fc.uint8Array({ maxLength: 3 * 136 + 1, size: "max" });
   fc.assert(
     fc.property(bytes, (message) => {

@@ -37,7 +37,7 @@ const estimate = { betAmount: "3", payout: "4", multiplier: "13.3333", solverCol
 interface Wire {
   schema: z.ZodMiniType;
   example: Record<string, unknown>;
-  /** Parses and encodes again, where the inner form has other fields. */
+  /** Parses and encodes again, for types with a different inner form. */
   encode?: (value: unknown) => unknown;
   optional?: string[];
   /** Values that one field, by its name, must not have. */

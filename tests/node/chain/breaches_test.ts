@@ -20,7 +20,7 @@ Deno.test("BreachWatch: finds the same theses as a full scan, for random additio
       for (let added = isRush ? 3_000 : below(4); added > 0; added--) {
         const startTime = time + 100 * (below(40) - 10);
         const lowerPrice = BigInt(1 + below(60));
-        // A box is all of a thesis that counts here.
+        // Only the box of a thesis matters here.
         const thesis = {
           ...{ id: nextId += 1, startTime, lowerPrice },
           ...{

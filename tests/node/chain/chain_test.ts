@@ -261,7 +261,7 @@ Deno.test("Chain: settling an unknown thesis is refused", () => {
   });
 });
 
-/** What a bet on 2,850 to 3,150 gets, whose window began this many checkpoints ago. */
+/** The error code of a bet on 2,850 to 3,150 whose window began this many checkpoints ago. */
 function codeOfBegun(test: TestChain, checkpointsAgo: number): string | undefined {
   const { now: timestamp } = test;
   const startTime = timestamp - checkpointsAgo * 100;

@@ -9,7 +9,7 @@ import {
 import { FakeClock } from "../../support/fake_clock.ts";
 import { isSettled } from "../support/is_settled.ts";
 
-/** A loop whose checkpoints are written down; `lastMs` is the one before a restart. */
+/** A loop whose checkpoints are recorded; `lastMs` is the last one before a restart. */
 function startLoop(
   pull: (clock: FakeClock) => void | Promise<void> = () => {},
   lastMs?: number,
@@ -34,7 +34,7 @@ function startLoop(
   return { clock, loop, seals, missed, behind, ahead, pulls: () => pulls };
 }
 
-/** Moves the clock in small steps, letting what was promised happen in between. */
+/** Moves the clock in small steps, so that promises settle in between. */
 async function advance(clock: FakeClock, byMs: number, stepMs = 10): Promise<void> {
   for (let doneMs = 0; doneMs < byMs; doneMs += 10) {
     clock.advance(stepMs);

@@ -67,7 +67,7 @@ Deno.test("PriceHistory: checkRange reports the earliest price outside, backfill
 
 Deno.test("PriceHistory: the earliest price outside is reported, whatever gaps follow", () => {
   const range = { lower: 10n, upper: 20n };
-  /** Prices in the ring by slot, then held ones; the rest is missing. */
+  /** Prices in the ring by slot, then backfilled ones; all others are missing. */
   const breachOf = (inRing: Record<number, bigint>, held: Record<number, bigint>) => {
     const history = new PriceHistory(new PriceRing(16));
     for (const [slot, price] of Object.entries(inRing)) {

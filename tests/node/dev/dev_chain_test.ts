@@ -13,7 +13,7 @@ const { user, solver } = actors;
 const PRICE = 3_000_000_000n;
 const OUTSIDE = 3_300_000_000n;
 
-/** A chain with prices and a funded user, and what makes it travel. */
+/** A development chain with prices and a funded user. */
 function startChain(options: ConstructorParameters<typeof TestChain>[0] = {}) {
   const test = new TestChain({ ringSlots: 16_384, ...options });
   const continued: number[] = [];
@@ -210,7 +210,7 @@ Deno.test("DevChain: a revert restores clock, prices, blocks and ledger, and rep
     assert.deepEqual(test.theses.map((thesis) => [thesis.id, thesis.status]), [[id, "open"]]);
     assert.equal(test.chain.blocks.block(number + 1), undefined);
   }
-  // The same chain goes on, without a gap in its prices.
+  // The same chain continues, without a gap in its prices.
   test.run(600);
   assert.equal(statusOf(test, id), "won");
   assert.equal(

@@ -1,4 +1,4 @@
-/** The development methods over JSON-RPC: when they are on, what they take, what others see. */
+/** The development methods over JSON-RPC: availability, parameters and effects. */
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { FakeClock } from "../../support/fake_clock.ts";

@@ -1,4 +1,4 @@
-/** A batch of costly reads takes turns with everybody else, and its answer is bounded. */
+/** A batch of costly reads takes turns with all other callers, and its answer is bounded. */
 import assert from "node:assert/strict";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
@@ -36,7 +36,7 @@ function fullPage() {
   return toWire(pageOfPrices(history, { from, to, limit: PAGE_SLOTS }));
 }
 
-/** A dispatcher whose queue makes a turn only when the test says so. */
+/** A dispatcher whose queue runs a turn only when the test asks for it. */
 function setUp(methods: Record<string, Method>) {
   const turns: (() => void)[] = [];
   const queue = new SerialQueue((task) => turns.push(task));
@@ -53,7 +53,7 @@ function setUp(methods: Record<string, Method>) {
   return { dispatcher, queue, turns, batchOf };
 }
 
-/** Lets everything that waits for a resolved promise go on. */
+/** Lets everything that waits for a resolved promise continue. */
 async function settle(): Promise<void> {
   for (let step = 0; step < 20; step++) await Promise.resolve();
 }

@@ -13,7 +13,7 @@ import { withLogs } from "../../support/recorded_logs.ts";
 const AWAY: PullResult = { failure: "error", reason: "Connection refused" };
 const ALL = "BTC/USDT, ETH/USDT, SOL/USDT";
 
-/** A poller whose oracle a test plays, and what it reported. */
+/** A poller with an oracle that the test controls, and its reports. */
 function setUp() {
   const clock = new FakeClock();
   const prices = new OraclePrices(3_000);
@@ -180,7 +180,7 @@ Deno.test("Node: a late answer is recorded by the next checkpoint, which settles
       return late.promise;
     };
     const first = 3_000_000_000n;
-    // More checkpoints than a price lives, none of which gets its answer in time.
+    // More checkpoints than a price stays fresh for, all without an answer in time.
     for (let checkpoint = 1n; checkpoint <= 42n; checkpoint++) {
       await stepped.run(1, async () => {
         await asked.promise;

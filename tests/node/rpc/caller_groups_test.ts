@@ -8,7 +8,7 @@ Deno.test("callerGroups: returns the peer or, behind a proxy, the proxy and the 
   const rows: [header: string | null, path: string[]][] = [
     [null, [PROXY]],
     ["198.51.100.1", [VIA_PROXY, `198.51.100.1 ${VIA_PROXY}`]],
-    // A load balancer in front of the proxy names its client; what the client wrote does not count.
+    // A load balancer in front of the proxy reports its client; the client's own header is ignored.
     ["forged, 198.51.100.1, 192.0.2.3", [
       VIA_PROXY,
       `192.0.2.3 ${VIA_PROXY}`,

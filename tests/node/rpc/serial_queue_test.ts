@@ -8,7 +8,7 @@ import {
 
 const BRIDGE = ["192.0.2.1"];
 
-/** A queue whose turns a test makes, and whose tasks take this long. */
+/** A queue whose turns the test runs, with tasks of this duration. */
 function newQueue(taskMs = 1) {
   const turns: (() => void)[] = [];
   let nowMs = 0;

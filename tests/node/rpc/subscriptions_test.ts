@@ -11,7 +11,7 @@ import { actors } from "../support/actors.ts";
 
 const { user, solver, stranger } = actors;
 
-/** A client that keeps what it is sent. */
+/** A client that records what it receives. */
 function newClient(subscriptions: Subscriptions) {
   const sent: { subscription: string; result: unknown }[] = [];
   const client = subscriptions.connect((text) => sent.push(JSON.parse(text).params));

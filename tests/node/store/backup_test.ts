@@ -1,4 +1,4 @@
-/** Backups of a chain, while its node runs and while none does. */
+/** Backups of a chain, with its node running or stopped. */
 import assert from "node:assert/strict";
 import { run } from "../../../services/node/backup_command.ts";
 import config from "../../../deno.json" with { type: "json" };
@@ -28,7 +28,7 @@ async function backUp(dir: string, to: string) {
   return { code, output: program.stdout + program.stderr };
 }
 
-/** The chain goes on until the promise is settled. */
+/** The chain continues until the promise is settled. */
 async function whileRunning<T>(disk: DiskChain, promise: Promise<T>): Promise<T> {
   let isOver = false;
   const result = promise.finally(() => isOver = true);

@@ -23,7 +23,7 @@ import { testOptions } from "../support/running_node.ts";
 
 const settings = resolveSettings(testOptions({ ringBufferSize: 1_024 }));
 
-/** A node without ports whose disk is full when the test says so. */
+/** A node without ports whose disk the test can fill. */
 class Node {
   readonly clock = new FakeClock();
   readonly storage: Storage;
@@ -125,7 +125,7 @@ Deno.test("Node: a deposit is not answered as committed if a query of the same t
     node.fillDisk(true);
     for (let round = 0; round < 20; round++) {
       const before = BigInt(await node.balance());
-      // Queries write what is only in memory yet.
+      // Queries commit what is only in memory so far.
       const query = () => node.call("core_getTheses", {});
       const answers = await Promise.all([
         node.deposit(),

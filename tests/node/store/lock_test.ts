@@ -4,7 +4,7 @@ import { withFolder } from "../../support/files.ts";
 
 const PROGRAMS = 100;
 
-/** Starts programs, one after the other, in a thread of its own; says when it begins and ends. */
+/** Starts programs one after the other in a thread of its own; reports when it begins and ends. */
 const STARTER = `data:text/javascript,
   postMessage("begun");
   for (let at = 0; at < ${PROGRAMS}; at++) await new Deno.Command("true").output();

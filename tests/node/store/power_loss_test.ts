@@ -106,7 +106,7 @@ class TracedFile {
     this.#flushed = this.#current.slice();
   }
 
-  /** What is left: of what was not flushed, each sector or not. */
+  /** The remaining data: of unflushed writes, each sector may be there or not. */
   afterPowerLoss(random: RandomSource): Uint8Array {
     const length = random() < 0.5 ? this.#flushed.length : this.#current.length;
     const left = new Uint8Array(length);

@@ -230,7 +230,7 @@ Deno.test("Data directory: refuses a second node and another genesis; another ri
         /another genesis or chain id/,
       );
     }
-    // Nothing given means the development accounts, whose keys are public.
+    // Without a genesis, the development accounts are used, whose keys are public.
     const nothing = { relayers: undefined, admins: undefined, balances: undefined };
     await assert.rejects(() => startNode({ ...options, ...nothing }), /another genesis/);
     const clock = new FakeClock();

@@ -1,4 +1,4 @@
-/** The router between two nodes that a test plays: what each is posted, and what a caller gets. */
+/** The router between two nodes that a test plays: their requests, and the callers' answers. */
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers";
 import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
@@ -18,7 +18,7 @@ interface Posted {
   answer: PromiseWithResolvers<NodeReply>;
 }
 
-/** A router, and what it posted. */
+/** A router, and its requests. */
 function scene(overrides: Partial<RouterOptions> = {}) {
   const posted: Posted[] = [];
   const budget = new ByteBudget(Infinity);
@@ -39,7 +39,7 @@ function scene(overrides: Partial<RouterOptions> = {}) {
   return { posted, ask, askText, budget };
 }
 
-/** Answers a post as a node that takes every method would. */
+/** Answers a request like a node that accepts every method. */
 function echo({ text, answer }: Posted, status = 200): void {
   const value: { id?: number } | { id?: number }[] = JSON.parse(text);
   const result = ({ id }: { id?: number }) => ({ jsonrpc: "2.0", id, result: text.length });

@@ -16,7 +16,7 @@ import {
 } from "../../../services/proxy/clients/client_buffers.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
-/** A socket that writes nothing until the test says so. */
+/** A socket that writes nothing until the test asks for it. */
 class FakeSocket implements NativeSocket {
   readyState: number = WebSocket.OPEN;
   binaryType: BinaryType = "blob";
@@ -227,7 +227,7 @@ Deno.test("TcpConnection: reports messages, frames over the limit, and the close
   assert.deepEqual(socket.closed, [1013]);
 });
 
-/** A socket of `ws` that notes what it is asked to do. */
+/** A socket of `ws` that records its calls. */
 class FakeWsSocket extends EventEmitter {
   readonly OPEN = 1;
   readyState = 1;

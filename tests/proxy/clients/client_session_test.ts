@@ -44,7 +44,7 @@ function scene(
   const closed: number[] = [];
   const openRequests = new AddressCounts(ADDRESS_MESSAGES_MAX, 2 * ADDRESS_MESSAGES_MAX);
   const caller = address();
-  /** The largest answer that the connection takes. */
+  /** The largest answer that the connection accepts. */
   const admits = { bytes: Infinity, writable: Infinity };
   const session = new ClientSession({
     openRequests,

@@ -48,7 +48,7 @@ class Scene {
   }
 }
 
-/** A body that arrives when the test says so. */
+/** A body whose bytes the test sends. */
 class SlowBody {
   isCancelled = false;
   #controller!: ReadableStreamDefaultController<Uint8Array>;

@@ -73,7 +73,7 @@ async function outcome(response: Response): Promise<[status: number, code: numbe
   return [response.status, text === "" ? undefined : JSON.parse(text).error?.code];
 }
 
-/** A message of so many bytes. */
+/** A message of this size. */
 function messageOf(bytes: number, message: { params: unknown[] } = READ): string {
   const { length } = JSON.stringify({ ...message, params: [""] });
   return JSON.stringify({ ...message, params: ["x".repeat(bytes - length)] });

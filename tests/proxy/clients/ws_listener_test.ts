@@ -71,7 +71,7 @@ Deno.test("WsListener: disconnects only a client that answers no ping for 30 s",
     const [first, second] = accepted;
     assert(first && second);
     for (let round = 1; round <= 3; round += 1) {
-      // Its pong leaves before this, so that it has been read once this has.
+      // Its pong is sent before this, and so has been read when this has been.
       live.once("ping", () => live.send("pinged"));
       clock.advance(IDLE_MS);
       await eventually("the live one", () => second.texts.length === round || undefined);
@@ -112,7 +112,7 @@ Deno.test("WsListener: passes repeated headers on", () =>
 
 const HANDSHAKE = handshakeText("http://localhost/ws", WEBSOCKET_KEY);
 
-/** A connection that sends some text, and what it received until its end. */
+/** A connection that sends a text, and the bytes that it received until its end. */
 function rawClient(port: number, request = "") {
   const tcp: Socket = connect({ port, host: "127.0.0.1" });
   let text = "";

@@ -3,7 +3,7 @@ import { setImmediate } from "node:timers";
 import { DeliveryLoop } from "../../../services/proxy/hub/delivery_loop.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
-/** A hub that notes what it is asked to do. */
+/** A hub that records its calls. */
 function scene() {
   const hub = {
     flushes: 0,

@@ -1,4 +1,4 @@
-/** Callers that take all subscriptions they can get, beside newcomers and others who have some. */
+/** Callers that subscribe as much as they can, beside newcomers and existing clients. */
 import assert from "node:assert/strict";
 import { options } from "../../../services/proxy/options.ts";
 import { callerAddress } from "../../../lib/http/caller_address.ts";
@@ -28,7 +28,7 @@ class Crowd extends HubScene {
     });
   }
 
-  /** A new connection of an address subscribes to something that nobody else has. */
+  /** A new connection of an address makes a unique subscription. */
   async connect(address: string): Promise<boolean> {
     const clients = this.#clients.get(address) ?? new Set();
     this.#clients.set(address, clients);
@@ -52,7 +52,7 @@ class Crowd extends HubScene {
     return this.#clients.get(address)?.size ?? 0;
   }
 
-  /** Every address takes turns until none gets another one. */
+  /** The addresses take turns until none gets another one. */
   async takeAll(addresses: readonly string[]): Promise<void> {
     for (let isAnyGranted = true; isAnyGranted;) {
       isAnyGranted = false;
@@ -110,7 +110,7 @@ Deno.test("Fair shares: if every place has another address, a newcomer is refuse
   assert.deepEqual([crowd.refused, crowd.closed], [["upstream_subscriptions"], []]);
 });
 
-/** A hub with 16 places, or more, an eighth for each address, whose node answers when the test says so. */
+/** A hub with 16 places or more, an eighth for each address; the test controls its node's answers. */
 class SmallHub extends HubScene {
   readonly closed: HubClient[] = [];
   readonly refused: string[] = [];

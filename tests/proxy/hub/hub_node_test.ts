@@ -8,10 +8,10 @@ import { HubScene, NO_EVENTS, OPEN_SINK } from "./hub_scene.ts";
 
 const TIMEOUT_MS = 1_000;
 
-/** Subscribes that may be left unanswered before the connection is given up. */
+/** Subscribes that may be unanswered before the connection is dropped. */
 const UNANSWERED_MAX = 256;
 
-/** A hub, what its clients got, and the time. */
+/** A hub, its clients' answers, and the time. */
 class Scene extends HubScene {
   nowMs = 0;
   readonly closed: number[] = [];
@@ -58,7 +58,7 @@ class Scene extends HubScene {
     this.hub.upstreamOpened(this.nowMs);
   }
 
-  /** Time passes, and the hub looks at what is due. */
+  /** Moves the time, and lets the hub handle what is due. */
   pass(ms: number): void {
     this.nowMs += ms;
     this.hub.sweep(this.nowMs);

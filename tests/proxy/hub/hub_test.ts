@@ -6,7 +6,7 @@ import { HubScene } from "./hub_scene.ts";
 
 const CAPACITY = 4;
 
-/** A hub whose node grants every subscription, and what the hub reports. */
+/** A hub whose node grants every subscription, and the hub's reports. */
 class Scene extends HubScene {
   sent = 0;
   lagged = 0;

@@ -89,7 +89,7 @@ class Scene extends HubScene<[string, Filter?]> {
     this.#reopen(() => this.hub.upstreamClosed());
   }
 
-  /** The node closes the socket because of what it was sent. */
+  /** The node closes the socket because of a request. */
   refuse(): void {
     this.#reopen(() => this.hub.upstreamRefused(0));
   }

@@ -1,4 +1,4 @@
-/** Answers of nodes, byte by byte: whole ones are taken, all others end their connection. */
+/** Answers of nodes, byte by byte: complete ones are read, all others close their connection. */
 import assert from "node:assert/strict";
 import { errors } from "undici";
 import { ByteBudget, LARGE_SHARE, SMALL_BYTES } from "../../../services/proxy/byte_budget.ts";

@@ -1,4 +1,4 @@
-/** What callers are answered where a node fails over HTTP. */
+/** Callers' answers when a node fails over HTTP. */
 import assert from "node:assert/strict";
 import { Registry } from "prom-client";
 import { ByteBudget, SMALL_BYTES } from "../../../services/proxy/byte_budget.ts";
@@ -16,7 +16,7 @@ const TIMEOUT_MS = 1_000;
 
 type Target = "read" | "write";
 
-/** Posts to a node, and reports the failure, what it is counted as, and what `onEnd` was told. */
+/** Posts to a node; reports the failure, its counter, and the arguments of `onEnd`. */
 async function outcome(target: Target, answer?: (asked: Asked, clock: FakeClock) => void) {
   const registry = new Registry();
   const clock = new FakeClock();

@@ -25,7 +25,7 @@ Deno.test("membershipDecision: lag is measured against the second-highest head, 
     [[10, 1.9], [[12]], 0],
     [[10, 0], [[12]], 0],
     [[12], [[10, 9]], 0],
-    // A time in the future counts as now.
+    // A time in the future is treated as now.
     [[10, 1], [[12, -9]], 0],
     [[10, 2], [[12, -9]], 2],
   ];

@@ -10,7 +10,7 @@ async function settled(): Promise<void> {
   for (let turn = 0; turn < 10; turn += 1) await Promise.resolve();
 }
 
-/** Probes of nodes that have the head `head`, and what they led to. */
+/** Probes of nodes with the head `head`, and their effects. */
 class Scene {
   readonly clock = new FakeClock();
   readonly nodes: ReadNodes;

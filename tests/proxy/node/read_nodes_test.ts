@@ -30,7 +30,7 @@ function scene(count: number) {
     onMembershipChange: (node, reason) => changes.push([node, reason !== undefined]),
   });
   let number = 1_000;
-  /** Plays rounds. Each node is behind by so many blocks, or undefined if it does not answer. */
+  /** Plays rounds. Each node is behind by a number of blocks, or undefined if it does not answer. */
   const play = (rounds: number, behind: (number | undefined)[], tookMs: number[] = []) => {
     for (let round = 0; round < rounds; round += 1) {
       clock.advance(ROUND_MS);
@@ -83,7 +83,7 @@ Deno.test("ReadNodes: a node that answers no probe is removed after three, and a
 Deno.test("ReadNodes: a node is removed after three rounds behind --read-node-max-lag, and stays removed at that lag", () => {
   const { play, isOut, moves } = scene(3);
   play(1, [0, 0, 0]);
-  // One block more passes: heads are compared with those of the round before.
+  // One block more is allowed: heads are compared with those of the previous round.
   play(20, [0, MAX_LAG + 1, 0]);
   assert.deepEqual(isOut(), [false, false, false]);
   play(ROUNDS_TO_CHANGE - 1, [0, MAX_LAG + 2, 0]);

@@ -48,7 +48,7 @@ class Scene {
     return this.servers.map(({ requests }) => requests.length);
   }
 
-  /** Reads of each node, and those of them that failed. */
+  /** Reads of each node, and how many of them failed. */
   get reads(): [reads: number, errors: number][] {
     return this.nodes.states.map(({ readsTotal, errorsTotal }) => [readsTotal, errorsTotal]);
   }

@@ -36,7 +36,7 @@ class Scene {
     },
   });
 
-  /** What has happened since the last call, once there is so much of it. */
+  /** The events since the last call, once there are this many. */
   async next(count = 1): Promise<Happened[]> {
     await eventually("something happened", () => this.happened.length >= count || undefined);
     return this.happened.splice(0);

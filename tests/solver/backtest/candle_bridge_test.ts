@@ -13,7 +13,7 @@ import type { Candle } from "../../../services/solver/pricing/candle.ts";
 const CANDLE_MS = 60_000;
 const TICK = 10_000;
 
-/** Recorded trades (ETH/USDT), where they are at hand. */
+/** Recorded trades (ETH/USDT), if available. */
 const TRADES = new URL("../../../../shared/data/eth-usdt-trades-2023-02-02.csv", import.meta.url);
 
 function bridged(candles: readonly Candle[], seed = 1): SlotSource {

@@ -29,7 +29,7 @@ function trialOf(day: number, held: boolean, users: readonly string[]): Trial {
   };
 }
 
-/** One of four boxes of each day holds; the informed user knows one that holds. */
+/** One of four boxes of each day is won; the informed user knows which. */
 function results(): Results {
   const all = new Results();
   for (const day of [0, 1, 2, 3]) {

@@ -13,7 +13,7 @@ const PRICE = 1_000_000_000;
 const QUOTED_MS = 200_000;
 const END_MS = 300_000;
 
-/** A maker that always offers the same, and remembers what it was told. */
+/** A maker with a constant offer, which records its calls. */
 class FixedMaker implements Maker {
   readonly boxes: TrialBox[] = [];
   readonly settled: { held: boolean; endMs: number }[] = [];
@@ -51,7 +51,7 @@ class FixedMaker implements Maker {
 }
 
 interface Trial {
-  /** By slot, in milliseconds since the quote: another price, or none. */
+  /** By slot, in milliseconds since the quote: a different price, or none. */
   prices?: Record<number, number | undefined>;
   holdMs?: number;
   /** When the rival knows that the box is worth more than it costs, since the quote. */

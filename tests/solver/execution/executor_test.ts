@@ -201,7 +201,7 @@ Deno.test("Executor: a dry run executes nothing", () =>
 Deno.test("Executor: a transaction has its quote's terms and signatures, and the current time", () =>
   withExecutor(noHedge, async ({ executor, clock, store, sent }) => {
     const { execution: { quote, userSignature }, quoteHash } = signed(clock);
-    // A quote that names no solver is taken for its own.
+    // A quote without a solver is treated as its own.
     const { solver: _own, ...unnamed } = quote;
     clock.jump(17);
     await executor.execute({ quote: unnamed, userSignature });

@@ -12,10 +12,10 @@ interface Received {
   body: { quoteHash: string; risk: string; quote: QuoteWire };
 }
 
-/** A busy machine takes a while for an answer that comes at once. */
+/** On a busy machine even an immediate answer takes a while. */
 const TIMEOUT_MS = { short: 1_500, ample: 30_000 };
 
-/** A hedging service of a market maker, which answers as the test says. */
+/** A market maker's hedging service, with the test's answers. */
 async function withService(
   answer: (attempt: number, ended: Promise<void>) => Response | Promise<Response>,
   test: (hedge: HttpHedge, received: Received[], url: string) => Promise<void>,

@@ -29,7 +29,7 @@ async function withReservations(
     /** Those of `reservations`. */
     options: ReservationsOptions;
     onNode: Map<number, Thesis>;
-    /** Throws what the test says, unless the node has the chain of the store. */
+    /** Throws the test's error unless the node has the chain of the store. */
     chain: { require: () => Promise<void> };
     asked: number[];
     /** What was reported. */
@@ -51,7 +51,7 @@ async function withReservations(
   for (let id = 1; id <= count; id++) {
     const signature = `0x${"1a".repeat(64)}1b` as const;
     const quote = { ...thesisOf(id), deadline: 9, signature };
-    // The last one is of a quote whose probability is not known.
+    // The last one has a quote of unknown probability.
     const probability = id < count ? id / 10 : undefined;
     const payload = JSON.stringify({
       quote: quoteToWire(quote),
@@ -113,7 +113,7 @@ Deno.test("Reservations: settlements missed while disconnected are read from the
 Deno.test("Reservations: a thesis of an earlier chain is released ten minutes after its end", () =>
   withReservations(2, async ({ reservations, book, onNode, held, clock }) => {
     read(book, []);
-    // The new chain has given the number to another bet.
+    // On the new chain, another bet has this id.
     onNode.set(1, thesisOf(1, { quoteHash: quoteHashOf(50) }));
     const { endTime } = thesisOf(1);
     clock.jump(endTime + TEN_MINUTES_MS - clock.now());

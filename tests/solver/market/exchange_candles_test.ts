@@ -15,7 +15,7 @@ function rows(...minutes: number[]): unknown[] {
   return minutes.map((minute) => [from + minute * MINUTE_MS, "2", "3", "1", "2.5", "7", 9]);
 }
 
-/** Reads these minutes of a history that gives one answer after the other. */
+/** Reads these minutes from an exchange with a list of answers. */
 async function read(toMinute: number, ...answers: unknown[][]) {
   const asked: { path: string; query: Record<string, string> }[] = [];
   const history = {

@@ -7,7 +7,7 @@ import { FakeClock } from "../../support/fake_clock.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 import { market } from "../support.ts";
 
-/** A node whose history is what the test put there, given in pages. */
+/** A node with a history from the test, returned in pages. */
 class FakeHistory {
   readonly slots = new Map<number, bigint>();
   readonly queries: HistoryQuery[] = [];

@@ -275,7 +275,7 @@ for (const [name, answer, reason] of bad) {
   });
 }
 
-/** Three markets are asked; what is left of these answers is for repetitions. */
+/** Three markets are requested; the remaining answers are for retries. */
 const slow: [name: string, answer: (later: Promise<Response>) => Response | Promise<Response>][] = [
   ["is silent", (later) => later],
   [

@@ -62,7 +62,7 @@ Deno.test("Barrier: the last look includes earlier bets, but not the bet itself 
   const others = [1, 2, 3].map(() => hold(bet, payout));
   assertRefused(() => strategy.recheck(bet, payout), "PRICE_MOVED", 400, /below 0\.0250/);
   strategy.recheck(bet, payout, true);
-  // A quote of the fuller book: once the others have settled, a new one pays more.
+  // Quoted with more bets in the book: after the others have settled, a new quote pays more.
   const later = strategy.price(bet).payout;
   hold(bet, later);
   strategy.recheck(bet, later);

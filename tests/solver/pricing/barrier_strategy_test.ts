@@ -239,7 +239,7 @@ Deno.test("Barrier: the last look refuses a quote with less than half of the mar
   const { payout } = strategy.price(bet);
   assert.ok(payout > bet.betAmount);
   strategy.recheck(bet, payout);
-  // Time passes and the price stays inside: what is left of the window becomes ever safer.
+  // Time passes and the price stays inside: the rest of the window becomes ever safer.
   clock.advance(100_000);
   const nowMs = clock.now();
   view.spot = { price: SPOT, lastUpdateMs: nowMs, fresh: true };

@@ -101,7 +101,7 @@ Deno.test("Discrete no-touch: equals a lattice with trends and steps of any size
     [1, 1.5, { variance: 0.04, drift: 0.3 }, down],
     [1, 1.5, { variance: 1, drift: -0.4 }, up],
     [-0.2, 1.5, { variance: 0.09, drift: 0.5 }, up],
-    // The trend alone comes near a barrier that is out of reach without it.
+    // The trend alone moves the price to a barrier that is out of reach without it.
     [8, 4.5, atOnce, { variance: 0.04, drift: 1 }],
     [2, 2.9, { variance: 0.01, drift: 3 }, still],
     [2.9, 2, { variance: 0.01, drift: -3 }, still],

@@ -23,7 +23,7 @@ const LEADS_MS = [0, 200, 1_000, 3_000];
 const OFFSETS = [-0.95, -0.9, -0.5, 0, 0.5, 0.9, 0.95];
 
 const PATHS = 400;
-/** Ends of each path that was accepted: its outcome is what the price does afterwards. */
+/** End of each accepted path: its outcome depends on the later price. */
 const ENDS = 10;
 
 interface Box {

@@ -233,7 +233,7 @@ Deno.test("Exposure: random concurrent executions and lost connections agree wit
       for (let step = 0; step < 300; step++) {
         world.step();
         const { book, atRisk, max } = world;
-        // While not all is known it may count what has settled, but never misses what is at risk.
+        // Until all is known it may include settled bets, but never misses one at risk.
         if (book.complete) assert.equal(book.total, atRisk);
         else assert.ok(book.total >= atRisk, `${book.total} is below ${atRisk}`);
         assert.ok(atRisk <= max, `${atRisk} is above the bound`);

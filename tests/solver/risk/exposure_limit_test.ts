@@ -27,7 +27,7 @@ function reservation(id: number, risk: bigint): Reservation {
   return { sequence: id, key: quoteHashOf(id), payload: String(risk) };
 }
 
-/** Decides about a bet with this much at risk, beside what is reserved. */
+/** Decides about a bet with this much at risk, in addition to the reservations. */
 function decide(limit: ExposureLimit, risk: bigint, ...others: Reservation[]): void {
   const { book, decide } = limit.admission(quoteHashOf(99), betOf(risk), plenty);
   for (const one of others) book.addReservation(one);

@@ -18,7 +18,7 @@ const nowMs = clock.now();
 
 const quote: Quote = { ...termsAt(nowMs, { payout: 150n, deadline: nowMs + 50 }), signature: "0x" };
 
-/** Checks that all just hold, but for what is given. */
+/** Checks that all just pass, with the given changes. */
 function checks(
   given: Partial<PreTradeChecksOptions> = {},
   { state = "fresh" as "fresh" | "stale", users = 100n, own = 50n } = {},
