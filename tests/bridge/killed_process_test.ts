@@ -119,7 +119,8 @@ for (const behaviour of [HEALTHY, ...FAULTY]) {
 }
 
 Deno.test({
-  name: `Bridge: killed at every step on PostgreSQL: at most one credit, and the reported state is the chain's${NEEDS_POSTGRES}`,
+  name:
+    `Bridge: killed at every step on PostgreSQL: at most one credit, and the reported state is the chain's${NEEDS_POSTGRES}`,
   ignore: POSTGRES_URL === undefined,
   timeout: 180_000,
   fn: (t) => killEverywhere(t, HEALTHY, withSchema),

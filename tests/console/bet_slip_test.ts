@@ -172,7 +172,7 @@ Deno.test("BetSlip: a refused quote shows its reason, and the drawn box stays", 
   assert.deepEqual(slip.draft?.durationMs, 5_000);
 });
 
-/** A solver that refuses the first signatures as the price moved, with the payouts of its quotes. */
+/** A solver that refuses the first signatures as the price moved; payouts of its quotes. */
 function moving(refusals: number, payouts: readonly bigint[]) {
   const quoted: Bet[] = [];
   const signed: Offer[] = [];
@@ -433,7 +433,7 @@ Deno.test("BetSlip: if a wallet reports another chain while signing, the account
   assert.deepEqual([stage.failure?.code, user.value?.walletChainId.value], ["WRONG_CHAIN", 5]);
 });
 
-Deno.test("BetSlip: a signature that fails offline reports \"offline\", and that nothing was taken", async () => {
+Deno.test('BetSlip: a signature that fails offline reports "offline", and that nothing was taken', async () => {
   const { slip, network, said } = scene({
     sign: () => Promise.reject(new NetworkError("NODE_UNREACHABLE", "no answer")),
   });

@@ -68,7 +68,7 @@ Deno.test("ChartProbe: no estimate is requested for a point in the past or on a 
   assert.match(probe.textAt(past, series, NOW_MS), /^3,000\.00 at /);
 });
 
-Deno.test("ChartProbe: a box that the maker refuses is shown as \"no bet up to here\"", async () => {
+Deno.test('ChartProbe: a box that the maker refuses is shown as "no bet up to here"', async () => {
   const { probe, series } = scene({ amount: "0.000001" });
   probe.show(future, END_MS);
   await nextTurn();

@@ -4,7 +4,7 @@ import { MakerStatus } from "../../services/console/page/data/maker_status.ts";
 
 const away = new RangemakerError("SERVICE_TIMEOUT", "the solver does not answer");
 
-Deno.test("Maker: a failure without an answer means \"away\", and \"cut off\" if the network is down too", async () => {
+Deno.test('Maker: a failure without an answer means "away", and "cut off" if the network is down too', async () => {
   let hasNetwork = true;
   const maker = new MakerStatus(() => Promise.resolve(!hasNetwork));
   const state = () => [maker.isAway.value, maker.isCutOff.value];

@@ -133,7 +133,7 @@ Deno.test("errorsOf: every wrong field has its error, including an amount above 
   });
 });
 
-Deno.test("obstacleOf: a box that the maker refuses for its height gets the fix \"height\"", () => {
+Deno.test('obstacleOf: a box that the maker refuses for its height gets the fix "height"', () => {
   for (const code of ["PAYOUT_TOO_LOW", "RANGE_TOO_NARROW"]) {
     assert.equal(obstacleOf({ ...READY, unpriceable: { code, text: "?" } })?.fix, "height");
   }
@@ -149,7 +149,7 @@ Deno.test("obstacleOf: without a box, it reports a wrong time, but not empty pri
   assert.match(wrong?.text ?? "", /^Starts in: Enter 0 to 1 d[^.]*\.$/);
 });
 
-Deno.test("marketObstacle: every state but \"fresh\" has a button text", () => {
+Deno.test('marketObstacle: every state but "fresh" has a button text', () => {
   assert.equal(marketObstacle("fresh", "A/B"), undefined);
   const texts = (["away", "connecting", "missing", "stale"] as const)
     .map((state) => marketObstacle(state, "A/B"));

@@ -1,4 +1,4 @@
-/** The console while services stop and return: it shows what is missing, and continues by itself. */
+/** The console while services stop and return: it shows outages, and continues by itself. */
 import assert from "node:assert/strict";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { RangemakerClient } from "../../lib/client/mod.ts";

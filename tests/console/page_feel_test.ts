@@ -211,7 +211,7 @@ Deno.test({
         },
       );
 
-      await t.step("by keyboard, the focus moves to the next step, and Escape goes back", async () => {
+      await t.step("by keyboard, the focus moves to the next step; Escape goes back", async () => {
         const visitor = await open();
         const { page } = visitor;
         await visitor.sees(/Live/);
@@ -335,7 +335,7 @@ Deno.test({
         await focusIsOn(page, "Make another bet");
         const lost = await page.evaluate("framesWithoutFocus");
         assert.ok(Number(lost) < 10, `${lost} frames without a focus while signing`);
-        // In enlarged text, messages cover the button.
+        // In enlarged text, messages and the button are at the same place.
         await page.setViewport({ width: 320, height: 640 });
         await page.$eval("html", (html) => html.style.setProperty("font-size", "200%"));
         await page.focus('[aria-label^="Repeat bet"]');
@@ -379,7 +379,7 @@ Deno.test({
       });
 
       await t.step(
-        "a disabled button can be focused and explains why; views have names; \"offline\" is shown",
+        'a disabled button can be focused and explains why; views have names; "offline" is shown',
         async () => {
           const visitor = await open();
           const { page } = visitor;
@@ -487,7 +487,7 @@ Deno.test({
         },
       );
 
-      await t.step("with reduced motion, the chart is still, and follows a drag at once", async () => {
+      await t.step("with reduced motion, the chart is still, but follows a drag", async () => {
         const visitor = await open(async (page) => {
           await page.emulateMediaFeatures([{ name: "prefers-reduced-motion", value: "reduce" }]);
           await page.evaluateOnNewDocument(() => {

@@ -14,7 +14,7 @@ Deno.test("quoteLife: a quote expires five seconds before its deadline", () => {
   assert.deepEqual(quoteLife(quote, 25_000), { state: "expired", remainingMs: 0 });
 });
 
-Deno.test("quoteLife: a quote whose window has ended is \"window_over\", even before its deadline", () => {
+Deno.test('quoteLife: a quote whose window has ended is "window_over", even before its deadline', () => {
   const short = { ...quote, endTime: 4_000 };
   assert.deepEqual(quoteLife(short, 1_000), { state: "valid", remainingMs: 3_000 });
   assert.deepEqual(quoteLife(short, 4_000), { state: "window_over", remainingMs: 0 });

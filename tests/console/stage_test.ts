@@ -32,7 +32,7 @@ Deno.test("failureText: a reason that the slip already shows is not repeated", (
   assert.equal(failureText(LEFT, undefined, "It is outside. For 45 s, try ± 2.", false), NOTHING);
 });
 
-Deno.test("failureText: after signing offline it says \"offline\" instead of an unreachable chain", () => {
+Deno.test('failureText: after signing offline it says "offline" instead of an unreachable chain', () => {
   const failure = { code: "NODE_UNREACHABLE", text: "No answer.", isOfSigning: true };
   const offline = (isOfSigning: boolean) =>
     failureText({ ...failure, isOfSigning }, undefined, "", true);

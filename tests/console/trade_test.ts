@@ -52,7 +52,7 @@ Deno.test({
         systemClock,
       );
 
-      await t.step("a first visitor sees prices and the first step, and the page is small", async () => {
+      await t.step("a new visitor sees prices and the next step on a small page", async () => {
         const visitor = await open();
         await visitor.sees(/ETH\/USDT\s+[23],\d{3}\.\d{2}/);
         await visitor.sees(/Bet that the price stays in the box/);

@@ -110,7 +110,8 @@ async function changeAll(scene: Scene, url: string, random: RandomSource): Promi
 
 for (const scene of SCENES) {
   Deno.test({
-    name: `Damage: with changed rows in PostgreSQL ${scene.name} sends nothing wrong, and reports ` +
+    name:
+      `Damage: with changed rows in PostgreSQL ${scene.name} sends nothing wrong, and reports ` +
       `every loss${NEEDS_POSTGRES}`,
     ignore: POSTGRES_URL === undefined,
     timeout: 3_600_000,

@@ -291,7 +291,8 @@ Deno.test("Restore: docs/operating.md has the commands for backup, restore and r
 });
 
 Deno.test({
-  name: "Restore: whichever part is restored from an older backup, no signed deposit is lost or credited twice",
+  name:
+    "Restore: whichever part is restored from an older backup, no signed deposit is lost or credited twice",
   timeout: 240_000,
   fn: (t) =>
     withFolder(async (folder) => {
@@ -316,7 +317,8 @@ Deno.test({
 });
 
 Deno.test({
-  name: "Restore: a node restored from before a change of the relayer key gets each deposit of both keys once",
+  name:
+    "Restore: a node restored from before a change of the relayer key gets each deposit of both keys once",
   timeout: 120_000,
   fn: () =>
     withFolder(async (folder) => {

@@ -24,7 +24,11 @@ interface Shown {
 const doctor = `${deno} doctor node --oracle-url http://127.0.0.1:9 --port 0`;
 const results: Record<string, Shown> = {
   "results on a terminal have colours": { line: doctor, hasColors: true },
-  "results have no colours with NO_COLOR": { line: doctor, env: { NO_COLOR: "1" }, hasColors: false },
+  "results have no colours with NO_COLOR": {
+    line: doctor,
+    env: { NO_COLOR: "1" },
+    hasColors: false,
+  },
   "results in a pipe have no colours, even with FORCE_COLOR": {
     line: `${doctor} | cat`,
     env: { FORCE_COLOR: "1" },

@@ -97,4 +97,5 @@ Deno.test("Proxy: answers malformed messages, and the examples of JSON-RPC 2.0, 
     { proxy: { maxBatch: MAX_BATCH }, read: { answer: standardNode } },
   ));
 
-Deno.test("Node: answers malformed messages", (t) => withNode(({ node }) => playRows(t, MALFORMED, node)));
+Deno.test("Node: answers malformed messages", (t) =>
+  withNode(({ node }) => playRows(t, MALFORMED, node)));

@@ -34,7 +34,7 @@ async function metadataOf(file: string): Promise<z.output<typeof metadataSchema>
   });
 }
 
-/** The compiled program, and the replacement for Deno's runtime part. */
+/** What to compile, and the replacement for Deno's runtime part. */
 interface Compilation {
   target: string;
   runtime: string;

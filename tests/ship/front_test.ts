@@ -204,7 +204,7 @@ for (const [program, { version }] of Object.entries(FRONTS)) {
           assert.equal(handshake.status, 101, handshake.text);
           assert.equal(await getOverHttp2("/ws"), "2 426");
           assert.equal(await getOverHttp2("/health"), "2 200");
-          // An answer for people who run the program by hand.
+          // The answer at / is only for people who call the service directly.
           assert.equal(await getOverHttp2("/"), "2 404");
           const preflight = [
             "Origin: https://app.example",

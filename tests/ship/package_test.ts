@@ -165,7 +165,7 @@ Deno.test("npm packages: are valid, small and typed, and play a bet in every run
       }
     });
 
-    await t.step("strict projects compile with the packages under every module resolution", async () => {
+    await t.step("strict projects compile with it under every module resolution", async () => {
       for (const name of ["typed.ts", "wallets.ts"]) {
         await Deno.copyFile(fileUrl(`tests/ship/package/${name}`), `${folder}/${name}`);
       }

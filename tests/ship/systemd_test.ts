@@ -214,8 +214,7 @@ Deno.test("systemd: the commands for new keys and passwords keep existing ones",
   }));
 
 Deno.test({
-  name:
-    "systemd: Prometheus and Alertmanager can read the generated files, and accept them",
+  name: "systemd: Prometheus and Alertmanager can read the generated files, and accept them",
   ignore: !hasProgram("promtool", "--version") || !hasProgram("amtool", "--version"),
   fn: () =>
     withFolder(async (folder) => {

@@ -21,7 +21,7 @@ const QUIET_TICKS = 60_000 / TICK_MS;
 /** A read node as it really is. */
 interface Node {
   state: "well" | "dead" | "hung";
-  /** Blocks that it is behind, while it has a lag. */
+  /** Once this many blocks ahead of it exist, it is this many behind. */
   lag: number;
   /** The newest block that it has. */
   top: number;
@@ -120,7 +120,7 @@ class ReadNodesWorld {
     for (let tick = this.#below(4); tick >= 0; tick -= 1) await this.#tick(false);
   }
 
-  /** Keeps the nodes as they are, or repairs them, and checks the invariants after a while. */
+  /** Checks the invariants after a quiet time, then again after all nodes were repaired. */
   async settle(): Promise<void> {
     if (this.#nodes.every(({ state }) => state !== "well")) this.#nodes[0]!.state = "well";
     for (let tick = 0; tick < QUIET_TICKS; tick += 1) await this.#tick(true);
@@ -180,7 +180,7 @@ class ReadNodesWorld {
   #moved(leader: number, reason: string): void {
     const nowMs = this.#clock.now();
     const before = this.#nodes[this.#leader];
-    // A node that is far above all others may be wrong, even if all others only lag.
+    // A node alone far above the others may be wrong, even if the others only lag.
     const isForced = before?.hasFailed || before?.state !== "well" ||
       reason.endsWith("blocks above all others");
     assert(

@@ -182,8 +182,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
   });
 
   Deno.test({
-    name:
-      `Exposure: two solvers on one ${name} together fill --max-exposure and never exceed it`,
+    name: `Exposure: two solvers on one ${name} together fill --max-exposure and never exceed it`,
     ignore,
     fn: () =>
       withSeed((random) =>
@@ -229,7 +228,8 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
   });
 
   Deno.test({
-    name: `Exposure: after a solver is killed at random moments, the limit on one ${name} still applies`,
+    name:
+      `Exposure: after a solver is killed at random moments, the limit on one ${name} still applies`,
     ignore,
     fn: () =>
       withSeed((random) =>

@@ -139,7 +139,7 @@ Deno.test("quote solver, requests and Errors: tests/refusals covers every field 
   ]);
 });
 
-Deno.test("quote solver, Estimate request, defaults: \"box\", BTC and USDT", () => {
+Deno.test('quote solver, Estimate request, defaults: "box", BTC and USDT', () => {
   const { user: _, thesisType: _1, base: _2, quote: _3, deadline: _4, ...rest } = quoteBody();
   const { thesisType, base, quote } = estimateRequestSchema.parse(rest);
   assert.deepEqual([thesisType, base, quote], ["box", PAIRS[0]?.base, PAIRS[0]?.quote]);

@@ -88,8 +88,7 @@ Deno.test({
 });
 
 Deno.test({
-  name:
-    `PostgresDriver: prepare=false works through pgbouncer that ignores session parameters` +
+  name: `PostgresDriver: prepare=false works through pgbouncer that ignores session parameters` +
     NEEDS_PGBOUNCER,
   ignore: NEEDS_PGBOUNCER !== "",
   fn: () =>

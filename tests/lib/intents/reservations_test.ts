@@ -170,7 +170,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
     assert.equal(count.sum, 168);
   });
 
-  test("a reservation that another process released counts until a refusal reads the releases", async (store, other) => {
+  test("another process's release is seen once a refusal needs its room", async (store, other) => {
     const count = new Count(10);
     const { intent } = await other.insert(amountOf("z", 9), { reserves: true });
     await count.reserve(store, "a", 1);
@@ -181,7 +181,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
     await assert.rejects(count.reserve(store, "c", 1), /^RangeError: 11 is above 10$/);
   });
 
-  test("a key that another process recorded and finished returns that intent", async (store, other) => {
+  test("a key that another process finished returns its intent", async (store, other) => {
     const count = new Count(10);
     await count.reserve(store, "a", 1);
     const { intent } = await other.insert(amountOf("z", 5), { reserves: true });

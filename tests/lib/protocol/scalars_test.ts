@@ -151,7 +151,7 @@ for (const [input, message] of inputCases) {
   });
 }
 
-Deno.test("describeInput: a missing nested field is described as \"received nothing\"", () => {
+Deno.test('describeInput: a missing nested field is described as "received nothing"', () => {
   const rule = z.unknown().superRefine((_, { addIssue }) =>
     addIssue({ code: "custom", path: ["a", "b"], message: "No" })
   );

@@ -143,7 +143,7 @@ Deno.test("Node: a deposit is not answered as committed if a query of the same t
   });
 });
 
-Deno.test("Node: on a full disk it refuses writes with one code, reports \"failed\", logs once, and recovers", async () => {
+Deno.test('Node: on a full disk it refuses writes with one code, reports "failed", logs once, and recovers', async () => {
   const logged = await withNode(async (node, folder) => {
     const { committed, error } = await node.depositUntilFull();
     assert.deepEqual([error.code, error.data], [-32002, { code: "STORAGE" }]);

@@ -110,7 +110,7 @@ Deno.test("Fair shares: if every place has another address, a newcomer is refuse
   assert.deepEqual([crowd.refused, crowd.closed], [["upstream_subscriptions"], []]);
 });
 
-/** A hub with 16 places or more, an eighth for each address; the test controls its node's answers. */
+/** A hub with 16 places or more, an eighth for each address; the test plays its node. */
 class SmallHub extends HubScene {
   readonly closed: HubClient[] = [];
   readonly refused: string[] = [];

@@ -30,7 +30,7 @@ function scene(count: number) {
     onMembershipChange: (node, reason) => changes.push([node, reason !== undefined]),
   });
   let number = 1_000;
-  /** Plays rounds. Each node is behind by a number of blocks, or undefined if it does not answer. */
+  /** Plays rounds with each node a number of blocks behind, undefined if it does not answer. */
   const play = (rounds: number, behind: (number | undefined)[], tookMs: number[] = []) => {
     for (let round = 0; round < rounds; round += 1) {
       clock.advance(ROUND_MS);

@@ -20,7 +20,11 @@ function bet(lower: number, upper: number, from: number, to: number, risk = 100n
 const cases: readonly [name: string, bets: BetAtRisk[], loss: bigint][] = [
   ["no bet costs nothing", [], 0n],
   ["boxes that share a price can all win", [bet(1, 5, 0, 9), bet(5, 9, 0, 9)], 200n],
-  ["only one of two boxes without a common price can win", [bet(1, 4, 0, 9), bet(5, 9, 0, 9)], 100n],
+  [
+    "only one of two boxes without a common price can win",
+    [bet(1, 4, 0, 9), bet(5, 9, 0, 9)],
+    100n,
+  ],
   ["boxes with consecutive windows can all win", [bet(1, 4, 0, 5), bet(5, 9, 5, 9)], 200n],
   [
     "the side with the larger loss is used",

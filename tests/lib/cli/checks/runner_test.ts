@@ -9,7 +9,7 @@ function checkOf(subject: string, run: () => Promise<Finding>, claims?: string):
   return { service: "sample", subject, run, ...(claims !== undefined && { claims }) };
 }
 
-/** Runs checks; results and pending checks are listed in the order of the reports. */
+/** Runs checks; records results and lists of pending checks in the order they are reported. */
 function start(...checks: ServiceCheck[]) {
   const clock = new FakeClock();
   const reported: CheckResult[] = [];

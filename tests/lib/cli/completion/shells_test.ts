@@ -169,7 +169,8 @@ const makers = { bash: bashScript, zsh: zshScript, fish: fishScript };
 for (const shell of ["bash", "zsh", "fish"] as const) {
   const isMissing = !hasProgram(shell);
   Deno.test({
-    name: `Completion in ${shell}: hostile texts in an option table are not executed and do not break the script` +
+    name:
+      `Completion in ${shell}: hostile texts in an option table are not executed and do not break the script` +
       (isMissing ? ` (left out: no ${shell} here)` : ""),
     ignore: isMissing,
     fn: () =>
