@@ -100,9 +100,9 @@ const WAYS: Record<string, (folder: string) => { flags: string[]; cwd: string; c
 };
 
 /**
- * Runs a program as `deno run --allow-net first_bet.ts` does, again where a busy node answered too late.
+ * Runs a program like `deno run --allow-net first_bet.ts`, again if a busy node answered too late.
  *
- * @returns What it printed.
+ * @returns Its output.
  */
 async function runExample(program: string, flags: string[], cwd: string): Promise<string> {
   // Not as a file: the checkout stays as it is.

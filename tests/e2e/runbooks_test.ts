@@ -1,6 +1,6 @@
 /**
- * The runbooks of docs/operating.md: their commands, run by a shell against services that are
- * processes of their own. The test stands in for systemd and for the clock of the machine.
+ * The runbooks of docs/operating.md: a shell runs their commands against services in separate
+ * processes. The test simulates systemd and the clock of the machine.
  */
 import assert from "node:assert/strict";
 import postgres from "postgres";

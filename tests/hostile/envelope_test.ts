@@ -1,6 +1,6 @@
 /**
- * Calls that two JSON parsers read differently. The node is one whose parser ignores the case of names
- * and lets the last of several count, as that of Go does.
+ * Calls that two JSON parsers read differently. The node's parser ignores the case of names and
+ * uses the last of several members, like Go's.
  */
 import assert from "node:assert/strict";
 import type { Received } from "../proxy/echo_node.ts";

@@ -14,8 +14,8 @@ const ANSWER = 8 * MIB;
 const ATTACKERS = 60;
 
 /**
- * Memory above that of the idle proxy: the budget, twice more for the copies that the runtime makes
- * on the way (bytes, text, frame), and what the garbage collector has not freed yet.
+ * Memory above that of the idle proxy: the budget, twice more for copies made by the runtime
+ * (bytes, text, frame), and garbage that was not yet collected.
  */
 const GROWTH_MAX = 3 * BUDGET + 100 * MIB;
 

@@ -1,7 +1,7 @@
 /**
  * Requests made from the served documents against the live services: valid ones, nearly valid ones
- * and garbage. Whatever is sent, the answer is one that the document has; what the document refuses
- * is refused, and what it allows fails by a rule at most, never by its shape.
+ * and garbage. Every answer is a documented one. A request that the document forbids is refused;
+ * one that it allows may break a rule, but is never refused for its form.
  */
 import assert from "node:assert/strict";
 import fc from "fast-check";

@@ -1,7 +1,7 @@
 /**
- * Every refusal of every interface has a documented code, names what is wrong and, of bad input, what
- * was received, and says what to do. It shows no key and no signature. Every answer is as the OpenAPI
- * document of its service has it, and every status that a document has comes.
+ * Every refusal of every interface has a documented code, the reason, the received value of invalid
+ * input, and advice. It shows no key and no signature. Every answer matches the OpenAPI document of
+ * its service, and every documented status is seen.
  */
 import assert from "node:assert/strict";
 import type { Hono } from "hono";

@@ -1,6 +1,6 @@
 /**
- * The commands of the documents: those that can run here answer as the document says, and all others
- * of this program exist with the options that they are given.
+ * The commands of the documents: if a command can run here, its output is that of the document; all
+ * other commands of this program exist, with their options.
  */
 import assert from "node:assert/strict";
 import config from "../../deno.json" with { type: "json" };

@@ -1,7 +1,6 @@
 /**
- * `deno task compile`, as far as it goes without a network: the runtime part of an executable has to
- * be downloaded, so Deno itself stands in for it. What is embedded is real; what comes out cannot be
- * run.
+ * `deno task compile` without a network: the runtime part of an executable would be downloaded, so
+ * Deno itself replaces it. The embedded files are real, but the executables cannot run.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";

@@ -1,7 +1,7 @@
 /**
- * The Dockerfile: linted, and its steps done by hand, since no container engine runs here. What it
- * copies is copied and what it runs is run, in a bare directory; then its entry point is started
- * there by a user who may write nothing but `data`.
+ * The Dockerfile is linted, and its steps are executed by hand in a bare directory, since no
+ * container engine runs here: files are copied, commands run. Then its entry point is started there
+ * by a user who may write only to `data`.
  */
 import assert from "node:assert/strict";
 import { dirname } from "node:path";

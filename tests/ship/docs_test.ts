@@ -1,7 +1,6 @@
 /**
- * The documents tell the truth beside their commands, which `commands_test.ts` runs: tables of
- * metrics are those of the program (`UPDATE_DOCS=1` rewrites them), links lead somewhere, and
- * what they name is there.
+ * The documents are correct: tables of metrics are those of the program (`UPDATE_DOCS=1` rewrites
+ * them), links work, and files and options exist. `commands_test.ts` runs their commands.
  */
 import assert from "node:assert/strict";
 import { parseMarkets } from "../../lib/cli/markets_file.ts";

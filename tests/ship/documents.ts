@@ -34,9 +34,9 @@ export interface Passage {
 const BLOCK = /^```(.*)\n([^]*?)^```$/gm;
 
 /**
- * Everything of a document that its reader could give to a shell, in order.
+ * All commands of a document, in order.
  *
- * @throws {Error} On a block that this cannot read, so that none is passed over.
+ * @throws {Error} On a block that this cannot read, so that none is skipped.
  */
 export function passagesOf(document: string): Passage[] {
   return readText(document).split(/^(?=#+ )/m).flatMap((chapter) => {
@@ -122,8 +122,8 @@ const ANY_VOLATILE = new RegExp(
 );
 
 /**
- * A pattern for an answer: as a document has it, but for what is volatile, and with the ports of this
- * place in place of those that the document names.
+ * A pattern for a documented output that allows other times and numbers, with the real ports
+ * instead of the documented ones.
  */
 export function patternOf(answer: string, relocated: (text: string) => string): RegExp {
   const literal = (text: string) => relocated(text).replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");

@@ -1,6 +1,6 @@
 /**
- * The example in Python, on a running stack. It signs with eth-account where that is installed, and
- * otherwise with a stand-in of the same interface, behind which this test signs.
+ * The example in Python, on a running stack. It signs with eth-account if that is installed,
+ * otherwise with a stand-in of the same interface, which lets this test sign.
  */
 import assert from "node:assert/strict";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";

@@ -1,7 +1,6 @@
 /**
- * Runs the commands of a document as its reader would: at the default ports, as far as the commands
- * can tell. Behind each such port stands a service of a stack on free ports, or one that an earlier
- * command started.
+ * Runs the commands of a document as its reader would. Each default port in a command is replaced
+ * by that of a service of a stack on free ports, or of one that an earlier command started.
  */
 import assert from "node:assert/strict";
 import { generatePrivateKey } from "viem/accounts";
@@ -84,8 +83,8 @@ export class Shell {
   }
 
   /**
-   * The options of a service, with all that it reaches where it is here, and with ports that are
-   * free in place of its own.
+   * The options of a service, with the real addresses of the services that it calls, and with free
+   * ports instead of its own.
    */
   #moved(name: string, options: string): { args: string[]; ports: Map<string, string> } {
     const table = OPTION_TABLES[name] ?? assert.fail(`${name} is no service`);

@@ -1,6 +1,7 @@
 /**
- * Users, solvers and strangers with every signature that they ever saw, on a real chain in memory. The
- * solvers are real ones on one store, and die at random; prices move at random and are late at times.
+ * Users, solvers and strangers with every signature that they ever saw, on a real chain in memory.
+ * The solvers are real ones on one store, and die at random; prices move at random and are late at
+ * times.
  */
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
@@ -25,9 +26,9 @@ import { GENESIS, TestChain } from "../node/support/chain_in_memory.ts";
 export const EXPOSURE_MAX = 100_000n;
 
 /**
- * What bets can cost their solver wherever prices go: the costliest set of them that can all win. Two
- * of one market cannot both win if a slot asks both for a price and their ranges have none in common;
- * ranges of which every two overlap have a price that is in all of them.
+ * The worst loss of a solver: that of the most expensive set of bets that can all win. Two bets of
+ * one market cannot both win if a slot is in both windows and their ranges have no common price.
+ * Ranges that overlap in pairs have a price that is in all of them.
  */
 function worstCase(bets: readonly Thesis[]): bigint {
   const contested = bets.find((bet) => bets.some((other) => excludes(bet, other)));

@@ -1,7 +1,7 @@
 /**
- * Many clients deposit through two bridges on one PostgreSQL while one of them is killed and started
- * again: what is credited is what was signed. `DEPOSITS` in the environment sets how many; 10,000
- * before a release.
+ * Many clients deposit through two bridges on one PostgreSQL while one of them is killed and
+ * restarted: exactly the signed deposits are credited. `DEPOSITS` in the environment sets their
+ * number; use 10,000 before a release.
  */
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../lib/clock.ts";

@@ -1,7 +1,8 @@
 /**
  * Two bridges on one store in a world where requests, answers, the node and the bridges themselves
- * are lost at random, replayed by its seed. In the end every deposit has a final state, and it is
- * true: committed is credited once, failed is not credited, unrecorded was never promised.
+ * are lost at random, replayed by its seed. In the end every deposit has a correct final state:
+ * committed deposits are credited once, failed ones are not, and unrecorded ones were never
+ * accepted.
  */
 import { onlyChain } from "../support/intents.ts";
 import assert from "node:assert/strict";

@@ -25,8 +25,8 @@ interface Claim {
 }
 
 /**
- * A client that reads takes in the end all that it would miss otherwise, however slowly; one that
- * dawdles takes some of it; a deaf one nothing.
+ * A client that "reads" accepts everything before it would be missed, however slowly; one that
+ * "dawdles" accepts a part; a "deaf" one nothing.
  */
 const READERS = ["reads", "dawdles", "deaf"] as const;
 

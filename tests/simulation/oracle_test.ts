@@ -66,8 +66,8 @@ function breakAtRandom(venue: Venue, clock: FakeClock, random: RandomSource): ()
 }
 
 /**
- * The oracle of the run. Connections grow old and streams count as silent sooner than in life, so that
- * an hour has many of both.
+ * The oracle of the run. Connections expire and streams become silent sooner than in production, so
+ * that an hour has many of both.
  */
 function createOracle(
   clock: FakeClock,

@@ -186,8 +186,8 @@ interface ServedPrice {
 }
 
 /**
- * What the oracle should serve, worked out from what went over the wire: the newest price of each
- * provider's oldest connection, for as long as that connection stands or was replaced by one that was
+ * The prices that the oracle should serve, computed from the traffic: the newest price of each
+ * provider's oldest connection, while that connection is open or until its replacement has
  * subscribed, and the price is not too old.
  */
 export class NaiveModel implements Eavesdropper {

@@ -118,8 +118,8 @@ function parsed(
 }
 
 /**
- * Tests the rows of an option table. `needed` is an environment in which the options without a
- * default are given.
+ * Tests the rows of an option table. `needed` is an environment that sets the options without a
+ * default.
  */
 function optionRows(
   section: string,

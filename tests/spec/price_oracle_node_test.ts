@@ -1,7 +1,8 @@
 /**
- * The price oracle document: how the write node pulls prices, what it does without them, and how long
- * it remembers them. tests/node/outage_test.ts and checkpoints_test.ts hold the boundaries of its
- * States and Limits with a clock of their own, and backfills, tests/lib/prices/price_ring_test.ts its ring buffer.
+ * The price oracle document: how the write node pulls prices, what it does without them, and how
+ * long it keeps them. tests/node/outage_test.ts and checkpoints_test.ts test the boundaries of its
+ * States and Limits with a fake clock, and backfills; tests/lib/prices/price_ring_test.ts its ring
+ * buffer.
  */
 import { toWire } from "../../lib/protocol/scalars.ts";
 import assert from "node:assert/strict";

@@ -1,6 +1,6 @@
 /**
- * The quote solver document, against a whole stack: what it does, its fields, states and
- * authentication. `tests/refusals` sends the requests that it has to refuse.
+ * The quote solver document against a whole stack: behaviour, fields, states and authentication.
+ * `tests/refusals` sends the requests that it has to refuse.
  */
 import assert from "node:assert/strict";
 import { hashTypedData, recoverTypedDataAddress } from "viem";

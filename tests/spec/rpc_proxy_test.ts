@@ -81,8 +81,8 @@ const METRICS: [name: string, type: string, sample: RegExp][] = [
   ["proxy_broadcast_messages_sent", "counter", / [1-9]/],
   ["proxy_broadcast_reconnect_attempts", "counter", / 0$/],
 ];
-// What counts failures, missed messages and attempts stays at 0 while nothing fails: that they count
-// is shown between nodes that fail, in rpc_proxy_upstream_test.ts and tests/proxy.
+// Counters of failures, missed notifications and attempts stay at 0 while nothing fails:
+// rpc_proxy_upstream_test.ts and tests/proxy test them with failing nodes.
 Deno.test("RPC proxy, Proxy metrics: each has its type, and changes after a read, a write and a notification", async () => {
   const { urls } = stack;
   await rpc(urls.proxy, "core_getAccount", [newWallet().address]);

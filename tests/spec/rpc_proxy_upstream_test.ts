@@ -1,6 +1,6 @@
 /**
  * Part A of the proxy and bridge document: routing, the hub's subscription lifecycle step by step,
- * and states. The nodes are ones that show what the proxy asked of them. Waits between attempts:
+ * and states. The nodes record the proxy's requests. Waits between attempts:
  * tests/lib/net/backoff_test.ts; the broadcast capacity: tests/proxy/hub/broadcast_ring_test.ts.
  */
 import assert from "node:assert/strict";

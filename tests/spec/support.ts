@@ -45,8 +45,8 @@ export interface SharedStack {
 let shared: SharedStack | undefined;
 
 /**
- * The stack that starts before the first test of the isolate, with prices, and stops after the last. It
- * works on behind each test, so the sanitizers would hold its sockets and timers against that one.
+ * The stack that starts before the first test of the isolate, with prices, and stops after the
+ * last. It keeps running during each test, so the sanitizers would report its sockets and timers.
  */
 export function sharedStack(): SharedStack {
   return shared ??= startedStack();

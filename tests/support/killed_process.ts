@@ -46,9 +46,9 @@ export async function postUntilRecorded(url: string, body: unknown): Promise<Ans
 }
 
 /**
- * Plays a scenario to its end once.
+ * Plays a scenario once, to its end.
  *
- * @returns The fault points passed, in the order of their first time.
+ * @returns The fault points in the order in which they were first reached.
  */
 export async function traceFaultPoints(
   service: ServiceProcess,
@@ -65,9 +65,9 @@ export async function traceFaultPoints(
 }
 
 /**
- * Plays a scenario until the program stands still at a fault point, and kills it there.
+ * Plays a scenario until the program pauses at a fault point, and kills it there.
  *
- * @returns What the scenario gave before, or undefined where it got no answer.
+ * @returns The scenario's result, or undefined if it got no answer before.
  */
 export async function playUntilKilled<T>(
   service: ServiceProcess,

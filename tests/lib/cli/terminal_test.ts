@@ -61,7 +61,7 @@ Deno.test("progressOn: overwrites the previous line and clears it", () => {
   assert.equal(drawn(true, 80, "longer", "short", ""), "\rlonger\rshort \r     \r");
 });
 
-Deno.test("progressOn: clearing an empty line writes nothing", () => {
+Deno.test("progressOn: a text that is already shown is not written again", () => {
   assert.equal(drawn(true, 80, "", ""), "");
   assert.equal(drawn(true, 80, "same", "same"), "\rsame");
   assert.equal(drawn(true, 5, "same one", "same two"), "\rsame");

@@ -1,6 +1,6 @@
 /**
- * Digests and signatures against committed vectors, which were made with ethers and are made again
- * with it here: a second library, so that a fault of the one under test cannot hide.
+ * Digests and signatures against committed vectors, which were made with ethers, and are made again
+ * with it here: a second library finds errors of the one under test.
  */
 import assert from "node:assert/strict";
 import { TypedDataEncoder, verifyTypedData, Wallet } from "ethers";

@@ -64,7 +64,7 @@ Deno.test("BlockLog: a block waits with its transactions until its number is res
   assert.deepEqual(log.seal(T + 300)?.transactions, [hashOf(1)]);
 });
 
-Deno.test("BlockLog: finds the block of a position; the first block is always available", () => {
+Deno.test("BlockLog: a position is restored with its pending transactions; the first block is always kept", () => {
   const log = new BlockLog({
     nowMs: T,
     createdAtMs: T,

@@ -1,6 +1,6 @@
 /**
- * A power loss: writes and flushes of a chain are traced, and at points between them the disk keeps
- * what was flushed and, of the rest, sectors at random.
+ * A power loss: writes and flushes of a chain are traced. At points between them the disk keeps all
+ * flushed data, and random sectors of the rest.
  */
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../../lib/clock.ts";

@@ -103,8 +103,7 @@ export class DocumentedService {
   }
 
   /**
-   * Fails unless an answer is one that the document has for its status, with no field that it does not
-   * name.
+   * Fails unless the document has this answer for its status, without additional fields.
    */
   async check(operation: DocumentedOperation, response: Response): Promise<CheckedAnswer> {
     const text = await response.text();

@@ -109,7 +109,7 @@ Deno.test("ClientBuffers: short answers pass when the budget is full", () => {
   assert.deepEqual([budget.used, refusals()], [MAX + ENSURED_BYTES, 1]);
 });
 
-Deno.test("ClientBuffers: overflow is limited to a part of the free budget", () => {
+Deno.test("ClientBuffers: overflow ends when a client has as many unsent bytes as are free for others", () => {
   const { buffers } = scene();
   const free = [1, 2, 3].map((n) => {
     const client = new Connection(buffers, `${n}`, true);

@@ -130,8 +130,8 @@ Deno.test("Window outcomes: boxes forecast at 50 % are won half of the time", ()
   assert.ok(windows > 900, `${windows}`);
   assert.deepEqual(boxes.map(({ predicted }) => predicted), WATCHED_ODDS);
   for (const { predicted, held, error } of boxes) {
-    // Each bound is a quantile of the windows before it, which is as uncertain as their number says: on
-    // average over all bounds that has twice the variance of the share itself.
+    // Each bound is a quantile of the windows before it, with their sampling error: on average over
+    // all bounds its variance is twice that of the share itself.
     const chance = Math.sqrt(3 * predicted * (1 - predicted) / windows);
     assert.ok(Math.abs(held - predicted) < 3 * chance, `${held} held of ${predicted}`);
     assert.ok(error > 0.005 && error < 0.02, `${error}`);
