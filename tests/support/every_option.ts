@@ -9,8 +9,7 @@ import { type OptionsOf, type OptionTable, withDefaults } from "../../lib/cli/op
  *
  * @param given The options of that start.
  * @param effects A check of each option's effect, which throws without one. Other options are
- *   checked
- *   with another start.
+ *   checked with another start.
  */
 export type Observe<T extends OptionTable> = (
   given: Partial<OptionsOf<T>>,
