@@ -126,7 +126,7 @@ Deno.test({
   fn: (t) => killEverywhere(t, HEALTHY, withSchema),
 });
 
-Deno.test("Bridge: killed while the node works on the transaction: at most one credit, and the reported state is the chain's", async () => {
+Deno.test("Bridge: killed while the node works on the transaction: one credit, and the reported state is the chain's", async () => {
   await withNode(HEALTHY, onSqlite, async (node, service) => {
     const request = signedRequest();
     const started = await startServiceProcess(service);

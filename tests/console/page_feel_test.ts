@@ -379,7 +379,7 @@ Deno.test({
       });
 
       await t.step(
-        'a disabled button can be focused and explains why; views have names; "offline" is shown',
+        "a disabled button can be focused and explains why; views are named, and offline is shown",
         async () => {
           const visitor = await open();
           const { page } = visitor;

@@ -74,7 +74,7 @@ async function metricLines(stack: RunningStack): Promise<string[]> {
   return texts.join("\n").split("\n");
 }
 
-Deno.test("Dashboard and alerts: use existing metrics, the dashboard all of them; alerts on an increase have a first value", async () => {
+Deno.test("Dashboard and alerts: use existing metrics, the dashboard all; alerts on an increase have a first value", async () => {
   await withStack(async (stack) => {
     const lines = await metricLines(stack);
     const served = new Set(lines.flatMap((line) => /^# TYPE (\w+)/.exec(line)?.[1] ?? []));

@@ -56,7 +56,7 @@ Deno.test("Solver with --pricing barrier: quotes and estimates contain the detai
     assert.match(await (await fetch(`${url}/metrics`)).text(), /^solver_calibration_windows/m);
   }, { pricing: "barrier", margin: 0.05, volatilityHistoryMs: 1_000 }));
 
-Deno.test("Solver with --pricing barrier: a better price is refused with both payouts; an executed bet lowers the next payout", () =>
+Deno.test("Solver with --pricing barrier: a better price is refused; an executed bet lowers the next payout", () =>
   withSolver(
     async ({ url }, node) => {
       giveHistory(node);
@@ -105,7 +105,7 @@ Deno.test("Solver with --pricing barrier: a better price is refused with both pa
     { pricing: "barrier", volatilityHistoryMs: 1_000, maxExposure: 1_000_000_000n },
   ));
 
-Deno.test("Solver with --pricing barrier: quotes at once after reading a week of candles, and after a restart without them", () =>
+Deno.test("Solver with --pricing barrier: quotes at once with a week of candles, and after a restart without", () =>
   withFolder(async (folder) => {
     const exchange = startFakeCandles();
     const options = {

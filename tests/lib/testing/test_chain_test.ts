@@ -87,7 +87,7 @@ Deno.test("Test chain: a test controls prices, time, snapshots and balances", as
   });
 });
 
-Deno.test("Test chain: an aborted start rejects and leaves nothing running", async () => {
+Deno.test("Test chain: an aborted start rejects with CHAIN_NOT_STARTED", async () => {
   const aborter = new AbortController();
   const starting = startChain({ signal: aborter.signal });
   aborter.abort();
