@@ -120,7 +120,7 @@ Deno.test("BetKeeper: after a lost answer, the same bet is sent again until it i
   assert.equal(sent(), 3);
 });
 
-Deno.test("BetKeeper: after an error that leaves the outcome open, the bet is sent again", async () => {
+Deno.test("BetKeeper: after a failure that leaves the outcome open, the bet is sent again", async () => {
   const inWork = ["INTERNAL_ERROR", "OUTCOME_UNKNOWN", "RECEIPT_DROPPED", "STORE_CONNECTION_LOST"];
   for (const code of ["SERVICE_UNREACHABLE", "INVALID_ANSWER", ...inWork]) {
     const { open, pass, outcomes } = scene(new ServiceError(code, "no", { status: 500 }), 4);
@@ -152,7 +152,7 @@ Deno.test("BetKeeper: an answer that takes 6 s is overdue", async () => {
   assert.equal(keeper.unresolved.value[0]?.isChecking, true);
 });
 
-Deno.test("BetKeeper: after a lost answer, refusals are ignored until the chain shows the bet", async () => {
+Deno.test("BetKeeper: after a lost answer, refusals are ignored until the chain shows the outcome", async () => {
   const codes = ["INSUFFICIENT_BALANCE", "QUOTE_ALREADY_USED", "QUOTE_EXPIRED"];
   for (const later of [REFUSED, ...codes.map((code) => new ExecutionError(code, "no"))]) {
     const { open, pass, outcomes } = scene(LOST, ...Array(20).fill(later));

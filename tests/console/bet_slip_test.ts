@@ -241,7 +241,7 @@ Deno.test("BetSlip: payouts that improve with each new quote are signed until th
   assert.deepEqual([stage.offer.quote.payout, signed.length], [17_000_000n, 6]);
 });
 
-Deno.test("BetSlip: below the tolerance, or after three more signatures, the user has to confirm", async () => {
+Deno.test("BetSlip: below the tolerance, or after three more signatures, the user decides", async () => {
   const cases = [
     { tolerance: 5, payouts: [12_000_000n, 11_399_999n], signatures: 1 },
     { tolerance: 10, payouts: [12_000_000n, 11_500_000n, 11_000_000n, 10_700_000n], signatures: 3 },
@@ -521,7 +521,7 @@ Deno.test("BetSlip: a refusal is explained, and the box stays", async () => {
   assert.deepEqual(pending.of(USER), []);
 });
 
-Deno.test("BetSlip: while the outcome of a signed bet is unknown, the box cannot be changed, quoted or signed", async () => {
+Deno.test("BetSlip: while the outcome of a signed bet is unknown, nothing is changed, quoted or signed", async () => {
   let quoted = 0;
   const { slip, pending, clock } = scene({
     quote: (bet) => (quoted += 1, Promise.resolve(quoteOf(bet))),

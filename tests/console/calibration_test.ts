@@ -46,7 +46,7 @@ Deno.test("picturesOf: the bets by quoted probability, lowest first, then each h
   assert.deepEqual(picturesOf(parseMetrics(""), []), []);
 });
 
-Deno.test("notableOf: shows the bets, the longest horizon of each market, and any that is off", () => {
+Deno.test("notableOf: the bets, the longest windows of each market, and any that are off", () => {
   const pictures = picturesOf(BETS, [
     { symbol: "A", horizons: [horizon(1, 20), horizon(4, 20, 0.9), horizon(15, 20)] },
     { symbol: "B", horizons: [horizon(1, 20), horizon(4, 20)] },

@@ -31,7 +31,7 @@ Deno.test("draftOf: corners in any order make the same box, rounded to the digit
   assert.deepEqual(draftOf(turned), draft);
 });
 
-Deno.test("draftOf: a box begins now at the earliest, and lasts at least a second", () => {
+Deno.test("draftOf: a box begins now at the earliest, and lasts a second at least", () => {
   const draft = draftOf({ fromMs: -5_000, toMs: 300, low: 1, high: 2 });
   assert.deepEqual([draft?.startsInMs, draft?.durationMs], [0, 1_000]);
 });

@@ -193,7 +193,7 @@ Deno.test("ServiceWatch: a service that goes away is down with the reason, and k
   assert.equal(clock.pending, 0);
 });
 
-Deno.test("Poll: a stopped pass changes nothing, and a second start replaces the first", () =>
+Deno.test("Poll: a pass that was stopped changes nothing, and a second start replaces the first", () =>
   withService(async ({ url, answers }) => {
     Object.assign(answers, WELL);
     const clock = new FakeClock();

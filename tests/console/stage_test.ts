@@ -28,7 +28,7 @@ Deno.test("failureText: a failure that depends on the price is replaced by the n
   assert.equal(failureText(POOR, PRICED, "", false), `${NOTHING} Bet less.`);
 });
 
-Deno.test("failureText: a reason that the slip already shows is not repeated", () => {
+Deno.test("failureText: a reason that the slip shows anyway is not repeated", () => {
   assert.equal(failureText(LEFT, undefined, "It is outside. For 45 s, try ± 2.", false), NOTHING);
 });
 

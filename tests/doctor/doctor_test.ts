@@ -320,7 +320,7 @@ for (const [name, { argv, env, subject, level, text, remedy }] of Object.entries
   });
 }
 
-Deno.test("doctor: a write URL that is a node's read port fails, for every service that writes", () =>
+Deno.test("doctor: a URL for writes that is a node's read port fails, for every service that writes", () =>
   withNode(async ({ node }) => {
     const url = node.readUrl;
     const env = {

@@ -34,7 +34,7 @@ Deno.test("Hostile: subscribes with megabytes of parameters, or 100,000 levels o
     await Promise.all([attacker.close(), honest.close()]);
   }, { read: touchyNode }));
 
-Deno.test("Hostile: a subscription for which the node closed the socket is refused, and not requested again", () =>
+Deno.test("Hostile: a subscription on which the node closes the socket is refused and not requested again", () =>
   withProxy(async (scene) => {
     const { read } = scene;
     const honest = await HonestClient.open(scene);

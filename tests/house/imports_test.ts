@@ -98,7 +98,7 @@ Deno.test("House, rule 2: lib/protocol uses no API that does I/O, and imports no
   }
 });
 
-Deno.test("House, rule 3: every module of lib and services is reachable from the exports", () => {
+Deno.test("House, rule 3: every module of lib and services is reached from the exports", () => {
   const unreached = [...sourceFiles("lib/"), ...sourceFiles("services/")]
     .filter((place) => !graph.has(place));
   assert.deepEqual(unreached, []);

@@ -144,7 +144,7 @@ Deno.test("PriceBoard: quiet sources contribute to a median as long as more sour
   }
 });
 
-Deno.test("PriceBoard: the timestamp is the time of the last change", () => {
+Deno.test("PriceBoard: the timestamp is that of the last change", () => {
   const prices = board();
   prices.update("provider_a", "BTC/USDT", 5n, T);
   prices.drop("provider_b", T + 1);

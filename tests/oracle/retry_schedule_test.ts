@@ -10,7 +10,7 @@ function setUp() {
   return { clock, schedule: new RetrySchedule({ rule, clock, random: () => 1 }) };
 }
 
-Deno.test("RetrySchedule: waits double up to the maximum, and start over after a reset", () => {
+Deno.test("RetrySchedule: waits double up to the longest, and start again after a reset", () => {
   const { schedule } = setUp();
   schedule.count("connections");
   assert.deepEqual(Array.from({ length: 4 }, () => schedule.nextMs()), [

@@ -246,7 +246,7 @@ Deno.test("OracleSession: only Kraken's heartbeat marks a connection as idle, no
   for (const { session } of [krakenSide, okxSide]) session.end();
 });
 
-Deno.test("OracleSession: restarted trade numbers are reported, and the price is used", () => {
+Deno.test("OracleSession: trade numbers that start over are reported, and the price is used", () => {
   const { session, clock, news } = setUp(binance);
   session.receive(aggTrade(900, clock.now()));
   news();

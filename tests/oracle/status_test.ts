@@ -58,7 +58,7 @@ Deno.test("healthBody: the status depends on how many pairs have a price (oracle
   oracle.stop();
 });
 
-Deno.test("providersBody: reports separate ages of connection, subscription and last trade (oracle spec, Provider status)", () => {
+Deno.test("providersBody: keeps the ages of connection, subscription and last trade apart (oracle spec, Provider status)", () => {
   const { clock, oracle, binance, okx } = setUp();
   binance.open();
   clock.advance(100);

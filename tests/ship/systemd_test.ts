@@ -45,7 +45,7 @@ function withUnits(test: (root: string) => Promise<void>): Promise<void> {
 }
 
 Deno.test({
-  name: "systemd: every unit is valid, confined, and starts a task of deno.json",
+  name: "systemd: every unit is valid and confined, and starts a task of deno.json",
   ignore: !hasProgram("systemd-analyze", "--version"),
   fn: () =>
     withUnits(async (root) => {
@@ -110,7 +110,7 @@ function withMachine(test: (folder: string, env: Record<string, string>) => Prom
   });
 }
 
-Deno.test("systemd: units start with the shipped settings, and store data in their own folders", () =>
+Deno.test("systemd: units start with the shipped settings, and keep their data in their folders", () =>
   withMachine(async (folder, env) => {
     const unit = installed("systemd/rangemaker-one@.service", folder);
     const [, command = ""] = /^ExecStart=(.*)$/m.exec(unit) ?? [];

@@ -53,7 +53,7 @@ Deno.test("Solver with --pricing ./missing.ts: the start fails, and the database
     assert.deepEqual(files, ["solver.sqlite"]);
   }));
 
-Deno.test("loadStrategy: a payout that is not above the bet is refused", () =>
+Deno.test("loadStrategy: a payout of the file that is not above the bet is refused", () =>
   withFile(
     "export default () => ({ name: 'x', price: (bet) => ({ payout: bet.betAmount }), recheck() {} });",
     async (path) => {

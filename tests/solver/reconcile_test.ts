@@ -5,7 +5,7 @@ import { post } from "../support/http_answers.ts";
 import { withFolder } from "../support/files.ts";
 import { execution, user, withSolver } from "./support.ts";
 
-Deno.test("solver reconcile: ends each bet that a restored node lacks, once", () =>
+Deno.test("solver reconcile: ends a bet that a restored node lacks, once", () =>
   withFolder(async (folder) => {
     const database = `${folder}/solver.sqlite`;
     await withSolver(async ({ url }, node) => {

@@ -39,13 +39,13 @@ async function send(wallet: PrivateKeyAccount, given: Parameters<typeof signedDe
   return await post(`${stack.urls.bridge}/deposit`, request);
 }
 
-Deno.test("deposit bridge, Deposit request: every field is required", () => {
+Deno.test("deposit bridge, Deposit request: tests/refusals covers every field, all of them required", () => {
   const { fields, optional } = BODIES["/deposit"];
   assert.deepEqual(Object.keys(fields), ["user", "amount", "nonce", "deadline", "signature"]);
   assert.deepEqual(optional, []);
 });
 
-Deno.test("deposit bridge, Deposit request: the smallest and largest amounts and nonces are accepted", async () => {
+Deno.test("deposit bridge, Deposit request: the smallest and the largest amounts and nonces are credited", async () => {
   for (const [amount, nonce] of [["1", "0"], [`${2n ** 64n - 1n}`, `${2n ** 256n - 1n}`]]) {
     const wallet = newWallet();
     answerSchema.parse((await send(wallet, { amount: amount!, nonce: nonce! })).body); // both given

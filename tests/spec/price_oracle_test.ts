@@ -96,7 +96,7 @@ Deno.test("price oracle, GET /prices, Supported pairs, Price entry: every pair h
   assert.ok(Math.abs(bitcoin / 60_000 - 1) < 0.05, `simulated around 60,000: ${bitcoin}`);
 });
 
-Deno.test("price oracle, Price entry, sources: missing in the write node's view", async () => {
+Deno.test("price oracle, Price entry, sources: absent in the write node's simplified view", async () => {
   const { result } = await rpc(stack.urls.node, "core_getPrices");
   const simplified = entrySchema.omit({ sources: true }).extend({
     ageMs: z.int().nonnegative(),

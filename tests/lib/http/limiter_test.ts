@@ -66,7 +66,7 @@ Deno.test("RequestLimiter: X-Forwarded-For is used only with trustProxy, and onl
   });
 });
 
-Deno.test("RequestLimiter: a caller that forges X-Forwarded-For gets at most half of the total rate", () =>
+Deno.test("RequestLimiter: a caller that forges X-Forwarded-For gets half of the total rate at most", () =>
   withLimiter({ rateLimit: 1, rateLimitTotal: 8, trustProxy: true }, async (ask) => {
     let turn = 0;
     const forge = () => ask("1.1.1.1", `9.9.${turn += 1}.9`);

@@ -181,7 +181,7 @@ Deno.test("ChainGuard: on a node without block numbers, only receipts are checke
     await assert.rejects(guard.refresh(), rewound);
   }));
 
-Deno.test("ChainGuard: a node that lacks the newest committed receipt is CHAIN_REWOUND, also at start", () =>
+Deno.test("ChainGuard: a node without the newest committed receipt is CHAIN_REWOUND, also at start", () =>
   withWorld(async (world) => {
     const guard = world.newGuard();
     await guard.requireChain();

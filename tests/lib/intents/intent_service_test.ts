@@ -96,7 +96,7 @@ Deno.test("IntentService: a failure is logged without a health request, and the 
     assert.deepEqual(eventsOf(records), ["STORE_UNAVAILABLE"]);
   }));
 
-Deno.test("IntentService: a database of another key is refused with both addresses, except for a dry run", () =>
+Deno.test("IntentService: a database of another key is refused with both addresses, except in a dry run", () =>
   withFolder(async (folder) => {
     const database = `${folder}/bridge.sqlite`;
     await (await IntentService.open(optionsOf({ database }))).close();

@@ -162,7 +162,7 @@ testStore("checkWritable fails on a server that has become read-only", async (st
   await assert.rejects(() => store.checkWritable(), /read-only transaction$/);
 });
 
-testStore("close waits for running statements", async (store, admin) => {
+testStore("a close waits for the running statements", async (store, admin) => {
   await onInsert(admin, "PERFORM pg_sleep(0.1)");
   const insert = store.insert(intent);
   // By the next turn the statement is sent.

@@ -63,7 +63,7 @@ async function withWorld(test: (world: World) => Promise<void>): Promise<void> {
   }
 }
 
-Deno.test("retryLoop: start retries every unfinished intent, page by page", () =>
+Deno.test("retryLoop: a start retries every unfinished intent, page by page", () =>
   withWorld(async (world) => {
     const keys = Array.from({ length: 120 }, (_, index) => `key ${index}`);
     await world.record(...keys);

@@ -26,7 +26,7 @@ Deno.test("SqliteDriver: on a full disk a write fails without an effect", () =>
     assert.equal((await store.insert(newIntent("small"))).inserted, true);
   }));
 
-Deno.test("SqliteDriver: a write fails while the file is locked, and succeeds afterwards", () =>
+Deno.test("SqliteDriver: a write fails while the file is locked and works afterwards", () =>
   withFile(async (path) => {
     const store = new IntentStore(SqliteDriver.open(path), "test");
     const other = new DatabaseSync(path);

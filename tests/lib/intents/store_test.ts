@@ -164,7 +164,7 @@ const contract: Record<string, StoreTest> = {
     assert.deepEqual(await seen(), ["committed", 0]);
   },
 
-  async "an outcome of a replaced transaction is not recorded"(store) {
+  async "an outcome of a transaction that was replaced is not recorded"(store) {
     const { intent } = await store.insert(newIntent("a"));
     const newer = { txHash: hash(2), text: "2" };
     const renewed = await store.setTransaction(intent, newer, 3);
@@ -263,7 +263,7 @@ const contract: Record<string, StoreTest> = {
     assert.equal(await other.countUnfinished(), 1);
   },
 
-  async "a closed store fails every call, and can be closed again"(store) {
+  async "a closed store fails every call, and may be closed again"(store) {
     await store.close();
     await assert.rejects(() => store.insert(newIntent("a")), StoreError);
     await assert.rejects(() => store.find("a"), StoreError);

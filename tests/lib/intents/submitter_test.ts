@@ -72,7 +72,7 @@ Deno.test("Submitter: without an answer the same bytes are sent until one arrive
     assert.equal(world.node.sent.length, 5, "twice in each attempt without an answer");
   }));
 
-Deno.test("Submitter: start finishes the intents of an earlier run, signed or not", () =>
+Deno.test("Submitter: a start finishes the intents of an earlier run, signed or not", () =>
   withWorld(async (world) => {
     await world.record({ signed: false });
     const times = { expiresAtMs: world.clock.now() + 1, createdAtMs: world.clock.now() };
@@ -83,7 +83,7 @@ Deno.test("Submitter: start finishes the intents of an earlier run, signed or no
     assert.deepEqual(world.events, ["final committed", "final committed"]);
   }));
 
-Deno.test("Submitter: after a lost answer the receipt is looked up at once", () =>
+Deno.test("Submitter: a lost answer is looked up at once", () =>
   withWorld(async (world) => {
     world.node.onSend = (tx) => {
       world.node.commit(tx);
@@ -227,7 +227,7 @@ Deno.test("Submitter: a refusal for its timestamp leaves the intent open until t
     assert.equal(world.clocks.problem, undefined);
   }));
 
-Deno.test("Submitter: after the clock was set back, a transaction with a future timestamp is signed again", () =>
+Deno.test("Submitter: after the clock was set back, a transaction from the future is signed again", () =>
   withWorld(async (world) => {
     const intent = await world.record({ lifeMs: 600_000 });
     world.clock.advance(-120_000);
@@ -250,7 +250,7 @@ Deno.test("Submitter: verifies intents from the store before sending, but not ne
     assert.equal((await world.submitter.submit(fresh, { isNew: true })).state, "committed");
   }));
 
-Deno.test("Submitter: a deposit that the node already has is committed, with the reason", () =>
+Deno.test("Submitter: a deposit that the node has already is committed, with the reason", () =>
   withWorld(async (world) => {
     const error = { code: "DEPOSIT_ALREADY_PROCESSED" as const, message: "Used before" };
     world.node.onSend = (tx) => ({ ...world.node.commit(tx), status: "failed", error });

@@ -98,7 +98,7 @@ Deno.test("Upkeep: unfinished intents and reservations are kept", () =>
     assert.equal(await world.has("reserved"), false);
   }));
 
-Deno.test("Upkeep: old intents are deleted in small batches over several passes", () =>
+Deno.test("Upkeep: many old intents go in small batches over several passes", () =>
   withWorld(async (world) => {
     const keys = Array.from({ length: 2_500 }, (_, index) => `key ${index}`);
     await Promise.all(keys.map((key) => world.record(key, 0)));

@@ -67,7 +67,7 @@ Deno.test("BoundedSocket: a peer that does not answer a ping is disconnected", a
   await peer.close();
 });
 
-Deno.test("BoundedSocket: a peer that answers pings stays connected, and frames sent together arrive in order", async () => {
+Deno.test("BoundedSocket: a peer that answers pings is kept; frames sent together arrive in order", async () => {
   const clock = new FakeClock();
   const received: string[] = [];
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => {
@@ -99,7 +99,7 @@ Deno.test("BoundedSocket: a peer that answers pings stays connected, and frames 
   await server.shutdown();
 });
 
-Deno.test("BoundedSocket: a burst of messages is split over several turns of the event loop", async () => {
+Deno.test("BoundedSocket: a long burst of messages is split over several turns of the event loop", async () => {
   const MESSAGES = 5_000;
   const text = "x".repeat(1_000);
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => {
@@ -128,7 +128,7 @@ Deno.test("BoundedSocket: a burst of messages is split over several turns of the
   await server.shutdown();
 });
 
-Deno.test("BoundedSocket: close does not wait for the peer, and leaves no timer", async () => {
+Deno.test("BoundedSocket: close does not wait for the peer and leaves no timer", async () => {
   const clock = new FakeClock();
   const peer = mutePeer();
   const socket = newSocket(peer.url, clock);

@@ -31,7 +31,7 @@ function setUp(options: Partial<PollingLoopOptions> = {}) {
   return { clock, events, passes, loop, end };
 }
 
-Deno.test("PollingLoop: waits for the interval after each pass, so passes never overlap", async () => {
+Deno.test("PollingLoop: waits for the interval after each pass, so that passes never overlap", async () => {
   const { clock, passes, loop, end } = setUp();
   loop.start();
   clock.advance(60_000);

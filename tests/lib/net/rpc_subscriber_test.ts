@@ -142,7 +142,7 @@ Deno.test("RpcSubscriber: a tab that slept for a minute does not drop the connec
   subscriber.stop();
 });
 
-Deno.test("RpcSubscriber: reads missed events after each connect and at intervals, and then reports live", async () => {
+Deno.test("RpcSubscriber: reads missed events after each connect and at intervals, and is live after that", async () => {
   const reads: { signal: AbortSignal; answer: PromiseWithResolvers<void> }[] = [];
   const { clock, network, events, subscriber, accept } = setUp({
     catchUp: {

@@ -86,7 +86,7 @@ Deno.test("recoverSigner: agrees with ethers on any digest and key", () => {
   );
 });
 
-Deno.test("requireSigner: the error for another key contains digest, recovered and expected address", () => {
+Deno.test("requireSigner: the error for another key has digest, recovered and expected", () => {
   const expected = DEV_ACCOUNTS.relayer.address;
   assert.throws(() => requireSigner("User signature", digest, good, expected), (thrown) => {
     assert(thrown instanceof SignatureError);

@@ -75,7 +75,7 @@ Deno.test("Chain: a failed transaction is recorded in a block", () => {
   assert.deepEqual(test.chain.head.transactions, [receipt.txHash]);
 });
 
-Deno.test("Chain: a transaction whose receipt may be deleted is refused, even with the clock set back", () => {
+Deno.test("Chain: a transaction whose receipt may be deleted is refused, though the clock is set back", () => {
   const test = fundedChain();
   test.run(1);
   test.records.dropBefore(test.now);

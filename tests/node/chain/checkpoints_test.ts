@@ -77,7 +77,7 @@ Deno.test("CheckpointLoop: after a short delay the checkpoints are made up, with
   await loop.stop();
 });
 
-Deno.test("CheckpointLoop: after a long delay the missed checkpoints are skipped", async () => {
+Deno.test("CheckpointLoop: after a long delay missed checkpoints are skipped", async () => {
   const { clock, loop, seals, missed } = startLoop();
   await advance(clock, 80);
   clock.jump(CHECKPOINT_LATE_MAX_MS + 3_200);
@@ -198,7 +198,7 @@ Deno.test("CheckpointLoop: five seconds with the clock an hour ahead cost five s
   await loop.stop();
 });
 
-Deno.test(`CheckpointLoop: a clock that stays ahead is accepted after ${CLOCK_AHEAD_WAIT_MS} ms`, async () => {
+Deno.test(`CheckpointLoop: a clock that stays ahead is followed after ${CLOCK_AHEAD_WAIT_MS} ms`, async () => {
   const { clock, loop, seals, missed } = startLoop();
   await advance(clock, 80);
   clock.set(3_600_000);

@@ -179,7 +179,7 @@ function codeOfWindow(startTime: number, endTime: number): string | undefined {
   return execute(ledger, { ...bet, tx: { ...bet.tx, startTime, endTime } }).error?.code;
 }
 
-Deno.test("Ledger: a thesis lasts at most 24 hours, contains a slot, and ends in the future", () => {
+Deno.test("Ledger: a thesis lasts at most 24 hours, needs a slot, and ends in the future", () => {
   const day = 86_400_000;
   assert.equal(codeOfWindow(NOW, NOW + day), undefined);
   assert.equal(codeOfWindow(NOW, NOW + day + 1), "INVALID_TIME_RANGE");

@@ -122,7 +122,7 @@ Deno.test("SettlementSchedule: a backfill retries the theses of its market that 
   assert.deepEqual(retried, [2, 3, 7], "and one that was not attempted yet");
 });
 
-Deno.test("Chain: a checkpoint settles a slice of many due theses, and settleDue the rest", () => {
+Deno.test("Chain: a checkpoint settles some of many theses, and settleDue the rest", () => {
   const test = new TestChain();
   test.run(1);
   const tx = rfqSubmit({ timestamp: test.now, endTime: test.now + 300 });

@@ -38,7 +38,7 @@ Deno.test("Node: development methods are off without --dev", () =>
     assert.equal(clock.now(), before.timestampMs);
   }, { relayers }));
 
-Deno.test("Node --dev: the read port refuses development methods", () =>
+Deno.test("Node --dev: the read port refuses development methods like other writes", () =>
   withSteppedNode(async ({ node }) => {
     await using socket = await RpcSocket.open(node.readWsUrl);
     for (const [index, method] of DEV_METHODS.entries()) {

@@ -225,7 +225,7 @@ function thesesOf(from: number, to: number): Thesis[] {
   return Array.from({ length: to - from + 1 }, (_, at) => ({ id: from + at, user }) as Thesis);
 }
 
-Deno.test("pageOfTheses: a filter with few matches is answered page by page", () => {
+Deno.test("pageOfTheses: a filter that matches little is answered page by page", () => {
   const { stranger } = actors;
   for (const [total, empty] of [[2 * THESES_SCANNED_MAX + 5, 2], [THESES_SCANNED_MAX + 1, 1]]) {
     const last = { id: total, user: stranger.address };

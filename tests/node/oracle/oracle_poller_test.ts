@@ -58,7 +58,7 @@ Deno.test("OraclePoller: an oracle that never answered is reported once, when a 
   assert.deepEqual(await run(100, () => AWAY), []);
 });
 
-Deno.test("OraclePoller: timely prices and single failed pulls are not logged", async () => {
+Deno.test("OraclePoller: prices in time and single failed pulls are not logged", async () => {
   const { run, good } = setUp();
   assert.deepEqual(await run(20, () => AWAY), []);
   assert.deepEqual(await run(20, good), []);
@@ -84,7 +84,7 @@ Deno.test("OraclePoller: a market missing in the oracle's answer is reported by 
   assert.deepEqual(await run(1, good), [`fresh ${ALL}`]);
 });
 
-Deno.test("OraclePoller: the status contains the age of each price, the last success and the last failure", async () => {
+Deno.test("OraclePoller: the status has the age of each price, and the last success and failure", async () => {
   const { clock, poller, outcomes, run, good } = setUp();
   const startMs = clock.now();
   const status = () => {
@@ -132,7 +132,7 @@ function setUpLate() {
   return { clock, prices, late, poller, newer: () => newer };
 }
 
-Deno.test("OraclePoller: answers that are always late still keep prices fresh", async () => {
+Deno.test("OraclePoller: answers that are all late keep prices fresh", async () => {
   const { clock, prices, late, poller, newer } = setUpLate();
   for (let checkpoint = 0; checkpoint < 300; checkpoint++) {
     const askedMs = clock.now();

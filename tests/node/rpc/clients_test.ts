@@ -118,7 +118,7 @@ async function withClients(
   }
 }
 
-Deno.test("Clients: a burst far larger than the queue reaches a client that reads", () =>
+Deno.test("Clients: a burst far over the queue reaches a client that reads", () =>
   withClients(async ({ url, subscriptions, slow }) => {
     await using socket = await RpcSocket.open(url);
     const id = String((await socket.call("subscribe")).result);

@@ -217,7 +217,7 @@ Deno.test("Node: while its process is suspended no prices are recorded, and then
     assert.deepEqual(times, [0, 1_500, 1_600, 1_700, 1_800, 1_900, 2_000]);
   }));
 
-Deno.test("Data directory: refuses a second node and another genesis; another ring size keeps the prices", () =>
+Deno.test("Data directory: refuses a second node and another genesis; another ring keeps the prices", () =>
   withFolder(async (directory) => {
     const options = testOptions({ oracleUrl, dataDir: directory });
     const first = await startNode(options);

@@ -43,7 +43,7 @@ Deno.test("MethodKinds: extra write methods are sent to the write node", () => {
   assert.equal(table.kindOf("eth_call").isPlainRead, false);
 });
 
-Deno.test("MethodKinds: only methods known not to change anything are plain reads", () => {
+Deno.test("MethodKinds: only methods known to change nothing are plain reads", () => {
   const table = new MethodKinds();
   const whole = words(`
     eth_call eth_estimateGas eth_blockNumber eth_chainId eth_gasPrice eth_feeHistory

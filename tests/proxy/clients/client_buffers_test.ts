@@ -89,7 +89,7 @@ Deno.test("ClientBuffers: bytes are free again after they were sent, or after th
   assert.equal(budget.used, 0);
 });
 
-Deno.test("ClientBuffers: notifications can use half of the budget", () => {
+Deno.test("ClientBuffers: notifications may use half of the budget", () => {
   const { buffers } = scene();
   const deaf = Array.from({ length: 4 }, (_, n) => new Connection(buffers, `${n}`, false));
   for (const client of deaf) {
@@ -154,7 +154,7 @@ Deno.test("ClientBuffers: an unregistered connection is limited only by its own 
   }
 });
 
-Deno.test("ClientBuffers: unsent bytes are measured again when needed, at most every 10 ms", () => {
+Deno.test("ClientBuffers: unsent bytes are read again when needed, at most every 10 ms", () => {
   const { clock, buffers } = scene();
   const client = new Connection(buffers, "a", false);
   client.notify(MAX / 2);

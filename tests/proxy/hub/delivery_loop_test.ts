@@ -24,7 +24,7 @@ function scene() {
 
 const turn = () => new Promise<void>((resolve) => setImmediate(() => resolve()));
 
-Deno.test("DeliveryLoop: sends notifications of consecutive turns together, after at most three turns", async () => {
+Deno.test("DeliveryLoop: sends notifications of consecutive turns together, after three turns at most", async () => {
   const { hub, loop } = scene();
   loop.flushSoon();
   await turn();

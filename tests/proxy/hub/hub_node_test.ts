@@ -147,7 +147,7 @@ Deno.test("Hub: if a granted subscription is refused five times, its clients are
   assert.deepEqual(scene.asked, [], "and it is asked no more");
 });
 
-Deno.test("Hub: unknown ids of an earlier connection are not ended", () => {
+Deno.test("Hub: unknown ids of an earlier connection are forgotten", () => {
   for (const sweptBefore of [true, false]) {
     const scene = new Scene();
     scene.notify("0x1", 1);
@@ -160,7 +160,7 @@ Deno.test("Hub: unknown ids of an earlier connection are not ended", () => {
   }
 });
 
-Deno.test("Hub: ends at most 256 unknown subscriptions per sweep", () => {
+Deno.test("Hub: ends at most 256 unknown subscriptions a sweep", () => {
   const scene = new Scene();
   for (let sweep = 0; sweep < 2; sweep += 1) {
     for (let n = 0; n < 300; n += 1) scene.notify(`0x${n}`, sweep);

@@ -140,7 +140,7 @@ Deno.test("Hub: missed notifications are counted when a client unsubscribes or d
   }
 });
 
-Deno.test("Hub: rejects frames that are not objects, ignores notifications without a method", () => {
+Deno.test("Hub: rejects frames that are no objects, ignores notifications without a method", () => {
   const scene = new Scene();
   const client = scene.client("a");
   const frames = scene.received;
@@ -213,7 +213,7 @@ Deno.test("Hub: with --slow-clients close, one missed notification closes the cl
   }
 });
 
-Deno.test("Hub: a connection with room for exactly the new notifications gets the shared list", () => {
+Deno.test("Hub: a connection with room for exactly the new messages gets the shared list", () => {
   const scene = new Scene();
   const [exact, other] = [scene.client("a"), scene.client("a")];
   scene.notifyAll("a", 1, 2);

@@ -55,7 +55,7 @@ Deno.test("FrameJoiner: joins the given messages, independent of earlier calls",
   ));
 });
 
-Deno.test("FrameJoiner: equal lists share their bytes", () => {
+Deno.test("FrameJoiner: equal lists share the bytes", () => {
   const [a, b] = [new OutgoingMessage("a"), new OutgoingMessage("b")];
   const joiner = new FrameJoiner();
   const joined = joiner.join([a, b]);

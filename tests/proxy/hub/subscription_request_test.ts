@@ -61,7 +61,7 @@ Deno.test("Subscription: parameters that the core node ignores are removed", () 
   assert.equal(new Set(rows.map(([[params = ""]]) => keyOf(params))).size, rows.length);
 });
 
-Deno.test("Subscription: all other parameters are sent as written", () => {
+Deno.test("Subscription: other parameters are sent as written", () => {
   const rows: [params: string, namespace?: string][] = [
     ['[ "newHeads" ]', "evm"],
     ['[ "newHeads",1,2]'],

@@ -88,7 +88,7 @@ Deno.test("HttpConnection: an ambiguous answer, or one that is not HTTP, is refu
   }
 });
 
-Deno.test("ConnectionError: shows a code or a message, without an address", () => {
+Deno.test("ConnectionError: shows a code or a message without an address", () => {
   const rows: [cause: unknown, message: string][] = [
     [Object.assign(new Error("10.0.0.1"), { code: "ECONNRESET" }), "ECONNRESET"],
     [new errors.SocketError("other side closed"), "The node closed the connection"],

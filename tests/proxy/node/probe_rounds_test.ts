@@ -161,7 +161,7 @@ for (const [name, isAsked, play] of quiet) {
   });
 }
 
-Deno.test("ProbeRounds: a silent node is read after the full silence, and dropped one round later", async () => {
+Deno.test("ProbeRounds: a silent node is read after the whole silence, and dropped a round later", async () => {
   const scene = new Scene();
   scene.announce(1);
   scene.head = 2;

@@ -151,7 +151,7 @@ Deno.test("ReadSocket: a slow read on a node with parallel processing changes no
     void slow;
   }));
 
-Deno.test("ReadSocket: a late read is also sent over HTTP once, and ends with the timeout", () =>
+Deno.test("ReadSocket: a read that is late is sent over HTTP too, once, and ends with the timeout", () =>
   Scene.play(deafTo("eth_lost"), async (scene) => {
     let sent = 0;
     scene.overHttp = (method) => {

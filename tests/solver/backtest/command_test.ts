@@ -68,7 +68,7 @@ Deno.test("solver backtest: reads candles, and rates docs/examples/strategy.ts",
     }
   }));
 
-Deno.test("solver backtest: candles may start at any second of the minute", () =>
+Deno.test("solver backtest: candles may begin at any second of the minute", () =>
   withFiles(async ({ candles, folder }) => {
     const shifted = `${folder}/shifted.csv`;
     const text = await Deno.readTextFile(candles);

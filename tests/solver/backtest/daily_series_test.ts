@@ -38,7 +38,7 @@ Deno.test("Daily series: repeated values within a day do not reduce the error", 
   assert.ok(Math.abs(once.error - often.error) < 1e-12);
 });
 
-Deno.test("Daily series: worst day, losing days and drawdown follow the order of time", () => {
+Deno.test("Daily series: worst day, losing days and drawdown in the order of time", () => {
   const series = new DailySeries();
   for (const [day, value] of [[1, -3], [0, 5], [2, -4], [3, 6]] as const) {
     series.add(day * DAY_MS, value);

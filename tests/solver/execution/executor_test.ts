@@ -34,7 +34,7 @@ for (const [hedgeMs, isInTime] of [[1_000, true], [1_001, false]] as const) {
   });
 }
 
-Deno.test("Executor: the risk is reserved before the hedge and kept for the thesis", async () => {
+Deno.test("Executor: the risk is reserved before the hedge, and kept for the thesis", async () => {
   const seen: bigint[] = [];
   let book: ExposureBook | undefined;
   const watching: Hedge = {

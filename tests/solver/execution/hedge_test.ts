@@ -52,7 +52,7 @@ Deno.test("--hedge-url: an execution is posted with quote and risk, and submitte
     });
   }));
 
-Deno.test("--hedge-url: a refusal ends the execution with the service's reason", () =>
+Deno.test("--hedge-url: a refusal ends the execution for good, with the service's reason", () =>
   withService(
     () => Response.json({ hedged: false, reason: "book is full" }),
     async (hedge, received) => {

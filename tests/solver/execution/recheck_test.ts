@@ -95,7 +95,7 @@ Deno.test("Recheck: if the price moved during the hedge, nothing is submitted an
   assert.deepEqual(found.logged, ["execution_accepted", "execution_hedged", "hedge_unused"]);
 });
 
-Deno.test("Recheck: without a price after the hedge, the outcome is unknown and the risk stays reserved", async () => {
+Deno.test("Recheck: without a price after the hedge the outcome is open, and the risk stays reserved", async () => {
   const found = await execute(undefined, undefined, "PRICE_UNAVAILABLE");
   assert.match(found.answer, /outcome|unknown/i);
   assert.deepEqual([found.sent, found.risk], [0, 10n]);

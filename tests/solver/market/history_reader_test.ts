@@ -67,7 +67,7 @@ Deno.test("History: the first read gets the node's whole history, page by page",
   await history.stop();
 });
 
-Deno.test("History: later reads get new slots, and slots that were recorded late", async () => {
+Deno.test("History: later reads get new slots, and slots that are recorded late", async () => {
   const node = new FakeHistory();
   const { reader: history, clock, prices } = reader(node);
   const nowMs = clock.now();

@@ -71,7 +71,7 @@ Deno.test("Volatility keeper: the volatility survives a restart", async () => {
   await store.close();
 });
 
-Deno.test("Volatility keeper: saves every minute, so a killed process loses at most a minute", async () => {
+Deno.test("Volatility keeper: saves every minute, so a killed process loses a minute", async () => {
   const store = await memoryStore();
   const { clock, ...first } = await run(store);
   await first.keeper.start(first.marketData);

@@ -72,7 +72,7 @@ Deno.test("Barrier: the last look includes earlier bets, but not the bet itself 
   assertRefused(() => strategy.recheck(bet, later), "PRICE_IMPROVED", 400, words);
 });
 
-Deno.test("Skew: grows with the risk of other bets, is never negative, and is 0 without a share", () => {
+Deno.test("Skew: grows with the risk of other bets, is never negative, and 0 without a share", () => {
   const { bet } = barrier();
   const skewOf = (risk: number, ownRisk = 0n, share = 0.5) =>
     bookSkew({ share, capacity: 100n, correlatedRisk: () => risk }, bet, ownRisk);

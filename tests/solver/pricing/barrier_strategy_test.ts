@@ -192,7 +192,7 @@ Deno.test("Barrier: VOLATILITY_UNAVAILABLE with too little history, or an outdat
   assert.ok(barrier({ historyEndMs: bet.startTime - 10_000 }).strategy.price(bet).payout > 0n);
 });
 
-Deno.test("Barrier: OUTSIDE_RANGE for a price outside, before and after the start; bounds are inside", () => {
+Deno.test("Barrier: OUTSIDE_RANGE for a spot outside, before and after the start; bounds are inside", () => {
   const { strategy, bet } = barrier();
   for (const startTime of [bet.startTime, bet.startTime + 5_000]) {
     for (const [lowerPrice, upperPrice] of [[SPOT + 1n, SPOT + 9n], [1n, SPOT - 1n]] as const) {

@@ -125,7 +125,7 @@ Deno.test("Box: every valid input gives a probability", () => {
   );
 });
 
-Deno.test("Box: lower for a narrower range, a longer window and a higher volatility", () => {
+Deno.test("Box: less for a narrower range, a longer window and a higher volatility", () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 400 }),

@@ -154,7 +154,7 @@ Deno.test("Double no-touch: a probability for every corridor, higher for a wider
   );
 });
 
-Deno.test("Double no-touch: lower for a longer time or a higher volatility", () => {
+Deno.test("Double no-touch: less for a longer time or a higher volatility", () => {
   fc.assert(
     fc.property(corridors, fc.double({ min: 1, max: 3, noNaN: true }), (corridor, factor) => {
       const longer = {

@@ -64,7 +64,7 @@ Deno.test("Season: the mean square over a window weights each minute by its time
   assertNear(over(0, 180), hour.reduce((sum, one) => sum + one, 0) / 60, "over whole hours");
 });
 
-Deno.test("Season: after a gap it needs a whole cycle, and a still price has no season", () => {
+Deno.test("Season: after a gap a whole cycle is needed, and a still price has no season", () => {
   const gap = new Season();
   const ranges = Array.from({ length: 23 * 60 }, (_, minute) => 1 + Math.floor(minute / 60));
   addMinutes(gap, ranges);

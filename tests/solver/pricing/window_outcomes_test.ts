@@ -166,7 +166,7 @@ Deno.test("Window outcomes: without windows the prior is used; a gap drops open 
   assert.deepEqual(outcomes.calibration, { horizonMs: MINUTE_MS, windows: 0, boxes: [] });
 });
 
-Deno.test("Window outcomes: a still price and a jump are within the histogram", () => {
+Deno.test("Window outcomes: a still price and a jump stay within the histogram", () => {
   const outcomes = new WindowOutcomes(MINUTE_MS, MINUTE_MS);
   for (const [minute, high] of [[0, 100], [1, 1e9]] as const) {
     outcomes.deviation(PRIOR);

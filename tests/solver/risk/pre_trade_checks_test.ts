@@ -110,7 +110,7 @@ Deno.test("Pre-trade checks: the deadline has to leave time for hold and hedge",
   }
 });
 
-Deno.test("Pre-trade checks: a market without a price and an unknown market are refused as stale", async () => {
+Deno.test("Pre-trade checks: a market without a price and an unknown pair are refused as stale", async () => {
   const account = { address: solver.address, balance: 500n, locked: 0n, permissions: [] };
   const node = {
     getPrices: () => Promise.resolve({}),
