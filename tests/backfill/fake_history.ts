@@ -19,7 +19,7 @@ export function startFakeHistory(trades: readonly Trade[]) {
   const history = {
     trades: [...trades],
     queries,
-    /** Answers given before the real ones: to play a failing endpoint. */
+    /** Answers returned before the real ones, to simulate a failing endpoint. */
     failures: [] as Response[],
   };
   const listener = listen("127.0.0.1", 0, (request) => {

@@ -17,7 +17,7 @@ import { type SteppedParts, withSteppedNode } from "../node/support/stepped_node
 
 const SOL = SPEC_MARKETS.bySymbol("SOL/USDT") ?? assert.fail("SOL/USDT is a market");
 
-/** A backfiller whose node takes everything and writes it down. */
+/** A backfiller whose node accepts and records everything. */
 function fakeBackfiller(trades: Trade[], stopAfter = Infinity) {
   const sent: Transaction[] = [];
   const asked: TimeSpan[] = [];
@@ -109,7 +109,7 @@ async function lackingThesis({ stepped, client, oracle }: SteppedParts): Promise
   return window;
 }
 
-Deno.test("rangemaker backfill: fills what a thesis lacks, and the thesis is settled", () =>
+Deno.test("rangemaker backfill: fills the missing prices of a thesis, which is then settled", () =>
   withSteppedNode(async (parts) => {
     const { node, clock } = parts;
     const { from } = await lackingThesis(parts);
@@ -121,7 +121,7 @@ Deno.test("rangemaker backfill: fills what a thesis lacks, and the thesis is set
     const args = ["--rpc-url", node.url, "--history-url", history.url, "--thesis", "1"];
     const at = (offsetMs: number) => new Date(from + offsetMs).toISOString();
 
-    // The last trade is at 530 ms, and stands for the slot at 600 ms.
+    // The last trade is at 530 ms, and is the price of the slot at 600 ms.
     const first = await runBackfill(clock, ...args, "--max-carry-ms", "100");
     assert.deepEqual([first.code, first.lines], [1, [
       `ETH/USDT ${at(200)} to ${at(1_500)}: 5 slots filled, 8 without a trade`,
@@ -156,7 +156,7 @@ Deno.test("rangemaker backfill: fills a stretch of time in a market", () =>
     await history.stop();
   }, SHORT_LIVED));
 
-Deno.test("rangemaker backfill: says what the node did not take", () =>
+Deno.test("rangemaker backfill: reports slots that the node did not accept", () =>
   withSteppedNode(async ({ node, clock }) => {
     const to = clock.now();
     const history = startFakeHistory([{ time: to - 10_000, price: 5n }]);
@@ -168,7 +168,7 @@ Deno.test("rangemaker backfill: says what the node did not take", () =>
     await history.stop();
   }, { ringBufferSize: 16 }));
 
-Deno.test("rangemaker backfill: an unknown thesis and a key without permission fail, and fill nothing", () =>
+Deno.test("rangemaker backfill: with an unknown thesis or a key without permission it fails and fills nothing", () =>
   withSteppedNode(async (parts) => {
     const { node, clock } = parts;
     const unknown = await runBackfill(clock, "--rpc-url", node.url, "--thesis", "9");

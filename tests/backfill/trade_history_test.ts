@@ -17,13 +17,13 @@ async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
   return all;
 }
 
-Deno.test("slotPrices: a slot has the price of the last trade at or before its start", async () => {
+Deno.test("slotPrices: the price of a slot is that of the last trade at or before its start", async () => {
   const trades = [trade(-50, 1n), trade(100, 2n), trade(101, 3n), trade(199, 4n), trade(350, 5n)];
   const runs = await slotPrices(from(trades), { from: START, to: START + 500 }, 3_000);
   assert.deepEqual(runs, [{ startTime: START, prices: [1n, 2n, 4n, 4n, 5n] }]);
 });
 
-Deno.test("slotPrices: a trade counts for a limited time", async () => {
+Deno.test("slotPrices: a trade older than the limit fills no slot", async () => {
   const trades = [trade(0, 1n), trade(450, 2n)];
   const span = { from: START, to: START + 800 };
   assert.deepEqual(await slotPrices(from(trades), span, 200), [
@@ -77,11 +77,11 @@ Deno.test("TradeHistory: pages by fromId and stops at the end of the span", asyn
   await history.stop();
 });
 
-Deno.test("TradeHistory: a span of endless trades fails after a million of them", async () => {
+Deno.test("TradeHistory: a span with over a million trades fails", async () => {
   const page = Array.from({ length: PAGE_TRADES }, (_, a) => ({ a, p: 7n, T: START }));
   let pages = 0;
   const endless = {
-    // This page is what the schema of trades returns.
+    // This page has the form that the schema of trades returns.
     page: <S extends z.core.$ZodType>() => (pages += 1, Promise.resolve(page as z.output<S>)),
   };
   const source = new TradeHistory(endless);
@@ -95,7 +95,7 @@ Deno.test("TradeHistory: a span of endless trades fails after a million of them"
   assert.deepEqual([count, pages], [1_000_000, 1_000]);
 });
 
-Deno.test("TradeHistory: reads what the stand-in exchange has traded", async () => {
+Deno.test("TradeHistory: reads the trades of the simulated exchange", async () => {
   const startMs = Math.floor(Date.now() / 100) * 100;
   await using exchanges = await startExchanges(withDefaults(options, { port: 0, seed: 7 }));
   const history = new TradeHistory(new ExchangeHistory(exchanges.historyUrl, systemClock));

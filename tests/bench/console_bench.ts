@@ -111,7 +111,7 @@ interface FrameCost {
   processorMs: number;
 }
 
-/** What each frame costs while something goes on. */
+/** The cost of each frame during some activity. */
 async function frameCosts(page: Page, task: () => Promise<void>): Promise<FrameCost[]> {
   await page.tracing.start({
     categories: ["devtools.timeline", "disabled-by-default-devtools.timeline"],
@@ -143,7 +143,7 @@ async function frameCosts(page: Page, task: () => Promise<void>): Promise<FrameC
   });
 }
 
-/** Time between frames of an empty page: what the machine can paint at best. */
+/** Time between frames of an empty page: the best that the machine can do. */
 async function emptyIntervals(page: Page): Promise<number[]> {
   const times = await page.evaluate(`new Promise((resolve) => {
     const times = [];

@@ -65,7 +65,7 @@ export async function withStore(
   }
 }
 
-/** Measures several ways in turns, after a run of each that does not count. @returns Median rates. */
+/** Measures several ways in turn, after a warm-up run of each. @returns Median rates. */
 export async function compare<Name extends string>(
   what: string,
   measures: Record<Name, () => Promise<Figures>>,

@@ -103,7 +103,7 @@ function benchRing(): void {
   }
 }
 
-/** Settles 100,000 theses that end together, while checkpoints go on in real time. */
+/** Settles 100,000 theses that end together, while checkpoints continue in real time. */
 async function benchSettlement(where: "memory" | "disk"): Promise<void> {
   const balances = new Map([[actors.solver.address, 10n ** 15n]]);
   const directory = await Deno.makeTempDir();
@@ -184,7 +184,7 @@ function openThesis(
   });
 }
 
-/** Signed transactions through HTTP, from a worker of its own; checkpoints go on meanwhile. */
+/** Signed transactions through HTTP, from a separate worker, while checkpoints continue. */
 async function benchTransactions(where: "memory" | "disk"): Promise<void> {
   const directory = await Deno.makeTempDir();
   const oracle = startFakeOracle();

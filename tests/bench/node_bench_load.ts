@@ -10,7 +10,7 @@ const CONCURRENCY = 16;
 /** Long enough for all theses to be open while the load runs. */
 const THESIS_MS = 120_000;
 
-/** Transactions are dated ahead, as far as a node allows with some room: signing takes a while. */
+/** Transactions have a future time, within the limit of a node: signing takes a while. */
 const AHEAD_MS = 50_000;
 
 async function sendAll(url: string, bodies: string[]): Promise<void> {

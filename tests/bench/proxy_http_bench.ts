@@ -75,7 +75,7 @@ async function load({ port, pid }: Rival, seconds: number): Promise<Load> {
   };
 }
 
-/** Loads a rival until the last windows were no better than those before. @returns Seconds it took. */
+/** Loads a rival until its rate no longer rises. @returns Seconds of warm-up. */
 async function warmUp(rival: Rival): Promise<number> {
   const { windowS, windows, windowsMax, gain } = WARM_UP;
   let best = Infinity;

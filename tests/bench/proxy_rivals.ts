@@ -51,7 +51,7 @@ export async function start(program: string, args: string[], port: number): Prom
   };
 }
 
-/** A node that answers each call at once, over both protocols or one. */
+/** A node that answers each call at once, over one or both protocols. */
 export async function startBunNode(
   bun: string,
   protocols: "HTTP and WebSocket" | "HTTP",

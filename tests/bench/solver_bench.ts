@@ -49,7 +49,7 @@ const user = new LocalSigner(`0x${"11".repeat(32)}`);
 const market = MARKETS[0]!;
 const strategy = new MockStrategy(Math.random);
 
-/** Commits at once what it is sent, has every price and money without end. */
+/** Commits everything at once, and has every price and unlimited money. */
 const instantNode = {
   sendTransactionText() {
     const txHash = `0x${"33".repeat(32)}` as const;
@@ -67,7 +67,7 @@ const instantNode = {
     Promise.resolve({ address: solver, balance: 10n ** 18n, locked: 0n, permissions: [] }),
 } satisfies SubmissionNode & Record<string, unknown>;
 
-/** The application with the solver's own classes, and what carries out its executions. */
+/** The application with the solver's own classes, and the executor behind it. */
 function ownApp(execute: Pick<Executor, "requireLive" | "execute">): Hono {
   return createSolverApi({
     markets: SPEC_MARKETS,

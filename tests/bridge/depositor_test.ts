@@ -14,7 +14,7 @@ import { CHAIN_ID, relayer, signedRequest, user } from "./support.ts";
 
 const COMMITTED: IntentOutcome = { state: "committed", receipt: null, failure: null };
 
-/** A depositor on a store in memory; what becomes of a deposit is what the test says. */
+/** A depositor on a store in memory; the test decides each deposit's outcome. */
 async function withDepositor(
   test: (parts: {
     depositor: Depositor;
@@ -102,7 +102,7 @@ Deno.test("Depositor: a used nonce is refused with its transaction, the state, a
     await assert.rejects(depositor.deposit(other), noReason);
   }));
 
-Deno.test("Depositor: the terms of a recorded deposit are those that its user signed", () =>
+Deno.test("Depositor: the recorded deposit has the terms that its user signed", () =>
   withDepositor(async ({ depositor, clock, submitted }) => {
     await depositor.deposit(request(clock.now() + 1_000));
     const intent = submitted[0] ?? assert.fail("It is submitted");
@@ -184,7 +184,7 @@ Deno.test("Depositor: on another chain it records nothing, and reports the refus
     assert.deepEqual(await store.listBySubject(good.user, { limit: 9 }), []);
   }));
 
-Deno.test("depositHandler: only a deposit that the node calls processed is on the chain; another refusal proves nothing", () =>
+Deno.test("depositHandler: DEPOSIT_ALREADY_PROCESSED means on the chain, another refusal is an error", () =>
   withDepositor(async ({ depositor, clock, submitted }) => {
     await depositor.deposit(request(clock.now() + 1_000));
     const intent = submitted[0] ?? assert.fail("It is submitted");

@@ -13,7 +13,7 @@ async function get(url: string): Promise<{ status: number; body: Record<string, 
   };
 }
 
-Deno.test("Deposits: a committed deposit is shown with the transaction it became", () =>
+Deno.test("Deposits: a committed deposit is shown with the hash of its transaction", () =>
   withBridge(async ({ url }) => {
     const request = signedRequest();
     const { body: { txHash } } = await post(`${url}/deposit`, request);
@@ -35,7 +35,7 @@ Deno.test("Deposits: a committed deposit is shown with the transaction it became
     });
   }));
 
-Deno.test("Deposits: a failed deposit is shown with its reason, an unanswered one as submitted", () =>
+Deno.test("Deposits: a failed deposit is shown with its reason, a deposit without an answer as submitted", () =>
   withBridge(async ({ url }, node) => {
     node.refusal = "PERMISSION_DENIED";
     await post(`${url}/deposit`, signedRequest());

@@ -1,4 +1,4 @@
-/** The bridge is killed at every statement that touches store or network: one deposit, one truth. */
+/** Kills the bridge at every statement that uses store or network: at most one credit, reported truly. */
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import {
@@ -28,7 +28,7 @@ interface DepositView {
 /** A bridge that has not finished a deposit by then never will. */
 const FINAL_WITHIN_MS = 15_000;
 
-/** What the bridge says of the deposit once it says something final; undefined where it has none. */
+/** The final state that the bridge reports for the deposit; undefined if it has none. */
 async function finalView(url: string): Promise<DepositView | undefined> {
   const { deposit } = await eventually("a final state of the deposit", async () => {
     const response = await fetch(`${url}/deposits/${user.address}/1`);
@@ -69,7 +69,7 @@ async function killAt(point: string, behaviour: NodeBehaviour, engine: Engine): 
     );
     makeHealthy(node);
 
-    // Only what dies needs a process of its own: what starts after it finds the same database.
+    // Only the killed service needs a process of its own: the restarted one uses the same database.
     await using restarted = await startTestBridge(node.url, { database });
     const { url } = restarted;
     const first = await finalView(url);
@@ -112,20 +112,21 @@ async function killEverywhere(
 
 for (const behaviour of [HEALTHY, ...FAULTY]) {
   Deno.test(
-    `Bridge: killed at every step with the node ${behaviour.name}: one deposit, one truth`,
+    `Bridge: killed at every step with the node ${behaviour.name}: at most one credit, and the reported state is the chain's`,
     { timeout: 180_000 },
     (t) => killEverywhere(t, behaviour, onSqlite),
   );
 }
 
 Deno.test({
-  name: `Bridge: killed at every step on PostgreSQL: one deposit, one truth${NEEDS_POSTGRES}`,
+  name:
+    `Bridge: killed at every step on PostgreSQL: at most one credit, and the reported state is the chain's${NEEDS_POSTGRES}`,
   ignore: POSTGRES_URL === undefined,
   timeout: 180_000,
   fn: (t) => killEverywhere(t, HEALTHY, withSchema),
 });
 
-Deno.test("Bridge: killed while the node works on the transaction: one deposit, one truth", async () => {
+Deno.test("Bridge: killed while the node works on the transaction: one credit, and the reported state is the chain's", async () => {
   await withNode(HEALTHY, onSqlite, async (node, service) => {
     const request = signedRequest();
     const started = await startServiceProcess(service);

@@ -28,7 +28,7 @@ async function withLostDeposit(
   });
 }
 
-/** The node gets the lost transaction once more, and its rules refuse it. */
+/** The node gets the lost transaction again, and its rules refuse it. */
 async function sendRefused(node: FakeNode): Promise<void> {
   node.refusal = "PERMISSION_DENIED";
   const [text = ""] = node.received;
@@ -39,7 +39,7 @@ async function sendRefused(node: FakeNode): Promise<void> {
   node.refusal = undefined;
 }
 
-Deno.test("bridge replay: a deposit of which the node has only a failed receipt is sent again", () =>
+Deno.test("bridge replay: sends a deposit again if the node has only a failed receipt of it", () =>
   withLostDeposit(async (node, replay) => {
     await sendRefused(node);
     const { code, stdout } = await replay();
@@ -48,7 +48,7 @@ Deno.test("bridge replay: a deposit of which the node has only a failed receipt 
     assert.equal(node.credited.get(user.address), 25_000_000n);
   }));
 
-Deno.test("bridge replay: names a deposit that the node refuses, and exits with 1", () =>
+Deno.test("bridge replay: reports a deposit that the node refuses, exit code 1", () =>
   withLostDeposit(async (node, replay) => {
     node.refusal = "PERMISSION_DENIED";
     const { code, stdout } = await replay();
@@ -59,7 +59,7 @@ Deno.test("bridge replay: names a deposit that the node refuses, and exits with 
     assert.deepEqual([code, stdout.split("\n")], [1, lines]);
   }));
 
-Deno.test("bridge replay: a deposit that another process changes meanwhile is not counted as sent again", () =>
+Deno.test("bridge replay: a deposit that another process changes meanwhile is reported as failed, not as sent again", () =>
   withLostDeposit(async (node, replay, database) => {
     node.behaviour = (apply) => {
       const other = new DatabaseSync(database);
@@ -75,7 +75,7 @@ Deno.test("bridge replay: a deposit that another process changes meanwhile is no
     assert.deepEqual([code, stdout.split("\n")], [1, lines]);
   }));
 
-Deno.test("bridge replay: a database that nobody used is refused, and is not created", () =>
+Deno.test("bridge replay: refuses an empty database, and does not create the file", () =>
   withFolder(async (folder) => {
     const database = `${folder}/bridge.sqlte`;
     const { privateKey } = DEV_ACCOUNTS.relayer;

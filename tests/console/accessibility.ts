@@ -20,7 +20,7 @@ const WIDTHS = [320, 1280, 2560];
 /**
  * Looks at a page in both themes at all widths, with text of twice the size and in forced colours.
  *
- * @returns What is wrong, with where.
+ * @returns The violations with their places.
  */
 export async function violationsEverywhere(page: Page): Promise<string[]> {
   const session = await page.createCDPSession();

@@ -28,10 +28,10 @@ Deno.test("Console: the page may load its own files and call the configured serv
   assert(!/<script(?![^>]* src=)|style=|\son\w+=/.test(html), "nothing inline");
 });
 
-/** The path of the page's script, whose name changes with its content. */
+/** The path of the page's script, which contains a hash of its content. */
 const script = [...page.keys()].find((path) => /^\/main-\w{8}\.js$/.test(path)) ?? "";
 
-Deno.test("Console: files are compressed, and not sent again while they are the same", async () => {
+Deno.test("Console: files are compressed, and answered with 304 if unchanged", async () => {
   const read = async (encodings: string) => {
     const answer = await app.request(script, { headers: { "accept-encoding": encodings } });
     const { byteLength } = await answer.arrayBuffer();
@@ -52,10 +52,10 @@ Deno.test("Console: files are compressed, and not sent again while they are the 
   assert.equal((await again.arrayBuffer()).byteLength, 0);
 });
 
-Deno.test("Console: a first load is at most 110 kB, and what its names identify is kept for good", async () => {
+Deno.test("Console: a first load is at most 110 kB; files with a hash in their name are cached forever", async () => {
   const html = await (await app.request("/")).text();
   assert(html.includes(`src="${script}"`));
-  // The document, what it names, and what these import before anything is shown.
+  // The document, its files, and their imports before anything is shown.
   const needed = new Set([
     "/index.html",
     "/no_eval.js",
@@ -80,20 +80,20 @@ Deno.test("Console: a first load is at most 110 kB, and what its names identify 
   assert([...page.keys()].length > needed.size, "views on demand");
 });
 
-Deno.test("Console: the page is given where the services are; 503 while nobody knows", async () => {
+Deno.test("Console: /config.json has the URLs of the services, or is 503 while they are unknown", async () => {
   assert.deepEqual(await (await app.request("/config.json")).json(), config);
   const early = consoleApi({ page, config: () => undefined });
   assert.equal((await early.request("/config.json")).status, 503);
   assert.equal((await early.request("/")).status, 200);
 });
 
-Deno.test("Console: the proxy's WebSocket is beside its URL unless it is elsewhere", async () => {
+Deno.test("Console: the proxy's WebSocket URL is derived from its HTTP URL unless it is given", async () => {
   assert.equal(config.urls.proxyWs, "wss://rpc.example/v1/ws");
   const other = withDefaults(options, { proxyWsUrl: "wss://ws.example" });
   assert.equal((await configOf(other)).urls.proxyWs, "wss://ws.example");
 });
 
-Deno.test("Console: serves each chapter of the runbook as a page with title, styles and links that lead somewhere", async () => {
+Deno.test("Console: each chapter of the runbook is a page with title, styles and working links", async () => {
   const read = async (path: string) => await app.request(path);
   for (const name of ["ServiceDown", "NodePricesMissing", "Health and readiness"]) {
     const answer = await read(`/runbook/${encodeURIComponent(name)}`);
@@ -135,7 +135,7 @@ Deno.test("Console: every link within the runbook leads to a chapter, and none t
   assert(links > 20);
 });
 
-Deno.test("Console: the icon of an alarm is another one", async () => {
+Deno.test("Console: the alarm icon differs from the normal icon", async () => {
   const [calm, alarm] = await Promise.all(
     ["/icon.svg", "/icon_alarm.svg"].map(async (path) => (await app.request(path)).text()),
   );

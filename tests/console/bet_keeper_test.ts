@@ -103,7 +103,7 @@ Deno.test("BetKeeper: a bet whose first request is refused was not placed", asyn
   }
 });
 
-Deno.test("BetKeeper: a lost answer is checked with the same bet until it is answered", async () => {
+Deno.test("BetKeeper: after a lost answer, the same bet is sent again until it is answered", async () => {
   const { open, sent, pass, outcomes } = scene(LOST, LOST, 5);
   const keeper = open();
   const outcome = keeper.send(bet);
@@ -167,7 +167,7 @@ Deno.test("BetKeeper: after a lost answer, refusals are ignored until the chain 
   }
 });
 
-Deno.test("BetKeeper: a quote that is used already was placed by a request whose answer was lost", async () => {
+Deno.test("BetKeeper: QUOTE_ALREADY_USED is ignored until the chain shows the bet: an earlier request placed it", async () => {
   const { open, outcomes } = scene(new ExecutionError("QUOTE_ALREADY_USED", "used"));
   const keeper = open();
   void keeper.send(bet);
@@ -177,7 +177,7 @@ Deno.test("BetKeeper: a quote that is used already was placed by a request whose
   assert.deepEqual(outcomes, ["checked: placed 7"]);
 });
 
-Deno.test("BetKeeper: a bet that the chain lacks after the deadline was not placed; an unreachable chain is asked again", async () => {
+Deno.test("BetKeeper: a bet that the chain lacks after the deadline expires, once the chain can be read", async () => {
   const { open, pass, outcomes, chain, stored, sent } = scene(...Array(40).fill(LOST));
   chain.isKnown = false;
   const outcome = open().send(bet);
@@ -192,7 +192,7 @@ Deno.test("BetKeeper: a bet that the chain lacks after the deadline was not plac
   assert.equal(sent(), before);
 });
 
-Deno.test("BetKeeper: up to 5 s after the deadline the chain may still show it", async () => {
+Deno.test("BetKeeper: a bet without an answer expires only 5 s after its deadline", async () => {
   const { open, pass, outcomes } = scene(...Array(40).fill(LOST));
   void open().send(bet);
   await pass(DEADLINE + DEADLINE_MARGIN_MS - 1);
@@ -201,7 +201,7 @@ Deno.test("BetKeeper: up to 5 s after the deadline the chain may still show it",
   assert.deepEqual(outcomes, ["checked: expired"]);
 });
 
-Deno.test("BetKeeper: after a reload the bet is sent at once, and is unknown until then", async () => {
+Deno.test("BetKeeper: after a reload the bet is sent again at once, and shown as unknown until it is answered", async () => {
   const { open, pass, outcomes, sent } = scene("hangs", LOST, 9);
   const first = open();
   void first.send(bet);
@@ -225,7 +225,7 @@ Deno.test("BetKeeper: each account has its own bets, and a closed keeper sends n
   assert.deepEqual([other.unresolved.value, sent(), stored()], [[], 1, 1]);
 });
 
-Deno.test("BetKeeper: another tab waits too, and learns from the chain that the bet was placed", async () => {
+Deno.test("BetKeeper: another tab also shows the bet as unknown, until the chain has it", async () => {
   const { open, pass, outcomes, sent } = scene(3);
   const [here, there] = [open(), open()];
   const outcome = here.send(bet);
@@ -240,7 +240,7 @@ Deno.test("BetKeeper: another tab waits too, and learns from the chain that the 
   assert.equal(sent(), 1);
 });
 
-Deno.test("BetKeeper: a bet that one tab was refused is neither sent nor called not placed by another", async () => {
+Deno.test("BetKeeper: a bet refused to one tab is dropped by the other: neither sent nor reported as expired", async () => {
   const { open, pass, outcomes, sent, chain } = scene(REFUSED, 4);
   const [here, there] = [open(), open()];
   chain.isKnown = false;
@@ -254,7 +254,7 @@ Deno.test("BetKeeper: a bet that one tab was refused is neither sent nor called 
   assert.deepEqual([there.unresolved.value, there.resolved.value], [[], undefined]);
 });
 
-Deno.test("BetKeeper: a bet that another tab saw expire ends for the tab that signed it, too", async () => {
+Deno.test("BetKeeper: if another tab sees a bet expire, it also ends in the tab that signed it", async () => {
   const { open, pass, outcomes } = scene("hangs", LOST, ...Array(40).fill(LOST));
   const [here] = [open(), open()];
   const outcome = here.send(bet);
@@ -263,7 +263,7 @@ Deno.test("BetKeeper: a bet that another tab saw expire ends for the tab that si
   assert.deepEqual(here.unresolved.value, []);
 });
 
-Deno.test("BetKeeper: another tab sends the bet of one that is gone after 8 s", async () => {
+Deno.test("BetKeeper: if the tab of a bet is gone, another tab sends the bet after 8 s", async () => {
   const { open, pass, outcomes, sent, touch } = scene("hangs", 6);
   const [here, there] = [open(), open()];
   void here.send(bet);
@@ -276,7 +276,7 @@ Deno.test("BetKeeper: another tab sends the bet of one that is gone after 8 s", 
   assert.deepEqual(there.unresolved.value, []);
 });
 
-Deno.test("BetKeeper: a refusal to another tab does not decide what the first tab has sent", async () => {
+Deno.test("BetKeeper: a refusal to another tab does not end a bet whose first request has no answer", async () => {
   const { open, pass, outcomes, stored } = scene("hangs", REFUSED, REFUSED);
   const [here, there] = [open(), open()];
   void here.send(bet);

@@ -106,10 +106,10 @@ function scene(
 
 const settle = () => new Promise((resolve) => setTimeout(resolve));
 
-/** The stage now, whatever an earlier assertion said of it. */
+/** The current stage, whose type earlier assertions do not narrow. */
 const stageOf = (slip: BetSlip): Stage => slip.stage.value;
 
-Deno.test("BetSlip: quote, sign, send, placed; the box is free for the next one", async () => {
+Deno.test("BetSlip: a bet is quoted, signed and placed, and the box is cleared for the next bet", async () => {
   const { slip, pending, said } = scene();
   await slip.quote();
   assert.equal(stageOf(slip).name, "quoted");
@@ -126,7 +126,7 @@ Deno.test("BetSlip: quote, sign, send, placed; the box is free for the next one"
   ]);
 });
 
-Deno.test("BetSlip: undo brings a changed or cleared box back, and once more the changed one; the amount stays", () => {
+Deno.test("BetSlip: undo restores a changed or cleared box, a second undo reverts that; the amount stays", () => {
   const { slip } = scene();
   const { lower } = slip.fields.value;
   slip.keep();
@@ -159,7 +159,7 @@ Deno.test("BetSlip: a quote of an earlier box is dropped", async () => {
   }
 });
 
-Deno.test("BetSlip: a quote that is refused says why, and the drawn box stays", async () => {
+Deno.test("BetSlip: a refused quote shows its reason, and the drawn box stays", async () => {
   const refused = new ExecutionError("EXPOSURE_TOO_LARGE", "no");
   const { slip } = scene({ quote: () => Promise.reject(refused) });
   slip.edit({ lasts: "5 s" });
@@ -172,7 +172,7 @@ Deno.test("BetSlip: a quote that is refused says why, and the drawn box stays", 
   assert.deepEqual(slip.draft?.durationMs, 5_000);
 });
 
-/** A solver that refuses the first signatures since the price moved. Payouts are those of its quotes. */
+/** A solver that refuses the first signatures as the price moved; payouts of its quotes. */
 function moving(refusals: number, payouts: readonly bigint[]) {
   const quoted: Bet[] = [];
   const signed: Offer[] = [];
@@ -193,7 +193,7 @@ function moving(refusals: number, payouts: readonly bigint[]) {
   return { ...result, quoted, signed };
 }
 
-Deno.test("BetSlip: a price that moved within the tolerance is signed again at once, in the same window", async () => {
+Deno.test("BetSlip: a payout that moved within the tolerance is signed again at once, for the same window", async () => {
   for (const payout of [10_800_000n, 12_000_000n, 30_000_000n]) {
     const { slip, clock, open, quoted, signed, said, removed, pending } = moving(2, [
       12_000_000n,
@@ -233,7 +233,7 @@ Deno.test("BetSlip: a price that moved within the tolerance is signed again at o
   }
 });
 
-Deno.test("BetSlip: a price that improves with each signature is taken", async () => {
+Deno.test("BetSlip: payouts that improve with each new quote are signed until the bet is placed", async () => {
   const payouts = [12n, 13n, 14n, 15n, 16n, 17n].map((payout) => payout * 1_000_000n);
   const { slip, signed } = moving(5, payouts);
   await slip.quote();
@@ -270,7 +270,7 @@ Deno.test("BetSlip: below the tolerance, or after three more signatures, the use
   }
 });
 
-Deno.test("BetSlip: nothing is signed again once the window has begun, or for another user", async () => {
+Deno.test("BetSlip: nothing is signed again once the window has begun, or if the account has changed", async () => {
   const late = moving(1, [12_000_000n]);
   late.slip.edit({ startsIn: "0" });
   await late.slip.quote();
@@ -289,7 +289,7 @@ Deno.test("BetSlip: nothing is signed again once the window has begun, or for an
   assert.deepEqual([stageOf(left.slip), left.signed.length], [{ name: "draft" }, 1]);
 });
 
-Deno.test("BetSlip: a bet of before a reload is shown with its outcome, and not offered again", async () => {
+Deno.test("BetSlip: a bet from before a reload is shown with its outcome, and its box is cleared", async () => {
   const { slip, user, said, pending } = scene();
   const { bets } = user.value?.portfolio ?? assert.fail();
   const { lowerPrice, upperPrice } = slip.draft ?? assert.fail();
@@ -308,7 +308,7 @@ Deno.test("BetSlip: a bet of before a reload is shown with its outcome, and not 
   assert.equal(stageOf(slip).name, "draft", "the user has drawn another box");
 });
 
-Deno.test("BetSlip: a bet that another tab placed leaves the panel as it is, without the same box", async () => {
+Deno.test("BetSlip: if another tab places the same box, the box is cleared and the panel stays", async () => {
   const { slip, user } = scene();
   const { bets } = user.value?.portfolio ?? assert.fail();
   const { lowerPrice, upperPrice } = slip.draft ?? assert.fail();
@@ -318,7 +318,7 @@ Deno.test("BetSlip: a bet that another tab placed leaves the panel as it is, wit
   assert.deepEqual([stageOf(slip), slip.draft], [{ name: "draft" }, undefined]);
 });
 
-Deno.test("BetSlip: a bet whose deadline passed while the page was closed is said not to be placed", async () => {
+Deno.test("BetSlip: a bet that expired while the page was closed is reported as not placed", async () => {
   const { slip, user, said, clock, chain } = scene({
     execute: () => Promise.reject(new NetworkError("SERVICE_UNREACHABLE", "gone")),
   });
@@ -339,7 +339,7 @@ Deno.test("BetSlip: a bet whose deadline passed while the page was closed is sai
   assert.equal(said.length, 1);
 });
 
-Deno.test("BetSlip: what a box pays is spoken once it is still", async () => {
+Deno.test("BetSlip: a payout is announced once the box has been still for a second", async () => {
   const { slip, clock, said } = scene();
   const { state } = slip.estimator;
   clock.advance(900);
@@ -358,7 +358,7 @@ Deno.test("BetSlip: what a box pays is spoken once it is still", async () => {
   assert.equal(said[0], `(${slip.terms})`);
 });
 
-Deno.test("BetSlip: while the market has a problem, which the chart announces, no payout is announced", () => {
+Deno.test("BetSlip: while the market has a problem no payout is announced, since the chart announces the problem", () => {
   const { slip, said, clock, obstacle } = scene();
   obstacle.now = { button: "You are offline", text: "" };
   slip.estimator.state.value = { failure: new NetworkError("SERVICE_UNREACHABLE", ""), bet: BET };
@@ -366,7 +366,7 @@ Deno.test("BetSlip: while the market has a problem, which the chart announces, n
   assert.deepEqual(said, []);
 });
 
-Deno.test("BetSlip: a wrong field is spoken once it is still, and no payout", () => {
+Deno.test("BetSlip: a wrong field is announced instead of a payout once the box is still", () => {
   const { slip, clock, said, obstacle } = scene();
   obstacle.now = { button: "", text: "Your balance is 1.00 USDC.", field: "amount" };
   slip.edit({ amount: "5000" });
@@ -377,7 +377,7 @@ Deno.test("BetSlip: a wrong field is spoken once it is still, and no payout", ()
   assert.deepEqual(said, ["(Your balance is 1.00 USDC.)"]);
 });
 
-Deno.test("BetSlip: a box is estimated every second, until it is wrong or quoted", async () => {
+Deno.test("BetSlip: a box is estimated every second, while it is valid and not quoted", async () => {
   const asked: Bet[] = [];
   const { slip, clock } = scene({}, (bet) => (asked.push(bet), Promise.resolve(ESTIMATE)));
   await settle();
@@ -399,7 +399,7 @@ Deno.test("BetSlip: a box is estimated every second, until it is wrong or quoted
   assert.equal(slip.estimator.state.value, undefined);
 });
 
-Deno.test("BetSlip: a quote has the chance that came with it, and is compared with no late estimate of another stake or box", async () => {
+Deno.test("BetSlip: a quote shows its own chance, and is not compared with an estimate of other terms", async () => {
   const late = { betAmount: 1_000_000n, payout: 1_180_000n, probability: 0.8 };
   const others = [{ betAmount: 1_000_000n }, { endTime: BET.endTime + 100 }, {
     deadline: 1_029_900,
@@ -422,7 +422,7 @@ Deno.test("BetSlip: a quote has the chance that came with it, and is compared wi
   }
 });
 
-Deno.test("BetSlip: a wallet that reports another chain as it signs is shown as on that chain", async () => {
+Deno.test("BetSlip: if a wallet reports another chain while signing, the account shows that chain", async () => {
   const prompt = Promise.withResolvers<typeof SIGNATURE>();
   const { slip, user } = scene({ sign: () => prompt.promise });
   await slip.quote();
@@ -435,7 +435,7 @@ Deno.test("BetSlip: a wallet that reports another chain as it signs is shown as 
   assert.deepEqual([stage.failure?.code, user.value?.walletChainId.value], ["WRONG_CHAIN", 5]);
 });
 
-Deno.test("BetSlip: a signature that fails without a network says that, and that nothing was taken", async () => {
+Deno.test('BetSlip: a signature that fails offline reports "offline", and that nothing was taken', async () => {
   const { slip, network, said } = scene({
     sign: () => Promise.reject(new NetworkError("NODE_UNREACHABLE", "no answer")),
   });
@@ -505,7 +505,7 @@ Deno.test("BetSlip: a prompt that was open for too long sends nothing", async ()
   assert.deepEqual(pending.of(USER), []);
 });
 
-Deno.test("BetSlip: a refusal is explained, and the box is still there", async () => {
+Deno.test("BetSlip: a refusal is explained, and the box stays", async () => {
   const { slip, pending, said } = scene({
     execute: () => Promise.reject(new ExecutionError("INSUFFICIENT_BALANCE", "no")),
   });
@@ -545,7 +545,7 @@ Deno.test("BetSlip: while the outcome of a signed bet is unknown, nothing is cha
   assert.equal(quoted, 1);
 });
 
-Deno.test("BetSlip: a bet of another tab on its way keeps this one from quoting and signing", async () => {
+Deno.test("BetSlip: while a bet of another tab is being placed, this tab neither quotes nor signs", async () => {
   let signed = 0;
   const { slip, user } = scene({
     sign: () => (signed += 1, Promise.resolve(SIGNATURE)),
@@ -564,7 +564,7 @@ Deno.test("BetSlip: a bet of another tab on its way keeps this one from quoting 
   assert.equal(stageOf(slip).name, "quoted");
 });
 
-Deno.test("BetSlip: another account drops the quote and the estimate, and a signature under way", async () => {
+Deno.test("BetSlip: a change of account drops the quote, the estimate and a pending signature", async () => {
   for (const step of ["quoted", "signing"] as const) {
     const prompt = Promise.withResolvers<typeof SIGNATURE>();
     let sent = 0;
@@ -584,7 +584,7 @@ Deno.test("BetSlip: another account drops the quote and the estimate, and a sign
   }
 });
 
-Deno.test("changesOf: a quote under 1 % from the estimate is not compared; 5 % below it, a warning says why", () => {
+Deno.test("changesOf: a quote within 1 % of the estimate shows no change; 5 % below it, a warning gives the reason", () => {
   const changes = (payout: bigint, probability: number, seen = 0.5) => {
     const estimated = { ...ESTIMATE, payout: 20_000_000n, probability: seen };
     const offer = { ...offerOf(1, { payout }), probability };
@@ -605,7 +605,7 @@ Deno.test("changesOf: a quote under 1 % from the estimate is not compared; 5 % b
   ]);
 });
 
-Deno.test("BetSlip: a quote after an expired one says what it pays and when its window starts", async () => {
+Deno.test("BetSlip: a quote that replaces an expired one announces payout and start of its window", async () => {
   const { slip, clock, said } = scene();
   await slip.quote();
   clock.advance(20_000);
@@ -618,7 +618,7 @@ Deno.test("BetSlip: a quote after an expired one says what it pays and when its 
   assert.match(said.at(-1) ?? "", /^\(Bet 10\.00, get .*\. The window starts in 3 s\. Sign it /);
 });
 
-Deno.test("BetSlip: an expiry is announced while the quote is shown, and not after it", async () => {
+Deno.test("BetSlip: an expiry is announced only while the quote is shown", async () => {
   const { slip, clock, said } = scene();
   await slip.quote();
   slip.back();
@@ -628,7 +628,7 @@ Deno.test("BetSlip: an expiry is announced while the quote is shown, and not aft
   assert.equal(said.length, 2);
 });
 
-Deno.test("BetSlip: each market keeps its box, also over a reload; an hour later it is forgotten", () => {
+Deno.test("BetSlip: each market keeps its box across a reload, for an hour", () => {
   const { slip, open, clock } = scene();
   const { draft } = slip;
   slip.choose("BTC/USDT");
@@ -653,7 +653,7 @@ Deno.test("BetSlip: after a rejected signature nothing is stored or sent", async
   assert.deepEqual(pending.of(USER), []);
 });
 
-Deno.test("BetSlip: asks for no quote with a field missing, and places no bet without a quote", async () => {
+Deno.test("BetSlip: without a complete box no quote is requested, and without a quote no bet is placed", async () => {
   const { slip } = scene({ quote: () => assert.fail("Nothing is quoted") });
   slip.edit({ lower: "2990", upper: "3010", startsIn: "3", lasts: "15", amount: "" });
   const { name } = stageOf(slip);
@@ -662,7 +662,7 @@ Deno.test("BetSlip: asks for no quote with a field missing, and places no bet wi
   assert.equal(stageOf(slip).name, name);
 });
 
-Deno.test("BetSlip: the same market again, or a wrong amount, keeps the box", () => {
+Deno.test("BetSlip: choosing the same market, or entering a wrong amount, keeps the box", () => {
   const { slip } = scene();
   const draft = slip.draft;
   slip.estimator.state.value = { failure: "shown", bet: BET };

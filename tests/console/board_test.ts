@@ -1,4 +1,4 @@
-/** The views of maker and operator in a real browser; `UPDATE_DOCS=1` takes their pictures too. */
+/** The views of maker and operator in a real browser; `UPDATE_DOCS=1` also takes their pictures. */
 import assert from "node:assert/strict";
 import { fileURLToPath as fromFileUrl } from "node:url";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
@@ -189,7 +189,7 @@ async function playBets(client: RangemakerClient): Promise<void> {
   }
 }
 
-/** Nothing is unreadable, and nothing is wider than the page, whatever it is looked at with. */
+/** Everything is readable and fits the page, in every theme and size. */
 async function examine(visitor: Visitor, name: string): Promise<void> {
   const { page } = visitor;
   assert.deepEqual(await violationsEverywhere(page), [], name);

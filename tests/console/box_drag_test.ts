@@ -34,12 +34,12 @@ Deno.test("BoxDrag: a drag on free ground draws a new box", () => {
   );
 });
 
-Deno.test("BoxDrag: a drag from the past begins now", () => {
+Deno.test("BoxDrag: a drag that begins in the past makes a box that starts now", () => {
   const drag = new BoxDrag({ kind: "new" }, undefined, scales, ...at(-9_000, 150));
   assert.equal(drag.to(scales, ...at(5_000, 170))?.startsInMs, 0);
 });
 
-Deno.test("BoxDrag: a drag inside the box moves it, never before now", () => {
+Deno.test("BoxDrag: a drag inside the box moves it, no earlier than now", () => {
   const grip = gripAt(scales, before, ...at(15_000, 150), 8);
   assert.equal(grip.kind, "move");
   const drag = new BoxDrag(grip, before, scales, ...at(15_000, 150));
@@ -102,7 +102,7 @@ Deno.test("gripAt: a box that looks small is grabbed by its middle and, beside i
   assert.deepEqual(drag.to(scales, right, y), small, "a side does not jump to the pointer");
 });
 
-Deno.test("gripAt: a finger that misses a box grabs its nearest side, also from the margin outside", () => {
+Deno.test("gripAt: a finger near a box grabs its nearest side, within 40 pixels outside too", () => {
   const [right, top] = at(20_000, 160);
   const grip = (x: number, y: number) => gripAt(scales, before, x, y, 24, 40);
   const corner = { kind: "sides", horizontal: "to", vertical: "high" };
@@ -111,7 +111,7 @@ Deno.test("gripAt: a finger that misses a box grabs its nearest side, also from 
   assert.deepEqual(grip(right + 41, top), { kind: "new" });
 });
 
-Deno.test("isSwipe: a finger that sets off at once and nearly straight up or down scrolls the page", () => {
+Deno.test("isSwipe: a quick, nearly vertical move of a finger scrolls the page", () => {
   const starts = [
     [5, -16, 30, true],
     [0, 16, 199, true],
@@ -121,7 +121,7 @@ Deno.test("isSwipe: a finger that sets off at once and nearly straight up or dow
   for (const [x, y, ms, expected] of starts) assert.equal(isSwipe(x, y, ms), expected);
 });
 
-Deno.test("nudged: arrow keys move the box and with Shift size it, never before now", () => {
+Deno.test("nudged: arrow keys move the box, or resize it with Shift, no earlier than now", () => {
   assert(before);
   const press = (key: string, shiftKey = false) => nudged(scales, before, { key, shiftKey });
   const [ms, price] = [600, 1.2]; // six pixels of a chart with 1,000 and 500 of them

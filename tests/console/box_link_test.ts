@@ -6,7 +6,7 @@ const BOX = {
   fields: { lower: "2990,5", upper: "3010", startsIn: "3 s", lasts: "15 s" },
 };
 
-Deno.test("Links: a box is the same behind its link, without the amount", () => {
+Deno.test("Links: a link restores the same box, without the amount", () => {
   const fields = { ...BOX.fields, amount: "900" };
   const link = linkTo("https://page.example/?a=b#maker", { ...BOX, fields });
   assert(link.startsWith("https://page.example/?a=b#trade?symbol=ETH%2FUSDT&"), link);

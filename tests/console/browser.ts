@@ -10,7 +10,7 @@ export const hasChromium = await Deno.stat(CHROMIUM).then(() => true, () => fals
 /** Starts a browser; close it after use. @param isCalm The chart rests between steps of time: cheap. */
 export function launchBrowser({ isCalm = false } = {}): Promise<Browser> {
   const args = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--lang=en-GB"];
-  // A process for each page, and one more in advance, cost more than what is on most pages.
+  // A process for each page, plus a spare one, would cost more than most pages themselves.
   args.push("--renderer-process-limit=1", "--disable-features=SpareRendererForSitePerProcess");
   if (isCalm) args.push("--force-prefers-reduced-motion");
   return puppeteer.launch({ executablePath: CHROMIUM, args });
@@ -28,7 +28,7 @@ export async function whileAsleep(browser: Browser, task: () => Promise<void>): 
   }
 }
 
-/** How long something on the page may take: the machine may be busy. */
+/** How long something on the page may take on a busy machine. */
 const WAIT_MS = 20_000;
 
 /** Failed requests are part of an outage, and the browser reports each as an error. */
@@ -79,7 +79,7 @@ export class Visitor {
     this.page.on("console", (message) => {
       if (message.type() !== "error") return;
       const { url = "" } = message.location();
-      // Of a service on a busy machine, which is not ready or has no fresh price. The page says so.
+      // A service on a busy machine is not ready or has no fresh price, as the page shows.
       if (/\/(ready|estimate)$/.test(url) && message.text().includes("503")) return;
       this.problems.push(`${message.text()} (${url})`);
     });
@@ -191,7 +191,7 @@ export class Visitor {
     await session.detach();
   }
 
-  /** Makes a key in the browser and takes test money. */
+  /** Makes a key in the browser and requests test money. */
   async enter(): Promise<void> {
     await this.press("Make a test account");
     await this.press("Take test money");

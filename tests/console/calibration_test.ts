@@ -27,7 +27,7 @@ const horizon = (horizonMs: number, windows: number, held = 0.6) => ({
   boxes: [{ predicted: 0.5, held, error: 0.05 }],
 });
 
-Deno.test("picturesOf: bets by the probability that was quoted, unlikely ones first, then markets", () => {
+Deno.test("picturesOf: the bets by quoted probability, lowest first, then each horizon of each market", () => {
   const markets = [{
     symbol: "A/B",
     horizons: [horizon(60_000, 20), horizon(240_000, 19), { ...horizon(9, 99), boxes: [] }],
@@ -62,7 +62,7 @@ Deno.test("notableOf: the bets, the longest windows of each market, and any that
 const verdictAt = (held: number, { count = 20, error = 0.05 } = {}) =>
   judge({ predicted: 0.5, held, error, count });
 
-Deno.test("judge: off beyond four errors and 3 %, where the bar misses the line", () => {
+Deno.test("judge: a forecast is off if it differs by more than four errors plus 3 %", () => {
   assert.deepEqual([0.26, 0.28, 0.72, 0.74].map((held) => verdictAt(held).verdict), [
     ...["off", "fits", "fits", "off"],
   ]);
@@ -72,12 +72,12 @@ Deno.test("judge: off beyond four errors and 3 %, where the bar misses the line"
   assert.deepEqual(ends(verdictAt(1, { error: 1 })), [0, 1]);
 });
 
-Deno.test("judge: fewer than 20 bets give no verdict, however far they are", () => {
+Deno.test("judge: fewer than 20 bets give no verdict, whatever the difference", () => {
   const verdicts = [2, 19, 20].map((count) => verdictAt(0, { count, error: 0.01 }).verdict);
   assert.deepEqual(verdicts, ["few", "few", "off"]);
 });
 
-Deno.test("judge: many forecasts without a fault raise an alarm about as seldom as one does", () => {
+Deno.test("judge: 30 correct forecasts together raise a false alarm in under 1 % of the rounds", () => {
   const random = seededRandom(35);
   const [looks, rounds, count] = [30, 2_000, 400];
   let alarms = 0;
@@ -86,7 +86,7 @@ Deno.test("judge: many forecasts without a fault raise an alarm about as seldom 
       // A sum of twelve is normal enough, and has a variance of one.
       const error = 0.5 / Math.sqrt(count);
       const sum = Array.from({ length: 12 }, random).reduce((a, b) => a + b) - 6;
-      // The 3 % on top would hide what is measured.
+      // The added 3 % would hide the measured difference.
       const held = 0.5 + sum * error + Math.sign(sum) * 0.03;
       return judge({ predicted: 0.5, held, error, count }).verdict === "off";
     }).includes(true);
@@ -95,7 +95,7 @@ Deno.test("judge: many forecasts without a fault raise an alarm about as seldom 
   assert(alarms / rounds < 0.01);
 });
 
-Deno.test("verdictOf: names how many forecasts are off by more than chance, if any are", () => {
+Deno.test("verdictOf: reports how many forecasts differ by more than chance", () => {
   const picture = (count: number, ...held: number[]) => ({
     ...{ of: "A/B", count },
     forecasts: held.map((held) => verdictAt(held, { count })),
@@ -108,7 +108,7 @@ Deno.test("verdictOf: names how many forecasts are off by more than chance, if a
   assert.equal(verdictOf([picture(20, 0.4), picture(19, 1)]), "Chance explains all differences.");
 });
 
-Deno.test("earningsOf: stakes less the expected payouts, and less those that were paid", () => {
+Deno.test("earningsOf: expected and actual gain are the stakes less the expected and the paid payouts", () => {
   assert.deepEqual(earningsOf(BETS), { bets: 6, stakes: 60, expected: 3, actual: -20 });
   assert.deepEqual(earningsOf(undefined), { bets: 0, stakes: 0, expected: 0, actual: 0 });
 });

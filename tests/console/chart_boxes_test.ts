@@ -24,7 +24,7 @@ const box = (kind: BoxKind, thesisId: number, toMs = NOW_MS): ChartBox => ({
 const TERMS = { lowerPrice: 10_000_000n, upperPrice: 20_500_000n, betAmount: 5_000_000n };
 const SIDES = { low: 10, high: 20.5 };
 
-Deno.test("A box has the sides and times of its draft, quote or bet, and says what it pays", () => {
+Deno.test("A box has the sides and times of its draft, quote or bet, and a label with its payout", () => {
   const draft = { ...TERMS, startsInMs: 3_000, durationMs: 15_000 };
   const ahead = { fromMs: NOW_MS + 3_000, toMs: NOW_MS + 18_000 };
   assert.deepEqual(boxOfDraft(draft, NOW_MS, "× 2"), {
@@ -51,7 +51,7 @@ Deno.test("A box has the sides and times of its draft, quote or bet, and says wh
   }
 });
 
-Deno.test("groupsOf: 200 boxes are painted as one shape for each state, the own box on top", () => {
+Deno.test("groupsOf: 200 boxes are grouped into one shape for each state, the user's own box on top", () => {
   const kinds = ["open", "won", "lost", "waiting"] as const;
   const boxes = Array.from({ length: 200 }, (_, index) => box(kinds[index % 4]!, index));
   const groups = groupsOf([box("draft", 999), ...boxes, box("quoted", 998)], NOW_MS);
@@ -76,7 +76,7 @@ Deno.test("groupsOf: settled boxes fade after half a minute, below all others; o
   );
 });
 
-Deno.test("betAt: finds the topmost bet at a place, its sides included, and never the box being drawn", () => {
+Deno.test("betAt: finds the topmost bet at a point, edges included, and never the box being drawn", () => {
   const { thesisId: _, ...draft } = box("draft", 0);
   const boxes = [box("won", 1), box("open", 2), draft];
   for (const [time, price] of [[0, 10], [NOW_MS, 20], [500, 15]] as const) {
@@ -87,7 +87,7 @@ Deno.test("betAt: finds the topmost bet at a place, its sides included, and neve
   }
 });
 
-Deno.test("isWaiting: an ended bet without an outcome waits for prices, unless the box was left", () => {
+Deno.test("isWaiting: a bet whose end has passed waits for prices, unless it is settled or breached", () => {
   const open = thesisOf(1, { startTime: 0, endTime: 1_000 });
   assert.equal(isWaiting(open, 1_500), false, "it is being settled");
   assert.equal(isWaiting(open, 3_000), true);
@@ -97,7 +97,7 @@ Deno.test("isWaiting: an ended bet without an outcome waits for prices, unless t
   assert.equal(isWaiting({ ...open, status: "won" }, 3_000), false);
 });
 
-Deno.test("nextToEnd: the open bet that ends first, without those that are decided or over", () => {
+Deno.test("nextToEnd: the open bet that ends first, without decided and ended bets", () => {
   const breach = { time: 1, price: 1n };
   const bets = [
     thesisOf(1, { endTime: 9_000 }),
@@ -117,7 +117,7 @@ Deno.test("countdownOf: counts to the start of a bet, then to its end, in full s
   assert.equal(countdownOf(bet, 129_999), "Bet 3: 1 s left, pays 12.43 USDC");
 });
 
-Deno.test("whereabouts: the distance of a price to the nearer edge, on which side it is", () => {
+Deno.test("whereabouts: shows the distance of a price to the nearer edge, and its side", () => {
   const bet = thesisOf(1, { lowerPrice: 2_990_000_000n, upperPrice: 3_010_000_000n });
   const cases: [price: bigint, text: string][] = [
     [3_008_800_000n, "inside, 1.20 below the upper edge"],

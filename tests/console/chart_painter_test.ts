@@ -1,4 +1,4 @@
-/** What a frame costs, as calls of the canvas: the time that they take is in the bench. */
+/** The cost of a frame, as calls of the canvas; the bench measures their time. */
 import assert from "node:assert/strict";
 import { PriceSeries } from "../../services/console/page/data/price_series.ts";
 import type { BoxKind, ChartBox } from "../../services/console/page/trade/chart_boxes.ts";
@@ -14,7 +14,7 @@ const NOW_MS = 1_000_000;
 const SIZE = { width: 900, height: 500 };
 const KINDS: readonly BoxKind[] = ["lost", "won", "waiting", "open"];
 
-/** A canvas that counts the calls of each kind, and keeps its texts and their places. */
+/** A canvas that counts calls by kind, and records its texts and their places. */
 function countingContext() {
   const counts: Record<string, number> = {};
   const texts: { text: string; x: number; y: number }[] = [];
@@ -29,7 +29,7 @@ function countingContext() {
   return { counts, texts, context };
 }
 
-/** Calls for one frame with so many boxes and prices ten times a second. */
+/** Calls for one frame with this many boxes, and prices ten times a second. */
 function callsFor(boxes: number, points: number): Record<string, number> {
   const series = new PriceSeries();
   series.merge(
@@ -57,7 +57,7 @@ function painted(series: PriceSeries, boxes: readonly ChartBox[], isOld = false)
   return { ...calls, scales };
 }
 
-Deno.test("Chart: shapes are filled and outlined by kind, so 200 boxes cost as many strokes as 20", () => {
+Deno.test("Chart: boxes of one kind are drawn in one shape, so 200 boxes take as many strokes as 20", () => {
   const [few, many] = [callsFor(20, 600), callsFor(200, 600)];
   for (const call of ["fill", "stroke", "clip", "save"]) {
     const [before = 0, after = 0] = [few[call], many[call]];
@@ -68,7 +68,7 @@ Deno.test("Chart: shapes are filled and outlined by kind, so 200 boxes cost as m
   assert((many.measureText ?? 0) <= 60, `${many.measureText} texts measured`);
 });
 
-Deno.test("Chart: the line has at most a few points in each pixel, however many prices there are", () => {
+Deno.test("Chart: the price line has a few points per pixel at most, however many prices there are", () => {
   const { lineTo = 0 } = callsFor(0, 60_000);
   assert(lineTo < 8 * SIZE.width, `${lineTo} points`);
   assert(lineTo > SIZE.width / 4, "it is drawn");
@@ -95,7 +95,7 @@ function tagsOf(price: number | undefined, boxes: readonly ChartBox[]) {
   return tags.map(({ text }) => text);
 }
 
-Deno.test("Chart: the newest price and both bounds of the own box have tags at the axis that never cover each other", () => {
+Deno.test("Chart: tags of the newest price and of both bounds of the user's box never cover each other", () => {
   assert.deepEqual(tagsOf(undefined, [OWN]), ["2,990.50", "2,990.00"]);
   for (const price of [2_980.01, 2_989.99, 2_990.01, 2_990.25, 2_990.49, 2_990.51, 3_019.99]) {
     const text = price.toFixed(2).replace(/^./, "$&,");
@@ -107,7 +107,7 @@ Deno.test("Chart: the newest price and both bounds of the own box have tags at t
   assert.deepEqual(tagsOf(2_979.99, [atTheEdge]), ["2,980.01", "2,980.00", "2,979.99"]);
 });
 
-Deno.test("Chart: the bounds of an open bet have tags: of the one that stands out, or ends next", () => {
+Deno.test("Chart: the bounds of the highlighted open bet, or of the next one to end, have tags", () => {
   const open: ChartBox = { ...OWN, kind: "open", low: 2_993.5, high: 2_994, label: "" };
   const boxes: ChartBox[] = [
     { ...open, thesisId: 1, low: 2_991, high: 2_992, toMs: NOW_MS + 2_000 },
@@ -119,7 +119,7 @@ Deno.test("Chart: the bounds of an open bet have tags: of the one that stands ou
   assert.deepEqual(tagsOf(undefined, [chosen, ...boxes]), ["2,996.00", "2,995.00"]);
 });
 
-Deno.test("Chart: labels leave room for the reason of old prices, which lies over the chart", () => {
+Deno.test("Chart: labels move down to make room for the notice about old prices", () => {
   const tall: ChartBox = { ...OWN, kind: "won", low: 0, high: 9_000, label: "won" };
   const levelOf = (isOld: boolean) =>
     painted(new PriceSeries(), [tall], isOld).texts.find(({ text }) => text === "won")?.y ?? NaN;
@@ -127,7 +127,7 @@ Deno.test("Chart: labels leave room for the reason of old prices, which lies ove
   assert(levelOf(true) > 60);
 });
 
-Deno.test("Chart: a label whose place is taken is at the lower edge of its box, inside the chart", () => {
+Deno.test("Chart: a label whose space is taken moves to the lower edge of its box", () => {
   const tall: ChartBox = { ...OWN, kind: "won", low: 0, high: 9_000, label: "won" };
   const { texts, scales: { plot } } = painted(new PriceSeries(), [
     tall,

@@ -42,7 +42,7 @@ function scene({ state = "fresh" as MarketState, amount = "" } = {}) {
 const future = { time: NOW_MS + 10_000, price: 3_006 };
 const END_MS = NOW_MS + 60_000;
 
-Deno.test("ChartProbe: in the future a place says what a box as far from the price would pay", async () => {
+Deno.test("ChartProbe: a point in the future shows the multiplier of a box that reaches as far from the price", async () => {
   const { probe, series, asked } = scene({ amount: "20" });
   probe.show(future, END_MS);
   await nextTurn();
@@ -56,7 +56,7 @@ Deno.test("ChartProbe: in the future a place says what a box as far from the pri
   assert.equal(probe.place.value, undefined);
 });
 
-Deno.test("ChartProbe: nothing is asked in the past, over a box, or while prices are not fresh", async () => {
+Deno.test("ChartProbe: no estimate is requested for a point in the past or on a box, or while prices are stale", async () => {
   const stale = scene({ state: "stale" });
   stale.probe.show(future, END_MS);
   const { probe, series, asked } = scene();
@@ -68,7 +68,7 @@ Deno.test("ChartProbe: nothing is asked in the past, over a box, or while prices
   assert.match(probe.textAt(past, series, NOW_MS), /^3,000\.00 at /);
 });
 
-Deno.test("ChartProbe: a box that nobody takes says so", async () => {
+Deno.test('ChartProbe: a box that the maker refuses is shown as "no bet up to here"', async () => {
   const { probe, series } = scene({ amount: "0.000001" });
   probe.show(future, END_MS);
   await nextTurn();

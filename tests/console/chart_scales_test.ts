@@ -12,7 +12,7 @@ import { SPAN_MAX_MS, spanFor } from "../../services/console/page/trade/chart_sp
 
 const view = { nowMs: 1_000_000_000, spanMs: 60_000, low: 10, high: 20 };
 
-Deno.test("scalesOf: now divides the plot, and prices rise upwards", () => {
+Deno.test("scalesOf: the present divides the plot, 0.58 from the left on a wide chart, and prices rise upwards", () => {
   const { plot, x, y } = scalesOf({ width: 800, height: 400 }, view);
   const share = (x(view.nowMs) - plot.left) / (plot.right - plot.left);
   assert(Math.abs(share - 0.58) < 1e-9);
@@ -21,14 +21,14 @@ Deno.test("scalesOf: now divides the plot, and prices rise upwards", () => {
   assert.equal(y(20), plot.top);
 });
 
-Deno.test("spanFor: shows a future and a little more, in half minutes, up to the longest span", () => {
+Deno.test("spanFor: fits the future into the plot, rounded up to half minutes, up to the longest span", () => {
   assert.equal(spanFor(11_000, 0.42), 30_000);
   assert.equal(spanFor(55_000, 0.58), 120_000);
   assert.equal(spanFor(55_000, 0.42), 150_000);
   assert.equal(spanFor(4 * 86_400_000, 0.42), SPAN_MAX_MS);
 });
 
-Deno.test("isInside: the plot with its edges, without the labels beside and below it", () => {
+Deno.test("isInside: the plot with its edges is inside, labels are outside", () => {
   const { plot } = scalesOf({ width: 800, height: 400 }, view);
   const { left, right, top, bottom } = plot;
   for (const [x, y] of [[left, top], [right, bottom], [400, 200]] as const) {
@@ -38,7 +38,7 @@ Deno.test("isInside: the plot with its edges, without the labels beside and belo
   for (const [x, y] of outside) assert(!isInside(plot, x, y), `${x}, ${y}`);
 });
 
-Deno.test("timeTicks: full seconds and minutes, no closer than asked", () => {
+Deno.test("timeTicks: labels are at full seconds, at least the given distance apart", () => {
   for (const spanMs of [20_000, 60_000, 300_000, 3_600_000, 36_000_000]) {
     const scales = scalesOf({ width: 800, height: 400 }, { ...view, spanMs });
     const ticks = timeTicks(scales, 90);
@@ -51,7 +51,7 @@ Deno.test("timeTicks: full seconds and minutes, no closer than asked", () => {
   }
 });
 
-Deno.test("PriceWindow: glides to what is shown, and jumps where that is far away", () => {
+Deno.test("PriceWindow: moves smoothly to a new range, and jumps to one far away", () => {
   const window = new PriceWindow();
   const first = window.next({ low: 100, high: 101 }, 16);
   assert(first.low < 100 && first.high > 101);
@@ -67,12 +67,12 @@ Deno.test("PriceWindow: glides to what is shown, and jumps where that is far awa
   assert(low > 99 && low < 100 && high > 101 && high < 102, "downwards, too");
 });
 
-Deno.test("PriceWindow: a price that never moves has a height", () => {
+Deno.test("PriceWindow: a constant price has a range with a height", () => {
   const { low, high } = new PriceWindow().next({ low: 100, high: 100 }, 16);
   assert(low < 100 && high > 100);
 });
 
-Deno.test("PriceWindow: shows something before the first price, glides, and jumps when far", () => {
+Deno.test("PriceWindow: before the first price the range is 0 to 1; later it moves smoothly, or jumps far", () => {
   const window = new PriceWindow();
   assert.deepEqual(window.next(undefined, 16), { low: 0, high: 1 });
   const first = window.next({ low: 100, high: 110 }, 16);
@@ -83,14 +83,14 @@ Deno.test("PriceWindow: shows something before the first price, glides, and jump
   assert.ok(window.next({ low: 900, high: 910 }, 16).low > 800);
 });
 
-Deno.test("timeTicks: a span of days has labels, too", () => {
+Deno.test("timeTicks: a span of 30 days has labels", () => {
   const scales = scalesOf({ width: 300, height: 200 }, {
     ...{ nowMs: 0, spanMs: 30 * 86_400_000, low: 1, high: 2 },
   });
   assert.ok(timeTicks(scales, 80).length > 0);
 });
 
-Deno.test("stepOf: a chart that nobody has touched for ten seconds moves in steps of two prices", () => {
+Deno.test("stepOf: after ten seconds without a touch, the chart moves in steps of 200 ms", () => {
   assert.equal(stepOf(9_900, false), 0);
   assert.equal(stepOf(10_100, false), 200);
 });
@@ -99,7 +99,7 @@ Deno.test("stepOf: with reduced motion, time moves in half seconds, touched or n
   assert.deepEqual([0, 60_000].map((restedMs) => stepOf(restedMs, true)), [500, 500]);
 });
 
-Deno.test("isKept: a drag keeps its range, and for a while after it if price and box stay inside", () => {
+Deno.test("isKept: the range stays during a drag, and for a while after it if prices and box fit", () => {
   const range = { low: 10, high: 20 };
   assert.equal(isKept(range, Infinity, [99]), true);
   assert.equal(isKept(range, 1, [10, 20]), true);

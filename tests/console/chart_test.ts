@@ -21,7 +21,7 @@ quote = "0x${"34".repeat(20)}"
 const PHONE = { width: 360, height: 740, isMobile: true, hasTouch: true };
 
 Deno.test({
-  name: "Console: fingers draw and zoom on a phone, on the markets of a file",
+  name: "Console: on a phone, fingers draw and zoom, with markets of a file",
   ignore: !hasChromium,
   async fn(t) {
     await withMarketsFile(MARKETS, async (markets) => {
@@ -95,13 +95,13 @@ Deno.test({
             ]);
             assert.deepEqual(await fieldsOf(visitor), { lower: "", upper: "" });
             // Fingers that were 0.4 of the chart apart are 0.6 apart now: two thirds of the time.
-            // The browser leaves out the first 15 pixels that a finger moves.
+            // The browser ignores the first 15 pixels of a finger's move.
             const shown = await timeShown(visitor);
             assert.match(shown, /^(3[89]|4[01])(\.\d)? s$/);
             await visitor.touch([[[0.5, 0.2]], [[0.6, 0.3]], [[0.6, 0.4]]]);
             const drawn = await fieldsOf(visitor);
             assert.notEqual(drawn.lower, "", "one finger draws again");
-            // A handle that was missed replaces the box, and gives it back.
+            // A missed handle replaces the box, which undo restores.
             await visitor.touch([[[0.5, 0.7]], [[0.6, 0.8]], [[0.6, 0.9]]]);
             assert.notDeepEqual(await fieldsOf(visitor), drawn);
             await visitor.press("Undo");
@@ -110,7 +110,7 @@ Deno.test({
           },
         );
 
-        await t.step("the wheel zooms; the buttons do the same by keyboard", async () => {
+        await t.step("the wheel zooms, as do the buttons with the keyboard", async () => {
           const visitor = await open();
           const { page } = visitor;
           await page.setViewport({ width: 1360, height: 600 }); // the page can scroll

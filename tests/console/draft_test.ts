@@ -18,7 +18,7 @@ const FIELDS: DraftFields = {
   amount: "10",
 };
 
-Deno.test("draftOf: corners in any order make the same box, rounded to what people read", () => {
+Deno.test("draftOf: corners in any order make the same box, rounded to the digits shown", () => {
   const corners = { fromMs: 3_012, toMs: 18_044, low: 2990.123456, high: 3010.987654 };
   const draft = {
     lowerPrice: 2_990_120_000n,
@@ -36,7 +36,7 @@ Deno.test("draftOf: a box begins now at the earliest, and lasts a second at leas
   assert.deepEqual([draft?.startsInMs, draft?.durationMs], [0, 1_000]);
 });
 
-Deno.test("draftOf: its times are as exact as they are shown", () => {
+Deno.test("draftOf: times are rounded as they are displayed", () => {
   const timesOf = (fromMs: number, lastsMs: number) => {
     const draft = draftOf({ fromMs, toMs: fromMs + lastsMs, low: 1, high: 2 });
     return [draft?.startsInMs, draft?.durationMs];
@@ -62,7 +62,7 @@ Deno.test("parseFields: reads the text of fieldsOf as the same box", () => {
   assert.equal(fieldsOf({ ...draft, upperPrice: 3_000_000_000n }).upper, "3000");
 });
 
-Deno.test("repeatedDraft: an earlier box around the price of today, with its length and amount", () => {
+Deno.test("repeatedDraft: the box of an earlier bet is moved around the current price, with its height, length and amount", () => {
   const sides = { lowerPrice: 2_990_000_000n, upperPrice: 3_010_000_000n };
   const bet = { ...sides, betAmount: 7_500_000n, startTime: 50_000, endTime: 80_000 };
   const fields = { startsIn: "20 s", lasts: "30 s", amount: "7.5" };
@@ -113,7 +113,7 @@ for (const [field, text] of mistakes) {
   });
 }
 
-Deno.test("betOf: times count from the moment of the quote", () => {
+Deno.test("betOf: times are relative to the moment of the quote", () => {
   const parsed = parseFields(FIELDS);
   assert(!("errors" in parsed));
   const bet = betOf("ETH/USDT", parsed.draft, parsed.betAmount, 1_000_000.4);
@@ -134,13 +134,13 @@ Deno.test("suggestedDraft: lies around the price, whatever its size", () => {
   }
 });
 
-Deno.test("timesOf: the times of the fields, and those of a suggested box in place of wrong ones", () => {
+Deno.test("timesOf: wrong times are replaced by those of a suggested box", () => {
   assert.deepEqual(timesOf(FIELDS), { startsInMs: 3_000, durationMs: 15_000 });
   const wrong = timesOf({ ...FIELDS, startsIn: "abc", lasts: "0.9" });
   assert.deepEqual(wrong, { startsInMs: 20_000, durationMs: 60_000 });
 });
 
-Deno.test("suggestedDraft: keeps times, and is taller the longer they are", () => {
+Deno.test("suggestedDraft: keeps the times, and is taller for a longer box", () => {
   const heights = [15_000, 60_000].map((durationMs) => {
     const times = { startsInMs: 3_000, durationMs };
     const { lowerPrice, upperPrice, ...kept } = suggestedDraft(3_000_000_000n, 0.0001, times);
@@ -150,7 +150,7 @@ Deno.test("suggestedDraft: keeps times, and is taller the longer they are", () =
   assert.deepEqual(heights.map(Math.round), [3, 6]);
 });
 
-Deno.test("suggestedDraft: keeps the height of a box, unless no maker would take it", () => {
+Deno.test("suggestedDraft: keeps the height of a box, unless it is too small or too large to be priced", () => {
   const times = { startsInMs: 3_000, durationMs: 15_000 };
   const heightOf = (height: bigint) => {
     const kept = { ...times, lowerPrice: 2_000_000_000n, upperPrice: 2_000_000_000n + height };
@@ -166,7 +166,7 @@ Deno.test("suggestedDraft: keeps the height of a box, unless no maker would take
   }
 });
 
-Deno.test("suggestedDraft: is taller the more the price moves, within bounds", () => {
+Deno.test("suggestedDraft: is taller if the price moves more, between a lower and an upper bound", () => {
   const heights = [0, 0.0001, 0.0002, 1].map((move) => {
     const { lowerPrice, upperPrice } = suggestedDraft(3_000_000_000n, move);
     return Number(upperPrice - lowerPrice) / 3e9;

@@ -43,7 +43,7 @@ const estimateOf = (betAmount: bigint): Estimate => ({
 /** Lets promises that have settled run. */
 const settle = () => new Promise((resolve) => setTimeout(resolve));
 
-Deno.test("Estimator: a bet that keeps changing is asked for one at a time, the newest next", async () => {
+Deno.test("Estimator: sends one request at a time, and then one for the newest bet", async () => {
   const { clock, requests, estimator } = scene();
   for (const amount of [1n, 2n, 3n]) estimator.ask(betOf(amount));
   assert.deepEqual(requests.map(({ bet }) => bet.betAmount), [1n]);
@@ -72,7 +72,7 @@ Deno.test("Estimator: requests are at least 120 ms apart", async () => {
   await settle();
 });
 
-Deno.test("Estimator: after clear an answer under way is aborted, and never shown", async () => {
+Deno.test("Estimator: clear aborts a pending request, and its answer is never shown", async () => {
   const { requests, estimator } = scene();
   estimator.ask(betOf(1n));
   estimator.clear();
@@ -82,7 +82,7 @@ Deno.test("Estimator: after clear an answer under way is aborted, and never show
   assert.equal(estimator.state.value, undefined);
 });
 
-Deno.test("Estimator: a refusal is the state, and an answer that never comes is aborted after 3 s", async () => {
+Deno.test("Estimator: a refusal becomes the state, and a request without an answer is aborted after 3 s", async () => {
   const { clock, requests, estimator } = scene();
   estimator.ask(betOf(1n));
   clock.advance(3_000);

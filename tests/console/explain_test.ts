@@ -3,7 +3,7 @@ import { RangemakerError } from "../../lib/client/mod.ts";
 import { explain, EXPLAINED_CODES } from "../../services/console/page/data/explain.ts";
 import { REFUSAL_TEXTS } from "../../services/console/page/maker/refusals.ts";
 
-Deno.test("explain: every code that users or makers read about is one of the documents", () => {
+Deno.test("explain: every code with an explanation is in the documents", () => {
   const documents = ["reference", "protocol", "client"]
     .map((name) => Deno.readTextFileSync(new URL(`../../docs/${name}.md`, import.meta.url)));
   for (const code of [...EXPLAINED_CODES, ...Object.keys(REFUSAL_TEXTS)]) {
@@ -11,7 +11,7 @@ Deno.test("explain: every code that users or makers read about is one of the doc
   }
 });
 
-Deno.test("explain: an error without an explanation says what it says", () => {
+Deno.test("explain: without an explanation, the error's own message is shown", () => {
   assert.deepEqual(explain(new TypeError("odd")), { code: "UNEXPECTED", text: "odd" });
   for (const message of ["Too odd", "See http://a answered 400: odd"]) {
     assert.equal(explain(new RangemakerError("OTHER", message)).text, message);
@@ -19,7 +19,7 @@ Deno.test("explain: an error without an explanation says what it says", () => {
   assert.match(explain(new RangemakerError("DRY_RUN", "no")).text, /^This maker quotes only/);
 });
 
-Deno.test("explain: other messages of services stay, without the address that was called", () => {
+Deno.test("explain: a service's message is shown without the URL that was called", () => {
   const message = "http://127.0.0.1:3000/estimate answered 400: BET_TOO_LARGE: Bet 2 is above 1";
   assert.deepEqual(explain(new RangemakerError("BET_TOO_LARGE", message)), {
     code: "BET_TOO_LARGE",

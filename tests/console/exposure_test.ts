@@ -19,7 +19,7 @@ const bet = (id: number, low: number, high: number, fromMs: number, toMs: number
     ...{ startTime: fromMs, endTime: toMs, betAmount: 10_000_000n, payout: 25_000_000n },
   });
 
-Deno.test("exposureGrid: each cell has the largest loss within its prices and its span of time", () => {
+Deno.test("exposureGrid: each cell has the largest loss within its range of prices and times", () => {
   const grid = exposureGrid([bet(1, 100, 112, 0, 24_000), bet(2, 106, 112, 12_000, 24_000)], 0);
   assert(grid);
   const { cells, low, high, timesMs } = grid;
@@ -30,7 +30,7 @@ Deno.test("exposureGrid: each cell has the largest loss within its prices and it
   assert.deepEqual([cells[5]?.[23], cells[6]?.[23]], [30, 15], "the side between two rows");
 });
 
-Deno.test("exposureGrid: begins now, ends with the last box, spans all prices, and the next minute is widest", () => {
+Deno.test("exposureGrid: covers now to the end of the last box, all prices, and gives the next minute the widest columns", () => {
   const grid = exposureGrid([bet(1, 100, 104, 0, 3_600_000), bet(2, 108, 112, 0, 60_000)], 30_000);
   assert(grid);
   const { cells, low, high, timesMs } = grid;
@@ -46,7 +46,7 @@ Deno.test("exposureGrid: begins now, ends with the last box, spans all prices, a
   assert.deepEqual(rows, [[15, 0], [15, 0], [0, 0], [0, 0], [15, 15], [15, 15]]);
 });
 
-Deno.test("exposureGrid: shows at least the loss at every price and time, and the largest of them", () => {
+Deno.test("exposureGrid: no cell shows less than the loss at one of its prices and times", () => {
   const random = seededRandom(62);
   for (let round = 0; round < 200; round++) {
     const theses = Array.from({ length: 1 + Math.floor(random() * 12) }, (_, id) => {
@@ -78,7 +78,7 @@ Deno.test("exposureGrid: shows at least the loss at every price and time, and th
   }
 });
 
-Deno.test("placeOf: the rows that cost the same as a cell; without a cell, those of the first worst one", () => {
+Deno.test("placeOf: spans the adjacent rows with the cell's loss; defaults to the first worst cell", () => {
   const grid = exposureGrid([
     bet(1, 100, 112, 0, 60_000),
     bet(2, 104, 108, 30_000, 60_000),
@@ -92,13 +92,13 @@ Deno.test("placeOf: the rows that cost the same as a cell; without a cell, those
   assert.deepEqual(placeOf(grid, [5, column]), worst);
 });
 
-Deno.test("stepOf: the darkest colour is that of the largest loss, and each before ends at half of it", () => {
+Deno.test("stepOf: the darkest colour is the largest loss, each lighter colour ends at half of it", () => {
   const steps = [100, 50.1, 50, 25, 12.5, 6.25, 0.01].map((loss) => stepOf(loss, 100));
   assert.deepEqual(steps, [5, 5, 4, 3, 2, 1, 1]);
   assert.deepEqual([1, 4, 5].map((step) => boundOf(step, 100)), [6.25, 50, 100]);
 });
 
-Deno.test("exposureGrid: where nothing is lost, nothing is left by rounding", () => {
+Deno.test("exposureGrid: a cell without a loss is exactly 0 despite rounding", () => {
   const paid = (one: ReturnType<typeof bet>, loss: bigint) => ({
     ...one,
     payout: 10_000_000n + loss,
@@ -111,14 +111,14 @@ Deno.test("exposureGrid: where nothing is lost, nothing is left by rounding", ()
   assert.deepEqual([grid?.cells[5]?.[0], grid?.cells[11]?.[0]], [0, 0.3]);
 });
 
-Deno.test("exposureGrid: open bets are needed for a grid", () => {
+Deno.test("exposureGrid: without open bets there is no grid", () => {
   const ended = bet(1, 1, 2, 0, 1_000);
   const lost = { ...bet(2, 1, 2, 0, 9_000), breach: { time: 1, price: 3n } };
   assert.equal(exposureGrid([ended, lost], 1_000), undefined);
   assert.notEqual(exposureGrid([ended], 999), undefined);
 });
 
-Deno.test("Exposure: bets that have ended or are decided are no part of what prices decide", () => {
+Deno.test("Exposure: bets that have ended or are decided are ignored", () => {
   const open = bet(2, 2, 3, 0, 9_000);
   const theses = [bet(1, 1, 2, 0, 1_000), open, { ...open, id: 3, status: "won" as const }];
   assert.deepEqual(exposureGrid(theses, 5_000), exposureGrid([open], 5_000));
@@ -134,7 +134,7 @@ Deno.test("profitAfter: boxes around the moved price are won by their users, all
   assert.equal(profitAfter([{ ...theses[0]!, status: "won" }], 100, 0, 5), 0);
 });
 
-Deno.test("nextEndsOf: the next ends, each with all bets of its time, without those that are decided", () => {
+Deno.test("nextEndsOf: sums the amounts at risk of bets that end together, without decided bets", () => {
   const lost = { ...bet(3, 1, 2, 0, 4_000), breach: { time: 1, price: 3n } };
   const theses = [bet(1, 1, 2, 0, 9_000), bet(2, 1, 2, 0, 5_000), bet(4, 1, 2, 0, 5_000), lost];
   assert.deepEqual(nextEndsOf(theses, 4_999, 2), [
@@ -145,7 +145,7 @@ Deno.test("nextEndsOf: the next ends, each with all bets of its time, without th
   assert.deepEqual(nextEndsOf(theses, 9_000, 2), []);
 });
 
-Deno.test("riskiestUserOf: the user whose open bets cost most together, not the largest bet", () => {
+Deno.test("riskiestUserOf: is the user whose open bets together lose most, not the user with the largest bet", () => {
   const of = (id: number, user: Thesis["user"], payout: bigint) => ({
     ...bet(id, 1, 2, 0, 9_000),
     ...{ user, payout },
@@ -158,7 +158,7 @@ Deno.test("riskiestUserOf: the user whose open bets cost most together, not the 
   assert.equal(riskiestUserOf([lost]), undefined);
 });
 
-Deno.test("timeTicksOf: round times that leave room for their names, the near ones farther apart", () => {
+Deno.test("timeTicksOf: round times, spaced so that their labels fit", () => {
   const ticksOf = (endTime: number) =>
     timeTicksOf(exposureGrid([bet(1, 1, 2, 0, endTime)], 0)!).map(({ afterMs }) => afterMs / 1_000);
   assert.deepEqual(ticksOf(8_000), [5]);

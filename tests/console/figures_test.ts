@@ -41,13 +41,13 @@ const rows: [ServiceName, before: string[], after: string[], figures: string[]][
 ];
 
 for (const [name, before, after, expected] of rows) {
-  Deno.test(`Operator: how much ${name} is used shows in its newest values, and in what happens in a minute`, () => {
+  Deno.test(`Operator: the figures of ${name} are its newest values and its counts per minute`, () => {
     const figures = useOf(name, historyOf(before.join("\n"), after.join("\n")));
     assert.deepEqual(figures.map(([, text]) => text), expected);
   });
 }
 
-Deno.test("Operator: before a second reading, it is not known how often something happens", () => {
+Deno.test("Operator: counts per minute are unknown before the second reading", () => {
   const once = new MetricsHistory().with(0, parseMetrics("exchanges_trades_total 5"));
   assert.deepEqual(useOf("exchanges", once), [["Trades a minute", "–"]]);
 });
@@ -62,7 +62,7 @@ Deno.test("Operator: values are written in their unit, flags as yes and no", () 
   assert.deepEqual([340.4, 2_100].map(formatAge), ["340 ms", "2.1 s"]);
 });
 
-Deno.test("Operator: a source is at fault while it is not connected or silent in all markets", () => {
+Deno.test("Operator: a source is faulty if it is not connected, or silent in all markets", () => {
   const streamsOf = (...ages: (number | null)[]) =>
     Object.fromEntries(ages.map((lastTradeAgeMs, index) => [`${index}`, { lastTradeAgeMs }]));
   const cases = [
@@ -83,7 +83,7 @@ Deno.test("Operator: a source is at fault while it is not connected or silent in
   ]);
 });
 
-Deno.test("Operator: the last fault of a source is said in words", () => {
+Deno.test("Operator: the last fault of a source is shown in words", () => {
   const texts = [
     [
       "not_opened: connect ECONNREFUSED 127.0.0.1:8560",

@@ -15,7 +15,7 @@ import {
   toNumber,
 } from "../../services/console/page/format.ts";
 
-Deno.test("formatAmount: two digits, cut off, never rounded up", () => {
+Deno.test("formatAmount: two decimals, truncated and never rounded up", () => {
   assert.equal(formatAmount(1_234_567_899_999n), "1,234,567.89");
   assert.equal(formatAmount(9_999n), "0.00");
   assert.equal(formatAmount(-510_000n), "−0.51");
@@ -33,7 +33,7 @@ Deno.test("formatAmount: two digits, cut off, never rounded up", () => {
   ]);
 });
 
-Deno.test("formatQuotePrice: six digits in all, for prices of any size", () => {
+Deno.test("formatQuotePrice: six significant digits, for prices of any size", () => {
   assert.equal(formatQuotePrice(60_009.68), "60,009.7");
   assert.equal(formatQuotePrice(2_999.5), "2,999.50");
   assert.equal(formatQuotePrice(149.9), "149.900");
@@ -42,7 +42,7 @@ Deno.test("formatQuotePrice: six digits in all, for prices of any size", () => {
   assert.deepEqual([0, 1e-9, 1e9].map(decimalsOf), [6, 6, 0]);
 });
 
-Deno.test("formatDuration, formatTime, shortAddress, messageOf: what people read", () => {
+Deno.test("formatDuration, formatTime, shortAddress, messageOf: examples of each format", () => {
   assert.equal(formatDuration(-5), "0.0 s");
   assert.equal(formatDuration(7_840), "7.8 s");
   assert.equal(formatDuration(125_000), "2 min 05 s");
@@ -56,7 +56,7 @@ Deno.test("formatDuration, formatTime, shortAddress, messageOf: what people read
   assert.deepEqual([new Error("closed"), "gone"].map(messageOf), ["closed", "gone"]);
 });
 
-Deno.test("durationText: names one or two units, and leaves out those that are zero", () => {
+Deno.test("durationText: one or two units, without a zero unit", () => {
   const texts = {
     "0 s": -5,
     "0.1 s": 100,

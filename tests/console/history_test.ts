@@ -1,4 +1,4 @@
-/** The list of bets, drafts, odds: what surrounds a bet. */
+/** The list of bets, drafts and odds. */
 import assert from "node:assert/strict";
 import { Markets } from "../../lib/client/mod.ts";
 import { DraftStore } from "../../services/console/page/trade/draft_store.ts";
@@ -22,7 +22,7 @@ const theses = [
   thesisOf(1),
 ];
 
-Deno.test("FILTERS: open, won and lost bets; one that was left is lost", () => {
+Deno.test("FILTERS: open, won and lost bets; a bet with a breach is lost", () => {
   const idsOf = (filter: keyof typeof FILTERS) =>
     theses.filter(FILTERS[filter]).map(({ id }) => id);
   assert.deepEqual(idsOf("All"), [4, 3, 2, 1]);
@@ -31,7 +31,7 @@ Deno.test("FILTERS: open, won and lost bets; one that was left is lost", () => {
   assert.deepEqual(idsOf("Lost"), [4, 3]);
 });
 
-Deno.test("pageOf: every row is on one page, and a page that is gone is the last one", () => {
+Deno.test("pageOf: every row is on one page, and a page number out of range is corrected", () => {
   const rows = Array.from({ length: 2 * PAGE_ROWS + 1 }, (_, index) => index);
   assert.deepEqual([0, 1, 2].flatMap((page) => pageOf(rows, page).rows), rows);
   assert.deepEqual(pageOf(rows, 9), { page: 2, pages: 3, rows: rows.slice(-1) });
@@ -40,7 +40,7 @@ Deno.test("pageOf: every row is on one page, and a page that is gone is the last
   assert.equal(pageOf(rows.slice(0, PAGE_ROWS), 0).pages, 1);
 });
 
-Deno.test("csvOf: all bets, oldest first, with what each brought", () => {
+Deno.test("csvOf: lists all bets, oldest first, with the gain of each", () => {
   const markets = new Markets([{ symbol: "A/B", base: OTHER, quote: OTHER }]);
   const [head, ...rows] = csvOf(theses, markets).trimEnd().split("\r\n");
   assert.equal(head?.split(",").length, 14);
@@ -62,7 +62,7 @@ Deno.test("csvOf: all bets, oldest first, with what each brought", () => {
   assert.match(won ?? "", /,-0\.000015,/, "as its maker counts");
 });
 
-Deno.test("oddsOf: says chance, break-even chance, and where the payout is capped", () => {
+Deno.test("oddsOf: shows chance and break-even chance, and warns if the payout is capped", () => {
   const estimate = { betAmount: 100n, payout: 250n, multiplier: "", solverCollateral: 0n };
   assert.deepEqual(oddsOf({ ...estimate, probability: 0.3333 }, 10), {
     multiplier: "× 2.50",
@@ -83,7 +83,7 @@ Deno.test("oddsOf: says chance, break-even chance, and where the payout is cappe
   assert.match(random.warning ?? "", /prices at random/);
 });
 
-Deno.test("oddsOf: a chance far below break-even is a warning with what such a bet pays back", () => {
+Deno.test("oddsOf: warns if the chance is far below break-even, with the average return", () => {
   const terms = { betAmount: 10_000_000n, payout: 100_000_000n };
   const warning = (probability: number) => oddsOf({ ...terms, probability }, 10).warning ?? "";
   assert.match(warning(0.012), /far below break-even: .* pays back 1\.20 of 10\.00 USDC\.$/);
@@ -91,7 +91,7 @@ Deno.test("oddsOf: a chance far below break-even is a warning with what such a b
   assert.match(warning(0.075), /capped/);
 });
 
-Deno.test("oddsOf: for a payout less than a tenth above the stake, warns how much is risked to win how little", () => {
+Deno.test("oddsOf: warns with stake and gain if the payout is less than a tenth above the stake", () => {
   const warning = (payout: bigint) =>
     oddsOf({ betAmount: 10_000_000n, payout, probability: 0.99 }, 10).warning;
   assert.match(warning(10_060_000n) ?? "", /you risk 10\.00 USDC to win 0\.06\.$/);
@@ -99,7 +99,7 @@ Deno.test("oddsOf: for a payout less than a tenth above the stake, warns how muc
   assert.equal(warning(11_000_000n), undefined);
 });
 
-Deno.test("leastPayout: never less than the stake, whatever the tolerance", () => {
+Deno.test("leastPayout: is the payout less the tolerance, but never less than the stake", () => {
   const quote = { betAmount: 10_000_000n, payout: 10_060_000n };
   assert.equal(leastPayout(quote, 0), 10_060_000n);
   for (const tolerance of [2, 5, 50]) assert.equal(leastPayout(quote, tolerance), 10_000_000n);

@@ -18,7 +18,7 @@ export interface InjectedWallet {
   calls: string[];
   /** The chain that it is on. */
   chainId: number;
-  /** Rejects what it is asked to sign, as a user does. */
+  /** Rejects signature requests, like a user. */
   rejects: boolean;
 }
 

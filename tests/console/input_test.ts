@@ -38,7 +38,7 @@ for (const [text, expected] of Object.entries(numbers)) {
   });
 }
 
-Deno.test("parseDecimal: a comma before three digits is asked about, since money depends on it", () => {
+Deno.test("parseDecimal: a comma before three digits is refused as ambiguous, with both readings", () => {
   for (const text of ["1,234", "10,500", " 100,000 "]) {
     const answer = parseDecimal(text);
     assert(typeof answer === "string", text);

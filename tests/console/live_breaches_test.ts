@@ -1,4 +1,4 @@
-/** What the page knows of a bet before the node says it. */
+/** Outcomes that the page derives from prices before the node reports them. */
 import assert from "node:assert/strict";
 import {
   isDecided,
@@ -30,7 +30,7 @@ Deno.test("LiveBreaches: the first price outside is the breach, bounds are insid
   assert.deepEqual(breaches.withBreach(open, seriesOf(0)).breach, breach, "it stays");
 });
 
-Deno.test("LiveBreaches: prices at the edges of the window, before and after it prove nothing", () => {
+Deno.test("LiveBreaches: prices in the first and last slots of the window, and outside it, are no breach", () => {
   for (const atMs of [900, 1_000, 1_100, 1_800, 1_900, 2_000]) {
     assert.equal(new LiveBreaches().withBreach(open, seriesOf(atMs, 99)), open, `${atMs}`);
   }
@@ -39,7 +39,7 @@ Deno.test("LiveBreaches: prices at the edges of the window, before and after it 
   }
 });
 
-Deno.test("LiveBreaches: prices that come later are compared, too", () => {
+Deno.test("LiveBreaches: a price that replaces the newest slot is checked again", () => {
   const breaches = new LiveBreaches();
   const series = seriesOf(1_200, 15);
   assert.equal(breaches.withBreach(open, series), open);
@@ -54,7 +54,7 @@ Deno.test("LiveBreaches: settled theses and markets without prices stay unchange
   assert.equal(breaches.withBreach(open, undefined), open);
 });
 
-Deno.test("outcomeText: a lost bet says at which price it left the box, and at which side", () => {
+Deno.test("outcomeText: for a lost bet, it names the price of the breach and the edge that was crossed", () => {
   const bet = { ...open, betAmount: 10_000_000n, payout: 12_000_000n };
   assert.equal(outcomeText({ ...bet, status: "won" }), "Bet 1 won 2.00 USDC: 12.00 paid out.");
   const sides = { lowerPrice: 2_990_000_000n, upperPrice: 3_010_000_000n };
@@ -65,7 +65,7 @@ Deno.test("outcomeText: a lost bet says at which price it left the box, and at w
   assert.equal(outcomeText({ ...bet, status: "lost" }), lost);
 });
 
-Deno.test("A bet whose range was left is decided: for its box, its row and the maker's results", () => {
+Deno.test("A bet with a breach is decided before the node settles it: in its box, its row and the maker's results", () => {
   const left = { ...open, breach: { time: 1_500, price: 9n } };
   assert.deepEqual([isDecided(open), isDecided(left)], [false, true]);
   assert.match(stateOfBet(left, 0).text, /^✕ left the box at \d\d:\d\d:01$/);

@@ -4,7 +4,7 @@ import { MakerStatus } from "../../services/console/page/data/maker_status.ts";
 
 const away = new RangemakerError("SERVICE_TIMEOUT", "the solver does not answer");
 
-Deno.test("Maker: is away after a failure without an answer, and cut off only without a network", async () => {
+Deno.test('Maker: a failure without an answer means "away", and "cut off" if the network is down too', async () => {
   let hasNetwork = true;
   const maker = new MakerStatus(() => Promise.resolve(!hasNetwork));
   const state = () => [maker.isAway.value, maker.isCutOff.value];
@@ -17,13 +17,13 @@ Deno.test("Maker: is away after a failure without an answer, and cut off only wi
   assert.deepEqual(state(), [false, false]);
 });
 
-Deno.test("Maker: a refusal is an answer", async () => {
+Deno.test("Maker: a refusal is an answer, so the maker is not away", async () => {
   const maker = new MakerStatus(() => Promise.resolve(false));
   await maker.report(new RangemakerError("BET_TOO_SMALL", "too small"));
   assert.equal(maker.isAway.value, false);
 });
 
-Deno.test("Maker: a failure whose check of the network ends late does not undo a newer answer", async () => {
+Deno.test("Maker: a late result of the network check does not override a newer answer", async () => {
   const network = Promise.withResolvers<boolean>();
   const maker = new MakerStatus(() => network.promise);
   const late = maker.report(away);

@@ -11,7 +11,7 @@ const PASS_MS = 1_500;
 
 const INFO = { address: OTHER, pricing: "barrier", dryRun: false };
 
-Deno.test("MakerWatch: one pass reads all figures; those of a solver that is away keep their time", async () => {
+Deno.test("MakerWatch: a pass reads all figures; while the solver is away, the old figures keep their time", async () => {
   const exposure = { executing: "7", maxExposure: "100", complete: true };
   let isAway = false;
   let executed = 5;

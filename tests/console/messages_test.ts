@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import { announceReturn, openMessages } from "../../services/console/page/data/messages.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 
-Deno.test("Messages: each stays for 8 s, however many follow; the same words in a row are said once", () => {
+Deno.test("Messages: each is shown for 8 s, and a repeated text is announced once", () => {
   const clock = new FakeClock();
   const { messages, announce } = openMessages(clock);
   const texts = () => messages.value.map(({ text, isSpoken }) => isSpoken ? `(${text})` : text);
@@ -29,7 +29,7 @@ Deno.test("Messages: each stays for 8 s, however many follow; the same words in 
   assert.deepEqual(texts(), []);
 });
 
-Deno.test("announceReturn: a device that was offline for a second is said to be online again, once", () => {
+Deno.test("announceReturn: reports once that a device is online again after at least a second offline", () => {
   const clock = new FakeClock();
   const isOffline = signal(false);
   const { messages, announce } = openMessages(clock);

@@ -7,7 +7,7 @@ import {
   WINDOW_MS,
 } from "../../services/console/page/data/metrics.ts";
 
-Deno.test("parseMetrics: reads what the services' own library writes, odd labels included", async () => {
+Deno.test("parseMetrics: reads the output of the services' own library, including odd labels", async () => {
   const registers = [new Registry()];
   const odd = 'a "quoted", \\slashed\n{line}';
   const counter = new Counter({
@@ -34,7 +34,7 @@ Deno.test("parseMetrics: skips lines that are not samples", () => {
   assert.deepEqual(["a", "b", "c"].map((name) => metrics.sum(name)), [1, undefined, undefined]);
 });
 
-Deno.test("MetricsHistory: counts what happened in the last minute, across a restart", () => {
+Deno.test("MetricsHistory: an increase covers the last minute, also across a restart", () => {
   let history = new MetricsHistory();
   const at = (ms: number, value: number) => history = history.with(ms, parseMetrics(`c ${value}`));
   at(0, 100);

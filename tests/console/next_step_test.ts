@@ -27,7 +27,7 @@ const READY: Situation = {
 
 const QUOTE = "Get a firm quote";
 
-/** In the order in which they are said: each is said although all later ones apply, too. */
+/** In order of priority: each is shown even if all later ones apply too. */
 const obstacles: readonly [
   name: string,
   change: Partial<Situation>,
@@ -97,14 +97,14 @@ const obstacles: readonly [
   ["no price for the box", { unpriceable: { code: "X", text: "Too low." } }, QUOTE, /^Too low\.$/],
 ];
 
-Deno.test("obstacleOf: nothing is in the way of a user with money and a priced box", () => {
+Deno.test("obstacleOf: undefined for a user with a balance and a priced box", () => {
   assert.equal(obstacleOf(READY), undefined);
   const unknown = { balance: undefined, walletChainId: undefined, limits: undefined };
   assert.equal(obstacleOf({ ...READY, ...unknown }), undefined);
 });
 
 for (const [index, [name, change, button, text]] of obstacles.entries()) {
-  Deno.test(`obstacleOf: ${name} is one sentence and one button`, () => {
+  Deno.test(`obstacleOf: for ${name} there is one sentence and one button`, () => {
     const later = obstacles.slice(index + 1).filter(([other]) => other !== "wrong fields")
       .map(([, others]) => others);
     for (const situation of [{ ...READY, ...change }, Object.assign({}, READY, ...later, change)]) {
@@ -123,7 +123,7 @@ for (const [index, [name, change, button, text]] of obstacles.entries()) {
   });
 }
 
-Deno.test("errorsOf: each wrong field has its error, the amount too where another one is wrong", () => {
+Deno.test("errorsOf: every wrong field has its error, including an amount above the balance", () => {
   const parsed = parseFields({ ...FIELDS, lower: "abc", amount: "5000" });
   const wrong = errorsOf({ ...READY, parsed });
   assert.deepEqual(Object.keys(wrong), ["lower", "amount"]);
@@ -133,13 +133,13 @@ Deno.test("errorsOf: each wrong field has its error, the amount too where anothe
   });
 });
 
-Deno.test("obstacleOf: a box of a height that no maker prices can be fitted", () => {
+Deno.test('obstacleOf: a box that the maker refuses for its height gets the fix "height"', () => {
   for (const code of ["PAYOUT_TOO_LOW", "RANGE_TOO_NARROW"]) {
     assert.equal(obstacleOf({ ...READY, unpriceable: { code, text: "?" } })?.fix, "height");
   }
 });
 
-Deno.test("obstacleOf: before there is a box, a wrong time is named, and empty prices are not", () => {
+Deno.test("obstacleOf: without a box, it reports a wrong time, but not empty prices", () => {
   const empty = { ...FIELDS, lower: "", upper: "" };
   const found = (fields: typeof FIELDS) =>
     obstacleOf({ ...READY, isEmpty: true, parsed: parseFields(fields) });
@@ -149,7 +149,7 @@ Deno.test("obstacleOf: before there is a box, a wrong time is named, and empty p
   assert.match(wrong?.text ?? "", /^Starts in: Enter 0 to 1 d[^.]*\.$/);
 });
 
-Deno.test("marketObstacle: each state of a market has a sentence, a fresh one has none", () => {
+Deno.test('marketObstacle: every state but "fresh" has a button text', () => {
   assert.equal(marketObstacle("fresh", "A/B"), undefined);
   const texts = (["away", "connecting", "missing", "stale"] as const)
     .map((state) => marketObstacle(state, "A/B"));
@@ -163,7 +163,7 @@ Deno.test("marketObstacle: each state of a market has a sentence, a fresh one ha
   assert.match(texts[3]?.text ?? "", /^The price of A\/B is not fresh/);
 });
 
-Deno.test("chainObstacle: a key, or a wallet on the right chain, is not in the way", () => {
+Deno.test("chainObstacle: undefined with a key or a wallet on the right chain", () => {
   assert.equal(chainObstacle(undefined, 1), undefined);
   assert.equal(chainObstacle(1, 1), undefined);
   assert.equal(chainObstacle(2, 1)?.switchesChain, true);

@@ -12,18 +12,18 @@ import { hasChromium, launchBrowser, Visitor } from "./browser.ts";
 import { memoryStore } from "./memory_store.ts";
 import { TestServices } from "./services.ts";
 
-/** What a gateway says of a service behind it that is gone. */
+/** The gateway's answer if the service behind it is gone. */
 const LOST = new Response("<h1>Bad gateway</h1>", {
   status: 502,
   headers: { "access-control-allow-origin": "*" },
 });
 
-/** What stands between the user and the solver: it can keep requests, and lose answers. */
+/** A gateway between user and solver that can keep requests and lose answers. */
 class Gateway {
   /** `hang` keeps executions before the solver sees them, `lose` their answers. */
   mode: "pass" | "hang" | "lose" = "pass";
   executions = 0;
-  /** Executions that the solver has answered, and the user not heard of. */
+  /** Executions that the solver has answered, but whose answer the user did not get. */
   lostAnswers = 0;
   #held = Promise.withResolvers<void>();
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
@@ -85,7 +85,7 @@ async function withServices(
 }
 
 class FollowedClient extends RangemakerClient {
-  /** The watches that were asked for; they are closed once they are open. */
+  /** The requested watches, which are closed once they are open. */
   readonly watches: Promise<unknown>[] = [];
 
   override watch(...args: Parameters<RangemakerClient["watch"]>) {
@@ -185,7 +185,7 @@ const troubles: Record<
 };
 
 Deno.test({
-  name: "Console: a signed bet is placed once, whatever happens to the solver",
+  name: "Console: a signed bet is placed once, whatever fails at the solver",
   timeout: 240_000,
   fn: (t) =>
     withServices(async (services, gateway) => {
@@ -201,7 +201,7 @@ Deno.test({
             gateway.executions = gateway.lostAnswers = 0;
             await user.bet(90_000);
             await happen(services, gateway, user);
-            // On a busy machine prices are stale for seconds, and such a bet is not taken.
+            // On a busy machine prices are stale for seconds, and such a bet is refused.
             await eventually("an outcome", () => user.resolved[0], 90_000);
             assert.deepEqual(user.resolved.map(({ name }) => name), ["placed"]);
             assert.equal(await user.count(), 1);
@@ -211,7 +211,7 @@ Deno.test({
         });
       }
       await t.step(
-        "it is away beyond the deadline: nothing was placed, and the user is told",
+        "if the solver is away until after the deadline, the page reports that nothing was placed",
         async () => {
           const user = new TestUser(services.urls);
           user.load();
@@ -235,7 +235,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "Console: an unknown outcome keeps every tab from a second bet, and survives a reload",
+  name: "Console: while an outcome is unknown no tab can place a second bet, also after a reload",
   ignore: !hasChromium,
   timeout: 120_000,
   fn: () =>

@@ -1,4 +1,4 @@
-/** The console while services go and come back: it says what is missing, and goes on by itself. */
+/** The console while services stop and return: it shows outages, and continues by itself. */
 import assert from "node:assert/strict";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { RangemakerClient } from "../../lib/client/mod.ts";
@@ -90,7 +90,7 @@ browserTest(
 );
 
 browserTest(
-  "the operator's view names a service that is away, and sees it return",
+  "the operator's view shows an absent service, and its return",
   "#operator",
   async (visitor, services) => {
     const { page } = visitor;
@@ -148,7 +148,7 @@ browserTest(
     }`);
     await page.$eval('nav a[href="#operator"]', (link) => link.click());
     await visitor.sees(/Ended[\s\S]*7\.0 s\s+node: Seen by another tab\s+▲ Warning/);
-    // Of two tabs, the one that was opened last asks for both, until it is closed.
+    // Of two tabs, the last opened one polls for both until it is closed.
     const other = await visitor.newTab();
     await other.sees(/Seen by another tab/);
     for (const one of [other.page, page]) {
@@ -166,7 +166,7 @@ browserTest(
 );
 
 browserTest(
-  "oracle and chain go and come back, without a reload",
+  "the page follows oracle and chain through outages without a reload",
   "",
   async (visitor, services) => {
     const asked: string[] = [];
@@ -191,7 +191,7 @@ browserTest(
 );
 
 browserTest(
-  "a page that slept while services restarted goes on by itself, in every view",
+  "every view continues by itself after it slept while services restarted",
   "",
   async (visitor, services) => {
     const { page } = visitor;
@@ -216,7 +216,7 @@ browserTest(
 );
 
 Deno.test({
-  name: "Console: services go and come back",
+  name: "Console: the page follows services that stop and return",
   ignore: !hasChromium,
   timeout: 300_000,
   async fn(t) {

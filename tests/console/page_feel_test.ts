@@ -14,7 +14,7 @@ import { hasChromium, launchBrowser, type Place, Visitor } from "./browser.ts";
 const PHONE = { width: 390, height: 844, isMobile: true, hasTouch: true };
 
 Deno.test({
-  name: "Console: a phone, a keyboard and a calm page",
+  name: "Console: works on a phone, by keyboard and with reduced motion",
   ignore: !hasChromium,
   timeout: 180_000,
   async fn(t) {
@@ -29,7 +29,7 @@ Deno.test({
       Visitor.open(browser, stack.urls.console ?? assert.fail(), prepare);
     try {
       await t.step(
-        "on a phone, the next step is in reach of the thumb at every moment",
+        "on a phone, the button of the next step is always within reach of the thumb",
         async () => {
           const visitor = await open((page) => page.setViewport(PHONE));
           const { page } = visitor;
@@ -98,7 +98,7 @@ Deno.test({
       );
 
       await t.step(
-        "a box that the price has left, or never will, is fitted by a button of its own; back leaves a quote",
+        "buttons move or resize a box that the price has left or will not leave; back drops a quote",
         async () => {
           const visitor = await open((page) => page.setViewport(PHONE));
           const { page } = visitor;
@@ -163,7 +163,7 @@ Deno.test({
       );
 
       await t.step(
-        "a finger that swipes scrolls the page, one that draws does not; a quote is not drawn over",
+        "a swipe scrolls the page, drawing does not; during a quote nothing is drawn",
         async () => {
           const visitor = await open((page) => page.setViewport(PHONE));
           const { page } = visitor;
@@ -171,7 +171,7 @@ Deno.test({
           const scrolled = () => page.$eval("html", ({ scrollTop }) => scrollTop);
           const lower = () => page.$eval("input[name=lower]", ({ value }) => value);
           const scrolls = async (from: Place, to: Place) => {
-            // The page goes on for a moment when the finger is off it.
+            // The page keeps scrolling for a moment after the finger is lifted.
             const scrollEnd = page.evaluate(`new Promise((resolve) =>
               document.addEventListener("scrollend", () => resolve(true), { once: true }))`);
             await swipe(visitor, from, to);
@@ -211,7 +211,7 @@ Deno.test({
         },
       );
 
-      await t.step("by keyboard, the focus goes to the next step; Escape goes back", async () => {
+      await t.step("by keyboard, the focus moves to the next step; Escape goes back", async () => {
         const visitor = await open();
         const { page } = visitor;
         await visitor.sees(/Live/);
@@ -335,7 +335,7 @@ Deno.test({
         await focusIsOn(page, "Make another bet");
         const lost = await page.evaluate("framesWithoutFocus");
         assert.ok(Number(lost) < 10, `${lost} frames without a focus while signing`);
-        // In enlarged text, the button is where messages are.
+        // In enlarged text, messages and the button are at the same place.
         await page.setViewport({ width: 320, height: 640 });
         await page.$eval("html", (html) => html.style.setProperty("font-size", "200%"));
         await page.focus('[aria-label^="Repeat bet"]');
@@ -350,7 +350,7 @@ Deno.test({
         })()`);
         await page.$eval("html", (html) => html.style.removeProperty("font-size"));
         await page.setViewport({ width: 1360, height: 900 });
-        // What the eye sees of an open bet is told; the next box needs no way out of the chart.
+        // Screen readers get the state of an open bet; the next box needs no pointer in the chart.
         await visitor.press("Clear");
         await page.focus(".chart .area");
         await page.keyboard.press("p");
@@ -379,7 +379,7 @@ Deno.test({
       });
 
       await t.step(
-        "a button that waits can be reached and says why; other views are named; offline is said",
+        "a disabled button can be focused and explains why; views are named, and offline is shown",
         async () => {
           const visitor = await open();
           const { page } = visitor;
@@ -420,7 +420,7 @@ Deno.test({
       );
 
       await t.step(
-        "a chosen theme also colours the charts of other tabs, and stays after a reload",
+        "a chosen theme applies to charts in other tabs, and survives a reload",
         async () => {
           const visitor = await open();
           const { page } = visitor;
@@ -447,7 +447,7 @@ Deno.test({
       );
 
       await t.step(
-        "on its side, a phone shows chart, box and next step at once; a tablet does, too",
+        "a phone in landscape and a tablet show chart, box and next step together",
         async () => {
           const size = { width: 844, height: 390, isMobile: true, hasTouch: true };
           const visitor = await open((page) => page.setViewport(size));
@@ -488,7 +488,7 @@ Deno.test({
         },
       );
 
-      await t.step("with reduced motion, the chart rests, and follows a drag at once", async () => {
+      await t.step("with reduced motion, the chart is still, but follows a drag", async () => {
         const visitor = await open(async (page) => {
           await page.emulateMediaFeatures([{ name: "prefers-reduced-motion", value: "reduce" }]);
           await page.evaluateOnNewDocument(() => {
@@ -587,7 +587,7 @@ async function assertTermsInBar(page: Page): Promise<void> {
   assert(top >= 0 && bottom > top && bottom <= PHONE.height, `${top} to ${bottom}`);
 }
 
-/** What Tab reaches on the page although the bar with the next step, or a message, lies over it. */
+/** Elements that Tab reaches although the bar with the next step, or a message, covers them. */
 async function hiddenFocus(page: Page): Promise<string[]> {
   const hidden: string[] = [];
   await page.focus("header a");
@@ -632,7 +632,7 @@ async function smallTargets(page: Page): Promise<string[]> {
   );
 }
 
-/** Waits until the live region says something. */
+/** Waits for text in the live region. */
 async function hears(page: Page, pattern: RegExp): Promise<void> {
   await page.waitForFunction(`[...document.querySelectorAll(".messages p")]
     .some(({ textContent }) => ${pattern}.test(textContent))`);

@@ -4,7 +4,7 @@ import { PendingBets } from "../../services/console/page/data/pending_bets.ts";
 import { memoryStore } from "./memory_store.ts";
 import { hashOf, offerOf, OTHER, SIGNATURE, USER } from "./offers.ts";
 
-Deno.test("PendingBets: a store that something else wrote to holds no bets", () => {
+Deno.test("PendingBets: a stored text of another form is read as no bets", () => {
   const store = memoryStore();
   const pending = new PendingBets(store);
   pending.remove("0x1"); // learns nothing, writes nothing
@@ -20,7 +20,7 @@ Deno.test("PendingBets: a store that something else wrote to holds no bets", () 
   }
 });
 
-Deno.test("PendingBets: reports what other tabs write, and nothing else, until it is ended", () => {
+Deno.test("PendingBets: reports only changes of bets in other tabs, until it is aborted", () => {
   const tabs = new EventTarget();
   const end = new AbortController();
   let changes = 0;
@@ -35,7 +35,7 @@ Deno.test("PendingBets: reports what other tabs write, and nothing else, until i
   assert.equal(changes, 1);
 });
 
-Deno.test("PendingBets: a user has its own bets alone, the newest 20 of all are kept", () => {
+Deno.test("PendingBets: each user has only its own bets; of all, the newest 20 are kept", () => {
   const betOf = (user: Offer["quote"]["user"], n: number) => {
     return { offer: offerOf(n, { user }), signature: SIGNATURE };
   };

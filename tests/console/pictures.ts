@@ -57,7 +57,7 @@ async function sign(visitor: Visitor): Promise<void> {
   }
 }
 
-/** Plays some bets and takes the pictures of the trade view. */
+/** Plays some bets and takes pictures of the trade view. */
 async function onWideScreen(visitor: Visitor): Promise<void> {
   const { page } = visitor;
   const take = shotsOf(visitor);

@@ -16,7 +16,7 @@ import { hashOf, offerOf, SIGNATURE, thesisOf, USER } from "./offers.ts";
 
 const offer = offerOf(7);
 
-/** A client whose chain nobody reaches, except for what the test answers. */
+/** A client whose chain is unreachable, except for the test's answers. */
 class FakeClient extends RangemakerClient {
   executed: Offer[] = [];
   /** How often the balance was read. */
@@ -90,7 +90,7 @@ Deno.test("Portfolio: a bet whose answer was lost is sent again at the start, as
   portfolio.close();
 });
 
-Deno.test("Portfolio: a bet after its deadline is sent until the chain is known, and then expires", async () => {
+Deno.test("Portfolio: a bet past its deadline is sent again until the chain can be read, then it expires", async () => {
   const { client, pending, portfolio, clock } = scene(new NetworkError("SERVICE_TIMEOUT", "late"));
   await settle();
   clock.advance(500);
@@ -104,7 +104,7 @@ Deno.test("Portfolio: a bet after its deadline is sent until the chain is known,
   portfolio.close();
 });
 
-Deno.test("Portfolio: outcomes of bets that were open are news, those of the past are not", async () => {
+Deno.test("Portfolio: outcomes are reported for bets that were seen open, not for past bets", async () => {
   const { client, portfolio, settled } = scene();
   await settle();
   for (const [id, status] of [[2, "lost"], [3, "won"]] as const) {

@@ -9,7 +9,7 @@ const [{ symbol: SYMBOL, base, quote } = assert.fail()] = MARKETS;
 const OTHER = "SOL/USDT";
 const START_MS = 1_000_000;
 
-/** A feed whose node records a price every 100 ms, and whose connection is the test's. */
+/** A feed whose node records a price every 100 ms, with a connection controlled by the test. */
 function setUp() {
   const clock = new FakeClock(START_MS);
   const handlers: { current?: PriceHandlers } = {};
@@ -65,7 +65,7 @@ function longestGap(times: readonly number[]): number {
   return Math.max(...times.slice(1).map((time, index) => time - times[index]!));
 }
 
-Deno.test("PriceFeed: silent once prices have come and then none for five seconds, whatever the connection says", async () => {
+Deno.test("PriceFeed: silent after five seconds without a price, even if the connection is live", async () => {
   const { clock, feed, onState, deliver } = setUp();
   onState?.("live");
   const isSilent = () => feed.isSilent(clock.now());
@@ -80,7 +80,7 @@ Deno.test("PriceFeed: silent once prices have come and then none for five second
   assert.equal(isSilent(), false);
 });
 
-Deno.test("PriceFeed: a device without a network is offline until a price arrives", async () => {
+Deno.test("PriceFeed: offline when the network check fails, until a price arrives", async () => {
   const { feed, node, onState, deliver } = setUp();
   onState?.("live");
   await deliver();
@@ -96,7 +96,7 @@ Deno.test("PriceFeed: a device without a network is offline until a price arrive
   assert.equal(feed.stateOf(SYMBOL), "offline", "though a price was on its way");
 });
 
-Deno.test("PriceFeed: a page that slept for minutes has no gap, whatever its timers did", async () => {
+Deno.test("PriceFeed: a page that slept for minutes loads the missing prices", async () => {
   const { clock, feed, onState, deliver, run } = setUp();
   onState?.("live");
   await feed.loadFrom(SYMBOL, START_MS - 5_000);
@@ -114,7 +114,7 @@ Deno.test("PriceFeed: a page that slept for minutes has no gap, whatever its tim
   assert.equal(longestGap(times), 100);
 });
 
-Deno.test("PriceFeed: prices that could not be loaded are loaded later", async () => {
+Deno.test("PriceFeed: a failed load of prices is retried once a second", async () => {
   const { clock, feed, node, onState, run } = setUp();
   onState?.("live");
   await feed.loadFrom(SYMBOL, START_MS - 1_000);
@@ -134,7 +134,7 @@ Deno.test("PriceFeed: prices that could not be loaded are loaded later", async (
   assert.deepEqual(node.asked, [], "nothing is missing");
 });
 
-Deno.test("PriceFeed: while one market cannot be loaded, all that were shown are loaded again", async () => {
+Deno.test("PriceFeed: if loading one market fails, all shown markets are loaded again", async () => {
   const { clock, feed, node, onState, run } = setUp();
   onState?.("live");
   for (const symbol of [SYMBOL, OTHER]) await feed.loadFrom(symbol, START_MS - 1_000);
@@ -147,7 +147,7 @@ Deno.test("PriceFeed: while one market cannot be loaded, all that were shown are
   assert.equal(longestGap(feed.seriesOf(SYMBOL).times), 100);
 });
 
-Deno.test("PriceFeed: history that was not loaded is asked for again, once", async () => {
+Deno.test("PriceFeed: history that could not be loaded is requested again, and only once when loaded", async () => {
   const { clock, feed, node, onState } = setUp();
   const load = () => feed.loadFrom(SYMBOL, START_MS - 700_000);
   await load();
@@ -172,7 +172,7 @@ Deno.test("PriceFeed: history that was not loaded is asked for again, once", asy
   assert.equal(node.asked.length, 5, "of the next chain");
 });
 
-Deno.test("PriceFeed: says whether a market can be bet on, and when it is connected", async () => {
+Deno.test("PriceFeed: reports the state of each market, and when the connection opened", async () => {
   const { feed, node, onState, deliver } = setUp();
   assert.equal(feed.stateOf(SYMBOL), "connecting");
   onState?.("live");
@@ -188,7 +188,7 @@ Deno.test("PriceFeed: says whether a market can be bet on, and when it is connec
   assert.throws(() => feed.seriesOf("X/Y"), /No market X\/Y/);
 });
 
-Deno.test("PriceFeed: a short pause is drawn as it is", async () => {
+Deno.test("PriceFeed: a pause under a second loads nothing", async () => {
   const { clock, feed, node, onState, run } = setUp();
   onState?.("live");
   await feed.loadFrom(SYMBOL, START_MS - 1_000);

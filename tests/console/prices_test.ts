@@ -4,7 +4,7 @@ import { PriceSeries } from "../../services/console/page/data/price_series.ts";
 import { ServerClock } from "../../services/console/page/data/server_clock.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 
-Deno.test("ServerClock: the message that travelled fastest counts", () => {
+Deno.test("ServerClock: follows the message with the shortest delay", () => {
   let local = 10_000;
   const clock = new ServerClock(() => local);
   for (const [sent, arrived] of [[10_400, 10_000], [10_500, 10_020], [10_550, 10_200]] as const) {
@@ -14,7 +14,7 @@ Deno.test("ServerClock: the message that travelled fastest counts", () => {
   assert.equal(clock.now(), 10_680);
 });
 
-Deno.test("ServerClock: a clock ahead of the node's, and one that was set, are followed", () => {
+Deno.test("ServerClock: follows the node even if the local clock is ahead or was set", () => {
   let local = 100_000;
   const clock = new ServerClock(() => local);
   clock.observe(90_000);
@@ -27,7 +27,7 @@ Deno.test("ServerClock: a clock ahead of the node's, and one that was set, are f
   assert.equal(clock.now(), 90_200);
 });
 
-Deno.test("PriceSeries: one price a slot, the latest; an older one is ignored", () => {
+Deno.test("PriceSeries: keeps the latest price of each slot, and ignores older slots", () => {
   const series = new PriceSeries();
   series.append(100, 1);
   series.append(200, 2);
@@ -37,7 +37,7 @@ Deno.test("PriceSeries: one price a slot, the latest; an older one is ignored", 
   assert.deepEqual([series.times, series.prices], [[100, 200, 300], [1, 3, 4]]);
 });
 
-Deno.test("PriceSeries: history fills gaps, and wins over what came live", () => {
+Deno.test("PriceSeries: history fills gaps and overrides live prices", () => {
   const series = new PriceSeries();
   series.append(300, 3);
   series.append(500, 5);
@@ -47,7 +47,7 @@ Deno.test("PriceSeries: history fills gaps, and wins over what came live", () =>
   assert.deepEqual([0, 100, 101, 500, 501].map((time) => series.indexAt(time)), [0, 0, 1, 3, 4]);
 });
 
-Deno.test("PriceSeries: memory is bounded, by the oldest prices", () => {
+Deno.test("PriceSeries: drops the oldest prices at its limit", () => {
   const series = new PriceSeries();
   for (let slot = 0; slot < 150_000; slot++) series.append(slot * 100, slot);
   const { length } = series.times;
@@ -57,7 +57,7 @@ Deno.test("PriceSeries: memory is bounded, by the oldest prices", () => {
   assert.deepEqual([series.times.length, series.prices.at(-1)], [65_536, 149_999]);
 });
 
-Deno.test("PriceSeries: how much the price moves in a second, without gaps and what is older", () => {
+Deno.test("PriceSeries: secondMove is the usual move in a second of recent prices, without gaps", () => {
   const series = new PriceSeries();
   for (let slot = 0; slot < 1_000; slot++) {
     // Wild at first, then up and down by 1 % from second to second.
@@ -81,7 +81,7 @@ Deno.test("PriceSeries: clear removes all prices", () => {
   assert(series.version > version, "what is drawn has changed");
 });
 
-Deno.test("ServerClock: follows the node with the least delay, and a clock that jumps", () => {
+Deno.test("ServerClock: keeps the shortest delay, and follows a clock that jumps", () => {
   const clock = new FakeClock(1_000_000);
   const server = new ServerClock(() => clock.now());
   for (const delayMs of [40, 5, 90, ...Array(100).fill(20)]) server.observe(1_000_500 - delayMs);

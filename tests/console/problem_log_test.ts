@@ -38,7 +38,7 @@ function log(
   );
 }
 
-Deno.test("Problem log: a problem keeps the time of its beginning, and is remembered when it has ended", () => {
+Deno.test("Problem log: a problem keeps its start time, and is listed as ended when it ends", () => {
   let records = log([[1_000, node], [5_000, node, bridge]]);
   assert.deepEqual(times(records), [["node", 1_000, 5_000], ["bridge", 5_000, 5_000]]);
   assert.deepEqual(endedOf(records), []);
@@ -49,7 +49,7 @@ Deno.test("Problem log: a problem keeps the time of its beginning, and is rememb
   assert.deepEqual(times(endedOf(records)), [["node", 1_000, 5_000]]);
 });
 
-Deno.test("Problem log: an incident that begins seconds after another one has its own line, beginning and figure", () => {
+Deno.test("Problem log: an incident that starts seconds after another has its own row, start and figure", () => {
   const at = (time: string) => Date.parse(`2026-11-26T${time}Z`);
   const missing = (count: number, since: string, cause?: "exchanges") =>
     findingOf("node", {
@@ -88,7 +88,7 @@ Deno.test("Problem log: an incident that begins seconds after another one has it
   ]);
 });
 
-Deno.test("Problem log: while its service is away, a problem has not ended", () => {
+Deno.test("Problem log: a problem does not end while its service is away", () => {
   const full = findingOf("node", { chapter: "NodeStorageFailed" });
   const isVisible = ({ chapter }: ProblemRecord) => chapter === "ServiceDown";
   let records = log([[1_000, full]]);
@@ -101,7 +101,7 @@ Deno.test("Problem log: while its service is away, a problem has not ended", () 
   assert.deepEqual(endedOf(records).map(({ chapter }) => chapter), ["ServiceDown"]);
 });
 
-Deno.test("Problem log: a problem goes on over a reload, and is a new one two minutes after the page was closed", () => {
+Deno.test("Problem log: a problem continues across a reload, but is new if the page was closed for over two minutes", () => {
   const store = memoryStore();
   storeRecords(store, log([[1_000, node]]));
   const again = { ...node, mayBeOlder: true };
@@ -118,7 +118,7 @@ Deno.test("Problem log: a problem goes on over a reload, and is a new one two mi
   assert.deepEqual(storedRecords(store), []);
 });
 
-Deno.test("Problem log: the services' own start time counts, and consequences are not listed as ended", () => {
+Deno.test("Problem log: uses the services' own start time; consequences are not listed as ended", () => {
   const older = log([[9_000, findingOf("node", { mayBeOlder: true })]]);
   assert.equal(older[0]?.mayBeOlder, true);
   const [record] = log([[10_000, findingOf("node", { mayBeOlder: true, sinceMs: 3_000 })]], older);
@@ -131,7 +131,7 @@ Deno.test("Problem log: the services' own start time counts, and consequences ar
   assert.deepEqual(endedOf(early), [], "the cause was noticed seconds later");
 });
 
-Deno.test("Problem log: a problem that returns within 30 s is one row; one under a second is not listed", () => {
+Deno.test("Problem log: a problem that returns within 30 s keeps its row; one that lasts under a second is not listed", () => {
   const full = (extent: number) =>
     findingOf("solver", { chapter: "SolverExposureFull", text: `${extent} %`, extent, afterS: 5 });
   const records = log([
@@ -146,14 +146,14 @@ Deno.test("Problem log: a problem that returns within 30 s is one row; one under
   );
 });
 
-Deno.test("Problem log: what followed from another problem is listed if somebody was alerted of it", () => {
+Deno.test("Problem log: an ended consequence is listed if it lasted until an alert was sent", () => {
   const stale = findingOf("node", { chapter: "NodePricesStale", cause: "oracle", afterS: 15 });
   const endedAfter = (ms: number) => endedOf(log([[0, stale], [ms, stale], [ms + 1]]));
   assert.deepEqual(endedAfter(14_999), []);
   assert.deepEqual(endedAfter(15_000).map(({ alertedAtMs }) => alertedAtMs), [15_000]);
 });
 
-Deno.test("Problem log: critical causes count in the tab while they are seen", () => {
+Deno.test("Problem log: only critical problems that are present and have no cause are alarms", () => {
   const alarmsOf = (...looks: Parameters<typeof log>[0]) =>
     log(looks).filter(({ isAlarm }) => isAlarm).length;
   assert.equal(alarmsOf([0, node, bridge]), 2);
@@ -162,7 +162,7 @@ Deno.test("Problem log: critical causes count in the tab while they are seen", (
   assert.equal(alarmsOf([0, node], [1_000]), 0);
 });
 
-Deno.test("Problem log: an ended problem keeps the worst state it had", () => {
+Deno.test("Problem log: an ended problem keeps its worst text", () => {
   const looks = [3, 9, 9, 1].map((extent, at) =>
     [1_000 * at, findingOf("node", { text: `${extent} at ${at}`, extent })] as const
   );
@@ -175,7 +175,7 @@ Deno.test("Problem log: the oldest records are forgotten", () => {
   assert.deepEqual([records.length, records[0]?.sinceMs], [200, 209 * 200_000]);
 });
 
-Deno.test("Repairs: missing prices come with their times, whom they concern until when, and a command that stays", () => {
+Deno.test("Repairs: missing prices have affected bets, deadlines and a stable backfill command", () => {
   const user = `0x${"7".repeat(40)}` as const;
   const bets = [
     thesisOf(1, { startTime: 2_000, endTime: 9_000, betAmount: 4_000_000n }),
@@ -201,7 +201,7 @@ Deno.test("Repairs: missing prices come with their times, whom they concern unti
   assert.equal(marketRepair([{ ...gap, bets: [] }])?.harm, "", "all of them have ended");
 });
 
-Deno.test("Repairs: bets that wait are named, five at a time", () => {
+Deno.test("Repairs: backfill commands name the waiting bets, five at most", () => {
   const bets = [3, 4, 5, 6, 7, 8].map((id) => thesisOf(id, { endTime: 1_000 * id }));
   const repair = betRepair(bets, bets, "http://e:1");
   assert.equal(repair?.commands.length, 5);
@@ -212,7 +212,7 @@ Deno.test("Repairs: bets that wait are named, five at a time", () => {
   assert.equal(betRepair([], []), undefined);
 });
 
-Deno.test("Repairs: bets whose prices the commands of their market fill have none of their own", () => {
+Deno.test("Repairs: a bet whose prices its market's command fills has no command of its own", () => {
   const bets = [3, 4].map((id) => thesisOf(id, { endTime: 1_000 * id }));
   const repair = betRepair(bets, []);
   assert.match(repair?.firstStep ?? "", /they settle these bets, too/);
@@ -222,7 +222,7 @@ Deno.test("Repairs: bets whose prices the commands of their market fill have non
   assert.match(some?.harm ?? "", /^2 bets/);
 });
 
-Deno.test("Repairs: a gap is looked for from the first start of a bet, open or ended, until now", async () => {
+Deno.test("Repairs: gaps are searched from the earliest start of a bet until now", async () => {
   const asked: unknown[] = [];
   const client = {
     theses: () => assert.fail(),

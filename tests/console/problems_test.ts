@@ -37,7 +37,7 @@ function stateOf(name: ServiceName, texts: string[], more: Partial<ServiceState>
   };
 }
 
-/** A forecast that is off, of so many windows. */
+/** A forecast that is off, of this many windows. */
 const calibration = (windows: number) => {
   const labels = 'market="A/B",horizon_seconds="1"';
   return `solver_calibration_difference{${labels},predicted="0.5"} -0.08\n` +
@@ -162,7 +162,7 @@ const WRONG: [service: ServiceName, before: string, after: string, chapter: stri
   ],
 ];
 
-/** So that a node counts as alive where its blocks are not what is looked at. */
+/** Makes a node seem alive where its blocks are not tested. */
 const ALIVE = ["node_block_number 1", "node_block_number 2"] as const;
 
 Deno.test("Problems: each figure beyond its bound is reported, with message, first step and chapter", () => {
@@ -182,12 +182,12 @@ Deno.test("Problems: each figure beyond its bound is reported, with message, fir
 /** Problems that the page does not measure: it notices the first itself, and lacks the time for two. */
 const NOT_MEASURED = ["ServiceDown", "ServiceRestarting", "ProxySlow"];
 
-Deno.test("Problems: every problem of the table is reported by the page, or known not to be", () => {
+Deno.test("Problems: every problem in lib/problems is either tested here or listed as not measured", () => {
   const reported = new Set([...WRONG.map(([, , , chapter]) => chapter), ...NOT_MEASURED]);
   assert.deepEqual(PROBLEMS.map(({ name }) => name).filter((name) => !reported.has(name)), []);
 });
 
-Deno.test("Problems: the memory of a process is that of its first service alone", () => {
+Deno.test("Problems: memory of a process is reported once, for its first service", () => {
   const inProcess = (startedAtS: number) => [
     `process_start_time_seconds ${startedAtS}\nprocess_resident_memory_bytes 2e9`,
   ];
@@ -202,7 +202,7 @@ Deno.test("Problems: the memory of a process is that of its first service alone"
   assert.equal(processesOf([...states, elsewhere]).length, 3);
 });
 
-Deno.test("Problems: services that are down, unhealthy or not ready are listed with the reason, critical ones and causes first", () => {
+Deno.test("Problems: down, unhealthy and unready services have a reason; critical problems and causes come first", () => {
   const problems = findingsOf([
     stateOf("proxy", ["", "proxy_broadcast_reconnects_total 9"]),
     stateOf("oracle", [], { isUp: false, reason: "It cannot be reached" }),
@@ -241,7 +241,7 @@ Deno.test("Problems: services that are down, unhealthy or not ready are listed w
   assert.match(forbidden?.firstStep ?? "", /--cors-origins/);
 });
 
-Deno.test("Problems: a service that is away comes first; without the proxy, the solver lacks its notifications", () => {
+Deno.test("Problems: a service that is away comes first, and an absent proxy explains the solver's problems", () => {
   const found = findingsOf([
     stateOf("node", [...ALIVE].map((text) => `${text}\nnode_theses_without_prices 1`)),
     stateOf("proxy", [], { isUp: false }),
@@ -255,7 +255,7 @@ Deno.test("Problems: a service that is away comes first; without the proxy, the 
   ]);
 });
 
-Deno.test("Problems: missing prices do not follow from a service that is back: somebody has to fill them", () => {
+Deno.test("Problems: missing prices are no consequence of a service that is back, as they still have to be filled", () => {
   const missing = 'node_price_slots_needed{market="A/B"} 3';
   const node = stateOf("node", ALIVE.map((text) => `${text}\n${missing}`));
   const causeBeside = (oracle: Partial<ServiceState>) =>
@@ -265,7 +265,7 @@ Deno.test("Problems: missing prices do not follow from a service that is back: s
   assert.equal(causeBeside({ awayAgoMs: 20_000 }), undefined);
 });
 
-Deno.test("Problems: a warning that counts what a service missed while it was away follows from that", () => {
+Deno.test("Problems: after an absence, a warning counted over it is a consequence; a critical problem is not", () => {
   const skipped = ALIVE.map((text, index) =>
     `${text}\nnode_checkpoints_missed_total ${40 * index}`
   );
@@ -281,7 +281,7 @@ Deno.test("Problems: a warning that counts what a service missed while it was aw
   );
 });
 
-Deno.test("Problems: forecasts of fewer than 20 windows are not judged, and never follow from an absence", () => {
+Deno.test("Problems: forecasts of under 20 windows are not judged, and are never a consequence of an absence", () => {
   const found = (windows: number) =>
     findingsOf([
       stateOf("exchanges", [], { isUp: false }),
@@ -291,7 +291,7 @@ Deno.test("Problems: forecasts of fewer than 20 windows are not judged, and neve
   assert.deepEqual(found(19), []);
 });
 
-Deno.test("Problems: what depends on a frozen node follows from it, and no effect contradicts its own", () => {
+Deno.test("Problems: services that depend on a frozen node are its consequences, and effects do not contradict", () => {
   const found = findingsOf([
     stateOf("node", [], { isUp: false }),
     stateOf("solver", [], { isReady: false, complaints: ["/ready did not answer"] }),
@@ -316,7 +316,7 @@ Deno.test("Problems: what depends on a frozen node follows from it, and no effec
   assert(!/are settled/.test(effects[1] ?? ""));
 });
 
-Deno.test("Problems: a service that is too slow while the node is away waits for it, and has no outage of its own", () => {
+Deno.test("Problems: a service that is slow while the node is away is its consequence, with no outage of its own", () => {
   const causesOf = (away: ServiceName, more: Partial<ServiceState>) =>
     findingsOf(
       [away, "bridge", "proxy", "solver"].map((name, index) =>
@@ -329,7 +329,7 @@ Deno.test("Problems: a service that is too slow while the node is away waits for
   assert.deepEqual(late, [undefined, "proxy"], "nobody waits for the exchanges");
 });
 
-Deno.test("Problems: bets that are refused are named by their codes, with the steps for these alone", () => {
+Deno.test("Problems: refused bets are listed by code, with the first steps for these codes", () => {
   const answers = (full: number, stale: number) =>
     `solver_execute_answers_total{outcome="EXPOSURE_TOO_LARGE"} ${full}\n` +
     `solver_execute_answers_total{outcome="PRICE_STALE"} ${stale}\n` +
@@ -345,7 +345,7 @@ Deno.test("Problems: bets that are refused are named by their codes, with the st
   assert.match(refusedBy(0, 9)?.firstStep ?? "", /^“Quotes and refusals”/);
 });
 
-Deno.test("Problems: bad health that a figure explains is said once, with the service's own words", () => {
+Deno.test("Problems: bad health that a figure explains is reported once, with the service's own words", () => {
   const failed = { isHealthy: false, health: "unhealthy", complaints: ["no source"] };
   const withHealth = (figures: string) =>
     findingsOf([stateOf("oracle", [figures], failed)]).map(({ text, details }) => [text, details]);
@@ -362,7 +362,7 @@ Deno.test("Problems: bad health that a figure explains is said once, with the se
   );
 });
 
-Deno.test("Problems: bets that cannot be won come first, unless a service that is away explains them", () => {
+Deno.test("Problems: missing prices come first, unless a service that is away explains them", () => {
   const missing = 'node_price_slots_needed{market="A/B"} 3';
   const node = stateOf("node", ALIVE.map((text) => `${text}\n${missing}`));
   const firstBeside = (name: ServiceName) =>
@@ -371,7 +371,7 @@ Deno.test("Problems: bets that cannot be won come first, unless a service that i
   assert.equal(firstBeside("oracle"), "ServiceDown");
 });
 
-Deno.test("Problems: what a service does not show at first, or while it is away, may still last", () => {
+Deno.test("Problems: while a service is away, or at its first reading, the end of a problem cannot be seen", () => {
   const seen = (seconds: number, isUp = true, lastMs = 0) => {
     const texts = Array.from({ length: 1 + seconds / 10 }, () => ALIVE[0]);
     const state = stateOf("node", texts, { isUp });
@@ -383,7 +383,7 @@ Deno.test("Problems: what a service does not show at first, or while it is away,
   assert.deepEqual(seen(20, true, 20_002), [false, false], "another tab saw it after that");
 });
 
-Deno.test("Problems: a problem found by the first look at a service is said to be maybe older", () => {
+Deno.test("Problems: a problem found at the first reading of a service may be older", () => {
   const storage = (seconds: number) =>
     Array.from({ length: 1 + seconds / 10 }, () => `${ALIVE[0]}\nnode_storage_writable 0`);
   const isOlder = (seconds: number) =>
@@ -395,14 +395,14 @@ Deno.test("Problems: a problem found by the first look at a service is said to b
   assert.deepEqual([isDownOlder([]), isDownOlder([ALIVE[0]])], [true, false]);
 });
 
-Deno.test("Problems: of several values, the highest or the lowest is the worst, by the bound", () => {
+Deno.test("Problems: the worst value is the highest or the lowest, depending on the comparison", () => {
   const samples = [3, 1, 2].map((value) => ({ labels: {}, value }));
   const worst = ([">", "<", "=="] as const).map((op) => worstOf({ op, limit: 0 }, samples));
   assert.deepEqual(worst, [3, 1, 1]);
   assert.equal(worstOf({ op: ">", limit: 0 }, []), undefined);
 });
 
-Deno.test("Problems: one line names all markets, with the worst value", () => {
+Deno.test("Problems: one problem of several markets is one line, with the worst value", () => {
   const old = 'oracle_price_age_seconds{pair="A/B"} 3.1\noracle_price_age_seconds{pair="C/D"} 7';
   const sources = 'oracle_sources{pair="A/B"} 4\noracle_sources{pair="C/D"} 4';
   const problems = findingsOf([stateOf("oracle", [`${old}\n${sources}`, `${old}\n${sources}`])]);
@@ -412,7 +412,7 @@ Deno.test("Problems: one line names all markets, with the worst value", () => {
   assert((one?.extent ?? NaN) < (problems[0]?.extent ?? NaN), "two markets are worse than one");
 });
 
-Deno.test("Problems: a source of prices has its exchange's name, as far as the oracle gave one", () => {
+Deno.test("Problems: a price source has the exchange's name if the oracle reports it, else its own", () => {
   const silent = (provider: string) => `oracle_prints_total{provider="${provider}"} 5`;
   const state = stateOf("oracle", [silent("b"), silent("b")]);
   const source = { ready: true, streams: {}, reconnects: 0, lastError: null, lastErrorTime: null };
@@ -429,12 +429,12 @@ Deno.test("Problems: a source of prices has its exchange's name, as far as the o
   assert(!/Alpha|Beta/.test(textOf({ ...providers, providers: [] })));
 });
 
-Deno.test("Problems: healthy services, and those not asked yet, have none", () => {
+Deno.test("Problems: healthy services, and services not read yet, have no problems", () => {
   const unknown = { isUp: undefined };
   assert.deepEqual(findingsOf([stateOf("node", [...ALIVE]), stateOf("oracle", [], unknown)]), []);
 });
 
-Deno.test("Problems: a page without problems names the services that it does not watch", () => {
+Deno.test("Problems: without problems, the page names the services that it does not watch", () => {
   assert.equal(noProblemText(["solver", "oracle", "node"]), "✓ All services work.");
   assert.match(
     noProblemText(["solver", "oracle"]),
@@ -446,13 +446,13 @@ Deno.test("Problems: a page without problems names the services that it does not
   );
 });
 
-Deno.test("Problems: a figure with two bounds is shown once", () => {
+Deno.test("Problems: two bounds of one figure are shown as one figure", () => {
   const limits = FIGURES.filter(({ title }) => /limit/.test(title)).map(({ bound }) => bound.limit);
   assert.deepEqual(limits, [0.8]);
   assert(FIGURES.length > 25);
 });
 
-Deno.test("Problems: until the gaps are read, no command is shown that could be copied", () => {
+Deno.test("Problems: commands are shown only after the gaps have been read", () => {
   const node = stateOf("node", ALIVE.map((text) => `${text}\nnode_theses_without_prices 1`));
   const [finding] = findingsOf([node]);
   assert(finding !== undefined);
@@ -467,7 +467,7 @@ Deno.test("Problems: until the gaps are read, no command is shown that could be 
   assert.equal(withRepair(other, new Map()), other);
 });
 
-Deno.test("Problems: an alert counts down until it is sent, and then has its time", () => {
+Deno.test("Problems: counts down to an alert, then shows when it was sent", () => {
   const [finding] = findingsOf([stateOf("node", [], { isUp: false })]);
   assert(finding?.afterS === 30);
   assert.equal(alertTimeText(finding, 1_000, 9_001), " · alert in 22 s");
@@ -477,7 +477,7 @@ Deno.test("Problems: an alert counts down until it is sent, and then has its tim
   assert.equal(alertTimeText(unready, 0, 0), "", "it has no alert");
 });
 
-Deno.test("Problems: what follows from another problem names its cause", () => {
+Deno.test("Problems: a consequence names its cause", () => {
   const unready = stateOf("solver", [], { isReady: false });
   const few = ["", "proxy_broadcast_reconnects_total 9"];
   const textOf = (oracle: Partial<ServiceState>) => {

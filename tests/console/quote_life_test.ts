@@ -8,20 +8,20 @@ import {
 
 const quote = { deadline: 30_000, endTime: 60_000 };
 
-Deno.test("quoteLife: counts to five seconds before the deadline, after which nothing is signed", () => {
+Deno.test("quoteLife: a quote expires five seconds before its deadline", () => {
   assert.deepEqual(quoteLife(quote, 0), { state: "valid", remainingMs: 25_000 });
   assert.deepEqual(quoteLife(quote, 24_999), { state: "valid", remainingMs: 1 });
   assert.deepEqual(quoteLife(quote, 25_000), { state: "expired", remainingMs: 0 });
 });
 
-Deno.test("quoteLife: ends with the window where that is sooner, also for a page that slept", () => {
+Deno.test('quoteLife: a quote whose window has ended is "window_over", even before its deadline', () => {
   const short = { ...quote, endTime: 4_000 };
   assert.deepEqual(quoteLife(short, 1_000), { state: "valid", remainingMs: 3_000 });
   assert.deepEqual(quoteLife(short, 4_000), { state: "window_over", remainingMs: 0 });
   assert.deepEqual(quoteLife(quote, 3_600_000), { state: "window_over", remainingMs: 0 });
 });
 
-Deno.test("windowText: gives the seconds until the window starts or, once it has begun, until it ends", () => {
+Deno.test("windowText: shows the seconds until the window starts, then until it ends", () => {
   const window = { startTime: 10_000, endTime: 30_000 };
   assert.equal(windowText(window, 8_100), "The window starts in 2 s.");
   assert.equal(windowText(window, 9_999), "The window starts in 1 s.");
@@ -29,7 +29,7 @@ Deno.test("windowText: gives the seconds until the window starts or, once it has
   assert.match(windowText(window, 27_500), /: 3 s left\. .* already left the box, nothing is/);
 });
 
-Deno.test("outsideText: a price outside the box has until the window starts to come back", () => {
+Deno.test("outsideText: a price outside the box may return until the window starts", () => {
   const box = { lowerPrice: 10n, upperPrice: 12n };
   const outside = [9n, 10n, 12n, 13n].map((price) => isOutside(box, price));
   assert.deepEqual(outside, [true, false, false, true]);

@@ -16,7 +16,7 @@ const QUOTED: QuoteSituation = {
 
 const BACK = "Change the box";
 
-Deno.test("quoteStepOf: a quote that lives can be signed or left", () => {
+Deno.test("quoteStepOf: a valid quote can be signed or declined", () => {
   for (const price of [11n, undefined]) {
     assert.deepEqual(quoteStepOf({ ...QUOTED, price }, 0), {
       button: "Sign and place the bet",
@@ -27,7 +27,7 @@ Deno.test("quoteStepOf: a quote that lives can be signed or left", () => {
   }
 });
 
-Deno.test("quoteStepOf: a price outside warns until the window begins, and keeps from signing then", () => {
+Deno.test("quoteStepOf: a price outside the box is a warning before the window starts, and prevents signing afterwards", () => {
   const early = quoteStepOf({ ...QUOTED, price: 13n }, 9_999);
   assert.deepEqual([early.action, early.look], ["sign", "warned"]);
   assert.match(early.note ?? "", /^Sign within 16 s\. The price is outside the box\. /);
@@ -36,20 +36,20 @@ Deno.test("quoteStepOf: a price outside warns until the window begins, and keeps
   assert.equal(quoteStepOf(QUOTED, 10_000).action, "sign", "inside");
 });
 
-Deno.test("quoteStepOf: a quote above the balance, since another tab has bet, says so", () => {
+Deno.test("quoteStepOf: a quote above the balance cannot be signed, with a note", () => {
   const step = quoteStepOf({ ...QUOTED, balance: 9n }, 0);
   assert.equal(step.note, "Your balance is 0.00 USDC now: bet less.");
   assert.equal(quoteStepOf({ ...QUOTED, balance: offer.quote.betAmount }, 0).action, "sign");
 });
 
-Deno.test("quoteStepOf: a quote that is over can be asked for again", () => {
+Deno.test("quoteStepOf: an expired quote can be renewed", () => {
   const expired = quoteStepOf({ ...QUOTED, price: 13n }, 25_000);
   assert.deepEqual([expired.action, expired.look], ["renew", "failure"]);
   assert.match(expired.note ?? "", /^The quote has expired/);
   assert.match(quoteStepOf(QUOTED, 60_000).note ?? "", /^Too late: the window has ended\. /);
 });
 
-Deno.test("quoteStepOf: without a network, or while a bet is on its way, the button waits", () => {
+Deno.test("quoteStepOf: offline, or while a bet is being placed, nothing can be signed", () => {
   const waiting: [Partial<QuoteSituation>, button: string, back: string | undefined][] = [
     [{ isOffline: true }, "You are offline", BACK],
     [

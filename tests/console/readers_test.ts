@@ -16,13 +16,13 @@ async function allowedOrigin(
   return answer.headers.get("access-control-allow-origin");
 }
 
-Deno.test("allowReadsFrom: only the given pages read, and only what GET answers", async () => {
+Deno.test("allowReadsFrom: only the given origins may read, and only with GET", async () => {
   assert.equal(await allowedOrigin([PAGE], PAGE), PAGE);
   assert.equal(await allowedOrigin([PAGE], "https://other.example"), null);
   assert.equal(await allowedOrigin([PAGE], PAGE, "POST"), null);
   assert.equal(await allowedOrigin(["*"], PAGE), "*");
 });
 
-Deno.test("allowReadsFrom: without origins no page reads", async () => {
+Deno.test("allowReadsFrom: without origins, no page may read", async () => {
   assert.equal(await allowedOrigin(undefined, PAGE), null);
 });

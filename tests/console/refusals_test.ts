@@ -1,4 +1,4 @@
-/** What the maker's page says about the solver's answers and its limit. */
+/** The maker's page: the solver's answers and its limit. */
 import assert from "node:assert/strict";
 import { MetricsHistory, parseMetrics } from "../../services/console/page/data/metrics.ts";
 import {
@@ -20,7 +20,7 @@ function historyOf(...reads: Record<string, number>[]): MetricsHistory {
 
 const [BETS, QUOTES] = REQUESTS;
 
-Deno.test("answersTo: lists the success first, then refusals by their number in the last minutes, with both counts", () => {
+Deno.test("answersTo: lists executed bets first, then refusals by their recent count, with recent and total counts", () => {
   const history = historyOf(
     { executed: 10, PRICE_MOVED: 50, WINDOW_ENDED: 0 },
     { executed: 12, PRICE_MOVED: 50, DURATION_TOO_LONG: 3, WINDOW_ENDED: 0 },
@@ -33,7 +33,7 @@ Deno.test("answersTo: lists the success first, then refusals by their number in 
   assert.deepEqual(answersTo(QUOTES, history), []);
 });
 
-Deno.test("answersTo: the last five minutes count, and a counter that went back was restarted", () => {
+Deno.test("answersTo: counts the last five minutes, also across a restart of the counter", () => {
   const counts = [100, 130, 4, 5, 6, 7, 8].map((executed) => ({ executed }));
   assert.deepEqual(answersTo(BETS, historyOf(...counts.slice(0, 4))), [
     { outcome: "executed", recent: 30 + 4 + 1, total: 5, lastMs: 180_000 },
@@ -45,7 +45,7 @@ Deno.test("answersTo: the last five minutes count, and a counter that went back 
 const roomAt = (atRisk: bigint, maxExposure: bigint | null) =>
   headroomOf(atRisk, { maxExposure, info: { config: { minBetAmount: 1_000_000n } } });
 
-Deno.test("headroomOf: the limit is fine up to 80 % used, nearly full above, and full above 95 %", () => {
+Deno.test("headroomOf: the exposure limit is fine up to 80 % used, nearly full above, and full above 95 %", () => {
   const at = (atRisk: bigint) => {
     const { style, text, used } = roomAt(atRisk, 100_000_000n);
     return [style, text, used];
@@ -69,13 +69,13 @@ Deno.test("headroomOf: the limit is fine up to 80 % used, nearly full above, and
   assert.match(`${at(120_000_000n)[1]}`, /more than 0\.00 USDC/);
 });
 
-Deno.test("headroomOf: a limit below the smallest bet was meant without decimals", () => {
+Deno.test("headroomOf: a limit below the smallest bet gets a warning about its decimals", () => {
   const { style, text, used } = roomAt(0n, 5_000n);
   assert.deepEqual([style, used], ["warning", undefined]);
   assert.match(text, /^▲ The limit is 0\.005 USDC: .* counts 6 decimals/);
 });
 
-Deno.test("headroomOf: without a limit, and without an answer of the solver", () => {
+Deno.test("headroomOf: notes that no limit is set, or that the solver has not answered", () => {
   const rooms = [headroomOf(1n, undefined), roomAt(1n, null)];
   assert.deepEqual(rooms.map(({ style }) => style), ["note", "note"]);
   assert.match(rooms[0]?.text ?? "", /once the solver answers/);

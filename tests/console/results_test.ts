@@ -43,7 +43,7 @@ const THESES = [
   thesisOf(4, "needs_backfill", { base: SECOND.base, payout: 30n }),
 ];
 
-Deno.test("Results: the maker gains what users lose, and loses what they win beyond their stake", () => {
+Deno.test("Results: the maker gains the stakes of lost bets, and pays the winnings of won bets", () => {
   assert.deepEqual(resultsOf(THESES), {
     open: 2,
     atRisk: 35n,
@@ -60,19 +60,19 @@ Deno.test("Results: the maker gains what users lose, and loses what they win bey
   assert.deepEqual([first.atRisk, second.atRisk], [15n, 20n]);
 });
 
-Deno.test("Results: profit follows the order of settlement", () => {
+Deno.test("Results: profit is added up in the order of settlement", () => {
   assert.deepEqual(historyOf(THESES), [
     { timeMs: 2_000, profit: 40n },
     { timeMs: 3_000, profit: 25n },
   ]);
 });
 
-Deno.test("Results: the bets settled last are found by their settlement, and all if there are fewer", () => {
+Deno.test("Results: lastSettled returns the bets settled last, or all if there are fewer", () => {
   const idsOf = (count: number) => lastSettled(THESES, count).map(({ id }) => id);
   assert.deepEqual([idsOf(1), idsOf(2), idsOf(9)], [[1], [2, 1], [2, 1]]);
 });
 
-Deno.test("Results: a period has the bets that were decided in it, by the node or by the page", () => {
+Deno.test("Results: a period contains the bets decided in it, by a settlement or a breach", () => {
   const theses = [
     thesisOf(1, "won", { settledAt: 0 }),
     thesisOf(2, "lost", { settledAt: 40 * DAY_MS - 1 }),
@@ -94,7 +94,7 @@ Deno.test("Results: a period has the bets that were decided in it, by the node o
   assert.deepEqual(older.map(([name]) => name), ["Last 5 min"]);
 });
 
-Deno.test("historyOf: bets settled at once come in the order of their ids, by their end if unknown", () => {
+Deno.test("historyOf: bets settled at the same time are ordered by id; without a settlement time, by their end", () => {
   const theses = [thesisOf(3, "lost"), thesisOf(2, "won"), thesisOf(1, "needs_backfill")];
   const points = historyOf(theses.map((one) => ({ ...one, settledAt: undefined, endTime: 9 })));
   assert.deepEqual(points.map(({ timeMs, profit }) => [timeMs, profit]), [[9, -15n], [9, -5n]]);

@@ -13,7 +13,7 @@ import { FakeClock } from "../support/fake_clock.ts";
 
 const PASS_MS = 1_500;
 
-/** Answers by path, as text or with a status; null for one that breaks off. */
+/** Answers by path, as text or with a status; null closes the connection. */
 type Answers = Record<string, string | [status: number, text: string] | null>;
 
 /** Runs a test with a service whose answers the test changes. */
@@ -84,7 +84,7 @@ const CASES: [what: string, answers: Answers, expected: Partial<ServiceState>][]
   }],
 ];
 
-Deno.test("ServiceWatch: health, readiness and complaints are the service's own words", () =>
+Deno.test("ServiceWatch: health, readiness and complaints are taken from the service's answers", () =>
   withService(async ({ url, answers, asked }) => {
     for (const [what, given, expected] of CASES) {
       Object.assign(answers, WELL, given);
@@ -101,7 +101,7 @@ Deno.test("ServiceWatch: health, readiness and complaints are the service's own 
     assert.deepEqual(new Set(asked), new Set(["/health", "/ready", "/metrics"]));
   }));
 
-Deno.test("ServiceWatch: asks only proxy and solver whether they are ready", () =>
+Deno.test("ServiceWatch: asks only proxy and solver for /ready", () =>
   withService(async ({ url, answers, asked }) => {
     const { "/ready": _, ...others } = WELL;
     Object.assign(answers, others);
@@ -117,7 +117,7 @@ Deno.test("ServiceWatch: asks only proxy and solver whether they are ready", () 
     }
   }));
 
-Deno.test("ServiceWatch: one that does not say whether it is ready, but answers otherwise, is not away", () =>
+Deno.test("ServiceWatch: a service without an answer to /ready only is up, but not ready", () =>
   withService(async ({ url, answers }) => {
     Object.assign(answers, WELL, { "/ready": null });
     const watch = new ServiceWatch("solver", url, new FakeClock());
@@ -129,7 +129,7 @@ Deno.test("ServiceWatch: one that does not say whether it is ready, but answers 
     assert.match(complaints[0] ?? "", /\/ready cannot be reached/);
   }));
 
-Deno.test("ServiceWatch: one that does not answer once is asked again at once, and is not away", () =>
+Deno.test("ServiceWatch: after one missing answer the service is asked again at once, and stays up", () =>
   withService(async ({ url, answers, asked }) => {
     Object.assign(answers, WELL, { "/health": null });
     const watch = new ServiceWatch("node", url, new FakeClock());
@@ -145,7 +145,7 @@ Deno.test("ServiceWatch: one that does not answer once is asked again at once, a
     assert.equal(asked.filter((path) => path === "/health").length, 2);
   }));
 
-Deno.test("ServiceWatch: a service that goes away is down with the reason, and keeps the last figures that came", async () => {
+Deno.test("ServiceWatch: a service that goes away is down with the reason, and keeps its last figures", async () => {
   const clock = new FakeClock();
   let watch: ServiceWatch | undefined;
   const next = async (isUp: boolean) => {
@@ -213,7 +213,7 @@ Deno.test("Poll: a pass that was stopped changes nothing, and a second start rep
     watch.poll.stop();
   }));
 
-Deno.test("Poll: a start may change the pause after each pass, until the next start", async () => {
+Deno.test("Poll: start can set the pause between passes, until the next start", async () => {
   const clock = new FakeClock();
   let passes = 0;
   const poll = new Poll(clock, () => Promise.resolve(void (passes += 1)));
@@ -232,7 +232,7 @@ Deno.test("Poll: a start may change the pause after each pass, until the next st
   poll.stop();
 });
 
-Deno.test("ProvidersWatch: sources of each market; none while the oracle does not answer as it should", () =>
+Deno.test("ProvidersWatch: lists the sources of each market, or none if the oracle's answer is not valid", () =>
   withService(async ({ url, answers }) => {
     const provider = {
       name: "a",

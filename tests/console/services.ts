@@ -69,7 +69,7 @@ export class TestServices {
     this.#running.delete(name);
   }
 
-  /** Starts one, where it was before. What it had in memory is gone. */
+  /** Starts one on its old port. Its memory is lost. */
   async start(name: Name): Promise<void> {
     const url = this.#urls.get(name);
     const port = url === undefined ? freePort() : Number(new URL(url).port);

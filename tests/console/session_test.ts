@@ -31,20 +31,20 @@ function sessionOf(
   return { session, store, timesLeft: () => left };
 }
 
-Deno.test("Session: makes no key for a chain that is not marked as one for tests", async () => {
+Deno.test("Session: makes no key unless the chain is marked as a development chain", async () => {
   const { session, store } = sessionOf(false);
   await assert.rejects(session.useDevelopmentKey(), /for development chains only/);
   assert.equal(store.texts.size, 0);
 });
 
-Deno.test("Session: does not use a key of a development chain elsewhere", () => {
+Deno.test("Session: a stored development key is not used on another kind of chain", () => {
   const { session, store } = sessionOf(false);
   store.setItem("rangemaker.development-key.1337", `0x${"11".repeat(32)}`);
   session.restore();
   assert.equal(session.user.value, undefined);
 });
 
-/** A wallet of the browser: it counts prompts and listeners, and reports what the test says. */
+/** A browser wallet that counts prompts and listeners, and emits the test's events. */
 function walletOf(accounts: string[], chainId = 1337) {
   const listeners = new Map<string, Set<(news: unknown) => void>>();
   const of = (event: string) => {
@@ -77,7 +77,7 @@ const BOB = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
 const options = { sanitizeOps: false, sanitizeResources: false };
 
 Deno.test(
-  "Session: a key of this browser is made once, survives a reload",
+  "Session: the development key is made once, and restored after a reload",
   options,
   async () => {
     const { session, store } = sessionOf(true);
@@ -99,7 +99,7 @@ Deno.test(
 );
 
 Deno.test(
-  "Session: a wallet's account and chain are followed without a prompt, by one listener each",
+  "Session: the wallet's account and chain are followed without a prompt, with one listener each",
   options,
   async () => {
     const { session } = sessionOf(false);
@@ -135,7 +135,7 @@ Deno.test(
 );
 
 Deno.test(
-  "Session: a wallet is restored quietly after a reload, until its user disconnects",
+  "Session: a wallet is restored after a reload without a prompt, until the user disconnects",
   options,
   async () => {
     const store = memoryStore();
@@ -170,7 +170,7 @@ Deno.test(
 );
 
 Deno.test(
-  "Session: a key that was left is not used by itself after a reload",
+  "Session: a development key that the user left is not restored after a reload",
   options,
   async () => {
     const { session, store } = sessionOf(true);
@@ -183,7 +183,7 @@ Deno.test(
 );
 
 Deno.test(
-  "Session: an account that is left or opened in one tab is left or opened in the others",
+  "Session: opening or leaving an account in one tab does the same in the others",
   options,
   async () => {
     const store = memoryStore();

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { EstimateState } from "../../services/console/page/data/estimator.ts";
 import { failureText } from "../../services/console/page/trade/stage.ts";
 
-/** Only that there is one counts. */
+/** Only its presence matters. */
 const PRICED = { estimate: {} } as EstimateState;
 
 const LEFT = { code: "OUTSIDE_RANGE", text: "It is outside.", isSigningFailure: true };
@@ -10,7 +10,7 @@ const POOR = { code: "INSUFFICIENT_BALANCE", text: "Bet less.", isSigningFailure
 
 const NOTHING = "No bet was placed, nothing was taken.";
 
-Deno.test("failureText: after signing, what became of the money comes first", () => {
+Deno.test("failureText: after signing, the text starts with whether money was taken", () => {
   assert.equal(failureText(LEFT, undefined, "", false), `${NOTHING} It is outside.`);
   assert.equal(
     failureText({ ...LEFT, isSigningFailure: false }, undefined, "", false),
@@ -18,7 +18,7 @@ Deno.test("failureText: after signing, what became of the money comes first", ()
   );
 });
 
-Deno.test("failureText: a reason of the price ends with an estimate, any other one stays", () => {
+Deno.test("failureText: a failure that depends on the price is replaced by the next estimate, others stay", () => {
   assert.equal(failureText(LEFT, PRICED, "", false), `${NOTHING} The price had moved.`);
   assert.equal(failureText({ ...LEFT, isSigningFailure: false }, PRICED, "", false), "");
   assert.equal(
@@ -32,7 +32,7 @@ Deno.test("failureText: a reason that the slip shows anyway is not repeated", ()
   assert.equal(failureText(LEFT, undefined, "It is outside. For 45 s, try ± 2.", false), NOTHING);
 });
 
-Deno.test("failureText: a device that was offline as it signed says so, and not that the chain is away", () => {
+Deno.test('failureText: after signing offline it says "offline" instead of an unreachable chain', () => {
   const failure = { code: "NODE_UNREACHABLE", text: "No answer.", isSigningFailure: true };
   const offline = (isSigningFailure: boolean) =>
     failureText({ ...failure, isSigningFailure }, undefined, "", true);
@@ -40,7 +40,7 @@ Deno.test("failureText: a device that was offline as it signed says so, and not 
   assert.equal(offline(false), "", "the chart says so");
 });
 
-Deno.test("failureText: a service that did not answer is forgotten once it does", () => {
+Deno.test("failureText: a missing answer is forgotten after the next answer", () => {
   const away = {
     code: "NODE_UNREACHABLE",
     text: "The chain does not answer.",

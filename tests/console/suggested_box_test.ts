@@ -18,7 +18,7 @@ import { memoryStore } from "./memory_store.ts";
 const AMOUNT = 10_000_000n;
 const [MINUTES, WARM_UP_MS, EVERY_MS] = [4, 20_000, 2_300];
 
-/** How long quotes are looked at before they are signed: by readers, and by those who hear them. */
+/** How long quotes are looked at before signing: by readers, and by users of screen readers. */
 const READ_MS = [1_000, 4_000] as const;
 const HEARD_MS = [6_000, 16_000] as const;
 
@@ -43,7 +43,7 @@ function suggestAndSign(
   const newest = new Map<string, bigint>();
   const signed: { atMs: number; bet: BetTerms; payout: bigint }[] = [];
   const found = { quotes: 0, placed: 0, payouts: 0, likely: 0 };
-  /** Undefined for a box without a price: it counts as one that was not placed. */
+  /** Undefined for a box without a price, which is treated as not placed. */
   const priceOf = (bet: BetTerms) => {
     try {
       return strategy.price(bet);
@@ -90,7 +90,7 @@ function suggestAndSign(
   return found;
 }
 
-Deno.test("A suggested box is placed nine times in ten by readers, and seven in ten by listeners, with the tolerance of a new user; is mostly more likely won than lost, and pays well", () => {
+Deno.test("Suggested boxes: with the default tolerance, most are placed, likely to win and pay well", () => {
   const { tolerancePercent } = new DraftStore(memoryStore(), new FakeClock());
   for (const symbol of SPEC_MARKETS.symbols) {
     const runs = [1, 2, 3].map((seed) => suggestAndSign(symbol, seed, tolerancePercent, READ_MS));

@@ -52,7 +52,7 @@ Deno.test({
         systemClock,
       );
 
-      await t.step("a stranger sees prices and what to do, and the page is light", async () => {
+      await t.step("a new visitor sees prices and the next step on a small page", async () => {
         const visitor = await open();
         await visitor.sees(/ETH\/USDT\s+[23],\d{3}\.\d{2}/);
         await visitor.sees(/Bet that the price stays in the box/);
@@ -70,7 +70,7 @@ Deno.test({
       });
 
       await t.step(
-        "a box drawn with the mouse is placed, settled, and the same in the node",
+        "a box drawn with the mouse is placed and settled, as the node confirms",
         async () => {
           const visitor = await open();
           await visitor.enter();
@@ -86,7 +86,7 @@ Deno.test({
           const outcome = await visitor.outcomeOf(id);
           const bet = await newestBet(visitor);
           assert.equal(outcome, bet.status);
-          // The card says it to the eye, and a message only to the ear.
+          // The card shows it, and a message announces it to screen readers only.
           assert.match(await visitor.textOf(`[data-outcome="${id}"]`), /^[✓✕] Bet \d+ (won|lost)/);
           const toasts = await visitor.page.$$eval(
             ".messages p:not(.spoken)",
@@ -104,7 +104,7 @@ Deno.test({
         },
       );
 
-      await t.step("everything can be done with the keyboard; a lost bet says where", async () => {
+      await t.step("everything works with the keyboard; a lost bet shows where", async () => {
         const visitor = await open();
         const { keyboard } = visitor.page;
         await visitor.page.waitForSelector("button.primary:not(:disabled)");
@@ -145,7 +145,7 @@ Deno.test({
       });
 
       await t.step(
-        "a wallet of the browser signs; another chain and a refusal are said",
+        "a browser wallet signs; a wrong chain and a rejection are reported",
         async () => {
           const wallet = {
             current: undefined as Awaited<ReturnType<typeof injectWallet>> | undefined,
@@ -178,7 +178,7 @@ Deno.test({
       );
 
       await t.step(
-        "a bet above the balance says so, also once it is quoted, and nothing is signed",
+        "a bet above the balance is reported before and after the quote, and not signed",
         async () => {
           const visitor = await open();
           await visitor.enter();
@@ -244,7 +244,7 @@ Deno.test({
         await visitor.close();
       });
 
-      await t.step("a key and bets are there again after a reload", async () => {
+      await t.step("account and bets survive a reload", async () => {
         const visitor = await open();
         await visitor.enter();
         await visitor.page.reload();
@@ -256,7 +256,7 @@ Deno.test({
       });
 
       await t.step(
-        "no serious violation of accessibility in any theme, size of page and text; it fits a phone",
+        "no serious accessibility violation in any theme, size and view; the page fits a phone",
         async () => {
           const visitor = await open();
           await visitor.enter();

@@ -68,7 +68,7 @@ function deadUrl(scheme: "http" | "ws" = "http"): string {
 /** Services that work answer within this, however busy the machine is. */
 const BUSY_MS = 20_000;
 
-Deno.test("doctor: everything is ok if everything is correct, exit code 0", () =>
+Deno.test("doctor: all checks pass with correct settings, exit code 0", () =>
   withServices((urls, providers) =>
     withFolder(async (folder) => {
       const database = ["--port", "0", "--database", `${folder}/new/store.sqlite`];
@@ -108,7 +108,7 @@ Deno.test("doctor: everything is ok if everything is correct, exit code 0", () =
     })
   ));
 
-Deno.test("doctor: several services take their options from the environment", async () => {
+Deno.test("doctor: several services can be checked at once, with options from the environment", async () => {
   const url = deadUrl();
   const env = {
     WRITE_NODE_URL: url,
@@ -123,7 +123,7 @@ Deno.test("doctor: several services take their options from the environment", as
   assert.deepEqual(nodes, ["write node", "read node", "node", "history"]);
 });
 
-Deno.test("doctor: a solver starts without the history of an exchange, so its absence is a warning", async () => {
+Deno.test("doctor: a missing exchange history is a warning, since the solver starts without it", async () => {
   const exchange = startFakeCandles();
   const history = async () => {
     const argv = ["solver", "--history-url", exchange.url];
@@ -158,7 +158,7 @@ Deno.test("doctor: an exchange that sends no price of a market is reported with 
   assert.equal(of("sources").level, "fail");
 });
 
-Deno.test("doctor: without a service it checks those that need no key and those whose key is set", async () => {
+Deno.test("doctor: without arguments it checks every service that needs no key or has one", async () => {
   const env = {
     RANGEMAKER_ORACLE_PROVIDERS: "okx",
     RANGEMAKER_ORACLE_PROVIDER_URL: `okx=${deadUrl("ws")}`,
@@ -344,7 +344,7 @@ Deno.test("doctor: a URL for writes that is a node's read port fails, for every 
     assert.equal(of("writes").level, "ok");
   }));
 
-Deno.test("doctor: values that a service derives from other options are checked too", async () => {
+Deno.test("doctor: URLs derived from other options are checked too", async () => {
   const [url, wsUrl] = [deadUrl(), deadUrl("ws")];
   const proxy = ["proxy", "--write-node-url", url, "--read-node-url", url];
   assert((await diagnose(proxy)).of("websocket").text.startsWith(url.replace("http", "ws")));
@@ -352,7 +352,7 @@ Deno.test("doctor: values that a service derives from other options are checked 
   assert(of("websocket").text.startsWith(wsUrl));
 });
 
-Deno.test("doctor: addresses that no option gives need permissions too", async () => {
+Deno.test("doctor: default addresses are included in the required permissions", async () => {
   const netOf = async (...argv: string[]) => (await diagnose(argv)).of("permissions").text;
   assert.match(await netOf("node"), /net 127\.0\.0\.1:8545, 127\.0\.0\.1:8547, localhost:8550;/);
   const okx = deadUrl("ws");
@@ -384,7 +384,7 @@ Deno.test("doctor: reports an account without the relayer permission, and a solv
   assert.match(balance.text, new RegExp(`^${solver} has 0 USDC`));
 });
 
-Deno.test("doctor: reports clocks that differ, and fails if the node would refuse what is signed", async () => {
+Deno.test("doctor: reports a wrong clock, and fails if the node would refuse transactions for it", async () => {
   await using node = FakeNode.start();
   const clockWhen = async (ageMs: number) => {
     const head = () => ({ number: "0x1", timestampMs: Date.now() - ageMs });
@@ -412,7 +412,7 @@ Deno.test("doctor: a WebSocket that opens and never answers fails after the time
   assert.equal(text, `${url}: did not accept a subscription within 200 ms`);
 });
 
-Deno.test("doctor: a port used by another program fails, one used by the service itself is ok, and says why it failed", async () => {
+Deno.test("doctor: a port used by another program fails; used by the service itself, its health decides", async () => {
   let answer = () => new Response("hello");
   await using stranger = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen: () => {} },
@@ -492,7 +492,7 @@ Deno.test("doctor: several services are checked as the settings file configures 
     assert.equal(wrong.code, 2);
   }));
 
-Deno.test("doctor: a node's URL shows no user, password, query or key in its path", async () => {
+Deno.test("doctor: no user, password, query or key of a node's URL is printed", async () => {
   const url = deadUrl().replace("127", "somebody:hunter2@127");
   const secrets = `${url}/v3/0123456789abcdef0123456789abcdef?key=geheim`;
   const { printed, of } = await diagnose(["proxy", "--write-node-url", secrets]);
@@ -515,7 +515,7 @@ Deno.test("doctor: lines show what was tried, how long it took, and how to fix i
   assert.equal(lines.at(-1), "7 checks: 2 ok, 3 warnings, 2 failed");
 });
 
-Deno.test("doctor: a terminal shows the unfinished checks, then coloured levels; a file neither", async () => {
+Deno.test("doctor: on a terminal it shows unfinished checks and coloured levels, in a file neither", async () => {
   const argv = ["backfill", "-r", deadUrl()];
   const env = { RANGEMAKER_BACKFILL_HISTORY_URL: deadUrl() };
   assert(!(await runDoctor(argv, env)).printed.includes("\x1b["));

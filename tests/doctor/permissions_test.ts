@@ -26,7 +26,7 @@ function flagsOf(task: keyof typeof config.tasks): string[] {
 }
 
 for (const service of ["bridge", "solver", "proxy", "oracle", "node", "backfill"] as const) {
-  Deno.test(`doctor ${service}: the flags of the task ${service} are all that it needs`, async () => {
+  Deno.test(`doctor ${service}: has all required permissions with the flags of the task ${service}`, async () => {
     const args = [service, "--timeout-ms", "500"];
     const { stdout, stderr } = await doctorWith(flagsOf(service), args);
     assert.match(stdout, new RegExp(`^ok {4}${service} +permissions +Granted: `, "m"), stderr);
@@ -49,12 +49,12 @@ Deno.test("doctor: names the flags that are missing, exit code 1", async () => {
     "--allow-write=data",
     "--allow-env=RANGEMAKER_*,KAIZEN_RPC_URL,TRUST_PROXY",
   ]);
-  // What could not be tried for lack of a permission says so, and the rest is still tried.
+  // A check that lacks a permission reports that, and the other checks still run.
   assert.match(stdout, /^fail {2}bridge {2}node .*Requires net access to "localhost:8545"/m);
   assert.match(stdout, /^ok {4}bridge {2}port {9}127\.0\.0\.1:3000 is free|is used/m);
 });
 
-Deno.test("doctor bridge: with the flags that it names, nothing is missing", async () => {
+Deno.test("doctor bridge: has all required permissions with the flags that it recommends", async () => {
   const lacking = await doctorWith([], ["bridge"]);
   const [, remedy = ""] = /^ {6}fix: Start it with (.*)$/m.exec(lacking.stdout) ?? [];
   const { stdout } = await doctorWith(remedy.split(" "), ["bridge"]);

@@ -16,7 +16,7 @@ function eventsIn(records: readonly LogRecord[]): string[] {
     .map(({ level, category, properties }) => `${level} ${category[1]} ${properties.event}`);
 }
 
-Deno.test("Logs: a whole bet leaves a line for each thing that happened to it, and no others", async () => {
+Deno.test("Logs: a whole bet logs one line for each of its events, and nothing else", async () => {
   await using stack = await startStack({ ports: FREE_PORTS, seed: 1 });
   const { urls } = stack;
   const wallet = privateKeyToAccount(generatePrivateKey());

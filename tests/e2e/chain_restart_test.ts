@@ -1,4 +1,4 @@
-/** Node and bridge as separate services: what a restart of the node does to what the bridge knows. */
+/** Node and bridge as separate services: effects of a node's restart on the bridge's records. */
 import assert from "node:assert/strict";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
@@ -26,7 +26,7 @@ async function healthOf(url: string): Promise<{ status: number; body: Record<str
   return { status: response.status, body: await response.json() };
 }
 
-Deno.test("Chain and store: after a restart with its directory the node has what the bridge says", () =>
+Deno.test("Chain and store: after a restart, a node with --data-dir has the deposits that the bridge recorded", () =>
   withFolder(async (folder) => {
     const database = `${folder}/bridge.sqlite`;
     let node = await startTestNode(`${folder}/node`);
@@ -50,7 +50,7 @@ Deno.test("Chain and store: after a restart with its directory the node has what
     }
   }));
 
-Deno.test("Chain and store: by default node, bridge and solver all keep their state on the disk", () => {
+Deno.test("Chain and store: by default, node, bridge and solver keep their state in data/", () => {
   const defaults = [
     nodeOptions.dataDir.default,
     bridgeOptions.database.default,
@@ -59,7 +59,7 @@ Deno.test("Chain and store: by default node, bridge and solver all keep their st
   for (const path of defaults) assert.match(path, /^data\/\w/);
 });
 
-Deno.test("Chain and store: a bridge refuses to mix two chains, and says so in its health", () =>
+Deno.test("Chain and store: a bridge whose node has another chain is unhealthy and refuses deposits", () =>
   withFolder(async (folder) => {
     let node = await startTestNode(":memory:");
     const port = Number(new URL(node.url).port);
@@ -87,7 +87,7 @@ Deno.test("Chain and store: a bridge refuses to mix two chains, and says so in i
     }
   }));
 
-Deno.test("Chain and store: work left unfinished waits for its own chain", () =>
+Deno.test("Chain and store: an unfinished deposit waits until its own chain is back", () =>
   withFolder(async (folder) => {
     const database = `${folder}/bridge.sqlite`;
     await using node = FakeNode.start();
@@ -118,7 +118,7 @@ Deno.test("Chain and store: work left unfinished waits for its own chain", () =>
     await eventually("the deposit is made", () => node.committed.length === 1 || undefined);
   }));
 
-Deno.test("Chain and store: a solver executes nothing on another chain than before", () =>
+Deno.test("Chain and store: a solver whose node has another chain refuses to execute", () =>
   withFolder((folder) =>
     withSolver(async (solver, node) => {
       const done = await post(`${solver.url}/execute`, await execution(solver.url));
@@ -132,7 +132,7 @@ Deno.test("Chain and store: a solver executes nothing on another chain than befo
     }, { database: `${folder}/solver.sqlite` })
   ));
 
-Deno.test("Solver: a store that cannot be written shows in its health, and its return", () =>
+Deno.test("Solver: health fails while the store cannot be written, and recovers afterwards", () =>
   withFolder(async (folder) => {
     const { DatabaseSync } = await import("node:sqlite");
     const database = `${folder}/solver.sqlite`;

@@ -110,8 +110,9 @@ async function changeAll(scene: Scene, url: string, random: RandomSource): Promi
 
 for (const scene of SCENES) {
   Deno.test({
-    name: `Damage: ${scene.name} with changed rows in PostgreSQL sends nothing wrong and loses ` +
-      `nothing silently${NEEDS_POSTGRES}`,
+    name:
+      `Damage: with changed rows in PostgreSQL ${scene.name} sends nothing wrong, and reports ` +
+      `every loss${NEEDS_POSTGRES}`,
     ignore: POSTGRES_URL === undefined,
     timeout: 3_600_000,
     fn: () => withSeed((random) => withSchema((url) => changeAll(scene, url, random))),

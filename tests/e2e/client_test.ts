@@ -18,7 +18,7 @@ const DEV_USER = DEV_ACCOUNTS.admin.address;
 
 const readme = await Deno.readTextFile(new URL("../../README.md", import.meta.url));
 
-/** A running stack whose node has prices, and a user of it. */
+/** A running stack with prices, and a user of it. */
 async function withUser(
   play: (client: RangemakerClient, stack: RunningStack, price: bigint) => Promise<void>,
 ): Promise<void> {
@@ -70,7 +70,7 @@ Deno.test("RangemakerClient: deposits, quotes, executes and follows a bet to its
   });
 });
 
-Deno.test("RangemakerClient: watches over a WebSocket that it is given, as Node 20 needs it", async () => {
+Deno.test("RangemakerClient: watches over a WebSocket from the option connect, as needed on Node 20", async () => {
   await withUser(async (_client, { urls }) => {
     const connect = (url: string) => new WebSocket(url);
     const client = new RangemakerClient({ urls, chainId: 1337, connect });
@@ -100,9 +100,9 @@ const WAYS: Record<string, (folder: string) => { flags: string[]; cwd: string; c
 };
 
 /**
- * Runs a program as `deno run --allow-net first_bet.ts` does, again where a busy node answered too late.
+ * Runs a program like `deno run --allow-net first_bet.ts`, again if a busy node answered too late.
  *
- * @returns What it printed.
+ * @returns Its output.
  */
 async function runExample(program: string, flags: string[], cwd: string): Promise<string> {
   // Not as a file: the checkout stays as it is.
@@ -123,7 +123,7 @@ async function runExample(program: string, flags: string[], cwd: string): Promis
   return new TextDecoder().decode(stdout);
 }
 
-Deno.test("README: the example of the client plays a bet on a running stack, in every way the documents name", async () => {
+Deno.test("README: the client example plays a bet on a running stack, run in every documented way", async () => {
   const [, example] = /```ts\n(import \{ RangemakerClient[\s\S]*?)```/.exec(readme) ?? [];
   assert(example !== undefined, "README has no example of the client");
   const stack = await startStack({ ports: FREE_PORTS, seed: 1, pricing: STACK_PRICING });

@@ -31,7 +31,7 @@ Deno.test("rangemaker: an unknown command is one line and exit code 2", async ()
   );
 });
 
-Deno.test("rangemaker: without a command the help goes to stderr with exit code 2", async () => {
+Deno.test("rangemaker: without a command it prints the help to stderr, exit code 2", async () => {
   const { code, stderr } = await runHere([]);
   assert.equal(code, 2);
   assert.match(stderr, /^Commands:$/m);
@@ -72,7 +72,7 @@ for (const [args, line] of wrong) {
   });
 }
 
-Deno.test("rangemaker node: a taken port leaves no directory of a chain", () =>
+Deno.test("rangemaker node: a start that fails for a taken port leaves no data directory", () =>
   withFolder(async (folder) => {
     using taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
     const { port } = taken.addr as Deno.NetAddr;
@@ -84,7 +84,7 @@ Deno.test("rangemaker node: a taken port leaves no directory of a chain", () =>
     }
   }));
 
-Deno.test("rangemaker: a port that a service of ours has is answered with its name", async () => {
+Deno.test("rangemaker: the error of a port taken by another rangemaker service names that service", async () => {
   const running = new Program(["exchanges", "--port", "0"]);
   await running.until(({ stderr }) => stderr.includes("Listening on"));
   const [, port = ""] = /Listening on \S+:(\d+)/.exec(running.stderr) ?? [];
@@ -99,7 +99,7 @@ Deno.test("rangemaker: a port that a service of ours has is answered with its na
   assert.match(stderr, /give the service another port with --port\n$/);
 });
 
-Deno.test("rangemaker: a taken port of the proxy's WebSockets is named by its own option", async () => {
+Deno.test("rangemaker: the error of a taken WebSocket port of the proxy names --ws-port", async () => {
   const taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = taken.addr as Deno.NetAddr;
   const { code, stderr } = await runProgram(["proxy", "--port", "0", "--ws-port", String(port)]);
@@ -109,7 +109,7 @@ Deno.test("rangemaker: a taken port of the proxy's WebSockets is named by its ow
   assert.match(stderr, /give the service another port with --ws-port\n$/);
 });
 
-Deno.test("rangemaker: a service that is open to every interface says so", async () => {
+Deno.test("rangemaker: a service that listens on every interface logs that", async () => {
   const program = new Program(["exchanges", "--port", "0", "--host", "0.0.0.0"]);
   await program.until(({ stderr }) => stderr.includes("Listening on"));
   program.kill("SIGTERM");
@@ -123,7 +123,7 @@ const [line = ""] = /^rangemaker\(\) .*$/m.exec(reference) ?? assert.fail("No fu
 const checkout = line.replaceAll("~/rangemaker/", root)
   .replace(/\bdeno\b/, `'${Deno.execPath()}'`);
 
-Deno.test("docs/reference.md, rangemaker(): takes --version, --help and the --help of a command anywhere", async () => {
+Deno.test("docs/reference.md, rangemaker(): works from any folder for --version, --help and a command's --help", async () => {
   const calls = "rangemaker --version && rangemaker --help && rangemaker node --help";
   const { code, stdout, stderr } = await new Deno.Command("sh", {
     // Tests are started by a task, this is not.
@@ -138,7 +138,7 @@ Deno.test("docs/reference.md, rangemaker(): takes --version, --help and the --he
   assert.match(text, /^Usage: rangemaker node /m);
 });
 
-Deno.test("docs/reference.md, rangemaker(): starts the console, whose page it bundles, anywhere", async () => {
+Deno.test("docs/reference.md, rangemaker(): starts the console from any folder", async () => {
   const [, body = ""] = /\{ (.*) "\$@"; \}$/.exec(checkout) ?? assert.fail(checkout);
   const args = ["-c", `exec ${body} console --port 0`];
   const program = new Program([], {}, { command: "sh", args, cwd: "/" });
@@ -153,7 +153,7 @@ const main = new URL("../../main.ts", import.meta.url).pathname;
 /** Enough for the program itself. */
 const DESCRIPTORS = 150;
 
-Deno.test("A service without file descriptors left says so, and serves again when there are some", async () => {
+Deno.test("A service out of file descriptors logs that, and serves again when some are free", async () => {
   const line = `ulimit -n ${DESCRIPTORS}; exec '${Deno.execPath()}' run -A '${main}' "$0" "$@"`;
   const program = new Program(["exchanges", "--port", "0"], {}, {
     command: "bash",

@@ -93,6 +93,6 @@ async function flipAll(scene: Scene, random: RandomSource): Promise<void> {
 }
 
 for (const scene of SCENES) {
-  Deno.test(`Damage: ${scene.name} with flipped bits sends nothing wrong and loses nothing silently`, () =>
+  Deno.test(`Damage: with flipped bits ${scene.name} sends nothing wrong, and reports every loss`, () =>
     withSeed((random) => flipAll(scene, random)));
 }

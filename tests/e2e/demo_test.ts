@@ -8,14 +8,14 @@ import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
 import { Program, runProgram } from "../support/process.ts";
 import { withFile, withFolder } from "../support/files.ts";
 
-/** A run's output must show none of the keys that were in use. */
+/** The output of a run must contain none of its keys. */
 function assertNoKeys(text: string): void {
   for (const { privateKey } of Object.values(DEV_ACCOUNTS)) {
     assert(!text.toLowerCase().includes(privateKey.slice(2)));
   }
 }
 
-Deno.test("demo: plays one bet in six steps, exit code 0, says its keys are for development", async () => {
+Deno.test("demo: plays one bet in six steps with exit code 0, and warns about development keys", async () => {
   const { code, stdout, stderr } = await runProgram(["demo", "--log-level", "debug"]);
   assert.equal(code, 0, stdout + stderr);
   const lines = stdout.trim().split("\n");
@@ -60,7 +60,7 @@ Deno.test("demo --keep: prints the URLs, each answers, ends at a signal", async 
   assert.equal(code, 0, stderr);
 });
 
-Deno.test("playBet: a step that fails ends it with the reason", async () => {
+Deno.test("playBet: rejects with the reason of the step that failed", async () => {
   await using stack = await startStack({ ports: FREE_PORTS, seed: 1 });
   const lines: string[] = [];
   // A bridge that is no bridge: the oracle knows no deposits.

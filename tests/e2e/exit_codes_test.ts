@@ -9,7 +9,7 @@ const config = new URL("../../deno.json", import.meta.url).pathname;
 /** What a terminal turns into SIGINT for every process in its foreground. */
 const CTRL_C = "\x03";
 
-/** A port on which connections are taken and never answered. */
+/** A port whose connections are accepted and never answered. */
 function silentPort() {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   return { port: (listener.addr as Deno.NetAddr).port, close: () => listener.close() }; // as for TCP
@@ -27,7 +27,7 @@ async function busyNode(): Promise<{ program: Program; request: Deno.TcpConn }> 
   const head = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
   const rest = "expect: 100-continue\r\ncontent-length: 100\r\n\r\n";
   await request.write(new TextEncoder().encode(head + rest));
-  // It asks for the body where it has begun to answer: from now on the request is under way.
+  // The node asks for the body when it starts to answer: from now on the request is pending.
   const answer = new Uint8Array(100);
   const length = await request.read(answer) ?? 0;
   assert.match(new TextDecoder().decode(answer.subarray(0, length)), /^HTTP\/1\.1 100 Continue/);
@@ -47,7 +47,7 @@ Deno.test("Exit code 1: doctor found something that fails", async () => {
   close();
 });
 
-Deno.test("Exit code 0: a service ends though a request hangs, and two signals at once are one", async () => {
+Deno.test("Exit code 0: a service stops despite a pending request, and two signals at once count as one", async () => {
   const { program, request } = await busyNode();
   program.kill("SIGINT");
   program.kill("SIGTERM");
@@ -56,7 +56,7 @@ Deno.test("Exit code 0: a service ends though a request hangs, and two signals a
 });
 
 Deno.test({
-  name: `Exit code 0: Ctrl-C on a task, where the signal comes twice${NEEDS_TERMINAL}`,
+  name: `Exit code 0: Ctrl-C on a task, which delivers the signal twice${NEEDS_TERMINAL}`,
   ignore: lacksTerminal,
   async fn() {
     const service = `exec '${Deno.execPath()}' task --config '${config}' exchanges --port 0`;
@@ -76,7 +76,7 @@ Deno.test({
 Deno.test("Exit code 130: a second signal ends a stopping service at once", async () => {
   const { program, request } = await busyNode();
   program.kill("SIGTERM");
-  // Half a second long a signal counts as a copy of the first.
+  // For half a second, a second signal is treated as a copy of the first.
   const again = setInterval(() => {
     try {
       program.kill("SIGINT");
@@ -89,7 +89,7 @@ Deno.test("Exit code 130: a second signal ends a stopping service at once", asyn
   request.close();
 });
 
-Deno.test("Exit code 130: Ctrl-C ends a command that ends by itself", async () => {
+Deno.test("Exit code 130: Ctrl-C on a command that is not a service", async () => {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = listener.addr as Deno.NetAddr; // as for every TCP listener
   const url = `okx=ws://127.0.0.1:${port}`;

@@ -1,4 +1,4 @@
-/** Files that options name: anywhere in the file system, from where the user is, and no others. */
+/** Files named by options: anywhere in the file system, relative to the user's folder. */
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { Program } from "../support/process.ts";
@@ -21,7 +21,7 @@ function startTask(
   });
 }
 
-Deno.test("Tasks: --database and --data-dir are anywhere, from the folder of the user", () =>
+Deno.test("Tasks: relative paths of --database and --data-dir start at the user's folder", () =>
   withFolder(async (folder) => {
     const started = [
       startTask("bridge", ["--port", "0", "--database", "sub/bridge.sqlite"], folder, BRIDGE_KEY),
@@ -41,7 +41,7 @@ Deno.test("Tasks: --database and --data-dir are anywhere, from the folder of the
     assert((await Deno.stat(`${folder}/node/chain.sqlite`)).isFile);
   }));
 
-Deno.test("deno task solver backtest --tape: reads a tape in the folder of the user", () =>
+Deno.test("deno task solver backtest --tape: a relative path starts at the user's folder", () =>
   withFolder(async (folder) => {
     const rows = Array.from(
       { length: 1_500 },
@@ -55,7 +55,7 @@ Deno.test("deno task solver backtest --tape: reads a tape in the folder of the u
     assert.equal(code, 0, stderr);
   }));
 
-Deno.test("Without the task: a path that the process may not use is one clear line with the flags", () =>
+Deno.test("Without the task: the error of a path without permission is one line with the missing flags", () =>
   withFolder(async (folder) => {
     const program = new Program(["bridge", "--database", `${folder}/x.sqlite`], BRIDGE_KEY, {
       command: Deno.execPath(),
@@ -70,7 +70,7 @@ Deno.test("Without the task: a path that the process may not use is one clear li
     );
   }));
 
-Deno.test("Tasks: a database among the files of the system is refused without advice that no task takes", async () => {
+Deno.test("Tasks: a database in a system folder is refused, without the advice --allow-all", async () => {
   const args = ["--port", "0", "--database", "/proc/bridge.sqlite"];
   const { code, stderr } = await startTask("bridge", args, root, BRIDGE_KEY).finished();
   assert.equal(code, 1);

@@ -1,4 +1,4 @@
-/** Markets are settings: every service takes them from one file, and none knows others. */
+/** Markets are settings: every service reads them from one file, and has no others. */
 import { DatabaseSync } from "node:sqlite";
 import assert from "node:assert/strict";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
@@ -47,7 +47,7 @@ async function withMarkets(
   });
 }
 
-Deno.test("stack --markets: a bet on a market of the file; the specification's are unknown", async () => {
+Deno.test("stack --markets: a bet is won on a market of the file, which replaces the default markets", async () => {
   await withMarkets(NAMED, {}, async ({ urls }, path) => {
     const { list } = await readMarkets(path);
     const [market] = list;
@@ -87,7 +87,7 @@ Deno.test("stack --markets: a bet on a market of the file; the specification's a
   });
 });
 
-Deno.test("stack --markets: fifty markets have prices everywhere, and a place on the disk", () =>
+Deno.test("stack --markets: fifty markets have prices in every service and in the node's database", () =>
   withFolder(async (dataDir) => {
     const pricing = { pricing: "barrier", volatilityHistoryMs: 1_000 } as const;
     await withMarkets(marketsToml(COUNT), { dataDir, pricing }, async ({ urls }, path) => {

@@ -10,7 +10,7 @@ const bet = {
   endTime: 13_000,
 };
 
-Deno.test("rangeLine: the price moves inside the range, and the time runs out", () => {
+Deno.test("rangeLine: shows the price inside the range and the time left", () => {
   const lines = ([
     [2_985_000_000n, 9_400],
     [3_000_000_000n, 10_600],
@@ -25,14 +25,14 @@ Deno.test("rangeLine: the price moves inside the range, and the time runs out", 
   ]);
 });
 
-Deno.test("rangeLine: a price outside is a cross at its end", () => {
+Deno.test("rangeLine: a price outside the range is a cross at that end", () => {
   const below = rangeLine(2_984_999_999n, bet, 11_000);
   const above = rangeLine(9_000_000_000n, bet, 11_000);
   assert(below.includes(`├✗${"─".repeat(18)}┤`), below);
   assert(above.includes(`├${"─".repeat(18)}✗┤`), above);
 });
 
-Deno.test("rangeLine: fits a terminal of 80 columns behind its step", () => {
+Deno.test("rangeLine: fits into 80 columns together with the demo's step", () => {
   assert("6/6 settle … ".length + rangeLine(3_000_000_000n, bet, 9_000).length < 80);
 });
 

@@ -128,7 +128,7 @@ class Deployment {
     return { quote, userSignature: signQuote(quote) };
   }
 
-  /** Resolves once the health of a service has a code, or none. */
+  /** Resolves when the health of a service has this code, or none. */
   async untilHealth(name: Name, expected: string | undefined): Promise<void> {
     await eventually(`health ${expected} of ${name}`, async () => {
       const { code } = await (await fetch(`${this.#urlOf(name)}/health`)).json();
@@ -156,7 +156,7 @@ class Deployment {
   }
 }
 
-/** The chain when each deposit was credited once. */
+/** The chain if each deposit was credited once. */
 function everyDepositOnce(bets: number) {
   return { balance: 2n * BigInt(DEPOSITS) * DEPOSIT - BigInt(bets) * BET, bets };
 }
@@ -200,7 +200,7 @@ interface Drill {
   notices: Name[];
   /** The last lines of `bridge replay` and `solver reconcile`, if the node was restored. */
   repairs: string[];
-  /** Bets on the chain after the commands, and once users have sent everything again. */
+  /** Bets on the chain after the commands, and after users sent everything again. */
   bets: [number, number];
 }
 
@@ -270,7 +270,7 @@ async function restore(deployment: Deployment, { restored, notices, repairs: sai
   }
 }
 
-/** Users send all that they signed again: each deposit ends up credited once. */
+/** Users resend all that they signed: each deposit is credited once. */
 async function sendAllAgain(deployment: Deployment, { deposits, bets }: Signed): Promise<void> {
   for (const request of deposits) {
     const { status, body } = await deployment.post("bridge", "/deposit", request);
@@ -285,13 +285,14 @@ async function sendAllAgain(deployment: Deployment, { deposits, bets }: Signed):
   }
 }
 
-Deno.test("Restore: the document has the commands for a backup, a restore and a repair", () => {
+Deno.test("Restore: docs/operating.md has the commands for backup, restore and repair", () => {
   assert.deepEqual([backups.length, restores.length, repairs.length], [4, 3, 2]);
   assert.match(replayEarlier, /bridge replay --database/);
 });
 
 Deno.test({
-  name: "Restore: whatever is older, nothing is silent, and no signed deposit is lost or doubled",
+  name:
+    "Restore: whichever part is restored from an older backup, no signed deposit is lost or credited twice",
   timeout: 240_000,
   fn: (t) =>
     withFolder(async (folder) => {
@@ -316,7 +317,8 @@ Deno.test({
 });
 
 Deno.test({
-  name: "Restore: a node older than the relayer's key has every deposit of both keys, each once",
+  name:
+    "Restore: a node restored from before a change of the relayer key gets each deposit of both keys once",
   timeout: 120_000,
   fn: () =>
     withFolder(async (folder) => {

@@ -1,6 +1,6 @@
 /**
- * The runbooks of docs/operating.md: their commands, run by a shell against services that are
- * processes of their own. The test stands in for systemd and for the clock of the machine.
+ * The runbooks of docs/operating.md: a shell runs their commands against services in separate
+ * processes. The test simulates systemd and the clock of the machine.
  */
 import assert from "node:assert/strict";
 import postgres from "postgres";
@@ -125,7 +125,7 @@ const isZero = (code: number): boolean => code === 0;
 /** A machine with four services, whose folders are in one temporary folder. */
 class Machine {
   readonly #folder: string;
-  /** Runs what follows where `/var` is a small disk. */
+  /** Runs the rest with `/var` on a small disk. */
   readonly #onDisk: string[];
   readonly #disk: Deno.ChildProcess;
   readonly #oracle = Object.assign(startFakeOracle(), { prices: { "ETH/USDT": 1_650_000_000n } });
@@ -133,7 +133,7 @@ class Machine {
     ...{ 8545: freePort(), 8546: freePort(), 8547: freePort(), 3001: freePort(), 3000: freePort() },
   };
   readonly #programs = new Map<Name, Program>();
-  /** Undefined where the stores are SQLite files. */
+  /** Undefined for SQLite files. */
   readonly databases: PostgresDatabases | undefined;
   #behindMs = 0;
   #nonce = 0n;
@@ -270,7 +270,7 @@ ${key("admin")}
     return stdout.trim();
   }
 
-  /** Runs commands of the document in turn, each until it answers what the document says. */
+  /** Runs commands of the document in order, each until its output is that of the document. */
   async play(commands: readonly DocumentedCommand[] = []): Promise<void> {
     const foreign = this.databases === undefined ? POSTGRES : SQLITE;
     for (const { text, answer } of commands) {
@@ -594,10 +594,10 @@ function testMachine(
 }
 
 testMachine(
-  "a failed upgrade is undone, a full disk and a wrong clock recover",
+  "undoing a failed upgrade, a full disk, a wrong clock",
   async (machine, t) => {
     if (hasProgram("sqlite3")) {
-      await t.step("an upgrade that fails, and one that works", () => upgrade(machine));
+      await t.step("a failed upgrade, then a successful one", () => upgrade(machine));
     }
     await t.step("full disk", () => fillDisk(machine));
     await t.step("clock set back", () => setClockBack(machine));
@@ -610,16 +610,16 @@ async function rotateBoth(machine: Machine, t: Deno.TestContext): Promise<void> 
 }
 
 testMachine(
-  "with PostgreSQL, new keys are used, a failed upgrade is undone and a lost machine is restored",
+  "with PostgreSQL: undoing a failed upgrade, restoring a lost machine, new keys",
   async (machine, t) => {
-    await t.step("an upgrade that fails, and one that works", () => upgrade(machine));
+    await t.step("a failed upgrade, then a successful one", () => upgrade(machine));
     await t.step("a lost machine", () => loseMachine(machine));
     await rotateBoth(machine, t);
   },
   new PostgresDatabases(),
 );
 
-testMachine("new keys are used, and the old ones are refused", async (machine, t) => {
+testMachine("new keys are accepted, old ones refused", async (machine, t) => {
   if (hasProgram("sqlite3")) await t.step("a lost machine", () => loseMachine(machine));
   await rotateBoth(machine, t);
   const [admin] = blocksOf("New key of the admin", 1);

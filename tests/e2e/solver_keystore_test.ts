@@ -1,4 +1,4 @@
-/** A solver whose key comes from a keystore that the program made. */
+/** A solver with a key from a keystore that the program made. */
 import assert from "node:assert/strict";
 import { runProgram } from "../support/process.ts";
 import { kill, startServiceProcess } from "../support/killed_process.ts";
@@ -10,7 +10,7 @@ import { recoverAddress } from "viem/utils";
 import { withFolder } from "../support/files.ts";
 
 const name =
-  "solver --keystore: signs quotes with the key of key new; a wrong password and a wrong file differ";
+  "solver --keystore: signs quotes with a key of key new; a wrong password and a wrong file have different errors";
 
 // A keystore is slow to open on purpose.
 Deno.test(name, { timeout: 180_000 }, () =>

@@ -1,4 +1,4 @@
-/** `rangemaker stack`: its ports, what it keeps, and what it says. */
+/** `rangemaker stack`: its ports, its data and its output. */
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { systemClock } from "../../lib/clock.ts";
@@ -15,7 +15,7 @@ import { recordedContext } from "../support/command_context.ts";
 import { withFolder } from "../support/files.ts";
 import { resultOf } from "../support/http_answers.ts";
 
-/** Runs `stack` until it has said everything, and ends it. */
+/** Runs `stack` until its output is complete, and ends it. */
 async function runStack(args: readonly string[]) {
   const { context, printed, errors } = recordedContext();
   const ended = Promise.withResolvers<void>();
@@ -43,7 +43,7 @@ async function freeOffset(): Promise<number> {
   throw new Error("No offset is free");
 }
 
-Deno.test("stack --port-offset: moves every port; the accounts come with keys and a warning", async () => {
+Deno.test("stack --port-offset: moves every port, and prints the accounts with keys and a warning", async () => {
   const offset = await freeOffset();
   const { code, printed } = await runStack(["--port-offset", String(offset)]);
   assert.equal(code, 0);
@@ -84,7 +84,7 @@ Deno.test("stack: a taken port is one line with the service, its owner, and the 
   });
 });
 
-Deno.test("stack: a file that cannot be used is named before taken ports, and before anything starts", async () => {
+Deno.test("stack: an unusable file is reported before taken ports, and nothing is started", async () => {
   const other = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const solver = (other.addr as Deno.NetAddr).port; // of a TCP listener
   const files = [
@@ -101,7 +101,7 @@ Deno.test("stack: a file that cannot be used is named before taken ports, and be
   other.close();
 });
 
-Deno.test("stack --host: an address of another machine is one clear line", async () => {
+Deno.test("stack --host: an address of another machine is refused in one line", async () => {
   const { code, errors } = await runStack(["--host", "192.0.2.1", "--port-offset", "30000"]);
   assert.equal(code, 1);
   assert.match(errors.join("\n"), /^Cannot listen on --host 192\.0\.2\.1: .*$/);
@@ -129,7 +129,7 @@ Deno.test("stack --data-dir: balances and bets survive a restart", () =>
     }
   }));
 
-Deno.test("stack --pricing, --host: the solver prices as asked, the services listen there", async () => {
+Deno.test("stack --pricing, --host: solver and services start with these options", async () => {
   const offset = await freeOffset();
   const args = ["--pricing", "barrier", "--host", "localhost", "--port-offset", String(offset)];
   const { code, printed } = await runStack(args);
@@ -137,7 +137,7 @@ Deno.test("stack --pricing, --host: the solver prices as asked, the services lis
   assert(printed.length > 8);
 });
 
-Deno.test("Every service says at GET / what it is and where its documents are", async () => {
+Deno.test("GET / of every service names the service and its documents", async () => {
   await using stack = await startStack({ ports: FREE_PORTS, seed: 1 });
   const { exchanges = "", oracle, node, nodeRead, proxy, bridge, solver } = stack.urls;
   const named = { exchanges, oracle, node, "read-node": nodeRead, proxy, bridge, solver };
@@ -152,7 +152,7 @@ Deno.test("Every service says at GET / what it is and where its documents are", 
   }
 });
 
-Deno.test("stack: of all web pages its console may call, and those in --cors-origins", async () => {
+Deno.test("stack: only the pages of its console and of --cors-origins may call the services", async () => {
   const page = "http://127.0.0.1:8000";
   const corsOrigins = [page];
   await using stack = await startStack({

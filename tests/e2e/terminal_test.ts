@@ -1,4 +1,4 @@
-/** What a command shows on a terminal, and what it keeps to itself where there is none. */
+/** Output of commands on a terminal, and in a pipe. */
 import assert from "node:assert/strict";
 import { denoEnv, lacksTerminal, NEEDS_TERMINAL, Terminal } from "../support/terminal.ts";
 import { Program } from "../support/process.ts";
@@ -24,13 +24,17 @@ interface Shown {
 const doctor = `${deno} doctor node --oracle-url http://127.0.0.1:9 --port 0`;
 const results: Record<string, Shown> = {
   "results on a terminal have colours": { line: doctor, hasColors: true },
-  "results have none with NO_COLOR": { line: doctor, env: { NO_COLOR: "1" }, hasColors: false },
-  "results in a pipe have none, not even with FORCE_COLOR": {
+  "results have no colours with NO_COLOR": {
+    line: doctor,
+    env: { NO_COLOR: "1" },
+    hasColors: false,
+  },
+  "results in a pipe have no colours, even with FORCE_COLOR": {
     line: `${doctor} | cat`,
     env: { FORCE_COLOR: "1" },
     hasColors: false,
   },
-  "help and usage errors have none": {
+  "help and usage errors have no colours": {
     line: `${deno} --help; ${deno} node --help; ${deno} nodd; ${deno} node --nonsense`,
     hasColors: false,
   },
@@ -51,8 +55,8 @@ for (const [what, { line, env, hasColors }] of Object.entries(results)) {
 const service = `${deno} exchanges --port 0`;
 const logs: Record<string, Shown> = {
   "logs on a terminal have colours": { line: service, hasColors: true },
-  "logs have none with NO_COLOR": { line: service, env: { NO_COLOR: "1" }, hasColors: false },
-  "logs in a pipe have none, not even with FORCE_COLOR": {
+  "logs have no colours with NO_COLOR": { line: service, env: { NO_COLOR: "1" }, hasColors: false },
+  "logs in a pipe have no colours, even with FORCE_COLOR": {
     line: `${service} 2>&1 | cat`,
     env: { FORCE_COLOR: "3" },
     hasColors: false,
@@ -74,7 +78,7 @@ for (const [what, { line, env, hasColors }] of Object.entries(logs)) {
 }
 
 Deno.test({
-  name: `Progress: demo shows on a terminal which step is being played${NEEDS_TERMINAL}`,
+  name: `Progress: demo shows the current step on a terminal${NEEDS_TERMINAL}`,
   ignore: lacksTerminal,
   async fn() {
     const { code, output } = await onTerminal(`${deno} demo`, { NO_COLOR: "1" });
@@ -84,7 +88,7 @@ Deno.test({
     }
     // While the bet runs, the price moves inside its range.
     assert.match(output, /\r6\/6 settle … [\d.]+ ├─*●─*┤ [\d.]+ {2}at [\d.]+, \d\.\d s left/);
-    // Nothing of it is left where a line of results stands.
+    // The progress line was cleared before each line of results.
     for (const row of output.split("\n")) assert(!/….*\d s {2}/.test(row.split("\r").at(-2) ?? ""));
   },
 });

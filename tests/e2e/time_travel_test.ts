@@ -11,13 +11,13 @@ import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
 import { recorded } from "../support/eventually.ts";
 import { resultOf } from "../support/http_answers.ts";
 
-/** Ten minutes, none of which anybody waits for. */
+/** Ten minutes that nobody has to wait for. */
 const WINDOW_MS = 600_000;
 
 /** From the quote to the outcome, for the fastest bet: others may have waited for a busy machine. */
 const SETTLED_WITHIN_MS = 1_000;
 
-Deno.test("stack: bets of ten minutes are settled within a second, again and again", async () => {
+Deno.test("stack: ten-minute bets are settled within a second by moving the chain's time, repeatedly", async () => {
   await using stack = await startStack({ ports: FREE_PORTS, seed: 1 });
   const { proxy } = stack.urls;
   const wallet = privateKeyToAccount(generatePrivateKey());

@@ -25,14 +25,14 @@ function ids(query: Record<string, string>): number[] {
   return body.map((trade) => trade.a);
 }
 
-Deno.test("aggTrades: a trade is as Binance shows it", () => {
+Deno.test("aggTrades: a trade has the fields of Binance's API", () => {
   const { body } = ask({ symbol: "BTCUSDT", fromId: "2", limit: "1" });
   assert.deepEqual(body, [
     { a: 2, p: "2.000000", q: "0.5", f: 2, l: 2, T: 2_000, m: true, M: true },
   ]);
 });
 
-Deno.test("aggTrades: by number, by time with both ends, or the newest", () => {
+Deno.test("aggTrades: selects by trade number, by time range, or the newest", () => {
   assert.deepEqual(ids({ symbol: "BTCUSDT", fromId: "1199" }), [1_199, 1_200]);
   assert.deepEqual(ids({ symbol: "BTCUSDT", startTime: "5000", endTime: "7000" }), [5, 6, 7]);
   assert.deepEqual(ids({ symbol: "BTCUSDT", limit: "2" }), [1_199, 1_200]);

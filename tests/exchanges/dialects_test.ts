@@ -1,4 +1,4 @@
-/** What the stand-ins say is what the oracle's parsers, written from the exchanges' documents, read. */
+/** The simulated exchanges send frames that the oracle's own parsers read. */
 import assert from "node:assert/strict";
 import { exchangeSymbol } from "../../lib/protocol/markets.ts";
 import { DIALECTS } from "../../services/exchanges/dialects/mod.ts";
@@ -18,7 +18,7 @@ for (const dialect of DIALECTS) {
   const provider = PROVIDERS[dialect.provider];
   const symbol = exchangeSymbol({ symbol: "ETH/USDT" }, dialect.provider);
 
-  Deno.test(`Dialect ${dialect.provider}: is understood by its provider`, () => {
+  Deno.test(`Dialect ${dialect.provider}: the provider reads all of its frames`, () => {
     assert.deepEqual(provider.parse(dialect.trade(symbol, { ...trade, provider: provider.name })), {
       kind: "trades",
       trades: [{
@@ -45,7 +45,7 @@ for (const dialect of DIALECTS) {
     }
   });
 
-  Deno.test(`Dialect ${dialect.provider}: understands its provider`, () => {
+  Deno.test(`Dialect ${dialect.provider}: reads the provider's subscribe and ping frames`, () => {
     for (const frame of provider.subscribeFrames([symbol])) {
       const read = dialect.read(frame);
       assert(read.kind === "subscribe");
@@ -58,7 +58,7 @@ for (const dialect of DIALECTS) {
     }
   });
 
-  Deno.test(`Dialect ${dialect.provider}: refuses what it does not understand`, () => {
+  Deno.test(`Dialect ${dialect.provider}: rejects invalid frames`, () => {
     for (const frame of ["", "{", "null", "[1]", "{}", '{"op":"subscribe","args":[]}']) {
       assert.equal(dialect.read(frame).kind, "invalid", frame);
     }

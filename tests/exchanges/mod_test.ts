@@ -5,7 +5,7 @@ import { TAPE_HEADER, TapeError } from "../../lib/prices/tape.ts";
 import { eventually } from "../support/eventually.ts";
 import { withFile } from "../support/files.ts";
 
-/** Runs with stand-ins on a free port and ends them. */
+/** Runs simulated exchanges on a free port and ends them. */
 async function withExchanges(
   overrides: Parameters<typeof withDefaults<typeof options>>[1],
   run: (exchanges: Awaited<ReturnType<typeof startExchanges>>) => Promise<void>,
@@ -44,7 +44,7 @@ Deno.test("Exchanges: a tape's trades come over the socket and are in the histor
     }));
 });
 
-Deno.test("Exchanges: a client that sends bytes gets an error: text is expected", async () => {
+Deno.test("Exchanges: a client that sends a binary message is closed with 1003", async () => {
   await withExchanges({}, async ({ providerUrls }) => {
     const socket = new WebSocket(providerUrls.provider_b);
     const closed = new Promise<CloseEvent>((resolve) => socket.onclose = resolve);
@@ -54,7 +54,7 @@ Deno.test("Exchanges: a client that sends bytes gets an error: text is expected"
   });
 });
 
-Deno.test("Exchanges: connections and trades are counted", async () => {
+Deno.test("Exchanges: metrics count connections and trades", async () => {
   await withExchanges({}, async ({ url }) => {
     await eventually("trades in the metrics", async () => {
       const metrics = await (await fetch(`${url}/metrics`)).text();

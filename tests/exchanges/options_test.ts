@@ -14,7 +14,7 @@ import {
 import { freePort } from "../support/ports.ts";
 import { withFolder } from "../support/files.ts";
 
-/** The first trades of a market, once there are so many. */
+/** The first trades of a market, once there are this many. */
 function firstTrades(url: string, symbol: string, count: number) {
   return eventually(`${count} trades of ${symbol}`, async () => {
     const query = `symbol=${symbol}&fromId=1&limit=${count}`;

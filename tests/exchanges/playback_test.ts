@@ -3,7 +3,7 @@ import { SKIP_AFTER_MS, TradePlayer } from "../../services/exchanges/playback.ts
 import type { Trade, TradeSource } from "../../services/exchanges/trades.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 
-/** A source that trades every so many milliseconds. */
+/** A source with a trade every few milliseconds. */
 function every(ms: number, startMs: number, market: string): TradeSource {
   let timeMs = startMs;
   return {

@@ -51,7 +51,7 @@ const ROWS = [
 
 const text = [TAPE_HEADER, ...ROWS, ""].join("\n");
 
-Deno.test("Tape: plays in a loop, at every venue", () => {
+Deno.test("Tape: plays repeatedly, at every venue", () => {
   const rows = parseTape(text);
   const tape = new Tape(rows, "ETH/USDT", 5_000_000);
   const trades = Array.from({ length: 2 * 4 * rows.length }, () => tape.next());
@@ -86,7 +86,7 @@ Deno.test("Simulation: the same seed gives the same trades, another seed others"
   assert.deepEqual(prices(1_000), prices(1_700_000_000_123), "whenever it runs");
 });
 
-Deno.test("Simulation: trades come in order of time, at the rate asked for, in every market at every venue", () => {
+Deno.test("Simulation: trades are ordered by time, at the given rate for each market and venue", () => {
   const list = trades(7, 40_000);
   const seconds = ((list.at(-1)?.timeMs ?? 0) - 1_000) / 1_000;
   const counts = new Map<string, number>();
@@ -103,7 +103,7 @@ Deno.test("Simulation: trades come in order of time, at the rate asked for, in e
   }
 });
 
-Deno.test("Simulation: venues lie a little apart and move together", () => {
+Deno.test("Simulation: prices of the venues differ by less than 2 %", () => {
   const newest = new Map<string, number>();
   for (const { provider, market, price } of trades(7, 40_000)) {
     if (market !== "BTC/USDT") continue;
@@ -115,7 +115,7 @@ Deno.test("Simulation: venues lie a little apart and move together", () => {
   assert(new Set(newest.values()).size > 1);
 });
 
-Deno.test("Simulation: needs a market", () => {
+Deno.test("Simulation: refuses to start without a market", () => {
   const options = { markets: [], random: seededRandom(1), startMs: 0, tradesPerSecond: 1 };
   assert.throws(() => new Simulation(options), /needs a market/);
 });

@@ -38,7 +38,7 @@ function setUp(name: ProviderName, clock = new FakeClock()) {
       close: (code, reason) => heard.push(`closed ${code} ${reason}`),
     });
     const subscribe = () => frames.forEach((frame) => connection.receive(frame));
-    /** What the client heard since it was last asked, late frames included. */
+    /** The frames since the last call, late ones included. */
     const news = (waitMs = dialect.lateMs) => {
       clock.advance(waitMs);
       return heard.splice(0);
@@ -55,7 +55,7 @@ function kinds(name: ProviderName, frames: string[]): string[] {
 }
 
 for (const { provider: name, lateMs, sendsNewest } of DIALECTS) {
-  Deno.test(`Venue ${name}: acknowledges, then sends every trade, a little late`, () => {
+  Deno.test(`Venue ${name}: acknowledges a subscription, then sends every trade after its latency`, () => {
     const { connect, trade, venue } = setUp(name);
     trade(3n);
     const { subscribe, news, connection } = connect();
@@ -73,7 +73,7 @@ for (const { provider: name, lateMs, sendsNewest } of DIALECTS) {
     assert.equal(venue.connections, 0);
   });
 
-  Deno.test(`Venue ${name}: every fault shows, and is over when cleared`, () => {
+  Deno.test(`Venue ${name}: every fault takes effect, and ends when cleared`, () => {
     const { connect, trade, venue, clock } = setUp(name);
     const { subscribe, news } = connect();
     subscribe();
@@ -119,7 +119,7 @@ for (const { provider: name, lateMs, sendsNewest } of DIALECTS) {
     assert.deepEqual(times(), [clock.now() - lateMs]);
   });
 
-  Deno.test(`Venue ${name}: subscriptions can be refused or left unanswered`, () => {
+  Deno.test(`Venue ${name}: faults can refuse subscriptions or leave them unanswered`, () => {
     const { connect, venue, trade } = setUp(name);
     venue.inject("refuse");
     const refused = connect();
@@ -133,7 +133,7 @@ for (const { provider: name, lateMs, sendsNewest } of DIALECTS) {
     assert.deepEqual(ignored.news(), []);
   });
 
-  Deno.test(`Venue ${name}: closes on demand, at once or after notice`, () => {
+  Deno.test(`Venue ${name}: faults can close connections, at once or after a notice`, () => {
     const { connect, venue, clock } = setUp(name);
     const first = connect();
     venue.inject("close");
@@ -153,7 +153,7 @@ for (const { provider: name, lateMs, sendsNewest } of DIALECTS) {
   });
 }
 
-Deno.test("Venue: markets that are not traded are refused, the others acknowledged", () => {
+Deno.test("Venue: unknown markets are refused, the others acknowledged", () => {
   const { connect } = setUp("provider_c");
   const { connection, news } = connect();
   connection.receive(
@@ -169,7 +169,7 @@ Deno.test("Venue: a frame too long to be a request ends the connection", () => {
   assert.deepEqual(news(), ["closed 1009 Frame too long"]);
 });
 
-Deno.test("Venue: no frame leaves before an earlier one that was sent late", () => {
+Deno.test("Venue: frames keep their order after a slow one", () => {
   const { connect, trade, venue } = setUp("provider_a");
   const { subscribe, news } = connect();
   subscribe();
@@ -205,7 +205,7 @@ Deno.test("Venue: refuses more than 1,000 clients at a time", () => {
   assert.deepEqual(connect().news(0), []);
 });
 
-Deno.test("Venue: Binance takes 5 messages a second and 300 connections in 5 minutes", () => {
+Deno.test("Venue: Binance limits messages to 5 a second and connections to 300 in 5 minutes", () => {
   const { connect, clock } = setUp("provider_a");
   const { connection, news } = connect();
   for (let count = 0; count < 6; count++) connection.receive("{}");
@@ -248,7 +248,7 @@ Deno.test("Venue: Kraken sends a heartbeat only when idle", () => {
   }
 });
 
-Deno.test("Venue: OKX answers pings, drops the silent, and counts connections and subscriptions", () => {
+Deno.test("Venue: OKX answers pings, closes idle connections, and limits connections and subscriptions", () => {
   const { connect, clock } = setUp("provider_d");
   const first = connect();
   first.connection.receive("ping");
@@ -266,7 +266,7 @@ Deno.test("Venue: OKX answers pings, drops the silent, and counts connections an
   assert.deepEqual(kinds("provider_d", busy.news()), ["refused"]);
 });
 
-Deno.test("plannedFaultSchema: reads venue, fault, beginning and length", () => {
+Deno.test("plannedFaultSchema: reads venue, fault, start and duration", () => {
   const cases: [string, unknown][] = [
     ["okx=stall", { provider: "provider_d", fault: "stall", afterMs: 0, forMs: undefined }],
     ["provider_a=gap@500", {

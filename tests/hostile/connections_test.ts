@@ -1,4 +1,4 @@
-/** Callers that open, hold and misuse connections. */
+/** Callers that open, keep and misuse connections. */
 import assert from "node:assert/strict";
 import { eventually } from "../support/eventually.ts";
 import { handshake, WEBSOCKET_KEY } from "../support/handshake.ts";
@@ -12,7 +12,7 @@ import { AddressedClient, HonestClient } from "./honest_client.ts";
 const LIMIT = 20;
 
 Deno.test.each(BOTH_PORTS)(
-  "Hostile: an address gets --max-connections-per-address WebSocket clients and no more (%s)",
+  "Hostile: an address gets at most --max-connections-per-address WebSocket clients (%s)",
   (_port, withProxy) =>
     withProxy(async (scene) => {
       const { url, wsUrl } = scene;
@@ -41,7 +41,7 @@ Deno.test.each(BOTH_PORTS)(
 );
 
 Deno.test.each(BOTH_PORTS)(
-  "Hostile: a peer that invents an address for each client leaves room for others (%s)",
+  "Hostile: a peer that forges an address for each client cannot use up all places (%s)",
   (_port, withProxy) =>
     withProxy(async (scene) => {
       const attackers = [];
@@ -56,7 +56,7 @@ Deno.test.each(BOTH_PORTS)(
     }, { proxy: { maxWsClients: 30 } }),
 );
 
-Deno.test("Hostile: an address gets --max-connections-per-address open requests and no more", () => {
+Deno.test("Hostile: an address gets at most --max-connections-per-address open requests", () => {
   const { promise, resolve: release } = Promise.withResolvers<void>();
   const answer = async (text: string) => {
     if (text.includes("wait")) await promise;
@@ -83,7 +83,7 @@ Deno.test("Hostile: an address gets --max-connections-per-address open requests 
   }, { proxy: { maxConnectionsPerAddress: LIMIT }, read: { answer } });
 });
 
-Deno.test("Hostile: 935 half-sent bodies of 17 callers take no open request from others", () =>
+Deno.test("Hostile: 935 unfinished bodies of 17 callers do not use up open requests of others", () =>
   withProxy(async (scene) => {
     const { hostname, port } = new URL(scene.url);
     const sockets = await Promise.all(Array.from({ length: 17 * 55 }, async (_, n) => {
@@ -138,7 +138,7 @@ function frameHeader(length: number): Uint8Array<ArrayBuffer> {
   return header;
 }
 
-Deno.test("Hostile: on the WebSocket port a frame over the limit closes with 1009 at its declared length", () =>
+Deno.test("Hostile: a frame over the limit is closed with 1009 as soon as its length is declared", () =>
   withProxy(async (scene) => {
     const honest = await HonestClient.open(scene);
     /** Sends bytes after a handshake. @returns The start of the answer. */

@@ -1,6 +1,6 @@
 /**
- * Calls that two JSON parsers read differently. The node is one whose parser ignores the case of names
- * and lets the last of several count, as that of Go does.
+ * Calls that two JSON parsers read differently. The node's parser ignores the case of names and
+ * uses the last of several members, like Go's.
  */
 import assert from "node:assert/strict";
 import type { Received } from "../proxy/echo_node.ts";
@@ -39,7 +39,7 @@ const attacks: Record<string, string> = {
   "a second method is a write":
     '{"jsonrpc":"2.0","id":1,"method":"eth_sendRawTransaction","method":"eth_chainId"}',
 };
-Deno.test("Hostile: a call that parsers read differently is refused, and reaches no node", async (t) => {
+Deno.test("Hostile: a call that JSON parsers interpret differently is refused, and reaches no node", async (t) => {
   const { options, methods } = laxNode();
   await withProxy(async ({ url, wsUrl }) => {
     await using client = await RpcSocket.open(wsUrl);
@@ -59,7 +59,7 @@ Deno.test("Hostile: a call that parsers read differently is refused, and reaches
   }, options);
 });
 
-Deno.test("Hostile: members that the envelope does not have reach no node", async () => {
+Deno.test("Hostile: unknown members of the envelope are not forwarded to a node", async () => {
   const { options, methods } = laxNode();
   await withProxy(async ({ url, read }) => {
     const padded = '{"jsonrpc":"2.0","id":1,"method":"eth_chainId","x":{"Method":"eth_sendRaw"}}';

@@ -1,4 +1,4 @@
-/** An honest client beside the attackers: it follows heads and reads, and says how well that went. */
+/** An honest client beside the attackers: it follows heads and reads, and checks the answers. */
 import assert from "node:assert/strict";
 // @ts-types="@types/ws"
 import { WebSocket as WsClient } from "ws";

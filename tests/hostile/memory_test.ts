@@ -1,4 +1,4 @@
-/** Clients that ask for much and read nothing: what the process of the proxy holds stays bounded. */
+/** Clients that request much and read nothing: the proxy's memory stays bounded. */
 import assert from "node:assert/strict";
 import { eventually } from "../support/eventually.ts";
 import { deafClient } from "../proxy/deaf_client.ts";
@@ -14,8 +14,8 @@ const ANSWER = 8 * MIB;
 const ATTACKERS = 60;
 
 /**
- * Memory above that of the idle proxy: the budget, twice more for the copies that the runtime makes
- * on the way (bytes, text, frame), and what the garbage collector has not freed yet.
+ * Memory above that of the idle proxy: the budget, twice more for copies made by the runtime
+ * (bytes, text, frame), and garbage that was not yet collected.
  */
 const GROWTH_MAX = 3 * BUDGET + 100 * MIB;
 
@@ -26,7 +26,7 @@ async function memoryOf(pid: number, field: "VmRSS" | "VmHWM"): Promise<number> 
   return Number(new RegExp(`^${field}:\\s+(\\d+) kB`, "m").exec(status)?.[1]) * 1024;
 }
 
-/** Plays a scene with a proxy in a process of its own, whose memory can be seen. */
+/** Plays a scene with a proxy in a separate process, whose memory can be measured. */
 async function withProcess(
   play: (scene: Scene & { wsPortUrl: string; pid: number }) => Promise<void>,
 ): Promise<void> {
@@ -71,7 +71,7 @@ async function withProcess(
 }
 
 for (const clientPort of ["main port", "WebSocket port"] as const) {
-  Deno.test(`Hostile: clients that ask for ${ATTACKERS * ANSWER / MIB} MiB and read nothing cost the proxy its budget (${clientPort})`, () =>
+  Deno.test(`Hostile: ${ATTACKERS * ANSWER / MIB} MiB of unread answers use at most the proxy's memory budget (${clientPort})`, () =>
     withProcess(async (scene) => {
       const { url, pid } = scene;
       const wsUrl = clientPort === "main port" ? scene.wsUrl : scene.wsPortUrl;

@@ -1,6 +1,6 @@
 /**
- * Strangers that fill the node's queues through proxies, beside a relayer that talks to the node. That
- * callers take turns is what `tests/node/rpc/serial_queue_test.ts` checks, without a socket.
+ * Strangers that fill the node's queues through proxies, while a relayer calls the node directly.
+ * `tests/node/rpc/serial_queue_test.ts` checks without a socket that callers take turns.
  */
 import assert from "node:assert/strict";
 import { withDefaults } from "../../lib/cli/options.ts";
@@ -19,9 +19,9 @@ const CALLS = 225;
 const WAITING = PROXIES * STRANGERS * CALLS;
 const DEPOSITS = 9;
 /**
- * Answers that strangers get meanwhile, of half of the deposits at most: about 450 where callers take
- * turns, since answers travel in bundles; and all of those that wait where the first come is served
- * first.
+ * The most answers that strangers may get during half of the deposits: about 450 if callers take
+ * turns, since answers travel in bundles, but all waiting ones if the queue is first come, first
+ * served.
  */
 const ANSWERS_BEFORE_MAX = WAITING * 2 / 3;
 /** Nothing ends because the machine is busy: only the order of the answers counts. */

@@ -1,4 +1,4 @@
-/** Callers whose reads are made to fail, so that equal reads of others would fail with them. */
+/** Callers who make their reads fail, so that equal reads of others would fail too. */
 import assert from "node:assert/strict";
 import { eventually } from "../support/eventually.ts";
 import type { Received } from "../proxy/echo_node.ts";
@@ -7,7 +7,7 @@ import { readSeries } from "../support/metrics.ts";
 
 const READ = call(1, "core_getAccount", ["shared"]);
 
-/** A node that refuses long headers and long messages, once the test lets it answer. */
+/** A node that refuses long headers and messages, and answers when the test allows it. */
 function strictNode(): { options: SceneOptions; release: () => void; forwarded: string[] } {
   const { promise, resolve: release } = Promise.withResolvers<void>();
   const forwarded: string[] = [];
@@ -29,7 +29,7 @@ const attacks: Record<string, (url: string) => Promise<Response>> = {
   "an id of 1.1 MB": (url) => post(url, { ...READ, id: "x".repeat(1_100_000) }),
 };
 for (const [name, attack] of Object.entries(attacks)) {
-  Deno.test(`Hostile: a read with ${name} fails nobody else's equal read`, () => {
+  Deno.test(`Hostile: a read with ${name} does not fail an equal read of another caller`, () => {
     const { options, release, forwarded } = strictNode();
     return withProxy(async ({ url, read }) => {
       const attacked = attack(url).then((response) => response.text(), () => "");
@@ -53,7 +53,7 @@ for (const [name, attack] of Object.entries(attacks)) {
 
 Deno.test("Hostile: unread HTTP answers count as memory until their caller disconnects", () => {
   const MIB = 1024 * 1024;
-  // More than the system's own buffers of a connection take.
+  // More than the system's own buffers for a connection.
   const result = "x".repeat(32 * MIB);
   const answer = (text: string) => {
     const { id, method } = JSON.parse(text);

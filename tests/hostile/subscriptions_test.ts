@@ -1,4 +1,4 @@
-/** Clients that subscribe so as to harm others on the one socket to the read node. */
+/** Clients whose subscriptions harm others on the shared socket to the read node. */
 import assert from "node:assert/strict";
 import { createPublicClient, SocketClosedError, webSocket } from "viem";
 import { eventually } from "../support/eventually.ts";
@@ -64,7 +64,7 @@ async function takeAll(wsUrl: string, addresses: readonly string[], wanted: numb
 /** Addresses of this machine, so that no load balancer is needed to have them. */
 const loopback = (count: number) => Array.from({ length: count }, (_, n) => `127.0.1.${1 + n}`);
 
-Deno.test("Hostile: while 106 IPv6 /64s of one /56 behind a load balancer take all subscriptions they can, newcomers get theirs", () =>
+Deno.test("Hostile: while 106 addresses of one IPv6 /56 take as many subscriptions as they can, newcomers get theirs", () =>
   withProxy(async (scene) => {
     const { read, wsUrl, url } = scene;
     const attackers = await takeAll(
@@ -92,7 +92,7 @@ Deno.test("Hostile: while 106 IPv6 /64s of one /56 behind a load balancer take a
     await Promise.all([...attackers, honest].map((client) => client.close()));
   }));
 
-Deno.test("Hostile: viem reports that it was closed for a newcomer, connects again and subscribes", () =>
+Deno.test("Hostile: viem notices a close in favour of a newcomer, reconnects and subscribes again", () =>
   withProxy(async ({ wsUrl, read }) => {
     const transport = webSocket(wsUrl, {
       keepAlive: false,

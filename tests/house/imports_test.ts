@@ -18,10 +18,10 @@ function placeOf(specifier: string): string | undefined {
   return specifier.startsWith(root) ? specifier.slice(root.length) : undefined;
 }
 
-/** Programs of their own: the page, which the console bundles, and what the test kit starts. */
+/** Separate programs: the page, which the console bundles, and the process of the test kit. */
 const PROGRAMS = ["services/console/page/main.tsx", "services/stack/test_stack.ts"];
 
-/** Every import between files of the project that is reached from what the project exports. */
+/** Every import between files of the project that the exports reach. */
 async function importGraph(): Promise<Map<string, string[]>> {
   const entries = [...Object.values(config.exports), ...PROGRAMS];
   const modules = (await Promise.all(entries.map(modulesFrom))).flat();
@@ -87,7 +87,7 @@ Deno.test("House, rule 2: lib imports no service", () => {
   assert.deepEqual(crossings, []);
 });
 
-Deno.test("House, rule 2: lib/protocol names no API that does I/O, and imports no module that may", () => {
+Deno.test("House, rule 2: lib/protocol uses no API that does I/O, and imports no module that may", () => {
   const allowed = /^(lib\/protocol\/|lib\/(errors|redact)\.ts$|npm:|zod|@noble\/)/;
   for (const place of sourceFiles("lib/protocol/")) {
     const text = Deno.readTextFileSync(new URL(place, root));
@@ -104,7 +104,7 @@ Deno.test("House, rule 3: every module of lib and services is reached from the e
   assert.deepEqual(unreached, []);
 });
 
-Deno.test("House, rule 4: the console's page knows the client package, the table of problems, and nothing else of lib", () => {
+Deno.test("House, rule 4: of lib, the console's page imports only the client and the table of problems", () => {
   const ownFiles = /^services\/console\/(page\/|page_config\.ts$)/;
   const allowed =
     /^(npm:\/?(@preact\/signals|preact|viem|d3-scale|zod)@|lib\/(client|problems)\/mod\.ts$)/;
@@ -117,7 +117,7 @@ Deno.test("House, rule 4: the console's page knows the client package, the table
   assert.deepEqual(crossings, []);
 });
 
-Deno.test("House, rule 5: only the solver's command opens the backtest, on demand", () => {
+Deno.test("House, rule 5: only the solver's command imports the backtest, dynamically", () => {
   const folder = "services/solver/backtest/";
   const importers = [...graph].filter(([place, targets]) =>
     !place.startsWith(folder) && targets.some((target) => target.startsWith(folder))
@@ -176,7 +176,7 @@ function reachable(entry: string): Set<string> {
   return seen;
 }
 
-/** Import edges between groups of files; files without a group are left out. */
+/** Import edges between groups of files; files without a group are ignored. */
 function edgesBy(groupOf: (place: string) => string | undefined): Map<string, Set<string>> {
   const edges = new Map<string, Set<string>>();
   for (const [place, targets] of graph) {

@@ -41,7 +41,7 @@ export async function parseCommandLine(
   const flagsAt = words.findIndex((word) => word.startsWith("-"));
   const names = words.splice(0, flagsAt < 0 ? words.length : flagsAt);
   for (const word of names) assert(Object.hasOwn(run.subcommands, word), `${name} ${word}`);
-  // Several names are services of the doctor, which then takes its own options only.
+  // Several names are services of the doctor, which then accepts only its own options.
   const [only] = names;
   if (only !== undefined && names.length === 1) run = await openCommand(run.subcommands, only);
   return parseAllOptions(run.definition, run.definition.options, words, env);

@@ -17,7 +17,7 @@ const NONSENSE = ["", " ", "x", "-1", "1e99", "9".repeat(40), "https://", "0x", 
 const tables: Record<string, OptionTable> = { ...OPTION_TABLES, stack };
 
 for (const [command, table] of Object.entries(tables)) {
-  Deno.test(`Options of ${command}: the error of a wrong value says what is expected`, () => {
+  Deno.test(`Options of ${command}: the error of a wrong value states the expected form`, () => {
     for (const { flags, kind, repeatable } of Object.values(table)) {
       for (const text of NONSENSE) {
         const { error } = z.safeParse(kind.schema, repeatable ? [text] : text);
@@ -34,7 +34,7 @@ for (
     ["node", node, NODE_SETTINGS],
   ] as const
 ) {
-  Deno.test(`Settings: both services know every key of ${name} in section [oracle]`, () => {
+  Deno.test(`Settings: oracle and node accept every key of ${name} in section [oracle]`, () => {
     const keys = Object.values(definition.options).flatMap(settingsOf)
       .map((words) => words.join(".")).filter((key) => key.startsWith("oracle."));
     assert.deepEqual([...foreign].toSorted(), keys.toSorted());
@@ -60,7 +60,7 @@ const MEETINGS = [
 ] as const;
 
 for (const [caller, callee] of MEETINGS) {
-  Deno.test(`Defaults: ${caller} leads to ${callee}`, () => {
+  Deno.test(`Defaults: the port of ${caller} is that of ${callee}`, () => {
     const [from, to] = [caller, callee].map((name) => {
       const [service = "", option = ""] = name.split(" ");
       return defaultOf(service, option);
@@ -69,14 +69,14 @@ for (const [caller, callee] of MEETINGS) {
   });
 }
 
-/** Every command, with those below it. */
+/** Every command, with its subcommands. */
 async function allCommands(entries: CommandEntries): Promise<RunnableCommand[]> {
   const opened = await Promise.all(Object.values(entries).map((entry) => entry.open()));
   const below = opened.map(({ run }) => allCommands(run.subcommands));
   return [...opened.map(({ run }) => run), ...(await Promise.all(below)).flat()];
 }
 
-/** The arguments behind `rangemaker` in a line for a shell, up to what is the shell's own. */
+/** The arguments after `rangemaker` in a shell line, without the shell's own. */
 function argumentsIn(line: string): string[] | undefined {
   const [, words] = /(?:^|<\()rangemaker((?: [^\s)|>]+)*)/.exec(line) ?? [];
   return words?.split(" ").filter((word) => word !== "");
@@ -95,7 +95,7 @@ for (const { definition } of await allCommands(commands)) {
       assert.notEqual(meaning, "");
       const argv = argumentsIn(line);
       if (argv === undefined) {
-        // What is no command of this program asks the one that is being explained.
+        // An example that is no command of this program calls the service itself.
         const { port } = definition.options;
         assert(line.startsWith(`curl http://127.0.0.1:${port?.default}/`), line);
         continue;

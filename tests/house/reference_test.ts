@@ -57,7 +57,7 @@ async function optionTables(entries: CommandEntries, above = ""): Promise<[strin
     Object.entries(entries).map(async ([name, entry]): Promise<[string, OptionTable][]> => {
       const { run: { definition, subcommands } } = await entry.open();
       const path = above + name;
-      // `doctor <service>` takes the options of both.
+      // `doctor <service>` accepts the options of both.
       const below = path === "doctor" ? [] : await optionTables(subcommands, `${path} `);
       const { options } = definition;
       return rowsOf(options).length === 0 ? below : [[path, options], ...below];

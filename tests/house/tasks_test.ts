@@ -14,7 +14,7 @@ import { OPTION_TABLES } from "./option_tables.ts";
 
 const tasks: Record<string, string> = config.tasks;
 
-/** What every task may read: computed names, and where its user is, as paths start there. */
+/** Variables that every task may read: computed names, and the user's folder, where paths start. */
 const COMMON_VARIABLES = ["RANGEMAKER_*", "INIT_CWD"];
 
 for (const [name, table] of Object.entries(OPTION_TABLES)) {
@@ -22,7 +22,7 @@ for (const [name, table] of Object.entries(OPTION_TABLES)) {
     const variables = Object.values(table).flatMap((spec) =>
       variablesOf(spec).flatMap((name) => spec.kind.secret ? [name, `${name}_FILE`] : [name])
     );
-    // The PostgreSQL driver takes what a URL leaves out from PGPASSWORD and its kin.
+    // The PostgreSQL driver reads missing parts of a URL from PGPASSWORD and similar variables.
     if ("database" in table) variables.push("PGPASSWORD");
     // Exchanges are reached through the HTTP proxy that these name.
     if (name === "oracle") variables.push(...PROXY_VARIABLES);
@@ -38,7 +38,7 @@ for (const [name, table] of Object.entries(OPTION_TABLES)) {
     assert.deepEqual(granted.slice(0, 2), COMMON_VARIABLES);
   });
 
-  Deno.test(`Task ${name}: may not run programs or load libraries, uses files if its options name some`, () => {
+  Deno.test(`Task ${name}: may not run programs or load libraries, and may use files only if its options need that`, () => {
     const task = tasks[name] ?? "";
     assert(!/--allow-(run|ffi|all|sys|import)|-A\b/.test(task), task);
     assert(task.includes("--no-prompt"), task);
@@ -62,19 +62,19 @@ function usesFiles(table: OptionTable, permission: "read" | "write"): boolean {
   return Object.values(table).some(({ kind }: OptionSpec) => kinds.includes(kind.access ?? ""));
 }
 
-/** What a task grants of a kind: names, or undefined where it is nothing or everything. */
+/** The names that a task grants of a kind; undefined for none or all. */
 function grantsOf(task: string, kind: string): string[] | undefined {
   return new RegExp(`--allow-${kind}=(\\S+)`).exec(tasks[task] ?? "")?.[1]?.split(",");
 }
 
-Deno.test("Task doctor: may read the variables of every service it looks at, and no others", () => {
+Deno.test("Task doctor: may read the variables of every service that it checks, and no others", () => {
   const needed = Object.keys(doctor.subcommands).flatMap((service) =>
     grantsOf(service, "env") ?? []
   );
   assert.deepEqual(grantsOf("doctor", "env")?.toSorted(), [...new Set(needed)].toSorted());
 });
 
-Deno.test("Task doctor: may not run programs or load libraries, and uses the files of all services", () => {
+Deno.test("Task doctor: may not run programs or load libraries, and may use any file", () => {
   assert(!/--allow-(run|ffi|all|sys|import)|-A\b/.test(tasks.doctor ?? ""), tasks.doctor);
   assert.deepEqual(grantsOf("doctor", "read"), ["/"]);
   assert.deepEqual(grantsOf("doctor", "write"), ["/"]);
@@ -88,7 +88,7 @@ Deno.test("Tasks key, backtest and completion: may use files only, and only key 
   }
 });
 
-Deno.test("Tasks demo, stack and exchanges: reach this machine, the stack the exchanges too", () => {
+Deno.test("Tasks demo, stack and exchanges: may connect to this machine only, the stack also to the exchanges", () => {
   const here = ["127.0.0.1", "0.0.0.0", "localhost", "[::1]", "[::]"];
   const urls = Object.values(PROVIDERS).map(({ url }) => url);
   const exchanges = [...urls, EXCHANGE_HISTORY_URL].map((url) => {
@@ -102,7 +102,7 @@ Deno.test("Tasks demo, stack and exchanges: reach this machine, the stack the ex
   }
 });
 
-Deno.test("Task test: grants what deno test -P does", () => {
+Deno.test("Task test: has the same permissions as deno test -P", () => {
   const granted = tasks.test?.match(/(?<=--allow-)\S+/g) ?? [];
   assert.deepEqual(new Set(granted), new Set(Object.keys(config.test.permissions)));
 });

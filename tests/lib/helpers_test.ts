@@ -7,13 +7,13 @@ import { redact } from "../../lib/redact.ts";
 import { Timers, waitMs } from "../../lib/clock.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 
-Deno.test("tryParseJson: the value, null included; undefined for text that is not JSON", () => {
+Deno.test("tryParseJson: returns the value, null included, and undefined for invalid JSON", () => {
   assert.deepEqual(tryParseJson('{"a":[1,"2"]}'), { a: [1, "2"] });
   assert.equal(tryParseJson("null"), null);
   for (const text of ["", "OK", "{", '"\\x"']) assert.equal(tryParseJson(text), undefined);
 });
 
-Deno.test("lowerBound: as many values are below it as before it", () => {
+Deno.test("lowerBound: is the number of smaller values", () => {
   const ids = fc.array(fc.integer({ min: 0, max: 30 }), { maxLength: 20 });
   fc.assert(fc.property(ids, fc.integer({ min: -1, max: 31 }), (given, least) => {
     const values = given.toSorted((a, b) => a - b);
@@ -22,7 +22,7 @@ Deno.test("lowerBound: as many values are below it as before it", () => {
   }));
 });
 
-Deno.test("NewestMap: a further entry replaces the oldest, and none is lost for a new value", () => {
+Deno.test("NewestMap: at capacity a new key evicts the oldest, a new value of a known key evicts nothing", () => {
   const map = new NewestMap<string, number>(2).set("a", 1).set("b", 2);
   map.set("b", 3);
   assert.deepEqual([...map], [["a", 1], ["b", 3]]);
@@ -34,7 +34,7 @@ Deno.test("NewestMap: a further entry replaces the oldest, and none is lost for 
   assert.deepEqual([...map], [["e", 7], ["f", 8]]);
 });
 
-Deno.test("Timers: fire once each, until they are cleared together", () => {
+Deno.test("Timers: each fires once unless cleared", () => {
   const clock = new FakeClock();
   const timers = new Timers(clock);
   const fired: string[] = [];
@@ -95,7 +95,7 @@ Deno.test("redact: no user or password of any URL is left", () => {
   }));
 });
 
-Deno.test("redact: takes no longer than in proportion to its text", () => {
+Deno.test("redact: takes time in proportion to the length of the text", () => {
   const started = performance.now();
   for (const piece of ["a.", "a://", "a:", "://", "@", "a://b@", "a?"]) {
     redact(`${piece.repeat(100_000)}://x`);
@@ -103,7 +103,7 @@ Deno.test("redact: takes no longer than in proportion to its text", () => {
   assert(performance.now() - started < 2_000, "A quadratic one took minutes");
 });
 
-Deno.test("waitMs: ends after the time or with the signal, at once if that is aborted already", async () => {
+Deno.test("waitMs: ends after the time or on abort, at once if already aborted", async () => {
   const clock = new FakeClock();
   const control = new AbortController();
   const waits = [waitMs(clock, 10), waitMs(clock, 1_000, control.signal)];

@@ -21,11 +21,11 @@ export interface DamageCounts {
   refused: number;
   /** Opened with everything that was acknowledged. */
   whole: number;
-  /** Of those: prices count as missing. */
+  /** Of those, the ones with missing prices. */
   lackPrices: number;
 }
 
-/** A chain in several states: what its files hold, and what they have to. */
+/** A chain in several states: the content of its files, and the state to expect. */
 class DamagedChains {
   readonly #folder: string;
   readonly #clock: FakeClock;

@@ -87,7 +87,7 @@ class Twins {
     const [quote, fields] = this.#random() < 0.15 && this.#quotes.length > 0
       ? this.#pick(this.#quotes)
       : [`${this.#quotes.length}`, fresh];
-    // An old quote whose window has ended is refused for that, which is not the point here.
+    // An old quote whose window has ended is refused for that, which is tested elsewhere.
     if (fields.endTime! <= timestamp) return;
     this.#quotes.push([quote, fields]);
     const tx = rfqSubmit({ ...fields, timestamp });
@@ -148,7 +148,7 @@ class Twins {
     this.naive.settle(this.naive.theses[id - 1]!, headMs);
   }
 
-  /** Ends as a process does, in order or at once, and comes back. */
+  /** Ends like a process, in order or killed, and starts again. */
   async #restart(): Promise<void> {
     const copy = `${this.#directory}-${this.#copies += 1}`;
     if (this.#random() < 0.5) {

@@ -24,7 +24,7 @@ Deno.test("Node: a theses subscription sends what matches its filter", () =>
     assert.deepEqual(counts, [1, 1, 0, 1]);
   }));
 
-Deno.test("Node: health and oracle status say whether prices are fresh", () =>
+Deno.test("Node: health and oracle status report whether prices are fresh", () =>
   withSteppedNode(async ({ node, oracle, stepped }) => {
     const health = async () => await (await fetch(`${node.url}/health`)).json();
     assert.deepEqual(await health(), { status: "healthy", blockNumber: 1, oracle: "fresh" });

@@ -30,7 +30,7 @@ function statusOf(test: TestChain, id = 1): string | undefined {
   return test.chain.state.ledger.thesis(id)?.status;
 }
 
-/** What a settlement on request says is missing. */
+/** The spans that a requested settlement reports as missing. */
 function missingOf(test: TestChain): unknown {
   try {
     test.chain.settle(1);
@@ -46,7 +46,7 @@ function fill(test: TestChain, from: number, to: number, price = INSIDE) {
   return test.chain.submit(backfill({ timestamp: test.now, startTime: from, prices }));
 }
 
-Deno.test("Outage: nothing is recorded once prices are stale, and the hole is named", () => {
+Deno.test("Outage: stale prices are not recorded, and the missing span is reported", () => {
   const test = fundedChain();
   const start = test.now;
   open(test, 10_000);
@@ -57,7 +57,7 @@ Deno.test("Outage: nothing is recorded once prices are stale, and the hole is na
   assert.deepEqual(test.theses.map(({ status }) => status), ["open", "needs_backfill"]);
 });
 
-Deno.test("price oracle spec, States: a backfill makes the settlement succeed", () => {
+Deno.test("price oracle spec, States: after a backfill the thesis is settled", () => {
   const test = fundedChain();
   const start = test.now;
   open(test, 10_000);
@@ -71,7 +71,7 @@ Deno.test("price oracle spec, States: a backfill makes the settlement succeed", 
   assert.equal(test.chain.state.ledger.holdings, test.chain.state.ledger.issued);
 });
 
-Deno.test("Outage: half a backfill leaves the other half missing", () => {
+Deno.test("Outage: a partial backfill leaves the rest missing", () => {
   const test = fundedChain();
   const start = test.now;
   open(test, 10_000);
@@ -85,7 +85,7 @@ Deno.test("Outage: half a backfill leaves the other half missing", () => {
   assert.equal(statusOf(test), "needs_backfill");
 });
 
-Deno.test("Outage: a breach before a hole decides without a backfill", () => {
+Deno.test("Outage: a breach before a gap settles the thesis without a backfill", () => {
   const test = fundedChain();
   open(test, 10_000);
   test.run(1, { "ETH/USDT": OUTSIDE });
@@ -110,7 +110,7 @@ Deno.test("Outage: a breach inside a backfilled span pays the solver", () => {
   assert.equal(statusOf(test), "lost");
 });
 
-Deno.test("Outage: a backfill never overwrites what was recorded", () => {
+Deno.test("Outage: a backfill never overwrites recorded prices", () => {
   const test = fundedChain();
   const start = test.now;
   open(test, 2_000);
@@ -120,7 +120,7 @@ Deno.test("Outage: a backfill never overwrites what was recorded", () => {
   assert.equal(statusOf(test), "won");
 });
 
-Deno.test("Outage: slots that no checkpoint has reached cannot be filled", () => {
+Deno.test("Outage: slots after the newest checkpoint cannot be filled", () => {
   const test = fundedChain();
   const { timestampMs } = test.chain.head;
   test.clock.jump(150);
@@ -129,7 +129,7 @@ Deno.test("Outage: slots that no checkpoint has reached cannot be filled", () =>
   assert.equal(fill(test, timestampMs, timestampMs + 100).status, "committed");
 });
 
-Deno.test("Outage: a lap of the ring without prices leaves nothing to settle by", () => {
+Deno.test("Outage: after a whole ring without prices, the whole window is missing", () => {
   const test = fundedChain(64);
   const start = test.now;
   open(test, 5_000);
@@ -139,21 +139,21 @@ Deno.test("Outage: a lap of the ring without prices leaves nothing to settle by"
   assert.deepEqual(missingOf(test), [{ from: start, to: start + 5_000 }]);
 });
 
-Deno.test("Outage: a thesis longer than the ring is settled after a backfill outside it", () => {
+Deno.test("Outage: a thesis longer than the ring is settled after a backfill of older slots", () => {
   const test = fundedChain(64);
   const start = test.now;
   open(test, 10_000);
   test.run(100);
   const missing = missingOf(test);
   assert.deepEqual(missing, [{ from: start, to: start + 3_700 }]);
-  // What an attempt has seen inside the box stays seen, though the ring goes on.
+  // Prices that an attempt has read stay decided, although the ring overwrites them.
   test.run(50);
   assert.deepEqual(missingOf(test), missing);
   assert.equal(fill(test, start - 1_000, start + 3_700).filledSlots, 37);
   assert.equal(statusOf(test), "won");
 });
 
-Deno.test("Outage: a backfill between two checkpoints settles no thesis that the next one ends", () => {
+Deno.test("Outage: a backfill between two checkpoints does not settle a thesis that ends at the next one", () => {
   const test = fundedChain();
   open(test, 1_050);
   test.run(10);

@@ -29,7 +29,7 @@ function taken(tx: RfqSubmit, solverSignature: Hex, userSignature: Hex): RfqSubm
   return signTransaction(unsigned, stranger, CHAIN_ID).tx;
 }
 
-Deno.test("Node: a solver's quote to itself is worthless to strangers, whichever signatures they add", () => {
+Deno.test("Node: strangers cannot use a solver's quote to itself, whichever signatures they add", () => {
   const chain = chainWithStranger();
   const tx = selfQuote(chain.now);
   const { solverSignature: leaked } = tx;

@@ -87,7 +87,7 @@ Deno.test("Settings: options override the file, key by key", () => {
   assert.deepEqual(settings.balances, new Map([[user, 2n]]));
 });
 
-Deno.test("Settings: the genesis is that of the development accounts unless a part of it is given", () => {
+Deno.test("Settings: the genesis has the development accounts unless a part of it is set", () => {
   const genesisOf = (given: Partial<NodeOptions>) => {
     const { permissions, balances, isDevGenesis } = resolveSettings({ ...fromFlags(), ...given });
     return { ...permissions, balances, isDevGenesis };
@@ -136,7 +136,7 @@ for (
     ],
   ] as const
 ) {
-  Deno.test(`Settings: the value in ${JSON.stringify(text)} is refused with its place`, () => {
+  Deno.test(`Settings: the value in ${JSON.stringify(text)} is refused with its position`, () => {
     assert.throws(() => fromFile(text), {
       name: "UsageError",
       message: new RegExp(`^Invalid ${message}`),

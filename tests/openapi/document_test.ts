@@ -40,7 +40,7 @@ for (const [name, { app, health }] of Object.entries(services)) {
   await service.stop();
 
   Deno.test(`OpenAPI of the ${name}: a validator accepts it`, async () => {
-    // A copy, since the validator writes into what it is given.
+    // A copy, since the validator changes its input.
     const result = await validate(JSON.parse(JSON.stringify(document)));
     assert.deepEqual(result, { valid: true, warnings: [], specification: "OpenAPI" });
     assert.equal(document.openapi, "3.1.0");
@@ -56,7 +56,7 @@ for (const [name, { app, health }] of Object.entries(services)) {
     assert(inDocument.includes("GET /openapi.json"));
   });
 
-  Deno.test(`OpenAPI of the ${name}: each operation says what it is for, with a tag that is explained`, () => {
+  Deno.test(`OpenAPI of the ${name}: each operation has a summary, and a tag that is described`, () => {
     const tags = new Set(document.tags.map((tag) => tag.name));
     for (const { id, object } of documented.operations) {
       assert(object.summary, id);
@@ -69,7 +69,7 @@ for (const [name, { app, health }] of Object.entries(services)) {
     }
   });
 
-  Deno.test(`OpenAPI of the ${name}: examples of bodies fit their schemas, to the field`, () => {
+  Deno.test(`OpenAPI of the ${name}: example bodies match their schemas exactly`, () => {
     for (const operation of documented.operations) {
       const media = operation.object.requestBody?.content["application/json"];
       if (media === undefined) continue;
@@ -78,7 +78,7 @@ for (const [name, { app, health }] of Object.entries(services)) {
     }
   });
 
-  Deno.test(`OpenAPI of the ${name}: no schema of a request or an answer is left open`, () => {
+  Deno.test(`OpenAPI of the ${name}: every schema of a request or answer has a type`, () => {
     for (const { id, object } of documented.operations) {
       for (const { schema } of object.parameters) assert(schema.type, id);
       const media = [object.requestBody, ...Object.values(object.responses)]

@@ -1,7 +1,7 @@
 /**
  * Requests made from the served documents against the live services: valid ones, nearly valid ones
- * and garbage. Whatever is sent, the answer is one that the document has; what the document refuses
- * is refused, and what it allows fails by a rule at most, never by its shape.
+ * and garbage. Every answer is a documented one. A request that the document forbids is refused;
+ * one that it allows may break a rule, but is never refused for its form.
  */
 import assert from "node:assert/strict";
 import fc from "fast-check";
@@ -127,7 +127,7 @@ function bodiesOf(
   );
 }
 
-/** Parameters as text: mostly such as fit, and any other that can stand in a path. */
+/** Parameters as text: mostly valid, otherwise any text that is possible in a path. */
 function textsOf(
   service: DocumentedService,
   parameters: ParameterObject[],
@@ -145,7 +145,7 @@ function textsOf(
   return fc.record(Object.fromEntries(fields), { requiredKeys, noNullPrototype: true });
 }
 
-/** Holds an answer to what the document says of its request. */
+/** Checks an answer against the document, for its request. */
 function assertAgrees(
   service: DocumentedService,
   operation: DocumentedOperation,
@@ -179,7 +179,7 @@ function isAllowed(
   return parametersFit && json !== undefined && service.fits(operation, place, json.value);
 }
 
-/** The JSON that a server reads in a body, or undefined where there is none. */
+/** The JSON that a server reads in a body, or undefined for invalid JSON. */
 function jsonIn(body: Call["body"]): { value: unknown } | undefined {
   const text = typeof body === "string" ? new TextEncoder().encode(body) : body;
   try {

@@ -7,7 +7,7 @@ import { connectToExchange } from "../../services/oracle/provider_connection.ts"
 import { withCertificate } from "../support/certificate.ts";
 import { hasProgram, type Launch, Program } from "../support/process.ts";
 
-Deno.test("connectToExchange: memory is bounded, except behind an HTTP proxy, which only the runtime knows", () => {
+Deno.test("connectToExchange: unread data is bounded, except through an HTTP proxy, which only the runtime supports", () => {
   const rows: [url: string, variables: Record<string, string>, isBounded: boolean][] = [
     ["wss://127.0.0.1:1", {}, true],
     ["wss://127.0.0.1:1", { HTTPS_PROXY: "" }, true],
@@ -23,7 +23,7 @@ Deno.test("connectToExchange: memory is bounded, except behind an HTTP proxy, wh
   }
 });
 
-/** Passes on what each connection of a listener sends, once `begin` has had the connection. */
+/** Forwards what each connection of a listener sends, after `begin` had the connection. */
 function relay(
   listener: Deno.Listener,
   port: number,

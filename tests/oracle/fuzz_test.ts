@@ -67,13 +67,13 @@ function pricesIn(text: string): Set<string> {
   const found = new Set<string>();
   // The keys' values as text, whichever of the four formats this is; numbers keep their digits.
   for (const [, digits = ""] of text.matchAll(/"(?:p|price|last)"\s*:\s*"?([-+.\deE]+)/g)) {
-    // A broken one may be no number any more, such as 12-7: then it may give no price.
+    // A broken number such as 12-7 may give no price.
     if (Number.isFinite(Number(digits))) found.add(digits);
   }
   return found;
 }
 
-/** A decimal number as an integer with 6 decimals, by long division of what it stands for. */
+/** A decimal number as an integer with 6 decimals, by long division. */
 function naivePrice(digits: string): bigint {
   const [mantissa = "", exponent = "0"] = digits.toLowerCase().split("e");
   const [whole = "", fraction = ""] = mantissa.split(".");
@@ -83,7 +83,7 @@ function naivePrice(digits: string): bigint {
 }
 
 for (const dialect of DIALECTS) {
-  Deno.test(`Provider ${dialect.provider}: ${INPUTS} broken frames, no exception, no invented price`, () =>
+  Deno.test(`Provider ${dialect.provider}: ${INPUTS} broken frames throw no exception and produce no invented price`, () =>
     withSeed((random) => {
       const provider = PROVIDERS[dialect.provider];
       let trades = 0;

@@ -16,7 +16,7 @@ function guardAfterFour() {
   return accepts;
 }
 
-Deno.test("JumpGuard: a lone source may move by four times the last spread, not more", () => {
+Deno.test("JumpGuard: a single source may move by up to four times the last spread", () => {
   const accepts = guardAfterFour();
   assert(accepts(10, 60_080));
   assert(accepts(20, 59_920));
@@ -26,7 +26,7 @@ Deno.test("JumpGuard: a lone source may move by four times the last spread, not 
   assert(accepts(60, 60_010));
 });
 
-Deno.test("JumpGuard: a jump of two sources counts, of one of two it does not", () => {
+Deno.test("JumpGuard: a jump of two sources is accepted, a jump of one of two is not", () => {
   const accepts = guardAfterFour();
   assert(!accepts(10, 60_000, 61_000));
   assert(!accepts(20, 59_000, 61_500));
@@ -36,13 +36,13 @@ Deno.test("JumpGuard: a jump of two sources counts, of one of two it does not", 
   assert(!accepts(50, 60_000));
 });
 
-Deno.test("JumpGuard: with as many sources as before, every price counts", () => {
+Deno.test("JumpGuard: with as many sources as before, every price is accepted", () => {
   const accepts = guardAfterFour();
   assert(!accepts(10, 90_000));
   assert(accepts(20, 90_000, 90_000, 90_000, 60_000));
 });
 
-Deno.test("JumpGuard: sources that have been missing for an hour no longer count", () => {
+Deno.test("JumpGuard: after half an hour to an hour, missing sources are forgotten and a jump is accepted", () => {
   const accepts = guardAfterFour();
   // For at least half an hour they are only missing, and a jump waits for a second source.
   for (let minute = 1; minute < 30; minute += 1) assert(!accepts(minute * MINUTE_MS, 70_000));
@@ -54,12 +54,12 @@ Deno.test("JumpGuard: sources that have been missing for an hour no longer count
   assert(!accepts((minute + 3) * MINUTE_MS, 70_000), "two are what may be missing now");
 });
 
-Deno.test("JumpGuard: a source that was never one of several may jump", () => {
+Deno.test("JumpGuard: a market that never had more than one source may jump", () => {
   const guard = new JumpGuard();
   for (const price of [1n, 1_000n, 5n]) assert(guard.accepts(price * USD, [price * USD], 0));
 });
 
-Deno.test("JumpGuard: small steps add up to a jump within a second, and follow a trend beyond", () => {
+Deno.test("JumpGuard: small steps within a second add up to a jump, a slower trend is accepted", () => {
   const accepts = guardAfterFour();
   assert(accepts(100, 60_050));
   assert(!accepts(200, 60_100));
@@ -68,7 +68,7 @@ Deno.test("JumpGuard: small steps add up to a jump within a second, and follow a
   assert(price > 63_000);
 });
 
-Deno.test("JumpGuard: sources that agree exactly leave room for 10 basis points", () => {
+Deno.test("JumpGuard: if sources agreed exactly, one may move by 10 basis points", () => {
   const guard = new JumpGuard();
   assert(guard.accepts(60_000n * USD, [60_000n * USD, 60_000n * USD], 0));
   assert(guard.accepts(60_060n * USD, [60_060n * USD], 10));

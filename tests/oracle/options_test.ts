@@ -22,7 +22,7 @@ function parse(argv: string[], env: Record<string, string> = {}) {
   return parseOptions(text, options, argv, (name) => env[name]);
 }
 
-Deno.test("Oracle options: providers go by either name, each once, in the order of the spec", () => {
+Deno.test("Oracle options: providers are accepted by either name, without duplicates, in the order of the spec", () => {
   assert.deepEqual(parse(["-p", "okx, provider_a,OKX"]).providers, ["provider_a", "provider_d"]);
   const { providerUrls } = parse([], {
     RANGEMAKER_ORACLE_PROVIDER_URL:
@@ -54,7 +54,7 @@ Deno.test("Oracle options: a wrong value is reported on one line", () => {
   }
 });
 
-Deno.test("startOracle: refuses more sources than there are providers", async () => {
+Deno.test("startOracle: refuses a minimum above the number of providers", async () => {
   const options = { ...parse(["-p", "okx", "-m", "2", "-P", "0"]) };
   await assert.rejects(startOracle(options), /Expected at most the number of providers, 1/);
 });
@@ -112,7 +112,7 @@ Deno.test(
               assert.equal(price, average(prices));
               return true;
             }).then(() => {}),
-          // At the default a source counts for longer than this waits.
+          // With the default, a source stays fresh for longer than this test waits.
           maxSourceAgeMs: () => {
             exchanges.inject("provider_a", "mute");
             return eventually("a source that is too old", async () => {

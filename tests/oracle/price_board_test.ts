@@ -20,7 +20,7 @@ function served(board: PriceBoard) {
   return oraclePricesSchema.parse(JSON.parse(board.body));
 }
 
-Deno.test("PriceBoard: the answer is as in the spec (oracle spec, Price entry)", () => {
+Deno.test("PriceBoard: the answer has the form of the specification (oracle spec, Price entry)", () => {
   const prices = board();
   assert.equal(prices.body, '{"timestamp":0,"prices":{}}');
   prices.update("provider_b", "ETH/USDT", 1_666_870_001n, T);
@@ -51,7 +51,7 @@ Deno.test("PriceBoard: drop removes all prices of a provider", () => {
   assert.equal(prices.lastPriceUpdateMs, 0);
 });
 
-Deno.test("PriceBoard: a source that is too old no longer contributes", () => {
+Deno.test("PriceBoard: a source older than its limit no longer contributes", () => {
   const prices = board();
   assert.equal(prices.expire(T), undefined);
   prices.update("provider_a", "BTC/USDT", 100n, T);
@@ -64,7 +64,7 @@ Deno.test("PriceBoard: a source that is too old no longer contributes", () => {
   assert.equal(prices.entry("BTC/USDT"), undefined);
 });
 
-Deno.test("PriceBoard: a price received in the future counts as received now", () => {
+Deno.test("PriceBoard: a receipt time in the future is replaced by now", () => {
   const prices = board();
   prices.update("provider_a", "BTC/USDT", 100n, T + 3_600_000);
   assert.equal(prices.expire(T), T + 10_001);
@@ -73,7 +73,7 @@ Deno.test("PriceBoard: a price received in the future counts as received now", (
   assert.equal(prices.entry("BTC/USDT"), undefined);
 });
 
-Deno.test("PriceBoard: a price of an unknown market changes nothing", () => {
+Deno.test("PriceBoard: a price of an unknown market is ignored", () => {
   const prices = board();
   prices.update("provider_a", "DOGE/USDT", 100n, T);
   assert.equal(prices.body, '{"timestamp":0,"prices":{}}');
@@ -85,7 +85,7 @@ function contributing(prices: PriceBoard): string {
   return prices.sources("BTC/USDT").map(({ provider }) => provider.at(-1)).join("");
 }
 
-Deno.test("PriceBoard: a confirmed price stays fresh, for thirty seconds after its trade", () => {
+Deno.test("PriceBoard: a confirmation keeps a price fresh, at most 30 s after its trade", () => {
   const prices = board();
   prices.confirm("provider_a", "DOGE/USDT", T);
   prices.confirm("provider_a", "BTC/USDT", T);
@@ -105,7 +105,7 @@ Deno.test("PriceBoard: a confirmed price stays fresh, for thirty seconds after i
   assert.equal(prices.expire(T + 40_001), undefined);
 });
 
-Deno.test("PriceBoard: quiet sources contribute to a median while fresh ones outnumber them", () => {
+Deno.test("PriceBoard: quiet sources contribute to a median as long as more sources are fresh", () => {
   for (const aggregation of ["median", "average"] as const) {
     const prices = board({ aggregation });
     prices.keepAlive("provider_a", T - 1);
@@ -156,7 +156,7 @@ Deno.test("PriceBoard: the timestamp is that of the last change", () => {
   assert.equal(served(prices).timestamp, T + 5);
 });
 
-Deno.test("PriceBoard: a new price, or a clock set back, also removes other sources that are too old", () => {
+Deno.test("PriceBoard: a new price, or a clock set back, also removes outdated sources", () => {
   const prices = board();
   prices.update("provider_a", "BTC/USDT", 5n, T);
   prices.update("provider_b", "BTC/USDT", 7n, T + 4_000);
@@ -194,7 +194,7 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ kind: fc.constant("pass" as const), ms: fc.nat(6_000) }) },
 );
 
-/** What is served, worked out from scratch each time. */
+/** The expected answer, computed from scratch each time. */
 function naivePrices(
   receipts: Map<string, { price: bigint; atMs: number }>,
   { aggregation, minSources }: PriceBoardOptions,
@@ -228,7 +228,7 @@ function naivePrices(
   return prices;
 }
 
-Deno.test("PriceBoard: serves after every step what a naive model works out from scratch", () => {
+Deno.test("PriceBoard: equals a naive model after every step", () => {
   let withheld = 0;
   let steps = 0;
   fc.assert(fc.property(
@@ -296,7 +296,7 @@ Deno.test("average: the arithmetic mean, rounded half away from zero (oracle spe
   assert.equal(average([7n]), 7n);
 });
 
-Deno.test("median: one source of three or more cannot move it past the others", () => {
+Deno.test("median: one source of three or more cannot move it beyond the others", () => {
   fc.assert(
     fc.property(
       prices.filter((list) => list.length >= 3),

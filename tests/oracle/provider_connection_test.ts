@@ -53,7 +53,7 @@ function trade(clock: FakeClock, socket: FakeSocket, ms: number): void {
   }
 }
 
-Deno.test("ProviderConnection: a connection that closes drops its prices at once and comes back", () => {
+Deno.test("ProviderConnection: a closed connection drops its prices at once and reconnects", () => {
   const { clock, network, connection, news } = setUp();
   assert.equal(connection.session, undefined);
   network.newest.open();
@@ -92,7 +92,7 @@ const SILENCE: [provider: Provider, ack: string, silenceMs: number][] = [
   [okx, '{"event":"subscribe","arg":{"channel":"tickers","instId":"BTC-USDT"}}', 10_000],
 ];
 for (const [provider, ack, silenceMs] of SILENCE) {
-  Deno.test(`ProviderConnection: ${provider.name} is dead after ${silenceMs} ms without a frame`, () => {
+  Deno.test(`ProviderConnection: ${provider.name} is disconnected after ${silenceMs} ms without a frame`, () => {
     const { clock, network, connection, news } = setUp(provider);
     network.newest.open();
     network.newest.deliver(ack);
@@ -124,7 +124,7 @@ Deno.test("ProviderConnection: waits double from 500 ms to 2 s, and start over a
   connection.stop();
 });
 
-Deno.test("ProviderConnection: where an exchange counts subscriptions, each open connection is one", () => {
+Deno.test("ProviderConnection: if the exchange limits subscriptions, each open connection is counted as one", () => {
   const { burst } = okx.retry.limit;
   const waits = [true, false].map((opens) => {
     const { clock, network, connection } = setUp(okx);
@@ -141,7 +141,7 @@ Deno.test("ProviderConnection: where an exchange counts subscriptions, each open
   assert.equal(waits[1], okx.retry.maxMs);
 });
 
-Deno.test("ProviderConnection: after a shutdown notice, prices are dropped and it connects again at once", () => {
+Deno.test("ProviderConnection: after a shutdown notice it drops the prices and reconnects at once", () => {
   const { clock, network, connection, news } = setUp();
   const first = network.newest;
   first.open();
@@ -159,7 +159,7 @@ Deno.test("ProviderConnection: after a shutdown notice, prices are dropped and i
   connection.stop();
 });
 
-Deno.test("ProviderConnection: an exchange that gives notice on every connection is waited for longer and longer", () => {
+Deno.test("ProviderConnection: waits grow for an exchange that sends a notice on every connection", () => {
   const { clock, network, connection } = setUp();
   const waits = [1, 2, 3].map(() => {
     network.newest.open();
@@ -170,7 +170,7 @@ Deno.test("ProviderConnection: an exchange that gives notice on every connection
   connection.stop();
 });
 
-Deno.test("ProviderConnection: passes on which price is confirmed, and that the exchange is idle", () => {
+Deno.test("ProviderConnection: forwards confirmed prices, and that the exchange is idle", () => {
   const [confirming, idle] = [setUp(coinbase), setUp(kraken)];
   const { clock, network } = confirming;
   network.newest.open();
@@ -194,7 +194,7 @@ Deno.test("ProviderConnection: stop closes the connection and leaves no timer", 
   assert.equal(clock.pending, 0);
 });
 
-Deno.test("ProviderConnection: every fault is counted, and logged with what happened, one kind at most every 5 s", () =>
+Deno.test("ProviderConnection: every fault is counted, and each kind is logged at most every 5 s", () =>
   withLogs("warning", (records) => {
     const { clock, network, connection, news } = setUp();
     network.newest.open();
@@ -220,7 +220,7 @@ Deno.test("ProviderConnection: every fault is counted, and logged with what happ
     return Promise.resolve();
   }));
 
-Deno.test("ProviderConnection: a connection that is dropped gets one line, with the fault", () =>
+Deno.test("ProviderConnection: a dropped connection is logged in one line, with its fault", () =>
   withLogs("warning", (records) => {
     const { clock, network, connection } = setUp(okx);
     network.newest.open();
@@ -233,7 +233,7 @@ Deno.test("ProviderConnection: a connection that is dropped gets one line, with 
     return Promise.resolve();
   }));
 
-Deno.test("ProviderConnection: one line says that a provider is lost, and one that it is back", () =>
+Deno.test("ProviderConnection: the loss and the return of a provider are logged in one line each", () =>
   withLogs("info", (records) => {
     const { clock, network, connection } = setUp();
     network.newest.open();

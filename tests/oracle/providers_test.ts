@@ -18,7 +18,7 @@ function trades(...list: Trade[]): Frame {
 
 const UNKNOWN: Frame = { kind: "dropped", reason: "unknown_shape" };
 
-/** Frames as the exchanges' documents show them, and what they mean. */
+/** Frames from the exchanges' documents, and the expected result. */
 const frames: Record<ProviderName, [frame: string, meaning: Frame][]> = {
   provider_a: [
     [
@@ -200,7 +200,7 @@ for (const provider of ADAPTERS) {
     }
   });
 
-  Deno.test(`Provider ${provider.name}: a frame it does not know gives a reason, not a price`, () => {
+  Deno.test(`Provider ${provider.name}: an unknown frame is dropped with a reason`, () => {
     for (const frame of ["", "{", "nonsense", '{"a":']) {
       assert.deepEqual(provider.parse(frame), { kind: "dropped", reason: "not_json" }, frame);
     }
@@ -210,7 +210,7 @@ for (const provider of ADAPTERS) {
   });
 }
 
-Deno.test("Providers: ask for the channels of the spec in each exchange's words (oracle spec, Providers)", () => {
+Deno.test("Providers: subscribe to the channels of the spec in each exchange's format (oracle spec, Providers)", () => {
   const asked = ADAPTERS.map((provider) =>
     provider.subscribeFrames(MARKETS.slice(0, 2).map((one) => exchangeSymbol(one, provider.name)))
       .map((frame) => JSON.parse(frame))
@@ -237,7 +237,7 @@ Deno.test("Providers: ask for the channels of the spec in each exchange's words 
   ]);
 });
 
-Deno.test("endpoints: the public one unless another is given", () => {
+Deno.test("endpoints: returns the public endpoint unless another is given", () => {
   const found = endpoints({
     providers: ["provider_a", "provider_d"],
     providerUrls: { provider_d: "ws://127.0.0.1:1/okx" },
@@ -254,7 +254,7 @@ const LIMITS: Partial<Record<ProviderName, [windowMs: number, most: number]>> = 
   provider_d: [3_600_000, 480],
 };
 
-Deno.test("Providers: market names, sequences and liveness rules of each exchange", () => {
+Deno.test("Providers: symbols, sequences and time limits of each exchange are consistent", () => {
   assert.deepEqual(Object.values(PROVIDERS), ADAPTERS);
   for (const provider of ADAPTERS) {
     const { silenceMs, streamSilenceMs, ping } = provider.liveness;

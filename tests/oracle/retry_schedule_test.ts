@@ -23,7 +23,7 @@ Deno.test("RetrySchedule: waits double up to the longest, and start again after 
   assert.equal(schedule.nextMs(), 1_000);
 });
 
-Deno.test("RetrySchedule: an attempt that failed slowly is followed by a short wait", () => {
+Deno.test("RetrySchedule: the time of a slow failed attempt is subtracted from the wait", () => {
   const { clock, schedule } = setUp();
   schedule.count("connections");
   for (let count = 0; count < 3; count++) schedule.nextMs();
@@ -33,7 +33,7 @@ Deno.test("RetrySchedule: an attempt that failed slowly is followed by a short w
   assert.equal(schedule.nextMs(), 500);
 });
 
-Deno.test("RetrySchedule: past the burst, waits are those of the exchange's limit", () => {
+Deno.test("RetrySchedule: after the burst, waits follow the exchange's limit", () => {
   const { clock, schedule } = setUp();
   const waits = Array.from({ length: 6 }, () => {
     schedule.count("connections");
@@ -44,7 +44,7 @@ Deno.test("RetrySchedule: past the burst, waits are those of the exchange's limi
   assert.deepEqual(waits, [1_000, 2_000, 7_000, 10_000, 10_000, 10_000]);
 });
 
-Deno.test("RetrySchedule: a reset does not refill the limit, time does", () => {
+Deno.test("RetrySchedule: time refills the limit, a reset does not", () => {
   const { clock, schedule } = setUp();
   for (let count = 0; count < 3; count++) schedule.count("connections");
   schedule.reset();
@@ -55,7 +55,7 @@ Deno.test("RetrySchedule: a reset does not refill the limit, time does", () => {
   assert.equal(schedule.nextMs(), 1_000);
 });
 
-Deno.test("RetrySchedule: counts only what the exchange counts", () => {
+Deno.test("RetrySchedule: counts only events that the exchange limits", () => {
   const { schedule } = setUp();
   schedule.count("connections");
   for (let count = 0; count < 9; count++) schedule.count("subscriptions");

@@ -48,7 +48,7 @@ function krakenTrade(id: number, timeMs: number) {
     `"trade_id":${id},"timestamp":"${new Date(timeMs).toISOString()}"}]}`;
 }
 
-Deno.test("OracleSession: subscribes, is acknowledged, passes prices on", () => {
+Deno.test("OracleSession: subscribes, waits for the acknowledgement, and forwards prices", () => {
   const { session, sent, news, clock } = setUp(binance);
   assert.deepEqual(sent, [
     '{"method":"SUBSCRIBE","params":["btcusdt@aggTrade","ethusdt@aggTrade"],"id":1}',
@@ -76,7 +76,7 @@ const unsubscribed: [name: string, Provider, frames: string[], faults: string[]]
   ]],
 ];
 for (const [name, provider, frames, faults] of unsubscribed) {
-  Deno.test(`OracleSession: a subscription that ${name} ends the connection after 2.5 s`, () => {
+  Deno.test(`OracleSession: with a subscription that ${name}, the connection ends after 2.5 s`, () => {
     const { session, clock, news } = setUp(provider);
     for (const frame of frames) session.receive(frame);
     clock.advance(ACKNOWLEDGE_MS - 1);
@@ -86,7 +86,7 @@ for (const [name, provider, frames, faults] of unsubscribed) {
   });
 }
 
-Deno.test("OracleSession: a refused market is reported and requested again every five minutes, the others continue", () => {
+Deno.test("OracleSession: a refused market is reported and requested every five minutes, others continue", () => {
   const { session, clock, news, sent } = setUp(kraken);
   session.receive(krakenAnswer("DOGE/USDT", false)); // nobody asked for it
   assert.deepEqual(news(), ["refused log: not supported DOGE/USDT"]);
@@ -117,7 +117,7 @@ Deno.test("OracleSession: a refused market is reported and requested again every
   session.end();
 });
 
-Deno.test("OracleSession: a refusal of everything ends the connection", () => {
+Deno.test("OracleSession: if all markets are refused, the connection ends", () => {
   const { session, news } = setUp(kraken);
   session.receive(krakenAnswer("BTC/USDT", false));
   session.receive(krakenAnswer("ETH/USDT", false));
@@ -128,7 +128,7 @@ Deno.test("OracleSession: a refusal of everything ends the connection", () => {
   ]);
 });
 
-Deno.test("OracleSession: a price counts as the acknowledgement of its market", () => {
+Deno.test("OracleSession: a price is accepted as the acknowledgement of its market", () => {
   const { session, clock, news } = setUp(binance);
   session.receive(aggTrade(1, clock.now(), "5"));
   clock.advance(ACKNOWLEDGE_MS);
@@ -140,7 +140,7 @@ Deno.test("OracleSession: a price counts as the acknowledgement of its market", 
   session.end();
 });
 
-Deno.test("OracleSession: a market that is silent on a living connection is requested again, and in the end ends the connection", () => {
+Deno.test("OracleSession: a silent market is requested again, and finally the connection ends", () => {
   const { session, clock, news, sent } = setUp(kraken);
   for (const symbol of ["BTC/USDT", "ETH/USDT"]) session.receive(krakenAnswer(symbol, true));
   news();
@@ -164,7 +164,7 @@ Deno.test("OracleSession: a market that is silent on a living connection is requ
   assert.equal(clock.pending, 0);
 });
 
-Deno.test("OracleSession: a stuck exchange time ends the connection, and the rest of its frame is ignored", () => {
+Deno.test("OracleSession: if the exchange's time is stuck, the connection ends and the rest of the frame is ignored", () => {
   const { session, clock, news } = setUp(kraken);
   session.receive(krakenAnswer("BTC/USDT", true));
   session.receive(krakenAnswer("ETH/USDT", true));
@@ -190,7 +190,7 @@ Deno.test("OracleSession: a stuck exchange time ends the connection, and the res
   ]);
 });
 
-Deno.test("OracleSession: a gap is reported, many gaps end the connection and the price is ignored", () => {
+Deno.test("OracleSession: a gap is reported; after many gaps the connection ends", () => {
   const { session, clock, news } = setUp(binance);
   session.receive(ACK);
   news();
@@ -206,7 +206,7 @@ Deno.test("OracleSession: a gap is reported, many gaps end the connection and th
   assert.deepEqual(news(), ["sequence_gap drop: message lost: BTC/USDT before 90"]);
 });
 
-Deno.test("OracleSession: Coinbase's heartbeat confirms the price of the trade that it names, and no other", () => {
+Deno.test("OracleSession: Coinbase's heartbeat confirms only the price of the trade that it names", () => {
   const { session, clock, news } = setUp(coinbase, ["BTC/USDT"]);
   const beat = (last_trade_id: number, product_id = "BTC-USDT") =>
     session.receive(JSON.stringify({ type: "heartbeat", product_id, last_trade_id }));
@@ -234,7 +234,7 @@ Deno.test("OracleSession: Coinbase's heartbeat confirms the price of the trade t
   session.end();
 });
 
-Deno.test("OracleSession: Kraken's heartbeat says that it is idle; its status and OKX's pong do not", () => {
+Deno.test("OracleSession: only Kraken's heartbeat marks a connection as idle, not its status or OKX's pong", () => {
   const krakenSide = setUp(kraken);
   krakenSide.session.receive('{"channel":"status","data":[{"system":"online"}]}');
   assert.deepEqual(krakenSide.news(), []);
@@ -255,7 +255,7 @@ Deno.test("OracleSession: trade numbers that start over are reported, and the pr
   session.end();
 });
 
-Deno.test("OracleSession: a connection ends shortly before its 24 hours, when the exchange would end it", () => {
+Deno.test("OracleSession: a connection ends shortly before the exchange's limit of 24 hours", () => {
   const { session, clock, news } = setUp(binance, ["BTC/USDT"]);
   session.receive(ACK);
   const hours = 3_600_000;
@@ -270,7 +270,7 @@ Deno.test("OracleSession: a connection ends shortly before its 24 hours, when th
   assert.deepEqual(news(), [`lifetime drop: connected for ${23 * hours} ms`]);
 });
 
-Deno.test("OracleSession: asks after silence where the exchange answers, and only then", () => {
+Deno.test("OracleSession: sends a ping only after silence, and only to exchanges that answer it", () => {
   const { session, clock, sent } = setUp(okx, ["BTC/USDT"]);
   session.receive('{"event":"subscribe","arg":{"channel":"tickers","instId":"BTC-USDT"}}');
   sent.length = 0;

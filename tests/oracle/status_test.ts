@@ -31,7 +31,7 @@ function setUp(names: ProviderName[] = ["provider_a", "provider_d"], maxSourceAg
 /** The first trade of a market. */
 const trade = (symbol: string, timeMs: number) => aggTrade(1, timeMs, "5", symbol);
 
-Deno.test("healthBody: unhealthy, degraded, healthy by how many pairs have a price (oracle spec, GET /health)", () => {
+Deno.test("healthBody: the status depends on how many pairs have a price (oracle spec, GET /health)", () => {
   const { clock, oracle, binance } = setUp();
   const startedAtMs = clock.now();
   const health = () => healthBody(oracle, clock, startedAtMs);
@@ -106,7 +106,7 @@ Deno.test("providersBody: keeps the ages of connection, subscription and last tr
   oracle.stop();
 });
 
-Deno.test("providersBody: a source over 100 basis points off the median of three is reported, and outvoted", () => {
+Deno.test("providersBody: a source over 100 basis points off the median of three is reported as an outlier", () => {
   const { clock, oracle } = setUp();
   const price = (text: string) => BigInt(text) * 1_000_000n;
   oracle.board.update("provider_a", "BTC/USDT", price("60000"), clock.now());
@@ -133,7 +133,7 @@ Deno.test("providersBody: a source over 100 basis points off the median of three
   oracle.stop();
 });
 
-Deno.test("Oracle: a quiet source contributes up to its bound and not a moment longer", () => {
+Deno.test("Oracle: a quiet source contributes up to its maximum age", () => {
   const { clock, oracle, okx } = setUp();
   okx.open();
   okx.deliver('{"event":"subscribe","arg":{"channel":"tickers","instId":"BTC-USDT"}}');
@@ -159,7 +159,7 @@ Deno.test("Oracle: a quiet source contributes up to its bound and not a moment l
   assert.equal(clock.pending, 0);
 });
 
-Deno.test("Oracle: a quiet source that contributes again leaves 30 s after its trade, with no frame to show it", () => {
+Deno.test("Oracle: a quiet source that contributes again is removed 30 s after its trade, without a frame", () => {
   const { clock, network, oracle } = setUp(["provider_c"], 2_500);
   network.newest.open();
   network.newest.deliver(
@@ -184,7 +184,7 @@ Deno.test("Oracle: a quiet source that contributes again leaves 30 s after its t
   oracle.stop();
 });
 
-Deno.test("Oracle metrics: trades, ages, sources, reconnects, faults, dropped frames and times", async () => {
+Deno.test("Oracle metrics: count prints, faults and frames, and report ages, sources and times", async () => {
   const { clock, network, registry, oracle } = setUp(["provider_a"]);
   registerBoardMetrics(registry, oracle.board, clock);
   network.newest.fail("refused");
@@ -227,7 +227,7 @@ Deno.test("Oracle metrics: trades, ages, sources, reconnects, faults, dropped fr
   oracle.stop();
 });
 
-Deno.test("Oracle: a price that a confirmation brings back after it has expired expires again", () => {
+Deno.test("Oracle: an expired price that is confirmed expires again", () => {
   const { clock, oracle, binance: coinbase } = setUp(["provider_b"], 1_000);
   coinbase.open();
   const time = new Date(clock.now()).toISOString();

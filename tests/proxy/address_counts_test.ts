@@ -9,13 +9,13 @@ function from(header: string | undefined, remote = REMOTE) {
   return callerAddress(headers, remote, true);
 }
 
-Deno.test("Address counts: each address has its limit, and so has the peer that names them", () => {
+Deno.test("Address counts: each address has its limit, and so has the peer that forwards addresses", () => {
   const counts = new AddressCounts(2, 3);
   const behind = (n: number) => from(`198.51.100.${n}`);
   const direct = from(undefined);
   assert.deepEqual([1, 1, 1].map((n) => counts.tryAdd(behind(n))), [true, true, false]);
   assert.deepEqual([2, 3].map((n) => counts.tryAdd(behind(n))), [true, false], "the peer's limit");
-  // The peer's own requests count by its address, like those of any caller.
+  // The peer's own requests are counted by its address, like those of any caller.
   assert.deepEqual([1, 2, 3].map(() => counts.tryAdd(direct)), [true, true, false]);
   assert(counts.tryAdd(from(undefined, "192.0.2.2")), "another peer has its own");
   counts.remove(behind(1));
@@ -24,7 +24,7 @@ Deno.test("Address counts: each address has its limit, and so has the peer that 
   assert(!counts.hasRoom(behind(4)));
 });
 
-Deno.test("Address counts: few addresses behind a peer leave room for every other one", () => {
+Deno.test("Address counts: a few addresses behind a peer cannot use up all its places", () => {
   const counts = new AddressCounts(256, 921);
   const behind = (n: number) => from(`198.51.100.${n}`);
   const taken = [1, 2, 3, 4, 5].map((n) => {
@@ -36,7 +36,7 @@ Deno.test("Address counts: few addresses behind a peer leave room for every othe
   assert(counts.tryAdd(behind(6)));
 });
 
-Deno.test("Address counts: a forged address does not use up the limit of its owner", () => {
+Deno.test("Address counts: a forged address does not use up the limit of the real one", () => {
   const counts = new AddressCounts(2, 100);
   const forger = from("198.51.100.7");
   assert.deepEqual([1, 2, 3].map(() => counts.tryAdd(forger)), [true, true, false]);
@@ -64,7 +64,7 @@ Deno.test("Address counts: an IPv6 /56 has twice the limit of a /64, a /48 four 
   }
 });
 
-Deno.test("Address counts: the load of an address is that of its most used network", () => {
+Deno.test("Address counts: the load of an address is the highest of its networks", () => {
   const counts = new AddressCounts(100, 100);
   const at = (network: string) => from(undefined, `2001:db8:0:${network}::1`);
   assert.deepEqual([counts.load(at("0")), counts.load(at("0"), 1)], [0, 1]);

@@ -1,11 +1,11 @@
 /**
- * Clients of other projects through the proxy to Anvil. It runs where Anvil's executable is named by
- * ANVIL or found on the path, as with
+ * Clients of other projects through the proxy to Anvil. It runs where Anvil's executable is named
+ * by ANVIL or found on the path, as with
  *
  *     npx --yes -p @foundry-rs/anvil-linux-amd64@1.7.1 -- deno test -A tests/proxy/anvil_test.ts
  *
- * (the package for all platforms starts the node from a script, and a kill ends the script alone). It
- * is no dependency of the project: its binary would make up most of a fresh clone.
+ * (the package for all platforms starts the node from a script, and a kill ends the script alone).
+ * It is no dependency of the project: its binary would make up most of a fresh clone.
  */
 import assert from "node:assert/strict";
 import { WebSocketProvider } from "ethers";
@@ -104,7 +104,7 @@ const account = privateKeyToAccount(DEV_ACCOUNTS.admin.privateKey);
 const test = { ignore: anvil === undefined, timeout: 180_000 };
 
 Deno.test(
-  "Proxy, Anvil: transactions sent over HTTP and WebSocket, logs of a filter to viem and ethers",
+  "Proxy, Anvil: viem and ethers send transactions over HTTP and WebSocket, and receive filtered logs",
   test,
   () =>
     withAnvil(async ({ url, wsUrl }) => {
@@ -160,8 +160,8 @@ Deno.test(
 const GENESIS_S = 1_700_000_000;
 
 /**
- * One of several Anvils with the same chain. Anvils share no network, but those that mine blocks with
- * the same times have the same blocks, hash by hash.
+ * One of several Anvils with the same chain. Anvils share no network, but if they mine blocks with
+ * the same times, the blocks have the same hashes.
  */
 class AnvilTwin {
   readonly port = freePort();
@@ -203,7 +203,7 @@ class AnvilTwin {
 }
 
 Deno.test(
-  "Proxy, Anvil: the kill of each of three nodes in turn loses no read or subscription of viem, ethers or a bare socket, and repeats no head",
+  "Proxy, Anvil: killing each of three nodes in turn loses no read or subscription, and repeats no head",
   test,
   async () => {
     await using stack = new AsyncDisposableStack();

@@ -9,7 +9,7 @@ function envelopeOf(text: string) {
   return readEnvelope(text, id, method);
 }
 
-Deno.test("Envelope: the usual spelling and any other one give the same", () => {
+Deno.test("Envelope: every spelling of a call is read alike", () => {
   const usual = '{"jsonrpc":"2.0","id":12,"method":"eth_call","params":[{"id":1},"}"]}';
   const others = [
     ' {"jsonrpc":"2.0","id":12,"method":"eth_call","params":[{"id":1},"}"]}',
@@ -58,7 +58,7 @@ for (const [name, text] of Object.entries(ambiguous)) {
   });
 }
 
-Deno.test("Envelope: whatever a caller adds, a node parses the method and parameters that the proxy parsed", () => {
+Deno.test("Envelope: whatever members are added, a node parses the same method and parameters as the proxy", () => {
   const names = fc.constantFrom("id", "ID", "method", "Method", "params", "jsonrpc", "x", "\u017f");
   const member = fc.tuple(names, fc.json({ maxDepth: 2 }));
   fc.assert(fc.property(fc.array(member), fc.array(member), (before, after) => {

@@ -64,7 +64,7 @@ Deno.test(`Proxy: viem and ethers read a core node, and follow it through ${REST
     await using stack = new AsyncDisposableStack();
     const clients = (await followers(wsUrl)).map((client) => stack.use(client));
     for (let n = 0; n <= RESTARTS; n += 1) {
-      // ethers does not report when its subscription stands, so each has to hear of a head first.
+      // ethers does not report when its subscription is active, so each must receive a head first.
       if (n > 0) await restart();
       const before = clients.map(({ heads }) => heads);
       await eventually(`every client hears of a head after restart ${n}`, () => {

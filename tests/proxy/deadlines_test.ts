@@ -3,7 +3,7 @@ import { type Deadline, Deadlines } from "../../services/proxy/deadlines.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { withSeed } from "../support/random.ts";
 
-Deno.test("Deadlines: an item that is not finished in time expires, each at its own time and once", () =>
+Deno.test("Deadlines: an unfinished item expires once, at its own time", () =>
   withSeed((random) => {
     const clock = new FakeClock();
     const expired = new Map<number, number>();

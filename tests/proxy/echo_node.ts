@@ -1,4 +1,4 @@
-/** A node that behaves as a test says, over real sockets. */
+/** A node with the test's behaviour, over real sockets. */
 import { onFreePort } from "../support/ports.ts";
 
 /** A request as the node got it. */
@@ -38,7 +38,7 @@ function echo(call: Request_): unknown {
   return { jsonrpc: "2.0", id: call.id, result: { method: call.method, params: call.params } };
 }
 
-/** The answer of a node that takes every method. */
+/** The answer of a node that accepts every method. */
 export function echoAnswer(text: string): Response {
   const value: Request_ | Request_[] = JSON.parse(text);
   return Response.json(Array.isArray(value) ? value.map(echo) : echo(value));
@@ -75,7 +75,7 @@ export class EchoNode {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  /** Subscriptions that stand, as the JSON texts of their parameters. */
+  /** Active subscriptions, as the JSON texts of their parameters. */
   get subscriptions(): string[] {
     return [...this.#sockets].flatMap(({ subscriptions }) => [...subscriptions.values()]);
   }
@@ -100,12 +100,12 @@ export class EchoNode {
     for (const { socket } of this.#sockets) socket.send(text);
   }
 
-  /** Closes every WebSocket; the node goes on listening. */
+  /** Closes every WebSocket; the node still listens. */
   dropSockets(code = 1001): void {
     for (const { socket } of this.#sockets) socket.close(code);
   }
 
-  /** Resolves once `met` holds; looked at whenever something arrives. */
+  /** Resolves when `met` is true; checked whenever something arrives. */
   until(met: () => boolean): Promise<void> {
     if (met()) return Promise.resolve();
     return new Promise((resolve) => this.#waiting.push({ met, resolve }));

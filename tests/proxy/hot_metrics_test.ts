@@ -5,7 +5,7 @@ import { PresetHistogram } from "../../services/proxy/hot_metrics.ts";
 
 const BUCKETS = [0.001, 0.01, 0.5, 2];
 
-Deno.test("PresetHistogram: is scraped as prom-client's own is after the same observations", async () => {
+Deno.test("PresetHistogram: has the same output as prom-client's histogram", async () => {
   const observation = fc.record({
     target: fc.constantFrom("read", "write"),
     value: fc.oneof(fc.constantFrom(0, ...BUCKETS), fc.double({ min: 0, max: 3, noNaN: true })),

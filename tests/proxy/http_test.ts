@@ -3,7 +3,7 @@ import { eventually } from "../support/eventually.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
 import { call, connectReads, post, withProxy } from "./support.ts";
 
-Deno.test("Proxy, HTTP: parameters, and every byte of an answer but its id, pass a read socket unchanged", () => {
+Deno.test("Proxy, HTTP: parameters and answers pass through a read socket unchanged, except for the id", () => {
   const odd =
     '{ "jsonrpc":"2.0", "id" : 1e2, "method":"eth_call","params":[1.0, "\\u0041"], "x":0}';
   const answer = '{\n"result": 12345678901234567890.0 , "id":1e2, "jsonrpc":"2.0"}\n';
@@ -20,7 +20,7 @@ Deno.test("Proxy, HTTP: parameters, and every byte of an answer but its id, pass
   });
 });
 
-Deno.test("Proxy, HTTP: without an answer in time a read over the WebSocket and a write are 504, and counted", () => {
+Deno.test("Proxy, HTTP: a read over the WebSocket and a write without a timely answer are 504, and counted", () => {
   // It answers the proxy's own checks.
   const slow = new Set(["eth_blockNumber", "core_sendTransaction"]);
   const { promise: never, resolve: release } = Promise.withResolvers<void>();
@@ -46,7 +46,7 @@ Deno.test("Proxy, HTTP: without an answer in time a read over the WebSocket and 
   }, { proxy: { upstreamTimeoutMs: 500 }, read: { answer }, write: { answer } });
 });
 
-Deno.test("Proxy, HTTP: reads over a WebSocket have one of their own, and each gets its own answer", () =>
+Deno.test("Proxy, HTTP: reads use a WebSocket of their own, and each gets its own answer", () =>
   withProxy(async ({ url, wsUrl, read }) => {
     await using client = await RpcSocket.open(wsUrl);
     const { result: id } = await client.call("eth_subscribe", ["newHeads"]);
@@ -68,7 +68,7 @@ Deno.test("Proxy, HTTP: reads over a WebSocket have one of their own, and each g
     assert(read.requests.every(({ over }) => over === "ws"));
   }));
 
-Deno.test("Proxy, HTTP: ready while the read node is connected; other routes and preflights name what they accept", () =>
+Deno.test("Proxy, HTTP: /ready follows the read node's connection; other routes and preflights list allowed methods", () =>
   withProxy(async ({ url, read }) => {
     const status = async (path: string) => {
       const response = await fetch(`${url}${path}`);

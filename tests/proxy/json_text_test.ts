@@ -11,14 +11,14 @@ import {
 const jsonText = fc.tuple(fc.json({ maxDepth: 4 }), fc.constantFrom(0, 1, 2, "\t", "\r\n "))
   .map(([text, indent]) => JSON.stringify(JSON.parse(text), null, indent));
 
-Deno.test("JSON text: the elements of an array, each as it was written", () => {
+Deno.test("JSON text: arrayElements returns each element as written", () => {
   fc.assert(fc.property(fc.array(jsonText), fc.constantFrom("", " ", "\n\t"), (texts, space) => {
     const array = `${space}[${space}${texts.join(`${space},${space}`)}${space}]${space}`;
     assert.deepEqual(arrayElements(array), texts);
   }));
 });
 
-Deno.test("JSON text: the members of an object, each as it was written", () => {
+Deno.test("JSON text: returns each member of an object as written", () => {
   const members = fc.dictionary(fc.string(), jsonText, { maxKeys: 6 });
   fc.assert(fc.property(members, fc.constantFrom("", " ", "\n"), (dictionary, space) => {
     const parts = Object.entries(dictionary).map(([key, text]) =>
@@ -43,7 +43,7 @@ Deno.test("JSON text: keeps text that parsing would change", () => {
   );
 });
 
-Deno.test("JSON text: the last of several members with one name counts, escaped names included", () => {
+Deno.test("JSON text: of members with the same name the last is used, escaped names included", () => {
   assert.equal(memberText('{"id":1,"id":2}', "id"), "2");
   assert.equal(memberText('{"i\\u0064":3}', "id"), "3");
 });

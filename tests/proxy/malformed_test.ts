@@ -91,10 +91,11 @@ const overTheLimit: RpcRow = [
   { id: null, code: -32005 },
 ];
 
-Deno.test("Proxy: malformed messages and the examples of JSON-RPC 2.0, section 7", (t) =>
+Deno.test("Proxy: answers malformed messages, and the examples of JSON-RPC 2.0, section 7", (t) =>
   withProxy(
     (scene) => playRows(t, [...MALFORMED, overTheLimit, ...STANDARD], scene),
     { proxy: { maxBatch: MAX_BATCH }, read: { answer: standardNode } },
   ));
 
-Deno.test("Node: malformed messages", (t) => withNode(({ node }) => playRows(t, MALFORMED, node)));
+Deno.test("Node: answers malformed messages", (t) =>
+  withNode(({ node }) => playRows(t, MALFORMED, node)));

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Registry } from "prom-client";
 import { ProxyMetrics } from "../../services/proxy/metrics.ts";
 
-Deno.test("ProxyMetrics: invented method names add no series and displace no real method", async () => {
+Deno.test("ProxyMetrics: invented method names add no series and do not replace real methods", async () => {
   const registry = new Registry();
   const metrics = new ProxyMetrics(registry);
   for (let n = 0; n < 5_000; n += 1) metrics.countCall(`eth_invented${n}`);
@@ -27,7 +27,7 @@ Deno.test("ProxyMetrics: unknown HTTP methods share a label", async () => {
   assert((await registry.metrics()).includes(line));
 });
 
-Deno.test("ProxyMetrics: durations are in seconds, each in its bucket", async () => {
+Deno.test("ProxyMetrics: durations are counted in seconds, in their buckets", async () => {
   const registry = new Registry();
   const metrics = new ProxyMetrics(registry);
   metrics.countHttp("POST", "read", 200, 1_500);
@@ -45,7 +45,7 @@ Deno.test("ProxyMetrics: durations are in seconds, each in its bucket", async ()
   ) assert(lines.includes(line), line);
 });
 
-Deno.test("ProxyMetrics: a hundred methods of a node's own have a label each", async () => {
+Deno.test("ProxyMetrics: a hundred additional methods have a label each", async () => {
   const registry = new Registry();
   const metrics = new ProxyMetrics(registry);
   for (let n = 0; n < 100; n += 1) metrics.countCall(`own_method${n}`);

@@ -5,7 +5,7 @@ import { options, startProxy } from "../../services/proxy/mod.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
 import { withProxy } from "./support.ts";
 
-Deno.test("Proxy: --reconnect-initial-ms over --reconnect-max-ms is a usage error, an equal one is not", async () => {
+Deno.test("Proxy: --reconnect-initial-ms above --reconnect-max-ms is a usage error, an equal value is not", async () => {
   const overrides = { port: 0, readNodeUrl: "http://127.0.0.1:1", reconnectMaxMs: 10 };
   const proxyWith = (reconnectInitialMs: number) =>
     startProxy(withDefaults(options, { ...overrides, reconnectInitialMs }));
@@ -13,7 +13,7 @@ Deno.test("Proxy: --reconnect-initial-ms over --reconnect-max-ms is a usage erro
   await (await proxyWith(10)).stop();
 });
 
-Deno.test("Proxy: with --reuse-port several share their ports, each with metrics of its own", () =>
+Deno.test("Proxy: with --reuse-port several proxies share their ports, each with its own metrics", () =>
   withProxy(async ({ read }) => {
     const overrides = {
       port: 0,
@@ -43,7 +43,7 @@ Deno.test("Proxy: with --reuse-port several share their ports, each with metrics
     await Promise.all([first.stop(), second.stop()]);
   }));
 
-Deno.test("Proxy: if a port is in use without --reuse-port, or by others, the start fails and leaves nothing running", async () => {
+Deno.test("Proxy: if a port is in use, the start fails and leaves nothing running", async () => {
   const overrides = { port: 0, metricsPort: 0, wsPort: 0, readNodeUrl: "http://127.0.0.1:1" };
   await using first = await startProxy(withDefaults(options, overrides));
   const port = Number(new URL(first.url).port);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readAnswer, withCallerId } from "../../services/proxy/node_answer.ts";
 
-Deno.test("Node answers: an answer comes under the caller's id wherever the node writes it, every other byte unchanged", () => {
+Deno.test("Node answers: an answer gets the caller's id, and every other byte stays", () => {
   const rows: [answer: string, shown: string][] = [
     ['{"jsonrpc":"2.0","id":12,"result":1.0}', '{"jsonrpc":"2.0","id":"x","result":1.0}'],
     ['{"jsonrpc":"2.0","id":12}\n', '{"jsonrpc":"2.0","id":"x"}\n'],

@@ -17,13 +17,13 @@ import { FakeConnection } from "./clients/fake_connection.ts";
 /** Longer than any wait before a reconnect. */
 const RECONNECT_MS = 100;
 
-/** A client whose other end is the test. */
+/** A client with the test at its other end. */
 class Client extends FakeConnection {
   ask(message: unknown): void {
     this.onText(JSON.stringify(message));
   }
 
-  /** The first frame that is wanted, once it has come. */
+  /** The first frame that matches, once it has arrived. */
   frame(wanted: (frame: RpcMessage) => boolean): Promise<RpcMessage> {
     return eventually("a frame", () => this.frames.find(wanted));
   }
@@ -72,7 +72,7 @@ async function withProxy(
   }
 }
 
-Deno.test("Proxy: reconnects to a read node that announces no heads while its chain grows", () => {
+Deno.test("Proxy: reconnects to a read node whose chain grows without announced heads", () => {
   const SILENCE_MS = 2 * ROUND_MS;
   let head = 1;
   const answer = (text: string) => {
@@ -117,7 +117,7 @@ Deno.test("Proxy: reconnects to a read node that announces no heads while its ch
   );
 });
 
-Deno.test("Proxy: a client that was behind gets what it missed, even if the node is silent since", () => {
+Deno.test("Proxy: a client that was behind gets missed notifications, even if the node is silent meanwhile", () => {
   const { promise: held, resolve: release } = Promise.withResolvers<void>();
   const answer = async (text: string) => {
     await held;
@@ -148,7 +148,7 @@ Deno.test("Proxy: a client that was behind gets what it missed, even if the node
   );
 });
 
-Deno.test("Proxy: a subscribe fails after --subscribe-timeout-ms without the read node, with -32002", () =>
+Deno.test("Proxy: without the read node, a subscribe fails with -32002 after --subscribe-timeout-ms", () =>
   withProxy(async ({ clock, node, proxy, client }) => {
     await node.stop();
     await eventually("its end", () => !proxy.nodes.isConnected || undefined);
@@ -160,7 +160,7 @@ Deno.test("Proxy: a subscribe fails after --subscribe-timeout-ms without the rea
     assert.equal((await subscriber.frame(({ id }) => id === 1)).error?.code, -32002);
   }, { subscribeTimeoutMs: 1_500 }));
 
-Deno.test("Proxy: reads under way on the socket are answered when the proxy stops", () => {
+Deno.test("Proxy: on a stop, reads on the socket are answered", () => {
   const never = new Promise<Response>(() => {});
   const answer = (text: string) => {
     const { id, method } = JSON.parse(text);

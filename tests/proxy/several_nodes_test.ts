@@ -36,7 +36,7 @@ class ChainNode {
     });
   }
 
-  /** Has one more block, and says so. */
+  /** Adds a block and announces it. */
   announce(): void {
     this.head += 1;
     this.node.notify(["newHeads"], block(this.head));
@@ -96,7 +96,7 @@ async function ask(url: string, message: unknown) {
   return { status: answer.status, ...await answer.json() };
 }
 
-Deno.test("Several read nodes: when the one that the hub follows is gone, clients keep their ids and see each head once", () =>
+Deno.test("Several read nodes: if the hub's node is gone, clients keep their ids and see each head once", () =>
   withNodes(async ({ url, wsUrl, nodes }) => {
     await using client = await RpcSocket.open(wsUrl);
     const id = (await client.call("eth_subscribe", ["newHeads"])).result;
@@ -121,7 +121,7 @@ Deno.test("Several read nodes: when the one that the hub follows is gone, client
     assert.deepEqual(numbers(), expected);
   }));
 
-Deno.test("Several read nodes: one that closes with 1013 is out until it keeps up again, one over --read-node-max-lag behind for longer", () =>
+Deno.test("Several read nodes: a node that closes with 1013, or is over --read-node-max-lag behind, is removed for a time", () =>
   withNodes(async ({ url, wsUrl, nodes: [first, ...others], metric }) => {
     assert(first);
     const of = ({ node }: ChainNode, name: string) =>
@@ -148,7 +148,7 @@ Deno.test("Several read nodes: one that closes with 1013 is out until it keeps u
     assert.equal(next.node.subscriptions.length, 1, "the other one still leads");
   }, { readNodeMaxLag: 1 }));
 
-Deno.test("Several read nodes: one that claims 1,000 blocks too many is removed, and no client gets such a head", () =>
+Deno.test("Several read nodes: a node that claims 1,000 blocks too many is removed, and its heads are not shown", () =>
   withNodes(async ({ wsUrl, nodes: [liar, ...honest] }) => {
     assert(liar);
     await using client = await RpcSocket.open(wsUrl);
@@ -168,7 +168,7 @@ Deno.test("Several read nodes: one that claims 1,000 blocks too many is removed,
     assert.deepEqual(numbers(), [101, 103]);
   }));
 
-Deno.test("Several read nodes: each needs its WebSocket, where one is given", async () => {
+Deno.test("Several read nodes: if one WebSocket URL is set, every node needs one", async () => {
   const overrides = { port: 0, readNodeUrl: "http://127.0.0.1:1,http://127.0.0.1:2" };
   await assert.rejects(
     startProxy(withDefaults(options, { ...overrides, readNodeWsUrl: "ws://127.0.0.1:1" })),

@@ -18,7 +18,7 @@ Deno.test.each(BOTH_PORTS)(
     }),
 );
 
-Deno.test("Proxy, shutdown: is not ready while it waits for clients to close", () =>
+Deno.test("Proxy, shutdown: not ready while it waits for clients to close", () =>
   withProxy(async ({ url, wsUrl, stopProxy }) => {
     const ready = async () => await (await fetch(`${url}/ready`)).text();
     assert.equal(await ready(), "OK");
@@ -30,7 +30,7 @@ Deno.test("Proxy, shutdown: is not ready while it waits for clients to close", (
   }));
 
 Deno.test.each(BOTH_PORTS)(
-  "Proxy, shutdown: ends in time while a client reads nothing (%s)",
+  "Proxy, shutdown: ends in time even if a client reads nothing (%s)",
   (_port, withProxy) =>
     withProxy(async ({ wsUrl, read, stopProxy }) => {
       const client = await deafClient(wsUrl);

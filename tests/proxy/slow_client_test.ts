@@ -16,7 +16,7 @@ const padding = "x".repeat(50_000);
 const counted = (url: string, direction: "lagged" | "downstream") =>
   readSeries(url, `proxy_ws_messages_total{direction="${direction}"}`);
 
-/** A client that reads nothing while 20 MB are broadcast, beside one that reads all of it. */
+/** A client that reads nothing while 20 MB are broadcast, and one that reads all of it. */
 async function flood({ wsUrl, read }: Scene) {
   const deaf = await deafClient(wsUrl);
   await deaf.send({ jsonrpc: "2.0", id: 1, method: "eth_subscribe", params: ["newHeads"] });
@@ -38,11 +38,11 @@ function isNumber(result: unknown, n: number): boolean {
 }
 
 Deno.test.each(BOTH_PORTS)(
-  "Proxy, slow client: misses the oldest messages, which are counted, and delays nobody (%s)",
+  "Proxy, slow client: misses the oldest notifications, which are counted, and delays no other client (%s)",
   (_port, withProxy) =>
     withProxy(async (scene) => {
       const deaf = await flood(scene);
-      // It reads again: what it did not get is what was counted, and the newest has come.
+      // It reads again: exactly the counted notifications are missing, and the newest arrived.
       const text = await deaf.readUntil(`"n":${MESSAGES - 1},`);
       const numbers = [...text.matchAll(/"n":(\d+),/g)].map(([, n]) => Number(n));
       assert(numbers.every((n, index) => index === 0 || n > numbers[index - 1]!), "in order");
@@ -88,13 +88,13 @@ Deno.test(
     }, { proxy: { broadcastCapacity: CAPACITY } }),
 );
 
-// On the main port, where only the runtime knows what is unread.
+// On the main port, where only the runtime knows the unread bytes.
 Deno.test(
   "Proxy, slow client: is closed with over 64 MiB of unread answers",
   () => {
     const MIB = 1024 * 1024;
     const boundMib = UNREAD_BYTES_MAX / MIB;
-    // Besides what the proxy holds, the kernel takes some MiB of a connection's bytes.
+    // In addition to the proxy, the kernel buffers some MiB of a connection's bytes.
     const asked = boundMib + 32;
     const result = "x".repeat(MIB);
     const answer = (text: string) =>

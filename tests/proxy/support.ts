@@ -21,7 +21,7 @@ export interface Scene {
   stopProxy(): Promise<void>;
 }
 
-/** Where clients connect: the one port for everything, or the second one for WebSockets alone. */
+/** The port for clients: the shared one, or the second one for WebSockets only. */
 export type ClientPort = "main port" | "WebSocket port";
 
 /** What a scene is made of. */
@@ -30,11 +30,11 @@ export interface SceneOptions {
   proxy?: Partial<ProxyOptions>;
   read?: EchoNodeOptions;
   write?: EchoNodeOptions;
-  /** WebSockets that the read node has once the proxy is up: one, unless it is given another URL. */
+  /** WebSockets of the read node once the proxy is up: one, unless it has another URL. */
   connections?: number;
 }
 
-/** Plays a scene with a proxy between two nodes, and takes it all down again. */
+/** Plays a scene with a proxy between two nodes, and stops everything again. */
 export async function withProxy(
   play: (scene: Scene) => Promise<void>,
   overrides: SceneOptions = {},

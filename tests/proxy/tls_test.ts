@@ -5,7 +5,7 @@ import { RawNode } from "./node/http_pool_scene.ts";
 import { call, post } from "./support.ts";
 
 Deno.test(
-  "Proxy, TLS: a node gets the caller's address, is trusted by --cert alone, and gets a write once",
+  "Proxy, TLS: a node trusted by --cert gets the caller's address, and each write once",
   { ignore: !hasProgram("openssl", "version") },
   () =>
     withCertificate(async ({ authority, cert, key }) => {

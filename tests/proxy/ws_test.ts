@@ -7,7 +7,7 @@ import { BOTH_PORTS, call, withProxy } from "./support.ts";
 import { handshakeText, WEBSOCKET_KEY } from "../support/handshake.ts";
 
 Deno.test.each(BOTH_PORTS)(
-  "Proxy, WebSocket: calls and batches are routed as over HTTP, also with subscribes among them (%s)",
+  "Proxy, WebSocket: calls and batches, also with subscribes, are routed as over HTTP (%s)",
   (_port, withProxy) =>
     withProxy(async ({ wsUrl, read, write }) => {
       await using client = await RpcSocket.open(wsUrl);
@@ -33,7 +33,7 @@ Deno.test.each(BOTH_PORTS)(
 );
 
 Deno.test.each(BOTH_PORTS)(
-  "Proxy, WebSocket: handshakes at once do not exceed --max-ws-clients (%s)",
+  "Proxy, WebSocket: concurrent handshakes do not exceed --max-ws-clients (%s)",
   (_port, withProxy) =>
     withProxy(async ({ url, wsUrl }) => {
       const attempts = Array.from({ length: 20 }, () => RpcSocket.open(wsUrl));
@@ -53,8 +53,8 @@ Deno.test.each(BOTH_PORTS)(
 
 for (const clientPort of ["main port", "WebSocket port"] as const) {
   Deno.test({
-    name: `Proxy, WebSocket: handshakes that are reset do not count as clients (${clientPort})`,
-    // The runtime itself never ends what it began for such a handshake.
+    name: `Proxy, WebSocket: reset handshakes are not counted as clients (${clientPort})`,
+    // The runtime itself never ends the request of such a handshake.
     sanitizeOps: false,
     fn: () =>
       withProxy(async ({ url, wsUrl }) => {

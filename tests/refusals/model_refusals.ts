@@ -11,7 +11,7 @@ const around = (width: number, change: Record<string, unknown> = {}) =>
 /** Routes that price a bet. */
 const PATHS = ["/quote", "/estimate"];
 
-/** What a model of the market refuses: what is changed in a good bet, and the answer. */
+/** Refusals of a market model: the change of a valid bet, and the answer. */
 function betsRefused(now: number): [body: unknown, expected: Expected][] {
   const far = { lowerPrice: "1000000000", upperPrice: "2000000000" };
   const begun = { startTime: now - 30_000, endTime: now + 30_000 };

@@ -22,7 +22,7 @@ const NO_PARAMETERS: [string, string, string] = [
 ];
 const overHttp = says("200 -32601", "Subscriptions", "over HTTP", "a WebSocket");
 
-/** Calls with parameters that do not fit, or that ask for what there is not. */
+/** Calls with invalid parameters, or for things that do not exist. */
 const WRONG_CALLS: [method: string, params: unknown[], expected: Expected][] = [
   ["core_nothing", [], says("200 -32601", "core_nothing", "rpc.discover")],
   ["core_sendTransaction", [], invalid("transaction: ", "nothing", TRANSACTION)],
@@ -217,7 +217,7 @@ async function refuseTooMuch(refusals: Refusals, node: RunningNode): Promise<voi
   refusals.check(answer, full, "newHeads");
 }
 
-/** The terms of a bet whose quote is used again. */
+/** The terms of a bet whose quote is used twice. */
 function quoteOf({ startTime, endTime, deadline }: ReturnType<typeof rfqSubmit>) {
   return { startTime, endTime, deadline };
 }

@@ -1,7 +1,7 @@
 /**
- * Every refusal of every interface has a documented code, names what is wrong and, of bad input, what
- * was received, and says what to do. It shows no key and no signature. Every answer is as the OpenAPI
- * document of its service has it, and every status that a document has comes.
+ * Every refusal of every interface has a documented code, the reason, the received value of invalid
+ * input, and advice. It shows no key and no signature. Every answer matches the OpenAPI document of
+ * its service, and every documented status is seen.
  */
 import assert from "node:assert/strict";
 import type { Hono } from "hono";
@@ -62,7 +62,7 @@ async function refuseAtOracle(refusals: Refusals): Promise<void> {
   await refusals.expect(oracle.url, 503, "/health");
 }
 
-/** Everything that the stand-ins refuse in words of their own. */
+/** Requests that the simulated exchanges refuse in the exchange's own format. */
 async function refuseAtExchanges(refusals: Refusals): Promise<void> {
   await using running = await startExchanges(withDefaults(options, { port: 0 }));
   const { url, providerUrls } = running;
@@ -77,7 +77,7 @@ async function refuseAtExchanges(refusals: Refusals): Promise<void> {
 
 const noRoute = { path: "/nothing", ...says("404 NOT_FOUND", "GET /nothing", "GET /") };
 
-Deno.test("Refusals: each has a documented code, says what is wrong and what to do", async (t) => {
+Deno.test("Refusals: every refusal has a documented code, a reason and advice", async (t) => {
   const refusals = new Refusals();
   await t.step("solver", () => refuseAtSolver(refusals));
   await t.step("bridge", () => refuseAtBridge(refusals));
@@ -95,11 +95,11 @@ Deno.test("Refusals: each has a documented code, says what is wrong and what to 
       }),
   );
 
-  await t.step("every documented status of a service came", () => {
+  await t.step("every documented status was seen", () => {
     refusals.assertAllDocumentedCame();
   });
 
-  await t.step("every code that came is documented", () => {
+  await t.step("every code that was seen is documented", () => {
     const known = new Set<string>([
       ...documentedCodes(),
       ...documentedRpcCodes(),
@@ -112,7 +112,7 @@ Deno.test("Refusals: each has a documented code, says what is wrong and what to 
     }
   });
 
-  await t.step("every documented code came, or has a test elsewhere", () => {
+  await t.step("every documented code was seen, or has a test elsewhere", () => {
     const came = new Set([...refusals.seen.keys()].flatMap((code) => code.split(" ")));
     const documented = [...documentedCodes(), ...documentedRpcCodes(), ...TRANSACTION_ERROR_CODES];
     assert(documented.length > 50, documented.join());
@@ -126,7 +126,7 @@ Deno.test("Refusals: each has a documented code, says what is wrong and what to 
   });
 });
 
-Deno.test("Refusals: the exchanges' stand-ins refuse in the exchange's own words", () =>
+Deno.test("Refusals: the simulated exchanges use the real exchanges' error messages", () =>
   serving(exchangesApi({ markets: ["X/USDT"], historyOf() {}, pinPrice() {} }), async (url) => {
     const path = "/api/v3/aggTrades";
     const none = await (await fetch(`${url}${path}`)).json();

@@ -5,7 +5,7 @@
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import { withField } from "../support/http_answers.ts";
 
-/** Values that do not fit, by what an answer says of them. The first rule is also that of a missing field. */
+/** Invalid values, by the message of the answer. The first rule is also that of a missing field. */
 type Kind = readonly (readonly [advice: string, ...values: unknown[]])[];
 
 const ADDRESS: Kind = [
@@ -80,7 +80,7 @@ export const BODIES = {
   },
 } satisfies Record<string, BodyRules>;
 
-/** Copies of a good body with one field that does not fit, and what an answer says of it. */
+/** Copies of a valid body with one invalid field, and the message of the answer. */
 export function* wrongBodies({ fields, optional }: BodyRules, good: object) {
   for (const [field, kind] of Object.entries(fields)) {
     const values = kind.flatMap(([advice, ...wrong]) => wrong.map((value) => [advice, value]));
@@ -110,7 +110,7 @@ const between = (lowerPrice: string, upperPrice: string) => ({ lowerPrice, upper
 
 type Change = Record<string, unknown>;
 
-/** Rules of a bet: what breaks one, the answer, and the nearest bet that is accepted. */
+/** Rules of a bet: a bet that breaks one, the answer, and the nearest bet that is accepted. */
 export const BET_RULES: [bad: Change, code: string, words: [string, string], good?: Change][] = [
   [unsupported, "UNSUPPORTED_PAIR", [unsupported.base, "GET /pairs"], sol],
   [turned, "UNSUPPORTED_PAIR", ["is not supported", "GET /pairs"], btc],

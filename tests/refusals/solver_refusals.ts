@@ -15,7 +15,7 @@ import { type Expected, type Refusals, type Refused, says } from "./support.ts";
 /** A key, pasted into a field by mistake. */
 const KEY = `0x${"5e".repeat(32)}`;
 
-/** What is wrong with any POST, whatever its route: its body, its origin and its content type. */
+/** Errors of any POST, whatever its route: body, origin and content type. */
 export function brokenPosts(path: string): Refused[] {
   const noJson = (body: string): Refused => ({
     ...{ path, body },

@@ -5,15 +5,15 @@ import { eventually } from "../support/eventually.ts";
 import { withField } from "../support/http_answers.ts";
 import { BODIES, type BodyRules, wrongBodies } from "./request_rules.ts";
 
-/** What the answer to a request that is refused has to say. */
+/** The expected answer to a refused request. */
 export interface Expected {
   /** Its status and code; of a JSON-RPC error also its number: `200 -32602 UNKNOWN_THESIS`. */
   answer: string;
-  /** What its message contains: what is wrong, what was received, and what to do. */
+  /** Parts of its message: the error, the received value, and advice. */
   words: readonly string[];
 }
 
-/** Makes an {@link Expected}: each message names at least what is wrong, and what to do. */
+/** Makes an {@link Expected}: each message has at least the error and advice. */
 export function says(answer: string, ...words: [string, string, ...string[]]): Expected {
   return { answer, words };
 }
@@ -26,7 +26,7 @@ interface Sent {
   headers?: HeadersInit;
 }
 
-/** A request that is refused, and what its answer has to say. */
+/** A request that is refused, and its expected answer. */
 export type Refused = Sent & Expected;
 
 const envelopeSchema = z.strictObject({
@@ -46,7 +46,7 @@ const rpcSchema = z.strictObject({
   }),
 });
 
-/** Codes whose text may have nothing that a program could use. */
+/** Codes whose refusals need no details for programs. */
 const WITHOUT_FACTS: ReadonlySet<string> = new Set([
   "INVALID_REQUEST", // of a body that is no JSON
   "METHOD_NOT_ALLOWED",
@@ -79,7 +79,7 @@ const SECRET = /[0-9a-fA-F]{128,}/g;
 /** Words of a library that reach no user. */
 const FOREIGN_WORDS = /Invalid (input|option|string|key)|must match|undefined|NaN|\[object/;
 
-/** Asks for what is refused, and remembers the codes that came. */
+/** Sends requests that are refused, and records the codes of their answers. */
 export class Refusals {
   /** Every code that was answered, and by which request first. */
   readonly seen = new Map<string, string>();
@@ -135,7 +135,7 @@ export class Refusals {
     return this.#documented.get(url);
   }
 
-  /** Sends a request, and holds the answer to the document of its service. */
+  /** Sends a request, and checks the answer against the document of its service. */
   async #send(url: string, { method, path, body, headers }: Sent): Promise<Response> {
     const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
     const request = new Request(url + path, {

@@ -62,7 +62,7 @@ Deno.test("Client: every function has an example", () => {
   }
 });
 
-/** What the examples take for given, new for each: a fresh bet around the price. */
+/** Variables that the examples use, new for each: a fresh bet around the price. */
 function programOf(urls: string): string {
   const runs = documented.flatMap(({ file, line, examples }) =>
     examples.map((code) =>

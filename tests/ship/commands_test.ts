@@ -1,6 +1,6 @@
 /**
- * The commands of the documents: those that can run here answer as the document says, and all others
- * of this program exist with the options that they are given.
+ * The commands of the documents: if a command can run here, its output is that of the document; all
+ * other commands of this program exist, with their options.
  */
 import assert from "node:assert/strict";
 import config from "../../deno.json" with { type: "json" };
@@ -18,7 +18,7 @@ import { withFolder } from "../support/files.ts";
 /** What a command of a document is run with. */
 interface Place {
   shell: Shell;
-  /** What the stack that is there says when it is up. */
+  /** The greeting of the running stack. */
   greeting: string;
   /** What a demo printed. */
   demo: Promise<string>;
@@ -27,7 +27,7 @@ interface Place {
 /** Runs a command. @returns What it printed. */
 type Act = (command: string, place: Place) => Promise<string>;
 
-/** Commands that run here, by what they begin with. */
+/** Commands that run here, by their beginning. */
 const ACTS: readonly (readonly [RegExp, Act])[] = [
   [/^(curl|promtool) /, (command, { shell }) => shell.run(command)],
   [
@@ -35,7 +35,7 @@ const ACTS: readonly (readonly [RegExp, Act])[] = [
     start,
   ],
   [/^(npx --yes deno@2\.9\.6|deno) task demo$/, (_command, { demo }) => demo],
-  // The default ports may be taken here: the greeting is that of the stack that the test started.
+  // The default ports may be in use here: the greeting is that of the stack that the test started.
   [/^npx --yes deno@2\.9\.6 task stack$/, (_command, { greeting }) => Promise.resolve(greeting)],
   [/^deno task backtest --tape trades\.csv$/, backtest],
   [/^deno run --allow-all tests\/bench\/\w+\.ts$/, benchmark],
@@ -97,7 +97,7 @@ function benchmark(command: string): Promise<string> {
   return denoUncovered(...command.split(" ").slice(1), "20", "20");
 }
 
-/** On a copy: the lock file that is committed is the one that comes out. */
+/** On a copy: the result must be the committed lock file. */
 function install(command: string): Promise<string> {
   return withFolder(async (folder) => {
     for (const name of ["deno.json", "deno.lock"]) {
@@ -125,7 +125,7 @@ function argumentsOf(command: string): string[] | undefined {
   return own === undefined ? undefined : [...own.split(" "), ...words];
 }
 
-Deno.test("Documents: every command of the program exists, with the options that it is given", async () => {
+Deno.test("Documents: every command and option that they contain exists", async () => {
   for (const { document, commands } of passages) {
     for (const { text } of commands) {
       const argv = argumentsOf(text);
@@ -144,7 +144,7 @@ async function runPassage({ document, chapter, commands }: Passage, place: Place
   }
 }
 
-/** Acts until the answer is that of the document, where that has one. */
+/** Repeats until the answer is that of the document, if it has one. */
 async function expectAnswer(
   document: string,
   { text, answer: expected }: DocumentedCommand,
@@ -187,7 +187,7 @@ async function pricesOf({ urls }: RunningStack): Promise<void> {
   });
 }
 
-Deno.test(`Documents: commands run, and answer as the document says${leftOut}`, {
+Deno.test(`Documents: their commands run and print what the document says${leftOut}`, {
   timeout: 300_000,
 }, async (t) => {
   // What waits for the demo comes last: it has ended by then.

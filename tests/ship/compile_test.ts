@@ -1,7 +1,6 @@
 /**
- * `deno task compile`, as far as it goes without a network: the runtime part of an executable has to
- * be downloaded, so Deno itself stands in for it. What is embedded is real; what comes out cannot be
- * run.
+ * `deno task compile` without a network: the runtime part of an executable would be downloaded, so
+ * Deno itself replaces it. The embedded files are real, but the executables cannot run.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -34,7 +33,7 @@ async function metadataOf(file: string): Promise<z.output<typeof metadataSchema>
   });
 }
 
-/** What is compiled, and what stands in for Deno's runtime part. */
+/** What to compile, and the replacement for Deno's runtime part. */
 interface Compilation {
   target: string;
   runtime: string;
@@ -76,14 +75,14 @@ Deno.test("compile: an executable has its task's command and permissions", slow,
     assert.deepEqual(permissions.allow_net, [], "every host");
     assert.deepEqual(permissions.allow_write, ["/"]);
 
-    // The page of the console is inside: it cannot be bundled where there are no sources.
+    // The console's page is embedded: without sources it cannot be bundled.
     const executable = Buffer.from(await Deno.readFile(`${folder}/rangemaker`));
     const page = await Deno.readFile(`${folder}/../bundle/console_page/main.js`);
     assert(page.length > 50_000 && executable.includes(Buffer.from(page)), `${page.length} bytes`);
   });
 });
 
-/** The least that counts as a program for Windows: headers, and a section with nothing in it. */
+/** The smallest program for Windows: headers, and an empty section. */
 function emptyWindowsProgram(): Uint8Array {
   const bytes = new Uint8Array(0x400);
   const view = new DataView(bytes.buffer);

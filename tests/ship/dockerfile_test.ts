@@ -1,7 +1,7 @@
 /**
- * The Dockerfile: linted, and its steps done by hand, since no container engine runs here. What it
- * copies is copied and what it runs is run, in a bare directory; then its entry point is started
- * there by a user who may write nothing but `data`.
+ * The Dockerfile is linted, and its steps are executed by hand in a bare directory, since no
+ * container engine runs here: files are copied, commands run. Then its entry point is started there
+ * by a user who may write only to `data`.
  */
 import assert from "node:assert/strict";
 import { dirname } from "node:path";
@@ -27,7 +27,7 @@ function words(keyword: string): string[][] {
   });
 }
 
-Deno.test("Dockerfile: the linter has nothing to say", () => {
+Deno.test("Dockerfile: the linter reports nothing", () => {
   assert.deepEqual(
     validate(text).map(({ message, range }) => `${range.start.line}: ${message}`),
     [],
@@ -43,7 +43,7 @@ Deno.test("Dockerfile: every image is pinned by its digest, the last has a user 
   assert.deepEqual(users.map((each) => each.getArgumentsContent()), [`${user}:${user}`]);
 });
 
-Deno.test(".dockerignore: lets through what the Dockerfile copies, and nothing else", () => {
+Deno.test(".dockerignore: includes exactly the files that the Dockerfile copies", () => {
   const allowed = readText(".dockerignore").split("\n").filter((line) => line.startsWith("!"))
     .map((line) => line.slice(1));
   assert.deepEqual(allowed.toSorted(), copies().flatMap(({ sources }) => sources).toSorted());
@@ -65,7 +65,7 @@ async function copy(source: string, target: string): Promise<void> {
   assert.equal(code, 0, text);
 }
 
-/** Does the steps below a directory that stands for `/`. @returns The entry point, placed there. */
+/** Runs the steps in a directory that replaces `/`. @returns The entry point, with that path. */
 async function buildBelow(root: string): Promise<string[]> {
   const place = (word: string) => word.replace(/(^|=)\//, `$1${root}/`);
   await Deno.mkdir(`${root}/build`);
@@ -109,7 +109,7 @@ async function filesBelow(root: string): Promise<string> {
 
 const slow = { timeout: 180_000 };
 
-Deno.test("Dockerfile: its tree runs, and writes nothing outside data", slow, async () => {
+Deno.test("Dockerfile: its files run, and write only to data", slow, async () => {
   await withImage(async (root, [command = "", ...args]) => {
     const before = await filesBelow(root);
     const launch = {
@@ -188,7 +188,7 @@ for (const [what, status, body, expected] of answers) {
   });
 }
 
-Deno.test("Dockerfile, HEALTHCHECK: without HEALTH_URL the one service that is there is asked", async () => {
+Deno.test("Dockerfile, HEALTHCHECK: without HEALTH_URL it checks the one running service", async () => {
   const script = readText("docs/deployment/health_check.ts");
   const defaults = Object.entries(OPTION_TABLES).filter(([name]) => name !== "backfill")
     .map(([, { port }]) => Number(port?.default ?? port?.shownDefault));

@@ -1,7 +1,6 @@
 /**
- * The documents tell the truth beside their commands, which `commands_test.ts` runs: tables of
- * metrics are those of the program (`UPDATE_DOCS=1` rewrites them), links lead somewhere, and
- * what they name is there.
+ * The documents are correct: tables of metrics are those of the program (`UPDATE_DOCS=1` rewrites
+ * them), links work, and files and options exist. `commands_test.ts` runs their commands.
  */
 import assert from "node:assert/strict";
 import { parseMarkets } from "../../lib/cli/markets_file.ts";
@@ -73,7 +72,7 @@ function anchorOf(heading: string): string {
   return heading.toLowerCase().replace(/[^\w\s-]/g, "").replaceAll(" ", "-");
 }
 
-Deno.test("Documents: every link leads to a file and a heading that exist", () => {
+Deno.test("Documents: every link leads to an existing file and heading", () => {
   for (const document of DOCUMENTS) {
     for (const [, target = ""] of readText(document).matchAll(/\]\(([^)\s]+)\)/g)) {
       if (/^https?:/.test(target)) continue;
@@ -89,7 +88,7 @@ Deno.test("Documents: every link leads to a file and a heading that exist", () =
   }
 });
 
-Deno.test("Documents: every file of the repository that they name exists", () => {
+Deno.test("Documents: every file that they name exists", () => {
   for (const document of DOCUMENTS) {
     const names = readText(document).matchAll(
       /`((?:docs|tests|lib|services|\.ci)\/[\w./-]*|(?:main|compose|deno)\.\w+|Dockerfile)`/g,
@@ -110,7 +109,7 @@ Deno.test("docs/operating.md: the markets file is read", () => {
   assert.deepEqual(list[1]?.exchangeSymbols, { provider_c: "XDG/USDT" });
 });
 
-Deno.test("docs/operating.md: the settings file is accepted by every service, the node's has the defaults", () =>
+Deno.test("docs/operating.md: every service accepts the settings file; the node's section has the defaults", () =>
   withFile(tomlOf("docs/operating.md")[0] ?? "", async (path) => {
     for (const [name, table] of Object.entries(OPTION_TABLES)) {
       const { definition } = (await commands[name as CommandName].open()).run; // tables have these names
@@ -127,7 +126,7 @@ Deno.test("docs/operating.md: the settings file is accepted by every service, th
 const prose = DOCUMENTS.map(readText).join("\n");
 
 // Those within a command are parsed by `commands_test.ts`, if the command is one of this program.
-Deno.test("Documents: every option that they name by itself is one", async () => {
+Deno.test("Documents: every option that they name exists", async () => {
   const others = ["--allow-net", "--allow-env", "--allow-read", "--jobs"]; // of Deno and of the suite
   const own = (await completedCommands(commands))
     .flatMap(({ options }) => options.flatMap(({ flags }) => flags));
@@ -143,25 +142,25 @@ function typeString({ primaryType, fields }: FlatType): string {
   return `${primaryType}(${fields.map(({ type, name }) => `${type} ${name}`).join(",")})`;
 }
 
-Deno.test("docs/protocol.md: the types that are signed are those of the code, and no others", () => {
+Deno.test("docs/protocol.md: lists exactly the types that the code signs", () => {
   const types = [QUOTE_TYPE, DEPOSIT_REQUEST_TYPE, ...Object.values(TRANSACTION_TYPES)];
   const listed = protocol.match(/Core:\w+\([^)]*\)/g) ?? [];
   assert.deepEqual(new Set(listed), new Set(types.map(typeString)));
 });
 
-Deno.test("docs/protocol.md: the methods of the node are those that it answers", () => {
+Deno.test("docs/protocol.md: lists exactly the methods of the node", () => {
   const [, chapter = ""] = /## JSON-RPC of the core node(.*?) ## /.exec(protocol) ?? [];
   const names = new Set(chapter.match(/\b(?:(?:core|eth|net|web3)_\w+|rpc\.discover)/g));
   assert.deepEqual(names, new Set(Object.keys(nodeMethods)));
 });
 
-Deno.test("docs/protocol.md: the development methods are those of the node", () => {
+Deno.test("docs/protocol.md: lists exactly the development methods of the node", () => {
   const [, chapter = ""] = /## Development methods of the node(.*?) ## /.exec(protocol) ?? [];
   const rows = chapter.match(/\| `core_\w+`/g)?.map((row) => row.slice(3, -1));
   assert.deepEqual(rows, Object.keys(developmentMethods));
 });
 
-Deno.test("docs/protocol.md: the codes of failed transactions are those of the code", () => {
+Deno.test("docs/protocol.md: lists exactly the codes of failed transactions", () => {
   const [, codes = ""] = /with `status: "failed"` and one of (.*?)\. - /.exec(protocol) ?? [];
   assert.deepEqual(codes.match(/[A-Z_]+/g), [...TRANSACTION_ERROR_CODES]);
 });

@@ -1,4 +1,4 @@
-/** The documents of the repository, and every command that stands in them. */
+/** The documents of the repository, and every command in them. */
 import { fileUrl, readText } from "./support.ts";
 
 function* markdownIn(folder: string, depth: number): Generator<string> {
@@ -19,14 +19,14 @@ export const DOCUMENTS = [
 export interface DocumentedCommand {
   /** As written, on one line or several, without the prompt. */
   text: string;
-  /** What the document says that it prints; `…` stands for anything. Absent where it says nothing. */
+  /** The documented output; `…` matches anything. Absent without an output. */
   answer?: string;
 }
 
 /** Commands that follow each other in one place of a document. */
 export interface Passage {
   document: string;
-  /** The text of the chapter that it stands in. */
+  /** The text of its chapter. */
   chapter: string;
   commands: DocumentedCommand[];
 }
@@ -34,9 +34,9 @@ export interface Passage {
 const BLOCK = /^```(.*)\n([^]*?)^```$/gm;
 
 /**
- * Everything of a document that its reader could give to a shell, in order.
+ * All commands of a document, in order.
  *
- * @throws {Error} On a block that this cannot read, so that none is passed over.
+ * @throws {Error} On a block that this cannot read, so that none is skipped.
  */
 export function passagesOf(document: string): Passage[] {
   return readText(document).split(/^(?=#+ )/m).flatMap((chapter) => {
@@ -78,7 +78,7 @@ function commandsOfBlock(language: string, text: string): DocumentedCommand[] {
   }
 }
 
-/** Commands behind `$`, with what stands below each as its answer. */
+/** Commands after `$`, with the lines below each as its output. */
 function* transcript(text: string): Generator<DocumentedCommand> {
   for (const part of text.split(/^\$ /m).slice(1)) {
     const lines = part.trimEnd().split("\n");
@@ -89,19 +89,19 @@ function* transcript(text: string): Generator<DocumentedCommand> {
   }
 }
 
-/** Whether a command goes on in the next line: behind a backslash and inside of quotes. */
+/** Whether a command continues in the next line: after a backslash or inside quotes. */
 function goesOn(command: string): boolean {
   return command.endsWith("\\") || (command.match(/'/g)?.length ?? 0) % 2 === 1;
 }
 
-/** A command in a sentence, by what it begins with. */
+/** A command in a sentence, by its beginning. */
 const INLINE = /`((?:[A-Z_]+=\S+ )?(?:deno|npx|npm|docker|curl|promtool|rangemaker) [^`]+)`/g;
 
 function inlineCommands(prose: string): DocumentedCommand[] {
   return [...prose.matchAll(INLINE)].map(([, text = ""]) => ({ text: text.replace("\n", " ") }));
 }
 
-/** Compares what a command answers with what a document says that it answers. */
+/** Compares a command's output with that of a document. */
 
 /** What differs from run to run, each kind with a pattern for all that it may be. */
 const VOLATILE = {
@@ -122,8 +122,8 @@ const ANY_VOLATILE = new RegExp(
 );
 
 /**
- * A pattern for an answer: as a document has it, but for what is volatile, and with the ports of this
- * place in place of those that the document names.
+ * A pattern for a documented output that allows other times and numbers, with the real ports
+ * instead of the documented ones.
  */
 export function patternOf(answer: string, relocated: (text: string) => string): RegExp {
   const literal = (text: string) => relocated(text).replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");

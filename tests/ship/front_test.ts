@@ -10,7 +10,7 @@ import { fileUrl, hasProgram, readText, run } from "./support.ts";
 
 const NAMES = ["rpc.example", "solver.example", "bridge.example"];
 
-/** How to start a front with a file, and what of the file a test changes. */
+/** How to start a front with a file, and the test's changes to that file. */
 const FRONTS = {
   nginx: {
     file: "nginx.conf",
@@ -103,7 +103,7 @@ interface Answer {
   text: string;
 }
 
-/** Starts a front before `services`, whose ports take the place of those in its file. */
+/** Starts a front before `services`, with their ports in its file. */
 function withFront(
   program: keyof typeof FRONTS,
   services: Record<"8546" | "3000" | "3001", number>,
@@ -158,7 +158,7 @@ function withFront(
 for (const [program, { version }] of Object.entries(FRONTS)) {
   Deno.test({
     name:
-      `${program}: public paths reach the services over TLS, no other path does, the address is the caller's, failures are JSON`,
+      `${program}: only public paths are served, over TLS, with the caller's address and JSON errors`,
     ignore: !hasProgram(program, version) || !hasProgram("openssl", "version") ||
       !hasProgram("curl"),
     async fn() {
@@ -204,7 +204,7 @@ for (const [program, { version }] of Object.entries(FRONTS)) {
           assert.equal(handshake.status, 101, handshake.text);
           assert.equal(await getOverHttp2("/ws"), "2 426");
           assert.equal(await getOverHttp2("/health"), "2 200");
-          // The answer there is for those who look for the program by hand.
+          // The answer at / is only for people who call the service directly.
           assert.equal(await getOverHttp2("/"), "2 404");
           const preflight = [
             "Origin: https://app.example",

@@ -87,15 +87,15 @@ const step = (line: string, timeoutSeconds = 60): Step => ({
   timeoutSeconds,
 });
 
-Deno.test("Gate: a step that fails or hangs is named, one that succeeds is not", async () => {
+Deno.test("Gate: a step that fails or hangs is reported", async () => {
   assert.equal(await runStep(step("exit 0")), undefined);
   assert.match(await runStep(step("exit 3")) ?? "", /^Step demo failed with exit code 3: bash -c /);
   assert.match(await runStep(step("sleep 600", 0.05)) ?? "", /^Step demo was ended after 0.05 s: /);
 });
 
-Deno.test("Gate: a failed step fails the gate, and steps beside it and later ones still run", async () => {
+Deno.test("Gate: after a failed step the gate is red, and all other steps still run", async () => {
   const file = await Deno.makeTempFile();
-  // The first step ends only when the one beside it has begun.
+  // The first step ends only when the second one has begun.
   const together = [step(`until [ -e ${file}.2 ]; do :; done; exit 1`), step(`>${file}.2; exit 1`)];
   const stages = [together, [step(`echo '${report(PASSED)}' > ${file}`)]];
   const { isGreen, problems, summary } = await runGate(stages, file, [], {
@@ -108,7 +108,7 @@ Deno.test("Gate: a failed step fails the gate, and steps beside it and later one
   await Promise.all([file, `${file}.2`].map((path) => Deno.remove(path)));
 });
 
-Deno.test("Gate: the report of several runs has the tests of all, and none if one is cut off", () => {
+Deno.test("Gate: joinReports sums all reports, or returns undefined if one is incomplete", () => {
   const reports = [report(PASSED), report(FAILED)];
   const totals = readReport(joinReports(reports));
   assert.deepEqual([totals?.passed, totals?.failed.length], [1, 1]);
@@ -132,7 +132,7 @@ function runBare(npx: string): Promise<{ code: number; stdout: string }> {
 
 const WRITES_SUMMARY = 'for a; do case $a in --summary=*) echo "$SUMMARY" > "${a#*=}"; esac; done';
 
-Deno.test(".ci/run: the last line is the summary, also where the gate itself dies", async () => {
+Deno.test(".ci/run: the last line is the summary, even if the gate itself crashes", async () => {
   const summary = "7 passed, 0 failed, 0 skipped";
   const lastLine = (text: string) => text.trimEnd().split("\n").at(-1);
   const green = await runBare(`SUMMARY="${summary}"; ${WRITES_SUMMARY}`);
@@ -168,14 +168,14 @@ function coverageOf(args: string[]): Promise<{ code: number; text: string }> {
 
 const version = ["run", "--allow-all", "main.ts", "--version"];
 
-Deno.test("coverage: fails below the thresholds, and says by how much", async () => {
+Deno.test("coverage: fails below the thresholds, and reports the difference", async () => {
   const { code, text } = await coverageOf(version);
   assert.equal(code, 1, text);
   assert.match(text, /^Coverage, lines: \d+(\.\d)? % \(at least \d+(\.\d)? %\)$/m);
   assert.match(text, /Line coverage \S+ is below the threshold/);
 });
 
-Deno.test("coverage: well above a threshold, says that it is to be raised", async () => {
+Deno.test("coverage: well above a threshold, it recommends raising it", async () => {
   // Nearly all branches that it loads are reached by its own test.
   const loop = ["test", "--allow-env", "--no-check", "tests/lib/net/polling_loop_test.ts"];
   const { text } = await coverageOf(loop);

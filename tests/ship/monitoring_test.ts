@@ -1,4 +1,4 @@
-/** Dashboard and alert rules name what there is; `prometheus_test.ts` runs them. */
+/** Dashboard and alert rules use existing metrics; `prometheus_test.ts` runs them. */
 import assert from "node:assert/strict";
 import { stringify } from "yaml";
 import { z } from "zod";
@@ -47,7 +47,7 @@ const MARKET_LABEL = /(?:market|pair)=~"\$market"/;
 const BY_MARKET =
   /node_price_(?:fresh|slots_(?:missing|damaged|needed))|solver_bets_usdc|solver_calibration|oracle_(?:price|sources|source_dev)/;
 
-Deno.test("Dashboard: every query is narrowed by instance, and by market where there are markets", () => {
+Deno.test("Dashboard: every query filters by instance, and by market if its metric has that label", () => {
   assert.deepEqual(templating.list.map(({ name }) => name), ["instance", "market"]);
   for (const { title, expr } of queries) {
     for (const [selector] of expr.matchAll(/\b[a-z]+(?:_\w+|\b)\{[^}]*\}/g)) {
@@ -59,7 +59,7 @@ Deno.test("Dashboard: every query is narrowed by instance, and by market where t
   }
 });
 
-Deno.test("Dashboard: all panels ask the data source that is provisioned", () => {
+Deno.test("Dashboard: all panels use the provisioned data source", () => {
   const { datasources } = z.object({ datasources: z.array(z.object({ uid: z.string() })) })
     .parse(readYaml("docs/monitoring/grafana/datasource.yml"));
   for (const { title, datasource } of panels) {
@@ -67,14 +67,14 @@ Deno.test("Dashboard: all panels ask the data source that is provisioned", () =>
   }
 });
 
-/** The lines of `/metrics` of all services of a stack that nobody has used yet. */
+/** The lines of `/metrics` of all services of an unused stack. */
 async function metricLines(stack: RunningStack): Promise<string[]> {
   const urls = Object.values(urlsByJob(stack));
   const texts = await Promise.all(urls.map(async (url) => (await fetch(`${url}/metrics`)).text()));
   return texts.join("\n").split("\n");
 }
 
-Deno.test("Dashboard and alerts: name metrics that are served, the dashboard all of them; alerts on an increase have a value from the start", async () => {
+Deno.test("Dashboard and alerts: use existing metrics, the dashboard all; alerts on an increase have a first value", async () => {
   await withStack(async (stack) => {
     const lines = await metricLines(stack);
     const served = new Set(lines.flatMap((line) => /^# TYPE (\w+)/.exec(line)?.[1] ?? []));
@@ -92,7 +92,7 @@ Deno.test("Dashboard and alerts: name metrics that are served, the dashboard all
   });
 });
 
-Deno.test("Alerts and runbook: the files are what lib/problems makes", async () => {
+Deno.test("Alerts and runbook: the files match lib/problems", async () => {
   const plain = (text: string) => text.replaceAll(/\s+/g, " ");
   for (
     const [path, made] of [
@@ -105,7 +105,7 @@ Deno.test("Alerts and runbook: the files are what lib/problems makes", async () 
   }
 });
 
-Deno.test("Alerts: each has a test, and a chapter of its name in docs/operating.md", () => {
+Deno.test("Alerts: each alert has a test, and a chapter of its name in docs/operating.md", () => {
   const tests = readText("docs/monitoring/alerts_test.yml");
   const chapters = new Set<string>(readText("docs/operating.md").match(/(?<=^### ).*$/gm) ?? []);
   for (const { alert, annotations } of rules) {

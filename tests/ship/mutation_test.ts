@@ -1,4 +1,4 @@
-/** `deno task mutate`: what it mutates, which tests judge it, and what it counts. */
+/** `deno task mutate`: which lines it mutates, which tests it runs, and how it scores. */
 import assert from "node:assert/strict";
 import {
   changedRanges,
@@ -31,18 +31,18 @@ const importers = importersOf(
   ]),
 );
 
-Deno.test("mutate: a file is judged by the tests of its mirrored folder that import it", () => {
+Deno.test("mutate: a file is tested by the tests of its mirrored folder that import it", () => {
   const tests = ["tests/lib/a/golden_test.ts", "tests/lib/a/quote_test.ts"];
   assert.deepEqual(testsOf("lib/a/quote.ts", importers), tests);
 });
 
-Deno.test("mutate: tests mirror services without that folder, and need not import their file directly", () => {
+Deno.test("mutate: tests may mirror a service without its folder, and import the file indirectly", () => {
   const { book, step } = { book: "services/solver/risk/book.ts", step: "services/solver/step.ts" };
   assert.deepEqual(testsOf(book, importers), ["tests/solver/risk/book_test.ts"]);
   assert.deepEqual(testsOf(step, importers), ["tests/solver/step_test.ts"]);
 });
 
-Deno.test("mutate: a file without such tests is judged by those fewest imports away, of its folder if any", () => {
+Deno.test("mutate: a file without such tests is tested by the nearest importers, of its own folder if any", () => {
   const near = ["tests/lib/a/golden_test.ts", "tests/lib/a/quote_test.ts"];
   assert.deepEqual(testsOf("lib/a/price.ts", importers), near);
   assert.deepEqual(testsOf("services/solver/api.ts", importers), ["tests/solver/execute_test.ts"]);
@@ -59,7 +59,7 @@ Deno.test("mutate: folders are covered whole, entry points are left out", () => 
   assert.deepEqual(others.filter(within), []);
 });
 
-Deno.test("mutate: changed lines are those that a diff adds", () => {
+Deno.test("mutate: only lines that a diff adds are mutated", () => {
   const diff = [
     "--- a/lib/a.ts",
     "+++ b/lib/a.ts",
@@ -106,7 +106,7 @@ const report = {
   },
 };
 
-Deno.test("mutate: timeouts are no kills; messages and documentation do not count", () => {
+Deno.test("mutate: timeouts are no kills; messages and documentation are ignored", () => {
   const { folders, survivors } = score([report]);
   const counts = { killed: 1, survived: 1, timedOut: 1, uncovered: 0 };
   assert.deepEqual([...folders], [["lib/a", counts]]);
@@ -117,7 +117,7 @@ Deno.test("mutate: timeouts are no kills; messages and documentation do not coun
   assert.match(formatScore(score([report])), /^\| `lib\/a` \| 50 % \| 1 \| 1 \| 1 \| 0 \|$/m);
 });
 
-Deno.test("mutate: of a sample only the mutants that were judged count", () => {
+Deno.test("mutate: the score of a sample contains only the mutants of the sample", () => {
   const mutants = ["0", "1", "2", "3", "4"].map((id) =>
     mutant(Number(id) % 2 === 0 ? "Killed" : "Survived", 1, [15, 16], "Math", id)
   );
@@ -127,7 +127,7 @@ Deno.test("mutate: of a sample only the mutants that were judged count", () => {
   assert.deepEqual(counts(1), [{ killed: 3, survived: 2, timedOut: 0, uncovered: 0 }]);
 });
 
-Deno.test("mutate: files that no test imports have no coverage and lower the score", () => {
+Deno.test("mutate: files that no test imports are uncovered, and lower the score", () => {
   const { folders } = score([report, withoutCoverage(report)]);
   assert.deepEqual([...folders.values()], [{ killed: 2, survived: 1, timedOut: 2, uncovered: 1 }]);
   assert.equal(percentKilled({ killed: 1, survived: 1, timedOut: 1, uncovered: 2 }), 25);

@@ -91,7 +91,7 @@ async function compile(
 
 const requestSchema = z.object({ method: z.string(), params: z.array(z.unknown()).default([]) });
 
-/** A wallet of a browser: it knows one other chain, and signs what it is asked to. */
+/** A browser wallet that knows one other chain, and signs everything. */
 class BrowserWallet {
   readonly requests: { method: string; params: unknown[] }[] = [];
   readonly #account = privateKeyToAccount(DEV_ACCOUNTS.admin.privateKey);
@@ -144,7 +144,7 @@ async function betOnPage(url: string, wallet: BrowserWallet): Promise<string[]> 
   );
 }
 
-Deno.test("npm packages: checked, small, typed, and play a bet in every runtime", {
+Deno.test("npm packages: are valid, small and typed, and play a bet in every runtime", {
   timeout: 600_000,
 }, async (t) => {
   const folder = await Deno.makeTempDir();
@@ -165,18 +165,18 @@ Deno.test("npm packages: checked, small, typed, and play a bet in every runtime"
       }
     });
 
-    await t.step("strict projects compile with it, however they resolve modules", async () => {
+    await t.step("strict projects compile with it under every module resolution", async () => {
       for (const name of ["typed.ts", "wallets.ts"]) {
         await Deno.copyFile(fileUrl(`tests/ship/package/${name}`), `${folder}/${name}`);
       }
       await Promise.all([
         compile(folder, ["node16", "node16"], ["typed.ts"]),
-        // Those of viem are many, and none of this package's concern.
+        // viem has many errors of its own, which do not concern this package.
         compile(folder, ["esnext", "bundler"], ["--skipLibCheck", "typed.ts", "wallets.ts"]),
       ]);
     });
 
-    await t.step("a bundle has less than 40 kB, all that it depends on included", async () => {
+    await t.step("a bundle with all dependencies has less than 40 kB", async () => {
       const { outputFiles: [file] } = await build({
         stdin: { contents: 'export * from "@rangemaker/client"', resolveDir: folder },
         bundle: true,
@@ -236,7 +236,7 @@ Deno.test("npm packages: checked, small, typed, and play a bet in every runtime"
       });
 
       await t.step({
-        name: "the page bets in Chromium, with a wallet that is on another chain",
+        name: "the page bets in Chromium, also with a wallet on another chain",
         ignore: !await hasProgram("chromium"),
         fn: () => playOnPage(folder, urls),
       });
@@ -278,7 +278,7 @@ async function playOnPage(folder: string, urls: StackUrls): Promise<void> {
   for (const { params: [, text] } of signings) {
     const { types, message }: TypedData = JSON.parse(String(text));
     assert(types.EIP712Domain !== undefined);
-    // Wallets differ in what they make of a number; all take decimal text.
+    // Wallets treat numbers differently; all accept decimal text.
     for (const value of Object.values(message)) assert.equal(typeof value, "string");
   }
 }

@@ -14,7 +14,7 @@ import { freePort } from "../support/ports.ts";
 
 const hasPrometheus = hasProgram("promtool") && hasProgram("prometheus");
 
-/** What the name of a test says where it needs Debian's `prometheus`. */
+/** Suffix of the names of tests that need Debian's `prometheus`. */
 const NEEDS_PROMETHEUS = hasPrometheus ? "" : " (left out: no prometheus and promtool here)";
 
 const monitoring = fileUrl("docs/monitoring/").pathname;

@@ -1,6 +1,6 @@
 /**
- * The example in Python, on a running stack. It signs with eth-account where that is installed, and
- * otherwise with a stand-in of the same interface, behind which this test signs.
+ * The example in Python, on a running stack. It signs with eth-account if that is installed,
+ * otherwise with a stand-in of the same interface, which lets this test sign.
  */
 import assert from "node:assert/strict";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
@@ -31,7 +31,7 @@ async function play(urls: StackUrls): Promise<{ code: number; text: string; stdo
   return await run("python3", ["-c", exampleFor("bet.py", urls)], { env: standIn });
 }
 
-/** In the name of the test, so that nobody takes the stand-in for the package. */
+/** Part of the test's name, so that nobody takes the stand-in for the package. */
 const signedBy = hasEthAccount ? "eth-account" : "a stand-in: eth-account is not installed";
 
 Deno.test(
@@ -46,7 +46,7 @@ Deno.test(
     }),
 );
 
-const FAILS = "Examples: the bet in Python names the service or call that failed, and exits with 1";
+const FAILS = "Examples: the bet in Python reports the service or call that failed, exit code 1";
 
 Deno.test(FAILS, { ignore }, () =>
   withStack(async ({ urls }) => {

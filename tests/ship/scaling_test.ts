@@ -1,4 +1,4 @@
-/** What docs/scaling.md says can be several, played as several. */
+/** Runs several instances of everything that docs/scaling.md allows. */
 import assert from "node:assert/strict";
 import { systemClock } from "../../lib/clock.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
@@ -20,7 +20,7 @@ import { POSTGRES_URL, withSchema } from "../support/postgres.ts";
 /** Takes note of a service that has to be ended. */
 type Keep = <S extends { stop(): Promise<void> }>(service: S) => S;
 
-/** Starts what a test asks for and ends it afterwards, the last first. */
+/** Starts services for a test and ends them afterwards, in reverse order. */
 async function withServices(test: (keep: Keep) => Promise<void>): Promise<void> {
   const started: { stop(): Promise<void> }[] = [];
   try {
@@ -33,7 +33,7 @@ async function withServices(test: (keep: Keep) => Promise<void>): Promise<void> 
   }
 }
 
-/** One address in front of several services, each asked in turn; one that is down is passed over. */
+/** One address in front of several services, in turn; services that are down are skipped. */
 function inTurn(services: Pick<RunningService, "url">[]): RunningService {
   let turn = 0;
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
@@ -57,7 +57,7 @@ function inTurn(services: Pick<RunningService, "url">[]): RunningService {
   };
 }
 
-/** A proxy in front of nodes, or of what looks like them. */
+/** A proxy in front of nodes, or of services with the same interface. */
 function proxyBefore(write: string, read: string, readWs?: string) {
   return startProxy(withDefaults(proxyOptions, {
     port: 0,
@@ -95,7 +95,7 @@ async function inPairs(urls: StackUrls, keep: Keep, databases: [string, string])
   };
 }
 
-/** Plays a bet through several proxies, and through pairs of bridges and solvers where it can. */
+/** Plays a bet through several proxies, and with PostgreSQL pairs of bridges and solvers. */
 async function playScaledBet(databases?: [string, string]): Promise<void> {
   await withServices(async (keep) => {
     const { urls } = keep(await startStack({ ports: FREE_PORTS, seed: 1 }));
@@ -114,7 +114,7 @@ async function playScaledBet(databases?: [string, string]): Promise<void> {
 
 const PAIRS = POSTGRES_URL === undefined ? "" : ", two bridges and two solvers on PostgreSQL";
 
-Deno.test(`Scaling: proxies beside and behind each other${PAIRS} serve one bet`, async () => {
+Deno.test(`Scaling: several proxies in parallel and in a chain${PAIRS} serve one bet`, async () => {
   if (POSTGRES_URL === undefined) return await playScaledBet();
   await withSchema((bridges) => withSchema((solvers) => playScaledBet([bridges, solvers])));
 });

@@ -1,7 +1,6 @@
 /**
- * Runs the commands of a document as its reader would: at the default ports, as far as the commands
- * can tell. Behind each such port stands a service of a stack on free ports, or one that an earlier
- * command started.
+ * Runs the commands of a document as its reader would. Each default port in a command is replaced
+ * by that of a service of a stack on free ports, or of one that an earlier command started.
  */
 import assert from "node:assert/strict";
 import { generatePrivateKey } from "viem/accounts";
@@ -18,7 +17,7 @@ const LOCAL_PORT = /(?<=\b(?:localhost|127\.0\.0\.1):)\d{4}\b/g;
 /** Options with the ports that a service listens on. */
 const PORT_FLAGS = ["--port", "--read-port"];
 
-/** What stands for `0x…`, a key of the reader's own. */
+/** Replaces `0x…`, a key of the reader's own. */
 const KEYS: Record<string, string> = {
   SOLVER_PRIVATE_KEY: DEV_ACCOUNTS.solver.privateKey,
   BRIDGE_PRIVATE_KEY: DEV_ACCOUNTS.relayer.privateKey,
@@ -26,7 +25,7 @@ const KEYS: Record<string, string> = {
 
 /** A shell at the top of the repository. Services that it started are ended with it. */
 export class Shell {
-  /** What stands behind each default port. */
+  /** The service behind each default port. */
   readonly #ports: Map<string, string>;
   readonly #programs: Program[] = [];
   readonly #folder = Deno.makeTempDirSync();
@@ -47,7 +46,7 @@ export class Shell {
     );
   }
 
-  /** A text with the ports that a document names replaced by those that are meant. */
+  /** A text with the document's ports replaced by the real ones. */
   relocated(text: string): string {
     return text.replaceAll(LOCAL_PORT, (port) => this.#ports.get(port) ?? port);
   }
@@ -72,7 +71,7 @@ export class Shell {
     for (const [port, free] of ports) this.#ports.set(port, free);
   }
 
-  /** Runs `deno task doctor <service>` with the service's options, and a key that nobody knows. */
+  /** Runs `deno task doctor <service>` with the service's options and a random key. */
   async diagnose(command: string): Promise<string> {
     const [, name = "", rest = ""] = /^deno task doctor (\w+) ?(.*)$/.exec(command) ??
       assert.fail(command);
@@ -84,13 +83,13 @@ export class Shell {
   }
 
   /**
-   * The options of a service, with all that it reaches where it is here, and with ports that are
-   * free in place of its own.
+   * The options of a service, with the real addresses of the services that it calls, and with free
+   * ports instead of its own.
    */
   #moved(name: string, options: string): { args: string[]; ports: Map<string, string> } {
     const table = OPTION_TABLES[name] ?? assert.fail(`${name} is no service`);
     const args = this.relocated(options).split(" ").filter((word) => word !== "");
-    // What is left to its default is given here, since it is somewhere else.
+    // Options left to their default in the document are set here, since the services are elsewhere.
     for (const { flags, default: text, shownDefault: shown = "" } of Object.values(table)) {
       const [flag = ""] = /--[\w-]+/.exec(flags) ?? [];
       if (args.includes(flag)) continue;

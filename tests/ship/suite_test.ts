@@ -8,7 +8,7 @@ import { denoEnv } from "../support/terminal.ts";
 import { withFolder } from "../support/files.ts";
 import { fileUrl, readText, run } from "./support.ts";
 
-Deno.test("suite: files of a folder share an isolate; long ones do by group, first and without coverage", () => {
+Deno.test("suite: files of a folder share an isolate; long files run first in groups, without coverage", () => {
   const files = [
     "tests/console/board_test.ts",
     "tests/console/format_test.ts",
@@ -58,7 +58,7 @@ const deno = (cwd: string, args: string[], env: Record<string, string> = {}) =>
     env: { ...denoEnv(), PATH: Deno.env.get("PATH") ?? "", NO_COLOR: "1", ...env },
   });
 
-Deno.test("suite: takes the same files for tests as Deno does", async () => {
+Deno.test("suite: finds the same test files as Deno", async () => {
   const paths = [
     ...["test", "a_test", "a.test", "_test", ".test", "latest", "a-test", "test_a", "Test"]
       .map((name) => `a/${name}.ts`),
@@ -103,7 +103,7 @@ async function gateOf(
 const passes = 'Deno.test("passes", () => {});';
 const fails = 'Deno.test("fails", () => { throw new Error("broken"); });';
 
-Deno.test("gate: is green where every file has a test, and passes on no variable that changes tests", async () => {
+Deno.test("gate: green if every file has a test; variables that change tests are not passed on", async () => {
   const env = { TEST_HUB_SCHEDULES: "0", UPDATE_DOCS: "1", TEST_POSTGRES_URL: "postgres:" };
   const tests = {
     "tests/a_test.ts": `Deno.test("sees", () => {
@@ -119,7 +119,7 @@ Deno.test("gate: is green where every file has a test, and passes on no variable
   });
 });
 
-Deno.test("gate: names what ends its isolate, has a rare name, registers nothing, hangs or may not be skipped", async () => {
+Deno.test("gate: reports files that exit, are not found, have no test or hang, and forbidden skips", async () => {
   const skips = Object.keys(ALLOWED_SKIPS);
   const { problems, summary } = await gateOf({
     "tests/exits/a_test.ts": "Deno.exit(0);",
@@ -167,7 +167,7 @@ Deno.test("gate: names what ends its isolate, has a rare name, registers nothing
   assert.equal(summary, `2 passed, 7 failed, ${skips.length} skipped`);
 });
 
-Deno.test("suite: a simulation told to play no case, or from no seed, fails", async () => {
+Deno.test("suite: a simulation with no cases or an invalid seed fails", async () => {
   const environments: Record<string, string>[] = [
     { TEST_HUB_SCHEDULES: "0" },
     { TEST_READER_SCHEDULES: "few" },

@@ -66,7 +66,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "systemd: an unknown setting in a unit is noticed",
+  name: "systemd: an unknown setting in a unit is reported",
   ignore: !hasProgram("systemd-analyze", "--version"),
   fn: () =>
     withUnits(async (root) => {
@@ -136,7 +136,7 @@ Deno.test("systemd: units start with the shipped settings, and keep their data i
     }
   }));
 
-Deno.test("Wrapper: root's rangemaker has the settings of the units, and the databases' URLs from files", () =>
+Deno.test("Wrapper: root's rangemaker command has the units' settings and database URLs", () =>
   withMachine(async (folder, env) => {
     await Deno.writeTextFile(`${folder}/etc/bridge.database`, `${folder}/of-the-file.sqlite\n`);
     const wrapper = installed("rangemaker", folder);
@@ -162,7 +162,7 @@ function blockOf(beginning: string): string {
   return block.commands.map(({ text }) => text).join("\n");
 }
 
-/** Runs commands of root in `/etc/rangemaker` of a machine in a folder, with stand-ins for its services. */
+/** Runs commands of root in a folder instead of `/etc/rangemaker`, with simulated services. */
 async function playIn(folder: string, commands: string, standIns: string): Promise<string> {
   await Deno.mkdir(`${folder}/bin`, { recursive: true });
   await Deno.writeTextFile(
@@ -186,7 +186,7 @@ async function playIn(folder: string, commands: string, standIns: string): Promi
 
 const modeOf = async (path: string) => ((await Deno.stat(path)).mode ?? 0) & 0o777;
 
-Deno.test("systemd: commands that make keys and passwords keep those that exist", {
+Deno.test("systemd: the commands for new keys and passwords keep existing ones", {
   timeout: 180_000,
 }, () =>
   withFolder(async (folder) => {
@@ -214,8 +214,7 @@ Deno.test("systemd: commands that make keys and passwords keep those that exist"
   }));
 
 Deno.test({
-  name:
-    "systemd: Prometheus and Alertmanager accept the files that the commands make, and may read them",
+  name: "systemd: Prometheus and Alertmanager can read the generated files, and accept them",
   ignore: !hasProgram("promtool", "--version") || !hasProgram("amtool", "--version"),
   fn: () =>
     withFolder(async (folder) => {

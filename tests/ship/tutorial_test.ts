@@ -1,4 +1,4 @@
-/** The programs of the tutorial, run in its order against one stack, print what it says. */
+/** The programs of the tutorial, run in order against one stack, print the tutorial's output. */
 import assert from "node:assert/strict";
 import { patternOf } from "./documents.ts";
 import { fileUrl, hasVolatility, readText, run, withStack } from "./support.ts";
@@ -31,7 +31,7 @@ function stepsOf(tutorial: string): Step[] {
 /** Commands whose effect is tested elsewhere, or that do not end. */
 const NOT_RUN_HERE = /^(deno task (-q )?stack|curl |SOLVER_PRIVATE_KEY=)|127\.0\.0\.1:3010$/;
 
-Deno.test("docs/tutorial.md: every program runs, and prints what the tutorial says", () =>
+Deno.test("docs/tutorial.md: every program runs, and prints the tutorial's output", () =>
   withFolder(async (folder) => {
     await withStack(async ({ urls }) => {
       await hasVolatility(urls);

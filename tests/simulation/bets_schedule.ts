@@ -13,7 +13,7 @@ import { BetsSolver, loyal } from "./bets_solver.ts";
 import { BetsWorld } from "./bets_world.ts";
 import { reservedIntents } from "../support/intents.ts";
 
-/** A quote with what the world knows of it. */
+/** A quote, and what the world knows about it. */
 interface KnownQuote {
   quote: Quote;
   quoteHash: Hex;
@@ -109,7 +109,7 @@ export class BetsSchedule {
     await this.#world.store.close();
   }
 
-  /** Failures are for callers, but for those of an assertion. */
+  /** Ignores failures, which are for callers, except assertions. */
   #noteViolation(thrown: unknown): void {
     if (thrown instanceof assert.AssertionError) this.#violation ??= thrown;
   }
@@ -150,7 +150,7 @@ export class BetsSchedule {
     }
   }
 
-  /** The rogue quotes what it likes. */
+  /** The attacker quotes anything. */
   #rogueQuote(): void {
     const template = this.#quotes.at(-1)?.quote;
     if (template === undefined) return;
@@ -174,7 +174,7 @@ export class BetsSchedule {
     this.#world.note(user.address, known.quote);
   }
 
-  /** Anybody may ask for an execution: with the right signature, none, or somebody else's. */
+  /** Anybody may request an execution: with the right signature, none, or somebody else's. */
   #execute(known: KnownQuote | undefined): void {
     if (known === undefined) return;
     const userSignature = this.#world.random() < 0.93 ? known.userSignature : this.#anySignature();
@@ -184,7 +184,7 @@ export class BetsSchedule {
     this.#executions.push(execution.catch((thrown) => this.#noteViolation(thrown)));
   }
 
-  /** A stranger, or a user, submits the terms of somebody else with whatever signatures it saw. */
+  /** A stranger or a user submits somebody else's terms with any signatures it has seen. */
   #submitAsStranger(): void {
     const known = this.#recent();
     if (known === undefined) return;
@@ -200,7 +200,7 @@ export class BetsSchedule {
     this.#submitAs(by, known.quote, solverSignature, userSignature);
   }
 
-  /** The rogue waits with a bet that it was given until it likes the moment. */
+  /** The attacker keeps a bet until a moment that suits it. */
   #rogueSubmit(): void {
     const own = this.#quotes.filter(({ quote, userSignature }) =>
       quote.solver === this.#rogue.address && userSignature !== undefined

@@ -38,7 +38,7 @@ export const loyal = new LocalSigner(`0x${"b3".repeat(32)}`);
 /** Volatility a year of the world's prices: a uniform step of up to 0.1 % every 100 ms. */
 const VOLATILITY = 10;
 
-/** One solver; once dead, nothing that its code still does reaches the store or the node. */
+/** One solver; after its death, nothing that its code still does reaches the store or the node. */
 export class BetsSolver {
   readonly book = new ExposureBook(EXPOSURE_MAX, decodeBet);
   readonly quoter: Quoter;
@@ -153,7 +153,7 @@ export class BetsSolver {
     return await this.#executor.execute(request);
   }
 
-  /** Dies after so many more places before or after a call. */
+  /** Dies after passing this many more places before or after a call. */
   doom(places: number): void {
     this.#doomedAfter = places;
   }
@@ -197,7 +197,7 @@ export class BetsSolver {
   }
 }
 
-/** A port with fault points, whose failures are always rejections: no call of a real port throws. */
+/** A port with fault points whose failures are always rejections, as no real port throws. */
 function killable<T extends object>(name: string, port: T, faults: FaultPoints): T {
   const faulty = withFaultPoints(name, port, faults);
   return new Proxy(faulty, {

@@ -10,7 +10,7 @@ const SCHEDULES = casesFrom("TEST_SCHEDULES", 80);
 const STEPS = 180;
 
 Deno.test(
-  "Bets: with strangers, a rogue and dying solvers no money is lost and no bet opens unsigned",
+  "Bets: despite strangers, an attacker and crashing solvers, the total is unchanged and every bet is signed",
   { timeout: 60_000 + 2_000 * SCHEDULES },
   async () => {
     let committed = 0;

@@ -1,6 +1,7 @@
 /**
- * Users, solvers and strangers with every signature that they ever saw, on a real chain in memory. The
- * solvers are real ones on one store, and die at random; prices move at random and are late at times.
+ * Users, solvers and strangers with every signature that they ever saw, on a real chain in memory.
+ * The solvers are real ones on one store, and die at random; prices move at random and are late at
+ * times.
  */
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
@@ -25,9 +26,9 @@ import { GENESIS, TestChain } from "../node/support/chain_in_memory.ts";
 export const EXPOSURE_MAX = 100_000n;
 
 /**
- * What bets can cost their solver wherever prices go: the costliest set of them that can all win. Two
- * of one market cannot both win if a slot asks both for a price and their ranges have none in common;
- * ranges of which every two overlap have a price that is in all of them.
+ * The worst loss of a solver: that of the most expensive set of bets that can all win. Two bets of
+ * one market cannot both win if a slot is in both windows and their ranges have no common price.
+ * Ranges that overlap in pairs have a price that is in all of them.
  */
 function worstCase(bets: readonly Thesis[]): bigint {
   const contested = bets.find((bet) => bets.some((other) => excludes(bet, other)));
@@ -62,7 +63,7 @@ function agreementOf(terms: Agreement): string {
   return [solver, user, payout, ...Object.values(betTermsOf(terms))].join(" ");
 }
 
-/** The world, step by step; {@link check} holds after each. */
+/** The world, step by step; {@link check} must pass after each. */
 export class BetsWorld {
   readonly chain: TestChain;
   readonly database = SqliteDriver.open(":memory:");
@@ -74,7 +75,7 @@ export class BetsWorld {
   readonly listeners: ((thesis: Thesis) => void)[] = [];
   /** What each address has agreed to, as {@link agreementOf} writes it: no hash is trusted here. */
   readonly #signed = new Map<Address, Set<string>>();
-  /** The price of every slot, also of those that the oracle never reported. */
+  /** The price of every slot, including those that the oracle never reported. */
   readonly #path = new Map<number, bigint>();
   price = 3_000_000_000n;
   #deposits = 0;
@@ -116,7 +117,7 @@ export class BetsWorld {
     for (let turn = 0; turn < 12; turn++) await setImmediate();
   }
 
-  /** What holds at every moment. */
+  /** Invariants at every moment. */
   check(): void {
     const { ledger } = this.chain.chain.state;
     assert.equal(ledger.holdings, ledger.issued, "balances and open theses are conserved");

@@ -1,7 +1,7 @@
 /**
- * Many clients deposit through two bridges on one PostgreSQL while one of them is killed and started
- * again: what is credited is what was signed. `DEPOSITS` in the environment sets how many; 10,000
- * before a release.
+ * Many clients deposit through two bridges on one PostgreSQL while one of them is killed and
+ * restarted: exactly the signed deposits are credited. `DEPOSITS` in the environment sets their
+ * number; use 10,000 before a release.
  */
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../lib/clock.ts";
@@ -64,12 +64,12 @@ class Pair {
     this.urls = urls;
   }
 
-  /** Sends until someone says that the nonce is used or the deposit committed. */
+  /** Sends until the answer is that the nonce is used or the deposit committed. */
   async deposit(request: Request): Promise<void> {
     for (;;) {
       const url = this.urls[this.#turn++ % this.urls.length];
       if (url === undefined) continue;
-      // A connection that died with its bridge says nothing: the client asks again.
+      // A connection that died with its bridge has no answer: the client asks again.
       const answer = await post(`${url}/deposit`, request).catch(() => undefined);
       if (answer?.status === 200 || answer?.status === 409) return;
       assert.ok([undefined, 503, 504].includes(answer?.status), JSON.stringify(answer));
@@ -89,7 +89,7 @@ async function untilNonePending(url: string): Promise<void> {
 
 Deno.test({
   name:
-    `Bridge: ${CLIENTS} clients, two bridges on one PostgreSQL, one killed and started again: credited is what was signed${NEEDS_POSTGRES}`,
+    `Bridge: two bridges on one PostgreSQL, one killed: each deposit of ${CLIENTS} clients is credited once${NEEDS_POSTGRES}`,
   ignore: POSTGRES_URL === undefined,
   timeout: 60_000 + 40 * DEPOSITS,
   fn: () =>

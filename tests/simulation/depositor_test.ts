@@ -1,7 +1,8 @@
 /**
  * Two bridges on one store in a world where requests, answers, the node and the bridges themselves
- * are lost at random, replayed by its seed. In the end every deposit has a final state, and it is
- * true: committed is credited once, failed is not credited, unrecorded was never promised.
+ * are lost at random, replayed by its seed. In the end every deposit has a correct final state:
+ * committed deposits are credited once, failed ones are not, and unrecorded ones were never
+ * accepted.
  */
 import { onlyChain } from "../support/intents.ts";
 import assert from "node:assert/strict";
@@ -35,7 +36,7 @@ const CHAIN_ID = 1337;
 const STEPS = 120;
 const USERS = [1, 2, 3].map((n) => new LocalSigner(`0x${n.toString().padStart(64, "0")}`));
 
-/** A chain that takes deposits as the protocol says, over a network that loses things. */
+/** A chain that accepts deposits by the protocol, over a lossy network. */
 class World implements SubmissionNode {
   readonly receipts = new Map<Hex, Receipt>();
   /** How often each external hash was credited. */
@@ -58,7 +59,7 @@ class World implements SubmissionNode {
     const tx = transactionSchema.parse(JSON.parse(text));
     assert.ok(tx.type === "Deposit");
     this.sentAtMs.set(tx.externalTxHash, this.#clock.now());
-    // Some of what seems lost on the way arrives late.
+    // Some lost requests arrive late.
     if (this.#random() < this.lossRate) {
       this.#clock.after(this.#random() * 90_000, () => this.#late(tx));
     }
@@ -124,7 +125,7 @@ class World implements SubmissionNode {
 
 class Died extends Error {}
 
-/** One bridge; once dead, nothing that its code still does reaches the store or the node. */
+/** One bridge; after its death, nothing that its code still does reaches the store or the node. */
 class Bridge {
   readonly depositor: Depositor;
   readonly submitter: Submitter;
@@ -170,7 +171,7 @@ class Bridge {
     return this.#dead;
   }
 
-  /** Dies after so many more places before or after a call. */
+  /** Dies after passing this many more places before or after a call. */
   doom(places: number): void {
     this.#doomedAfter = places;
   }
@@ -201,7 +202,7 @@ async function simulate(random: RandomSource): Promise<void> {
 
   const deposit = async (request: ReturnType<typeof newRequest>) => {
     const bridge = bridges[below(bridges.length)];
-    // Errors are for callers; what counts here is what was promised to one of them.
+    // Errors are for callers; only promises made to them are checked here.
     await bridge?.depositor.deposit(request)
       .then(() => promised.add(depositKey(request.user, request.nonce)), () => {});
   };
@@ -229,7 +230,7 @@ async function simulate(random: RandomSource): Promise<void> {
   ];
 
   for (let step = 0; step < STEPS; step += 1) {
-    // Not awaited here: what one step begins may be cut short by the next.
+    // Not awaited: the next step may interrupt it.
     asked.push(Promise.resolve(actions[below(actions.length)]?.()));
     if (random() < 0.7) await settle();
   }
@@ -261,7 +262,7 @@ async function simulate(random: RandomSource): Promise<void> {
   await store.close();
 }
 
-Deno.test("Depositor: losses, outages and deaths at random: every deposit ends, once and truly", () =>
+Deno.test("Depositor: after random losses, outages and crashes, every deposit ends once in its true state", () =>
   withSeed(async (random) => {
     for (let run = 0; run < 10; run += 1) await simulate(random);
   }));

@@ -93,7 +93,7 @@ async function failOver(pair: Pair, loads: readonly Load[]): Promise<number> {
 
 Deno.test({
   name:
-    `PostgreSQL failover under load: nothing lost, nothing doubled, back within 10 s${NEEDS_POSTGRES_PROGRAMS}`,
+    `PostgreSQL failover under load: nothing is lost or doubled, and it continues within 10 s${NEEDS_POSTGRES_PROGRAMS}`,
   ignore: NEEDS_POSTGRES_PROGRAMS !== "",
   timeout: 180_000,
   fn: () =>

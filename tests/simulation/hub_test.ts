@@ -25,8 +25,8 @@ interface Claim {
 }
 
 /**
- * A client that reads takes in the end all that it would miss otherwise, however slowly; one that
- * dawdles takes some of it; a deaf one nothing.
+ * A client that "reads" accepts everything before it would be missed, however slowly; one that
+ * "dawdles" accepts a part; a "deaf" one nothing.
  */
 const READERS = ["reads", "dawdles", "deaf"] as const;
 
@@ -40,7 +40,7 @@ interface Client extends ClientSink {
   open: Set<number>;
   frames: string[];
   gone: boolean;
-  /** Whether it ever was behind: its connection did not take all that a flush brought. */
+  /** Whether it was ever behind: its connection did not accept all of a flush. */
   slow: boolean;
 }
 
@@ -66,7 +66,7 @@ class HubWorld {
   readonly #granted = new Map<string, string>();
   #toNode: string[] = [];
   #fromNode: NodeFrame[] = [];
-  /** Answers that the node takes its time for. */
+  /** Pending answers of the node. */
   #late: NodeFrame[] = [];
   #payloads = 0;
   /** Subscribes of this connection that are never answered. */
@@ -123,11 +123,11 @@ class HubWorld {
     }
   }
 
-  /** Lets everything come to rest, then checks what must hold. */
+  /** Lets everything settle, then checks the invariants. */
   settle(): void {
     this.#reconnect();
     for (const client of this.#clients) client.writable = true;
-    // Thrice past every deadline: a request may be lost, asked again, and its orphan be found out.
+    // Three times every deadline: a request may be lost, repeated, and its orphan detected.
     for (let round = 0; round < 6; round += 1) {
       this.#exchange();
       this.#sweep(SUBSCRIBE_TIMEOUT_MS);
@@ -180,7 +180,7 @@ class HubWorld {
     const client: Client = {
       writable: true,
       reader,
-      // A message has some 90 bytes, so that often not all that is due is taken at once.
+      // A message has some 90 bytes, so often not all due messages fit.
       writableBytes() {
         return this.writable ? 1 + below(400) : 0;
       },
@@ -319,7 +319,7 @@ class HubWorld {
     if (this.#connected) return;
     this.#connected = true;
     this.#epoch += 1;
-    // The ids of a node that was restarted meet those that clients still hold.
+    // The ids of a restarted node may equal those that clients still have.
     if (this.#random() < 0.5) this.#lastNodeId = 0;
     this.#hub.upstreamOpened(this.#nowMs);
   }
@@ -393,7 +393,7 @@ class HubWorld {
     this.#hub.sweep(this.#nowMs);
   }
 
-  /** Both sides say all they have to say. */
+  /** Both sides send everything that is pending. */
   #exchange(): void {
     this.#fromNode.push(...this.#late.splice(0));
     while (this.#toNode.length > 0 || this.#fromNode.length > 0) {
@@ -424,7 +424,7 @@ class HubWorld {
 const SCHEDULES = casesFrom("TEST_HUB_SCHEDULES", 10_000);
 const STEPS = 120;
 
-Deno.test(`Hub: ${SCHEDULES} random schedules agree with a naive account`, {
+Deno.test(`Hub: ${SCHEDULES} random schedules agree with a naive model`, {
   timeout: 60_000 + 6 * SCHEDULES,
 }, async () => {
   await playSchedules("TEST_HUB_SCHEDULES", SCHEDULES, (random) => {
@@ -439,7 +439,7 @@ const READER_SCHEDULES = casesFrom("TEST_READER_SCHEDULES", 50);
 const READER_STEPS = 60;
 
 Deno.test(
-  `Hub: in ${READER_SCHEDULES} schedules of bursts, a client that reads misses nothing beside deaf ones`,
+  `Hub: in ${READER_SCHEDULES} schedules of bursts, a client that reads gets everything while others do not read`,
   { timeout: 60_000 + 600 * READER_SCHEDULES },
   async () => {
     await playSchedules("TEST_READER_SCHEDULES", READER_SCHEDULES, async (random) => {

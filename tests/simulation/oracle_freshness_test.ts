@@ -14,7 +14,7 @@ const LENGTHS_MS = [...Array<number>(9).fill(8_000), 50_000];
 const SYMBOL = "BTC/USDT";
 const T = 1_700_000_000_000;
 
-/** Longest time that a price counts without a trade, whatever heartbeats say. */
+/** Longest time that a price is used without a trade, whatever heartbeats say. */
 const QUIET_MS = 30_000;
 
 interface SourceEvent {
@@ -76,7 +76,7 @@ interface Known {
   aliveAtMs: number;
 }
 
-/** What should be served at a time, worked out from all events so far. */
+/** The expected answer at a time, computed from all events so far. */
 function served(past: readonly SourceEvent[], rules: PriceBoardOptions, nowMs: number) {
   const known = PROVIDER_NAMES.flatMap((provider): Known[] => {
     const mine = past.filter((event) => event.provider === provider);
@@ -120,7 +120,7 @@ function served(past: readonly SourceEvent[], rules: PriceBoardOptions, nowMs: n
   };
 }
 
-/** A price that is said to be of some time lies between prices that were confirmed since. */
+/** A price with a time lies between the prices that were confirmed since then. */
 function assertHonest(entry: NonNullable<ReturnType<typeof served>>): void {
   const since = entry.contributing.filter((one) => one.confirmedAtMs >= entry.lastUpdate);
   const prices = since.map(({ price }) => price).sort((a, b) => Number(a - b));
@@ -146,7 +146,7 @@ function apply(board: PriceBoard, event: SourceEvent): void {
   else board.keepAlive(provider, atMs);
 }
 
-/** Plays one schedule: one source goes on, the others stop at times drawn by lot. */
+/** Plays one schedule: one source continues, the others stop at random times. */
 function play(random: RandomSource): void {
   const rules: PriceBoardOptions = {
     markets: MARKETS,
@@ -198,13 +198,13 @@ function play(random: RandomSource): void {
   }
 }
 
-Deno.test("PriceBoard: in thousands of schedules with sources that stop, price and age are those of a naive model", () =>
+Deno.test("PriceBoard: while random sources stop, price and age equal those of a naive model", () =>
   withSeed((random) => {
     for (let schedule = 0; schedule < SCHEDULES; schedule++) play(random);
   }));
 
 for (const aggregation of ["median", "average"] as const) {
-  Deno.test(`PriceBoard: three of four sources stop, and the ${aggregation} is the live one's after 2.5 s`, () => {
+  Deno.test(`PriceBoard: if three of four sources stop, the ${aggregation} is the price of the fourth after 2.5 s`, () => {
     const maxSourceAgeMs = 2_500;
     const board = new PriceBoard({ markets: MARKETS, aggregation, minSources: 1, maxSourceAgeMs });
     const livePrice = (ms: number) => 60_000_000_000n + BigInt(ms) * 1_000n; // a dollar a second
@@ -222,7 +222,7 @@ for (const aggregation of ["median", "average"] as const) {
   });
 }
 
-Deno.test("PriceBoard: a quiet source contributes while fresh ones outnumber it, and for 30 s", () => {
+Deno.test("PriceBoard: a quiet source contributes as long as more are fresh, at most 30 s", () => {
   const rules = { aggregation: "median", minSources: 1, maxSourceAgeMs: 2_500 } as const;
   const board = new PriceBoard({ markets: MARKETS, ...rules });
   const sourcesAt = (ms: number, ...fresh: ProviderName[]) => {

@@ -13,7 +13,7 @@ const OUTAGES = 200;
 const OUTAGE_MS_MAX = 40_000;
 const LATENCY_MS = 30;
 
-/** What an exchange that is away does to a connection; what was affected stays so when it is back. */
+/** Effect of an outage on a connection; an affected connection stays so after the outage. */
 type Outage = "refuses" | "hangs" | "closes" | "stalls";
 const OUTAGE_KINDS: Outage[] = ["refuses", "hangs", "closes", "stalls"];
 
@@ -29,7 +29,7 @@ const ACKNOWLEDGEMENTS: Record<ProviderName, string> = {
 /** Any frame that shows that the connection lives. */
 const HEARTBEAT = '{"channel":"heartbeat"}';
 
-/** An exchange that can be away; it counts what it is asked for. */
+/** An exchange with outages; it counts requests. */
 class Exchange {
   outage: Outage | undefined;
   readonly attemptsAtMs: number[] = [];
@@ -121,7 +121,7 @@ function most(timesMs: readonly number[], windowMs: number): number {
 
 for (const name of PROVIDER_NAMES) {
   for (const kind of OUTAGE_KINDS) {
-    Deno.test(`ProviderConnection: ${name} is subscribed within 2 s (median) when an exchange that ${kind} is back`, () =>
+    Deno.test(`ProviderConnection: ${name} is subscribed within 2 s (median) after an exchange that ${kind} is back`, () =>
       withSeed((random) => {
         const took = Array.from({ length: OUTAGES }, () => {
           const { clock, exchange, connection } = setUp(name, random);
@@ -150,7 +150,7 @@ const LIMITS: Record<ProviderName, Limit[]> = {
 };
 
 for (const name of PROVIDER_NAMES) {
-  Deno.test(`ProviderConnection: ${name} stays within the exchange's limits in outages of two hours`, () =>
+  Deno.test(`ProviderConnection: ${name} stays within the exchange's limits during two hours of outage`, () =>
     withSeed((random) => {
       for (const kind of OUTAGE_KINDS) {
         const { clock, exchange, connection } = setUp(name, random);

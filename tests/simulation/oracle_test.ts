@@ -66,8 +66,8 @@ function breakAtRandom(venue: Venue, clock: FakeClock, random: RandomSource): ()
 }
 
 /**
- * The oracle of the run. Connections grow old and streams count as silent sooner than in life, so that
- * an hour has many of both.
+ * The oracle of the run. Connections expire and streams become silent sooner than in production, so
+ * that an hour has many of both.
  */
 function createOracle(
   clock: FakeClock,
@@ -103,7 +103,7 @@ async function faultsSeen(metrics: OracleMetrics): Promise<Set<string | undefine
   return new Set(values.map(({ labels }) => labels.fault?.toString()));
 }
 
-Deno.test("Oracle: through 60 minutes of every fault, serves what a naive model works out from the wire", () =>
+Deno.test("Oracle: during 60 minutes with every fault, it serves the prices of a naive model", () =>
   withSeed(async (random) => {
     const clock = new FakeClock();
     const venues = DIALECTS.map((dialect) => new Venue({ dialect, markets: MARKETS, clock }));

@@ -1,4 +1,4 @@
-/** Four venues, an oracle, and the wire between them, all in one process on a clock that stands still. */
+/** Four venues, an oracle and the wire between them, in one process on a fake clock. */
 import type { RandomSource } from "../../lib/clock.ts";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import { PROVIDER_NAMES, type ProviderName } from "../../lib/protocol/providers.ts";
@@ -13,10 +13,10 @@ const LATENCY_MS = 3;
 /** Share of connections that never open. */
 const HANGING = 0.05;
 
-/** After this time prices prove a subscription whose acknowledgement did not come. */
+/** After this time prices replace a missing acknowledgement. */
 const ACKNOWLEDGE_MS = 2_500;
 
-/** Longest time that a price counts without a trade. */
+/** Longest time that a price is used without a trade. */
 const QUIET_MS = 30_000;
 
 /** One connection as someone sees it who reads along on the wire, at the client's end. */
@@ -24,7 +24,7 @@ export interface Line {
   provider: ProviderName;
   /** Numbers seen, by market: the same again is no news. */
   seen: Set<string>;
-  /** The latest time seen, by market, where trades have no numbers: an older one is no news. */
+  /** The latest time seen, by market, for trades without numbers: an older one is ignored. */
   latest: Map<string, number>;
   acknowledged: Set<string>;
   /** Markets with a price before the time to acknowledge was over. */
@@ -34,7 +34,7 @@ export interface Line {
   openedAtMs: number;
 }
 
-/** Hears what happens on the wire before the client does. */
+/** Sees events on the wire before the client does. */
 export interface Eavesdropper {
   onAttempt(line: Line): void;
   onFrame(line: Line, text: string): void;
@@ -120,7 +120,7 @@ export class Wire {
   };
 }
 
-/** What one frame says, read in the simplest way: no schema, no parser of the program. */
+/** The content of one frame, read in the simplest way: no schema, no parser of the program. */
 function readNaively(
   provider: ProviderName,
   text: string,
@@ -165,7 +165,7 @@ function readNaively(
   };
 }
 
-/** Digits with 6 decimals, as the stand-ins send them, as an integer. */
+/** Digits with 6 decimals, as the simulated exchanges send them, as an integer. */
 function micros(digits: string): bigint {
   return BigInt(digits.replace(".", ""));
 }
@@ -186,8 +186,8 @@ interface ServedPrice {
 }
 
 /**
- * What the oracle should serve, worked out from what went over the wire: the newest price of each
- * provider's oldest connection, for as long as that connection stands or was replaced by one that was
+ * The prices that the oracle should serve, computed from the traffic: the newest price of each
+ * provider's oldest connection, while that connection is open or until its replacement has
  * subscribed, and the price is not too old.
  */
 export class NaiveModel implements Eavesdropper {
@@ -229,7 +229,7 @@ export class NaiveModel implements Eavesdropper {
     this.#onEvent();
   }
 
-  /** A heartbeat confirms the price of the trade that it names; one that names none, no price. */
+  /** A heartbeat confirms only the price of the trade that it names. */
   #heartbeat(line: Line, symbol: string | undefined, newest: string | undefined): void {
     if (line !== this.#oldest(line.provider)) return;
     const nowMs = this.#clock.now();
@@ -255,7 +255,7 @@ export class NaiveModel implements Eavesdropper {
     this.#onEvent();
   }
 
-  /** Markets that a second connection takes over, undefined where it is not subscribed yet. */
+  /** Markets that a second connection takes over; undefined until it has subscribed. */
   #takenOver(heir: Line | undefined): Set<string> | undefined {
     if (heir === undefined) return undefined;
     if (heir.acknowledged.size === MARKETS.length) return heir.acknowledged;

@@ -22,10 +22,10 @@ const MESSAGE_BYTES_MAX = 16 * 1024;
 const BURST_MAX = 64;
 const STEP_MS = 10;
 
-/** How a client reads: as fast as messages come, a little of what waits at each step, or not at all. */
+/** How a client reads: at once, a part of the waiting messages at each step, or not at all. */
 const READERS = ["fast", "slow", "deaf"] as const;
 
-/** A socket whose peer reads when the world says so. */
+/** A socket whose peer reads when the world asks for it. */
 class Socket implements NativeSocket {
   readyState: number = WebSocket.OPEN;
   binaryType: BinaryType = "blob";
@@ -101,7 +101,7 @@ export class ReadersWorld {
     this.#checkBudget();
   }
 
-  /** Everybody reads; then what each got is compared with what was broadcast. */
+  /** Everybody reads; then the received messages are compared with the broadcast ones. */
   settle(): void {
     let missed = 0;
     while (this.#hub.behind.size > 0) {
@@ -123,7 +123,7 @@ export class ReadersWorld {
   #connect(buffers: ClientBuffers): Client {
     const reader = READERS[this.#below(READERS.length)] ?? "fast";
     const got: number[] = [];
-    // To parse each message for each client would take most of the time.
+    // Parsing each message for each client would take most of the time.
     const socket = new Socket((text) => got.push(parseInt(text.slice(text.indexOf('"n":') + 4))));
     const connection = new NativeConnection(socket);
     connection.register(buffers, "one");

@@ -16,7 +16,7 @@ Deno.test("Solver: a flood of /info asks the node once a second", () =>
     assert(calls >= 1 && calls <= 1 + Math.floor((Date.now() - startMs) / 1_000), `${calls} calls`);
   }));
 
-Deno.test("Solver: a live start with mock pricing logs a warning; barrier and a dry run do not", () =>
+Deno.test("Solver: a start with mock pricing logs a warning, except for a dry run", () =>
   withLogs("warning", async (records) => {
     const warnings = () =>
       records.map(({ message }) => message.join("")).filter((text) => text.includes("mock"));

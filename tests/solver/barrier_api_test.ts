@@ -56,7 +56,7 @@ Deno.test("Solver with --pricing barrier: quotes and estimates contain the detai
     assert.match(await (await fetch(`${url}/metrics`)).text(), /^solver_calibration_windows/m);
   }, { pricing: "barrier", margin: 0.05, volatilityHistoryMs: 1_000 }));
 
-Deno.test("Solver with --pricing barrier: a better price is refused with both payouts; an executed bet makes the next one pay less and is counted with its outcome", () =>
+Deno.test("Solver with --pricing barrier: a better price is refused; an executed bet lowers the next payout", () =>
   withSolver(
     async ({ url }, node) => {
       giveHistory(node);
@@ -69,7 +69,7 @@ Deno.test("Solver with --pricing barrier: a better price is refused with both pa
         quote: first.quote,
         userSignature: user.sign(hashQuote(quote, CHAIN_ID)),
       };
-      // Near the upper bound the box is less likely to hold.
+      // Near the upper bound the box is less likely to be won.
       const refusal = await eventually("the price to arrive", async () => {
         publishPrice(node, SPOT + SPOT / 5_000);
         const answer = await post(`${url}/estimate`, request);
@@ -105,7 +105,7 @@ Deno.test("Solver with --pricing barrier: a better price is refused with both pa
     { pricing: "barrier", volatilityHistoryMs: 1_000, maxExposure: 1_000_000_000n },
   ));
 
-Deno.test("Solver with --pricing barrier: a week of candles is known at the start, and after a restart without them", () =>
+Deno.test("Solver with --pricing barrier: quotes at once with a week of candles, and after a restart without", () =>
   withFolder(async (folder) => {
     const exchange = startFakeCandles();
     const options = {
@@ -136,7 +136,7 @@ Deno.test("Solver: a quote has the milliseconds until its deadline, 0 afterwards
     assert.equal(late.body.expiresInMs, 0);
   }));
 
-Deno.test("Solver with --pricing mock: only the specification's rules bound the times of a quote", () =>
+Deno.test("Solver with --pricing mock: quotes are limited only by the times of the specification", () =>
   withSolver(async ({ url }) => {
     const now = Date.now();
     for (const startTime of [0, now + 2 * DAY_MS]) {

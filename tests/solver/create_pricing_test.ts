@@ -96,7 +96,7 @@ const bounds: readonly [given: Partial<SolverOptions>, skew: number][] = [
 
 for (const [given, skew] of bounds) {
   const of = given.maxExposure === undefined ? "ten times --max-risk" : "--max-exposure";
-  Deno.test(`Pricing: barrier charges its options on the node's prices, its skew a part of ${of}`, () =>
+  Deno.test(`Pricing: barrier charges its options, with its skew a share of ${of}`, () =>
     withPricing(
       { pricing: "barrier", ...charges, ...given },
       async ({ strategy, marketData, start, clock, node, exposure }) => {
@@ -128,7 +128,7 @@ Deno.test("Pricing: after a stop no history is read", () =>
     assert.deepEqual(node.queries, []);
   }));
 
-Deno.test("Pricing: an exchange that fails is asked twice, then the node's history is read", async () => {
+Deno.test("Pricing: if an exchange fails twice, the node's history is read", async () => {
   const exchange = startFakeCandles();
   exchange.failures = Array.from({ length: 9 }, () => new Response("", { status: 500 }));
   await withPricing(

@@ -103,7 +103,7 @@ Deno.test("Solver: exposure is released when the submission fails, and when the 
     assert.equal(refused, Number(riskOf(large)) / 1e6);
   }, { maxExposure: BOUND }));
 
-Deno.test("Solver: unfinished executions of the last run count in the exposure from the start", () =>
+Deno.test("Solver: unfinished executions of the last run are included in the exposure from the start", () =>
   withFolder(async (folder) => {
     const database = `${folder}/solver.sqlite`;
     let risk = 0n;
@@ -129,7 +129,7 @@ Deno.test("Solver: unfinished executions of the last run count in the exposure f
     );
   }));
 
-Deno.test("Theses: by default a page begins at the first thesis and has a hundred", () => {
+Deno.test("Theses: a page defaults to the first hundred theses", () => {
   assert.deepEqual(thesesQuerySchema.parse({}), { limit: 100, cursor: 0 });
   const query = { limit: "1000", cursor: "5" };
   assert.deepEqual(thesesQuerySchema.parse(query), { limit: 1_000, cursor: 5 });

@@ -18,7 +18,7 @@ import { publishPrice, SPOT } from "./prices.ts";
 import { market, solver } from "./support.ts";
 import { thesisOf } from "./theses.ts";
 
-Deno.test("followNode: exposure, theses and prices follow the node, until its connection is lost", async () => {
+Deno.test("followNode: exposure, theses and prices are updated from the node until the connection is lost", async () => {
   const node = FakeNode.start();
   node.methods.set("core_getTheses", () => ({ theses: [], nextCursor: null }));
   node.methods.set("core_getLimits", () => ({ minBetAmount: "7", maxStartAheadMs: 0 }));
@@ -71,7 +71,7 @@ Deno.test("followNode: exposure, theses and prices follow the node, until its co
   }
 });
 
-/** A follower of a node whose WebSocket is the test. */
+/** A follower of a node whose WebSocket the test controls. */
 function followFake(chainId: () => Promise<number> = () => Promise.resolve(1337)) {
   const [network, clock, exposure] = [
     new FakeNetwork(),
@@ -96,7 +96,7 @@ function followFake(chainId: () => Promise<number> = () => Promise.resolve(1337)
     connect: network.connect,
   });
   start();
-  /** The node accepts both subscriptions, and what was missed is read. */
+  /** The node accepts both subscriptions, and missed changes are read. */
   const accept = async () => {
     network.newest.open();
     network.newest.deliver('{"jsonrpc":"2.0","id":1,"result":"0xa"}');
@@ -106,7 +106,7 @@ function followFake(chainId: () => Promise<number> = () => Promise.resolve(1337)
   return { network, clock, exposure, accept, stop };
 }
 
-Deno.test("followNode: each outage is logged once, and so is its end; waits last at most 2 s", () =>
+Deno.test("followNode: start and end of each outage are logged once, and waits are at most 2 s", () =>
   withLogs("info", async (records) => {
     const { network, clock, accept, stop } = followFake();
     await accept();
@@ -154,7 +154,7 @@ const problems: Record<string, [() => Promise<number>, RegExp]> = {
   ],
 };
 for (const [problem, [answer, reason]] of Object.entries(problems)) {
-  Deno.test(`followNode: while the node ${problem}, no thesis is known, and one line is logged`, () =>
+  Deno.test(`followNode: while the node ${problem}, no theses are known, and one line is logged`, () =>
     withLogs("warning", async (records) => {
       let chainId = answer;
       const { clock, exposure, accept, stop } = followFake(() => chainId());

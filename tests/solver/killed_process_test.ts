@@ -62,7 +62,7 @@ async function killAt(point: string, behaviour: NodeBehaviour): Promise<void> {
       (url) => postUntilRecorded(`${url}/execute`, body),
     );
     makeHealthy(node);
-    // Only what dies needs a process of its own: what starts after it finds the same database.
+    // Only the killed service needs a process of its own: the restarted one uses the same database.
     await using restarted = await startTestSolver({ url: node.url, wsUrl: NO_FEED }, { database });
     const url = `${restarted.url}/execute`;
     const result = await post(url, body);

@@ -42,7 +42,7 @@ Deno.test("Solver metrics: quotes, refusals, executions, hedges, exposure and si
     assert.equal(seriesIn(page, "solver_exposure_usdc"), Number(risk) / 1e6);
   }));
 
-Deno.test("Solver metrics: the limit of the exposure is --max-exposure, and absent without it", async () => {
+Deno.test("Solver metrics: the exposure limit is --max-exposure, and absent without it", async () => {
   const limitOf = async (max: bigint | undefined) => {
     const registry = createRegistry();
     new SolverMetrics(registry, SPEC_MARKETS).reportExposure(
@@ -54,7 +54,7 @@ Deno.test("Solver metrics: the limit of the exposure is --max-exposure, and abse
   assert.equal(await limitOf(undefined), undefined);
 });
 
-Deno.test("Solver metrics: an execution whose price moved counts as refused, not as failed", async () => {
+Deno.test("Solver metrics: an execution whose price moved is counted as refused, not as failed", async () => {
   const registry = createRegistry();
   const metrics = new SolverMetrics(registry, SPEC_MARKETS);
   const codes = ["PRICE_MOVED", "PRICE_IMPROVED", "HEDGE_REFUSED"];
@@ -66,7 +66,7 @@ Deno.test("Solver metrics: an execution whose price moved counts as refused, not
   assert.match(text, /^solver_executions_total\{outcome="failed"\} 1$/m);
 });
 
-Deno.test("Solver metrics: the account is that of the last scrape, and missing while it is unknown", async () => {
+Deno.test("Solver metrics: the account is read at each scrape, and absent while unknown", async () => {
   const registry = createRegistry();
   const metrics = new SolverMetrics(registry, SPEC_MARKETS);
   let account: Promise<{ balance: bigint; locked: bigint }> = Promise.reject(new Error("away"));
@@ -88,7 +88,7 @@ Deno.test("Solver metrics: the account is that of the last scrape, and missing w
   assert.deepEqual(await scrape(), [undefined, undefined]);
 });
 
-Deno.test("Solver metrics: the calibration as it is at the scrape, by market, length and probability", async () => {
+Deno.test("Solver metrics: the calibration is read at each scrape, by market, length and probability", async () => {
   const registry = createRegistry();
   let windows = 3;
   new SolverMetrics(registry, SPEC_MARKETS).reportCalibration(() => [{
@@ -108,7 +108,7 @@ Deno.test("Solver metrics: the calibration as it is at the scrape, by market, le
   assert.equal(seriesIn(page, `solver_calibration_windows{${horizon}}`), 4);
 });
 
-Deno.test("Solver metrics: settled bets are counted by the probability that was quoted", async () => {
+Deno.test("Solver metrics: settled bets are counted by quoted probability", async () => {
   const registry = createRegistry();
   const metrics = new SolverMetrics(registry, SPEC_MARKETS);
   const amounts = { betAmount: 2_000_000n, payout: 10_000_000n };

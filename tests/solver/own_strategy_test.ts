@@ -28,7 +28,7 @@ function withFile(code: string, test: (path: string) => Promise<void>): Promise<
 
 const range = { lowerPrice: String(SPOT - 30_000_000), upperPrice: String(SPOT + 30_000_000) };
 
-Deno.test("Solver with --pricing docs/examples/strategy.ts: quotes, refuses with a code, and reports its name", () =>
+Deno.test("Solver with --pricing docs/examples/strategy.ts: it quotes, refuses with a code, and reports its name", () =>
   withSolver(async ({ url }, node) => {
     await assertFailure(post(`${url}/quote`, quoteRequest(range)), 503, /^PRICE_UNAVAILABLE: /);
     giveHistory(node);
@@ -42,7 +42,7 @@ Deno.test("Solver with --pricing docs/examples/strategy.ts: quotes, refuses with
     assert.equal(info.pricing, "nearer-bound");
   }, { pricing: EXAMPLE, volatilityHistoryMs: 1_000 }));
 
-Deno.test("Solver with --pricing ./missing.ts: does not start, and closes its database", () =>
+Deno.test("Solver with --pricing ./missing.ts: the start fails, and the database is closed", () =>
   withFolder(async (folder) => {
     await using node = FakeNode.start();
     const database = `${folder}/solver.sqlite`;
@@ -71,7 +71,7 @@ const broken: readonly [what: string, code: string, words: RegExp][] = [
 ];
 
 for (const [what, code, words] of broken) {
-  Deno.test(`Solver with --pricing: a file with ${what} ends the start, naming file and fault`, () =>
+  Deno.test(`Solver with --pricing: the start fails for a file with ${what}, with the file and the fault`, () =>
     withFile(code, async (pricing) => {
       const url = "http://127.0.0.1:9";
       await assert.rejects(startTestSolver({ url, wsUrl: "ws://127.0.0.1:9" }, { pricing }), {
@@ -82,7 +82,7 @@ for (const [what, code, words] of broken) {
 }
 
 for (const price of ["({ payout: 5 })", "undefined", "null"]) {
-  Deno.test(`loadStrategy: a price of ${price} is an error that names the file`, () =>
+  Deno.test(`loadStrategy: a price of ${price} is an error with the file's name`, () =>
     withFile(
       `export default () => ({ name: 'x', price: () => ${price}, recheck() {} });`,
       async (path) => {
@@ -92,7 +92,7 @@ for (const price of ["({ payout: 5 })", "undefined", "null"]) {
     ));
 }
 
-Deno.test("loadStrategy: the recheck and the wait before it are the file's own, by default no wait", async () => {
+Deno.test("loadStrategy: recheck and holdMs are the file's own; without holdMs there is no hold", async () => {
   const code = (hold: string) =>
     `export default () => ({ name: "x", price() {}, ${hold} recheck(bet, payout, isRecorded) {
       if (isRecorded) throw new RangeError(bet.betAmount + " " + payout);
@@ -110,7 +110,7 @@ Deno.test("loadStrategy: the recheck and the wait before it are the file's own, 
 Deno.test("StrategyContext: without a book the correlated risk is zero", () =>
   assert.equal(context.correlatedRisk(termsAt(0)), 0));
 
-Deno.test("StrategyContext: a bet on no market is refused before a strategy looks at it", () => {
+Deno.test("StrategyContext: an unknown market is refused", () => {
   const terms = { ...termsAt(0), base: termsAt(0).quote };
   assert.throws(() => context.market(terms), { code: "PRICE_UNAVAILABLE", message: /^No market/ });
 });

@@ -21,7 +21,7 @@ function nodeWith(theses: readonly Thesis[]) {
   return { filters, node: { getTheses } };
 }
 
-Deno.test("readOpenTheses: reads open theses and those that wait for a backfill, page by page", async () => {
+Deno.test("readOpenTheses: reads open theses and those without prices, page by page", async () => {
   const { node, filters } = nodeWith([
     ...[1, 2, 3, 4, 5].map((id) => thesisOf(id)),
     thesisOf(6, { status: "needs_backfill" }),
@@ -38,7 +38,7 @@ Deno.test("readOpenTheses: reads open theses and those that wait for a backfill,
   assert.deepEqual(asked, [open, open, open, waiting]);
 });
 
-Deno.test("readOpenTheses: answers from a connection that was lost are ignored", async () => {
+Deno.test("readOpenTheses: answers of a lost connection are ignored", async () => {
   const book = new ExposureBook(undefined, decodeBet);
   const { node } = nodeWith([thesisOf(1)]);
   const connection = new AbortController();

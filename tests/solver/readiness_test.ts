@@ -68,7 +68,7 @@ const MISSING: [string, Partial<ReadinessParts>, RegExp][] = [
 ];
 
 for (const [name, given, problem] of MISSING) {
-  Deno.test(`Solver, readiness: names a missing ${name} (${problem.source}), and that alone`, async () => {
+  Deno.test(`Solver, readiness: reports only the missing ${name} (${problem.source})`, async () => {
     const { problems, ...found } = await checkReadiness(ports(given));
     assert.equal(problems.length, 1);
     assert.match(problems[0] ?? "", problem);
@@ -81,7 +81,7 @@ Deno.test("Solver, readiness: a dry run needs no balance", async () => {
   assert.equal((await checkReadiness(ports({ account: penniless, dryRun: true }))).ready, true);
 });
 
-Deno.test("Solver: GET /info answers without a node: the last known balance, or 0 and no time", () =>
+Deno.test("Solver: without a node, GET /info has the last known balance, or 0 without a time", () =>
   withSolver(async ({ url }, node) => {
     const info = async () => {
       const response = await fetch(`${url}/info`);

@@ -73,7 +73,7 @@ class LedgerNode {
     credited.set(address, (credited.get(address) ?? 0n) + amount);
   }
 
-  /** @param isHeard False where the feed loses the notification. */
+  /** @param isHeard False if the feed loses the notification. */
   settle(index: number, isHeard: boolean): void {
     const thesis = { ...this.theses[index]!, status: "lost" as const };
     this.theses[index] = thesis;
@@ -104,7 +104,7 @@ async function untilComplete(url: string): Promise<void> {
   });
 }
 
-/** Resolves when nothing is under way any more. @returns The keys of what is reserved. */
+/** Resolves when nothing is pending. @returns The keys of the reservations. */
 async function untilQuiet(database: string): Promise<string[]> {
   await using store = await openIntentStore(database, "solver");
   await eventually(
@@ -151,7 +151,7 @@ async function assertFull(ledger: LedgerNode, database: string, url: string): Pr
 
 for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
   Deno.test({
-    name: `Balance: two solvers on one ${name} together hedge no more than a user owns`,
+    name: `Balance: two solvers on one ${name} together do not hedge more than a user owns`,
     ignore,
     fn: () =>
       withDatabase((database) =>
@@ -182,8 +182,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
   });
 
   Deno.test({
-    name:
-      `Exposure: two solvers on one ${name} never pass --max-exposure together, and can fill it`,
+    name: `Exposure: two solvers on one ${name} together fill --max-exposure and never exceed it`,
     ignore,
     fn: () =>
       withSeed((random) =>
@@ -203,7 +202,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
                   }
                 }
                 await assertFull(ledger, database, solvers[round % 2]!.url);
-                // Heard of by both, by one, or by none: what is settled makes room again.
+                // Whoever was notified: a settled bet frees its part of the limit.
                 ledger.theses.forEach(({ status }, index) => {
                   if (isUnsettled(status)) {
                     ledger.settle(index, round === 0);
@@ -229,7 +228,8 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
   });
 
   Deno.test({
-    name: `Exposure: a solver killed at random moments leaves the bound of one ${name} intact`,
+    name:
+      `Exposure: after a solver is killed at random moments, the limit on one ${name} still applies`,
     ignore,
     fn: () =>
       withSeed((random) =>
@@ -258,7 +258,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
                 await kill(victim);
                 await Promise.all(played);
                 assert.ok(ledger.atRisk <= BOUND, `${ledger.atRisk} is above the bound`);
-                // The survivor finishes what the victim began, within the same bound.
+                // The survivor finishes the victim's executions, within the same limit.
                 await untilQuiet(database);
                 await assertFull(ledger, database, survivor.url);
                 ledger.theses.forEach(({ status }, index) => {

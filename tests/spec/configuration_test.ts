@@ -15,13 +15,13 @@ import { Program } from "../support/process.ts";
 
 const { solver, relayer } = DEV_ACCOUNTS;
 
-/** Texts that are accepted, and what they mean, and texts that are refused; a switch has no text. */
+/** Texts that are accepted with their values, and texts that are refused; a switch has no text. */
 interface Kind {
   accepted: readonly (readonly [text: string | undefined, value: unknown])[];
   refused?: readonly string[];
 }
 
-/** A row of an option table; where the document names no variable, it is undefined. */
+/** A row of an option table; without a variable in the document it is undefined. */
 type Row = [option: string, env: string | undefined, byDefault: unknown, kind: Kind];
 
 const SWITCH: Kind = { accepted: [[undefined, true]] };
@@ -99,7 +99,7 @@ optionRows("price oracle, Service options", oracleOptions, [
   }],
 ]);
 
-/** What an option is worth; `variables` are those of the environment. */
+/** The value of an option; `variables` are those of the environment. */
 function parsed(
   table: OptionTable,
   key: string,
@@ -118,8 +118,8 @@ function parsed(
 }
 
 /**
- * Tests the rows of an option table. `needed` is an environment in which the options without a
- * default are given.
+ * Tests the rows of an option table. `needed` is an environment that sets the options without a
+ * default.
  */
 function optionRows(
   section: string,
@@ -127,7 +127,7 @@ function optionRows(
   rows: readonly Row[],
   needed: Record<string, string> = {},
 ): void {
-  Deno.test(`${section}: every option has its spellings, variable, default and values`, () => {
+  Deno.test(`${section}: every option has its documented spellings, variable, default and values`, () => {
     for (const [option, env, byDefault, { accepted, refused = [] }] of rows) {
       const spellings = option.replace(/ [<[].*$/, "").split(", ");
       const key = spellings.at(-1)!.slice(2).replace(/-(\w)/g, (_, letter) => letter.toUpperCase());
@@ -151,7 +151,7 @@ function optionRows(
   });
 }
 
-/** A key is a secret: what was parsed can sign and says whose it is, and no error repeats it. */
+/** A key is a secret: the parsed key can sign and reports its address, and no error contains it. */
 function keyRow(
   section: string,
   table: OptionTable,

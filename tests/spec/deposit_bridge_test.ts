@@ -39,7 +39,7 @@ async function send(wallet: PrivateKeyAccount, given: Parameters<typeof signedDe
   return await post(`${stack.urls.bridge}/deposit`, request);
 }
 
-Deno.test("deposit bridge, Deposit request: the table of tests/refusals has every field, each required", () => {
+Deno.test("deposit bridge, Deposit request: tests/refusals covers every field, all of them required", () => {
   const { fields, optional } = BODIES["/deposit"];
   assert.deepEqual(Object.keys(fields), ["user", "amount", "nonce", "deadline", "signature"]);
   assert.deepEqual(optional, []);
@@ -53,7 +53,7 @@ Deno.test("deposit bridge, Deposit request: the smallest and the largest amounts
   }
 });
 
-Deno.test("deposit bridge, Typed-data description: domain, types and primaryType of the document", async () => {
+Deno.test("deposit bridge, Typed-data description: domain, types and primaryType are those of the document", async () => {
   const described = await get(`${stack.urls.bridge}/typed-data`, z.unknown());
   assert.deepEqual(described, typedData(DEPOSIT_REQUEST_TYPE));
 });
@@ -78,7 +78,7 @@ function randomHash(): string {
 }
 
 Deno.test(
-  "deposit bridge, Deposit transaction, type string: its digest is the transaction hash",
+  "deposit bridge, Deposit transaction, type string: the digest of this type is the transaction hash",
   async () => {
     const { address: user } = newWallet();
     const sent = await sendTransaction(relayer, {
@@ -111,7 +111,7 @@ Deno.test("deposit bridge, Deposit transaction, fields: a value of another type 
   }
 });
 
-Deno.test("deposit bridge, GET /health and GET /info: every field is right, and there is no other", async () => {
+Deno.test("deposit bridge, GET /health and GET /info: exactly the documented fields, with correct values", async () => {
   const before = Date.now();
   const { timestamp, ...health } = await get(
     `${stack.urls.bridge}/health`,
@@ -128,7 +128,7 @@ Deno.test("deposit bridge, GET /health and GET /info: every field is right, and 
 });
 
 Deno.test(
-  "deposit bridge, Deposit rules, 1 to 4: a signed message becomes a committed transaction, answered with its hash",
+  "deposit bridge, Deposit rules, 1 to 4: a signed request becomes a committed transaction",
   async () => {
     const wallet = newWallet();
     const message = { user: wallet.address, amount: "7", nonce: "9", deadline: Date.now() + 9_000 };
@@ -143,7 +143,7 @@ Deno.test(
 );
 
 Deno.test(
-  "deposit bridge, Authentication, nonce: a second request with it is refused, a new one is not",
+  "deposit bridge, Authentication, nonce: a used nonce is refused, a new one is accepted",
   async () => {
     const wallet = newWallet();
     assert.equal((await send(wallet)).status, 200);

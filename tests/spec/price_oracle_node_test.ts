@@ -1,7 +1,8 @@
 /**
- * The price oracle document: how the write node pulls prices, what it does without them, and how long
- * it remembers them. tests/node/outage_test.ts and checkpoints_test.ts hold the boundaries of its
- * States and Limits with a clock of their own, and backfills, tests/lib/prices/price_ring_test.ts its ring buffer.
+ * The price oracle document: how the write node pulls prices, what it does without them, and how
+ * long it keeps them. tests/node/outage_test.ts and checkpoints_test.ts test the boundaries of its
+ * States and Limits with a fake clock, and backfills; tests/lib/prices/price_ring_test.ts its ring
+ * buffer.
  */
 import { toWire } from "../../lib/protocol/scalars.ts";
 import assert from "node:assert/strict";
@@ -31,7 +32,7 @@ async function historySince({ client, stepped }: SteppedParts, from: number) {
   return { prices: page.prices.map(({ price }) => price), missing: page.missing };
 }
 
-Deno.test("price oracle, pull cycle, step 1: the node asks GET /prices, once a checkpoint", async () => {
+Deno.test("price oracle, pull cycle, step 1: the node requests GET /prices once per checkpoint", async () => {
   const clock = new FakeClock();
   const asked: string[] = [];
   await using oracle = Deno.serve(
@@ -68,7 +69,7 @@ for (const [waitMs, outcome] of [[9, "waits"], [10, "gives up"]] as const) {
   });
 }
 
-Deno.test("price oracle, pull cycle, step 2: the prices that came are the node's, and are recorded", () =>
+Deno.test("price oracle, pull cycle, step 2: received prices are used and recorded", () =>
   withSteppedNode(async (parts) => {
     const from = parts.stepped.now;
     parts.oracle.prices["ETH/USDT"] = 3_123_456_789n;

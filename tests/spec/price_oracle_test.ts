@@ -83,7 +83,7 @@ function untilSources(url: string, count: number) {
   });
 }
 
-Deno.test("price oracle, GET /prices, Supported pairs, Price entry: every field of all pairs, updated by then", async () => {
+Deno.test("price oracle, GET /prices, Supported pairs, Price entry: every pair has every field, and is up to date", async () => {
   const { timestamp, prices } = await pricesOf(stack.urls.oracle);
   assert.ok(Math.abs(Date.now() - timestamp) < 5_000);
   assert.deepEqual(Object.keys(prices), SYMBOLS);
@@ -106,7 +106,7 @@ Deno.test("price oracle, Price entry, sources: absent in the write node's simpli
   assert.deepEqual(Object.keys(view).sort(), SYMBOLS);
 });
 
-Deno.test("price oracle, GET /providers, GET /health, Provider status: every field is of its type, and right", async () => {
+Deno.test("price oracle, GET /providers, GET /health, Provider status: every field has its type and a correct value", async () => {
   const { urls: { oracle } } = stack;
   await untilSources(oracle, 4);
   const expected = NAMES.map((name) => ({ name, ready: true, prices: 3 }));
@@ -125,7 +125,7 @@ Deno.test("price oracle, GET /providers, GET /health, Provider status: every fie
   assert.ok(Math.abs(timestamp - health.lastPriceUpdate) < 5_000);
 });
 
-/** The channel of the document must be what the subscription asks for. */
+/** The subscription must ask for the channel of the document. */
 const CHANNELS = {
   provider_a: "aggTrade",
   provider_b: "ticker",
@@ -135,7 +135,7 @@ const CHANNELS = {
 for (const [name, channel] of Object.entries(CHANNELS)) {
   const provider = Object.values(PROVIDERS).find((one) => one.name === name);
   Deno.test(
-    `price oracle, Providers, ${name}: subscribes to ${channel}, and its prices come`,
+    `price oracle, Providers, ${name}: subscribes to ${channel} and gets prices`,
     async () => {
       const symbols = SYMBOLS.map((symbol) =>
         provider ? exchangeSymbol({ symbol }, provider.name) : ""
@@ -151,7 +151,7 @@ for (const [name, channel] of Object.entries(CHANNELS)) {
   );
 }
 
-/** The document's rules, worked out from the sources that the oracle itself names. */
+/** The document's rules, applied to the sources that the oracle lists. */
 const RULES: Record<OracleOptions["aggregation"], (prices: bigint[]) => bigint> = {
   median(prices) {
     const sorted = prices.sort((a, b) => a < b ? -1 : 1);
@@ -174,7 +174,7 @@ const LISTS = [["provider_b"], ["provider_a", "provider_c", "provider_d"], NAMES
 for (const aggregation of ["median", "average"] as const) {
   for (const names of LISTS) {
     Deno.test(
-      `price oracle, Aggregation, ${aggregation} of ${names.length}: the rule's price of the sources`,
+      `price oracle, Aggregation, ${aggregation} of ${names.length}: the price follows the rule`,
       () =>
         withOracle({
           aggregation,

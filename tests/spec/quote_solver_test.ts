@@ -1,6 +1,6 @@
 /**
- * The quote solver document, against a whole stack: what it does, its fields, states and
- * authentication. `tests/refusals` sends the requests that it has to refuse.
+ * The quote solver document against a whole stack: behaviour, fields, states and authentication.
+ * `tests/refusals` sends the requests that it has to refuse.
  */
 import assert from "node:assert/strict";
 import { hashTypedData, recoverTypedDataAddress } from "viem";
@@ -37,7 +37,7 @@ import {
 const stack = sharedStack();
 const solver = DEV_ACCOUNTS.solver.address;
 
-/** Theses that the node holds for a user. */
+/** A user's theses on the node. */
 async function thesesOf(wallet: PrivateKeyAccount): Promise<Record<string, unknown>[]> {
   const { result } = await rpc(stack.urls.nodeRead, "core_getTheses", [{ user: wallet.address }]);
   return Object(result).theses;
@@ -50,7 +50,7 @@ const resultSchema = z.object({
 });
 
 Deno.test(
-  "quote solver, flow steps 1 to 6, Execute result: quote, signature, execute, committed thesis",
+  "quote solver, flow steps 1 to 6, Execute result: a signed quote is executed as a committed thesis",
   async () => {
     const wallet = await fundedWallet(stack.urls);
     const { quote, userSignature } = await signedExecution(stack.urls.solver, wallet);
@@ -92,7 +92,7 @@ Deno.test("quote solver, flow step 6: settlement needs no solver", () => {
   );
 });
 
-Deno.test("quote solver, Supported pairs, GET /pairs: each is listed, quoted and estimated", async () => {
+Deno.test("quote solver, Supported pairs, GET /pairs: each pair is listed, and can be quoted and estimated", async () => {
   const pair = { base: wire.address, quote: wire.address };
   // Symbol and decimals are for people.
   const listed = z.strictObject({ ...pair, symbol: z.string(), decimals: z.literal(6) });
@@ -121,7 +121,7 @@ Deno.test(
   },
 );
 
-Deno.test("quote solver, requests and Errors: the table of tests/refusals has every field and code", () => {
+Deno.test("quote solver, requests and Errors: tests/refusals covers every field and code", () => {
   const pair = ["thesisType", "base", "quote"];
   const bet = ["lowerPrice", "upperPrice", "betAmount", "startTime", "endTime"];
   const inQuote = Object.keys(quoteFields).map((field) => `quote.${field}`);
@@ -131,7 +131,7 @@ Deno.test("quote solver, requests and Errors: the table of tests/refusals has ev
   const executed = Object.keys(execute.fields).filter((field) => field.split(".").length < 3);
   assert.deepEqual(executed.sort(), ["quote", "userSignature", ...inQuote].sort());
   const optional = [quote, estimate, execute].map((body) => body.optional);
-  // A quote without its solver is taken for the solver's own (docs/protocol.md, "Quote hash").
+  // A quote without a solver is treated as the solver's own (docs/protocol.md, "Quote hash").
   assert.deepEqual(optional, [[], [...pair, "deadline"], ["quote.solver"]]);
   assert.deepEqual([...new Set(BET_RULES.map(([, code]) => code))], [
     ...["UNSUPPORTED_PAIR", "BET_TOO_SMALL", "BET_TOO_LARGE"],
@@ -139,13 +139,13 @@ Deno.test("quote solver, requests and Errors: the table of tests/refusals has ev
   ]);
 });
 
-Deno.test("quote solver, Estimate request, defaults: box on BTC and USDT", () => {
+Deno.test('quote solver, Estimate request, defaults: "box", BTC and USDT', () => {
   const { user: _, thesisType: _1, base: _2, quote: _3, deadline: _4, ...rest } = quoteBody();
   const { thesisType, base, quote } = estimateRequestSchema.parse(rest);
   assert.deepEqual([thesisType, base, quote], ["box", PAIRS[0]?.base, PAIRS[0]?.quote]);
 });
 
-Deno.test("quote solver, Quote: every field as requested, and no others", async () => {
+Deno.test("quote solver, Quote: exactly the requested fields, and no others", async () => {
   const request = quoteBody({ user: newWallet().address });
   const { body } = await post(`${stack.urls.solver}/quote`, request);
   assert.equal(body.success, true);
@@ -162,7 +162,7 @@ const estimateSchema = z.strictObject({
   solverCollateral: wire.decimal,
 });
 
-Deno.test("quote solver, Estimate: every field is in its form and right, and nothing is signed", async () => {
+Deno.test("quote solver, Estimate: every field has its form and a correct value, and no signature", async () => {
   const { body } = await post(`${stack.urls.solver}/estimate`, quoteBody());
   const { payout, ...estimate } = estimateSchema.parse(body.estimate);
   assert.deepEqual(estimate, {
@@ -173,7 +173,7 @@ Deno.test("quote solver, Estimate: every field is in its form and right, and not
   assert.ok(!JSON.stringify(body).includes("signature"));
 });
 
-Deno.test("quote solver, GET /health and GET /info: every field, with the limits of the document", async () => {
+Deno.test("quote solver, GET /health and GET /info: every field, with the documented limits", async () => {
   const { urls } = stack;
   const health = await get(`${urls.solver}/health`, z.unknown());
   assert.deepEqual(health, { status: "ok", solver, dryRun: false });
@@ -194,7 +194,7 @@ Deno.test("quote solver, GET /health and GET /info: every field, with the limits
   assert.deepEqual([info.address, info.dryRun, info.config], [solver, false, config]);
 });
 
-Deno.test("quote solver, States, failed: the transaction is recorded and opens no thesis", async () => {
+Deno.test("quote solver, States, failed: a failed transaction is recorded and opens no thesis", async () => {
   const wallet = await fundedWallet(stack.urls);
   // Only the node knows a rule against a window that has ended.
   const { status, body } = await post(
@@ -211,7 +211,7 @@ Deno.test("quote solver, States, failed: the transaction is recorded and opens n
 });
 
 Deno.test(
-  "quote solver, States, dry-run: quotes and estimates, execute is unavailable, no transaction",
+  "quote solver, States, dry-run: quotes and estimates work, execute is unavailable",
   () =>
     withSolver(stack.urls, { dryRun: true }, async (url) => {
       const wallet = await fundedWallet(stack.urls);

@@ -17,7 +17,7 @@ async function metricsOf(url: string): Promise<string[]> {
   return (await (await fetch(`${url}/metrics`)).text()).split("\n");
 }
 
-Deno.test("RPC proxy, POST /: a JSON-RPC request is answered as the node answers it", async () => {
+Deno.test("RPC proxy, POST /: a request gets the same answer as from the node", async () => {
   const { urls } = stack;
   const wallet = newWallet();
   await postEnvelope(`${urls.bridge}/deposit`, await signedDeposit(wallet));
@@ -47,7 +47,7 @@ Deno.test("RPC proxy, GET /metrics: every line is of the scrape format", async (
 
 const headSchema = z.looseObject({ number: z.string().regex(/^0x/), hash: z.string() });
 
-Deno.test("RPC proxy, GET /ws and Events: a notification of the node arrives unchanged", async () => {
+Deno.test("RPC proxy, GET /ws and Events: a notification of the node is forwarded unchanged", async () => {
   const { urls } = stack;
   const clients = await Promise.all(
     [urls.proxyWs, urls.nodeRead.replace("http", "ws")].map((url) => RpcSocket.open(url)),
@@ -81,9 +81,9 @@ const METRICS: [name: string, type: string, sample: RegExp][] = [
   ["proxy_broadcast_messages_sent", "counter", / [1-9]/],
   ["proxy_broadcast_reconnect_attempts", "counter", / 0$/],
 ];
-// What counts failures, missed messages and attempts stays at 0 while nothing fails: that they count
-// is shown between nodes that fail, in rpc_proxy_upstream_test.ts and tests/proxy.
-Deno.test("RPC proxy, Proxy metrics: each has its type, and its value after a read, a write and a notification", async () => {
+// Counters of failures, missed notifications and attempts stay at 0 while nothing fails:
+// rpc_proxy_upstream_test.ts and tests/proxy test them with failing nodes.
+Deno.test("RPC proxy, Proxy metrics: each has its type, and changes after a read, a write and a notification", async () => {
   const { urls } = stack;
   await rpc(urls.proxy, "core_getAccount", [newWallet().address]);
   await rpc(urls.proxy, "core_sendTransaction", [{}]);
@@ -101,7 +101,7 @@ Deno.test("RPC proxy, Proxy metrics: each has its type, and its value after a re
 
 for (const name of ["proxy_ws_connections_active", "proxy_broadcast_active_subscriptions"]) {
   Deno.test(
-    `RPC proxy, Proxy metrics, ${name}: a gauge that follows a client's coming and going`,
+    `RPC proxy, Proxy metrics, ${name}: a gauge that follows connects and disconnects of a client`,
     async () => {
       const { urls } = stack;
       const value = async () => {
@@ -126,6 +126,6 @@ for (const name of ["proxy_ws_connections_active", "proxy_broadcast_active_subsc
 }
 
 Deno.test(
-  "RPC proxy, What the service does: the node is priced through the proxy as it is directly",
+  "RPC proxy, What the service does: the node's price oracle works through the proxy",
   () => untilPriced(stack.urls.proxy),
 );

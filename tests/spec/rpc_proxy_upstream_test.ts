@@ -1,6 +1,6 @@
 /**
  * Part A of the proxy and bridge document: routing, the hub's subscription lifecycle step by step,
- * and states. The nodes are ones that show what the proxy asked of them. Waits between attempts:
+ * and states. The nodes record the proxy's requests. Waits between attempts:
  * tests/lib/net/backoff_test.ts; the broadcast capacity: tests/proxy/hub/broadcast_ring_test.ts.
  */
 import assert from "node:assert/strict";
@@ -10,7 +10,7 @@ import { call, post, withProxy } from "../proxy/support.ts";
 import { readSeries } from "../support/metrics.ts";
 import { eventually } from "../support/eventually.ts";
 
-/** A test between two nodes; it fails, and does not hang, where what it waits for never comes. */
+/** A test between two nodes; it fails instead of hanging if an event does not come. */
 function scene(name: string, ...play: Parameters<typeof withProxy>): void {
   Deno.test(name, () => withProxy(...play));
 }
@@ -27,7 +27,7 @@ for (
   ] as const
 ) {
   scene(
-    `RPC proxy, Routing, ${method}: goes to the ${target} node and to no other`,
+    `RPC proxy, Routing, ${method}: is sent only to the ${target} node`,
     async ({ url, read, write }) => {
       const message = call(5, method, [{ any: "thing" }]);
       const answer = await (await post(url, message)).json();
@@ -42,7 +42,7 @@ for (
 
 for (const method of ["eth_subscribe", "eth_unsubscribe"]) {
   scene(
-    `RPC proxy, Routing, ${method}: goes to the read node through the hub`,
+    `RPC proxy, Routing, ${method}: is sent to the read node through the hub`,
     async ({ wsUrl, read, write }) => {
       await using client = await RpcSocket.open(wsUrl);
       const id = (await client.call("eth_subscribe", ["newHeads"])).result;
@@ -74,7 +74,7 @@ scene(`${SECTION}, step 1: eth_subscribe is forwarded upstream`, async ({ wsUrl,
 });
 
 scene(
-  `${SECTION}, step 2: the id that the node returned leads to the client`,
+  `${SECTION}, step 2: the client gets the node's id, and notifications under it`,
   async ({ wsUrl, read }) => {
     const { client, id } = await subscribed(wsUrl, HEADS);
     assert.equal(id, "0xabc1");
@@ -87,7 +87,7 @@ scene(
 );
 
 scene(
-  `${SECTION}, step 3: a notification reaches the clients of its subscription only`,
+  `${SECTION}, step 3: a notification reaches only the clients of its subscription`,
   async ({ wsUrl, read }) => {
     const [alice, bob, carol] = [
       await subscribed(wsUrl, HEADS),
@@ -107,7 +107,7 @@ scene(
 );
 
 scene(
-  `${SECTION}, step 4: eth_unsubscribe removes that client and no other`,
+  `${SECTION}, step 4: eth_unsubscribe removes only that client`,
   async ({ wsUrl, read }) => {
     const [alice, bob] = [await subscribed(wsUrl, HEADS), await subscribed(wsUrl, HEADS)];
     assert.equal((await alice.client.call("eth_unsubscribe", [alice.id])).result, true);
@@ -122,7 +122,7 @@ scene(
 
 for (const leave of ["unsubscribes", "disconnects"] as const) {
   scene(
-    `${SECTION}, step 5: upstream is unsubscribed when the last client ${leave}, not before`,
+    `${SECTION}, step 5: upstream is unsubscribed only after the last client ${leave}`,
     async ({ url, wsUrl, read }) => {
       const [alice, bob] = [await subscribed(wsUrl, HEADS), await subscribed(wsUrl, HEADS)];
       const end = async ({ client, id }: typeof alice) => {
@@ -149,7 +149,7 @@ for (const leave of ["unsubscribes", "disconnects"] as const) {
 }
 
 scene(
-  `${SECTION}: each subscription has its own upstream id, and only that one ends`,
+  `${SECTION}: each subscription has its own upstream id, and ends separately`,
   async ({ wsUrl, read }) => {
     await using client = await RpcSocket.open(wsUrl);
     const heads = (await client.call("eth_subscribe", HEADS)).result;
@@ -163,7 +163,7 @@ scene(
 );
 
 scene(
-  "RPC proxy, What the service does: one upstream connection, however many clients",
+  "RPC proxy, What the service does: all clients share one upstream connection",
   async ({ wsUrl, read }) => {
     const clients = await Promise.all(
       Array.from({ length: 20 }, (_, index) => subscribed(wsUrl, index % 2 ? HEADS : LOGS)),
@@ -175,7 +175,7 @@ scene(
 );
 
 scene(
-  "RPC proxy, Errors: a node that fails is counted in proxy_upstream_errors_total",
+  "RPC proxy, Errors: a failed call is counted in proxy_upstream_errors_total",
   async ({ url, write }) => {
     const errors = () => readSeries(url, 'proxy_upstream_errors_total{target="write"}');
     assert.equal(await errors(), 0);
@@ -188,7 +188,7 @@ scene(
 );
 
 scene(
-  "RPC proxy, States: connected, disconnected with counted attempts, connected again",
+  "RPC proxy, States: after a disconnect, attempts are counted until it is connected again",
   async ({ url, wsUrl, read }) => {
     const state = () => readSeries(url, "proxy_broadcast_upstream_connected");
     const attempts = () => readSeries(url, "proxy_broadcast_reconnect_attempts");

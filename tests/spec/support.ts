@@ -45,8 +45,8 @@ export interface SharedStack {
 let shared: SharedStack | undefined;
 
 /**
- * The stack that starts before the first test of the isolate, with prices, and stops after the last. It
- * works on behind each test, so the sanitizers would hold its sockets and timers against that one.
+ * The stack that starts before the first test of the isolate, with prices, and stops after the
+ * last. It keeps running during each test, so the sanitizers would report its sockets and timers.
  */
 export function sharedStack(): SharedStack {
   return shared ??= startedStack();
@@ -90,7 +90,7 @@ export async function rpc(
   return answerSchema.parse(body);
 }
 
-/** `GET`s JSON and holds it to a schema. */
+/** `GET`s JSON and checks it against a schema. */
 export async function get<S extends z.ZodType>(url: string, schema: S): Promise<z.output<S>> {
   const response = await fetch(url);
   const body: unknown = await response.json();

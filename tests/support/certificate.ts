@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 
-/** Files of an authority that nobody knows, and of what it says is `localhost` and 127.0.0.1. */
+/** Files of a private authority and of its certificate for `localhost` and 127.0.0.1. */
 export interface Certificate {
   /** Path of the authority's certificate, for `DENO_CERT`. */
   authority: string;

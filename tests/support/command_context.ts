@@ -2,7 +2,7 @@ import type { CommandContext } from "../../lib/cli/command.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { rangemaker } from "../../main.ts";
 
-/** A context for a command that is run in this process, and what the command said. */
+/** A context for a command run in this process, and the command's output. */
 export interface RecordedContext {
   context: CommandContext;
   /** Lines of results. */
@@ -11,7 +11,7 @@ export interface RecordedContext {
   errors: string[];
 }
 
-/** A context without terminal and signals, that keeps what is said. */
+/** A context without terminal and signals that records output. */
 export function recordedContext(env: Record<string, string> = {}): RecordedContext {
   const printed: string[] = [];
   const errors: string[] = [];

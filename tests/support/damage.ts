@@ -13,7 +13,7 @@ import { withLogs } from "./recorded_logs.ts";
 export const FINISHED = 8;
 export const PENDING = 4;
 
-/** How long a service may take to finish what is pending, or to name the damage. */
+/** How long a service may take to finish pending work, or to report the damage. */
 const SETTLED_MS = 10_000;
 
 /** Events that name damage, and of a store that cannot be used. */
@@ -32,7 +32,7 @@ export const COLUMNS =
 /** Rows as {@link COLUMNS}, by their key. */
 export type Rows = Map<string, string>;
 
-/** One service, and how it is given work. */
+/** One service, and how it gets its work. */
 export interface Scene {
   name: string;
   start(node: FakeNode, database: string): Promise<RunningService>;
@@ -96,7 +96,7 @@ function text(_key: string, value: unknown): unknown {
   return typeof value === "number" ? String(value) : value;
 }
 
-/** Starts a service on a damaged database. @returns How the damage showed: `none` if it did not. */
+/** Starts a service on a damaged database. @returns How the damage was reported, or `none`. */
 export async function startDamaged(
   scene: Scene,
   node: FakeNode,
@@ -129,7 +129,7 @@ export async function startDamaged(
   return outcome;
 }
 
-/** Damage that did not show has done no harm: what was finished is as before, the rest committed. */
+/** Unreported damage is harmless: finished rows are unchanged, the others are committed. */
 export function requireUnharmed(before: Rows, after: Rows, what: string): void {
   for (const [key, was] of before) {
     const is = after.get(key);

@@ -1,6 +1,6 @@
 import { isRangemakerError } from "../../lib/client/errors.ts";
 
-/** How long a condition may take to become true, where nothing else is said: a busy machine is slow. */
+/** How long a condition may take by default to become true: a busy machine is slow. */
 const DEADLINE_MS = 30_000;
 
 const POLL_MS = 10;

@@ -5,11 +5,11 @@ import { sendRaw } from "./raw_http.ts";
 import { type OptionsOf, type OptionTable, withDefaults } from "../../lib/cli/options.ts";
 
 /**
- * Looks for the effect of options with which a service was started.
+ * Checks the effects of the options of a service that was started with them.
  *
  * @param given The options of that start.
- * @param effects A look at the effect of each, which throws if there is none; those of other options
- *   are left to another start.
+ * @param effects A check of each option's effect, which throws without one. Other options are
+ *   checked with another start.
  */
 export type Observe<T extends OptionTable> = (
   given: Partial<OptionsOf<T>>,
@@ -17,10 +17,10 @@ export type Observe<T extends OptionTable> = (
 ) => Promise<void>;
 
 /**
- * A test that every option of a service has an effect: `run` starts the service, as often as options
- * exclude each other, and observes. An option that it gives its default, or does not observe, fails.
+ * A test that every option of a service has an effect. `run` starts the service, several times if
+ * options exclude each other, and observes. An option with its default value, or unobserved, fails.
  *
- * @param elsewhere Options whose effect takes a test of its own, with the file that sets them.
+ * @param elsewhere Options whose effect needs a separate test, with the file that sets them.
  */
 export function everyOption<T extends OptionTable>(
   table: T,

@@ -5,7 +5,7 @@ interface Timer {
   task: () => void;
 }
 
-/** A clock that stands still until a test moves it; timers fire in order of their time. */
+/** A clock that only a test moves; timers fire in order of their time. */
 export class FakeClock implements Clock {
   #nowMs: number;
   #setByMs = 0;
@@ -37,7 +37,7 @@ export class FakeClock implements Clock {
     return this.#timers.length;
   }
 
-  /** Moves time, firing what falls due on the way. */
+  /** Moves the time, firing due timers on the way. */
   advance(byMs: number): void {
     const endMs = this.#nowMs + byMs;
     for (;;) {

@@ -7,14 +7,14 @@ const requestSchema = z.object({
   params: z.tuple([z.string()], z.unknown()),
 });
 
-/** The WebSocket side of a fake node: takes subscriptions, and sends what the test says. */
+/** The WebSocket side of a fake node: accepts subscriptions, and sends the test's notifications. */
 export class FakeFeed {
   readonly #sockets = new Set<WebSocket>();
   readonly #waiting: (() => void)[] = [];
   #subscriptions: { kind: string; id: string; socket: WebSocket }[] = [];
   #lastId = 0;
 
-  /** Takes a request for a WebSocket; undefined where it is none. */
+  /** Accepts a WebSocket request; undefined for other requests. */
   accept(request: Request): Response | undefined {
     if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") return undefined;
     const { socket, response } = Deno.upgradeWebSocket(request);
@@ -29,7 +29,7 @@ export class FakeFeed {
     return this.#subscriptions.filter((one) => one.kind === kind).length;
   }
 
-  /** Resolves once someone is subscribed to a kind. */
+  /** Resolves when there is a subscription of a kind. */
   async subscribed(kind: string): Promise<void> {
     while (this.count(kind) === 0) {
       await new Promise<void>((resolve) => this.#waiting.push(resolve));

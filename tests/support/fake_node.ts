@@ -23,7 +23,7 @@ import { onFreePort } from "./ports.ts";
 /** Thrown by a {@link SendBehaviour} to let the caller see an answer that broke off. */
 export class ConnectionLost extends Error {}
 
-/** What the node does with a transaction: `apply` records it and gives its receipt. */
+/** How the node treats a transaction: `apply` records it and returns its receipt. */
 export type SendBehaviour = (apply: () => Receipt, tx: Transaction) => Promise<Receipt> | Receipt;
 
 /**
@@ -75,7 +75,7 @@ export class FakeNode implements AsyncDisposable {
     );
   }
 
-  /** Starts a node on a free port unless one is given. */
+  /** Starts a node on the given port, by default a free one. */
   static start(chainId = 1337, port?: number): FakeNode {
     return port === undefined
       ? onFreePort((free) => new FakeNode(chainId, free))

@@ -8,7 +8,7 @@ export async function withFolder<T>(test: (folder: string) => Promise<T>): Promi
   }
 }
 
-/** Runs a test with a file of this text, whose name may have to end in some way. */
+/** Runs a test with a file of this text, whose name may need a suffix. */
 export async function withFile<T>(
   text: string,
   test: (path: string) => T | Promise<T>,
@@ -23,7 +23,7 @@ export async function withFile<T>(
   }
 }
 
-/** A TOML file of so many markets, none of which is one of the specification's. */
+/** A TOML file with this many markets, none of them one of the specification's. */
 export function marketsToml(count: number): string {
   return Array.from({ length: count }, (_, index) => {
     const number = (index + 1).toString(16).padStart(4, "0");

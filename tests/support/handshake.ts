@@ -10,7 +10,7 @@ export function handshakeText(url: string, ...headers: string[]): string {
   ].map((line) => `${line}\r\n`).join("") + "\r\n";
 }
 
-/** Asks for a WebSocket by hand, and gives the connection with the head of the answer. */
+/** Sends a WebSocket handshake by hand, and returns the connection with the head of the answer. */
 export async function handshake(
   url: string,
   ...headers: string[]

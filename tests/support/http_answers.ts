@@ -53,12 +53,12 @@ export async function assertFailure(
   return failure.error;
 }
 
-/** A copy of a JSON value with one field replaced, or removed where `value` is undefined. */
+/** A copy of a JSON value with one field replaced, or removed if `value` is undefined. */
 export function withField(source: unknown, path: string, value: unknown): unknown {
   const copy = structuredClone(source);
   const keys = path.split(".");
   const last = keys.pop();
-  // The paths are those of the very body handed in.
+  // The paths were made from this very body.
   let target = copy as Record<string, unknown>;
   for (const key of keys) target = target[key] as Record<string, unknown>;
   target[String(last)] = value;

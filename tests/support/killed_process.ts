@@ -13,7 +13,7 @@ export interface ServiceProcess {
   launch?: Launch;
 }
 
-/** A started program, and where it listens. */
+/** A started program and its address. */
 export interface Started {
   program: Program;
   url: string;
@@ -46,9 +46,9 @@ export async function postUntilRecorded(url: string, body: unknown): Promise<Ans
 }
 
 /**
- * Plays a scenario to its end once.
+ * Plays a scenario once, to its end.
  *
- * @returns The fault points passed, in the order of their first time.
+ * @returns The fault points in the order in which they were first reached.
  */
 export async function traceFaultPoints(
   service: ServiceProcess,
@@ -65,9 +65,9 @@ export async function traceFaultPoints(
 }
 
 /**
- * Plays a scenario until the program stands still at a fault point, and kills it there.
+ * Plays a scenario until the program pauses at a fault point, and kills it there.
  *
- * @returns What the scenario gave before, or undefined where it got no answer.
+ * @returns The scenario's result, or undefined if it got no answer before.
  */
 export async function playUntilKilled<T>(
   service: ServiceProcess,
@@ -81,7 +81,7 @@ export async function playUntilKilled<T>(
   try {
     let listening = true;
     await Promise.race([urlOf(program), program.until(frozen).then(() => listening = false)]);
-    // A point that is passed at start may stop the program before or just after it says its address.
+    // A point reached at start may stop the program before or just after it prints its address.
     if (listening) played = play(await urlOf(program)).catch(() => undefined);
     await program.until(frozen);
   } catch (thrown) {

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { RpcSocket } from "./rpc_socket.ts";
 
-/** An answer without what the tables leave open: the wording of errors. */
+/** An answer without the parts that the tables do not fix: the wording of errors. */
 export interface Brief {
   id: unknown;
   code?: number;
   result?: unknown;
 }
 
-/** A message, its HTTP status, and what is answered; null for nothing. */
+/** A message, its HTTP status, and the answer; null for none. */
 export type RpcRow = readonly [
   name: string,
   body: string,

@@ -1,7 +1,7 @@
 /** How a node may behave while a service that uses it is killed. */
 import { ConnectionLost, type FakeNode } from "./fake_node.ts";
 
-/** A behaviour, and what comes of a transaction that is sent again once the node is well. */
+/** A behaviour, and the outcome of a transaction that is sent again after it. */
 export interface NodeBehaviour {
   name: string;
   set(node: FakeNode): void;
@@ -12,7 +12,7 @@ export interface NodeBehaviour {
 /** A node as it should be. */
 export const HEALTHY: NodeBehaviour = { name: "healthy", set: () => {}, commits: true };
 
-/** How long a slow node takes. */
+/** Delay of a slow node. */
 const SLOW_MS = 100;
 
 /** Nodes as they should not be. */
@@ -73,7 +73,7 @@ export const FAULTY: readonly NodeBehaviour[] = [
   },
 ];
 
-/** The node is up and answers; what its rules refuse they go on refusing. */
+/** The node is up and answers; its rules still refuse the same transactions. */
 export function makeHealthy(node: FakeNode): void {
   node.down = false;
   node.behaviour = (apply) => apply();

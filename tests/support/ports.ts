@@ -3,15 +3,15 @@ import { ListenError } from "../../lib/http/listener.ts";
 import { statOf } from "../../lib/files.ts";
 import { eventually } from "./eventually.ts";
 
-/** A file per port that a test of this machine has: other tests, also of other processes, take another one. */
+/** A file for each reserved port of this machine, which all other tests avoid. */
 const PORTS_TAKEN = `${tmpdir()}/rangemaker-test-ports`;
 
 /** No test needs its ports for longer. */
 const TAKEN_FOR_MS = 3_600_000;
 
 /**
- * A port for what cannot listen on port 0 or comes back where it was; no other test gets it in the next
- * hour. It is below those that the system gives to listeners on port 0 and to outgoing connections.
+ * A port for a program that cannot listen on port 0, or that restarts on its old port; no other
+ * test gets it in the next hour. It is below the ports that the system assigns by itself.
  */
 export function freePort(): number {
   for (;;) {
@@ -42,8 +42,8 @@ function isTaken(port: number): boolean {
 }
 
 /**
- * Starts something on a free port. A program that another thread is just starting has the socket that
- * looked for the port too, until it runs: then the next port is taken.
+ * Starts something on a free port. A program that another thread is just starting inherits the
+ * socket that looked for the port, until it runs: in that case the next port is used.
  */
 export function onFreePort<T>(start: (port: number) => T): T {
   for (;;) {
@@ -56,8 +56,8 @@ export function onFreePort<T>(start: (port: number) => T): T {
 }
 
 /**
- * Starts something on the port where it was before. A program that another thread is just starting
- * has the old listener too, until it runs.
+ * Starts something on its old port. A program that another thread is just starting inherits the old
+ * listener, until it runs.
  */
 export function startAgain<T>(start: () => Promise<T>): Promise<T> {
   return eventually("the port is free again", () =>

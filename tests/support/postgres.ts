@@ -1,10 +1,10 @@
 import postgres from "postgres";
 import { withFolder } from "./files.ts";
 
-/** URL of a PostgreSQL server that tests may make schemas on; without it their part is left out. */
+/** A PostgreSQL server where tests may create schemas; without it they are skipped. */
 export const POSTGRES_URL = Deno.env.get("TEST_POSTGRES_URL");
 
-/** What the name of a test says where it needs that server. */
+/** Suffix of the names of tests that need that server. */
 export const NEEDS_POSTGRES = POSTGRES_URL === undefined
   ? " (left out: TEST_POSTGRES_URL is not set)"
   : "";

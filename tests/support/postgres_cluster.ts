@@ -11,12 +11,12 @@ const PGBOUNCER = "/usr/sbin/pgbouncer";
 /** Folder of Debian's server programs, if they are there and a test may start them. */
 const BIN = findBin();
 
-/** What the name of a test says where the server's programs are missing. */
+/** Suffix of test names if the server's programs are missing. */
 export const NEEDS_POSTGRES_PROGRAMS = BIN === undefined
   ? " (left out: PostgreSQL's programs are not there, or the tests do not run as root)"
   : "";
 
-/** What the name of a test says where pgbouncer is missing as well. */
+/** Suffix of test names if pgbouncer is missing as well. */
 export const NEEDS_PGBOUNCER = BIN !== undefined && hasProgram(PGBOUNCER)
   ? ""
   : " (left out: pgbouncer or PostgreSQL's programs are not there, or the tests do not run as root)";

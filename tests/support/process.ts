@@ -10,10 +10,10 @@ export interface Finished {
   stderr: string;
 }
 
-/** What is started, where that is not `main.ts` with all permissions. */
+/** The program to start, if it is not `main.ts` with all permissions. */
 export interface Launch extends Pick<Deno.CommandOptions, "cwd" | "env" | "uid" | "gid"> {
   command: string | URL;
-  /** Arguments before those of the program. */
+  /** Arguments before the program's own. */
   args: readonly string[];
 }
 
@@ -42,7 +42,7 @@ async function bundleProgram(): Promise<Launch> {
   await Deno.bundle({ entrypoints: [main], platform, codeSplitting: true, outputDir, write: true });
   await makeKeystoresCheap(outputDir);
   const { command, args: [run = "", ...flags] } = fromSource;
-  // One that ends soon gains nothing from what V8 compiles beside it.
+  // A short program gains nothing from V8's background compilation.
   const options = ["--config", pathOf("deno.json"), "--v8-flags=--single-threaded"];
   return {
     command,

@@ -1,15 +1,15 @@
-/** A terminal of its own for a program: util-linux's `script` gives it one. */
+/** Runs a program on a terminal of its own, made by util-linux's `script`. */
 import { hasProgram } from "./process.ts";
 
 const hasTerminals = hasProgram("script");
 
-/** What the name of a test says where it needs a terminal and cannot have one. */
+/** Suffix of the names of tests that need a terminal and cannot have one. */
 export const NEEDS_TERMINAL = hasTerminals ? "" : " (left out: no script of util-linux here)";
 
-/** Whether tests that need a terminal are left out. */
+/** Whether tests that need a terminal are skipped. */
 export const lacksTerminal = !hasTerminals;
 
-/** How long a program may take to show what is waited for. */
+/** How long a program may take to show the expected text. */
 const PATIENCE_MS = 20_000;
 
 /** A program on a terminal, its output collected as it comes, both streams together. */
@@ -78,7 +78,7 @@ function isIn(text: string | RegExp, output: string): boolean {
   return typeof text === "string" ? output.includes(text) : text.test(output);
 }
 
-/** Where Deno keeps its packages: a terminal starts with no more than it is given. */
+/** Deno's package folders, as a terminal starts with a bare environment. */
 export function denoEnv(): Record<string, string> {
   const names = ["HOME", "DENO_DIR"];
   return Object.fromEntries(names.flatMap((name) => {

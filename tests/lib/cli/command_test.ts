@@ -42,7 +42,7 @@ const parent = commandThat("parent", () => Promise.resolve(3), {
   child: { summary: "the one below", open: () => Promise.resolve({ run: child }) },
 });
 
-Deno.test("command: a word names a subcommand; options without one are those of the command itself", async () => {
+Deno.test("command: the first argument selects a subcommand; with options only, the command itself runs", async () => {
   assert.equal((await runWith(parent)).code, 3);
   assert.equal((await runWith(parent, "child")).code, 7);
   assert.equal((await runWith(parent, "--log-level", "error")).code, 3);
@@ -61,7 +61,7 @@ Deno.test("command: an unknown command without a close name is answered with all
   assert.deepEqual(errors, ["Unknown command 'xyz': expected child. See rangemaker parent --help"]);
 });
 
-Deno.test("command: a permission that is missing is one line, without advice that does not fit", async () => {
+Deno.test("command: a missing permission is one line, with the task to use", async () => {
   const advice = 'Requires write access to "x", run again with the --allow-write flag';
   const { code, errors } = await runWith(
     commandThat("writer", () => Promise.reject(new Deno.errors.NotCapable(advice))),
@@ -73,7 +73,7 @@ Deno.test("command: a permission that is missing is one line, without advice tha
   ]);
 });
 
-Deno.test("command: a path that Deno opens for --allow-all only is one line with what to do", async () => {
+Deno.test("command: a path that needs --allow-all is one line that asks for another path", async () => {
   const advice = 'Requires all access to "/proc/x", run again with the --allow-all flag';
   const { code, errors } = await runWith(
     commandThat("writer", () => Promise.reject(new Deno.errors.NotCapable(advice))),
@@ -85,7 +85,7 @@ Deno.test("command: a path that Deno opens for --allow-all only is one line with
   );
 });
 
-Deno.test("command: started by a task, it names commands as tasks", async () => {
+Deno.test("command: under deno task, help and errors show commands as deno task …", async () => {
   const task = { INIT_CWD: "/" };
   const { errors } = await runIn(task, parent, "--wrong");
   assert.match(errors.join(), /\. See deno task parent --help$/);
@@ -102,7 +102,7 @@ Deno.test("command: an expected error is one line and exit code 1, a bug is thro
   await assert.rejects(runWith(bug), TypeError);
 });
 
-Deno.test("openCommand: names that every object has are unknown commands", async () => {
+Deno.test("openCommand: names inherited from Object.prototype are unknown commands", async () => {
   await assert.rejects(openCommand({}, "constructor"), UsageError);
   await assert.rejects(
     openCommand({ a: { summary: "", open: () => Promise.reject() } }, "toString"),

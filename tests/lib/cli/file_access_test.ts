@@ -5,7 +5,7 @@ import { withFile } from "../../support/files.ts";
 
 const lib = new URL("../../../lib/cli/", import.meta.url);
 
-/** A program that keeps what some options name, and then says what it may read and write. */
+/** A program that keeps access for some options, and then prints its permissions. */
 const PROGRAM = `
 import { restrictFileAccess } from ${JSON.stringify(new URL("file_access.ts", lib).href)};
 import * as kinds from ${JSON.stringify(new URL("option_kinds.ts", lib).href)};
@@ -45,7 +45,7 @@ function accessLeft(flags: readonly string[], values: Record<string, string>) {
 
 const files = { tape: "/t/tape.csv", svg: "/p/x.svg", database: "/db/bridge.sqlite" };
 
-Deno.test("restrictFileAccess: of the whole file system a command keeps what its options name", async () => {
+Deno.test("restrictFileAccess: with access to all files, a command keeps only the paths of its options", async () => {
   assert.deepEqual(await accessLeft(["--allow-read=/", "--allow-write=/"], files), [
     ["/t/tape.csv", true, false],
     ["/t", false, false],
@@ -57,13 +57,13 @@ Deno.test("restrictFileAccess: of the whole file system a command keeps what its
   for (const [, ...may] of none) assert.deepEqual(may, [false, false]);
 });
 
-Deno.test("restrictFileAccess: a database in the root folder keeps working, and so does --allow-all", async () => {
+Deno.test("restrictFileAccess: access stays unrestricted for a database in the root folder, and with --allow-all", async () => {
   const rooted = await accessLeft(["--allow-read=/", "--allow-write=/"], { database: "/x.sqlite" });
   assert.deepEqual(rooted.at(-1), ["/etc", true, true]);
   assert.deepEqual((await accessLeft(["--allow-all"], files)).at(-1), ["/etc", true, true]);
 });
 
-Deno.test("parseOptions: a relative path that the user gives starts where the user is", () => {
+Deno.test("parseOptions: a relative path is relative to the user's folder", () => {
   const table = {
     tape: { flags: "--tape", kind: kinds.file, description: "", env: "TAPE" },
     svg: { flags: "--svg", kind: kinds.outputFile, description: "" },

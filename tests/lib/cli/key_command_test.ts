@@ -8,7 +8,7 @@ import { withFolder } from "../../support/files.ts";
 /** A keystore of full cost takes a second; under coverage ten. tests/e2e/solver_keystore_test.ts has one. */
 const run = keyCommand(1_024);
 
-/** Runs `key` with what a person answers to its questions. */
+/** Runs `key` with a person's answers to its prompts. */
 async function runKey(args: readonly string[], answers: readonly string[] = [], input = "") {
   const { context, printed, errors } = recordedContext();
   const left = [...answers];
@@ -27,7 +27,7 @@ function inFolder(test: (keystore: string, password: string) => Promise<void>): 
   });
 }
 
-Deno.test("key new, key show: a new key in a keystore of its owner, with the password from a file", () =>
+Deno.test("key new, key show: makes a key in a private keystore file, with the password from a file", () =>
   inFolder(async (keystore, keystorePasswordFile) => {
     const files = ["--keystore", keystore, "--keystore-password-file", keystorePasswordFile];
     const made = await runKey(["new", ...files]);
@@ -41,7 +41,7 @@ Deno.test("key new, key show: a new key in a keystore of its owner, with the pas
     assert.equal(address, signer.address);
     assert.equal(new Wallet(key).address, signer.address);
 
-    // Another key never takes the place of the first.
+    // Another key never replaces the first.
     const text = await Deno.readTextFile(keystore);
     const again = await runKey(["new", ...files]);
     assert.equal(again.code, 1);
@@ -49,7 +49,7 @@ Deno.test("key new, key show: a new key in a keystore of its owner, with the pas
     assert.equal(await Deno.readTextFile(keystore), text);
   }));
 
-Deno.test("key new: makes a missing password file for its owner, and none where the keystore exists", () =>
+Deno.test("key new: makes a missing password file, but not if the keystore exists", () =>
   withFolder(async (folder) => {
     const [keystore, keystorePasswordFile] = [`${folder}/key.json`, `${folder}/key.password`];
     const files = ["--keystore", keystore, "--keystore-password-file", keystorePasswordFile];
@@ -66,7 +66,7 @@ Deno.test("key new: makes a missing password file for its owner, and none where 
     await assert.rejects(Deno.stat(keystorePasswordFile), Deno.errors.NotFound);
   }));
 
-Deno.test("key new, key show: the password from a prompt, asked for twice", () =>
+Deno.test("key new, key show: the password can be typed at a prompt, twice for a new key", () =>
   inFolder(async (keystore) => {
     const differing = await runKey(["new", "--keystore", keystore], ["one", "two"]);
     assert.equal(differing.code, 2);
@@ -81,7 +81,7 @@ Deno.test("key new, key show: the password from a prompt, asked for twice", () =
     assert.match(wrong.errors, /does not open: the password is wrong$/);
   }));
 
-Deno.test("key: without a subcommand it names them, exit code 2", async () => {
+Deno.test("key: without a subcommand, lists the subcommands, exit code 2", async () => {
   const { code, errors } = await runKey([]);
   assert.equal(code, 2);
   assert.match(errors, /^Missing command: expected new, import, passwd or show/);
@@ -89,7 +89,7 @@ Deno.test("key: without a subcommand it names them, exit code 2", async () => {
 
 const KEY = `0x${"5e".repeat(32)}`;
 
-Deno.test("key import: writes the key from standard input into a keystore of its owner", () =>
+Deno.test("key import: writes the key from standard input into a private keystore file", () =>
   inFolder(async (keystore, keystorePasswordFile) => {
     const files = ["--keystore", keystore, "--keystore-password-file", keystorePasswordFile];
     const { code, printed, errors } = await runKey(["import", ...files], [], `${KEY}\n`);
@@ -110,7 +110,7 @@ Deno.test("key import: invalid input is refused without being shown, and no file
     await assert.rejects(Deno.stat(keystore), Deno.errors.NotFound);
   }));
 
-Deno.test("key passwd: the key in a new keystore opens with the new password, the old one stays", () =>
+Deno.test("key passwd: writes a new keystore with the new password, and keeps the old one", () =>
   inFolder(async (keystore, keystorePasswordFile) => {
     const old = ["--keystore", keystore, "--keystore-password-file", keystorePasswordFile];
     await runKey(["import", ...old], [], KEY);

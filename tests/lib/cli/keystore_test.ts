@@ -10,7 +10,7 @@ const { privateKey: key, address } = DEV_ACCOUNTS.relayer;
 const privateKey = new LocalSigner(key);
 const LABEL = "--private-key or BRIDGE_PRIVATE_KEY";
 
-Deno.test("openLocalSigner: a keystore that another library wrote gives its key; nothing leaks", () =>
+Deno.test("openLocalSigner: opens a keystore written by ethers; errors name the file and show no secret", () =>
   withFolder(async (directory) => {
     const wallet = new Wallet(key);
     const scrypt = { N: 1 << 10, r: 8, p: 1 };
@@ -58,7 +58,7 @@ Deno.test("openLocalSigner: a keystore that another library wrote gives its key;
     await assert.rejects(() => openLocalSigner(source, LABEL), /cannot be read: Is a directory/);
   }));
 
-Deno.test("openLocalSigner: a key given as the name of a file shows in no error", async () => {
+Deno.test("openLocalSigner: a key given by mistake as the password file is not shown in the error", async () => {
   const source = { privateKey: undefined, keystore: "none.json", keystorePasswordFile: key };
   await assert.rejects(
     () => openLocalSigner(source, LABEL),
@@ -67,7 +67,7 @@ Deno.test("openLocalSigner: a key given as the name of a file shows in no error"
 });
 
 Deno.test({
-  name: "openLocalSigner: a file that this process may not read says how to start it",
+  name: "openLocalSigner: the error of an unreadable file says which permission to add",
   permissions: { read: ["data"] },
   async fn() {
     const keystore = "/etc/hostname";
@@ -79,7 +79,7 @@ Deno.test({
   },
 });
 
-Deno.test("openLocalSigner: exactly one key has to be given", async () => {
+Deno.test("openLocalSigner: requires exactly one key", async () => {
   const none = { privateKey: undefined };
   assert.equal(await openLocalSigner({ privateKey }, LABEL), privateKey);
   await assert.rejects(() => openLocalSigner(none, LABEL), {

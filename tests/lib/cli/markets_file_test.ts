@@ -8,7 +8,7 @@ const BASE = `0x${"0".repeat(39)}7`;
 const QUOTE = `0x${"0".repeat(37)}100`;
 const MARKET = `[[market]]\nsymbol = "DOGE/USDT"\nbase = "${BASE}"\nquote = "${QUOTE}"\n`;
 
-Deno.test("readMarkets: without a file gives the three markets of the specification", async () => {
+Deno.test("readMarkets: without a file returns the three markets of the specification", async () => {
   const markets = await readMarkets(undefined);
   assert.deepEqual(markets.list, MARKETS);
   assert.deepEqual(markets.symbols, ["BTC/USDT", "ETH/USDT", "SOL/USDT"]);
@@ -18,7 +18,7 @@ Deno.test("readMarkets: without a file gives the three markets of the specificat
   assert.equal(SPEC_MARKETS.bySymbol("btc/usdt"), undefined);
 });
 
-Deno.test("Markets file: symbols, addresses in EIP-55 form, and what exchanges call a market", async () => {
+Deno.test("Markets file: reads symbols, addresses in EIP-55 form, and exchange-specific symbols", async () => {
   const text =
     `${MARKET}decimals = 6\n[market.exchanges]\nbinance = "DOGEUSDT2"\nKraken = "XDG/USDT"\n` +
     marketsToml(49);

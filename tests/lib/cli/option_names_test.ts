@@ -37,7 +37,7 @@ const text = {
 const parse = (env: Record<string, string>, argv: string[] = []) =>
   parseOptions(text, table, argv, (name) => env[name]);
 
-Deno.test("variablesOf: the command's own, the shared one, then the specification's", () => {
+Deno.test("variablesOf: a command's own variable, then the shared or the specification's one", () => {
   assert.deepEqual(variablesOf(table.maxRisk), ["RANGEMAKER_SOLVER_MAX_RISK"]);
   assert.deepEqual(variablesOf(table.wsUrl), ["RANGEMAKER_SOLVER_WS_URL", "KAIZEN_WS_URL"]);
   assert.deepEqual(variablesOf(table.chainId), [
@@ -46,7 +46,7 @@ Deno.test("variablesOf: the command's own, the shared one, then the specificatio
   ]);
 });
 
-Deno.test("optionsFor: options taken over from another command keep its names", () => {
+Deno.test("optionsFor: options shared with the parent command keep their variable names", () => {
   const { maxRisk, own } = optionsFor("solver backtest", {
     maxRisk: table.maxRisk,
     own: { flags: "--fit-share", kind: kinds.text, description: "" },
@@ -72,7 +72,7 @@ Deno.test("parseOptions: flag, own variable, shared variable, file and default o
   assert.equal(chainId, 2);
 });
 
-Deno.test("parseOptions: a secret comes from the file that its variable with _FILE names", async () => {
+Deno.test("parseOptions: a secret is read from the file in its _FILE variable", async () => {
   await withFile("postgres://solver@db/solver\n", (path) => {
     const file = { RANGEMAKER_SOLVER_DATABASE_FILE: path };
     assert.equal(parse(file).database, "postgres://solver@db/solver");
@@ -91,7 +91,7 @@ Deno.test("parseOptions: a secret comes from the file that its variable with _FI
 
 const check = (...names: string[]) => () => requireKnownVariables(names, text, table);
 
-Deno.test("requireKnownVariables: refuses misspelt names of this command and of none", () => {
+Deno.test("requireKnownVariables: refuses unknown variables of this command, and of no known command", () => {
   for (const name of ["RANGEMAKER_SOLVER_MAX_RISKS", "RANGEMAKER_SOLVR_PORT", "RANGEMAKER_"]) {
     assert.throws(check("PATH", name), (thrown) => {
       assert(thrown instanceof UsageError);
@@ -100,7 +100,7 @@ Deno.test("requireKnownVariables: refuses misspelt names of this command and of 
   }
 });
 
-Deno.test("requireKnownVariables: leaves other commands and subcommands to themselves", () => {
+Deno.test("requireKnownVariables: ignores variables of other commands and subcommands", () => {
   assert.doesNotThrow(check(
     ...["RANGEMAKER_SOLVER_MAX_RISK", "RANGEMAKER_SOLVER_DATABASE_FILE", "RANGEMAKER_LOG_LEVEL"],
     ...["RANGEMAKER_BRIDGE_NONSENSE", "RANGEMAKER_SOLVER_BACKTEST_NONSENSE", "OTHER"],
@@ -118,6 +118,6 @@ Deno.test("rangemaker: an unknown RANGEMAKER_ variable ends a command with exit 
   assert.match(stderr, /^Unknown variable RANGEMAKER_ORACLE_MIN_SOURCE: oracle has no such option/);
 });
 
-Deno.test("rangemaker: every command is one whose name variables may begin with", () => {
+Deno.test("rangemaker: COMMAND_NAMES lists all commands", () => {
   assert.deepEqual(Object.keys(commands), [...COMMAND_NAMES]);
 });

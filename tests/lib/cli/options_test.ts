@@ -63,7 +63,7 @@ Deno.test("parseOptions: a flag wins over the environment, which wins over the d
   assert.equal(parse([], { SAMPLE_RPC_URL: "" }).rpcUrl, "http://localhost:8545");
 });
 
-Deno.test("parseOptions: a negatable switch takes every usual form", () => {
+Deno.test("parseOptions: a negatable switch accepts every usual form", () => {
   const forms: [string[], Record<string, string>, boolean][] = [
     [[], {}, true],
     [["--trust-proxy"], {}, true],
@@ -88,7 +88,7 @@ Deno.test("parseOptions: a repeatable option collects flags and splits its varia
   assert.deepEqual(parseOptions(text, none, [], () => undefined).peers, []);
 });
 
-Deno.test("parseOptions: the key of a repeatable option may be the plural of its flag", () => {
+Deno.test("parseOptions: a repeatable option may have the plural of its flag as key", () => {
   const plural = {
     balances: {
       flags: "--balance <text>",
@@ -228,7 +228,7 @@ Deno.test("parseOptions: a missing required option is named with its variable", 
   );
 });
 
-Deno.test("parseOptions: the types of values follow from kinds, defaults and required", () => {
+Deno.test("parseOptions: value types follow from kinds, defaults and required", () => {
   // A wrong type here fails deno check.
   const values: OptionsOf<typeof table> = parse([]);
   const portNumber: number = values.port;
@@ -242,7 +242,7 @@ Deno.test("parseOptions: the types of values follow from kinds, defaults and req
   assert.equal(address, DEV_ACCOUNTS.solver.address);
 });
 
-Deno.test("flagsOf: a kind gives the placeholder unless the flags do", () => {
+Deno.test("flagsOf: the placeholder comes from the kind unless the flags have one", () => {
   const of = (flags: string, kind: kinds.OptionKind) => flagsOf({ flags, kind, description: "" });
   assert.equal(of("-p, --port", kinds.port), "-p, --port <port>");
   assert.equal(of("--level <level>", kinds.choice(["low", "high"])), "--level <level>");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { askSecret, progressBar, progressOn } from "../../../lib/cli/terminal.ts";
 
-/** A terminal on which keys are typed, and what it shows. */
+/** A terminal with typed keys, and its output. */
 function terminal(...typed: string[]) {
   const raw: boolean[] = [];
   const shown: string[] = [];
@@ -23,7 +23,7 @@ function terminal(...typed: string[]) {
   };
 }
 
-Deno.test("askSecret: reads up to Enter, shows the question only, and leaves the terminal as it was", async () => {
+Deno.test("askSecret: reads up to Enter, shows only the question, and restores the terminal", async () => {
   const { keyboard, screen, shown, raw } = terminal("pä", "x\x7fss", "\rmore");
   assert.equal(await askSecret("Password: ", keyboard, screen), "päss");
   assert.deepEqual(shown, ["Password: ", "\n"]);
@@ -46,7 +46,7 @@ Deno.test("askSecret: without a terminal it names the option", async () => {
   );
 });
 
-/** What is written to a terminal, or to what is none. */
+/** The output for a terminal, or for a file. */
 function drawn(isTerminal: boolean, columns: number, ...texts: string[]): string {
   let written = "";
   const show = progressOn({
@@ -61,13 +61,13 @@ Deno.test("progressOn: overwrites the previous line and clears it", () => {
   assert.equal(drawn(true, 80, "longer", "short", ""), "\rlonger\rshort \r     \r");
 });
 
-Deno.test("progressOn: an empty text where nothing is drawn writes nothing", () => {
+Deno.test("progressOn: a text that is already shown is not written again", () => {
   assert.equal(drawn(true, 80, "", ""), "");
   assert.equal(drawn(true, 80, "same", "same"), "\rsame");
   assert.equal(drawn(true, 5, "same one", "same two"), "\rsame");
 });
 
-Deno.test("progressOn: never as wide as the terminal, where a line would wrap", () => {
+Deno.test("progressOn: cuts the text below the width of the terminal", () => {
   assert.equal(drawn(true, 5, "longer"), "\rlong");
   assert.equal(drawn(true, 0, "no width known"), "\rno width known");
 });
@@ -76,7 +76,7 @@ Deno.test("progressOn: without a terminal it writes nothing", () => {
   assert.equal(drawn(false, 80, "line", ""), "");
 });
 
-Deno.test("progressBar: fills by the share that is done, and is full where the total is 0", () => {
+Deno.test("progressBar: is filled in proportion, and full if the total is 0", () => {
   assert.equal(progressBar(0, 10, "slots"), `${"░".repeat(40)} 0 % of 10 slots`);
   assert.equal(progressBar(5, 10, "slots"), `${"█".repeat(20)}${"░".repeat(20)} 50 % of 10 slots`);
   assert.equal(progressBar(0, 0, "slots"), `${"█".repeat(40)} 100 % of 0 slots`);

@@ -26,7 +26,7 @@ const { address, privateKey } = DEV_ACCOUNTS.admin;
 const account = privateKeyToAccount(privateKey);
 const txHash = `0x${"ab".repeat(32)}` as const;
 
-/** Runs a test against services that take whatever they are sent. @returns What they were sent. */
+/** Runs a test against services that accept everything. @returns The requests. */
 async function withNetwork(
   claims: Claims,
   test: (urls: ClientUrls) => Promise<void>,
@@ -44,7 +44,7 @@ async function withNetwork(
   return written;
 }
 
-/** Every kind of wallet, on production's chain as far as it has one, with the count of its signatures. */
+/** Every kind of wallet, on production's chain if possible, with a count of its signatures. */
 function walletsOf(asked: { signatures: number }): Record<string, Wallet> {
   const signTypedData = () => {
     asked.signatures += 1;
@@ -116,7 +116,7 @@ for (const [attack, [claims, play]] of Object.entries(ATTACKS)) {
   });
 }
 
-Deno.test("sign: an offer of another chain or another solver is not signed", async () => {
+Deno.test("sign: an offer of another chain, another solver or other terms is not signed", async () => {
   const asked = { signatures: 0 };
   const { "an ethers signer": wallet } = walletsOf(asked);
   const { quote } = offerOn(CHAIN_ID);
@@ -136,7 +136,7 @@ Deno.test("sign: an offer of another chain or another solver is not signed", asy
   assert.equal(asked.signatures, 0);
 });
 
-Deno.test("quote: the solver's address, where it is given, decides who must have signed", () =>
+Deno.test("quote: if the option solver is set, only quotes signed by that address are accepted", () =>
   withNetwork(HONEST, async (urls) => {
     const options = { urls, wallet: account, clock, chainId: CHAIN_ID };
     const lowerCase = solver.address.toLowerCase() as `0x${string}`;

@@ -30,7 +30,7 @@ const txHash = `0x${"ab".repeat(32)}` as const;
 const offer = offerOn(CHAIN_ID);
 const { quote: { base, quote }, quoteHash } = offer;
 
-/** Runs a test with a client whose services answer as the routes do, and are of its chain. */
+/** Runs a test with a client whose services answer as the routes do, on the same chain. */
 function withClient(
   routes: Routes,
   test: (client: RangemakerClient) => Promise<void>,
@@ -50,7 +50,7 @@ function executionOf(result: Record<string, unknown>): Routes {
   return { "/solver/execute": () => ({ success: true, result: { txHash, ...result } }) };
 }
 
-Deno.test("quote: asks for the terms of the bet and gives a checked offer", async () => {
+Deno.test("quote: requests a quote of the bet and returns a checked offer", async () => {
   let asked: Record<string, unknown> = {};
   const routes = {
     ...quoteRoutes,
@@ -67,7 +67,7 @@ Deno.test("quote: asks for the terms of the bet and gives a checked offer", asyn
   });
 });
 
-Deno.test("quote: gives the solver's probability if it has a model, and the offer can still be signed", async () => {
+Deno.test("quote: returns the solver's probability if it has a model, in an offer that can be signed", async () => {
   const priced = {
     ...quoteRoutes,
     "/solver/quote": (body: Record<string, unknown>) => ({
@@ -85,7 +85,7 @@ Deno.test("quote: gives the solver's probability if it has a model, and the offe
   );
 });
 
-Deno.test("quote: a market that does not exist is refused before anything is asked", () =>
+Deno.test("quote: an unknown market is refused before any request", () =>
   withClient(
     {},
     (client) =>
@@ -94,7 +94,7 @@ Deno.test("quote: a market that does not exist is refused before anything is ask
       }),
   ));
 
-Deno.test("execute: sends the user's signature of the quote hash, and gives the thesis", async () => {
+Deno.test("execute: sends the user's signature of the quote hash, and returns the thesis", async () => {
   let sent: Record<string, unknown> = {};
   const result = { txHash, status: "committed", thesisId: 7 };
   const routes = {
@@ -109,7 +109,7 @@ Deno.test("execute: sends the user's signature of the quote hash, and gives the 
   });
 });
 
-Deno.test("execute: a transaction that failed throws with the chain's code, its details and the hash", () => {
+Deno.test("execute: a failed transaction throws with the chain's code, details and hash", () => {
   const details = { symbol: "ETH/USDT" };
   const error = { code: "ORACLE_STALE", message: "The price is 4000 ms old", details };
   return withClient(
@@ -123,7 +123,7 @@ Deno.test("execute: a transaction that failed throws with the chain's code, its 
   );
 });
 
-Deno.test("execute: an answer without a committed thesis throws TRANSACTION_FAILED", async () => {
+Deno.test("execute: an answer that is not a committed thesis throws TRANSACTION_FAILED", async () => {
   for (const result of [{ status: "committed" }, { status: "failed", thesisId: 7 }]) {
     await withClient(
       executionOf(result),
@@ -132,7 +132,7 @@ Deno.test("execute: an answer without a committed thesis throws TRANSACTION_FAIL
   }
 });
 
-Deno.test("estimate: gives the payout, with the solver's probability if it has a model", async () => {
+Deno.test("estimate: returns the payout, with the solver's probability if it has a model", async () => {
   const estimate = { betAmount: "5", payout: "9", multiplier: "1.8000", solverCollateral: "4" };
   const read = { betAmount: 5n, payout: 9n, multiplier: "1.8000", solverCollateral: 4n };
   for (const pricing of [undefined, { probability: 0.4, spot: "1" }]) {
@@ -155,7 +155,7 @@ Deno.test("estimate, solverInfo: a request whose signal is aborted is not sent",
     },
   ));
 
-Deno.test("settled: the outcome of one thesis of the wallet's account, then nothing is watched", async () => {
+Deno.test("settled: returns the outcome of a thesis of the wallet's account, then stops watching", async () => {
   const network = new FakeNetwork();
   const asked: unknown[] = [];
   let reads = 0;
@@ -191,7 +191,7 @@ Deno.test("settled: the outcome of one thesis of the wallet's account, then noth
   }, { connect: network.connect, clock: systemClock });
 });
 
-Deno.test("settled: follows the thesis of another user, and gives an outcome that is known at once", async () => {
+Deno.test("settled: follows a thesis of another user, and returns a known outcome at once", async () => {
   const network = new FakeNetwork();
   const open = thesisOf(7, { user: solver.address });
   const asked: unknown[] = [];
@@ -215,7 +215,7 @@ Deno.test("settled: follows the thesis of another user, and gives an outcome tha
   }, { connect: network.connect, wallet: undefined });
 });
 
-Deno.test("settled: a thesis that does not appear is unknown, and asking again does not help", () => {
+Deno.test("settled: a thesis that does not appear throws UNKNOWN_THESIS, not retryable", () => {
   let reads = 0;
   return withClient({ core_getThesis: () => (reads += 1, null) }, async (client) => {
     for (const [timeoutMs, count] of [[0, 1], [150, 3]] as const) {
@@ -231,7 +231,7 @@ Deno.test("settled: a thesis that does not appear is unknown, and asking again d
   }, { clock: { now: Date.now } });
 });
 
-Deno.test("settled: without a connection it gives up after its own timeout, not that of a watch", () => {
+Deno.test("settled: without a connection it fails after its own timeout", () => {
   const network = new FakeNetwork();
   const open = toWire(thesisOf(7, { user: wallet.address }));
   return withClient({ core_getThesis: () => open }, async (client) => {
@@ -241,7 +241,7 @@ Deno.test("settled: without a connection it gives up after its own timeout, not 
   }, { connect: network.connect, clock: systemClock });
 });
 
-Deno.test("watch, watchPrices: a runtime without WebSocket needs the option connect", async () => {
+Deno.test("watch, watchPrices: without a global WebSocket the option connect is required", async () => {
   const { WebSocket } = globalThis;
   Reflect.deleteProperty(globalThis, "WebSocket");
   try {
@@ -259,7 +259,7 @@ Deno.test("watch, watchPrices: a runtime without WebSocket needs the option conn
   }
 });
 
-Deno.test("clock: an object with now() alone suffices", async () => {
+Deno.test("clock: an object with now() is enough", async () => {
   const sent: Record<string, unknown>[] = [];
   const routes: Routes = {
     "/bridge/deposit": (body) => (sent.push(body), { success: true, txHash }),
@@ -270,7 +270,7 @@ Deno.test("clock: an object with now() alone suffices", async () => {
   assert.equal(sent[0]?.deadline, 65_000);
 });
 
-Deno.test("prices, watchPrices: prices of the deployment's markets, once or as they change", async () => {
+Deno.test("prices, watchPrices: report the prices of the deployment's markets, once or on every change", async () => {
   const entry = { base, quote, decimals: 6, lastUpdate: 900, ageMs: 100, state: "fresh" };
   const prices = { "ETH/EUR": { ...entry, price: "7" } };
   const network = new FakeNetwork();
@@ -291,7 +291,7 @@ Deno.test("prices, watchPrices: prices of the deployment's markets, once or as t
   }, { connect: network.connect, markets: [market] });
 });
 
-Deno.test("watchPrices: a connection without prices for 4 s is dropped, and made again within 5 s", () => {
+Deno.test("watchPrices: a connection without prices for 4 s is closed, and reopened within 5 s", () => {
   const network = new FakeNetwork();
   const clock = new FakeClock();
   const states: string[] = [];
@@ -317,7 +317,7 @@ Deno.test("watchPrices: a connection without prices for 4 s is dropped, and made
   }, { connect: network.connect, clock });
 });
 
-Deno.test("deposit: repeating a call with the same nonce sends the same request", async () => {
+Deno.test("deposit: the same nonce sends the same request again", async () => {
   const sent: unknown[] = [];
   const routes = {
     "/bridge/deposit": (
@@ -358,7 +358,7 @@ Deno.test("history: joins all pages of a market", async () => {
   });
 });
 
-Deno.test("theses: asks with its filter from page to page, and goes on where it is asked to", async () => {
+Deno.test("theses: passes its filter to every page, and starts at a given cursor", async () => {
   const asked: unknown[] = [];
   const routes = {
     core_getTheses({ params }: Record<string, unknown>) {
@@ -382,7 +382,7 @@ Deno.test("theses: asks with its filter from page to page, and goes on where it 
   });
 });
 
-Deno.test("genesisHash, solverInfo: say which chain and which solver there is", async () => {
+Deno.test("genesisHash, solverInfo: return the chain's genesis hash and the solver's settings", async () => {
   const config = {
     ...{ basePayoutMultiplier: 1.5, maxPayoutRatio: 10, minDuration: 1_000, maxDuration: 2_000 },
     ...{ minBetAmount: "1", maxBetAmount: "9" },
@@ -397,7 +397,7 @@ Deno.test("genesisHash, solverInfo: say which chain and which solver there is", 
   });
 });
 
-Deno.test("A client without a wallet reads, and says that it cannot sign", () => {
+Deno.test("A client without a wallet can read, and refuses to sign with WALLET_REQUIRED", () => {
   const account = { address: wallet.address, balance: "5", locked: "0", permissions: [] };
   return withClient({ core_getAccount: () => account }, async (client) => {
     assert.equal((await client.account(wallet.address)).balance, 5n);
@@ -429,7 +429,7 @@ Deno.test("switchChain: describes the node's chain to a wallet that does not kno
   }, { wallet: provider });
 });
 
-Deno.test("watch: a watch that could not be opened does not connect again", async () => {
+Deno.test("watch: a watch that could not open does not reconnect", async () => {
   const clock = new FakeClock();
   const network = new FakeNetwork();
   const client = new RangemakerClient({
@@ -449,7 +449,7 @@ Deno.test("watch: a watch that could not be opened does not connect again", asyn
   assert.deepEqual([network.sockets.length, clock.pending], [length, 0]);
 });
 
-Deno.test("isRangemakerError: knows its errors by shape, also those of another copy", () => {
+Deno.test("isRangemakerError: recognises errors by their shape, also from another copy of the package", () => {
   const own = new RangemakerError("X", "x");
   const copied = Object.assign(new Error("x"), { code: "X", retryable: false, details: {} });
   for (const error of [own, copied, new ServiceError("X", "x", { status: 400 })]) {

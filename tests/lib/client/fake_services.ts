@@ -6,7 +6,7 @@ import { describeTypedData } from "../../../lib/protocol/typed_data.ts";
 
 export const CHAIN_ID = 1337;
 
-/** The chain that each service says it is of. */
+/** The chain that each service reports. */
 export interface Claims {
   node: number;
   bridge: number;
@@ -16,10 +16,10 @@ export interface Claims {
 /** All services are of the client's chain. */
 export const HONEST: Claims = { node: CHAIN_ID, bridge: CHAIN_ID, solver: CHAIN_ID };
 
-/** What each route of solver and bridge, and each method of the node, answers to what it is sent. */
+/** The answers of each route of solver and bridge, and of each method of the node. */
 export type Routes = Record<string, (body: Record<string, unknown>) => unknown>;
 
-/** Runs a test against services whose answers are given. */
+/** Runs a test against services with these answers. */
 export async function withServices(
   routes: Routes,
   claims: Claims,

@@ -96,7 +96,7 @@ Deno.test("Client: wrong arguments are refused by name, before anything is signe
   assert.equal(asked, 0);
 });
 
-Deno.test("Client: the least and the greatest values are accepted, and addresses in any case", async () => {
+Deno.test("Client: smallest and largest values are accepted, and addresses in any case", async () => {
   const wallet = privateKeyToAccount(DEV_ACCOUNTS.admin.privateKey);
   const client = new RangemakerClient({ urls, chainId: 1337, wallet });
   const least = { lowerPrice: 0n, upperPrice: 0n, betAmount: 0n, startTime: 0, endTime: 0 };
@@ -113,7 +113,7 @@ Deno.test("Client: the least and the greatest values are accepted, and addresses
   for (const call of calls) await assert.rejects(() => call(client), NetworkError);
 });
 
-Deno.test("Client: without URLs or chain id it says which are missing", () => {
+Deno.test("Client: the error of missing URLs or of a missing chain id names them", () => {
   const { proxy: _, ...withoutProxy } = urls;
   const cases: [options: unknown, message: string | RegExp][] = [
     [undefined, "options: Expected an object with urls and chainId: received nothing"],

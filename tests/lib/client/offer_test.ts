@@ -28,7 +28,7 @@ function refuses(code: string, field?: string) {
   };
 }
 
-Deno.test("checkOffer: accepts a quote of the terms asked for if the solver signed it", () => {
+Deno.test("checkOffer: accepts a quote with the requested terms and the solver's signature", () => {
   const quote = signed(terms);
   assert.deepEqual(check(quote), { quote, quoteHash: hashQuote(terms, CHAIN_ID) });
 });
@@ -55,7 +55,7 @@ for (const change of CHANGES) {
   });
 }
 
-Deno.test("checkOffer: a signature by another key, a broken one and another solver are refused", () => {
+Deno.test("checkOffer: refuses a signature by another key, an invalid signature and another solver", () => {
   const stranger = new LocalSigner(DEV_ACCOUNTS.admin.privateKey);
   for (
     const quote of [
@@ -69,7 +69,7 @@ Deno.test("checkOffer: a signature by another key, a broken one and another solv
   assert.throws(() => check({ ...signed(terms), signature: "0x1234" }), /signed by nobody/);
 });
 
-Deno.test("offerFromJson: gives the offer that was stored, and refuses anything else", () => {
+Deno.test("offerFromJson: restores a stored offer, and refuses anything else", () => {
   const offer = check(signed(terms));
   const stored = JSON.stringify(offerToJson(offer));
   assert.deepEqual(offerFromJson(JSON.parse(stored)), offer);

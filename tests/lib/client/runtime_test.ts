@@ -1,4 +1,4 @@
-/** The client runs where there is no Deno: its imports are plain. `tests/ship/package_test.ts` runs it there. */
+/** The client's imports need no Deno; `tests/ship/package_test.ts` runs it elsewhere. */
 import assert from "node:assert/strict";
 import { z } from "zod";
 
@@ -40,7 +40,7 @@ async function loadedWith(entry: string): Promise<{ files: string[]; packages: s
 const NOT_PORTABLE =
   /\bDeno\.\w|["']node:|\bBuffer\b|\bprocess\.|\.(toHex|fromHex)\(|withResolvers|\bErrorEvent\b|URL\.parse|Array\.fromAsync|Promise\.try|import\.meta\.|^const .* = await /m;
 
-Deno.test("Client: nothing that is loaded with it needs Deno, Node, or a new browser", async () => {
+Deno.test("Client: none of its modules needs Deno, Node or a recent browser", async () => {
   const { files, packages } = await loadedWith("lib/client/mod.ts");
   assert(files.length > 20, files.join("\n"));
   for (const file of files) {

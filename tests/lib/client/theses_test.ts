@@ -14,7 +14,7 @@ const user = "0x90F79bf6EB2c4f870365E785982E1f101E93b906";
 
 const thesis = (id: number, status: ThesisStatus) => thesisOf(id, { status });
 
-/** A node whose theses are what the test put there. */
+/** A node with the test's theses. */
 class FakeTheses {
   theses: Thesis[] = [];
   pageSize = 100;
@@ -70,7 +70,7 @@ function setUp(handlers: WatchHandlers = {}) {
 const is = (id: number, ...statuses: ThesisStatus[]) => (thesis: Thesis) =>
   thesis.id === id && statuses.includes(thesis.status);
 
-Deno.test("ThesisWatch: opens once it is subscribed and has read every page, then reports changes", async () => {
+Deno.test("ThesisWatch: opens once it has subscribed and read every page, then reports changes", async () => {
   const { network, node, events, watch, accept, publish } = setUp();
   node.theses = [thesis(1, "lost"), thesis(2, "open"), thesis(3, "open")];
   node.pageSize = 2;
@@ -104,7 +104,7 @@ Deno.test("ThesisWatch: opens once it is subscribed and has read every page, the
   watch.close();
 });
 
-Deno.test("ThesisWatch: reads on return what happened while the connection was away", async () => {
+Deno.test("ThesisWatch: after a reconnect it reads the changes it missed", async () => {
   const { clock, network, node, events, watch, accept } = setUp();
   node.theses = [thesis(1, "open")];
   const opened = watch.open(5_000);
@@ -124,7 +124,7 @@ Deno.test("ThesisWatch: reads on return what happened while the connection was a
   assert.equal(clock.pending, 0);
 });
 
-Deno.test("ThesisWatch: a state is reported once, and a lower one never after it", async () => {
+Deno.test("ThesisWatch: reports each state once, and never an earlier state after a later one", async () => {
   const { node, events, watch, accept, publish } = setUp();
   const gate = Promise.withResolvers<void>();
   node.gate = gate.promise;
@@ -139,7 +139,7 @@ Deno.test("ThesisWatch: a state is reported once, and a lower one never after it
   watch.close();
 });
 
-Deno.test("ThesisWatch: the same id with another hash is a thesis of a new chain", async () => {
+Deno.test("ThesisWatch: the same id with another quote hash is a thesis of a new chain", async () => {
   const { watch, accept, publish, events } = setUp();
   const opened = watch.open(5_000);
   await accept();
@@ -150,7 +150,7 @@ Deno.test("ThesisWatch: the same id with another hash is a thesis of a new chain
   watch.close();
 });
 
-Deno.test("ThesisWatch: reads open theses, and what became of others, every 30 s, since a proxy may lose notifications", async () => {
+Deno.test("ThesisWatch: every 30 s it reads open theses and the outcome of missing ones, in case of lost notifications", async () => {
   const { clock, network, node, events, watch, accept } = setUp();
   node.theses = [thesis(1, "won"), thesis(2, "open"), thesis(3, "open")];
   const opened = watch.open(5_000);
@@ -166,7 +166,7 @@ Deno.test("ThesisWatch: reads open theses, and what became of others, every 30 s
   watch.close();
 });
 
-Deno.test("ThesisWatch: a node that stays away is the reason why it did not open", async () => {
+Deno.test("ThesisWatch: the error of a watch that did not open says that the node is away", async () => {
   const { clock, node, watch, accept } = setUp({ onThesis: undefined, onState: undefined });
   node.isAway = true;
   const opened = assert.rejects(watch.open(300), { message: /within 300 ms: .*node.*away$/ });
@@ -184,7 +184,7 @@ Deno.test("ThesisWatch: a node that stays away is the reason why it did not open
   watch.close();
 });
 
-Deno.test("ThesisWatch: waits end at their deadline and at its close", async () => {
+Deno.test("ThesisWatch: until rejects at its deadline and when the watch is closed", async () => {
   const { clock, watch } = setUp();
   const late = assert.rejects(watch.until(is(1, "won"), 1_000), { code: "WATCH_TIMEOUT" });
   clock.advance(1_000);

@@ -34,7 +34,7 @@ for (const type of [QUOTE_TYPE, DEPOSIT_REQUEST_TYPE]) {
   });
 }
 
-Deno.test("hashTypedData: a field of a type that it does not know is an error, not a wrong digest", () => {
+Deno.test("hashTypedData: a field of an unsupported type throws, instead of a wrong digest", () => {
   const typedData = typedDataOf(flatType("Core:Other(bytes data)"), 1337, { data: "0x" });
   assert.throws(() => hashTypedData(typedData), /type bytes: not supported/);
 });

@@ -25,7 +25,7 @@ const chain = {
   nativeCurrency: { name: "Ether", symbol: "ETH", decimals: 18 },
 };
 
-/** A wallet with a prompt, as a browser extension has one, on the chain that the test says. */
+/** A wallet with a prompt, like a browser extension, on the test's chain. */
 class FakeProvider implements ProviderWallet {
   readonly asked: string[] = [];
   readonly signed: TypedData[] = [];
@@ -136,7 +136,7 @@ Deno.test("adaptWallet: a value that is not a wallet is refused at once", () => 
   }
 });
 
-Deno.test("adaptWallet: a signer without a provider that can be asked signs by itself", async () => {
+Deno.test("adaptWallet: a signer whose provider cannot be called signs locally", async () => {
   const wallet = new EthersWallet(privateKey);
   const own = {
     getAddress: () => wallet.getAddress(),
@@ -151,7 +151,7 @@ Deno.test("adaptWallet: a signer without a provider that can be asked signs by i
   }
 });
 
-Deno.test("ProviderWallet: a wallet on another chain is not asked to sign, and can be switched", async () => {
+Deno.test("ProviderWallet: a wallet on another chain is not asked to sign until it has been switched", async () => {
   const provider = new FakeProvider();
   provider.chainId = 1;
   const signing = adaptWallet(provider);
@@ -166,7 +166,7 @@ Deno.test("ProviderWallet: a wallet on another chain is not asked to sign, and c
 });
 
 for (const name of PROMPTING) {
-  Deno.test(`ProviderWallet: ${name} that does not know the chain is asked to add it`, async () => {
+  Deno.test(`ProviderWallet: ${name} on an unknown chain is asked to add the chain`, async () => {
     const provider = new FakeProvider();
     provider.chainId = 1;
     provider.knownChains = [1];
@@ -211,7 +211,7 @@ for (const [what, failure, code, retryable] of FAILURES) {
   }
 }
 
-Deno.test("ProviderWallet: a wallet that shares no account says so", async () => {
+Deno.test("ProviderWallet: a wallet without a shared account throws NO_ACCOUNT", async () => {
   const provider = new FakeProvider();
   for (const accounts of [[], ["me"]]) {
     provider.accounts = accounts;

@@ -10,7 +10,7 @@ import { withLogs } from "../../support/recorded_logs.ts";
 
 const JSON_TYPE = { "content-type": "application/json" };
 
-/** An application that reads JSON from pages of some origins, and gives it back. */
+/** An application that reads JSON from pages of some origins, and returns it. */
 function echoing(origins: string[] = ["*"]): Hono {
   const app = new Hono();
   useEnvelope(app, "test", origins, INTENT_STATUSES);
@@ -38,7 +38,7 @@ Deno.test("useEnvelope: an expected error is answered with its status, code, mes
   });
 });
 
-Deno.test("useEnvelope: a bug is 500 and reveals nothing", async () => {
+Deno.test("useEnvelope: an unexpected error is answered with 500, without its details", async () => {
   const response = await answerTo(new TypeError("secret detail"));
   assert.equal(response.status, 500);
   const { error } = await response.json();
@@ -55,7 +55,7 @@ Deno.test("readBody: a key that was pasted as the body is not shown", async () =
   );
 });
 
-Deno.test("acceptJson: a body over the limit is 413, with its length declared or not", async () => {
+Deno.test("acceptJson: a body over the limit is 413, with and without Content-Length", async () => {
   const app = new Hono();
   useEnvelope(app, "test", ["*"], INTENT_STATUSES);
   app.post("/", acceptJson([], 10), async (c) => c.text(await c.req.text()));
@@ -118,7 +118,7 @@ for (const [origins, origin, status] of callers) {
   });
 }
 
-Deno.test("useEnvelope: with * every page may read answers and failures, and its preflight is answered", async () => {
+Deno.test("useEnvelope: with * every page may read answers and errors, and preflights are answered", async () => {
   const app = echoing();
   const ask = async (path: string, method: string, body?: string) => {
     const headers = { ...JSON_TYPE, origin: "https://any.example" };
@@ -131,7 +131,7 @@ Deno.test("useEnvelope: with * every page may read answers and failures, and its
   assert.deepEqual(await ask("/", "OPTIONS"), [204, "*"]);
 });
 
-Deno.test("acceptJson: a body whose length is announced twice is refused by the server or by us", async () => {
+Deno.test("acceptJson: a body with two Content-Length headers is refused", async () => {
   const app = new Hono();
   useEnvelope(app, "test", ["*"], INTENT_STATUSES);
   app.post("/", acceptJson([], 10), async (c) => c.text(await c.req.text()));
@@ -150,7 +150,7 @@ const UNFINISHED_BODIES = {
 };
 
 for (const [kind, rest] of Object.entries(UNFINISHED_BODIES)) {
-  Deno.test(`readBody: a caller that hangs up within a body ${kind} is a bad request, not an error of ours`, () =>
+  Deno.test(`readBody: a caller that disconnects within a body ${kind} is a bad request, not a server error`, () =>
     withLogs("debug", async (records) => {
       const app = new Hono();
       const started = Promise.withResolvers<void>();

@@ -32,7 +32,7 @@ async function passes(ask: () => Promise<Response>, attempts: number): Promise<n
   return passed;
 }
 
-Deno.test("RequestLimiter: an address passes in bursts of three seconds' worth, then gets 429", () =>
+Deno.test("RequestLimiter: an address may send three seconds' worth of requests at once, then gets 429", () =>
   withLimiter({ rateLimit: 2 }, async (ask) => {
     assert.equal(await passes(() => ask("1.1.1.1"), 10), 6);
     const refused = await ask("1.1.1.1");
@@ -43,7 +43,7 @@ Deno.test("RequestLimiter: an address passes in bursts of three seconds' worth, 
     assert.equal((await ask("2.2.2.2")).status, 200);
   }));
 
-Deno.test("RequestLimiter: the total applies to all callers, and one caller cannot use it up", () =>
+Deno.test("RequestLimiter: the total limit applies to all callers, and one caller cannot exhaust it", () =>
   withLimiter({ rateLimit: 1, rateLimitTotal: 2 }, async (ask) => {
     assert.equal(await passes(() => ask("1.1.1.1"), 50), 3);
     assert.equal(await passes(() => ask("2.2.2.2"), 50), 3);
@@ -55,7 +55,7 @@ Deno.test("RequestLimiter: 0 sets no limit", () =>
     assert.equal(await passes(() => ask("1.1.1.1"), 500), 500);
   }));
 
-Deno.test("RequestLimiter: X-Forwarded-For counts only behind a trusted proxy, its last entry", async () => {
+Deno.test("RequestLimiter: X-Forwarded-For is used only with trustProxy, and only its last entry", async () => {
   let turn = 0;
   await withLimiter({ rateLimit: 1 }, async (ask) => {
     assert.equal(await passes(() => ask("1.1.1.1", `9.9.9.${turn += 1}`), 10), 3);
@@ -76,31 +76,31 @@ Deno.test("RequestLimiter: a caller that forges X-Forwarded-For gets half of the
     assert.equal(await passes(() => ask("1.1.1.1"), 10), 3);
   }));
 
-Deno.test("RequestLimiter: without a total, a forwarding connection gets ten callers' rate", () =>
+Deno.test("RequestLimiter: without a total limit, a forwarding connection gets the rate of ten callers", () =>
   withLimiter({ rateLimit: 1, trustProxy: true }, async (ask) => {
     let turn = 0;
     assert.equal(await passes(() => ask("1.1.1.1", `9.9.9.${turn += 1}`), 100), 30);
   }));
 
-Deno.test("RequestLimiter: without a limit by address, a forwarding connection has none either", () =>
+Deno.test("RequestLimiter: without a limit by address, a forwarding connection has no limit of its own", () =>
   withLimiter({ rateLimitTotal: 8, trustProxy: true }, async (ask) => {
     assert.equal(await passes(() => ask("1.1.1.1", "9.9.9.9"), 100), 24);
   }));
 
-Deno.test("RequestLimiter: a forged address does not use up the limit of its owner", () =>
+Deno.test("RequestLimiter: a forged address does not use up the limit of the real one", () =>
   withLimiter({ rateLimit: 1, trustProxy: true }, async (ask) => {
     assert.equal(await passes(() => ask("1.1.1.1", "5.5.5.5"), 10), 3);
     assert.equal(await passes(() => ask("5.5.5.5"), 10), 3);
     assert.equal(await passes(() => ask("2.2.2.2", "5.5.5.5"), 10), 3);
   }));
 
-Deno.test("RequestLimiter: a caller over its own limit does not use up its proxy's", () =>
+Deno.test("RequestLimiter: a caller over its limit does not use up that of its proxy", () =>
   withLimiter({ rateLimit: 1, rateLimitTotal: 4, trustProxy: true }, async (ask) => {
     assert.equal(await passes(() => ask("1.1.1.1", "5.5.5.5"), 100), 3);
     assert.equal(await passes(() => ask("1.1.1.1", "6.6.6.6"), 100), 3);
   }));
 
-Deno.test("RequestLimiter: refusals are counted by the limit that was reached", async () => {
+Deno.test("RequestLimiter: refusals are counted by the limit that was exceeded", async () => {
   const registry = new Registry();
   const limiter = new RequestLimiter(
     { rateLimit: 1, rateLimitTotal: 2, trustProxy: true },

@@ -24,7 +24,7 @@ async function documentOf(app: Hono) {
   return await response.json();
 }
 
-Deno.test("serveDocument: shows what goes over the wire, and what each field is for beside its schema", async () => {
+Deno.test("serveDocument: shows the wire format of requests and answers, with descriptions of their fields", async () => {
   const app = new Hono();
   serveDocument(app, service);
   app.post("/pay/:amount", jsonHandler(operation, () => ({ paid: "1" })));

@@ -6,7 +6,7 @@ import { cursorSchema, cutPage, limitSchema, type PageOf } from "../../../lib/ht
 
 const querySchema = z.object({ limit: limitSchema(100, 50), cursor: cursorSchema.optional() });
 
-Deno.test("limitSchema: accepts 1 to the maximum; without a limit it is the default", () => {
+Deno.test("limitSchema: accepts 1 to the maximum, with a default", () => {
   assert.deepEqual(querySchema.parse({}), { limit: 50 });
   fc.assert(fc.property(fc.integer({ min: -10, max: 200 }), (limit) => {
     const parsed = querySchema.safeParse({ limit: String(limit) });
@@ -22,7 +22,7 @@ for (const limit of ["", " 1", "1.0", "1e1", "0x10", "+1", "9".repeat(400), "ten
   });
 }
 
-Deno.test("cursorSchema: a whole number as text, given as a number", () => {
+Deno.test("cursorSchema: parses a whole number", () => {
   assert.equal(querySchema.parse({ cursor: "42" }).cursor, 42);
   for (const cursor of ["", "-1", "1.5", "9".repeat(16), "next"]) {
     const { error } = querySchema.safeParse({ cursor });
@@ -30,7 +30,7 @@ Deno.test("cursorSchema: a whole number as text, given as a number", () => {
   }
 });
 
-Deno.test("cutPage: pages cover all items, and only the page of an empty list is empty", () => {
+Deno.test("cutPage: the pages contain all items, and a page is empty only for an empty list", () => {
   fc.assert(fc.property(fc.nat(20), fc.integer({ min: 1, max: 8 }), (count, limit) => {
     const all = Array.from({ length: count }, (_, index) => 3 * index + 1);
     const seen: number[] = [];
@@ -46,7 +46,7 @@ Deno.test("cutPage: pages cover all items, and only the page of an empty list is
   }));
 });
 
-Deno.test("cutPage: reads one match past the page, and no further", () => {
+Deno.test("cutPage: reads only one match beyond the page", () => {
   let read = 0;
   function* matches() {
     for (;;) yield read += 1;

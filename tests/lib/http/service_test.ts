@@ -16,7 +16,7 @@ function definition(app = new Hono()) {
   };
 }
 
-Deno.test("startService: the error of a foreign address does not mention the port", () => {
+Deno.test("startService: the error for an address of another machine does not mention the port", () => {
   assert.throws(() => startService({ ...definition(), host: "203.0.113.1" }), (thrown) => {
     assert(thrown instanceof ListenError);
     assert(!thrown.message.includes("--port"), thrown.message);
@@ -24,7 +24,7 @@ Deno.test("startService: the error of a foreign address does not mention the por
   });
 });
 
-Deno.test("listen: on every interface it says so, and its URL is one that can be called", async () => {
+Deno.test("listen: a listener on every interface is marked as such, and its URL can be called", async () => {
   for (const [host, bound] of [["0.0.0.0", "0.0.0.0"], ["::", "[::]"]] as const) {
     await using listener = listen(host, 0, () => new Response("here"));
     const { port } = new URL(listener.url);
@@ -37,7 +37,7 @@ Deno.test("listen: on every interface it says so, and its URL is one that can be
   assert.equal(own.boundUrl, own.url);
 });
 
-Deno.test("startService: stops in order, once, however often it is asked", async () => {
+Deno.test("startService: drains, then closes, and does so once for several stops", async () => {
   const order: string[] = [];
   const service = startService({
     ...definition(),
@@ -59,7 +59,7 @@ function flood(request: Request, flooded: (socket: WebSocket) => void): Response
 }
 
 Deno.test({
-  name: "startService: ends in time though a WebSocket client reads nothing",
+  name: "startService: stops in time even if a WebSocket client reads nothing",
   // The operation that sends the close frame ends with the peer, without an event.
   sanitizeOps: false,
   async fn() {

@@ -34,7 +34,7 @@ class World {
   /** The node reports no blocks, and not whether it allows reverts. */
   isOld = false;
 
-  /** As a process has it: a restart forgets what it knew. */
+  /** Like a restart of the process, which starts without a cache. */
   newGuard(store = this.store): ChainGuard {
     return new ChainGuard({
       store,
@@ -85,7 +85,7 @@ async function withWorld(test: (world: World) => Promise<void>): Promise<void> {
 
 const rewound = { name: "WrongChainError", code: "CHAIN_REWOUND", retryable: true };
 
-Deno.test("ChainGuard: a store learns the first chain it meets, and refuses every other one", () =>
+Deno.test("ChainGuard: a new store records the chain of the node, and then refuses other chains", () =>
   withWorld(async (world) => {
     await world.newGuard().requireChain();
     world.genesis = TWO;
@@ -115,7 +115,7 @@ Deno.test("ChainGuard: a chain that changes while the process runs is noticed wi
     await guard.requireChain();
   }));
 
-Deno.test("ChainGuard: a node that does not report its chain serves only a store that has none", () =>
+Deno.test("ChainGuard: a node that does not report its chain is accepted only with a new store", () =>
   withWorld(async (world) => {
     world.genesis = null;
     const guard = world.newGuard();
@@ -128,7 +128,7 @@ Deno.test("ChainGuard: a node that does not report its chain serves only a store
     await assert.rejects(guard.requireChain(), /does not report its first block/);
   }));
 
-Deno.test("ChainGuard: services that share a database have a chain each", () =>
+Deno.test("ChainGuard: services that share a database each have their own chain", () =>
   withWorld(async (world) => {
     await world.newGuard().requireChain();
     world.genesis = TWO;
@@ -169,7 +169,7 @@ Deno.test("ChainGuard: a process learns a higher block that another one saw", ()
     await assert.rejects(guard.refresh(), rewound);
   }));
 
-Deno.test("ChainGuard: a node that does not report blocks is judged by its receipts alone", () =>
+Deno.test("ChainGuard: on a node without block numbers, only receipts are checked", () =>
   withWorld(async (world) => {
     await world.store.updateRecord({ genesis: ONE, highestBlock: 2_000 });
     world.isOld = true;
@@ -198,7 +198,7 @@ Deno.test("ChainGuard: a node without the newest committed receipt is CHAIN_REWO
     await world.newGuard().requireChain();
   }));
 
-Deno.test("ChainGuard: after a failed refresh, a request does not go by a success that is cached", () =>
+Deno.test("ChainGuard: after a failed refresh, requests fail despite a cached success", () =>
   withWorld(async (world) => {
     const guard = world.newGuard();
     guard.onCommitted(await world.commit("1"));
@@ -224,7 +224,7 @@ Deno.test("ChainGuard: a receipt stays missing after a later commit on the rewou
     await assert.rejects(guard.refresh(), rewound);
   }));
 
-Deno.test("ChainGuard: requests check blocks and receipts again only 10 s after they were found complete", () =>
+Deno.test("ChainGuard: requests check blocks and receipts only once in 10 s", () =>
   withWorld(async (world) => {
     const guard = world.newGuard();
     await guard.requireChain();
@@ -240,7 +240,7 @@ Deno.test("ChainGuard: requests check blocks and receipts again only 10 s after 
     assert.equal(world.askedHead, 2);
   }));
 
-Deno.test("ChainGuard: the first request after the node was unreachable checks blocks and receipts, after a timeout it does not", () =>
+Deno.test("ChainGuard: blocks and receipts are checked again after the node was unreachable, not after a timeout", () =>
   withWorld(async (world) => {
     const guard = world.newGuard();
     await guard.refresh();
@@ -260,7 +260,7 @@ Deno.test("ChainGuard: the first request after the node was unreachable checks b
     await assert.rejects(guard.requireChain(), rewound);
   }));
 
-Deno.test("ChainGuard: a development chain may be reverted, and is watched again after it", () =>
+Deno.test("ChainGuard: a revert is accepted on a development chain, which is checked again afterwards", () =>
   withWorld(async (world) => {
     const guard = world.newGuard();
     guard.onCommitted(await world.commit("1"));

@@ -5,7 +5,7 @@ import {
   withPassword,
 } from "../../../lib/intents/database_url.ts";
 
-Deno.test("postgresServers: a URL for each host, with all but the role of the server", () => {
+Deno.test("postgresServers: returns a URL for each host, without target_session_attrs", () => {
   const url =
     "postgres://u:p,w@one:5432,two:5433/x?target_session_attrs=read-write&sslmode=require";
   assert.deepEqual(postgresServers(url).map(String), [
@@ -15,7 +15,7 @@ Deno.test("postgresServers: a URL for each host, with all but the role of the se
   assert.deepEqual(postgresServers("postgresql://h").map(String), ["postgresql://h"]);
 });
 
-Deno.test("databaseSchema: accepts a file, or a URL with valid hosts that asks for a primary", () => {
+Deno.test("databaseSchema: accepts a file, or a URL of valid hosts that requires a primary", () => {
   const isTaken = (text: string) => databaseSchema.safeParse(text).success;
   for (
     const role of ["", "?a=1", "?target_session_attrs=primary", "?target_session_attrs=read-write"]

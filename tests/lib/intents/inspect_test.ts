@@ -65,7 +65,7 @@ Deno.test("inspectStore: works while a service has the store open", () =>
     assert.deepEqual(await look(database), { ...found, unfinished: 4 });
   }));
 
-Deno.test("inspectStore: the log of a killed process is read and kept", () =>
+Deno.test("inspectStore: reads the write-ahead log of a killed process, and keeps it", () =>
   withFolder(async (folder) => {
     const database = `${folder}/store.sqlite`;
     const store = await openIntentStore(database, "bridge");
@@ -117,7 +117,7 @@ for (const [name, damage, reason] of damages) {
     }));
 }
 
-Deno.test("inspectStore: a file below a file cannot be used", () =>
+Deno.test("inspectStore: a path inside a file is refused", () =>
   withFolder(async (folder) => {
     await Deno.writeTextFile(`${folder}/file`, "");
     await assert.rejects(look(`${folder}/file/store.sqlite`), /file is not a folder$/);

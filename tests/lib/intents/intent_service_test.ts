@@ -30,7 +30,7 @@ function optionsOf(given: Partial<IntentServiceOptions>): IntentServiceOptions {
   };
 }
 
-/** Events, with their code where they have one. */
+/** Events, with their code if any. */
 function eventsOf(records: readonly LogRecord[]): unknown[] {
   return records.map(({ properties: { event, code } }) => code ?? event);
 }
@@ -49,7 +49,7 @@ function withService(test: (world: World) => Promise<void>): Promise<void> {
   });
 }
 
-Deno.test("IntentService: a full disk fails the health, and is logged once until it is over", () =>
+Deno.test("IntentService: health fails on a full disk, which is logged once", () =>
   withService(async ({ service, clock, records }) => {
     assert.equal(await service.problem(), undefined);
     const { checkWritable } = service.store;
@@ -76,7 +76,7 @@ Deno.test("IntentService: another chain fails the health, a node that is away do
     assert.equal(await service.problem(), undefined);
   }));
 
-Deno.test("IntentService: a failure is logged though nobody asks, checked once a second at most", () =>
+Deno.test("IntentService: a failure is logged without a health request, and the store is checked once a second at most", () =>
   withService(async ({ service, clock, records }) => {
     service.start({
       termsOf: () => assert.fail("Nothing is submitted"),

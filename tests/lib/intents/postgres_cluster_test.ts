@@ -13,7 +13,7 @@ import { COMMITTED, newIntent } from "../../support/intents.ts";
 
 Deno.test({
   name:
-    `PostgresDriver: a commit whose wait for the standby is cancelled is no success${NEEDS_POSTGRES_PROGRAMS}`,
+    `PostgresDriver: a commit whose wait for the standby is cancelled fails${NEEDS_POSTGRES_PROGRAMS}`,
   ignore: NEEDS_POSTGRES_PROGRAMS !== "",
   fn: () =>
     withPair(["store"], async (pair) => {
@@ -23,7 +23,7 @@ Deno.test({
         assert.equal((await store.insert(newIntent("before"))).inserted, true);
         await pair.standby.end("SIGKILL");
         const insert = assert.rejects(store.insert(newIntent("after")), StoreConnectionLostError);
-        // Cancels it, and then the attempt to find out whether it is recorded.
+        // Cancels it, and then the lookup whether it is recorded.
         for (let cancelled = 0; cancelled < 2;) {
           const rows = await admin`
             SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`;
@@ -39,8 +39,8 @@ Deno.test({
 });
 
 Deno.test({
-  name: `PostgresDriver: works through pgbouncer in transaction mode, and is refused where its ` +
-    `commits would not be flushed${NEEDS_PGBOUNCER}`,
+  name: `PostgresDriver: works through pgbouncer in transaction mode, and refuses it if commits ` +
+    `would not be flushed${NEEDS_PGBOUNCER}`,
   ignore: NEEDS_PGBOUNCER !== "",
   fn: () =>
     withPgbouncer(async (url, server) => {
@@ -88,9 +88,8 @@ Deno.test({
 });
 
 Deno.test({
-  name:
-    `PostgresDriver: with prepare=false works through pgbouncer that ignores the parameters of ` +
-    `sessions${NEEDS_PGBOUNCER}`,
+  name: `PostgresDriver: prepare=false works through pgbouncer that ignores session parameters` +
+    NEEDS_PGBOUNCER,
   ignore: NEEDS_PGBOUNCER !== "",
   fn: () =>
     withPgbouncer(async (url) => {

@@ -75,7 +75,7 @@ Deno.test("PostgresDriver: the error for a server that is away shows no password
 });
 
 testStore(
-  "a call fails when its connection is lost, and the next one reconnects",
+  "a call fails if its connection is lost, and the next call reconnects",
   async (store, admin) => {
     await cutInsert(store, admin, (pid) => admin`SELECT pg_terminate_backend(${pid})`);
     assert.equal((await store.insert(intent)).inserted, true);
@@ -105,7 +105,7 @@ testOnPostgres("PostgresDriver: a statement that takes too long fails", async (u
   }
 });
 
-testOnPostgres("PostgresDriver: a database of a newer program is refused", async (url) => {
+testOnPostgres("PostgresDriver: a database written by a newer version is refused", async (url) => {
   await (await openIntentStore(url, "test")).close();
   await addMigration(url);
   await assert.rejects(
@@ -131,7 +131,7 @@ testOnPostgres("PostgresDriver: a read-only server is refused at start", async (
 });
 
 testStore(
-  "every commit waits for its flush even if the server's default does not",
+  "every commit waits for its flush, whatever the server's default is",
   async (store, admin) => {
     // Runs in the session that commits, at its commit.
     await admin.unsafe(`
@@ -154,7 +154,7 @@ testStore(
   (url) => `${url}&options=${encodeURIComponent("-c synchronous_commit=off")}`,
 );
 
-testStore("the check fails on a server that has become read-only", async (store, admin) => {
+testStore("checkWritable fails on a server that has become read-only", async (store, admin) => {
   await store.checkWritable();
   // Makes the session of the insert read-only from then on, like a demoted primary.
   await onInsert(admin, "PERFORM set_config('default_transaction_read_only', 'on', false)");
@@ -173,7 +173,7 @@ testStore("a close waits for the running statements", async (store, admin) => {
 });
 
 testStore(
-  "of several servers the one that accepts writes is used",
+  "of several servers, the writable one is used",
   async (store) => assert.equal((await store.insert(intent)).inserted, true),
   (url) =>
     `${
@@ -182,8 +182,7 @@ testStore(
 );
 
 testOnPostgres(
-  "PostgresDriver: a server that says nothing is left for another, and a call without an " +
-    "answer has an unknown outcome",
+  "PostgresDriver: skips a silent server, and a call without an answer throws StoreConnectionLostError",
   async (url) => {
     const silent = Deno.listen({ hostname: "127.0.0.1", port: 0 });
     const { host } = new URL(url);

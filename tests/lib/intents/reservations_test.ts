@@ -25,7 +25,7 @@ function amountOf(key: string, amount = 1) {
 
 /** One process's count of amounts, with a bound. */
 class Count implements ReservationBook {
-  /** Amounts that count, by key. */
+  /** Counted amounts by key. */
   readonly held = new Map<string, number>();
   /** Keys of the reservations that the store reported. */
   readonly reported: string[] = [];
@@ -103,7 +103,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
         }),
     });
 
-  test("one is held until its intent fails, or is released after its commit", async (store) => {
+  test("a reservation lasts until its intent fails, or until its release after the commit", async (store) => {
     const { intent: a } = await store.insert(newIntent("a"), { reserves: true });
     const { intent: b } = await store.insert(newIntent("b"), { reserves: true });
     await store.insert(newIntent("c"));
@@ -117,7 +117,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
     assert.deepEqual(await heldKeys(store), []);
   });
 
-  test("a refused reservation leaves nothing, and an existing key is not asked again", async (store) => {
+  test("a refused reservation is not recorded, and a known key is not decided again", async (store) => {
     const count = new Count(10);
     const reserve = (key: string, amount: number) => count.reserve(store, key, amount);
     const answers = await Promise.allSettled([
@@ -141,7 +141,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
     assert.deepEqual((await heldKeys(store)).sort(), ["b", "c"]);
   });
 
-  test("two processes at once never pass the bound, and fill it", async (store, other) => {
+  test("two processes together fill the bound and never exceed it", async (store, other) => {
     const MAX = 20;
     const [mine, others] = [new Count(MAX), new Count(MAX)];
     const rows = Array.from({ length: 60 }, (_, n) => ({ key: `k${n}`, amount: 1 + n % 5 }));
@@ -158,7 +158,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
     }
   });
 
-  test("a decision knows what others hold, and gets each once", async (store, other) => {
+  test("a decision includes each reservation of another process once", async (store, other) => {
     const count = new Count(1_000);
     for (let n = 0; n < 12; n++) await other.insert(amountOf(`k${n}`, n), { reserves: true });
     await count.reserve(store, "a", 1);
@@ -170,7 +170,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
     assert.equal(count.sum, 168);
   });
 
-  test("what others released counts until a refusal needs its room", async (store, other) => {
+  test("another process's release is seen once a refusal needs its room", async (store, other) => {
     const count = new Count(10);
     const { intent } = await other.insert(amountOf("z", 9), { reserves: true });
     await count.reserve(store, "a", 1);
@@ -181,7 +181,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
     await assert.rejects(count.reserve(store, "c", 1), /^RangeError: 11 is above 10$/);
   });
 
-  test("a key that another process recorded and ended has its intent", async (store, other) => {
+  test("a key that another process finished returns its intent", async (store, other) => {
     const count = new Count(10);
     await count.reserve(store, "a", 1);
     const { intent } = await other.insert(amountOf("z", 5), { reserves: true });
@@ -197,7 +197,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
   });
 
   test(
-    "a decision sees executions that began after its caller last looked",
+    "a decision sees executions that began after the caller's last look",
     async (store, other) => {
       const seen: string[][] = [];
       const count = new Count(1_000);
@@ -237,7 +237,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
     },
   );
 
-  test("a refreshed book counts exactly what the database has", async (store, other) => {
+  test("a refreshed book equals the database", async (store, other) => {
     const count = new Count(1_000);
     const recorded = await Promise.all(["a", "b"].map((key) => count.reserve(store, key, 1)));
     for (const { intent } of recorded) await other.finish(intent, failed, 3);
@@ -250,7 +250,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
   });
 
   test(
-    "a refused one does not change those accepted beside it, and is refused by the fresh book",
+    "a refusal after a fresh read does not affect other reservations of the same batch",
     async (store, other) => {
       const count = new Count(10);
       const { intent } = await count.reserve(store, "a", 10);
@@ -268,7 +268,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
   );
 
   test(
-    "a refused one is decided again once the releases of others are read",
+    "a refused reservation is decided again after reading the releases of others",
     async (store, other) => {
       const count = new Count(10);
       const { intent } = await count.reserve(store, "a", 10);
@@ -287,8 +287,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
 }
 
 testOnPostgres(
-  "Reservations on PostgreSQL: one that was begun earlier and committed later counts before " +
-    "a refused one is decided again",
+  "Reservations on PostgreSQL: a row committed after a later one is included in the next decision",
   async (database) => {
     const [store, other] = [
       await openIntentStore(database, "test"),
@@ -327,7 +326,7 @@ testOnPostgres(
   },
 );
 
-Deno.test("Reservations on SQLite: a decision knows no row of a transaction that failed", () =>
+Deno.test("Reservations on SQLite: after a failed transaction, a decision does not count its rows", () =>
   withFolder(async (folder) => {
     await using store = new IntentStore(SqliteDriver.open(`${folder}/intents.sqlite`, 24), "test");
     const count = new Count(1_000);
@@ -340,7 +339,7 @@ Deno.test("Reservations on SQLite: a decision knows no row of a transaction that
     const batch = [look("a", "1"), look("b", "2"), look("c", "x".repeat(200_000))];
     for (const answer of await Promise.allSettled(batch)) assert.equal(answer.status, "rejected");
     assert.deepEqual([...count.held.keys()], ["before"]);
-    // It gets the sequence of one that was rolled back.
+    // It gets the sequence number of a row that was rolled back.
     await store.insert(newIntent("d", { payload: "44" }), { reserves: true });
     await look("e", "555");
     assert.deepEqual([...count.held.entries()], [["before", 1], ["d", 44], ["e", 1]]);

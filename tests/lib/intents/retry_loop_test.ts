@@ -73,7 +73,7 @@ Deno.test("retryLoop: a start retries every unfinished intent, page by page", ()
     assert.equal(await world.store.countUnfinished(), 0);
   }));
 
-Deno.test("retryLoop: intents that fail do not block the others", () =>
+Deno.test("retryLoop: failing intents do not block the others", () =>
   withWorld(async (world) => {
     const keys = Array.from({ length: 120 }, (_, index) => `key ${index}`);
     await world.record(...keys);
@@ -86,7 +86,7 @@ Deno.test("retryLoop: intents that fail do not block the others", () =>
     assert.equal((await world.nextPass()).length, 60);
   }));
 
-Deno.test("retryLoop: a pass ends with its page once the node is lost", () =>
+Deno.test("retryLoop: once the node is lost, a pass ends after the current page", () =>
   withWorld(async (world) => {
     await world.record(...Array.from({ length: 120 }, (_, index) => `key ${index}`));
     world.submit = () => {
@@ -133,7 +133,7 @@ Deno.test("retryLoop: a store that cannot be read is logged once, and again afte
     }
   }));
 
-Deno.test("retryLoop: each retry is logged with its result, but not those of a node that stays away", () =>
+Deno.test("retryLoop: each retry is logged with its result, except while the node stays away", () =>
   withLevels(async (world, levels) => {
     await world.record("good", "stuck");
     const { submit } = world;
@@ -165,7 +165,7 @@ Deno.test("retryLoop: an intent that changed exactly a second ago is retried, on
     assert.deepEqual(world.retried, ["early"]);
   }));
 
-Deno.test("retryLoop: passes come every second, back off while the node is lost, and come every second again", () =>
+Deno.test("retryLoop: passes run every second, and back off while the node is lost", () =>
   withWorld(async (world) => {
     world.loop.start();
     await world.untilScheduled();
@@ -179,7 +179,7 @@ Deno.test("retryLoop: passes come every second, back off while the node is lost,
     assert.deepEqual(waitsMs, [1_000, 1_000, 1_000, 1_000, 2_000, 2_000, 1_000]);
   }));
 
-Deno.test("retryLoop: a node that is away gets one intent every 2 s, and all within 2 s of its return", () =>
+Deno.test("retryLoop: while the node is away one intent is tried every 2 s, and all within 2 s of its return", () =>
   withWorld(async (world) => {
     const keys = Array.from({ length: 120 }, (_, index) => `key ${index}`);
     await world.record(...keys);
@@ -205,7 +205,7 @@ Deno.test("retryLoop: a node that is away gets one intent every 2 s, and all wit
     assert.equal(await world.store.countUnfinished(), 0);
   }));
 
-Deno.test("retryLoop: a stop waits for the page of a pass and starts no other", () =>
+Deno.test("retryLoop: stop waits for the current page and starts no other", () =>
   withWorld(async (world) => {
     const { promise: gate, resolve: open } = Promise.withResolvers<void>();
     const { submit } = world;

@@ -13,7 +13,7 @@ function withFile(test: (path: string) => void | Promise<void>): Promise<void> {
   return withFolder(async (folder) => await test(`${folder}/intents.sqlite`));
 }
 
-Deno.test("SqliteDriver: on a full disk a write fails and changes nothing", () =>
+Deno.test("SqliteDriver: on a full disk a write fails without an effect", () =>
   withFile(async (path) => {
     await using store = new IntentStore(SqliteDriver.open(path, 12), "test");
     const big = "x".repeat(64 * 1024);
@@ -107,7 +107,7 @@ async function watchingScripts(
   }
 }
 
-Deno.test("SqliteDriver: while one process brings a file up to date, another one waits for it", () =>
+Deno.test("SqliteDriver: while one process migrates a file, another process waits", () =>
   withFile(async (path) => {
     const other = new DatabaseSync(path);
     other.exec("PRAGMA journal_mode = WAL; PRAGMA busy_timeout = 0");
@@ -121,7 +121,7 @@ Deno.test("SqliteDriver: while one process brings a file up to date, another one
     assert.ok(attempts > 0);
   }));
 
-Deno.test("SqliteDriver: every commit waits for the flush of the write-ahead log", () =>
+Deno.test("SqliteDriver: every commit flushes the write-ahead log", () =>
   withFile(async (path) => {
     // Settings of the very connection that commits, read at each commit.
     const seen: string[] = [];
@@ -142,7 +142,7 @@ Deno.test("SqliteDriver: every commit waits for the flush of the write-ahead log
     assert.deepEqual(seen, Array.from({ length: 5 }, () => "wal 2 250"));
   }));
 
-Deno.test("SqliteDriver: a close commits the writes that are still queued", () =>
+Deno.test("SqliteDriver: close commits queued writes", () =>
   withFile(async (path) => {
     const store = new IntentStore(SqliteDriver.open(path), "test");
     const inserts = Promise.all(["a", "b"].map((key) => store.insert(newIntent(key))));
@@ -152,7 +152,7 @@ Deno.test("SqliteDriver: a close commits the writes that are still queued", () =
     assert.equal(await again.countUnfinished(), 2);
   }));
 
-Deno.test("SqliteDriver: a damaged row is an error that names the column", () =>
+Deno.test("SqliteDriver: the error of a damaged row names the column", () =>
   withFile(async (path) => {
     const store = new IntentStore(SqliteDriver.open(path), "test");
     const other = new DatabaseSync(path);
@@ -169,7 +169,7 @@ Deno.test("SqliteDriver: a damaged row is an error that names the column", () =>
     }
   }));
 
-Deno.test("SqliteDriver: a new file, its log and its folder are readable by their owner only", () =>
+Deno.test("SqliteDriver: only the owner can read a new file, its log and its folder", () =>
   withFile(async (path) => {
     const folder = path.replace("intents.sqlite", "data");
     await using store = new IntentStore(SqliteDriver.open(`${folder}/intents.sqlite`), "test");

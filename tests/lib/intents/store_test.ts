@@ -40,7 +40,7 @@ const ALL = { limit: 100, after: 0, updatedAtMostMs: Number.MAX_SAFE_INTEGER };
 type StoreTest = (store: IntentStore, database: string) => Promise<void>;
 
 const contract: Record<string, StoreTest> = {
-  async "an intent comes back as it was recorded"(store) {
+  async "an intent is read back as it was recorded"(store) {
     const given = newIntent("a", { transaction: null });
     const { inserted, intent } = await store.insert(given);
     assert.equal(inserted, true);
@@ -72,7 +72,7 @@ const contract: Record<string, StoreTest> = {
     assert.equal(await stranger.savedValue("state"), undefined);
   },
 
-  async "of many inserts with one key, one wins"(store, database) {
+  async "of concurrent inserts with one key, only one succeeds"(store, database) {
     await using other = await openIntentStore(database, "test");
     const inserts = await Promise.all(
       Array.from({ length: 20 }, (_, index) =>
@@ -85,7 +85,7 @@ const contract: Record<string, StoreTest> = {
     for (const { intent } of inserts) assert.deepEqual(intent, winners[0]?.intent);
   },
 
-  async "resolved writes are still there after a reopen"(store, database) {
+  async "resolved writes survive a reopen"(store, database) {
     await store.insert(newIntent("a"));
     const { intent } = await store.insert(newIntent("b"));
     const { intent: finished } = await store.finish(intent, committed, 5);
@@ -95,7 +95,7 @@ const contract: Record<string, StoreTest> = {
     assert.deepEqual(await again.find("b"), finished);
   },
 
-  async "the details of a failure survive a reopen, those of a result that is replaced too"(
+  async "the details of a failure survive a reopen, also after replaceCommitted"(
     store,
     database,
   ) {
@@ -114,7 +114,7 @@ const contract: Record<string, StoreTest> = {
     assert.deepEqual((await again.find("b"))?.failure, lost.failure);
   },
 
-  async "other connections see a write once it has resolved"(store, database) {
+  async "other connections see a write after it has resolved"(store, database) {
     await using other = await openIntentStore(database, "test");
     const { intent } = await store.insert(newIntent("a", { transaction: null }));
     assert.deepEqual(await other.find("a"), intent);
@@ -128,7 +128,7 @@ const contract: Record<string, StoreTest> = {
     assert.deepEqual(await other.find("a"), finished);
   },
 
-  async "the first final state stays"(store) {
+  async "the first final state is kept"(store) {
     const { intent } = await store.insert(newIntent("a"));
     const { intent: first, isFirst } = await store.finish(intent, committed, 7);
     assert.equal(isFirst, true);
@@ -141,7 +141,7 @@ const contract: Record<string, StoreTest> = {
     assert.deepEqual(await store.setTransaction(intent, newer, 9), first);
   },
 
-  async "looking a key up gives its intent's state, and what else is under way"(store, database) {
+  async "lookUp returns the key's intent and the keys in flight"(store, database) {
     await using stranger = await openIntentStore(database, "stranger");
     await stranger.insert(newIntent("a", { transaction: null }));
     await stranger.insert(newIntent("z"));
@@ -175,7 +175,7 @@ const contract: Record<string, StoreTest> = {
     assert.equal((await store.finish(renewed, committed, 5)).intent.state, "committed");
   },
 
-  async "of two that replace the same transaction the first wins"(store) {
+  async "if two processes replace the same transaction, the first wins"(store) {
     const { intent } = await store.insert(newIntent("a", { transaction: null }));
     const [one, two] = [hash(1), hash(2)].map((txHash) => ({ txHash, text: txHash }));
     assert.ok(one && two);
@@ -186,7 +186,7 @@ const contract: Record<string, StoreTest> = {
     assert.equal(first.updatedAtMs, 3);
   },
 
-  async "an attempt makes an intent submitted only where it has a transaction"(store) {
+  async "an attempt makes an intent submitted only if it has a transaction"(store) {
     await store.insert(newIntent("with"));
     await store.insert(newIntent("without", { transaction: null }));
     assert.equal((await store.recordAttempt("with", 3)).state, "submitted");
@@ -195,7 +195,7 @@ const contract: Record<string, StoreTest> = {
     assert.equal(without.updatedAtMs, 4);
   },
 
-  async "unfinished intents come in order, in pages, by the time of their last change"(store) {
+  async "unfinished intents are listed by their last change, in pages"(store) {
     for (const key of ["a", "b", "c", "d"]) {
       const { intent } = await store.insert(newIntent(key, { createdAtMs: 10 }));
       if (key === "b") await store.finish(intent, committed, 20);
@@ -213,7 +213,7 @@ const contract: Record<string, StoreTest> = {
     assert.equal(await store.countUnfinished(10), 0);
   },
 
-  async "a subject's intents come newest first, in pages"(store) {
+  async "a subject's intents are listed newest first, in pages"(store) {
     for (const key of ["a", "b", "c"]) await store.insert(newIntent(key));
     await store.insert(newIntent("other", { subject: "bob" }));
     const page = await store.listBySubject("alice", { limit: 2 });
@@ -239,7 +239,7 @@ const contract: Record<string, StoreTest> = {
     assert.equal(await store.countUnfinished(), 0);
   },
 
-  async "a write that fails does not fail concurrent ones"(store) {
+  async "a failed write does not fail concurrent writes"(store) {
     const results = await Promise.allSettled([
       store.insert(newIntent("a")),
       store.recordAttempt("none", 1),
@@ -303,7 +303,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
   });
 }
 
-Deno.test("checksumOf: a stored row keeps its checksum, and details are part of it", () => {
+Deno.test("checksumOf: the checksum of a row is stable and includes its details", () => {
   const columns = { key: "k", subject: "u", payload: "{}", transaction: null, receipt: null };
   const times = { createdAtMs: 1, updatedAtMs: 2, expiresAtMs: 3 };
   const failure = { code: "C", message: "m" };
@@ -335,7 +335,7 @@ async function insertOver(
   return await store.insert(newIntent("a"));
 }
 
-Deno.test("IntentStore: an insert whose answer was lost is looked for", async () => {
+Deno.test("IntentStore: after a lost answer, an insert looks whether the row is there", async () => {
   const lost = new StoreConnectionLostError("test");
   const recorded = acceptedIntent(newIntent("a"), 1);
   // The look is a write that notes an attempt.
@@ -344,14 +344,14 @@ Deno.test("IntentStore: an insert whose answer was lost is looked for", async ()
   await assert.rejects(insertOver(lost, false), lost);
 });
 
-Deno.test("IntentStore: a different request recorded under the key is not taken for the lost insert", async () => {
+Deno.test("IntentStore: after a lost answer, a different row under the same key does not count as inserted", async () => {
   const lost = new StoreConnectionLostError("test");
   for (const other of [{ payload: "{}" }, { createdAtMs: 1 }, { transaction: null }]) {
     await assert.rejects(insertOver(lost, true, [newIntent("a", other)]), lost);
   }
 });
 
-Deno.test("IntentStore: an insert that failed for another reason has failed", async () => {
+Deno.test("IntentStore: an insert that fails for another reason rejects", async () => {
   const failure = new StoreError("Database failed: test");
   await assert.rejects(insertOver(failure, true), failure);
 });

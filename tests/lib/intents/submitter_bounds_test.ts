@@ -8,7 +8,7 @@ import { OutcomeUnknownError, StoreError } from "../../../lib/intents/intent.ts"
 import { away, RECEIPTS_KEPT_MS, withWorld } from "./submitter_world.ts";
 import { COMMITTED } from "../../support/intents.ts";
 
-Deno.test("Submitter: a stop waits for the attempt under way", () =>
+Deno.test("Submitter: stop waits for the current attempt", () =>
   withWorld(async (world) => {
     const { promise: answer, resolve: giveAnswer } = Promise.withResolvers<void>();
     world.node.onSend = async (tx) => {
@@ -45,7 +45,7 @@ for (const [ageMs, code] of [[50_000, "NODE_REFUSED"], [50_001, undefined]] as c
     }));
 }
 
-Deno.test("Submitter: DEADLINE_PASSED comes no sooner than 70 s after the transaction was signed", () =>
+Deno.test("Submitter: DEADLINE_PASSED is reported only over 70 s after the transaction was signed", () =>
   withWorld(async (world) => {
     const intent = await world.record({ lifeMs: 1_000 });
     world.clock.advance(70_000);
@@ -72,7 +72,7 @@ Deno.test("Submitter: a transaction older than the receipts that the node keeps 
     const intent = await world.record({ lifeMs: 1_000 });
     await assert.rejects(world.submitter.submit(intent), OutcomeUnknownError);
     const sent = world.node.sent.length;
-    // The node is back, and has neither the receipt nor a use for a timestamp this old.
+    // The node is back, lacks the receipt, and refuses a timestamp this old.
     world.node.onLookup = () => null;
     world.clock.advance(RECEIPTS_KEPT_MS + 1);
     const { state, failure } = await world.submitter.submit(intent);
@@ -83,7 +83,7 @@ Deno.test("Submitter: a transaction older than the receipts that the node keeps 
     assert.equal(await world.store.countUnfinished(), 0);
   }));
 
-Deno.test("Submitter: a deposit whose receipt the node dropped is signed again once, and ends with the node's word", () =>
+Deno.test("Submitter: a deposit whose receipt the node dropped is signed again once, and gets the node's answer", () =>
   withWorld(async (world) => {
     const committed = new Set<string>();
     world.node.onSend = (tx) => {
@@ -111,7 +111,7 @@ Deno.test("Submitter: a deposit whose receipt the node dropped is signed again o
     assert.equal(world.node.sent.length, 2);
   }));
 
-Deno.test("Submitter: a stop makes no further call when the one under way is lost", () =>
+Deno.test("Submitter: if the node is lost during a stop, no further call is made", () =>
   withWorld(async (world) => {
     const { promise: broken, resolve: breakOff } = Promise.withResolvers<void>();
     world.node.onSend = async () => {
@@ -127,7 +127,7 @@ Deno.test("Submitter: a stop makes no further call when the one under way is los
     assert.equal((await world.store.find("k"))?.state, "submitted", "the next start goes on");
   }));
 
-Deno.test("Submitter: a transaction is sent up to its deadline", () =>
+Deno.test("Submitter: a transaction is sent until its deadline, inclusive", () =>
   withWorld(async (world) => {
     const intent = await world.record({ lifeMs: 1_000 });
     world.clock.advance(1_000);
@@ -138,7 +138,7 @@ Deno.test("Submitter: a transaction is sent up to its deadline", () =>
 for (
   const code of ["transactionRejected", "parseError", "invalidRequest", "invalidParams"] as const
 ) {
-  Deno.test(`Submitter: ${code} of the node is final, as no repetition changes it`, () =>
+  Deno.test(`Submitter: the node's ${code} is final`, () =>
     withWorld(async (world) => {
       const rpcCode = RpcCode[code];
       world.node.onSend = () => {
@@ -167,7 +167,7 @@ Deno.test("Submitter: a failed receipt is final, with code, message and details 
     assert.deepEqual(await world.store.find("k"), finished);
   }));
 
-Deno.test("Submitter: a node that answers a lookup is back, though it knows nothing yet", () =>
+Deno.test("Submitter: a node that answers a lookup is no longer lost, even if it has no receipt", () =>
   withWorld(async (world) => {
     world.node.onSend = away;
     const intent = await world.record({ lifeMs: 1_000 });
@@ -184,7 +184,7 @@ for (
     new NodeTimeoutError("http://node", "core_getPrices", 4_000),
   ]
 ) {
-  Deno.test(`Submitter: signing that meets a ${error.name} is tried again`, () =>
+  Deno.test(`Submitter: signing is retried after a ${error.name}`, () =>
     withWorld(async (world) => {
       const { sign } = world;
       world.sign = () => {
@@ -198,7 +198,7 @@ for (
     }));
 }
 
-Deno.test("Submitter: an intent that another process ended while it was signed again is not sent", () =>
+Deno.test("Submitter: an intent that another process finished during a new signature is not sent", () =>
   withWorld(async (world) => {
     const intent = await world.record({ lifeMs: 600_000 });
     world.clock.advance(120_000);
@@ -214,7 +214,7 @@ Deno.test("Submitter: an intent that another process ended while it was signed a
     assert.equal(world.node.sent.length, 1);
   }));
 
-Deno.test("Submitter: a receipt of a transaction that another process replaced leaves the outcome unknown", () =>
+Deno.test("Submitter: if another process replaced the transaction, its receipt leaves the outcome unknown", () =>
   withWorld(async (world) => {
     const intent = await world.record({ lifeMs: 600_000 });
     world.node.onSend = async (tx) => {
@@ -267,7 +267,7 @@ for (
     }));
 }
 
-Deno.test("Submitter: a store that does not report its chain leaves the outcome unknown", () =>
+Deno.test("Submitter: if the store cannot be read, the outcome is unknown", () =>
   withWorld(async (world) => {
     const intent = await world.record();
     world.requireChain = () => Promise.reject(new StoreError("Database failed: test"));
@@ -276,7 +276,7 @@ Deno.test("Submitter: a store that does not report its chain leaves the outcome 
     assert.equal(world.submitter.isNodeLost, false);
   }));
 
-Deno.test("Submitter: an error of another class is thrown unchanged", () =>
+Deno.test("Submitter: an unexpected error is rethrown", () =>
   withWorld(async (world) => {
     const mistake = new TypeError("test");
     const intent = await world.record();
@@ -306,7 +306,7 @@ Deno.test("Submitter: a node that is lost between a refusal and the lookup leave
     await assert.rejects(world.submitter.submit(intent), mistake);
   }));
 
-Deno.test("Submitter: a retry writes to the store before it acts on a row that it has read", () =>
+Deno.test("Submitter: a retry records the attempt in the store before it sends", () =>
   withWorld(async (world) => {
     const order: string[] = [];
     const recordAttempt = world.store.recordAttempt.bind(world.store);

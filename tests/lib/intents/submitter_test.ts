@@ -19,7 +19,7 @@ Deno.test("Submitter: a committed transaction is final and keeps its receipt", (
     assert.deepEqual(world.events, ["final committed"]);
   }));
 
-Deno.test("Submitter: concurrent attempts at one intent are one attempt", () =>
+Deno.test("Submitter: concurrent attempts at one intent share one send", () =>
   withWorld(async (world) => {
     const intent = await world.record();
     const both = await Promise.all([1, 2].map(() => world.submitter.submit(intent)));
@@ -39,7 +39,7 @@ Deno.test("Submitter: an intent without a transaction is signed, recorded, then 
     assert.equal((await world.submitter.submit(intent)).state, "committed");
   }));
 
-Deno.test("Submitter: an intent that is refused while it is signed fails and is never sent", () =>
+Deno.test("Submitter: an intent whose signing is refused fails and is never sent", () =>
   withWorld(async (world) => {
     world.sign = () => {
       throw new IntentRefusedError("TOO_LATE", "Too late by 3 ms", { details: { lateMs: 3 } });
@@ -93,7 +93,7 @@ Deno.test("Submitter: a lost answer is looked up at once", () =>
     assert.deepEqual([world.node.sent.length, world.node.lookups], [1, 1]);
   }));
 
-Deno.test("Submitter: a node that timed out is not called again in the same attempt", () =>
+Deno.test("Submitter: after a timeout the node is not called again in the same attempt", () =>
   withWorld(async (world) => {
     world.node.onSend = () => {
       throw new NodeTimeoutError("http://node", "core_sendTransaction", 4_000);
@@ -103,7 +103,7 @@ Deno.test("Submitter: a node that timed out is not called again in the same atte
     assert.deepEqual([world.node.sent.length, world.node.lookups], [1, 0]);
   }));
 
-Deno.test("Submitter: a refused resend of a committed transaction ends with its receipt", () =>
+Deno.test("Submitter: if a resend is refused, the receipt of the committed transaction is used", () =>
   withWorld(async (world) => {
     world.node.onSend = (tx) => {
       world.node.commit(tx);
@@ -125,14 +125,14 @@ Deno.test("Submitter: temporary errors of the node are retried", () =>
       };
       const intent = await world.record();
       await assert.rejects(() => world.submitter.submit(intent), OutcomeUnknownError);
-      // That code is of a node that has paused, or of a proxy that has none: it is not pressed.
+      // -32002 means a paused node, or a proxy without one: it is not called again at once.
       assert.equal(world.submitter.isNodeLost, code === -32002);
     }
     assert.equal(await world.store.countUnfinished(), 1);
     assert.deepEqual(world.ended, []);
   }));
 
-Deno.test("Submitter: after the deadline nothing is sent, and the intent fails once the node cannot commit it", () =>
+Deno.test("Submitter: after the deadline nothing is sent, and the intent fails when the node can no longer commit it", () =>
   withWorld(async (world) => {
     world.node.onSend = away;
     const intent = await world.record({ lifeMs: 1_000 });
@@ -152,7 +152,7 @@ Deno.test("Submitter: after the deadline nothing is sent, and the intent fails o
     assert.equal(world.node.sent.length, sent);
   }));
 
-Deno.test("Submitter: after the deadline a receipt of the node is still found", () =>
+Deno.test("Submitter: after the deadline, the receipt is still looked up", () =>
   withWorld(async (world) => {
     world.node.onSend = (tx) => {
       world.node.commit(tx);
@@ -186,7 +186,7 @@ Deno.test("Submitter: two processes on one store finish an intent once, with the
     await other.stop();
   }));
 
-Deno.test("Submitter: a final state set by another process is reported as ended and not counted", () =>
+Deno.test("Submitter: a final state set by another process is returned, but not counted", () =>
   withWorld(async (world) => {
     const stale = await world.record({ signed: false });
     const other = world.newSubmitter();
@@ -213,7 +213,7 @@ const outOfRange = () => {
   throw new RpcError(-32003, "Timestamp is too far from the node's clock", { data });
 };
 
-Deno.test("Submitter: a refusal for the timestamp alone waits until the clocks agree again", () =>
+Deno.test("Submitter: a refusal for its timestamp leaves the intent open until the clocks agree", () =>
   withWorld(async (world) => {
     world.node.onSend = outOfRange;
     world.node.headMs = world.clock.now() + 90_000;
@@ -237,7 +237,7 @@ Deno.test("Submitter: after the clock was set back, a transaction from the futur
     assert.equal(world.node.sent.length, 2);
   }));
 
-Deno.test("Submitter: verifies intents read from the store before sending, not those it has just recorded", () =>
+Deno.test("Submitter: verifies intents from the store before sending, but not new ones", () =>
   withWorld(async (world) => {
     world.verify = () => {
       throw new IntentRefusedError("STORE_DAMAGED", "Row k is damaged");

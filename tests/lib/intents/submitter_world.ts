@@ -30,7 +30,7 @@ const TERMS = {
   externalTxHash: `0x${"ab".repeat(32)}`,
 } as const;
 
-/** A node in memory whose every answer a test decides. */
+/** A node in memory with the test's answers. */
 class ScriptedNode {
   readonly url = "http://node";
   readonly sent: Transaction[] = [];

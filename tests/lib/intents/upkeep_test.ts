@@ -66,7 +66,7 @@ async function withWorld(test: (world: World) => Promise<void>): Promise<void> {
   }
 }
 
-Deno.test("Upkeep: a finished intent is deleted once its end and its deadline are old enough", () =>
+Deno.test("Upkeep: a finished intent is deleted when both its end and its deadline are over the retention time ago", () =>
   withWorld(async (world) => {
     await world.record("short", 1_000);
     await world.record("long", 600_000);
@@ -111,7 +111,7 @@ Deno.test("Upkeep: many old intents go in small batches over several passes", ()
     assert.equal((await world.store.listBySubject("alice", { limit: 3_000 })).length, 0);
   }));
 
-Deno.test("Upkeep: every row is verified in turn, also those that nobody reads", () =>
+Deno.test("Upkeep: every row is verified in turn, even if it is never read", () =>
   withWorld(async (world) => {
     for (let index = 0; index < 600; index += 1) await world.record(`key ${index}`, 0);
     await world.driver.write("UPDATE intents SET payload = ? WHERE key = ?", ["[]", "key 3"]);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { reset } from "@logtape/logtape";
 import { configureLogging, type LoggingOptions, serviceLog } from "../../../lib/log/logging.ts";
 
-/** What a piece of code logs, with logging set up as given. */
+/** The lines that a function logs with these options. */
 async function logged(options: Partial<LoggingOptions>, write: () => void): Promise<string[]> {
   const lines: string[] = [];
   const original = console.error;
@@ -19,19 +19,19 @@ async function logged(options: Partial<LoggingOptions>, write: () => void): Prom
 
 const log = serviceLog("sample");
 
-Deno.test("Logging: text shows plain values bare", async () => {
+Deno.test("Logging: text shows values without quotes", async () => {
   const [line] = await logged({}, () => log.info("Listening on {url}", { url: "http://x:1" }));
   assert.match(line ?? "", /\[INF\] rangemaker·sample: Listening on http:\/\/x:1$/);
 });
 
-Deno.test("Logging: a value cannot forge a line or move a terminal's cursor", async () => {
+Deno.test("Logging: values cannot add a line or terminal control characters", async () => {
   const path = "/x\n2026-01-01 [ERR] rangemaker: forged \x1b[2J";
   const lines = await logged({}, () => log.info("GET {path}", { path }));
   assert.equal(lines.length, 1);
   assert(!lines[0]?.includes("\n") && !lines[0]?.includes("\x1b"), lines[0]);
 });
 
-Deno.test("Logging: a JSON line has stable fields, and a message without quotes inside quotes", async () => {
+Deno.test("Logging: a JSON line has stable fields, and values in its message are not quoted", async () => {
   const [line] = await logged({ jsonLogs: true }, () => {
     const fields = { event: "thesis_settled", user: "0xabc", thesisId: 7, result: "won" };
     log.info("Thesis {thesisId} of {user} is {result}", fields);

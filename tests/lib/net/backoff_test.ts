@@ -17,7 +17,7 @@ Deno.test("Backoff: jitter keeps each wait between half and all of its value", (
     }
   }));
 
-Deno.test("Backoff: options that make no sense are refused with what was received", () => {
+Deno.test("Backoff: invalid options are refused with the received value", () => {
   for (const [initialMs, maxMs] of [[0, 10], [-1, 10], [20, 10], [NaN, 10]] as const) {
     assert.throws(() => new Backoff({ initialMs, maxMs, random: Math.random }), RangeError);
   }
@@ -70,7 +70,7 @@ function follow(waits: { initialMs: number; maxMs: number }, random: () => numbe
 }
 
 for (const [name, waits] of Object.entries(FOLLOWERS)) {
-  Deno.test(`Recovery: the ${name} follows a node that flapped within 2 s of its return, and does not hammer it`, () =>
+  Deno.test(`Recovery: the ${name} reconnects within 2 s after a flapping node is back, in few attempts`, () =>
     withSeed((random) => {
       for (let run = 0; run < 100; run += 1) {
         const { backAfterMs, attempts } = follow(waits, random);

@@ -9,7 +9,7 @@ import { FakeClock } from "../../support/fake_clock.ts";
 
 const MAGIC = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"; // RFC 6455, section 1.3
 
-/** A peer that accepts one WebSocket and says nothing by itself, not even to a ping. */
+/** A peer that accepts one WebSocket and sends nothing, not even a pong. */
 function mutePeer() {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const connection = (async () => {
@@ -46,7 +46,7 @@ function opened(socket: BoundedSocket): Promise<void> {
   return new Promise((resolve) => socket.onopen = () => resolve());
 }
 
-Deno.test("BoundedSocket: the reason of a refusal is reported, also by a host with several addresses", async () => {
+Deno.test("BoundedSocket: the reason of a refused connection is reported, also for a host with several addresses", async () => {
   const port = freePort();
   for (const host of ["127.0.0.1", "localhost"]) {
     const socket = newSocket(`ws://${host}:${port}`);
@@ -55,7 +55,7 @@ Deno.test("BoundedSocket: the reason of a refusal is reported, also by a host wi
   }
 });
 
-Deno.test("BoundedSocket: a peer that answers no ping is given up", async () => {
+Deno.test("BoundedSocket: a peer that does not answer a ping is disconnected", async () => {
   const clock = new FakeClock();
   const peer = mutePeer();
   const socket = newSocket(peer.url, clock);
@@ -143,7 +143,7 @@ Deno.test("BoundedSocket: close does not wait for the peer and leaves no timer",
 
 const MIB = 1_048_576;
 
-/** A frame of a text that goes on in the next one. */
+/** A frame of a text that continues in the next frame. */
 function fragment(index: number, length: number): Uint8Array {
   const [LENGTH_64_BITS, TEXT, CONTINUATION] = [127, 1, 0];
   const frame = new Uint8Array(10 + length).fill(0x78, 10);

@@ -10,7 +10,7 @@ function setUp(answer: (asked: number) => Promise<number> = (asked) => Promise.r
   return { clock, asked, ask };
 }
 
-Deno.test("cached: many callers cost one request", async () => {
+Deno.test("cached: many callers share one request per second", async () => {
   const { clock, asked, ask } = setUp();
   for (let ms = 0; ms < 10_000; ms += 10) {
     const answers = await Promise.all([ask(), ask(), ask()]);
@@ -20,7 +20,7 @@ Deno.test("cached: many callers cost one request", async () => {
   assert.equal(asked.times, 10);
 });
 
-Deno.test("cached: callers share a request in flight, however long it takes", async () => {
+Deno.test("cached: callers share a pending request, however long it takes", async () => {
   const slow = Promise.withResolvers<number>();
   const { clock, asked, ask } = setUp(() => slow.promise);
   const first = ask();
@@ -44,7 +44,7 @@ Deno.test("cached: a failure is cached too, for the same time", async () => {
   assert.equal(await ask(), 2);
 });
 
-Deno.test("cached: a clock set back does not keep a result for ever", async () => {
+Deno.test("cached: a result is not kept forever when the clock is set back", async () => {
   const { clock, asked, ask } = setUp();
   await ask();
   clock.jump(-3_600_000);

@@ -46,7 +46,7 @@ Deno.test("callJson: a request that is aborted while it waits throws a NetworkEr
   });
 });
 
-Deno.test("callJson: a refusal keeps its code, details and status", async () => {
+Deno.test("callJson: a refusal has the service's code, details and status", async () => {
   for (
     const [status, retryable] of [[400, false], [409, false], [429, true], [503, true]] as const
   ) {
@@ -65,7 +65,7 @@ Deno.test("callJson: a refusal keeps its code, details and status", async () => 
   }
 });
 
-Deno.test("callJson: a refusal that repeating does not help is not retryable, whatever its status", async () => {
+Deno.test("callJson: codes of permanent refusals are not retryable, whatever the status", async () => {
   const codes = ["CHAIN_MISMATCH", "CHAIN_REWOUND", "DRY_RUN", "HEDGE_REFUSED", "STORE_DAMAGED"];
   const others = ["PERMISSION_DENIED", "RECEIPT_DROPPED", "TRANSACTION_FAILED"];
   for (const code of [...codes, ...others]) {
@@ -76,7 +76,7 @@ Deno.test("callJson: a refusal that repeating does not help is not retryable, wh
   }
 });
 
-Deno.test("callJson: an answer of another shape is INVALID_ANSWER, with its text", async () => {
+Deno.test("callJson: an answer of another form is INVALID_ANSWER, with its text", async () => {
   const long = "x".repeat(10_000);
   for (const body of ["<html>", "{}", '{"n":1}', "null", '{"success":false}', long]) {
     await withAnswer(() => new Response(body, { status: 500 }), async (url) => {
@@ -89,7 +89,7 @@ Deno.test("callJson: an answer of another shape is INVALID_ANSWER, with its text
   }
 });
 
-Deno.test("callJson: the error page of a gateway is an unreachable service, which may be asked again", async () => {
+Deno.test("callJson: an error page of a gateway is reported as an unreachable service, retryable", async () => {
   for (const status of [502, 503, 504]) {
     await withAnswer(() => new Response("<html>", { status }), async (url) => {
       const error = await failureOf(callJson(url, schema), NetworkError);

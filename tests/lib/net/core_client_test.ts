@@ -16,7 +16,7 @@ import { withAnswer } from "../../support/http_answers.ts";
 /** Nobody listens here. */
 const NOBODY = "http://127.0.0.1:2";
 
-/** Runs a test against a node that gives one answer to everything. */
+/** Runs a test against a node that always returns one answer. */
 async function withNode(
   answer: (body: { jsonrpc: string; method: string; params: unknown[] }) =>
     | Response
@@ -94,7 +94,7 @@ Deno.test("CoreClient: each method sends its parameters in order, and reads the 
   }
 });
 
-Deno.test("CoreClient: a node accepts transactions unless it does not know the method", async () => {
+Deno.test("CoreClient: acceptsTransactions is false only if the node does not know the method", async () => {
   const answers = [
     { answer: failure(-32601, "no such method"), takes: false },
     { answer: failure(-32602, "no transaction"), takes: true },
@@ -110,14 +110,14 @@ Deno.test("CoreClient: a node accepts transactions unless it does not know the m
   await assert.rejects(client.acceptsTransactions(), NodeUnreachableError);
 });
 
-Deno.test("isNodeAway: only where a call got no answer", () => {
+Deno.test("isNodeAway: true for a call without an answer, false for an error answer", () => {
   for (const away of [new NodeTimeoutError("", "m", 1), new NodeUnreachableError("", "away")]) {
     assert(isNodeAway(away));
   }
   assert(!isNodeAway(new RpcError(-32603, "")));
 });
 
-Deno.test("RpcError: only a node that is away and a limit may be asked again", () => {
+Deno.test('RpcError: only "node is away" and a limit are retryable', () => {
   const codes = [-32002, -32003, -32005, -32010, -32602, -32603];
   assert.deepEqual(codes.filter((code) => new RpcError(code, "").retryable), [-32002, -32005]);
 });
@@ -160,7 +160,7 @@ Deno.test("CoreClient: an answer of the wrong shape is an RpcError, whatever it 
   }
 });
 
-Deno.test("CoreClient: says that a node took too long, and that none is there", async () => {
+Deno.test("CoreClient: a slow node is NODE_TIMEOUT, a missing one NODE_UNREACHABLE", async () => {
   const late = Promise.withResolvers<Response>();
   await withNode(() => late.promise, async (client) => {
     const timeout = { name: "NodeTimeoutError", code: "NODE_TIMEOUT" };
@@ -176,7 +176,7 @@ Deno.test("CoreClient: says that a node took too long, and that none is there", 
   );
 });
 
-Deno.test("CoreClient: the hash of block 0 is null only where the node has none", async () => {
+Deno.test("CoreClient: the genesis hash is null only if the node reports none", async () => {
   const hash = `0x${"ab".repeat(32)}`;
   const answers = [
     { answer: result({ hash }), expected: hash },
@@ -197,7 +197,7 @@ Deno.test("CoreClient: the hash of block 0 is null only where the node has none"
   }
 });
 
-Deno.test("CoreClient: the smallest bet is 0 only where the node does not report it", async () => {
+Deno.test("CoreClient: minBetAmount is 0 only if the node does not report it", async () => {
   const answers = [
     { answer: result({ minBetAmount: "7", maxStartAheadMs: 0 }), expected: 7n },
     { answer: failure(-32601, "no such method"), expected: 0n },
@@ -225,7 +225,7 @@ Deno.test("CoreClient: a chain allows reverts only if the node lists core_revert
   }
 });
 
-Deno.test("pagesOf: reads from the first page to the last, and no more pages than it is allowed to", async () => {
+Deno.test("pagesOf: reads from the first to the last page, or to the given number of pages", async () => {
   const cursors: (string | undefined)[] = [];
   const read = (cursor?: string) => {
     cursors.push(cursor);
@@ -251,7 +251,7 @@ Deno.test("missingSpansOf: reads the spans of NeedsBackfill, and nothing else", 
   for (const other of others) assert.equal(missingSpansOf(other), undefined);
 });
 
-Deno.test("CoreClient: an error that callers may be shown holds no password or key of the URL", async () => {
+Deno.test("CoreClient: no error shows a password or key of the URL", async () => {
   const client = new CoreClient({ url: "http://127.0.0.1:9/v3/SECRET90123456789012?key=SECRET" });
   await assert.rejects(client.chainId(), (thrown) => {
     assert(thrown instanceof NodeUnreachableError);

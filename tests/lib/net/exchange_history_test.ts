@@ -11,7 +11,7 @@ import { FakeClock } from "../../support/fake_clock.ts";
 
 const schema = z.array(z.number());
 
-/** Reads a page of an exchange that gives one answer after the other, then `[7]`. */
+/** Reads a page of an exchange with a list of answers, then `[7]`. */
 async function withExchange(
   answers: (() => Response | Promise<Response>)[],
   test: (scene: {
@@ -44,7 +44,7 @@ async function passWait(clock: FakeClock, waitMs: number): Promise<void> {
 const failing = (status: number, headers: Record<string, string> = {}) => () =>
   new Response("x".repeat(10_000), { status, headers });
 
-Deno.test("ExchangeHistory: waits as long as Retry-After says, up to a minute, then retries", () =>
+Deno.test("ExchangeHistory: waits for Retry-After, at most a minute, then retries", () =>
   withExchange([
     failing(429, { "retry-after": "30" }),
     failing(418, { "retry-after": "7200" }),
@@ -57,7 +57,7 @@ Deno.test("ExchangeHistory: waits as long as Retry-After says, up to a minute, t
     assert.deepEqual(asked, Array(5).fill("/api?a=b+c"));
   }));
 
-Deno.test("ExchangeHistory: gives up after five attempts, or as many as it is given", async () => {
+Deno.test("ExchangeHistory: fails after five attempts, or after attemptsMax", async () => {
   for (const [attempts, options] of [[ATTEMPTS_MAX, {}], [2, { attemptsMax: 2 }]] as const) {
     await withExchange(Array(9).fill(failing(500)), async ({ clock, asked, read }) => {
       const refused = assert.rejects(read(), (thrown) => {
@@ -85,7 +85,7 @@ Deno.test("ExchangeHistory: a refusal or an unexpected answer is final", async (
   }
 });
 
-Deno.test("ExchangeHistory: a page that is too long or no JSON is asked for again", () => {
+Deno.test("ExchangeHistory: a page that is too long or not JSON is requested again", () => {
   const tooLong = () => Response.json(Array(600_000).fill(1));
   return withExchange([tooLong, () => new Response("[")], async ({ clock, read }) => {
     const reading = read();
@@ -102,7 +102,7 @@ Deno.test("ExchangeHistory: an attempt takes no longer than its timeout", () => 
   }, { attemptsMax: 1, timeoutMs: 50 });
 });
 
-Deno.test("ExchangeHistory: a wait that has ended no longer listens to the signal", () =>
+Deno.test("ExchangeHistory: removes its abort listener after each wait", () =>
   withExchange([failing(500), failing(500)], async ({ clock, read }) => {
     const { signal } = new AbortController();
     const listeners = new Set<unknown>();

@@ -13,7 +13,7 @@ function unreachable(reason: RegExp) {
   };
 }
 
-/** A body without an announced length that does not end. @returns It, and how much was taken of it. */
+/** An endless body without a length. @returns It, and how many bytes were read. */
 function endlessBody(everyMs = 0) {
   const chunk = new Uint8Array(64 * 1024).fill(32);
   const sent = { bytes: 0 };
@@ -54,7 +54,7 @@ for (const status of [301, 302, 303, 307, 308]) {
   });
 }
 
-Deno.test("request: a body without end is cut off at its bound", async () => {
+Deno.test("request: an endless body is aborted at maxBytes", async () => {
   const { body, sent } = endlessBody();
   await withAnswer(() => new Response(body), async (url) => {
     const asked = request(url, { maxBytes: 1_000_000 });
@@ -63,7 +63,7 @@ Deno.test("request: a body without end is cut off at its bound", async () => {
   assert.ok(sent.bytes < 16 * 1024 * 1024, `${sent.bytes} bytes were sent`);
 });
 
-Deno.test("request: a body that announces too much is not read", async () => {
+Deno.test("request: a body longer than maxBytes is refused", async () => {
   const body = "x".repeat(1_001);
   await withAnswer(() => new Response(body), async (url) => {
     assert.equal((await request(url, { maxBytes: 1_001 })).text, body);
@@ -71,7 +71,7 @@ Deno.test("request: a body that announces too much is not read", async () => {
   });
 });
 
-Deno.test("request: a compressed body counts with its real length", async () => {
+Deno.test("request: a compressed body counts with its decompressed length", async () => {
   const headers = { "content-encoding": "gzip", "content-type": "text/plain" };
   const bomb = Uint8Array.from(gzipSync("0".repeat(2_000_000)));
   assert.ok(bomb.length < 10_000);
@@ -81,7 +81,7 @@ Deno.test("request: a compressed body counts with its real length", async () => 
   });
 });
 
-Deno.test("request: a body that trickles ends with the timeout of the whole answer", async () => {
+Deno.test("request: the timeout covers the whole body, even if bytes keep arriving", async () => {
   const { body } = endlessBody(20);
   await withAnswer(() => new Response(body), async (url) => {
     await assert.rejects(request(url, { timeoutMs: 200, maxBytes: 1e9 }), {
@@ -90,7 +90,7 @@ Deno.test("request: a body that trickles ends with the timeout of the whole answ
   });
 });
 
-Deno.test("request: text is put together from chunks that split a character", async () => {
+Deno.test("request: characters split over chunks are decoded correctly", async () => {
   const euros = "€".repeat(100_000); // three bytes each, in chunks of a power of two
   const body = () => new Blob([euros]).stream();
   await withAnswer(() => new Response(body(), { status: 404 }), async (url) => {

@@ -1,4 +1,4 @@
-/** What a page is told when a service may refuse its origin: browsers do not say. */
+/** Errors in a page if a service may refuse its origin, which browsers do not report. */
 import assert from "node:assert/strict";
 import { CoreClient } from "../../../lib/net/core_client.ts";
 import { NetworkError, originHint, request } from "../../../lib/net/http_request.ts";
@@ -29,7 +29,7 @@ async function failureOf(attempt: Promise<unknown>): Promise<string> {
   return thrown.message;
 }
 
-Deno.test("originHint: names the page's origin and the option, for another origin only", () =>
+Deno.test("originHint: names the page's origin and the option, but only for a URL of another origin", () =>
   onPage(() => {
     for (const url of [URL_OF_OTHER, "ws://127.0.0.1:1/ws", `${PAGE}1/rpc`]) {
       assert.equal(originHint(url), HINT);

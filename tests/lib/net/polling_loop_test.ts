@@ -46,7 +46,7 @@ Deno.test("PollingLoop: waits for the interval after each pass, so that passes n
   assert.equal(clock.pending, 0);
 });
 
-Deno.test("PollingLoop: continues after a recovery without onRecovery; stop rejects if a pass threw no RangemakerError", async () => {
+Deno.test("PollingLoop: continues after a recovery without onRecovery; stop rejects after an unexpected error", async () => {
   const { clock, passes, loop, end } = setUp({ onRecovery: undefined });
   loop.start();
   await end("away");
@@ -68,7 +68,7 @@ Deno.test("PollingLoop: the first pass can be delayed", () => {
   assert.equal(passes.length, 1);
 });
 
-Deno.test("PollingLoop: waits grow while passes fail, and a good pass resets them", async () => {
+Deno.test("PollingLoop: waits grow while passes fail, and a successful pass resets them", async () => {
   const backoff = new Backoff({ initialMs: 100, maxMs: 400, random: () => 1 });
   const { clock, passes, loop, end } = setUp({ backoff });
   loop.start();
@@ -89,7 +89,7 @@ Deno.test("PollingLoop: waits grow while passes fail, and a good pass resets the
   await loop.stop();
 });
 
-Deno.test("PollingLoop: reports an outage once, and its end once", async () => {
+Deno.test("PollingLoop: reports the start and the end of an outage once each", async () => {
   const { clock, events, loop, end } = setUp();
   loop.start();
   for (const failure of [undefined, "one", "two", undefined, undefined, "three"]) {
@@ -101,7 +101,7 @@ Deno.test("PollingLoop: reports an outage once, and its end once", async () => {
   await loop.stop();
 });
 
-Deno.test("PollingLoop: a new start aborts the pass in flight, which schedules nothing more", async () => {
+Deno.test("PollingLoop: start aborts the current pass, which then schedules nothing", async () => {
   const { clock, events, passes, loop, end } = setUp();
   loop.start();
   loop.start();

@@ -43,7 +43,7 @@ Deno.test("ReconnectingSocket: connects, sends and reads text and UTF-8 bytes", 
   socket.stop();
 });
 
-Deno.test("ReconnectingSocket: reconnects after each loss, and waits longer each time, also after a short connection", () => {
+Deno.test("ReconnectingSocket: reconnects after each loss with growing waits, also after a short connection", () => {
   const { clock, network, events, socket } = setUp();
   socket.start();
   network.newest.fail("NetworkError: refused"); // as Deno says it
@@ -76,7 +76,7 @@ Deno.test("ReconnectingSocket: reconnects after each loss, and waits longer each
   assert.equal(clock.pending, 0);
 });
 
-Deno.test("ReconnectingSocket: gives up an attempt that does not open", () => {
+Deno.test("ReconnectingSocket: an attempt that does not open is aborted", () => {
   const { clock, network, events, socket } = setUp({ connectTimeoutMs: 3_000 });
   socket.start();
   clock.advance(3_000);
@@ -85,7 +85,7 @@ Deno.test("ReconnectingSocket: gives up an attempt that does not open", () => {
   socket.stop();
 });
 
-Deno.test("ReconnectingSocket: silence counts from the last frame, and ends the connection", () => {
+Deno.test("ReconnectingSocket: drops the connection after silenceMs without a frame", () => {
   const { clock, network, events, socket } = setUp({ silenceMs: 5_000 });
   socket.start();
   network.newest.open();
@@ -101,7 +101,7 @@ Deno.test("ReconnectingSocket: silence counts from the last frame, and ends the 
   socket.stop();
 });
 
-Deno.test("ReconnectingSocket: health resets the backoff, Infinity leaves that to the owner", () => {
+Deno.test("ReconnectingSocket: a healthy connection resets the backoff, unless healthyAfterMs is Infinity", () => {
   for (const [healthyAfterMs, attempts] of [[2_000, 0], [Infinity, 1]] as const) {
     const { clock, network, backoff, socket } = setUp({ healthyAfterMs });
     socket.start();
@@ -115,7 +115,7 @@ Deno.test("ReconnectingSocket: health resets the backoff, Infinity leaves that t
   }
 });
 
-Deno.test("ReconnectingSocket: reconnectNow ends the wait for the next attempt, and nothing else", () => {
+Deno.test("ReconnectingSocket: reconnectNow only skips the wait before the next attempt", () => {
   const { clock, network, socket } = setUp();
   socket.reconnectNow();
   assert.equal(network.sockets.length, 0, "it is not started");
@@ -137,7 +137,7 @@ Deno.test("ReconnectingSocket: reconnectNow ends the wait for the next attempt, 
   socket.stop();
 });
 
-Deno.test("ReconnectingSocket: a failure names the reason, where the platform gives one", () => {
+Deno.test("ReconnectingSocket: a failure has the platform's reason, if there is one", () => {
   for (
     const [event, reason] of [
       [{ message: "TypeError: no Error: inside" }, "no Error: inside"],
@@ -153,7 +153,7 @@ Deno.test("ReconnectingSocket: a failure names the reason, where the platform gi
   }
 });
 
-Deno.test("ReconnectingSocket: a dropped connection reports nothing more, and another follows", () => {
+Deno.test("ReconnectingSocket: a dropped connection reports nothing more, and a new one is opened", () => {
   const { clock, network, events, socket } = setUp();
   socket.start();
   const first = network.newest;

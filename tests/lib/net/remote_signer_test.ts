@@ -1,4 +1,4 @@
-/** Keys elsewhere: signers with ethers and with viem stand in for services that sign typed data. */
+/** Remote keys: signers with ethers and viem replace services that sign typed data. */
 import assert from "node:assert/strict";
 import {
   RemoteSigner,
@@ -89,7 +89,7 @@ Deno.test("RemoteSigner: a signature by another key or of another message is ref
   }
 });
 
-Deno.test("RemoteSigner: a refusal, an unexpected answer and a timeout throw with the reason", async () => {
+Deno.test("RemoteSigner: the error of a refusal, an unexpected answer or a timeout has the reason", async () => {
   const error = { code: -32_000, message: "Request denied" };
   assert.match(await refusal(() => Promise.resolve({ error })), /refused .*-32000: Request denied/);
   assert.match(await refusal(() => Promise.resolve({ result: "0x12" })), /gave no signature/);
@@ -120,7 +120,7 @@ Deno.test("RemoteSigner: more than 32 requests at a time are refused at once", a
   );
 });
 
-Deno.test("normalizeSignature: v 0 or 1 and the high s become the accepted form", () => {
+Deno.test("normalizeSignature: v 0 or 1 and a high s are converted to the accepted form", () => {
   const strict = new LocalSigner(privateKey).sign(digest);
   const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
   const [r, s, v] = [strict.slice(0, 66), BigInt(`0x${strict.slice(66, 130)}`), strict.slice(130)];
@@ -132,7 +132,7 @@ Deno.test("normalizeSignature: v 0 or 1 and the high s become the accepted form"
   }
 });
 
-Deno.test("bridge: a signer without its address, or beside a key, is a usage error", async () => {
+Deno.test("bridge: --signer-url without --signer-address, or together with a key, is a usage error", async () => {
   const url = ["--signer-url", "http://127.0.0.1:1"];
   const bridge = ["bridge", "--port", "0", "--database", ":memory:", ...url];
   const missing = await runHere(bridge);

@@ -40,7 +40,7 @@ function setUp(options: Partial<RpcSubscriberOptions> = {}) {
   return { clock, network, events, subscriber, deliver, accept };
 }
 
-Deno.test("RpcSubscriber: subscribes, and gives each notification to its own subscription", () => {
+Deno.test("RpcSubscriber: subscribes, and passes each notification to its own subscription", () => {
   const { network, events, subscriber, deliver, accept } = setUp();
   accept();
   assert.deepEqual(network.newest.sent.map((text) => JSON.parse(text)), [
@@ -53,7 +53,7 @@ Deno.test("RpcSubscriber: subscribes, and gives each notification to its own sub
   subscriber.stop();
 });
 
-Deno.test("RpcSubscriber: subscribes again after a loss; ids of the lost connection mean nothing", () => {
+Deno.test("RpcSubscriber: subscribes again after a loss, and ignores ids of the lost connection", () => {
   const { clock, network, events, subscriber, deliver, accept } = setUp();
   accept();
   network.newest.end(1001, "away");
@@ -104,7 +104,7 @@ Deno.test("RpcSubscriber: a node that does not answer a subscription is dropped 
   subscriber.stop();
 });
 
-Deno.test("RpcSubscriber: a quiet connection lives while heartbeats are answered, and no longer", () => {
+Deno.test("RpcSubscriber: a quiet connection stays open while heartbeats are answered", () => {
   const { clock, network, events, subscriber, deliver, accept } = setUp({
     heartbeat: { everyMs: 20_000, answerMs: 5_000 },
   });
@@ -128,7 +128,7 @@ Deno.test("RpcSubscriber: a quiet connection lives while heartbeats are answered
   assert.equal(clock.pending, 0);
 });
 
-Deno.test("RpcSubscriber: a tab that slept for a minute does not mistake its own silence for the node's", () => {
+Deno.test("RpcSubscriber: a tab that slept for a minute does not drop the connection for its own silence", () => {
   const { clock, events, subscriber, deliver, accept } = setUp({
     heartbeat: { everyMs: 20_000, answerMs: 5_000 },
   });

@@ -120,7 +120,7 @@ Deno.test("price oracle spec, Price history ring buffer: 65536 slots of 16 bytes
   assert.equal(ring.slots * SLOT_MS, 6_553_600);
 });
 
-Deno.test("PriceRing: a slot holds its time and its price, eight bytes each", () => {
+Deno.test("PriceRing: a slot is stored as time and price, eight bytes each", () => {
   const ring = new PriceRing(4);
   ring.append(500, 7n);
   const slot = new DataView(ring.bytes.buffer, (5 % 4) * 16, 16);
@@ -137,7 +137,7 @@ Deno.test("PriceRing: rejects sizes that are not powers of two", () => {
   }
 });
 
-Deno.test("PriceRing: refuses times that are no slot's, and times that have passed", () => {
+Deno.test("PriceRing: rejects times that are not at a slot, and times before the newest", () => {
   const ring = new PriceRing(8);
   ring.append(1_000, 1n);
   for (const time of [1_050, -100, Number.NaN, 0.1]) {
@@ -149,7 +149,7 @@ Deno.test("PriceRing: refuses times that are no slot's, and times that have pass
   assert.equal(ring.at(1_000), 1n);
 });
 
-Deno.test("PriceRing: an empty ring knows nothing and names all of it as missing", () => {
+Deno.test("PriceRing: an empty ring reports the whole range as missing", () => {
   const ring = new PriceRing(8);
   assert.equal(ring.newest, undefined);
   assert.deepEqual({ ...ring.checkRange(1_000, 1_300, { lower: 1n, upper: 2n }) }, {
@@ -158,7 +158,7 @@ Deno.test("PriceRing: an empty ring knows nothing and names all of it as missing
   });
 });
 
-Deno.test("PriceRing: contains the newest slots, with a price or without, from the first one on", () => {
+Deno.test("PriceRing: contains the newest slots, whether they have a price or not", () => {
   const ring = new PriceRing(8);
   assert.deepEqual([ring.oldest, ring.contains(0)], [0, false]);
   ring.append(100, 5n);
@@ -174,7 +174,7 @@ Deno.test("PriceRing: contains the newest slots, with a price or without, from t
   assert.equal(ring.newest, 3_000);
 });
 
-Deno.test("PriceRing: a window counts the slots that start inside it", () => {
+Deno.test("PriceRing: a range covers the slots that start inside it", () => {
   const ring = new PriceRing(16);
   for (const [index, price] of [5n, 9n, 6n, 1n].entries()) ring.append(1_000 + index * 100, price);
   assert.equal(ring.checkRange(1_001, 1_300, { lower: 6n, upper: 9n }).outside, undefined);

@@ -22,7 +22,7 @@ Deno.test("parseTape: reads trades in order of time", () => {
   assert.deepEqual(parseTape(text.replaceAll("\n", "\r\n")), parseTape(text));
 });
 
-Deno.test("parseTape: names the first line that breaks a rule", () => {
+Deno.test("parseTape: the error names the first invalid line", () => {
   const wrong: [string, RegExp][] = [
     ["", /Expected time_ms,trade_id,side,price,amount in line 1: received ""/],
     ["time,price\n1,2", /in line 1: received "time,price"/],
@@ -68,11 +68,11 @@ Deno.test("parseTape: names the first line that breaks a rule", () => {
   }
 });
 
-Deno.test("readTape: a file that is not there is one clear line", async () => {
+Deno.test("readTape: a missing file is one clear line", async () => {
   await assert.rejects(readTape("no/such.csv"), /^TapeError: Tape no\/such.csv cannot be read: /);
 });
 
-Deno.test("parseTape: numbers may be as long as the format allows", () => {
+Deno.test("parseTape: accepts the longest numbers that the format allows", () => {
   const [digits, id] = ["1".repeat(30), "1".repeat(20)];
   const rows = parseTape(
     `${TAPE_HEADER}\n1,1,buy,5,1\n${"9".repeat(15)},${id},buy,5,${digits}.${digits}`,

@@ -1,6 +1,6 @@
 /**
- * Digests and signatures against committed vectors, which were made with ethers and are made again
- * with it here: a second library, so that a fault of the one under test cannot hide.
+ * Digests and signatures against committed vectors, which were made with ethers, and are made again
+ * with it here: a second library finds errors of the one under test.
  */
 import assert from "node:assert/strict";
 import { TypedDataEncoder, verifyTypedData, Wallet } from "ethers";
@@ -54,19 +54,19 @@ for (const [index, vector] of vectors.entries()) {
   const ethersTypes = { [type.primaryType]: [...type.fields] };
   const domain = signingDomain(vector.chainId);
 
-  Deno.test(`${name}: the type string is the protocol's`, () => {
+  Deno.test(`${name}: the type string is the one of the vector`, () => {
     const members = type.fields.map((field) => `${field.type} ${field.name}`).join(",");
     assert.equal(`${type.primaryType}(${members})`, vector.typeString);
   });
 
-  Deno.test(`${name}: digest and signature are the committed ones`, () => {
+  Deno.test(`${name}: digest and signature are those of the vector`, () => {
     assert.equal(digestOf(vector), vector.digest);
     const signer = new LocalSigner(account.privateKey);
     assert.equal(signer.sign(vector.digest as Hex), vector.signature);
     assert.equal(recoverSigner(vector.digest as Hex, vector.signature as Hex), account.address);
   });
 
-  Deno.test(`${name}: ethers makes and accepts the same`, async () => {
+  Deno.test(`${name}: ethers computes and accepts the same digest and signature`, async () => {
     assert.equal(TypedDataEncoder.hash(domain, ethersTypes, vector.message), vector.digest);
     const wallet = new Wallet(account.privateKey);
     assert.equal(await wallet.signTypedData(domain, ethersTypes, vector.message), vector.signature);

@@ -23,14 +23,14 @@ Deno.test("parseRequest: params are an array or an object", () => {
   assert.deepEqual(rpcResult(1, "a"), { jsonrpc: "2.0", id: 1, result: "a" });
 });
 
-Deno.test("idOf: never throws, and gives only what may be an id", () => {
+Deno.test("idOf: never throws, and returns only valid ids", () => {
   fc.assert(fc.property(fc.anything(), (value) => {
     const id = idOf(value);
     assert(id === null || typeof id === "string" || typeof id === "number");
   }));
 });
 
-Deno.test("idAtStart: gives the id that precedes the parameters if it is JSON, else null", () => {
+Deno.test("idAtStart: returns the id at the start of a text, or null", () => {
   const cases: [start: string, id: unknown][] = [
     ['{"jsonrpc":"2.0","id":7,"params":[', 7],
     ['{"id":-0,"params":[', -0],
@@ -52,11 +52,11 @@ Deno.test("idAtStart: never throws", () => {
   fc.assert(fc.property(id, (text) => void idAtStart(`{"id":${text},`)));
 });
 
-Deno.test("idOf: gives the id of a broken call", () => {
+Deno.test("idOf: returns the id of an invalid call", () => {
   for (const id of ["a", 0, null]) assert.equal(idOf({ id, method: 5 }), id);
 });
 
-Deno.test("parseResponse: an error needs code and message, and carries data only if there is some", () => {
+Deno.test("parseResponse: an error answer needs code and message", () => {
   const failure = { jsonrpc: "2.0", id: 1, error: { code: -32000, message: "No" } };
   assert.deepEqual(rpcFailure(1, -32000, "No"), failure);
   for (const error of [{}, { code: 1 }, { message: "No" }, { code: "1", message: "No" }]) {
@@ -64,7 +64,7 @@ Deno.test("parseResponse: an error needs code and message, and carries data only
   }
 });
 
-Deno.test("parseResponse: gives results back and throws errors with the node's code and data", () => {
+Deno.test("parseResponse: returns results, and throws errors with the node's code and data", () => {
   assert.deepEqual(parseResponse(rpcResult(7, { a: 1 })), { id: 7, result: { a: 1 } });
   const data = { code: "NeedsBackfill", missing: [{ from: 100, to: 200 }] };
   assert.throws(() => parseResponse(rpcFailure(7, -32010, "Needs backfill", data)), (thrown) => {
@@ -87,7 +87,7 @@ function complexityOf(value: unknown): { depth: number; parts: number } {
   };
 }
 
-Deno.test("isTooComplex: agrees with a walk through the value, at its bounds", () => {
+Deno.test("isTooComplex: agrees with a walk through the parsed value", () => {
   // What the scan looks for, inside of strings too.
   const text = fc.string({ unit: fc.constantFrom(...'"\\[]{}:,a') });
   const { value } = fc.letrec((tie) => ({
@@ -106,7 +106,7 @@ Deno.test("isTooComplex: agrees with a walk through the value, at its bounds", (
   );
 });
 
-Deno.test("isTooComplex: ends on invalid JSON", () => {
+Deno.test("isTooComplex: terminates on invalid JSON", () => {
   for (const text of ['"', '["', "]]", "{{{", String.raw`"\\`]) {
     assert.equal(isTooComplex(text, { depth: 9, parts: 9 }), false);
   }

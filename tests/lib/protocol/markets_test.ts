@@ -13,7 +13,7 @@ import { seededRandom } from "../../../lib/random.ts";
 
 const [btc, eth, sol] = MARKETS as [Market, Market, Market];
 
-Deno.test("Markets: are found by addresses and by symbol, in the order they were given", () => {
+Deno.test("Markets: are found by addresses or symbol, and listed in the given order", () => {
   const markets = new Markets([eth, btc]);
   assert.deepEqual(markets.symbols, ["ETH/USDT", "BTC/USDT"]);
   assert.deepEqual(markets.list, [eth, btc]);
@@ -24,7 +24,7 @@ Deno.test("Markets: are found by addresses and by symbol, in the order they were
   assert.equal(markets.bySymbol("SOL/USDT"), undefined);
 });
 
-Deno.test("Markets: a symbol is two names of capital letters and digits", () => {
+Deno.test("Markets: a symbol is two names of capital letters and digits, with a slash", () => {
   for (const symbol of [...MARKETS.map(({ symbol }) => symbol), "1INCH/USDT", "A/B"]) {
     assert.match(symbol, SYMBOL_PATTERN);
   }
@@ -38,7 +38,7 @@ Deno.test("Markets: a symbol is two names of capital letters and digits", () => 
   }
 });
 
-Deno.test("findProvider: takes the spec's name and the exchange's, in any case", () => {
+Deno.test("findProvider: accepts the specification's name and the exchange's name, in any case", () => {
   for (const name of PROVIDER_NAMES) {
     assert.equal(findProvider(name), name);
     assert.equal(findProvider(EXCHANGE_OF[name]), name);
@@ -49,7 +49,7 @@ Deno.test("findProvider: takes the spec's name and the exchange's, in any case",
   }
 });
 
-Deno.test("checksumAddress: an address in any case has the form that ethers gives it", () => {
+Deno.test("checksumAddress: returns the same form as ethers for an address in any case", () => {
   const random = seededRandom(1);
   const sizes = sizesOfMapsWith(/^0x[0-9a-fA-F]{40}$/, () => {
     for (let round = 0; round < 3_000; round++) { // three texts each: more than are cached
@@ -65,7 +65,7 @@ Deno.test("checksumAddress: an address in any case has the form that ethers give
   assert.equal(Math.max(...sizes), 8_192, "callers choose addresses: the cache has a bound");
 });
 
-Deno.test("exchangeSymbol: each exchange spells a market in its own way, unless the market says otherwise", () => {
+Deno.test("exchangeSymbol: uses each exchange's spelling, unless the market has its own", () => {
   const exchangeSymbols = { provider_c: "XBT/USDT" };
   const of = (market: Parameters<typeof exchangeSymbol>[0]) =>
     PROVIDER_NAMES.map((provider) => exchangeSymbol(market, provider));

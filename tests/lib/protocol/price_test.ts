@@ -21,7 +21,7 @@ const exact: [text: string, price: bigint][] = [
   ["18446744073709.551615", UINT64_MAX],
 ];
 
-Deno.test("parsePrice: takes the digits exactly, rounding half away from zero", () => {
+Deno.test("parsePrice: converts exactly, and rounds half away from zero", () => {
   for (const [text, price] of exact) {
     assert.equal(parsePrice(text), price, text);
   }
@@ -34,7 +34,7 @@ Deno.test("parsePrice: refuses prices that are not positive or exceed 64 bits", 
   for (const text of refused) assert.equal(parsePrice(text), undefined, JSON.stringify(text));
 });
 
-Deno.test("parsePrice and formatPrice: every price survives the round trip", () => {
+Deno.test("parsePrice and formatPrice: are inverse for every price", () => {
   fc.assert(fc.property(fc.bigInt({ min: 1n, max: UINT64_MAX }), (price) => {
     assert.equal(parsePrice(formatPrice(price)), price);
   }));
@@ -48,7 +48,7 @@ Deno.test("formatUnits: writes no zeros at the end", () => {
   assert.equal(formatUnits(2_650_000_001n), "2650.000001");
 });
 
-Deno.test("formatPrice: cuts to the decimals asked for", () => {
+Deno.test("formatPrice: truncates to the given number of decimals", () => {
   assert.equal(formatPrice(1_666_879_999n, 2), "1666.87");
   assert.equal(formatPrice(1_666_879_999n, 0), "1666");
   assert.equal(formatPrice(5n), "0.000005");

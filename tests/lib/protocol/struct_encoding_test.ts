@@ -44,7 +44,7 @@ Deno.test("hashFlat: agrees with viem on any message of any supported type", () 
   );
 });
 
-Deno.test("hashFlat: two chains in turn never share a domain", () => {
+Deno.test("hashFlat: alternating chain ids do not share a domain", () => {
   const type = flatType("Core:One(uint256 n)");
   const first = hashFlat(type, 1, { n: 1n });
   assert.notEqual(hashFlat(type, 2, { n: 1n }), first);
@@ -80,7 +80,7 @@ for (const [type, value] of mismatches) {
 }
 
 Deno.test("keccak256: agrees with ethers on bytes of any length", () => {
-  // Blocks of 136 bytes are where padding can go wrong.
+  // Blocks have 136 bytes: errors of the padding would show there.
   const bytes = fc.uint8Array({ maxLength: 3 * 136 + 1, size: "max" });
   fc.assert(
     fc.property(bytes, (message) => {
@@ -89,7 +89,7 @@ Deno.test("keccak256: agrees with ethers on bytes of any length", () => {
   );
 });
 
-Deno.test("keccak256: agrees with ethers on more than the library takes in one piece", () => {
+Deno.test("keccak256: agrees with ethers on messages larger than one chunk of the library", () => {
   const message = new Uint8Array(50_000).map((_, index) => index * 7);
   assert.equal(`0x${keccak256(message).toHex()}`, keccakOfEthers(message));
 });
@@ -116,7 +116,7 @@ Deno.test("flatType: reads names and types from a type string", () => {
   ]);
 });
 
-Deno.test("describeTypedData: a wallet gets domain, types and primary type", () => {
+Deno.test("describeTypedData: describes domain, types and primary type for a wallet", () => {
   const description = describeTypedData(type, 5);
   assert.deepEqual(description, {
     domain: { name: "Core", version: "1", chainId: 5 },

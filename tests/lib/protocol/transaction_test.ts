@@ -56,7 +56,7 @@ const backfill = {
   signature,
 };
 
-Deno.test("transactionSchema: wire form and inner form turn into each other", () => {
+Deno.test("transactionSchema: parse and toWire are inverse", () => {
   for (const wire of [deposit, { ...rfqSubmit, signature }, backfill]) {
     const tx = transactionSchema.parse(wire);
     assert.deepEqual(toWire(tx), wire);
@@ -106,7 +106,7 @@ for (const [what, value, reason] of outOfRange) {
   });
 }
 
-Deno.test("quoteTermsOf: the quote inside an RfqSubmit has the hash of the quote it came from", () => {
+Deno.test("quoteTermsOf: the quote terms of an RfqSubmit have the hash of the quote", () => {
   const tx = transactionSchema.parse({ ...rfqSubmit, signature });
   assert(tx.type === "RfqSubmit");
   const terms = quoteTermsOf(tx);
@@ -114,7 +114,7 @@ Deno.test("quoteTermsOf: the quote inside an RfqSubmit has the hash of the quote
   assert.equal(hashQuote(quoteSchema.parse(wire), 1337), hashQuote(terms, 1337));
 });
 
-Deno.test("signTransaction: signs the hash of the given fields, and changes none of them", () => {
+Deno.test("signTransaction: signs the hash of the given fields, and changes no field", () => {
   const { signature: _none, ...unsigned } = transactionSchema.parse(deposit);
   const { tx, txHash } = signTransaction(unsigned, new LocalSigner(relayer.privateKey), 1337);
   assert.equal(txHash, hashTransaction(unsigned, 1337));

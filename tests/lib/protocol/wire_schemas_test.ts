@@ -37,7 +37,7 @@ const estimate = { betAmount: "3", payout: "4", multiplier: "13.3333", solverCol
 interface Wire {
   schema: z.ZodMiniType;
   example: Record<string, unknown>;
-  /** Parses and encodes again, where the inner form has other fields. */
+  /** Parses and encodes again, for types with a different inner form. */
   encode?: (value: unknown) => unknown;
   optional?: string[];
   /** Values that one field, by its name, must not have. */
@@ -150,7 +150,7 @@ function fieldsOf(value: unknown): unknown {
 for (
   const [what, { schema, example, encode, optional = [], wrong = {} }] of Object.entries(wires)
 ) {
-  Deno.test(`Wire, ${what}: every field is read, needed unless optional, and checked`, () => {
+  Deno.test(`Wire, ${what}: every field is read and checked, and required unless optional`, () => {
     const accepts = (value: unknown) => schema.safeParse(value).success;
     const parsed = schema.parse(example);
     assert.deepEqual(fieldsOf(encode === undefined ? parsed : encode(example)), fieldsOf(example));
@@ -177,13 +177,13 @@ Deno.test("Wire: each code of a failed transaction, state of a price and status 
   assert.deepEqual(statuses.filter(isUnsettled), ["open", "needs_backfill"]);
 });
 
-Deno.test("Wire, thesis: wire form and inner form turn into each other, with a breach or without", () => {
+Deno.test("Wire, thesis: parse and toWire are inverse, with and without a breach", () => {
   for (const each of [thesis, { ...thesis, breach: undefined }]) {
     assert.deepEqual(toWire(thesisSchema.parse(each)), each);
   }
 });
 
-Deno.test("toWire: only whole numbers without bound change, at every depth", () => {
+Deno.test("toWire: converts only bigints, at every depth", () => {
   const other = { text: "a", number: 1.5, none: null, absent: undefined, flag: true };
   assert.deepEqual(toWire({ big: 7n, list: [8n, { big: 9n, ...other }], ...other }), {
     ...{ big: "7", list: ["8", { big: "9", ...other }], ...other },

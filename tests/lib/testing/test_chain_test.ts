@@ -47,7 +47,7 @@ Deno.test("Test chain: a test controls prices, time, snapshots and balances", as
     assert(tookMs < WINDOW_MS, `${tookMs} ms for a window of ${WINDOW_MS} ms`);
   });
 
-  await t.step("reverting takes back money and time, for clients too", async () => {
+  await t.step("a revert restores money and time, also for clients", async () => {
     const before = chain.now();
     const revertedMs = await chain.revert(id);
     assert(chain.now() - revertedMs < 1_000 && revertedMs < before - WINDOW_MS);
@@ -61,7 +61,7 @@ Deno.test("Test chain: a test controls prices, time, snapshots and balances", as
     assert.equal((await client.settled(thesisId, 5_000)).status, "lost");
   });
 
-  await t.step("prices on the way decide", async () => {
+  await t.step("a price on the way can lose the bet", async () => {
     await chain.setPrice("ETH/USDT", ETH);
     const { client, thesisId } = await bet(chain);
     await chain.advance(WINDOW_MS, { "ETH/USDT": [ETH, ETH / 2n, ETH] });
@@ -69,7 +69,7 @@ Deno.test("Test chain: a test controls prices, time, snapshots and balances", as
     assert.deepEqual([status, breach?.price], ["lost", ETH / 2n]);
   });
 
-  await t.step("null returns to the simulated prices", async () => {
+  await t.step("setPrice with null returns to the simulated prices", async () => {
     await chain.setPrice("ETH/USDT", ETH * 2n);
     await chain.setPrice("ETH/USDT", null);
     const client = new RangemakerClient(chain.options);
@@ -87,7 +87,7 @@ Deno.test("Test chain: a test controls prices, time, snapshots and balances", as
   });
 });
 
-Deno.test("Test chain: an aborted start rejects, and nothing of it goes on", async () => {
+Deno.test("Test chain: an aborted start rejects with CHAIN_NOT_STARTED", async () => {
   const aborter = new AbortController();
   const starting = startChain({ signal: aborter.signal });
   aborter.abort();

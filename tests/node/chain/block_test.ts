@@ -4,7 +4,7 @@ import { BlockLog, BLOCKS_KEPT, headOnStart } from "../../../services/node/chain
 import { actors, deposit, hashOf } from "../support/actors.ts";
 import { TestChain } from "../support/chain_in_memory.ts";
 
-Deno.test("Chain: blocks follow each other by hash, and old ones are dropped", () => {
+Deno.test("Chain: each block has the hash of its parent, and old blocks are dropped", () => {
   const test = new TestChain();
   test.run(4_100, null);
   const { head } = test.chain;
@@ -17,7 +17,7 @@ Deno.test("Chain: blocks follow each other by hash, and old ones are dropped", (
   assert.equal(new Set(test.heads.map(({ hash }) => hash)).size, 4_100);
 });
 
-Deno.test("Chain: a block holds the transactions since the one before, each once", () => {
+Deno.test("Chain: a block contains each transaction since the previous block once", () => {
   const test = new TestChain();
   const hashes = [1, 2, 3].map((number) => {
     const fields = { timestamp: test.now, user: actors.user.address, amount: 1n };
@@ -30,7 +30,7 @@ Deno.test("Chain: a block holds the transactions since the one before, each once
   assert.deepEqual(sealed, [hashes.slice(0, 2), hashes.slice(2), []]);
 });
 
-Deno.test("Chain: time goes on through checkpoints without prices, for the price history too", () => {
+Deno.test("Chain: checkpoints without prices advance the time, also of the price history", () => {
   const test = new TestChain({ maxStaleMs: 0 });
   test.run(1);
   test.run(3, null);
@@ -39,7 +39,7 @@ Deno.test("Chain: time goes on through checkpoints without prices, for the price
 
 const T = 1_700_000_000_000;
 
-Deno.test("headOnStart: a chain goes on where it stopped, above every number that it may have announced", () => {
+Deno.test("headOnStart: after a restart the chain continues above every block number that it may have announced", () => {
   const genesis = genesisBlock(T);
   assert.equal(headOnStart(genesis, undefined, T + 5_000), genesis);
   const { timestampMs, hash } = genesisBlock(T + 30);
@@ -52,7 +52,7 @@ Deno.test("headOnStart: a chain goes on where it stopped, above every number tha
   assert.equal(setBack.timestampMs, head.timestampMs);
 });
 
-Deno.test("BlockLog: a block whose number is not reserved waits, with its transactions", () => {
+Deno.test("BlockLog: a block waits with its transactions until its number is reserved", () => {
   let reserved = 1;
   const reservedTo = () => reserved;
   const log = new BlockLog({ nowMs: T, createdAtMs: T, resumeFrom: undefined, reservedTo });
@@ -64,7 +64,7 @@ Deno.test("BlockLog: a block whose number is not reserved waits, with its transa
   assert.deepEqual(log.seal(T + 300)?.transactions, [hashOf(1)]);
 });
 
-Deno.test("BlockLog: a position is that of its moment; the first block is always there", () => {
+Deno.test("BlockLog: a position is restored with its pending transactions; the first block is always kept", () => {
   const log = new BlockLog({
     nowMs: T,
     createdAtMs: T,

@@ -8,7 +8,7 @@ import { TestChain } from "../support/chain_in_memory.ts";
 const PRICE = 3_000_000_000n;
 const OUTSIDE = 3_300_000_000n;
 
-Deno.test("BreachWatch: finds the theses that a scan of all finds, whatever was added and removed", () =>
+Deno.test("BreachWatch: finds the same theses as a full scan, for random additions and removals", () =>
   withSeed((random) => {
     const below = (bound: number) => Math.floor(random() * bound);
     const watch = new BreachWatch();
@@ -20,7 +20,7 @@ Deno.test("BreachWatch: finds the theses that a scan of all finds, whatever was 
       for (let added = isRush ? 3_000 : below(4); added > 0; added--) {
         const startTime = time + 100 * (below(40) - 10);
         const lowerPrice = BigInt(1 + below(60));
-        // A box is all of a thesis that counts here.
+        // Only the box of a thesis matters here.
         const thesis = {
           ...{ id: nextId += 1, startTime, lowerPrice },
           ...{
@@ -68,7 +68,7 @@ function chainWithBet(fromMs: number, toMs: number) {
   return { test, start: timestamp, thesis: () => test.chain.state.ledger.thesis(1)! };
 }
 
-Deno.test("Chain: a thesis is lost at the checkpoint that records a price outside, and the solver is paid", () => {
+Deno.test("Chain: a price outside the range settles a thesis as lost at once, and pays the solver", () => {
   const { test, start, thesis } = chainWithBet(500, 3_600_000);
   test.run(3, { "ETH/USDT": OUTSIDE }); // before its window
   test.run(3);

@@ -53,7 +53,7 @@ Deno.test("Chain: a deposit credits its user once, in the block that the next ch
   assert.deepEqual(test.chain.head.transactions, [receipt?.txHash]);
 });
 
-Deno.test("Chain: the same transaction again gives the first receipt, however late", () => {
+Deno.test("Chain: a repeated transaction returns its first receipt, however late", () => {
   const test = new TestChain();
   const tx = depositAt(test);
   const receipt = test.chain.submit(tx);
@@ -63,7 +63,7 @@ Deno.test("Chain: the same transaction again gives the first receipt, however la
   assert.equal(test.receipts.length, 1);
 });
 
-Deno.test("Chain: a failure is written down and has its block", () => {
+Deno.test("Chain: a failed transaction is recorded in a block", () => {
   const test = fundedChain();
   test.run(1);
   const tooLarge = { betAmount: 6_000_000n, payout: 7_000_000n };
@@ -90,7 +90,7 @@ Deno.test("Chain: a transaction whose receipt may be deleted is refused, though 
   });
 });
 
-Deno.test("Chain: a transaction that its sender did not sign is not recorded", () => {
+Deno.test("Chain: a transaction with an invalid signature is not recorded", () => {
   const test = new TestChain();
   const tx = depositAt(test);
   const forged = { ...tx, amount: 6_000_000n };
@@ -99,7 +99,7 @@ Deno.test("Chain: a transaction that its sender did not sign is not recorded", (
   assert.equal(test.receipts.length, 0);
 });
 
-Deno.test("Chain: a timestamp may be 60 s off the node's clock, and no more", () => {
+Deno.test("Chain: a timestamp may differ from the node's clock by at most 60 s", () => {
   for (const offMs of [-60_000, 60_000]) {
     const test = new TestChain();
     const tx = depositAt(test);
@@ -115,7 +115,7 @@ Deno.test("Chain: a timestamp may be 60 s off the node's clock, and no more", ()
   }
 });
 
-Deno.test("Chain: an RfqSubmit takes both stakes and opens a thesis", () => {
+Deno.test("Chain: an RfqSubmit locks both stakes and opens a thesis", () => {
   const test = fundedChain();
   const receipt = test.chain.submit(rfqSubmit({ timestamp: test.now }));
   assert.deepEqual([receipt.status, receipt.thesisId], ["committed", 1]);
@@ -171,7 +171,7 @@ Deno.test("Chain: accepts a quote at its deadline, and a quote without collatera
   assert.equal(test.chain.submit(even).status, "committed");
 });
 
-Deno.test("Chain: a quote makes one thesis; one that failed may be sent again", () => {
+Deno.test("Chain: a quote opens one thesis, and a failed attempt may be repeated", () => {
   const test = fundedChain();
   const fields = { startTime: test.now, endTime: test.now + 10_000, deadline: test.now + 60_000 };
   test.run(40, null);
@@ -184,7 +184,7 @@ Deno.test("Chain: a quote makes one thesis; one that failed may be sent again", 
   assertFails(test, rfqSubmit({ timestamp: test.now, ...fields }), "QUOTE_ALREADY_USED");
 });
 
-Deno.test("Chain: money is conserved where user and solver are the same", () => {
+Deno.test("Chain: the total is unchanged if user and solver are the same account", () => {
   const test = fundedChain();
   const both = { user: solver, solver };
   const tooMuch = { ...both, betAmount: SOLVER_BALANCE, payout: SOLVER_BALANCE + 1n };
@@ -197,7 +197,7 @@ Deno.test("Chain: money is conserved where user and solver are the same", () => 
   assert.equal(test.chain.state.ledger.holdings, test.chain.state.ledger.issued);
 });
 
-Deno.test("Chain: simulation gives the receipt and changes nothing", () => {
+Deno.test("Chain: a simulation returns the receipt without any effect", () => {
   const test = fundedChain();
   const before = balancesOf(test);
   const tx = rfqSubmit({ timestamp: test.now });
@@ -211,7 +211,7 @@ Deno.test("Chain: simulation gives the receipt and changes nothing", () => {
   assert.deepEqual(test.chain.simulate(tx), simulated);
 });
 
-Deno.test("Chain: a thesis whose prices stay inside pays the user at the first checkpoint after", () => {
+Deno.test("Chain: if all prices stay inside, the first checkpoint after the end pays the user", () => {
   const test = fundedChain();
   test.chain.submit(rfqSubmit({ timestamp: test.now, endTime: test.now + 950 }));
   test.run(9); // its last slot starts 50 ms before its end
@@ -226,7 +226,7 @@ Deno.test("Chain: a thesis whose prices stay inside pays the user at the first c
   });
 });
 
-Deno.test("Chain: prices at the bounds are inside; prices at endTime do not count", () => {
+Deno.test("Chain: a price at a bound is inside; a price at endTime is ignored", () => {
   const test = fundedChain();
   test.chain.submit(rfqSubmit({ timestamp: test.now, endTime: test.now + 300 }));
   test.run(1, { "ETH/USDT": 2_850_000_000n });
@@ -235,7 +235,7 @@ Deno.test("Chain: prices at the bounds are inside; prices at endTime do not coun
   assert.equal(test.chain.state.ledger.thesis(1)?.status, "won");
 });
 
-Deno.test("Chain: settling on request before the end needs a breach", () => {
+Deno.test("Chain: before the end, a request to settle fails without a breach", () => {
   const test = fundedChain();
   test.chain.submit(rfqSubmit({ timestamp: test.now }));
   test.run(3);
@@ -261,7 +261,7 @@ Deno.test("Chain: settling an unknown thesis is refused", () => {
   });
 });
 
-/** What a bet on 2,850 to 3,150 gets, whose window began this many checkpoints ago. */
+/** The error code of a bet on 2,850 to 3,150 whose window began this many checkpoints ago. */
 function codeOfBegun(test: TestChain, checkpointsAgo: number): string | undefined {
   const { now: timestamp } = test;
   const startTime = timestamp - checkpointsAgo * 100;
@@ -269,7 +269,7 @@ function codeOfBegun(test: TestChain, checkpointsAgo: number): string | undefine
   return test.chain.simulate(bet).error?.code;
 }
 
-Deno.test("Chain: a window in which a price outside the range is recorded is refused", () => {
+Deno.test("Chain: a quote is refused if its window already has a price outside the range", () => {
   const test = fundedChain();
   for (const price of [3_150_000_001n, 3_150_000_000n, 2_850_000_000n]) {
     test.run(1, { "ETH/USDT": price });
@@ -289,7 +289,7 @@ Deno.test("Chain: a window in which a price outside the range is recorded is ref
   assert.deepEqual(balancesOf(test).user, [5_000_000n, 0n]);
 });
 
-Deno.test("Chain: prices that are not recorded do not refuse a window, backfilled ones do", () => {
+Deno.test("Chain: missing prices do not prevent a quote, a backfilled price outside the range does", () => {
   const test = fundedChain({ maxStaleMs: 100 });
   const gap = test.now + 100;
   test.run(5, null);
@@ -301,7 +301,7 @@ Deno.test("Chain: prices that are not recorded do not refuse a window, backfille
   assert.equal(codeOfBegun(test, 4), undefined, "the breach was before the window");
 });
 
-Deno.test("Chain: a window starts up to the bound ahead", () => {
+Deno.test("Chain: a window may start at most maxStartAheadMs ahead", () => {
   const test = fundedChain({ maxStartAheadMs: 5_000 });
   const bet = (aheadMs: number) => {
     const startTime = test.now + aheadMs;

@@ -9,7 +9,7 @@ import {
 import { FakeClock } from "../../support/fake_clock.ts";
 import { isSettled } from "../support/is_settled.ts";
 
-/** A loop whose checkpoints are written down; `lastMs` is the one before a restart. */
+/** A loop whose checkpoints are recorded; `lastMs` is the last one before a restart. */
 function startLoop(
   pull: (clock: FakeClock) => void | Promise<void> = () => {},
   lastMs?: number,
@@ -34,7 +34,7 @@ function startLoop(
   return { clock, loop, seals, missed, behind, ahead, pulls: () => pulls };
 }
 
-/** Moves the clock in small steps, letting what was promised happen in between. */
+/** Moves the clock in small steps, so that promises settle in between. */
 async function advance(clock: FakeClock, byMs: number, stepMs = 10): Promise<void> {
   for (let doneMs = 0; doneMs < byMs; doneMs += 10) {
     clock.advance(stepMs);
@@ -52,7 +52,7 @@ Deno.test("price oracle spec, Limits: a checkpoint every 100 ms, the hundredth 9
   await loop.stop();
 });
 
-Deno.test("CheckpointLoop: lateness of each checkpoint does not add up", async () => {
+Deno.test("CheckpointLoop: delays of single checkpoints do not accumulate", async () => {
   const { clock, loop, seals } = startLoop((clock) => clock.jump(7));
   await advance(clock, 2_000);
   assert.deepEqual(seals.map(([dueMs]) => dueMs), seals.map((_, i) => 1_700_000_000_100 + i * 100));
@@ -60,7 +60,7 @@ Deno.test("CheckpointLoop: lateness of each checkpoint does not add up", async (
   await loop.stop();
 });
 
-Deno.test("CheckpointLoop: a short delay is made up for without pulls", async () => {
+Deno.test("CheckpointLoop: after a short delay the checkpoints are made up, without pulling prices", async () => {
   const { clock, loop, seals, missed, pulls } = startLoop();
   await advance(clock, 80);
   clock.jump(550);
@@ -87,7 +87,7 @@ Deno.test("CheckpointLoop: after a long delay missed checkpoints are skipped", a
   await loop.stop();
 });
 
-Deno.test("Node: the log says for how long and from when there were no checkpoints", () =>
+Deno.test("Node: logs since when and for how long it made no checkpoints", () =>
   withLogs("warning", (records) =>
     withSteppedNode(async ({ stepped, clock }) => {
       const from = new Date(stepped.now + 100).toISOString();
@@ -109,7 +109,7 @@ async function healthOf(url: string): Promise<{ status: string; error?: string }
   return await (await fetch(`${url}/health`)).json();
 }
 
-Deno.test("Node: with its clock set forward it is degraded and waits; set back, it makes blocks again", () =>
+Deno.test("Node: with the clock set forward it is degraded and waits; set back, it continues", () =>
   withLogs("info", (records) =>
     withSteppedNode(async ({ stepped, clock, node }) => {
       clock.set(3_600_000);
@@ -135,7 +135,7 @@ Deno.test("Node: with its clock set forward it is degraded and waits; set back, 
       );
     })));
 
-Deno.test("Node: with its clock set back its prices become stale instead of staying fresh", () =>
+Deno.test("Node: with the clock set back, prices become stale", () =>
   withSteppedNode(async ({ client, clock }) => {
     clock.set(-3_600_000);
     clock.advance(100);
@@ -154,7 +154,7 @@ Deno.test("CheckpointLoop: makes no checkpoint after it was stopped", async () =
   assert.equal(clock.pending, 0);
 });
 
-Deno.test("CheckpointLoop: after a restart with a clock set back it goes on after the last checkpoint", async () => {
+Deno.test("CheckpointLoop: after a restart with the clock set back, it waits for the time of the last checkpoint", async () => {
   const lastMs = 1_700_000_005_000;
   const { clock, loop, seals, missed, behind } = startLoop(() => {}, lastMs);
   assert.deepEqual(behind, [5_070]);
@@ -166,14 +166,14 @@ Deno.test("CheckpointLoop: after a restart with a clock set back it goes on afte
   await loop.stop();
 });
 
-Deno.test("CheckpointLoop: after a restart later on it does not make up for the time between", async () => {
+Deno.test("CheckpointLoop: after a restart, the time in between is not made up", async () => {
   const { clock, loop, seals, missed, behind } = startLoop(() => {}, 1_699_999_000_000);
   await advance(clock, 70);
   assert.deepEqual([seals, missed, behind], [[[1_700_000_000_100, 0]], [], []]);
   await loop.stop();
 });
 
-Deno.test("CheckpointLoop: a clock that was set back is looked at every second, in case it returns", async () => {
+Deno.test("CheckpointLoop: while the clock is behind, it is checked every second", async () => {
   const { clock, loop, seals, behind } = startLoop(() => {}, 1_700_003_600_000);
   await advance(clock, 2_500);
   assert.deepEqual([seals.length, behind.length], [0, 3]);
@@ -183,7 +183,7 @@ Deno.test("CheckpointLoop: a clock that was set back is looked at every second, 
   await loop.stop();
 });
 
-Deno.test("CheckpointLoop: a clock that is an hour ahead for five seconds costs five seconds of checkpoints", async () => {
+Deno.test("CheckpointLoop: five seconds with the clock an hour ahead cost five seconds of checkpoints", async () => {
   const { clock, loop, seals, missed, behind, ahead } = startLoop();
   await advance(clock, 80);
   clock.set(3_600_000);
@@ -211,7 +211,7 @@ Deno.test(`CheckpointLoop: a clock that stays ahead is followed after ${CLOCK_AH
   await loop.stop();
 });
 
-Deno.test("CheckpointLoop: each time the clock is set forward it waits again", async () => {
+Deno.test("CheckpointLoop: waits again each time the clock is set forward", async () => {
   const { clock, loop, seals } = startLoop();
   for (const made of [1, 3]) {
     await advance(clock, 150);
@@ -223,7 +223,7 @@ Deno.test("CheckpointLoop: each time the clock is set forward it waits again", a
   await loop.stop();
 });
 
-Deno.test("CheckpointLoop: stop waits for the checkpoint that is under way, which is the last", async () => {
+Deno.test("CheckpointLoop: stop waits for the current checkpoint, the last one", async () => {
   const answer = Promise.withResolvers<void>();
   const { clock, loop, seals } = startLoop(() => answer.promise);
   await advance(clock, 80);
@@ -236,7 +236,7 @@ Deno.test("CheckpointLoop: stop waits for the checkpoint that is under way, whic
   assert.equal(clock.pending, 0);
 });
 
-Deno.test("CheckpointLoop: continues after another checkpoint when the clock was moved, unless it is stopped", async () => {
+Deno.test("CheckpointLoop: continueAfter continues at the new time, unless stopped", async () => {
   const { clock, loop, seals } = startLoop();
   await advance(clock, 80);
   clock.jump(60_000);
@@ -250,7 +250,7 @@ Deno.test("CheckpointLoop: continues after another checkpoint when the clock was
 });
 
 for (const [overMs, made] of [[0, "made"], [1, "given up"]] as const) {
-  Deno.test(`CheckpointLoop: one that is ${CHECKPOINT_LATE_MAX_MS + overMs} ms late is ${made}`, async () => {
+  Deno.test(`CheckpointLoop: a checkpoint that is ${CHECKPOINT_LATE_MAX_MS + overMs} ms late is ${made}`, async () => {
     const { clock, loop, seals, missed } = startLoop();
     clock.jump(70 + CHECKPOINT_LATE_MAX_MS + overMs);
     await advance(clock, 10, 0);
@@ -261,7 +261,7 @@ for (const [overMs, made] of [[0, "made"], [1, "given up"]] as const) {
   });
 }
 
-Deno.test("CheckpointLoop: a timer that fires early makes no checkpoint before its time", async () => {
+Deno.test("CheckpointLoop: a timer that fires early makes no early checkpoint", async () => {
   const clock = new FakeClock(1_700_000_000_030);
   const seals: number[] = [];
   let timers = 0;

@@ -71,7 +71,7 @@ function verifiedRfq(
   };
 }
 
-Deno.test("Ledger: balances plus open theses equal deposits plus genesis, whatever happens", async () => {
+Deno.test("Ledger: balances plus locked stakes equal all deposits plus genesis, for random operations", async () => {
   await withSeed((random) => {
     const ledger = newLedger();
     const open = new Set<number>();
@@ -124,7 +124,7 @@ function verifiedBackfill(from: Address, change: { base?: Address } = {}): Verif
   };
 }
 
-Deno.test("Ledger: strangers leave no record of what failed, members of the chain do", () => {
+Deno.test("Ledger: failed transactions of strangers are not recorded, those of members are", () => {
   const ledger = newLedger();
   const { user, solver, relayer, admin, stranger } = actors;
   const from = ({ tx }: VerifiedTransaction, { address }: { address: Address }) => ({
@@ -146,7 +146,7 @@ Deno.test("Ledger: strangers leave no record of what failed, members of the chai
   assert.deepEqual(recordedOf(bet), ["user", "solver"]);
 });
 
-Deno.test("Ledger: slots up to the newest checkpoint can be filled, by an admin, on a market", () => {
+Deno.test("Ledger: an admin may fill slots of a market up to the newest checkpoint", () => {
   const ledger = newLedger();
   const { address } = actors.admin;
   const codeOf = (verified: VerifiedTransaction, newestSlotMs: number) =>
@@ -158,7 +158,7 @@ Deno.test("Ledger: slots up to the newest checkpoint can be filled, by an admin,
   assert.equal(codeOf(elsewhere, NOW), "UNSUPPORTED_PAIR");
 });
 
-Deno.test("Ledger: a thesis is settled once", () => {
+Deno.test("Ledger: a thesis can be settled only once", () => {
   const ledger = newLedger();
   execute(ledger, verifiedDeposit(1, actors.user.address, 100n));
   const parties = { user: actors.user.address, solver: actors.solver.address };

@@ -29,7 +29,7 @@ Deno.test("BackfilledSlots: returns stored prices across pages and gaps", () => 
   ]);
 });
 
-Deno.test("BackfilledSlots: keeps the pages that are needed", () => {
+Deno.test("BackfilledSlots: keepOnly keeps the pages of the given spans", () => {
   const held = new BackfilledSlots();
   for (let page = 0; page < 5; page++) held.put(START + page * PAGE_MS, 1n);
   held.keepOnly([
@@ -40,14 +40,14 @@ Deno.test("BackfilledSlots: keeps the pages that are needed", () => {
   assert.deepEqual(kept, [1n, undefined, undefined, 1n, undefined]);
 });
 
-Deno.test("BackfilledSlots: has no room for another page at its bound", () => {
+Deno.test("BackfilledSlots: accepts no further page at its limit", () => {
   const held = new BackfilledSlots();
   for (let page = 0; page < BACKFILLED_PAGES_MAX; page++) held.put(START + page * PAGE_MS, 1n);
   assert.equal(held.hasRoomFor(START + 100), true);
   assert.equal(held.hasRoomFor(START - 100), false);
 });
 
-Deno.test("PriceHistory: the first price outside is the first in time, held or in the ring", () => {
+Deno.test("PriceHistory: checkRange reports the earliest price outside, backfilled or in the ring", () => {
   const history = new PriceHistory(new PriceRing(16));
   const range = { lower: 10n, upper: 20n };
   history.ring.append(START, 15n);
@@ -65,9 +65,9 @@ Deno.test("PriceHistory: the first price outside is the first in time, held or i
   });
 });
 
-Deno.test("PriceHistory: the first price outside stays the first, however many holes come after it", () => {
+Deno.test("PriceHistory: the earliest price outside is reported, whatever gaps follow", () => {
   const range = { lower: 10n, upper: 20n };
-  /** Prices in the ring by slot, then held ones; the rest is missing. */
+  /** Prices in the ring by slot, then backfilled ones; all others are missing. */
   const breachOf = (inRing: Record<number, bigint>, held: Record<number, bigint>) => {
     const history = new PriceHistory(new PriceRing(16));
     for (const [slot, price] of Object.entries(inRing)) {

@@ -35,13 +35,13 @@ function hole(number: number) {
   return { from: START + 200 * number, to: START + 200 * number + 100 };
 }
 
-Deno.test("decideOutcome: up to MISSING_SPANS_MAX gaps are listed, each by itself", () => {
+Deno.test("decideOutcome: up to MISSING_SPANS_MAX gaps are listed one by one", () => {
   const { prices, box } = pricesWithHoles(MISSING_SPANS_MAX);
   const missing = Array.from({ length: MISSING_SPANS_MAX }, (_, number) => hole(number));
   assert.deepEqual(decideOutcome(prices, box), { status: "needs_backfill", missing });
 });
 
-Deno.test("decideOutcome: gaps beyond the limit are joined, so that all are covered", () => {
+Deno.test("decideOutcome: gaps beyond the limit are joined into the last", () => {
   const holes = MISSING_SPANS_MAX + 50;
   const { prices, box } = pricesWithHoles(holes);
   const outcome = decideOutcome(prices, box);
@@ -99,7 +99,7 @@ const span = (fromMs: number, toMs: number) => ({ from: START + fromMs, to: STAR
 const OTHER_BASE = { base: BTC.base };
 const OTHER_QUOTE = { quote: BTC.base };
 
-Deno.test("SettlementSchedule: the windows of a market's theses are joined, in order", () => {
+Deno.test("SettlementSchedule: neededSpans joins the windows of a market's theses, in order", () => {
   const { schedule } = scheduleOf(
     ...[[{}, 500, 700], [{}, 0, 300], [{}, 100, 200], [{}, 300, 400]] satisfies Windows,
     ...[[OTHER_BASE, 0, 900], [OTHER_QUOTE, 0, 900]] satisfies Windows,
@@ -107,7 +107,7 @@ Deno.test("SettlementSchedule: the windows of a market's theses are joined, in o
   assert.deepEqual(schedule.neededSpans(ETH.base, ETH.quote), [span(0, 400), span(500, 700)]);
 });
 
-Deno.test("SettlementSchedule: a backfill retries the theses of its market that lacked one of its slots", () => {
+Deno.test("SettlementSchedule: a backfill retries the theses of its market that lack one of its slots", () => {
   const { schedule, theses, unsettled } = scheduleOf(
     ...[[{}, 0, 900], [{}, 0, 900], [{}, 0, 900], [{}, 0, 900]] satisfies Windows,
     ...[[OTHER_BASE, 0, 900], [OTHER_QUOTE, 0, 900], [{}, 0, 5_000]] satisfies Windows,
@@ -148,7 +148,7 @@ Deno.test("Chain: a checkpoint settles some of many theses, and settleDue the re
   assert.ok(theses.every(({ status, settledAt }) => status === "won" && settledAt === endedMs));
 });
 
-Deno.test("Chain: a thesis says when it was opened and settled, not when its window begins or ends", () => {
+Deno.test("Chain: a thesis has the times of its opening and settlement, besides those of its window", () => {
   const test = new TestChain();
   test.run(1);
   const funds = { timestamp: test.now, user: actors.user.address, amount: 5_000_000n };
@@ -166,7 +166,7 @@ Deno.test("Chain: a thesis says when it was opened and settled, not when its win
   assert.deepEqual(times, [[0, 100], [0, 5_100]]);
 });
 
-Deno.test("Chain: whether prices are fresh is judged at the time of the transaction, not of the head", () => {
+Deno.test("Chain: freshness of prices is checked at the transaction's time, not at that of the head", () => {
   const test = new TestChain({ maxStaleMs: 50 });
   test.run(1);
   const funds = { timestamp: test.now, user: actors.user.address, amount: 5_000_000n };
@@ -196,7 +196,7 @@ function chainWithTheses(...windowsMs: [fromMs: number, toMs: number][]) {
   return { test, fill, statuses };
 }
 
-Deno.test("Chain: a backfill of several holes settles each thesis that lacked one of them", () => {
+Deno.test("Chain: a backfill of several gaps settles each thesis that lacked one of them", () => {
   const { test, fill, statuses } = chainWithTheses([0, 1_000], [1_000, 2_000]);
   for (let second = 0; second < 2; second++) {
     test.run(4);
@@ -208,7 +208,7 @@ Deno.test("Chain: a backfill of several holes settles each thesis that lacked on
   assert.deepEqual(statuses(), ["won", "won"]);
 });
 
-Deno.test("Chain: past the ring, the slots of unsettled windows are filled, and no others", () => {
+Deno.test("Chain: a backfill older than the ring fills only slots of unsettled windows", () => {
   const { test, fill } = chainWithTheses([0, 1_000]);
   test.run(4);
   test.run(1, null);
@@ -216,7 +216,7 @@ Deno.test("Chain: past the ring, the slots of unsettled windows are filled, and 
   assert.equal(fill(-200, 1_200), 10);
 });
 
-Deno.test("ChainState: slots without a price are needed until they are filled or no unsettled window has them", () => {
+Deno.test("ChainState: a slot without a price is needed until it is filled or its windows are settled", () => {
   const needed = (test: TestChain) =>
     [...test.chain.state.neededSlots(test.now)].reduce((sum, [, slots]) => sum + slots, 0);
   const { test, fill, statuses } = chainWithTheses([0, 1_000]);
@@ -233,7 +233,7 @@ Deno.test("ChainState: slots without a price are needed until they are filled or
   assert.equal(needed(test), 0, "nobody bet on these");
 });
 
-Deno.test("ChainState: fills the given spans, and the slots between them stay missing", () => {
+Deno.test("ChainState: fill writes only the given spans", () => {
   const { chain: { state } } = new TestChain();
   const history = state.historyOf(ETH);
   history.ring.skipTo(START + 300);
@@ -262,7 +262,7 @@ Deno.test("Chain: backfilled pages are kept for the longest thesis, then deleted
   assert.equal(pages(), 0, "60 s after the first checkpoint");
 });
 
-Deno.test("Chain: a thesis that lacks prices is written down once, however often it is asked for", () => {
+Deno.test("Chain: a thesis that lacks prices is recorded once, however often its settlement is requested", () => {
   const { test, fill, statuses } = chainWithTheses([0, 300]);
   test.run(3, null);
   assert.deepEqual(statuses(), ["needs_backfill"]);
@@ -279,7 +279,7 @@ Deno.test("Chain: a thesis that lacks prices is written down once, however often
   assert.deepEqual(statuses(), ["won"]);
 });
 
-Deno.test("Chain: slots past the ring are filled for the market whose theses need them", () => {
+Deno.test("Chain: slots older than the ring are filled only for a market whose theses need them", () => {
   const { test, fill } = chainWithTheses([0, 20_000]);
   test.run(100);
   const { base, quote } = BTC;
@@ -289,7 +289,7 @@ Deno.test("Chain: slots past the ring are filled for the market whose theses nee
   assert.equal(fill(1_000, 1_200), 2);
 });
 
-Deno.test("Chain: theses that are due at once are settled by their ends, then by their ids", () => {
+Deno.test("Chain: theses due at the same time are settled by end, then by id", () => {
   const ends = [3_000, 2_000, 1_000, 2_000, 1_000, 2_000, 1_000, 2_000];
   const windows = ends.map((toMs, index): [number, number] => [100 * index, toMs]);
   const { test } = chainWithTheses(...windows);
@@ -300,7 +300,7 @@ Deno.test("Chain: theses that are due at once are settled by their ends, then by
   assert.deepEqual(settled, [3, 5, 7, 2, 4, 6, 8, 1]);
 });
 
-Deno.test("Chain: a thesis that lacks fewer prices than before is stored without a notification", () => {
+Deno.test("Chain: a thesis whose missing prices were partly filled is stored without a notification", () => {
   const { test, fill, statuses } = chainWithTheses([0, 1_000]);
   test.run(2);
   test.run(1, null);
@@ -314,7 +314,7 @@ Deno.test("Chain: a thesis that lacks fewer prices than before is stored without
   assert.equal(fill(400, 1_000), 1, "what is missing still was recorded");
 });
 
-Deno.test("Chain: where the clock is further behind the head than a checkpoint may be late, no price is fresh", () => {
+Deno.test("Chain: with the clock too far behind the head, no price is fresh", () => {
   const codeBehind = (behindMs: number) => {
     const test = new TestChain();
     test.run(20);

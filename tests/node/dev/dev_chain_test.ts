@@ -13,7 +13,7 @@ const { user, solver } = actors;
 const PRICE = 3_000_000_000n;
 const OUTSIDE = 3_300_000_000n;
 
-/** A chain with prices and a funded user, and what makes it travel. */
+/** A development chain with prices and a funded user. */
 function startChain(options: ConstructorParameters<typeof TestChain>[0] = {}) {
   const test = new TestChain({ ringSlots: 16_384, ...options });
   const continued: number[] = [];
@@ -63,7 +63,7 @@ function fingerprint({ chain, now }: TestChain) {
   });
 }
 
-Deno.test("DevChain: the faucet is a deposit, so money stays conserved", () => {
+Deno.test("DevChain: the faucet is a deposit, so the total stays consistent", () => {
   const relayers = [DEV_ACCOUNTS.relayer.address, actors.relayer.address];
   const { test, dev } = startChain({ genesis: { ...GENESIS, relayers } });
   const { ledger } = test.chain.state;
@@ -78,14 +78,14 @@ Deno.test("DevChain: the faucet is a deposit, so money stays conserved", () => {
   assert.equal(test.records.state.totals.deposits.rows, 3);
 });
 
-Deno.test("DevChain: the faucet of a genesis without the development relayer says who lacks what", () => {
+Deno.test("DevChain: without the development relayer in the genesis, the faucet's error names its address", () => {
   const { dev } = startChain();
   const { status, error } = dev.faucet(user.address, 5n);
   assert.deepEqual([status, error?.code], ["failed", "PERMISSION_DENIED"]);
   assert.match(error!.message, new RegExp(DEV_ACCOUNTS.relayer.address));
 });
 
-Deno.test("DevChain: a jump records every slot at the last known price and settles what ends", () => {
+Deno.test("DevChain: advancing records every slot at the last price, and settles theses that end", () => {
   const { test, dev, continued } = startChain();
   const first = openThesis(test, MINUTE_MS);
   const second = openThesis(test, 5 * MINUTE_MS);
@@ -123,7 +123,7 @@ Deno.test("DevChain: advancing settles all theses that are due, over several che
   assert.deepEqual([theses.length, theses.filter(({ status }) => status !== "won")], [count, []]);
 });
 
-Deno.test("DevChain: a jump that reaches no slot makes no block", () => {
+Deno.test("DevChain: advancing by less than a slot makes no block", () => {
   const { test, dev } = startChain();
   const { head } = test.chain;
   assert.deepEqual(dev.advance(99, new Map()), {
@@ -133,14 +133,14 @@ Deno.test("DevChain: a jump that reaches no slot makes no block", () => {
   assert.equal(test.chain.head, head);
 });
 
-Deno.test("DevChain: a thesis longer ago than the ring reaches is settled on the way", () => {
+Deno.test("DevChain: advancing beyond the ring settles a thesis on the way", () => {
   const { test, dev } = startChain({ ringSlots: 1_024 });
   const id = openThesis(test, MINUTE_MS);
   dev.advance(60 * MINUTE_MS, new Map());
   assert.equal(statusOf(test, id), "won");
 });
 
-Deno.test("DevChain: a price path has equal parts, and the price leaves the range in its part", () => {
+Deno.test("DevChain: the prices of a path share the time equally, and one outside the range is a breach", () => {
   const { test, dev } = startChain();
   const id = openThesis(test, 10 * MINUTE_MS);
   const { now } = test;
@@ -154,7 +154,7 @@ Deno.test("DevChain: a price path has equal parts, and the price leaves the rang
   assert.equal(ring.at(now + 10 * MINUTE_MS), PRICE);
 });
 
-Deno.test("DevChain: a jump while prices are stale leaves slots missing, unless a path is given", () => {
+Deno.test("DevChain: advancing with stale prices leaves slots missing, unless a path is given", () => {
   const { test, dev } = startChain();
   openThesis(test, MINUTE_MS);
   test.run(31, null);
@@ -170,7 +170,7 @@ Deno.test("DevChain: a jump while prices are stale leaves slots missing, unless 
   assert.equal(test.chain.state.histories.get(ETH)!.at(test.now), PRICE);
 });
 
-Deno.test("DevChain: prices are as old after a jump as before, and newer ones are taken", () => {
+Deno.test("DevChain: advancing keeps the age of prices, and newer prices are still accepted", () => {
   const { test, dev } = startChain();
   test.run(20, null);
   const view = () => test.chain.oraclePrices.view(test.now)["ETH/USDT"];
@@ -189,7 +189,7 @@ function pricesAt(lastUpdate: number, price: bigint) {
   return { timestamp: lastUpdate, prices: { "ETH/USDT": entry } };
 }
 
-Deno.test("DevChain: a revert restores clock, prices, blocks and ledger, and reports what changed", () => {
+Deno.test("DevChain: a revert restores clock, prices, blocks and ledger, and reports the changes", () => {
   const { test, dev, continued } = startChain();
   const id = openThesis(test, MINUTE_MS);
   openThesis(test, 10 * MINUTE_MS, OUTSIDE); // its status does not change
@@ -210,7 +210,7 @@ Deno.test("DevChain: a revert restores clock, prices, blocks and ledger, and rep
     assert.deepEqual(test.theses.map((thesis) => [thesis.id, thesis.status]), [[id, "open"]]);
     assert.equal(test.chain.blocks.block(number + 1), undefined);
   }
-  // The same chain goes on, without a gap in its prices.
+  // The same chain continues, without a gap in its prices.
   test.run(600);
   assert.equal(statusOf(test, id), "won");
   assert.equal(
@@ -247,7 +247,7 @@ Deno.test("DevChain: after a revert, quotes and nonces used since the snapshot c
   assert.equal(test.chain.state.ledger.holdings, test.chain.state.ledger.issued);
 });
 
-Deno.test("DevChain: an earlier snapshot deletes later ones; the oldest are dropped", () => {
+Deno.test("DevChain: a revert deletes later snapshots, and the oldest are dropped at the limit", () => {
   const { test, dev } = startChain();
   const [first, second] = [dev.snapshot(), dev.snapshot()];
   dev.revert(first);
@@ -278,7 +278,7 @@ function act({ test, dev }: ReturnType<typeof startChain>, random: RandomSource)
   }
 }
 
-Deno.test("DevChain: after any course of events a revert gives the snapshot's state", async () => {
+Deno.test("DevChain: after random events, a revert restores the snapshot's state", async () => {
   await withSeed((random) => {
     for (let round = 0; round < 8; round++) {
       const parts = startChain();

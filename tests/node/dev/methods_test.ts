@@ -1,4 +1,4 @@
-/** The development methods over JSON-RPC: when they are on, what they take, what others see. */
+/** The development methods over JSON-RPC: availability, parameters and effects. */
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -20,7 +20,7 @@ async function discovered(socket: RpcSocket): Promise<string[]> {
   return methods.map(({ name }) => name).filter((name) => DEV_METHODS.includes(name));
 }
 
-Deno.test("Node: development methods are off unless it was started for them", () =>
+Deno.test("Node: development methods are off without --dev", () =>
   withSteppedNode(async ({ node, client, clock }) => {
     await using socket = await RpcSocket.open(node.wsUrl);
     const before = await client.getHead();
@@ -50,7 +50,7 @@ Deno.test("Node --dev: the read port refuses development methods like other writ
     }
   }, { dev: true }));
 
-Deno.test("Node --dev: faucet, snapshot, jump and revert, and what subscribers see", () =>
+Deno.test("Node --dev: faucet, snapshot, advance and revert work, and notify subscribers", () =>
   withSteppedNode(async ({ node, client, stepped }) => {
     await using socket = await RpcSocket.open(node.wsUrl);
     const faucet = await socket.call("core_faucet", [user, "5000000"]);
@@ -83,7 +83,7 @@ Deno.test("Node --dev: faucet, snapshot, jump and revert, and what subscribers s
     ]);
   }, { dev: true, relayers }));
 
-Deno.test("Node --dev: after a jump checkpoints go on every 100 ms", () =>
+Deno.test("Node --dev: after advancing, checkpoints continue every 100 ms", () =>
   withSteppedNode(async ({ node, client, clock, stepped }) => {
     await using socket = await RpcSocket.open(node.wsUrl);
     await socket.call("core_advance", [{ ms: 12_345 }]);
@@ -101,7 +101,7 @@ Deno.test("Node --dev: after a jump checkpoints go on every 100 ms", () =>
     });
   }, { dev: true }));
 
-Deno.test("Node --dev: invalid parameters name what is wrong and change nothing", () =>
+Deno.test("Node --dev: invalid parameters are refused with the reason, without an effect", () =>
   withSteppedNode(async ({ node, client }) => {
     await using socket = await RpcSocket.open(node.wsUrl);
     const before = await client.getHead();
@@ -132,7 +132,7 @@ Deno.test("Node --dev: invalid parameters name what is wrong and change nothing"
     assert.deepEqual(await client.getHead(), before);
   }, { dev: true }));
 
-Deno.test("Node --dev --data-dir: the faucet is durable, the other methods are refused", () =>
+Deno.test("Node --dev --data-dir: with --data-dir only the faucet works, and its deposit is durable", () =>
   withFolder(async (dataDir) => {
     const clock = new FakeClock();
     const options = { dev: true, relayers, dataDir };

@@ -1,4 +1,4 @@
-/** A batch of costly reads takes turns with everybody else, and its answer is bounded. */
+/** A batch of costly reads takes turns with all other callers, and its answer is bounded. */
 import assert from "node:assert/strict";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
@@ -36,7 +36,7 @@ function fullPage() {
   return toWire(pageOfPrices(history, { from, to, limit: PAGE_SLOTS }));
 }
 
-/** A dispatcher whose queue makes a turn only when the test says so. */
+/** A dispatcher whose queue runs a turn only when the test asks for it. */
 function setUp(methods: Record<string, Method>) {
   const turns: (() => void)[] = [];
   const queue = new SerialQueue((task) => turns.push(task));
@@ -53,7 +53,7 @@ function setUp(methods: Record<string, Method>) {
   return { dispatcher, queue, turns, batchOf };
 }
 
-/** Lets everything that waits for a resolved promise go on. */
+/** Lets everything that waits for a resolved promise continue. */
 async function settle(): Promise<void> {
   for (let step = 0; step < 20; step++) await Promise.resolve();
 }
@@ -61,7 +61,7 @@ async function settle(): Promise<void> {
 for (
   const [name, item] of Object.entries({ "unknown methods": { method: "foo" }, "no calls": 5 })
 ) {
-  Deno.test(`Dispatcher: a batch of ${name} takes a turn for each of them`, async () => {
+  Deno.test(`Dispatcher: each of ${name} in a batch takes a turn`, async () => {
     const { dispatcher, turns } = setUp({});
     const call = typeof item === "object" ? { jsonrpc: "2.0", id: 1, ...item } : item;
     let isDone = false;
@@ -79,7 +79,7 @@ for (
   });
 }
 
-Deno.test("Dispatcher: a batch that finds the node busy is refused as a whole, after a turn", async () => {
+Deno.test("Dispatcher: if the node is busy, a whole batch is refused after one turn", async () => {
   let calls = 0;
   const { dispatcher, queue, turns, batchOf } = setUp({ cheap: { call: () => calls++ } });
   for (let task = 0; task < TASKS_WAITING_MAX / 2; task++) {
@@ -102,7 +102,7 @@ Deno.test("Dispatcher: a batch that finds the node busy is refused as a whole, a
   assert.equal(calls, 0);
 });
 
-Deno.test("Dispatcher: each call of a batch waits for its turn, however cheap it is", async () => {
+Deno.test("Dispatcher: each call of a batch waits for its turn, even if it is cheap", async () => {
   let calls = 0;
   const { dispatcher, turns, batchOf } = setUp({ cheap: { call: () => calls += 1 } });
   const answer = dispatcher.handle(batchOf("cheap", CALLS_PER_BATCH_MAX), {
@@ -135,7 +135,7 @@ Deno.test("Dispatcher: no call of a batch runs while the node pulls prices", asy
   assert.equal(calls, 2);
 });
 
-Deno.test("Dispatcher: reads that wait do not keep a write from its turn", async () => {
+Deno.test("Dispatcher: waiting reads do not delay a write", async () => {
   const done: string[] = [];
   const { dispatcher, turns, batchOf } = setUp({
     read: { isCostly: true, call: () => done.push("read") },
@@ -153,7 +153,7 @@ Deno.test("Dispatcher: reads that wait do not keep a write from its turn", async
   assert.deepEqual(done, ["write", "read", "read", "read"]);
 });
 
-Deno.test("Node: every call that takes long waits for its turn", () => {
+Deno.test("Node: every slow call waits for its turn", () => {
   const test = new TestChain();
   const oracle = new OraclePoller({
     url: "http://oracle",
@@ -173,7 +173,7 @@ Deno.test("Node: every call that takes long waits for its turn", () => {
   ]);
 });
 
-Deno.test("Dispatcher: a batch stops after its answers are too long", async () => {
+Deno.test("Dispatcher: a batch stops once its answers are too long", async () => {
   let calls = 0;
   const page = fullPage();
   const pageChars = JSON.stringify(page).length;
@@ -245,13 +245,13 @@ Deno.test("pageOfTheses: a filter that matches little is answered page by page",
   }
 });
 
-Deno.test("pageOfTheses: the first page begins with the first thesis that was not deleted", () => {
+Deno.test("pageOfTheses: the first page starts at the oldest thesis that was not deleted", () => {
   const { theses, nextCursor } = pageOfTheses(ledgerOf(thesesOf(201, 1_400)), { limit: 5_000 });
   const expected = Array.from({ length: 1_200 }, (_, at) => 201 + at);
   assert.deepEqual([theses.map(({ id }) => id), nextCursor], [expected, null]);
 });
 
-Deno.test("pageOfTheses: each filter is that of its field", () => {
+Deno.test("pageOfTheses: each filter compares the field of its name", () => {
   const [user, solver] = [actors.user.address, actors.solver.address];
   const ledger = ledgerOf([
     { id: 1, user, solver, status: "open" },

@@ -15,7 +15,7 @@ function strangersBackfill(test: TestChain, number: number, prices = 2) {
   });
 }
 
-Deno.test("Chain: transactions of senders without permission are answered and not recorded", () => {
+Deno.test("Chain: transactions without permission are answered, but not recorded", () => {
   const test = new TestChain();
   test.run(3);
   const { now: timestamp, recorded } = test;
@@ -31,7 +31,7 @@ Deno.test("Chain: transactions of senders without permission are answered and no
   assert.deepEqual([test.receipts, test.chain.head.transactions], [[], []]);
 });
 
-Deno.test("Chain: failures of strangers are kept up to a bound, the oldest dropped first", () => {
+Deno.test("Chain: failed transactions of strangers are kept up to a limit, the oldest are dropped", () => {
   const test = new TestChain();
   test.run(3);
   const receipts = Array.from(

@@ -20,14 +20,14 @@ Deno.test("price oracle spec, service_url: the scheme may be left out", () => {
   }
 });
 
-Deno.test("OracleClient: brings the body of GET /prices", async () => {
+Deno.test("OracleClient: returns the body of GET /prices", async () => {
   await using oracle = startFakeOracle();
   const body = pricesBody(1);
   oracle.answer = () => Response.json(body);
   assert.deepEqual(await new OracleClient(oracle.url, 900, systemClock).pull(), { body });
 });
 
-Deno.test("OracleClient: a late answer is handed over after the timeout", async () => {
+Deno.test("OracleClient: an answer after the timeout is passed on as a late answer", async () => {
   const oracle = startFakeOracle();
   const clock = new FakeClock();
   const asked = Promise.withResolvers<void>();
@@ -48,7 +48,7 @@ Deno.test("OracleClient: a late answer is handed over after the timeout", async 
   assert.equal(clock.pending, 0);
 });
 
-Deno.test("OracleClient: a failing oracle is an error, whichever way it fails", async () => {
+Deno.test("OracleClient: every kind of failure of the oracle is an error", async () => {
   const oracle = startFakeOracle();
   oracle.answer = () => new Response("busy", { status: 503 });
   const client = new OracleClient(oracle.url, 900, systemClock);
@@ -59,7 +59,7 @@ Deno.test("OracleClient: a failing oracle is an error, whichever way it fails", 
   assert.equal(Object(await client.pull()).failure, "error", "nobody listens");
 });
 
-Deno.test("OracleClient: an answer that stops half way is aborted in the end", async () => {
+Deno.test("OracleClient: an answer that stops halfway is aborted", async () => {
   const clock = new FakeClock();
   const begun = Promise.withResolvers<void>();
   await using half = listen("127.0.0.1", 0, () => {

@@ -13,7 +13,7 @@ import { withLogs } from "../../support/recorded_logs.ts";
 const AWAY: PullResult = { failure: "error", reason: "Connection refused" };
 const ALL = "BTC/USDT, ETH/USDT, SOL/USDT";
 
-/** A poller whose oracle a test plays, and what it reported. */
+/** A poller with an oracle that the test controls, and its reports. */
 function setUp() {
   const clock = new FakeClock();
   const prices = new OraclePrices(3_000);
@@ -51,7 +51,7 @@ function setUp() {
   };
 }
 
-Deno.test("OraclePoller: no oracle from the start is reported once, when a price would be stale", async () => {
+Deno.test("OraclePoller: an oracle that never answered is reported once, when a price would be stale", async () => {
   const { run } = setUp();
   assert.deepEqual(await run(31, () => AWAY), []);
   assert.deepEqual(await run(1, () => AWAY), [`stale ${ALL}: Connection refused`]);
@@ -75,7 +75,7 @@ Deno.test("OraclePoller: every outage is reported once, and its end once", async
   }
 });
 
-Deno.test("OraclePoller: a market that the oracle leaves out is reported by name", async () => {
+Deno.test("OraclePoller: a market missing in the oracle's answer is reported by name", async () => {
   const { run, good, without } = setUp();
   await run(1, good);
   const reports = await run(40, () => without("ETH/USDT"));
@@ -147,7 +147,7 @@ Deno.test("OraclePoller: answers that are all late keep prices fresh", async () 
   assert.equal(poller.describe(clock.now()).failuresInARow, 300, "none came in time");
 });
 
-Deno.test("OraclePoller: a late answer that is older than the known price, or broken, changes nothing", async () => {
+Deno.test("OraclePoller: a late answer that is older than the known price, or invalid, is ignored", async () => {
   const { clock, prices, late, poller, newer } = setUpLate();
   for (let pull = 0; pull < 4; pull++) await poller.poll();
   const [first, second, third, fourth] = late;
@@ -159,7 +159,7 @@ Deno.test("OraclePoller: a late answer that is older than the known price, or br
   assert.equal(newer(), 1);
 });
 
-Deno.test("Node: a late answer is recorded by the next checkpoint, and the bet is settled by it", () =>
+Deno.test("Node: a late answer is recorded by the next checkpoint, which settles the bet", () =>
   withSteppedNode(async ({ stepped, clock, oracle, client, node }) => {
     const timestamp = clock.now();
     await client.sendTransaction(
@@ -180,7 +180,7 @@ Deno.test("Node: a late answer is recorded by the next checkpoint, and the bet i
       return late.promise;
     };
     const first = 3_000_000_000n;
-    // More checkpoints than a price lives, none of which gets its answer in time.
+    // More checkpoints than a price stays fresh for, all without an answer in time.
     for (let checkpoint = 1n; checkpoint <= 42n; checkpoint++) {
       await stepped.run(1, async () => {
         await asked.promise;
@@ -208,7 +208,7 @@ Deno.test("Node: a late answer is recorded by the next checkpoint, and the bet i
     late.resolve(new Response("the end"));
   }, { oracleTimeoutMs: 10 }));
 
-Deno.test("Node: its log says that prices are stale, why, and that they are back", async () => {
+Deno.test("Node: logs that prices are stale with the reason, and that they are fresh again", async () => {
   const clock = new FakeClock();
   const oracle = startFakeOracle(() => clock.now());
   const url = oracle.url;

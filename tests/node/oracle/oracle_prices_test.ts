@@ -5,7 +5,7 @@ import { pricesBody } from "../support/fake_oracle.ts";
 
 const NOW = 1_700_000_000_000;
 
-Deno.test("OraclePrices: age is measured on the price's own lastUpdate, not on when it was fetched", () => {
+Deno.test("OraclePrices: the age is measured from the price's lastUpdate, not from the pull", () => {
   const latest = new OraclePrices(3_000);
   latest.update(pricesBody(NOW - 2_999), NOW);
   assert.equal(latest.view(NOW)["ETH/USDT"]?.ageMs, 2_999);
@@ -16,7 +16,7 @@ Deno.test("OraclePrices: age is measured on the price's own lastUpdate, not on w
   assert.deepEqual(states, ["fresh", "stale"]);
 });
 
-Deno.test("OraclePrices: where the chain's clock was moved, old and new prices move with it", () => {
+Deno.test("OraclePrices: when the chain's clock moves, old and new prices move with it", () => {
   const latest = new OraclePrices(3_000);
   latest.update(pricesBody(NOW - 100, { "ETH/USDT": 7n }), NOW);
   const later = NOW + 60_000;
@@ -29,7 +29,7 @@ Deno.test("OraclePrices: where the chain's clock was moved, old and new prices m
   ]);
 });
 
-Deno.test("OraclePrices: a lastUpdate in the future counts as now, once", () => {
+Deno.test("OraclePrices: a lastUpdate in the future is replaced by now, once", () => {
   const latest = new OraclePrices(3_000);
   const future = pricesBody(NOW + 3_600_000);
   assert.equal(latest.update(future, NOW), 3);
@@ -91,7 +91,7 @@ const badEntries: [what: string, change: Record<string, unknown>][] = [
 ];
 
 for (const [what, change] of badEntries) {
-  Deno.test(`OraclePrices: an entry with ${what} spoils its own market only`, () => {
+  Deno.test(`OraclePrices: an entry with ${what} affects only its own market`, () => {
     const latest = new OraclePrices(3_000);
     const { prices } = pricesBody(NOW);
     prices["ETH/USDT"] = { ...Object(prices["ETH/USDT"]), ...change };
@@ -109,11 +109,11 @@ Deno.test("OraclePrices: a body without prices is refused, and known prices stay
   assert.equal(latest.isFresh(ETH, NOW), true);
 });
 
-Deno.test("OraclePrices: a market that never had a price is not in the view", () => {
+Deno.test("OraclePrices: a market without a price so far is missing in the view", () => {
   assert.deepEqual(new OraclePrices(3_000).view(NOW), {});
 });
 
-Deno.test("OraclePrices: another price with the same lastUpdate is taken, and is as old", () => {
+Deno.test("OraclePrices: a different price with the same lastUpdate is accepted, at the same age", () => {
   const prices = new OraclePrices(3_000);
   prices.update(pricesBody(NOW, { "ETH/USDT": 7n }), NOW);
   const outcome = prices.update(pricesBody(NOW, { "ETH/USDT": 8n }), NOW + 100);

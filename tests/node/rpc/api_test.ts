@@ -27,7 +27,7 @@ function depositNow(number = 1) {
   return deposit({ ...fields, externalTxHash: hashOf(number) });
 }
 
-Deno.test("Node: the read port serves the same state without the write methods", () =>
+Deno.test("Node: the read port serves the same state, and refuses write methods", () =>
   withNode(async ({ node, client }) => {
     const tx = toWire(depositNow());
     for (const method of ["core_sendTransaction", "core_settleThesis"]) {
@@ -67,13 +67,13 @@ Deno.test("Node: pages of other origins call nothing, over HTTP and WebSocket", 
   }, { corsOrigins: ["http://own.example"] });
 });
 
-/** A request whose parameters take long to parse and mean nothing. */
+/** A request with long, meaningless parameters. */
 function withMembers(count: number): string {
   const members = Array.from({ length: count }, (_, n) => `"${n}z":1`);
   return `{"jsonrpc":"2.0","id":1,"method":"core_getAccount","params":{${members}}}`;
 }
 
-Deno.test("Node: methods that every object has and costly messages get the standard's errors, and the node keeps working", () =>
+Deno.test("Node: names from Object.prototype and costly messages get standard errors, and the node keeps working", () =>
   withNode(async ({ node }) => {
     const bodies: [body: string, status: number, code: number][] = [
       ['{"jsonrpc":"2.0","id":1,"method":"__proto__"}', 200, -32601],
@@ -92,7 +92,7 @@ Deno.test("Node: methods that every object has and costly messages get the stand
     assert.equal((await call(node.url, "eth_chainId")).result, "0x539");
   }));
 
-Deno.test("Node: a batch is answered in its order, each call on its own", () =>
+Deno.test("Node: a batch is answered in order, each call separately", () =>
   withNode(async ({ node }) => {
     const batch = [
       { jsonrpc: "2.0", id: "a", method: "eth_chainId" },
@@ -116,7 +116,7 @@ Deno.test("Node: a batch is answered in its order, each call on its own", () =>
     assert.equal((await post(node.url, JSON.stringify(tooMany)))[1].error?.code, -32005);
   }));
 
-Deno.test("Node: a request without an id is carried out and never answered", () =>
+Deno.test("Node: a request without an id is executed without an answer", () =>
   withNode(async ({ node, client }) => {
     await using socket = await RpcSocket.open(node.wsUrl);
     socket.send('{"jsonrpc":"2.0","method":"net_version"}');
@@ -157,7 +157,7 @@ Deno.test("Node: a binary frame is read as text, and broken frames are answered"
     await socket.waitFor(({ error }) => error?.code === -32700);
   }));
 
-Deno.test("Node: a frame that is too long gets an error with its id, and its socket stays open", () =>
+Deno.test("Node: a frame that is too long gets an error under its id, and the socket stays open", () =>
   withNode(async ({ node }) => {
     await using socket = await RpcSocket.open(node.wsUrl);
     const padding = "x".repeat(REQUEST_CHARS_MAX);
@@ -204,7 +204,7 @@ Deno.test("Node: lists come in pages by cursor", () =>
     assert.equal((await client.getTheses({})).theses.length, 5);
   }));
 
-Deno.test("Node: core_getPriceHistory gives slots and holes, in pages", () =>
+Deno.test("Node: core_getPriceHistory returns prices and missing spans, in pages", () =>
   withNode(async ({ node, client }) => {
     const { lastUpdate } = (await client.getPrices())["ETH/USDT"]!;
     const to = Math.floor(lastUpdate / 100) * 100 + 100;
@@ -275,7 +275,7 @@ Deno.test("Node: viem's public client works over both transports", () =>
     await new Promise((resolve) => setTimeout(resolve, 3 * pollingInterval));
   }));
 
-Deno.test("Node: at the end sockets are closed with 1012, which asks clients to come back", async () => {
+Deno.test("Node: on shutdown, sockets are closed with 1012 so that clients reconnect", async () => {
   let closed: Promise<CloseEvent> | undefined;
   await withNode(async ({ node }) => {
     closed = (await RpcSocket.open(node.wsUrl)).closed;

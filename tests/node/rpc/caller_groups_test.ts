@@ -4,11 +4,11 @@ import { callerGroups } from "../../../services/node/rpc/caller_groups.ts";
 const PROXY = "192.0.2.2";
 const VIA_PROXY = `via ${PROXY}`;
 
-Deno.test("callerGroups: the peer, or behind a proxy all its callers and the last two addresses", () => {
+Deno.test("callerGroups: returns the peer or, behind a proxy, the proxy and the last two addresses", () => {
   const rows: [header: string | null, path: string[]][] = [
     [null, [PROXY]],
     ["198.51.100.1", [VIA_PROXY, `198.51.100.1 ${VIA_PROXY}`]],
-    // A load balancer in front of the proxy names its client; what the client wrote does not count.
+    // A load balancer in front of the proxy reports its client; the client's own header is ignored.
     ["forged, 198.51.100.1, 192.0.2.3", [
       VIA_PROXY,
       `192.0.2.3 ${VIA_PROXY}`,
@@ -28,7 +28,7 @@ Deno.test("callerGroups: the peer, or behind a proxy all its callers and the las
   }
 });
 
-Deno.test("callerGroups: a forged address gets its own queue share", () => {
+Deno.test("callerGroups: a forged address does not use the queue share of the real one", () => {
   const forged = callerGroups("192.0.2.1", "203.0.113.9");
   const byProxy = callerGroups("192.0.2.1", PROXY);
   const direct = callerGroups(null, "192.0.2.1");

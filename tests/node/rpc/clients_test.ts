@@ -36,7 +36,7 @@ async function connectByHand(url: string): Promise<Deno.TcpConn> {
   return connection;
 }
 
-Deno.test("Node: a handshake that lacks its key is a bad request, not a fault of the node", () =>
+Deno.test("Node: a handshake without its key is a bad request", () =>
   withNode(async ({ node }) => {
     const [connection, answer] = await handshake(node.url);
     assert.match(answer, /^HTTP\/1\.1 400 /);
@@ -131,7 +131,7 @@ Deno.test("Clients: a burst far over the queue reaches a client that reads", () 
     assert.equal(slow(), 0);
   }));
 
-Deno.test("Clients: one that reads nothing is disconnected when a burst has lasted too long, or is too large", async () => {
+Deno.test("Clients: a client that reads nothing is disconnected if a burst lasts too long or is too large", async () => {
   for (const isTooLarge of [false, true]) {
     await withClients(async ({ url, subscriptions, clock, slow }) => {
       const connection = await connectByHand(url);
@@ -168,7 +168,7 @@ Deno.test("Clients: a client may send any number of requests one after the other
 for (const excess of [0, 2]) {
   const then = excess === 0 ? "are all answered" : "get an error where they are too many";
   const sent = REQUESTS_UNDER_WAY_MAX + excess;
-  Deno.test(`Clients: ${sent} requests under way at once ${then}`, () =>
+  Deno.test(`Clients: ${sent} pending requests of a client ${then}`, () =>
     withClients(async ({ url, queue }) => {
       await using socket = await RpcSocket.open(url);
       const open = Promise.withResolvers<void>();
@@ -189,7 +189,7 @@ for (const excess of [0, 2]) {
     }));
 }
 
-Deno.test("Clients: long answers that a client does not read become errors, and its subscriptions stay", () =>
+Deno.test("Clients: unread long answers become errors, and the client keeps its subscriptions", () =>
   withClients(async ({ url, subscriptions, slow }) => {
     await using socket = await RpcSocket.open(url);
     await socket.call("subscribe");
@@ -205,7 +205,7 @@ Deno.test("Clients: long answers that a client does not read become errors, and 
     assert.deepEqual([slow(), subscriptions.count("newHeads")], [0, 1]);
   }));
 
-Deno.test("Clients: a client that reads too slowly loses its subscriptions at once, and is counted once", () =>
+Deno.test("Clients: a slow client loses its subscriptions at once, and is counted once", () =>
   withClients(async ({ url, subscriptions, slow }) => {
     const socket = await RpcSocket.open(url);
     for (let ids = 0; ids < 3; ids++) await socket.call("subscribe");

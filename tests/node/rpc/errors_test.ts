@@ -12,7 +12,7 @@ import { withLogs } from "../../support/recorded_logs.ts";
 
 const { invalidParams, limitExceeded, transactionRejected } = RpcCode;
 
-Deno.test("rpcErrorBody: an error that a caller can cause has its code and details", () => {
+Deno.test("rpcErrorBody: an error caused by the caller has its code and details", () => {
   const cases: [thrown: Error, code: number, data: unknown][] = [
     [new RpcError(invalidParams, "Wrong"), invalidParams, undefined],
     [new RpcError(-32_601, "None", { data: { a: 1 } }), RpcCode.methodNotFound, { a: 1 }],
@@ -31,7 +31,7 @@ Deno.test("rpcErrorBody: an error that a caller can cause has its code and detai
   }
 });
 
-Deno.test("rpcErrorBody: other errors show nothing of the node; all but those of the storage are logged", () =>
+Deno.test("rpcErrorBody: other errors hide their message, and are logged unless they come from the storage", () =>
   withLogs("info", (records) => {
     const storage = rpcErrorBody(new StorageError("Database /secret cannot be written"));
     assert.deepEqual([storage.code, storage.data], [

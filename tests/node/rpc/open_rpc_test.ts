@@ -52,7 +52,7 @@ Deno.test("OpenRPC: the document has every method of the node, each parameter wi
   }
 });
 
-Deno.test("OpenRPC: a node answers each read as the document says, that of rpc.discover included", () =>
+Deno.test("OpenRPC: a node answers each read as described, including rpc.discover", () =>
   withNode(async ({ node }) => {
     const { base, quote } = MARKETS[0]!; // there are three
     const now = Date.now();

@@ -8,7 +8,7 @@ import {
 
 const BRIDGE = ["192.0.2.1"];
 
-/** A queue whose turns a test makes, and whose tasks take this long. */
+/** A queue whose turns the test runs, with tasks of this duration. */
 function newQueue(taskMs = 1) {
   const turns: (() => void)[] = [];
   let nowMs = 0;
@@ -17,7 +17,7 @@ function newQueue(taskMs = 1) {
   return { queue, turn, turns };
 }
 
-Deno.test("SerialQueue: one long task a turn, in the order in which they came", async () => {
+Deno.test("SerialQueue: runs one long task per turn, in order", async () => {
   const { queue, turn, turns } = newQueue();
   const done: number[] = [];
   const results = [1, 2, 3].map((number) => queue.run("write", BRIDGE, () => done.push(number)));
@@ -30,7 +30,7 @@ Deno.test("SerialQueue: one long task a turn, in the order in which they came", 
   assert.deepEqual([queue.waiting, turns.length], [0, 0]);
 });
 
-Deno.test("SerialQueue: short tasks share a turn until its time is over", async () => {
+Deno.test("SerialQueue: runs several short tasks in a turn, until its time is used up", async () => {
   const { queue, turn, turns } = newQueue(0.25);
   const done: number[] = [];
   const tasks = Array.from({ length: 6 }, (_, number) => number);
@@ -54,7 +54,7 @@ Deno.test("SerialQueue: a task's error reaches its caller, and the next task run
   assert.equal(await passing, "yes");
 });
 
-Deno.test("SerialQueue: nothing passes while it is closed", async () => {
+Deno.test("SerialQueue: runs no task while it is paused", async () => {
   const { queue, turn, turns } = newQueue();
   const done: string[] = [];
   const before = queue.run("write", BRIDGE, () => done.push("before"));
@@ -71,7 +71,7 @@ Deno.test("SerialQueue: nothing passes while it is closed", async () => {
   assert.deepEqual(done, ["before", "during"]);
 });
 
-Deno.test("SerialQueue: opens again after the task that closed it failed", async () => {
+Deno.test("SerialQueue: continues after a failed pause", async () => {
   const { queue, turn } = newQueue();
   await assert.rejects(queue.pausedDuring(() => Promise.reject(new TypeError("pull"))));
   const passing = queue.run("write", BRIDGE, () => 1);
@@ -99,7 +99,7 @@ function proxied(address: string): string[] {
   return ["via 192.0.2.2", `${address} via 192.0.2.2`];
 }
 
-Deno.test("SerialQueue: one caller gets half of the places, and every other one finds some", () => {
+Deno.test("SerialQueue: each caller can fill half of the remaining places, so others still find some", () => {
   const { queue } = newQueue();
   assert.deepEqual(fill(queue, ["192.0.2.9"]), [TASKS_WAITING_MAX / 2]);
   assert.deepEqual(fill(queue, BRIDGE), [TASKS_WAITING_MAX / 4]);
@@ -107,7 +107,7 @@ Deno.test("SerialQueue: one caller gets half of the places, and every other one 
   assert.deepEqual(fill(queue, ["192.0.2.9"], BRIDGE), [0, 0]);
 });
 
-Deno.test("SerialQueue: all callers of a proxy share half of the places, one of them has half of that", () => {
+Deno.test("SerialQueue: all callers of a proxy share half of the places, and each gets half of the rest", () => {
   const { queue } = newQueue();
   assert.deepEqual(fill(queue, proxied("198.51.100.1")), [TASKS_WAITING_MAX / 4]);
   const [victim = 0, ...forged] = fill(
@@ -124,7 +124,7 @@ Deno.test("SerialQueue: all callers of a proxy share half of the places, one of 
   );
 });
 
-Deno.test("SerialQueue: callers take turns, those of a proxy too, and each keeps its order", async () => {
+Deno.test("SerialQueue: callers take turns, also behind a proxy, and each keeps its order", async () => {
   const { queue, turn } = newQueue();
   const done: string[] = [];
   const callers = {
@@ -143,7 +143,7 @@ Deno.test("SerialQueue: callers take turns, those of a proxy too, and each keeps
   );
 });
 
-Deno.test("SerialQueue: a place is free again once its task has run, also if it throws", async () => {
+Deno.test("SerialQueue: a place is free again after its task has run or thrown", async () => {
   const { queue, turn } = newQueue();
   const run = (task: () => void) => queue.run("write", BRIDGE, task);
   const failing = run(() => {
@@ -163,13 +163,13 @@ Deno.test("SerialQueue: a place is free again once its task has run, also if it 
   assert.equal(queue.waiting, 0);
 });
 
-Deno.test("SerialQueue: no callers together get more places than there are", () => {
+Deno.test("SerialQueue: all callers together get no more than the total of places", () => {
   const { queue } = newQueue();
   fill(queue, ...Array.from({ length: TASKS_WAITING_MAX }, (_, n) => [`caller ${n}`]));
   assert.equal(queue.waiting, TASKS_WAITING_MAX);
 });
 
-Deno.test("SerialQueue: reads do not displace writes, and writes do not stop reads", async () => {
+Deno.test("SerialQueue: waiting reads do not take places of writes, and writes do not block reads", async () => {
   const { queue, turn } = newQueue();
   const done: string[] = [];
   const share = TASKS_WAITING_MAX / 2;

@@ -11,7 +11,7 @@ import { actors } from "../support/actors.ts";
 
 const { user, solver, stranger } = actors;
 
-/** A client that keeps what it is sent. */
+/** A client that records what it receives. */
 function newClient(subscriptions: Subscriptions) {
   const sent: { subscription: string; result: unknown }[] = [];
   const client = subscriptions.connect((text) => sent.push(JSON.parse(text).params));
@@ -34,7 +34,7 @@ Deno.test("Subscriptions: nothing is sent before the answer with the id", () => 
   assert.deepEqual(sent, [{ subscription: id, result: 2 }]);
 });
 
-Deno.test("Subscriptions: each subscription of each client gets each event of its kind once", () => {
+Deno.test("Subscriptions: each subscription gets each event of its kind once", () => {
   const subscriptions = numbered();
   const clients = [newClient(subscriptions), newClient(subscriptions)];
   for (const { client } of clients) {
@@ -49,7 +49,7 @@ Deno.test("Subscriptions: each subscription of each client gets each event of it
   }
 });
 
-Deno.test("Subscriptions: an event is made once for all, and not at all for nobody", () => {
+Deno.test("Subscriptions: an event is computed once for all subscribers, and not without any", () => {
   const subscriptions = numbered();
   let made = 0;
   const make = () => made += 1;
@@ -64,7 +64,7 @@ Deno.test("Subscriptions: an event is made once for all, and not at all for nobo
   assert.equal(made, 1);
 });
 
-Deno.test("Subscriptions: theses go to those whose filter matches", () => {
+Deno.test("Subscriptions: a thesis is sent to subscriptions whose filter matches", () => {
   const subscriptions = numbered();
   const filters = [
     {},
@@ -84,7 +84,7 @@ Deno.test("Subscriptions: theses go to those whose filter matches", () => {
   assert.deepEqual(counts.map((sent) => sent.length), [1, 1, 1, 1, 0, 0]);
 });
 
-Deno.test("Subscriptions: one that was ended before it began never begins", () => {
+Deno.test("Subscriptions: a subscription ended before its answer never starts", () => {
   const subscriptions = numbered();
   const { client, sent } = newClient(subscriptions);
   const id = client.subscribe("newHeads");
@@ -94,7 +94,7 @@ Deno.test("Subscriptions: one that was ended before it began never begins", () =
   assert.deepEqual([sent.length, subscriptions.count("newHeads")], [0, 0]);
 });
 
-Deno.test("Subscriptions: a client that leaves takes all of its own with it, and no other", () => {
+Deno.test("Subscriptions: disconnecting removes all subscriptions of the client, and no others", () => {
   const subscriptions = numbered();
   const [gone, stays] = [newClient(subscriptions), newClient(subscriptions)];
   for (const { client } of [gone, stays]) {
@@ -107,7 +107,7 @@ Deno.test("Subscriptions: a client that leaves takes all of its own with it, and
   assert.deepEqual(SUBSCRIPTION_KINDS.map((kind) => subscriptions.count(kind)), [1, 1, 0, 0]);
 });
 
-Deno.test("Subscriptions: calls of a client that still run when it leaves subscribe it to nothing", () => {
+Deno.test("Subscriptions: a call that ends after the client disconnected does not subscribe it", () => {
   const subscriptions = new Subscriptions();
   const client = subscriptions.connect(() => assert.fail("sent to a client that left"));
   client.subscribe("newHeads");
@@ -118,7 +118,7 @@ Deno.test("Subscriptions: calls of a client that still run when it leaves subscr
   subscriptions.publish("newHeads", () => ({}));
 });
 
-Deno.test("Subscriptions: a burst is sent over several turns, in order, and not to who left meanwhile", () => {
+Deno.test("Subscriptions: a burst is sent over several turns, in order, and not to disconnected clients", () => {
   const turns: (() => void)[] = [];
   const subscriptions = new Subscriptions(undefined, (task) => {
     turns.push(task);
@@ -150,7 +150,7 @@ Deno.test("Subscriptions: a burst is sent over several turns, in order, and not 
   assert.equal(leaves.sent.length, SENDS_PER_TURN / 2);
 });
 
-Deno.test("Subscriptions: when too much waits, all of it is sent at once", () => {
+Deno.test("Subscriptions: when too many events wait, all are sent at once", () => {
   const subscriptions = new Subscriptions(undefined, () => () => {});
   let sent = 0;
   const client = subscriptions.connect(() => sent += 1);
@@ -164,7 +164,7 @@ Deno.test("Subscriptions: when too much waits, all of it is sent at once", () =>
   assert.ok(sent > SENDS_WAITING_MAX, `${sent}`);
 });
 
-Deno.test("Subscriptions: a client may have so many and no more", () => {
+Deno.test("Subscriptions: a client can have at most SUBSCRIPTIONS_PER_CLIENT_MAX", () => {
   const { client } = newClient(numbered());
   for (let count = 0; count < SUBSCRIPTIONS_PER_CLIENT_MAX; count++) client.subscribe("theses");
   assert.throws(() => client.subscribe("theses"), { code: "TOO_MANY_SUBSCRIPTIONS" });

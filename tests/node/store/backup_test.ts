@@ -1,4 +1,4 @@
-/** Backups of a chain, while its node runs and while none does. */
+/** Backups of a chain, with its node running or stopped. */
 import assert from "node:assert/strict";
 import { run } from "../../../services/node/backup_command.ts";
 import config from "../../../deno.json" with { type: "json" };
@@ -28,7 +28,7 @@ async function backUp(dir: string, to: string) {
   return { code, output: program.stdout + program.stderr };
 }
 
-/** The chain goes on until the promise is settled. */
+/** The chain continues until the promise is settled. */
 async function whileRunning<T>(disk: DiskChain, promise: Promise<T>): Promise<T> {
   let isOver = false;
   const result = promise.finally(() => isOver = true);
@@ -39,7 +39,7 @@ async function whileRunning<T>(disk: DiskChain, promise: Promise<T>): Promise<T>
   return await result;
 }
 
-Deno.test("node backup: a copy of a running chain is checked, private, and continues as the chain", () =>
+Deno.test("node backup: copies a running chain to a private, checked file that can be continued", () =>
   withFolder(async (folder) => {
     const clock = new FakeClock();
     const [dir, to] = [`${folder}/node`, `${folder}/backup.sqlite`];
@@ -74,7 +74,7 @@ Deno.test("node backup: a copy of a running chain is checked, private, and conti
     await goesOn.close();
   }));
 
-Deno.test("node backup: works without a running node, and refuses a directory without a chain", () =>
+Deno.test("node backup: works while the node is stopped, and refuses a directory without a chain", () =>
   withFolder(async (folder) => {
     const dir = `${folder}/node`;
     const disk = new DiskChain(dir, new FakeClock());

@@ -23,7 +23,7 @@ import { testOptions } from "../support/running_node.ts";
 
 const settings = resolveSettings(testOptions({ ringBufferSize: 1_024 }));
 
-/** A node without ports whose disk is full when the test says so. */
+/** A node without ports whose disk the test can fill. */
 class Node {
   readonly clock = new FakeClock();
   readonly storage: Storage;
@@ -120,12 +120,12 @@ async function withNode(test: (node: Node, folder: string) => Promise<void>): Pr
   return lines.filter((line) => !line.startsWith("New chain"));
 }
 
-Deno.test("Node: a deposit that a query of the same turn finds no room for is not answered as committed", async () => {
+Deno.test("Node: a deposit is not answered as committed if a query of the same turn fills the disk", async () => {
   await withNode(async (node) => {
     node.fillDisk(true);
     for (let round = 0; round < 20; round++) {
       const before = BigInt(await node.balance());
-      // Queries write what is only in memory yet.
+      // Queries commit what is only in memory so far.
       const query = () => node.call("core_getTheses", {});
       const answers = await Promise.all([
         node.deposit(),
@@ -143,7 +143,7 @@ Deno.test("Node: a deposit that a query of the same turn finds no room for is no
   });
 });
 
-Deno.test("Node: on a full disk it refuses with a stable code, reports failed, logs once, and recovers", async () => {
+Deno.test('Node: on a full disk it refuses writes with one code, reports "failed", logs once, and recovers', async () => {
   const logged = await withNode(async (node, folder) => {
     const { committed, error } = await node.depositUntilFull();
     assert.deepEqual([error.code, error.data], [-32002, { code: "STORAGE" }]);
@@ -179,7 +179,7 @@ Deno.test("Node: on a full disk it refuses with a stable code, reports failed, l
   ]);
 });
 
-Deno.test("Node: a thesis that is lost or ends while the disk is full is settled when there is room", async () => {
+Deno.test("Node: a thesis that is breached or ends while the disk is full is settled afterwards", async () => {
   await withNode(async (node) => {
     await node.deposit();
     const timestamp = node.clock.now();
@@ -201,7 +201,7 @@ Deno.test("Node: a thesis that is lost or ends while the disk is full is settled
   });
 });
 
-Deno.test("Node: more theses end than one turn settles while the disk is full, and all are settled later", async () => {
+Deno.test("Node: theses that end while the disk is full are all settled later, over several turns", async () => {
   await withNode(async (node) => {
     const count = 2 * SETTLEMENTS_PER_SLICE;
     node.openTheses(count);
@@ -218,7 +218,7 @@ Deno.test("Node: more theses end than one turn settles while the disk is full, a
   });
 });
 
-Deno.test("Chain: a settlement whose commit fails is announced once it is stored, and its block at once", () =>
+Deno.test("Chain: a settlement whose commit failed is announced after it is stored, its block at once", () =>
   withFolder(async (folder) => {
     const disk = new DiskChain(folder, new FakeClock());
     disk.run(1);
@@ -238,7 +238,7 @@ Deno.test("Chain: a settlement whose commit fails is announced once it is stored
     await disk.close();
   }));
 
-Deno.test("Node: theses that end together are settled in turns, but not when the next checkpoint is near", async () => {
+Deno.test("Node: theses that end together are settled in slices, but not shortly before a checkpoint", async () => {
   await withNode(async (node) => {
     const count = 4 * SETTLEMENTS_PER_SLICE + 1;
     node.openTheses(count);
@@ -263,7 +263,7 @@ Deno.test("Node: theses that end together are settled in turns, but not when the
   });
 });
 
-Deno.test("Node: without a reserved number it announces no block, and continues when there are numbers again", async () => {
+Deno.test("Node: without a reserved number it announces no block, and continues once numbers are reserved", async () => {
   await withNode(async (node) => {
     await node.depositUntilFull();
     for (let seconds = 0; seconds < 30; seconds++) node.second();
@@ -276,7 +276,7 @@ Deno.test("Node: without a reserved number it announces no block, and continues 
   });
 });
 
-Deno.test("Node: with its clock an hour behind the newest block it is degraded", async () => {
+Deno.test("Node: degraded with the clock an hour behind the newest block", async () => {
   await withNode(async (node) => {
     node.clock.jump(-3_600_000);
     const { http, status, error } = await node.health();
@@ -303,7 +303,7 @@ Deno.test("Node: receipts and reads show a change only after its commit", async 
   });
 });
 
-Deno.test("Node: an error in the middle of a change undoes all of it", async () => {
+Deno.test("Node: an error within a change rolls all of it back", async () => {
   await withNode(async (node) => {
     await node.deposit();
     const { records } = node.storage;

@@ -4,14 +4,14 @@ import { withFolder } from "../../support/files.ts";
 
 const PROGRAMS = 100;
 
-/** Starts programs, one after the other, in a thread of its own; says when it begins and ends. */
+/** Starts programs one after the other in a thread of its own; reports when it begins and ends. */
 const STARTER = `data:text/javascript,
   postMessage("begun");
   for (let at = 0; at < ${PROGRAMS}; at++) await new Deno.Command("true").output();
   postMessage("ended");
 `;
 
-Deno.test("LockFile: a second one is refused until the first is closed", () =>
+Deno.test("LockFile: a second lock is refused until the first is closed", () =>
   withFolder((folder) => {
     const first = LockFile.lock(folder);
     assert.throws(() => LockFile.lock(folder), {
@@ -23,7 +23,7 @@ Deno.test("LockFile: a second one is refused until the first is closed", () =>
   }));
 
 // A program that is being started has a copy of every open file for a moment.
-Deno.test("LockFile: a closed one is free at once, while other threads start programs too", () =>
+Deno.test("LockFile: a closed lock is free at once, even while other threads start programs", () =>
   withFolder(async (folder) => {
     const starter = new Worker(STARTER, { type: "module" });
     const begun = Promise.withResolvers<void>();

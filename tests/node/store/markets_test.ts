@@ -9,7 +9,7 @@ import { withSteppedNode } from "../support/stepped_node.ts";
 
 const ETH_ONLY = `[[market]]\nsymbol = "ETH/USDT"\nbase = "${ETH.base}"\nquote = "${ETH.quote}"\n`;
 
-Deno.test("Node --data-dir: a market with an open thesis cannot be removed, one without can", () =>
+Deno.test("Node --data-dir: a market can be removed only if it has no open thesis", () =>
   withFolder(async (dataDir) => {
     const clock = new FakeClock();
     const funds = { user: actors.user.address, amount: 5_000_000n, externalTxHash: hashOf(1) };

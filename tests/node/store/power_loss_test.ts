@@ -1,6 +1,6 @@
 /**
- * A power loss: writes and flushes of a chain are traced, and at points between them the disk keeps
- * what was flushed and, of the rest, sectors at random.
+ * A power loss: writes and flushes of a chain are traced. At points between them the disk keeps all
+ * flushed data, and random sectors of the rest.
  */
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../../lib/clock.ts";
@@ -106,7 +106,7 @@ class TracedFile {
     this.#flushed = this.#current.slice();
   }
 
-  /** What is left: of what was not flushed, each sector or not. */
+  /** The remaining data: of unflushed writes, each sector may be there or not. */
   afterPowerLoss(random: RandomSource): Uint8Array {
     const length = random() < 0.5 ? this.#flushed.length : this.#current.length;
     const left = new Uint8Array(length);
@@ -139,7 +139,7 @@ function replay(calls: readonly Call[], random: RandomSource) {
 }
 
 Deno.test({
-  name: "Data directory: a power loss at any moment loses nothing that was acknowledged",
+  name: "Data directory: after a power loss at any moment, every acknowledged deposit is there",
   ignore: !hasTracer,
   fn: () =>
     withFolder((folder) =>

@@ -40,7 +40,7 @@ async function withMoments(test: (folder: string, clock: FakeClock) => Promise<v
 const DATABASE = "chain.sqlite";
 const LOG = "chain.sqlite-wal";
 
-Deno.test("Data directory: mixtures of files of several moments are refused, and left as they are", () =>
+Deno.test("Data directory: mixed files of different moments are refused, and left unchanged", () =>
   withMoments((folder, clock) => {
     const mixtures: [name: string, base: string, others: string, names: string[]][] = [
       ["an older database", "second-closed", "first-closed", [DATABASE]],
@@ -62,7 +62,7 @@ Deno.test("Data directory: mixtures of files of several moments are refused, and
     return Promise.resolve();
   }));
 
-Deno.test("Data directory: a lost log or database is refused; without the lock file the older state goes on", () =>
+Deno.test("Data directory: a missing log or database is refused; without the lock file the older state continues", () =>
   withMoments(async (folder, clock) => {
     const path = `${folder}/lost`;
     copy(`${folder}/second-killed`, path, DATABASE, "lock");
@@ -93,7 +93,7 @@ Deno.test("Data directory: the files of an earlier version are refused in one se
     assert.throws(() => new DiskChain(path, new FakeClock()), refusal);
   }));
 
-Deno.test("Data directory: once another program has changed the database, nothing is acknowledged any more", () =>
+Deno.test("Data directory: after another program changed the database, nothing is acknowledged", () =>
   withFolder(async (path) => {
     const disk = new DiskChain(path, new FakeClock());
     disk.run(20);
@@ -112,7 +112,7 @@ Deno.test("Data directory: once another program has changed the database, nothin
     await assert.rejects(disk.close(), /Another program has changed/);
   }));
 
-Deno.test("Data directory: a start while the chain is being read is refused, and works afterwards", () =>
+Deno.test("Data directory: a start while another program reads the chain is refused, and works afterwards", () =>
   withFolder(async (folder) => {
     const disk = new DiskChain(`${folder}/node`, new FakeClock());
     disk.run(20);
@@ -133,7 +133,7 @@ Deno.test("Data directory: a start while the chain is being read is refused, and
     await again.close();
   }));
 
-Deno.test("checkInBackground: names a damaged row of a chain that is open, and can be ended early", () =>
+Deno.test("checkInBackground: reports a damaged row of an open chain, and can be stopped early", () =>
   withFolder(async (path) => {
     const disk = new DiskChain(path, new FakeClock());
     someHistory(disk);
@@ -151,7 +151,7 @@ Deno.test("checkInBackground: names a damaged row of a chain that is open, and c
   }));
 
 for (const change of ["removed", "moved", "replaced", "without its log"]) {
-  Deno.test(`Data directory: once the database is ${change}, nothing is acknowledged any more`, () =>
+  Deno.test(`Data directory: after the database is ${change}, nothing is acknowledged`, () =>
     withFolder(async (folder) => {
       const clock = new FakeClock();
       const path = `${folder}/node`;

@@ -47,7 +47,7 @@ async function blockNumber(url: string): Promise<number> {
   return Number(result);
 }
 
-Deno.test("Data directory: a stopped node comes back with accounts, theses, receipts and prices", () =>
+Deno.test("Data directory: after a stop it has the same accounts, theses, receipts and prices", () =>
   withFolder(async (directory) => {
     const clock = new FakeClock();
     const oracle = startFakeOracle(() => clock.now());
@@ -86,7 +86,7 @@ Deno.test("Data directory: a stopped node comes back with accounts, theses, rece
     await oracle.stop();
   }));
 
-Deno.test("Data directory: prices and the head are stored once a second, not only at the end", () =>
+Deno.test("Data directory: prices and the head are stored every second", () =>
   withFolder(async (folder) => {
     const clock = new FakeClock();
     const disk = new DiskChain(`${folder}/node`, clock);
@@ -102,7 +102,7 @@ Deno.test("Data directory: prices and the head are stored once a second, not onl
     await disk.close();
   }));
 
-Deno.test("Data directory: a killed chain has everything that was committed, over and over", () =>
+Deno.test("Data directory: after each of several kills, it has everything that was committed", () =>
   withFolder(async (folder) => {
     const clock = new FakeClock();
     let disk = new DiskChain(`${folder}/0`, clock);
@@ -119,7 +119,7 @@ Deno.test("Data directory: a killed chain has everything that was committed, ove
     await disk.close();
   }));
 
-Deno.test("Data directory: survives kill -9 under load, again and again", {
+Deno.test("Data directory: after each kill -9 under load, all answered deposits are there", {
   timeout: Math.max(60_000, KILLS * 2_000),
 }, () =>
   withFolder((directory) =>
@@ -173,7 +173,7 @@ Deno.test("Data directory: survives kill -9 under load, again and again", {
     })
   ));
 
-Deno.test("Data directory: a bet outlives kill -9, and lacks the prices of the time without a node", () =>
+Deno.test("Data directory: a bet survives kill -9, and lacks the prices of the time without a node", () =>
   withFolder(async (directory) => {
     const oracle = startFakeOracle();
     const first = await NodeProcess.start(processArgs(directory, oracle.url));
@@ -206,7 +206,7 @@ Deno.test("Data directory: a bet outlives kill -9, and lacks the prices of the t
     await oracle.stop();
   }));
 
-Deno.test("Node: while its process stands still nothing is made up, and it goes on afterwards", () =>
+Deno.test("Node: while its process is suspended no prices are recorded, and then it continues", () =>
   withSteppedNode(async ({ stepped, client, clock }) => {
     const from = stepped.now;
     clock.jump(1_500);
@@ -230,7 +230,7 @@ Deno.test("Data directory: refuses a second node and another genesis; another ri
         /another genesis or chain id/,
       );
     }
-    // Nothing given means the development accounts, whose keys are public.
+    // Without a genesis, the development accounts are used, whose keys are public.
     const nothing = { relayers: undefined, admins: undefined, balances: undefined };
     await assert.rejects(() => startNode({ ...options, ...nothing }), /another genesis/);
     const clock = new FakeClock();
@@ -245,7 +245,7 @@ Deno.test("Data directory: refuses a second node and another genesis; another ri
     await disk.close();
   }));
 
-Deno.test("Data directory: permissions apply at every start, and a change is recorded and logged", () =>
+Deno.test("Data directory: permissions are applied at every start, and changes are recorded and logged", () =>
   withFolder(async (path) => {
     const clock = new FakeClock();
     const first = new DiskChain(path, clock);
@@ -273,7 +273,7 @@ Deno.test("Data directory: permissions apply at every start, and a change is rec
     assert.match(changes[0]!, new RegExp(`${actors.relayer.address}.* to relayers ${relayers[0]}`));
   }));
 
-Deno.test("docs/security.md: its command takes a leaked relayer out of an existing chain", () =>
+Deno.test("docs/security.md: the documented command removes a leaked relayer from an existing chain", () =>
   withFolder(async (dataDir) => {
     const document = await Deno.readTextFile(new URL("../../../docs/security.md", import.meta.url));
     const flags = /deno task -q node (--relayers .*)/.exec(document)?.[1]?.split(" ");
@@ -295,7 +295,7 @@ Deno.test("docs/security.md: its command takes a leaked relayer out of an existi
     await after.stop();
   }));
 
-Deno.test("Data directory: settled theses and receipts are deleted when they are old enough, nothing else", () =>
+Deno.test("Data directory: only settled theses and receipts are deleted, after the retention time", () =>
   withFolder(async (path) => {
     const clock = new FakeClock();
     const disk = new DiskChain(path, clock, { retainMs: 600_000 });
@@ -326,7 +326,7 @@ Deno.test("Data directory: settled theses and receipts are deleted when they are
     await disk.close();
   }));
 
-Deno.test("inspectDataDir: reports the chain of a directory, and changes nothing", () =>
+Deno.test("inspectDataDir: reports the chain of a directory without changing it", () =>
   withFolder(async (directory) => {
     const path = `${directory}/node`;
     const identity = (chainId: number) => ({ chainId, balances: undefined });
@@ -349,7 +349,7 @@ Deno.test("inspectDataDir: reports the chain of a directory, and changes nothing
   }));
 
 Deno.test({
-  name: "Data directory: only the owner can read its files and enter it",
+  name: "Data directory: only its owner can read it",
   ignore: Deno.build.os === "windows",
   fn: () =>
     withFolder(async (folder) => {
@@ -363,7 +363,7 @@ Deno.test({
     }),
 });
 
-Deno.test("Data directory: a block number never has a second hash: restored, killed or with the clock set back", () =>
+Deno.test("Data directory: a block number never gets a second hash, after restores, kills or a clock set back", () =>
   withFolder(async (folder) => {
     const clock = new FakeClock();
     const announced = new Map<number, string>();

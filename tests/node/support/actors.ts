@@ -48,7 +48,7 @@ export function deposit(
   return signTransaction({ type: "Deposit", from: by.address, ...rest }, by, CHAIN_ID).tx;
 }
 
-/** What a test says of a quote; the rest is a box of ±5 % around 3,000 for a bet of 1 USDC. */
+/** Fields of a quote that a test sets; by default a box of ±5 % around 3,000 for 1 USDC. */
 export interface QuoteFields extends Partial<Omit<RfqSubmit, "type" | "from" | "user">> {
   timestamp: number;
   user?: LocalSigner;

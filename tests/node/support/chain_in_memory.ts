@@ -81,7 +81,7 @@ export class TestChain {
     });
   }
 
-  /** Rows and checksums of all tables but the accounts: unchanged where nothing was recorded. */
+  /** Rows and checksums of all tables except the accounts: equal if nothing was recorded. */
   get recorded(): string {
     this.records.commits.flush();
     const { accounts: _, ...others } = this.records.state.totals;
@@ -114,7 +114,7 @@ export class TestChain {
     this.chain.restore(this.chain.blocks.position, () => this.records.revertTo("reload"));
   }
 
-  /** Time goes on by this much without any checkpoint. */
+  /** Advances the time by this much without a checkpoint. */
   holdUp(byMs: number): void {
     this.clock.jump(byMs);
   }

@@ -107,7 +107,7 @@ export class DiskChain {
     };
   }
 
-  /** From now on, every commit fails, or none. */
+  /** Makes all later commits fail, or succeed again. */
   failCommits(isFailing: boolean): void {
     const db = this.#db;
     Reflect.deleteProperty(db, "exec"); // that of the class counts again

@@ -1,7 +1,7 @@
 import { MARKETS } from "../../../lib/protocol/markets.ts";
 import { listen } from "../../../lib/http/listener.ts";
 
-/** Prices that the fake oracle gives, by symbol. */
+/** Prices that the fake oracle returns, by symbol. */
 export const PRICES: Readonly<Record<string, bigint>> = {
   "BTC/USDT": 60_000_000_000n,
   "ETH/USDT": 3_000_000_000n,

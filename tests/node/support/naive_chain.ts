@@ -115,14 +115,14 @@ export class NaiveChain {
     return taken.length;
   }
 
-  /** Attempts a thesis that has ended, or whose box is broken already. */
+  /** Tries to settle a thesis that has ended or has a breach. */
   settle(thesis: NaiveThesis, headMs: number): void {
     if (isSettled(thesis)) return;
     const isBroken = [...thesis.unknown].some((slot) => this.#isOutside(slot, thesis));
     if (isBroken || thesis.end <= headMs) this.#attempt(thesis);
   }
 
-  /** The process died: what was recorded after the last flush is gone, and so is the last price. */
+  /** After a killed process, everything since the last flush is lost, and so is the last price. */
   die(flushedMs: number): void {
     for (const slot of this.#recorded.keys()) {
       if (slot * 100 > flushedMs) this.#recorded.delete(slot);

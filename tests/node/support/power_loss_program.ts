@@ -1,4 +1,4 @@
-/** A chain in a directory that takes deposits, and says when each is committed. */
+/** A chain in a directory that accepts deposits, and prints when each is committed. */
 import { FakeClock } from "../../support/fake_clock.ts";
 import { DiskChain } from "./disk_chain.ts";
 

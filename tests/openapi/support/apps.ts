@@ -92,7 +92,7 @@ export function oracleApp(): { app: Hono; health: Handler } {
   return { app: oracleApi(api), health: healthHandler(api) };
 }
 
-/** Runs a test with an oracle that has every price from stand-ins of all four exchanges. */
+/** Runs a test with an oracle that has every price from all four simulated exchanges. */
 export async function withOracle(test: (oracle: RunningService) => Promise<void>): Promise<void> {
   await using exchanges = await startExchanges(
     withDefaults(exchangesOptions, { port: 0, rate: 50 }),

@@ -24,7 +24,7 @@ export interface CheckedAnswer {
   body: unknown;
 }
 
-/** A live service that is held to the document it serves: nothing else is known of it. */
+/** A live service that is checked against its own document only. */
 export class DocumentedService {
   readonly url: string;
   readonly document: OpenApiDocument;
@@ -66,7 +66,7 @@ export class DocumentedService {
     return this.operations.find((operation) => operation.id === id) ?? assert.fail(`No ${id}`);
   }
 
-  /** Whether the document has a value fit a schema of an operation, given by its place in it. */
+  /** Whether a value matches a schema of an operation, given by its place in the document. */
   fits(operation: DocumentedOperation, place: readonly string[], value: unknown): boolean {
     return this.#validator(this.#open, operation, place)(value);
   }
@@ -103,8 +103,7 @@ export class DocumentedService {
   }
 
   /**
-   * Fails unless an answer is one that the document has for its status, with no field that it does not
-   * name.
+   * Fails unless the document has this answer for its status, without additional fields.
    */
   async check(operation: DocumentedOperation, response: Response): Promise<CheckedAnswer> {
     const text = await response.text();
@@ -146,7 +145,7 @@ export class DocumentedService {
   }
 }
 
-/** A document whose objects have no fields but those that it names, unless it says otherwise. */
+/** A document whose objects allow only the listed fields, unless it says otherwise. */
 function closed(document: OpenApiDocument): OpenApiDocument {
   return JSON.parse(
     JSON.stringify(document),

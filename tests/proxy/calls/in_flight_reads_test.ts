@@ -7,7 +7,7 @@ const keys = Array.from(
   (_, n) => `,"method":"eth_getBalance","params":["0x${n.toString(16).padStart(40, "0")}"]}`,
 );
 
-Deno.test("InFlightReads: of 1,000 reads each equal one gets the same answer", async () => {
+Deno.test("InFlightReads: of 1,000 reads, equal ones share an answer", async () => {
   const reads = new InFlightReads();
   const asked: PromiseWithResolvers<CallAnswer>[] = [];
   const share = (key: string) =>

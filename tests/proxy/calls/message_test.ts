@@ -10,19 +10,19 @@ const costly: Record<string, string> = {
   "many keys": `{${Array.from({ length: 60_000 }, (_, key) => `"${key}":0`).join()}}`,
 };
 for (const [name, text] of Object.entries(costly)) {
-  Deno.test(`readMessage: a large message of ${name} is refused before it is parsed`, () => {
+  Deno.test(`readMessage: a large message of ${name} is refused before parsing`, () => {
     assert.throws(() => readMessage(text, 1_000), { rpcCode: -32005, message: /nested over 64/ });
   });
 }
 
-Deno.test("readMessage: a large message of numbers and text with brackets and colons in it is read", () => {
+Deno.test("readMessage: a large message of numbers, and of text with brackets, is accepted", () => {
   const params = [Array.from({ length: 200_000 }, (_, n) => n), '[{":\\"'.repeat(60_000)];
   const text = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_call", params });
   const message = readMessage(text, 1);
   assert.deepEqual(Array.isArray(message) ? undefined : message.params, params);
 });
 
-Deno.test("readMessage: accepts every kind of id and params, and rejects the id 1e999, which JSON cannot represent", () => {
+Deno.test("readMessage: accepts every kind of id and params, and rejects the id 1e999", () => {
   const method = "eth_call";
   const valid: { id?: unknown; method: string; params?: unknown; more?: number }[] = [
     { method },
@@ -39,7 +39,7 @@ Deno.test("readMessage: accepts every kind of id and params, and rejects the id 
   assert.throws(() => readMessage('{"jsonrpc":"2.0","id":1e999,"method":"a"}', 1), MessageError);
 });
 
-Deno.test("readMessage: the refusal of a costly message has its id if that is written first", () => {
+Deno.test("readMessage: a costly message is refused under its id if the id is at its start", () => {
   const idOf = (start: string, bytes = SMALL_BYTES + 1) => {
     const depth = 100;
     const [open, close] = ["[".repeat(depth), "]".repeat(depth)];

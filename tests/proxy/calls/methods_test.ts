@@ -20,13 +20,13 @@ const reads = [...namesOf(undefined), ...namesOf("subscription"), ""].concat(wor
   eth_resend a_b_sendBundle constructor
 `));
 
-Deno.test("MethodKinds: writes by name and by convention, all others read (spec, Routing)", () => {
+Deno.test("MethodKinds: writes are recognised by name and by convention, all others are reads (spec, Routing)", () => {
   const table = new MethodKinds();
   for (const method of writes) assert.equal(table.kindOf(method).target, "write", method);
   for (const method of reads) assert.equal(table.kindOf(method).target, "read", method);
 });
 
-Deno.test("MethodKinds: the node's writes are those that change the chain", () => {
+Deno.test("MethodKinds: writes of the core node are the methods that change the chain", () => {
   assert.deepEqual(namesOf("write").toSorted(), [
     "core_advance",
     "core_faucet",
@@ -37,7 +37,7 @@ Deno.test("MethodKinds: the node's writes are those that change the chain", () =
   ]);
 });
 
-Deno.test("MethodKinds: methods added go to the write node", () => {
+Deno.test("MethodKinds: extra write methods are sent to the write node", () => {
   const table = new MethodKinds(["eth_call"]);
   assert.equal(table.kindOf("eth_call").target, "write");
   assert.equal(table.kindOf("eth_call").isPlainRead, false);

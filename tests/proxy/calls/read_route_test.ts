@@ -25,7 +25,7 @@ function callOf(method: string, params: unknown = []) {
 
 const notFound = { status: 200, rpcCode: -32000, message: "filter not found" };
 
-Deno.test("routeOf: a read goes to the leader, or to a node that has its block, or fails", () => {
+Deno.test("routeOf: a read is sent to the leader, else to a node that has its block, else it fails", () => {
   const { nodes, routed } = scene();
   const route = (block: string) => routed(callOf("eth_getLogs", [{ toBlock: block }]));
   assert.deepEqual([route("latest").node, route("0xa").node, route("0xb").node], [0, 0, 1]);
@@ -35,7 +35,7 @@ Deno.test("routeOf: a read goes to the leader, or to a node that has its block, 
   assert.throws(() => route("0xb"), { status: 503, rpcCode: -32002 });
 });
 
-Deno.test("routeOf: the id of a new filter gets two digits for its node, other answers stay", () => {
+Deno.test("routeOf: the id of a new filter gets two digits for its node; other answers are unchanged", () => {
   const rows: [method: string, node: number, result: unknown, shown: unknown][] = [
     ["eth_newFilter", 0, "0x1", "0x100"],
     ["eth_newBlockFilter", 1, "0xabC", "0xabC01"],
@@ -57,7 +57,7 @@ Deno.test("routeOf: the id of a new filter gets two digits for its node, other a
   assert.equal(answerForClient(callOf("eth_newFilter"), 1, failure), failure);
 });
 
-Deno.test("routeOf: a filter is used at its node, under the node's own id", () => {
+Deno.test("routeOf: a filter is read from its node, under the node's own id", () => {
   const { routed } = scene();
   for (
     const [method, params, node, sent] of [
@@ -72,7 +72,7 @@ Deno.test("routeOf: a filter is used at its node, under the node's own id", () =
   }
 });
 
-Deno.test("routeOf: a filter id that names no node is not found", () => {
+Deno.test("routeOf: a filter id without a node is not found", () => {
   const { routed } = scene();
   for (
     const params of [["0x102"], ["0x1ff"], ["0x1"], ["x0x100"], ["0x1 00"], ["0x10z"], ["0x100 "]]
@@ -104,7 +104,7 @@ Deno.test("routeOf: a filter of an unreachable node is not found; other failures
   }
 });
 
-Deno.test("blockOf: the block in the parameter where each method has it", () => {
+Deno.test("blockOf: finds the block parameter of each method", () => {
   const positions: Record<string, number> = {
     eth_getBlockByNumber: 0,
     eth_getBlockReceipts: 0,
@@ -133,7 +133,7 @@ Deno.test("blockOf: the block in the parameter where each method has it", () => 
   assert.equal(blockOf({ method: "eth_chainId", params: ["0x1f", "0x1f", "0x1f"] }), undefined);
 });
 
-Deno.test("blockOf: of a filter or a block object the highest number, and nothing of other values", () => {
+Deno.test("blockOf: uses the highest block of a filter or block object, and ignores other values", () => {
   const rows: [named: unknown, block: number | undefined][] = [
     ["0x0", 0],
     ["0xFfFf", 65_535],

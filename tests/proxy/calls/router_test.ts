@@ -1,4 +1,4 @@
-/** The router between two nodes that a test plays: what each is posted, and what a caller gets. */
+/** The router between two nodes that a test plays: their requests, and the callers' answers. */
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers";
 import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
@@ -18,7 +18,7 @@ interface Posted {
   answer: PromiseWithResolvers<NodeReply>;
 }
 
-/** A router, and what it posted. */
+/** A router, and its requests. */
 function scene(overrides: Partial<RouterOptions> = {}) {
   const posted: Posted[] = [];
   const budget = new ByteBudget(Infinity);
@@ -39,7 +39,7 @@ function scene(overrides: Partial<RouterOptions> = {}) {
   return { posted, ask, askText, budget };
 }
 
-/** Answers a post as a node that takes every method would. */
+/** Answers a request like a node that accepts every method. */
 function echo({ text, answer }: Posted, status = 200): void {
   const value: { id?: number } | { id?: number }[] = JSON.parse(text);
   const result = ({ id }: { id?: number }) => ({ jsonrpc: "2.0", id, result: text.length });
@@ -49,7 +49,7 @@ function echo({ text, answer }: Posted, status = 200): void {
 
 const notification = (method: string) => ({ jsonrpc: "2.0", method });
 
-Deno.test("Router: only plain reads, alone or in batches of their own, may be posted twice", () => {
+Deno.test("Router: only plain reads, alone or in a batch of such reads, may be sent twice", () => {
   const messages: [message: unknown, isPlain: boolean][] = [
     [call(1, "eth_chainId"), true],
     [call(1, "eth_newFilter"), false],
@@ -70,7 +70,7 @@ Deno.test("Router: only plain reads, alone or in batches of their own, may be po
   }
 });
 
-Deno.test("Router: an answer reports which node gave it, both, or the proxy", async () => {
+Deno.test("Router: an answer reports whether it came from a read node, the write node, both, or the proxy", async () => {
   const [read, write] = [call(1, "eth_chainId"), call(2, "core_sendTransaction")];
   const rows: [message: unknown, target: string, status: number][] = [
     [read, "read", 200],
@@ -94,7 +94,7 @@ Deno.test("Router: an answer reports which node gave it, both, or the proxy", as
   }
 });
 
-Deno.test("Router: notifications get no answer, whatever the node does", async () => {
+Deno.test("Router: notifications get no answer, even if the node fails", async () => {
   const away = answerLost("read", "away");
   {
     const { posted, ask } = scene();
@@ -128,7 +128,7 @@ const changes: [name: string, message: unknown][] = [
 ];
 for (const [name, message] of changes) {
   for (const outcome of ["answered", "lost"]) {
-    Deno.test(`Router: after ${name} was ${outcome}, a read does not share one sent before it`, async () => {
+    Deno.test(`Router: after ${name} was ${outcome}, a read does not share an earlier one`, async () => {
       const { posted, ask } = scene();
       void ask(call(1, "core_getAccount", ["a"]));
       const changed = ask(message);
@@ -144,7 +144,7 @@ for (const [name, message] of changes) {
   }
 }
 
-Deno.test("Router: after a batch of plain reads, a read still shares one sent before it", async () => {
+Deno.test("Router: after a batch of plain reads, a read still shares an earlier one", async () => {
   const { posted, ask } = scene();
   void ask(call(1, "core_getAccount", ["a"]));
   const batch = ask([plainRead]);
@@ -154,7 +154,7 @@ Deno.test("Router: after a batch of plain reads, a read still shares one sent be
   assert.equal(posted.length, 2);
 });
 
-Deno.test("Router: equal reads in flight share a result, and those after it share nothing", async () => {
+Deno.test("Router: equal pending reads share a result, later ones do not", async () => {
   const { posted, ask } = scene();
   const shared = [1, 2, 3].map((id) => ask(call(id, "core_getAccount", ["a"])));
   assert.equal(posted.length, 1);
@@ -185,7 +185,7 @@ const refusals: [name: string, answer: (post: Posted) => void, status: number][]
   ["no answer", ({ answer }) => answer.reject(new ProxyError(504, -32002, "away")), 504],
 ];
 for (const [name, refuse, status] of refusals) {
-  Deno.test(`Router: when a read gets ${name}, each equal read is sent on its own`, async () => {
+  Deno.test(`Router: if a read gets ${name}, each equal read is sent separately`, async () => {
     const { posted, ask } = scene();
     const [first, ...others] = [1, 2, 3].map((id) => ask(call(id, "core_getAccount", ["a"])));
     assert.equal(posted.length, 1);
@@ -199,7 +199,7 @@ for (const [name, refuse, status] of refusals) {
   });
 }
 
-Deno.test("Router: an old read's end keeps a newer shared read", async () => {
+Deno.test("Router: the end of an old read does not remove a newer shared read", async () => {
   const { posted, ask } = scene();
   const first = ask(call(1, "core_getAccount", ["a"]));
   const changed = ask(change);
@@ -213,7 +213,7 @@ Deno.test("Router: an old read's end keeps a newer shared read", async () => {
   assert.equal(posted.length, 3);
 });
 
-Deno.test("Router: a text is an answer if it begins as JSON does, after any space", async () => {
+Deno.test("Router: a reply that starts like JSON is an answer, others are 502", async () => {
   for (const [body, status] of [[" \n[1]", 200], ['{"a":1}', 200], ["no {", 502], ["", 502]]) {
     const { posted, ask } = scene();
     const answer = ask(call(1, "eth_newFilter"));
@@ -222,7 +222,7 @@ Deno.test("Router: a text is an answer if it begins as JSON does, after any spac
   }
 });
 
-Deno.test("Router: a change is answered as the node answers it, under another id or with an error", async () => {
+Deno.test("Router: the node's answer to a change is passed on unchanged", async () => {
   const { posted, ask } = scene();
   const answer = ask(change);
   const body = '{"jsonrpc":"2.0","id":0,"error":{"code":-32010,"message":"no","data":{"a":[1]}}}';
@@ -256,7 +256,7 @@ Deno.test("Router: large answers to batches are split one per turn, and count as
   assert.equal(budget.used, 0);
 });
 
-Deno.test("Router: a small answer to a batch waits for no turn", async () => {
+Deno.test("Router: a small answer to a batch does not wait for a turn", async () => {
   const { posted, ask } = scene();
   const answer = ask([call(1, "eth_chainId")]);
   let isTurnOver = false;
@@ -273,7 +273,7 @@ function severalNodes() {
   return nodes;
 }
 
-Deno.test("Router: with several read nodes, each call goes to its node, alone or in a batch", async () => {
+Deno.test("Router: with several read nodes, each call is sent to its node, alone or in a batch", async () => {
   const calls = [
     call(1, "eth_call", [{}, "0x9"]),
     call(2, "core_sendTransaction"),
@@ -303,7 +303,7 @@ Deno.test("Router: with several read nodes, each call goes to its node, alone or
   assert.deepEqual(all.map(({ result }) => result), results);
 });
 
-Deno.test("Router: a filter of an unknown or unreachable node is not found; a block that no node has fails", async () => {
+Deno.test("Router: a filter of an unknown or unreachable node is not found; a read of a block that no node has fails", async () => {
   const readNodes = severalNodes();
   readNodes.onDied(1, "gone");
   const filter = (id: number, text: string) => call(id, "eth_getFilterChanges", [text]);
@@ -358,7 +358,7 @@ Deno.test("Router: an unexpected error is thrown", async () => {
   }
 });
 
-Deno.test("Router: plain reads are sent as such, each with its node and whether it fits a shared socket", async () => {
+Deno.test("Router: plain reads are marked as such, with their node and whether they fit a shared socket", async () => {
   const asked: Read[] = [];
   const plainReads = {
     ask(read: Read): Promise<CallAnswer> {

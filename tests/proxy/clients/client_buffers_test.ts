@@ -51,7 +51,7 @@ Deno.test("ClientBuffers: over the limit the connection with the most unsent byt
   assert.deepEqual(clients.map(({ isTerminated }) => isTerminated), [false, true, false]);
 });
 
-Deno.test("ClientBuffers: if no connection can be terminated, large answers are refused and small ones pass", () => {
+Deno.test("ClientBuffers: if no connection can be terminated, large answers are refused, small ones still pass", () => {
   const { budget, buffers } = scene();
   const deaf = Array.from({ length: 3 }, (_, n) => new Connection(buffers, `${n}`, false));
   assert.deepEqual(deaf.map((client) => client.answer(4 * MIB)), [true, true, true]);
@@ -62,7 +62,7 @@ Deno.test("ClientBuffers: if no connection can be terminated, large answers are 
   assert(deaf.every(({ isTerminated }) => !isTerminated));
 });
 
-Deno.test("ClientBuffers: one address gets half of the budget for its large answers", () => {
+Deno.test("ClientBuffers: one address can use half of the budget for large answers", () => {
   const { buffers } = scene();
   const clients = Array.from({ length: 5 }, () => new Connection(buffers, "one", true));
   const admitted = clients.map((client) => client.answer(2 * MIB));
@@ -72,7 +72,7 @@ Deno.test("ClientBuffers: one address gets half of the budget for its large answ
   assert(new Connection(buffers, "one", true).answer(64 * 1024), "short ones always pass");
 });
 
-Deno.test("ClientBuffers: sent bytes, and those of ended connections, are free again", () => {
+Deno.test("ClientBuffers: bytes are free again after they were sent, or after the connection ended", () => {
   const { budget, clock, buffers } = scene();
   const reader = new Connection(buffers, "a", false);
   for (let n = 0; n < 100; n += 1) {
@@ -109,7 +109,7 @@ Deno.test("ClientBuffers: short answers pass when the budget is full", () => {
   assert.deepEqual([budget.used, refusals()], [MAX + ENSURED_BYTES, 1]);
 });
 
-Deno.test("ClientBuffers: overflow is at most what stays free for others", () => {
+Deno.test("ClientBuffers: overflow ends when a client has as many unsent bytes as are free for others", () => {
   const { buffers } = scene();
   const free = [1, 2, 3].map((n) => {
     const client = new Connection(buffers, `${n}`, true);
@@ -120,7 +120,7 @@ Deno.test("ClientBuffers: overflow is at most what stays free for others", () =>
   assert.deepEqual(free, [4, 2, 1], "of 8 MiB for notifications");
 });
 
-Deno.test("ClientBuffers: a client that read nothing for a second has no overflow until it reads", () => {
+Deno.test("ClientBuffers: a client that read nothing for a second has no overflow until it reads again", () => {
   const { clock, buffers } = scene();
   const client = new Connection(buffers, "a", true);
   clock.advance(60_000); // nothing to read is no reason
@@ -141,7 +141,7 @@ Deno.test("ClientBuffers: a client that read nothing for a second has no overflo
   assert(client.overflowBytes() > 0);
 });
 
-Deno.test("ClientBuffers: a connection that is not registered has only its own bounds", () => {
+Deno.test("ClientBuffers: an unregistered connection is limited only by its own bounds", () => {
   const { budget, buffers } = scene();
   const ended = new Connection(buffers, "a", true);
   ended.unregister();
@@ -177,7 +177,7 @@ Deno.test("ClientBuffers: unsent bytes are read again when needed, at most every
   assert.equal(client.sharedWritableBytes(MAX / 2), MAX / 2);
 });
 
-Deno.test("ClientBuffers: no connection is terminated for one that would have as many unsent bytes", () => {
+Deno.test("ClientBuffers: a connection is not terminated for another that would have as many unsent bytes", () => {
   for (const more of [0, -1]) {
     const { buffers } = scene();
     const clients = [1, 2].map((n) => new Connection(buffers, `${n}`, true));

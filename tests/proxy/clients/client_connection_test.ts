@@ -16,7 +16,7 @@ import {
 } from "../../../services/proxy/clients/client_buffers.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
-/** A socket that writes nothing until the test says so. */
+/** A socket that writes nothing until the test asks for it. */
 class FakeSocket implements NativeSocket {
   readyState: number = WebSocket.OPEN;
   binaryType: BinaryType = "blob";
@@ -68,7 +68,7 @@ Deno.test("NativeConnection: reads bufferedAmount once for many messages", () =>
   assert(socket.asked <= 1_000 / messagesPerAsk, `asked ${socket.asked} times`);
 });
 
-Deno.test("NativeConnection: closes with over 64 MiB unread, and sends no more", () => {
+Deno.test("NativeConnection: closes with more than 64 MiB unread, and sends nothing more", () => {
   const socket = new FakeSocket();
   const connection = new NativeConnection(socket);
   const answer = new OutgoingMessage("x".repeat(UNREAD_BYTES_MAX / 4));
@@ -110,7 +110,7 @@ Deno.test("NativeConnection: reports text and binary messages, and its end", () 
   assert.equal(gone, 1);
 });
 
-Deno.test("ClientConnection: room is bounded by its queue and by the shared budget, 16 KiB are ensured", () => {
+Deno.test("ClientConnection: writable bytes are limited by its queue and the shared budget, at least 16 KiB", () => {
   const budget = new ByteBudget(2 * QUEUED_BYTES_MAX);
   const buffers = new ClientBuffers(budget, new FakeClock(), () => {});
   const connections = [new FakeSocket(), new FakeSocket()].map((socket) => {
@@ -154,7 +154,7 @@ function tcpScene() {
   return { socket, tcp, written, connection };
 }
 
-Deno.test("TcpConnection: sends no pongs to a peer that reads nothing, and reports when it reads again", () => {
+Deno.test("TcpConnection: sends no pong to a peer that does not read, and reports when it reads again", () => {
   const { socket, tcp, connection } = tcpScene();
   let drained = 0;
   connection.onDrain = () => drained += 1;
@@ -167,7 +167,7 @@ Deno.test("TcpConnection: sends no pongs to a peer that reads nothing, and repor
   assert.equal(drained, 1);
 });
 
-Deno.test("TcpConnection: sends messages in one write, while it is open and its client reads", () => {
+Deno.test("TcpConnection: sends several messages in one write, while it is open and its client reads", () => {
   const { socket, tcp, written, connection } = tcpScene();
   const budget = new ByteBudget(Infinity);
   let refusals = 0;
@@ -192,7 +192,7 @@ Deno.test("TcpConnection: sends messages in one write, while it is open and its 
   assert.equal(connection.writableBytes(Infinity), QUEUED_BYTES_MAX);
 });
 
-Deno.test("TcpConnection: cuts a client that did not answer the previous ping", () => {
+Deno.test("TcpConnection: disconnects a client that did not answer the previous ping", () => {
   const { socket, connection } = tcpScene();
   connection.ping();
   socket.emit("pong");
@@ -202,7 +202,7 @@ Deno.test("TcpConnection: cuts a client that did not answer the previous ping", 
   assert.deepEqual([socket.pings, socket.cuts], [2, 1]);
 });
 
-Deno.test("TcpConnection: reports messages, frames over the limits, and its end", () => {
+Deno.test("TcpConnection: reports messages, frames over the limit, and the close", () => {
   const { socket, connection } = tcpScene();
   const events: string[] = [];
   connection.onText = (text) => events.push(text);
@@ -227,7 +227,7 @@ Deno.test("TcpConnection: reports messages, frames over the limits, and its end"
   assert.deepEqual(socket.closed, [1013]);
 });
 
-/** A socket of `ws` that notes what it is asked to do. */
+/** A socket of `ws` that records its calls. */
 class FakeWsSocket extends EventEmitter {
   readonly OPEN = 1;
   readyState = 1;

@@ -44,7 +44,7 @@ function scene(
   const closed: number[] = [];
   const openRequests = new AddressCounts(ADDRESS_MESSAGES_MAX, 2 * ADDRESS_MESSAGES_MAX);
   const caller = address();
-  /** The largest answer that the connection takes. */
+  /** The largest answer that the connection accepts. */
   const admits = { bytes: Infinity, writable: Infinity };
   const session = new ClientSession({
     openRequests,
@@ -86,7 +86,7 @@ function scene(
   };
 }
 
-Deno.test("ClientSession: a batch counts as open until it is answered, subscriptions in it or not", async () => {
+Deno.test("ClientSession: a batch is an open request until it is answered, with or without subscriptions", async () => {
   for (const start of ["", " ", "\n\t"]) {
     const { open, session, openRequests, caller } = scene();
     const isFree = () => openRequests.hasRoom(caller);
@@ -104,7 +104,7 @@ Deno.test("ClientSession: a batch counts as open until it is answered, subscript
   }
 });
 
-Deno.test("ClientSession: a batch no longer counts as open once its client has disconnected", async () => {
+Deno.test("ClientSession: a batch is no longer an open request once its client has disconnected", async () => {
   const { session, receive, openRequests, caller, got } = scene();
   for (let n = 1; n < ADDRESS_MESSAGES_MAX; n += 1) openRequests.add(caller);
   const batch = receive([call(1, "eth_subscribe", ["a"])]);
@@ -159,7 +159,7 @@ Deno.test("ClientSession: sends nothing after the client disconnected", async ()
   assert.equal(got.length, before);
 });
 
-Deno.test("ClientSession: large messages count as memory until they are answered, and are refused beyond it", async () => {
+Deno.test("ClientSession: large messages use the memory budget until answered, and are refused without room", async () => {
   const { open, receive, frames, budget } = scene(1_000_000);
   const large = (id: number) => receive(call(id, "eth_call", ["x".repeat(200_000)]));
   const first = large(1);
@@ -173,7 +173,7 @@ Deno.test("ClientSession: large messages count as memory until they are answered
   assert.equal(budget.used, 0);
 });
 
-Deno.test("ClientSession: messages of an address share one limit; waiting subscribes do not count", async () => {
+Deno.test("ClientSession: messages of an address share one limit, without pending subscribes", async () => {
   const { open, receive, frames, openRequests, caller, metric } = scene();
   for (let used = 0; used < ADDRESS_MESSAGES_MAX - 1; used += 1) openRequests.tryAdd(caller);
   void receive(call(1, "eth_subscribe", ["newHeads"])); // the node does not answer
@@ -188,7 +188,7 @@ Deno.test("ClientSession: messages of an address share one limit; waiting subscr
   assert.equal(open.length, 2);
 });
 
-Deno.test("ClientSession: refusals have the code of a limit, and are counted under it", async () => {
+Deno.test("ClientSession: a refusal has the error code of a limit, and is counted under that limit", async () => {
   const text = JSON.stringify(call(1, "eth_subscribe", ["x".repeat(5_000)]));
   const { session, frames, metric, receive, grant } = scene(10_000);
   await session.receive(text);
@@ -228,7 +228,7 @@ Deno.test("ClientSession: unsubscribe accepts only an id of the client", async (
   }
 });
 
-Deno.test("ClientSession: refuses a client over its rate, and holds no open request for it", async () => {
+Deno.test("ClientSession: a client over its rate is refused, without an open request", async () => {
   let waitS: number | undefined = 3;
   const { receive, frames, open, openRequests, caller, metric } = scene(
     MAX_MESSAGE_BYTES,
@@ -246,7 +246,7 @@ Deno.test("ClientSession: refuses a client over its rate, and holds no open requ
   assert.equal(open.length, 1);
 });
 
-Deno.test("ClientSession: an answer that does not fit becomes an error; if that does not fit, the client is closed", async () => {
+Deno.test("ClientSession: an answer that does not fit becomes an error, or closes the client if that does not fit", async () => {
   const rows: [message: unknown, admitted: number, id: unknown][] = [
     [call(7, "eth_getLogs"), 500, 7],
     [[call(7, "eth_getLogs")], 500, null],
@@ -269,7 +269,7 @@ Deno.test("ClientSession: an answer that does not fit becomes an error; if that 
   }
 });
 
-Deno.test("ClientSession: does not answer notifications; a failed message leaves nothing open", async () => {
+Deno.test("ClientSession: notifications are not answered, and a failed message leaves nothing open", async () => {
   const { receive, open, frames, openRequests, caller, budget } = scene(1_000_000);
   const silent = receive({ jsonrpc: "2.0", method: "eth_chainId" });
   open[0]?.answer.resolve({ status: 200, body: "{}" });

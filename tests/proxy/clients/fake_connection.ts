@@ -2,7 +2,7 @@ import { ClientConnection } from "../../../services/proxy/clients/client_buffers
 import type { OutgoingMessage } from "../../../services/proxy/hub/messages.ts";
 import type { RpcMessage } from "../../support/rpc_socket.ts";
 
-/** A client's connection whose other end is the test. */
+/** A client's connection with the test at its other end. */
 export class FakeConnection extends ClientConnection {
   unsentBytes = 0;
   queueBytes = Infinity;

@@ -73,7 +73,7 @@ async function outcome(response: Response): Promise<[status: number, code: numbe
   return [response.status, text === "" ? undefined : JSON.parse(text).error?.code];
 }
 
-/** A message of so many bytes. */
+/** A message of this size. */
 function messageOf(bytes: number, message: { params: unknown[] } = READ): string {
   const { length } = JSON.stringify({ ...message, params: [""] });
   return JSON.stringify({ ...message, params: ["x".repeat(bytes - length)] });
@@ -125,7 +125,7 @@ Deno.test("RpcEndpoint: answers are JSON with the headers of CORS, and are count
   }
 });
 
-Deno.test("RpcEndpoint: a refusal for the rate has Retry-After, one for open requests has not", async () => {
+Deno.test("RpcEndpoint: a refusal for the rate has Retry-After, one for open requests does not", async () => {
   let waitS: number | undefined = 7;
   const { post, refusals, openRequests, held } = scene({
     checkRate: () => Promise.resolve(waitS),
@@ -148,7 +148,7 @@ Deno.test("RpcEndpoint: a refusal for the rate has Retry-After, one for open req
   assert.equal(held.length, 1);
 });
 
-Deno.test("RpcEndpoint: bodies over 8 KiB, and those of unknown length, count as memory until they are answered", async () => {
+Deno.test("RpcEndpoint: bodies over 8 KiB or of unknown length use the memory budget until answered", async () => {
   const { post, held, budget } = scene();
   await post(messageOf(RUNTIME_BYTES_MAX));
   await post(messageOf(SMALL_BYTES + 1));
@@ -160,7 +160,7 @@ Deno.test("RpcEndpoint: bodies over 8 KiB, and those of unknown length, count as
   assert.deepEqual([full.held.length, full.budget.used], [0, 0]);
 });
 
-Deno.test("RpcEndpoint: a request counts as open once its body is complete", async () => {
+Deno.test("RpcEndpoint: a request is open only after its body is complete", async () => {
   const { post, openRequests, held } = scene();
   const body = new TransformStream();
   const slow = post(body.readable);
@@ -174,7 +174,7 @@ Deno.test("RpcEndpoint: a request counts as open once its body is complete", asy
   assert.deepEqual([(await slow).status, held.length], [200, 2]);
 });
 
-Deno.test("RpcEndpoint: a large answer counts as memory until it has been sent; without room, a read is refused and a change is not", async () => {
+Deno.test("RpcEndpoint: a large answer uses the memory budget until sent; without room only reads are refused", async () => {
   const frame = JSON.stringify({ jsonrpc: "2.0", id: 1, result: "" }).length;
   const small = scene({}, "x".repeat(SMALL_BYTES - frame));
   await small.post(JSON.stringify(READ));
@@ -201,7 +201,7 @@ Deno.test("RpcEndpoint: a large answer counts as memory until it has been sent; 
   assert.equal(unserved.budget.used, 0, "nobody would release it");
 });
 
-Deno.test("RpcEndpoint: a body that breaks off is a parse error, logged for debugging only, and no node is asked", async () => {
+Deno.test("RpcEndpoint: an incomplete body is a parse error, is not logged, and reaches no node", async () => {
   for (const headers of [{}, { "content-length": "100" }] as Record<string, string>[]) {
     const { post, held, openRequests } = scene();
     const broken = new ReadableStream({ pull: (it) => it.error(new Error("gone")) });
@@ -214,7 +214,7 @@ Deno.test("RpcEndpoint: a body that breaks off is a parse error, logged for debu
   }
 });
 
-Deno.test("RpcEndpoint: a defect of the proxy is answered with 500 and logged as an error", async () => {
+Deno.test("RpcEndpoint: an unexpected error is answered with 500 and logged", async () => {
   const defect = new TypeError("a defect");
   const node = { post: () => Promise.reject(defect) };
   const { post, openRequests } = scene({ router: routerTo({ read: node, write: node }) });

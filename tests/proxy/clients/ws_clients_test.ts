@@ -60,7 +60,7 @@ function scene() {
 
 const turn = () => new Promise<void>((resolve) => setImmediate(() => resolve()));
 
-Deno.test("WsClients: a handshake is a GET of /ws or / that asks for a WebSocket", () => {
+Deno.test("WsClients: a handshake is a GET of /ws or / with an upgrade to WebSocket", () => {
   const rows: [method: string, path: string, upgrade: string | undefined, wanted: boolean][] = [
     ["GET", "/ws", "websocket", true],
     ["GET", "/?key=1", "WebSocket", true],
@@ -98,7 +98,7 @@ Deno.test("WsClients: refuses a handshake from a foreign origin, or over a limit
   assert.deepEqual(await refusal(), [503, -32002]);
 });
 
-Deno.test("WsClients: a handshake that lacks a header is answered 400, and counted", async () => {
+Deno.test("WsClients: a handshake without a required header is answered with 400, and counted", async () => {
   const { clients, metric } = scene();
   const request = new Request("http://x/ws", { headers: { upgrade: "websocket" } });
   const response = clients.accept(request, address());
@@ -132,7 +132,7 @@ Deno.test("WsClients: an unexpected error closes only its client, with 1011", as
   assert.deepEqual([client.closed, other.closed], [[1011], []]);
 });
 
-Deno.test("WsClients: draining closes every client with 1012, and does not wait if there is none", async () => {
+Deno.test("WsClients: drain closes every client with 1012, and returns at once without clients", async () => {
   const { clients, clock, adopt } = scene();
   const connections = [adopt(), adopt()];
   let isOver = false;
@@ -148,7 +148,7 @@ Deno.test("WsClients: draining closes every client with 1012, and does not wait 
   await clients.drain();
 });
 
-Deno.test("WsClients: draining waits a second for clients that do not answer the close, and no longer", async () => {
+Deno.test("WsClients: drain waits at most a second for clients that do not answer the close", async () => {
   const { clients, clock, adopt } = scene();
   const [polite] = [adopt(), adopt()];
   let isOver = false;

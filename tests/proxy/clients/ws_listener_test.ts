@@ -63,7 +63,7 @@ async function withListener(play: (scene: Scene) => Promise<void>): Promise<void
   }
 }
 
-Deno.test("WsListener: cuts a client that answers no ping for 30 s, keeps others", () =>
+Deno.test("WsListener: disconnects only a client that answers no ping for 30 s", () =>
   withListener(async ({ clock, url, accepted }) => {
     const deaf = await deafClient(url);
     const live = new WsClient(url, { headers: { "x-test": "live" } });
@@ -71,7 +71,7 @@ Deno.test("WsListener: cuts a client that answers no ping for 30 s, keeps others
     const [first, second] = accepted;
     assert(first && second);
     for (let round = 1; round <= 3; round += 1) {
-      // Its pong leaves before this, so that it has been read once this has.
+      // Its pong is sent before this, and so has been read when this has been.
       live.once("ping", () => live.send("pinged"));
       clock.advance(IDLE_MS);
       await eventually("the live one", () => second.texts.length === round || undefined);
@@ -112,7 +112,7 @@ Deno.test("WsListener: passes repeated headers on", () =>
 
 const HANDSHAKE = handshakeText("http://localhost/ws", WEBSOCKET_KEY);
 
-/** A connection that sends some text, and what it received until its end. */
+/** A connection that sends a text, and the bytes that it received until its end. */
 function rawClient(port: number, request = "") {
   const tcp: Socket = connect({ port, host: "127.0.0.1" });
   let text = "";
@@ -157,7 +157,7 @@ Deno.test("WsListener: accepts handshakes on /ws and /, and answers 404 on other
     }
   }));
 
-Deno.test("WsListener: limits the number of a peer's unfinished handshakes, and each to ten seconds", () =>
+Deno.test("WsListener: limits a peer's unfinished handshakes in number, and each to ten seconds", () =>
   withListener(async ({ clock, listener, accepted, refusals }) => {
     const open = [1, 2, 3].map(() => rawClient(listener.port));
     await Promise.all(open.map(({ tcp }) => once(tcp, "connect")));
@@ -180,7 +180,7 @@ Deno.test("WsListener: limits the number of a peer's unfinished handshakes, and 
     await eventually("their end", () => accepted.every(({ gone }) => gone) || undefined);
   }));
 
-Deno.test("WsListener: closed WebSockets do not change the count of unfinished handshakes", () =>
+Deno.test("WsListener: a closed WebSocket does not change the count of unfinished handshakes", () =>
   withListener(async ({ listener, accepted, refusals }) => {
     const open = async () => {
       const client = rawClient(listener.port);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { BroadcastRing } from "../../../services/proxy/hub/broadcast_ring.ts";
 
-/** Messages to add, and now and then that nobody needs those before. */
+/** Messages to add, and sometimes that earlier ones are no longer needed. */
 const operations = fc.array(fc.oneof(
   { weight: 9, arbitrary: fc.nat() },
   { weight: 1, arbitrary: fc.constant("clear" as const) },

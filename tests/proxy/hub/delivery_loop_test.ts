@@ -3,7 +3,7 @@ import { setImmediate } from "node:timers";
 import { DeliveryLoop } from "../../../services/proxy/hub/delivery_loop.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
-/** A hub that notes what it is asked to do. */
+/** A hub that records its calls. */
 function scene() {
   const hub = {
     flushes: 0,
@@ -43,7 +43,7 @@ Deno.test("DeliveryLoop: sends notifications of consecutive turns together, afte
   assert.equal(hub.flushes, 1 + 10, "nothing more has come");
 });
 
-Deno.test("DeliveryLoop: retries 512 clients that are behind every 5 ms, in turn, until nobody is", async () => {
+Deno.test("DeliveryLoop: retries clients that are behind every 5 ms, 512 at a time, until none is left", async () => {
   const { hub, clock, loop } = scene();
   for (let client = 0; client < 1_000; client += 1) hub.behind.add(client);
   loop.flushSoon();

@@ -1,4 +1,4 @@
-/** Callers that take all subscriptions they can get, beside newcomers and others who have some. */
+/** Callers that subscribe as much as they can, beside newcomers and existing clients. */
 import assert from "node:assert/strict";
 import { options } from "../../../services/proxy/options.ts";
 import { callerAddress } from "../../../lib/http/caller_address.ts";
@@ -28,7 +28,7 @@ class Crowd extends HubScene {
     });
   }
 
-  /** A new connection of an address subscribes to something that nobody else has. */
+  /** A new connection of an address makes a unique subscription. */
   async connect(address: string): Promise<boolean> {
     const clients = this.#clients.get(address) ?? new Set();
     this.#clients.set(address, clients);
@@ -52,7 +52,7 @@ class Crowd extends HubScene {
     return this.#clients.get(address)?.size ?? 0;
   }
 
-  /** Every address takes turns until none gets another one. */
+  /** The addresses take turns until none gets another one. */
   async takeAll(addresses: readonly string[]): Promise<void> {
     for (let isAnyGranted = true; isAnyGranted;) {
       isAnyGranted = false;
@@ -81,7 +81,7 @@ const attacks: [name: string, attackers: string[], newcomers: number, each: numb
   ["300 IPv6 /64s of one /48", ipv6(300), 100, WANTED],
 ];
 for (const [name, attackers, newcomersMax, each] of attacks) {
-  Deno.test(`Fair shares: while ${name} take all they can, each of ${newcomersMax} newcomers gets ${each}`, async () => {
+  Deno.test(`Fair shares: while ${name} subscribe as much as they can, each of ${newcomersMax} newcomers gets ${each}`, async () => {
     const crowd = new Crowd();
     const residents = ipv4(30, RESIDENTS);
     for (const address of residents) assert(await crowd.connect(address));
@@ -103,14 +103,14 @@ for (const [name, attackers, newcomersMax, each] of attacks) {
   });
 }
 
-Deno.test("Fair shares: while as many addresses as there are places have one each, a newcomer is refused and nobody is closed", async () => {
+Deno.test("Fair shares: if every place has another address, a newcomer is refused and nobody is closed", async () => {
   const crowd = new Crowd();
   for (const address of ipv4(10, PLACES)) assert(await crowd.connect(address));
   assert.equal(await crowd.connect("20.0.0.1"), false);
   assert.deepEqual([crowd.refused, crowd.closed], [["upstream_subscriptions"], []]);
 });
 
-/** A hub with 16 places, or more, an eighth for each address, whose node answers when the test says so. */
+/** A hub with 16 places or more, an eighth for each address; the test plays its node. */
 class SmallHub extends HubScene {
   readonly closed: HubClient[] = [];
   readonly refused: string[] = [];
@@ -143,7 +143,7 @@ class SmallHub extends HubScene {
   }
 }
 
-Deno.test("Fair shares: a subscription counts for another client that uses it, once its owner has left", () => {
+Deno.test("Fair shares: a shared subscription is charged to another client after its owner left", () => {
   const scene = new SmallHub();
   const [owner, other] = [scene.client("10.0.0.1"), scene.client("10.0.0.2")];
   for (const client of [owner, other]) {
@@ -159,7 +159,7 @@ Deno.test("Fair shares: a subscription counts for another client that uses it, o
   assert.equal(scene.refused.length, 2);
 });
 
-Deno.test("Fair shares: a newcomer gets a place of the newest client with most, and none that the node is asked for", () => {
+Deno.test("Fair shares: a newcomer gets a place of the newest client with the most, but no pending one", () => {
   const scene = new SmallHub();
   const clients = scene.fill(8);
   void scene.subscribe(scene.client("20.0.0.1"), "new");
@@ -184,7 +184,7 @@ Deno.test("Fair shares: a newcomer behind a full load balancer gets a place of a
   assert.deepEqual(scene.closed, [clients[5]]);
 });
 
-Deno.test("Fair shares: of the clients of one address, the one with most is closed, not one with a single one", () => {
+Deno.test("Fair shares: of the clients of one address, the one with the most subscriptions is closed", () => {
   const scene = new SmallHub(32);
   const [single, several, newest] = [1, 2, 3].map(() => scene.client("10.0.0.1"));
   void scene.subscribe(several!, "a");
@@ -198,7 +198,7 @@ Deno.test("Fair shares: of the clients of one address, the one with most is clos
   assert.deepEqual(scene.closed, [several]);
 });
 
-Deno.test("Fair shares: of an address's subscriptions, the one with fewer clients is ended", () => {
+Deno.test("Fair shares: of the subscriptions of one address, the one with fewer clients is ended", () => {
   const scene = new SmallHub(32);
   const [alone, shared] = [1, 2].map(() => scene.client("10.0.0.1"));
   void scene.subscribe(alone!, "a");

@@ -8,10 +8,10 @@ import { HubScene, NO_EVENTS, OPEN_SINK } from "./hub_scene.ts";
 
 const TIMEOUT_MS = 1_000;
 
-/** Subscribes that may be left unanswered before the connection is given up. */
+/** Subscribes that may be unanswered before the connection is dropped. */
 const UNANSWERED_MAX = 256;
 
-/** A hub, what its clients got, and the time. */
+/** A hub, its clients' answers, and the time. */
 class Scene extends HubScene {
   nowMs = 0;
   readonly closed: number[] = [];
@@ -58,7 +58,7 @@ class Scene extends HubScene {
     this.hub.upstreamOpened(this.nowMs);
   }
 
-  /** Time passes, and the hub looks at what is due. */
+  /** Moves the time, and lets the hub handle what is due. */
   pass(ms: number): void {
     this.nowMs += ms;
     this.hub.sweep(this.nowMs);
@@ -77,7 +77,7 @@ class Scene extends HubScene {
   }
 }
 
-Deno.test("Hub: drops a node that left 257 subscribes unanswered, not one that left 256", async () => {
+Deno.test("Hub: drops a node with 257 unanswered subscribes, but not with 256", async () => {
   const scene = new Scene();
   await scene.leaveUnanswered(UNANSWERED_MAX);
   assert.deepEqual(scene.dropped, []);
@@ -85,7 +85,7 @@ Deno.test("Hub: drops a node that left 257 subscribes unanswered, not one that l
   assert.deepEqual(scene.dropped, [`${UNANSWERED_MAX + 1} subscribe requests left unanswered`]);
 });
 
-Deno.test("Hub: a subscription granted too late is ended, and no longer counts as unanswered", async () => {
+Deno.test("Hub: a subscription granted too late is ended, and then counts as answered", async () => {
   const scene = new Scene();
   const client = scene.client();
   const outcome = scene.subscribe(client, "late");
@@ -117,7 +117,7 @@ Deno.test("Hub: if the node gives one id twice, the second subscribe fails", asy
   assert.deepEqual(scene.asked, [], "nothing is ended at the node");
 });
 
-Deno.test("Hub: after five refusals of a granted subscription its clients are closed with 1013", async () => {
+Deno.test("Hub: if a granted subscription is refused five times, its clients are closed with 1013", async () => {
   const scene = new Scene();
   const client = scene.client();
   const outcome = scene.subscribe(client, "a");
@@ -170,7 +170,7 @@ Deno.test("Hub: ends at most 256 unknown subscriptions a sweep", () => {
   assert.deepEqual([ended.length, ended[0]], [256, "eth_unsubscribe 0x0"]);
 });
 
-Deno.test("Hub: over the bound a subscribe is refused and does not reach the node", async () => {
+Deno.test("Hub: a subscribe over the limit is refused without reaching the node", async () => {
   const refused: string[] = [];
   const events = { ...NO_EVENTS, refused: (limit: string) => refused.push(limit) };
   const scene = new Scene({ maxSubscriptions: 2, events });
@@ -185,7 +185,7 @@ Deno.test("Hub: over the bound a subscribe is refused and does not reach the nod
   assert.deepEqual([refused, scene.asked], [["upstream_subscriptions"], []]);
 });
 
-Deno.test("Hub: when the node closes the socket on a subscribe, only new subscribes fail", async () => {
+Deno.test("Hub: when the node closes the socket on a subscribe, only pending subscribes fail", async () => {
   const scene = new Scene();
   const granted = scene.subscribe(scene.client(), "granted");
   scene.answer({ result: "0x1" });
@@ -212,7 +212,7 @@ Deno.test("Hub: when the node closes the socket on a subscribe, only new subscri
   assert.deepEqual(scene.asked.map(({ params }) => params), [["a"]], "for ten minutes");
 });
 
-Deno.test("Hub: a client gets two ids for equal subscriptions, and no third one", async () => {
+Deno.test("Hub: a client gets at most two ids for equal subscriptions", async () => {
   const scene = new Scene();
   const [client, other] = [scene.client(), scene.client(address("b"))];
   const outcomes = [scene.subscribe(client, "a"), scene.subscribe(client, "a")];
@@ -233,7 +233,7 @@ Deno.test("Hub: a client gets two ids for equal subscriptions, and no third one"
   assert.equal(scene.hub.table.isLive("a"), false);
 });
 
-Deno.test("Hub: the client gets the node's error, or one if the node's answer has no id", async () => {
+Deno.test("Hub: the client gets the node's error, or an error if the node's answer has no id", async () => {
   for (const result of [7, null, undefined]) {
     const scene = new Scene();
     const outcome = scene.subscribe(scene.client(), "a");
@@ -250,7 +250,7 @@ Deno.test("Hub: the client gets the node's error, or one if the node's answer ha
   }
 });
 
-Deno.test("Hub: granted and expired subscribes do not fail when the node closes the socket", async () => {
+Deno.test("Hub: when the node closes the socket, granted and expired subscribes do not fail", async () => {
   const scene = new Scene();
   const client = scene.client();
   const granted = scene.subscribe(client, "granted");
@@ -289,7 +289,7 @@ Deno.test("Hub: remembers the newest 256 subscribes on which the node closed the
   assert.equal(await isRefused("0"), false, "it was replaced");
 });
 
-Deno.test("Hub: announces heads only, and keeps those from clients that its owner refuses", async () => {
+Deno.test("Hub: reports only heads, and does not send heads that its owner refuses", async () => {
   const announced: unknown[] = [];
   const isShown = (head?: { number: number }) => {
     announced.push(head);

@@ -10,7 +10,7 @@ import type { SubscribeOutcome } from "../../../services/proxy/hub/shared_subscr
 
 export const NO_EVENTS: HubEvents = { received() {}, sent() {}, lagged() {}, subscribed() {} };
 
-/** A connection that takes everything. */
+/** A connection that accepts everything. */
 export const OPEN_SINK: ClientSink = {
   writableBytes: () => Infinity,
   overflowBytes: () => 0,
@@ -36,7 +36,7 @@ function topicRequest(topic: string) {
   return { namespace: "eth", paramsText: `["${topic}"]`, key: topic };
 }
 
-/** A hub whose node answers when the test says so. */
+/** A hub whose node answers when the test asks for it. */
 export class HubScene<Params extends [string, ...unknown[]] = [string]> {
   /** What the node was asked and has not answered. */
   readonly asked: { id: number; method: string; params: Params }[] = [];

@@ -6,7 +6,7 @@ import { HubScene } from "./hub_scene.ts";
 
 const CAPACITY = 4;
 
-/** A hub whose node grants every subscription, and what the hub reports. */
+/** A hub whose node grants every subscription, and the hub's reports. */
 class Scene extends HubScene {
   sent = 0;
   lagged = 0;
@@ -74,7 +74,7 @@ class Client {
   }
 }
 
-Deno.test("Hub: clients with equal pending feeds share a list", () => {
+Deno.test("Hub: clients with the same pending notifications share a list", () => {
   const scene = new Scene();
   const [one, same, both] = [scene.client("a"), scene.client("a"), scene.client("a", "b")];
   scene.notifyAll("a", 1);
@@ -91,7 +91,7 @@ Deno.test("Hub: clients with equal pending feeds share a list", () => {
   assert.equal(one.lists.length, 3, "a burst as long as the ring is one list");
 });
 
-Deno.test("Hub: a client that is behind does not split the lists of the others", () => {
+Deno.test("Hub: a client that is behind does not split the lists of other clients", () => {
   const scene = new Scene("lag", 64);
   const [slow, fast] = [scene.client("a"), scene.client("a")];
   slow.writable = 0;
@@ -103,7 +103,7 @@ Deno.test("Hub: a client that is behind does not split the lists of the others",
   assert.deepEqual(fast.lists.map(({ length }) => length), [1, 6]);
 });
 
-Deno.test("Hub: a client that accepts nothing misses what the ring overwrote, then continues", () => {
+Deno.test("Hub: a client that does not read misses what the ring overwrote, then continues", () => {
   const scene = new Scene();
   const [deaf, both] = [scene.client("a"), scene.client("a", "b")];
   deaf.writable = both.writable = 0;
@@ -126,7 +126,7 @@ Deno.test("Hub: a client that accepts nothing misses what the ring overwrote, th
   assert.deepEqual([deaf.got.at(-1), scene.lagged], [51, 2 * 47], "counted once");
 });
 
-Deno.test("Hub: missed notifications count when a client unsubscribes or disconnects", () => {
+Deno.test("Hub: missed notifications are counted when a client unsubscribes or disconnects", () => {
   for (const leave of ["unsubscribe", "disconnect"]) {
     const scene = new Scene();
     const deaf = scene.client("a", "b");
@@ -160,7 +160,7 @@ Deno.test("Hub: rejects frames that are no objects, ignores notifications withou
   assert.deepEqual(client.got, []);
 });
 
-Deno.test("Hub: a client that reads gets messages just before the ring overwrites them", () => {
+Deno.test("Hub: a client that reads gets notifications just before the ring overwrites them", () => {
   const scene = new Scene();
   const [slow, other] = [scene.client("a"), scene.client("a", "b")];
   for (const client of [slow, other]) {

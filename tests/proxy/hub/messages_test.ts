@@ -41,7 +41,7 @@ Deno.test("OutgoingMessage: frames of every length are decoded to the same text"
   }));
 });
 
-Deno.test("FrameJoiner: joins the given messages, whatever was joined before", () => {
+Deno.test("FrameJoiner: joins the given messages, independent of earlier calls", () => {
   const messages = [..."abcd"].map((letter) => new OutgoingMessage(letter.repeat(200)));
   fc.assert(fc.property(
     fc.array(fc.subarray(messages, { minLength: 1 }), { maxLength: 5 }),

@@ -23,7 +23,7 @@ Deno.test("Subscription key: ignores spacing and the order of members", () => {
   assert.equal(keyOf('["logs",{"a":1,"b":[2]}]'), keyOf('[ "logs", {"b":[2], "a":1} ]'));
 });
 
-Deno.test("Subscription key: differs for numbers that become equal when parsed", () => {
+Deno.test("Subscription key: differs for numbers that are equal only after parsing", () => {
   assert.notEqual(keyOf('["x",9007199254740993]'), keyOf('["x",9007199254740992]'));
   assert.notEqual(keyOf('["x",{"a":[0.1]}]'), keyOf('["x",{"a":[0.10000000000000001]}]'));
   assert.notEqual(keyOf('["x",1,2]'), keyOf('["x",12]'));
@@ -104,7 +104,7 @@ Deno.test("Subscription: rejects parameters that are too long or nested too deep
   }
 });
 
-Deno.test("Subscription: every feed without parameters is pinned, and none with parameters", () => {
+Deno.test("Subscription: every feed without parameters is shared, none with parameters", () => {
   const feeds = ["newHeads", "prices", "transactions", "theses", "logs", "newPendingTransactions"];
   for (const feed of [...feeds, "syncing"]) {
     assert(SHARED_FEED_KEYS.has(keyOf(`["${feed}"]`)), feed);

@@ -89,7 +89,7 @@ class Scene extends HubScene<[string, Filter?]> {
     this.#reopen(() => this.hub.upstreamClosed());
   }
 
-  /** The node closes the socket because of what it was sent. */
+  /** The node closes the socket because of a request. */
   refuse(): void {
     this.#reopen(() => this.hub.upstreamRefused(0));
   }
@@ -102,7 +102,7 @@ class Scene extends HubScene<[string, Filter?]> {
   }
 }
 
-Deno.test("Thesis filters: random clients get the theses that they select, and the node has no filter", () =>
+Deno.test("Thesis filters: random clients get the theses that match their filter, while the node has no filter", () =>
   withSeed(async (random) => {
     const pick = <T>(items: readonly T[]) => items[Math.floor(random() * items.length)]!;
     const filters: Filter[] = [{}];
@@ -144,7 +144,7 @@ Deno.test("Thesis filters: random clients get the theses that they select, and t
     assert.deepEqual({ ...scene.hub.table.size, asks: 0 }, nothing);
   }));
 
-Deno.test("Thesis filters: 1,025 clients with a filter each share one subscription at the node", async () => {
+Deno.test("Thesis filters: 1,025 clients with different filters share one subscription at the node", async () => {
   const scene = new Scene();
   const subscribed = Array.from({ length: 1_025 }, (_, n) => {
     return scene.follow(scene.client(), { user: `0x${n.toString(16).padStart(40, "0")}` });
@@ -154,7 +154,7 @@ Deno.test("Thesis filters: 1,025 clients with a filter each share one subscripti
   assert.deepEqual([scene.granted.size, scene.hub.table.count], [1, 1]);
 });
 
-Deno.test("Thesis filters: beyond the bound, a client with many is closed for a newcomer", async () => {
+Deno.test("Thesis filters: at the limit, a client with many filters is closed for a newcomer", async () => {
   const scene = new Scene();
   const filter = (n: number) => ({ user: `0x${n.toString(16).padStart(40, "0")}` });
   const many = Array.from({ length: 8 }, () => scene.client());
@@ -167,7 +167,7 @@ Deno.test("Thesis filters: beyond the bound, a client with many is closed for a 
   assert.deepEqual(scene.closed, ["Too many subscriptions: connect again with fewer"]);
 });
 
-Deno.test("Thesis filters: the node's refusal, and a socket that it closes, are every client's answer", async () => {
+Deno.test("Thesis filters: if the node refuses or closes the socket, every client gets that answer", async () => {
   const error = { code: -32602, message: "No such subscription" };
   for (const outcome of ["refused", "closed"] as const) {
     const scene = new Scene();
@@ -189,7 +189,7 @@ Deno.test("Thesis filters: the node's refusal, and a socket that it closes, are 
   }
 });
 
-Deno.test("Thesis filters: a thesis that names no user and solver is an error of the node", async () => {
+Deno.test("Thesis filters: a thesis without user or solver is counted as an error of the node", async () => {
   for (const thesis of [{ user: "alice", solver: BOB }, { user: ALICE }, { solver: BOB }, {}]) {
     const scene = new Scene();
     const client = scene.client();

@@ -85,7 +85,7 @@ Deno.test("ReadPool: when a node stops answering probes, its open reads move and
     assert.deepEqual(moved.sort(), ["second batch", "second read"]);
   }));
 
-Deno.test("ReadPool: a read on a kept connection to a node that stops answering probes is sent to the other node alone", () =>
+Deno.test("ReadPool: when a node stops answering probes, its read is sent only to the other node", () =>
   play(async (scene) => {
     const { pool, asked, open } = scene;
     const used = pool.post("0", READ);
@@ -99,7 +99,7 @@ Deno.test("ReadPool: a read on a kept connection to a node that stops answering 
     assert.deepEqual(asked.filter((text) => /\d$/.test(text)), ["first 0", "first 1", "second 1"]);
   }));
 
-Deno.test("ReadPool: each node is told how long it took itself, and a moved read is sent again if its connection is stale", () =>
+Deno.test("ReadPool: each node's duration is its own; a moved read on a stale connection is sent again", () =>
   play(async ({ clock, pool, second, asked, open, ends }) => {
     const ask = async () => {
       const count = open.length;

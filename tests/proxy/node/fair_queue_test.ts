@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { FairQueue } from "../../../services/proxy/node/fair_queue.ts";
 
-Deno.test("FairQueue: callers take turns, however many items of one wait", () => {
+Deno.test("FairQueue: callers take turns, however many items one has", () => {
   const turns = new FairQueue<string>({ slots: 1, perCaller: 1, waitingMax: 10_000 });
   assert(turns.tryStart("a"));
   for (let n = 0; n < 4_000; n += 1) assert(turns.wait("a", `a${n}`));
@@ -14,7 +14,7 @@ Deno.test("FairQueue: callers take turns, however many items of one wait", () =>
   assert.equal(turns.items().length, 4_000 + 3 - 6);
 });
 
-Deno.test("FairQueue: one caller may wait with as many items as are free, so that others can wait too", () => {
+Deno.test("FairQueue: a caller may queue as many items as places are free, so others can queue too", () => {
   const turns = new FairQueue<number>({ slots: 0, perCaller: 0, waitingMax: 8 });
   const waits = (caller: string) => {
     let count = 0;
@@ -24,7 +24,7 @@ Deno.test("FairQueue: one caller may wait with as many items as are free, so tha
   assert.deepEqual(["a", "b", "c", "d"].map(waits), [4, 2, 1, 1]);
 });
 
-Deno.test("FairQueue: an item that was removed, and those that were cleared, take no slot", () => {
+Deno.test("FairQueue: a removed or cleared item gets no slot", () => {
   const turns = new FairQueue<string>({ slots: 1, perCaller: 1, waitingMax: 9 });
   assert(turns.tryStart("a"));
   for (const item of ["b0", "b1"]) turns.wait("b", item);
@@ -38,7 +38,7 @@ Deno.test("FairQueue: an item that was removed, and those that were cleared, tak
   assert(turns.tryStart("x"));
 });
 
-Deno.test("FairQueue: at random, no limit is passed and no free slot is left while somebody may take it", () => {
+Deno.test("FairQueue: for random calls, no limit is exceeded and no slot stays unused while an item may run", () => {
   const limits = { slots: 4, perCaller: 2, waitingMax: 20 };
   const step = fc.tuple(fc.constantFrom("ask", "end"), fc.constantFrom("a", "b", "c", "d"));
   fc.assert(fc.property(fc.array(step, { maxLength: 80 }), (steps) => {

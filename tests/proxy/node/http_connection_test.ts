@@ -1,4 +1,4 @@
-/** Answers of nodes, byte by byte: whole ones are taken, all others end their connection. */
+/** Answers of nodes, byte by byte: complete ones are read, all others close their connection. */
 import assert from "node:assert/strict";
 import { errors } from "undici";
 import { ByteBudget, LARGE_SHARE, SMALL_BYTES } from "../../../services/proxy/byte_budget.ts";
@@ -30,7 +30,7 @@ async function play(
 const OK = "HTTP/1.1 200 OK\r\n";
 const CHUNKED = `${OK}transfer-encoding: chunked\r\n\r\n`;
 
-Deno.test("HttpConnection: an answer is read whole, wherever its pieces end and however its end is known", async () => {
+Deno.test("HttpConnection: an answer is read completely, for every split into pieces and kind of end", async () => {
   const answers: [text: string, ends: boolean, opened: number][] = [
     [`${OK}content-length: 5\r\n\r\nh€o`, false, 1],
     [`${CHUNKED}3;x=y\r\nh\u00e9\r\n3\r\n€\r\n0\r\ntrailer: x\r\n\r\n`, false, 1],
@@ -58,7 +58,7 @@ Deno.test("HttpConnection: an answer is read whole, wherever its pieces end and 
   }
 });
 
-Deno.test("HttpConnection: an answer that is ambiguous or not HTTP is refused", async () => {
+Deno.test("HttpConnection: an ambiguous answer, or one that is not HTTP, is refused", async () => {
   const refused: [text: string, why: RegExp][] = [
     ["SSH-2.0-OpenSSH\r\n\r\n", /HTTP/],
     [
@@ -102,7 +102,7 @@ Deno.test("ConnectionError: shows a code or a message without an address", () =>
   }
 });
 
-Deno.test("HttpConnection: when an answer is cut off, the request fails", async () => {
+Deno.test("HttpConnection: if an answer is incomplete, the request fails", async () => {
   for (const text of [OK, `${OK}content-length: 3\r\n\r\nab`, `${CHUNKED}3\r\nabc\r\n`]) {
     await play(() => ({ pieces: [text], ends: true }), async (pool) => {
       await assert.rejects(pool.post("a", READ), failed("sent", /./));
@@ -110,7 +110,7 @@ Deno.test("HttpConnection: when an answer is cut off, the request fails", async 
   }
 });
 
-Deno.test("HttpConnection: bytes behind an answer are not taken for the next one", () =>
+Deno.test("HttpConnection: bytes after an answer are not read as the next answer", () =>
   play((request) => {
     const answer = (body: string) => `${OK}content-length: ${body.length}\r\n\r\n${body}`;
     return { pieces: [request === 1 ? answer("own") + answer("unasked for") : answer("own")] };
@@ -119,7 +119,7 @@ Deno.test("HttpConnection: bytes behind an answer are not taken for the next one
     assert.equal(node.opened, 2);
   }));
 
-Deno.test("HttpConnection: an unsolicited answer between two requests is dropped, and reads get their own", () => {
+Deno.test("HttpConnection: an unrequested answer is dropped, and reads get their own answers", () => {
   const answer = (body: string) => `${OK}content-length: ${body.length}\r\n\r\n${body}`;
   const bodyOf = (text: string) => text.slice(text.indexOf("\r\n\r\n") + 4);
   return play((request, text) => {
@@ -137,7 +137,7 @@ Deno.test("HttpConnection: an unsolicited answer between two requests is dropped
   });
 });
 
-Deno.test("HttpConnection: a write has a connection that nobody used before, and tells the node to end it", () =>
+Deno.test("HttpConnection: a write uses a new connection, which the node is asked to close", () =>
   play(() => ({ pieces: [`${OK}content-length: 2\r\n\r\nok`] }), async (pool, node) => {
     await pool.post("a", READ);
     for (let n = 0; n < 3; n += 1) await pool.post("b", CHANGE);
@@ -148,7 +148,7 @@ Deno.test("HttpConnection: a write has a connection that nobody used before, and
     await eventually("the end of the others", () => node.sockets.size === 1 || undefined);
   }));
 
-Deno.test("HttpConnection: writes beside a node that closes idle connections reach it once, and none fails", () =>
+Deno.test("HttpConnection: writes to a node that closes idle connections arrive once, and none fails", () =>
   play((request) => ({
     pieces: [`${OK}content-length: 2\r\n\r\nok`],
     ends: request % 3 === 0, // as if it had been idle for too long
@@ -164,7 +164,7 @@ Deno.test("HttpConnection: writes beside a node that closes idle connections rea
     }
   }));
 
-Deno.test("HttpConnection: a byte now and then does not prolong the time limit", () => {
+Deno.test("HttpConnection: single bytes do not extend the time limit", () => {
   let isDone = false;
   const dribble = () => ({ pieces: [`${OK}content-length: 9\r\n\r\na`] });
   return play(dribble, async (pool, node, clock) => {
@@ -181,7 +181,7 @@ Deno.test("HttpConnection: a byte now and then does not prolong the time limit",
   });
 });
 
-Deno.test("HttpConnection: an answer that does not fit into memory is refused, with its connection", () => {
+Deno.test("HttpConnection: an answer that does not fit into memory is refused, and its connection closed", () => {
   const large = `${OK}content-length: ${SMALL_BYTES + 1}\r\n\r\n${"a".repeat(SMALL_BYTES + 1)}`;
   return play(() => ({ pieces: [large] }), async (pool, node) => {
     await assert.rejects(pool.post("a", READ), failed("sent", "memory"));
@@ -189,7 +189,7 @@ Deno.test("HttpConnection: an answer that does not fit into memory is refused, w
   }, new ByteBudget(SMALL_BYTES / LARGE_SHARE));
 });
 
-Deno.test("ReplyBody: a large body counts from its declared length, or once it is over the small size", () => {
+Deno.test("ReplyBody: a large body is counted from its declared length, or once it exceeds the small size", () => {
   const large = SMALL_BYTES + 1;
   const budget = new ByteBudget(Math.ceil(large / LARGE_SHARE));
   const body = new ReplyBody(budget);
@@ -209,7 +209,7 @@ Deno.test("ReplyBody: a large body counts from its declared length, or once it i
   assert.equal(body.end(), "");
 });
 
-Deno.test("ReplyBody: the largest body is read, from small pieces too, and no larger one", () => {
+Deno.test("ReplyBody: a body of the maximum size is read, a larger one is refused", () => {
   const body = new ReplyBody(new ByteBudget(Infinity));
   const piece = new Uint8Array(1024 * 1024).fill(0x61);
   for (let bytes = 0; bytes < REPLY_BYTES_MAX; bytes += piece.length) body.add(piece);

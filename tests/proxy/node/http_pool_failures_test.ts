@@ -1,4 +1,4 @@
-/** What callers are answered where a node fails over HTTP. */
+/** Callers' answers when a node fails over HTTP. */
 import assert from "node:assert/strict";
 import { Registry } from "prom-client";
 import { ByteBudget, SMALL_BYTES } from "../../../services/proxy/byte_budget.ts";
@@ -16,7 +16,7 @@ const TIMEOUT_MS = 1_000;
 
 type Target = "read" | "write";
 
-/** Posts to a node, and reports the failure, what it is counted as, and what `onEnd` was told. */
+/** Posts to a node; reports the failure, its counter, and the arguments of `onEnd`. */
 async function outcome(target: Target, answer?: (asked: Asked, clock: FakeClock) => void) {
   const registry = new Registry();
   const clock = new FakeClock();
@@ -81,7 +81,7 @@ for (const [name, target, answer, wanted, refusals] of failures) {
   });
 }
 
-Deno.test("HttpPool: an answer of any status is not an error, no redirect is followed, and the time is observed", async () => {
+Deno.test("HttpPool: an answer of any status is no error, redirects are not followed, and the time is observed", async () => {
   for (const status of [503, 307]) {
     let asked = 0;
     const { reply, ends, ...counts } = await outcome("write", ({ response }, clock) => {
@@ -95,7 +95,7 @@ Deno.test("HttpPool: an answer of any status is not an error, no redirect is fol
   }
 });
 
-Deno.test("HttpPool: a call is told to wait while every connection to the node has one", async () => {
+Deno.test("HttpPool: a call is refused while every connection to the node is in use", async () => {
   const open: Asked[] = [];
   const server = new Server((asked) => open.push(asked));
   const node = poolTo(`http://127.0.0.1:${await server.listen()}`, { target: "write" });
@@ -112,7 +112,7 @@ Deno.test("HttpPool: a call is told to wait while every connection to the node h
   await server.stop();
 });
 
-Deno.test("askOverHttp: a read may be repeated and moved, and gets its own answer alone", async () => {
+Deno.test("askOverHttp: a read may be repeated and moved, and accepts only its own answer", async () => {
   let body = '{"id":8,"result":7}';
   const posted: [text: string, options: PostOptions][] = [];
   const nodes = {

@@ -17,7 +17,7 @@ import {
 import { ProxyError } from "../../../services/proxy/failures.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
-/** How long the server may take, unless a scene says otherwise. */
+/** How long the server may take by default. */
 export const TIMEOUT_MS = 30_000;
 
 /** How a plain read is posted, and a message that must not be sent twice. */
@@ -158,5 +158,5 @@ export function failed(stage: FailureStage, why: RegExp | ConnectionError["abort
   };
 }
 
-/** Answers with what was sent. */
+/** Answers with the request's body. */
 export const echo = ({ response, text }: Asked) => response.end(text);

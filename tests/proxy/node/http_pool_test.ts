@@ -16,7 +16,7 @@ import {
   TIMEOUT_MS,
 } from "./http_pool_scene.ts";
 
-Deno.test("HttpPool: a request is what a server expects, and its answer comes back", () => {
+Deno.test("HttpPool: sends a valid request and returns the answer", () => {
   let seen: IncomingMessage | undefined;
   const answer = ({ request, response, text }: Asked) => {
     seen = request;
@@ -57,7 +57,7 @@ Deno.test("HttpPool: user and password of the URL are sent as fetch sends them",
   await server.stop();
 });
 
-Deno.test("HttpPool: consecutive reads share a connection, concurrent ones have their own", () =>
+Deno.test("HttpPool: consecutive reads share a connection, concurrent reads do not", () =>
   play(echo, async ({ node, server }) => {
     for (let n = 0; n < 5; n += 1) {
       assert.equal((await node.post(`${n}`, READ)).body, `${n}`);
@@ -79,7 +79,7 @@ Deno.test("HttpPool: keeps the byte order mark of an answer", () =>
     }
   }));
 
-Deno.test("HttpPool: a connection that breaks off does not close idle ones", () =>
+Deno.test("HttpPool: a broken connection does not close idle ones", () =>
   play(({ response, text }) => {
     if (text === "break off") response.socket?.destroy();
     else response.end(text);
@@ -91,7 +91,7 @@ Deno.test("HttpPool: a connection that breaks off does not close idle ones", () 
     assert.equal(server.opened, 4);
   }));
 
-Deno.test("HttpPool: a late answer fails with its connection, and is not asked for again", async () => {
+Deno.test("HttpPool: a late answer fails, closes its connection, and is not requested again", async () => {
   const asked: Asked[] = [];
   const answer = (question: Asked) => {
     if (asked.push(question) === 1) question.response.write("a part of it");
@@ -113,7 +113,7 @@ Deno.test("HttpPool: a late answer fails with its connection, and is not asked f
   });
 });
 
-Deno.test("HttpPool: a plain read on a kept connection that ends without an answer is sent again, once", () => {
+Deno.test("HttpPool: a plain read is sent again once if its kept connection ends without an answer", () => {
   let asked = 0;
   return play(({ response, text }) => {
     asked += 1;
@@ -128,7 +128,7 @@ Deno.test("HttpPool: a plain read on a kept connection that ends without an answ
   });
 });
 
-Deno.test("HttpPool: a connection that answered before it read the request is not reused", async () => {
+Deno.test("HttpPool: a connection that answered before it read the whole request is not reused", async () => {
   const large = "a".repeat(64 * 1024 * 1024); // more than the buffers of both sockets
   let opened = 0;
   const sockets: Socket[] = [];
@@ -156,7 +156,7 @@ Deno.test("HttpPool: a connection that answered before it read the request is no
   await closed;
 });
 
-Deno.test("HttpPool: once stopped, nothing is posted any more", () =>
+Deno.test("HttpPool: after stop, nothing is sent", () =>
   play(echo, async ({ node, server }) => {
     await node.post("a", READ);
     node.stop();
@@ -164,7 +164,7 @@ Deno.test("HttpPool: once stopped, nothing is posted any more", () =>
     assert.equal(server.opened, 1);
   }));
 
-Deno.test("HttpPool: names and IPv6 addresses are looked up", async () => {
+Deno.test("HttpPool: host names and IPv6 addresses are resolved", async () => {
   for (const [listen, host] of [["127.0.0.1", "localhost"], ["::1", "[::1]"]] as const) {
     const server = new Server(echo);
     const node = poolTo(`http://${host}:${await server.listen(listen)}`);
@@ -174,7 +174,7 @@ Deno.test("HttpPool: names and IPv6 addresses are looked up", async () => {
   }
 });
 
-Deno.test("HttpPool: a connection that could not be made is not tried a second time", async () => {
+Deno.test("HttpPool: a failed connection attempt is not repeated", async () => {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   let accepted = 0;
   const serving = (async () => {

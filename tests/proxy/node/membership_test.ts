@@ -13,7 +13,7 @@ const decision = (own: RoundReport, others: RoundReport[], maxLag = 0) =>
 
 type Age = [number: number, agoS?: number];
 
-Deno.test("membershipDecision: lag counts from the second-highest head of three or more nodes, and between two from one with a newer block", () => {
+Deno.test("membershipDecision: lag is measured against the second-highest head, or against the other one of two nodes", () => {
   const rows: [own: Age, others: Age[], behind: number][] = [
     [[10], [], 0],
     [[10], [[12], [14]], 2],
@@ -25,7 +25,7 @@ Deno.test("membershipDecision: lag counts from the second-highest head of three 
     [[10, 1.9], [[12]], 0],
     [[10, 0], [[12]], 0],
     [[12], [[10, 9]], 0],
-    // A time in the future counts as now.
+    // A time in the future is treated as now.
     [[10, 1], [[12, -9]], 0],
     [[10, 2], [[12, -9]], 2],
   ];
@@ -44,7 +44,7 @@ Deno.test("membershipDecision: lag counts from the second-highest head of three 
   assert.equal(decision(report(20), [ahead, ahead])?.fault, undefined, "the round before counts");
 });
 
-Deno.test("membershipDecision: a head over 32 blocks, or ten times the lag, above two others that are up is an urgent fault", () => {
+Deno.test("membershipDecision: a head far above two other living nodes is an urgent fault", () => {
   const rows: [own: number, others: number[], maxLag: number, isFault: boolean][] = [
     [132, [100, 90], 3, false],
     [133, [100, 90], 3, true],

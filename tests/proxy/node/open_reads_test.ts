@@ -7,7 +7,7 @@ const read = () => {
   return new OpenRead({ ...read, fitsSocket: true }, 0);
 };
 
-Deno.test("OpenReads: an id finds its own read while that is open, and none afterwards", () =>
+Deno.test("OpenReads: an id finds its read only while that is open", () =>
   withSeed((random) => {
     const reads = new OpenReads(8);
     const open = new Set<OpenRead>();

@@ -10,7 +10,7 @@ async function settled(): Promise<void> {
   for (let turn = 0; turn < 10; turn += 1) await Promise.resolve();
 }
 
-/** Probes of nodes that have the head `head`, and what they led to. */
+/** Probes of nodes with the head `head`, and their effects. */
 class Scene {
   readonly clock = new FakeClock();
   readonly nodes: ReadNodes;
@@ -66,7 +66,7 @@ class Scene {
   }
 }
 
-Deno.test("ProbeRounds: every node of a group that is due is asked once a round, which ends with the slowest answer", async () => {
+Deno.test("ProbeRounds: a round asks every due node of a group once, and ends with the slowest answer", async () => {
   const scene = new Scene(["a", "b"]);
   const { clock, nodes, rounds } = scene;
   scene.pending = [];
@@ -87,7 +87,7 @@ Deno.test("ProbeRounds: every node of a group that is due is asked once a round,
   assert.equal(clock.pending, 0);
 });
 
-Deno.test("ProbeRounds: the connection to a node whose chain goes on without announcements is replaced", async () => {
+Deno.test("ProbeRounds: if a node's chain grows without announcements, its connection is replaced", async () => {
   for (const hasAnnounced of [true, false]) {
     const scene = new Scene();
     if (hasAnnounced) scene.announce(1);
@@ -180,7 +180,7 @@ Deno.test("ProbeRounds: a silent node is read after the whole silence, and dropp
   scene.rounds.stop();
 });
 
-Deno.test("ProbeRounds: after stop nothing is asked, not even once a probe is answered", async () => {
+Deno.test("ProbeRounds: after stop nothing is requested, not even after a pending probe", async () => {
   const scene = new Scene();
   scene.pending = [];
   await scene.pass(SILENCE_MS);

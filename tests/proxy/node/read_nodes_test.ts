@@ -30,7 +30,7 @@ function scene(count: number) {
     onMembershipChange: (node, reason) => changes.push([node, reason !== undefined]),
   });
   let number = 1_000;
-  /** Plays rounds. Each node is behind by so many blocks, or undefined if it does not answer. */
+  /** Plays rounds with each node a number of blocks behind, undefined if it does not answer. */
   const play = (rounds: number, behind: (number | undefined)[], tookMs: number[] = []) => {
     for (let round = 0; round < rounds; round += 1) {
       clock.advance(ROUND_MS);
@@ -50,7 +50,7 @@ function scene(count: number) {
   return { clock, nodes, moves, movedAtMs, changes, play, isOut, head: () => number };
 }
 
-Deno.test("ReadNodes: a leader that refuses connections is replaced at once, and added back after three rounds without lag", () => {
+Deno.test("ReadNodes: a leader that refuses connections is replaced at once, and returns after three rounds without lag", () => {
   const { nodes, moves, changes, play } = scene(3);
   play(5, [0, 0, 0], [1, 30, 2]);
   nodes.onDied(0, "ECONNREFUSED");
@@ -80,10 +80,10 @@ Deno.test("ReadNodes: a node that answers no probe is removed after three, and a
   assert(asked >= 6 && asked <= 15, `${asked} times in a minute`);
 });
 
-Deno.test("ReadNodes: a node is removed after three rounds more than --read-node-max-lag behind, and stays at that lag", () => {
+Deno.test("ReadNodes: a node is removed after three rounds behind --read-node-max-lag, and stays removed at that lag", () => {
   const { play, isOut, moves } = scene(3);
   play(1, [0, 0, 0]);
-  // One block more passes: heads are compared with those of the round before.
+  // One block more is allowed: heads are compared with those of the previous round.
   play(20, [0, MAX_LAG + 1, 0]);
   assert.deepEqual(isOut(), [false, false, false]);
   play(ROUNDS_TO_CHANGE - 1, [0, MAX_LAG + 2, 0]);
@@ -95,7 +95,7 @@ Deno.test("ReadNodes: a node is removed after three rounds more than --read-node
   assert.deepEqual(moves, []);
 });
 
-Deno.test("ReadNodes: a leader that lags or is slow is replaced once in thirty seconds; one that died at once", () => {
+Deno.test("ReadNodes: a slow or lagging leader is replaced once in thirty seconds, a dead one at once", () => {
   const { nodes, moves, movedAtMs, play } = scene(3);
   play(5, [0, 0, 0]);
   play(ROUNDS_TO_CHANGE + 1, [9, 0, 0]);
@@ -109,7 +109,7 @@ Deno.test("ReadNodes: a leader that lags or is slow is replaced once in thirty s
   assert.equal(moves.length, 3);
 });
 
-Deno.test("ReadNodes: the last node keeps leading until another one answers", () => {
+Deno.test("ReadNodes: the last node stays leader until another one answers", () => {
   const { nodes, moves, play, isOut } = scene(2);
   play(5, [0, 0]);
   nodes.onDied(1, "gone");
@@ -141,7 +141,7 @@ Deno.test("ReadNodes: a node that fails half of ten or more reads of a round is 
   assert.equal(read(5, 5), true);
 });
 
-Deno.test("ReadNodes: a read of a block goes to a node that has it, and to none if that one is dead", () => {
+Deno.test("ReadNodes: a read of a block is sent to a node that has it, and fails if that node is dead", () => {
   const { nodes, play, head } = scene(3);
   play(5, [2, 0, 1]);
   assert.equal(nodes.leader, 0);
@@ -188,7 +188,7 @@ Deno.test("ReadNodes: ties in latency are broken at random", () => {
   assert.deepEqual([...chosen].sort(), [1, 2]);
 });
 
-Deno.test("ReadNodes: the state of a node for people and metrics", () => {
+Deno.test("ReadNodes: the reported state of a node", () => {
   const { nodes } = scene(2);
   const state = (node: number) => {
     const { head, isUp, reason, tookMs, readsTotal, errorsTotal, removalsTotal } =
@@ -210,7 +210,7 @@ Deno.test("ReadNodes: the state of a node for people and metrics", () => {
   assert.throws(() => nodes.isDead(2), RangeError);
 });
 
-Deno.test("ReadNodes: of three, one far above the others is removed after two rounds, and its heads are refused", () => {
+Deno.test("ReadNodes: a node far above two others is removed after two rounds, and its heads are refused", () => {
   const { nodes, moves, play, isOut, head } = scene(3);
   play(5, [0, 0, 1]);
   assert(nodes.onHead(0, { number: head() + 32, timestampS: 0 }));
@@ -226,7 +226,7 @@ Deno.test("ReadNodes: of three, one far above the others is removed after two ro
   assert.notEqual(nodes.leader, 1, "the next one stops leading at once, too");
 });
 
-Deno.test("ReadNodes: while the others are silent for more than two seconds, every head of the leader is passed", () => {
+Deno.test("ReadNodes: if the other nodes are silent for over two seconds, every head of the leader is accepted", () => {
   const { nodes, play, clock, head } = scene(3);
   play(5, [0, 0, 0]);
   const isPassed = () => nodes.onHead(0, { number: head() + 33, timestampS: 0 });
@@ -238,7 +238,7 @@ Deno.test("ReadNodes: while the others are silent for more than two seconds, eve
   assert(!isPassed(), "they are back");
 });
 
-Deno.test("ReadNodes: heads that another node announces again are kept from clients for two minutes", () => {
+Deno.test("ReadNodes: heads announced again by another node are not shown to clients for two minutes", () => {
   const shown = (node: number, ...numbers: number[]) =>
     numbers.filter((number) => nodes.onHead(node, { number, timestampS: 0 }));
   const { nodes, clock } = scene(2);
@@ -253,7 +253,7 @@ Deno.test("ReadNodes: heads that another node announces again are kept from clie
   assert.deepEqual(shown(0, 3, 4), [3, 4], "its chain is another one");
 });
 
-Deno.test("ReadNodes: a single node serves every block, and is alive when it accepts a connection", () => {
+Deno.test("ReadNodes: a single node serves every block, and is alive once it accepts a connection", () => {
   const { nodes } = scene(1);
   nodes.onHead(0, { number: 7, timestampS: 1 });
   nodes.onDied(0, "gone");
@@ -263,7 +263,7 @@ Deno.test("ReadNodes: a single node serves every block, and is alive when it acc
   assert(nodes.isAnyAlive);
 });
 
-Deno.test("ReadNodes: the waits between failed probes start over only after one was answered", () => {
+Deno.test("ReadNodes: the waits between failed probes start over only after an answer", () => {
   const { nodes, clock } = scene(2);
   const waitMs = () => {
     nodes.onProbeRefused(1, "gone");
@@ -279,7 +279,7 @@ Deno.test("ReadNodes: the waits between failed probes start over only after one 
   assert.equal(waitMs(), 500);
 });
 
-Deno.test("ReadNodes: rounds in which a node lags count only in a row", () => {
+Deno.test("ReadNodes: lagging rounds are counted only in a row", () => {
   const { play, changes } = scene(3);
   play(1, [0, 0, 0]);
   for (let times = 0; times < 4; times += 1) {
@@ -292,7 +292,7 @@ Deno.test("ReadNodes: rounds in which a node lags count only in a row", () => {
   assert.deepEqual(changes, []);
 });
 
-Deno.test("ReadNodes: a leader twice as slow as another and by 50 ms is replaced, if the other is in the read group", () => {
+Deno.test("ReadNodes: a leader twice as slow as another node of the read group, and by 50 ms, is replaced", () => {
   for (
     const [own, other, moves] of [[100, 49, 1], [100, 51, 0], [60, 9, 1], [60, 11, 0]] as const
   ) {
@@ -306,7 +306,7 @@ Deno.test("ReadNodes: a leader twice as slow as another and by 50 ms is replaced
   assert.deepEqual(moves, []);
 });
 
-Deno.test("ReadNodes: if only removed nodes answer, the one furthest ahead leads", () => {
+Deno.test("ReadNodes: if only removed nodes answer, the one furthest ahead becomes leader", () => {
   const { nodes, play, isOut } = scene(4);
   play(1, [0, 0, 0, 0]);
   play(ROUNDS_TO_CHANGE + 1, [0, 9, 7, 8]);
@@ -320,7 +320,7 @@ Deno.test("ReadNodes: if only removed nodes answer, the one furthest ahead leads
   assert.equal(nodes.alternativeTo(3), undefined);
 });
 
-Deno.test("ReadNodes: a node without answers for 30 s is the last choice, however fast it was", () => {
+Deno.test("ReadNodes: a node without answers for 30 s becomes leader last, however fast it was", () => {
   const { nodes, clock, play } = scene(3);
   play(5, [0, 0, 0], [1, 1, 50]);
   clock.advance(LEADER_KEPT_MS);

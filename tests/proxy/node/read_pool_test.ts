@@ -48,7 +48,7 @@ class Scene {
     return this.servers.map(({ requests }) => requests.length);
   }
 
-  /** Reads of each node, and those of them that failed. */
+  /** Reads of each node, and how many of them failed. */
   get reads(): [reads: number, errors: number][] {
     return this.nodes.states.map(({ readsTotal, errorsTotal }) => [readsTotal, errorsTotal]);
   }
@@ -70,7 +70,7 @@ const blockOf = (number: string, timestamp = "0x10") => ({ number, timestamp, ha
 const answerTo = (text: string, result: unknown) =>
   Response.json({ jsonrpc: "2.0", id: JSON.parse(text).id, result });
 
-Deno.test("ReadPool: a read goes to the leader, or to the node that it needs", () =>
+Deno.test("ReadPool: a read is sent to the leader, or to the required node", () =>
   Scene.play(async ({ pool, reads, ...scene }) => {
     const read = (node?: number) => pool.post("{}", { forwardedFor: "x", isPlain: true, node });
     assert.deepEqual([(await read()).body, (await read(1)).body], ["0", "1"]);
@@ -81,7 +81,7 @@ Deno.test("ReadPool: a read goes to the leader, or to the node that it needs", (
     await assert.rejects(read(2), RangeError);
   }));
 
-Deno.test("ReadPool: a node that refuses a read has failed, and another one answers", () =>
+Deno.test("ReadPool: a refusal counts as a failure of the node, and another node answers", () =>
   Scene.play(async (scene) => {
     for (const status of [429, 500, 503]) {
       scene.answers[0] = () => new Response("busy", { status });
@@ -97,7 +97,7 @@ Deno.test("ReadPool: a node that refuses a read has failed, and another one answ
     assert.deepEqual(scene.moves, []);
   }));
 
-Deno.test("ReadPool: a slow or large read does not count as a failure of its node", () =>
+Deno.test("ReadPool: a slow or large read is not a failure of its node", () =>
   Scene.play(async (scene) => {
     scene.answers[0] = () => scene.never.promise;
     const slow = assert.rejects(scene.read(), { status: 504, rpcCode: -32002 });
@@ -110,7 +110,7 @@ Deno.test("ReadPool: a slow or large read does not count as a failure of its nod
     assert.equal(scene.counts[1], 0, "another node would take as long");
   }));
 
-Deno.test("ReadPool: a node that refuses connections is left at once", () =>
+Deno.test("ReadPool: a node that refuses connections is replaced at once", () =>
   Scene.play(async (scene) => {
     await scene.servers[0]!.stop();
     assert.equal(await scene.read(), "1");
@@ -134,7 +134,7 @@ Deno.test("ReadPool: a probe reads the newest block of its node", () =>
     assert.deepEqual([scene.nodes.headOf(0), scene.reads], [undefined, [[0, 0], [0, 0]]]);
   }));
 
-Deno.test("ReadPool: a node is dead after some probes without an answer in time, or with a wrong one", () =>
+Deno.test("ReadPool: a node is dead after several probes with a late or wrong answer", () =>
   Scene.play(async (scene) => {
     const wrong = [blockOf("31"), { number: "0x1f" }, null];
     scene.answers[0] = (text) => answerTo(text, wrong.pop());
@@ -154,7 +154,7 @@ Deno.test("ReadPool: a node is dead after some probes without an answer in time,
     assert.deepEqual(await Promise.all(reads), ["1", "1"], "its open reads move");
   }));
 
-Deno.test("ReadPool: a probe that is refused shows a dead node, and after the end nothing is reported", () =>
+Deno.test("ReadPool: a refused probe marks a node as dead, and after stop nothing is reported", () =>
   Scene.play(async (scene) => {
     await scene.servers[1]!.stop();
     await scene.pool.probe(1);

@@ -113,7 +113,7 @@ function oneAtATime(answer: (text: string) => Reply): (text: string) => Promise<
   };
 }
 
-Deno.test("ReadSocket: a node that answers in any order, and numbers as text, answers each read", () => {
+Deno.test("ReadSocket: answers in any order, and with ids as text, reach their reads", () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   return Scene.play(async (text) => {
     const { id, method } = JSON.parse(text);
@@ -128,7 +128,7 @@ Deno.test("ReadSocket: a node that answers in any order, and numbers as text, an
   });
 });
 
-Deno.test("ReadSocket: a read that is large, or for a node that does not lead, goes over HTTP", () =>
+Deno.test("ReadSocket: a large read, or a read of another node than the leader, uses HTTP", () =>
   Scene.play((text) => resultOf(text), async (scene) => {
     assert.equal(await scene.read("eth_call", "a", false), "http");
     scene.leader = 1;
@@ -137,7 +137,7 @@ Deno.test("ReadSocket: a read that is large, or for a node that does not lead, g
     assert.equal(await scene.read(), "ws");
   }));
 
-Deno.test("ReadSocket: a slow read on a node that works on several at a time changes nothing", () =>
+Deno.test("ReadSocket: a slow read on a node with parallel processing changes nothing", () =>
   Scene.play(deafTo("eth_slow"), async (scene) => {
     const slow = scene.read("eth_slow");
     const checks = () => scene.asked.filter((method) => method === "eth_chainId").length;
@@ -174,7 +174,7 @@ Deno.test("ReadSocket: a read that is late is sent over HTTP too, once, and ends
     assert.equal(sent, 1);
   }));
 
-Deno.test("ReadSocket: a node that loses answers answers them over HTTP, and then all reads", () =>
+Deno.test("ReadSocket: after several lost answers, these and all further reads use HTTP", () =>
   Scene.play(deafTo("eth_lost"), async (scene) => {
     const lost = [1, 2, 3].map(() => scene.read("eth_lost"));
     for (let passed = 0; passed < LATE_MS; passed += TICK_INTERVAL_MS) {
@@ -188,7 +188,7 @@ Deno.test("ReadSocket: a node that loses answers answers them over HTTP, and the
     assert.equal(await scene.read(), "ws", "the socket is tried again");
   }));
 
-Deno.test("ReadSocket: a node that works on one call at a time gets all reads over HTTP, and none waits for the slow one", () => {
+Deno.test("ReadSocket: if a node works on one call at a time, all reads use HTTP without waiting", () => {
   const answer = oneAtATime(deafTo("eth_slow"));
   return Scene.play(answer, async (scene) => {
     assert.equal(await scene.read(), "ws");
@@ -201,7 +201,7 @@ Deno.test("ReadSocket: a node that works on one call at a time gets all reads ov
   });
 });
 
-Deno.test("ReadSocket: a node that is slower over its socket gets all reads over HTTP", async () => {
+Deno.test("ReadSocket: if a node is slower over its socket, all reads use HTTP", async () => {
   const scene: Scene = new Scene(async (text) => {
     scene.clock.advance(12);
     await Promise.resolve();
@@ -234,7 +234,7 @@ const faults: [name: string, frame: string][] = [
   ["a frame without an id", '{"i\\x":1}'],
 ];
 for (const [name, frame] of faults) {
-  Deno.test(`ReadSocket: after ${name}, all open reads are answered over HTTP; after three, all reads`, () =>
+  Deno.test(`ReadSocket: after ${name}, open reads are repeated over HTTP; after three, all reads use HTTP`, () =>
     Scene.play(deafTo("eth_slow"), async (scene) => {
       for (const way of ["ws", "ws", "http"]) {
         const sent = scene.asked.length + 1;
@@ -247,7 +247,7 @@ for (const [name, frame] of faults) {
     }));
 }
 
-Deno.test("ReadSocket: when the node closes the socket, all open and waiting reads are answered over HTTP", () =>
+Deno.test("ReadSocket: when the node closes the socket, open and waiting reads are repeated over HTTP", () =>
   Scene.play(deafTo("eth_slow"), async (scene) => {
     const reads = Array.from({ length: 100 }, () => scene.read("eth_slow"));
     await scene.node.until(() => scene.node.requests.length === READS_OPEN.perCaller);
@@ -258,7 +258,7 @@ Deno.test("ReadSocket: when the node closes the socket, all open and waiting rea
     assert.equal(await scene.read(), "ws");
   }));
 
-Deno.test("ReadSocket: a read of a method that the node has over HTTP alone is sent again over HTTP", () =>
+Deno.test("ReadSocket: a method that the node serves only over HTTP is repeated over HTTP", () =>
   Scene.play((text) => {
     const { id, method } = JSON.parse(text);
     if (method === "eth_a") return resultOf(text);
@@ -268,7 +268,7 @@ Deno.test("ReadSocket: a read of a method that the node has over HTTP alone is s
     assert.deepEqual(ways, ["ws", "http"]);
   }));
 
-Deno.test("ReadSocket: callers take turns, and those that wait long at a slow node go over HTTP", () =>
+Deno.test("ReadSocket: callers take turns, and reads that wait long at a slow node use HTTP", () =>
   Scene.play(deafTo("eth_slow"), async (scene) => {
     const { perCaller } = READS_OPEN;
     const greedy = Array.from({ length: 300 }, () => scene.read("eth_slow", "greedy"));
@@ -285,7 +285,7 @@ Deno.test("ReadSocket: callers take turns, and those that wait long at a slow no
     void Promise.allSettled(greedy);
   }));
 
-Deno.test("ReadSocket: beside a caller with 4,096 waiting reads, another's read waits for one turn of the socket", () => {
+Deno.test("ReadSocket: while a caller has 4,096 waiting reads, another caller waits for only one turn", () => {
   let answered = 0;
   const answer = oneAtATime((text) => {
     answered += 1;
@@ -304,7 +304,7 @@ Deno.test("ReadSocket: beside a caller with 4,096 waiting reads, another's read 
   });
 });
 
-Deno.test("ReadSocket: too many reads that wait are refused", () =>
+Deno.test("ReadSocket: reads beyond the queue limit are refused", () =>
   Scene.play(deafTo("eth_slow"), async (scene) => {
     const greedy = Array.from({ length: 5_000 }, () => scene.read("eth_slow", "greedy"));
     const wait = Promise.race(greedy);

@@ -36,7 +36,7 @@ class Scene {
     },
   });
 
-  /** What has happened since the last call, once there is so much of it. */
+  /** The events since the last call, once there are this many. */
   async next(count = 1): Promise<Happened[]> {
     await eventually("something happened", () => this.happened.length >= count || undefined);
     return this.happened.splice(0);
@@ -69,7 +69,7 @@ class Scene {
   }
 }
 
-Deno.test("SubscriptionSocket: an outage is logged once and counts as one reconnect, however many attempts fail", () =>
+Deno.test("SubscriptionSocket: an outage is logged once and counts as one reconnect, whatever the number of attempts", () =>
   withLogs("info", (records) =>
     Scene.play(async (scene) => {
       const { upstream, nodes, clock } = scene;
@@ -100,7 +100,7 @@ Deno.test("SubscriptionSocket: an outage is logged once and counts as one reconn
       assert.deepEqual(await next(), ["lost", 0]);
     })));
 
-Deno.test("SubscriptionSocket: sends and receives frames; one that is not JSON-RPC counts as an error", () =>
+Deno.test("SubscriptionSocket: sends and receives frames, and counts frames that are not JSON-RPC as errors", () =>
   Scene.play(async (scene) => {
     await scene.next();
     assert.equal(scene.upstream.send('{"id":1,"method":"eth_chainId"}'), true);
@@ -111,7 +111,7 @@ Deno.test("SubscriptionSocket: sends and receives frames; one that is not JSON-R
     assert.deepEqual(await scene.counts(), [1, 0, 1]);
   }));
 
-Deno.test("SubscriptionSocket: five close codes count as a refusal of the sent message", () =>
+Deno.test("SubscriptionSocket: five close codes are treated as a refusal of the sent message", () =>
   Scene.play(async (scene) => {
     await scene.next();
     for (
@@ -134,7 +134,7 @@ Deno.test("SubscriptionSocket: five close codes count as a refusal of the sent m
     }
   }));
 
-Deno.test("SubscriptionSocket: moves to a new leader at once, without an error for the old one", () =>
+Deno.test("SubscriptionSocket: moves to a new leader at once, without an error of the old one", () =>
   Scene.play(async (scene) => {
     const { upstream, nodes } = scene;
     await scene.next();

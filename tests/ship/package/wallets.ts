@@ -20,7 +20,7 @@ export function clientsOf(urls: ClientUrls, provider: EIP1193Provider): Rangemak
   );
 }
 
-/** A test chain gives all options of a client. */
+/** A test chain has all options of a client. */
 export function clientOf({ options, wallets: [wallet] }: TestChain): RangemakerClient {
   return new RangemakerClient({ ...options, wallet });
 }

@@ -40,7 +40,7 @@ function meanGain(results: Results, user: string, maker: string): number {
   return results.gain(user, maker)?.gain.mean().mean ?? assert.fail(`${user} bets with ${maker}`);
 }
 
-Deno.test("Backtest: where volatility is known, the model is right within sampling error", async () => {
+Deno.test("Backtest: with the true volatility, the model is calibrated within sampling error", async () => {
   const { calibration, boxes } = report(await withKnownVolatility());
   const independent = boxes / plan.widths.length;
   const points = calibration("barrier");
@@ -54,20 +54,20 @@ Deno.test("Backtest: where volatility is known, the model is right within sampli
   }
 });
 
-Deno.test("Backtest: the estimated volatility costs next to nothing in Brier score", async () => {
+Deno.test("Backtest: estimating the volatility raises the Brier score by at most 0.01", async () => {
   const known = report(await withKnownVolatility());
   const estimated = report(await runMakers(simulated(seededRandom(1), HOURS), seededRandom(2)));
   const scoreOf = ({ scores }: typeof known) => scores.at(-1)?.byMaker[0]?.mean ?? 1;
   assert.ok(scoreOf(estimated) <= scoreOf(known) + 0.01);
 });
 
-Deno.test("Backtest: against a user who knows the model the mock loses", async () => {
+Deno.test("Backtest: the mock loses to a user who knows the model", async () => {
   const results = await withKnownVolatility();
   assert.ok(meanGain(results, USERS.informed, "mock") < 0);
   assert.ok(meanGain(results, USERS.everyone, "barrier") > -0.05);
 });
 
-Deno.test("Backtest: a user who sees prices earlier beats a maker that does not charge for it", async () => {
+Deno.test("Backtest: a user who sees prices earlier wins, unless the maker charges for it", async () => {
   const source = simulated(seededRandom(1), 0.5);
   const given = { volatility: VOLATILITY, leadMs: 1_000, durationsMs: [5_000], stepMs: 2_000 };
   const careless = await runMakers(source, seededRandom(2), given);
@@ -80,7 +80,7 @@ Deno.test("Backtest: a user who sees prices earlier beats a maker that does not 
   assert.ok(total(careful) > 0.2 * total(careless), `${total(careful)}, ${total(careless)}`);
 });
 
-Deno.test("Backtest: a user who waits wears down the margin of a maker without last look, with it half stays", async () => {
+Deno.test("Backtest: without a last look, a patient user gets ten times as many bets", async () => {
   const random = seededRandom(1);
   const given = { volatility: VOLATILITY, waitMs: 15_000 };
   const results = await runMakers(simulated(random, 1), random, given);
@@ -89,7 +89,7 @@ Deno.test("Backtest: a user who waits wears down the margin of a maker without l
   assert.ok(bets("barrier") < bets("plain") / 10);
 });
 
-Deno.test("Backtest: a box knows nothing of what comes after its quote", async () => {
+Deno.test("Backtest: a price after the quote does not influence the box's probability", async () => {
   const rows = simulatedTape(seededRandom(1), { volatility: VOLATILITY, durationMs: 1_800_000 });
   const crash = rows.map((row, index) => index < rows.length - 10 ? row : { ...row, price: 1n });
   const [calm, crashed] = await Promise.all(
@@ -112,7 +112,7 @@ Deno.test("Backtest: a box knows nothing of what comes after its quote", async (
   }
 });
 
-Deno.test("Backtest: boxes that reach into a gap of the prices are dropped", async () => {
+Deno.test("Backtest: boxes that contain a gap in the prices are dropped", async () => {
   const source = simulated(seededRandom(1), 1);
   const whole = await runMakers(source, seededRandom(2));
   const gapFromMs = START_MS + 1_800_000;
@@ -128,7 +128,7 @@ Deno.test("Backtest: boxes that reach into a gap of the prices are dropped", asy
   assert.ok(broken.boxes < whole.boxes && broken.boxes >= whole.boxes - 2 * plan.widths.length);
 });
 
-Deno.test("Backtest: prices too short for a box are an error", async () => {
+Deno.test("Backtest: fails if the prices are too short for a box", async () => {
   const source = simulated(seededRandom(1), 0.1);
   await assert.rejects(runMakers(source, seededRandom(1)), (thrown) => {
     assert.ok(thrown instanceof BacktestError);
@@ -137,7 +137,7 @@ Deno.test("Backtest: prices too short for a box are an error", async () => {
   });
 });
 
-Deno.test("Backtest: each slot has the last trade before it", async () => {
+Deno.test("Backtest: the price of a slot is that of the last trade before it", async () => {
   const rows = [[50, 1n], [120, 2n], [180, 3n], [200, 4n], [560, 5n]] as const;
   const source = tradeSlots(
     rows.map(([timeMs, price]) => ({ timeMs, side: "buy", price, amount: "1" })),

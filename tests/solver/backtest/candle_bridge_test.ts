@@ -13,7 +13,7 @@ import type { Candle } from "../../../services/solver/pricing/candle.ts";
 const CANDLE_MS = 60_000;
 const TICK = 10_000;
 
-/** Recorded trades (ETH/USDT), where they are at hand. */
+/** Recorded trades (ETH/USDT), if available. */
 const TRADES = new URL("../../../../shared/data/eth-usdt-trades-2023-02-02.csv", import.meta.url);
 
 function bridged(candles: readonly Candle[], seed = 1): SlotSource {
@@ -109,7 +109,7 @@ function simulatedPrices(minutes: number): number[] {
   });
 }
 
-Deno.test("Candle bridge: each candle has its recorded high, low and close, and nothing beyond", async () => {
+Deno.test("Candle bridge: the prices of a candle reach its open, high, low and close, and stay within", async () => {
   const candles = candlesOf(simulatedPrices(200));
   const prices = await pricesOf(bridged(candles));
   assert.equal(prices.length, candles.length * 600);
@@ -127,7 +127,7 @@ Deno.test("Candle bridge: each candle has its recorded high, low and close, and 
   assert.notDeepEqual(await pricesOf(bridged(candles, 2)), prices);
 });
 
-Deno.test("Candle bridge: a candle that is flat stays still, and one after a gap begins with its open", async () => {
+Deno.test("Candle bridge: a flat candle is constant, and a candle after a gap starts at its open", async () => {
   const flat = { durationMs: CANDLE_MS, open: TICK, high: TICK, low: TICK, close: TICK };
   const later = { ...flat, timeMs: 5 * CANDLE_MS, open: 4 * TICK, high: 9 * TICK, low: 2 * TICK };
   const prices = await pricesOf(
@@ -137,7 +137,7 @@ Deno.test("Candle bridge: a candle that is flat stays still, and one after a gap
   assert.equal(prices[600], 4 * TICK);
 });
 
-Deno.test("Candle bridge: between candles prices behave as those that the candles are made of", async () => {
+Deno.test("Candle bridge: the statistics of the prices equal those of the original prices", async () => {
   const prices = simulatedPrices(2_400);
   const [expected, found] = [habitsOf(prices), await bridgedHabits(prices, 1)];
   for (const [name, value] of Object.entries(expected)) {
@@ -151,7 +151,7 @@ Deno.test("Candle bridge: between candles prices behave as those that the candle
 });
 
 Deno.test({
-  name: "Candle bridge: still and volatile as recorded trades are",
+  name: "Candle bridge: stillness and volatility equal those of recorded trades",
   ignore: !existsSync(TRADES),
   async fn() {
     const recorded = await pricesOf(tradeSlots(await readTape(fileURLToPath(TRADES))));

@@ -12,7 +12,7 @@ async function readAll(path: string): Promise<Candle[]> {
   return all;
 }
 
-Deno.test("Candle file: every row, in pieces that end anywhere", () =>
+Deno.test("Candle file: reads every row, wherever the chunks of the file end", () =>
   withFile(candlesText(seededRandom(1), { volatility: 0.5, minutes: 5_000 }), async (path) => {
     const source = await openCandles(path);
     assert.deepEqual(
@@ -24,7 +24,7 @@ Deno.test("Candle file: every row, in pieces that end anywhere", () =>
     assert.ok(bars.every(({ timeMs }, index) => timeMs === START_MS + index * 60_000));
   }));
 
-Deno.test("Candle file: prices become integers with 6 decimals; a last line needs no end", () =>
+Deno.test("Candle file: prices are integers with 6 decimals; the last line break is optional", () =>
   withFile(
     "time_ms,open,high,low,close\r\n0,1.5,2,1,1.25\r\n60000,1,1.000001,1,1",
     async (path) => {

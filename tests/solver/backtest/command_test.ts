@@ -7,8 +7,9 @@ import { candlesText, simulatedTape, tapeText } from "./support.ts";
 import { withFolder } from "../../support/files.ts";
 
 /**
- * Three standard errors of a score's difference, for one box: it divides by the root of their number. The
- * scores of one box differ by a quarter where only the paths within the candles do.
+ * Three standard errors of a score's difference for one box; for several, divide by the root of
+ * their number. If only the paths within the candles differ, the scores of one box differ by a
+ * quarter.
  */
 const SCORE_DIFFERENCE_MAX = 3 * 0.25;
 
@@ -43,7 +44,7 @@ Deno.test("solver backtest: prints scores, calibration and gains of trades", {
     assert.match(stdout, /^knows the best rival model +mock +\d+ +[+-]0\.\d{4}/m);
   }));
 
-Deno.test("solver backtest: candles, with docs/examples/strategy.ts", () =>
+Deno.test("solver backtest: reads candles, and rates docs/examples/strategy.ts", () =>
   withFiles(async ({ candles }) => {
     const { code, stdout, stderr } = await runHere(
       [

@@ -8,7 +8,7 @@ function seriesOf(days: readonly (readonly number[])[]): DailySeries {
   return series;
 }
 
-Deno.test("Daily series: mean over values, error over days", () => {
+Deno.test("Daily series: the mean is over values, its error over days", () => {
   // Residuals of the days against the mean of 2: -2, 0, 2.
   const { mean, error, count, days } = seriesOf([[1, 1], [2, 2], [3, 3]]).mean();
   assert.deepEqual([mean, count, days], [2, 6, 3]);
@@ -16,7 +16,7 @@ Deno.test("Daily series: mean over values, error over days", () => {
   assert.ok(Math.abs(error - Math.sqrt(12) / 6) < 1e-12);
 });
 
-Deno.test("Daily series: up to three days apart, days may be correlated", () => {
+Deno.test("Daily series: days at most three days apart are treated as correlated", () => {
   // Residuals against the mean of 3: -2, 0, 0, 2, of days 0, 1, 2 and 3.
   const byLag = (third: number) => {
     const series = new DailySeries();
@@ -32,7 +32,7 @@ Deno.test("Daily series: up to three days apart, days may be correlated", () => 
   assert.ok(Math.abs(error - Math.sqrt((8 - 2) * 5 / 4) / 5) < 1e-12);
 });
 
-Deno.test("Daily series: repeating a value within a day does not raise certainty", () => {
+Deno.test("Daily series: repeated values within a day do not reduce the error", () => {
   const once = seriesOf([[1], [0], [3], [1]]).mean();
   const often = seriesOf([1, 0, 3, 1].map((value) => new Array(50).fill(value))).mean();
   assert.ok(Math.abs(once.error - often.error) < 1e-12);
@@ -48,7 +48,7 @@ Deno.test("Daily series: worst day, losing days and drawdown in the order of tim
   assert.ok(Math.abs(deviation - Math.sqrt((9 + 25 + 16 + 36) / 4 - 1)) < 1e-12);
 });
 
-Deno.test("Daily series: merging keeps days apart, and differences pair them", () => {
+Deno.test("Daily series: merge keeps days apart, and meanLess compares the same days", () => {
   const [a, b] = [seriesOf([[1], [2], [4]]), seriesOf([[0], [0], [1]])];
   const both = DailySeries.merge([a, b]);
   assert.equal(both.mean().mean, 8 / 6);

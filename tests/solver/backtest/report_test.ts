@@ -29,7 +29,7 @@ function trialOf(day: number, held: boolean, users: readonly string[]): Trial {
   };
 }
 
-/** One of four boxes of each day holds; the informed user knows one that holds. */
+/** One of four boxes of each day is won; the informed user knows which. */
 function results(): Results {
   const all = new Results();
   for (const day of [0, 1, 2, 3]) {
@@ -41,7 +41,7 @@ function results(): Results {
   return all;
 }
 
-Deno.test("Parts of a gain: margin, limit and charge make up what the maker expects", () => {
+Deno.test("Parts of a gain: margin, limit and charge add up to the expected gain", () => {
   const cases = [
     // Half of the boxes pay 1.8: nothing but the margin.
     [{ probability: 0.5, margin: 0.1, ratio: 1.8 }, [0.1, 0, 0]],
@@ -79,7 +79,7 @@ Deno.test("Report: expectation, mispricing and selection add up to the gain", ()
   close(informed?.selection, -0.8 - 0.55);
 });
 
-Deno.test("Report: scores and calibrations are compared with their errors", () => {
+Deno.test("Report: differences of scores and calibrations have their errors", () => {
   const report = reportOn(results(), plan);
   const [row] = report.scoresAbove("own");
   // (.36 + 3 · .16) / 4 and (.16 + 3 · .36) / 4.

@@ -6,7 +6,7 @@ import { BaseRate, TerminalOnly } from "../../../services/solver/backtest/rivals
 import { SimplexRegression } from "../../../services/solver/backtest/rivals/simplex_regression.ts";
 import type { Candle } from "../../../services/solver/pricing/candle.ts";
 
-Deno.test("Simplex regression: finds weights that add up to 1, none below 0", () => {
+Deno.test("Simplex regression: finds weights of at least 0 that add up to 1", () => {
   const random = seededRandom(1);
   const regression = new SimplexRegression(3);
   for (let row = 0; row < 2_000; row++) {
@@ -20,7 +20,7 @@ Deno.test("Simplex regression: finds weights that add up to 1, none below 0", ()
   );
 });
 
-Deno.test("Logit calibration: undoes probabilities that are too extreme", () => {
+Deno.test("Logit calibration: corrects probabilities that are too extreme", () => {
   const random = seededRandom(1);
   const calibration = new LogitCalibration();
   for (let box = 0; box < 20_000; box++) {
@@ -60,7 +60,7 @@ for (const [name, candle, closeBefore, variance] of cases) {
   });
 }
 
-Deno.test("Base rate: how often the same kind held so far", () => {
+Deno.test("Base rate: the share of boxes of the same kind that were won so far", () => {
   const rate = new BaseRate(0.03);
   const kind = { durationMs: 5_000, width: 1 };
   const box = { lower: 1, upper: 2, startMs: 0, endMs: 5_000 };
@@ -70,7 +70,7 @@ Deno.test("Base rate: how often the same kind held so far", () => {
   assert.equal(rate.probability(box, { ...kind, width: 2 }), 0.5);
 });
 
-Deno.test("Terminal only: higher than a price that must stay inside allows", () => {
+Deno.test("Terminal only: the price ends inside a box of one deviation with over 50 %", () => {
   const model = new TerminalOnly(0.03);
   for (let slot = 0; slot < 1_000; slot++) {
     model.observe({ timeMs: slot * 100, price: 1_000_000_000 + (slot % 7) * 1_000 });

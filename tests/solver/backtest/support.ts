@@ -75,7 +75,7 @@ export const plan: BacktestPlan = {
   waitMs: 0,
 };
 
-/** A right model without last look or a charge for those who see prices earlier. */
+/** A correct model without a last look or a charge for users who see prices earlier. */
 class PlainMaker extends ModelMaker {
   readonly name = "plain";
   readonly #known: number | undefined;

@@ -13,7 +13,7 @@ const PRICE = 1_000_000_000;
 const QUOTED_MS = 200_000;
 const END_MS = 300_000;
 
-/** A maker that always offers the same, and remembers what it was told. */
+/** A maker with a constant offer, which records its calls. */
 class FixedMaker implements Maker {
   readonly boxes: TrialBox[] = [];
   readonly settled: { held: boolean; endMs: number }[] = [];
@@ -51,7 +51,7 @@ class FixedMaker implements Maker {
 }
 
 interface Trial {
-  /** By slot, in milliseconds since the quote: another price, or none. */
+  /** By slot, in milliseconds since the quote: a different price, or none. */
   prices?: Record<number, number | undefined>;
   holdMs?: number;
   /** When the rival knows that the box is worth more than it costs, since the quote. */
@@ -109,7 +109,7 @@ function betsOf(results: Results | undefined, user: string): number {
   return results?.gain(user, "fixed")?.gain.mean().count ?? 0;
 }
 
-Deno.test("Backtest: a box holds if every price from its start to its end is inside, and only those", async () => {
+Deno.test("Backtest: a box is won if every price between its start and its end is inside", async () => {
   const ahead = { startAheadMs: [10_000] };
   const cases: [name: string, sinceMs: number, held: boolean, given: Trial["given"]][] = [
     ["in the last slot", 9_900, false, {}],
@@ -124,13 +124,13 @@ Deno.test("Backtest: a box holds if every price from its start to its end is ins
   }
 });
 
-Deno.test("Backtest: a price that breaks one box does not break one that starts later", async () => {
+Deno.test("Backtest: a price before a later box's start does not break that box", async () => {
   const given = { startAheadMs: [0, 10_000] };
   const { maker } = await runTrial({ prices: { 5_000: 2 * PRICE }, given });
   assert.deepEqual(maker.settled.map(({ held }) => held), [false, true]);
 });
 
-Deno.test("Backtest: a missing price drops the box, and nobody asks about it any more", async () => {
+Deno.test("Backtest: a missing price drops the box, which is then not rechecked", async () => {
   const { maker, results } = await runTrial({ prices: { 5_000: undefined }, holdMs: 8_000 });
   assert.equal(results, undefined, "no box");
   assert.deepEqual([maker.settled.length, maker.rechecks], [0, 0]);
@@ -139,7 +139,7 @@ Deno.test("Backtest: a missing price drops the box, and nobody asks about it any
   assert.equal(betsOf(whole.results, USERS.everyone), 1);
 });
 
-Deno.test("Backtest: no box that ends after the prices, and offsets move a box by its half width", async () => {
+Deno.test("Backtest: no box ends after the prices, and an offset of 0.5 moves a box by a quarter of its width", async () => {
   const late = await runTrial({ given: { durationsMs: [END_MS - QUOTED_MS + 100] } });
   assert.equal(late.maker.boxes.length, 0);
   const { maker: { boxes: [box] } } = await runTrial({ given: { offsets: [0.5] } });
@@ -164,13 +164,13 @@ Deno.test("Backtest: a user bets only if the rival's value covers the cost befor
   assert.equal(await betsFrom(9_500, { waitMs: 30_000 }, USERS.patient), 0, "between two looks");
 });
 
-Deno.test("Backtest: a box that breaks before its recheck is not executed", async () => {
+Deno.test("Backtest: a box that is lost before its recheck is not executed", async () => {
   const { maker, results } = await runTrial({ prices: { 3_000: 2 * PRICE }, holdMs: 4_000 });
   assert.deepEqual([maker.rechecks, betsOf(results, USERS.everyone)], [0, 0]);
   assert.equal(maker.settled[0]?.endMs, QUOTED_MS + 3_100);
 });
 
-Deno.test("Tape market: strategies see the price as old as they are told it is", () => {
+Deno.test("Tape market: strategies see the price with the configured age", () => {
   const market = new TapeMarket({ floor: 0.1, minHistoryMs: 0, priceAgeMs: 200 });
   const seen = [0, 100, 200, 300].map((timeMs) => {
     market.observe({ timeMs, price: PRICE + timeMs });
@@ -179,7 +179,7 @@ Deno.test("Tape market: strategies see the price as old as they are told it is",
   assert.deepEqual(seen, [undefined, undefined, BigInt(PRICE), BigInt(PRICE + 100)]);
 });
 
-Deno.test("Return volatility: from ten returns of 5 s on", () => {
+Deno.test("Return volatility: available after ten returns of 5 s", () => {
   const returns = new ReturnVolatility();
   const found = Array.from({ length: 12 }, (_, index) => {
     returns.observe({ timeMs: index * 5_000, price: index % 2 === 0 ? PRICE : 1.001e9 });

@@ -17,7 +17,7 @@ function completeBook(max: bigint): ExposureBook {
   return book;
 }
 
-Deno.test("Executor: the exposure warning does not count an execution that the hedge refused", async () => {
+Deno.test("Executor: an execution whose hedge was refused does not trigger the exposure warning", async () => {
   const clock = new FakeClock();
   const reports: string[] = [];
   const hedge: Hedge = {
@@ -42,7 +42,7 @@ Deno.test("Executor: the exposure warning does not count an execution that the h
   );
 });
 
-Deno.test("Executor: before the bound refuses, theses that settled unseen are released", async () => {
+Deno.test("Executor: before it refuses at the limit, it releases theses whose settlement was missed", async () => {
   const clock = new FakeClock();
   const first = signed(clock);
   const second = signed(clock, { upperPrice: 3n });
@@ -78,7 +78,7 @@ Deno.test("Executor: before the bound refuses, theses that settled unseen are re
 });
 
 for (const thrown of [new StoreError("The store is away"), new TypeError("A bug")]) {
-  Deno.test(`Executor: after a ${thrown.name} of the store no theses are released and nothing is tried again`, () =>
+  Deno.test(`Executor: after a ${thrown.name} of the store, nothing is released or retried`, () =>
     withExecutor(noHedge, async ({ executor, clock, store, released }) => {
       released.push("one");
       store.insert = () => Promise.reject(thrown);
@@ -87,7 +87,7 @@ for (const thrown of [new StoreError("The store is away"), new TypeError("A bug"
     }));
 }
 
-Deno.test("Executor: a late quote with a bad user signature is refused for its deadline", async () => {
+Deno.test("Executor: a late quote is refused for its deadline, even with an invalid user signature", async () => {
   const clock = new FakeClock();
   await withExecutor(noHedge, async ({ executor }) => {
     const { execution } = signed(clock);

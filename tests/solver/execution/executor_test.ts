@@ -51,7 +51,7 @@ Deno.test("Executor: the risk is reserved before the hedge, and kept for the the
   });
 });
 
-Deno.test("Executor: a failed check releases the risk, and nothing is recorded", async () => {
+Deno.test("Executor: a failed check releases the risk and records nothing", async () => {
   const never: Hedge = { expectedMs: 0, cover: () => assert.fail("Nothing is hedged") };
   await withExecutor(never, async ({ executor, exposure, clock, store }) => {
     const { execution, quoteHash } = signed(clock, { payout: 151n });
@@ -61,7 +61,7 @@ Deno.test("Executor: a failed check releases the risk, and nothing is recorded",
   });
 });
 
-Deno.test("Executor: an execution of another process is reserved before its hedge, and ends after its deadline", async () => {
+Deno.test("Executor: an execution of another process is reserved before its hedge, and refused after its deadline", async () => {
   await withExecutor(noHedge, async ({ executor, exposure, clock, store }) => {
     const { intent } = await store.insert(recorded(clock));
     await executor.prepare(intent);
@@ -71,7 +71,7 @@ Deno.test("Executor: an execution of another process is reserved before its hedg
   });
 });
 
-Deno.test("Executor: an execution that was left unfinished is checked again before it is hedged and signed", async () => {
+Deno.test("Executor: an unfinished execution is checked again before it is hedged and signed", async () => {
   const hedged: string[] = [];
   const counting: Hedge = {
     expectedMs: 0,
@@ -93,7 +93,7 @@ Deno.test("Executor: an execution that was left unfinished is checked again befo
   }, clock);
 });
 
-Deno.test("Executor: an unfinished execution has no result", () =>
+Deno.test("Executor: resultOf throws for an unfinished execution", () =>
   withExecutor(noHedge, async ({ clock, store }) => {
     const { intent } = await store.insert(recorded(clock));
     assert.throws(() => resultOf(intent), TypeError);
@@ -140,7 +140,7 @@ Deno.test("Executor: an unfinished execution of an earlier run is updated in the
   });
 });
 
-Deno.test("Executor: while the node has another chain nothing is recorded", () =>
+Deno.test("Executor: nothing is recorded while the node has another chain", () =>
   withExecutor(noHedge, async ({ executor, exposure, clock, store, sent, chain }) => {
     const { execution, quoteHash } = signed(clock);
     const other = new RangemakerError("CHAIN_MISMATCH", "Another chain");
@@ -150,7 +150,7 @@ Deno.test("Executor: while the node has another chain nothing is recorded", () =
     assert.deepEqual([sent, exposure.total], [[], 0n]);
   }));
 
-Deno.test("Executor: a hedge that may succeed later leaves the outcome open, and the risk reserved", () => {
+Deno.test("Executor: after a retryable error of the hedge, the outcome is unknown and the risk stays reserved", () => {
   const busy: Hedge = {
     expectedMs: 0,
     cover: () => Promise.reject(new RangemakerError("BUSY", "Too busy", { retryable: true })),
@@ -176,7 +176,7 @@ Deno.test("Executor: a bug in the hedge is reported as an internal error", () =>
   });
 });
 
-Deno.test("Executor: the same quote a second time at once joins the first execution", () =>
+Deno.test("Executor: a second request for the same quote joins the first", () =>
   withExecutor(noHedge, async ({ executor, clock, store, sent }) => {
     const { execution } = signed(clock);
     const lookUp = store.lookUp.bind(store);
@@ -190,7 +190,7 @@ Deno.test("Executor: the same quote a second time at once joins the first execut
     assert.deepEqual([begun, sent.length], [1, 1]);
   }));
 
-Deno.test("Executor: in dry-run mode nothing is executed", () =>
+Deno.test("Executor: a dry run executes nothing", () =>
   withExecutor(noHedge, async ({ options, clock, store }) => {
     const { execution, quoteHash } = signed(clock);
     const executor = new Executor({ ...options, dryRun: true });
@@ -198,10 +198,10 @@ Deno.test("Executor: in dry-run mode nothing is executed", () =>
     assert.equal(await store.find(quoteHash), undefined);
   }));
 
-Deno.test("Executor: a transaction has the terms and signatures of its quote, and the present time", () =>
+Deno.test("Executor: a transaction has its quote's terms and signatures, and the current time", () =>
   withExecutor(noHedge, async ({ executor, clock, store, sent }) => {
     const { execution: { quote, userSignature }, quoteHash } = signed(clock);
-    // A quote that names no solver is taken for its own.
+    // A quote without a solver is treated as its own.
     const { solver: _own, ...unnamed } = quote;
     clock.jump(17);
     await executor.execute({ quote: unnamed, userSignature });
@@ -222,7 +222,7 @@ Deno.test("Executor: a transaction has the terms and signatures of its quote, an
     assert.deepEqual(decodeExecution(intent?.payload ?? ""), { quote, userSignature });
   }));
 
-Deno.test("Executor: an execution is stored with the probability that was quoted", () =>
+Deno.test("Executor: an execution is stored with its quoted probability", () =>
   withExecutor(noHedge, async ({ options, clock, store }) => {
     const { execution, quoteHash } = signed(clock);
     const quoteSigner = new QuoteSigner(solver);
@@ -232,7 +232,7 @@ Deno.test("Executor: an execution is stored with the probability that was quoted
     assert.equal(decodeExecution(payload).probability, 0.25);
   }));
 
-Deno.test("Executor: the process that records an execution logs it as accepted; a refusal is logged with its code", () =>
+Deno.test("Executor: only the process that records an execution logs it as accepted; a refusal is logged with its code", () =>
   withExecutor(noHedge, ({ executor, clock, store }) =>
     withLogs("info", async (records) => {
       const events = () => records.map(({ properties: { event, code } }) => [event, code]);

@@ -12,10 +12,10 @@ interface Received {
   body: { quoteHash: string; risk: string; quote: QuoteWire };
 }
 
-/** A busy machine takes a while for an answer that comes at once. */
+/** On a busy machine even an immediate answer takes a while. */
 const TIMEOUT_MS = { short: 1_500, ample: 30_000 };
 
-/** A hedging service of a market maker, which answers as the test says. */
+/** A market maker's hedging service, with the test's answers. */
 async function withService(
   answer: (attempt: number, ended: Promise<void>) => Response | Promise<Response>,
   test: (hedge: HttpHedge, received: Received[], url: string) => Promise<void>,
@@ -40,7 +40,7 @@ async function withService(
   }
 }
 
-Deno.test("--hedge-url: an execution is posted with its quote and risk, and submitted once hedged", () =>
+Deno.test("--hedge-url: an execution is posted with quote and risk, and submitted after the hedge", () =>
   withService(() => Response.json({ hedged: true }), async (hedge, received) => {
     await withExecutor(hedge, async ({ executor, clock, sent }) => {
       const { execution, quoteHash } = signed(clock);
@@ -82,7 +82,7 @@ const failures: [name: string, answer: Failure, reason: RegExp, status?: number]
 ];
 
 for (const [name, failure, reason, status] of failures) {
-  Deno.test(`--hedge-url: after ${name} the same execution is sent again under the same key`, () =>
+  Deno.test(`--hedge-url: after ${name} the execution is sent again under the same key`, () =>
     withService(
       (attempt, ended) => attempt === 1 ? failure(ended) : Response.json({ hedged: true }),
       (hedge, received, url) =>
@@ -126,7 +126,7 @@ for (const [name, answer, message] of reasons) {
     }));
 }
 
-Deno.test("SimulatedHedge: waits for its expected time, and covers nothing", async () => {
+Deno.test("SimulatedHedge: waits for its expected time", async () => {
   const clock = new FakeClock();
   const hedge = new SimulatedHedge(clock, 250);
   assert.equal(hedge.expectedMs, 250);

@@ -68,7 +68,7 @@ async function execute(...refusals: (PricingRefusal | undefined)[]): Promise<Fou
   return found[0] ?? assert.fail("It was executed");
 }
 
-Deno.test("Recheck: an execution waits for its hold, is rechecked, hedged, rechecked and sent", async () => {
+Deno.test("Recheck: an execution is held, rechecked, hedged, rechecked and sent", async () => {
   const { answer, steps, rechecks, sent, risk } = await execute();
   assert.deepEqual([answer, sent, risk], ["committed", 1, 10n]);
   assert.deepEqual(steps, [
@@ -80,7 +80,7 @@ Deno.test("Recheck: an execution waits for its hold, is rechecked, hedged, reche
   assert.deepEqual(rechecks, ["hold: passed", "hedge: passed"]);
 });
 
-Deno.test("Recheck: a price that moved during the hold ends the execution without a hedge", async () => {
+Deno.test("Recheck: if the price moved during the hold, the execution ends before the hedge", async () => {
   const { answer, steps, rechecks, logged, sent, risk } = await execute(undefined, "PRICE_MOVED");
   assert.deepEqual([answer, sent, risk], ["It is PRICE_MOVED", 0, 0n]);
   assert.deepEqual(steps, ["first check at 0", "recheck at 300"]);
@@ -88,7 +88,7 @@ Deno.test("Recheck: a price that moved during the hold ends the execution withou
   assert.deepEqual(logged, ["execution_accepted"]);
 });
 
-Deno.test("Recheck: a price that moved during the hedge submits nothing, and the unused hedge is logged", async () => {
+Deno.test("Recheck: if the price moved during the hedge, nothing is submitted and the unused hedge is logged", async () => {
   const found = await execute(undefined, undefined, "PRICE_IMPROVED");
   assert.deepEqual([found.answer, found.sent, found.risk], ["It is PRICE_IMPROVED", 0, 0n]);
   assert.deepEqual(found.rechecks, ["hold: passed", "hedge: PRICE_IMPROVED"]);
@@ -102,7 +102,7 @@ Deno.test("Recheck: without a price after the hedge the outcome is open, and the
   assert.deepEqual(found.logged.includes("hedge_unused"), false);
 });
 
-Deno.test("Recheck: after a restart, an execution waits only for the rest of its time", async () => {
+Deno.test("Recheck: after a restart, an execution is held only for the remaining time", async () => {
   const clock = new FakeClock();
   const strategy = { holdMs: () => HOLD_MS, recheck() {} };
   const hedge: Hedge = { expectedMs: 0, cover: () => Promise.resolve() };

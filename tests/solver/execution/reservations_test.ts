@@ -29,7 +29,7 @@ async function withReservations(
     /** Those of `reservations`. */
     options: ReservationsOptions;
     onNode: Map<number, Thesis>;
-    /** Throws what the test says, unless the node has the chain of the store. */
+    /** Throws the test's error unless the node has the chain of the store. */
     chain: { require: () => Promise<void> };
     asked: number[];
     /** What was reported. */
@@ -51,7 +51,7 @@ async function withReservations(
   for (let id = 1; id <= count; id++) {
     const signature = `0x${"1a".repeat(64)}1b` as const;
     const quote = { ...thesisOf(id), deadline: 9, signature };
-    // The last one is of a quote whose probability is not known.
+    // The last one has a quote of unknown probability.
     const probability = id < count ? id / 10 : undefined;
     const payload = JSON.stringify({
       quote: quoteToWire(quote),
@@ -88,7 +88,7 @@ function read(book: ExposureBook, theses: readonly Thesis[]): void {
   book.endReading(theses);
 }
 
-Deno.test("Reservations: a reported settlement releases its reservation, other news does not", () =>
+Deno.test("Reservations: a reported settlement releases the reservation of its thesis, and nothing else does", () =>
   withReservations(2, async ({ reservations, held }) => {
     await reservations.onThesisChanged(thesisOf(1, { status: "needs_backfill" }));
     assert.deepEqual(await held(), [1, 2]);
@@ -97,7 +97,7 @@ Deno.test("Reservations: a reported settlement releases its reservation, other n
     assert.deepEqual(await held(), [2]);
   }));
 
-Deno.test("Reservations: theses that settled while disconnected are released by asking the node", () =>
+Deno.test("Reservations: settlements missed while disconnected are read from the node, and released", () =>
   withReservations(4, async ({ reservations, book, onNode, asked, held, clock }) => {
     assert.equal(await reservations.reconcile(), 0);
     assert.deepEqual(asked, [], "nothing is asked while the open theses are unknown");
@@ -110,10 +110,10 @@ Deno.test("Reservations: theses that settled while disconnected are released by 
     assert.deepEqual([asked, await held()], [[2, 3, 4], [1, 3, 4]]);
   }));
 
-Deno.test("Reservations: a thesis of a chain that is gone is released ten minutes after its end", () =>
+Deno.test("Reservations: a thesis of an earlier chain is released ten minutes after its end", () =>
   withReservations(2, async ({ reservations, book, onNode, held, clock }) => {
     read(book, []);
-    // The new chain has given the number to another bet.
+    // On the new chain, another bet has this id.
     onNode.set(1, thesisOf(1, { quoteHash: quoteHashOf(50) }));
     const { endTime } = thesisOf(1);
     clock.jump(endTime + TEN_MINUTES_MS - clock.now());
@@ -123,7 +123,7 @@ Deno.test("Reservations: a thesis of a chain that is gone is released ten minute
     assert.deepEqual(await held(), []);
   }));
 
-Deno.test("Reservations: a store that is away keeps the reservation for the next pass", () =>
+Deno.test("Reservations: if the store is away, the reservation is kept until the next pass", () =>
   withReservations(
     1,
     ({ reservations, store, book, onNode, held }) =>
@@ -148,7 +148,7 @@ Deno.test("Reservations: a store that is away keeps the reservation for the next
       }),
   ));
 
-Deno.test("Reservations: a settlement is released without a listener, and without its execution in the store", () =>
+Deno.test("Reservations: a settlement is released even without onOutcome or without its stored execution", () =>
   withReservations(3, async ({ reservations, options, store, held, outcomes }) => {
     const { onOutcome: _, ...silent } = options;
     await new Reservations(silent).onThesisChanged(thesisOf(1, { status: "won" }));
@@ -157,7 +157,7 @@ Deno.test("Reservations: a settlement is released without a listener, and withou
     assert.deepEqual([await held(), outcomes], [[3], []]);
   }));
 
-Deno.test("Reservations: while the node has another chain, no thesis is read and nothing is released", () =>
+Deno.test("Reservations: nothing is read or released while the node has another chain", () =>
   withReservations(1, async ({ reservations, book, chain, asked, held }) => {
     read(book, []);
     chain.require = () => Promise.reject(new StoreError("Another chain"));
@@ -165,7 +165,7 @@ Deno.test("Reservations: while the node has another chain, no thesis is read and
     assert.deepEqual([asked, await held()], [[], [1]]);
   }));
 
-Deno.test("Reservations: executions under way and open theses stay reserved; only the process that releases reports", () =>
+Deno.test("Reservations: unfinished executions and open theses stay reserved; only the releasing process reports outcomes", () =>
   withReservations(3, async ({ reservations, store, book, onNode, asked, held, outcomes }) => {
     const [open] = await reservedIntents(store);
     assert.ok(open !== undefined);
@@ -180,7 +180,7 @@ Deno.test("Reservations: executions under way and open theses stay reserved; onl
     assert.deepEqual(book.reservedKeys, [1, 9].map(quoteHashOf));
   }));
 
-Deno.test("Reservations: a bet that failed stops counting at once, one with an unknown outcome does not", () =>
+Deno.test("Reservations: a failed execution is no longer counted, one with an unknown outcome still is", () =>
   withReservations(1, async ({ reservations, store, book }) => {
     const intent = await store.get(quoteHashOf(1));
     await reservations.reconcile();
@@ -193,7 +193,7 @@ Deno.test("Reservations: a bet that failed stops counting at once, one with an u
     assert.equal(book.total, 0n);
   }));
 
-Deno.test("Reservations: a bet lost long before its end frees its risk and its reservation", () =>
+Deno.test("Reservations: a bet lost before its end releases its risk and its reservation", () =>
   withReservations(1, async ({ reservations, book, held, clock }) => {
     const endTime = clock.now() + 3_600_000;
     await reservations.reconcile();
@@ -208,7 +208,7 @@ Deno.test("Reservations: a bet lost long before its end frees its risk and its r
     assert.deepEqual(book.reservedKeys, []);
   }));
 
-Deno.test("Reservations: a bet that was lost before its receipt was read is released with the receipt", () =>
+Deno.test("Reservations: a bet lost before its receipt was read is released with the receipt", () =>
   withReservations(1, async ({ reservations, store, book, onNode, held, outcomes }) => {
     const committed = await store.get(quoteHashOf(1));
     const { intent } = await store.insert({ ...committed, key: quoteHashOf(2) }, {
@@ -227,7 +227,7 @@ Deno.test("Reservations: a bet that was lost before its receipt was read is rele
     assert.deepEqual(outcomes, []);
   }));
 
-Deno.test("Reservations: reconciling drops what another process ended, and ends early when aborted", () =>
+Deno.test("Reservations: reconcile drops executions that another process ended, and stops when aborted", () =>
   withReservations(2, async ({ reservations, store, book, onNode, asked, held }) => {
     const committed = await store.get(quoteHashOf(1));
     const { intent } = await store.insert({ ...committed, key: quoteHashOf(9) }, {
@@ -259,7 +259,7 @@ Deno.test("Reservations: a store that is away is logged, unless the pass was abo
       }),
   ));
 
-Deno.test("Reservations: outcomes are logged and reported with the probability that was quoted, once each", () =>
+Deno.test("Reservations: each outcome is logged and reported once, with the quoted probability", () =>
   withReservations(
     4,
     ({ reservations, book, onNode, outcomes, clock }) =>

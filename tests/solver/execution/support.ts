@@ -45,7 +45,7 @@ export function recorded(clock: FakeClock): NewIntent {
   };
 }
 
-/** Covers at once. */
+/** Hedges at once. */
 export const noHedge: Hedge = { expectedMs: 0, cover: () => Promise.resolve() };
 
 /** An executor on a store in memory, a healthy node and a hedge that the test controls. */
@@ -62,7 +62,7 @@ export async function withExecutor(
     /** What the next look for settled theses releases. */
     released: string[];
     submitter: Submitter;
-    /** Throws what the test says, unless the node has the chain of the store. */
+    /** Throws the test's error unless the node has the chain of the store. */
     chain: { require: () => Promise<void> };
   }) => Promise<void>,
   clock: FakeClock = new FakeClock(),

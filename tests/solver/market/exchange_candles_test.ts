@@ -15,7 +15,7 @@ function rows(...minutes: number[]): unknown[] {
   return minutes.map((minute) => [from + minute * MINUTE_MS, "2", "3", "1", "2.5", "7", 9]);
 }
 
-/** Reads these minutes of a history that gives one answer after the other. */
+/** Reads these minutes from an exchange with a list of answers. */
 async function read(toMinute: number, ...answers: unknown[][]) {
   const asked: { path: string; query: Record<string, string> }[] = [];
   const history = {
@@ -53,7 +53,7 @@ Deno.test("Exchange candles: a candle has the prices of its row, with 6 decimals
   }]);
 });
 
-Deno.test("Exchange candles: a full page is followed by the next one, from the minute after it", async () => {
+Deno.test("Exchange candles: after a full page, the next page starts a minute later", async () => {
   const { asked, minutes } = await read(1_002, rows(...below(1_000)), rows(1_000, 1_001));
   assert.deepEqual(minutes, below(1_002));
   assert.deepEqual(asked.map(({ query }) => Number(query.startTime)), [
@@ -64,7 +64,7 @@ Deno.test("Exchange candles: a full page is followed by the next one, from the m
   assert.deepEqual((await read(0)).asked, [], "an empty span");
 });
 
-Deno.test("Exchange candles: a page that is not full is the last one, and may have gaps", async () => {
+Deno.test("Exchange candles: a page that is not full is the last, and may have gaps", async () => {
   assert.deepEqual((await read(9, rows(2, 5))).minutes, [2, 5]);
   assert.deepEqual((await read(9, [])).minutes, []);
 });
@@ -100,7 +100,7 @@ for (const [row, isAccepted] of fits) {
     assert.equal(candlePageSchema.safeParse([row]).success, isAccepted));
 }
 
-Deno.test("Exchange candles: a page has a thousand candles at most", () => {
+Deno.test("Exchange candles: a page with more than a thousand candles is invalid", () => {
   assert.equal(candlePageSchema.safeParse(rows(...below(1_000))).success, true);
   assert.equal(candlePageSchema.safeParse(rows(...below(1_001))).success, false);
 });

@@ -8,7 +8,7 @@ import { MINUTE_MS } from "../../../lib/time.ts";
 export function startFakeCandles() {
   const history = {
     queries: [] as URLSearchParams[],
-    /** Answers given before the real ones: to play a failing endpoint. */
+    /** Answers returned before the real ones, to simulate a failing endpoint. */
     failures: [] as (Response | Promise<Response>)[],
   };
   const listener = listen("127.0.0.1", 0, (request) => {

@@ -7,7 +7,7 @@ import { FakeClock } from "../../support/fake_clock.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 import { market } from "../support.ts";
 
-/** A node whose history is what the test put there, given in pages. */
+/** A node with a history from the test, returned in pages. */
 class FakeHistory {
   readonly slots = new Map<number, bigint>();
   readonly queries: HistoryQuery[] = [];
@@ -49,7 +49,7 @@ function settled(): Promise<void> {
   return setImmediate();
 }
 
-Deno.test("History: the first read gets all that the node has, page by page", async () => {
+Deno.test("History: the first read gets the node's whole history, page by page", async () => {
   const node = new FakeHistory();
   const { reader: history, clock, prices } = reader(node);
   const nowMs = clock.now();
@@ -92,7 +92,7 @@ Deno.test("History: later reads get new slots, and slots that are recorded late"
   await history.stop();
 });
 
-Deno.test("History: a node that is away is logged once and asked again, and nothing is lost", () =>
+Deno.test("History: an unreachable node is logged once and retried, and no price is lost", () =>
   withLogs("info", async (records) => {
     const node = new FakeHistory();
     const { reader: history, clock, prices } = reader(node);
@@ -115,7 +115,7 @@ Deno.test("History: a node that is away is logged once and asked again, and noth
     assert.equal(clock.pending, 0);
   }));
 
-Deno.test("History: one read has 16 pages at most, and none after a stop", async () => {
+Deno.test("History: a read has at most 16 pages, and none after a stop", async () => {
   const node = new FakeHistory();
   const { reader: history } = reader(node);
   node.endless = true;
@@ -128,7 +128,7 @@ Deno.test("History: one read has 16 pages at most, and none after a stop", async
   assert.equal(node.queries.length, 1);
 });
 
-Deno.test("History: with a clock near 0, reading begins at 0", async () => {
+Deno.test("History: with a clock near 0, it reads from 0", async () => {
   const node = new FakeHistory();
   const { reader: history, prices } = reader(node, new FakeClock(1_234));
   history.start();

@@ -9,7 +9,7 @@ const { base, quote, symbol } = market;
 const entry = { base, quote, decimals: 6 as const, ageMs: 0, state: "fresh" as const };
 const price = { ...entry, price: 7n, lastUpdate: 1_500 };
 
-Deno.test("Market data: prices go to their markets; an update from the future counts as now", () => {
+Deno.test("Market data: each price is assigned to its market, and a time in the future becomes now", () => {
   const marketData = new MarketData(settings);
   const stale = { ...price, state: "stale" as const };
   marketData.setSpots({ [symbol]: stale, "DOGE/USDT": { ...price, price: 1n } }, 1_000);
@@ -31,7 +31,7 @@ Deno.test("Market data: prices go to their markets; an update from the future co
   assert.deepEqual(marketData.symbolsWithoutPrice(), ["BTC/USDT", "SOL/USDT"]);
 });
 
-Deno.test("Market data: has the markets it is given, with the volatilities of those that have one", () => {
+Deno.test("Market data: has the given markets, and the given volatilities", () => {
   const [one, two] = MARKETS as [typeof market, typeof market];
   const volatility = new MarketVolatility(settings);
   const marketData = new MarketData(
@@ -45,7 +45,7 @@ Deno.test("Market data: has the markets it is given, with the volatilities of th
   assert.throws(() => marketData.pricesOf({ ...one, base: user.address }), TypeError);
 });
 
-Deno.test("Market data: the calibration has the horizons of each market that have windows", () => {
+Deno.test("Market data: the calibration contains each market's horizons that have windows", () => {
   const marketData = new MarketData(settings);
   const { volatility } = marketData.pricesOf(market);
   for (let minute = 0; minute < 6; minute++) {
@@ -63,7 +63,7 @@ Deno.test("Market data: the calibration has the horizons of each market that hav
   }
 });
 
-Deno.test("Market data: prices of 0, between slots or repeated are left out", () => {
+Deno.test("Market data: prices that are 0, between slots or repeated are ignored", () => {
   const marketData = new MarketData(settings);
   const prices = marketData.pricesOf(market);
   assert.equal(prices.historyEndMs, 0);
@@ -81,7 +81,7 @@ Deno.test("Market data: prices of 0, between slots or repeated are left out", ()
   assert.equal(prices.spot, undefined);
 });
 
-Deno.test("Market data: recorded prices count in volatility and in how often prices are still", () => {
+Deno.test("Market data: recorded prices update volatility and stillness", () => {
   const prices = new MarketData(settings).pricesOf(market);
   const before = prices.stillness.share;
   const slots = Array.from({ length: 1_200 }, (_, slot) => ({ time: slot * 100, price: 5_000n }));

@@ -58,7 +58,7 @@ function memoryStore(): Promise<IntentStore> {
   return openIntentStore(":memory:", "solver");
 }
 
-Deno.test("Volatility keeper: volatility survives a restart", async () => {
+Deno.test("Volatility keeper: the volatility survives a restart", async () => {
   const store = await memoryStore();
   const first = await run(store);
   await first.keeper.start(first.marketData);
@@ -106,7 +106,7 @@ Deno.test("Volatility keeper: a dry run uses the saved state, and saves nothing"
   await store.close();
 });
 
-Deno.test("Volatility keeper: a state older than a week or from the future does not count", async () => {
+Deno.test("Volatility keeper: a state older than a week or from the future is ignored", async () => {
   const store = await memoryStore();
   const first = await run(store);
   await first.keeper.start(first.marketData);
@@ -128,7 +128,7 @@ Deno.test("Volatility keeper: a state older than a week or from the future does 
   await store.close();
 });
 
-Deno.test("Volatility keeper: without prices, or before its start, it saves and logs nothing", () =>
+Deno.test("Volatility keeper: without prices or before its start, it saves and logs nothing", () =>
   withLogs("info", async (records) => {
     const store = await memoryStore();
     await (await run(store)).keeper.stop();
@@ -170,7 +170,7 @@ const spoiled: [name: string, spoil: (good: string) => string, logs: RegExp | un
 ];
 
 for (const [name, spoil, logs] of spoiled) {
-  Deno.test(`Volatility keeper: a saved state with ${name} is a cold start`, async () => {
+  Deno.test(`Volatility keeper: starts without history from a saved state with ${name}`, async () => {
     const value = spoil(await goodState());
     const savedValue = () => Promise.resolve({ value, savedAtMs: 0 });
     await withLogs("info", async (records) => {
@@ -184,7 +184,7 @@ for (const [name, spoil, logs] of spoiled) {
   });
 }
 
-Deno.test("Volatility keeper: a store that fails is a cold start, and logged once while it fails", async () => {
+Deno.test("Volatility keeper: if the store fails, it starts without history and logs that once", async () => {
   const store = {
     savedValue: () => Promise.reject(new StoreError("Database is away")),
     saveValue: (): Promise<void> => store.savedValue(),
@@ -213,7 +213,7 @@ Deno.test("Volatility keeper: a store that fails is a cold start, and logged onc
   });
 });
 
-Deno.test("Volatility keeper: a start reads a week of candles, and after a stop only the missing ones", async () => {
+Deno.test("Volatility keeper: reads a week of candles at the first start, and later only missing ones", async () => {
   const exchange = startFakeCandles();
   const store = await memoryStore();
   const first = await run(store, { historyUrl: exchange.url });
@@ -255,7 +255,7 @@ const bad: [name: string, answer: (nowMs: number) => Response, reason: RegExp][]
 ];
 
 for (const [name, answer, reason] of bad) {
-  Deno.test(`Volatility keeper: an exchange that ${name} is one line in the log`, async () => {
+  Deno.test(`Volatility keeper: an exchange that ${name} is logged in one line`, async () => {
     const exchange = startFakeCandles();
     const clock = new FakeClock(1_699_999_980_000);
     exchange.failures = SPEC_MARKETS.list.map(() => answer(clock.now()));
@@ -275,7 +275,7 @@ for (const [name, answer, reason] of bad) {
   });
 }
 
-/** Three markets are asked; what is left of these answers is for repetitions. */
+/** Three markets are requested; the remaining answers are for retries. */
 const slow: [name: string, answer: (later: Promise<Response>) => Response | Promise<Response>][] = [
   ["is silent", (later) => later],
   [
@@ -285,7 +285,7 @@ const slow: [name: string, answer: (later: Promise<Response>) => Response | Prom
 ];
 
 for (const [name, answer] of slow) {
-  Deno.test(`Volatility keeper: an exchange that ${name} holds up a start for 15 s, and a stop not at all`, async () => {
+  Deno.test(`Volatility keeper: an exchange that ${name} delays a start by 15 s, and a stop not at all`, async () => {
     for (const stops of [false, true]) {
       const exchange = startFakeCandles();
       const { promise, resolve } = Promise.withResolvers<Response>();

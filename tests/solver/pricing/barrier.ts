@@ -53,7 +53,7 @@ export function barrier(given: Partial<MarketView> = {}, options: Partial<Barrie
   return { strategy, bet, clock, view, ring };
 }
 
-/** Asserts that a strategy refuses, with a code, words and, if given, details. */
+/** Asserts that a strategy refuses, with a code, a message and optional details. */
 export function assertRefused(
   call: () => unknown,
   code: string,

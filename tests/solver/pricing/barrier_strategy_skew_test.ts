@@ -26,7 +26,7 @@ function skewed() {
   return { ...made, book, hold };
 }
 
-Deno.test("Barrier: each further bet on the same box pays less, and no more than its winnings are withheld", () => {
+Deno.test("Barrier: each further bet on a box pays less, until the skew reaches its share", () => {
   const { strategy, bet, hold } = skewed();
   const full = barrier().strategy.price(bet).payout;
   let before = full + 1n;
@@ -43,7 +43,7 @@ Deno.test("Barrier: each further bet on the same box pays less, and no more than
   assert.equal(skew, 0.5, "a full book withholds no more than the share");
 });
 
-Deno.test("Barrier: bets without a common price, time or market pay as with an empty book", () => {
+Deno.test("Barrier: open bets without a common price, time or market do not change the payout", () => {
   const { strategy, bet, hold } = skewed();
   const above = { ...bet, lowerPrice: bet.lowerPrice + 5_000_000n };
   const alone = strategy.price(above);
@@ -54,7 +54,7 @@ Deno.test("Barrier: bets without a common price, time or market pay as with an e
   assert.equal(alone.details.skew, 0);
 });
 
-Deno.test("Barrier: last look counts bets that came before, not the quote itself, nor what came after it", () => {
+Deno.test("Barrier: the last look includes earlier bets, but not the bet itself or later ones", () => {
   const { strategy, bet, hold, book } = skewed();
   const { payout } = strategy.price(bet);
   hold(bet, payout);
@@ -62,7 +62,7 @@ Deno.test("Barrier: last look counts bets that came before, not the quote itself
   const others = [1, 2, 3].map(() => hold(bet, payout));
   assertRefused(() => strategy.recheck(bet, payout), "PRICE_MOVED", 400, /below 0\.0250/);
   strategy.recheck(bet, payout, true);
-  // A quote of the fuller book: once the others have settled, a new one pays more.
+  // Quoted with more bets in the book: after the others have settled, a new quote pays more.
   const later = strategy.price(bet).payout;
   hold(bet, later);
   strategy.recheck(bet, later);

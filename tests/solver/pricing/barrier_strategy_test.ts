@@ -9,7 +9,7 @@ import { type MarketView, PricingRefusedError } from "../../../services/solver/p
 import { forecastOf } from "../../../services/solver/pricing/volatility_forecast.ts";
 import { assertRefused, barrier, SPOT } from "./barrier.ts";
 
-Deno.test("Barrier: pays the bet without the margin over the charged probability", () => {
+Deno.test("Barrier: the payout is the bet less the margin, divided by the charged probability", () => {
   const { strategy, bet, view } = barrier({}, { userLeadMs: 1_000 });
   view.spot.price = SPOT + 5_000_000n;
   const { payout, details } = strategy.price(bet);
@@ -32,7 +32,7 @@ Deno.test("Barrier: pays the bet without the margin over the charged probability
   );
 });
 
-Deno.test("Barrier: a window that begins later is worth more the nearer prices end to where they began", () => {
+Deno.test("Barrier: a later window is likelier to be won if prices end nearer to their start", () => {
   const worthOf = (endToRangeRatio: number, aheadMs: number) => {
     const forecast = () => ({ ...forecastOf(0.6, 0.3), endToRangeRatio });
     const { strategy, bet } = barrier({ volatility: { forecast } });
@@ -71,12 +71,12 @@ Deno.test("Barrier: a payout is above the bet and within the limit, or the quote
   ));
 });
 
-Deno.test("Barrier: a skew withholds its share of the winnings, and none of the bet", () => {
+Deno.test("Barrier: the skew reduces the winnings by its share, not the bet", () => {
   const found = [0, 0.25, 0.5].map((skew) => payoutFor(1_000_000n, 0.5, 0.1, skew));
   assert.deepEqual(found, [1_800_000n, 1_600_000n, 1_400_000n]);
 });
 
-Deno.test("Barrier: near a bound an execution is held for the user's lead and the age of the price", () => {
+Deno.test("Barrier: near a bound, an execution is held for the user's lead plus the price's age", () => {
   const { strategy, bet, view } = barrier({}, { userLeadMs: 700 });
   const near = { ...bet, upperPrice: SPOT + 300_000n };
   const { payout } = strategy.price(near);
@@ -85,7 +85,7 @@ Deno.test("Barrier: near a bound an execution is held for the user's lead and th
   assert.equal(strategy.holdMs(near, payout), 1_000);
 });
 
-Deno.test("Barrier: in the middle an execution is not held, unless its payout lets a lead pay", () => {
+Deno.test("Barrier: in the middle of the box there is no hold, unless the payout makes a lead profitable", () => {
   const { strategy, bet } = barrier({}, { userLeadMs: 1_000 });
   const { payout, details } = strategy.price(bet);
   assert.equal(details.chargedProbability, details.probability);
@@ -93,7 +93,7 @@ Deno.test("Barrier: in the middle an execution is not held, unless its payout le
   assert.equal(strategy.holdMs(bet, payout * 108n / 100n), 1_000);
 });
 
-Deno.test("Barrier: without a price an execution is held for the lead and the oldest price", () => {
+Deno.test("Barrier: without a price, an execution is held for the lead plus the maximum price age", () => {
   const { strategy, bet } = barrier({ spot: undefined }, { userLeadMs: 700 });
   assert.equal(strategy.holdMs(bet, 2n * bet.betAmount), 2_700);
 });
@@ -117,7 +117,7 @@ Deno.test("Barrier: the recheck after the hold prices the rest of the box, witho
   assertRefused(() => strategy.recheck(near, fair), "PRICE_MOVED", 400, /would leave/);
 });
 
-Deno.test("Barrier: the charge grows with the age of the price and with how short the box is", () => {
+Deno.test("Barrier: the charge is higher for an older price and for a shorter box", () => {
   const chargeOf = (ageMs: number, durationMs: number) => {
     const { strategy, bet, view } = barrier({}, { userLeadMs: 100 });
     view.spot = { price: SPOT + 1_000_000n, lastUpdateMs: bet.startTime - ageMs, fresh: true };
@@ -136,7 +136,7 @@ Deno.test("Barrier: the charge grows with the age of the price and with how shor
   assert.ok(chargeOf(100, 60_000) > chargeOf(100, 600_000));
 });
 
-Deno.test("Barrier: a user a second ahead gets no quote for a box of a second", () => {
+Deno.test("Barrier: a box of a second is refused if users may have a lead of a second", () => {
   const { strategy, bet } = barrier({}, { userLeadMs: 1_000 });
   const second = {
     ...bet,
@@ -148,7 +148,7 @@ Deno.test("Barrier: a user a second ahead gets no quote for a box of a second", 
   assert.ok(barrier().strategy.price(second).payout > bet.betAmount);
 });
 
-Deno.test("Barrier: a price that stands still in most slots holds more often, and pays less", () => {
+Deno.test("Barrier: a price that is still in most slots stays inside more often, and pays less", () => {
   const near = { lowerPrice: SPOT, upperPrice: SPOT + 3_000_000n };
   const moving = barrier();
   const stillness = barrier({ stillness: { share: 0.9, tick: 10_000n } });
@@ -169,7 +169,7 @@ Deno.test("Barrier: RANGE_TOO_NARROW and DURATION_TOO_SHORT below its own minimu
   assert.ok(unknown.strategy.price(narrow).payout > 0n);
 });
 
-Deno.test("Barrier: PRICE_UNAVAILABLE for no price, an old one and one that the node calls stale", () => {
+Deno.test("Barrier: PRICE_UNAVAILABLE without a price, with an old one, or with a stale one", () => {
   const { bet } = barrier();
   const cases: [MarketView["spot"], RegExp][] = [
     [undefined, /No price of ETH\/USDT/],
@@ -184,7 +184,7 @@ Deno.test("Barrier: PRICE_UNAVAILABLE for no price, an old one and one that the 
   assert.ok(barrier({ spot: old }).strategy.price(bet).payout > 0n);
 });
 
-Deno.test("Barrier: VOLATILITY_UNAVAILABLE for too little history, and for one that ended", () => {
+Deno.test("Barrier: VOLATILITY_UNAVAILABLE with too little history, or an outdated one", () => {
   const { strategy, bet } = barrier({ volatility: { forecast: () => undefined } });
   assertRefused(() => strategy.price(bet), "VOLATILITY_UNAVAILABLE", 503, /too short/);
   const ended = barrier({ historyEndMs: bet.startTime - 10_001 });
@@ -204,7 +204,7 @@ Deno.test("Barrier: OUTSIDE_RANGE for a spot outside, before and after the start
   assert.ok(strategy.price({ ...bet, upperPrice: SPOT }).payout > 0n);
 });
 
-Deno.test("Barrier: a window that has begun is priced while it holds, and refused once it is broken", () => {
+Deno.test("Barrier: a window that has begun is priced until a price was outside", () => {
   const { strategy, bet } = barrier();
   const begun = { ...bet, startTime: bet.startTime - 30_000 };
   assert.ok(strategy.price(begun).payout > 0n);
@@ -221,25 +221,25 @@ Deno.test("Barrier: a window that has begun is priced while it holds, and refuse
   assert.ok(broken.strategy.price({ ...begun, startTime: nowMs - 10_000 }).payout > 0n);
 });
 
-Deno.test("Barrier: HISTORY_UNAVAILABLE where the past of a window is not known", () => {
+Deno.test("Barrier: HISTORY_UNAVAILABLE if prices of a begun window are missing", () => {
   const { strategy, bet } = barrier();
   const long = { ...bet, startTime: bet.startTime - 61_000 };
   const gap = new RegExp(`${bet.startTime - 61_000} to ${bet.startTime - 60_000}`);
   assertRefused(() => strategy.price(long), "HISTORY_UNAVAILABLE", 503, gap);
 });
 
-Deno.test("Barrier: WINDOW_ENDED for a window that is over", () => {
+Deno.test("Barrier: WINDOW_ENDED after the end of the window", () => {
   const { strategy, bet, clock } = barrier();
   clock.advance(150_000);
   assertRefused(() => strategy.price(bet), "WINDOW_ENDED", 400, /0 ms ago/);
 });
 
-Deno.test("Barrier: last look refuses a quote that leaves less than half of the margin", () => {
+Deno.test("Barrier: the last look refuses a quote with less than half of the margin left", () => {
   const { strategy, bet, clock, view, ring } = barrier();
   const { payout } = strategy.price(bet);
   assert.ok(payout > bet.betAmount);
   strategy.recheck(bet, payout);
-  // Time passes and the price stays inside: what is left of the window becomes ever safer.
+  // Time passes and the price stays inside: the rest of the window becomes ever safer.
   clock.advance(100_000);
   const nowMs = clock.now();
   view.spot = { price: SPOT, lastUpdateMs: nowMs, fresh: true };
@@ -252,7 +252,7 @@ Deno.test("Barrier: last look refuses a quote that leaves less than half of the 
   assertRefused(() => strategy.recheck(bet, payout), "OUTSIDE_RANGE", 400, /outside/);
 });
 
-Deno.test("Barrier: last look refuses a quote that a new one beats, so the user gets the better price", () => {
+Deno.test("Barrier: the last look refuses a quote that a new one exceeds, so the user gets the better price", () => {
   const { strategy, bet, view } = barrier();
   const { payout } = strategy.price(bet);
   view.spot.price = SPOT + 4_000_000n;
@@ -264,7 +264,7 @@ Deno.test("Barrier: last look refuses a quote that a new one beats, so the user 
   strategy.recheck(bet, improved);
 });
 
-Deno.test("Barrier: a payout at the limit cannot improve, so last look lets it pass", () => {
+Deno.test("Barrier: the last look accepts a payout at the limit, as no new quote can exceed it", () => {
   const { strategy, bet, view } = barrier();
   const narrow = { ...bet, lowerPrice: SPOT - 1_000_000n, upperPrice: SPOT + 1_000_000n };
   const { payout } = strategy.price(narrow);

@@ -19,7 +19,7 @@ function box(below: number, above: number, aheadMs = 0) {
   return { spot: SPOT, lower: at(-below), upper: at(above), ...times };
 }
 
-Deno.test("Price of a box: charged is the probability of those that survive their hold", () => {
+Deno.test("Price of a box: the charged probability is that of boxes that survive the hold", () => {
   const near = box(1, 14);
   const { probability, chargedProbability } = priceBox(near, model, 1_000, MARGIN);
   assert.equal(probability, boxProbability({ ...near, volatility: VOLATILITY }));
@@ -42,14 +42,14 @@ Deno.test("Price of a box: the charge falls with the distance to the bounds, to 
   assert.ok(charges[0]! > 0.5 && charges.at(-1)! < 1e-9, `${charges}`);
 });
 
-Deno.test("Price of a box: without a hold, and for a box that begins after it, there is no charge", () => {
+Deno.test("Price of a box: there is no charge without a hold, or for a box that starts after it", () => {
   for (const [given, holdMs] of [[box(1, 14), 0], [box(1, 14, 1_000), 1_000]] as const) {
     const { probability, chargedProbability } = priceBox(given, model, holdMs, MARGIN);
     assert.equal(chargedProbability, probability);
   }
 });
 
-Deno.test("Price of a box: one that ends during the hold is certain", () => {
+Deno.test("Price of a box: a box that ends during the hold is charged as certain", () => {
   for (const holdMs of [60_000, 90_000]) {
     assert.equal(priceBox(box(1, 14), model, holdMs, MARGIN).chargedProbability, 1);
   }
@@ -62,7 +62,7 @@ function threeSecondsPay(width: number, offset: number, payout = 1): boolean {
   return earlyPriceIsProfitable(given, model, 3_000, payout * (1 - MARGIN));
 }
 
-Deno.test("Lead: pays near a bound and on narrow boxes, and nothing in the middle of wider ones", () => {
+Deno.test("Lead: is profitable near a bound and for narrow boxes, not in the middle of wider ones", () => {
   // By integration over the lead: gains of .005, .007, 0 and 0.
   for (const [width, offset] of [[1, 0], [1, 0.05], [1.5, 0.1], [2, -0.1]] as const) {
     assert.equal(threeSecondsPay(width, offset), false, `${width}, ${offset}`);
@@ -73,18 +73,18 @@ Deno.test("Lead: pays near a bound and on narrow boxes, and nothing in the middl
   }
 });
 
-Deno.test("Lead: pays where the payout is higher", () => {
+Deno.test("Lead: is profitable with a higher payout", () => {
   assert.equal(threeSecondsPay(1, 0, 1.01), true);
   assert.equal(threeSecondsPay(1.5, 0, 1.08), true);
 });
 
-Deno.test("Lead: a box that ends within it is known; without a lead nobody gains", () => {
+Deno.test("Lead: a box that ends within the lead is profitable; without a lead none is", () => {
   const far = box(100, 100);
   assert.equal(earlyPriceIsProfitable(far, model, 60_000, 0.95), true);
   assert.equal(earlyPriceIsProfitable(box(7, 7), model, 0, 2), false);
 });
 
-Deno.test("Lead: a bound within two deviations of it makes any box wait, the lower and the upper one", () => {
+Deno.test("Lead: is profitable if the lower or upper bound is within two deviations", () => {
   for (const near of [box(1, 14), box(14, 1)]) {
     assert.equal(earlyPriceIsProfitable(near, model, 1_000, 0.3), true);
     assert.equal(earlyPriceIsProfitable(near, model, 100, 0.3), false);

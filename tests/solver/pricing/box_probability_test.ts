@@ -26,31 +26,31 @@ const fiveMinutes: BoxView = {
   volatility: 0.5,
 };
 
-Deno.test("Box: watched every 100 ms it holds a little more often than watched at every moment", () => {
+Deno.test("Box: checks every 100 ms give a slightly higher probability than continuous checks", () => {
   const probability = boxProbability(fiveMinutes);
   assert.ok(probability > 0.99762745 && probability < 0.9978, `${probability}`);
 });
 
-Deno.test("Box: of a window that has begun, only the rest counts", () => {
+Deno.test("Box: of a window that has begun, only the rest is priced", () => {
   const begun = { ...fiveMinutes, startMs: NOW_MS - 3_600_000 };
   assert.equal(boxProbability(begun), boxProbability(fiveMinutes));
   const almostOver = { ...fiveMinutes, endMs: NOW_MS + 1 };
   assert.equal(boxProbability(almostOver), 1);
 });
 
-Deno.test("Box: times between two slots count as the slots that they hold", () => {
+Deno.test("Box: times between two slots are those of the slots that they contain", () => {
   const odd = { ...fiveMinutes, startMs: NOW_MS - 99, endMs: NOW_MS + 299_901 };
   assert.equal(boxProbability(odd), boxProbability(fiveMinutes));
 });
 
-Deno.test("Box: where 90 % of slots are still, a bound next to the price is broken at the next check with 5 %", () => {
+Deno.test("Box: with 90 % still slots, a bound at the price is broken at the next check with 5 %", () => {
   const nextSlot = { toLower: 1e-9, toUpper: 1, waitMs: 50, steps: 0 };
   const probability = noTouchAtChecks(nextSlot, { volatility: 0.5, stillShare: 0.9 });
   // A bound that is next to the price: every second move breaks the box.
   assert.ok(Math.abs(probability - 0.95) < 1e-3, `${probability}`);
 });
 
-Deno.test("Box: a window that starts later is less likely to hold where the price is outside now", () => {
+Deno.test("Box: a later window is less likely to be won if the price is outside now", () => {
   const later = { ...fiveMinutes, startMs: NOW_MS + 3_600_000, endMs: NOW_MS + 3_900_000 };
   const probability = boxProbability(later);
   assert.ok(probability > 0.4 && probability < 0.8, `${probability}`);
@@ -58,13 +58,13 @@ Deno.test("Box: a window that starts later is less likely to hold where the pric
   assert.ok(boxProbability(outside) > 0.1 && boxProbability(outside) < probability);
 });
 
-Deno.test("Box: a spot outside a window that has begun is hopeless, one on the bound is not", () => {
+Deno.test("Box: if the window has begun, a price outside has probability 0, one at a bound does not", () => {
   assert.equal(boxProbability({ ...fiveMinutes, spot: 59_699_999_999n }), 0);
   const onBound = boxProbability({ ...fiveMinutes, spot: 59_700_000_000n });
   assert.ok(onBound > 0 && onBound < 0.05, `${onBound}`);
 });
 
-Deno.test("Box: prices simulated slot by slot hold as often, starting now, later or before", () => {
+Deno.test("Box: agrees with prices simulated slot by slot, for windows that begin now, later or earlier", () => {
   const random = seededRandom(1);
   const paths = 10_000;
   const volatility = 5;
@@ -99,7 +99,7 @@ Deno.test("Box: prices simulated slot by slot hold as often, starting now, later
   }
 });
 
-Deno.test("Box: every input that the schema accepts gives a probability", () => {
+Deno.test("Box: every valid input gives a probability", () => {
   const price = fc.bigInt({ min: 0n, max: UINT64_MAX });
   const time = fc.oneof(
     fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER }),
@@ -155,7 +155,7 @@ Deno.test("Box: less for a narrower range, a longer window and a higher volatili
   );
 });
 
-Deno.test("Box: the last slot of the window ends the risk, the slot of now has none", () => {
+Deno.test("Box: the window's last slot is a risk, the current slot is not", () => {
   // From a spot on the bound, every further slot shows in the probability.
   const onBound: BoxView = { ...fiveMinutes, lower: fiveMinutes.spot };
   const lasting = (ms: number) => boxProbability({ ...onBound, endMs: NOW_MS + ms });
@@ -165,7 +165,7 @@ Deno.test("Box: the last slot of the window ends the risk, the slot of now has n
   assert.ok(lasting(201) < lasting(200) - 0.01, `${lasting(201)}`);
 });
 
-Deno.test("Box: the last slot is checked too, and after it no check is left", () => {
+Deno.test("Box: priceChecksOf includes the window's last slot, and nothing after it", () => {
   const box = { spot: 10n, lower: 9n, upper: 11n, startMs: 0, endMs: 200 };
   const left = [0, 1, 100, 101].map((nowMs) => {
     const checks = priceChecksOf({ ...box, nowMs });
@@ -174,7 +174,7 @@ Deno.test("Box: the last slot is checked too, and after it no check is left", ()
   assert.deepEqual(left, [[0, 1], [99, 0], [0, 0], undefined]);
 });
 
-Deno.test("Box: until its only check the price moves, however often it is still", () => {
+Deno.test("Box: before its only check the price moves, whatever the share of still slots", () => {
   for (const stillShare of [0, 0.5]) {
     const inside = (toLower: number, waitMs: number) =>
       noTouchAtChecks({ toLower, toUpper: 1, waitMs, steps: 0 }, {
@@ -188,7 +188,7 @@ Deno.test("Box: until its only check the price moves, however often it is still"
   }
 });
 
-Deno.test("Box: prices that are often still hold at most .005 less often than said, and never more", () => {
+Deno.test("Box: for prices that are often still, it is at most .005 too high, and never too low", () => {
   const random = seededRandom(1);
   const deviation = 1e-5;
   let [lowest, highest] = [0, 0];

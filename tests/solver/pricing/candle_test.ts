@@ -3,7 +3,7 @@ import { gaussian, seededRandom } from "../../../lib/random.ts";
 import { CandleBuilder, unitRange } from "../../../services/solver/pricing/candle.ts";
 import { MINUTE_MS } from "../../../lib/time.ts";
 
-Deno.test("Candle: prices of a minute are one candle, complete with the first price after it", () => {
+Deno.test("Candle: prices of a minute are one candle, complete with the first price of the next", () => {
   const builder = new CandleBuilder();
   const first = MINUTE_MS * 7;
   const prices = [[100, 5], [200, 9], [300, 2], [59_999, 4]] as const;
@@ -22,7 +22,7 @@ Deno.test("Candle: prices of a minute are one candle, complete with the first pr
   });
 });
 
-Deno.test("Candle: the expected range of a walk is that of simulated ones, for any number of steps", () => {
+Deno.test("Candle: the expected range of a random walk equals that of simulations, for any number of steps", () => {
   const random = seededRandom(1);
   const WALKS = 20_000;
   for (const steps of [1, 2, 10, 100]) {

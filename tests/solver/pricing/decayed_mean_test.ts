@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { DecayedMean } from "../../../services/solver/pricing/decayed_mean.ts";
 
-Deno.test("DecayedMean: a value weighs half after each half-life", () => {
+Deno.test("DecayedMean: a value has half the weight after each half-life", () => {
   const mean = new DecayedMean(1_000);
   assert.deepEqual([mean.mean, mean.weight], [undefined, 0]);
   mean.add(10);

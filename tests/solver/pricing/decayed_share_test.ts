@@ -27,7 +27,7 @@ Deno.test("Decayed share: older observations lose weight", () => {
   assert.ok(Math.abs(share.error(0.5) - Math.sqrt(0.25 / 1.5)) < 1e-12);
 });
 
-Deno.test("Decayed share: the estimated error matches the observed one", () => {
+Deno.test("Decayed share: the estimated error equals the observed one", () => {
   const random = seededRandom(1);
   for (const spread of [0, 0.4]) {
     const chance = () => 0.5 + spread * (random() - 0.5);
@@ -46,7 +46,7 @@ Deno.test("Decayed share: the estimated error matches the observed one", () => {
   }
 });
 
-Deno.test("Decayed share: continues from its state", () => {
+Deno.test("Decayed share: a restored state continues in the same way", () => {
   const random = seededRandom(1);
   const whole = new DecayedShare(HOUR_MS);
   observe(whole, 3, random, () => 0.3);

@@ -20,7 +20,7 @@ function survival(toLower: number, toUpper: number, steps: number, first = atOnc
   return byStep?.[steps] ?? assert.fail("The corridor is narrow enough");
 }
 
-Deno.test("Discrete no-touch: at the barrier it is C(2n, n) / 4^n, to 7 digits", () => {
+Deno.test("Discrete no-touch: at the barrier the probability is C(2n, n) / 4^n, to 7 digits", () => {
   let exact = 1;
   for (let steps = 1; steps <= 20; steps++) {
     exact *= (2 * steps - 1) / (2 * steps);
@@ -28,7 +28,7 @@ Deno.test("Discrete no-touch: at the barrier it is C(2n, n) / 4^n, to 7 digits",
   }
 });
 
-Deno.test("Discrete no-touch: golden values of a lattice with 1,200 points", () => {
+Deno.test("Discrete no-touch: equals a lattice with 1,200 points", () => {
   // Midpoint rule, 18 deviations wide, calculated once; the wide ones are good to 1e-5.
   const golden: [steps: number, toLower: number, toUpper: number, probability: number][] = [
     [1, 0.5, 0.5, 0.3829249],
@@ -44,7 +44,7 @@ Deno.test("Discrete no-touch: golden values of a lattice with 1,200 points", () 
   }
 });
 
-Deno.test("Discrete no-touch: a first move short or long joins steps without a seam", () => {
+Deno.test("Discrete no-touch: the result is continuous in the length of the first move", () => {
   // A first move of k steps' variance is checked once: less often than k steps, more often than none.
   for (const variance of [1e-12, 0.04, 0.9, 1, 1.1, 9]) {
     const first = { variance, drift: 0 };
@@ -58,7 +58,7 @@ Deno.test("Discrete no-touch: a first move short or long joins steps without a s
   assert.ok(shorter > longer && shorter - longer < 0.01);
 });
 
-Deno.test("Discrete no-touch: outside at the first check is lost, out of reach is safe, too wide is not calculated", () => {
+Deno.test("Discrete no-touch: 0 if outside at the first check, 1 if out of reach, undefined if too wide", () => {
   assert.deepEqual([...noTouchByStep({ toLower: -1, toUpper: 5, first: atOnce, step: unit }, 2)!], [
     0,
     0,
@@ -91,7 +91,7 @@ function byLattice({ toLower, toUpper, first, step }: CheckedCorridor, steps: nu
   return inside;
 }
 
-Deno.test("Discrete no-touch: with trends and steps of any size it is what a lattice gives", () => {
+Deno.test("Discrete no-touch: equals a lattice with trends and steps of any size", () => {
   const up = { variance: 0.25, drift: 0.2 };
   const down = { variance: 0.25, drift: -0.3 };
   const still = { variance: 0.04, drift: 0 };
@@ -101,7 +101,7 @@ Deno.test("Discrete no-touch: with trends and steps of any size it is what a lat
     [1, 1.5, { variance: 0.04, drift: 0.3 }, down],
     [1, 1.5, { variance: 1, drift: -0.4 }, up],
     [-0.2, 1.5, { variance: 0.09, drift: 0.5 }, up],
-    // The trend alone comes near a barrier that is out of reach without it.
+    // The trend alone moves the price to a barrier that is out of reach without it.
     [8, 4.5, atOnce, { variance: 0.04, drift: 1 }],
     [2, 2.9, { variance: 0.01, drift: 3 }, still],
     [2.9, 2, { variance: 0.01, drift: -3 }, still],
@@ -120,7 +120,7 @@ Deno.test("Discrete no-touch: with trends and steps of any size it is what a lat
   }
 });
 
-Deno.test("Barrier shift: never below the exact recursion, and above by at most 0.12 / n", () => {
+Deno.test("Barrier shift: at most 0.12 / n above the exact recursion, never below", () => {
   for (let steps = 1; steps <= 40; steps += 3) {
     for (const width of [0.5, 1, 2, 4, 8, 16, 32]) {
       for (let place = 0; place <= 0.5; place += 0.05) {
@@ -138,7 +138,7 @@ Deno.test("Barrier shift: never below the exact recursion, and above by at most 
   }
 });
 
-Deno.test("Box: one second with the spot on the barrier is exact", () => {
+Deno.test("Box: exact for one second with the price on the bound", () => {
   const volatility = 0.5;
   const deviation = volatility * Math.sqrt(100 / YEAR_MS);
   const spot = 10n ** 15n;
@@ -155,7 +155,7 @@ Deno.test("Box: one second with the spot on the barrier is exact", () => {
   assert.ok(Math.abs(boxProbability(box) - 48_620 / 262_144) < 2e-5);
 });
 
-Deno.test("Box: still slots hold as often as simulated, with few moves and with many", () => {
+Deno.test("Box: still slots have the simulated probability, with few and many moves", () => {
   const random = seededRandom(1);
   const nowMs = 1_700_000_000_000;
   const volatility = 1;

@@ -18,7 +18,7 @@ function assertNear(actual: number, expected: number, tolerance: number, what: s
 
 const haug = { spot: 100, years: 0.25, cash: 10, rate: 0.05, dividend: 0.02 };
 
-Deno.test("Double no-touch: Haug's table of 2007, p. 181", () => {
+Deno.test("Double no-touch: equals Haug's table of 2007, p. 181", () => {
   const table: [lower: number, upper: number, quiet: number, lively: number][] = [
     [80, 120, 9.8716, 6.3272],
     [85, 115, 9.7961, 3.71],
@@ -34,14 +34,14 @@ Deno.test("Double no-touch: Haug's table of 2007, p. 181", () => {
   }
 });
 
-Deno.test("Double no-touch: a spot on a barrier or outside is worth nothing", () => {
+Deno.test("Double no-touch: 0 for a spot on a barrier or outside", () => {
   for (const spot of [80, 95, 105, 110]) {
     const option = { ...haug, spot, lower: 95, upper: 105, volatility: 0.1 };
     assert.equal(noTouchProbability(corridorOf(option)), 0);
   }
 });
 
-Deno.test("Double no-touch: with one barrier infinitely far it is a single no-touch", () => {
+Deno.test("Double no-touch: with one barrier at infinity it equals a single no-touch", () => {
   const option: Option = {
     spot: 105,
     lower: 100,
@@ -54,7 +54,7 @@ Deno.test("Double no-touch: with one barrier infinitely far it is a single no-to
   assertNear(worth(option, noTouchProbability(corridorOf(option))), 4.9081, 1e-4, "one barrier");
 });
 
-Deno.test("Double no-touch: crypto boxes to 8 decimals", () => {
+Deno.test("Double no-touch: crypto boxes have reference values to 8 decimals", () => {
   const five: Option = {
     spot: 60_000,
     lower: 59_700,
@@ -68,7 +68,7 @@ Deno.test("Double no-touch: crypto boxes to 8 decimals", () => {
   assertNear(noTouchProbability(corridorOf(hour)), 0.76245808, 1e-8, "an hour");
 });
 
-Deno.test("Double no-touch: monitoring at 250 times instead of every moment", () => {
+Deno.test("Double no-touch: for 250 checks, the barrier shift gives the discrete value", () => {
   const option = { ...haug, lower: 85, upper: 115, volatility: 0.3 };
   const shift = barrierShift(0.3 ** 2 * 0.25 / 250);
   const watched = corridorOf(option);
@@ -79,7 +79,7 @@ Deno.test("Double no-touch: monitoring at 250 times instead of every moment", ()
   assertNear(value, 4.033291, 0.006, "against exact quadrature");
 });
 
-Deno.test("Double no-touch: it agrees within 1e-10 with sixty Fourier terms on a grid", () => {
+Deno.test("Double no-touch: agrees within 1e-10 with sixty Fourier terms on a grid", () => {
   for (let ratio = 0.03; ratio < 3; ratio *= 1.1) {
     for (let place = 0.02; place < 1; place += 0.07) {
       for (const width of [0.001, 0.02, 0.5, 2]) {
@@ -99,7 +99,7 @@ Deno.test("Double no-touch: it agrees within 1e-10 with sixty Fourier terms on a
   }
 });
 
-Deno.test("Double no-touch: simulated paths stay as often, within their sampling error", () => {
+Deno.test("Double no-touch: agrees with simulated paths within their sampling error", () => {
   const random = seededRandom(1);
   const paths = 4_000;
   const steps = 200;
@@ -142,7 +142,7 @@ const corridors = fc.record({
   drift: -(deviation ** 2) / 2,
 }));
 
-Deno.test("Double no-touch: a probability for every corridor, more for a wider one", () => {
+Deno.test("Double no-touch: a probability for every corridor, higher for a wider one", () => {
   fc.assert(
     fc.property(corridors, fc.double({ min: 1, max: 3, noNaN: true }), (corridor, factor) => {
       const probability = noTouchProbability(corridor);

@@ -31,7 +31,7 @@ function forward(spot: number, startYears: number): ForwardCorridor {
   };
 }
 
-Deno.test("Forward start: values by quadrature with 120 nodes, spot inside and outside", () => {
+Deno.test("Forward start: equals a quadrature with 120 nodes, for a spot inside and outside", () => {
   for (const [spot, expected] of [[100, 3.703655], [112, 0.649731]] as const) {
     const value = worth({ ...base, spot }, forwardNoTouchProbability(forward(spot, 0.05)));
     assert.ok(Math.abs(value - expected) < 1e-6, `${value}`);
@@ -55,7 +55,7 @@ Deno.test("Forward start: equals the plain no-touch price if the window begins n
   }
 });
 
-Deno.test("Forward start: no finer rule changes it, whatever the scales", () => {
+Deno.test("Forward start: a finer quadrature gives the same values at every scale", () => {
   const fine = gaussLegendre(20);
   const pieces = 400;
   for (const startDeviation of [1e-4, 1e-3, 1e-2]) {
@@ -106,7 +106,7 @@ Deno.test("Forward start: no finer rule changes it, whatever the scales", () => 
   }
 });
 
-Deno.test("Forward start: a probability for every corridor", () => {
+Deno.test("Forward start: every corridor has a probability", () => {
   const deviations = fc.double({ min: 0, max: 1e6, noNaN: true });
   const distances = fc.double({ min: -50, max: 50, noNaN: true });
   fc.assert(

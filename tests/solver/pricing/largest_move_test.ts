@@ -37,7 +37,7 @@ Deno.test("Largest move: the distribution is that of simulated paths", () => {
   }
 });
 
-Deno.test("Largest move: the deviation found has the three quantiles that were asked for", () => {
+Deno.test("Largest move: deviationFrom returns a deviation with the given quantiles", () => {
   for (const lowerVariance of [0, 0.02, 0.3]) {
     for (const upperVariance of [0, 0.1, 0.5]) {
       const quantilesOf = (deviation: LogDeviation) =>

@@ -21,7 +21,7 @@ const cases: readonly [payout: bigint, now: PriceNow, refusal?: string, currentP
     // Small against the payout, though not against the winnings.
     [1_350_000n, skewed],
     [1_330_000n, skewed, "PRICE_IMPROVED", "1400000"],
-    // Of a recorded quote, what was withheld counts in its favour.
+    // For a recorded quote, the withheld amount is added to its payout.
     [1_800_000n, { ...skewed, skewFrom: 0 }],
     [1_900_001n, { ...skewed, skewFrom: 0 }, "PRICE_MOVED", "1400000"],
     // A new quote would pay nothing: there is no better one, but there is a worse one.
@@ -34,7 +34,7 @@ const cases: readonly [payout: bigint, now: PriceNow, refusal?: string, currentP
 
 for (const [payout, priceNow, refusal, currentPayout = null] of cases) {
   const given = Object.values(priceNow).join(", ");
-  Deno.test(`Last look: a payout of ${payout} is ${refusal ?? "good"} at ${given}`, () => {
+  Deno.test(`Last look: a payout of ${payout} is ${refusal ?? "accepted"} at ${given}`, () => {
     const look = () => requireLastLook({ betAmount: 1_000_000n, payout }, priceNow);
     if (refusal === undefined) return look();
     assert.throws(look, (thrown) => {

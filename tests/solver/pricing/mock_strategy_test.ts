@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { LIMITS } from "../../../services/solver/limits.ts";
 import { MockStrategy } from "../../../services/solver/pricing/mock_strategy.ts";
 
-Deno.test("Mock: quote solver spec, payout rule: 1.05 to 1.10 of the bet wherever an integer lies there", () => {
+Deno.test("Mock: quote solver spec, payout rule: 1.05 to 1.10 times the bet if an integer is in that range", () => {
   fc.assert(fc.property(
     fc.bigInt({ min: LIMITS.minBetAmount, max: LIMITS.maxBetAmount }),
     fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
@@ -17,7 +17,7 @@ Deno.test("Mock: quote solver spec, payout rule: 1.05 to 1.10 of the bet whereve
   ));
 });
 
-Deno.test("Mock: r moves the payout from one end to the other", () => {
+Deno.test("Mock: the random number selects the payout between both ends", () => {
   const payoutAt = (r: number) => new MockStrategy(() => r).price({ betAmount: 1_000_000n }).payout;
   assert.equal(payoutAt(0), 1_050_000n);
   assert.equal(payoutAt(0.5), 1_075_000n);

@@ -1,7 +1,7 @@
 /**
- * Quotes of the whole domain, and what they are worth by an evaluation that shares nothing with the
- * strategy's: the density carried forward on panels, for up to some hundred checks. For more of them the continuous
- * formula with a constant shift, good to 0.05/n there, is the reference.
+ * Quotes of the whole domain, and their value by a method that shares no code with the strategy:
+ * the density carried forward on panels, for up to some hundred checks. Beyond that, the reference
+ * is the continuous formula with a constant shift, which is good to 0.05/n there.
  */
 import fc from "fast-check";
 import { barrierShift } from "../../../services/solver/pricing/barrier_shift.ts";
@@ -135,8 +135,8 @@ function referenceProbability(
 }
 
 /**
- * Survival of a number of checks, at each of which the price is still with a probability: that of each
- * number of moves, with its binomial weight. Distances and drift in deviations of a move.
+ * Survival of a number of checks, at each of which the price is still with a probability: that of
+ * each number of moves, with its binomial weight. Distances and drift in deviations of a move.
  */
 export function latticeProbability(
   toLower: number,

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { findFreeBet, SCENARIOS } from "./no_free_bet.ts";
 
-Deno.test("Pricing: no quote has an expected value in the user's favour", () => {
+Deno.test("Pricing: no quote has an expected gain for the user", () => {
   fc.assert(
     fc.property(SCENARIOS, (scenario) => {
       const found = findFreeBet(scenario);

@@ -23,7 +23,7 @@ const LEADS_MS = [0, 200, 1_000, 3_000];
 const OFFSETS = [-0.95, -0.9, -0.5, 0, 0.5, 0.9, 0.95];
 
 const PATHS = 400;
-/** Ends of each path that was accepted: its outcome is what the price does afterwards. */
+/** End of each accepted path: its outcome depends on the later price. */
 const ENDS = 10;
 
 interface Box {
@@ -149,7 +149,7 @@ function orRefused<T>(price: () => T): T | undefined {
   }
 }
 
-Deno.test("Recheck: no user who sees prices up to 3 s earlier gains, wherever the box lies; others pay the margin", () => {
+Deno.test("Recheck: a user who sees prices up to 3 s earlier never gains, others pay the margin", () => {
   const random = seededRandom(1);
   const byLead = new Map(LEADS_MS.map((leadMs) => [leadMs, new Gains()]));
   const plain: { offset: number; gains: Gains }[] = [];

@@ -48,7 +48,7 @@ Deno.test("Season: learns each hour relative to its day and each minute relative
   }
 });
 
-Deno.test("Season: the mean square over a window weighs each minute by its time in it", () => {
+Deno.test("Season: the mean square over a window weights each minute by its time inside", () => {
   const season = new Season();
   addMinutes(season, Array.from({ length: 3 * 1_440 }, (_, minute) => 1 + minute % 60));
   const square = (minute: number) => season.factorAt(minute * MINUTE_MS) ** 2;
@@ -76,7 +76,7 @@ Deno.test("Season: after a gap a whole cycle is needed, and a still price has no
   assert.equal(still.squareOver(0, 10 * HOUR_MS), 1);
 });
 
-Deno.test("Season: continues from its state", () => {
+Deno.test("Season: a restored state continues in the same way", () => {
   const ranges = Array.from({ length: 4_000 }, (_, minute) => 1 + minute % 11);
   const [whole, first] = [new Season(), new Season()];
   addMinutes(whole, ranges.slice(0, 2_000));

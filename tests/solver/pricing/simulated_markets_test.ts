@@ -8,7 +8,7 @@ import { SIMULATED_MARKETS, simulatedCandles } from "./simulated_markets.ts";
 const DAYS = 12;
 
 for (const [name, market] of Object.entries(SIMULATED_MARKETS)) {
-  Deno.test(`Simulated market, ${name}: boxes hold as often as forecast, at every horizon`, () => {
+  Deno.test(`Simulated market, ${name}: boxes are won as often as forecast, at every horizon`, () => {
     const forecasts = new MarketVolatility({ floor: 0.05, minHistoryMs: CANDLE_MS });
     for (const candle of simulatedCandles(seededRandom(1), market, DAYS * 1_440)) {
       forecasts.addCandle(candle);

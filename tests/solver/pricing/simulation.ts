@@ -7,7 +7,7 @@ export interface SimulatedChecks {
   toUpper: number;
   /** Deviation of the move until the first check. */
   firstDeviation: number;
-  /** Deviation over one step on average; steps that move are larger where others stand still. */
+  /** Deviation over one step on average; with still steps, the other steps are larger. */
   stepDeviation: number;
   steps: number;
   stillShare?: number;

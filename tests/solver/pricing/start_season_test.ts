@@ -14,7 +14,7 @@ function learn(hours: number, differenceOf: (minute: number) => number): StartSe
   return season;
 }
 
-Deno.test("Start season: windows of one minute that go further are expected to, whatever all of them do", () => {
+Deno.test("Start season: learns which minutes have larger moves than the mean", () => {
   const season = learn(960, (minute) => minute % 15 === 0 ? 0.2 : 0);
   // A fifteenth of the windows go further, so their mean is 0.013 higher.
   for (const [minute, expected] of [[15, 0.187], [16, -0.013], [45.9, 0.187]] as const) {
@@ -23,7 +23,7 @@ Deno.test("Start season: windows of one minute that go further are expected to, 
   }
 });
 
-Deno.test("Start season: differences that are no more than chance count for next to nothing", () => {
+Deno.test("Start season: random differences have almost no effect", () => {
   for (const hours of [30, 240]) {
     const season = learn(hours, () => 0);
     const chance = 0.5 / Math.sqrt(hours);
@@ -33,7 +33,7 @@ Deno.test("Start season: differences that are no more than chance count for next
   }
 });
 
-Deno.test("Start season: counts nothing in the first day, and clips what one window does", () => {
+Deno.test("Start season: no effect in the first day, and a single extreme window is limited", () => {
   assert.equal(learn(22, (minute) => minute === 0 ? 1 : 0).at(0), 0);
   const season = new StartSeason(MINUTE_MS);
   for (let minute = 0; minute <= 48 * 60; minute++) {
@@ -42,7 +42,7 @@ Deno.test("Start season: counts nothing in the first day, and clips what one win
   assert.ok(season.at(0) < 0, "one window does not outweigh 48 others");
 });
 
-Deno.test("Start season: continues from its state, and starts over from one of other starts", () => {
+Deno.test("Start season: continues from its state, but not from that of another window length", () => {
   const season = learn(240, (minute) => minute === 7 ? 0.4 : 0);
   const state = startSeasonSchema.parse(JSON.parse(JSON.stringify(season)));
   const again = new StartSeason(MINUTE_MS, state);
@@ -51,7 +51,7 @@ Deno.test("Start season: continues from its state, and starts over from one of o
   assert.equal(new StartSeason(2 * MINUTE_MS, state).at(7 * MINUTE_MS), 0);
 });
 
-Deno.test("Start season: a forecast is higher where prices go on in one direction, though minutes are alike", () => {
+Deno.test("Start season: minutes where prices keep their direction have a higher forecast, even with equal ranges", () => {
   const random = seededRandom(1);
   const volatility = new MarketVolatility({ floor: 0.01, minHistoryMs: MINUTE_MS });
   const days = 4;

@@ -24,7 +24,7 @@ function withTick(): StillPrices {
   return stillness;
 }
 
-Deno.test("Still prices: the share is that of the slots that do not move", () => {
+Deno.test("Still prices: the share is that of slots without a move", () => {
   assert.equal(new StillPrices().share, 0);
   assert.equal(new StillPrices().tick, undefined);
   const stillness = withTick();
@@ -32,7 +32,7 @@ Deno.test("Still prices: the share is that of the slots that do not move", () =>
   assert.ok(Math.abs(stillness.share - 0.75) < 0.02, `${stillness.share}`);
 });
 
-Deno.test("Still prices: bounces between bid and ask do not count as moves, slow drift does", () => {
+Deno.test("Still prices: bounces between bid and ask are no moves, slow drift is", () => {
   const bouncing = withTick();
   feed(bouncing, 2, 15_000, (_price, slot) => slot % 2 === 0 ? 1_000_000n : 1_000_010n);
   assert.ok(bouncing.share > 0.99, `${bouncing.share}`);
@@ -42,7 +42,7 @@ Deno.test("Still prices: bounces between bid and ask do not count as moves, slow
   assert.ok(Math.abs(creeping.share - 2 / 3) < 0.02, `${creeping.share}`);
 });
 
-Deno.test("Still prices: a price that has just stopped counts as stillness at once", () => {
+Deno.test("Still prices: a price that has just stopped is still at once", () => {
   const stillness = withTick();
   feed(stillness, 2, 15_000, (price) => price + 15n);
   assert.ok(stillness.share < 0.01);
@@ -50,7 +50,7 @@ Deno.test("Still prices: a price that has just stopped counts as stillness at on
   assert.ok(stillness.share > 0.9, `${stillness.share}`);
 });
 
-Deno.test("Still prices: missing slots do not count, and ticks are forgotten", () => {
+Deno.test("Still prices: missing slots are ignored, and old ticks are forgotten", () => {
   const stillness = new StillPrices();
   stillness.add(0, 1_000n);
   stillness.add(10, 1_001n);
@@ -67,7 +67,7 @@ function addFrom(stillness: StillPrices, slot: number, ...prices: bigint[]): voi
   for (const [index, price] of prices.entries()) stillness.add(slot + index, price);
 }
 
-Deno.test("Still prices: the smallest move of this half hour and of the one before, up or down", () => {
+Deno.test("Still prices: the tick is the smallest move, up or down, of this half hour and the one before", () => {
   const stillness = new StillPrices();
   addFrom(stillness, 2, 100n);
   assert.equal(stillness.tick, undefined, "the first price is no move");
@@ -87,7 +87,7 @@ Deno.test("Still prices: the smallest move of this half hour and of the one befo
   assert.equal(stillness.tick, 15n);
 });
 
-Deno.test("Still prices: a slot after a missing one does not count, and a fall is a move", () => {
+Deno.test("Still prices: a slot after a missing one is ignored, and a fall is a move", () => {
   const stillness = new StillPrices();
   for (const slot of [0, 2, 7]) stillness.add(slot, 500n);
   assert.equal(stillness.share, 0);

@@ -77,7 +77,7 @@ function assertNear(actual: number, expected: number, share: number, what: strin
   assert.ok(Math.abs(actual / expected - 1) < share, `${what}: ${actual} instead of ${expected}`);
 }
 
-Deno.test("Volatility: a day of candles gives every horizon's volatility, within 10 % on average", () => {
+Deno.test("Volatility: from a day of candles it estimates every horizon's volatility within 10 % on average", () => {
   const random = seededRandom(1);
   const [markets, minutes] = [12, 1_440];
   const nowMs = START_MS + minutes * MINUTE_MS;
@@ -98,7 +98,7 @@ Deno.test("Volatility: a day of candles gives every horizon's volatility, within
   );
 });
 
-Deno.test("Volatility: a short horizon follows a change sooner than a long one", () => {
+Deno.test("Volatility: a short horizon adapts to a change sooner than a long one", () => {
   const volatility = new MarketVolatility(settings);
   const change = START_MS + 24 * HOUR_MS;
   const sigma = (timeMs: number) => timeMs < change ? 0.3 : 0.9;
@@ -123,7 +123,7 @@ Deno.test("Volatility: one jump of 2 % raises an hour's forecast by less than tw
   assert.ok(jumped! < 1.67 * calm!, `${jumped} after ${calm}`);
 });
 
-Deno.test("Volatility: the first seconds of prices, from any moment of the minute, give no bias", () => {
+Deno.test("Volatility: the first seconds of prices give an unbiased estimate, from any moment of the minute", () => {
   const random = seededRandom(1);
   const checkedSlots = [25, 50, 150, 300, 700];
   const markets = 100;
@@ -155,7 +155,7 @@ Deno.test("Volatility: the first seconds of prices, from any moment of the minut
   }
 });
 
-Deno.test("Volatility: a minute that began before its first price counts by the part that is known", () => {
+Deno.test("Volatility: a minute whose start is unknown is weighted by its known part", () => {
   const volatility = new MarketVolatility(settings);
   const slots = { slots: 151, sigma: 0.5, fromSlot: 450 };
   feedSlots(volatility, seededRandom(1), slots);
@@ -165,7 +165,7 @@ Deno.test("Volatility: a minute that began before its first price counts by the 
   assert.equal(season.day.cell.ms, 15_000);
 });
 
-Deno.test("Volatility: slots of the last minute outweigh those before", () => {
+Deno.test("Volatility: slots of the last minute have more weight than earlier ones", () => {
   const volatility = new MarketVolatility(settings);
   const random = seededRandom(1);
   feedSlots(volatility, random, { slots: 3_000, sigma: 1.2 });
@@ -174,7 +174,7 @@ Deno.test("Volatility: slots of the last minute outweigh those before", () => {
   assert.ok(forecast > 0.2 && forecast < 0.4, `${forecast}`);
 });
 
-Deno.test("Volatility: one jump in a minute of slots at most doubles it", () => {
+Deno.test("Volatility: one jump in a minute of slots at most doubles the forecast", () => {
   const random = seededRandom(1);
   const volatility = new MarketVolatility(settings);
   const slots = { slots: 720, sigma: 0.5, jumpAt: 400, jump: 0.005 };
@@ -184,7 +184,7 @@ Deno.test("Volatility: one jump in a minute of slots at most doubles it", () => 
   assert.ok(forecast > 0.25 && forecast < 1, `${forecast}`);
 });
 
-Deno.test("Volatility: noise of single prices does not raise it", () => {
+Deno.test("Volatility: noise of single prices does not raise the forecast", () => {
   const random = seededRandom(1);
   const volatility = new MarketVolatility(settings);
   const nowMs = feedSlots(volatility, random, { slots: 590, sigma: 0.5, noise: 1e-4 });
@@ -201,7 +201,7 @@ Deno.test("Volatility: noise of single prices does not raise it", () => {
   assert.ok(sigmaAt(volatility, later, 5_000) < 1.5);
 });
 
-Deno.test("Volatility: slots continue candles of the past", () => {
+Deno.test("Volatility: slots are combined with earlier candles", () => {
   const volatility = new MarketVolatility(settings);
   const minutes = 600;
   const fromMs = START_MS - minutes * MINUTE_MS;
@@ -218,7 +218,7 @@ Deno.test("Volatility: slots continue candles of the past", () => {
   assert.equal(JSON.stringify(volatility), before);
 });
 
-Deno.test("Volatility: the hour of the day counts once some days are known", () => {
+Deno.test("Volatility: the hour of the day has an effect after some days", () => {
   const volatility = new MarketVolatility(settings);
   const hourOf = (timeMs: number) => Math.floor(timeMs / HOUR_MS) % 24;
   const sigma = (timeMs: number) => hourOf(timeMs) >= 12 && hourOf(timeMs) < 16 ? 0.9 : 0.45;
@@ -257,7 +257,7 @@ Deno.test("Volatility: a stored state of another version or form is refused, nam
   }
 });
 
-Deno.test("Volatility: nothing before there is enough history, the floor for a still price", () => {
+Deno.test("Volatility: undefined without enough history, the floor for a still price", () => {
   const volatility = new MarketVolatility({ floor: 0.2, minHistoryMs: 120_000 });
   const still = (minute: number): Candle => ({
     timeMs: START_MS + minute * MINUTE_MS,
@@ -273,7 +273,7 @@ Deno.test("Volatility: nothing before there is enough history, the floor for a s
   assert.equal(sigmaAt(volatility, START_MS, 1_000), 0.2);
 });
 
-Deno.test("Volatility: less history than horizon makes the forecast less certain", () => {
+Deno.test("Volatility: with less history than the horizon, the forecast is less certain", () => {
   const [short, long] = [10, 3_000].map((minutes) => {
     const volatility = new MarketVolatility(settings);
     for (const candle of candles(seededRandom(4), { volatility: () => 0.5, minutes })) {
@@ -285,7 +285,7 @@ Deno.test("Volatility: less history than horizon makes the forecast less certain
   assert.ok(short! > long! + 0.5, `${short}, ${long}`);
 });
 
-Deno.test("Volatility: where prices end is learned by horizon, and interpolated between two", () => {
+Deno.test("Volatility: the end-to-range ratio is learned by horizon, and interpolated between horizons", () => {
   const volatility = new MarketVolatility(settings);
   for (const candle of candles(seededRandom(4), { volatility: () => 0.5, minutes: 1_000 })) {
     const { high, low } = candle;
@@ -299,7 +299,7 @@ Deno.test("Volatility: where prices end is learned by horizon, and interpolated 
   assert.ok(Math.abs(two! - (one! + four!) / 2) < 1e-9, `${two}`);
 });
 
-Deno.test("Volatility: a gap in the prices does not count as a move", () => {
+Deno.test("Volatility: a gap in the prices is not a move", () => {
   const volatility = new MarketVolatility(settings);
   const walk = { volatility: () => 0.5, minutes: 60 };
   candles(seededRandom(6), walk).forEach((candle) => volatility.addCandle(candle));
@@ -327,7 +327,7 @@ Deno.test("Volatility: a step between adjacent candles is a move, a step over a 
   }
 });
 
-Deno.test("Volatility: in the first minute a jump counts at most as twice what its slots say", () => {
+Deno.test("Volatility: in the first minute, a jump at most doubles the forecast of its slots", () => {
   const [calm, jumped] = [0, 0.05].map((jump) => {
     const volatility = new MarketVolatility(settings);
     // The last price completes the candle of the minute.
@@ -342,7 +342,7 @@ Deno.test("Volatility: in the first minute a jump counts at most as twice what i
   assert.ok(calm! > 0 && jumped! < 3 * calm!, `${calm}, ${jumped}`);
 });
 
-Deno.test("Volatility: boxes of a second and of a minute hold as often as forecast, on slots alone", () => {
+Deno.test("Volatility: from slots alone, boxes of a second and of a minute are won as often as forecast", () => {
   const random = seededRandom(1);
   const volatility = new MarketVolatility(settings);
   feedSlots(volatility, random, { slots: 36_000, sigma: 0.5 });
@@ -355,7 +355,7 @@ Deno.test("Volatility: boxes of a second and of a minute hold as often as foreca
   }
 });
 
-Deno.test("Volatility: candles made of few moves are seen to be so", () => {
+Deno.test("Volatility: the number of moves per candle is estimated", () => {
   for (const [steps, lowest, highest] of [[6, 3, 14], [60, 30, 120]] as const) {
     const volatility = new MarketVolatility(settings);
     const walk = { volatility: () => 0.6, minutes: 2_880, steps };
@@ -365,7 +365,7 @@ Deno.test("Volatility: candles made of few moves are seen to be so", () => {
   }
 });
 
-Deno.test("Volatility: the mean of the last minute counts by how many moves it is made of", () => {
+Deno.test("Volatility: the mean of the last minute is weighted by its number of moves", () => {
   const memory = new RangeMemory();
   for (let minute = 0; minute < 60; minute++) memory.add(60_000, 0.001, 1);
   const raisedBy = (moves: number) =>

@@ -58,7 +58,7 @@ function feed(outcomes: WindowOutcomes, random: () => number, path: Path): void 
   }
 }
 
-Deno.test("Window outcomes: the deviation of the windows is learned, whatever their base", () => {
+Deno.test("Window outcomes: the deviation of the windows is learned, whatever the base forecast", () => {
   const random = seededRandom(1);
   for (const factor of [0.6, 1, 1.7]) {
     const outcomes = new WindowOutcomes(4 * MINUTE_MS, MINUTE_MS);
@@ -74,7 +74,7 @@ Deno.test("Window outcomes: the deviation of the windows is learned, whatever th
   }
 });
 
-Deno.test("Window outcomes: boxes of few moves hold as often as their price says", () => {
+Deno.test("Window outcomes: boxes of few moves are won as often as priced", () => {
   const minute = { waitMs: 0, steps: CHECKS - 1 };
   for (const steps of [6, 30, 400]) {
     const outcomes = new WindowOutcomes(MINUTE_MS, MINUTE_MS);
@@ -100,7 +100,7 @@ Deno.test("Window outcomes: boxes of few moves hold as often as their price says
   }
 });
 
-Deno.test("Window outcomes: where volatility changes unseen, the deviation gets less certain", () => {
+Deno.test("Window outcomes: unseen changes of volatility make the deviation less certain", () => {
   const random = seededRandom(1);
   const outcomes = new WindowOutcomes(4 * MINUTE_MS, MINUTE_MS);
   const deviation = () => 1e-3 * Math.exp(0.6 * gaussian(random));
@@ -111,7 +111,7 @@ Deno.test("Window outcomes: where volatility changes unseen, the deviation gets 
   }
 });
 
-Deno.test("Window outcomes: where the minute of the hour decides, the deviation is as certain as elsewhere", () => {
+Deno.test("Window outcomes: a pattern by minute of the hour does not make the deviation less certain", () => {
   const outcomes = new WindowOutcomes(MINUTE_MS, MINUTE_MS);
   let minute = -1;
   const deviation = () => (minute += 1) % 60 < 30 ? 2e-3 : 1e-3;
@@ -122,7 +122,7 @@ Deno.test("Window outcomes: where the minute of the hour decides, the deviation 
   assert.ok(Math.abs(further - Math.LN2) < 0.1, `${further}`);
 });
 
-Deno.test("Window outcomes: boxes that the forecast gives even odds hold half of the time", () => {
+Deno.test("Window outcomes: boxes forecast at 50 % are won half of the time", () => {
   const random = seededRandom(1);
   const outcomes = new WindowOutcomes(4 * MINUTE_MS, MINUTE_MS);
   feed(outcomes, random, { minutes: 16_000, deviation: () => 1.3e-3, windowMinutes: 1 });
@@ -130,15 +130,15 @@ Deno.test("Window outcomes: boxes that the forecast gives even odds hold half of
   assert.ok(windows > 900, `${windows}`);
   assert.deepEqual(boxes.map(({ predicted }) => predicted), WATCHED_ODDS);
   for (const { predicted, held, error } of boxes) {
-    // Each bound is a quantile of the windows before it, which is as uncertain as their number says: on
-    // average over all bounds that has twice the variance of the share itself.
+    // Each bound is a quantile of the windows before it, with their sampling error: on average over
+    // all bounds its variance is twice that of the share itself.
     const chance = Math.sqrt(3 * predicted * (1 - predicted) / windows);
     assert.ok(Math.abs(held - predicted) < 3 * chance, `${held} held of ${predicted}`);
     assert.ok(error > 0.005 && error < 0.02, `${error}`);
   }
 });
 
-Deno.test("Window outcomes: where windows end is learned apart from how far they go", () => {
+Deno.test("Window outcomes: the end of windows is learned independent of their range", () => {
   const factorOf = (bounce: number) => {
     const outcomes = new WindowOutcomes(4 * MINUTE_MS, MINUTE_MS);
     feed(outcomes, seededRandom(1), {
@@ -155,7 +155,7 @@ Deno.test("Window outcomes: where windows end is learned apart from how far they
   assert.ok(bouncing < plain - 0.05, `${bouncing}`);
 });
 
-Deno.test("Window outcomes: without windows the prior counts; a gap forgets those under way", () => {
+Deno.test("Window outcomes: without windows the prior is used; a gap drops open windows", () => {
   const outcomes = new WindowOutcomes(MINUTE_MS, MINUTE_MS);
   assert.throws(() => outcomes.begin(0, 1, 0, EXPECTED), TypeError);
   const { median, lowerVariance, upperVariance } = outcomes.deviation(PRIOR);
@@ -177,7 +177,7 @@ Deno.test("Window outcomes: a still price and a jump stay within the histogram",
   assert.ok(counts[0]! > 0.9 && counts.at(-1) === 1, JSON.stringify(counts));
 });
 
-Deno.test("Window outcomes: continue from their state, windows under way included", () => {
+Deno.test("Window outcomes: a restored state continues in the same way, with its open windows", () => {
   const path = { minutes: 403, deviation: () => 1e-3, windowMinutes: 1 };
   const whole = new WindowOutcomes(16 * MINUTE_MS, MINUTE_MS);
   feed(whole, seededRandom(1), path);

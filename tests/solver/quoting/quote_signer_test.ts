@@ -7,7 +7,7 @@ import { requireSigner, SignatureError } from "../../../lib/protocol/signature.t
 import { QuoteSigner } from "../../../services/solver/quoting/quote_signer.ts";
 import { solver, user } from "../support.ts";
 
-/** What a check says: undefined where it accepts. */
+/** The error of a check, or undefined if it passes. */
 function refusalOf(check: () => void): string | undefined {
   try {
     check();
@@ -49,7 +49,7 @@ function otherNonce(digest: Hex): Hex {
   return `0x${signed.toCompactHex()}${(27 + signed.recovery).toString(16)}`;
 }
 
-Deno.test("QuoteSigner: accepts exactly what recovery accepts, whatever it has cached", () => {
+Deno.test("QuoteSigner: accepts the same signatures with and without the cache", () => {
   const step = fc.record({
     digest: fc.integer({ min: 1, max: 5 }).map(digestOf),
     form: fc.constantFrom(...Object.keys(forms)),
@@ -71,8 +71,8 @@ Deno.test("QuoteSigner: accepts exactly what recovery accepts, whatever it has c
   );
 });
 
-Deno.test("QuoteSigner: caches the newest signatures up to its bound, each for its own hash", () => {
-  // No curve would accept these, so what passes was remembered.
+Deno.test("QuoteSigner: caches the newest signatures up to its limit, each for its own hash", () => {
+  // No curve would accept these signatures, so accepted ones come from the cache.
   const signer = { address: solver.address, sign: (digest: Hex): Hex => `0x${digest.slice(-2)}` };
   const quotes = new QuoteSigner(signer, 2);
   const signatures = [1, 2, 3].map((n) => quotes.sign(digestOf(n)));

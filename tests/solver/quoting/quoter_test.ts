@@ -32,7 +32,7 @@ function quoterOf(given: Partial<QuoterOptions> = {}, payout = 130n) {
 
 const never = { name: "never", price: () => assert.fail("Nothing is priced") };
 
-Deno.test("Quoter: a quote has the terms that were asked for, its payout, and the solver's signature", () =>
+Deno.test("Quoter: a quote has the requested terms, its payout and the solver's signature", () =>
   withLogs("debug", (records) => {
     const { quote, quoteHash, pricing } = quoterOf().quote(request);
     const terms = { ...request, solver: solver.address, payout: 130n };
@@ -46,7 +46,7 @@ Deno.test("Quoter: a quote has the terms that were asked for, its payout, and th
     return Promise.resolve();
   }));
 
-Deno.test("Quoter: an estimate has the price of the quote, and names its strategy", () => {
+Deno.test("Quoter: an estimate has the same price as the quote, and the strategy's name", () => {
   const quoter = quoterOf();
   assert.deepEqual(quoter.estimate(request), { betAmount: 100n, payout: 130n, pricing: details });
   assert.equal(quoter.strategyName, "fixed");
@@ -59,14 +59,14 @@ Deno.test("Quoter: a payout is at most ten times the bet", () => {
   }
 });
 
-Deno.test("Quoter: a broken rule is refused before anything is priced", () => {
+Deno.test("Quoter: an invalid bet is refused before it is priced", () => {
   const broken = { ...request, betAmount: 0n };
   for (const ask of ["quote", "estimate"] as const) {
     assert.throws(() => quoterOf({ strategy: never })[ask](broken), { code: "BET_TOO_SMALL" });
   }
 });
 
-Deno.test("Quoter: a bet that the chain would refuse is refused at the quote", () => {
+Deno.test("Quoter: a bet below the chain's minimum is refused", () => {
   const minimumBet = new MinimumBet();
   const quoter = quoterOf({ minimumBet });
   for (const [required, smallest] of [[101n, 101n], [100n, 100n], [0n, 1n]] as const) {
@@ -83,14 +83,14 @@ Deno.test("Quoter: a bet that the chain would refuse is refused at the quote", (
   }
 });
 
-Deno.test("Quoter: quotes the markets that it is given, and no others", () => {
+Deno.test("Quoter: quotes only the given markets", () => {
   const base = user.address;
   const markets = new Markets([{ ...market, base }]);
   quoterOf({ markets }).quote({ ...request, base });
   assert.throws(() => quoterOf({ markets }).quote(request), { code: "UNSUPPORTED_PAIR" });
 });
 
-Deno.test("Quoter: time bounds limit the window of quotes and estimates, and the deadline of quotes", () => {
+Deno.test("Quoter: time bounds apply to windows of quotes and estimates, and to deadlines of quotes", () => {
   const timeBounds = { maxStartAheadMs: 0, maxStartBehindMs: 0, maxDeadlineMs: 30_000 };
   quoterOf({ timeBounds }).quote(request);
   const strict = quoterOf({ timeBounds, strategy: never });
@@ -114,7 +114,7 @@ Deno.test("Quoter: time bounds limit the window of quotes and estimates, and the
   quoterOf({ timeBounds }).estimate(late);
 });
 
-Deno.test("Estimate: the multiplier has four decimals, rounded as toFixed(4) rounds", () => {
+Deno.test("Estimate: the multiplier has four decimals, rounded like toFixed(4)", () => {
   const multiplierOf = (payout: bigint, betAmount: bigint) =>
     estimateToWire({ betAmount, payout }).multiplier;
   assert.equal(multiplierOf(16n, 15n), "1.0667");

@@ -16,7 +16,7 @@ function completeBook(max?: bigint, theses: readonly Thesis[] = []): ExposureBoo
   return book;
 }
 
-Deno.test("Exposure: a risk counts once, from before its hedge until its settlement", () => {
+Deno.test("Exposure: a risk is counted once, from before its hedge until its settlement", () => {
   const book = completeBook();
   book.reserve(quoteHashOf(1), stakeOf(10n));
   book.reserve(quoteHashOf(1), stakeOf(10n));
@@ -35,7 +35,7 @@ Deno.test("Exposure: a risk counts once, from before its hedge until its settlem
   assert.equal(book.thesisOf(quoteHashOf(1)), undefined);
 });
 
-Deno.test("Exposure: a bet of any solver counts once, whether the database or the node reports it", () => {
+Deno.test("Exposure: a bet of any solver is counted once, from the database or the node", () => {
   const decode = (payload: string) => thesisOf(Number(payload));
   const book = new ExposureBook(undefined, decode);
   book.beginReading();
@@ -53,7 +53,7 @@ Deno.test("Exposure: a bet of any solver counts once, whether the database or th
   assert.equal(book.total, 40n);
 });
 
-Deno.test("Exposure: a reading drops bets that settled unnoticed, and keeps bets reported meanwhile", () => {
+Deno.test("Exposure: a reading drops bets whose settlement was missed, and keeps bets reported meanwhile", () => {
   const book = completeBook(undefined, [thesisOf(1), thesisOf(2), thesisOf(3)]);
   book.invalidate();
   book.reserve(quoteHashOf(5), stakeOf(10n));
@@ -66,7 +66,7 @@ Deno.test("Exposure: a reading drops bets that settled unnoticed, and keeps bets
   assert.equal(book.total, 40n, "three open, and one reserved");
 });
 
-Deno.test("Exposure: a thesis missing from a list counts while it is reserved: the node may lag", () => {
+Deno.test("Exposure: a reserved thesis is counted even if the node's list lacks it", () => {
   const book = completeBook(undefined, [thesisOf(1)]);
   book.reserve(quoteHashOf(1), stakeOf(10n));
   book.beginReading();
@@ -76,14 +76,14 @@ Deno.test("Exposure: a thesis missing from a list counts while it is reserved: t
   assert.equal(book.total, 0n);
 });
 
-Deno.test("Exposure: theses come oldest first, whatever the order in which they were seen", () => {
+Deno.test("Exposure: theses are listed by id", () => {
   const book = completeBook(undefined, [thesisOf(7)]);
   book.apply(thesisOf(9));
   book.apply(thesisOf(2));
   assert.deepEqual(book.theses.map(({ id }) => id), [2, 7, 9]);
 });
 
-Deno.test("Exposure: a reading that a lost connection cut short cannot end", () => {
+Deno.test("Exposure: a reading that a lost connection interrupted cannot end", () => {
   const book = new ExposureBook(undefined, decodeBet);
   book.beginReading();
   book.invalidate();
@@ -226,14 +226,14 @@ class World {
   }
 }
 
-Deno.test("Exposure: random concurrent executions against a naive sum, with losses of the feed", () =>
+Deno.test("Exposure: random concurrent executions and lost connections agree with a naive sum", () =>
   withSeed((random) => {
     for (let run = 0; run < 200; run++) {
       const world = new World(random);
       for (let step = 0; step < 300; step++) {
         world.step();
         const { book, atRisk, max } = world;
-        // While not all is known it may count what has settled, but never misses what is at risk.
+        // Until all is known it may include settled bets, but never misses one at risk.
         if (book.complete) assert.equal(book.total, atRisk);
         else assert.ok(book.total >= atRisk, `${book.total} is below ${atRisk}`);
         assert.ok(atRisk <= max, `${atRisk} is above the bound`);

@@ -27,7 +27,7 @@ function reservation(id: number, risk: bigint): Reservation {
   return { sequence: id, key: quoteHashOf(id), payload: String(risk) };
 }
 
-/** Decides about a bet with this much at risk, beside what is reserved. */
+/** Decides about a bet with this much at risk, in addition to the reservations. */
 function decide(limit: ExposureLimit, risk: bigint, ...others: Reservation[]): void {
   const { book, decide } = limit.admission(quoteHashOf(99), betOf(risk), plenty);
   for (const one of others) book.addReservation(one);
@@ -44,7 +44,7 @@ function refused(decide: () => void, code: string, figures: Record<string, strin
   });
 }
 
-Deno.test("ExposureLimit: the bound holds to the unit, and a refusal has the figures", () => {
+Deno.test("ExposureLimit: the limit is exact, and a refusal has its figures", () => {
   const { limit } = limitOf(25n, [thesisOf(1)]);
   const passed = { exposure: "26", maxExposure: "25" };
   decide(limit, 5n, reservation(2, 10n));
@@ -53,7 +53,7 @@ Deno.test("ExposureLimit: the bound holds to the unit, and a refusal has the fig
   refused(() => decide(limit, 1n), "EXPOSURE_TOO_LARGE", { risk: "1", ...passed });
 });
 
-Deno.test("ExposureLimit: a bet that is both reserved and open counts once", () => {
+Deno.test("ExposureLimit: a bet that is both reserved and open is counted once", () => {
   const { limit, book } = limitOf(25n, [thesisOf(1)]);
   decide(limit, 15n, reservation(1, 10n), reservation(1, 10n));
   assert.equal(book.total, 10n);
@@ -65,7 +65,7 @@ Deno.test("ExposureLimit: a bet that is both reserved and open counts once", () 
   assert.equal(book.total, 10n, "it is open");
 });
 
-Deno.test("ExposureLimit: refuses everything while the open theses are not all known", () => {
+Deno.test("ExposureLimit: refuses every bet until all open theses are known", () => {
   const { limit, book } = limitOf(1_000n);
   refused(() => decide(limit, 1n), "EXPOSURE_UNKNOWN");
   book.endReading([]);
@@ -74,13 +74,13 @@ Deno.test("ExposureLimit: refuses everything while the open theses are not all k
   refused(() => decide(limit, 1n), "EXPOSURE_UNKNOWN");
 });
 
-Deno.test("ExposureLimit: without a bound balances alone decide", () => {
+Deno.test("ExposureLimit: without a limit, only balances are checked", () => {
   const { limit } = limitOf(undefined);
   decide(limit, 10n ** 18n, reservation(1, 10n));
   refused(() => decide(limit, 10n ** 18n + 1n), "BALANCE_TOO_LOW", { missing: "1" });
 });
 
-Deno.test("ExposureLimit: balances cover all bets under way of the same user, and of the same solver", () => {
+Deno.test("ExposureLimit: balances must cover all pending bets of the same user, and of the same solver", () => {
   const { limit } = limitOf(undefined);
   const inFlightBefore = { keys: new Set<string>(), newest: 0 };
   const inFlight = new Set([quoteHashOf(1), quoteHashOf(2), quoteHashOf(7)]);
@@ -99,7 +99,7 @@ Deno.test("ExposureLimit: balances cover all bets under way of the same user, an
   decideWith({ user: 100n, solver: 5n }, { ...betOf(5n), user: solver, solver: user });
 });
 
-Deno.test("ExposureLimit: near the bound, bets that cannot both be won count once", () => {
+Deno.test("ExposureLimit: near the limit, only the larger of two bets that cannot both be won is counted", () => {
   const within = (lowerPrice: bigint, upperPrice: bigint) => ({
     startTime: 0,
     endTime: 1_000,
@@ -132,13 +132,13 @@ function reportingLimit(refreshBook: (book: ExposureBook) => Promise<void>) {
   return { book, reports, limit, reportWith };
 }
 
-Deno.test("ExposureLimit: reports once that the bound is near, and once that it is far again", async () => {
+Deno.test("ExposureLimit: reports once when the limit is near, and once when it is no longer", async () => {
   const { reports, reportWith } = reportingLimit(() => Promise.resolve());
   for (const risk of [79n, 80n, 100n, 70n, 75n, 69n, 79n, 80n]) await reportWith(risk);
   assert.deepEqual(reports, ["true 80/100", "false 69/100", "true 80/100"]);
 });
 
-Deno.test("ExposureLimit: warns only once the releases of other solvers are read", async () => {
+Deno.test("ExposureLimit: warns only after reading the releases of other solvers", async () => {
   const { book, reports, reportWith } = reportingLimit((book) => {
     book.release(quoteHashOf(1));
     return Promise.resolve();
@@ -148,7 +148,7 @@ Deno.test("ExposureLimit: warns only once the releases of other solvers are read
   assert.deepEqual([reports, book.total], [[], 0n]);
 });
 
-Deno.test("ExposureLimit: warns at the next report if the database cannot be read", async () => {
+Deno.test("ExposureLimit: if the database cannot be read, it warns at the next report", async () => {
   let reads = 0;
   const { reports, reportWith } = reportingLimit(() =>
     ++reads === 1 ? Promise.reject(new StoreError("is away")) : Promise.resolve()

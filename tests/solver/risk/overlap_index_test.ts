@@ -19,15 +19,15 @@ function box(lower: number, width: number, startTime: number, durationMs: number
 const asked = box(100, 100, 1_000, 1_000);
 
 const cases: readonly [name: string, held: BetAtRisk, nowMs: number, risk: number][] = [
-  ["the same box counts in full", asked, 1_000, 100],
-  ["a box inside counts in full", box(150, 10, 1_200, 100), 1_000, 100],
-  ["a box around counts in full", box(1, 1_000, 0, 9_000), 1_000, 100],
-  ["half of the range counts half", box(150, 100, 1_000, 1_000), 1_000, 50],
-  ["half of the range and of the time count a quarter", box(150, 100, 1_500, 1_000), 1_000, 25],
-  ["no common price counts nothing", box(200, 100, 1_000, 1_000), 1_000, 0],
-  ["no common time counts nothing", box(100, 100, 2_000, 1_000), 1_000, 0],
-  ["of what has passed only the rest counts", box(100, 100, 0, 1_500), 1_400, 100],
-  ["a window that has ended counts nothing", box(100, 100, 0, 1_500), 1_500, 0],
+  ["the same box adds its full risk", asked, 1_000, 100],
+  ["a box inside adds its full risk", box(150, 10, 1_200, 100), 1_000, 100],
+  ["a box around it adds its full risk", box(1, 1_000, 0, 9_000), 1_000, 100],
+  ["half of the range adds half of the risk", box(150, 100, 1_000, 1_000), 1_000, 50],
+  ["half of range and time adds a quarter of the risk", box(150, 100, 1_500, 1_000), 1_000, 25],
+  ["a box without a common price adds nothing", box(200, 100, 1_000, 1_000), 1_000, 0],
+  ["a box without a common time adds nothing", box(100, 100, 2_000, 1_000), 1_000, 0],
+  ["only the rest of a begun window is compared", box(100, 100, 0, 1_500), 1_400, 100],
+  ["a window that has ended adds nothing", box(100, 100, 0, 1_500), 1_500, 0],
 ];
 
 for (const [name, held, nowMs, risk] of cases) {
@@ -45,7 +45,7 @@ Deno.test("OverlapIndex: bets of other markets are ignored", () => {
   assert.equal(index.correlatedRisk(asked, 1_000), 0);
 });
 
-Deno.test("OverlapIndex: grows beyond its first capacity, and deleted bets no longer count", () => {
+Deno.test("OverlapIndex: grows beyond its initial capacity, and ignores deleted bets", () => {
   const index = new OverlapIndex();
   for (let count = 1; count <= 100; count++) {
     index.add(`held ${count}`, asked);

@@ -18,7 +18,7 @@ const nowMs = clock.now();
 
 const quote: Quote = { ...termsAt(nowMs, { payout: 150n, deadline: nowMs + 50 }), signature: "0x" };
 
-/** Checks that all just hold, but for what is given. */
+/** Checks that all just pass, with the given changes. */
 function checks(
   given: Partial<PreTradeChecksOptions> = {},
   { state = "fresh" as "fresh" | "stale", users = 100n, own = 50n } = {},
@@ -54,7 +54,7 @@ function checks(
   });
 }
 
-Deno.test("Pre-trade checks: a bet at every limit passes and returns the balances", async () => {
+Deno.test("Pre-trade checks: a bet at every limit is accepted, and its balances are returned", async () => {
   assert.deepEqual(await checks().checkAndReadBalances(quote), { user: 100n, solver: 50n });
 });
 
@@ -78,7 +78,7 @@ const cases: [PreTradeChecks, status: number, code: string, details: object][] =
   }],
 ];
 
-Deno.test("Pre-trade checks: a deadline that is reached now is still in time, a past one is not", () => {
+Deno.test("Pre-trade checks: a deadline in the present is accepted, a past one is refused", () => {
   const late = { ...quote, deadline: nowMs };
   checks().requireTimeLeft(late, 0);
   const code = { code: "DEADLINE_PASSED" };
@@ -86,7 +86,7 @@ Deno.test("Pre-trade checks: a deadline that is reached now is still in time, a 
   assert.throws(() => checks().requireTimeLeft({ ...quote, deadline: nowMs - 1 }, 0), code);
 });
 
-Deno.test("Pre-trade checks: the price is checked again after the recording, deadline and risk too", async () => {
+Deno.test("Pre-trade checks: the recheck after the recording checks price, deadline and risk", async () => {
   const seen: unknown[] = [];
   const strategy = {
     recheck: (...[bet, payout, isRecorded]: [unknown, bigint, boolean?]) =>
@@ -101,7 +101,7 @@ Deno.test("Pre-trade checks: the price is checked again after the recording, dea
   checks({ hedgeMs: 51 }).recheck(quote, { isHedged: true });
 });
 
-Deno.test("Pre-trade checks: the deadline leaves time for the hold and the hedge", async () => {
+Deno.test("Pre-trade checks: the deadline has to leave time for hold and hedge", async () => {
   for (const [holdMs, isInTime] of [[30, true], [31, false]] as const) {
     const strategy = { recheck() {}, holdMs: () => holdMs };
     const look = checks({ strategy, hedgeMs: 20 }).checkAndReadBalances(quote);
@@ -132,7 +132,7 @@ Deno.test("Pre-trade checks: a throwing strategy fails the check", async () => {
 });
 
 for (const [failing, status, code, details] of cases) {
-  Deno.test(`Pre-trade checks: ${code} has its status and figures`, async () => {
+  Deno.test(`Pre-trade checks: a refusal with ${code} has its status and figures`, async () => {
     await assert.rejects(failing.checkAndReadBalances(quote), (thrown) => {
       assert.ok(thrown instanceof RangemakerError);
       assert.deepEqual([statusOfCode(thrown.code, SOLVER_STATUSES), thrown.code], [status, code]);

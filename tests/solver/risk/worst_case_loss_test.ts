@@ -20,10 +20,14 @@ function bet(lower: number, upper: number, from: number, to: number, risk = 100n
 const cases: readonly [name: string, bets: BetAtRisk[], loss: bigint][] = [
   ["no bet costs nothing", [], 0n],
   ["boxes that share a price can all win", [bet(1, 5, 0, 9), bet(5, 9, 0, 9)], 200n],
-  ["of boxes without a common price one can win", [bet(1, 4, 0, 9), bet(5, 9, 0, 9)], 100n],
-  ["boxes one after the other can all win", [bet(1, 4, 0, 5), bet(5, 9, 5, 9)], 200n],
   [
-    "the costlier side counts",
+    "only one of two boxes without a common price can win",
+    [bet(1, 4, 0, 9), bet(5, 9, 0, 9)],
+    100n,
+  ],
+  ["boxes with consecutive windows can all win", [bet(1, 4, 0, 5), bet(5, 9, 5, 9)], 200n],
+  [
+    "the side with the larger loss is used",
     [bet(1, 4, 0, 9, 70n), bet(5, 9, 0, 9, 40n), bet(6, 9, 1, 8, 40n)],
     80n,
   ],
@@ -39,7 +43,7 @@ Deno.test("worstCaseLoss: the losses of two markets are added", () => {
   assert.equal(worstCaseLoss([{ ...bet(1, 4, 0, 9), base: one!.base }, onOther]), 200n);
 });
 
-Deno.test("worstCaseLoss: a window that no slot falls into is always lost by the solver", () => {
+Deno.test("worstCaseLoss: a window without a slot is a sure loss for the solver", () => {
   const between = { ...bet(1, 4, 0, 9), startTime: 101, endTime: 199 };
   assert.equal(worstCaseLoss([between, { ...between, lowerPrice: 5n, upperPrice: 9n }]), 200n);
 });
@@ -92,7 +96,7 @@ const anyBet = fc.record({
   endTime: start + duration,
 }));
 
-Deno.test("worstCaseLoss: never below the true worst case, never above the sum, exact at one time and by groups", () => {
+Deno.test("worstCaseLoss: between the true worst case and the sum; exact for equal windows and within groups", () => {
   fc.assert(
     fc.property(fc.array(anyBet, { maxLength: 8 }), (bets) => {
       const loss = worstCaseLoss(bets);

@@ -63,7 +63,7 @@ function checks(options: OptionTable, more: Partial<ServiceChecks>) {
   return buildChecks(target, parsed, { clock: new FakeClock(), timeoutMs: 1_000 });
 }
 
-Deno.test("buildChecks: a kind brings its check, named after the option if there are several", () => {
+Deno.test("buildChecks: each option gets the check of its kind, named after the option if there are several", () => {
   const url = "http://127.0.0.1:1";
   const options = {
     wsPort: row("--ws-port", kinds.port, "1"),
@@ -89,7 +89,7 @@ Deno.test("buildChecks: a kind brings its check, named after the option if there
   ]);
 });
 
-Deno.test("buildChecks: an option without a value or with a wrong one brings no check", () => {
+Deno.test("buildChecks: an option without a value, or with an invalid one, gets no check", () => {
   const options = {
     ...listenOptions,
     readPort: row("--read-port", kinds.port),

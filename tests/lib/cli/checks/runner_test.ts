@@ -9,7 +9,7 @@ function checkOf(subject: string, run: () => Promise<Finding>, claims?: string):
   return { service: "sample", subject, run, ...(claims !== undefined && { claims }) };
 }
 
-/** Runs checks; results and what was waited for come in the order in which they were reported. */
+/** Runs checks; records results and lists of pending checks in the order they are reported. */
 function start(...checks: ServiceCheck[]) {
   const clock = new FakeClock();
   const reported: CheckResult[] = [];
@@ -43,14 +43,14 @@ Deno.test("runChecks: runs side by side, and prints results in the order of the 
   assert.equal(run.clock.pending, 0);
 });
 
-Deno.test("runChecks: a check that does not end is given up at the deadline", async () => {
+Deno.test("runChecks: a check that does not end fails at the deadline", async () => {
   const run = start(checkOf("never", () => new Promise(() => {})));
   run.clock.advance(DEADLINE_MS);
   const [result] = await run.done;
   assert.deepEqual([result?.level, result?.text], ["fail", "Not finished within 1000 ms"]);
 });
 
-Deno.test("runChecks: one that keeps the process busy runs first, and takes no time of others", async () => {
+Deno.test("runChecks: a check that blocks the event loop runs first, and its time does not count for others", async () => {
   const keystore = Promise.withResolvers<Finding>();
   let isOpen = false;
   const run = start(
@@ -65,7 +65,7 @@ Deno.test("runChecks: one that keeps the process busy runs first, and takes no t
   assert.equal(run.clock.pending, 0);
 });
 
-Deno.test("runChecks: a throwing check fails alone", async () => {
+Deno.test("runChecks: a throwing check does not fail the others", async () => {
   const run = start(
     checkOf("throws", () => Promise.reject(new TypeError("oops"))),
     checkOf("forbidden", () => Promise.reject(new Deno.errors.NotCapable("Requires net access"))),
@@ -80,7 +80,7 @@ Deno.test("runChecks: a throwing check fails alone", async () => {
   assert.match(results[1]?.remedy ?? "", /permissions/);
 });
 
-Deno.test("runChecks: a resource that two checks claim is tried for the first only", async () => {
+Deno.test("runChecks: a resource claimed by two checks is tried once, and reported for the second", async () => {
   let tries = 0;
   const listen = () => Promise.resolve(ok(`try ${tries += 1}`));
   const results = await start(

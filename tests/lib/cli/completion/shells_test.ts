@@ -14,7 +14,7 @@ const scripts = { bash: bashScript(tree), zsh: zshScript(tree), fish: fishScript
 
 const READY = "ready>";
 
-/** Where the cursor stands after some keys, and what the line has become: what each shell must do. */
+/** Keys, and the resulting line and cursor that each shell must show. */
 const completed: readonly (readonly [typed: string, becomes: string])[] = [
   ["sol\t", "solver"],
   ["solver back\t", "solver backtest"],
@@ -34,7 +34,7 @@ const completed: readonly (readonly [typed: string, becomes: string])[] = [
   ["bridge --port 3\t", "bridge --port 3"],
 ];
 
-/** A folder with what the shells may find in it, and the script. */
+/** A folder with files for completion, and the script. */
 function withScript(script: string, test: (folder: string) => Promise<void>): Promise<void> {
   return withFolder(async (folder) => {
     await Deno.writeTextFile(`${folder}/completion`, script);
@@ -44,13 +44,13 @@ function withScript(script: string, test: (folder: string) => Promise<void>): Pr
   });
 }
 
-/** The shell's own start-up file: a prompt to wait for, and what shows the words of the line. */
+/** The shell's start-up file: a prompt to wait for, and a function that prints the line's words. */
 const RC = [
   `PS1='${READY}'`,
   "rangemaker() { printf 'ran:%s:' \"$*\"; echo; }",
 ];
 
-/** Starts an interactive shell that has taken the script in. */
+/** Starts an interactive shell that has loaded the script. */
 async function start(shell: "bash" | "zsh", folder: string): Promise<Terminal> {
   const prepare = shell === "zsh" ? "autoload -U compinit && compinit -u -D" : ":";
   await Deno.writeTextFile(`${folder}/.zshrc`, [...RC, prepare, "source ./completion"].join("\n"));
@@ -76,7 +76,7 @@ for (const shell of ["bash", "zsh"] as const) {
           await terminal.type(`rangemaker ${typed}\n`);
           await terminal.until(/ran:.*:\r?\n[^]*ready>/);
           const [, words] = /ran:(.*):\r?\n/.exec(terminal.output) ?? [];
-          // Zsh takes the slash of a folder back at the end of a line.
+          // Zsh removes the slash after a folder at the end of a line.
           assert.equal(words?.replace(/\/$/, ""), becomes, typed);
         }
         await terminal.type("exit\n");
@@ -97,7 +97,7 @@ Deno.test({
       await terminal.until("market maker: signs quotes, submits theses");
       await terminal.type("bridge --r\t");
       await terminal.until("core node RPC URL");
-      // Ctrl-U takes the line away; Ctrl-C could come while the list is still being drawn.
+      // Ctrl-U clears the line; Ctrl-C could arrive while the list is still being drawn.
       await terminal.type("\x15exit\n");
       await terminal.finished();
     }),
@@ -126,7 +126,7 @@ Deno.test({
       for (const [typed, becomes] of completed) {
         const line = `rangemaker ${typed.trimEnd()}`;
         const offers = (await askFish(folder, line)).map((row) => row.split("\t")[0] ?? "");
-        // A line stays as it is where nothing is offered; else the last word is what is offered.
+        // Without offers a line does not change; otherwise the last word is the offer.
         const start = line.slice(0, line.lastIndexOf(" ") + 1);
         const expected = `rangemaker ${becomes}`;
         const lines = offers.map((offer) => `${start}${offer}`.replace(/\/$/, ""));
@@ -144,7 +144,7 @@ Deno.test({
     withScript(scripts.fish, async (folder) => {
       for (const { path, options } of tree) {
         const rows = await askFish(folder, ["rangemaker", ...path, "--"].join(" "));
-        // An option whose value may be left out is offered a second time, with "=".
+        // An option with an optional value is offered a second time, with "=".
         const offers = rows.filter((row) => !row.includes("=\t"));
         const expected = options.map(({ flags, description }) => `${flags.at(-1)}\t${description}`);
         assert.deepEqual(offers.toSorted(), expected.toSorted());
@@ -169,7 +169,8 @@ const makers = { bash: bashScript, zsh: zshScript, fish: fishScript };
 for (const shell of ["bash", "zsh", "fish"] as const) {
   const isMissing = !hasProgram(shell);
   Deno.test({
-    name: `Completion in ${shell}: no text of a table is run or breaks the script` +
+    name:
+      `Completion in ${shell}: hostile texts in an option table are not executed and do not break the script` +
       (isMissing ? ` (left out: no ${shell} here)` : ""),
     ignore: isMissing,
     fn: () =>
