@@ -67,9 +67,7 @@ export const httpUrl = {
 /** The `http:` or `https:` URL of a core node's JSON-RPC. */
 export const nodeUrl = { ...httpUrl, role: "node" } satisfies OptionKind;
 
-/**
- * One or several such URLs of nodes of one chain, comma-separated. The parsed value is the text.
- */
+/** One or several such URLs of nodes of one chain, comma-separated. The parsed value is the text. */
 export const nodeUrls = { ...nodeUrl, schema: listOf(nodeUrl.schema) } satisfies OptionKind;
 
 /** The `ws:` or `wss:` URL of a WebSocket that accepts the core node's subscriptions. */

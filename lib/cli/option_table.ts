@@ -11,9 +11,7 @@ export interface OptionSpec<K extends OptionKind = OptionKind> {
    */
   flags: string;
   kind: K;
-  /**
-   * Variable named in the specification; `option_names.ts` computes the variables of all options.
-   */
+  /** Variable named in the specification; `option_names.ts` computes the variables of all options. */
   env?: string;
   /** Key in the settings file named in the specification, such as `oracle.timeout_ms`. */
   setting?: string;

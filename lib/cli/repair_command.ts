@@ -1,6 +1,4 @@
-/**
- * The shared part of `bridge replay` and `solver reconcile`, which run after a node was restored.
- */
+/** The shared part of `bridge replay` and `solver reconcile`, which run after a node was restored. */
 import { type Clock, systemClock } from "../clock.ts";
 import { messageOf, RangemakerError } from "../errors.ts";
 import { createRegistry } from "../http/metrics.ts";

@@ -28,10 +28,7 @@ export type ThesisWatchContext = WatchContext & {
 
 const THESES_RECONNECT = { initialMs: 100, maxMs: 10_000 };
 
-/**
- * Theses change rarely, so silence proves nothing: a request at intervals detects a dead
- * connection.
- */
+/** Theses change rarely, so silence proves nothing: a request at intervals detects a dead connection. */
 const HEARTBEAT = { everyMs: 20_000, answerMs: 10_000 };
 
 /** How long a watch may take to open. */

@@ -14,9 +14,7 @@ import {
   type TypedDataDescription,
 } from "../protocol/typed_data.ts";
 
-/**
- * The complete data that a wallet signs: `types` has `EIP712Domain`, integers are decimal strings.
- */
+/** The complete data that a wallet signs: `types` has `EIP712Domain`, integers are decimal strings. */
 export type TypedData = TypedDataDescription & { message: Record<string, unknown> };
 
 /** The typed data of a message, in the form that every wallet accepts. */

@@ -38,9 +38,7 @@ export async function healthProblem(
   return isOfStore === (part === "store") ? found?.message : undefined;
 }
 
-/**
- * The problem of a node that cannot write to its disk, which the node reports with every account.
- */
+/** The problem of a node that cannot write to its disk, which the node reports with every account. */
 export function storageProblem(
   { url }: { readonly url: string },
   { frozen = false }: Pick<Account, "frozen">,

@@ -68,10 +68,7 @@ export class ChainGuard {
   #head = 0;
   /** When the chain was last found to be complete; undefined after any doubt. */
   #verifiedAtMs: number | undefined;
-  /**
-   * The newest committed intents, oldest first; only the first and the last of each second are
-   * kept.
-   */
+  /** The newest committed intents, oldest first; only the first and the last of each second are kept. */
   #recentCommits: Intent[] = [];
   /** Sequence of the newest committed intent that this process knows. */
   #newestSequence = 0;

@@ -24,9 +24,7 @@ const LOST_RACE_CODE = /^(23|40)|^42P0[67]$|^42710$/;
 /** Errors after which it is unknown whether a statement took effect: shutdown, crash, lost server. */
 const LOST_CODE = /^(57P0[12]|08)/;
 
-/**
- * Errors after which another server may be the primary: {@link LOST_CODE}, or a read-only server.
- */
+/** Errors after which another server may be the primary: {@link LOST_CODE}, or a read-only server. */
 const SERVER_GONE_CODE = /^(57P0|25006|25P03|08)/;
 
 /** The library's refusal to send on a connection that was lost or closed before. */
@@ -123,10 +121,7 @@ export class PostgresDriver implements SqlDriver {
     return countOfRow(row);
   }
 
-  /**
-   * Runs work on a dedicated connection. After a failure the connection is closed, which rolls
-   * back.
-   */
+  /** Runs work on a dedicated connection. After a failure the connection is closed, which rolls back. */
   async #withConnection<T>(work: (run: Run) => Promise<T>): Promise<T> {
     const lease = await this.#servers.lease();
     let isBroken = true;

@@ -125,10 +125,7 @@ export class SharedReservations {
     );
   }
 
-  /**
-   * Decides about intents in order, counting the ones accepted before, and inserts the accepted
-   * ones.
-   */
+  /** Decides about intents in order, counting the ones accepted before, and inserts the accepted ones. */
   *#decide(
     insertions: readonly AdmittedInsertion[],
     inFlight: Set<string>,

@@ -56,10 +56,7 @@ export interface SubmitterOptions {
   log: Logger;
   handler: Omit<IntentHandler, "isOnChain">;
   transactions: Pick<TransactionBuilder, "sign" | "requireOwn">;
-  /**
-   * Checks that the node has the chain of the store. Otherwise nothing is sent, and no answer
-   * counts.
-   */
+  /** Checks that the node has the chain of the store. Otherwise nothing is sent, and no answer counts. */
   guard: Pick<ChainGuard, "requireChain" | "onCommitted" | "clocks">;
   /**
    * How long the node keeps receipts (at least `RECEIPTS_KEPT_MS_MIN`). After that, a missing

@@ -1,6 +1,4 @@
-/**
- * A problem that a service can have: alerts, the operator's page and the runbook are made from it.
- */
+/** A problem that a service can have: alerts, the operator's page and the runbook are made from it. */
 import type { Figures, Measure, Sample } from "./measure.ts";
 
 /** A problem exists while its value is above, below or equal to a limit. */

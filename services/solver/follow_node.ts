@@ -17,10 +17,7 @@ import type { MarketData } from "./market/market_data.ts";
 import type { MinimumBet } from "./limits.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
 
-/**
- * The node sends prices at every checkpoint, ten times a second, so silence means a dead
- * connection.
- */
+/** The node sends prices at every checkpoint, ten times a second, so silence means a dead connection. */
 const FEED_SILENCE_MS = 10_000;
 
 /** Waits between attempts to connect. */

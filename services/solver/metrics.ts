@@ -146,9 +146,7 @@ export class SolverMetrics {
     else limit.set(Number(exposure.max) / USDC_UNITS);
   }
 
-  /**
-   * Reports the calibration of the probabilities on every scrape, measured on hypothetical boxes.
-   */
+  /** Reports the calibration of the probabilities on every scrape, measured on hypothetical boxes. */
   reportCalibration(read: () => readonly MarketCalibration[]): void {
     const { scrapedGauges } = metricsIn(this.#registry);
     const windows = () =>

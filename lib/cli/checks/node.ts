@@ -10,9 +10,7 @@ import { formatUnits } from "../../protocol/price.ts";
 import { optionLabel, type OptionSpec } from "../options.ts";
 import { BlockedError, type CheckContext, fail, type Finding, ok, warn } from "./check.ts";
 
-/**
- * Clocks synchronised by NTP differ by less than this, and a live chain makes blocks more often.
- */
+/** Clocks synchronised by NTP differ by less than this, and a live chain makes blocks more often. */
 const CLOCK_DIFFERENCE_WARN_MS = 2_000;
 
 /** Checks that the node answers and, if a chain id is configured, that the node has it. */

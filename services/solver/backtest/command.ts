@@ -35,9 +35,7 @@ const DEFAULTS = {
   },
 };
 
-/**
- * Share of the first part that models are fitted on; the rest of it recalibrates and compares them.
- */
+/** Share of the first part that models are fitted on; the rest of it recalibrates and compares them. */
 const FIT_OF_FIRST_PART = 0.6;
 
 /** The `solver backtest` subcommand. */

@@ -14,10 +14,7 @@ export interface ReservationsOptions {
   store: Pick<IntentStore, "find" | "refreshReservations" | "release">;
   book: ExposureBook;
   node: Pick<CoreClient, "getThesis">;
-  /**
-   * Throws unless the node has the chain of the store: on another chain, all theses would be
-   * missing.
-   */
+  /** Throws unless the node has the chain of the store: on another chain, all theses would be missing. */
   requireChain(): Promise<void>;
   clock: Clock;
   /** A bet with a known probability was settled. Called once per bet, in one of all processes. */

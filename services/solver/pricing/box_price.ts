@@ -24,10 +24,7 @@ export interface MarketModel {
 export interface BoxPrice {
   /** Probability by the model, averaged over the uncertainty of volatility. */
   probability: number;
-  /**
-   * Probability if the box survives until its recheck; never lower. The payout is calculated from
-   * it.
-   */
+  /** Probability if the box survives until its recheck; never lower. The payout is calculated from it. */
   chargedProbability: number;
 }
 

@@ -2,9 +2,7 @@ import { failuresOf } from "../../../lib/protocol/failures.ts";
 import { formatUnits, usdcText } from "../../../lib/protocol/price.ts";
 import { type PricingDetails, PricingRefusedError } from "./strategy.ts";
 
-/**
- * The refusals of `--pricing barrier`: the text of each code, made from the numbers in `details`.
- */
+/** The refusals of `--pricing barrier`: the text of each code, made from the numbers in `details`. */
 const TEXTS = {
   PRICE_UNAVAILABLE: (
     d: { symbol: string; ageMs: number | null; isStale: boolean; maxPriceAgeMs: number },

@@ -36,9 +36,7 @@ export class LogitCalibration {
     return 1 / (1 + Math.exp(-(a + b * logit(probability))));
   }
 
-  /**
-   * Newton's method. A step is halved until the likelihood rises, since a full step may diverge.
-   */
+  /** Newton's method. A step is halved until the likelihood rises, since a full step may diverge. */
   #fit(): Line {
     let line: Line = { a: 0, b: 1 };
     let likelihood = this.#likelihood(line);
