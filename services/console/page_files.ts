@@ -14,9 +14,7 @@ export interface PageFile {
   isImmutable: boolean;
   plain: Bytes;
   gzip: Bytes;
-  /**
-   * The first call starts the compression, which takes about a second. Undefined until it is done.
-   */
+  /** The first call starts compression, which takes about a second; undefined until it is done. */
   brotli(): Bytes | undefined;
 }
 

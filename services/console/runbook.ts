@@ -13,9 +13,7 @@ const CHAPTERS = new Map(
   guide.split(/^(?=##+ )/m).map((chapter) => [slugOf(headingOf(chapter)), chapter]),
 );
 
-/**
- * Rendered chapters by their names in links. Each is rendered once, since anybody may request it.
- */
+/** Rendered chapters by their names in links, rendered once, since anybody may request them. */
 const bodies = new Map<string, string>();
 
 /**

@@ -37,10 +37,7 @@ export class Tape implements TradeSource {
   }
 }
 
-/**
- * Trades that are overdue by more than this are skipped: there are no trades while the machine
- * sleeps.
- */
+/** Trades overdue by more than this are skipped: nothing trades while the machine sleeps. */
 export const SKIP_AFTER_MS = 2_000;
 
 /** Plays the trades of several sources at their times. */

@@ -26,9 +26,7 @@ const JUMP_EVERY_MS = 15 * 60_000;
 /** Standard deviation of a jump, as a share of the price. */
 const JUMP_SHARE = 0.002;
 
-/**
- * Standard deviation of a venue's constant offset from the true price, as a share of that price.
- */
+/** Standard deviation of a venue's constant offset from the true price, as a share of it. */
 const VENUE_SHARE = 0.000_2;
 
 /** Standard deviation of one trade from its venue's price, as a share of that price. */

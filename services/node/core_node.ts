@@ -52,9 +52,7 @@ export class CoreNode {
   readonly #queue = new SerialQueue();
   #isSettling = false;
   #isClockBehind = false;
-  /**
-   * How far the clock was set forward; undefined once that is accepted, or the clock is set back.
-   */
+  /** How far the clock was set forward; undefined once that is accepted or undone. */
   #clockAheadMs: number | undefined;
 
   /**
@@ -164,10 +162,7 @@ export class CoreNode {
     this.#continueSettlement();
   }
 
-  /**
-   * Settles theses that ended together in slices, with calls in between, so that no call waits for
-   * all of them.
-   */
+  /** Settles theses that ended together in slices, so that calls between them do not wait long. */
   async #continueSettlement(): Promise<void> {
     if (this.#isSettling) return;
     this.#isSettling = true;

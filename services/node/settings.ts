@@ -8,10 +8,7 @@ export interface NodeSettings extends Omit<NodeOptions, "markets" | "relayers" |
   markets: Markets;
   /** Apply at every start, also to an existing chain. */
   permissions: PermissionLists;
-  /**
-   * No permissions and balances were given, so the development accounts ({@link DEV_ACCOUNTS}) are
-   * used.
-   */
+  /** No permissions and balances were given, so those of {@link DEV_ACCOUNTS} are used. */
   isDevGenesis: boolean;
 }
 

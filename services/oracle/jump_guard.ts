@@ -1,20 +1,13 @@
-/**
- * If a price moves by more than this many times the recent spread of its sources, a second source
- * must agree.
- */
+/** A second source must agree to moves over this many times the recent spread of the sources. */
 const SPREADS_MAX = 4n;
 
 /** Least bound of a move, in basis points of the price, for sources that hardly differ. */
 const BASIS_POINTS_MIN = 10n;
 
-/**
- * Interval at which the reference price follows small moves, so that these do not add up to a jump.
- */
+/** Interval at which the reference follows small moves, so that they do not add up to a jump. */
 const REFERENCE_MS = 1_000;
 
-/**
- * Window of the spread, in milliseconds. The wider spread of this window and the last one counts.
- */
+/** Window of the spread, in milliseconds. The wider one of this window and the last counts. */
 const SPREAD_WINDOW_MS = 10_000;
 
 /**

@@ -12,9 +12,7 @@ export interface SourcePrice {
   receivedAtMs: number;
   /** When the exchange last showed that this is still its price. */
   confirmedAtMs: number;
-  /**
-   * When the exchange last sent anything for this market, or reported that it has nothing to send.
-   */
+  /** When the exchange last sent anything for this market, or reported that it has nothing. */
   aliveAtMs: number;
 }
 

@@ -5,9 +5,7 @@ import { type OptionsOf, UsageError } from "../../lib/cli/options.ts";
 import { listenOptions, marketsOption, readerOriginsOption } from "../../lib/cli/shared_options.ts";
 import { optionsFor } from "../../lib/cli/option_names.ts";
 
-/**
- * With this many sources, the median is right even if one lies. The specification's default is 1.
- */
+/** With this many sources, the median is right if one lies. The specification's default is 1. */
 export const MIN_SOURCES_SAFE = 3;
 
 const NAME_RULE = `Expected ${PROVIDER_NAMES.join(", ")} or an exchange name`;

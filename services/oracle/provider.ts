@@ -10,10 +10,7 @@ export interface Trade {
   symbol: string;
   /** Integer with 6 decimals. */
   price: bigint;
-  /**
-   * Unix milliseconds of the exchange's clock. Shows whether its time advances; ages count from
-   * receipt.
-   */
+  /** Unix milliseconds of the exchange's clock. Shows progress only: ages count from receipt. */
   exchangeTimeMs: number;
   /** The exchange's number of this trade in its market; undefined if it sends none. */
   sequence?: number;

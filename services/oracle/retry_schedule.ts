@@ -3,9 +3,7 @@ import { Backoff } from "../../lib/net/backoff.ts";
 
 /** How often an exchange may be connected to; times in milliseconds. */
 export interface RetryRule {
-  /**
-   * First wait after a failure. It doubles with each failure, and jitter shortens it by up to half.
-   */
+  /** First wait after a failure. Doubles with each failure; jitter shortens it by up to half. */
   initialMs: number;
   /** Longest wait, unless the exchange's limit requires a longer one. */
   maxMs: number;

@@ -29,9 +29,7 @@ export interface SessionHandlers {
   onConfirmed?(market: string): void;
   /** The exchange has nothing to send in any market. */
   onIdle?(): void;
-  /**
-   * Called once, when every market was acknowledged or refused, and at least one was acknowledged.
-   */
+  /** Called once, when every market was acknowledged or refused, at least one acknowledged. */
   onSubscribed(): void;
   onFault(fault: Fault, remedy: Remedy, detail: string): void;
   /** A frame or a trade gave no price. */
@@ -189,9 +187,7 @@ export class Session {
     if (this.streams.every((stream) => stream.answered)) this.#conclude();
   }
 
-  /**
-   * Acknowledges markets that have trades: the exchange's own acknowledgement may have been lost.
-   */
+  /** Acknowledges markets that have trades: the exchange's acknowledgement may have been lost. */
   #acknowledgeOverdue(): void {
     for (const stream of this.streams) {
       if (stream.lastTradeAtMs !== undefined) stream.acknowledge(stream.lastTradeAtMs);
@@ -221,10 +217,7 @@ export class Session {
     for (const frame of provider.subscribeFrames(symbols)) send(frame);
   }
 
-  /**
-   * Requests markets again that were refused or not acknowledged: the exchange may have them by
-   * now.
-   */
+  /** Requests refused or unacknowledged markets again: the exchange may have them by now. */
   #requestMissing(): void {
     const missing = [...this.#streams].filter(([, stream]) => !stream.acknowledged)
       .map(([symbol]) => symbol);

@@ -41,9 +41,7 @@ export class AddressCounts {
     return true;
   }
 
-  /**
-   * Whether one more stays within the limits, and within a fair share of what its peer has left.
-   */
+  /** Whether one more stays within the limits and a fair share of what its peer has left. */
   hasRoom(address: AddressKeys): boolean {
     if (this.isAtOwnLimit(address)) return false;
     const { key, peerKey } = address;
@@ -62,9 +60,7 @@ export class AddressCounts {
     return key !== peerKey && this.#freeOf(peerKey) <= 0;
   }
 
-  /**
-   * The highest of an address's count, half the count of its /56 and a quarter of that of its /48.
-   */
+  /** The highest of an address's count, half that of its /56 and a quarter of that of its /48. */
   load({ key, networks }: AddressKeys, additional = 0): number {
     let load = numberOf(this.#counts, key) + additional;
     for (const [index, network] of networks.entries()) {

@@ -51,10 +51,7 @@ export function brokenHandshake(reason: string): ProxyError {
   return new ProxyError(400, RpcCode.invalidRequest, message);
 }
 
-/**
- * -32005: a limit of the proxy is exceeded; 408 for a time, 413 for a size, 429 for a number in
- * use.
- */
+/** -32005: a limit is exceeded; 408 for a time, 413 for a size, 429 for a number in use. */
 export function limitExceeded(
   status: 408 | 413 | 429,
   message: string,

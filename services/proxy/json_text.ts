@@ -48,10 +48,7 @@ export function visitMembers(text: string, visit: (name: Span, value: Span) => v
   }
 }
 
-/**
- * The value of a member of a JSON object. If a name is repeated, the last one counts, as for
- * `JSON.parse`.
- */
+/** The value of a member of a JSON object. Of repeated names, the last counts, as in parsing. */
 export function memberSpan(text: string, name: string): Span | undefined {
   let found: Span | undefined;
   visitMembers(text, ({ start, end }, value) => {

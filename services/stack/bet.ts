@@ -40,9 +40,7 @@ const NARROWEST_DIVISOR = 21_000n;
 /** Tenths of the bet that the range should pay. */
 const PAYOUT_TENTHS = 11n;
 const STEP_TIMEOUT_MS = 10_000;
-/**
- * How long bets are tried: on a busy machine, the price may move away from many quotes in a row.
- */
+/** How long bets are tried: on a busy machine, the price may move away from many quotes. */
 const EXECUTE_TIMEOUT_MS = 30_000;
 /** How long prices may take to reach the oracle, and then the node. */
 const PRICES_TIMEOUT_MS = 20_000;

@@ -180,10 +180,7 @@ async function runDoctor(
   return await runAndReport(checks, own, context);
 }
 
-/**
- * Treats variables that this process has no permission to read as unset: the permissions check
- * reports them.
- */
+/** Treats variables without read permission as unset: the permissions check reports them. */
 function readable(env: Environment): Environment {
   return (name) => {
     try {

@@ -13,9 +13,7 @@ const REDRAW_MS = 100;
 
 export type BetWindow = Pick<BetTerms, "lowerPrice" | "upperPrice" | "startTime" | "endTime">;
 
-/**
- * One line: `2985.20 ├───────●───────┤ 3015.20 at 3000.20, 2.4 s left`; ✗ marks a price outside.
- */
+/** One line: `2985.20 ├───────●───────┤ 3015.20 at 3000.20, 2.4 s left`; ✗ is a price outside. */
 export function rangeLine(price: bigint, bet: BetWindow, nowMs: number): string {
   const { lowerPrice, upperPrice, startTime, endTime } = bet;
   const outside = price < lowerPrice || price > upperPrice;

@@ -109,9 +109,7 @@ export async function startStack(options: StackOptions): Promise<RunningStack> {
   });
 }
 
-/**
- * Reads the files that services will read, so that a wrong file is found before any service starts.
- */
+/** Reads the files that services will read, to find a wrong file before any service starts. */
 async function requireFiles({ markets, tape, pricing }: StackOptions): Promise<void> {
   await readMarkets(markets);
   if (tape !== undefined) await readTape(tape);

@@ -189,10 +189,7 @@ function Problems({ model }: { model: PageModel }) {
 
 const FOCUSED = ":is(button, a, input, select, summary):focus";
 
-/**
- * Messages at the bottom of the page, or at the top if they would cover the focused element or the
- * bets.
- */
+/** Messages at the bottom, or at the top if they would cover the focused element or the bets. */
 function Messages({ model }: { model: PageModel }) {
   const box = useRef<HTMLDivElement>(null);
   const messages = model.messages.value;

@@ -13,10 +13,7 @@ export interface BlockLogPosition {
   pending: readonly Hex[];
 }
 
-/**
- * The newest block when a chain starts. Its number is above all numbers that may have been
- * announced.
- */
+/** The newest block when a chain starts, numbered above all that may have been announced. */
 export function headOnStart(
   genesis: Block,
   resumeFrom: ResumePoint | undefined,

@@ -5,10 +5,7 @@ import { Schedule } from "./schedule.ts";
 /** A heap is cleaned when it has this many entries more than twice the number of watched theses. */
 const STALE_MAX = 1_000;
 
-/**
- * Theses removed from a heap one by one at a slot. Beyond that, rebuilding the heap takes less
- * time.
- */
+/** Theses removed from a heap one by one at a slot: beyond that, rebuilding it is faster. */
 const POPS_MAX = 1_000;
 
 /**
@@ -52,10 +49,7 @@ interface Entry {
   thesis: Thesis;
 }
 
-/**
- * One bound of the watched theses, the lowest first. Theses that are no longer watched are removed
- * later.
- */
+/** One bound of the watched theses, the lowest first. Other theses are removed later. */
 class Bounds {
   readonly #watched: ReadonlySet<number>;
   readonly #boundOf: (thesis: Thesis) => bigint;

@@ -26,17 +26,11 @@ export interface CheckpointHandlers {
   missed?(fromMs: number, toMs: number): void;
   /** The clock was set back and is this far behind the next checkpoint. Called every second. */
   clockBehind?(byMs: number): void;
-  /**
-   * The clock was set forward by this much. Called every 100 ms until the clock is accepted or set
-   * back.
-   */
+  /** The clock was set forward by this much. Called every 100 ms until accepted or undone. */
   clockAhead?(byMs: number): void;
 }
 
-/**
- * Triggers a checkpoint at every multiple of 100 ms. Due times are multiples of the interval, so
- * delays do not add up.
- */
+/** Triggers a checkpoint at every multiple of 100 ms, so that delays do not add up. */
 export class CheckpointLoop {
   readonly #clock: Clock;
   readonly #monotonic: Clock;
@@ -71,10 +65,7 @@ export class CheckpointLoop {
     this.#schedule();
   }
 
-  /**
-   * Continues after a checkpoint at `lastMs`, once the clock was moved. No checkpoint may be in
-   * progress.
-   */
+  /** Continues after a checkpoint at `lastMs` and a move of the clock. None may be in progress. */
   continueAfter(lastMs: number): void {
     this.#cancelTimer();
     this.#offsetMs = this.#offset();

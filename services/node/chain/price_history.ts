@@ -19,9 +19,7 @@ const PAGE_SLOTS = 256;
  */
 export const BACKFILLED_PAGES_MAX = 16_384;
 
-/**
- * Backfilled prices of one market: prices as new as its ring, and older ones that open theses need.
- */
+/** Backfilled prices of one market: within its ring, or older ones that open theses need. */
 export class BackfilledSlots implements PriceReader {
   /** By page number; a price of 0 means that the slot has none. */
   readonly #pages = new Map<number, BigUint64Array>();
@@ -116,10 +114,7 @@ export class PriceHistory implements PriceReader {
     return this.ring.at(time) ?? this.backfilled.at(time);
   }
 
-  /**
-   * Whether a backfilled price of the slot would be stored: the slot has none, and is in the ring
-   * or needed.
-   */
+  /** Whether a price of this slot can be backfilled: it has none, and is in the ring or needed. */
   canFill(time: number, isNeeded: boolean): boolean {
     if (this.at(time) !== undefined || !this.backfilled.hasRoomFor(time)) return false;
     return isNeeded || this.ring.contains(time);

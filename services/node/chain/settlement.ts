@@ -16,10 +16,7 @@ export type Outcome =
   | { status: "lost"; breach: PricePoint }
   | { status: "needs_backfill"; missing: TimeSpan[] };
 
-/**
- * Whether an outcome is final. A loss is final at once; a win or missing prices only at the end of
- * the thesis.
- */
+/** Whether an outcome is final: a loss at once; a win or missing prices at the thesis's end. */
 export function isFinalAt(outcome: Outcome, { endTime }: Pick<Thesis, "endTime">, timeMs: number) {
   return outcome.status === "lost" || endTime <= timeMs;
 }
@@ -57,10 +54,7 @@ function joinTail(spans: TimeSpan[]): TimeSpan[] {
   return [...head, { from: tail[0]!.from, to: tail.at(-1)!.to }]; // the tail has at least two spans
 }
 
-/**
- * Schedules settlement attempts. A thesis is attempted at its end, or earlier if a price has broken
- * its range.
- */
+/** Schedules settlement attempts: at the end of a thesis, or when a price breaks its range. */
 export class SettlementSchedule {
   readonly #unsettled: ReadonlyMap<number, StoredThesis>;
   /** Ids of theses by the time of their next attempt. */

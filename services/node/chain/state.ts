@@ -19,9 +19,7 @@ export const SETTLEMENTS_PER_SLICE = 500;
 /** Attempts between two checks of the clock. */
 const SETTLEMENTS_PER_CHECK = 25;
 
-/**
- * The state of a chain in memory, loaded from its records: ledger, price histories and settlements.
- */
+/** The state of a chain, loaded from its records: ledger, price histories and settlements. */
 export class ChainState {
   readonly ledger: Ledger;
   readonly histories: ReadonlyMap<Market, PriceHistory>;
@@ -91,9 +89,7 @@ export class ChainState {
     return changed;
   }
 
-  /**
-   * Records the price of a slot, or that it has none. Theses that the price breaks are due at once.
-   */
+  /** Records the price of a slot, or that it has none. Theses that it breaks are due at once. */
   recordPrice(market: Market, time: number, price: bigint | undefined): void {
     const ring = this.histories.get(market)?.ring;
     if (price === undefined) return ring?.skipTo(time);

@@ -4,10 +4,7 @@ import { developmentMethods } from "../../../lib/protocol/methods/development.ts
 import { bindMethods, invalidParams, type Method } from "../rpc/method.ts";
 import { type DevChain, DevelopmentOnlyError, type PricePaths } from "./dev_chain.ts";
 
-/**
- * The methods of a development chain. If they are off, they fail with an error that says how to
- * enable them.
- */
+/** The methods of a development chain. If off, their error says how to enable them. */
 export function devMethods(dev: DevChain | undefined): [name: string, method: Method][] {
   if (dev === undefined) return Object.keys(developmentMethods).map(switchedOff);
   const methods = bindMethods(developmentMethods, {

@@ -83,17 +83,12 @@ export class OraclePrices {
     return Object.fromEntries(entries);
   }
 
-  /**
-   * After the clock was set back, dates known prices to now at the latest: otherwise they would not
-   * age.
-   */
+  /** After the clock was set back, moves times in the future to now, so that prices age. */
   clamp(nowMs: number): void {
     for (const known of this.#known.values()) known.lastUpdate = Math.min(known.lastUpdate, nowMs);
   }
 
-  /**
-   * Shifts the times of prices after the chain's clock was moved, so that their age stays the same.
-   */
+  /** Shifts the times of prices after the chain's clock was moved, to keep their age. */
   shift(byMs: number): void {
     this.#shiftMs += byMs;
     for (const known of this.#known.values()) known.lastUpdate += byMs;

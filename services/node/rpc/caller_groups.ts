@@ -1,9 +1,6 @@
 import { addressKey } from "../../../lib/http/caller_address.ts";
 
-/**
- * The last two entries of `X-Forwarded-For` are within this many characters: addresses with ports
- * are shorter.
- */
+/** The last two entries of `X-Forwarded-For`, addresses with ports, fit in this many characters. */
 const END_CHARS = 160;
 
 /** The header with the addresses behind a proxy. */

@@ -12,10 +12,7 @@ import type { Subscriber, Subscriptions } from "./subscriptions.ts";
  */
 export const REQUEST_CHARS_MAX = 1024 * 1024;
 
-/**
- * Unsent bytes that one client may have permanently. A client that reads too slowly is disconnected
- * with 1013.
- */
+/** Unsent bytes that one client may have permanently. Slower readers are closed with 1013. */
 export const UNSENT_PER_CLIENT_MAX = 2 * 1024 * 1024;
 
 /**
@@ -56,10 +53,7 @@ export interface ClientsOptions {
 export class Clients {
   readonly #options: ClientsOptions;
   readonly #sockets = new Set<WebSocket>();
-  /**
-   * Clients that had more than {@link UNSENT_PER_CLIENT_MAX} unsent at their last message, and
-   * since when.
-   */
+  /** Clients over {@link UNSENT_PER_CLIENT_MAX} at their last message, and since when. */
   readonly #bursts = new Map<WebSocket, number>();
   #onEmpty: () => void = () => {};
   #closing: Promise<void> | undefined;

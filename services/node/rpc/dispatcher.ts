@@ -53,10 +53,7 @@ export interface Caller {
 
 /** A batch while its calls run. */
 interface Batch {
-  /**
-   * A call was refused because the node is busy. All further calls of the batch would be refused,
-   * too.
-   */
+  /** A call was refused because the node is busy, as all further calls of the batch would be. */
   isRefused: boolean;
 }
 

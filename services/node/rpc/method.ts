@@ -20,10 +20,7 @@ export interface Method extends Pick<MethodDefinition, "access" | "isCostly"> {
   call(params: unknown, client: Subscriber | undefined): unknown;
 }
 
-/**
- * The function that runs each method of a table: from parsed parameters to the result, ready for
- * JSON.
- */
+/** The handler of each method of a table: from parsed parameters to a result, ready for JSON. */
 export type Handlers<T extends MethodTable> = {
   [N in keyof T]: (params: ParamsOf<T[N]>, client: Subscriber | undefined) => z.input<
     T[N]["result"]

@@ -10,9 +10,7 @@ import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import type { Ledger } from "../chain/ledger.ts";
 import type { PriceHistory } from "../chain/price_history.ts";
 
-/**
- * Most ids that are read for one page, so that a filter that matches few theses does not cost more.
- */
+/** Most ids read for one page, so that a filter that matches few theses does not cost more. */
 export const THESES_SCANNED_MAX = 10_000;
 
 export type ThesesQuery = ParamsOf<typeof readMethods.core_getTheses>["filter"];

@@ -162,9 +162,7 @@ class WaitingTasks {
     this.#groups.set(name, group);
   }
 
-  /**
-   * Removes and returns the next task. Groups take turns, and a caller's tasks keep their order.
-   */
+  /** Removes and returns the next task. Groups take turns; a caller's tasks keep their order. */
   removeNext(): (() => void) | undefined {
     if (this.#size === 0) return undefined;
     this.#size -= 1;

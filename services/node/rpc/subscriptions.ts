@@ -12,10 +12,7 @@ export interface ThesesFilter {
   solver?: Address;
 }
 
-/**
- * Most subscriptions per connection. A proxy has the subscriptions of all its clients on one
- * connection.
- */
+/** Most subscriptions per connection, which may be that of a proxy with many clients. */
 export const SUBSCRIPTIONS_PER_CLIENT_MAX = 4_096;
 
 /**

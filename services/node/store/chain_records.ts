@@ -171,9 +171,7 @@ export class ChainRecords {
     return this.#tables.theses.select(end, ...values).map(([, { thesis }]) => thesis);
   }
 
-  /**
-   * Writes changed rows early, into the open transaction, so that the next commit takes less time.
-   */
+  /** Writes changed rows early, into the open transaction, so that the commit is shorter. */
   writeRows(): void {
     const { state: _, ...meta } = this.#meta;
     for (const rows of [...Object.values(this.#tables), ...Object.values(meta)]) rows.write();

@@ -97,9 +97,7 @@ export function checkInBackground(dir: string): BackgroundCheck {
   };
 }
 
-/**
- * The program of the worker. It is a text, because a bundled program has no separate file for it.
- */
+/** The program of the worker. It is text, since a bundled program has no separate file. */
 const PROGRAM = `data:text/javascript,${
   encodeURIComponent(`
 import { DatabaseSync } from "node:sqlite";

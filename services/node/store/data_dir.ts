@@ -80,9 +80,7 @@ export class LockFile {
     return !isFree;
   }
 
-  /**
-   * The record of a directory's lock file; undefined if it cannot be read, as after a power loss.
-   */
+  /** The record of a directory's lock file; undefined if unreadable, as after a power loss. */
   static read(dir: string): LockRecord | undefined {
     if (statOf(`${dir}/lock`) === undefined) return undefined;
     const [text = "", checksum] = Deno.readTextFileSync(`${dir}/lock`).split("\n");

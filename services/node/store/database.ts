@@ -17,14 +17,10 @@ export function damaged(what: string): StorageError {
   return new StorageError(`The chain is damaged (${what}): restore a backup`, { isFinal: true });
 }
 
-/**
- * A log with this many pages (64 MB) is copied to the database by the next commit, if not earlier.
- */
+/** A commit copies a log with this many pages (64 MB) to the database, if not done earlier. */
 const LOG_PAGES_MAX = 16_000;
 
-/**
- * SQLite's message for a full disk. Errors of the runtime's `exec`, which commits, have no code.
- */
+/** SQLite's message for a full disk. Errors of the runtime's `exec` (commits) have no code. */
 const DISK_FULL = "database or disk is full";
 
 /** The database of the chain: a file, or in memory. */
@@ -39,10 +35,7 @@ export class Database extends SqliteDatabase {
     this.exec(`PRAGMA wal_autocheckpoint = ${LOG_PAGES_MAX}`);
   }
 
-  /**
-   * Copies the log to the database, which takes a few milliseconds. Must not be called within a
-   * change.
-   */
+  /** Copies the log to the database, which takes a few milliseconds. Not within a change. */
   copyLog(): void {
     try {
       this.exec("PRAGMA wal_checkpoint(PASSIVE)");

@@ -72,10 +72,7 @@ export class GroupCommit {
     }
   }
 
-  /**
-   * Writes changes that are still only in memory, so that queries find them. If that fails, they
-   * are rolled back.
-   */
+  /** Writes changes that are only in memory, so that queries find them; a failure rolls back. */
   flush(): void {
     if (this.#isOpen || !this.#isDurable) this.tryChange(() => this.#hooks.write());
   }

@@ -20,10 +20,7 @@ import { openMeta, openTables, SCHEMA, TABLE_NAMES, type Totals } from "./tables
 /** Genesis of a new chain; an existing chain must match it. */
 export interface ChainIdentity {
   chainId: number;
-  /**
-   * USDC with 6 decimals. If undefined, an existing chain may have any balances, and a new one has
-   * none.
-   */
+  /** USDC with 6 decimals. If undefined, an existing chain may have any, a new one has none. */
   balances: ReadonlyMap<Address, bigint> | undefined;
 }
 

@@ -161,10 +161,7 @@ class DiskStorage implements Storage {
     }
   }
 
-  /**
-   * Called right after a checkpoint, when the next one is furthest away: within a commit it could
-   * delay one.
-   */
+  /** Called right after a checkpoint, since it could delay the next one within a commit. */
   #copyLog(): void {
     const { state: { sequence }, commits } = this.records;
     if (sequence - this.#copiedSequence < COMMITS_PER_COPY) return;

@@ -16,9 +16,7 @@ import { badRequest, limitExceeded, ProxyError } from "../failures.ts";
 /** Longest method name; the schema of requests has the same bound. */
 const METHOD_LENGTH_MAX = 256;
 
-/**
- * Complexity limit of a message over {@link SMALL_BYTES}: a batch of 1,000 calls uses half of it.
- */
+/** Complexity limit of a message over {@link SMALL_BYTES}: 1,000 calls use half of it. */
 const MESSAGE_BOUNDS = { depth: 64, parts: 16_384 };
 
 export interface Call extends Envelope {

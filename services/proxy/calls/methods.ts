@@ -16,10 +16,7 @@ const WRITE_VERB = /^[^_]*_(?:send|submit|sign|cancel)/;
 const PLAIN_READ =
   /^(?:eth_(?:get(?!Filter|Work)|call$|estimateGas$|blockNumber$|chainId$|gasPrice$|feeHistory$|maxPriorityFeePerGas$|blobBaseFee$|syncing$)|net_version$|web3_clientVersion$)/;
 
-/**
- * Other reads whose answers may be megabytes. Reads of blocks are large only with whole
- * transactions.
- */
+/** Other reads whose answers may be megabytes. Blocks are large only with whole transactions. */
 const LARGE_ANSWER = /^eth_get(?:Logs|BlockReceipts)$/;
 
 const SUBSCRIPTION = /^([^_]+)_(subscribe|unsubscribe)$/;

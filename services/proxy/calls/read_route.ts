@@ -66,9 +66,7 @@ function routeOfFilter({ method, params }: Call, nodes: ReadNodes): ReadRoute {
   return { node, envelopeTail: envelopeTailOf(method, JSON.stringify([own, ...rest])) };
 }
 
-/**
- * The answer to a call as its caller gets it: the digits of the node follow the id of a new filter.
- */
+/** The answer as its caller gets it: the id of a new filter ends with the node's digits. */
 export function answerForClient({ method }: Call, node: number | undefined, text: string): string {
   if (node === undefined || !NEW_FILTER.test(method)) return text;
   const result = memberText(text, "result");

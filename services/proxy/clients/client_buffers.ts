@@ -44,9 +44,7 @@ const REFRESH_EVERY_MS = 10;
  * ```
  */
 export abstract class ClientConnection implements ClientSink {
-  /**
-   * Upper bound of its unsent bytes: all bytes queued since they were last read count as unsent.
-   */
+  /** Upper bound of its unsent bytes: all bytes queued since the last read count as unsent. */
   unsentUpperBound = 0;
   /** Its unsent bytes when they were last read. */
   unsentAtLastRead = 0;
@@ -69,10 +67,7 @@ export abstract class ClientConnection implements ClientSink {
   abstract readonly unsentBytes: number;
   abstract send(messages: readonly OutgoingMessage[], bytes: number): void;
   abstract close(code: number, reason: string): void;
-  /**
-   * Ends the connection without a close handshake, to free its memory. Undefined if the server
-   * cannot.
-   */
+  /** Ends the connection without a close handshake, to free memory. Undefined if impossible. */
   terminate?: () => void;
   /** {@link QUEUED_BYTES_MAX} minus its unsent bytes, or less if that is enough for `wanted`. */
   protected abstract freeQueueBytes(wanted: number): number;
@@ -97,10 +92,7 @@ export abstract class ClientConnection implements ClientSink {
     return this.#buffers?.sharedWritableBytes(wanted) ?? Infinity;
   }
 
-  /**
-   * Bytes of notifications that may be queued beyond a full queue: none if the client does not
-   * read.
-   */
+  /** Bytes of notifications that may exceed a full queue: none if the client does not read. */
   overflowBytes(): number {
     return this.#buffers?.overflowBytes(this) ?? 0;
   }

@@ -120,10 +120,7 @@ export class ClientSession {
     this.#options.hub.disconnect(this.#client);
   }
 
-  /**
-   * Refuses a message without parsing it. The error has the message's id, which its client waits
-   * for.
-   */
+  /** Refuses a message without parsing it, under its id, which the client waits for. */
   #refuse(text: string, limit: Limit, message: string): void {
     this.#options.metrics.countRefusal(limit);
     this.#answer(failureText(JSON.stringify(idAtStart(text)), limitExceeded(429, message)));

@@ -108,8 +108,7 @@ export class RpcEndpoint {
   }
 
   /**
-   * Counts a large answer until its caller has read it. The answer to a read is refused if it does
-   * not fit.
+   * Counts a large answer until its caller has read it. Refuses that of a read if it does not fit.
    */
   #countUntilRead(answer: RoutedAnswer, served: ServedRequest | undefined): RoutedAnswer {
     const { budget, metrics } = this.#options;

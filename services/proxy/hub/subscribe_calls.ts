@@ -34,9 +34,7 @@ export class SubscribeCalls {
   readonly #pending = new Map<number, PendingCall>();
   #lastId = 0;
   #timedOut = 0;
-  /**
-   * Unknown subscription ids of notifications since the last sweep, and before it, by namespace.
-   */
+  /** Unknown ids of notifications since the last sweep, and before it, with their namespace. */
   #unknownIds = new Map<string, string>();
   #unknownBefore = new Map<string, string>();
 
@@ -115,9 +113,7 @@ export class SubscribeCalls {
     this.#unknownIds.set(upstreamId, method.replace(/_subscription$/, ""));
   }
 
-  /**
-   * Ends the unknown subscriptions that sent notifications both before and after the last sweep.
-   */
+  /** Ends unknown subscriptions that sent notifications both before and after the last sweep. */
   endUnknown(isKnown: (upstreamId: string) => boolean): void {
     // While an answer is pending, an unknown id may be the one in that answer.
     const isAwaited = this.#pending.size > this.#timedOut;

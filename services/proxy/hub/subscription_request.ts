@@ -8,9 +8,7 @@ export interface SubscriptionRequest {
   paramsText: string;
   /** Equal for requests that mean the same. */
   key: string;
-  /**
-   * The filter of theses, as {@link filtersOf} returns them; undefined for any other subscription.
-   */
+  /** The filter of theses, as in {@link filtersOf}; undefined for any other subscription. */
   thesisFilter?: string;
 }
 
@@ -83,9 +81,7 @@ function filterOf({ user = "", solver = "" }: Parties): string {
   return `${user} ${solver}`;
 }
 
-/**
- * The filters that select the thesis in a notification; undefined if its result is not a thesis.
- */
+/** The filters that select the thesis of a notification; undefined if it is not a thesis. */
 export function filtersOf(thesis: unknown): string[] | undefined {
   if (typeof thesis !== "object" || thesis === null) return undefined;
   const { user, solver }: { user?: unknown; solver?: unknown } = thesis;

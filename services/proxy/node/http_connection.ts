@@ -28,10 +28,7 @@ export class ConnectionError extends RangemakerError {
     this.stage = stage;
   }
 
-  /**
-   * Whether the reused connection may have been closed already, so that a plain read may be sent
-   * again.
-   */
+  /** Whether the reused connection may have been closed before: a plain read is sent again. */
   get isStale(): boolean {
     return this.stage === "reused" && this.abortReason !== "timeout" &&
       this.abortReason !== "abandoned";
@@ -176,9 +173,7 @@ function openSocket({ protocol, hostname, port }: URL, callback: Opened): Socket
   return socket;
 }
 
-/**
- * The message of a socket error contains addresses, which callers must not see; its code does not.
- */
+/** Messages of socket errors contain addresses, which callers must not see; codes do not. */
 function withoutAddress(cause: unknown): string {
   if (cause instanceof RangemakerError || !(cause instanceof Error)) return messageOf(cause);
   if (cause instanceof errors.SocketError) {

@@ -10,9 +10,7 @@ export interface ProbeRoundsOptions {
   clock: Clock;
   /** How long `newHeads` may be silent, in milliseconds. */
   silenceMs: number;
-  /**
-   * The node whose `newHeads` the hub follows; undefined while the hub has no such subscription.
-   */
+  /** The node whose `newHeads` the hub follows; undefined while it has no such subscription. */
   followed: () => number | undefined;
   /** Asks a node for its head and reports the outcome; never rejects. */
   probe: (node: number) => Promise<Head | undefined>;
@@ -28,10 +26,7 @@ export interface ProbeRoundsOptions {
  */
 export class ProbeRounds {
   readonly #options: ProbeRoundsOptions;
-  /**
-   * The newest block that was announced on this connection; before that, the first block that was
-   * read.
-   */
+  /** The newest block announced on this connection; before that, the first block that was read. */
   #announced: number | undefined;
   #announcedAtMs = 0;
   /** Whether the chain was ahead of the announcements in the last round. */

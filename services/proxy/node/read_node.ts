@@ -21,15 +21,9 @@ export class ReadNode {
   #headAtMs = -Infinity;
   /** Its answer to the probe of this round. */
   headThisRound: Head | undefined;
-  /**
-   * Its answer in the round before, for comparisons: on a fast chain, answers of one round differ
-   * in timing.
-   */
+  /** The answer before, for comparisons: on a fast chain, answers of one round differ in timing. */
   headLastRound: Head | undefined;
-  /**
-   * Average time of its probes, Infinity before the first. Other reads vary too much for
-   * comparisons.
-   */
+  /** Average time of its probes, Infinity before the first. Other reads vary too much. */
   tookMs = Infinity;
   /** Probes without an answer, in a row. */
   failures = 0;
@@ -101,10 +95,7 @@ export const ROUNDS_TO_CHANGE = 3;
 /** Consecutive rounds a node must be far above all others before it is removed. */
 const ROUNDS_ABOVE = 2;
 
-/**
- * A node is far above the others if it is ahead by more than this many blocks, and by more than
- * this many times `maxLag`.
- */
+/** A node is far above others if it is over `blocks`, and over `lags` times `maxLag`, ahead. */
 const FAR_ABOVE = { lags: 10, blocks: 32 };
 
 /** A node is removed if this share of its reads in a round fail, given enough reads. */

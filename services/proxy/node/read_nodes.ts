@@ -14,10 +14,7 @@ export const FAILURES_MAX = 3;
 /** Minimum time between two leader changes, unless the leader is dead. */
 export const LEADER_KEPT_MS = 30_000;
 
-/**
- * How long clients do not get repeated or lower heads of another node. After that, they follow its
- * chain.
- */
+/** How long another node's repeated or lower heads are dropped; then clients follow its chain. */
 export const BEHIND_MS = 120_000;
 
 /** A leader is slow if another node is more than twice as fast and faster by at least this much. */

@@ -32,10 +32,7 @@ const OVERFLOW_READS = { slots: 512, perCaller: 100, waitingMax: 0 };
  */
 export const TICK_INTERVAL_MS = 250;
 
-/**
- * A read without an answer for this long is also sent over HTTP: geth ends an `eth_call` after this
- * time.
- */
+/** Reads without an answer for this long also go over HTTP: the longest `eth_call` of geth. */
 export const LATE_MS = 5_000;
 
 /** Longer answers are not searched for an error, because errors are short. */

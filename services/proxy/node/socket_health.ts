@@ -1,9 +1,6 @@
 import type { Clock } from "../../../lib/clock.ts";
 
-/**
- * A check over the socket is slow if it takes more than twice as long as over HTTP, and this much
- * longer.
- */
+/** A check is slow if it takes longer than twice the time over HTTP plus this much. */
 const SLOWER_THAN_HTTP_MS = 5;
 
 /** Checks in a row that are slow before reads go over HTTP. */

@@ -40,10 +40,7 @@ export interface BetKeeperOptions {
   onResolved(bet: UnresolvedBet, outcome: BetOutcome): void;
 }
 
-/**
- * An answer that takes longer is overdue: a maker may watch the price for seconds before it
- * answers.
- */
+/** A later answer is overdue: a maker may watch the price for seconds before it answers. */
 const OVERDUE_MS = 6_000;
 
 /** Pauses before sending again; the last one repeats. */
@@ -55,9 +52,7 @@ export const DEADLINE_MARGIN_MS = 5_000;
 /** A bet is sent by the tab that stored it. Another tab sends it only after this time. */
 const OTHER_TAB_MS = 8_000;
 
-/**
- * Errors after which the chain may have the bet. After any other error, the request had no effect.
- */
+/** Errors after which the chain may have the bet. All others mean that it had no effect. */
 const UNKNOWN_OUTCOMES: ReadonlySet<string> = new Set([
   "SERVICE_UNREACHABLE",
   "SERVICE_TIMEOUT",
@@ -73,10 +68,7 @@ const UNKNOWN_OUTCOMES: ReadonlySet<string> = new Set([
 interface Run {
   bet: UnresolvedBet;
   attempts: number;
-  /**
-   * Another tab knows the outcome. This tab sends nothing; the chain will show the bet if it was
-   * placed.
-   */
+  /** Another tab knows the outcome: this tab sends nothing, and the chain shows a placed bet. */
   isResolvedElsewhere: boolean;
   cancel: CancelTimer;
   resolve(outcome: BetOutcome): void;
@@ -221,10 +213,7 @@ export class BetKeeper {
   }
 }
 
-/**
- * The refusal that an error stands for; undefined if the chain may have the bet in spite of the
- * error.
- */
+/** The refusal that an error stands for; undefined if the chain may still have the bet. */
 function refusalOf(reason: unknown, { isChecking }: UnresolvedBet): BetOutcome | undefined {
   const isKnown = isRangemakerError(reason) && !UNKNOWN_OUTCOMES.has(reason.code);
   return isKnown && !isChecking ? { name: "refused", reason } : undefined;

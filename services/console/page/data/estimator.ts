@@ -17,10 +17,7 @@ export interface EstimatorOptions {
   clock: Clock;
 }
 
-/**
- * Estimates a bet that keeps changing. There is one request at a time, and only the answer for the
- * newest bet is shown.
- */
+/** Estimates a changing bet, with one request at a time. Shows answers for the newest bet only. */
 export class Estimator {
   /** Undefined while no bet is estimated. */
   readonly state: Signal<EstimateState | undefined> = signal(undefined);

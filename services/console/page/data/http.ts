@@ -8,9 +8,7 @@ const POLL_MS = 1_500;
 /** A service that takes longer counts as away. */
 const TIMEOUT_MS = 3_000;
 
-/**
- * A service does not answer, or its answer is unusable. With a cause, the request failed at once.
- */
+/** A service does not answer, or not usably. With a cause, the request failed at once. */
 export class NoAnswerError extends Error {}
 
 /** The answer was not complete in time. */

@@ -2,10 +2,7 @@ import { isUnsettled, SLOT_MS, type Thesis } from "@rangemaker/client";
 import { formatAmount, formatQuotePrice, toNumber } from "../format.ts";
 import type { PriceSeries } from "./price_series.ts";
 
-/**
- * The page's prices may be a slot early or late, so prices this close to the edges of a window
- * prove nothing.
- */
+/** The page's prices may be a slot off, so prices this close to a window's edges prove nothing. */
 const EDGE_MS = 2 * SLOT_MS;
 
 /** A price outside the box, and its time. */
@@ -24,10 +21,7 @@ interface Look {
 export class LiveBreaches {
   readonly #looks = new Map<string, Look>();
 
-  /**
-   * A thesis with the breach that the page has seen. The node still lists it as open, but it is
-   * decided.
-   */
+  /** A thesis with the breach that the page has seen. The node may still list it as open. */
   withBreach(thesis: Thesis, series: PriceSeries | undefined): Thesis {
     if (!isUnsettled(thesis.status) || thesis.breach !== undefined || series === undefined) {
       this.#looks.delete(thesis.quoteHash);
@@ -56,10 +50,7 @@ export class LiveBreaches {
   }
 }
 
-/**
- * Whether the outcome of a thesis is known: the node has settled it, or the page has seen the
- * breach.
- */
+/** Whether the outcome of a thesis is known: settled by the node, or the page saw the breach. */
 export function isDecided({ status, breach }: Thesis): boolean {
   return !isUnsettled(status) || breach !== undefined;
 }

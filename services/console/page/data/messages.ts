@@ -36,9 +36,7 @@ export function openMessages(
   return { messages, announce };
 }
 
-/**
- * A shorter loss of the network is not announced: a price that was in flight may have disproved it.
- */
+/** A shorter loss of the network is not announced: a price in flight may disprove it. */
 const OFFLINE_MIN_MS = 1_000;
 
 /** Announces that the device is online again. */

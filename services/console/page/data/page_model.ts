@@ -95,9 +95,7 @@ export function openPageModel(config: PageConfig, page: Window) {
   return { ...connections, ...market, problems, messages, announce };
 }
 
-/**
- * Whether the part of the page that shows the outcome of a bet is on the screen and not covered.
- */
+/** Whether the part of the page that shows the outcome of a bet is visible and not covered. */
 function isOutcomeSeen(document: Document, { id }: Thesis): boolean {
   const place = document.querySelector(`[data-outcome="${id}"]`);
   if (place === null || document.hidden) return false;
@@ -105,10 +103,7 @@ function isOutcomeSeen(document: Document, { id }: Thesis): boolean {
   return place.contains(document.elementFromPoint(left + width / 2, top + height / 2));
 }
 
-/**
- * Whether the browser reports no network and cannot reach the console either, which may be on the
- * same machine.
- */
+/** Whether the browser reports no network and cannot reach even the console, which may be local. */
 async function hasNoNetwork(): Promise<boolean> {
   if (Reflect.get(navigator, "onLine") !== false) return false;
   return !await isAnswered(`/config.json`, new AbortController().signal);

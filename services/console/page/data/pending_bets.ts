@@ -1,7 +1,4 @@
-/**
- * Signed bets, kept in the browser until their outcome is known, so that a reload does not lose
- * one.
- */
+/** Signed bets, stored in the browser until their outcome is known, to survive a reload. */
 import * as z from "zod";
 import { type Address, type Offer, offerFromJson, offerToJson } from "@rangemaker/client";
 import type { TextStore } from "./wallets.ts";

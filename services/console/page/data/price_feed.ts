@@ -43,9 +43,7 @@ export class PriceFeed {
   readonly latest: Signal<Record<string, NodePrice>> = signal({});
   /** Whether prices arrive. */
   readonly isLive: Signal<boolean> = signal(false);
-  /**
-   * Why no prices arrive; undefined while they do, and while the page connects for the first time.
-   */
+  /** Why no prices arrive; undefined while they do, and during the first connection attempt. */
   readonly problem: Signal<string | undefined> = signal(undefined);
   /** The device has lost its network. Reset by the next price. */
   readonly isOffline: Signal<boolean> = signal(false);

@@ -63,10 +63,7 @@ const PERIODS = [
   ["Last 30 days", 30 * 86_400_000],
 ] as const;
 
-/**
- * The results of bets that were decided in each period. A period that contains all bets is left
- * out.
- */
+/** The results of bets decided in each period. Periods that contain all bets are left out. */
 export function resultsByPeriod(
   theses: readonly Thesis[],
   nowMs: number,

@@ -128,10 +128,7 @@ export class ServiceWatch {
   }
 }
 
-/**
- * Does not fail if the answer is missing: a service that answers other requests waits, perhaps for
- * the node.
- */
+/** Never fails: a service that answers other requests may wait, for example for the node. */
 function readinessOf(url: string, signal: AbortSignal): Promise<HttpAnswer> {
   return get(`${url}/ready`, signal).catch((thrown) => {
     if (!(thrown instanceof NoAnswerError)) throw thrown;

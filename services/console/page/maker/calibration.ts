@@ -102,10 +102,7 @@ export function verdictOf(pictures: readonly ForecastPicture[]): string {
     "Above the line, users win more than they pay for; below it, they are paid too little.";
 }
 
-/**
- * Expected and actual earnings of settled bets with a known probability since the solver's start,
- * USDC.
- */
+/** Expected and actual earnings of settled bets with a known probability, since start, USDC. */
 export function earningsOf(metrics: Metrics | undefined) {
   const of = (part: string) => metrics?.sum("solver_settled_usdc_total", { part }) ?? 0;
   return {

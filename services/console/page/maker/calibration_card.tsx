@@ -20,10 +20,7 @@ interface CalibrationProps {
   markets: NonNullable<SolverInfo["calibration"]>;
 }
 
-/**
- * Predicted and observed shares of boxes that held: for the bets, and for each market and length of
- * window.
- */
+/** Predicted and observed shares of boxes that held, for bets, and by market and window length. */
 export function Calibration({ metrics, markets }: CalibrationProps) {
   const pictures = picturesOf(metrics, markets);
   return (

@@ -10,9 +10,7 @@ export interface ExposureGrid {
   cells: readonly (readonly number[])[];
   low: number;
   high: number;
-  /**
-   * Starts of the columns and end of the last one, Unix milliseconds. Near times have more space.
-   */
+  /** Starts of the columns and end of the last, Unix milliseconds. Near times have more space. */
   timesMs: readonly number[];
   /** The largest loss of all. */
   most: number;
@@ -24,10 +22,7 @@ export const [ROWS, COLUMNS] = [12, 24];
 /** The first half minute is about as wide as the time from there to ten times as long. */
 const NEAR_MS = 30_000;
 
-/**
- * Colours of losses. The last one is for the market's largest loss, and each earlier one for half
- * as much.
- */
+/** Colours of losses. The last is for the market's largest loss, each earlier one for half. */
 export const STEPS = [1, 2, 3, 4, 5] as const;
 
 /** The largest loss with a colour. */
@@ -100,10 +95,7 @@ export function exposureGrid(theses: readonly Thesis[], nowMs: number): Exposure
   return { cells, low, high, timesMs, most: Math.max(...cells.flat()) };
 }
 
-/**
- * The prices around a cell with the same loss. Without a cell, those around the first cell with the
- * largest loss.
- */
+/** The prices around a cell with the same loss; by default, around the first with the largest. */
 export function placeOf(
   { cells, low, high, timesMs, most }: ExposureGrid,
   cell?: readonly [row: number, column: number],

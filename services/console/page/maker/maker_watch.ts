@@ -15,9 +15,7 @@ import { type Metrics, MetricsHistory, parseMetrics } from "../data/metrics.ts";
 import { messageOf } from "../format.ts";
 import { RECENT_MS, REQUESTS } from "./refusals.ts";
 
-/**
- * The known state of the solver and its bets, read in one pass, so that its figures are consistent.
- */
+/** The known state of the solver and its bets, read in one pass, so figures are consistent. */
 export interface MakerState {
   /** The solver's own figures. Undefined if it has not answered since the page was opened. */
   solver: SolverFigures | undefined;
@@ -132,10 +130,7 @@ export class MakerWatch {
     return text;
   }
 
-  /**
-   * Reads the solver's figures. Undefined without an answer; {@link solverProblem} then has the
-   * reason.
-   */
+  /** Reads the solver's figures; if it fails, {@link solverProblem} has the reason. */
   async #readSolver(signal: AbortSignal): Promise<SolverFigures | undefined> {
     try {
       // These requests come first, because the client's own call has a longer timeout.

@@ -7,10 +7,7 @@ import { timeTicks } from "../trade/chart_scales.ts";
 
 const DAY_MS = 86_400_000;
 
-/**
- * Profit and loss over time, as steps: each value lasts until the next settlement, the last one
- * until now.
- */
+/** Profit and loss over time, as steps: each value lasts until the next settlement, or now. */
 export function ProfitChart({ theses, nowMs }: { theses: readonly Thesis[]; nowMs: number }) {
   const points = historyOf(theses);
   const fromMs = points[0]?.timeMs;

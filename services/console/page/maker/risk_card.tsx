@@ -21,10 +21,7 @@ interface RiskProps {
   nowMs: number;
 }
 
-/**
- * The largest loss on all open bets, including bets being placed, and the limit of
- * `--max-exposure`.
- */
+/** The largest loss on all open bets, including bets being placed, and `--max-exposure`. */
 export function Risk({ theses, results: { open, atRisk }, solver, isOld, nowMs }: RiskProps) {
   const { executing = 0n, complete } = solver ?? {};
   const all = atRisk + executing;

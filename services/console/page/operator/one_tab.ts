@@ -1,15 +1,9 @@
-/**
- * One tab of this browser polls the services for all tabs, because requests of several tabs would
- * wait for each other.
- */
+/** One tab of this browser polls the services for all: requests of several would block others. */
 import { effect, type ReadonlySignal, signal } from "@preact/signals";
 
 const LOCK = "rangemaker.operator";
 
-/**
- * Whether this tab polls: it is the last tab that showed the view, or the next one after that was
- * closed.
- */
+/** Whether this tab polls: the last one that showed the view, or the next after that closed. */
 export function followTurn(isShown: ReadonlySignal<boolean>): ReadonlySignal<boolean> {
   const isOn = signal(false);
   // Browsers have no locks on insecure pages.

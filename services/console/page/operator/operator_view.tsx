@@ -33,15 +33,10 @@ import { betRepair, betsOf, gapOf, marketRepair, type Repair } from "./repairs.t
 /** The order in which prices and bets flow. */
 const ORDER: readonly ServiceName[] = ["exchanges", "oracle", "node", "proxy", "bridge", "solver"];
 
-/**
- * Pause between two polls of a service while another view is shown: rates need two polls in 15 s.
- */
+/** Pause between polls of a service while another view is shown: rates need two polls in 15 s. */
 const BACKGROUND_PAUSE_MS = 6_000;
 
-/**
- * The operator's view. Once it was opened, one tab also polls the services behind other views, less
- * often.
- */
+/** The operator's view. Once opened, one tab also polls services behind other views, less often. */
 export function openOperatorView(model: PageModel): View {
   const watch = watchServices(model);
   const Body = () => <OperatorView model={model} watch={watch} />;
@@ -104,10 +99,7 @@ function watchServices(model: PageModel) {
   return { states, sources, findings, records, alarms, isShown };
 }
 
-/**
- * Pause between two searches for missing prices. While prices are missing, each reads bets and
- * prices.
- */
+/** Pause between searches for missing prices, which read bets and prices while some are missing. */
 const REPAIRS_PAUSE_MS = 3_000;
 
 /** The commands for missing prices, by chapter; updated while prices are missing. */

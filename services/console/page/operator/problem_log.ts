@@ -29,21 +29,13 @@ export type ProblemRecord = z.output<typeof recordSchema>;
 /** A problem that has ended, or several in quick succession. */
 export type Episode = ProblemRecord & { alertedAtMs: number | undefined };
 
-/**
- * A service that hangs is detected this long after its consequences, because a request waits for
- * seconds.
- */
+/** A hanging service is detected this long after its consequences: a request waits for seconds. */
 const CAUSE_LATE_MS = 10_000;
 
-/**
- * After a longer time without polls, for example while the page was closed, a problem is a new one.
- */
+/** After a longer time without polls, such as with a closed page, a problem is a new one. */
 const UNWATCHED_MAX_MS = 120_000;
 
-/**
- * A problem that returns this soon is shown as one. Gaps in prices are not: each is filled
- * separately.
- */
+/** A problem that returns this soon is shown as one, except gaps: each is filled separately. */
 const EPISODE_MS = 30_000;
 
 /** Shorter problems are not listed: they had no effect. */

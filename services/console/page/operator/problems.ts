@@ -14,9 +14,7 @@ import { formatTime } from "../format.ts";
 import { formatValue } from "./figures.ts";
 import type { Repair } from "./repairs.ts";
 
-/**
- * A problem that an operator must look at. It has the members of a {@link Repair} if there is one.
- */
+/** A problem that an operator must look at, with the members of its {@link Repair} if known. */
 export interface Finding extends Partial<Repair> {
   service: ServiceName;
   severity: Problem["severity"];
@@ -35,9 +33,7 @@ export interface Finding extends Partial<Repair> {
   afterS?: number;
   /** Heading of the chapter in docs/operating.md. */
   chapter: string;
-  /**
-   * The likely cause: a service that is or was away and that this one needs, or the service itself.
-   */
+  /** The likely cause: a needed service that is or was away, or the service itself. */
   cause?: ServiceName;
   /** How far it exceeds its bound, over all markets or exchanges. */
   extent?: number;
@@ -63,10 +59,7 @@ const DEPENDENCIES: Readonly<Record<ServiceName, readonly ServiceName[]>> = {
   solver: ["exchanges", "oracle", "node", "proxy"],
 };
 
-/**
- * Problems that a backfill fixes. Open bets miss prices, or ended bets cannot be settled without
- * them.
- */
+/** Problems that a backfill fixes: prices that open bets, or bets that have ended, lack. */
 export const PRICES_MISSING = "NodePricesMissing";
 export const NEEDS_BACKFILL = "NodeNeedsBackfill";
 
@@ -81,17 +74,12 @@ const ROOT_CAUSES = new Set(
 /** For this long after a service is back, its rates still contain the outage. */
 const BACK_MS = RECENT_MS + 5_000;
 
-/**
- * Rates are known this long after the first poll of a service. Problems found until then may be
- * older.
- */
+/** Rates are known this long after a service's first poll. Problems found before may be older. */
 const FIRST_LOOK_MS = 15_000;
 
 const [SERVICE_DOWN] = PROBLEM_GROUPS.services;
 
-/**
- * Whether a problem belongs to a process. It is reported for the first service of the process only.
- */
+/** Whether a problem belongs to a process, so that only its first service reports it. */
 const isProcessProblem = (problem: Problem) => PROBLEM_GROUPS.services.includes(problem);
 
 /**
@@ -142,10 +130,7 @@ const BLOCKING_SERVICES: ReadonlySet<ServiceName> = new Set(["node", "proxy"]);
 
 const isWaiting = ({ name, isLate }: ServiceState) => isLate && WITH_READY.has(name);
 
-/**
- * Whether a service is away. A missing dependency does not explain that, since services still
- * answer then.
- */
+/** Whether a service is away. Usually no dependency explains that: services still answer. */
 const isAway = ({ chapter }: Finding) => chapter === SERVICE_DOWN?.name;
 
 function rankOf(finding: Finding): number {

@@ -88,10 +88,7 @@ function AlertFact({ problem, worst }: { problem: Problem; worst: number }) {
   );
 }
 
-/**
- * The age and memory of its process. If several services share a process, only the first shows
- * them.
- */
+/** The age and memory of its process, shown only for the first service of the process. */
 function processTexts({ name, history }: ServiceState, [first]: readonly ServiceState[]): string[] {
   const startedAtS = history.latest.sum("process_start_time_seconds");
   const memory = history.latest.sum("process_resident_memory_bytes");

@@ -23,9 +23,7 @@ interface BetPanelProps {
   slip: BetSlip;
 }
 
-/**
- * The bet that the user is making: the fields of its box, its payout, and the button to place it.
- */
+/** The bet that the user is making: fields of its box, its payout, and the button to place it. */
 export function BetPanel({ model, slip }: BetPanelProps) {
   const stage = slip.stage.value;
   const portfolio = model.session.user.value?.portfolio;

@@ -52,9 +52,7 @@ export class BetSlip {
   readonly fields: Signal<DraftFields>;
   readonly stage: Signal<Stage> = signal({ name: "draft" });
   readonly estimator: Estimator;
-  /**
-   * By how much less than quoted a bet may pay, in percent, if the price moves while it is signed.
-   */
+  /** By how much less than quoted, in percent, a bet may pay if the price moves during signing. */
   readonly tolerancePercent: Signal<number>;
   /** First signed payouts of bets that were signed again for another payout, by quote hash. */
   readonly firstPayouts: Signal<Readonly<Record<string, string>>>;
@@ -65,10 +63,7 @@ export class BetSlip {
   readonly #voice: SlipVoice;
   /** The parsed values of the fields. */
   readonly parsed = computed(() => parseFields(this.fields.value));
-  /**
-   * Increased when the bet or its user changes, so that a quote or signature for an earlier one is
-   * dropped.
-   */
+  /** Increased when the bet or its user changes, to drop quotes and signatures for earlier ones. */
   #version = 0;
   /** Whether the user has changed the box, which otherwise was restored from the store. */
   #isEdited = false;
@@ -198,10 +193,7 @@ export class BetSlip {
     }
   }
 
-  /**
-   * Signs the quote and sends it. If the price moves by no more than the user accepts, signs a new
-   * quote.
-   */
+  /** Signs and sends the quote. Signs a new one if the price moves within the user's tolerance. */
   async place(): Promise<void> {
     const user = this.#user;
     let stage = this.stage.value;

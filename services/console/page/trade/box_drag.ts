@@ -26,9 +26,7 @@ function pointAt({ x, y, nowMs }: Scales, atX: number, atY: number): ChartPoint 
  */
 export const REACH = { mouse: 8, touch: 24 };
 
-/**
- * The same distance outside of the box: a finger that just misses a box must not draw a new one.
- */
+/** The same distance outside a box: a finger that just misses it must not draw a new one. */
 export const MARGIN = { mouse: 8, touch: 40 };
 
 /** The area in which a box can be grabbed, in pixels. It is larger than a small box. */
@@ -72,10 +70,7 @@ export function gripAt(
 /** A finger that has rested for this long draws in all directions. */
 const REST_MS = 200;
 
-/**
- * Whether a movement of a finger scrolls the page: it has not rested before, and moves nearly
- * vertically.
- */
+/** Whether a finger scrolls the page: it moves nearly vertically, without resting before. */
 export function isSwipe(x: number, y: number, restedMs: number): boolean {
   return restedMs < REST_MS && Math.abs(y) > 2 * Math.abs(x);
 }

@@ -131,9 +131,7 @@ interface Label {
 
 const LABEL_HEIGHT = 18;
 
-/**
- * The highest position of a label. It is lower while a banner about old prices covers the chart.
- */
+/** The highest position of a label, lower while a banner about old prices covers the chart. */
 const HIGHEST = { fresh: 18, old: 68 };
 
 function isOver(a: Label, b: Label): boolean {

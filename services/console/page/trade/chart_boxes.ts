@@ -100,9 +100,7 @@ function sidesOf({ lowerPrice, upperPrice }: { lowerPrice: bigint; upperPrice: b
   return { low: toNumber(lowerPrice), high: toNumber(upperPrice) };
 }
 
-/**
- * Boxes that look alike and are painted together, so that colours do not add up where they overlap.
- */
+/** Boxes that look alike, painted together so that overlapping colours do not add up. */
 export interface BoxGroup {
   kind: BoxKind;
   /** Opacity: 1, or less for settled boxes that ended a while ago. */
@@ -116,10 +114,7 @@ const FADED = { strength: 0.35, afterMs: 30_000 };
 /** With more boxes than this, outlines are weak, so that they do not hide the prices. */
 export const OUTLINES_MAX = 40;
 
-/**
- * Groups the shown boxes in the order of painting: settled ones at the bottom, the user's draft on
- * top.
- */
+/** Groups the shown boxes in the order of painting: settled ones first, the user's draft last. */
 export function groupsOf(boxes: readonly ChartBox[], nowMs: number): BoxGroup[] {
   const groups = new Map<string, BoxGroup>();
   for (const box of boxes) {

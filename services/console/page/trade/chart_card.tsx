@@ -267,9 +267,7 @@ function ownBetAt({ model, market }: ChartCardProps, { time, price }: Point, now
   return betAt(own, time, price);
 }
 
-/**
- * Content of the chart at each frame. Boxes of bets are updated only when bets or prices change.
- */
+/** Content of the chart at each frame. Bets' boxes are updated only when bets or prices change. */
 function contentOf(
   { model, slip, market, spanMs, chosen }: ChartCardProps,
   probe: ChartProbe,

@@ -55,9 +55,7 @@ function paintFuture({ context, scales, palette }: Frame): void {
   context.fillRect(nowX, plot.top, plot.right - nowX, plot.bottom - plot.top);
 }
 
-/**
- * Paints the line between past and future and its label "now", which no line of the grid crosses.
- */
+/** Paints the line between past and future and its label "now", which no grid line crosses. */
 function paintNow({ context, scales, palette }: Frame): void {
   const { plot, x, nowMs } = scales;
   const nowX = x(nowMs);
@@ -235,10 +233,7 @@ function taggedBox({ boxes, highlighted }: Frame): ChartBox | undefined {
     boxes.filter(({ kind }) => kind === "open").sort((a, b) => a.toMs - b.toMs)[0];
 }
 
-/**
- * Paints the newest price as a dot at the end of the line, weaker if it is old, and the tags at the
- * axis.
- */
+/** Paints the newest price as a dot at the line's end, weaker if old, and the tags at the axis. */
 function paintPrices(frame: Frame): void {
   const { context, scales: { plot, x }, series, palette, isOld } = frame;
   const lineColor = isOld ? palette["ink-soft"] : palette.line;

@@ -12,10 +12,7 @@ export interface PointerTarget {
   slip: Pick<BetSlip, "draft" | "edit" | "keep" | "undo" | "replaced" | "stage">;
   /** Time shown. */
   spanMs: Signal<number>;
-  /**
-   * Called when the pointer moves without drawing, or leaves. `isFree`: a press would draw a new
-   * box.
-   */
+  /** The pointer has moved without drawing, or left. `isFree`: a press would draw a new box. */
   point(place: { x: number; y: number } | undefined, isFree: boolean): void;
   /** Called after a press of an arrow key. */
   nudged(): void;
@@ -130,10 +127,7 @@ export class ChartPointer {
     return Math.max(PINCH_MIN, Math.hypot(first.x - second.x, first.y - second.y));
   }
 
-  /**
-   * Decides, when a finger starts to move, whether it draws. Otherwise the browser scrolls the
-   * page.
-   */
+  /** Decides whether a finger that starts to move draws, or the browser scrolls the page. */
   #touchMove(event: TouchEvent): void {
     const [press, finger] = [this.#press, event.touches[0]];
     if (press?.isDrawing === false && finger !== undefined) {

@@ -85,9 +85,7 @@ const PADDING = 0.35;
 /** The least height of the chart, as a share of the price: a flat line stays flat. */
 const HEIGHT_MIN_SHARE = 0.0006;
 
-/**
- * How fast the range follows, in milliseconds. It moves smoothly, so that users can follow a box.
- */
+/** How fast the range follows, in milliseconds: smoothly, so that users can follow a box. */
 const GLIDE_MS = 180;
 
 /** The range of prices on the chart, which follows its content smoothly. */

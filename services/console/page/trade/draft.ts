@@ -30,10 +30,7 @@ export interface Corners {
   high: number;
 }
 
-/**
- * The draft of a drawn box, with rounded values; undefined if it is so small that it was an
- * accident.
- */
+/** The draft of a drawn box, with rounded values; undefined if it is too small to be intended. */
 export function draftOf({ fromMs, toMs, low, high }: Corners): Draft | undefined {
   const round = (ms: number) => parseDuration(durationText(ms)) ?? 0;
   const startMs = Math.max(0, Math.min(fromMs, toMs));
@@ -171,10 +168,7 @@ const HALF_HEIGHT_MIN = 0.0002;
 /** Maximum of half the height of a suggested box, as a share of the price. */
 const HALF_HEIGHT_MAX = 0.01;
 
-/**
- * Half the height in standard deviations of the price until the box ends. The price is likely to
- * stay inside.
- */
+/** Half the height in standard deviations of the price at the box's end: it likely stays inside. */
 const HALF_HEIGHT_DEVIATIONS = 1.27;
 
 /**
@@ -232,9 +226,7 @@ export function suggestedDraft(
   return draft ?? { ...sides, startsInMs, durationMs };
 }
 
-/**
- * The fields for an earlier bet's box around the present price, with the same length and amount.
- */
+/** The fields for an earlier bet's box around the present price, with its length and amount. */
 export function repeatedDraft(
   { startTime, endTime, betAmount, lowerPrice, upperPrice }: Omit<Bet, "symbol">,
   price: bigint,

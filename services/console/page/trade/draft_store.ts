@@ -1,7 +1,4 @@
-/**
- * Stores drafts by market, the tolerance for the next bets, and first signed payouts of recent
- * bets.
- */
+/** Stores drafts by market, the tolerance, and first signed payouts of recent bets. */
 import * as z from "zod";
 import type { Clock } from "@rangemaker/client";
 import type { TextStore } from "../data/wallets.ts";
@@ -60,9 +57,7 @@ export class DraftStore {
     this.#write({ symbol, drafts });
   }
 
-  /**
-   * By how much less than quoted a bet may pay, in percent, if the price moves while it is signed.
-   */
+  /** By how much less than quoted, in percent, a bet may pay if the price moves during signing. */
   get tolerancePercent(): number {
     return this.#read().tolerancePercent;
   }

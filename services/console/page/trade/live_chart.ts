@@ -17,10 +17,7 @@ import {
 /** Boxes may stretch the chart to this many times the height of its prices. */
 const STRETCH_MAX = 4;
 
-/**
- * The range of prices stays fixed for this long after a drag, because the user may start another
- * one.
- */
+/** The range of prices stays fixed for this long after a drag, in case another one follows. */
 const UNFREEZE_AFTER_MS = 4_000;
 
 /** Smaller movements, in pixels, are not painted. */

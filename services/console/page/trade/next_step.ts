@@ -68,10 +68,7 @@ export function marketObstacle(state: MarketState, symbol: string): Obstacle | u
   return state === "fresh" ? undefined : MARKET_TEXTS[state](symbol);
 }
 
-/**
- * The obstacle of a wallet on the wrong chain; undefined if it is on the right one, or does not
- * report it.
- */
+/** The obstacle of a wallet on the wrong chain; undefined if it is right or unknown. */
 export function chainObstacle(walletChainId: number | undefined, chainId: number) {
   if (walletChainId === undefined || walletChainId === chainId) return undefined;
   return {
@@ -125,10 +122,7 @@ const FIXES: Readonly<Record<string, Obstacle["fix"]>> = {
   PAYOUT_TOO_LOW: "height",
 };
 
-/**
- * The errors of the fields. Before there is a box, prices may be empty, and the amount is not
- * compared with limits.
- */
+/** The errors of the fields. Without a box, prices may be empty, and limits are not checked. */
 export function errorsOf(situation: Situation): FieldErrors {
   const { parsed, isEmpty } = situation;
   const errors = "errors" in parsed ? parsed.errors : {};

@@ -9,10 +9,7 @@ export interface Odds {
   chance: string | undefined;
   /** The probability at which payouts equal stakes on average. */
   breakEven: string;
-  /**
-   * Set if the chance is unknown or far below break-even, or if the payout is capped or barely more
-   * than the stake.
-   */
+  /** Set if the chance is unknown or far below break-even, or the payout capped or very low. */
   warning: string | undefined;
 }
 

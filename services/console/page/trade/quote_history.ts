@@ -6,10 +6,7 @@ import type { BetSlip } from "./bet_slip.ts";
 /** State of the browser's history entry for a quote. */
 const QUOTE_ENTRY = "quote";
 
-/**
- * Adds a history entry while there is a quote, and drops the quote when the browser leaves the
- * entry.
- */
+/** Adds a history entry while there is a quote, and drops the quote when "back" leaves it. */
 export function followHistory(slip: Pick<BetSlip, "stage" | "back">, announce: Announce): void {
   // The page opens at the chart, and does not scroll when a quote is left.
   history.scrollRestoration = "manual";

@@ -46,10 +46,7 @@ export function isOutside(
   return price < lowerPrice || price > upperPrice;
 }
 
-/**
- * The consequence of a price outside the box of a quote. Once its window has begun, the quote is
- * over.
- */
+/** The effect of a price outside a quote's box. Once the window has begun, the quote is over. */
 export function outsideText({ startTime }: Pick<Quote, "startTime">, nowMs: number): string {
   if (nowMs >= startTime) return "The window has begun with the price outside: nothing is placed.";
   return `The price is outside the box. It has to be inside in ${

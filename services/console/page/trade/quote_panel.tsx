@@ -22,9 +22,7 @@ interface QuotePanelProps {
   onRepeat(bet: Thesis): void;
 }
 
-/**
- * A firm quote: its terms, its remaining time, and the button that signs it; afterwards its bet.
- */
+/** A firm quote: its terms, its remaining time, and the button that signs it; then its bet. */
 export function QuotePanel({ model, slip, stage, onRepeat }: QuotePanelProps) {
   if (stage.name !== "placed") return <FirmQuote model={model} slip={slip} stage={stage} />;
   const thesis = model.session.user.value?.portfolio.theses.value

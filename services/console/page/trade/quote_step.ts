@@ -71,10 +71,7 @@ export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep
   return { ...signStep(quote, price, nowMs, remainingMs), back: BACK };
 }
 
-/**
- * The step of a quote that has not expired. If the price leaves the box after the window has begun,
- * it cannot be placed.
- */
+/** The step of a live quote. Once the window has begun, a price outside the box ends it. */
 function signStep(
   quote: Quote,
   price: bigint | undefined,

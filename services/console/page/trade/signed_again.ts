@@ -1,6 +1,4 @@
-/**
- * Decides whether a bet is signed again after its price moved during signing, and for which quote.
- */
+/** Decides whether a bet whose price moved during signing is signed again, and for which quote. */
 import { type Bet, isRangemakerError, type Quote } from "@rangemaker/client";
 import { betOf, SUGGESTED_START_MS } from "./draft.ts";
 import { leastPayout } from "./odds.ts";
@@ -38,10 +36,7 @@ export function isSignedAgain(
     times < SIGNED_AGAIN_MAX[next.payout > refused.payout ? "more" : "less"];
 }
 
-/**
- * The bet of a refused quote. Once its window has begun, it starts at the time in the fields
- * instead.
- */
+/** The bet of a refused quote. If its window has begun, it starts as the fields say. */
 export function againOf(
   symbol: string,
   quote: Quote,

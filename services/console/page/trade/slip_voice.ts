@@ -124,26 +124,18 @@ const QUIET_SHARE = 0.01;
 /** A payout that is smaller by this share gets a warning. */
 const WARNED_SHARE = 0.05;
 
-/**
- * The offer or estimate that the user saw before a quote, and by which share the quote pays more.
- */
+/** The offer or estimate shown before a quote, and by which share the quote pays more. */
 function changeOf({ estimated, replaces, offer: { quote } }: QuotedStage) {
   const seen = replaces ? { ...replaces.quote, ...replaces } : estimated;
   return { seen, share: seen === undefined ? 0 : Number(quote.payout) / Number(seen.payout) - 1 };
 }
 
-/**
- * Whether a quote pays so much less than the previous quote, or the estimate, that it needs a
- * warning.
- */
+/** Whether a quote pays so much less than the last quote or estimate that it needs a warning. */
 export function isWorse(stage: QuotedStage): boolean {
   return changeOf(stage).share <= -WARNED_SHARE;
 }
 
-/**
- * Sentences about changes since the previous quote or the estimate, announced before anything is
- * signed.
- */
+/** Sentences about changes since the last quote or estimate, announced before signing. */
 export function changesOf(stage: QuotedStage): string[] {
   const { replaces, isRefused, offer } = stage;
   const { seen, share } = changeOf(stage);

@@ -5,10 +5,7 @@ import { explain, type Explanation } from "../data/explain.ts";
 
 /** Why the last attempt failed. */
 export interface Failure extends Explanation {
-  /**
-   * It failed after the user pressed the button that signs, so the text must say whether money
-   * moved.
-   */
+  /** It failed after the user pressed "sign", so the text must say whether money moved. */
   isSigningFailure: boolean;
 }
 
