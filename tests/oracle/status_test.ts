@@ -184,7 +184,7 @@ Deno.test("Oracle: a quiet source that contributes again is removed 30 s after i
   oracle.stop();
 });
 
-Deno.test("Oracle metrics: count prints, faults and frames, and report ages, sources and times", async () => {
+Deno.test("Oracle metrics: count trades, faults and frames, and report ages, sources and times", async () => {
   const { clock, network, registry, oracle } = setUp(["provider_a"]);
   registerBoardMetrics(registry, oracle.board, clock);
   network.newest.fail("refused");

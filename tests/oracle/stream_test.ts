@@ -33,7 +33,7 @@ const ORDERS: Record<
     "by_one",
     [[1_000, 0, "next"], [1, 1, "restart"], [2, 2, "next"], [1_001, 3, "gap"], [3, 3, "late"]],
   ],
-  "without numbers, a print with an older time is late": [
+  "without numbers, a trade with an older time is late": [
     "none",
     [[undefined, 0, "next"], [undefined, 0, "next"], [undefined, -1, "late"]],
   ],
@@ -51,7 +51,7 @@ for (const [name, [sequencing, trades]] of Object.entries(ORDERS)) {
   });
 }
 
-Deno.test("Stream: stuck if the exchange's time does not change while prints arrive, but not after a pause", () => {
+Deno.test("Stream: stuck if the exchange's time does not change while trades arrive, but not after a pause", () => {
   const stream = new Stream("BTC/USDT", "by_one");
   stream.add(trade(1, T), T);
   stream.add(trade(2, T), T + 60_000);
@@ -77,7 +77,7 @@ Deno.test("Stream: a trade that a heartbeat announces and that never arrives is 
   assert(!stream.missed(8, T + 20_000), "it came in time");
 });
 
-Deno.test("Stream: silence is measured from the last print, or from the subscription", () => {
+Deno.test("Stream: silence is measured from the last trade, or from the subscription", () => {
   const stream = new Stream("BTC/USDT", "none");
   assert.equal(stream.silentMs(T), undefined);
   assert(!stream.answered);
@@ -89,7 +89,7 @@ Deno.test("Stream: silence is measured from the last print, or from the subscrip
   assert.equal(stream.silentMs(T + 2_500), 500);
 });
 
-Deno.test("Stream: the lag is that of the last accepted print", () => {
+Deno.test("Stream: the lag is that of the last accepted trade", () => {
   const stream = new Stream("BTC/USDT", "by_one");
   assert.equal(stream.lagMs, undefined);
   stream.add(trade(1, T), T + 30);
@@ -100,7 +100,7 @@ Deno.test("Stream: the lag is that of the last accepted print", () => {
   assert.equal(stream.lagMs, -10, "the exchange's clock may be ahead");
 });
 
-Deno.test("Stream: a new print restarts the wait for an announced trade", () => {
+Deno.test("Stream: a new trade restarts the wait for an announced one", () => {
   const stream = new Stream("BTC/USDT", "rising");
   stream.add(trade(5, T), T);
   assert(!stream.missed(7, T));
