@@ -95,7 +95,7 @@ export class Oracle {
 
 function warnOfJump(pair: string, price: bigint, sources: readonly ProviderName[]): void {
   serviceLog("oracle").warn(
-    "Price of {pair} withheld: only {sources} reports a jump to {price}; waiting for a second source",
+    "Price of {pair} withheld: it jumped to {price} with only {sources}; waiting for another source",
     { event: "price_withheld", pair, price: formatPrice(price), sources: sources.join(", ") },
   );
 }

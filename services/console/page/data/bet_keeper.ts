@@ -140,7 +140,8 @@ export class BetKeeper {
   #later(run: Run, delayMs: number): void {
     if (delayMs === 0) return void this.#attempt(run);
     run.cancel = this.#options.clock.after(delayMs, () => {
-      if (!run.isResolvedElsewhere) this.#markChecking(run); // an earlier request, or one of another tab, may still arrive
+      // An earlier request, or one of another tab, may still arrive.
+      if (!run.isResolvedElsewhere) this.#markChecking(run);
       void this.#attempt(run);
     });
   }

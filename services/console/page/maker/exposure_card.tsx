@@ -41,7 +41,7 @@ export function Exposure({ model, theses }: { model: PageModel; theses: readonly
   const chosen = useSignal("");
   const first = useRef("");
   const nowMs = model.serverClock.now();
-  const prices = model.feed.latest.peek(); // without a subscription: updated together with the bets
+  const prices = model.feed.latest.peek(); // not subscribed: read when the bets change
   const markets = model.markets.list.flatMap(({ symbol, base, quote }): OpenMarket[] => {
     const own = theses.filter((thesis) => thesis.base === base && thesis.quote === quote);
     const known = prices[symbol];

@@ -17,7 +17,7 @@ import { useNow } from "../use_now.ts";
 /** The open bets of a solver, each with the price's position in its box. */
 export function OpenBets({ model, theses }: { model: PageModel; theses: readonly Thesis[] }) {
   const nowMs = useNow(model.serverClock, 500);
-  const prices = model.feed.latest.peek(); // without a subscription: updated twice a second, with the time
+  const prices = model.feed.latest.peek(); // not subscribed: read twice a second, with the time
   const symbolOf = ({ base, quote }: Thesis) =>
     model.markets.find(base, quote)?.symbol ?? shortAddress(base);
   const priceOf = (thesis: Thesis) => {
