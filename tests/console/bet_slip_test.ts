@@ -215,7 +215,7 @@ Deno.test("BetSlip: a payout that moved within the tolerance is signed again at 
     assert.deepEqual(
       said.slice(1),
       hasMoved
-        ? [`(You signed for 12.00 USDC; the price moved as you did: ${pays}, chance 48.0 %.)`]
+        ? [`(You signed for 12.00 USDC; the odds changed as you did: ${pays}, chance 48.0 %.)`]
         : [],
     );
     // It stays with the bet.
@@ -264,7 +264,7 @@ Deno.test("BetSlip: below the tolerance, or after three more signatures, the use
     assert.notEqual(stage.offer.quoteHash, signed.at(-1)?.quoteHash);
     assert.match(
       said.at(-1) ?? "",
-      /^\(The price moved, and nothing was taken\. (It pays \d+ % less than the quote before of 12\.00 USDC.*\. )?Bet 10\.00, get [\d.]+ USDC/,
+      /^\(The odds changed, and nothing was taken\. (It pays \d+ % less than the quote before of 12\.00 USDC.*\. )?Bet 10\.00, get [\d.]+ USDC/,
     );
     assert.equal(said.length, 2);
   }
@@ -597,7 +597,7 @@ Deno.test("changesOf: a quote within 1 % of the estimate shows no change; 5 % be
   assert.deepEqual(changes(22_000_000n, 0.4), [false, `It pays 10 % more ${than}.`]);
   assert.deepEqual(changes(14_000_000n, 0.7), [
     true,
-    `It pays 30 % less ${than}: the price moved, and the chance rose from 50.0 %.`,
+    `It pays 30 % less ${than}: the chance rose from 50.0 %.`,
   ]);
   assert.deepEqual(changes(14_000_000n, 0.52), [
     true,

@@ -60,7 +60,7 @@ Deno.test({
             const drawn = await fieldsOf(visitor);
             assert(Number(drawn.lower) < Number(drawn.upper), JSON.stringify(drawn));
             await assertFits(visitor);
-            await visitor.press("Get a firm quote");
+            await visitor.press("Get a quote");
             await visitor.press("Sign and place the bet");
             await visitor.sees(/Bet 1 is placed/);
             const thesis = await new CoreClient({ url: stack.urls.nodeRead }).getThesis(1);

@@ -29,6 +29,17 @@ Deno.test("Messages: each is shown for 8 s, and a repeated text is announced onc
   assert.deepEqual(texts(), []);
 });
 
+Deno.test("Messages: a text that is repeated later is announced again", () => {
+  const clock = new FakeClock();
+  const { messages, announce } = openMessages(clock);
+  announce("the price is outside", { isSpoken: true });
+  const [first] = messages.value;
+  clock.advance(1_000);
+  announce("the price is outside", { isSpoken: true });
+  assert.deepEqual(messages.value.map(({ text }) => text), ["the price is outside"]);
+  assert.notEqual(messages.value[0]?.id, first?.id);
+});
+
 Deno.test("announceReturn: reports once that a device is online again after at least a second offline", () => {
   const clock = new FakeClock();
   const isOffline = signal(false);

@@ -25,7 +25,7 @@ const READY: Situation = {
   limits: { minBetAmount: 1n, maxBetAmount: 10_000_000n },
 };
 
-const QUOTE = "Get a firm quote";
+const QUOTE = "Get a quote";
 
 /** In order of priority: each is shown even if all later ones apply too. */
 const obstacles: readonly [

@@ -251,7 +251,7 @@ Deno.test({
           await tab.fill("startsIn", "60 s");
           await tab.sees(/\(× \d/);
         }
-        await visitor.press("Get a firm quote");
+        await visitor.press("Get a quote");
         gateway.mode = "hang";
         await visitor.press("Sign and place the bet");
         await visitor.sees(/Outcome unknown, checking/);

@@ -55,7 +55,7 @@ Deno.test({
           await page.waitForSelector('[aria-label="Time shown: 3 min"]');
           for (
             const [action, then] of [
-              ["Get a firm quote", /Sign within \d+ s\. The window starts in \d+ s\./],
+              ["Get a quote", /Sign within \d+ s\. The window starts in \d+ s\./],
               ["Sign and place the bet", /is placed/],
               ["Make another bet", /Draw on the chart/],
             ] as const
@@ -104,7 +104,7 @@ Deno.test({
           const { page } = visitor;
           await visitor.enter();
           await visitor.press("Suggest a box");
-          await visitor.press("Get a firm quote");
+          await visitor.press("Get a quote");
           await visitor.sees(/Sign within/);
           // Refused as it is asked for, and by each estimate after it.
           await page.goBack();
@@ -116,7 +116,7 @@ Deno.test({
           if (name === "lower") input.form.requestSubmit();
         }`);
           await visitor.sees(/Move the box to the price/);
-          await visitor.sees(/Get a firm quote/);
+          await visitor.sees(/Get a quote/);
           const said = await page.$$eval(
             ".action-bar p",
             (parts) => parts.filter(({ textContent }) => textContent?.includes("outside the box")),
@@ -124,7 +124,7 @@ Deno.test({
           assert.equal(said.length, 1);
           await visitor.press("Move the box to the price");
           await visitor.sees(/\(× \d/);
-          await focusIsOn(page, "Get a firm quote");
+          await focusIsOn(page, "Get a quote");
           const sides = () =>
             page.$$eval(
               "input[name=lower], input[name=upper]",
@@ -138,11 +138,11 @@ Deno.test({
           const fit = await page.waitForSelector(".bar-note button::-p-text(Fit its height)");
           await fit?.click();
           await visitor.sees(/\(× \d/);
-          await focusIsOn(page, "Get a firm quote");
+          await focusIsOn(page, "Get a quote");
           const [lower = 0, upper = 0] = await sides();
           assert(upper - lower > 1 && upper - lower < 60, `${lower} to ${upper}`);
           assert.equal(await page.$eval("input[name=lasts]", ({ value }) => value), "30 s");
-          await visitor.press("Get a firm quote");
+          await visitor.press("Get a quote");
           await visitor.sees(/Sign within/);
           await page.reload();
           const dropped = /The quote was dropped as the page was loaded again/;
@@ -202,7 +202,7 @@ Deno.test({
           for (let pressed = 0; pressed < 4; pressed++) await visitor.press("Show less time");
           await visitor.press("Show the box →"); // it lay beyond the time shown
           await page.waitForSelector('[aria-label="Time shown: 3 min"]');
-          await visitor.press("Get a firm quote");
+          await visitor.press("Get a quote");
           await visitor.sees(/Sign within/);
           await page.$eval("html", (html) => html.scrollTop = 0);
           await swipe(visitor, [0.5, 0.8], [0.75, 0.3]);
@@ -303,7 +303,7 @@ Deno.test({
         await page.keyboard.press("Enter");
         await focusIsOn(page, "Sign and place the bet");
         await page.keyboard.press("Escape");
-        await focusIsOn(page, "Get a firm quote");
+        await focusIsOn(page, "Get a quote");
         // Its window ends before it is signed.
         const times = { startsIn: "1 s", lasts: "6 s" };
         for (const [field, text] of Object.entries(times)) await visitor.fill(field, text);
@@ -313,7 +313,7 @@ Deno.test({
         await focusIsOn(page, "Ask for a new quote");
         await hears(page, /^(The quote has expired|Too late: the window has ended)\.$/);
         await page.keyboard.press("Escape");
-        await focusIsOn(page, "Get a firm quote");
+        await focusIsOn(page, "Get a quote");
         const later = { startsIn: "20 s", lasts: "1 m" };
         for (const [field, text] of Object.entries(later)) await visitor.fill(field, text);
         await visitor.sees(/\(× \d/);
@@ -331,6 +331,7 @@ Deno.test({
             if (document.activeElement === document.body) framesWithoutFocus++;
             requestAnimationFrame(look);
           })()`);
+        await page.waitForSelector("[data-next]:not([data-unread=true])");
         await page.keyboard.press("Enter");
         await focusIsOn(page, "Make another bet");
         const lost = await page.evaluate("framesWithoutFocus");
@@ -340,8 +341,11 @@ Deno.test({
         await page.$eval("html", (html) => html.style.setProperty("font-size", "200%"));
         await page.focus('[aria-label^="Repeat bet"]');
         await page.keyboard.press("Enter");
-        await hears(page, /^The same bet of 10 USDC around the price of now: .*starts in 20 s/);
-        await focusIsOn(page, "Get a firm quote");
+        await hears(
+          page,
+          /^A bet of 10 USDC, as high and as long, around the price of now: .*starts in 20 s/,
+        );
+        await focusIsOn(page, "Get a quote");
         await page.waitForFunction(`(() => {
           const message = document.querySelector(".messages").getBoundingClientRect();
           const focused = document.activeElement.getBoundingClientRect();
@@ -387,7 +391,7 @@ Deno.test({
           await visitor.press("Suggest a box");
           await visitor.sees(/\(× \d/);
           const button = await page.waitForSelector(
-            `[aria-disabled="true"]::-p-text(Get a firm quote)`,
+            `[aria-disabled="true"]::-p-text(Get a quote)`,
           );
           await button?.focus();
           await page.keyboard.press("Enter");

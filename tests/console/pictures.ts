@@ -67,7 +67,7 @@ async function onWideScreen(visitor: Visitor): Promise<void> {
   for (const [index, bet] of BETS.entries()) {
     if (index === 2) await pause(9_000);
     await draft(visitor, bet);
-    await visitor.press("Get a firm quote");
+    await visitor.press("Get a quote");
     await sign(visitor);
     await visitor.press("Make another bet");
   }
@@ -95,7 +95,7 @@ async function onPhone(visitor: Visitor): Promise<void> {
   await visitor.press("Clear");
   await visitor.press("Suggest a box");
   await visitor.sees(/\(× \d/);
-  await visitor.press("Get a firm quote");
+  await visitor.press("Get a quote");
   await visitor.sees(/Sign and place the bet/);
   await page.$eval("html", (html) => html.scrollTop = 0);
   await take("phone-4-quote");

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { PriceSeries } from "../../services/console/page/data/price_series.ts";
 import {
+  hasLeft,
   isOutside,
   outsideText,
   quoteLife,
@@ -26,7 +28,10 @@ Deno.test("windowText: shows the seconds until the window starts, then until it 
   assert.equal(windowText(window, 8_100), "The window starts in 2 s.");
   assert.equal(windowText(window, 9_999), "The window starts in 1 s.");
   assert.match(windowText(window, 10_000), /^The window has begun: 20 s left\. /);
-  assert.match(windowText(window, 27_500), /: 3 s left\. .* already left the box, nothing is/);
+  assert.match(
+    windowText(window, 27_500),
+    /: 3 s left\. The maker may refuse it now; then nothing is/,
+  );
 });
 
 Deno.test("outsideText: a price outside the box may return until the window starts", () => {
@@ -37,5 +42,16 @@ Deno.test("outsideText: a price outside the box may return until the window star
     outsideText({ startTime: 10_000 }, 8_100),
     /has to be inside in 2 s, .* or you lose/,
   );
-  assert.match(outsideText({ startTime: 10_000 }, 10_000), /^The window has begun .* nothing is/);
+});
+
+Deno.test("hasLeft: a price outside the box counts from two slots after the window began, even if the price is back", () => {
+  const box = { startTime: 10_000, lowerPrice: 10_000_000n, upperPrice: 12_000_000n };
+  const series = new PriceSeries();
+  series.append(9_900, 13);
+  series.append(10_100, 13);
+  series.append(10_200, 12);
+  assert.equal(hasLeft(box, series), false);
+  series.append(10_300, 9.99);
+  series.append(10_400, 11);
+  assert.equal(hasLeft(box, series), true);
 });

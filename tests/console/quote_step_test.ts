@@ -10,8 +10,9 @@ const offer = offerOf(1, {
 const QUOTED: QuoteSituation = {
   stage: { name: "quoted", offer, estimated: undefined, replaces: undefined, isRefused: false },
   ...{ isDevelopmentKey: false, isChecking: false, hasOther: false, isOffline: false },
-  balance: 100n,
+  balance: 100_000_000n,
   price: 11n,
+  hasLeft: false,
 };
 
 const BACK = "Change the box";
@@ -31,9 +32,22 @@ Deno.test("quoteStepOf: a price outside the box is a warning before the window s
   const early = quoteStepOf({ ...QUOTED, price: 13n }, 9_999);
   assert.deepEqual([early.action, early.look], ["sign", "warned"]);
   assert.match(early.note ?? "", /^Sign within 16 s\. The price is outside the box\. /);
-  const late = quoteStepOf({ ...QUOTED, price: 13n }, 10_000);
-  assert.deepEqual([late.action, late.look, late.back], [undefined, "failure", BACK]);
+  for (const left of [{ price: 13n }, { hasLeft: true }]) {
+    const late = quoteStepOf({ ...QUOTED, ...left }, 10_000);
+    assert.deepEqual([late.action, late.look, late.back], ["renew", "failure", BACK]);
+    assert.match(late.note ?? "", /^The price has left the box/);
+  }
   assert.equal(quoteStepOf(QUOTED, 10_000).action, "sign", "inside");
+});
+
+Deno.test("quoteStepOf: a quote that wins less than a thousandth of the stake is not offered for signing", () => {
+  const paying = (payout: bigint) => {
+    const poor = { ...offer, quote: { ...offer.quote, betAmount: 10_000_000n, payout } };
+    const stage = { name: "quoted" as const, offer: poor, estimated: undefined };
+    const situation = { ...QUOTED, stage: { ...stage, replaces: undefined, isRefused: false } };
+    return quoteStepOf(situation, 0).action;
+  };
+  assert.deepEqual([paying(10_009_999n), paying(10_010_000n)], ["renew", "sign"]);
 });
 
 Deno.test("quoteStepOf: a quote above the balance cannot be signed, with a note", () => {

@@ -19,7 +19,7 @@ Deno.test("failureText: after signing, the text starts with whether money was ta
 });
 
 Deno.test("failureText: a failure that depends on the price is replaced by the next estimate, others stay", () => {
-  assert.equal(failureText(LEFT, PRICED, "", false), `${NOTHING} The price had moved.`);
+  assert.equal(failureText(LEFT, PRICED, "", false), `${NOTHING} The odds had changed.`);
   assert.equal(failureText({ ...LEFT, isSigningFailure: false }, PRICED, "", false), "");
   assert.equal(
     failureText(LEFT, { failure: "again" } as EstimateState, "", false),

@@ -77,7 +77,7 @@ Deno.test({
           await visitor.drag(...SOON);
           await visitor.sees(/pays 1\d\.\d\d USDC/);
           const lower = await visitor.page.$eval("input[name=lower]", (input) => input.value);
-          await visitor.press("Get a firm quote");
+          await visitor.press("Get a quote");
           const payout = await visitor.page.waitForSelector("[data-payout]");
           const offered = await payout?.evaluate((found) => found.getAttribute("data-payout"));
           await visitor.press("Sign and place the bet");
@@ -127,7 +127,7 @@ Deno.test({
           await visitor.fill(field, text);
         }
         await visitor.sees(/\(× \d/);
-        await tabTo(visitor, "Get a firm quote");
+        await tabTo(visitor, "Get a quote");
         const lasts = await visitor.page.$eval("input[name=lasts]", ({ value }) => value);
         assert.equal(lasts, "1 s", "a number alone gets its unit");
         await keyboard.down("Enter");
@@ -136,6 +136,7 @@ Deno.test({
         await keyboard.up("Enter");
         await visitor.sees(/Sign within \d+ s\. The price is outside the box\./);
         await tabTo(visitor, "Sign and place the bet");
+        await visitor.page.waitForSelector("[data-next]:not([data-unread=true])");
         await keyboard.press("Enter");
         await visitor.sees(/Bet \d+ is placed/);
         const { id } = await newestBet(visitor);
@@ -159,17 +160,17 @@ Deno.test({
           await visitor.sees(/1,000\.00 USDC/);
           await visitor.drag(...LATER);
           injected.chainId = 1;
-          await visitor.press("Get a firm quote");
+          await visitor.press("Get a quote");
           await visitor.press("Sign and place the bet");
           await visitor.sees(/The wallet is on chain 1; bets are on chain 1337/);
           await visitor.press("Switch the wallet’s chain");
           await visitor.sees(/on the right chain now/);
           injected.rejects = true;
-          await visitor.press("Get a firm quote");
+          await visitor.press("Get a quote");
           await visitor.press("Sign and place the bet");
           await visitor.sees(/You rejected the request in the wallet/);
           injected.rejects = false;
-          await visitor.press("Get a firm quote");
+          await visitor.press("Get a quote");
           await visitor.press("Sign and place the bet");
           await visitor.sees(/Bet \d+ is placed/);
           assert.equal((await newestBet(visitor)).user, injected.address);
@@ -191,7 +192,7 @@ Deno.test({
           await visitor.press("Bet 50 USDC");
           assert.equal(await visitor.page.$eval("input[name=amount]", ({ value }) => value), "50");
           await visitor.fill("amount", "900");
-          await visitor.press("Get a firm quote");
+          await visitor.press("Get a quote");
           await visitor.sees(/Sign and place the bet/);
           // The same account bets the same money elsewhere.
           const key = await visitor.page.evaluate(() =>
@@ -264,7 +265,7 @@ Deno.test({
           await visitor.sees(/\(× \d/);
           assert.deepEqual(await violationsEverywhere(visitor.page), [], "draft");
           await visitor.page.setViewport({ width: 1360, height: 900 });
-          await visitor.press("Get a firm quote");
+          await visitor.press("Get a quote");
           await visitor.sees(/Sign and place the bet/);
           assert.deepEqual(await violationsEverywhere(visitor.page), [], "quote");
           await visitor.press("Change the box");

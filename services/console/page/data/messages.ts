@@ -15,19 +15,26 @@ export type Announce = (text: string, options?: Partial<Pick<Message, "isSpoken"
 /** How long a message is shown. Screen readers read each once. */
 const MESSAGE_MS = 8_000;
 
-/**
- * The recent messages, and the function that adds one. A text that repeats the last one replaces
- * it, and is not read again.
- */
+/** A text that repeats the last one within this time is not read again. */
+const REPEAT_MS = 1_000;
+
+/** The recent messages, and the function that adds one. A text that repeats the last one replaces it. */
 export function openMessages(
   clock: Clock,
 ): { messages: ReadonlySignal<readonly Message[]>; announce: Announce } {
   const messages: Signal<readonly Message[]> = signal([]);
   let id = 0;
+  let addedAtMs = -Infinity;
   const announce: Announce = (text, { isSpoken = false } = {}) => {
     const last = messages.value.at(-1);
     const same = last?.text === text ? last : undefined;
-    const message = { id: same?.id ?? id++, text, isSpoken: isSpoken && (same?.isSpoken ?? true) };
+    const isRead = clock.now() - addedAtMs < REPEAT_MS;
+    const message = {
+      id: same && isRead ? same.id : id++,
+      text,
+      isSpoken: isSpoken && (same?.isSpoken ?? true),
+    };
+    addedAtMs = clock.now();
     messages.value = [...messages.value.filter((other) => other !== same), message];
     const remove = () => messages.value = messages.value.filter((other) => other !== message);
     clock.after(MESSAGE_MS, remove);

@@ -210,7 +210,8 @@ export function repeatBet(model: PageModel, slip: BetSlip, bet: Thesis): void {
   slip.keep();
   slip.edit(repeatedDraft(bet, price));
   showChart();
-  const name = `The same bet of ${slip.fields.value.amount} USDC around the price of now`;
+  const name =
+    `A bet of ${slip.fields.value.amount} USDC, as high and as long, around the price of now`;
   sayBox(model, slip, name, { isSpoken: false });
 }
 
@@ -254,7 +255,7 @@ const TOLERANCES = [0, 2, 5, 10, 20] as const;
 function Tolerance({ slip }: { slip: BetSlip }) {
   return (
     <label class="note tolerance">
-      If the price moves, accept{" "}
+      If the odds change, accept{" "}
       <select
         value={slip.tolerancePercent.value}
         onChange={({ currentTarget }) => slip.tolerate(Number(currentTarget.value))}

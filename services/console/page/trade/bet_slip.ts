@@ -172,7 +172,7 @@ export class BetSlip {
     this.tolerancePercent.value = this.#options.drafts.tolerancePercent = percent;
   }
 
-  /** Requests a firm quote, unless the outcome of an earlier bet is unknown. */
+  /** Requests a quote, unless the outcome of an earlier bet is unknown. */
   async quote(): Promise<void> {
     const user = this.#user;
     const bet = this.#bet;

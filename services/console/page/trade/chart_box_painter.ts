@@ -112,7 +112,11 @@ export function paintBoxLabels(frame: Frame): void {
       // Measuring takes longer than comparing.
       if (drawn.some((other) => isOver(least, other))) continue;
       const width = context.measureText(box.label).width + 12;
-      const label = { left: Math.max(2, Math.min(left, right - width)), width, level };
+      const label = {
+        left: Math.max(2, Math.min(left, right - width, plot.right - width)),
+        width,
+        level,
+      };
       if (drawn.some((other) => isOver(label, other))) continue;
       drawn.push(label);
       paintLabel(frame, box.label, label, colorOf(box.kind, palette));

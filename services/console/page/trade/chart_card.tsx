@@ -247,6 +247,9 @@ function keysOf({ model, slip, market, spanMs }: ChartCardProps): Record<string,
       askQuote(model, slip);
     },
     p() {
+      if (model.isOffline.peek()) {
+        return say(`You are offline. The last price was ${priceText(model, market.symbol)}.`);
+      }
       const price = model.feed.latest.peek()[market.symbol]?.price;
       const text = price === undefined ? "no price yet" : priceText(model, market.symbol);
       const nowMs = model.serverClock.now();

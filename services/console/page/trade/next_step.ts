@@ -78,7 +78,7 @@ export function chainObstacle(walletChainId: number | undefined, chainId: number
   };
 }
 
-const QUOTE = "Get a firm quote";
+const QUOTE = "Get a quote";
 
 /** The first obstacle to a quote; undefined if there is none. */
 export function obstacleOf(situation: Situation): Obstacle | undefined {

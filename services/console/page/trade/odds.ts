@@ -13,6 +13,11 @@ export interface Odds {
   warning: string | undefined;
 }
 
+/** Whether a bet could win less than a thousandth of its stake. */
+export function isWorthless({ payout, betAmount }: Pick<Quote, "payout" | "betAmount">): boolean {
+  return (payout - betAmount) * 1_000n < betAmount;
+}
+
 /** A gain below this share of the stake gets a warning. */
 const SMALL_GAIN = 0.1;
 

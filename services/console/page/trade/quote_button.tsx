@@ -1,10 +1,11 @@
 /** The button that requests a quote, and the reason why it is disabled or has failed. */
-import { explain } from "../data/explain.ts";
+import type { EstimateState } from "../data/estimator.ts";
+import { explain, type Explanation } from "../data/explain.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { formatAmount } from "../format.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { type Obstacle, obstacleOf, type Situation } from "./next_step.ts";
-import { oddsOf } from "./odds.ts";
+import { isWorthless, oddsOf } from "./odds.ts";
 import { chancesText } from "./slip_voice.ts";
 import { failureText } from "./stage.ts";
 
@@ -46,9 +47,17 @@ export function situationOf(model: PageModel, slip: BetSlip): Situation {
     },
     isEmpty: slip.isEmpty,
     parsed,
-    unpriceable: estimate && "failure" in estimate ? explain(estimate.failure) : undefined,
+    unpriceable: estimate && unpriceableBy(estimate),
     limits: maker.info.value?.config,
   };
+}
+
+/** Why no quote is requested for a box; undefined if there is no reason. */
+function unpriceableBy(state: EstimateState): Explanation | undefined {
+  if ("failure" in state) return explain(state.failure);
+  if (!isWorthless(state.estimate)) return undefined;
+  const text = "It would win almost nothing. Make the box less tall, or let it last longer.";
+  return { code: "PAYOUT_TOO_LOW", text };
 }
 
 /** The estimate for the present box and amount, if the price is fresh. */
@@ -91,7 +100,7 @@ export function QuoteButton({ model, slip, onFix }: QuoteButtonProps) {
         aria-disabled={isQuoting || obstacle !== undefined && !obstacle.suggests}
         aria-describedby="obstacle"
       >
-        {isQuoting ? "Asking the maker …" : obstacle?.button ?? "Get a firm quote"}
+        {isQuoting ? "Asking the maker …" : obstacle?.button ?? "Get a quote"}
       </button>
       <div class="bar-note">
         <p class={odds?.warning ? "warned" : "note"} id="obstacle">

@@ -1,6 +1,7 @@
 /** How long a quote can still be signed. */
-import type { Quote } from "@rangemaker/client";
-import { durationText } from "../format.ts";
+import { type Quote, SLOT_MS } from "@rangemaker/client";
+import type { PriceSeries } from "../data/price_series.ts";
+import { durationText, toNumber } from "../format.ts";
 
 /** Nothing is signed later than this before the end, because a signature takes time to arrive. */
 const SIGN_MARGIN_MS = 5_000;
@@ -30,7 +31,7 @@ export function windowText(
   const seconds = (untilMs: number) => durationText(1_000 * Math.ceil((untilMs - nowMs) / 1_000));
   if (nowMs < startTime) return `The window starts in ${seconds(startTime)}.`;
   return `The window has begun: ${seconds(endTime)} left. ` +
-    "If the price has already left the box, nothing is taken.";
+    "The maker may refuse it now; then nothing is taken.";
 }
 
 /** Why a quote can no longer be signed. */
@@ -46,9 +47,21 @@ export function isOutside(
   return price < lowerPrice || price > upperPrice;
 }
 
-/** The effect of a price outside a quote's box. Once the window has begun, the quote is over. */
+/** Prices of the page may be a slot or two off, so the very beginning of a window proves nothing. */
+const EDGE_MS = 2 * SLOT_MS;
+
+/** Whether the page has seen a price outside the box of a quote since its window began. */
+export function hasLeft(
+  { startTime, lowerPrice, upperPrice }: Pick<Quote, "startTime" | "lowerPrice" | "upperPrice">,
+  series: PriceSeries,
+): boolean {
+  const [lower, upper] = [toNumber(lowerPrice), toNumber(upperPrice)];
+  const prices = series.prices.slice(series.indexAt(startTime + EDGE_MS));
+  return prices.some((price) => price < lower || price > upper);
+}
+
+/** The effect of a price outside a quote's box before the window begins. */
 export function outsideText({ startTime }: Pick<Quote, "startTime">, nowMs: number): string {
-  if (nowMs >= startTime) return "The window has begun with the price outside: nothing is placed.";
   return `The price is outside the box. It has to be inside in ${
     durationText(1_000 * Math.ceil((startTime - nowMs) / 1_000))
   }, when the window starts, or you lose.`;

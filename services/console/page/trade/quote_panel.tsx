@@ -1,4 +1,4 @@
-import { useEffect } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import type { Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { Fact } from "../fact.tsx";
@@ -7,6 +7,7 @@ import { durationText, formatAmount, formatRange, formatTime } from "../format.t
 import { useNow } from "../use_now.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { oddsOf } from "./odds.ts";
+import { hasLeft } from "./quote_life.ts";
 import { quoteStepOf } from "./quote_step.ts";
 import { showChart } from "./show_chart.ts";
 import { changesOf, isWorse, repricedText, termsOf } from "./slip_voice.ts";
@@ -22,15 +23,17 @@ interface QuotePanelProps {
   onRepeat(bet: Thesis): void;
 }
 
-/** A firm quote: its terms, its remaining time, and the button that signs it; then its bet. */
+/** A quote: its terms, its remaining time, and the button that signs it; then its bet. */
 export function QuotePanel({ model, slip, stage, onRepeat }: QuotePanelProps) {
-  if (stage.name !== "placed") return <FirmQuote model={model} slip={slip} stage={stage} />;
+  if (stage.name !== "placed") return <LiveQuote model={model} slip={slip} stage={stage} />;
   const thesis = model.session.user.value?.portfolio.theses.value
     .find(({ id }) => id === stage.thesisId);
   return (
     <>
       <PlacedBet model={model} stage={stage} thesis={thesis} />
-      {stage.signedFirst && <p class="note">{repricedText(stage.signedFirst, stage.offer)}</p>}
+      {stage.signedFirst && !(thesis && isDecided(model.withBreach(thesis))) && (
+        <p class="note">{repricedText(stage.signedFirst, stage.offer)}</p>
+      )}
       <div class="action-bar">
         <button type="button" class="primary wide" data-next onClick={() => slip.back()}>
           Make another bet
@@ -41,16 +44,21 @@ export function QuotePanel({ model, slip, stage, onRepeat }: QuotePanelProps) {
   );
 }
 
-type FirmStage = Exclude<QuoteStage, { name: "placed" }>;
-type FirmQuoteProps = Omit<QuotePanelProps, "stage" | "onRepeat"> & { stage: FirmStage };
+/** For this long after a quote appears, the keyboard does not sign it: nobody has read it. */
+const READING_MS = 1_000;
 
-function FirmQuote({ model, slip, stage }: FirmQuoteProps) {
+type LiveStage = Exclude<QuoteStage, { name: "placed" }>;
+type LiveQuoteProps = Omit<QuotePanelProps, "stage" | "onRepeat"> & { stage: LiveStage };
+
+function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
   const nowMs = useNow(model.serverClock, 250);
-  const { quote, probability } = stage.offer;
+  const { quote, quoteHash, probability } = stage.offer;
+  const shownAtMs = useMemo(() => nowMs, [quoteHash]);
+  const isUnread = stage.name === "quoted" && nowMs - shownAtMs < READING_MS;
   const symbol = slip.symbol.value;
   const user = model.session.user.value;
   const bets = user?.portfolio.bets.unresolved.value ?? [];
-  const own = bets.find(({ offer }) => offer.quoteHash === stage.offer.quoteHash);
+  const own = bets.find(({ offer }) => offer.quoteHash === quoteHash);
   const { button, note, look, action, back } = quoteStepOf({
     stage,
     isDevelopmentKey: user?.isDevelopmentKey ?? false,
@@ -59,6 +67,7 @@ function FirmQuote({ model, slip, stage }: FirmQuoteProps) {
     balance: user?.portfolio.account.value?.balance,
     isOffline: model.isOffline.value,
     price: model.feed.latest.value[symbol]?.price,
+    hasLeft: hasLeft(quote, model.feed.seriesOf(symbol)),
   }, nowMs);
   const isOver = look === "failure"; // terms that are no longer available are hidden
   const odds = oddsOf({ ...quote, probability }, model.maker.info.value?.config.maxPayoutRatio);
@@ -93,6 +102,10 @@ function FirmQuote({ model, slip, stage }: FirmQuoteProps) {
           // One button for all steps. It is never `disabled`, so that it keeps the focus.
           aria-disabled={action === undefined}
           aria-describedby={action === "sign" ? "terms" : "bar-note"}
+          data-unread={isUnread}
+          onKeyDown={(event) => {
+            if (isUnread && ["Enter", " "].includes(event.key)) event.preventDefault();
+          }}
           onClick={() => {
             if (action !== undefined) void (action === "sign" ? slip.place() : slip.quote());
           }}

@@ -2,6 +2,7 @@
 import type { Quote } from "@rangemaker/client";
 import { formatAmount } from "../format.ts";
 import { isOutside, outsideText, overText, quoteLife, windowText } from "./quote_life.ts";
+import { isWorthless } from "./odds.ts";
 import type { Stage } from "./stage.ts";
 
 /** All facts that decide the next step of a quote. */
@@ -18,6 +19,8 @@ export interface QuoteSituation {
   isOffline: boolean;
   /** The newest price, if there is one. */
   price: bigint | undefined;
+  /** The price has been outside the box since the window began. */
+  hasLeft: boolean;
 }
 
 export interface QuoteStep {
@@ -37,7 +40,7 @@ const SIGN = "Sign and place the bet";
 const BACK = "Change the box";
 
 export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep {
-  const { stage, isDevelopmentKey, isChecking, hasOther, balance, isOffline, price } = situation;
+  const { stage, isDevelopmentKey, isChecking, hasOther, balance, isOffline } = situation;
   if (stage.name === "sending") {
     if (!isChecking) return { button: "Placing the bet …" };
     const note =
@@ -46,7 +49,7 @@ export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep
   }
   if (stage.name === "signing") {
     const note = stage.isAgain
-      ? "The price moved, within what you accept: one more signature."
+      ? "The odds changed, within what you accept: one more signature."
       : "";
     if (isDevelopmentKey) return { button: "Signing …", note };
     return { button: "Sign in your wallet …", note, back: "Cancel" };
@@ -64,26 +67,31 @@ export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep
   if (state === "valid" && isOffline) {
     return { button: "You are offline", note: "Nothing can be placed now.", back: BACK };
   }
-  if (state !== "valid") {
-    const note = `${overText(quote, nowMs)} The window of a new quote starts later.`;
+  const over = overReason(situation, quote, nowMs);
+  if (over !== undefined) {
+    const note = `${over} The window of a new quote starts later.`;
     return { button: "Ask for a new quote", note, look: "failure", action: "renew", back: BACK };
   }
-  return { ...signStep(quote, price, nowMs, remainingMs), back: BACK };
+  return { ...signStep(situation, quote, nowMs, remainingMs), back: BACK };
 }
 
-/** The step of a live quote. Once the window has begun, a price outside the box ends it. */
+/** Why a quote can no longer become a bet; undefined while it can. */
+function overReason({ price, hasLeft }: QuoteSituation, quote: Quote, nowMs: number) {
+  if (quoteLife(quote, nowMs).state !== "valid") return overText(quote, nowMs);
+  const isOut = price !== undefined && isOutside(quote, price) && nowMs >= quote.startTime;
+  if (hasLeft || isOut) return "The price has left the box: nothing can be placed.";
+  return isWorthless(quote) ? "It would win almost nothing." : undefined;
+}
+
+/** The step of a live quote. */
 function signStep(
+  { price }: QuoteSituation,
   quote: Quote,
-  price: bigint | undefined,
   nowMs: number,
   remainingMs: number,
 ): QuoteStep {
   const within = `Sign within ${Math.ceil(remainingMs / 1000)} s. `;
-  if (price === undefined || !isOutside(quote, price)) {
-    return { button: SIGN, note: within + windowText(quote, nowMs), action: "sign" };
-  }
-  const note = outsideText(quote, nowMs);
-  return nowMs >= quote.startTime
-    ? { button: SIGN, note, look: "failure" }
-    : { button: SIGN, note: within + note, look: "warned", action: "sign" };
+  return price === undefined || !isOutside(quote, price)
+    ? { button: SIGN, note: within + windowText(quote, nowMs), action: "sign" }
+    : { button: SIGN, note: within + outsideText(quote, nowMs), look: "warned", action: "sign" };
 }

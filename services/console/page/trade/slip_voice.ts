@@ -139,7 +139,7 @@ export function isWorse(stage: QuotedStage): boolean {
 export function changesOf(stage: QuotedStage): string[] {
   const { replaces, isRefused, offer } = stage;
   const { seen, share } = changeOf(stage);
-  const changes = isRefused ? ["The price moved, and nothing was taken."] : [];
+  const changes = isRefused ? ["The odds changed, and nothing was taken."] : [];
   if (seen !== undefined && Math.abs(share) >= QUIET_SHARE) {
     const before = `${replaces ? "quote before" : "estimate"} of ${formatAmount(seen.payout)} USDC`;
     const percent = Math.round(100 * Math.abs(share));
@@ -157,14 +157,14 @@ function reasonOf(
   if (seen.probability === undefined || probability === undefined) return "";
   const byChance = Number(seen.payout) * seen.probability / probability;
   return 2 * byChance <= Number(seen.payout + quote.payout)
-    ? `: the price moved, and the chance rose from ${chanceText(seen.probability)}`
+    ? `: the chance rose from ${chanceText(seen.probability)}`
     : ": the maker charges more, as it has similar bets open";
 }
 
 /** The outcome of a bet whose price moved while it was signed. */
 export function repricedText(first: Offer, { quote: { payout }, probability }: Offer): string {
   const chance = probability === undefined ? "" : `, chance ${chanceText(probability)}`;
-  return `You signed for ${formatAmount(first.quote.payout)} USDC; the price moved as you did: ` +
+  return `You signed for ${formatAmount(first.quote.payout)} USDC; the odds changed as you did: ` +
     `it pays ${formatAmount(payout)} USDC${chance}.`;
 }
 

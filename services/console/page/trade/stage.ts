@@ -67,5 +67,5 @@ export function failureText(
   const hasMoved = state !== undefined && "estimate" in state && PRICE_CODES.has(code);
   const reason = hasMoved || shown.startsWith(text) ? "" : text;
   if (!isSigningFailure) return reason;
-  return `${NOTHING_TAKEN} ${hasMoved ? "The price had moved." : reason}`.trim();
+  return `${NOTHING_TAKEN} ${hasMoved ? "The odds had changed." : reason}`.trim();
 }
