@@ -94,7 +94,7 @@ export class IntentService {
       node: this.shortTimeoutNode,
       clock,
       log: this.#log,
-      isOnChain: async (intent) => await this.#handler?.isOnChain(intent) ?? true,
+      isOnChain: (intent) => this.#started(this.#handler).isOnChain(intent),
     });
     this.problem = cached(() => this.#check(), HEALTH_CACHED_MS, clock);
     this.#health = new PollingLoop({
@@ -175,8 +175,12 @@ export class IntentService {
 
   /** Submits an intent: see {@link Submitter.submit}. */
   submit(intent: Intent, options?: SubmitOptions): Promise<Intent> {
-    if (this.#submitter === undefined) throw new TypeError("The service was not started");
-    return this.#submitter.submit(intent, options);
+    return this.#started(this.#submitter).submit(intent, options);
+  }
+
+  #started<T>(part: T | undefined): T {
+    if (part === undefined) throw new TypeError("The service was not started");
+    return part;
   }
 
   /** Starts no further attempts, so that no retry begins while open requests finish. */
