@@ -6,7 +6,7 @@ import {
   type ProgramCommands,
   reportErrors,
 } from "./lib/cli/command.ts";
-import { systemClock } from "./lib/clock.ts";
+import { systemClock, waitMs } from "./lib/clock.ts";
 import { askSecret, progressOn } from "./lib/cli/terminal.ts";
 
 /** Every command of the program. Each is loaded on demand. */
@@ -93,14 +93,19 @@ function helpText(): string {
  */
 const SIGNAL_COPY_MS = 500;
 
+/** The process stays for this long after a signal: a copy that found it exiting would kill it. */
+const SIGNAL_COPY_ARRIVAL_MS = 200;
+
+/** When the first signal came, in the time of the monotonic clock. */
+let firstSignalAtMs: number | undefined;
+
 /** Resolves on the first SIGINT or SIGTERM; a second one ends the process at once. */
 function untilSignal(): Promise<void> {
   return new Promise((resolve) => {
-    let firstAtMs: number | undefined;
     const onSignal = () => {
       const nowMs = performance.now();
-      firstAtMs ??= nowMs;
-      if (nowMs - firstAtMs >= SIGNAL_COPY_MS) Deno.exit(ExitCode.interrupted);
+      firstSignalAtMs ??= nowMs;
+      if (nowMs - firstSignalAtMs >= SIGNAL_COPY_MS) Deno.exit(ExitCode.interrupted);
       resolve();
     };
     Deno.addSignalListener("SIGINT", onSignal);
@@ -184,4 +189,9 @@ function processContext(): CommandContext {
   };
 }
 
-if (import.meta.main) Deno.exit(await rangemaker(Deno.args, processContext()));
+if (import.meta.main) {
+  const code = await rangemaker(Deno.args, processContext());
+  const sinceMs = performance.now() - (firstSignalAtMs ?? -Infinity);
+  await waitMs(systemClock, Math.max(0, SIGNAL_COPY_ARRIVAL_MS - sinceMs));
+  Deno.exit(code);
+}

@@ -55,6 +55,17 @@ Deno.test("Exit code 0: a service stops despite a pending request, and two signa
   request.close();
 });
 
+Deno.test("Exit code 0: a copy of the signal arrives after the service has stopped", async () => {
+  const program = new Program(["exchanges", "--port", "0"]);
+  await program.until(({ stderr }) => stderr.includes("Listening on"));
+  const signalledMs = performance.now();
+  program.kill("SIGINT");
+  await program.until(({ stderr }) => stderr.includes("Stopped"));
+  program.kill("SIGINT");
+  assert.equal((await program.finished()).code, ExitCode.ok);
+  assert(performance.now() - signalledMs >= 190, "it has waited for the copy");
+});
+
 Deno.test({
   name: `Exit code 0: Ctrl-C on a task, which delivers the signal twice${NEEDS_TERMINAL}`,
   ignore: lacksTerminal,
