@@ -7,6 +7,7 @@ import { strategyContext } from "../../services/solver/pricing/strategy.ts";
 import { assertFailure, post } from "../support/http_answers.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import { withFolder } from "../support/files.ts";
+import { barrier, SPOT as SPOT_PRICE } from "./pricing/barrier.ts";
 import { giveHistory, quoteOnPrices, SPOT } from "./prices.ts";
 import { quoteRequest, startTestSolver, withSolver } from "./support.ts";
 import { termsAt } from "./theses.ts";
@@ -41,6 +42,32 @@ Deno.test("Solver with --pricing docs/examples/strategy.ts: it quotes, refuses w
     const info = await (await fetch(`${url}/info`)).json();
     assert.equal(info.pricing, "nearer-bound");
   }, { pricing: EXAMPLE, volatilityHistoryMs: 1_000 }));
+
+Deno.test("docs/examples/strategy.ts: a quote is executed on a still price, and refused once a new one pays more or less", async () => {
+  const { view, clock, bet } = barrier();
+  const create = await loadStrategy(EXAMPLE);
+  const strategy = create(strategyContext({ clock, marketView: () => view }));
+  const { payout } = strategy.price(bet);
+  clock.advance(2_000);
+  strategy.recheck(bet, payout);
+  view.spot.price = SPOT_PRICE + SPOT_PRICE / 2_000n;
+  assert.throws(() => strategy.recheck(bet, payout), { code: "PRICE_IMPROVED" });
+  view.spot.price = SPOT_PRICE;
+  clock.advance(60_000);
+  assert.throws(() => strategy.recheck(bet, payout), { code: "PRICE_MOVED" });
+});
+
+Deno.test("docs/examples/strategy.ts: a payout at the limit is executed however close the price comes to a bound", async () => {
+  const { view, clock, bet } = barrier();
+  const strategy = (await loadStrategy(EXAMPLE))(
+    strategyContext({ clock, marketView: () => view }),
+  );
+  view.spot.price = bet.upperPrice - 100_000n;
+  const { payout } = strategy.price(bet);
+  assert.equal(payout, 10n * bet.betAmount);
+  view.spot.price = bet.upperPrice - 1n;
+  strategy.recheck(bet, payout);
+});
 
 Deno.test("Solver with --pricing ./missing.ts: the start fails, and the database is closed", () =>
   withFolder(async (folder) => {
