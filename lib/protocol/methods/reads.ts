@@ -43,7 +43,7 @@ export const readMethods = {
     summary: "A page of theses, oldest first",
     params: z.object({
       filter: z.prefault(
-        z.object({
+        z.strictObject({
           user: z.optional(addressSchema),
           solver: z.optional(addressSchema),
           status: z.optional(thesisStatusSchema),
