@@ -3,12 +3,24 @@
  *
  *     deno task backtest --candles candles.csv --strategy docs/examples/strategy.ts
  *     SOLVER_PRIVATE_KEY=0x… deno task solver --pricing docs/examples/strategy.ts
+ *
+ * It shows how a strategy is written, not how to earn: it has no model of the probability. Its own
+ * backtest on a week of BTC/USDT loses 0.05 of each bet of users with a better model.
  */
 import type { StrategyFactory } from "../../services/solver/pricing/strategy.ts";
 import type { BetTerms } from "../../lib/protocol/terms.ts";
 
 /** Paid on top of the bet where the nearer bound is one standard deviation away. */
 const EXTRA_PER_DEVIATION = 0.5;
+
+/** A bet pays at most ten times itself. */
+const EXTRA_MAX = 9;
+
+/**
+ * A quote is executed while its payout differs from that of a new quote by less than this share: the
+ * payout falls with the time that is left, even if the price stands still.
+ */
+const TOLERANCE = 0.025;
 
 const YEAR_MS = 365 * 86_400_000;
 
@@ -24,7 +36,7 @@ const create: StrategyFactory = ({ version, clock, market, refuse }) => {
     if (room <= 0) return refuse("OUTSIDE_RANGE", "The price is outside the range");
     const years = (bet.endTime - clock.now()) / YEAR_MS;
     const deviation = Number(spot.price) * forecast.volatility * Math.sqrt(Math.max(0, years));
-    const extra = EXTRA_PER_DEVIATION * deviation / room;
+    const extra = Math.min(EXTRA_MAX, EXTRA_PER_DEVIATION * deviation / room);
     return bet.betAmount + BigInt(Math.floor(Number(bet.betAmount) * extra));
   }
 
@@ -32,7 +44,9 @@ const create: StrategyFactory = ({ version, clock, market, refuse }) => {
     name: "nearer-bound",
     price: (bet) => ({ payout: payoutOf(bet) }),
     recheck(bet, payout) {
-      if (payoutOf(bet) < payout) refuse("PRICE_MOVED", "The price moved since the quote");
+      const gain = Number(payout - payoutOf(bet)) / Number(payout);
+      if (gain > TOLERANCE) refuse("PRICE_MOVED", "A new quote would pay less");
+      if (gain < -TOLERANCE) refuse("PRICE_IMPROVED", "A new quote would pay more");
     },
   };
 };

@@ -4,7 +4,7 @@ import type { NodePrice } from "../protocol/price.ts";
 import type { Hex } from "../protocol/scalars.ts";
 import type { Thesis } from "../protocol/thesis.ts";
 import { marketOf, type PriceHistory } from "./bet.ts";
-import { requireAddress, requireThesisId, requireTime } from "./input.ts";
+import { requireThesisFilter, requireThesisId, requireTime } from "./input.ts";
 import { type ClientOptions, type Context, createContext } from "./context.ts";
 import { type PriceHandlers, PriceWatch } from "./prices.ts";
 
@@ -80,7 +80,8 @@ export class ChainReader {
   }
 
   /**
-   * Recorded prices of a market from one time to another, in Unix milliseconds.
+   * Recorded prices of a market from one time to another, in Unix milliseconds, and the spans that
+   * have none.
    *
    * @example
    * ```ts
@@ -96,7 +97,7 @@ export class ChainReader {
       this.context.node.getPriceHistory({ base, quote, from, to, cursor });
     for await (const { prices, missing } of pagesOf(read)) {
       history.prices = history.prices.concat(prices);
-      history.missing = history.missing.concat(missing);
+      for (const span of missing) addSpan(history.missing, span);
     }
     return history;
   }
@@ -121,6 +122,7 @@ export class ChainReader {
    *
    * @param filter `user`, `solver` and `status` narrow the result; `limit` is the most theses per
    *   page.
+   * @throws {InputError} For any other member, and for a value that does not fit.
    * @example
    * ```ts
    * let locked = 0n;
@@ -129,9 +131,16 @@ export class ChainReader {
    * }
    * ```
    */
-  theses({ cursor: first, ...filter }: ThesisFilter = {}): AsyncGenerator<ThesesPage, void> {
-    requireAddress("user", filter.user);
-    requireAddress("solver", filter.solver);
+  theses(filter: ThesisFilter = {}): AsyncGenerator<ThesesPage, void> {
+    requireThesisFilter(filter);
+    const { cursor: first } = filter;
     return pagesOf((cursor = first) => this.context.node.getTheses({ ...filter, cursor }));
   }
+}
+
+/** Adds a span after others, joined with the last one where they touch: pages split spans. */
+function addSpan(spans: PriceHistory["missing"], { from, to }: { from: number; to: number }): void {
+  const last = spans.at(-1);
+  if (last?.to === from) last.to = to;
+  else spans.push({ from, to });
 }

@@ -110,18 +110,35 @@ export interface ClientOptions {
   connect?: (url: string) => SocketLike;
 }
 
-const URL_NAMES = ["solver", "bridge", "proxy", "proxyWs"] as const;
+/** The URLs by name, with the schemes that each may have. A WebSocket opens an HTTP URL too. */
+const URL_SCHEMES = {
+  solver: ["http", "https"],
+  bridge: ["http", "https"],
+  proxy: ["http", "https"],
+  proxyWs: ["ws", "wss", "http", "https"],
+} as const satisfies Record<keyof ClientUrls, readonly string[]>;
 
-/** The URLs without slashes at their end, ready for a route. @throws {InputError} If one is missing. */
+/** The URLs without slashes at their end, ready for a route. @throws {InputError} If one does not fit. */
 function baseUrls(urls: ClientUrls): ClientUrls {
-  requireObject("urls", urls, `Expected an object with ${URL_NAMES.join(", ")}`);
-  for (const name of URL_NAMES) {
-    if (typeof urls[name] !== "string") {
-      throw wrongInput(`urls.${name}`, "Expected a URL", urls[name]);
-    }
+  const names = Object.keys(URL_SCHEMES);
+  requireObject("urls", urls, `Expected an object with ${names.join(", ")}`);
+  for (const [name, schemes] of Object.entries(URL_SCHEMES)) {
+    const url: unknown = Reflect.get(urls, name);
+    if (typeof url === "string" && hasScheme(url, schemes)) continue;
+    const rule = `Expected a URL that begins with ${schemes.slice(0, 2).join(":// or ")}://`;
+    throw wrongInput(`urls.${name}`, rule, url);
   }
   const trimmed = (url: string) => url.replace(/\/+$/, "");
   return { ...urls, solver: trimmed(urls.solver), bridge: trimmed(urls.bridge) };
+}
+
+/** Whether a text is an absolute URL with one of these schemes. */
+function hasScheme(text: string, schemes: readonly string[]): boolean {
+  try {
+    return schemes.includes(new URL(text).protocol.slice(0, -1));
+  } catch {
+    return false;
+  }
 }
 
 /** The chain id of the options. @throws {InputError} If there is none. */

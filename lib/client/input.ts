@@ -2,7 +2,14 @@
  * Checks arguments before anything is signed or sent: callers in plain JavaScript have no type
  * checks. Each throws an {@link InputError}.
  */
-import { addressSchema, describeValue, UINT256_MAX, UINT64_MAX } from "../protocol/scalars.ts";
+import { thesisFilterSchema } from "../protocol/methods/reads.ts";
+import {
+  addressSchema,
+  describeInput,
+  describeValue,
+  UINT256_MAX,
+  UINT64_MAX,
+} from "../protocol/scalars.ts";
 import { InputError } from "./errors.ts";
 
 /** An amount or a price: a bigint of 64 bits. */
@@ -34,6 +41,16 @@ export function requireThesisId(field: string, value: unknown): void {
 export function requireAddress(field: string, value: unknown): void {
   if (value === undefined || addressSchema.safeParse(value).success) return;
   throw wrongInput(field, "Expected an address: 0x and 40 hex digits", value);
+}
+
+/** The filter of `theses`, by the node's own rules. */
+export function requireThesisFilter(filter: unknown): void {
+  const { error } = thesisFilterSchema.safeParse(filter);
+  if (error === undefined) return;
+  const [issue] = error.issues;
+  const unknown = issue?.code === "unrecognized_keys" ? issue.keys[0] : undefined;
+  const field = String(unknown ?? issue?.path[0] ?? "filter");
+  throw new InputError("INVALID_INPUT", describeInput(error, filter), { field });
 }
 
 /** An offer. Detects a missing `await`, a quote in place of its offer, and stored JSON. */

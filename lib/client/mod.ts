@@ -48,7 +48,7 @@ export type {
 } from "./wallet.ts";
 export type { TypedData } from "./typed_data.ts";
 export { type CancelTimer, type Clock, ShiftedClock, systemClock } from "../clock.ts";
-export type { ThesisFilter } from "../net/core_reader.ts";
+export { NodeTimeoutError, NodeUnreachableError, type ThesisFilter } from "../net/core_reader.ts";
 export type { Account } from "../protocol/account.ts";
 export type { SolverInfo } from "../protocol/answers.ts";
 export { SLOT_MS } from "../protocol/constants.ts";

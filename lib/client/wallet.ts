@@ -183,16 +183,24 @@ class ProviderAdapter implements WalletAdapter {
     } catch (thrown) {
       if (!codesOf(thrown).includes(UNKNOWN_CHAIN)) throw walletErrorOf("switch chains", thrown);
       await this.#request("wallet_addEthereumChain", [{ ...id, ...chain }]);
+      // A wallet may add a chain without switching to it (EIP-3085).
+      if (await this.#chainId() !== chainId) {
+        await this.#request("wallet_switchEthereumChain", [id]);
+      }
     }
     await this.#requireChain(chainId);
   }
 
   /** Checks the chain before signing: wallets refuse other chains with unclear errors. */
   async #requireChain(expected: number): Promise<void> {
-    const actual = Number(await this.#request("eth_chainId"));
+    const actual = await this.#chainId();
     if (actual === expected) return;
     const message = `The wallet is on chain ${actual}: switch it to chain ${expected}`;
     throw new WalletError("WRONG_CHAIN", message, { details: { expected, actual } });
+  }
+
+  async #chainId(): Promise<number> {
+    return Number(await this.#request("eth_chainId"));
   }
 
   #request(method: string, params?: unknown): Promise<unknown> {

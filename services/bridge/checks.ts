@@ -7,7 +7,8 @@ import { bridgeSigner, options } from "./options.ts";
 export const checks: ServiceChecks<typeof options> = {
   service: "bridge",
   options,
-  health: z.object({ status: z.string(), rpc: z.boolean(), bridge: z.string() }),
+  health: z.object({ status: z.string(), rpc: z.boolean(), bridge: z.string() })
+    .transform(({ status, bridge }) => ({ status, account: bridge })),
   openSigner: bridgeSigner,
   customChecks: ({ rpcUrl }, context) => [
     optionalCheck("relayer", rpcUrl, (url) => checkPermission("relayer", url, context)),

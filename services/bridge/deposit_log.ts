@@ -30,8 +30,8 @@ export function logStart(
 ): void {
   const isRelayer = account?.permissions.includes("relayer");
   log.info(
-    "Bridge {address} has {permission} and {balance}, accepts {limits}, on chain {chainId} at {rpcUrl}, " +
-      "with database {database}",
+    "Bridge {address} has {permission} and {balance}, accepts {limits}, signs for chain {chainId}, " +
+      "with the node at {rpcUrl} and database {database}",
     {
       event: "started",
       address,

@@ -30,7 +30,7 @@ export const executionLog = {
     const { pricing, maxRisk, maxExposure, database, chainId, rpcUrl, dryRun } = options;
     log.info(
       "Solver {address} has {balance}, prices by {pricing}, risks at most {maxRisk} on one thesis and " +
-        "{maxExposure} in total, on chain {chainId} at {rpcUrl}, with database {database}",
+        "{maxExposure} in total, signs for chain {chainId}, with the node at {rpcUrl} and database {database}",
       {
         event: "started",
         address,

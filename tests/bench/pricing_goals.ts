@@ -12,7 +12,7 @@ import { openCandles } from "../../services/solver/backtest/candle_file.ts";
 import { backtest, options } from "../../services/solver/backtest/command.ts";
 import type { DailyMean } from "../../services/solver/backtest/daily_series.ts";
 import type { Report } from "../../services/solver/backtest/report.ts";
-import { formatDuration, rowName } from "../../services/solver/backtest/report_text.ts";
+import { formatDuration, rowName, spanText } from "../../services/solver/backtest/report_text.ts";
 import { PARTS } from "../../services/solver/backtest/results.ts";
 import { USERS } from "../../services/solver/backtest/users.ts";
 import { SIMULATED_MARKETS, simulatedCandles } from "../solver/pricing/simulated_markets.ts";
@@ -79,7 +79,9 @@ function describe(market: string, report: Report): void {
     }),
     ["a user wins at", lostCells(report)],
   ];
-  console.log(`${market}: ${report.boxes} boxes, ${report.days} days; ± two standard errors`);
+  console.log(
+    `${market}: ${report.boxes} boxes over ${spanText(report.spanMs)}; ± two standard errors`,
+  );
   for (const [name = "", value = ""] of rows) console.log(`  ${name.padEnd(44)}${value}`);
 }
 

@@ -21,7 +21,9 @@ Deno.test("Bridge: the line at start has address, permission, balance, limits, n
     logStart(bridge, address, { ...account, permissions: ["relayer"] }, []);
     logStart(bridge, address, { ...account, balance: 0n, permissions: [] }, ["No relayer"]);
     logStart(bridge, address, undefined, []);
-    const where = "on chain 1337 at http://…@node, with database data/bridge.sqlite";
+    // The node has not confirmed that it has this chain.
+    const where =
+      "signs for chain 1337, with the node at http://…@node and database data/bridge.sqlite";
     const limits = "accepts 5 requests a second from one address and any number of requests in all";
     assert.deepEqual(
       records.map(({ message, properties: { event } }) => [event, message.join("")]),

@@ -32,7 +32,8 @@ class FakeClient extends RangemakerClient {
   onThesis: ((thesis: Thesis) => void) | undefined;
 
   constructor() {
-    const urls = { solver: "", bridge: "", proxy: "http://127.0.0.1:1", proxyWs: "" };
+    const url = "http://127.0.0.1:1";
+    const urls = { solver: url, bridge: url, proxy: url, proxyWs: url };
     super({ urls, chainId: 1337 });
   }
 

@@ -433,8 +433,15 @@ Deno.test("doctor: a port used by another program fails; used by the service its
   const own = await portOf("bridge", new URL(bridge.url).port);
   assert.equal(own.level, "ok");
   assert.match(own.text, /is used by this service, which is running: healthy$/);
+  const { level, text, remedy } = (await diagnose(
+    ["bridge", "--port", new URL(bridge.url).port],
+    { BRIDGE_PRIVATE_KEY: keys.admin },
+  )).of("port");
+  assert.equal(level, "fail");
+  assert.match(text, new RegExp(`is used by another service of this kind, of ${relayer}$`));
+  assert.match(remedy ?? "", /^Stop it .*--port or RANGEMAKER_BRIDGE_PORT$/);
   answer = () =>
-    Response.json({ status: "failed", rpc: true, bridge: "0x", reason: "No space" }, {
+    Response.json({ status: "failed", rpc: true, bridge: relayer, reason: "No space" }, {
       status: 503,
     });
   const failed = await portOf("bridge", stranger.addr.port);
@@ -443,6 +450,46 @@ Deno.test("doctor: a port used by another program fails; used by the service its
   // A bridge is not a solver.
   const other = await portOf("solver", new URL(bridge.url).port);
   assert.equal(other.level, "fail");
+});
+
+Deno.test("doctor: a --pricing file is loaded as the solver loads it", () =>
+  withFolder(async (folder) => {
+    const pricingOf = async (path: string) => {
+      const { level, text, remedy } = (await diagnose(["solver", "--pricing", path])).of("pricing");
+      return { level, text, remedy };
+    };
+    assert.deepEqual(await pricingOf("docs/examples/strategy.ts"), {
+      level: "ok",
+      text: "docs/examples/strategy.ts is the strategy nearer-bound",
+      remedy: undefined,
+    });
+    const missing = await pricingOf(`${folder}/mine.ts`);
+    assert.equal(missing.level, "fail");
+    assert.match(missing.text, /^Strategy .*mine\.ts cannot be loaded: /);
+    assert.match(missing.remedy ?? "", /--pricing or RANGEMAKER_SOLVER_PRICING$/);
+    const path = `${folder}/incomplete.ts`;
+    await Deno.writeTextFile(path, "export default () => ({ name: 'x', price() {} });");
+    const incomplete = await pricingOf(path);
+    assert.equal(incomplete.level, "fail");
+    assert.match(incomplete.text, /lacks recheck\(\)$/);
+    const { checks } = await diagnose(["solver", "--pricing", "barrier"]);
+    assert(!checks.some(({ subject }) => subject === "pricing"));
+  }));
+
+Deno.test("doctor: a --hedge-url passes with any HTTP answer, and fails if it cannot be reached", async () => {
+  await using service = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen: () => {} },
+    () => new Response("no such path", { status: 404 }),
+  );
+  const hedgeAt = async (url: string) =>
+    (await diagnose(["solver", "--hedge-url", `${url}/hedge`])).of("hedge");
+  const found = await hedgeAt(`http://127.0.0.1:${service.addr.port}`);
+  assert.equal(found.level, "ok");
+  assert.match(found.text, /\/hedge answers HTTP, a GET with status 404$/);
+  const { level, text, remedy } = await hedgeAt(deadUrl());
+  assert.equal(level, "fail");
+  assert.match(text, /\/hedge cannot be reached: .*[Cc]onnection refused/);
+  assert.match(remedy ?? "", /--hedge-url or RANGEMAKER_SOLVER_HEDGE_URL$/);
 });
 
 Deno.test("doctor: reports stuck intents", () =>

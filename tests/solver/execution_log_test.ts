@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
+import { withDefaults } from "../../lib/cli/options.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { acceptedIntent, type Intent } from "../../lib/intents/intent.ts";
+import { options } from "../../services/solver/options.ts";
 import { executionLog } from "../../services/solver/execution_log.ts";
 import { withLogs } from "../support/recorded_logs.ts";
 import { user } from "./support.ts";
@@ -124,3 +126,16 @@ for (const [name, log, level, properties] of cases) {
       return Promise.resolve();
     }));
 }
+
+Deno.test("Solver: the line at start claims no chain of the node, which has not confirmed it", () =>
+  withLogs("info", (records) => {
+    const overrides = { rpcUrl: "http://user:SECRET@node", chainId: 5, pricing: "barrier" };
+    const solver = withDefaults(options, overrides);
+    executionLog.started(solver, user.address, { balance: 2_500_000n, time: 1 });
+    assert.deepEqual(records.map(({ message }) => message.join("")), [
+      `Solver ${user.address} has 2.5 USDC, prices by barrier, risks at most 10000 USDC on one ` +
+      "thesis and without bound in total, signs for chain 5, with the node at http://…@node and " +
+      "database data/solver.sqlite",
+    ]);
+    return Promise.resolve();
+  }));

@@ -1,14 +1,16 @@
 /** `--pricing ./file.ts`: a strategy of the operator's own. */
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
+import { hashQuote } from "../../lib/protocol/hashes.ts";
 import { quoteSchema } from "../../lib/protocol/quote.ts";
 import { loadStrategy } from "../../services/solver/pricing/load_strategy.ts";
 import { strategyContext } from "../../services/solver/pricing/strategy.ts";
 import { assertFailure, post } from "../support/http_answers.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import { withFolder } from "../support/files.ts";
-import { giveHistory, quoteOnPrices, SPOT } from "./prices.ts";
-import { quoteRequest, startTestSolver, withSolver } from "./support.ts";
+import { barrier, SPOT as SPOT_PRICE } from "./pricing/barrier.ts";
+import { giveHistory, publishPrice, quoteOnPrices, SPOT } from "./prices.ts";
+import { CHAIN_ID, quoteRequest, startTestSolver, user, withSolver } from "./support.ts";
 import { termsAt } from "./theses.ts";
 
 const EXAMPLE = fileURLToPath(new URL("../../docs/examples/strategy.ts", import.meta.url));
@@ -28,19 +30,50 @@ function withFile(code: string, test: (path: string) => Promise<void>): Promise<
 
 const range = { lowerPrice: String(SPOT - 30_000_000), upperPrice: String(SPOT + 30_000_000) };
 
-Deno.test("Solver with --pricing docs/examples/strategy.ts: it quotes, refuses with a code, and reports its name", () =>
+Deno.test("Solver with --pricing docs/examples/strategy.ts: it quotes, executes on a still price, refuses with a code, and reports its name", () =>
   withSolver(async ({ url }, node) => {
     await assertFailure(post(`${url}/quote`, quoteRequest(range)), 503, /^PRICE_UNAVAILABLE: /);
     giveHistory(node);
     await node.feed.subscribed("prices");
     const body = await quoteOnPrices(url, node, quoteRequest(range));
-    const { payout, betAmount } = quoteSchema.parse(body.quote);
+    const quote = quoteSchema.parse(body.quote);
+    const { payout, betAmount } = quote;
     assert.ok(payout > betAmount && payout < 2n * betAmount, String(payout));
+    publishPrice(node);
+    const userSignature = user.sign(hashQuote(quote, CHAIN_ID));
+    const executed = await post(`${url}/execute`, { quote: body.quote, userSignature });
+    assert.equal(executed.status, 200, JSON.stringify(executed.body));
     const outside = quoteRequest({ lowerPrice: "1", upperPrice: "2" });
     await assertFailure(post(`${url}/quote`, outside), 400, /^OUTSIDE_RANGE: /);
     const info = await (await fetch(`${url}/info`)).json();
     assert.equal(info.pricing, "nearer-bound");
   }, { pricing: EXAMPLE, volatilityHistoryMs: 1_000 }));
+
+Deno.test("docs/examples/strategy.ts: a quote is executed on a still price, and refused once a new one pays more or less", async () => {
+  const { view, clock, bet } = barrier();
+  const create = await loadStrategy(EXAMPLE);
+  const strategy = create(strategyContext({ clock, marketView: () => view }));
+  const { payout } = strategy.price(bet);
+  clock.advance(2_000);
+  strategy.recheck(bet, payout);
+  view.spot.price = SPOT_PRICE + SPOT_PRICE / 2_000n;
+  assert.throws(() => strategy.recheck(bet, payout), { code: "PRICE_IMPROVED" });
+  view.spot.price = SPOT_PRICE;
+  clock.advance(60_000);
+  assert.throws(() => strategy.recheck(bet, payout), { code: "PRICE_MOVED" });
+});
+
+Deno.test("docs/examples/strategy.ts: a payout at the limit is executed however close the price comes to a bound", async () => {
+  const { view, clock, bet } = barrier();
+  const strategy = (await loadStrategy(EXAMPLE))(
+    strategyContext({ clock, marketView: () => view }),
+  );
+  view.spot.price = bet.upperPrice - 100_000n;
+  const { payout } = strategy.price(bet);
+  assert.equal(payout, 10n * bet.betAmount);
+  view.spot.price = bet.upperPrice - 1n;
+  strategy.recheck(bet, payout);
+});
 
 Deno.test("Solver with --pricing ./missing.ts: the start fails, and the database is closed", () =>
   withFolder(async (folder) => {

@@ -54,6 +54,13 @@ export type ProcessPermission = "net" | "read" | "write" | "env";
 /** Required grants of a process: `host:port` for net, paths, and names of variables. */
 export type RequiredPermissions = Partial<Record<ProcessPermission, readonly string[]>>;
 
+/** What `GET /health` of a running service says. */
+export interface Health {
+  status: string;
+  /** The account that it signs with; undefined if it signs nothing. */
+  account?: string;
+}
+
 /** A service's additions to the checks that its option kinds imply. */
 export interface ServiceChecks<T extends OptionTable = OptionTable> {
   service: string;
@@ -61,7 +68,7 @@ export interface ServiceChecks<T extends OptionTable = OptionTable> {
   /** See {@link CommandText}. */
   settingsOfOtherServices?: readonly string[];
   /** Schema of the service's `GET /health` answer; undefined if the service does not listen. */
-  health?: z.core.$ZodType<{ status: string }>;
+  health?: z.core.$ZodType<Health>;
   /** Fills in values that the service derives from other options. */
   resolve?(values: Partial<OptionsOf<T>>): Partial<OptionsOf<T>>;
   /** Opens the signer, if the key option is not its only source. */

@@ -5,7 +5,15 @@ import { tryParseJson } from "../../json.ts";
 import { NetworkError, request } from "../../net/http_request.ts";
 import { describeIssue } from "../../protocol/scalars.ts";
 import { optionLabel, type OptionSpec } from "../options.ts";
-import { type Check, type CheckContext, fail, type Finding, ok, warn } from "./check.ts";
+import {
+  type Check,
+  type CheckContext,
+  fail,
+  type Finding,
+  type Health,
+  ok,
+  warn,
+} from "./check.ts";
 
 /** Longest part of an unknown program's answer in a finding. */
 const ANSWER_TEXT_MAX = 60;
@@ -19,7 +27,7 @@ export interface PortTarget {
   port: number;
   option: OptionSpec;
   /** The service's own `GET /health` answer. */
-  health: z.core.$ZodType<{ status: string }>;
+  health: z.core.$ZodType<Health>;
 }
 
 /** Why a service is not healthy: `error` of the node, `reason` of bridge and solver. */
@@ -52,17 +60,24 @@ function checkPort(target: PortTarget, context: CheckContext): Finding | Promise
 
 async function identifyListener(
   target: PortTarget,
-  { timeoutMs }: CheckContext,
+  { timeoutMs, signer }: CheckContext,
 ): Promise<Finding> {
   const { host, port, option } = target;
+  const remedyOfPort = `Stop it (ss -ltnp shows it), or use another port: ${optionLabel(option)}`;
   const url = `${reachableUrl(host, port)}/health`;
   let answer: string;
   try {
     const { status: code, text: body } = await request(url, { timeoutMs });
     // The proxy answers with plain text.
     const value = tryParseJson(body) ?? body;
-    const status = z.safeParse(target.health, value).data?.status;
+    const { status, account } = z.safeParse(target.health, value).data ?? {};
     if (status !== undefined) {
+      // Without a key, it may be the same account; the check of the key fails.
+      const own = account === undefined ? undefined : await signer().catch(() => undefined);
+      if (own !== undefined && account?.toLowerCase() !== own.address.toLowerCase()) {
+        const text = `${host}:${port} is used by another service of this kind, of ${account}`;
+        return fail(text, remedyOfPort);
+      }
       const text = `${host}:${port} is used by this service, which is running: ${status}`;
       if (HEALTHY.has(status)) return ok(text);
       const { data: cause } = causeSchema.safeParse(value);
@@ -77,7 +92,7 @@ async function identifyListener(
   }
   return fail(
     `${host}:${port} is used by another program, which ${answer}`,
-    `Stop it (ss -ltnp shows it), or use another port: ${optionLabel(option)}`,
+    remedyOfPort,
   );
 }
 

@@ -51,7 +51,7 @@ export const ethereumMethods = {
       kind: z.enum(SUBSCRIPTION_KINDS, {
         error: `Expected one of ${SUBSCRIPTION_KINDS.join(", ")}`,
       }),
-      filter: z.object({ user: z.optional(addressSchema), solver: z.optional(addressSchema) })
+      filter: z.strictObject({ user: z.optional(addressSchema), solver: z.optional(addressSchema) })
         .prefault({}),
     }),
     result: z.string().describe("Id of the subscription"),

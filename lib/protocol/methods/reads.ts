@@ -24,6 +24,15 @@ export const thesisIdParams = z.object({
   id: z.number().check(z.int(), z.positive("Expected the id of a thesis")),
 });
 
+/** Narrows `core_getTheses`, and pages through its answer. */
+export const thesisFilterSchema = z.strictObject({
+  user: z.optional(addressSchema),
+  solver: z.optional(addressSchema),
+  status: z.optional(thesisStatusSchema),
+  limit: limitSchema(THESES_PAGE_MAX, THESES_PAGE_DEFAULT),
+  cursor: z.optional(cursorSchema),
+});
+
 /** Slots that start in `[from, to)`, Unix milliseconds. */
 export const spanSchema = z.object({ from: timestampSchema, to: timestampSchema });
 
@@ -42,16 +51,7 @@ export const readMethods = {
   core_getTheses: {
     summary: "A page of theses, oldest first",
     params: z.object({
-      filter: z.prefault(
-        z.object({
-          user: z.optional(addressSchema),
-          solver: z.optional(addressSchema),
-          status: z.optional(thesisStatusSchema),
-          limit: limitSchema(THESES_PAGE_MAX, THESES_PAGE_DEFAULT),
-          cursor: z.optional(cursorSchema),
-        }),
-        {},
-      ),
+      filter: z.prefault(thesisFilterSchema, {}),
     }),
     result: z.object({ theses: z.array(thesisSchema), nextCursor: z.nullable(z.string()) }),
     isCostly: true,

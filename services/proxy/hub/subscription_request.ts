@@ -18,7 +18,7 @@ export const SUBSCRIPTION_PARAMS_BYTES_MAX = 4_096;
 /** Levels of nesting; a `logs` filter has four. */
 const DEPTH_MAX = 16;
 
-/** Subscriptions of the core node without a filter: it ignores parameters after the kind. */
+/** Subscriptions of the core node without a filter: parameters after the kind are left out. */
 const KINDS_WITHOUT_FILTER: ReadonlySet<unknown> = new Set(["newHeads", "prices", "transactions"]);
 
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
@@ -96,7 +96,9 @@ function usedParams(params: unknown): [kind: unknown, parties?: Parties] | undef
   const [kind, filter]: unknown[] = params;
   if (KINDS_WITHOUT_FILTER.has(kind)) return [kind];
   if (kind !== "theses" || typeof filter !== "object" || filter === null) return undefined;
-  const { user, solver }: { user?: unknown; solver?: unknown } = filter;
+  const { user, solver, ...others }: { user?: unknown; solver?: unknown } = filter;
+  // The node refuses them, and says so.
+  if (Object.keys(others).length > 0) return undefined;
   if (![user, solver].every((part) => part === undefined || isAddress(part))) return undefined;
   // Addresses are case-insensitive.
   const lower = (part: unknown) => typeof part === "string" ? part.toLowerCase() : undefined;

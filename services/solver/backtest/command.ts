@@ -14,8 +14,8 @@ import { loadStrategy } from "../pricing/load_strategy.ts";
 import type { Maker } from "./maker.ts";
 import { options } from "./options.ts";
 import { type Report, reportOn } from "./report.ts";
-import { describeReport } from "./report_text.ts";
-import { HarModel } from "./rivals/har.ts";
+import { describeReport, spanText } from "./report_text.ts";
+import { HAR_FIT_MS_MIN, HarModel } from "./rivals/har.ts";
 import { BaseRate, TerminalOnly } from "./rivals/simple.ts";
 import { BacktestError, type SlotSource, tradeSlots } from "./slots.ts";
 import { StrategyMaker } from "./strategy_maker.ts";
@@ -60,9 +60,6 @@ export const run = command({
   },
 });
 
-/** The rival that the report compares with: the one with the most freedom. */
-const RIVAL_IN_REPORT = "HAR, fitted";
-
 /**
  * Runs the backtest of the options on prices.
  *
@@ -74,13 +71,16 @@ export async function backtest(
   onProgress?: BacktestPlan["onProgress"],
 ): Promise<Report> {
   const plan = planOf(options, source);
-  const participants = await createParticipants(options, plan);
+  const participants = await createParticipants(options, plan, source.fromMs);
   const results = await runBacktest(source, { ...plan, onProgress }, participants);
   return reportOn(results, {
     ...plan,
     makers: participants.makers.map(({ name }) => name),
     focus: participants.focus,
-    compared: RIVAL_IN_REPORT,
+    // The rival with the most freedom.
+    compared: participants.makers.at(-1)?.name ?? "",
+    spanMs: source.toMs - plan.reportFromMs,
+    omitted: participants.omitted,
   });
 }
 
@@ -118,7 +118,8 @@ function planOf(
 async function createParticipants(
   options: BacktestOptions,
   { durationsMs, compareFromMs, reportFromMs }: BacktestPlan,
-): Promise<Participants & { focus: string[] }> {
+  fromMs: number,
+): Promise<Participants & { focus: string[]; omitted: { name: string; reason: string }[] }> {
   const { margin, userLeadMs, minDurationMs, minWidthTicks, priceAgeMs, volatility } = options;
   const market = new TapeMarket({
     floor: options.volatilityFloor,
@@ -140,18 +141,25 @@ async function createParticipants(
     new StrategyMaker(() => new MockStrategy(seededRandom(options.seed)), market),
   ];
   if (options.strategy !== undefined) {
-    tested.push(new StrategyMaker(await loadStrategy(options.strategy), market));
+    const { strategy: path } = options;
+    tested.push(new StrategyMaker(await loadStrategy(path), market, path));
   }
   const schedule = { fitUntilMs: compareFromMs, recalibrateUntilMs: reportFromMs };
+  const har = new HarModel(margin, durationsMs, schedule);
+  const fitMs = compareFromMs - fromMs;
+  const hasFit = fitMs >= HAR_FIT_MS_MIN;
   const rivals = [
     new TerminalOnly(margin),
     new BaseRate(margin),
-    new HarModel(margin, durationsMs, schedule),
+    ...(hasFit ? [har] : []),
   ];
+  const reason = `its fit needs ${spanText(HAR_FIT_MS_MIN)} of prices, and has ` +
+    `${spanText(fitMs)}: use a longer recording`;
   return {
     market,
     makers: [...tested, ...rivals],
     focus: tested.filter(({ name }) => name !== "mock").map(({ name }) => name),
     tested: new Set(tested.map(({ name }) => name)),
+    omitted: hasFit ? [] : [{ name: har.name, reason }],
   };
 }

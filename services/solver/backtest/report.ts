@@ -10,6 +10,10 @@ export interface ReportPlan {
   /** The makers that the report details, the most important one first. */
   focus: readonly string[];
   compared: string;
+  /** From the first reported quote to the end of the prices, in milliseconds. */
+  spanMs: number;
+  /** Models without enough data for a part in the backtest, and why. */
+  omitted?: readonly { name: string; reason: string }[];
 }
 
 /** One point of a calibration: the predicted probability, and the share of boxes that held. */
@@ -57,7 +61,6 @@ export interface CellReport {
 /** The results of a backtest. */
 export interface Report extends ReportPlan {
   boxes: number;
-  days: number;
   /** Brier scores by duration and maker; the last row is all durations. */
   scores: { durationMs: number | undefined; byMaker: (DailyMean | undefined)[] }[];
   /** Scores of each maker minus that of one, by duration as in `scores`. */
@@ -75,7 +78,7 @@ const MEAN_DISTANCE = Math.sqrt(2 / Math.PI);
 
 /** Sums up the results. */
 export function reportOn(results: Results, plan: ReportPlan): Report {
-  const { makers, durationsMs, widths, focus } = plan;
+  const { makers, durationsMs, widths } = plan;
   const merged = (maker: string, durations: readonly number[]) =>
     DailySeries.merge(
       durations.flatMap((durationMs) =>
@@ -83,11 +86,9 @@ export function reportOn(results: Results, plan: ReportPlan): Report {
       ),
     );
   const rows = [...durationsMs.map((ms) => [ms]), durationsMs];
-  const first = focus[0] ?? makers[0] ?? "";
   return {
     ...plan,
     boxes: results.boxes,
-    days: merged(first, durationsMs).mean().days,
     scores: rows.map((durations, row) => ({
       durationMs: durationsMs[row],
       byMaker: makers.map((maker) => merged(maker, durations).mean()),

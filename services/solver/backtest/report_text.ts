@@ -12,17 +12,23 @@ const MODELS: Readonly<Record<string, string>> = {
   "HAR, fitted": "a forecast of volatility from that of the last day, fitted to the first part",
 };
 
-/** The report as lines for a person; every ± is a standard error by days. */
+/** The report as lines for a person. */
 export function describeReport(report: Report): string[] {
-  const { makers, focus, compared } = report;
+  const { makers, focus, compared, omitted = [] } = report;
+  const models = [
+    ...makers.map((maker) => ({
+      name: maker,
+      text: MODELS[maker] ?? "the strategy of --strategy",
+    })),
+    ...omitted.map(({ name, reason }) => ({ name, text: `left out: ${reason}` })),
+  ];
+  const width = Math.max(...models.map(({ name }) => name.length));
   return [
-    `${report.boxes} boxes over ${report.days} ${report.days === 1 ? "day" : "days"}; ` +
-    "± is a standard error by days",
+    `${report.boxes} boxes over ${spanText(report.spanMs)}; ` +
+    "± is a standard error by days, n/a for fewer than three",
     "",
     "Models",
-    ...makers.map((maker) =>
-      `  ${maker.padEnd(widthOf(makers))}  ${MODELS[maker] ?? "the strategy of --strategy"}`
-    ),
+    ...models.map(({ name, text }) => `  ${name.padEnd(width)}  ${text}`),
     "",
     "Brier score (0 is perfect, 0.25 a coin)",
     ...alignColumns(scoreTable(report)),
@@ -60,7 +66,7 @@ function scoreTable({ makers, scores }: Report): string[][] {
     ["duration", ...makers],
     ...scores.map(({ durationMs, byMaker }) => [
       rowName(durationMs),
-      ...byMaker.map((score) => score?.mean.toFixed(4) ?? ""),
+      ...byMaker.map((score) => score === undefined ? "" : plain(score.mean, 4)),
     ]),
   ];
 }
@@ -84,7 +90,7 @@ function calibrationErrors({ makers, scores, calibrationError }: Report): string
       rowName(durationMs),
       ...makers.flatMap((maker) => {
         const { mean, chance } = calibrationError(maker, durationMs);
-        return [mean.toFixed(3), errorText(chance, 3)];
+        return [plain(mean, 3), plain(chance, 3)];
       }),
     ]),
   ];
@@ -97,31 +103,36 @@ function calibrationTable(report: Report, maker: string): string[][] {
       predicted.toFixed(3),
       held.mean.toFixed(3),
       signed(difference.mean, 3),
-      errorText(difference.error, 3),
+      plain(difference.error, 3),
       String(held.count),
     ]),
   ];
 }
 
-function gainTable({ gains }: Report): string[][] {
+function gainTable({ gains, spanMs }: Report): string[][] {
+  const hasDays = spanMs >= DAY_MS;
   return [
     [
       ...["user", "maker", "bets", "mean", "±", "expected", "mean minus expected", "±"],
-      ...["deviation", "losing days", "worst day", "drawdown"],
+      ...["deviation", ...(hasDays ? ["losing days", "worst day", "drawdown"] : [])],
     ],
     ...gains.map(({ user, maker, path, expected, surprise }) => [
       user,
       maker,
       String(path.count),
       signed(path.mean),
-      errorText(path.error, 4),
+      plain(path.error, 4),
       signed(expected),
       signed(surprise.mean),
-      errorText(surprise.error, 4),
+      plain(surprise.error, 4),
       path.deviation.toFixed(2),
-      `${Math.round(100 * path.losingDays)} %`,
-      path.worstDay.toFixed(0),
-      path.drawdown.toFixed(0),
+      ...(hasDays
+        ? [
+          `${Math.round(100 * path.losingDays)} %`,
+          path.worstDay.toFixed(0),
+          path.drawdown.toFixed(0),
+        ]
+        : []),
     ]),
   ];
 }
@@ -158,7 +169,7 @@ function cellTable(report: Report, maker: string): string[][] {
 function gainCells(path: DailyMean | undefined): string[] {
   return path === undefined
     ? ["0", "", ""]
-    : [String(path.count), signed(path.mean), errorText(path.error, 3)];
+    : [String(path.count), signed(path.mean), plain(path.error, 3)];
 }
 
 /** A duration of a report, or all of them. */
@@ -166,8 +177,12 @@ export function rowName(durationMs: number | undefined): string {
   return durationMs === undefined ? "all" : formatDuration(durationMs);
 }
 
-function widthOf(words: readonly string[]): number {
-  return Math.max(...words.map((word) => word.length));
+/** A time in its largest unit, with at most one decimal: `9 minutes`, `1.5 days`. */
+export function spanText(ms: number): string {
+  const units = [["day", DAY_MS], ["hour", HOUR_MS], ["minute", MINUTE_MS]] as const;
+  const [unit, size] = units.find(([, size]) => ms >= size) ?? ["second", 1_000];
+  const count = Math.round(10 * ms / size) / 10;
+  return `${count} ${unit}${count === 1 ? "" : "s"}`;
 }
 
 /** A duration in its largest whole unit. */
@@ -179,16 +194,16 @@ export function formatDuration(ms: number): string {
 }
 
 function withError({ mean, error }: DailyMean): string {
-  return `${signed(mean)} ± ${errorText(error, 4)}`;
+  return `${signed(mean)} ± ${plain(error, 4)}`;
 }
 
-/** Fewer than three days have no error. */
-function errorText(error: number, decimals: number): string {
-  return Number.isNaN(error) ? "n/a" : error.toFixed(decimals);
+/** A number; NaN is a figure without enough data. */
+function plain(value: number, decimals: number): string {
+  return Number.isNaN(value) ? "n/a" : value.toFixed(decimals);
 }
 
 function signed(value: number, decimals = 4): string {
-  return `${value < 0 ? "" : "+"}${value.toFixed(decimals)}`;
+  return `${value >= 0 ? "+" : ""}${plain(value, decimals)}`;
 }
 
 /** Rows as columns: text to the left, numbers to the right. */

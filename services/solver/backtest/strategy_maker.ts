@@ -1,4 +1,6 @@
+import { messageOf, RangemakerError } from "../../../lib/errors.ts";
 import { MARKETS } from "../../../lib/protocol/markets.ts";
+import { StrategyError } from "../pricing/load_strategy.ts";
 import {
   PricingRefusedError,
   type PricingStrategy,
@@ -19,9 +21,14 @@ const { base, quote } = MARKETS[0]!; // there are three
 export class StrategyMaker implements Maker {
   readonly name: string;
   readonly #strategy: PricingStrategy;
+  readonly #path: string | undefined;
 
-  /** @param market Fed by the caller, since strategies share it. */
-  constructor(create: StrategyFactory, market: TapeMarket) {
+  /**
+   * @param market Fed by the caller, since strategies share it.
+   * @param path File of the strategy; undefined if it is built in.
+   */
+  constructor(create: StrategyFactory, market: TapeMarket, path?: string) {
+    this.#path = path;
     this.#strategy = create(strategyContext({
       clock: { now: () => market.nowMs },
       marketView: () => market,
@@ -39,7 +46,7 @@ export class StrategyMaker implements Maker {
       const { probability = Math.min(1, 1 / ratio), chargedProbability, margin } = details ?? {};
       return { probability, chargedProbability, margin, ratio };
     } catch (thrown) {
-      if (!(thrown instanceof PricingRefusedError)) throw thrown;
+      if (!(thrown instanceof PricingRefusedError)) throw this.#fault(thrown);
       const probability = thrown.pricing?.probability;
       return probability === undefined ? undefined : { probability, ratio: undefined };
     }
@@ -50,7 +57,11 @@ export class StrategyMaker implements Maker {
   }
 
   holdMs(box: TrialBox, ratio: number): number {
-    return this.#strategy.holdMs?.(betOf(box), payoutOf(ratio)) ?? 0;
+    try {
+      return this.#strategy.holdMs?.(betOf(box), payoutOf(ratio)) ?? 0;
+    } catch (thrown) {
+      throw this.#fault(thrown);
+    }
   }
 
   confirms(box: TrialBox, ratio: number): boolean {
@@ -63,8 +74,14 @@ export class StrategyMaker implements Maker {
       return true;
     } catch (thrown) {
       if (thrown instanceof PricingRefusedError) return false;
-      throw thrown;
+      throw this.#fault(thrown);
     }
+  }
+
+  /** An exception of a strategy's file as an error for its author. */
+  #fault(thrown: unknown): unknown {
+    if (this.#path === undefined || thrown instanceof RangemakerError) return thrown;
+    return new StrategyError(`Strategy ${this.#path} threw: ${messageOf(thrown)}`);
   }
 }
 

@@ -36,8 +36,10 @@ const TEXTS = {
     "choose a longer window",
   PAYOUT_TOO_LOW: (d: { betAmount: bigint; probability: number; margin: number }) =>
     `Bet of ${usdcText(d.betAmount)} would not pay more than itself: the user wins with ` +
-    `a probability of ${d.probability.toFixed(4)} and the margin is ${d.margin}; choose ` +
-    "a narrower range, a longer window or a larger bet",
+    `a probability of ${(Math.floor(d.probability * 1e4) / 1e4).toFixed(4)} and the margin is ` +
+    `${d.margin}; choose a narrower range${
+      // Below this, only rounding down to the smallest unit takes the winnings.
+      d.probability < 1 - d.margin ? ", a longer window or a larger bet" : " or a longer window"}`,
   PRICE_MOVED: (d: { signedPayout: bigint; kept: number; minKept: number } & CurrentPayout) =>
     `Payout of ${usdcText(d.signedPayout)} would leave ${d.kept.toFixed(4)} of the bet ` +
     `to the solver, below ${d.minKept.toFixed(4)}: request a new quote`,

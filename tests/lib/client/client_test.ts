@@ -337,7 +337,7 @@ Deno.test("deposit: the same nonce sends the same request again", async () => {
   for (const { nonce } of random) assert(BigInt(nonce) > 2n ** 64n, `${nonce} is one of few`);
 });
 
-Deno.test("history: joins all pages of a market", async () => {
+Deno.test("history: joins all pages of a market, and missing spans that touch", async () => {
   const routes = {
     core_getPriceHistory({ params }: Record<string, unknown>) {
       const [{ cursor }] = params as [{ cursor?: string }]; // what the client sends
@@ -347,13 +347,17 @@ Deno.test("history: joins all pages of a market", async () => {
           missing: [{ from: 200, to: 300 }],
           nextCursor: "3",
         }
-        : { prices: [{ time: 300, price: "2" }], missing: [], nextCursor: null };
+        : {
+          prices: [{ time: 400, price: "2" }],
+          missing: [{ from: 300, to: 400 }, { from: 500, to: 600 }],
+          nextCursor: null,
+        };
     },
   };
   await withClient(routes, async (client) => {
-    assert.deepEqual(await client.history("ETH/USDT", 100, 400), {
-      prices: [{ time: 100, price: 1n }, { time: 300, price: 2n }],
-      missing: [{ from: 200, to: 300 }],
+    assert.deepEqual(await client.history("ETH/USDT", 100, 600), {
+      prices: [{ time: 100, price: 1n }, { time: 400, price: 2n }],
+      missing: [{ from: 200, to: 400 }, { from: 500, to: 600 }],
     });
   });
 });
@@ -432,8 +436,9 @@ Deno.test("switchChain: describes the node's chain to a wallet that does not kno
 Deno.test("watch: a watch that could not open does not reconnect", async () => {
   const clock = new FakeClock();
   const network = new FakeNetwork();
+  const url = "http://127.0.0.1:2";
   const client = new RangemakerClient({
-    urls: { solver: "", bridge: "", proxy: "http://127.0.0.1:2", proxyWs: "ws://127.0.0.1:2" },
+    urls: { solver: url, bridge: url, proxy: url, proxyWs: "ws://127.0.0.1:2" },
     chainId: CHAIN_ID,
     wallet,
     clock,

@@ -72,6 +72,19 @@ const WRONG: [field: string, message: RegExp, calls: Call[]][] = [
     (client) => client.watch({}, { solver: untyped("me") }),
     (client) => client.theses({ solver: untyped("me") }).next(),
   ]],
+  ["status", /^status: Expected one of open, .*: received "x"$/, [
+    (client) => client.theses({ status: untyped("x") }).next(),
+  ]],
+  ["limit", /^limit: Expected /, [
+    (client) => client.theses({ limit: 0 }).next(),
+    (client) => client.theses({ limit: 99_999 }).next(),
+    (client) => client.theses({ limit: untyped("5") }).next(),
+  ]],
+  ["cursor", /^cursor: Expected the nextCursor of an answer: received "zz"$/, [
+    (client) => client.theses({ cursor: "zz" }).next(),
+  ]],
+  ["usr", /^Unknown key usr: /, [(client) => client.theses(untyped({ usr: "me" })).next()]],
+  ["filter", /received null$/, [(client) => client.theses(untyped(null)).next()]],
 ];
 
 Deno.test("Client: wrong arguments are refused by name, before anything is signed or sent", async () => {
@@ -113,14 +126,23 @@ Deno.test("Client: smallest and largest values are accepted, and addresses in an
   for (const call of calls) await assert.rejects(() => call(client), NetworkError);
 });
 
-Deno.test("Client: the error of missing URLs or of a missing chain id names them", () => {
+Deno.test("Client: the error of a missing or wrong URL or chain id names it", () => {
   const { proxy: _, ...withoutProxy } = urls;
+  const httpUrl = "Expected a URL that begins with http:// or https://";
+  const wsUrl = "Expected a URL that begins with ws:// or wss://";
   const cases: [options: unknown, message: string | RegExp][] = [
     [undefined, "options: Expected an object with urls and chainId: received nothing"],
     [{}, "urls: Expected an object with solver, bridge, proxy, proxyWs: received nothing"],
-    [{ urls: {} }, "urls.solver: Expected a URL: received nothing"],
-    [{ urls: withoutProxy }, "urls.proxy: Expected a URL: received nothing"],
-    [{ urls: { ...urls, proxyWs: 5 } }, "urls.proxyWs: Expected a URL: received the number 5"],
+    [{ urls: {} }, `urls.solver: ${httpUrl}: received nothing`],
+    [{ urls: withoutProxy }, `urls.proxy: ${httpUrl}: received nothing`],
+    [{ urls: { ...urls, proxyWs: 5 } }, `urls.proxyWs: ${wsUrl}: received the number 5`],
+    [
+      { urls: { ...urls, solver: "localhost:3000" } },
+      `urls.solver: ${httpUrl}: received "localhost:3000"`,
+    ],
+    [{ urls: { ...urls, bridge: "/bridge" } }, `urls.bridge: ${httpUrl}: received "/bridge"`],
+    [{ urls: { ...urls, proxy: "ws://a.b" } }, `urls.proxy: ${httpUrl}: received "ws://a.b"`],
+    [{ urls: { ...urls, proxyWs: "a.b/ws" } }, `urls.proxyWs: ${wsUrl}: received "a.b/ws"`],
     ...[undefined, 0, -1, 1.5, "1337", 1337n].map((chainId): [unknown, RegExp] => {
       return [
         { urls, chainId },

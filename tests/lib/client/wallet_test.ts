@@ -31,6 +31,7 @@ class FakeProvider implements ProviderWallet {
   readonly signed: TypedData[] = [];
   chainId = CHAIN_ID;
   knownChains = [1, CHAIN_ID];
+  switchesToAdded = true;
   accounts: string[] = [address.toLowerCase()];
   failure: unknown;
   edit = (signature: Hex): unknown => signature;
@@ -46,7 +47,7 @@ class FakeProvider implements ProviderWallet {
     if (method === "wallet_switchEthereumChain") return this.#switch(first);
     if (method === "wallet_addEthereumChain") {
       this.knownChains.push(CHAIN_ID);
-      return this.#switch(first);
+      return this.switchesToAdded ? this.#switch(first) : null;
     }
     assert.equal(method, "eth_signTypedData_v4");
     assert.equal(first, address);
@@ -173,6 +174,21 @@ for (const name of PROMPTING) {
     await adaptWallet(WALLETS[name]!(provider).wallet).switchChain(CHAIN_ID, chain); // of the table above
     assert.equal(provider.chainId, CHAIN_ID);
     assert.equal(provider.asked.filter((one) => one === "wallet_addEthereumChain").length, 1);
+  });
+
+  Deno.test(`ProviderWallet: ${name} that adds a chain without switching to it is asked to switch again`, async () => {
+    const provider = new FakeProvider();
+    provider.chainId = 1;
+    provider.knownChains = [1];
+    provider.switchesToAdded = false;
+    await adaptWallet(WALLETS[name]!(provider).wallet).switchChain(CHAIN_ID, chain); // of the table above
+    assert.equal(provider.chainId, CHAIN_ID);
+    const changes = provider.asked.filter((one) => one.startsWith("wallet_"));
+    assert.deepEqual(changes, [
+      "wallet_switchEthereumChain",
+      "wallet_addEthereumChain",
+      "wallet_switchEthereumChain",
+    ]);
   });
 }
 

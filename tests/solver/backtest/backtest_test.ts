@@ -33,6 +33,7 @@ function report(results: Results) {
     makers: MAKERS,
     focus: ["barrier"],
     compared: "plain",
+    spanMs: HOURS * HOUR_MS,
   });
 }
 

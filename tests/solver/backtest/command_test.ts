@@ -33,10 +33,17 @@ Deno.test("solver backtest: prints scores, calibration and gains of trades", {
   withFiles(async ({ tape }) => {
     const { code, stdout, stderr } = await runProgram(["solver", "backtest", "--tape", tape]);
     assert.equal(code, 0, stderr);
-    assert.match(stdout, /^\d+ boxes over 1 day;/);
-    assert.match(stdout, /^ {2}HAR, fitted +a forecast of volatility/m);
+    assert.match(
+      stdout,
+      /^\d+ boxes over 5 minutes; ± is a standard error by days, n\/a for fewer than three$/m,
+    );
+    assert.match(
+      stdout,
+      /^ {2}HAR, fitted +left out: its fit needs 1 hour of prices, and has 3 minutes/m,
+    );
+    assert.doesNotMatch(stdout, /NaN|Infinity|losing days|worst day|drawdown/);
     assert.doesNotMatch(stdout, /strategy of --strategy/);
-    assert.match(stdout, /^duration +barrier +mock +terminal only +base rate +HAR/m);
+    assert.match(stdout, /^duration +barrier +mock +terminal only +base rate$/m);
     assert.match(stdout, /^15 s +0\.\d{4}/m);
     assert.match(stdout, /Calibration of barrier\npredicted +held +difference/);
     assert.match(stdout, /^15 s +[-+]0\.\d{4} ± n\/a/m);
@@ -59,6 +66,10 @@ Deno.test("solver backtest: reads candles, and rates docs/examples/strategy.ts",
       ],
     );
     assert.equal(code, 0, stderr);
+    assert.match(stdout, /^\d+ boxes over 12 hours;/);
+    assert.match(stdout, /^ {2}HAR, fitted +a forecast of volatility/m);
+    assert.match(stdout, /^duration +barrier +mock +nearer-bound +terminal only +base rate +HAR/m);
+    assert.doesNotMatch(stdout, /NaN/);
     const row = /^bets on everything +nearer-bound +(\d+) +([+-]\d\.\d+) +n\/a/m.exec(stdout);
     assert.ok(row !== null && Number(row[1]) > 300, stdout);
     for (const maker of ["barrier", "nearer-bound"]) {
@@ -67,6 +78,31 @@ Deno.test("solver backtest: reads candles, and rates docs/examples/strategy.ts",
       }
     }
   }));
+
+Deno.test("solver backtest: a strategy without any price leaves figures n/a", () =>
+  withFiles(async ({ tape, folder }) => {
+    const code = "export default ({ refuse }) => ({ name: 'shy', " +
+      "price: () => refuse('PRICE_UNAVAILABLE', 'never'), recheck() {} });";
+    await Deno.writeTextFile(`${folder}/shy.ts`, code);
+    const args = ["--tape", tape, "--durations-ms", "15000", "--strategy", `${folder}/shy.ts`];
+    const { code: exitCode, stdout, stderr } = await runHere(["solver", "backtest", ...args]);
+    assert.equal(exitCode, 0, stderr);
+    assert.doesNotMatch(stdout, /NaN/);
+    assert.match(stdout, /^15 s +n\/a/m);
+  }));
+
+for (const member of ["price", "holdMs", "recheck"]) {
+  Deno.test(`solver backtest: an exception in ${member} of a strategy is one line with its file, exit code 1`, () =>
+    withFiles(async ({ tape, folder }) => {
+      const path = `${folder}/boom.ts`;
+      const sound = "name: 'x', price: (bet) => ({ payout: bet.betAmount * 2n }), recheck() {}";
+      const thrower = `${member}() { throw new RangeError("boom"); }`;
+      await Deno.writeTextFile(path, `export default () => ({ ${sound}, ${thrower} });`);
+      const args = ["--tape", tape, "--durations-ms", "15000", "--strategy", path];
+      const { code, stderr } = await runHere(["solver", "backtest", ...args]);
+      assert.deepEqual([code, stderr.trimEnd()], [1, `Strategy ${path} threw: boom`]);
+    }));
+}
 
 Deno.test("solver backtest: candles may begin at any second of the minute", () =>
   withFiles(async ({ candles, folder }) => {

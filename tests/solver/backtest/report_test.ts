@@ -12,6 +12,7 @@ const plan = {
   widths: [1],
   focus: ["own"],
   compared: "other",
+  spanMs: 4 * DAY_MS,
 };
 
 function trialOf(day: number, held: boolean, users: readonly string[]): Trial {

@@ -20,6 +20,14 @@ Deno.test("Simplex regression: finds weights of at least 0 that add up to 1", ()
   );
 });
 
+Deno.test("Simplex regression: features that hardly differ leave finite weights that add up to 1", () => {
+  const regression = new SimplexRegression(3);
+  regression.add([1, 1 + 1e-9, 1 - 1e-9], 9);
+  const weights = regression.solve() ?? [];
+  const sum = weights.reduce((total, weight) => total + weight, 0);
+  assert.ok(Math.abs(sum - 1) < 1e-12, `${weights}`);
+});
+
 Deno.test("Logit calibration: corrects probabilities that are too extreme", () => {
   const random = seededRandom(1);
   const calibration = new LogitCalibration();

@@ -47,7 +47,7 @@ Deno.test("Barrier: a later window is likelier to be won if prices end nearer to
 Deno.test("Barrier: PAYOUT_TOO_LOW for a bet that cannot be lost; the multiplier is capped at ten", () => {
   const { strategy, bet } = barrier();
   const safe = { ...bet, lowerPrice: 1n, upperPrice: UINT64_MAX };
-  assertRefused(() => strategy.price(safe), "PAYOUT_TOO_LOW", 400, /probability of 1\.0000/);
+  assertRefused(() => strategy.price(safe), "PAYOUT_TOO_LOW", 400, /probability of 0\.9999/);
   assert.throws(() => strategy.price(safe), (thrown) => {
     assert.ok(thrown instanceof PricingRefusedError);
     const { chargedProbability = 0, margin } = thrown.pricing ?? {};
@@ -55,6 +55,22 @@ Deno.test("Barrier: PAYOUT_TOO_LOW for a bet that cannot be lost; the multiplier
   });
   const hopeless = { ...bet, lowerPrice: SPOT, upperPrice: SPOT + 40_000n };
   assert.equal(strategy.price(hopeless).payout, bet.betAmount * LIMITS.maxPayoutRatio);
+});
+
+Deno.test("Barrier: PAYOUT_TOO_LOW advises a larger bet only if rounding takes the winnings", () => {
+  const { strategy, bet } = barrier();
+  const safe = { ...bet, lowerPrice: 1n, upperPrice: UINT64_MAX };
+  const advice = (message: string) => new RegExp(`; choose a narrower range${message}$`);
+  assertRefused(() => strategy.price(safe), "PAYOUT_TOO_LOW", 400, advice(" or a longer window"));
+  const small = {
+    ...bet,
+    lowerPrice: SPOT - 9_000_000n,
+    upperPrice: SPOT + 9_000_000n,
+    betAmount: 1n,
+  };
+  const larger = advice(", a longer window or a larger bet");
+  assertRefused(() => strategy.price(small), "PAYOUT_TOO_LOW", 400, larger);
+  assert.ok(strategy.price({ ...small, betAmount: 1_000_000n }).payout > 1_000_000n);
 });
 
 Deno.test("Barrier: a payout is above the bet and within the limit, or the quote is refused", () => {

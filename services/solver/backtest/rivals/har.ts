@@ -15,6 +15,9 @@ const HALF_LIVES_MS = [10 * MINUTE_MS, HOUR_MS, 6 * HOUR_MS, DAY_MS];
 /** Time between two rows of the fit: closer rows add no information. */
 const FIT_STEP_MS = 300_000;
 
+/** Prices for a fit: three rows for each weight. */
+export const HAR_FIT_MS_MIN = 3 * HALF_LIVES_MS.length * FIT_STEP_MS;
+
 /** 2 ln 2 - 1: the weight of the close in the estimator of Garman and Klass. */
 const CLOSE_WEIGHT = 2 * Math.LN2 - 1;
 

@@ -34,10 +34,13 @@ export class SimplexRegression {
     let weights = new Array<number>(this.#count).fill(1 / this.#count);
     const scale = Math.max(1e-12, ...this.#gram.map((row, index) => row[index] ?? 0));
     for (let step = 0; step < STEPS; step++) {
-      const raised = weights.map((weight, i) => {
+      const exponents = weights.map((_, i) => {
         const predicted = weights.reduce((sum, other, j) => sum + other * this.#gram[i]![j]!, 0);
-        return weight * Math.exp((this.#moments[i]! - predicted) / scale);
+        return (this.#moments[i]! - predicted) / scale;
       });
+      // A common factor changes nothing, and keeps the powers finite.
+      const highest = Math.max(...exponents);
+      const raised = weights.map((weight, i) => weight * Math.exp(exponents[i]! - highest));
       const total = raised.reduce((sum, weight) => sum + weight, 0);
       weights = raised.map((weight) => weight / total);
     }
