@@ -329,6 +329,17 @@ Deno.test("Problems: a service that is slow while the node is away is its conseq
   assert.deepEqual(late, [undefined, "proxy"], "nobody waits for the exchanges");
 });
 
+Deno.test("Problems: a service that still does not answer seconds after the node does again is a cause", () => {
+  const causeOf = (node: Partial<ServiceState>) =>
+    findingsOf([
+      stateOf("node", [], node),
+      stateOf("solver", [], { isUp: false, isLate: true }),
+    ]).find(({ service }) => service === "solver")?.cause;
+  assert.equal(causeOf({ isUp: false, awayAgoMs: 60_000 }), "node");
+  assert.equal(causeOf({ awayAgoMs: 10_000 }), "node", "its answer may be under way");
+  assert.equal(causeOf({ awayAgoMs: 10_001 }), undefined);
+});
+
 Deno.test("Problems: refused bets are listed by code, with the first steps for these codes", () => {
   const answers = (full: number, stale: number) =>
     `solver_execute_answers_total{outcome="EXPOSURE_TOO_LARGE"} ${full}\n` +

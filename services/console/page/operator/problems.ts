@@ -74,6 +74,12 @@ const ROOT_CAUSES = new Set(
 /** For this long after a service is back, its rates still contain the outage. */
 const BACK_MS = RECENT_MS + 5_000;
 
+/**
+ * Services that waited for another one answer within this time after it last did not: pages behind
+ * others ask every 6 s.
+ */
+const WAIT_MS = 10_000;
+
 /** Rates are known this long after a service's first poll. Problems found before may be older. */
 const FIRST_LOOK_MS = 15_000;
 
@@ -108,8 +114,9 @@ export function findingsOf(
   const missing = services.filter(({ awayAgoMs, history }) => awayAgoMs <= history.spanMs);
   return findings.map((finding) => {
     if (ROOT_CAUSES.has(finding.chapter)) return finding;
-    const cause = away.find(({ name, isUp }) =>
-      (!isAway(finding) || waiting.has(finding.service) && BLOCKING_SERVICES.has(name)) &&
+    const cause = away.find(({ name, isUp, isSilent, awayAgoMs }) =>
+      (!isAway(finding) || waiting.has(finding.service) && BLOCKING_SERVICES.has(name) &&
+          (isSilent || awayAgoMs <= WAIT_MS)) &&
       DEPENDENCIES[finding.service].includes(name) &&
       !(isUp && TO_BACKFILL.has(finding.chapter))
     ) ?? missing.find(({ name }) =>
