@@ -356,6 +356,21 @@ Deno.test("Problems: refused bets are listed by code, with the first steps for t
   assert.match(refusedBy(0, 9)?.firstStep ?? "", /^“Quotes and refusals”/);
 });
 
+Deno.test("Problems: lost sources have no effect yet only while each pair has a price", () => {
+  const prints = 'oracle_prints_total{provider="p"} 5\n';
+  const price = 'oracle_price_age_seconds{pair="A/B"} 1';
+  const effectsOf = (figures: string) =>
+    findingsOf([stateOf("oracle", [prints + figures, prints + figures])])
+      .filter(({ severity }) => severity === "warning").map(({ effect }) => effect);
+  const none = "none yet: prices go on with the others";
+  assert.deepEqual(effectsOf(`oracle_sources{pair="A/B"} 2\n${price}`), [none, none]);
+  const lost = effectsOf('oracle_sources{pair="A/B"} 0');
+  assert.equal(lost.length, 2);
+  for (const effect of lost) {
+    assert.match(effect ?? "", /no fresh prices, so no new bets .* bets that end there wait/);
+  }
+});
+
 Deno.test("Problems: bad health that a figure explains is reported once, with the service's own words", () => {
   const failed = { isHealthy: false, health: "unhealthy", complaints: ["no source"] };
   const withHealth = (figures: string) =>

@@ -188,7 +188,8 @@ function measuredOf(
   { name: service, history }: ServiceState,
   providers: Providers | undefined,
 ): Finding {
-  const { severity, message, bound, effect, name: chapter, afterS = 0 } = problem;
+  const { severity, message, bound, name: chapter, afterS = 0 } = problem;
+  const effect = typeof problem.effect === "function" ? problem.effect(history) : problem.effect;
   const samples = beyondBound(problem, history);
   const exchangeOf = (provider: string) =>
     providers?.providers.find(({ name }) => name === provider)?.exchange ?? provider;
