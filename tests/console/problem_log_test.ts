@@ -7,6 +7,7 @@ import {
   recordOf,
   storedRecords,
   storeRecords,
+  withStart,
 } from "../../services/console/page/operator/problem_log.ts";
 import type { Finding } from "../../services/console/page/operator/problems.ts";
 import { betRepair, gapOf, marketRepair } from "../../services/console/page/operator/repairs.ts";
@@ -144,6 +145,29 @@ Deno.test("Problem log: a problem that returns within 30 s keeps its row; one th
     ) => [text, sinceMs, lastMs, alertedAtMs]),
     [["99 %", 0, 31_000, 25_000]],
   );
+});
+
+Deno.test("Problem log: two outages seconds apart are two rows, each with its alert", () => {
+  const away = { ...node, afterS: 30 };
+  const records = log([
+    ...[[0, { ...away, sinceMs: 0 }], [17_000, { ...away, sinceMs: 0 }], [18_000]] as const,
+    [35_000, { ...away, sinceMs: 32_000 }],
+    [62_000, { ...away, sinceMs: 32_000 }],
+    [63_000],
+  ]);
+  assert.deepEqual(
+    endedOf(records).map(({ sinceMs, lastMs, alertedAtMs }) => [sinceMs, lastMs, alertedAtMs]),
+    [[32_000, 62_000, 62_000], [0, 17_000, undefined]],
+  );
+});
+
+Deno.test("Problem log: an open problem begins when the services say, or else when it was logged", () => {
+  const gap = findingOf("node", { chapter: "NodePricesMissing" });
+  const records = log([[1_000, { ...gap, sinceMs: 500 }], [9_000, { ...gap, sinceMs: 8_000 }]]);
+  const startOf = (finding: Finding) => withStart(finding, records, 9_000).sinceMs;
+  assert.equal(startOf({ ...gap, sinceMs: 8_000 }), 8_000, "the gap before was filled");
+  assert.equal(startOf(gap), 500);
+  assert.equal(startOf(bridge), 9_000);
 });
 
 Deno.test("Problem log: an ended consequence is listed if it lasted until an alert was sent", () => {

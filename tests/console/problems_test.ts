@@ -416,9 +416,14 @@ Deno.test("Problems: a problem found at the first reading of a service may be ol
     findingsOf([stateOf("node", storage(seconds))])
       .find(({ chapter }) => chapter === "NodeStorageFailed")?.mayBeOlder;
   assert.deepEqual([0, 10, 20].map(isOlder), [true, true, false]);
-  const isDownOlder = (texts: string[]) =>
-    findingsOf([stateOf("node", texts, { isUp: false })])[0]?.mayBeOlder;
-  assert.deepEqual([isDownOlder([]), isDownOlder([ALIVE[0]])], [true, false]);
+});
+
+Deno.test("Problems: a service is away since its last answer, if it was asked shortly before", () => {
+  const startOf = (more: Partial<ServiceState>) =>
+    findingsOf([stateOf("node", [ALIVE[0]], { isUp: false, ...more })])
+      .map(({ sinceMs, mayBeOlder }) => [sinceMs, mayBeOlder]);
+  assert.deepEqual(startOf({ lastAnswerMs: 5_000 }), [[5_000, false]]);
+  assert.deepEqual(startOf({}), [[undefined, true]]);
 });
 
 Deno.test("Problems: the worst value is the highest or the lowest, depending on the comparison", () => {

@@ -16,7 +16,15 @@ import { notify } from "../notify_button.tsx";
 import type { View } from "../shell.tsx";
 import { Findings } from "./findings_card.tsx";
 import { followTurn } from "./one_tab.ts";
-import { endedOf, LOG_KEY, logged, recordOf, storedRecords, storeRecords } from "./problem_log.ts";
+import {
+  endedOf,
+  LOG_KEY,
+  logged,
+  recordOf,
+  storedRecords,
+  storeRecords,
+  withStart,
+} from "./problem_log.ts";
 import {
   findingsOf,
   isAlarm,
@@ -88,12 +96,8 @@ function watchServices(model: PageModel) {
     }, nowMs);
     if (isShown.peek() || isItsTurn.peek()) storeRecords(localStorage, records.value);
   });
-  // With the start that was logged, and whether that is exact.
   const findings = computed(() =>
-    found.value.map((one) => {
-      const { sinceMs = 0, mayBeOlder } = recordOf(records.value, one, Date.now()) ?? one;
-      return { ...one, sinceMs, mayBeOlder };
-    })
+    found.value.map((one) => withStart(one, records.value, Date.now()))
   );
   const alarms = computed(() => records.value.filter(({ isAlarm }) => isAlarm).length);
   return { states, sources, findings, records, alarms, isShown };

@@ -138,7 +138,7 @@ const BLOCKING_SERVICES: ReadonlySet<ServiceName> = new Set(["node", "proxy"]);
 const isWaiting = ({ name, isLate }: ServiceState) => isLate && WITH_READY.has(name);
 
 /** Whether a service is away. Usually no dependency explains that: services still answer. */
-const isAway = ({ chapter }: Finding) => chapter === SERVICE_DOWN?.name;
+export const isAway = ({ chapter }: Pick<Finding, "chapter">) => chapter === SERVICE_DOWN?.name;
 
 function rankOf(finding: Finding): number {
   const isUrgent = [finding.chapter === PRICES_MISSING, isAway(finding), isCritical(finding), true];
@@ -230,7 +230,7 @@ export function isVisible(
   { chapter, lastMs }: { chapter: string; lastMs: number },
 ): boolean {
   return isUp === true && !isSilent && history.latestMs >= lastMs &&
-    (chapter === SERVICE_DOWN?.name || !isFirstLook(history));
+    (isAway({ chapter }) || !isFirstLook(history));
 }
 
 /** The services that answer, grouped by process. */
@@ -295,8 +295,9 @@ function healthOf(state: ServiceState): Finding | undefined {
   if (isUp === undefined) return undefined;
   if (!isUp && SERVICE_DOWN !== undefined) {
     const { name: chapter, message, firstStep, afterS = 0, commandsByWay = {} } = SERVICE_DOWN;
-    const mayBeOlder = state.history.latestMs === 0;
-    const found = { service, severity, afterS, chapter, mayBeOlder } as const;
+    const since = state.lastAnswerMs && { sinceMs: state.lastAnswerMs };
+    const mayBeOlder = since === undefined;
+    const found = { service, severity, afterS, chapter, mayBeOlder, ...since } as const;
     if (state.isForbidden) {
       const text = "It answers, but does not allow this page to read it";
       const effect = "nothing for users, but this page cannot see what is wrong with it";
