@@ -135,9 +135,11 @@ function watchRepairs(
     }));
     const filled = new Set(gaps.flatMap(({ symbol, missing }) => missing.length > 0 ? symbol : []));
     const own = ended.filter((bet) => !filled.has(symbolOf(bet)));
+    const exchanges = states.value.find(({ name }) => name === "exchanges");
+    const source = { historyUrl: config.urls.exchanges, isAway: exchanges?.isUp === false };
     const found = [
-      [PRICES_MISSING, marketRepair(gaps, config.urls.exchanges)],
-      [NEEDS_BACKFILL, betRepair(ended, own, config.urls.exchanges)],
+      [PRICES_MISSING, marketRepair(gaps, source)],
+      [NEEDS_BACKFILL, betRepair(ended, own, source)],
     ] as const;
     repairs.value = new Map(
       found.flatMap(([chapter, one]) => one && isLacking(chapter) ? [[chapter, one]] : []),
