@@ -3,9 +3,9 @@ import { MetricsHistory, parseMetrics } from "../../services/console/page/data/m
 import type { ServiceName, ServiceState } from "../../services/console/page/data/service_watch.ts";
 import { PROBLEMS } from "../../lib/problems/mod.ts";
 import { formatTime } from "../../services/console/page/format.ts";
+import { FIGURES, worstOf } from "../../services/console/page/operator/figures.ts";
 import {
   alertTimeText,
-  FIGURES,
   findingsOf,
   followingText,
   isVisible,
@@ -13,7 +13,6 @@ import {
   processesOf,
   runbookOf,
   withRepair,
-  worstOf,
 } from "../../services/console/page/operator/problems.ts";
 
 /** A healthy service whose figures were read every 10 s. */
@@ -273,6 +272,8 @@ Deno.test("Problems: after an absence, a warning counted over it is a consequenc
     findingsOf([stateOf("node", texts, more)]).map(({ chapter, cause }) => [chapter, cause]);
   assert.deepEqual(causeOf({}), [["NodeCheckpointsMissed", undefined]]);
   assert.deepEqual(causeOf({ awayAgoMs: 10_000 }), [["NodeCheckpointsMissed", "node"]]);
+  const [counted] = findingsOf([stateOf("node", skipped, { awayAgoMs: 10_000 })]);
+  assert.match(counted?.firstStep ?? "", /^Nothing, unless it lasts/);
   const full = ALIVE.map((text) => `${text}\nnode_storage_writable 0`);
   assert.deepEqual(
     causeOf({ awayAgoMs: 10_000 }, full),

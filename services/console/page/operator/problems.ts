@@ -5,13 +5,12 @@ import {
   type Problem,
   PROBLEM_GROUPS,
   PROBLEMS,
-  type Sample,
 } from "../../../../lib/problems/mod.ts";
 import { RECENT_MS } from "../data/metrics.ts";
 import type { Providers } from "../data/providers.ts";
 import { type ServiceName, type ServiceState, WITH_READY } from "../data/service_watch.ts";
 import { formatTime } from "../format.ts";
-import { formatValue } from "./figures.ts";
+import { formatValue, isProcessProblem, worstOf } from "./figures.ts";
 import type { Repair } from "./repairs.ts";
 
 /** A problem that an operator must look at, with the members of its {@link Repair} if known. */
@@ -85,18 +84,6 @@ const FIRST_LOOK_MS = 15_000;
 
 const [SERVICE_DOWN] = PROBLEM_GROUPS.services;
 
-/** Whether a problem belongs to a process, so that only its first service reports it. */
-const isProcessProblem = (problem: Problem) => PROBLEM_GROUPS.services.includes(problem);
-
-/**
- * The problems whose figures a service's card shows, one per figure, even if it has two bounds.
- * Figures that have a value only during a problem are left out.
- */
-export const FIGURES = PROBLEMS.filter((problem) =>
-  !isProcessProblem(problem) && problem.bound.limit >= 0 &&
-  PROBLEMS.find(({ measure }) => measure === problem.measure) === problem
-);
-
 /**
  * Services that are away, and figures that exceed their bounds. Causes come before consequences;
  * among both, missing prices of open bets come first, then services that are away, then other
@@ -114,15 +101,18 @@ export function findingsOf(
   const missing = services.filter(({ awayAgoMs, history }) => awayAgoMs <= history.spanMs);
   return findings.map((finding) => {
     if (ROOT_CAUSES.has(finding.chapter)) return finding;
-    const cause = away.find(({ name, isUp, isSilent, awayAgoMs }) =>
+    const needed = away.find(({ name, isUp, isSilent, awayAgoMs }) =>
       (!isAway(finding) || waiting.has(finding.service) && BLOCKING_SERVICES.has(name) &&
           (isSilent || awayAgoMs <= WAIT_MS)) &&
       DEPENDENCIES[finding.service].includes(name) &&
       !(isUp && TO_BACKFILL.has(finding.chapter))
-    ) ?? missing.find(({ name }) =>
-      !isCritical(finding) && name === finding.service
     );
-    return cause === undefined ? finding : { ...finding, cause: cause.name };
+    if (needed !== undefined) return { ...finding, cause: needed.name };
+    if (isCritical(finding) || !missing.some(({ name }) => name === finding.service)) {
+      return finding;
+    }
+    const firstStep = "Nothing, unless it lasts for over a minute: it was away until just now.";
+    return { ...finding, cause: finding.service, firstStep };
   }).sort((a, b) => rankOf(a) - rankOf(b));
 }
 
@@ -167,19 +157,6 @@ function ownOf(
   // A figure that explains the bad health is more informative.
   const explained = { ...reason, details: [...reason.details, ...health.details] };
   return measured.map((one) => one === reason ? explained : one);
-}
-
-/** The worst value of a figure; undefined if it has none. */
-export function worstOf({ op }: Problem["bound"], samples: readonly Sample[]): number | undefined {
-  const values = samples.map(({ value }) => value);
-  if (values.length === 0) return undefined;
-  return op === ">" ? Math.max(...values) : Math.min(...values);
-}
-
-/** The text of an alert's bound. */
-export function alertText({ bound: { op, limit }, isFlag, unit }: Problem): string {
-  const sign = { ">": "above ", "<": "below ", "==": isFlag ? "if " : "at " }[op];
-  return `alert ${sign}${formatValue(limit, { isFlag, unit }).replace(" ", "\u00a0")}`;
 }
 
 /** The finding for a problem that a service has. */
