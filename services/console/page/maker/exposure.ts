@@ -38,8 +38,8 @@ const timeScaleOf = (allMs: number) => scaleSymlog([0, allMs], [0, 100]).constan
 /** Times with a label, in seconds from now. */
 const TICKS_S = [5, 10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400];
 
-/** Width of a label, in percent. */
-const TICK_WIDTH = 15;
+/** Width of a label and the space beside it, in percent of the narrowest drawing. */
+const TICK_WIDTH = 24;
 
 /** Round times of a grid, and their positions in percent of its width. */
 export function timeTicksOf({ timesMs }: ExposureGrid): { afterMs: number; at: number }[] {
