@@ -20,6 +20,7 @@ interface AnswersProps {
 
 /** The solver's answers by code, in the last minutes and since its start. */
 export function Answers({ history, startedAtMs }: AnswersProps) {
+  if (REQUESTS.every((request) => answersTo(request, history).length === 0)) return null;
   const note = startedAtMs && `all: since the solver’s start at ${formatTime(startedAtMs)}`;
   return (
     <Card title="Quotes and refusals" note={note}>

@@ -119,13 +119,15 @@ function Maker({ model, state, isOld }: MakerProps) {
       >
         <div class="columns">
           <ProfitChart theses={theses} nowMs={nowMs} />
-          <ByMarketAndPeriod
-            rows={[
-              ...resultsByMarket(theses, model.markets.list),
-              ...resultsByPeriod(theses, nowMs),
-              ["All", results],
-            ]}
-          />
+          {theses.length > 0 && (
+            <ByMarketAndPeriod
+              rows={[
+                ...resultsByMarket(theses, model.markets.list),
+                ...resultsByPeriod(theses, nowMs),
+                ["All", results],
+              ]}
+            />
+          )}
         </div>
       </Card>
       {solver && <Answers history={solver.answers} startedAtMs={startedAtMs} />}
