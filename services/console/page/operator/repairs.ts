@@ -35,8 +35,9 @@ const WITH_KEY = "with an admin’s key (`--keystore`, or `RANGEMAKER_BACKFILL_P
 const HINT =
   "Where these report slots without a trade, run them again with --max-carry-ms 60000: " +
   "the last trade then counts for a minute. For what is still missing then, that exchange has no " +
-  "trades: nobody traded, or it has lost them, as a simulation that was started again. Try another " +
-  "--history-url. Otherwise the bets stay locked until an admin signs the prices (see the runbook).";
+  "trades: nobody traded, or it has lost them, such as simulated exchanges after a restart. Try " +
+  "another --history-url. Otherwise the bets stay locked until an admin signs the prices (see the " +
+  "runbook).";
 
 /** The simulated exchanges, whose trades the commands read. */
 export interface TradeSource {
