@@ -30,7 +30,7 @@ export interface Problem {
    */
   message: string;
   /** What users notice, for the operator's page. */
-  effect?: string;
+  effect?: string | ((figures: Figures) => string);
   firstStep: string;
   /** First steps by part; `firstStep` applies to all other parts. */
   stepsByPart?: Readonly<Record<string, string>>;

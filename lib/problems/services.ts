@@ -1,6 +1,7 @@
 import {
   absolute,
   changes,
+  type Figures,
   gauge,
   increase,
   matching,
@@ -123,16 +124,33 @@ export const PROXY: readonly Problem[] = [
   },
 ];
 
+/** The pairs without a price. */
+const WITHOUT_PRICE = matching(
+  gauge("oracle_sources"),
+  "unless",
+  gauge("oracle_price_age_seconds"),
+  "pair",
+);
+
+const NO_NEW_BETS = "no new bets on these markets; bets that end there wait for a backfill";
+
+/** The effect of sources that are gone: none while each pair has a price. */
+const effectOfLostSources = (figures: Figures) =>
+  WITHOUT_PRICE.read(figures).length === 0
+    ? "none yet: prices go on with the others"
+    : "no fresh prices, so no new bets on markets without a price; bets that end there wait for a " +
+      "backfill";
+
 export const ORACLE: readonly Problem[] = [
   {
     name: "OraclePairWithoutPrice",
     title: "Pairs without a price",
-    measure: matching(gauge("oracle_sources"), "unless", gauge("oracle_price_age_seconds"), "pair"),
+    measure: WITHOUT_PRICE,
     bound: { op: ">", limit: -1 },
     severity: "critical",
     afterS: 15,
     message: "No price of {pair}: fewer sources than required",
-    effect: "no new bets on these markets; bets that end there wait for a backfill",
+    effect: NO_NEW_BETS,
     firstStep: "`GET /providers` shows the connection and the last error of each source.",
   },
   {
@@ -144,7 +162,7 @@ export const ORACLE: readonly Problem[] = [
     severity: "critical",
     afterS: 10,
     message: "The price of {pair} is {value} old: nodes refuse new theses after 3 s",
-    effect: "no new bets on these markets; bets that end there wait for a backfill",
+    effect: NO_NEW_BETS,
     firstStep: "Set `--max-source-age-ms` below 3000.",
   },
   {
@@ -155,7 +173,7 @@ export const ORACLE: readonly Problem[] = [
     severity: "warning",
     afterS: 300,
     message: "{value} of 4 sources are left for {pair}",
-    effect: "none yet: prices go on with the others",
+    effect: effectOfLostSources,
     firstStep: "`GET /providers` shows the connection and the last error of each source.",
   },
   {
@@ -177,7 +195,7 @@ export const ORACLE: readonly Problem[] = [
     severity: "warning",
     afterS: 120,
     message: "No prices from {provider}",
-    effect: "none yet: prices go on with the others",
+    effect: effectOfLostSources,
     firstStep: "`GET /providers` shows its last error.",
   },
 ];
@@ -229,7 +247,7 @@ export const NODE: readonly Problem[] = [
     severity: "critical",
     afterS: 15,
     message: "No fresh price of {market}: it accepts no bets there",
-    effect: "no new bets on these markets; bets that end there wait for a backfill",
+    effect: NO_NEW_BETS,
     firstStep: "Its log has the reason of the last pull that failed, and so has its method " +
       "`core_getOracleStatus`.",
   },

@@ -4,6 +4,7 @@ import { seededRandom } from "../../lib/random.ts";
 import { parseMetrics } from "../../services/console/page/data/metrics.ts";
 import {
   earningsOf,
+  earningsVerdict,
   judge,
   notableOf,
   picturesOf,
@@ -111,4 +112,19 @@ Deno.test("verdictOf: reports how many forecasts differ by more than chance", ()
 Deno.test("earningsOf: expected and actual gain are the stakes less the expected and the paid payouts", () => {
   assert.deepEqual(earningsOf(BETS), { bets: 6, stakes: 60, expected: 3, actual: -20 });
   assert.deepEqual(earningsOf(undefined), { bets: 0, stakes: 0, expected: 0, actual: 0 });
+});
+
+Deno.test("earningsVerdict: a difference within chance is explained; below 20 bets there is no verdict", () => {
+  const verdictOf = (bets: number, actual: number) =>
+    earningsVerdict({ bets, expected: 3, actual }, 10);
+  assert.deepEqual([1, 19].map((bets) => verdictOf(bets, 99)), [
+    "too few bets to tell",
+    "too few bets to tell",
+  ]);
+  assert.deepEqual([-8, -7, 13, 14].map((actual) => verdictOf(20, actual)), [
+    "▲ less than chance explains",
+    "chance explains it",
+    "chance explains it",
+    "▲ more than chance explains",
+  ]);
 });

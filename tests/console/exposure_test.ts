@@ -9,6 +9,7 @@ import {
   riskiestUserOf,
   stepOf,
   timeTicksOf,
+  waitingText,
 } from "../../services/console/page/maker/exposure.ts";
 import { seededRandom } from "../../lib/random.ts";
 import { OTHER, thesisOf, USER } from "./offers.ts";
@@ -162,9 +163,24 @@ Deno.test("timeTicksOf: round times, spaced so that their labels fit", () => {
   const ticksOf = (endTime: number) =>
     timeTicksOf(exposureGrid([bet(1, 1, 2, 0, endTime)], 0)!).map(({ afterMs }) => afterMs / 1_000);
   assert.deepEqual(ticksOf(8_000), [5]);
-  assert.deepEqual(ticksOf(180_000), [30, 60, 120]);
-  assert.deepEqual(ticksOf(86_400_000), [120, 600, 3_600, 21_600]);
+  assert.deepEqual(ticksOf(180_000), [30, 120]);
+  assert.deepEqual(ticksOf(86_400_000), [300, 3_600, 43_200]);
   const grid = exposureGrid([bet(1, 1, 2, 0, 180_000)], 0)!;
   const ats = [0, ...timeTicksOf(grid).map(({ at }) => at)];
-  assert.ok(ats.every((at, i) => i === 0 || at - ats[i - 1]! >= 15 && at <= 95), `${ats}`);
+  assert.ok(ats.every((at, i) => i === 0 || at - ats[i - 1]! >= 24 && at <= 95), `${ats}`);
+});
+
+Deno.test("waitingText: names the bets that ended without an outcome, and their sum at risk", () => {
+  const bets = [bet(1, 1, 2, 0, 5_000), bet(2, 1, 2, 0, 6_000), bet(3, 1, 2, 0, 60_000)];
+  const settled = { ...bet(4, 1, 2, 0, 1_000), status: "won" as const };
+  const textAt = (nowMs: number) => waitingText([...bets, settled], nowMs);
+  assert.equal(textAt(7_999), undefined, "they are being settled");
+  assert.equal(
+    textAt(8_000),
+    "Not on the map: 1 bet that waits for missing prices, 15.00 at risk.",
+  );
+  assert.equal(
+    textAt(9_000),
+    "Not on the map: 2 bets that wait for missing prices, 30.00 at risk.",
+  );
 });

@@ -7,6 +7,7 @@ import {
   recordOf,
   storedRecords,
   storeRecords,
+  withStart,
 } from "../../services/console/page/operator/problem_log.ts";
 import type { Finding } from "../../services/console/page/operator/problems.ts";
 import { betRepair, gapOf, marketRepair } from "../../services/console/page/operator/repairs.ts";
@@ -146,6 +147,29 @@ Deno.test("Problem log: a problem that returns within 30 s keeps its row; one th
   );
 });
 
+Deno.test("Problem log: two outages seconds apart are two rows, each with its alert", () => {
+  const away = { ...node, afterS: 30 };
+  const records = log([
+    ...[[0, { ...away, sinceMs: 0 }], [17_000, { ...away, sinceMs: 0 }], [18_000]] as const,
+    [35_000, { ...away, sinceMs: 32_000 }],
+    [62_000, { ...away, sinceMs: 32_000 }],
+    [63_000],
+  ]);
+  assert.deepEqual(
+    endedOf(records).map(({ sinceMs, lastMs, alertedAtMs }) => [sinceMs, lastMs, alertedAtMs]),
+    [[32_000, 62_000, 62_000], [0, 17_000, undefined]],
+  );
+});
+
+Deno.test("Problem log: an open problem begins when the services say, or else when it was logged", () => {
+  const gap = findingOf("node", { chapter: "NodePricesMissing" });
+  const records = log([[1_000, { ...gap, sinceMs: 500 }], [9_000, { ...gap, sinceMs: 8_000 }]]);
+  const startOf = (finding: Finding) => withStart(finding, records, 9_000).sinceMs;
+  assert.equal(startOf({ ...gap, sinceMs: 8_000 }), 8_000, "the gap before was filled");
+  assert.equal(startOf(gap), 500);
+  assert.equal(startOf(bridge), 9_000);
+});
+
 Deno.test("Problem log: an ended consequence is listed if it lasted until an alert was sent", () => {
   const stale = findingOf("node", { chapter: "NodePricesStale", cause: "oracle", afterS: 15 });
   const endedAfter = (ms: number) => endedOf(log([[0, stale], [ms, stale], [ms + 1]]));
@@ -194,7 +218,7 @@ Deno.test("Repairs: missing prices have affected bets, deadlines and a stable ba
   ]);
   assert.equal(repair?.sinceMs, 2_500);
   assert.match(
-    marketRepair([gap], "http://e:1")?.commands[0] ?? "",
+    marketRepair([gap], { historyUrl: "http://e:1" })?.commands[0] ?? "",
     / --history-url http:\/\/e:1$/,
   );
   assert.equal(marketRepair([{ ...gap, missing: [] }]), undefined);
@@ -203,13 +227,31 @@ Deno.test("Repairs: missing prices have affected bets, deadlines and a stable ba
 
 Deno.test("Repairs: backfill commands name the waiting bets, five at most", () => {
   const bets = [3, 4, 5, 6, 7, 8].map((id) => thesisOf(id, { endTime: 1_000 * id }));
-  const repair = betRepair(bets, bets, "http://e:1");
+  const repair = betRepair(bets, bets, { historyUrl: "http://e:1" });
   assert.equal(repair?.commands.length, 5);
   assert.equal(repair?.commands[0], "deno task -q backfill --thesis 3 --history-url http://e:1");
   assert.match(repair?.harm ?? "", /^6 bets of 1 user, /);
   assert.equal(repair?.sinceMs, 3_000);
   assert.match(repair?.firstStep ?? "", /RANGEMAKER_BACKFILL_PRIVATE_KEY/);
   assert.equal(betRepair([], []), undefined);
+});
+
+Deno.test("Repairs: while the exchanges are away, their start comes first; the hint says what to do without trades", () => {
+  const bets = [thesisOf(3, { startTime: 1_000, endTime: 3_000 })];
+  const gap = { symbol: "A/B", bets, missing: [{ from: 1_000, to: 2_000 }] };
+  const repairs = (
+    isAway: boolean,
+  ) => [marketRepair([gap], { isAway }), betRepair(bets, bets, { isAway })];
+  for (const repair of repairs(true)) {
+    assert.match(repair?.firstStep ?? "", /^Start exchanges first/);
+  }
+  for (const repair of repairs(false)) {
+    assert.match(repair?.firstStep ?? "", /^(Before these bets end, r|R)un with/);
+    assert.match(
+      repair?.hint ?? "",
+      /no trades.* another --history-url.* an admin signs the prices/i,
+    );
+  }
 });
 
 Deno.test("Repairs: a bet whose prices its market's command fills has no command of its own", () => {

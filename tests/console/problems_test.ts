@@ -3,9 +3,9 @@ import { MetricsHistory, parseMetrics } from "../../services/console/page/data/m
 import type { ServiceName, ServiceState } from "../../services/console/page/data/service_watch.ts";
 import { PROBLEMS } from "../../lib/problems/mod.ts";
 import { formatTime } from "../../services/console/page/format.ts";
+import { FIGURES, worstOf } from "../../services/console/page/operator/figures.ts";
 import {
   alertTimeText,
-  FIGURES,
   findingsOf,
   followingText,
   isVisible,
@@ -13,7 +13,6 @@ import {
   processesOf,
   runbookOf,
   withRepair,
-  worstOf,
 } from "../../services/console/page/operator/problems.ts";
 
 /** A healthy service whose figures were read every 10 s. */
@@ -273,6 +272,8 @@ Deno.test("Problems: after an absence, a warning counted over it is a consequenc
     findingsOf([stateOf("node", texts, more)]).map(({ chapter, cause }) => [chapter, cause]);
   assert.deepEqual(causeOf({}), [["NodeCheckpointsMissed", undefined]]);
   assert.deepEqual(causeOf({ awayAgoMs: 10_000 }), [["NodeCheckpointsMissed", "node"]]);
+  const [counted] = findingsOf([stateOf("node", skipped, { awayAgoMs: 10_000 })]);
+  assert.match(counted?.firstStep ?? "", /^Nothing, unless it lasts/);
   const full = ALIVE.map((text) => `${text}\nnode_storage_writable 0`);
   assert.deepEqual(
     causeOf({ awayAgoMs: 10_000 }, full),
@@ -329,6 +330,17 @@ Deno.test("Problems: a service that is slow while the node is away is its conseq
   assert.deepEqual(late, [undefined, "proxy"], "nobody waits for the exchanges");
 });
 
+Deno.test("Problems: a service that still does not answer seconds after the node does again is a cause", () => {
+  const causeOf = (node: Partial<ServiceState>) =>
+    findingsOf([
+      stateOf("node", [], node),
+      stateOf("solver", [], { isUp: false, isLate: true }),
+    ]).find(({ service }) => service === "solver")?.cause;
+  assert.equal(causeOf({ isUp: false, awayAgoMs: 60_000 }), "node");
+  assert.equal(causeOf({ awayAgoMs: 10_000 }), "node", "its answer may be under way");
+  assert.equal(causeOf({ awayAgoMs: 10_001 }), undefined);
+});
+
 Deno.test("Problems: refused bets are listed by code, with the first steps for these codes", () => {
   const answers = (full: number, stale: number) =>
     `solver_execute_answers_total{outcome="EXPOSURE_TOO_LARGE"} ${full}\n` +
@@ -343,6 +355,21 @@ Deno.test("Problems: refused bets are listed by code, with the first steps for t
   const step = "`EXPOSURE_TOO_LARGE`: wait for settlements or raise `--max-exposure`.";
   assert.equal(refusedBy(9, 0)?.firstStep, step);
   assert.match(refusedBy(0, 9)?.firstStep ?? "", /^“Quotes and refusals”/);
+});
+
+Deno.test("Problems: lost sources have no effect yet only while each pair has a price", () => {
+  const prints = 'oracle_prints_total{provider="p"} 5\n';
+  const price = 'oracle_price_age_seconds{pair="A/B"} 1';
+  const effectsOf = (figures: string) =>
+    findingsOf([stateOf("oracle", [prints + figures, prints + figures])])
+      .filter(({ severity }) => severity === "warning").map(({ effect }) => effect);
+  const none = "none yet: prices go on with the others";
+  assert.deepEqual(effectsOf(`oracle_sources{pair="A/B"} 2\n${price}`), [none, none]);
+  const lost = effectsOf('oracle_sources{pair="A/B"} 0');
+  assert.equal(lost.length, 2);
+  for (const effect of lost) {
+    assert.match(effect ?? "", /no fresh prices, so no new bets .* bets that end there wait/);
+  }
 });
 
 Deno.test("Problems: bad health that a figure explains is reported once, with the service's own words", () => {
@@ -390,9 +417,14 @@ Deno.test("Problems: a problem found at the first reading of a service may be ol
     findingsOf([stateOf("node", storage(seconds))])
       .find(({ chapter }) => chapter === "NodeStorageFailed")?.mayBeOlder;
   assert.deepEqual([0, 10, 20].map(isOlder), [true, true, false]);
-  const isDownOlder = (texts: string[]) =>
-    findingsOf([stateOf("node", texts, { isUp: false })])[0]?.mayBeOlder;
-  assert.deepEqual([isDownOlder([]), isDownOlder([ALIVE[0]])], [true, false]);
+});
+
+Deno.test("Problems: a service is away since its last answer, if it was asked shortly before", () => {
+  const startOf = (more: Partial<ServiceState>) =>
+    findingsOf([stateOf("node", [ALIVE[0]], { isUp: false, ...more })])
+      .map(({ sinceMs, mayBeOlder }) => [sinceMs, mayBeOlder]);
+  assert.deepEqual(startOf({ lastAnswerMs: 5_000 }), [[5_000, false]]);
+  assert.deepEqual(startOf({}), [[undefined, true]]);
 });
 
 Deno.test("Problems: the worst value is the highest or the lowest, depending on the comparison", () => {

@@ -42,6 +42,18 @@ Deno.test("answersTo: counts the last five minutes, also across a restart of the
   assert.deepEqual(last, { outcome: "executed", recent: 4 + 4, total: 8, lastMs: 360_000 });
 });
 
+Deno.test("answersTo: keeps recent answers from before a restart that have not come since", () => {
+  const history = historyOf(
+    { executed: 1, VOLATILITY_UNAVAILABLE: 10 },
+    { executed: 3, VOLATILITY_UNAVAILABLE: 50 },
+    { executed: 2 },
+  );
+  assert.deepEqual(answersTo(BETS, history), [
+    { outcome: "executed", recent: 4, total: 2, lastMs: 120_000 },
+    { outcome: "VOLATILITY_UNAVAILABLE", recent: 40, total: 0, lastMs: 60_000 },
+  ]);
+});
+
 const roomAt = (atRisk: bigint, maxExposure: bigint | null) =>
   headroomOf(atRisk, { maxExposure, info: { config: { minBetAmount: 1_000_000n } } });
 

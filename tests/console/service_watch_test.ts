@@ -173,6 +173,12 @@ Deno.test("ServiceWatch: a service that goes away is down with the reason, and k
     assert.match(reason, /\/metrics answered with status 503$/);
     assert.equal(away.history, history, "its figures are the last that came");
     assert.equal(away.isForbidden, false, "something else answers in its place");
+    assert.equal(away.lastAnswerMs, history.latestMs);
+    const isOver = () => clock.pending === 1 || undefined;
+    await eventually("the pass is over", isOver);
+    clock.advance(200_000);
+    await eventually("the pass is over", isOver);
+    assert.equal(watch.state.value.lastAnswerMs, history.latestMs, "it was away all the time");
     answers["/metrics"] = "up 1\n";
     assert.equal((await next(true)).awayAgoMs, PASS_MS);
     clock.advance(20_000);
@@ -185,8 +191,10 @@ Deno.test("ServiceWatch: a service that goes away is down with the reason, and k
     answers["/health"] = "fine";
     assert.ok((await next(true)).awayAgoMs > 20_000, "it was not away");
   });
-  const { reason, isForbidden } = await next(false);
-  assert.equal(isForbidden, false);
+  await eventually("the pass is over", () => clock.pending === 1 || undefined);
+  clock.advance(120_001);
+  const { reason, isForbidden, lastAnswerMs } = await next(false);
+  assert.deepEqual([isForbidden, lastAnswerMs], [false, undefined], "it was not asked for long");
   assert.match(reason, /^http:\/\/127\.0\.0\.1:\d+\/\w* cannot be reached: /);
   await eventually("the pass is over", () => clock.pending === 1 || undefined);
   watch?.poll.stop();

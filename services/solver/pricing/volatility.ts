@@ -62,6 +62,8 @@ export const volatilityStateSchema = z.object({
   candleMoves: candleMovesSchema,
   outcomes: z.array(outcomesStateSchema).length(HORIZONS_MS.length),
   historyMs: z.number().nonnegative(),
+  /** Newest slot whose windows are counted; states of older releases lack it. */
+  slotMs: z.number().nonnegative().default(0),
   endMs: z.number().nonnegative(),
   close: z.number().positive().optional(),
 });
@@ -88,7 +90,7 @@ export class MarketVolatility implements VolatilityForecaster {
   readonly #recent = new RecentRange();
   /** Moves per minute by the newest slots; undefined while there are only candles. */
   #slotMoves: number | undefined;
-  #slotMs = 0;
+  #slotMs: number;
   #historyMs: number;
   #endMs: number;
   #close: number | undefined;
@@ -103,6 +105,7 @@ export class MarketVolatility implements VolatilityForecaster {
       new WindowOutcomes(ms, index < MINUTE_INDEX ? 1_000 : CANDLE_MS, state?.outcomes[index])
     );
     this.#historyMs = state?.historyMs ?? 0;
+    this.#slotMs = state?.slotMs ?? 0;
     this.#endMs = state?.endMs ?? 0;
     this.#close = state?.close;
   }
@@ -119,6 +122,8 @@ export class MarketVolatility implements VolatilityForecaster {
     this.#recent.addSlot(timeMs, value, moving);
     const candle = this.#candles.add(timeMs, value);
     if (candle !== undefined) this.#addMinute(candle, candle.firstMs);
+    // The state for a restart contains the windows of these slots, but not their recent range.
+    if (timeMs <= this.#slotMs) return;
     const bar = { endMs: timeMs, high: value, low: value, close: value };
     for (let index = 0; index < MINUTE_INDEX; index++) {
       const outcomes = this.#outcomes[index]!; // one of the horizons
@@ -176,6 +181,7 @@ export class MarketVolatility implements VolatilityForecaster {
       candleMoves: this.#candleMoves.toJSON(),
       outcomes: this.#outcomes.map((outcomes) => outcomes.toJSON()),
       historyMs: this.#historyMs,
+      slotMs: this.#slotMs,
       endMs: this.#endMs,
       close: this.#close,
     };

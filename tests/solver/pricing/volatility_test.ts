@@ -251,6 +251,26 @@ Deno.test("Volatility: a restart continues from the stored state", () => {
   }
 });
 
+Deno.test("Volatility: after a restart, slots read again count no window twice, and newer slots count", () => {
+  const slots = 4_000;
+  const price = (slot: number) => BigInt(Math.round(3e9 * Math.exp(1e-4 * Math.sin(slot ** 2))));
+  const addSlots = (volatility: MarketVolatility, from: number, to: number) => {
+    for (let slot = from; slot < to; slot++) volatility.addSlot(START_MS + slot * 100, price(slot));
+  };
+  const stateOf = (volatility: MarketVolatility) =>
+    volatilityStateSchema.parse(JSON.parse(JSON.stringify(volatility)));
+  const windows = ({ calibrations }: MarketVolatility) => calibrations.map((one) => one.windows);
+  const first = new MarketVolatility(settings);
+  addSlots(first, 0, slots);
+  const second = new MarketVolatility(settings, stateOf(first));
+  addSlots(second, 500, slots);
+  assert.ok(windows(first)[0]! > 300, "windows of a second are counted");
+  assert.deepEqual(stateOf(second), stateOf(first));
+  for (const one of [first, second]) addSlots(one, slots, 2 * slots);
+  assert.deepEqual(windows(second), windows(first));
+  assert.ok(windows(first)[0]! > 700, "newer windows are counted");
+});
+
 Deno.test("Volatility: a stored state of another version or form is refused, naming what is wrong", () => {
   for (const state of [null, {}, { version: 1 }, "2"]) {
     assert.throws(() => volatilityStateSchema.parse(state), /version|object/);

@@ -113,6 +113,12 @@ export class MetricsHistory implements Figures {
     return this.latest.of(name, labels);
   }
 
+  /** The values that a label has had in this history. */
+  valuesOf(label: string, name: string, labels?: LabelFilter): Set<string> {
+    const samples = this.#answers.flatMap(({ metrics }) => metrics.of(name, labels));
+    return new Set(samples.map(({ labels }) => labels[label] ?? ""));
+  }
+
   series(name: string, labels?: LabelFilter): readonly (number | undefined)[] {
     return this.#answers.map(({ metrics }) => metrics.sum(name, labels));
   }
@@ -121,7 +127,7 @@ export class MetricsHistory implements Figures {
   lastGrowthMs(name: string, labels?: LabelFilter): number | undefined {
     const series = this.series(name, labels);
     const index = series.findLastIndex((value = 0, index) =>
-      index > 0 && value > (series[index - 1] ?? 0)
+      index > 0 && value > 0 && value !== series[index - 1]
     );
     return this.#answers[index]?.atMs;
   }

@@ -22,6 +22,8 @@ export interface ServiceState {
   isLate: boolean;
   /** Time since it was last away; Infinity if it never was. */
   awayAgoMs: number;
+  /** When it last answered before it was away; undefined if nobody asked it shortly before. */
+  lastAnswerMs?: number | undefined;
   /** Why it is away. */
   reason: string;
   /** The service answers, but does not allow this page to read it. */
@@ -36,6 +38,9 @@ export interface ServiceState {
   complaints: readonly string[];
   history: MetricsHistory;
 }
+
+/** A service that was not asked for longer may have been away before: the computer slept. */
+const UNASKED_MAX_MS = 120_000;
 
 /** The parts of the services' answers to `/health` and `/ready` that are shown. */
 const statusSchema = z.object({
@@ -96,8 +101,14 @@ export class ServiceWatch {
       // Only a second request shows whether the first was refused by CORS or not answered.
       const isForbidden = thrown.cause !== undefined && await isAnswered(`${url}/`, signal);
       if (signal.aborted) return;
-      if (!isForbidden) this.#awayAtMs = this.#clock.now();
-      this.state.value = { ...this.state.value, isUp: false, reason: thrown.message, isForbidden };
+      const nowMs = this.#clock.now();
+      if (!isForbidden) this.#awayAtMs = nowMs;
+      const before = this.state.value;
+      const { latestMs } = before.history;
+      const newestMs = nowMs - latestMs <= UNASKED_MAX_MS ? latestMs : undefined;
+      const lastAnswerMs = before.isUp === false ? before.lastAnswerMs : newestMs;
+      const reason = thrown.message;
+      this.state.value = { ...before, isUp: false, reason, isForbidden, lastAnswerMs };
     }
   }
 

@@ -20,7 +20,8 @@ interface AnswersProps {
 
 /** The solver's answers by code, in the last minutes and since its start. */
 export function Answers({ history, startedAtMs }: AnswersProps) {
-  const note = startedAtMs && `since the solver’s start at ${formatTime(startedAtMs)}`;
+  if (REQUESTS.every((request) => answersTo(request, history).length === 0)) return null;
+  const note = startedAtMs && `all: since the solver’s start at ${formatTime(startedAtMs)}`;
   return (
     <Card title="Quotes and refusals" note={note}>
       <div class="columns">
@@ -43,7 +44,8 @@ function AnswerTable({ request, history }: { request: RequestKind; history: Metr
   const textOf = (count: number, all: number) =>
     count > 0 && `${count.toLocaleString("en-US")} (${formatShare(count / all)})`;
   const accepted = textOf(sumOf("total", rows.filter(isSuccess)), total) || "none";
-  const most = rows.filter((row) => !isSuccess(row)).sort((a, b) => b.total - a.total)[0];
+  const most = rows.filter((row) => !isSuccess(row) && row.total > 0)
+    .sort((a, b) => b.total - a.total)[0];
   const refused = most && `, most refusals: ${most.outcome}, ${textOf(most.total, total)}`;
   return (
     <Folded title={`${name}: ${accepted} accepted${refused ?? ""}`}>

@@ -112,3 +112,18 @@ export function earningsOf(metrics: Metrics | undefined) {
     actual: of("stakes") - of("paid"),
   };
 }
+
+/**
+ * Compares expected and actual earnings.
+ *
+ * @param chance The difference that chance explains, USDC.
+ */
+export function earningsVerdict(
+  { bets, expected, actual }: Omit<ReturnType<typeof earningsOf>, "stakes">,
+  chance: number,
+): string {
+  const surprise = actual - expected;
+  if (bets < COUNT_MIN) return "too few bets to tell";
+  if (Math.abs(surprise) <= chance) return "chance explains it";
+  return `▲ ${surprise < 0 ? "less" : "more"} than chance explains`;
+}

@@ -24,7 +24,10 @@ interface CalibrationProps {
 export function Calibration({ metrics, markets }: CalibrationProps) {
   const pictures = picturesOf(metrics, markets);
   return (
-    <Card title="Forecasts against the market" note="since the solver’s start">
+    <Card
+      title="Forecasts against the market"
+      note="bets since the solver’s start; windows also from before"
+    >
       <p>{verdictOf(pictures)}</p>
       {pictures.length > 0 && (
         <Folded title="Pictures of the longest windows">

@@ -2,7 +2,7 @@
 import { scaleSymlog } from "d3-scale";
 import type { Thesis } from "@rangemaker/client";
 import { isDecided } from "../data/live_breaches.ts";
-import { toNumber } from "../format.ts";
+import { formatRounded, toNumber } from "../format.ts";
 
 /** Losses by price and time, USDC. */
 export interface ExposureGrid {
@@ -38,8 +38,8 @@ const timeScaleOf = (allMs: number) => scaleSymlog([0, allMs], [0, 100]).constan
 /** Times with a label, in seconds from now. */
 const TICKS_S = [5, 10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400];
 
-/** Width of a label, in percent. */
-const TICK_WIDTH = 15;
+/** Width of a label and the space beside it, in percent of the narrowest drawing. */
+const TICK_WIDTH = 24;
 
 /** Round times of a grid, and their positions in percent of its width. */
 export function timeTicksOf({ timesMs }: ExposureGrid): { afterMs: number; at: number }[] {
@@ -114,6 +114,17 @@ export function placeOf(
 
 /** Whether future prices decide a bet. */
 const isUndecided = (thesis: Thesis, nowMs: number) => !isDecided(thesis) && thesis.endTime > nowMs;
+
+/** Bets are usually settled this soon after their end. */
+const SETTLE_MS = 3_000;
+
+/** That bets which have ended without an outcome are not on the map, and their sum at risk. */
+export function waitingText(theses: readonly Thesis[], nowMs: number): string | undefined {
+  const waiting = theses.filter((one) => !isDecided(one) && one.endTime <= nowMs - SETTLE_MS);
+  if (waiting.length === 0) return undefined;
+  const bets = waiting.length === 1 ? "1 bet that waits" : `${waiting.length} bets that wait`;
+  return `Not on the map: ${bets} for missing prices, ${formatRounded(riskOf(waiting))} at risk.`;
+}
 
 /** Moves of the price that are evaluated, as shares of the price. */
 export const MOVES = [-0.03, -0.01, -0.003, -0.001, 0, 0.001, 0.003, 0.01, 0.03] as const;

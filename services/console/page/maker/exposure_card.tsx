@@ -19,6 +19,7 @@ import {
   stepOf,
   STEPS,
   timeTicksOf,
+  waitingText,
 } from "./exposure.ts";
 import { Folded } from "./folded.tsx";
 
@@ -53,9 +54,12 @@ export function Exposure({ model, theses }: { model: PageModel; theses: readonly
   const worst = markets.toSorted((a, b) => b.grid.most - a.grid.most)[0];
   const market = named(chosen.value) ?? named(first.current) ?? worst;
   first.current = market?.symbol ?? "";
-  if (market === undefined) return null;
+  const waiting = waitingText(theses, nowMs);
+  const note = waiting && <p class="warned">{waiting}</p>;
+  if (market === undefined) return note;
   return (
     <>
+      {note}
       <div class="row choice" role="group" aria-label="Market">
         {markets.map(({ symbol, grid }) => (
           <button

@@ -19,13 +19,14 @@ import {
   formatTime,
   fromNumber,
   shortAddress,
+  toNumber,
 } from "../format.ts";
 import type { View } from "../shell.tsx";
 import { Table } from "../table.tsx";
 import { csvOf } from "../trade/history.ts";
 import { download } from "../trade/positions.tsx";
 import { Answers } from "./answers_card.tsx";
-import { earningsOf } from "./calibration.ts";
+import { earningsOf, earningsVerdict } from "./calibration.ts";
 import { Calibration } from "./calibration_card.tsx";
 import { Exposure } from "./exposure_card.tsx";
 import { type MakerState, MakerWatch } from "./maker_watch.ts";
@@ -119,13 +120,15 @@ function Maker({ model, state, isOld }: MakerProps) {
       >
         <div class="columns">
           <ProfitChart theses={theses} nowMs={nowMs} />
-          <ByMarketAndPeriod
-            rows={[
-              ...resultsByMarket(theses, model.markets.list),
-              ...resultsByPeriod(theses, nowMs),
-              ["All", results],
-            ]}
-          />
+          {theses.length > 0 && (
+            <ByMarketAndPeriod
+              rows={[
+                ...resultsByMarket(theses, model.markets.list),
+                ...resultsByPeriod(theses, nowMs),
+                ["All", results],
+              ]}
+            />
+          )}
         </div>
       </Card>
       {solver && <Answers history={solver.answers} startedAtMs={startedAtMs} />}
@@ -150,9 +153,10 @@ interface GlanceProps {
 /** Further key figures: results, and what the solver expected of the same bets. */
 function Glance({ theses, results, state: { account, solver }, startedAtMs }: GlanceProps) {
   const { settled, held, profit } = results;
-  const { bets, stakes, expected, actual } = earningsOf(solver?.metrics);
+  const earnings = earningsOf(solver?.metrics);
+  const { bets, stakes, expected, actual } = earnings;
   const { chance } = resultsOf(lastSettled(theses, bets));
-  const surprise = actual - expected;
+  const verdict = earningsVerdict(earnings, toNumber(chance));
   return (
     <dl class="card glance">
       <Fact label="Profit and loss">
@@ -176,13 +180,8 @@ function Glance({ theses, results, state: { account, solver }, startedAtMs }: Gl
             {formatChange(expected / stakes)} of the stakes. {bets} {bets === 1 ? "bet" : "bets"}
             {" "}
             brought {formatGain(fromNumber(actual))} ({formatChange(actual / stakes)}), ±{" "}
-            {formatRounded(chance)} by chance: {Math.abs(surprise) <= Number(chance) / 1e6
-              ? "chance explains it"
-              : (
-                <span class="warning">
-                  ▲ {surprise < 0 ? "less" : "more"} than chance explains
-                </span>
-              )}
+            {formatRounded(chance)} by chance:{" "}
+            <span class={verdict.startsWith("▲") ? "warning" : undefined}>{verdict}</span>
           </span>
         </Fact>
       )}

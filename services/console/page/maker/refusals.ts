@@ -37,13 +37,14 @@ export function answersTo(
   { counter, labels }: RequestKind,
   history: MetricsHistory,
 ): AnswerCount[] {
-  const outcomes = new Set(history.newest(counter, labels).map(({ labels }) => labels.outcome));
-  return [...outcomes].map((outcome = ""): AnswerCount => ({
+  // Answers from before a restart are no longer among the newest.
+  const outcomes = history.valuesOf("outcome", counter, labels);
+  return [...outcomes].map((outcome): AnswerCount => ({
     outcome,
     recent: history.increase(counter, { ...labels, outcome }),
     total: history.latest.sum(counter, { ...labels, outcome }) ?? 0,
     lastMs: history.lastGrowthMs(counter, { ...labels, outcome }),
-  })).filter(({ total }) => total > 0).sort((a, b) =>
+  })).filter(({ recent, total }) => recent + total > 0).sort((a, b) =>
     Number(isSuccess(b)) - Number(isSuccess(a)) || b.recent - a.recent || b.total - a.total
   );
 }

@@ -1,9 +1,26 @@
 /** The figures of each service that are shown to operators. */
-import type { Problem } from "../../../../lib/problems/mod.ts";
+import {
+  type Problem,
+  PROBLEM_GROUPS,
+  PROBLEMS,
+  type Sample,
+} from "../../../../lib/problems/mod.ts";
 import type { MetricsHistory } from "../data/metrics.ts";
 import type { ServiceName } from "../data/service_watch.ts";
 import type { Providers } from "../data/providers.ts";
 import { formatDuration, formatShare } from "../format.ts";
+
+/** Whether a problem belongs to a process, so that only its first service reports it. */
+export const isProcessProblem = (problem: Problem) => PROBLEM_GROUPS.services.includes(problem);
+
+/**
+ * The problems whose figures a service's card shows, one per figure, even if it has two bounds.
+ * Figures that have a value only during a problem are left out.
+ */
+export const FIGURES = PROBLEMS.filter((problem) =>
+  !isProcessProblem(problem) && problem.bound.limit >= 0 &&
+  PROBLEMS.find(({ measure }) => measure === problem.measure) === problem
+);
 
 const count = (value: number | undefined) =>
   value === undefined ? "–" : Math.round(value).toLocaleString("en-US");
@@ -24,6 +41,19 @@ export function formatValue(
     default:
       return value.toLocaleString("en-US", { maximumFractionDigits: 2 }).replace("-", "−");
   }
+}
+
+/** The worst value of a figure; undefined if it has none. */
+export function worstOf({ op }: Problem["bound"], samples: readonly Sample[]): number | undefined {
+  const values = samples.map(({ value }) => value);
+  if (values.length === 0) return undefined;
+  return op === ">" ? Math.max(...values) : Math.min(...values);
+}
+
+/** The text of an alert's bound. */
+export function alertText({ bound: { op, limit }, isFlag, unit }: Problem): string {
+  const sign = { ">": "above ", "<": "below ", "==": isFlag ? "if " : "at " }[op];
+  return `alert ${sign}${formatValue(limit, { isFlag, unit }).replace(" ", "\u00a0")}`;
 }
 
 /** An age such as `340 ms` or `2.1 s`. */

@@ -167,12 +167,15 @@ function Deadline({ endsMs }: { endsMs: readonly number[] }) {
   );
 }
 
+/** How long a copy button shows the result. */
+const COPIED_MS = 3_000;
+
 function CopyButton({ text }: { text: string }) {
   const label = useSignal("Copy");
   const copy = () =>
     navigator.clipboard.writeText(text).then(
       () => label.value = "Copied",
       () => label.value = "Not allowed: select them",
-    );
+    ).then(() => systemClock.after(COPIED_MS, () => label.value = "Copy"));
   return <button type="button" onClick={() => void copy()}>{label}</button>;
 }

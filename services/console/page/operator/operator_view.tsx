@@ -16,7 +16,15 @@ import { notify } from "../notify_button.tsx";
 import type { View } from "../shell.tsx";
 import { Findings } from "./findings_card.tsx";
 import { followTurn } from "./one_tab.ts";
-import { endedOf, LOG_KEY, logged, recordOf, storedRecords, storeRecords } from "./problem_log.ts";
+import {
+  endedOf,
+  LOG_KEY,
+  logged,
+  recordOf,
+  storedRecords,
+  storeRecords,
+  withStart,
+} from "./problem_log.ts";
 import {
   findingsOf,
   isAlarm,
@@ -88,12 +96,8 @@ function watchServices(model: PageModel) {
     }, nowMs);
     if (isShown.peek() || isItsTurn.peek()) storeRecords(localStorage, records.value);
   });
-  // With the start that was logged, and whether that is exact.
   const findings = computed(() =>
-    found.value.map((one) => {
-      const { sinceMs = 0, mayBeOlder } = recordOf(records.value, one, Date.now()) ?? one;
-      return { ...one, sinceMs, mayBeOlder };
-    })
+    found.value.map((one) => withStart(one, records.value, Date.now()))
   );
   const alarms = computed(() => records.value.filter(({ isAlarm }) => isAlarm).length);
   return { states, sources, findings, records, alarms, isShown };
@@ -131,9 +135,11 @@ function watchRepairs(
     }));
     const filled = new Set(gaps.flatMap(({ symbol, missing }) => missing.length > 0 ? symbol : []));
     const own = ended.filter((bet) => !filled.has(symbolOf(bet)));
+    const exchanges = states.value.find(({ name }) => name === "exchanges");
+    const source = { historyUrl: config.urls.exchanges, isAway: exchanges?.isUp === false };
     const found = [
-      [PRICES_MISSING, marketRepair(gaps, config.urls.exchanges)],
-      [NEEDS_BACKFILL, betRepair(ended, own, config.urls.exchanges)],
+      [PRICES_MISSING, marketRepair(gaps, source)],
+      [NEEDS_BACKFILL, betRepair(ended, own, source)],
     ] as const;
     repairs.value = new Map(
       found.flatMap(([chapter, one]) => one && isLacking(chapter) ? [[chapter, one]] : []),

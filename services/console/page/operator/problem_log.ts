@@ -1,6 +1,6 @@
 /** A log of when problems began and ended, kept in the browser, so that it survives a reload. */
 import * as z from "zod";
-import { type Finding, isAlarm, TO_BACKFILL } from "./problems.ts";
+import { type Finding, isAlarm, isAway, TO_BACKFILL } from "./problems.ts";
 
 const recordSchema = z.object({
   service: z.string(),
@@ -26,7 +26,7 @@ const recordSchema = z.object({
 /** A problem that lasts or has ended. If it returns, that is a new record. */
 export type ProblemRecord = z.output<typeof recordSchema>;
 
-/** A problem that has ended, or several in quick succession. */
+/** A problem that has ended, or a figure that exceeded its bound several times. */
 export type Episode = ProblemRecord & { alertedAtMs: number | undefined };
 
 /** A hanging service is detected this long after its consequences: a request waits for seconds. */
@@ -35,7 +35,7 @@ const CAUSE_LATE_MS = 10_000;
 /** After a longer time without polls, such as with a closed page, a problem is a new one. */
 const UNWATCHED_MAX_MS = 120_000;
 
-/** A problem that returns this soon is shown as one, except gaps: each is filled separately. */
+/** A figure that exceeds its bound again this soon is shown as one problem. */
 const EPISODE_MS = 30_000;
 
 /** Shorter problems are not listed: they had no effect. */
@@ -55,6 +55,16 @@ export function recordOf(
   return records.find((one) =>
     one.service === service && one.chapter === chapter && isLasting(one, nowMs)
   );
+}
+
+/** A finding with its start: its own, or the logged one, and whether that is exact. */
+export function withStart(
+  finding: Finding,
+  records: readonly ProblemRecord[],
+  nowMs: number,
+): Finding & { sinceMs: number } {
+  const { sinceMs = nowMs, mayBeOlder } = recordOf(records, finding, nowMs) ?? finding;
+  return { ...finding, mayBeOlder, sinceMs: finding.sinceMs ?? sinceMs };
 }
 
 /**
@@ -97,6 +107,9 @@ export function logged(
   return [...current, ...others].slice(0, RECORDS_MAX);
 }
 
+/** Each outage has its own start, and each gap is filled separately. */
+const isSeparate = (chapter: string) => isAway({ chapter }) || TO_BACKFILL.has(chapter);
+
 /** When the alert of a problem was sent; undefined if it ended before that. */
 function alertOf({ sinceMs, lastMs, afterS = Infinity }: ProblemRecord): number | undefined {
   const atMs = sinceMs + 1_000 * afterS;
@@ -111,7 +124,7 @@ export function endedOf(records: readonly ProblemRecord[]): Episode[] {
   const episodes: Episode[] = [];
   for (const one of ended) {
     const index = episodes.findLastIndex(({ service, chapter, lastMs }) =>
-      service === one.service && chapter === one.chapter && !TO_BACKFILL.has(chapter) &&
+      service === one.service && chapter === one.chapter && !isSeparate(chapter) &&
       one.sinceMs - lastMs <= EPISODE_MS
     );
     const before = episodes[index];

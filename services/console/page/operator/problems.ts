@@ -5,13 +5,12 @@ import {
   type Problem,
   PROBLEM_GROUPS,
   PROBLEMS,
-  type Sample,
 } from "../../../../lib/problems/mod.ts";
 import { RECENT_MS } from "../data/metrics.ts";
 import type { Providers } from "../data/providers.ts";
 import { type ServiceName, type ServiceState, WITH_READY } from "../data/service_watch.ts";
 import { formatTime } from "../format.ts";
-import { formatValue } from "./figures.ts";
+import { formatValue, isProcessProblem, worstOf } from "./figures.ts";
 import type { Repair } from "./repairs.ts";
 
 /** A problem that an operator must look at, with the members of its {@link Repair} if known. */
@@ -74,22 +73,16 @@ const ROOT_CAUSES = new Set(
 /** For this long after a service is back, its rates still contain the outage. */
 const BACK_MS = RECENT_MS + 5_000;
 
+/**
+ * Services that waited for another one answer within this time after it last did not: pages behind
+ * others ask every 6 s.
+ */
+const WAIT_MS = 10_000;
+
 /** Rates are known this long after a service's first poll. Problems found before may be older. */
 const FIRST_LOOK_MS = 15_000;
 
 const [SERVICE_DOWN] = PROBLEM_GROUPS.services;
-
-/** Whether a problem belongs to a process, so that only its first service reports it. */
-const isProcessProblem = (problem: Problem) => PROBLEM_GROUPS.services.includes(problem);
-
-/**
- * The problems whose figures a service's card shows, one per figure, even if it has two bounds.
- * Figures that have a value only during a problem are left out.
- */
-export const FIGURES = PROBLEMS.filter((problem) =>
-  !isProcessProblem(problem) && problem.bound.limit >= 0 &&
-  PROBLEMS.find(({ measure }) => measure === problem.measure) === problem
-);
 
 /**
  * Services that are away, and figures that exceed their bounds. Causes come before consequences;
@@ -108,14 +101,18 @@ export function findingsOf(
   const missing = services.filter(({ awayAgoMs, history }) => awayAgoMs <= history.spanMs);
   return findings.map((finding) => {
     if (ROOT_CAUSES.has(finding.chapter)) return finding;
-    const cause = away.find(({ name, isUp }) =>
-      (!isAway(finding) || waiting.has(finding.service) && BLOCKING_SERVICES.has(name)) &&
+    const needed = away.find(({ name, isUp, isSilent, awayAgoMs }) =>
+      (!isAway(finding) || waiting.has(finding.service) && BLOCKING_SERVICES.has(name) &&
+          (isSilent || awayAgoMs <= WAIT_MS)) &&
       DEPENDENCIES[finding.service].includes(name) &&
       !(isUp && TO_BACKFILL.has(finding.chapter))
-    ) ?? missing.find(({ name }) =>
-      !isCritical(finding) && name === finding.service
     );
-    return cause === undefined ? finding : { ...finding, cause: cause.name };
+    if (needed !== undefined) return { ...finding, cause: needed.name };
+    if (isCritical(finding) || !missing.some(({ name }) => name === finding.service)) {
+      return finding;
+    }
+    const firstStep = "Nothing, unless it lasts for over a minute: it was away until just now.";
+    return { ...finding, cause: finding.service, firstStep };
   }).sort((a, b) => rankOf(a) - rankOf(b));
 }
 
@@ -131,7 +128,7 @@ const BLOCKING_SERVICES: ReadonlySet<ServiceName> = new Set(["node", "proxy"]);
 const isWaiting = ({ name, isLate }: ServiceState) => isLate && WITH_READY.has(name);
 
 /** Whether a service is away. Usually no dependency explains that: services still answer. */
-const isAway = ({ chapter }: Finding) => chapter === SERVICE_DOWN?.name;
+export const isAway = ({ chapter }: Pick<Finding, "chapter">) => chapter === SERVICE_DOWN?.name;
 
 function rankOf(finding: Finding): number {
   const isUrgent = [finding.chapter === PRICES_MISSING, isAway(finding), isCritical(finding), true];
@@ -162,26 +159,14 @@ function ownOf(
   return measured.map((one) => one === reason ? explained : one);
 }
 
-/** The worst value of a figure; undefined if it has none. */
-export function worstOf({ op }: Problem["bound"], samples: readonly Sample[]): number | undefined {
-  const values = samples.map(({ value }) => value);
-  if (values.length === 0) return undefined;
-  return op === ">" ? Math.max(...values) : Math.min(...values);
-}
-
-/** The text of an alert's bound. */
-export function alertText({ bound: { op, limit }, isFlag, unit }: Problem): string {
-  const sign = { ">": "above ", "<": "below ", "==": isFlag ? "if " : "at " }[op];
-  return `alert ${sign}${formatValue(limit, { isFlag, unit }).replace(" ", "\u00a0")}`;
-}
-
 /** The finding for a problem that a service has. */
 function measuredOf(
   problem: Problem,
   { name: service, history }: ServiceState,
   providers: Providers | undefined,
 ): Finding {
-  const { severity, message, bound, effect, name: chapter, afterS = 0 } = problem;
+  const { severity, message, bound, name: chapter, afterS = 0 } = problem;
+  const effect = typeof problem.effect === "function" ? problem.effect(history) : problem.effect;
   const samples = beyondBound(problem, history);
   const exchangeOf = (provider: string) =>
     providers?.providers.find(({ name }) => name === provider)?.exchange ?? provider;
@@ -222,7 +207,7 @@ export function isVisible(
   { chapter, lastMs }: { chapter: string; lastMs: number },
 ): boolean {
   return isUp === true && !isSilent && history.latestMs >= lastMs &&
-    (chapter === SERVICE_DOWN?.name || !isFirstLook(history));
+    (isAway({ chapter }) || !isFirstLook(history));
 }
 
 /** The services that answer, grouped by process. */
@@ -287,8 +272,9 @@ function healthOf(state: ServiceState): Finding | undefined {
   if (isUp === undefined) return undefined;
   if (!isUp && SERVICE_DOWN !== undefined) {
     const { name: chapter, message, firstStep, afterS = 0, commandsByWay = {} } = SERVICE_DOWN;
-    const mayBeOlder = state.history.latestMs === 0;
-    const found = { service, severity, afterS, chapter, mayBeOlder } as const;
+    const since = state.lastAnswerMs && { sinceMs: state.lastAnswerMs };
+    const mayBeOlder = since === undefined;
+    const found = { service, severity, afterS, chapter, mayBeOlder, ...since } as const;
     if (state.isForbidden) {
       const text = "It answers, but does not allow this page to read it";
       const effect = "nothing for users, but this page cannot see what is wrong with it";

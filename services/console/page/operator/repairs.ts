@@ -34,9 +34,21 @@ const WITH_KEY = "with an admin’s key (`--keystore`, or `RANGEMAKER_BACKFILL_P
 
 const HINT =
   "Where these report slots without a trade, run them again with --max-carry-ms 60000: " +
-  "the last trade then counts for a minute. What is still missing then, nobody traded.";
+  "the last trade then counts for a minute. For what is still missing then, that exchange has no " +
+  "trades: nobody traded, or it has lost them, such as simulated exchanges after a restart. Try " +
+  "another --history-url. Otherwise the bets stay locked until an admin signs the prices (see the " +
+  "runbook).";
 
-const commandOf = (options: string, historyUrl: string | undefined) =>
+/** The simulated exchanges, whose trades the commands read. */
+export interface TradeSource {
+  historyUrl?: string | undefined;
+  isAway?: boolean;
+}
+
+const stepOf = (step: string, { isAway = false }: TradeSource) =>
+  (isAway ? "Start exchanges first: the commands read its trades. " : "") + step;
+
+const commandOf = (options: string, { historyUrl }: TradeSource) =>
   `deno task -q backfill ${options}${historyUrl ? ` --history-url ${historyUrl}` : ""}`;
 
 const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`;
@@ -50,20 +62,23 @@ function harmOf(bets: readonly Bet[]): string {
   } USDC`;
 }
 
-/** Fills the gaps of each market. @param historyUrl URL of the stand-ins for the exchanges. */
-export function marketRepair(gaps: readonly MarketGap[], historyUrl?: string): Repair | undefined {
+/** Fills the gaps of each market. */
+export function marketRepair(
+  gaps: readonly MarketGap[],
+  source: TradeSource = {},
+): Repair | undefined {
   const spans = gaps.flatMap(({ missing }) => missing);
   if (spans.length === 0) return undefined;
   const commands = gaps.filter(({ missing }) => missing.length > 0).map(({ symbol, missing }) => {
     const [from, to] = [missing[0]!.from, missing.at(-1)!.to] // not empty
       .map((ms) => new Date(ms).toISOString());
-    return commandOf(`--market ${symbol} --from ${from} --to ${to}`, historyUrl);
+    return commandOf(`--market ${symbol} --from ${from} --to ${to}`, source);
   });
   const bets = gaps.flatMap(({ bets, missing }) =>
     bets.filter((bet) => missing.some(({ from, to }) => from <= bet.endTime && to >= bet.startTime))
   );
   return {
-    firstStep: `Before these bets end, run ${WITH_KEY}`,
+    firstStep: stepOf(`Before these bets end, run ${WITH_KEY}`, source),
     ...{ commands, hint: HINT },
     sinceMs: Math.min(...spans.map(({ from }) => from)),
     harm: harmOf(bets),
@@ -79,14 +94,14 @@ export function marketRepair(gaps: readonly MarketGap[], historyUrl?: string): R
 export function betRepair(
   bets: readonly Bet[],
   own: readonly Bet[],
-  historyUrl?: string,
+  source: TradeSource = {},
 ): Repair | undefined {
   if (bets.length === 0) return undefined;
   return {
     ...(own.length === 0
       ? { firstStep: "Run the commands for the missing prices: they settle these bets, too." }
-      : { firstStep: `Run ${WITH_KEY}`, hint: HINT }),
-    commands: own.slice(0, COMMANDS_MAX).map(({ id }) => commandOf(`--thesis ${id}`, historyUrl)),
+      : { firstStep: stepOf(`Run ${WITH_KEY}`, source), hint: HINT }),
+    commands: own.slice(0, COMMANDS_MAX).map(({ id }) => commandOf(`--thesis ${id}`, source)),
     sinceMs: Math.min(...bets.map(({ endTime }) => endTime)),
     harm: harmOf(bets),
   };

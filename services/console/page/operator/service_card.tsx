@@ -2,8 +2,8 @@ import { isBeyond, type Problem } from "../../../../lib/problems/mod.ts";
 import type { ServiceState } from "../data/service_watch.ts";
 import { Fact } from "../fact.tsx";
 import { formatDuration, formatTime } from "../format.ts";
-import { formatValue, useOf } from "./figures.ts";
-import { alertText, FIGURES, type Finding, worstOf } from "./problems.ts";
+import { alertText, FIGURES, formatValue, useOf, worstOf } from "./figures.ts";
+import type { Finding } from "./problems.ts";
 
 interface ServiceCardProps {
   state: ServiceState;
