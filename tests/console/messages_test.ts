@@ -40,6 +40,17 @@ Deno.test("Messages: a text that is repeated later is announced again", () => {
   assert.notEqual(messages.value[0]?.id, first?.id);
 });
 
+Deno.test("Messages: a press hides what was shown for 1.5 s, but not what is only spoken", () => {
+  const clock = new FakeClock();
+  const { messages, announce, hideSeen } = openMessages(clock);
+  announce("old");
+  announce("spoken", { isSpoken: true });
+  clock.advance(1_500);
+  announce("new");
+  hideSeen();
+  assert.deepEqual(messages.value.map(({ text }) => text), ["spoken", "new"]);
+});
+
 Deno.test("announceReturn: reports once that a device is online again after at least a second offline", () => {
   const clock = new FakeClock();
   const isOffline = signal(false);

@@ -7,6 +7,7 @@ export interface Message {
   text: string;
   /** For screen readers only, because the page shows the event elsewhere. */
   isSpoken: boolean;
+  addedAtMs: number;
 }
 
 /** Announces a text once. @returns Removes the message early. */
@@ -15,32 +16,46 @@ export type Announce = (text: string, options?: Partial<Pick<Message, "isSpoken"
 /** How long a message is shown. Screen readers read each once. */
 const MESSAGE_MS = 8_000;
 
+/** A message that was shown for this long is hidden by the next press on the page. */
+const SEEN_MS = 1_500;
+
 /** A text that repeats the last one within this time is not read again. */
 const REPEAT_MS = 1_000;
 
 /** The recent messages, and the function that adds one. A text that repeats the last one replaces it. */
 export function openMessages(
   clock: Clock,
-): { messages: ReadonlySignal<readonly Message[]>; announce: Announce } {
+): {
+  messages: ReadonlySignal<readonly Message[]>;
+  announce: Announce;
+  /** The user goes on: hides messages that were seen, which may cover what is pressed next. */
+  hideSeen(): void;
+} {
   const messages: Signal<readonly Message[]> = signal([]);
   let id = 0;
-  let addedAtMs = -Infinity;
   const announce: Announce = (text, { isSpoken = false } = {}) => {
     const last = messages.value.at(-1);
     const same = last?.text === text ? last : undefined;
-    const isRead = clock.now() - addedAtMs < REPEAT_MS;
+    const addedAtMs = clock.now();
+    const isRead = same !== undefined && addedAtMs - same.addedAtMs < REPEAT_MS;
     const message = {
-      id: same && isRead ? same.id : id++,
+      id: isRead ? same.id : id++,
       text,
       isSpoken: isSpoken && (same?.isSpoken ?? true),
+      addedAtMs,
     };
-    addedAtMs = clock.now();
     messages.value = [...messages.value.filter((other) => other !== same), message];
     const remove = () => messages.value = messages.value.filter((other) => other !== message);
     clock.after(MESSAGE_MS, remove);
     return remove;
   };
-  return { messages, announce };
+  const hideSeen = () => {
+    const seenMs = clock.now() - SEEN_MS;
+    messages.value = messages.value.filter(({ isSpoken, addedAtMs }) =>
+      isSpoken || addedAtMs > seenMs
+    );
+  };
+  return { messages, announce, hideSeen };
 }
 
 /** A shorter loss of the network is not announced: a price in flight may disprove it. */

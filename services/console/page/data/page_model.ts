@@ -28,7 +28,8 @@ export function openPageModel(config: PageConfig, page: Window) {
   /** Only for reads. */
   const client = new RangemakerClient({ urls, chainId, markets: config.markets });
   /** The newest events, for screen readers and the message line. */
-  const { messages, announce } = openMessages(clock);
+  const { messages, announce, hideSeen } = openMessages(clock);
+  page.addEventListener("pointerdown", hideSeen);
   const maker = new MakerStatus(hasNoNetwork);
   /** The node's chain id, once it has answered. */
   const nodeChainId: Signal<number | undefined> = signal(undefined);
