@@ -81,6 +81,8 @@ export class PostgresServers {
    */
   readonly #mayPrepare: boolean;
   #primary: Promise<Primary> | undefined;
+  /** Servers that were abandoned and still have connections, each with the end of its closing. */
+  readonly #abandoned = new Map<Primary, Promise<void>>();
   #failedAtMs: number | undefined;
   #isClosed = false;
 
@@ -124,7 +126,12 @@ export class PostgresServers {
   async close(): Promise<void> {
     this.#isClosed = true;
     const primary = await this.#primary?.catch(() => undefined);
-    await primary?.close(POOL_CLOSE_MS);
+    const ended = [...this.#abandoned].map(async ([abandoned, closing]) => {
+      await withinMs(closing, POOL_CLOSE_MS, undefined);
+      await abandoned.close(0);
+      await closing;
+    });
+    await Promise.all([primary?.close(POOL_CLOSE_MS), ...ended]);
   }
 
   #open(): Promise<Primary> {
@@ -139,8 +146,11 @@ export class PostgresServers {
   #abandon(opening: Promise<Primary>): void {
     if (this.#primary !== opening) return;
     this.#primary = undefined;
-    // Statements that wait for an old primary might never get an answer.
-    void opening.then((primary) => primary.close(this.#timeouts.answerMs));
+    void opening.then((primary) => {
+      // Statements that wait for an old primary might never get an answer.
+      const closing = primary.close(this.#timeouts.answerMs);
+      this.#abandoned.set(primary, closing.finally(() => this.#abandoned.delete(primary)));
+    });
   }
 
   async #find(): Promise<Primary> {
