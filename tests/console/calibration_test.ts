@@ -114,7 +114,7 @@ Deno.test("earningsOf: expected and actual gain are the stakes less the expected
   assert.deepEqual(earningsOf(undefined), { bets: 0, stakes: 0, expected: 0, actual: 0 });
 });
 
-Deno.test("earningsVerdict: a difference within chance is explained; below 20 bets there is no verdict", () => {
+Deno.test("earningsVerdict: a difference within chance is explained, except below 20 settled bets", () => {
   const verdictOf = (bets: number, actual: number) =>
     earningsVerdict({ bets, expected: 3, actual }, 10);
   assert.deepEqual([1, 19].map((bets) => verdictOf(bets, 99)), [

@@ -112,7 +112,7 @@ Deno.test("exposureGrid: a cell without a loss is exactly 0 despite rounding", (
   assert.deepEqual([grid?.cells[5]?.[0], grid?.cells[11]?.[0]], [0, 0.3]);
 });
 
-Deno.test("exposureGrid: without open bets there is no grid", () => {
+Deno.test("exposureGrid: undefined without open bets", () => {
   const ended = bet(1, 1, 2, 0, 1_000);
   const lost = { ...bet(2, 1, 2, 0, 9_000), breach: { time: 1, price: 3n } };
   assert.equal(exposureGrid([ended, lost], 1_000), undefined);

@@ -40,7 +40,7 @@ Deno.test("Messages: a text that is repeated later is announced again", () => {
   assert.notEqual(messages.value[0]?.id, first?.id);
 });
 
-Deno.test("Messages: a press hides what was shown for 1.5 s, but not what is only spoken", () => {
+Deno.test("Messages: a press hides messages that were shown for 1.5 s; spoken ones stay", () => {
   const clock = new FakeClock();
   const { messages, announce, hideSeen } = openMessages(clock);
   announce("old");

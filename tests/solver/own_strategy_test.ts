@@ -125,7 +125,7 @@ for (const price of ["({ payout: 5 })", "undefined", "null"]) {
     ));
 }
 
-Deno.test("loadStrategy: recheck and holdMs are the file's own; without holdMs there is no hold", async () => {
+Deno.test("loadStrategy: recheck and holdMs come from the file; by default there is no hold", async () => {
   const code = (hold: string) =>
     `export default () => ({ name: "x", price() {}, ${hold} recheck(bet, payout, isRecorded) {
       if (isRecorded) throw new RangeError(bet.betAmount + " " + payout);

@@ -202,7 +202,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
                   }
                 }
                 await assertFull(ledger, database, solvers[round % 2]!.url);
-                // Whoever was notified: a settled bet frees its part of the limit.
+                // A settled bet frees its part of the limit, whichever solver was notified.
                 ledger.theses.forEach(({ status }, index) => {
                   if (isUnsettled(status)) {
                     ledger.settle(index, round === 0);

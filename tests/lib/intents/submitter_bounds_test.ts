@@ -167,7 +167,7 @@ Deno.test("Submitter: a failed receipt is final, with code, message and details 
     assert.deepEqual(await world.store.find("k"), finished);
   }));
 
-Deno.test("Submitter: a node that answers a lookup is no longer lost, even if it has no receipt", () =>
+Deno.test("Submitter: an answered lookup ends the outage of the node, even without a receipt", () =>
   withWorld(async (world) => {
     world.node.onSend = away;
     const intent = await world.record({ lifeMs: 1_000 });

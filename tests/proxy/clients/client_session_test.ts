@@ -104,7 +104,7 @@ Deno.test("ClientSession: a batch is an open request until it is answered, with 
   }
 });
 
-Deno.test("ClientSession: a batch is no longer an open request once its client has disconnected", async () => {
+Deno.test("ClientSession: a disconnect removes the client's batch from the open requests", async () => {
   const { session, receive, openRequests, caller, got } = scene();
   for (let n = 1; n < ADDRESS_MESSAGES_MAX; n += 1) openRequests.add(caller);
   const batch = receive([call(1, "eth_subscribe", ["a"])]);

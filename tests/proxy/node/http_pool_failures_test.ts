@@ -81,7 +81,7 @@ for (const [name, target, answer, wanted, refusals] of failures) {
   });
 }
 
-Deno.test("HttpPool: an answer of any status is no error, redirects are not followed, and the time is observed", async () => {
+Deno.test("HttpPool: an answer of any status resolves, redirects are not followed, and the time is observed", async () => {
   for (const status of [503, 307]) {
     let asked = 0;
     const { reply, ends, ...counts } = await outcome("write", ({ response }, clock) => {

@@ -180,7 +180,7 @@ Deno.test("Reservations: unfinished executions and open theses stay reserved; on
     assert.deepEqual(book.reservedKeys, [1, 9].map(quoteHashOf));
   }));
 
-Deno.test("Reservations: a failed execution is no longer counted, one with an unknown outcome still is", () =>
+Deno.test("Reservations: a failed execution is released, one with an unknown outcome stays reserved", () =>
   withReservations(1, async ({ reservations, store, book }) => {
     const intent = await store.get(quoteHashOf(1));
     await reservations.reconcile();
