@@ -82,7 +82,8 @@ async function prepare(folder: string): Promise<void> {
   // A hierarchy of version 1 may hold the controllers: without them no limit can be set.
   await run("umount", ["-R", "/sys/fs/cgroup"]);
   await must("mount", "-t", "cgroup2", "none", "/sys/fs/cgroup");
-  for (const path of ["/run", "/var/lib/cni", "/etc/containers"]) {
+  // Podman's locks are in /dev/shm: those of runs that were killed would stay, until none is free.
+  for (const path of ["/run", "/var/lib/cni", "/etc/containers", "/dev/shm"]) {
     await Deno.mkdir(path, { recursive: true });
     await must("mount", "-t", "tmpfs", "tmpfs", path);
   }
