@@ -125,7 +125,7 @@ for (const price of ["({ payout: 5 })", "undefined", "null"]) {
     ));
 }
 
-Deno.test("loadStrategy: recheck and holdMs come from the file; by default there is no hold", async () => {
+Deno.test("loadStrategy: uses recheck and holdMs of the file; holdMs defaults to 0", async () => {
   const code = (hold: string) =>
     `export default () => ({ name: "x", price() {}, ${hold} recheck(bet, payout, isRecorded) {
       if (isRecorded) throw new RangeError(bet.betAmount + " " + payout);

@@ -49,7 +49,7 @@ export interface ResumePoint {
  * counters and price rings are in memory, too.
  */
 export class ChainRecords {
-  /** Called after a rollback: any state that was loaded from these records is out of date. */
+  /** Called after a rollback: reload all state that was made from these records. */
   onRollback = () => {};
   readonly createdAtMs: number;
   readonly commits: GroupCommit;

@@ -66,7 +66,14 @@ Deno.test("callJson: a refusal has the service's code, details and status", asyn
 });
 
 Deno.test("callJson: codes of permanent refusals are not retryable, whatever the status", async () => {
-  const codes = ["CHAIN_MISMATCH", "CHAIN_REWOUND", "DRY_RUN", "HEDGE_REFUSED", "STORE_DAMAGED"];
+  const codes = [
+    "CHAIN_MISMATCH",
+    "CHAIN_REWOUND",
+    "DRY_RUN",
+    "HEDGE_REFUSED",
+    "NODE_REFUSED",
+    "STORE_DAMAGED",
+  ];
   const others = ["PERMISSION_DENIED", "RECEIPT_DROPPED", "TRANSACTION_FAILED"];
   for (const code of [...codes, ...others]) {
     const refusal = { success: false, error: "No", code };

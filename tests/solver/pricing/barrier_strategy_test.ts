@@ -101,7 +101,7 @@ Deno.test("Barrier: near a bound, an execution is held for the user's lead plus 
   assert.equal(strategy.holdMs(near, payout), 1_000);
 });
 
-Deno.test("Barrier: in the middle of the box there is no hold, unless the payout makes a lead profitable", () => {
+Deno.test("Barrier: mid-box bets are held only if the payout makes a lead profitable", () => {
   const { strategy, bet } = barrier({}, { userLeadMs: 1_000 });
   const { payout, details } = strategy.price(bet);
   assert.equal(details.chargedProbability, details.probability);

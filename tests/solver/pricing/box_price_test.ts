@@ -42,7 +42,7 @@ Deno.test("Price of a box: the charge falls with the distance to the bounds, to 
   assert.ok(charges[0]! > 0.5 && charges.at(-1)! < 1e-9, `${charges}`);
 });
 
-Deno.test("Price of a box: there is no charge without a hold, or for a box that starts after it", () => {
+Deno.test("Price of a box: charged only with a hold, and only if the box starts before its end", () => {
   for (const [given, holdMs] of [[box(1, 14), 0], [box(1, 14, 1_000), 1_000]] as const) {
     const { probability, chargedProbability } = priceBox(given, model, holdMs, MARGIN);
     assert.equal(chargedProbability, probability);

@@ -132,7 +132,7 @@ function reportingLimit(refreshBook: (book: ExposureBook) => Promise<void>) {
   return { book, reports, limit, reportWith };
 }
 
-Deno.test("ExposureLimit: reports once when the limit is near, and once when it is no longer", async () => {
+Deno.test("ExposureLimit: reports once near the limit, and once well below it again", async () => {
   const { reports, reportWith } = reportingLimit(() => Promise.resolve());
   for (const risk of [79n, 80n, 100n, 70n, 75n, 69n, 79n, 80n]) await reportWith(risk);
   assert.deepEqual(reports, ["true 80/100", "false 69/100", "true 80/100"]);
