@@ -141,3 +141,36 @@ export function isRangemakerError(thrown: unknown, code?: string): thrown is Ran
   return thrown instanceof Error && "code" in thrown && typeof thrown.code === "string" &&
     "retryable" in thrown && "details" in thrown && (code === undefined || thrown.code === code);
 }
+
+/** Refusals of a signed quote after which a new one for the same bet is available at once. */
+const PRICE_MOVES: ReadonlySet<string> = new Set(["PRICE_MOVED", "PRICE_IMPROVED"]);
+
+/**
+ * Whether `execute` failed because the price moved after the quote. No bet was placed: get a new
+ * quote for the bet.
+ */
+export function hasPriceMoved(thrown: unknown): boolean {
+  return isRangemakerError(thrown) && PRICE_MOVES.has(thrown.code);
+}
+
+/** Errors of `execute` after which the chain may have the bet. */
+const UNKNOWN_OUTCOMES: ReadonlySet<string> = new Set([
+  "SERVICE_UNREACHABLE",
+  "SERVICE_TIMEOUT",
+  "INVALID_ANSWER",
+  "INTERNAL_ERROR",
+  "OUTCOME_UNKNOWN",
+  "RECEIPT_DROPPED",
+  "STORE_CONNECTION_LOST",
+  // An earlier request has placed the bet.
+  "QUOTE_ALREADY_USED",
+]);
+
+/**
+ * Whether `execute` may have placed the bet although it failed. Send the same offer with the same
+ * signature again: it is placed at most once. After any other error of a first attempt, the bet was
+ * not placed.
+ */
+export function isOutcomeUnknown(thrown: unknown): boolean {
+  return !isRangemakerError(thrown) || UNKNOWN_OUTCOMES.has(thrown.code);
+}

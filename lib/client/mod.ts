@@ -19,8 +19,10 @@ export { type Execution, RangemakerClient } from "./client.ts";
 export {
   ChainError,
   ExecutionError,
+  hasPriceMoved,
   InputError,
   type InputErrorCode,
+  isOutcomeUnknown,
   isRangemakerError,
   NetworkError,
   QuoteError,

@@ -4,13 +4,17 @@ import { privateKeyToAccount } from "viem/accounts";
 import {
   type ClientOptions,
   ExecutionError,
+  hasPriceMoved,
   InputError,
+  isOutcomeUnknown,
   isRangemakerError,
   RangemakerClient,
   RpcError,
   ServiceError,
+  WalletError,
   WatchError,
 } from "../../../lib/client/mod.ts";
+import { SOLVER_STATUSES } from "../../../services/solver/failures.ts";
 import { systemClock } from "../../../lib/clock.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
@@ -475,4 +479,24 @@ Deno.test("isRangemakerError: recognises errors by their shape, also from anothe
   const codes = ["NO_WEBSOCKET", "NOT_CONNECTED", "WATCH_TIMEOUT", "WATCH_CLOSED"] as const;
   const isRetryable = codes.map((code) => new WatchError(code, "x").retryable);
   assert.deepEqual(isRetryable, [false, true, true, false]);
+});
+
+Deno.test("hasPriceMoved: true for the two refusals after which a new quote is available", () => {
+  const moved = ["PRICE_MOVED", "PRICE_IMPROVED"];
+  for (const code of [...moved, "PRICE_STALE", "OUTSIDE_RANGE"]) {
+    const error = new ServiceError(code, "x", { status: 400 });
+    assert.equal(hasPriceMoved(error), moved.includes(code), code);
+  }
+});
+
+Deno.test("isOutcomeUnknown: true for every code with status 504, for no answer, and for errors of others", () => {
+  const codes = Object.entries<number>(SOLVER_STATUSES);
+  for (const [code, status] of codes) {
+    const error = new ServiceError(code, "x", { status });
+    assert.equal(isOutcomeUnknown(error), status === 504, code);
+  }
+  const unknown = ["SERVICE_UNREACHABLE", "SERVICE_TIMEOUT", "INVALID_ANSWER", "INTERNAL_ERROR"];
+  for (const code of unknown) assert(isOutcomeUnknown(new RangemakerError(code, "x")), code);
+  assert(isOutcomeUnknown(new Error("x")));
+  assert(!isOutcomeUnknown(new WalletError("USER_REJECTED", "x")));
 });

@@ -3,7 +3,7 @@ import {
   type Address,
   type CancelTimer,
   type Clock,
-  isRangemakerError,
+  isOutcomeUnknown,
   type RangemakerClient,
   type Thesis,
 } from "@rangemaker/client";
@@ -52,19 +52,6 @@ export const DEADLINE_MARGIN_MS = 5_000;
 /** A bet is sent by the tab that stored it. Another tab sends it only after this time. */
 const OTHER_TAB_MS = 8_000;
 
-/** Errors after which the chain may have the bet. All others mean that it had no effect. */
-const UNKNOWN_OUTCOMES: ReadonlySet<string> = new Set([
-  "SERVICE_UNREACHABLE",
-  "SERVICE_TIMEOUT",
-  "INVALID_ANSWER",
-  "INTERNAL_ERROR",
-  "OUTCOME_UNKNOWN",
-  "RECEIPT_DROPPED",
-  "STORE_CONNECTION_LOST",
-  // An earlier request has placed the bet.
-  "QUOTE_ALREADY_USED",
-]);
-
 interface Run {
   bet: UnresolvedBet;
   attempts: number;
@@ -95,7 +82,7 @@ export class BetKeeper {
   /** Resumes bets that were signed before a reload, or in another tab. */
   start(): void {
     const { pending, user } = this.#options;
-    for (const bet of pending.of(user)) this.#begin(bet, true, 0);
+    for (const bet of pending.of(user)) this.#begin(bet, { isChecking: true });
     pending.onOtherTab(() => this.#sync(), this.#closed.signal);
   }
 
@@ -110,7 +97,7 @@ export class BetKeeper {
   /** Stores a signed bet and sends it. Resolves with its outcome, unless the keeper is closed. */
   send(bet: PendingBet): Promise<BetOutcome> {
     this.#options.pending.add(bet);
-    return new Promise((resolve) => this.#begin(bet, false, 0, resolve));
+    return new Promise((resolve) => this.#begin(bet, { resolve }));
   }
 
   /** Resolves a bet that is on the chain. */
@@ -120,13 +107,14 @@ export class BetKeeper {
 
   #begin(
     bet: PendingBet,
-    isChecking: boolean,
-    delayMs: number,
-    resolve: Run["resolve"] = () => {},
+    { isChecking = false, delayMs = 0, resolve = () => {} }: {
+      isChecking?: boolean;
+      delayMs?: number;
+      resolve?: Run["resolve"];
+    },
   ): void {
-    const unresolved = { ...bet, isChecking };
     const run: Run = {
-      bet: unresolved,
+      bet: { ...bet, isChecking },
       attempts: 0,
       isResolvedElsewhere: false,
       cancel() {},
@@ -182,7 +170,7 @@ export class BetKeeper {
     const { pending, user } = this.#options;
     const stored = pending.of(user);
     for (const bet of stored) {
-      if (!this.#runs.has(bet.offer.quoteHash)) this.#begin(bet, false, OTHER_TAB_MS);
+      if (!this.#runs.has(bet.offer.quoteHash)) this.#begin(bet, { delayMs: OTHER_TAB_MS });
     }
     for (const [quoteHash, run] of this.#runs) {
       if (run.isResolvedElsewhere || stored.some(({ offer }) => offer.quoteHash === quoteHash)) {
@@ -216,6 +204,5 @@ export class BetKeeper {
 
 /** The refusal that an error stands for; undefined if the chain may still have the bet. */
 function refusalOf(reason: unknown, { isChecking }: UnresolvedBet): BetOutcome | undefined {
-  const isKnown = isRangemakerError(reason) && !UNKNOWN_OUTCOMES.has(reason.code);
-  return isKnown && !isChecking ? { name: "refused", reason } : undefined;
+  return isChecking || isOutcomeUnknown(reason) ? undefined : { name: "refused", reason };
 }

@@ -2,6 +2,7 @@ import { computed, effect, type Signal, signal, untracked } from "@preact/signal
 import {
   type Bet,
   type CancelTimer,
+  hasPriceMoved,
   isRangemakerError,
   type Offer,
   RangemakerError,
@@ -20,7 +21,7 @@ import {
 } from "./draft.ts";
 import type { DraftStore } from "./draft_store.ts";
 import { quoteLife } from "./quote_life.ts";
-import { againOf, hasMoved, isSignedAgain } from "./signed_again.ts";
+import { againOf, isSignedAgain } from "./signed_again.ts";
 import type { Obstacle } from "./next_step.ts";
 import {
   estimateText,
@@ -204,7 +205,7 @@ export class BetSlip {
       for (let signedAgain = 0;; signedAgain++) {
         const refusal = await this.#sign(user, stage, first);
         if (refusal === undefined || version !== this.#version) return;
-        if (!hasMoved(refusal)) throw refusal;
+        if (!hasPriceMoved(refusal)) throw refusal;
         const { quote: refused } = stage.offer;
         const nowMs = this.#options.serverClock.now();
         const bet = againOf(this.symbol.value, refused, this.draft?.startsInMs, nowMs);

@@ -1,17 +1,10 @@
 /** Decides whether a bet whose price moved during signing is signed again, and for which quote. */
-import { type Bet, isRangemakerError, type Quote } from "@rangemaker/client";
+import type { Bet, Quote } from "@rangemaker/client";
 import { betOf, SUGGESTED_START_MS } from "./draft.ts";
 import { leastPayout } from "./odds.ts";
 
-/** Refusals of a signed quote after which another quote is available at once. */
-const MOVED: ReadonlySet<string> = new Set(["PRICE_MOVED", "PRICE_IMPROVED"]);
-
 /** How often a bet is signed again if its payout keeps moving: fewer times if it now pays less. */
 const SIGNED_AGAIN_MAX = { less: 3, more: 10 };
-
-export function hasMoved(refusal: unknown): boolean {
-  return isRangemakerError(refusal) && MOVED.has(refusal.code);
-}
 
 /** Quotes of one bet, in their order. */
 export interface QuoteRow {
