@@ -199,11 +199,14 @@ async function examine(visitor: Visitor, name: string): Promise<void> {
     await page.screenshot({ path, fullPage: kind !== "phone" });
   };
   await page.setViewport({ width: 1280, height: 800 });
+  // As on a page that was opened at this width.
+  await page.$$eval("details.part", (parts) => parts.forEach((part) => part.open = true));
   for (const value of ["dark", "light"]) {
     await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value }]);
     await take(value);
   }
   await page.setViewport({ width: 390, height: 844, deviceScaleFactor: 2 });
+  await page.$$eval("details.part", (parts) => parts.forEach((part) => part.open = false));
   await take("phone");
   await page.setViewport({ width: 1280, height: 800 });
 }

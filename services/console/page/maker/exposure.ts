@@ -22,7 +22,7 @@ export const [ROWS, COLUMNS] = [12, 24];
 /** The first half minute is about as wide as the time from there to ten times as long. */
 const NEAR_MS = 30_000;
 
-/** Colours of losses. The last is for the market's largest loss, each earlier one for half. */
+/** Colours of losses. The last is for the largest loss of all markets, each earlier one for half. */
 export const STEPS = [1, 2, 3, 4, 5] as const;
 
 /** The largest loss with a colour. */

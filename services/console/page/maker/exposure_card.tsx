@@ -52,6 +52,7 @@ export function Exposure({ model, theses }: { model: PageModel; theses: readonly
   });
   const named = (symbol: string | undefined) => markets.find((market) => market.symbol === symbol);
   const worst = markets.toSorted((a, b) => b.grid.most - a.grid.most)[0];
+  const scale = worst?.grid.most ?? 0;
   const market = named(chosen.value) ?? named(first.current) ?? worst;
   first.current = market?.symbol ?? "";
   const waiting = waitingText(theses, nowMs);
@@ -73,7 +74,7 @@ export function Exposure({ model, theses }: { model: PageModel; theses: readonly
         ))}
       </div>
       <div class="columns">
-        <HeatMap key={market.symbol} {...market} nowMs={nowMs} />
+        <HeatMap key={market.symbol} {...market} scale={scale} nowMs={nowMs} />
         <Moves market={market} markets={markets} nowMs={nowMs} />
       </div>
     </>
@@ -125,8 +126,14 @@ const percent = (move: number) =>
 /** Ticks closer than this to an end of the axis have no space for a label. */
 const EDGE = 6;
 
-function HeatMap({ symbol, grid, price, nowMs }: OpenMarket & { nowMs: number }) {
-  const { cells, low, high, most } = grid;
+interface HeatMapProps extends OpenMarket {
+  /** The loss with the darkest colour, USDC. */
+  scale: number;
+  nowMs: number;
+}
+
+function HeatMap({ symbol, grid, price, scale, nowMs }: HeatMapProps) {
+  const { cells, low, high } = grid;
   const pointed = useSignal<[row: number, column: number] | undefined>(undefined);
   const toY = scaleLinear([low, high], [100, 0]);
   const describe = (cell?: [row: number, column: number]) => {
@@ -161,7 +168,7 @@ function HeatMap({ symbol, grid, price, nowMs }: OpenMarket & { nowMs: number })
               key={`${x} ${y}`}
               class="heat"
               {...place(y, x)}
-              style={{ "--step": loss > 0 ? stepOf(loss, most) : 0 }}
+              style={{ "--step": loss > 0 ? stepOf(loss, scale) : 0 }}
               onPointerEnter={() => pointed.value = [y, x]}
             />
           ))
@@ -172,12 +179,12 @@ function HeatMap({ symbol, grid, price, nowMs }: OpenMarket & { nowMs: number })
       <p class="note heat-key">
         {STEPS.map((step) => (
           <span key={step} class="heat" style={{ "--step": step }}>
-            {most < 100 ? usdc(-boundOf(step, most)) : whole(-boundOf(step, most))}
+            {scale < 100 ? usdc(-boundOf(step, scale)) : whole(-boundOf(step, scale))}
           </span>
         ))}
       </p>
       <p class="note">
-        The near future is drawn wider than the far one. Colours are of this market.
+        The near future is drawn wider than the far one. All markets have the same colours.
       </p>
     </figure>
   );
