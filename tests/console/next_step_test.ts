@@ -68,7 +68,7 @@ const obstacles: readonly [
     "wrong fields",
     { parsed: { errors: { lower: "?", lasts: "!" } } },
     QUOTE,
-    /^Stays above: \?\. Lasts: !\.$/,
+    /^Stays above: \?\.$/,
   ],
   [
     "more than the balance",

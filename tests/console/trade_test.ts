@@ -187,7 +187,7 @@ Deno.test({
           await visitor.fill("amount", "5000");
           await visitor.sees(/Enter at most 1,000\.00 USDC, your balance/);
           await visitor.page.waitForSelector(
-            'input[name=amount][aria-invalid="true"][aria-describedby="obstacle"]',
+            'input[name=amount][aria-invalid="true"][aria-describedby="error-amount"]',
           );
           await visitor.press("Bet 50 USDC");
           assert.equal(await visitor.page.$eval("input[name=amount]", ({ value }) => value), "50");

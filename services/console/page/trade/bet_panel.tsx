@@ -103,11 +103,13 @@ interface FieldProps {
 
 /**
  * A field of the bet. The error is the field's description, not part of its name, so screen readers
- * read it once. Errors of the amount are shown at the button beside it.
+ * read it once. That of the amount is hidden, as the button beside it shows it. An empty price is not
+ * wrong yet: the user may not have reached it.
  */
 function Field({ slip, name, error }: FieldProps) {
-  const isWrong = error !== undefined;
-  const errorId = name === "amount" ? "obstacle" : `error-${name}`;
+  const isPrice = name === "lower" || name === "upper";
+  const isWrong = error !== undefined && !(isPrice && slip.fields.value[name] === "");
+  const errorId = `error-${name}`;
   const isDuration = name === "startsIn" || name === "lasts";
   const unit = name === "amount" ? "USDC" : slip.symbol.value.split("/")[1];
   // Adds the assumed unit to a number without one.
@@ -133,7 +135,7 @@ function Field({ slip, name, error }: FieldProps) {
         onInput={(event) => slip.edit({ [name]: event.currentTarget.value })}
         onBlur={addUnit}
       />
-      {isWrong && name !== "amount" && <span class="failure" id={errorId}>{error}</span>}
+      {isWrong && <span class="failure" id={errorId} hidden={name === "amount"}>{error}</span>}
     </div>
   );
 }

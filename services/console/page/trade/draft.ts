@@ -93,14 +93,11 @@ export type ParsedFields =
   | { draft: Draft; betAmount: bigint }
   | { errors: FieldErrors; draft?: Draft; betAmount?: bigint };
 
-/** The text of all errors, in the order of the form, and the first wrong field. */
-export function wrongFields(errors: FieldErrors) {
+/** The first wrong field of the form, and its error as a sentence. */
+export function firstError(errors: FieldErrors) {
   const names = Object.keys(LABELS) as (keyof DraftFields)[]; // its own keys
-  const wrong = names.filter((name) => errors[name] !== undefined);
-  return {
-    field: wrong[0],
-    text: wrong.map((name) => `${LABELS[name]}: ${errors[name]}.`).join(" "),
-  };
+  const field = names.find((name) => errors[name] !== undefined);
+  return field && { field, text: `${LABELS[field]}: ${errors[field]}.` };
 }
 
 const SPAN_RULE = "such as 15 s, 5 min, 2 h or 1 d";

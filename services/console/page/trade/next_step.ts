@@ -3,7 +3,7 @@ import { formatUnits, type SolverInfo } from "@rangemaker/client";
 import type { Explanation } from "../data/explain.ts";
 import type { MarketState } from "../data/price_feed.ts";
 import { formatAmount, formatTime } from "../format.ts";
-import { type DraftFields, type FieldErrors, type ParsedFields, wrongFields } from "./draft.ts";
+import { type DraftFields, type FieldErrors, firstError, type ParsedFields } from "./draft.ts";
 import { CHECKING, OTHER_TAB } from "./quote_step.ts";
 
 /** All facts that decide whether a quote can be requested. */
@@ -95,8 +95,7 @@ export function obstacleOf(situation: Situation): Obstacle | undefined {
   }
   const waiting = marketObstacle(market, symbol);
   if (waiting !== undefined) return { ...waiting, text: "" }; // the chart shows the reason
-  const { field, text } = wrongFields(errorsOf(situation));
-  const wrong = field && { text, field };
+  const wrong = firstError(errorsOf(situation));
   if (isEmpty) {
     const text = "Draw a box on the chart, or fill in the fields.";
     return { button: "Suggest a box", text, suggests: true, ...wrong };

@@ -44,10 +44,13 @@ export function Positions(props: PositionsProps) {
   const shown = sorted(theses.filter(FILTERS[filter.value]), order.value);
   const { page, pages, rows } = pageOf(shown, wanted.value);
   const save = () => {
-    download(csvOf(theses, model.markets));
-    model.announce(
-      `bets.csv was downloaded, with ${theses.length} bet${theses.length === 1 ? "" : "s"}.`,
-    );
+    download(csvOf(shown, model.markets));
+    model.announce(`bets.csv was downloaded, with ${countText(shown.length)}.`);
+  };
+  const choose = (name: FilterName) => {
+    filter.value = name;
+    const count = theses.filter(FILTERS[name]).length;
+    model.announce(`The list shows ${countText(count)}.`, { isSpoken: true });
   };
   const filters = [
     ["All", "All"],
@@ -77,7 +80,7 @@ export function Positions(props: PositionsProps) {
         : (
           <>
             <div class="row choice" role="group" aria-label="Bets shown">
-              <Filters {...{ filters, filter }} />
+              <Filters {...{ filters, choose }} chosen={filter.value} />
               <span class="spacer" />
               <label>
                 Sort by{" "}
@@ -170,16 +173,17 @@ type FilterName = keyof typeof FILTERS;
 
 interface FiltersProps {
   filters: readonly (readonly [name: FilterName, label: string])[];
-  filter: Signal<FilterName>;
+  chosen: FilterName;
+  choose(name: FilterName): void;
 }
 
-function Filters({ filters, filter }: FiltersProps) {
+function Filters({ filters, chosen, choose }: FiltersProps) {
   return filters.map(([name, label]) => (
     <button
       key={name}
       type="button"
-      aria-pressed={filter.value === name}
-      onClick={() => filter.value = name}
+      aria-pressed={chosen === name}
+      onClick={() => choose(name)}
     >
       {label}
     </button>
@@ -203,6 +207,8 @@ function Pager({ page, pages, onChange }: PagerProps) {
     </div>
   );
 }
+
+const countText = (bets: number) => `${bets} ${bets === 1 ? "bet" : "bets"}`;
 
 /** Downloads text as a file of bets. */
 export function download(text: string): void {
