@@ -122,7 +122,7 @@ Deno.test("BetSlip: a bet is quoted, signed and placed, and the box is cleared f
   assert.equal(slip.replaced.value, undefined, "it does not come back: it would be a second bet");
   assert.deepEqual(pending.of(USER), []);
   assert.deepEqual(said, [
-    "(The window starts in 3 s. Sign it within 18 s.)", // what it pays is said with the button
+    "(Sign before the window starts in 3 s. It lasts 15 s.)", // what it pays is said with the button
   ]);
 });
 
@@ -418,7 +418,7 @@ Deno.test("BetSlip: a quote shows its own chance, and is not compared with an es
       slip.terms,
       /^Bet 10\.00, get 12\.00 USDC .*, chance 47\.1 %, break-even 83\.3 %\./,
     );
-    assert.match(said[0] ?? "", /^\(The window /);
+    assert.match(said[0] ?? "", /^\(Sign before the window /);
   }
 });
 
@@ -610,12 +610,26 @@ Deno.test("BetSlip: a quote that replaces an expired one announces payout and st
   await slip.quote();
   clock.advance(20_000);
   assert.match(said[1] ?? "", /^\(The window has begun: 15 s left\. /);
-  assert.deepEqual(said.slice(2), ["(10 s left to sign.)", "(Too late: the window has ended.)"]);
+  assert.deepEqual(said.slice(2), ["(Too late: the window has ended.)"]);
   await slip.quote();
   const stage = stageOf(slip);
   assert(stage.name === "quoted");
   assert.equal(stage.offer.quote.startTime - (stage.replaces?.quote.startTime ?? 0), 20_000);
-  assert.match(said.at(-1) ?? "", /^\(Bet 10\.00, get .*\. The window starts in 3 s\. Sign it /);
+  assert.match(
+    said.at(-1) ?? "",
+    /^\(Bet 10\.00, get .*\. Sign before the window starts in 3 s\. /,
+  );
+});
+
+Deno.test("BetSlip: the last 10 s to sign are announced if the window has not begun by then", async () => {
+  const { slip, clock, said } = scene();
+  slip.edit({ startsIn: "1 min" });
+  await slip.quote();
+  clock.advance(15_000);
+  assert.deepEqual(said, [
+    "(Sign within 25 s. The window starts in 1 min and lasts 15 s.)",
+    "(10 s left to sign.)",
+  ]);
 });
 
 Deno.test("BetSlip: an expiry is announced only while the quote is shown", async () => {

@@ -55,7 +55,7 @@ Deno.test({
           await page.waitForSelector('[aria-label="Time shown: 3 min"]');
           for (
             const [action, then] of [
-              ["Get a quote", /Sign within \d+ s\. The window starts in \d+ s\./],
+              ["Get a quote", /Sign before the window starts in \d+ s\. It lasts/],
               ["Sign and place the bet", /is placed/],
               ["Make another bet", /Draw on the chart/],
             ] as const
@@ -105,7 +105,7 @@ Deno.test({
           await visitor.enter();
           await visitor.press("Suggest a box");
           await visitor.press("Get a quote");
-          await visitor.sees(/Sign within/);
+          await visitor.sees(/Sign before the window/);
           // Refused as it is asked for, and by each estimate after it.
           await page.goBack();
           await visitor.sees(/\(× \d/);
@@ -143,7 +143,7 @@ Deno.test({
           assert(upper - lower > 1 && upper - lower < 60, `${lower} to ${upper}`);
           assert.equal(await page.$eval("input[name=lasts]", ({ value }) => value), "30 s");
           await visitor.press("Get a quote");
-          await visitor.sees(/Sign within/);
+          await visitor.sees(/Sign before the window/);
           await page.reload();
           const dropped = /The quote was dropped as the page was loaded again/;
           await visitor.sees(dropped);
@@ -183,6 +183,9 @@ Deno.test({
           assert.equal(await lower(), "");
           await swipe(visitor, [0.5, 0.6], [0.7, 0.61]);
           assert.equal(await lower(), "", "a sliver is not meant");
+          await visitor.touch([[[0.6, 0.5]]]); // a tap where the chart invites to draw
+          await eventually("a suggested box", async () => await lower() !== "" || undefined);
+          await visitor.press("Clear");
           await swipe(visitor, [0.5, 0.8], [0.6, 0.2], 300);
           await eventually("a box", async () => await lower() !== "" || undefined);
           assert.equal(await scrolled(), 0);
@@ -203,10 +206,10 @@ Deno.test({
           await visitor.press("Show the box →"); // it lay beyond the time shown
           await page.waitForSelector('[aria-label="Time shown: 3 min"]');
           await visitor.press("Get a quote");
-          await visitor.sees(/Sign within/);
+          await visitor.sees(/Sign before the window/);
           await page.$eval("html", (html) => html.scrollTop = 0);
           await swipe(visitor, [0.5, 0.8], [0.75, 0.3]);
-          await visitor.sees(/Sign within/);
+          await visitor.sees(/Sign before the window/);
           await visitor.close({ outages: true }); // the price may be outside
         },
       );
@@ -319,7 +322,7 @@ Deno.test({
         await visitor.sees(/\(× \d/);
         await page.keyboard.press("Enter");
         await focusIsOn(page, "Sign and place the bet");
-        await hears(page, /^The window starts in \d+ s\. Sign it within \d+ s\.$/);
+        await hears(page, /^Sign before the window starts in \d+ s\. It lasts 1 min\.$/);
         const terms = await page.$eval(
           ":focus",
           (button) => button.getAttribute("aria-describedby"),

@@ -24,13 +24,25 @@ Deno.test('quoteLife: a quote whose window has ended is "window_over", even befo
 });
 
 Deno.test("windowText: shows the seconds until the window starts, then until it ends", () => {
-  const window = { startTime: 10_000, endTime: 30_000 };
-  assert.equal(windowText(window, 8_100), "The window starts in 2 s.");
-  assert.equal(windowText(window, 9_999), "The window starts in 1 s.");
+  const window = { deadline: 30_000, startTime: 10_000, endTime: 30_000 };
+  assert.equal(windowText(window, 8_100), "Sign before the window starts in 2 s. It lasts 20 s.");
+  assert.equal(windowText(window, 9_999), "Sign before the window starts in 1 s. It lasts 20 s.");
   assert.match(windowText(window, 10_000), /^The window has begun: 20 s left\. /);
   assert.match(
     windowText(window, 27_500),
     /: 3 s left\. The maker may refuse it now; then nothing is/,
+  );
+});
+
+Deno.test("windowText: shows the seconds to sign if the quote expires before its window starts", () => {
+  const window = { deadline: 15_000, startTime: 10_001, endTime: 30_001 };
+  assert.equal(
+    windowText(window, 100),
+    "Sign within 10 s. The window starts in 10 s and lasts 20 s.",
+  );
+  assert.match(
+    windowText({ ...window, startTime: 10_000 }, 100),
+    /^Sign before the window starts /,
   );
 });
 

@@ -21,7 +21,7 @@ Deno.test("quoteStepOf: a valid quote can be signed or declined", () => {
   for (const price of [11n, undefined]) {
     assert.deepEqual(quoteStepOf({ ...QUOTED, price }, 0), {
       button: "Sign and place the bet",
-      note: "Sign within 25 s. The window starts in 10 s.",
+      note: "Sign before the window starts in 10 s. It lasts 50 s.",
       action: "sign",
       back: BACK,
     });
@@ -31,7 +31,7 @@ Deno.test("quoteStepOf: a valid quote can be signed or declined", () => {
 Deno.test("quoteStepOf: a price outside the box is a warning before the window starts, and prevents signing afterwards", () => {
   const early = quoteStepOf({ ...QUOTED, price: 13n }, 9_999);
   assert.deepEqual([early.action, early.look], ["sign", "warned"]);
-  assert.match(early.note ?? "", /^Sign within 16 s\. The price is outside the box\. /);
+  assert.match(early.note ?? "", /^The price is outside the box\. /);
   for (const left of [{ price: 13n }, { hasLeft: true }]) {
     const late = quoteStepOf({ ...QUOTED, ...left }, 10_000);
     assert.deepEqual([late.action, late.look, late.back], ["renew", "failure", BACK]);

@@ -151,7 +151,8 @@ function Chart(props: ChartCardProps) {
     const ended = new AbortController();
     let cancelSaying: CancelTimer = () => {};
     const probe = new ChartProbe(props);
-    const chart = new LiveChart(canvas, contentOf(props, probe), ended.signal);
+    const content = contentOf(props, probe);
+    const chart = new LiveChart(canvas, content, ended.signal);
     new ChartPointer(element, {
       ...{ chart, slip, spanMs, keys: keysOf(props) },
       point(at, isFree) {
@@ -159,6 +160,9 @@ function Chart(props: ChartCardProps) {
         const place = at && scales && { time: scales.x.invert(at.x), price: scales.y.invert(at.y) };
         chosen.value = place && ownBetAt(props, place, scales.nowMs);
         probe.show(place, isFree && chosen.value === undefined ? scales?.x.domain()[1] : undefined);
+      },
+      tapped() {
+        if (content().hint !== undefined) placeBox(model, slip);
       },
       // Announced once, after the last of several presses.
       nudged() {
@@ -298,7 +302,9 @@ function contentOf(
       draft: own?.kind === "draft" ? slip.draft : undefined,
       highlighted: chosen.peek(),
       probe: place && { place, text: probe.textAt(place, series, nowMs) },
-      hint: own === undefined && placed.every(({ toMs }) => toMs < nowMs) ? "Draw here" : undefined,
+      hint: own === undefined && placed.every(({ toMs }) => toMs < nowMs)
+        ? "Tap or draw here"
+        : undefined,
       isOld: isOld(model, market.symbol),
       nowMs,
       spanMs: spanMs.peek(),

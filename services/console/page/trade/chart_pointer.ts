@@ -14,6 +14,8 @@ export interface PointerTarget {
   spanMs: Signal<number>;
   /** The pointer has moved without drawing, or left. `isFree`: a press would draw a new box. */
   point(place: { x: number; y: number } | undefined, isFree: boolean): void;
+  /** A press on the future, outside of a drawn box, has ended where it began. */
+  tapped(): void;
   /** Called after a press of an arrow key. */
   nudged(): void;
   /** Actions of all other keys, by key name in lower case. */
@@ -37,6 +39,8 @@ interface Press {
   /** Whether the drag draws: a finger that starts to move may scroll the page instead. */
   isDrawing: boolean;
   hasMoved: boolean;
+  /** Whether it began on the future, outside of a drawn box. */
+  isFuture: boolean;
 }
 
 /** The direction of a finger is unknown until it has moved this far. */
@@ -95,6 +99,7 @@ export class ChartPointer {
     if (event.button !== 0 || scales === undefined || !isInside(scales.plot, x, y)) return;
     const grip = this.#gripAt(scales, event);
     const isPast = x < scales.x(scales.nowMs) && grip.kind === "new";
+    const isFuture = !isPast && grip.kind === "new";
     const isFinger = event.pointerType === "touch";
     const isLocked = !["draft", "placed"].includes(this.#target.slip.stage.peek().name);
     if (isFinger && (isPast || isLocked)) return this.#target.point({ x, y }, false);
@@ -106,6 +111,7 @@ export class ChartPointer {
       isSketch: isFinger && grip.kind === "new",
       isDrawing: !isFinger || grip.kind === "sides",
       hasMoved: false,
+      isFuture,
     };
     this.#target.chart.freeze(true);
     this.#target.point(undefined, false);
@@ -188,10 +194,17 @@ export class ChartPointer {
     if (draft !== undefined) this.#target.slip.edit(fieldsOf(draft));
   }
 
-  #up({ pointerId, pointerType }: PointerEvent): void {
+  #up(event: PointerEvent): void {
+    const { pointerId, pointerType } = event;
     this.#fingers.delete(pointerId);
     if (this.#fingerDistance() === undefined) this.#pinch = undefined;
-    if (this.#press?.pointerId === pointerId) this.#end();
+    const press = this.#press;
+    if (press?.pointerId === pointerId) {
+      this.#end();
+      const { x, y } = this.#placeOf(event);
+      const isTap = Math.hypot(x - press.x, y - press.y) < DIRECTION_MIN;
+      if (isTap && press.isFuture && !press.hasMoved) this.#target.tapped();
+    }
     if (pointerType === "touch") this.#target.point(undefined, false);
   }
 

@@ -23,15 +23,26 @@ export function quoteLife(
   return { state: remainingMs > 0 ? "valid" : "expired", remainingMs };
 }
 
-/** When the window begins or, once it has begun, how much of it is left. */
+/**
+ * By when to sign a quote, and when its window runs. A window that starts before the quote expires
+ * is the earlier deadline: once it has begun, makers refuse most quotes.
+ */
 export function windowText(
-  { startTime, endTime }: Pick<Quote, "startTime" | "endTime">,
+  quote: Pick<Quote, "deadline" | "startTime" | "endTime">,
   nowMs: number,
 ): string {
-  const seconds = (untilMs: number) => durationText(1_000 * Math.ceil((untilMs - nowMs) / 1_000));
-  if (nowMs < startTime) return `The window starts in ${seconds(startTime)}.`;
-  return `The window has begun: ${seconds(endTime)} left. ` +
-    "The maker may refuse it now; then nothing is taken.";
+  const { startTime, endTime } = quote;
+  const secondsText = (ms: number) => durationText(1_000 * Math.ceil(ms / 1_000));
+  if (nowMs >= startTime) {
+    return `The window has begun: ${secondsText(endTime - nowMs)} left. ` +
+      "The maker may refuse it now; then nothing is taken.";
+  }
+  const { remainingMs } = quoteLife(quote, nowMs);
+  const starts = `starts in ${secondsText(startTime - nowMs)}`;
+  const lasts = `lasts ${durationText(endTime - startTime)}`;
+  return nowMs + remainingMs < startTime
+    ? `Sign within ${secondsText(remainingMs)}. The window ${starts} and ${lasts}.`
+    : `Sign before the window ${starts}. It ${lasts}.`;
 }
 
 /** Why a quote can no longer be signed. */

@@ -63,8 +63,7 @@ export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep
     const note = `Your balance is ${formatAmount(balance)} USDC now: bet less.`;
     return { button: SIGN, note, look: "failure", back: BACK };
   }
-  const { state, remainingMs } = quoteLife(quote, nowMs);
-  if (state === "valid" && isOffline) {
+  if (quoteLife(quote, nowMs).state === "valid" && isOffline) {
     return { button: "You are offline", note: "Nothing can be placed now.", back: BACK };
   }
   const over = overReason(situation, quote, nowMs);
@@ -72,7 +71,7 @@ export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep
     const note = `${over} The window of a new quote starts later.`;
     return { button: "Ask for a new quote", note, look: "failure", action: "renew", back: BACK };
   }
-  return { ...signStep(situation, quote, nowMs, remainingMs), back: BACK };
+  return { ...signStep(situation, quote, nowMs), back: BACK };
 }
 
 /** Why a quote can no longer become a bet; undefined while it can. */
@@ -84,14 +83,8 @@ function overReason({ price, hasLeft }: QuoteSituation, quote: Quote, nowMs: num
 }
 
 /** The step of a live quote. */
-function signStep(
-  { price }: QuoteSituation,
-  quote: Quote,
-  nowMs: number,
-  remainingMs: number,
-): QuoteStep {
-  const within = `Sign within ${Math.ceil(remainingMs / 1000)} s. `;
+function signStep({ price }: QuoteSituation, quote: Quote, nowMs: number): QuoteStep {
   return price === undefined || !isOutside(quote, price)
-    ? { button: SIGN, note: within + windowText(quote, nowMs), action: "sign" }
-    : { button: SIGN, note: within + outsideText(quote, nowMs), look: "warned", action: "sign" };
+    ? { button: SIGN, note: windowText(quote, nowMs), action: "sign" }
+    : { button: SIGN, note: outsideText(quote, nowMs), look: "warned", action: "sign" };
 }

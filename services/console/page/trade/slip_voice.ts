@@ -68,7 +68,6 @@ export class SlipVoice {
         ...changesOf(stage),
         ...(replaces === undefined ? [] : [terms]),
         windowText(quote, nowMs),
-        `Sign it within ${Math.ceil(remainingMs / 1_000)} s.`,
       ].join(" "),
       { isSpoken: true }, // the slip shows it
     );
@@ -78,10 +77,10 @@ export class SlipVoice {
     if (startTime > nowMs) {
       cancels.push(clock.after(startTime - nowMs, () => this.speak(windowText(quote, startTime))));
     }
-    if (remainingMs > EXPIRY_WARNING_MS) {
-      cancels.push(
-        clock.after(remainingMs - EXPIRY_WARNING_MS, () => this.speak("10 s left to sign.")),
-      );
+    const warnInMs = remainingMs - EXPIRY_WARNING_MS;
+    // Not of a quote that is probably refused by then.
+    if (warnInMs > 0 && nowMs + warnInMs < startTime) {
+      cancels.push(clock.after(warnInMs, () => this.speak("10 s left to sign.")));
     }
     cancels.push(clock.after(remainingMs, () => {
       this.endQuote();
