@@ -212,8 +212,7 @@ export function repeatBet(model: PageModel, slip: BetSlip, bet: Thesis): void {
   slip.keep();
   slip.edit(repeatedDraft(bet, price));
   showChart();
-  const name =
-    `A bet of ${slip.fields.value.amount} USDC, as high and as long, around the price of now`;
+  const name = `The same bet of ${slip.fields.value.amount} USDC, around the price of now`;
   sayBox(model, slip, name, { isSpoken: false });
 }
 

@@ -2,7 +2,7 @@
  * The box that the user draws. Its times count from now, so it keeps its place on the chart until
  * it is quoted.
  */
-import { type Bet, formatUnits, parsePrice } from "@rangemaker/client";
+import { type Bet, formatUnits, parsePrice, type Thesis } from "@rangemaker/client";
 import { CENT, decimalsOf, durationText, formatQuotePrice, toNumber } from "../format.ts";
 import { parseDecimal, parseDuration } from "./input.ts";
 
@@ -223,20 +223,30 @@ export function suggestedDraft(
   return draft ?? { ...sides, startsInMs, durationMs };
 }
 
-/** The fields for an earlier bet's box around the present price, with its length and amount. */
+/** Time that users take to get and sign the quote of a box that they know. */
+const SIGNING_MS = 6_000;
+
+/**
+ * The fields for an earlier bet's box around the present price, with its length and amount. It
+ * starts as long after the signature as that bet did.
+ */
 export function repeatedDraft(
-  { startTime, endTime, betAmount, lowerPrice, upperPrice }: Omit<Bet, "symbol">,
+  { createdAt, startTime, endTime, betAmount, lowerPrice, upperPrice }: RepeatedBet,
   price: bigint,
 ): DraftFields {
   const half = (upperPrice - lowerPrice) / 2n;
+  const leadMs = Math.max(0, startTime - createdAt);
+  const fromMs = SIGNING_MS + 1_000 * Math.round(leadMs / 1_000);
   const draft = draftOf({
-    fromMs: SUGGESTED_START_MS,
-    toMs: SUGGESTED_START_MS + endTime - startTime,
+    fromMs,
+    toMs: fromMs + endTime - startTime,
     low: Math.max(0.000001, Number(price - half) / 1e6),
     high: Number(price + half) / 1e6,
   });
   return { ...fieldsOf(draft ?? suggestedDraft(price)), amount: formatUnits(betAmount) };
 }
+
+type RepeatedBet = Pick<Thesis, "createdAt"> & Omit<Bet, "symbol">;
 
 /** The bet for a draft that is quoted now. */
 export function betOf(symbol: string, draft: Draft, betAmount: bigint, nowMs: number): Bet {
