@@ -1,6 +1,8 @@
 /** Formats amounts, prices and times for users. */
 import { formatPrice } from "@rangemaker/client";
 
+export const DAY_MS = 86_400_000;
+
 const grouped = new Intl.NumberFormat("en-US", {
   minimumFractionDigits: 2,
   maximumFractionDigits: 2,

@@ -1,11 +1,9 @@
 import type { Thesis } from "@rangemaker/client";
 import { scaleLinear } from "d3-scale";
 import { historyOf } from "../data/results.ts";
-import { formatDay, formatGain, formatTime, fromNumber, toNumber } from "../format.ts";
+import { DAY_MS, formatDay, formatGain, formatTime, fromNumber, toNumber } from "../format.ts";
 import { Plot } from "../plot.tsx";
 import { timeTicks } from "../trade/chart_scales.ts";
-
-const DAY_MS = 86_400_000;
 
 /** Profit and loss over time, as steps: each value lasts until the next settlement, or now. */
 export function ProfitChart({ theses, nowMs }: { theses: readonly Thesis[]; nowMs: number }) {

@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { systemClock } from "@rangemaker/client";
 import { Card } from "../card.tsx";
 import type { ServiceState } from "../data/service_watch.ts";
-import { formatDay, formatDuration, formatTime } from "../format.ts";
+import { DAY_MS, formatDay, formatDuration, formatTime } from "../format.ts";
 import { NotifyButton } from "../notify_button.tsx";
 import { Table } from "../table.tsx";
 import { useNow } from "../use_now.ts";
@@ -61,8 +61,6 @@ export function Findings({ findings, states, ended, announce }: FindingsProps) {
 
 /** Number of past problems that are listed at first. */
 const ENDED_FIRST = 5;
-
-const DAY_MS = 86_400_000;
 
 function Ended({ records }: { records: readonly Episode[] }) {
   const startOf = ({ sinceMs }: Episode) =>

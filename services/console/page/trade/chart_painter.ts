@@ -1,5 +1,5 @@
 /** Draws one frame of the chart. */
-import { formatDay, formatQuotePrice, formatTime } from "../format.ts";
+import { DAY_MS, formatDay, formatQuotePrice, formatTime } from "../format.ts";
 import {
   paintBoxes,
   paintBoxLabels,
@@ -19,9 +19,6 @@ const HINT_INSET = 6;
 
 /** Least distance of a time label from the edge of the chart, in pixels, so that it is not cut. */
 const TIME_INSET = 28;
-
-/** If the chart shows more time than this, labels include the date. */
-const DAY_MS = 86_400_000;
 
 export function paint(frame: Frame, width: number, height: number): void {
   const { context, palette, scales } = frame;

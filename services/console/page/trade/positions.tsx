@@ -4,6 +4,7 @@ import type { PageModel } from "../data/page_model.ts";
 import { isDecided } from "../data/live_breaches.ts";
 import { resultsOf } from "../data/results.ts";
 import {
+  DAY_MS,
   durationText,
   formatAmount,
   formatDay,
@@ -218,8 +219,6 @@ export function download(text: string): void {
   link.click();
   URL.revokeObjectURL(link.href);
 }
-
-const DAY_MS = 86_400_000;
 
 /** When a bet runs, and for how long. The date is shown if the start is over 12 hours away. */
 function Window({ thesis: { startTime, endTime }, nowMs }: { thesis: Thesis; nowMs: number }) {
