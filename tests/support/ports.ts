@@ -9,13 +9,16 @@ const PORTS_TAKEN = `${tmpdir()}/rangemaker-test-ports`;
 /** No test needs its ports for longer. */
 const TAKEN_FOR_MS = 3_600_000;
 
+/** Above 10080, which `fetch` blocks. */
+const FIRST_PORT = 10_100;
+
 /**
  * A port for a program that cannot listen on port 0, or that restarts on its old port; no other
  * test gets it in the next hour. It is below the ports that the system assigns by itself.
  */
 export function freePort(): number {
   for (;;) {
-    const port = 10_000 + Math.floor(Math.random() * 12_000);
+    const port = FIRST_PORT + Math.floor(Math.random() * 11_000);
     if (isTaken(port)) continue;
     try {
       Deno.listen({ hostname: "127.0.0.1", port }).close();
