@@ -1,6 +1,6 @@
 import { waitMs } from "../clock.ts";
 import { Backoff } from "../net/backoff.ts";
-import { type CoreReader, pagesOf } from "../net/core_reader.ts";
+import { type CoreReader, pagesOf, type ThesisFilter } from "../net/core_reader.ts";
 import { RpcSubscriber, subscription } from "../net/rpc_subscriber.ts";
 import type { Address } from "../protocol/scalars.ts";
 import { isUnsettled, type Thesis, thesisSchema } from "../protocol/thesis.ts";
@@ -188,32 +188,37 @@ export class ThesisWatch {
   }
 
   /**
-   * The first read after a connect reads all theses; later reads take the open ones and those that
-   * were unsettled.
+   * The first read after a connect reads all theses; later reads take the open ones, those that
+   * were unsettled, and those after the last known one, which may be settled already.
    */
   async #read(signal: AbortSignal): Promise<void> {
     const { node } = this.#context;
-    const isFirst = this.#state !== "live";
-    const unsettled = this.theses.filter(({ status }) => isUnsettled(status));
-    const filter = {
-      ...this.#party,
-      limit: THESES_PER_PAGE,
-      ...!isFirst && { status: "open" } as const,
-    };
-    const found = new Set<number>();
-    for await (const page of pagesOf((cursor) => node.getTheses({ ...filter, cursor }))) {
-      if (signal.aborted) return;
-      for (const thesis of page.theses) {
-        found.add(thesis.id);
-        this.#update(thesis);
-      }
-    }
-    if (isFirst) return;
-    for (const { id } of unsettled.filter(({ id }) => !found.has(id))) {
+    if (this.#state !== "live") return void await this.#readPages({}, signal);
+    const known = this.theses;
+    const found = await this.#readPages({ status: "open" }, signal);
+    await this.#readPages({ cursor: known.at(-1)?.id.toString() }, signal);
+    for (const { id, status } of known) {
+      if (found.has(id) || !isUnsettled(status)) continue;
       const thesis = await node.getThesis(id);
       if (signal.aborted) return;
       if (thesis !== null) this.#update(thesis);
     }
+  }
+
+  /** Reads the pages of a filter. @returns The ids of the theses. */
+  async #readPages(filter: ThesisFilter, signal: AbortSignal): Promise<Set<number>> {
+    const { node } = this.#context;
+    const found = new Set<number>();
+    const party = { ...this.#party, ...filter, limit: THESES_PER_PAGE };
+    const read = (cursor = filter.cursor) => node.getTheses({ ...party, cursor });
+    for await (const { theses } of pagesOf(read)) {
+      if (signal.aborted) break;
+      for (const thesis of theses) {
+        found.add(thesis.id);
+        this.#update(thesis);
+      }
+    }
+    return found;
   }
 
   #update(thesis: Thesis): void {

@@ -29,14 +29,12 @@ class FakeTheses {
     const fitting = this.theses.filter((thesis) =>
       status === undefined || thesis.status === status
     );
-    const from = Number(cursor ?? 0);
-    const end = from + this.pageSize;
+    const rest = fitting.filter(({ id }) => id > Number(cursor ?? 0));
     await this.gate;
     if (this.isAway) throw new NodeUnreachableError("http://node", "away");
-    return {
-      theses: fitting.slice(from, end),
-      nextCursor: end < fitting.length ? String(end) : null,
-    };
+    const theses = rest.slice(0, this.pageSize);
+    const isLast = theses.length === rest.length;
+    return { theses, nextCursor: isLast ? null : String(theses.at(-1)?.id) };
   }
 
   getThesis(id: number) {
@@ -150,19 +148,23 @@ Deno.test("ThesisWatch: the same id with another quote hash is a thesis of a new
   watch.close();
 });
 
-Deno.test("ThesisWatch: every 30 s it reads open theses and the outcome of missing ones, in case of lost notifications", async () => {
+Deno.test("ThesisWatch: every 30 s it reads open theses, new ones, and the outcome of missing ones, in case of lost notifications", async () => {
   const { clock, network, node, events, watch, accept } = setUp();
   node.theses = [thesis(1, "won"), thesis(2, "open"), thesis(3, "open")];
   const opened = watch.open(5_000);
   await accept();
   await opened;
-  node.theses = [thesis(1, "won"), thesis(2, "lost"), thesis(3, "open"), thesis(4, "open")];
+  node.theses = [2, 5].map((id) => thesis(id, "lost")).concat(
+    [1, 6].map((id) => thesis(id, "won")),
+    [3, 4].map((id) => thesis(id, "open")),
+  ).toSorted((a, b) => a.id - b.id);
   clock.advance(20_000);
   network.newest.deliver('{"jsonrpc":"2.0","id":0,"result":"0x539"}');
   clock.advance(10_000);
   await nextTurn();
-  assert.deepEqual(node.reads, [{ user, limit: 100 }, { user, limit: 100, status: "open" }, 2]);
-  assert.deepEqual(events.slice(4), ["4 open", "2 lost"]);
+  const all = { user, limit: 100 };
+  assert.deepEqual(node.reads, [all, { ...all, status: "open" }, all, 2]);
+  assert.deepEqual(events.slice(4), ["4 open", "5 lost", "6 won", "2 lost"]);
   watch.close();
 });
 
