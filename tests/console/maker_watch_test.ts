@@ -72,3 +72,30 @@ Deno.test("MakerWatch: a pass reads all figures; while the solver is away, the o
   watch.stop();
   assert.equal(closed, 2);
 });
+
+Deno.test("MakerWatch: while the balance cannot be read, one watch stays open", async () => {
+  await using solver = listen("127.0.0.1", 0, () => new Response("", { status: 502 }));
+  const clock = new FakeClock();
+  let opened = 0;
+  let asked = 0;
+  const client = {
+    account: () =>
+      ++asked < 3
+        ? Promise.reject(new RangemakerError("RATE_LIMITED", "slower"))
+        : Promise.resolve({ balance: 5n, locked: 3n }),
+    genesisHash: () => Promise.resolve("0x1"),
+    theses: () => ({ next: () => Promise.resolve({ value: { theses: [thesisOf(1)] } }) }),
+    watch: () => {
+      opened += 1;
+      return Promise.resolve({ theses: [], state: "live", close() {} });
+    },
+  };
+  const watch = new MakerWatch(client as never, solver.url, clock); // the parts that it uses
+  watch.start();
+  await eventually("a balance", () => {
+    if (clock.pending === 1) clock.advance(PASS_MS);
+    return watch.state.value;
+  });
+  watch.stop();
+  assert.deepEqual([asked, opened], [3, 1]);
+});

@@ -103,9 +103,11 @@ export class MakerWatch {
       if (signal.aborted) return;
       if (watched !== this.#watched) this.#closeWatch();
       const watch = this.#watch ?? await this.#client.watch({}, { solver: address });
-      const account = await this.#client.account(address);
       if (signal.aborted) return watch === this.#watch ? undefined : watch.close();
+      // Kept before anything else can fail, so that the next pass does not open another one.
       [this.#watch, this.#watched] = [watch, watched];
+      const account = await this.#client.account(address);
+      if (signal.aborted) return;
       const { theses } = watch;
       const readAtMs = this.#clock.now();
       this.state.value = { solver: solver ?? known?.solver, address, account, theses, readAtMs };
