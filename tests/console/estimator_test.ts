@@ -72,6 +72,20 @@ Deno.test("Estimator: requests are at least 120 ms apart", async () => {
   await settle();
 });
 
+Deno.test("Estimator: after the clock was set back, the next request still waits 120 ms at most", async () => {
+  const { clock, requests, estimator } = scene();
+  clock.advance(3_600_000);
+  estimator.ask(betOf(1n));
+  requests[0]?.answer.resolve(estimateOf(1n));
+  await settle();
+  clock.set(-3_600_000);
+  estimator.ask(betOf(2n));
+  clock.advance(120);
+  assert.equal(requests.length, 2);
+  estimator.clear();
+  await settle();
+});
+
 Deno.test("Estimator: clear aborts a pending request, and its answer is never shown", async () => {
   const { requests, estimator } = scene();
   estimator.ask(betOf(1n));

@@ -1,8 +1,11 @@
 /** Number of messages that are used: three seconds of prices. */
 const SAMPLES_MAX = 30;
 
-/** A larger change of the difference means that a clock was set, or a machine slept. */
+/** If the newest {@link JUMP_SAMPLES} messages all seem later than this, a clock was set. */
 const JUMP_MS = 2_000;
+
+/** One message alone may be late, for example in a tab that was slowed down. */
+const JUMP_SAMPLES = 5;
 
 /**
  * Estimates the node's time from the times in its messages. The fastest message gives the best
@@ -20,10 +23,12 @@ export class ServerClock {
 
   /** Records the time at which a message was sent. */
   observe(sentAtMs: number): void {
-    const offset = sentAtMs - this.#localNow();
-    if (Math.abs(offset - this.#offsetMs) > JUMP_MS) this.#offsets = [];
-    this.#offsets.push(offset);
+    this.#offsets.push(sentAtMs - this.#localNow());
     if (this.#offsets.length > SAMPLES_MAX) this.#offsets.shift();
+    const newest = this.#offsets.slice(-JUMP_SAMPLES);
+    const isSet = newest.length === JUMP_SAMPLES &&
+      Math.max(...newest) < Math.max(...this.#offsets) - JUMP_MS;
+    if (isSet) this.#offsets = newest;
     this.#offsetMs = Math.max(...this.#offsets);
   }
 
