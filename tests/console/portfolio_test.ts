@@ -26,6 +26,7 @@ class FakeClient extends RangemakerClient {
   /** What a successful watch is closed by. */
   opened: { state?: "live"; close(): void } | undefined;
   failure: Error | undefined;
+  balance: Promise<bigint> | bigint = 7n;
   /** Whether balances cannot be read. */
   isAway = false;
   onState: ((state: "live" | "connecting") => void) | undefined;
@@ -37,10 +38,10 @@ class FakeClient extends RangemakerClient {
     super({ urls, chainId: 1337 });
   }
 
-  override account(): Promise<Account> {
+  override async account(): Promise<Account> {
     this.reads += 1;
-    if (this.isAway) return Promise.reject(new Error("away"));
-    return Promise.resolve({ address: USER, balance: 7n, locked: 0n, permissions: [] });
+    if (this.isAway) throw new Error("away");
+    return { address: USER, balance: await this.balance, locked: 0n, permissions: [] };
   }
 
   override watch(
@@ -150,6 +151,20 @@ Deno.test("Portfolio: follows the bets again after a failure, and reads the bala
   portfolio.close();
   await settle();
   assert.deepEqual([closed, clock.pending], [1, 0]);
+});
+
+Deno.test("Portfolio: a balance that arrives after a newer one is ignored", async () => {
+  const { client, portfolio } = scene();
+  await settle();
+  const slow = Promise.withResolvers<bigint>();
+  client.balance = slow.promise;
+  const older = portfolio.refresh();
+  client.balance = 9n;
+  await portfolio.refresh();
+  slow.resolve(8n);
+  await older;
+  assert.equal(portfolio.account.value?.balance, 9n);
+  portfolio.close();
 });
 
 Deno.test("Portfolio: a watch that opens after the close is closed, and one that fails is not opened again", async () => {

@@ -160,6 +160,9 @@ Deno.test(
     accounts.length = 0;
     assert.equal((await reload()).user.value, undefined, "it shares no account any more");
     accounts.push(ALICE);
+    const left = await reload((session) => Promise.resolve(session.leave()));
+    assert.equal(left.user.value, undefined, "its user left meanwhile");
+    await second.connect(wallet);
     const other = await reload((session) => session.useDevelopmentKey());
     assert.equal(other.user.value?.isDevelopmentKey, true, "its user chose a key meanwhile");
     await second.connect(wallet);

@@ -38,6 +38,9 @@ export class Portfolio {
   #cancelTimer: CancelTimer = () => {};
   #cancelRefresh: CancelTimer = () => {};
   #closed = false;
+  /** Numbers of the last request for the balance, and of the last one with an answer. */
+  #asked = 0;
+  #answered = 0;
 
   constructor(options: PortfolioOptions) {
     this.#options = options;
@@ -63,9 +66,10 @@ export class Portfolio {
   async refresh(): Promise<void> {
     const { client, user, clock } = this.#options;
     this.#cancelRefresh();
+    const number = this.#asked += 1;
     const account = await client.account(user).catch(() => undefined);
-    if (this.#closed) return;
-    if (account !== undefined) this.account.value = account;
+    if (this.#closed || number < this.#answered) return; // a newer one was faster
+    if (account !== undefined) [this.account.value, this.#answered] = [account, number];
     this.#cancelRefresh();
     this.#cancelRefresh = clock.after(REFRESH_MS, () => void this.refresh());
   }

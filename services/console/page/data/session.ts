@@ -63,6 +63,8 @@ export class Session {
   readonly #pending: PendingBets;
   /** Aborted when the user leaves. */
   #following = new AbortController();
+  /** Aborted when another account is used, or none. */
+  #restoring = new AbortController();
   #wallet: InjectedWallet | undefined;
 
   constructor(options: SessionOptions) {
@@ -97,17 +99,18 @@ export class Session {
   restore(): void {
     const last = this.#options.store.getItem(LAST_ACCOUNT_KEY) ?? DEVELOPMENT_KEY;
     if (last === DEVELOPMENT_KEY && this.hasKey) return void this.useDevelopmentKey();
+    this.#restoring.abort();
+    const { signal } = this.#restoring = new AbortController();
     let isFound = false;
-    effect(() => {
+    const stop = effect(() => {
       const wallet = this.injected.value.find(({ id }) => id === last);
       if (wallet === undefined || isFound) return;
       isFound = true;
       void sharedAccounts(wallet.provider).then(([address]) => {
-        if (address !== undefined && this.user.peek() === undefined) {
-          void this.#open(wallet, address);
-        }
+        if (address !== undefined && !signal.aborted) void this.#open(wallet, address);
       });
     });
+    signal.addEventListener("abort", stop);
   }
 
   /** Uses this browser's key, or makes one. */
@@ -115,9 +118,9 @@ export class Session {
     if (!this.mayMakeKeys) throw new TypeError("Keys are made for development chains only");
     const { store, config } = this.#options;
     const key = this.#key ?? makeDevelopmentKey(store, config.chainId);
-    store.setItem(LAST_ACCOUNT_KEY, DEVELOPMENT_KEY);
     const account = await accountOf(key);
     if (this.user.peek() !== undefined) return; // a wallet has connected meanwhile
+    store.setItem(LAST_ACCOUNT_KEY, DEVELOPMENT_KEY);
     const walletName = "Test key in this browser";
     this.#enter(account, { address: account.address, walletName, isDevelopmentKey: true });
   }
@@ -171,6 +174,7 @@ export class Session {
   }
 
   #exit(): void {
+    this.#restoring.abort();
     this.#following.abort();
     this.#wallet = undefined;
     this.user.value?.portfolio.close();
