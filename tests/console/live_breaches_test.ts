@@ -1,6 +1,7 @@
 /** Outcomes that the page derives from prices before the node reports them. */
 import assert from "node:assert/strict";
 import {
+  firstOutside,
   isDecided,
   LiveBreaches,
   outcomeText,
@@ -45,6 +46,19 @@ Deno.test("LiveBreaches: a price that replaces the newest slot is checked again"
   assert.equal(breaches.withBreach(open, series), open);
   series.append(1_200, 99); // the newest slot is replaced while it lasts
   assert.equal(breaches.withBreach(open, series).breach?.time, 1_200);
+});
+
+Deno.test("firstOutside: a price outside the box counts from two slots after the window began, even if the price is back", () => {
+  const prices = { lowerPrice: 10_000_000n, upperPrice: 12_000_000n };
+  const box = { ...prices, startTime: 10_000, endTime: 20_000 };
+  const series = new PriceSeries();
+  series.append(9_900, 13);
+  series.append(10_100, 13);
+  series.append(10_200, 12);
+  assert.equal(firstOutside(box, series), undefined);
+  series.append(10_300, 9.99);
+  series.append(10_400, 11);
+  assert.deepEqual(firstOutside(box, series), { time: 10_300, price: 9_990_000n });
 });
 
 Deno.test("LiveBreaches: settled theses and markets without prices stay unchanged", () => {

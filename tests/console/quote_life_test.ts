@@ -1,7 +1,5 @@
 import assert from "node:assert/strict";
-import { PriceSeries } from "../../services/console/page/data/price_series.ts";
 import {
-  hasLeft,
   isOutside,
   outsideText,
   quoteLife,
@@ -54,16 +52,4 @@ Deno.test("outsideText: a price outside the box may return until the window star
     outsideText({ startTime: 10_000 }, 8_100),
     /has to be inside in 2 s, .* or you lose/,
   );
-});
-
-Deno.test("hasLeft: a price outside the box counts from two slots after the window began, even if the price is back", () => {
-  const box = { startTime: 10_000, lowerPrice: 10_000_000n, upperPrice: 12_000_000n };
-  const series = new PriceSeries();
-  series.append(9_900, 13);
-  series.append(10_100, 13);
-  series.append(10_200, 12);
-  assert.equal(hasLeft(box, series), false);
-  series.append(10_300, 9.99);
-  series.append(10_400, 11);
-  assert.equal(hasLeft(box, series), true);
 });

@@ -8,6 +8,30 @@ const EDGE_MS = 2 * SLOT_MS;
 /** A price outside the box, and its time. */
 export type Breach = NonNullable<Thesis["breach"]>;
 
+/**
+ * The first price outside a box within its window, as far as a page has seen it.
+ *
+ * @param fromMs Earlier prices are known to be inside.
+ */
+export function firstOutside(
+  { lowerPrice, upperPrice, startTime, endTime }: Box,
+  series: PriceSeries,
+  fromMs = startTime + EDGE_MS,
+): Breach | undefined {
+  const { times, prices } = series;
+  const [lower, upper] = [toNumber(lowerPrice), toNumber(upperPrice)];
+  const endIndex = series.indexAt(endTime - EDGE_MS);
+  for (let index = series.indexAt(fromMs); index < endIndex; index++) {
+    const price = prices[index]!; // below the length of both arrays
+    if (price >= lower && price <= upper) continue;
+    return { time: times[index]!, price: BigInt(Math.round(price * 1e6)) };
+  }
+  return undefined;
+}
+
+/** The prices and times of a bet or a quote. */
+type Box = Pick<Thesis, "lowerPrice" | "upperPrice" | "startTime" | "endTime">;
+
 interface Look {
   /** Prices before this time were compared. */
   toMs: number;
@@ -32,21 +56,12 @@ export class LiveBreaches {
   }
 
   #lookAt(thesis: Thesis, series: PriceSeries): Breach | undefined {
-    const { times, prices } = series;
-    const { quoteHash, startTime, endTime, lowerPrice, upperPrice } = thesis;
+    const { quoteHash, startTime } = thesis;
     const look = this.#looks.get(quoteHash) ?? { toMs: startTime + EDGE_MS, breach: undefined };
     this.#looks.set(quoteHash, look);
-    if (look.breach !== undefined) return look.breach;
-    const [lower, upper] = [toNumber(lowerPrice), toNumber(upperPrice)];
-    const endMs = endTime - EDGE_MS;
-    for (let index = series.indexAt(look.toMs); index < times.length; index++) {
-      const [time, price] = [times[index]!, prices[index]!]; // below the length of both arrays
-      if (time >= endMs) break;
-      look.toMs = time;
-      if (price >= lower && price <= upper) continue;
-      return look.breach = { time, price: BigInt(Math.round(price * 1e6)) };
-    }
-    return undefined;
+    look.breach ??= firstOutside(thesis, series, look.toMs);
+    look.toMs = Math.max(look.toMs, series.times.at(-1) ?? 0);
+    return look.breach;
   }
 }
 

@@ -1,6 +1,7 @@
 /** The list of the user's bets: filters, orders, pages, and a file for spreadsheets. */
 import { formatPrice, type Markets, type Thesis } from "@rangemaker/client";
 import { isDecided } from "../data/live_breaches.ts";
+import { gainOf } from "../data/results.ts";
 
 /** The filters of the list. */
 export const FILTERS = {
@@ -13,22 +14,20 @@ export const FILTERS = {
 /** The orders of the list: newest or largest first. */
 export const ORDERS: Readonly<Record<string, (thesis: Thesis) => bigint>> = {
   "newest": ({ id }) => BigInt(id),
-  "profit": gainOf,
+  "profit": userGainOf,
   "your bet": ({ betAmount }) => betAmount,
   "payout": ({ payout }) => payout,
 };
 
 /** The bets in the given order; equal ones keep theirs. @param order A name of {@link ORDERS}. */
 export function sorted(theses: readonly Thesis[], order: string): readonly Thesis[] {
-  const keyOf = ORDERS[order] ?? gainOf;
+  const keyOf = ORDERS[order] ?? userGainOf;
   return [...theses].sort((a, b) => Number(keyOf(b) - keyOf(a)));
 }
 
 /** The user's gain or loss on a bet; 0 while it is open. */
-function gainOf(thesis: Thesis): bigint {
-  const { status, betAmount, payout } = thesis;
-  if (status === "won") return payout - betAmount;
-  return isDecided(thesis) ? -betAmount : 0n;
+function userGainOf(thesis: Thesis): bigint {
+  return -gainOf(thesis);
 }
 
 /** Rows of one page. */
@@ -52,7 +51,7 @@ const COLUMNS =
 export function csvOf(
   theses: readonly Thesis[],
   markets: Markets,
-  gain: (thesis: Thesis) => bigint = gainOf,
+  gain: (thesis: Thesis) => bigint = userGainOf,
 ): string {
   const time = (ms: number) => new Date(ms).toISOString();
   const rows = [...theses].sort((a, b) => a.id - b.id).map((thesis) => {

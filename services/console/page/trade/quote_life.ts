@@ -1,7 +1,6 @@
 /** How long a quote can still be signed. */
-import { type Quote, SLOT_MS } from "@rangemaker/client";
-import type { PriceSeries } from "../data/price_series.ts";
-import { durationText, toNumber } from "../format.ts";
+import type { Quote } from "@rangemaker/client";
+import { durationText } from "../format.ts";
 
 /** Nothing is signed later than this before the end, because a signature takes time to arrive. */
 const SIGN_MARGIN_MS = 5_000;
@@ -56,19 +55,6 @@ export function isOutside(
   price: bigint,
 ): boolean {
   return price < lowerPrice || price > upperPrice;
-}
-
-/** Prices of the page may be a slot or two off, so the very beginning of a window proves nothing. */
-const EDGE_MS = 2 * SLOT_MS;
-
-/** Whether the page has seen a price outside the box of a quote since its window began. */
-export function hasLeft(
-  { startTime, lowerPrice, upperPrice }: Pick<Quote, "startTime" | "lowerPrice" | "upperPrice">,
-  series: PriceSeries,
-): boolean {
-  const [lower, upper] = [toNumber(lowerPrice), toNumber(upperPrice)];
-  const prices = series.prices.slice(series.indexAt(startTime + EDGE_MS));
-  return prices.some((price) => price < lower || price > upper);
 }
 
 /** The effect of a price outside a quote's box before the window begins. */

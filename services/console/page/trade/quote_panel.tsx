@@ -2,12 +2,11 @@ import { useEffect, useMemo } from "preact/hooks";
 import type { Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { Fact } from "../fact.tsx";
-import { isDecided, outcomeText } from "../data/live_breaches.ts";
+import { firstOutside, isDecided, outcomeText } from "../data/live_breaches.ts";
 import { durationText, formatAmount, formatRange, formatTime } from "../format.ts";
 import { useNow } from "../use_now.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { oddsOf } from "./odds.ts";
-import { hasLeft } from "./quote_life.ts";
 import { quoteStepOf } from "./quote_step.ts";
 import { showChart } from "./show_chart.ts";
 import { changesOf, isWorse, repricedText, termsOf } from "./slip_voice.ts";
@@ -67,7 +66,7 @@ function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
     balance: user?.portfolio.account.value?.balance,
     isOffline: model.isOffline.value,
     price: model.feed.latest.value[symbol]?.price,
-    hasLeft: hasLeft(quote, model.feed.seriesOf(symbol)),
+    hasLeft: firstOutside(quote, model.feed.seriesOf(symbol)) !== undefined,
   }, nowMs);
   const isOver = look === "failure"; // terms that are no longer available are hidden
   const odds = oddsOf({ ...quote, probability }, model.maker.info.value?.config.maxPayoutRatio);
