@@ -39,10 +39,10 @@ export class JumpGuard {
    * @returns Whether the price may be served.
    */
   accepts(price: bigint, sources: readonly bigint[], timeMs: number): boolean {
-    this.#count(sources.length, timeMs);
+    this.#recordSourceCount(sources.length, timeMs);
     if (sources.length >= Math.max(this.#mostSources, this.#mostSourcesBefore)) {
       this.#moveTo(price, timeMs);
-      this.#widen(sources, timeMs);
+      this.#recordSpread(sources, timeMs);
       return true;
     }
     const bound = maxOf([
@@ -60,7 +60,7 @@ export class JumpGuard {
     return true;
   }
 
-  #count(sources: number, timeMs: number): void {
+  #recordSourceCount(sources: number, timeMs: number): void {
     const elapsedMs = Math.abs(timeMs - this.#mostSourcesSinceMs);
     if (elapsedMs >= SOURCES_WINDOW_MS) {
       this.#mostSourcesBefore = elapsedMs < 2 * SOURCES_WINDOW_MS ? this.#mostSources : 0;
@@ -76,7 +76,7 @@ export class JumpGuard {
     this.#referenceAtMs = timeMs;
   }
 
-  #widen(sources: readonly bigint[], timeMs: number): void {
+  #recordSpread(sources: readonly bigint[], timeMs: number): void {
     const spread = maxOf(sources) - minOf(sources);
     if (Math.abs(timeMs - this.#spreadSinceMs) >= SPREAD_WINDOW_MS) {
       this.#spreadBefore = this.#spread;

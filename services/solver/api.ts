@@ -69,11 +69,11 @@ export function createSolverApi(api: SolverApiOptions): Hono {
   app.get(
     "/info",
     jsonHandler(operations.info, async () => {
-      const { balance, time } = await api.ownBalance();
+      const { balance, readAtMs } = await api.ownBalance();
       return {
         address: solver,
         balance: balance.toString(),
-        balanceTime: time,
+        balanceTime: readAtMs,
         dryRun,
         pricing: quoter.strategyName,
         calibration: api.calibration?.(),

@@ -26,7 +26,7 @@ export const executionLog = {
    * Logs the solver's account, strategy, limits, node and database. The balance is unknown while
    * the node does not answer.
    */
-  started(options: SolverOptions, address: Address, { balance, time }: KnownBalance): void {
+  started(options: SolverOptions, address: Address, { balance, readAtMs }: KnownBalance): void {
     const { pricing, maxRisk, maxExposure, database, chainId, rpcUrl, dryRun } = options;
     log.info(
       "Solver {address} has {balance}, prices by {pricing}, risks at most {maxRisk} on one thesis and " +
@@ -37,7 +37,7 @@ export const executionLog = {
         pricing,
         chainId,
         dryRun,
-        balance: time === null ? "an unknown balance" : usdcText(balance),
+        balance: readAtMs === null ? "an unknown balance" : usdcText(balance),
         maxRisk: usdcText(maxRisk),
         maxExposure: maxExposure === undefined ? "without bound" : usdcText(maxExposure),
         rpcUrl: redactUrls(rpcUrl),

@@ -7,20 +7,20 @@ import type { Address } from "../../lib/protocol/scalars.ts";
 /** A balance, USDC with 6 decimals, and when it was read; null before the first answer of the node. */
 export interface KnownBalance {
   balance: bigint;
-  time: number | null;
+  readAtMs: number | null;
 }
 
 /** The solver's account on the chain; the node is asked once a second at most. */
 export class OwnAccount {
   /** Reads the account. @throws {NetworkError} If the node does not answer. */
   readonly read: () => Promise<Account>;
-  #known: KnownBalance = { balance: 0n, time: null };
+  #known: KnownBalance = { balance: 0n, readAtMs: null };
 
   constructor(node: Pick<CoreClient, "getAccount">, solver: Address, clock: Clock) {
     this.read = cached(
       async () => {
         const account = await node.getAccount(solver);
-        this.#known = { balance: account.balance, time: clock.now() };
+        this.#known = { balance: account.balance, readAtMs: clock.now() };
         return account;
       },
       NODE_ANSWER_MS,

@@ -129,7 +129,7 @@ Deno.test("BetSlip: a bet is quoted, signed and placed, and the box is cleared f
 Deno.test("BetSlip: undo restores a changed or cleared box, a second undo reverts that; the amount stays", () => {
   const { slip } = scene();
   const { lower } = slip.fields.value;
-  slip.keep();
+  slip.saveForUndo();
   for (const low of ["2991", "2992"]) slip.edit({ lower: low });
   slip.edit({ amount: "50" });
   const lowerAfter = (change: () => void) => (change(), slip.fields.value.lower);
@@ -253,7 +253,7 @@ Deno.test("BetSlip: below the tolerance, or after three more signatures, the use
   ];
   for (const { tolerance, payouts, signatures } of cases) {
     const { slip, signed, said, open } = moving(9, payouts);
-    slip.tolerate(tolerance);
+    slip.setTolerance(tolerance);
     assert.equal(open().tolerancePercent.value, tolerance, "kept in the browser");
     await slip.quote();
     await slip.place();

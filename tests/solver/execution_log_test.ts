@@ -131,7 +131,7 @@ Deno.test("Solver: the line at start claims no chain of the node, which has not 
   withLogs("info", (records) => {
     const overrides = { rpcUrl: "http://user:SECRET@node", chainId: 5, pricing: "barrier" };
     const solver = withDefaults(options, overrides);
-    executionLog.started(solver, user.address, { balance: 2_500_000n, time: 1 });
+    executionLog.started(solver, user.address, { balance: 2_500_000n, readAtMs: 1 });
     assert.deepEqual(records.map(({ message }) => message.join("")), [
       `Solver ${user.address} has 2.5 USDC, prices by barrier, risks at most 10000 USDC on one ` +
       "thesis and without bound in total, signs for chain 5, with the node at http://…@node and " +

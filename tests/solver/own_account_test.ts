@@ -16,14 +16,14 @@ Deno.test("Own account: while the node is away, the last balance is kept with it
     },
   };
   const account = new OwnAccount(node, solver.address, clock);
-  assert.deepEqual(await account.lastKnown(), { balance: 0n, time: null });
+  assert.deepEqual(await account.lastKnown(), { balance: 0n, readAtMs: null });
   balance = 7n;
   clock.advance(1_000);
-  assert.deepEqual(await account.lastKnown(), { balance: 7n, time: 6_000 });
+  assert.deepEqual(await account.lastKnown(), { balance: 7n, readAtMs: 6_000 });
   balance = 8n;
   assert.equal((await account.read()).balance, 7n, "the node is asked once a second");
   balance = undefined;
   clock.advance(1_000);
-  assert.deepEqual(await account.lastKnown(), { balance: 7n, time: 6_000 });
+  assert.deepEqual(await account.lastKnown(), { balance: 7n, readAtMs: 6_000 });
   await assert.rejects(account.read(), NodeUnreachableError);
 });

@@ -100,8 +100,8 @@ export class BarrierStrategy implements PricingStrategy {
     const probability = isRecorded ? value.probability : value.chargedProbability;
     // The book already counts this bet.
     const skew = bookSkew(skewOptions, bet, payout - bet.betAmount);
-    const skewFrom = isRecorded ? 0 : skew;
-    requireLastLook({ ...bet, payout }, { probability, margin, skew, skewFrom });
+    const withheldAtLeast = isRecorded ? 0 : skew;
+    requireLastLook({ ...bet, payout }, { probability, margin, skew, withheldAtLeast });
   }
 
   /** @throws A `PricingRefusedError` if the bet has no price now, at any payout. */

@@ -17,8 +17,8 @@ export interface PriceNow {
   margin: number;
   /** Share of the winnings that a new quote withholds. */
   skew: number;
-  /** Minimum share that this quote must have withheld: `skew`, or less. */
-  skewFrom: number;
+  /** Share of the winnings that this quote must have withheld at least: `skew`, or less. */
+  withheldAtLeast: number;
 }
 
 /**
@@ -33,14 +33,14 @@ export interface PriceNow {
  */
 export function requireLastLook(
   { betAmount, payout }: { betAmount: bigint; payout: bigint },
-  { probability, margin, skew, skewFrom }: PriceNow,
+  { probability, margin, skew, withheldAtLeast }: PriceNow,
 ): void {
   /** The maker's average share of the payout before the part withheld for the book. */
   const keptBefore = (withheld: number) =>
     1 - (1 + Number(payout - betAmount) / Number(betAmount) / (1 - withheld)) * probability;
   const tolerance = margin * TOLERANCE_OF_MARGIN;
   const current = payoutFor(betAmount, probability, margin, skew);
-  const kept = keptBefore(skewFrom);
+  const kept = keptBefore(withheldAtLeast);
   const minKept = margin - tolerance;
   if (kept < minKept - ROUNDING) {
     const currentPayout = current ?? null;

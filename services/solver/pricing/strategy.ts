@@ -110,7 +110,7 @@ export interface PricingStrategy {
    * price. Called when the execution arrives, after {@link holdMs}, and after the hedge.
    *
    * @param payout The payout of the quote. {@link StrategyContext.correlatedRisk} already counts the bet.
-   * @param isRecorded The execution is recorded: later bets must not count against it.
+   * @param isRecorded The execution is recorded: bets reserved after it do not lower its price.
    * @throws {PricingRefusedError} If the bet must no longer be executed at that payout.
    */
   recheck(bet: BetTerms, payout: bigint, isRecorded?: boolean): void;

@@ -19,8 +19,8 @@ export interface ExposureLimitOptions {
   onNear?(isNear: boolean, total: bigint, max: bigint): void;
 }
 
-/** Warning hysteresis in percent of the limit: warn at `from`, clear below `until`. */
-const NEAR_PERCENT = { from: 80n, until: 70n };
+/** When the warning is raised, and below what it is cleared, in percent of the limit. */
+const WARNING_PERCENT = { raiseAt: 80n, clearBelow: 70n };
 
 /** Balances of both sides, and the intents under way before the node was asked. */
 export interface AdmissionFacts {
@@ -86,7 +86,7 @@ export class ExposureLimit {
     const { max } = this.#options.book;
     if (max === undefined) return undefined;
     const total = this.#totalWith([], max);
-    const percent = this.#isNear ? NEAR_PERCENT.until : NEAR_PERCENT.from;
+    const percent = this.#isNear ? WARNING_PERCENT.clearBelow : WARNING_PERCENT.raiseAt;
     const isNear = total * 100n >= max * percent;
     return isNear === this.#isNear ? undefined : { isNear, total, max };
   }
@@ -102,7 +102,7 @@ export class ExposureLimit {
     const { book } = this.#options;
     // Well below the limit the cached sum is enough: computing the exact loss reads every bet.
     const sum = bets.reduce((total, bet) => total + riskOf(bet), book.total);
-    const isFar = sum * 100n < max * NEAR_PERCENT.until;
+    const isFar = sum * 100n < max * WARNING_PERCENT.clearBelow;
     return isFar ? sum : worstCaseLoss([...book.betsAtRisk, ...bets]);
   }
 }

@@ -3,9 +3,9 @@ import { type PriceNow, requireLastLook } from "../../../services/solver/pricing
 import { PricingRefusedError } from "../../../services/solver/pricing/strategy.ts";
 
 /** A new quote pays 1.8 times the bet. */
-const now: PriceNow = { probability: 0.5, margin: 0.1, skew: 0, skewFrom: 0 };
+const now: PriceNow = { probability: 0.5, margin: 0.1, skew: 0, withheldAtLeast: 0 };
 /** Half of the winnings is withheld: a new quote pays 1.4 times the bet. */
-const skewed: PriceNow = { ...now, skew: 0.5, skewFrom: 0.5 };
+const skewed: PriceNow = { ...now, skew: 0.5, withheldAtLeast: 0.5 };
 
 const cases: readonly [payout: bigint, now: PriceNow, refusal?: string, currentPayout?: string][] =
   [
@@ -22,8 +22,8 @@ const cases: readonly [payout: bigint, now: PriceNow, refusal?: string, currentP
     [1_350_000n, skewed],
     [1_330_000n, skewed, "PRICE_IMPROVED", "1400000"],
     // For a recorded quote, the withheld amount is added to its payout.
-    [1_800_000n, { ...skewed, skewFrom: 0 }],
-    [1_900_001n, { ...skewed, skewFrom: 0 }, "PRICE_MOVED", "1400000"],
+    [1_800_000n, { ...skewed, withheldAtLeast: 0 }],
+    [1_900_001n, { ...skewed, withheldAtLeast: 0 }, "PRICE_MOVED", "1400000"],
     // A new quote would pay nothing: there is no better one, but there is a worse one.
     [1_000_001n, { ...now, probability: 0.94 }],
     [1_100_000n, { ...now, probability: 0.94 }, "PRICE_MOVED"],

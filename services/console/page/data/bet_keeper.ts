@@ -40,7 +40,7 @@ export interface BetKeeperOptions {
   onResolved(bet: UnresolvedBet, outcome: BetOutcome): void;
 }
 
-/** A later answer is overdue: a maker may watch the price for seconds before it answers. */
+/** A later answer is overdue. A maker may watch the price for seconds before it answers. */
 const OVERDUE_MS = 6_000;
 
 /** Pauses before sending again; the last one repeats. */

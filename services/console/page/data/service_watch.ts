@@ -74,10 +74,10 @@ export class ServiceWatch {
       complaints: [],
       history: new MetricsHistory(),
     });
-    this.poll = new Poll(clock, (signal) => this.#look(signal));
+    this.poll = new Poll(clock, (signal) => this.#read(signal));
   }
 
-  async #look(signal: AbortSignal): Promise<void> {
+  async #read(signal: AbortSignal): Promise<void> {
     const { url, name } = this.state.value;
     try {
       const [metrics, health, ready] = await Promise.all([
@@ -97,7 +97,7 @@ export class ServiceWatch {
       const isSecond = this.state.value.isSilent;
       const isLate = thrown instanceof LateError;
       this.state.value = { ...this.state.value, isSilent: true, isLate };
-      if (!isSecond) return await this.#look(signal);
+      if (!isSecond) return await this.#read(signal);
       // Only a second request shows whether the first was refused by CORS or not answered.
       const isForbidden = thrown.cause !== undefined && await isAnswered(`${url}/`, signal);
       if (signal.aborted) return;

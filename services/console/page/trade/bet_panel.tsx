@@ -197,7 +197,7 @@ export function placeBox(model: PageModel, slip: BetSlip, { keepsHeight = false 
   }
   const times = timesOf(slip.fields.value);
   const kept = keepsHeight ? slip.draft : undefined;
-  slip.keep();
+  slip.saveForUndo();
   slip.edit(fieldsOf(suggestedDraft(price, feed.seriesOf(symbol).secondMove(), times, kept)));
   showChart();
   sayBox(model, slip, keepsHeight ? "Moved box" : "Suggested box");
@@ -209,7 +209,7 @@ export function repeatBet(model: PageModel, slip: BetSlip, bet: Thesis): void {
   const price = model.feed.latest.peek()[symbol ?? ""]?.price;
   if (!symbol || price === undefined || slip.stage.peek().name === "sending") return;
   slip.choose(symbol);
-  slip.keep();
+  slip.saveForUndo();
   slip.edit(repeatedDraft(bet, price));
   showChart();
   const name = `The same bet of ${slip.fields.value.amount} USDC, around the price of now`;
@@ -259,7 +259,7 @@ function Tolerance({ slip }: { slip: BetSlip }) {
       If the odds change, accept{" "}
       <select
         value={slip.tolerancePercent.value}
-        onChange={({ currentTarget }) => slip.tolerate(Number(currentTarget.value))}
+        onChange={({ currentTarget }) => slip.setTolerance(Number(currentTarget.value))}
       >
         {TOLERANCES.map((percent) => <option key={percent} value={percent}>{percent} % less
         </option>)}

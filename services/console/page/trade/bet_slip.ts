@@ -21,7 +21,7 @@ import {
 } from "./draft.ts";
 import type { DraftStore } from "./draft_store.ts";
 import { quoteLife } from "./quote_life.ts";
-import { againOf, isSignedAgain } from "./signed_again.ts";
+import { betToSignAgain, isSignedAgain } from "./signed_again.ts";
 import type { Obstacle } from "./next_step.ts";
 import {
   estimateText,
@@ -140,20 +140,20 @@ export class BetSlip {
   }
 
   /** Saves the fields for {@link undo}, before the box changes. */
-  keep(): void {
+  saveForUndo(): void {
     this.replaced.value = this.fields.value;
   }
 
   /** Restores the box from before the last change. A second call restores the changed box. */
   undo(): void {
     const before = this.replaced.value;
-    this.keep();
+    this.saveForUndo();
     this.edit({ ...before, amount: this.fields.value.amount });
   }
 
   /** Clears the box; the amount stays. */
   clear(): void {
-    this.keep();
+    this.saveForUndo();
     this.edit({ ...EMPTY_FIELDS, amount: this.fields.value.amount });
   }
 
@@ -169,7 +169,7 @@ export class BetSlip {
   }
 
   /** Sets the tolerance, for this bet and the next ones. */
-  tolerate(percent: number): void {
+  setTolerance(percent: number): void {
     this.tolerancePercent.value = this.#options.drafts.tolerancePercent = percent;
   }
 
@@ -208,7 +208,7 @@ export class BetSlip {
         if (!hasPriceMoved(refusal)) throw refusal;
         const { quote: refused } = stage.offer;
         const nowMs = this.#options.serverClock.now();
-        const bet = againOf(this.symbol.value, refused, this.draft?.startsInMs, nowMs);
+        const bet = betToSignAgain(this.symbol.value, refused, this.draft?.startsInMs, nowMs);
         const offer = await user.client.quote(bet);
         if (version !== this.#version) return;
         const quotes = { first: first.quote, refused, next: offer.quote };

@@ -9,7 +9,7 @@ import type { LiveChart } from "./live_chart.ts";
 
 export interface PointerTarget {
   chart: Pick<LiveChart, "scales" | "freeze" | "placeAt">;
-  slip: Pick<BetSlip, "draft" | "edit" | "keep" | "undo" | "replaced" | "stage">;
+  slip: Pick<BetSlip, "draft" | "edit" | "saveForUndo" | "undo" | "replaced" | "stage">;
   /** Time shown. */
   spanMs: Signal<number>;
   /** The pointer has moved without drawing, or left. `isFree`: a press would draw a new box. */
@@ -188,7 +188,7 @@ export class ChartPointer {
       if (press.isSketch && Math.min(width, height) < SLIVER) return;
       if (Math.hypot(width, height) < MOVE_MIN) return;
       press.hasMoved = true;
-      this.#target.slip.keep();
+      this.#target.slip.saveForUndo();
     }
     const draft = press.drag.to(scales, x, y);
     if (draft !== undefined) this.#target.slip.edit(fieldsOf(draft));
@@ -234,7 +234,7 @@ export class ChartPointer {
     if (draft === undefined) return;
     const next = nudged(scales, draft, event);
     if (next === undefined) return;
-    if (!event.repeat) this.#target.slip.keep();
+    if (!event.repeat) this.#target.slip.saveForUndo();
     this.#target.slip.edit(fieldsOf(next));
   }
 

@@ -30,7 +30,7 @@ export function isSignedAgain(
 }
 
 /** The bet of a refused quote. If its window has begun, it starts as the fields say. */
-export function againOf(
+export function betToSignAgain(
   symbol: string,
   quote: Quote,
   startsInMs: number | undefined,
