@@ -1,4 +1,4 @@
-import { PriceRing, RING_SLOTS_DEFAULT } from "../../../lib/prices/price_ring.ts";
+import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import type { MarketCalibration } from "../../../lib/protocol/answers.ts";
 import { type Market, type Markets, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
@@ -6,11 +6,6 @@ import type { NodePrice } from "../../../lib/protocol/price.ts";
 import { StillPrices } from "../pricing/still_prices.ts";
 import type { MarketView } from "../pricing/strategy.ts";
 import { MarketVolatility, type VolatilityOptions } from "../pricing/volatility.ts";
-import type { Clock } from "../../../lib/clock.ts";
-import type { CoreClient } from "../../../lib/net/core_client.ts";
-import { pagesOf } from "../../../lib/net/core_reader.ts";
-import { PollingLoop } from "../../../lib/net/polling_loop.ts";
-import { serviceLog } from "../../../lib/log/logging.ts";
 
 export interface KnownSlot {
   /** Start of the slot, Unix milliseconds. */
@@ -105,52 +100,4 @@ export class MarketData {
       if (price !== undefined) known.setSpot(price, nowMs);
     }
   }
-}
-
-/** Time between two reads of the node's price history. */
-const HISTORY_INTERVAL_MS = 1_000;
-
-/** Slots after the newest price are read again for this long: the node may still record them. */
-const SETTLE_MS = 3_000;
-
-/** Most pages of one read of one market: the whole ring has 11. */
-const HISTORY_PAGES_MAX = 16;
-
-export interface HistoryReaderOptions {
-  node: Pick<CoreClient, "getPriceHistory">;
-  marketData: MarketData;
-  clock: Clock;
-}
-
-/** Keeps a {@link MarketData} up to date: reads the node's whole history, then its additions. */
-export function createHistoryReader(
-  { node, marketData, clock }: HistoryReaderOptions,
-): PollingLoop {
-  const log = serviceLog("solver");
-  /** The first unknown slot of each market. */
-  const nextFromMs = new Map<Market, number>();
-  const readMarket = async (market: Market, signal: AbortSignal): Promise<void> => {
-    const { base, quote } = market;
-    const to = Math.floor(clock.now() / SLOT_MS) * SLOT_MS;
-    const from = nextFromMs.get(market) ?? Math.max(0, to - RING_SLOTS_DEFAULT * SLOT_MS);
-    let newestMs = from - SLOT_MS;
-    const read = (cursor?: string) => node.getPriceHistory({ base, quote, from, to, cursor });
-    for await (const { prices } of pagesOf(read, HISTORY_PAGES_MAX)) {
-      newestMs = prices.at(-1)?.time ?? newestMs;
-      marketData.pricesOf(market).addHistory(prices, newestMs + SLOT_MS);
-      if (signal.aborted) return;
-    }
-    nextFromMs.set(market, Math.max(newestMs + SLOT_MS, to - SETTLE_MS));
-  };
-  return new PollingLoop({
-    clock,
-    intervalMs: HISTORY_INTERVAL_MS,
-    async poll(signal) {
-      for (const market of marketData.markets) await readMarket(market, signal);
-    },
-    // A warning is enough: missing prices also show as refused quotes.
-    onFailure: ({ message }) =>
-      log.warn("Price history cannot be read: {reason}", { reason: message }),
-    onRecovery: () => log.info("Price history can be read again"),
-  });
 }
