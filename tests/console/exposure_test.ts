@@ -4,6 +4,7 @@ import {
   boundOf,
   exposureGrid,
   nextEndsOf,
+  outlinesOf,
   placeOf,
   profitAfter,
   riskiestUserOf,
@@ -183,4 +184,23 @@ Deno.test("waitingText: names the bets that ended without an outcome, and their 
     textAt(9_000),
     "Not on the map: 2 bets that wait for missing prices, 30.00 at risk.",
   );
+});
+
+Deno.test("outlinesOf: the boxes of undecided bets, those that have begun from the left edge on", () => {
+  const nowMs = 100_000;
+  const sides = { lowerPrice: 10_000_000n, upperPrice: 20_000_000n };
+  const times = { startTime: 90_000, endTime: 160_000 };
+  const theses = [
+    thesisOf(1, { ...sides, ...times }),
+    thesisOf(2, { ...sides, ...times, upperPrice: 15_000_000n, startTime: 130_000 }),
+    thesisOf(3, { ...sides, ...times, endTime: 100_000 }),
+    thesisOf(4, { ...sides, ...times, status: "lost" }),
+  ];
+  const grid = exposureGrid(theses, nowMs) ?? assert.fail();
+  const [first, second, ...others] = outlinesOf(theses, grid);
+  assert.deepEqual(first, { id: 1, left: 0, top: 0, width: 100, height: 100 });
+  assert.deepEqual([second?.id, second?.top, second?.height], [2, 50, 50]);
+  const { left = 0, width } = second ?? {};
+  assert(left > 50 && left + Number(width) === 100, "the near future is wider");
+  assert.deepEqual(others, []);
 });

@@ -112,6 +112,18 @@ export function placeOf(
   return { loss, low: priceAt(bottom + 1), high: priceAt(top), fromMs: timesMs[column] ?? 0 };
 }
 
+/** The boxes of undecided bets on the map, in percent of its width and height. */
+export function outlinesOf(theses: readonly Thesis[], { low, high, timesMs }: ExposureGrid) {
+  const [startMs, endMs] = [timesMs[0]!, timesMs[COLUMNS]!]; // its start and its end
+  const x = timeScaleOf(endMs - startMs);
+  const y = (price: bigint) => 100 * (high - toNumber(price)) / (high - low);
+  return theses.filter((thesis) => isUndecided(thesis, startMs))
+    .map(({ id, startTime, endTime, lowerPrice, upperPrice }) => {
+      const [left, top] = [x(Math.max(0, startTime - startMs)), y(upperPrice)];
+      return { id, left, top, width: x(endTime - startMs) - left, height: y(lowerPrice) - top };
+    });
+}
+
 /** Whether future prices decide a bet. */
 const isUndecided = (thesis: Thesis, nowMs: number) => !isDecided(thesis) && thesis.endTime > nowMs;
 

@@ -13,6 +13,7 @@ import {
   type ExposureGrid,
   exposureGrid,
   MOVES,
+  outlinesOf,
   placeOf,
   profitAfter,
   ROWS,
@@ -126,13 +127,16 @@ const percent = (move: number) =>
 /** Ticks closer than this to an end of the axis have no space for a label. */
 const EDGE = 6;
 
+/** Outlines of more boxes could not be told apart. */
+const OUTLINES_MAX = 60;
+
 interface HeatMapProps extends OpenMarket {
   /** The loss with the darkest colour, USDC. */
   scale: number;
   nowMs: number;
 }
 
-function HeatMap({ symbol, grid, price, scale, nowMs }: HeatMapProps) {
+function HeatMap({ symbol, own, grid, price, scale, nowMs }: HeatMapProps) {
   const { cells, low, high } = grid;
   const pointed = useSignal<[row: number, column: number] | undefined>(undefined);
   const toY = scaleLinear([low, high], [100, 0]);
@@ -173,6 +177,9 @@ function HeatMap({ symbol, grid, price, scale, nowMs }: HeatMapProps) {
             />
           ))
         )}
+        {outlinesOf(own, grid).slice(0, OUTLINES_MAX).map(({ id, left, top, ...size }) => (
+          <rect key={id} class="outline" x={left} y={top} {...size} />
+        ))}
         {price !== undefined && <path class="mark" d={`M0 ${toY(price)} H100`} />}
         {pointed.value && <rect class="pointed" {...place(...pointed.value)} />}
       </Plot>
