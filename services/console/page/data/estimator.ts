@@ -1,5 +1,5 @@
 import { type Signal, signal } from "@preact/signals";
-import type { Bet, Clock, Estimate } from "@rangemaker/client";
+import type { Bet, CancelTimer, Clock, Estimate } from "@rangemaker/client";
 
 /** Shortest time between two requests: a drag changes the bet 60 times a second. */
 const PAUSE_MS = 120;
@@ -24,8 +24,8 @@ export class Estimator {
   readonly #options: EstimatorOptions;
   #wanted: Bet | undefined;
   #running: AbortController | undefined;
-  /** Whether the last request was sent less than {@link PAUSE_MS} ago. */
-  #isPausing = false;
+  #sentAtMs = -Infinity;
+  #cancelTimer: CancelTimer | undefined;
 
   constructor(options: EstimatorOptions) {
     this.#options = options;
@@ -42,22 +42,27 @@ export class Estimator {
     this.#wanted = undefined;
     this.#running?.abort();
     this.#running = undefined;
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
     this.state.value = undefined;
   }
 
   #pump(): void {
-    if (this.#wanted === undefined || this.#running || this.#isPausing) return;
-    this.#isPausing = true;
-    this.#options.clock.after(PAUSE_MS, () => {
-      this.#isPausing = false;
-      this.#pump();
+    if (this.#wanted === undefined || this.#running || this.#cancelTimer) return;
+    const { clock } = this.#options;
+    // The clock may have been set back since.
+    const waitMs = Math.min(PAUSE_MS, this.#sentAtMs + PAUSE_MS - clock.now());
+    if (waitMs <= 0) return void this.#send(this.#wanted);
+    this.#cancelTimer = clock.after(waitMs, () => {
+      this.#cancelTimer = undefined;
+      if (this.#wanted !== undefined) void this.#send(this.#wanted);
     });
-    void this.#send(this.#wanted);
   }
 
   async #send(bet: Bet): Promise<void> {
     const { clock, estimate } = this.#options;
     this.#wanted = undefined;
+    this.#sentAtMs = clock.now();
     const running = new AbortController();
     this.#running = running;
     const cancelTimeout = clock.after(TIMEOUT_MS, () => running.abort());
