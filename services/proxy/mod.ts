@@ -1,4 +1,4 @@
-import { systemClock } from "../../lib/clock.ts";
+import { monotonicClock } from "../../lib/clock.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { UsageError } from "../../lib/cli/options.ts";
@@ -108,7 +108,7 @@ async function listenForWebSockets(
     allowedHosts,
     port: wsPort,
     reusePort,
-    clock: systemClock,
+    clock: monotonicClock,
     maxMessageBytes: options.maxBodyBytes,
     // Behind a load balancer all handshakes come from its address.
     maxHandshakesPerPeer: options.trustProxy

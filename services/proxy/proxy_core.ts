@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from "../../lib/clock.ts";
+import { type Clock, monotonicClock, systemClock } from "../../lib/clock.ts";
 import { type CallerAddress, callerAddress } from "../../lib/http/caller_address.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
 import { AddressCounts, PEER_SHARE } from "./address_counts.ts";
@@ -29,8 +29,16 @@ export class ProxyCore {
   readonly #limiter: RequestLimiter | undefined;
   readonly #trustsForwardedFor: boolean;
 
-  /** @param clock For everything except requests to nodes, which use a clock that never jumps. */
-  constructor(options: ProxyOptions, metrics: ProxyMetrics, clock: Clock = systemClock) {
+  /**
+   * @param clock Measures durations: it must not jump. Requests to nodes use the real one.
+   * @param unixClock Is compared with the times of blocks.
+   */
+  constructor(
+    options: ProxyOptions,
+    metrics: ProxyMetrics,
+    clock: Clock = monotonicClock,
+    unixClock: Clock = systemClock,
+  ) {
     const { maxBodyBytes, rateLimit, rateLimitTotal } = options;
     this.#trustsForwardedFor = options.trustProxy;
     const budget = new ByteBudget(options.maxBufferedBytes);
@@ -43,7 +51,7 @@ export class ProxyCore {
     const checkRate = limiter && ((address: CallerAddress) => limiter.count(address));
     this.#limiter = limiter;
 
-    const nodes = this.nodes = new UpstreamNodes({ options, clock, budget, metrics });
+    const nodes = this.nodes = new UpstreamNodes({ options, clock, unixClock, budget, metrics });
     const hub = this.hub = new Hub({
       capacity: options.broadcastCapacity,
       upstream: nodes,
@@ -68,6 +76,7 @@ export class ProxyCore {
     const shared = { router, cors, metrics, budget, openRequests, checkRate };
     this.endpoint = new RpcEndpoint({
       ...shared,
+      clock,
       maxBodyBytes,
       addressOf: (headers, remote) => this.addressOf(headers, remote),
     });

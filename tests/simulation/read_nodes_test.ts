@@ -83,6 +83,7 @@ class ReadNodesWorld {
       names: this.#nodes.map((_, index) => `node${index}`),
       maxLag: MAX_LAG,
       clock: this.#clock,
+      unixClock: this.#clock,
       random,
       onLeaderChange: (leader, reason) => this.#moved(leader, reason),
     });

@@ -139,7 +139,10 @@ export class ClientBuffers {
   readonly #connections = new Set<ClientConnection>();
   #refreshedAtMs = -Infinity;
 
-  /** @param onRefusal Called when an answer is refused or a connection is terminated. */
+  /**
+   * @param clock Measures durations: it must not jump.
+   * @param onRefusal Called when an answer is refused or a connection is terminated.
+   */
   constructor(budget: ByteBudget, clock: Clock, onRefusal: () => void) {
     this.budget = budget;
     this.#clock = clock;

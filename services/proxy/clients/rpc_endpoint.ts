@@ -34,7 +34,7 @@ export interface RpcEndpointOptions {
   /** Not set: no limit. */
   checkRate?: RateCheck;
   /** Measures how long bodies take. */
-  clock?: Clock;
+  clock: Clock;
 }
 
 /**

@@ -11,7 +11,7 @@ export type SubscribeOutcome = { id: string } | SubscribeError;
 
 /** A client that waits for the node's answer. */
 export interface Waiter {
-  /** Unix milliseconds after which the subscribe fails. */
+  /** Time of the hub's owner, in milliseconds, after which the subscribe fails. */
   deadlineMs: number;
   answer: (outcome: SubscribeOutcome) => void;
 }

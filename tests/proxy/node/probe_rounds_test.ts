@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { type Head, headOf } from "../../../services/proxy/node/head.ts";
 import { ProbeRounds, ROUND_MS } from "../../../services/proxy/node/probe_rounds.ts";
-import { ReadNodes } from "../../../services/proxy/node/read_nodes.ts";
+import type { ReadNodes } from "../../../services/proxy/node/read_nodes.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
+import { readNodesOf } from "../support.ts";
 
 const SILENCE_MS = 15_000;
 
@@ -24,7 +25,7 @@ class Scene {
   pending: PromiseWithResolvers<void>[] | undefined;
 
   constructor(names: string[] = ["a"]) {
-    this.nodes = new ReadNodes({ names, maxLag: 3, clock: this.clock, random: () => 0 });
+    this.nodes = readNodesOf(names.join(" "), { clock: this.clock });
     this.rounds = new ProbeRounds({
       nodes: this.nodes,
       clock: this.clock,

@@ -15,13 +15,15 @@ const MAX_LAG = 3;
 /** Nodes of a chain with a block a second. */
 function scene(count: number) {
   const clock = new FakeClock();
+  clock.set(3_600_000); // a clock for durations does not show the Unix time
   const moves: [leader: number, reason: string][] = [];
   const movedAtMs: number[] = [];
   const changes: [node: number, isOut: boolean][] = [];
   const nodes = new ReadNodes({
     names: Array.from({ length: count }, (_, index) => `node${index}`),
     maxLag: MAX_LAG,
-    clock,
+    clock: clock.monotonic,
+    unixClock: clock,
     random: () => 0,
     onLeaderChange(leader, reason) {
       moves.push([leader, reason]);
@@ -93,6 +95,12 @@ Deno.test("ReadNodes: a node is removed after three rounds behind --read-node-ma
   play(ROUNDS_TO_CHANGE, [0, 0, 0]);
   assert.deepEqual(isOut(), [false, false, false]);
   assert.deepEqual(moves, []);
+});
+
+Deno.test("ReadNodes: of two nodes, one whose blocks are older is removed", () => {
+  const { play, isOut } = scene(2);
+  play(ROUNDS_TO_CHANGE + 1, [0, MAX_LAG + 2]);
+  assert.deepEqual(isOut(), [false, true]);
 });
 
 Deno.test("ReadNodes: a slow or lagging leader is replaced once in thirty seconds, a dead one at once", () => {
