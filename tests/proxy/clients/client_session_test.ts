@@ -145,6 +145,21 @@ Deno.test("ClientSession: two subscriptions in one batch are both notified, afte
   assert.deepEqual(frames().slice(1).map(({ params }) => params?.result), ["a", "b", "a"]);
 });
 
+Deno.test("ClientSession: a subscribe that waits for the node delays no notification of another one", async () => {
+  const { receive, grant, notify, frames } = scene();
+  const first = receive(call(1, "eth_subscribe", ["a"]));
+  grant();
+  await first;
+  const second = receive(call(2, "eth_subscribe", ["b"])); // the node does not answer yet
+  notify("a");
+  assert.equal(frames().at(-1)?.params?.result, "a");
+  grant();
+  notify("b");
+  assert.equal(frames().length, 2, "nothing may come before the answer with the id");
+  await second;
+  assert.deepEqual(frames().slice(2).map(({ id, params }) => id ?? params?.result), [2, "b"]);
+});
+
 Deno.test("ClientSession: sends nothing after the client disconnected", async () => {
   const { session, open, receive, grant, notify, got } = scene();
   const subscribed = receive(call(1, "eth_subscribe", ["a"]));
