@@ -26,6 +26,7 @@ export class ProxyCore {
   readonly cors: Cors;
   readonly endpoint: RpcEndpoint;
   readonly clients: WsClients;
+  readonly #delivery: DeliveryLoop;
   readonly #limiter: RequestLimiter | undefined;
   readonly #trustsForwardedFor: boolean;
 
@@ -52,6 +53,7 @@ export class ProxyCore {
     this.#limiter = limiter;
 
     const nodes = this.nodes = new UpstreamNodes({ options, clock, unixClock, budget, metrics });
+    const delivery = this.#delivery = new DeliveryLoop(clock);
     const hub = this.hub = new Hub({
       capacity: options.broadcastCapacity,
       upstream: nodes,
@@ -60,7 +62,7 @@ export class ProxyCore {
       maxSubscriptions: options.maxUpstreamSubscriptions,
       slowClients: options.slowClients,
       events: { ...metrics.hubEvents(), announced: (head) => nodes.announced(head) },
-      delivery: (hub) => new DeliveryLoop(hub, clock),
+      delivery,
     });
     this.router = new Router({
       methods: new MethodKinds(options.writeMethods, options.httpMethods),
@@ -108,14 +110,14 @@ export class ProxyCore {
 
   /** Connects to the nodes and starts all timers. */
   start(): void {
-    this.hub.delivery.start();
+    this.#delivery.start(this.hub);
     this.nodes.start(this.hub);
   }
 
   /** Stops all timers, and the connections to the nodes. */
   async stop(): Promise<void> {
     this.endpoint.stop();
-    this.hub.delivery.stop();
+    this.#delivery.stop();
     this.nodes.stop();
     await this.#limiter?.stop();
   }

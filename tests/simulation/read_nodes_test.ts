@@ -88,7 +88,7 @@ class ReadNodesWorld {
       onLeaderChange: (leader, reason) => this.#moved(leader, reason),
     });
     this.#hub = new Hub({
-      delivery: () => NO_DELIVERY,
+      delivery: NO_DELIVERY,
       capacity: CAPACITY,
       random,
       maxSubscriptions: 100,

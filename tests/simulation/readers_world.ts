@@ -68,7 +68,7 @@ export class ReadersWorld {
   constructor(random: RandomSource) {
     this.#random = random;
     this.#hub = new Hub({
-      delivery: () => NO_DELIVERY,
+      delivery: NO_DELIVERY,
       capacity: 1 + this.#below(BURST_MAX),
       random,
       maxSubscriptions: 10,

@@ -29,8 +29,7 @@ export interface HubOptions {
   /** Whether a client that missed notifications continues, or is closed with 1013. */
   slowClients: "lag" | "close";
   events: HubEvents;
-  /** Creates the loop that calls the hub when something is due. */
-  delivery: (hub: Hub) => Delivery;
+  delivery: Delivery;
 }
 
 /** Refusals after which a subscription that the node granted before is given up. */
@@ -50,16 +49,14 @@ export class Hub {
   readonly table: SubscriptionTable;
   readonly #fanOut: FanOut;
   readonly #clients = new Set<HubClient>();
-  readonly delivery: Delivery;
   #subscriptions = 0;
 
   constructor(options: HubOptions) {
     this.#options = options;
-    this.delivery = options.delivery(this);
     this.#fanOut = new FanOut({
       capacity: options.capacity,
       keepsSlowClients: options.slowClients === "lag",
-      onFresh: () => this.delivery.flushSoon(),
+      onFresh: () => options.delivery.flushSoon(),
       onTooSlow: (client, missed) => this.#close(client, `Too slow: ${missed} messages missed`),
       events: options.events,
     });
@@ -171,7 +168,7 @@ export class Hub {
   /** Tries again to send to a client that is behind, now and until it has caught up. */
   resume(client: HubClient): void {
     this.#fanOut.resume(client);
-    this.delivery.resumeSoon();
+    this.#options.delivery.resumeSoon();
   }
 
   /** Fails subscribes that took too long and asks the node again; call it about once a second. */

@@ -40,10 +40,8 @@ export interface HubEvents {
   announced?(head: Head | undefined): boolean | void;
 }
 
-/** Calls a hub, which has no clock, when something is due. */
+/** Calls the hub, which has no clock, when something is due. */
 export interface Delivery {
-  start(): void;
-  stop(): void;
   flushSoon(): void;
   resumeSoon(): void;
 }

@@ -4,7 +4,6 @@ import { AddressCounts } from "../../../services/proxy/address_counts.ts";
 import { Registry } from "prom-client";
 import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
 import { ClientSession } from "../../../services/proxy/clients/client_session.ts";
-import { DeliveryLoop } from "../../../services/proxy/hub/delivery_loop.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
 import type { NodeReply } from "../../../services/proxy/node_answer.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -33,10 +32,7 @@ function scene(
     },
   };
   const clock = new FakeClock();
-  const scene = new HubScene({
-    delivery: (hub) => new DeliveryLoop(hub, clock),
-    events: metrics.hubEvents(),
-  });
+  const scene = new HubScene({ events: metrics.hubEvents() });
   const { hub } = scene;
   hub.upstreamOpened(0);
   const got: string[] = [];

@@ -19,14 +19,14 @@ export const OPEN_SINK: ClientSink = {
 };
 
 /** The test calls the hub itself when something is due. */
-export const NO_DELIVERY: Delivery = { start() {}, stop() {}, flushSoon() {}, resumeSoon() {} };
+export const NO_DELIVERY: Delivery = { flushSoon() {}, resumeSoon() {} };
 
 /** A hub with room for everything; the node grants nothing unless the test's `upstream` does. */
 function hubWith(overrides: Partial<HubOptions>): Hub {
   return new Hub({
     ...{ capacity: 4, maxSubscriptions: 10_000, subscribeTimeoutMs: 1_000, slowClients: "lag" },
     ...{ random: () => 0.5, upstream: { send: () => true, drop() {} }, events: NO_EVENTS },
-    delivery: () => NO_DELIVERY,
+    delivery: NO_DELIVERY,
     ...overrides,
   });
 }
