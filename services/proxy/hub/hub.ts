@@ -104,7 +104,7 @@ export class Hub {
     if (!this.#clients.has(client)) return answer(UNREACHABLE);
     const subscription = this.table.obtain(request, client, nowMs);
     if (typeof subscription === "string") {
-      this.#options.events.refused?.(subscription);
+      this.#options.events.refused(subscription);
       return answer(REFUSED[subscription]);
     }
     if (subscription.isLive) {
@@ -202,7 +202,7 @@ export class Hub {
   /** Closes the clients of a subscription: another caller gets its slot. */
   #evict(subscription: HubSubscription): void {
     for (const client of subscription.clients) {
-      this.#options.events.refused?.("subscription_displaced");
+      this.#options.events.refused("subscription_displaced");
       this.#close(client, EVICTED);
     }
     // Clients that only waited for it did not retire it when they were closed.
@@ -255,9 +255,7 @@ export class Hub {
       return true;
     }
     const isHead = subscription.request.key === NEW_HEADS_KEY;
-    if (isHead && this.#options.events.announced?.(headOf(frame.params?.result)) === false) {
-      return true;
-    }
+    if (isHead && !this.#options.events.announced(headOf(frame.params?.result))) return true;
     if (subscription.members.size > 0) {
       this.#fanOut.publish(subscription, withPublicId(text, upstreamId, subscription.publicId));
     }

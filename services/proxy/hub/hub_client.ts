@@ -35,9 +35,9 @@ export interface HubEvents {
   /** A client that was too slow missed `count` notifications. */
   lagged(count: number): void;
   subscribed(total: number): void;
-  refused?(limit: Limit): void;
+  refused(limit: Limit): void;
   /** The node announced a head, possibly in an unknown form. @returns False to keep it from clients. */
-  announced?(head: Head | undefined): boolean | void;
+  announced(head: Head | undefined): boolean;
 }
 
 /** Calls the hub, which has no clock, when something is due. */

@@ -10,7 +10,7 @@ import { FakeClock } from "../../support/fake_clock.ts";
 import { address } from "../address.ts";
 import type { RpcMessage } from "../../support/rpc_socket.ts";
 import { call, routerTo } from "../support.ts";
-import { HubScene } from "../hub/hub_scene.ts";
+import { HubScene, NO_EVENTS } from "../hub/hub_scene.ts";
 import { seriesIn } from "../../support/metrics.ts";
 
 const MAX_MESSAGE_BYTES = 1_024;
@@ -32,7 +32,7 @@ function scene(
     },
   };
   const clock = new FakeClock();
-  const scene = new HubScene({ events: metrics.hubEvents() });
+  const scene = new HubScene({ events: { ...NO_EVENTS, ...metrics.hubEvents() } });
   const { hub } = scene;
   hub.upstreamOpened(0);
   const got: string[] = [];

@@ -8,7 +8,14 @@ import type {
 } from "../../../services/proxy/hub/hub_client.ts";
 import type { SubscribeOutcome } from "../../../services/proxy/hub/shared_subscription.ts";
 
-export const NO_EVENTS: HubEvents = { received() {}, sent() {}, lagged() {}, subscribed() {} };
+export const NO_EVENTS: HubEvents = {
+  received() {},
+  sent() {},
+  lagged() {},
+  subscribed() {},
+  refused() {},
+  announced: () => true,
+};
 
 /** A connection that accepts everything. */
 export const OPEN_SINK: ClientSink = {
