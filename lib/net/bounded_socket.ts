@@ -18,7 +18,7 @@ export const PING_EVERY_MS = 15_000;
 /** Time for a peer that sent too much to answer the close frame. Its frames are dropped meanwhile. */
 const CLOSE_TIMEOUT_MS = 1_000;
 
-export interface BoundedSocketOptions {
+interface BoundedSocketOptions {
   /** A longer message closes the connection, as does one in over 16,384 fragments. */
   maxMessageBytes: number;
   /** Clock of the pings, which detect a dead peer; without a clock there are no pings. */

@@ -15,7 +15,7 @@ import { answerText, failureText, limitExceeded, type ProxyError } from "../fail
 import { subscriptionMethod } from "../calls/methods.ts";
 import type { Router } from "../calls/router.ts";
 
-export interface AnswerSink extends ClientSink {
+interface AnswerSink extends ClientSink {
   /** Whether an answer of this many bytes may be queued. */
   admitAnswer(bytes: number): boolean;
 }

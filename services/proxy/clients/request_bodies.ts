@@ -19,7 +19,7 @@ export const BYTES_PER_S = 128 * 1024;
  */
 export const RUNTIME_BYTES_MAX = 8 * 1024;
 
-export interface RequestBodiesOptions {
+interface RequestBodiesOptions {
   maxBytes: number;
   budget: ByteBudget;
   metrics: Pick<ProxyMetrics, "countRefusal">;
@@ -27,7 +27,7 @@ export interface RequestBodiesOptions {
 }
 
 /** Bytes of a body that are counted in the budget. */
-export interface CountedBytes {
+interface CountedBytes {
   bytes: number;
 }
 

@@ -20,7 +20,7 @@ import { CloseCode } from "../hub/hub_client.ts";
 const log = serviceLog("proxy");
 
 /** The options of a session are the same for all clients. */
-export interface WsClientsOptions extends Omit<ClientSessionOptions, "sink" | "address"> {
+interface WsClientsOptions extends Omit<ClientSessionOptions, "sink" | "address"> {
   cors: Cors;
   maxClients: number;
   maxClientsPerAddress: number;

@@ -6,7 +6,7 @@ const SLOTS_PER_ADDRESS = 1 / 8;
 export type QuotaReached = "upstream_subscriptions" | "upstream_subscriptions_per_address";
 
 /** The slot is free if neither is set. */
-export interface SlotDecision {
+interface SlotDecision {
   /** Why there is no slot. */
   refusal?: QuotaReached;
   /** The subscription that must end to free a slot. */

@@ -5,7 +5,7 @@ import { OutgoingMessage } from "./messages.ts";
 /** How often per lap of the ring clients are found that are about to miss notifications. */
 const SEARCHES_PER_RING = 8;
 
-export interface FanOutOptions {
+interface FanOutOptions {
   /** Notifications kept for clients that are behind, all subscriptions together. */
   capacity: number;
   /** Whether a client that missed notifications continues. */

@@ -10,7 +10,7 @@ export interface SubscribeError {
 export type SubscribeOutcome = { id: string } | SubscribeError;
 
 /** A client that waits for the node's answer. */
-export interface Waiter {
+interface Waiter {
   /** Time of the hub's owner, in milliseconds, after which the subscribe fails. */
   deadlineMs: number;
   answer: (outcome: SubscribeOutcome) => void;

@@ -5,7 +5,7 @@ import { internalErrorText, SubscribeCalls, type UpstreamPort } from "./subscrib
 import { SubscriptionLimits, type SubscriptionRefusal } from "./subscription_limits.ts";
 import { ALL_THESES, type SubscriptionRequest } from "./subscription_request.ts";
 
-export interface SubscriptionTableOptions {
+interface SubscriptionTableOptions {
   upstream: UpstreamPort;
   /** Makes the public id of a subscription whose id at the node is taken. */
   random: RandomSource;

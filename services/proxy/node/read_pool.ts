@@ -17,7 +17,7 @@ const PROBE = callText(envelopeTailOf("eth_getBlockByNumber", '["latest",false]'
 /** Limits of the proxy that a caller reaches with a slow or large read, at any node. */
 const CALLER_CAUSED: ReadonlySet<unknown> = new Set(["timeout", "memory"]);
 
-export interface ReadPoolOptions extends Omit<HttpPoolOptions, "target" | "url"> {
+interface ReadPoolOptions extends Omit<HttpPoolOptions, "target" | "url"> {
   urls: readonly string[];
   nodes: ReadNodes;
 }

@@ -50,7 +50,7 @@ const CHECK_CALL = {
 /** Its id on the socket: no read has it. */
 const CHECK_CALL_ID = 0;
 
-export interface ReadSocketOptions {
+interface ReadSocketOptions {
   nodes: readonly { name: string; wsUrl: string }[];
   leader: () => number;
   /** Sends a read over HTTP instead. */

@@ -17,7 +17,7 @@ const FAULTS_MS = 60_000;
 /** How long reads then go over HTTP, before the socket is tried again. */
 export const PAUSE_MS = 600_000;
 
-export interface SocketHealthOptions {
+interface SocketHealthOptions {
   /** For durations: it must not jump. */
   clock: Clock;
   /** Sends a small call over the socket; the owner reports its answer. */

@@ -15,7 +15,7 @@ import { SubscriptionSocket } from "./subscription_socket.ts";
 const log = serviceLog("proxy");
 
 /** The part of the hub that the socket to the leading read node calls. */
-export interface NodeListener {
+interface NodeListener {
   /** Whether the node has granted a subscription to `newHeads`. */
   readonly followsHeads: boolean;
   upstreamOpened(nowMs: number): void;
@@ -26,7 +26,7 @@ export interface NodeListener {
   receive(text: string): boolean;
 }
 
-export interface UpstreamNodesOptions {
+interface UpstreamNodesOptions {
   options: ProxyOptions;
   /** Measures durations, except those of requests to nodes, which use the real clock. */
   clock: Clock;
