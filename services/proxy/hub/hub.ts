@@ -32,9 +32,6 @@ export interface HubOptions {
   delivery: Delivery;
 }
 
-/** Refusals after which a subscription that the node granted before is given up. */
-const REFUSALS_MAX = 5;
-
 /**
  * Shares one connection to the node among all clients (specification, "Subscription lifecycle in the
  * hub"). It uses no socket and no clock: its owner reports events with their time, and it calls `send`.
@@ -185,14 +182,12 @@ export class Hub {
   #answered(requestId: number, text: string): void {
     const answer = this.table.answered(requestId, text);
     if (answer === undefined) return;
-    const { subscription: answered, errorText } = answer;
+    const { subscription: answered, errorText, isGivenUp } = answer;
     const outcome = errorText === undefined ? undefined : { errorText };
-    if (errorText !== undefined) answered.refusals += 1;
     for (const subscription of [...answered.selfAndDerived()]) {
       this.#endWaits(subscription, outcome);
-      // Clients must not wait forever for a subscription that the node had granted. Up to this
-      // limit, the next sweep asks again.
-      if (answered.refusals >= REFUSALS_MAX) {
+      // Clients must not wait forever for a subscription that the node had granted.
+      if (isGivenUp) {
         for (const client of [...subscription.members]) this.#close(client, NOT_RESTORED);
       }
       this.table.retire(subscription);
