@@ -1,7 +1,7 @@
 import { type Clock, monotonicClock, systemClock } from "../../lib/clock.ts";
 import { type CallerAddress, callerAddress } from "../../lib/http/caller_address.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
-import { AddressCounts, PEER_SHARE } from "./address_counts.ts";
+import { AddressCounts, SHARE_PER_PEER } from "./address_counts.ts";
 import { ByteBudget } from "./byte_budget.ts";
 import { MethodKinds } from "./calls/methods.ts";
 import { Router } from "./calls/router.ts";
@@ -46,7 +46,7 @@ export class ProxyCore {
     // One limit for HTTP and WebSockets together, so that no caller can occupy all connections to a node.
     const openRequests = new AddressCounts(
       options.maxConnectionsPerAddress,
-      Math.floor(HTTP_CONNECTIONS_MAX * PEER_SHARE),
+      Math.floor(HTTP_CONNECTIONS_MAX * SHARE_PER_PEER),
     );
     const limiter = rateLimit + rateLimitTotal > 0 ? new RequestLimiter(options) : undefined;
     const checkRate = limiter && ((address: CallerAddress) => limiter.count(address));

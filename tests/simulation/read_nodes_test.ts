@@ -173,7 +173,7 @@ class ReadNodesWorld {
 
   #answersRead(index: number): boolean {
     const isWell = this.#nodes[index]?.state === "well";
-    if (isWell) this.#decision.onReadAnswered(index);
+    if (isWell) this.#decision.countRead(index, { isFailed: false });
     else this.#decision.onDied(index, "refused");
     return isWell;
   }

@@ -2,7 +2,7 @@ import type { RandomSource } from "../../../lib/clock.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { FanOut } from "./fan_out.ts";
 import { headOf } from "../node/head.ts";
-import { EVICTED, NOT_RESTORED, REFUSED, UNREACHABLE } from "./subscription_limits.ts";
+import { EVICTED_REASON, NOT_RENEWED_REASON, REFUSED, UNREACHABLE } from "./subscription_limits.ts";
 import type { UpstreamPort } from "./subscribe_calls.ts";
 import { SubscriptionTable } from "./subscription_table.ts";
 import {
@@ -53,7 +53,7 @@ export class Hub {
     this.#fanOut = new FanOut({
       capacity: options.capacity,
       keepsSlowClients: options.slowClients === "lag",
-      onFresh: () => options.delivery.flushSoon(),
+      onFlushNeeded: () => options.delivery.flushSoon(),
       onTooSlow: (client, missed) => this.#close(client, `Too slow: ${missed} messages missed`),
       events: options.events,
     });
@@ -85,7 +85,7 @@ export class Hub {
     for (const subscription of [...client.subscriptions()]) this.#leave(client, subscription);
     client.cursor = undefined;
     // A subscription that only this client waited for ends with the node's answer, or at the next sweep.
-    for (const subscription of [...client.awaited]) {
+    for (const subscription of [...client.pendingSubscriptions]) {
       this.#endWait(subscription, client, UNREACHABLE);
     }
   }
@@ -112,7 +112,7 @@ export class Hub {
       deadlineMs: nowMs + this.#options.subscribeTimeoutMs,
       answer,
     });
-    client.awaited.add(subscription);
+    client.pendingSubscriptions.add(subscription);
     this.table.ask(subscription, nowMs);
   }
 
@@ -141,7 +141,7 @@ export class Hub {
   /** The node closed the connection because of what it was sent. */
   upstreamRefused(nowMs: number): void {
     for (const suspect of this.table.refused(nowMs)) {
-      for (const subscription of [...suspect.selfAndDerived()]) {
+      for (const subscription of [...suspect.selfAndFiltered()]) {
         this.#endWaits(subscription, REFUSED.socket_closed);
         this.table.retire(subscription);
       }
@@ -184,11 +184,11 @@ export class Hub {
     if (answer === undefined) return;
     const { subscription: answered, errorText, isGivenUp } = answer;
     const outcome = errorText === undefined ? undefined : { errorText };
-    for (const subscription of [...answered.selfAndDerived()]) {
+    for (const subscription of [...answered.selfAndFiltered()]) {
       this.#endWaits(subscription, outcome);
       // Clients must not wait forever for a subscription that the node had granted.
       if (isGivenUp) {
-        for (const client of [...subscription.members]) this.#close(client, NOT_RESTORED);
+        for (const client of [...subscription.members]) this.#close(client, NOT_RENEWED_REASON);
       }
       this.table.retire(subscription);
     }
@@ -198,7 +198,7 @@ export class Hub {
   #evict(subscription: HubSubscription): void {
     for (const client of subscription.clients) {
       this.#options.events.refused("subscription_displaced");
-      this.#close(client, EVICTED);
+      this.#close(client, EVICTED_REASON);
     }
     // Clients that only waited for it did not retire it when they were closed.
     this.table.retire(subscription);
@@ -219,14 +219,14 @@ export class Hub {
   ): void {
     const waiter = subscription.waiters.get(client);
     subscription.waiters.delete(client);
-    client.awaited.delete(subscription);
+    client.pendingSubscriptions.delete(subscription);
     waiter?.answer(outcome ?? this.#join(client, subscription));
   }
 
   #join(client: HubClient, subscription: HubSubscription): SubscribeOutcome {
     const id = subscription.publicId;
     if (id === undefined) throw new TypeError("A subscription that is live has an id");
-    if (subscription.fresh.length > 0) this.flush(); // a new client gets only later notifications
+    if (subscription.unflushed.length > 0) this.flush(); // a new client gets only later notifications
     subscription.members.add(client);
     client.join(subscription, id);
     this.#count(1);

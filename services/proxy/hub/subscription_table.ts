@@ -107,7 +107,7 @@ export class SubscriptionTable {
     if (!this.#byKey.of(ALL_THESES.key).includes(feed)) this.#byKey.add(ALL_THESES.key, feed);
     feed.filtered ??= new SubscriptionsByKey<HubClient>();
     feed.filtered.add(thesisFilter, subscription);
-    subscription.publicId = this.#freshId();
+    subscription.publicId = this.#newId();
     this.#publicIds.add(subscription.publicId);
   }
 
@@ -199,7 +199,7 @@ export class SubscriptionTable {
     subscription.refusals = 0;
     this.#byUpstreamId.set(upstreamId, subscription);
     if (subscription.publicId !== undefined) return;
-    subscription.publicId = this.#publicIds.has(upstreamId) ? this.#freshId() : upstreamId;
+    subscription.publicId = this.#publicIds.has(upstreamId) ? this.#newId() : upstreamId;
     this.#publicIds.add(subscription.publicId);
   }
 
@@ -211,7 +211,7 @@ export class SubscriptionTable {
     feed?.filtered?.delete(thesisFilter, subscription);
   }
 
-  #freshId(): string {
+  #newId(): string {
     for (;;) {
       let id = "0x";
       while (id.length < 34) id += Math.floor(this.#options.random() * 16).toString(16);

@@ -165,16 +165,12 @@ export class ReadNodes {
     this.onDied(index, reason);
   }
 
-  onReadAnswered(index: number): void {
+  /** Counts a read. It failed if the node returned an internal error or dropped the request. */
+  countRead(index: number, { isFailed }: { isFailed: boolean }): void {
     const node = this.#at(index);
     node.reads += 1;
     node.readsTotal += 1;
-  }
-
-  /** Records a failed read: the node returned an internal error or dropped the request. */
-  onReadFailed(index: number): void {
-    this.onReadAnswered(index);
-    const node = this.#at(index);
+    if (!isFailed) return;
     node.errors += 1;
     node.errorsTotal += 1;
   }

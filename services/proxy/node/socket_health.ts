@@ -1,6 +1,6 @@
 import type { Clock } from "../../../lib/clock.ts";
 
-/** A check is slow if it takes longer than twice the time over HTTP plus this much. */
+/** A check is slow if it exceeds twice its time over HTTP by more than this. */
 const SLOWER_THAN_HTTP_MS = 5;
 
 /** Checks in a row that are slow before reads go over HTTP. */

@@ -73,7 +73,7 @@ Deno.test("ProbeRounds: a round asks every due node of a group once, and ends wi
   scene.pending = [];
   await scene.pass(ROUND_MS);
   assert.deepEqual(await scene.answer(), [0, 1, 0, 1], "the first round, and the second");
-  for (let read = 0; read < 10; read += 1) nodes.onReadFailed(0);
+  for (let read = 0; read < 10; read += 1) nodes.countRead(0, { isFailed: true });
   clock.advance(ROUND_MS);
   assert.equal(nodes.leader, 0, "the round goes on");
   assert.deepEqual(await scene.answer(), [0, 1]);

@@ -139,8 +139,8 @@ Deno.test("ReadNodes: a node that fails half of ten or more reads of a round is 
   const { nodes, play, isOut } = scene(2);
   play(5, [0, 0]);
   const read = (good: number, bad: number) => {
-    for (let n = 0; n < good; n += 1) nodes.onReadAnswered(1);
-    for (let n = 0; n < bad; n += 1) nodes.onReadFailed(1);
+    for (let n = 0; n < good; n += 1) nodes.countRead(1, { isFailed: false });
+    for (let n = 0; n < bad; n += 1) nodes.countRead(1, { isFailed: true });
     play(1, [0, 0]);
     return isOut()[1];
   };
@@ -206,8 +206,8 @@ Deno.test("ReadNodes: the reported state of a node", () => {
   assert.deepEqual(state(0), [undefined, true, undefined, Infinity, 0, 0, 0]);
   nodes.onProbeAnswered(0, { number: 7, timestampS: 1 }, 100);
   nodes.onProbeAnswered(0, { number: 8, timestampS: 1 }, 200);
-  nodes.onReadAnswered(0);
-  nodes.onReadFailed(0);
+  nodes.countRead(0, { isFailed: false });
+  nodes.countRead(0, { isFailed: true });
   nodes.onDied(1, "gone");
   assert.deepEqual(state(0), [8, true, undefined, 130, 2, 1, 0]);
   assert.deepEqual(state(1), [undefined, false, "gone", Infinity, 0, 0, 1]);
