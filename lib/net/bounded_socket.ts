@@ -10,7 +10,7 @@ import type { SocketLike } from "./reconnecting_socket.ts";
  * Bytes of frames after which the event loop gets a turn. A read that finds data does not yield, so
  * in a long burst nothing could be sent to clients and the frames would pile up.
  */
-const BYTES_PER_TURN = 64 * 1024;
+const YIELD_EVERY_BYTES = 64 * 1024;
 
 /** Ping interval; the pong has to arrive before the next ping. */
 export const PING_EVERY_MS = 15_000;
@@ -18,7 +18,7 @@ export const PING_EVERY_MS = 15_000;
 /** Time for a peer that sent too much to answer the close frame. Its frames are dropped meanwhile. */
 const CLOSE_TIMEOUT_MS = 1_000;
 
-export interface BoundedSocketOptions {
+interface BoundedSocketOptions {
   /** A longer message closes the connection, as does one in over 16,384 fragments. */
   maxMessageBytes: number;
   /** Clock of the pings, which detect a dead peer; without a clock there are no pings. */
@@ -42,7 +42,8 @@ export class BoundedSocket implements SocketLike {
   #cancelPing: CancelTimer | undefined;
   /** Messages of this turn of the event loop wait in the connection. */
   #isCorked = false;
-  #bytesInTurn = 0;
+  /** Bytes of frames since the event loop last got a turn because of them. */
+  #bytesSinceYield = 0;
   #error = "";
 
   constructor(url: string, { maxMessageBytes, clock }: BoundedSocketOptions) {
@@ -61,7 +62,7 @@ export class BoundedSocket implements SocketLike {
     });
     // Text and binary frames are both read as UTF-8; each comes as one Buffer.
     this.#client.on("message", (data: Buffer) => {
-      this.#yieldTurn(data.length);
+      this.#yieldIfDue(data.length);
       this.onmessage?.({ data: data.toString() });
     });
     this.#client.on("close", (code, reason) => {
@@ -103,12 +104,12 @@ export class BoundedSocket implements SocketLike {
     this.#tcp?.uncork();
   }
 
-  #yieldTurn(bytes: number): void {
-    this.#bytesInTurn += bytes;
-    if (this.#bytesInTurn < BYTES_PER_TURN || this.#client.isPaused) return;
+  #yieldIfDue(bytes: number): void {
+    this.#bytesSinceYield += bytes;
+    if (this.#bytesSinceYield < YIELD_EVERY_BYTES || this.#client.isPaused) return;
     this.#client.pause();
     setImmediate(() => {
-      this.#bytesInTurn = 0;
+      this.#bytesSinceYield = 0;
       this.#client.resume();
     });
   }

@@ -6,7 +6,7 @@ import type { CallerAddress } from "../../lib/http/caller_address.ts";
  * `X-Forwarded-For` is only as reliable as the peer that wrote it: a peer that invents addresses
  * leaves a tenth of each limit to all others.
  */
-export const PEER_SHARE = 0.9;
+export const SHARE_PER_PEER = 0.9;
 
 /** Seconds until an address may send again; undefined if it may send now. */
 export type RateCheck = (address: CallerAddress) => Promise<number | undefined>;

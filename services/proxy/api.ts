@@ -4,7 +4,7 @@ import { handleErrors, handshakeExpected, sendFailure } from "../../lib/http/env
 import type { Cors } from "../../lib/http/cors.ts";
 import type { ProxyMetrics } from "./metrics.ts";
 
-export interface ApiOptions {
+interface ApiOptions {
   cors: Cors;
   metrics: ProxyMetrics;
   /** The reason why the proxy is not ready; undefined if it is. */

@@ -22,7 +22,7 @@ export interface Envelope {
   /** The parameters as they are written; undefined if there are none. */
   paramsText: string | undefined;
   /** The text after the id; equal texts are equal calls, so it is the key for sharing. */
-  envelopeTail: string;
+  textAfterId: string;
 }
 
 /** Reads the envelope of a valid request. @throws {RpcError} -32600 if it is ambiguous. */
@@ -31,14 +31,12 @@ export function readEnvelope(text: string, id: unknown, method: string): Envelop
 }
 
 /** The text of a call for a node; without an id if it is a notification. */
-export function callText(envelopeTail: string, id: number | undefined): string {
-  return id === undefined
-    ? `{"jsonrpc":"2.0"${envelopeTail}`
-    : `${USUAL_START}${id}${envelopeTail}`;
+export function callText(textAfterId: string, id: number | undefined): string {
+  return id === undefined ? `{"jsonrpc":"2.0"${textAfterId}` : `${USUAL_START}${id}${textAfterId}`;
 }
 
 /** The text of a call after its id. */
-export function envelopeTailOf(method: string, paramsText: string | undefined): string {
+export function textAfterIdOf(method: string, paramsText: string | undefined): string {
   const params = paramsText === undefined ? "" : `,"params":${paramsText}`;
   return `,"method":${JSON.stringify(method)}${params}}`;
 }
@@ -60,7 +58,7 @@ function fastEnvelope(text: string, id: unknown, method: string): Envelope | und
     paramsText = text.slice(start, end);
   }
   if (text.charCodeAt(end) !== CLOSE_BRACE || end + 1 !== text.length) return undefined;
-  return { id: idText, paramsText, envelopeTail: text.slice(idEnd) };
+  return { id: idText, paramsText, textAfterId: text.slice(idEnd) };
 }
 
 function parsedEnvelope(text: string, method: string): Envelope {
@@ -80,7 +78,7 @@ function parsedEnvelope(text: string, method: string): Envelope {
   });
   if (fault !== undefined) throw new RpcError(RpcCode.invalidRequest, fault);
   const paramsText = values.get("params");
-  return { id: values.get("id"), paramsText, envelopeTail: envelopeTailOf(method, paramsText) };
+  return { id: values.get("id"), paramsText, textAfterId: textAfterIdOf(method, paramsText) };
 }
 
 /** Ids of calls to nodes begin at random below this, so that no caller can guess those of others. */

@@ -26,7 +26,10 @@ export class Deadlines<T> {
   #size = 0;
   #cancelTimer: CancelTimer | undefined;
 
-  /** @param expired Called once for each item that was not finished within `timeoutMs`. */
+  /**
+   * @param clock Measures durations: it must not jump.
+   * @param expired Called once for each item that was not finished within `timeoutMs`.
+   */
   constructor(clock: Clock, timeoutMs: number, expired: (item: T) => void) {
     this.#clock = clock;
     this.#timeoutMs = timeoutMs;

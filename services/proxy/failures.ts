@@ -2,7 +2,7 @@ import { RpcCode, RpcError } from "../../lib/protocol/jsonrpc.ts";
 import type { Target } from "./metrics.ts";
 
 /** HTTP statuses of the proxy's own failures (docs/protocol.md, "JSON-RPC answers of the proxy"). */
-export type FailureStatus = 200 | 400 | 403 | 408 | 413 | 429 | 500 | 502 | 503 | 504;
+type FailureStatus = 200 | 400 | 403 | 408 | 413 | 429 | 500 | 502 | 503 | 504;
 
 /** A failure of the proxy itself: a JSON-RPC error, and the HTTP status of a single call's answer. */
 export class ProxyError extends RpcError {

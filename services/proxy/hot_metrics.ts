@@ -1,6 +1,6 @@
 import { Counter, Histogram, type LabelValues, type Registry } from "prom-client";
 
-export interface PresetHistogramOptions<L extends string> {
+interface PresetHistogramOptions<L extends string> {
   name: string;
   help: string;
   labelNames: L[];

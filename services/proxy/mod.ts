@@ -1,11 +1,11 @@
-import { systemClock } from "../../lib/clock.ts";
+import { monotonicClock } from "../../lib/clock.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { UsageError } from "../../lib/cli/options.ts";
 import { listen } from "../../lib/http/listener.ts";
 import { type RunningService, startOrClose, startService } from "../../lib/http/service.ts";
 import { createApi } from "./api.ts";
-import { PEER_SHARE } from "./address_counts.ts";
+import { SHARE_PER_PEER } from "./address_counts.ts";
 import { isHandshake } from "./clients/ws_clients.ts";
 import { ProxyMetrics } from "./metrics.ts";
 import { options, type ProxyOptions } from "./options.ts";
@@ -108,11 +108,11 @@ async function listenForWebSockets(
     allowedHosts,
     port: wsPort,
     reusePort,
-    clock: systemClock,
+    clock: monotonicClock,
     maxMessageBytes: options.maxBodyBytes,
     // Behind a load balancer all handshakes come from its address.
     maxHandshakesPerPeer: options.trustProxy
-      ? Math.floor(options.maxWsClients * PEER_SHARE)
+      ? Math.floor(options.maxWsClients * SHARE_PER_PEER)
       : options.maxConnectionsPerAddress,
     onRefusal: () => metrics.countRefusal("connections_per_address"),
     refuse(headers, remote) {

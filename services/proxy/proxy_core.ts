@@ -1,7 +1,7 @@
-import { type Clock, systemClock } from "../../lib/clock.ts";
+import { type Clock, monotonicClock, systemClock } from "../../lib/clock.ts";
 import { type CallerAddress, callerAddress } from "../../lib/http/caller_address.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
-import { AddressCounts, PEER_SHARE } from "./address_counts.ts";
+import { AddressCounts, SHARE_PER_PEER } from "./address_counts.ts";
 import { ByteBudget } from "./byte_budget.ts";
 import { MethodKinds } from "./calls/methods.ts";
 import { Router } from "./calls/router.ts";
@@ -26,24 +26,34 @@ export class ProxyCore {
   readonly cors: Cors;
   readonly endpoint: RpcEndpoint;
   readonly clients: WsClients;
+  readonly #delivery: DeliveryLoop;
   readonly #limiter: RequestLimiter | undefined;
   readonly #trustsForwardedFor: boolean;
 
-  /** @param clock For everything except requests to nodes, which use a clock that never jumps. */
-  constructor(options: ProxyOptions, metrics: ProxyMetrics, clock: Clock = systemClock) {
+  /**
+   * @param clock Measures durations: it must not jump. Requests to nodes use the real one.
+   * @param unixClock Is compared with the times of blocks.
+   */
+  constructor(
+    options: ProxyOptions,
+    metrics: ProxyMetrics,
+    clock: Clock = monotonicClock,
+    unixClock: Clock = systemClock,
+  ) {
     const { maxBodyBytes, rateLimit, rateLimitTotal } = options;
     this.#trustsForwardedFor = options.trustProxy;
     const budget = new ByteBudget(options.maxBufferedBytes);
     // One limit for HTTP and WebSockets together, so that no caller can occupy all connections to a node.
     const openRequests = new AddressCounts(
       options.maxConnectionsPerAddress,
-      Math.floor(HTTP_CONNECTIONS_MAX * PEER_SHARE),
+      Math.floor(HTTP_CONNECTIONS_MAX * SHARE_PER_PEER),
     );
     const limiter = rateLimit + rateLimitTotal > 0 ? new RequestLimiter(options) : undefined;
     const checkRate = limiter && ((address: CallerAddress) => limiter.count(address));
     this.#limiter = limiter;
 
-    const nodes = this.nodes = new UpstreamNodes({ options, clock, budget, metrics });
+    const nodes = this.nodes = new UpstreamNodes({ options, clock, unixClock, budget, metrics });
+    const delivery = this.#delivery = new DeliveryLoop(clock);
     const hub = this.hub = new Hub({
       capacity: options.broadcastCapacity,
       upstream: nodes,
@@ -52,7 +62,7 @@ export class ProxyCore {
       maxSubscriptions: options.maxUpstreamSubscriptions,
       slowClients: options.slowClients,
       events: { ...metrics.hubEvents(), announced: (head) => nodes.announced(head) },
-      delivery: (hub) => new DeliveryLoop(hub, clock),
+      delivery,
     });
     this.router = new Router({
       methods: new MethodKinds(options.writeMethods, options.httpMethods),
@@ -68,6 +78,7 @@ export class ProxyCore {
     const shared = { router, cors, metrics, budget, openRequests, checkRate };
     this.endpoint = new RpcEndpoint({
       ...shared,
+      clock,
       maxBodyBytes,
       addressOf: (headers, remote) => this.addressOf(headers, remote),
     });
@@ -99,14 +110,14 @@ export class ProxyCore {
 
   /** Connects to the nodes and starts all timers. */
   start(): void {
-    this.hub.delivery.start();
+    this.#delivery.start(this.hub);
     this.nodes.start(this.hub);
   }
 
   /** Stops all timers, and the connections to the nodes. */
   async stop(): Promise<void> {
     this.endpoint.stop();
-    this.hub.delivery.stop();
+    this.#delivery.stop();
     this.nodes.stop();
     await this.#limiter?.stop();
   }

@@ -18,10 +18,10 @@ Deno.test("Envelope: every spelling of a call is read alike", () => {
     '{"id":12,"method":"eth\\u005fcall","jsonrpc":"2.0","params":[{"id":1},"}"],"more":{"id":2}}',
     '{"p\\u0061rams":[{"id":1},"}"],"m\\u0065thod":"eth_call","i\\u0064":12,"jsonrpc":"2.0"}',
   ];
-  const envelopeTail = ',"method":"eth_call","params":[{"id":1},"}"]}';
-  const wanted = { id: "12", paramsText: '[{"id":1},"}"]', envelopeTail };
+  const textAfterId = ',"method":"eth_call","params":[{"id":1},"}"]}';
+  const wanted = { id: "12", paramsText: '[{"id":1},"}"]', textAfterId };
   for (const text of [usual, ...others]) assert.deepEqual(envelopeOf(text), wanted, text);
-  const bare = { paramsText: undefined, envelopeTail: ',"method":"a"}' };
+  const bare = { paramsText: undefined, textAfterId: ',"method":"a"}' };
   assert.deepEqual(envelopeOf('{"jsonrpc":"2.0","id":1,"method":"a"}'), { id: "1", ...bare });
   assert.deepEqual(envelopeOf('{"jsonrpc":"2.0","method":"a"}'), { id: undefined, ...bare });
 });
@@ -73,7 +73,7 @@ Deno.test("Envelope: whatever members are added, a node parses the same method a
       return; // refused
     }
     assert(!Array.isArray(call));
-    const sent = callText(call.envelopeTail, 7);
+    const sent = callText(call.textAfterId, 7);
     assert.equal(sent, '{"jsonrpc":"2.0","id":7,"method":"eth_call","params":[1.0]}');
   }));
 });

@@ -8,6 +8,7 @@ import { ROUND_MS } from "../../services/proxy/node/probe_rounds.ts";
 import { ProxyCore } from "../../services/proxy/proxy_core.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
+import { freePort } from "../support/ports.ts";
 import { address } from "./address.ts";
 import { EchoNode, type EchoNodeOptions } from "./echo_node.ts";
 import type { RpcMessage } from "../support/rpc_socket.ts";
@@ -16,6 +17,8 @@ import { FakeConnection } from "./clients/fake_connection.ts";
 
 /** Longer than any wait before a reconnect. */
 const RECONNECT_MS = 100;
+
+const HOUR_MS = 3_600_000;
 
 /** A client with the test at its other end. */
 class Client extends FakeConnection {
@@ -54,6 +57,7 @@ async function withProxy(
       ...overrides,
     }),
     metrics,
+    clock.monotonic,
     clock,
   );
   const client = () => {
@@ -72,13 +76,16 @@ async function withProxy(
   }
 }
 
-Deno.test("Proxy: reconnects to a read node whose chain grows without announced heads", () => {
+/** Answers every call with a block. */
+function blockAnswer(text: string, number: number): Response {
+  const result = { number: `0x${number.toString(16)}`, timestamp: "0x1" };
+  return Response.json({ jsonrpc: "2.0", id: JSON.parse(text).id, result });
+}
+
+Deno.test("Proxy: reconnects to a read node whose chain grows without announced heads, also after the clock was set back", () => {
   const SILENCE_MS = 2 * ROUND_MS;
   let head = 1;
-  const answer = (text: string) => {
-    const result = { number: `0x${head.toString(16)}`, timestamp: "0x1" };
-    return Response.json({ jsonrpc: "2.0", id: JSON.parse(text).id, result });
-  };
+  const answer = (text: string) => blockAnswer(text, head);
   return withProxy(
     async ({ clock, node, proxy, client }) => {
       const subscriber = client();
@@ -98,6 +105,7 @@ Deno.test("Proxy: reconnects to a read node whose chain grows without announced 
       assert.equal(await pass(1), 0);
       node.notify(["newHeads"], { number: "0x1" });
       await subscriber.frame(({ method }) => method === "eth_subscription");
+      clock.set(-HOUR_MS);
       assert.equal(await pass(1), 0, "it has announced one, so nobody asks");
       head = 2;
       assert.equal(await pass(1), 1);
@@ -154,6 +162,7 @@ Deno.test("Proxy: without the read node, a subscribe fails with -32002 after --s
     await eventually("its end", () => !proxy.nodes.isConnected || undefined);
     const subscriber = client();
     subscriber.ask(call(1, "eth_subscribe", ["newHeads"]));
+    clock.set(-HOUR_MS); // the computer's time plays no part
     clock.advance(1_000);
     assert.deepEqual(subscriber.frames, []);
     clock.advance(1_000);
@@ -184,4 +193,32 @@ Deno.test("Proxy: on a stop, reads on the socket are answered", () => {
     {},
     { answer },
   );
+});
+
+Deno.test("Proxy: after the clock was set back, bytes that were sent do not count as unsent", () => {
+  const BUDGET = 64 * 1024 * 1024;
+  return withProxy(({ clock, client }) => {
+    const [slow, other] = [client(), client()];
+    slow.countQueued(BUDGET);
+    slow.unsentBytes = BUDGET;
+    assert(other.sharedWritableBytes(1) < 0);
+    slow.unsentBytes = 0;
+    clock.set(-HOUR_MS);
+    clock.advance(10);
+    assert(other.sharedWritableBytes(1) > 0);
+    return Promise.resolve();
+  }, { maxBufferedBytes: BUDGET });
+});
+
+Deno.test("Proxy: after the clock was set back, a dead read node is asked again within 10 s", async () => {
+  const living = new EchoNode({ answer: (text) => blockAnswer(text, 1) });
+  const readNodeUrl = `${living.url},http://127.0.0.1:${freePort()}`;
+  await withProxy(async ({ clock, proxy: { nodes: { readNodes } } }) => {
+    await eventually("the other one is dead", () => readNodes.isDead(1) || undefined);
+    assert(!readNodes.isDue(1));
+    clock.set(-HOUR_MS);
+    clock.advance(10_000);
+    assert(readNodes.isDue(1));
+  }, { readNodeUrl });
+  await living.stop();
 });

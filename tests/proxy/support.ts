@@ -64,10 +64,12 @@ export async function withProxy(
 
 /** Read nodes of which the first leads, with the first of equally fast ones next. */
 export function readNodesOf(names: string, overrides: Partial<ReadNodesOptions> = {}): ReadNodes {
+  const clock = new FakeClock();
   return new ReadNodes({
     names: names.split(" "),
     maxLag: 3,
-    clock: new FakeClock(),
+    clock,
+    unixClock: clock,
     random: () => 0,
     ...overrides,
   });

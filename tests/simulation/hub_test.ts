@@ -81,7 +81,7 @@ class HubWorld {
     this.#random = random;
     this.#capacity = 1 + this.#below(CAPACITY_MAX);
     this.#hub = new Hub({
-      delivery: () => NO_DELIVERY,
+      delivery: NO_DELIVERY,
       capacity: this.#capacity,
       random,
       maxSubscriptions: 10_000,

@@ -83,11 +83,12 @@ class ReadNodesWorld {
       names: this.#nodes.map((_, index) => `node${index}`),
       maxLag: MAX_LAG,
       clock: this.#clock,
+      unixClock: this.#clock,
       random,
       onLeaderChange: (leader, reason) => this.#moved(leader, reason),
     });
     this.#hub = new Hub({
-      delivery: () => NO_DELIVERY,
+      delivery: NO_DELIVERY,
       capacity: CAPACITY,
       random,
       maxSubscriptions: 100,
@@ -172,7 +173,7 @@ class ReadNodesWorld {
 
   #answersRead(index: number): boolean {
     const isWell = this.#nodes[index]?.state === "well";
-    if (isWell) this.#decision.onReadAnswered(index);
+    if (isWell) this.#decision.countRead(index, { isFailed: false });
     else this.#decision.onDied(index, "refused");
     return isWell;
   }

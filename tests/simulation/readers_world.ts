@@ -3,7 +3,7 @@ import type { RandomSource } from "../../lib/clock.ts";
 import { ByteBudget } from "../../services/proxy/byte_budget.ts";
 import {
   ClientBuffers,
-  ENSURED_BYTES,
+  GUARANTEED_BYTES,
   QUEUED_BYTES_MAX,
 } from "../../services/proxy/clients/client_buffers.ts";
 import {
@@ -68,7 +68,7 @@ export class ReadersWorld {
   constructor(random: RandomSource) {
     this.#random = random;
     this.#hub = new Hub({
-      delivery: () => NO_DELIVERY,
+      delivery: NO_DELIVERY,
       capacity: 1 + this.#below(BURST_MAX),
       random,
       maxSubscriptions: 10,
@@ -146,7 +146,7 @@ export class ReadersWorld {
     for (const { socket } of this.#clients) unsent += socket.bufferedAmount;
     assert(unsent <= this.#budget.used, "The budget never counts less than what waits");
     // A queue ends with a message that need not fit as a whole.
-    const most = BUDGET_BYTES / 2 + CLIENTS * (ENSURED_BYTES + MESSAGE_BYTES_MAX + 200);
+    const most = BUDGET_BYTES / 2 + CLIENTS * (GUARANTEED_BYTES + MESSAGE_BYTES_MAX + 200);
     assert(unsent <= most, `${unsent} bytes wait in the queues`);
     const deaf = this.#clients.filter(({ reader }) => reader === "deaf");
     for (const { socket } of deaf) {

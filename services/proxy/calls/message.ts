@@ -86,8 +86,8 @@ function readCall(value: unknown, text: string): Call {
     const { id, method, params } = isRequest(value) ? value : parseRequest(value);
     const envelope = readEnvelope(text, id, method);
     // Written out: spreading the envelope would take longer than reading it.
-    const { paramsText, envelopeTail } = envelope;
-    return { id: envelope.id, method, params, paramsText, envelopeTail };
+    const { paramsText, textAfterId } = envelope;
+    return { id: envelope.id, method, params, paramsText, textAfterId };
   } catch (thrown) {
     throw thrown instanceof RpcError ? invalidRequest(value, text, thrown) : thrown;
   }

@@ -1,3 +1,4 @@
+import { NewestMap } from "../../../lib/newest_map.ts";
 import { allMethods } from "../../../lib/protocol/methods/all.ts";
 import type { MethodTable } from "../../../lib/protocol/methods/definition.ts";
 import type { Target } from "../metrics.ts";
@@ -22,15 +23,15 @@ const LARGE_ANSWER = /^eth_get(?:Logs|BlockReceipts)$/;
 const SUBSCRIPTION = /^([^_]+)_(subscribe|unsubscribe)$/;
 
 /** A parsed subscription method: `eth_subscribe` is `{ namespace: "eth", verb: "subscribe" }`. */
-export interface SubscriptionMethod {
+interface SubscriptionMethod {
   namespace: string;
   verb: "subscribe" | "unsubscribe";
 }
 
-/** Classified methods that are cached; callers choose names freely. */
+/** Classified methods that are cached, the newest: callers choose names freely. */
 const CACHED_METHODS_MAX = 1_000;
 
-export interface MethodKind {
+interface MethodKind {
   target: Target;
   /** Whether it changes nothing; never true for a write. */
   isPlainRead: boolean;
@@ -42,7 +43,7 @@ export interface MethodKind {
 export class MethodKinds {
   readonly #extraWrites: ReadonlySet<string>;
   readonly #extraLarge: ReadonlySet<string>;
-  readonly #cached = new Map<string, MethodKind>();
+  readonly #cached = new NewestMap<string, MethodKind>(CACHED_METHODS_MAX);
 
   /**
    * @param extraWrites Further names that go to the write node.
@@ -67,7 +68,7 @@ export class MethodKinds {
       hasLargeAnswer: this.#extraLarge.has(method) ||
         (known?.hasLargeAnswer ?? LARGE_ANSWER.test(method)),
     };
-    if (this.#cached.size < CACHED_METHODS_MAX) this.#cached.set(method, kind);
+    this.#cached.set(method, kind);
     return kind;
   }
 }

@@ -2,7 +2,7 @@ import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { memberText, replaceMember } from "../json_text.ts";
 import type { ReadNodes } from "../node/read_nodes.ts";
 import type { Call } from "./message.ts";
-import { envelopeTailOf } from "../call_envelope.ts";
+import { textAfterIdOf } from "../call_envelope.ts";
 import { ProxyError } from "../failures.ts";
 
 /** Calls that create a filter, which lives on the node that answered. */
@@ -35,10 +35,10 @@ const BLOCK_POSITIONS: ReadonlyMap<string, number> = new Map([
 const BLOCK_NUMBER = /^0x[0-9a-fA-F]{1,13}$/;
 
 /** Where a read goes. */
-export interface ReadRoute {
+interface ReadRoute {
   node: number;
   /** The text of the call after its id, as it is sent to that node. */
-  envelopeTail: string;
+  textAfterId: string;
 }
 
 /**
@@ -49,11 +49,11 @@ export interface ReadRoute {
  *   has the block: a node without it would return too few logs, or nothing.
  */
 export function routeOf(call: Call, nodes: ReadNodes): ReadRoute {
-  const { envelopeTail, method } = call;
+  const { textAfterId, method } = call;
   if (FILTER_USE.test(method)) return routeOfFilter(call, nodes);
   const block = blockOf(call);
   const node = block === undefined ? nodes.leader : nodes.nodeForBlock(block);
-  if (node !== undefined) return { node, envelopeTail };
+  if (node !== undefined) return { node, textAfterId };
   const message = `No responding read node has block ${block} yet: try again`;
   throw new ProxyError(503, RpcCode.resourceUnavailable, message);
 }
@@ -63,7 +63,7 @@ function routeOfFilter({ method, params }: Call, nodes: ReadNodes): ReadRoute {
   const [, own, digits] = (typeof id === "string" ? FILTER_ID.exec(id) : null) ?? [];
   const node = parseInt(digits ?? "", 16);
   if (own === undefined || !(node < nodes.names.length)) throw filterNotFound();
-  return { node, envelopeTail: envelopeTailOf(method, JSON.stringify([own, ...rest])) };
+  return { node, textAfterId: textAfterIdOf(method, JSON.stringify([own, ...rest])) };
 }
 
 /** The answer as its caller gets it: the id of a new filter ends with the node's digits. */

@@ -91,7 +91,7 @@ export class Router {
       }
       const read = this.#readOf(call, hasLargeAnswer, context);
       const ask = () => this.#options.plainReads.ask(read);
-      const answer = await this.#inFlight.share(read.envelopeTail, ask);
+      const answer = await this.#inFlight.share(read.textAfterId, ask);
       return { status: answer.status, body: withCallerId(answer, call.id), target };
     } catch (thrown) {
       if (!(thrown instanceof ProxyError)) throw thrown;
@@ -102,21 +102,21 @@ export class Router {
 
   #readOf(call: Call, hasLargeAnswer: boolean, { key, forwardedFor }: MessageContext): Read {
     const { method } = call;
-    const { node, envelopeTail } = routeOf(call, this.#options.readNodes);
-    const fitsSocket = envelopeTail.length <= OVER_WS_LENGTH_MAX && !hasLargeAnswer &&
+    const { node, textAfterId } = routeOf(call, this.#options.readNodes);
+    const fitsSocket = textAfterId.length <= OVER_WS_LENGTH_MAX && !hasLargeAnswer &&
       !isFullBlock(call);
-    return { method, envelopeTail, node, caller: key, forwardedFor, fitsSocket };
+    return { method, textAfterId, node, caller: key, forwardedFor, fitsSocket };
   }
 
   /** Sends a call that must not be sent twice. */
   async #send(call: Call, target: Target, { forwardedFor }: MessageContext): Promise<NodeReply> {
     const { nodes, readNodes } = this.#options;
-    const { node, envelopeTail } = target === "read"
+    const { node, textAfterId } = target === "read"
       ? routeOf(call, readNodes)
-      : { envelopeTail: call.envelopeTail };
+      : { textAfterId: call.textAfterId };
     const id = this.#lastId += 1;
     try {
-      const text = callText(envelopeTail, call.id === undefined ? undefined : id);
+      const text = callText(textAfterId, call.id === undefined ? undefined : id);
       const reply = await nodes[target].post(text, { forwardedFor, node });
       if (call.id === undefined) return reply;
       const body = withCallerId(requireAnswer(id, reply, target), call.id);
@@ -176,7 +176,7 @@ export class Router {
         const route = target === "read" ? routeOf(item, readNodes) : undefined;
         const key = `${target} ${route?.node ?? ""}`;
         const part = parts.get(key) ?? { target, node: route?.node, calls: [] };
-        part.calls.push({ index, call: item, envelopeTail: (route ?? item).envelopeTail });
+        part.calls.push({ index, call: item, textAfterId: (route ?? item).textAfterId });
         parts.set(key, part);
       } catch (thrown) {
         if (!(thrown instanceof ProxyError)) throw thrown;
@@ -196,8 +196,8 @@ export class Router {
     const isPlain = calls.every(({ method }) => methods.kindOf(method).isPlainRead);
     const firstId = this.#lastId + 1;
     this.#lastId += sent.length;
-    const texts = sent.map(({ call: { id }, envelopeTail }, index) =>
-      callText(envelopeTail, id === undefined ? undefined : firstId + index)
+    const texts = sent.map(({ call: { id }, textAfterId }, index) =>
+      callText(textAfterId, id === undefined ? undefined : firstId + index)
     );
     try {
       const options = { forwardedFor, isPlain, node };
@@ -222,7 +222,7 @@ export class Router {
 interface BatchPart {
   target: Target;
   node: number | undefined;
-  calls: { index: number; call: Call; envelopeTail: string }[];
+  calls: { index: number; call: Call; textAfterId: string }[];
 }
 
 function routed(call: Call, status: number, body: string, target: Target): RoutedAnswer {

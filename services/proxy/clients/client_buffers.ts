@@ -19,7 +19,7 @@ const NOTIFICATION_SHARE = 0.5;
  * Unsent bytes that every client may have regardless of others, so that clients that do not read
  * cannot keep heads and short answers from others: 160 MiB for 10,000 clients.
  */
-export const ENSURED_BYTES = 16 * 1024;
+export const GUARANTEED_BYTES = 16 * 1024;
 
 /** Most unsent bytes of one client, if it would otherwise miss notifications. */
 const OVERFLOW_BYTES_MAX = 32 * 1024 * 1024;
@@ -39,7 +39,7 @@ const REFRESH_EVERY_MS = 10;
  * ```
  * | all of them   | all, while the queues of all     | only those that the ring is          |
  * |               | clients together are not full    | about to overwrite                   |
- * 0         ENSURED_BYTES                  QUEUED_BYTES_MAX                   OVERFLOW_BYTES_MAX
+ * 0       GUARANTEED_BYTES                 QUEUED_BYTES_MAX                   OVERFLOW_BYTES_MAX
  * '------------------ writableBytes -----------------'----------- overflowBytes -------------'
  * ```
  */
@@ -83,8 +83,8 @@ export abstract class ClientConnection implements ClientSink {
     const free = this.freeQueueBytes(wanted);
     if (free <= 0) return free;
     const queued = QUEUED_BYTES_MAX - free;
-    const ensured = ENSURED_BYTES - queued;
-    return Math.min(free, Math.max(ensured, this.sharedWritableBytes(Math.min(wanted, free))));
+    const guaranteed = GUARANTEED_BYTES - queued;
+    return Math.min(free, Math.max(guaranteed, this.sharedWritableBytes(Math.min(wanted, free))));
   }
 
   /** Bytes of notifications that may still be queued in all clients together. */
@@ -139,7 +139,10 @@ export class ClientBuffers {
   readonly #connections = new Set<ClientConnection>();
   #refreshedAtMs = -Infinity;
 
-  /** @param onRefusal Called when an answer is refused or a connection is terminated. */
+  /**
+   * @param clock Measures durations: it must not jump.
+   * @param onRefusal Called when an answer is refused or a connection is terminated.
+   */
   constructor(budget: ByteBudget, clock: Clock, onRefusal: () => void) {
     this.budget = budget;
     this.#clock = clock;
@@ -208,7 +211,7 @@ export class ClientBuffers {
    * @returns Whether the answer fits.
    */
   #makeFit(connection: ClientConnection, bytes: number): boolean {
-    if (connection.unsentUpperBound + bytes <= ENSURED_BYTES) return true;
+    if (connection.unsentUpperBound + bytes <= GUARANTEED_BYTES) return true;
     const fits = () =>
       connection.unsentUpperBound + bytes <= SMALL_BYTES
         ? this.budget.fits(bytes)

@@ -15,7 +15,7 @@ import { answerText, failureText, limitExceeded, type ProxyError } from "../fail
 import { subscriptionMethod } from "../calls/methods.ts";
 import type { Router } from "../calls/router.ts";
 
-export interface AnswerSink extends ClientSink {
+interface AnswerSink extends ClientSink {
   /** Whether an answer of this many bytes may be queued. */
   admitAnswer(bytes: number): boolean;
 }
@@ -75,17 +75,21 @@ export class ClientSession {
     }
   }
 
-  /** Answers a counted message. Notifications wait until the answer with their id is sent. */
+  /**
+   * Answers a counted message. From the moment that the client has a new subscription, notifications
+   * wait until the answer with its id is sent.
+   */
   async #route(text: string): Promise<void> {
     const { address, checkRate, openRequests, router } = this.#options;
     let isCounted = true;
     let isPaused = false;
-    const subscriptions = (call: Call) => {
-      const answer = this.#subscription(call);
-      if (answer === undefined || isPaused) return answer;
+    const onSubscribed = () => {
+      if (!isPaused) this.#client.pauseDelivery();
       isPaused = true;
-      this.#client.pauseDelivery();
-      if (!isBatch(text)) {
+    };
+    const subscriptions = (call: Call) => {
+      const answer = this.#subscription(call, onSubscribed);
+      if (answer !== undefined && !isBatch(text)) {
         // A subscription call uses no connection to a node, and may wait long for an unreachable
         // node: it does not count as an open request.
         isCounted = false;
@@ -127,7 +131,7 @@ export class ClientSession {
   }
 
   /** The answer to a subscription call; undefined for any other call. */
-  #subscription(call: Call): Promise<string> | undefined {
+  #subscription(call: Call, onSubscribed: () => void): Promise<string> | undefined {
     const method = subscriptionMethod(call.method);
     if (method === undefined) return undefined;
     if (method.verb === "unsubscribe") return Promise.resolve(this.#unsubscribe(call));
@@ -144,11 +148,10 @@ export class ClientSession {
       const request = subscriptionRequest(method.namespace, call);
       return new Promise((resolve) => {
         hub.subscribe(this.#client, request, clock.now(), (outcome) => {
-          resolve(
-            "id" in outcome
-              ? answerText(call.id, "result", JSON.stringify(outcome.id))
-              : answerText(call.id, "error", outcome.errorText),
-          );
+          if ("id" in outcome) {
+            onSubscribed();
+            resolve(answerText(call.id, "result", JSON.stringify(outcome.id)));
+          } else resolve(answerText(call.id, "error", outcome.errorText));
         });
       });
     } catch (thrown) {

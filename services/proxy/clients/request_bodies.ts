@@ -1,4 +1,4 @@
-import { type CancelTimer, type Clock, monotonicClock } from "../../../lib/clock.ts";
+import type { CancelTimer, Clock } from "../../../lib/clock.ts";
 import type { ByteBudget } from "../byte_budget.ts";
 import { Deadlines } from "../deadlines.ts";
 import type { ProxyMetrics } from "../metrics.ts";
@@ -19,15 +19,15 @@ export const BYTES_PER_S = 128 * 1024;
  */
 export const RUNTIME_BYTES_MAX = 8 * 1024;
 
-export interface RequestBodiesOptions {
+interface RequestBodiesOptions {
   maxBytes: number;
   budget: ByteBudget;
   metrics: Pick<ProxyMetrics, "countRefusal">;
-  clock?: Clock;
+  clock: Clock;
 }
 
 /** Bytes of a body that are counted in the budget. */
-export interface CountedBytes {
+interface CountedBytes {
   bytes: number;
 }
 
@@ -42,7 +42,7 @@ export class RequestBodies {
 
   constructor(options: RequestBodiesOptions) {
     this.#options = options;
-    this.#clock = options.clock ?? monotonicClock;
+    this.#clock = options.clock;
     this.#deadlines = new Deadlines(
       this.#clock,
       FIRST_BYTES_MS,

@@ -2,6 +2,7 @@ import type { Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import { pathOf, type ServedRequest } from "../../../lib/http/listener.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
+import { idAtStart } from "../../../lib/protocol/jsonrpc.ts";
 import { type ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
 import type { AddressCounts, RateCheck } from "../address_counts.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
@@ -34,7 +35,7 @@ export interface RpcEndpointOptions {
   /** Not set: no limit. */
   checkRate?: RateCheck;
   /** Measures how long bodies take. */
-  clock?: Clock;
+  clock: Clock;
 }
 
 /**
@@ -68,6 +69,7 @@ export class RpcEndpoint {
     const startedAtMs = performance.now();
     const origin = request.headers.get("origin");
     const address = this.#options.addressOf(request.headers, remote);
+    let text = "";
     let answer: RoutedAnswer;
     let retryAfterS: number | undefined;
     let isOpen = false;
@@ -80,7 +82,7 @@ export class RpcEndpoint {
         metrics.countRefusal("request_rate");
         throw limitExceeded(429, `Too many requests: retry after ${retryAfterS} s`);
       }
-      const text = await this.#bodies.read(request, counted);
+      text = await this.#bodies.read(request, counted);
       isOpen = openRequests.tryAdd(address);
       if (!isOpen) {
         metrics.countRefusal("requests_per_address");
@@ -88,12 +90,14 @@ export class RpcEndpoint {
       }
       answer = await router.answer(text, address);
     } catch (thrown) {
-      answer = refusal(thrown);
+      answer = refusal(thrown, text);
     } finally {
       if (isOpen) openRequests.remove(address);
       if (counted.bytes > 0) budget.remove(counted.bytes);
     }
-    if ((answer.body?.length ?? 0) > SMALL_BYTES) answer = this.#countUntilRead(answer, served);
+    if ((answer.body?.length ?? 0) > SMALL_BYTES) {
+      answer = this.#countUntilRead(answer, text, served);
+    }
     const { status, body, target } = answer;
     metrics.countHttp("POST", target, status, performance.now() - startedAtMs);
     if (status >= 400) {
@@ -110,13 +114,13 @@ export class RpcEndpoint {
   /**
    * Counts a large answer until its caller has read it. Refuses that of a read if it does not fit.
    */
-  #countUntilRead(answer: RoutedAnswer, served: ServedRequest | undefined): RoutedAnswer {
+  #countUntilRead(answer: RoutedAnswer, text: string, served?: ServedRequest): RoutedAnswer {
     const { budget, metrics } = this.#options;
     const bytes = answer.body?.length ?? 0;
     // The answer to a write must not be lost: the caller could not know that the write took effect.
     if (answer.target === "read" && !budget.fitsLarge(bytes)) {
       metrics.countRefusal("buffered_bytes");
-      return refusal(limitExceeded(429, "The proxy holds too many large answers: try again"));
+      return refusal(limitExceeded(429, "The proxy holds too many large answers: try again"), text);
     }
     if (served === undefined) return answer;
     budget.add(bytes);
@@ -126,12 +130,14 @@ export class RpcEndpoint {
   }
 }
 
-function refusal(thrown: unknown): RoutedAnswer {
+/** @param text The request, for its id; empty if it was not read. */
+function refusal(thrown: unknown, text: string): RoutedAnswer {
   const error = thrown instanceof ProxyError ? thrown : internalFailure(thrown);
   if (error.status === 500) {
     log.error("A request failed: {error}", { error: thrown });
   } else if (error.cause !== undefined) {
     log.debug("Refused a request: {reason}", { reason: messageOf(error.cause) });
   }
-  return { status: error.status, body: failureText("null", error), target: "proxy" };
+  const id = JSON.stringify(idAtStart(text));
+  return { status: error.status, body: failureText(id, error), target: "proxy" };
 }

@@ -1,7 +1,7 @@
 import { messageOf } from "../../../lib/errors.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
-import { AddressCounts, PEER_SHARE } from "../address_counts.ts";
+import { AddressCounts, SHARE_PER_PEER } from "../address_counts.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { ClientBuffers, type ClientConnection } from "./client_buffers.ts";
 import { pathOf } from "../../../lib/http/listener.ts";
@@ -20,7 +20,7 @@ import { CloseCode } from "../hub/hub_client.ts";
 const log = serviceLog("proxy");
 
 /** The options of a session are the same for all clients. */
-export interface WsClientsOptions extends Omit<ClientSessionOptions, "sink" | "address"> {
+interface WsClientsOptions extends Omit<ClientSessionOptions, "sink" | "address"> {
   cors: Cors;
   maxClients: number;
   maxClientsPerAddress: number;
@@ -54,7 +54,7 @@ export class WsClients {
     const { maxClients, maxClientsPerAddress, budget, clock, metrics } = options;
     this.#perAddress = new AddressCounts(
       maxClientsPerAddress,
-      Math.max(1, Math.floor(maxClients * PEER_SHARE)),
+      Math.max(1, Math.floor(maxClients * SHARE_PER_PEER)),
     );
     this.#buffers = new ClientBuffers(budget, clock, () => metrics.countRefusal("buffered_bytes"));
   }

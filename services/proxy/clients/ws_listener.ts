@@ -29,7 +29,7 @@ export const HANDSHAKE_MS = 10_000;
 /** The largest header of a handshake: the default of nginx. */
 const HEADER_BYTES_MAX = 16 * 1024;
 
-export interface WsListenerOptions {
+interface WsListenerOptions {
   host: string;
   allowedHosts?: readonly string[];
   /** 0 chooses a free one. */

@@ -20,7 +20,7 @@ const SWEEP_EVERY_MS = 1_000;
 
 /** Calls a hub, which has no clock, when something is due: a flush, a client that is behind, a sweep. */
 export class DeliveryLoop implements Delivery {
-  readonly #hub: Hub;
+  #hub: Hub | undefined;
   readonly #clock: Clock;
   readonly #timers: Timers;
   #isFlushing = false;
@@ -28,16 +28,17 @@ export class DeliveryLoop implements Delivery {
   #isArriving = false;
   #isRetrying = false;
 
-  constructor(hub: Hub, clock: Clock) {
-    this.#hub = hub;
+  constructor(clock: Clock) {
     this.#clock = clock;
     this.#timers = new Timers(clock);
   }
 
-  start(): void {
+  /** @param hub Is called from now on. */
+  start(hub: Hub): void {
+    this.#hub = hub;
     this.#timers.after(SWEEP_EVERY_MS, () => {
-      this.#hub.sweep(this.#clock.now());
-      this.start();
+      hub.sweep(this.#clock.now());
+      this.start(hub);
     });
   }
 
@@ -63,18 +64,19 @@ export class DeliveryLoop implements Delivery {
       this.#isArriving = false;
       if (isArriving && turns > 1) return this.#flushAfter(turns - 1);
       this.#isFlushing = false;
-      this.#hub.flush();
+      this.#hub?.flush();
       this.resumeSoon();
     });
   }
 
   resumeSoon(): void {
-    if (this.#isRetrying || this.#hub.behind.size === 0) return;
+    const hub = this.#hub;
+    if (this.#isRetrying || hub === undefined || hub.behind.size === 0) return;
     this.#isRetrying = true;
     this.#timers.after(RETRY_EVERY_MS, () => {
       this.#isRetrying = false;
-      const clients = [...this.#hub.behind].slice(0, RETRIED_AT_ONCE);
-      for (const client of clients) this.#hub.resume(client);
+      const clients = [...hub.behind].slice(0, RETRIED_AT_ONCE);
+      for (const client of clients) hub.resume(client);
       this.resumeSoon();
     });
   }

@@ -1,4 +1,4 @@
-import { AddressCounts, PEER_SHARE } from "../address_counts.ts";
+import { AddressCounts, SHARE_PER_PEER } from "../address_counts.ts";
 import type { HubClient, HubSubscription } from "./hub_client.ts";
 
 const SLOTS_PER_ADDRESS = 1 / 8;
@@ -6,7 +6,7 @@ const SLOTS_PER_ADDRESS = 1 / 8;
 export type QuotaReached = "upstream_subscriptions" | "upstream_subscriptions_per_address";
 
 /** The slot is free if neither is set. */
-export interface SlotDecision {
+interface SlotDecision {
   /** Why there is no slot. */
   refusal?: QuotaReached;
   /** The subscription that must end to free a slot. */
@@ -27,7 +27,7 @@ export class FairShares {
   constructor(max: number) {
     this.#max = max;
     const part = (share: number) => Math.max(1, Math.floor(max * share));
-    this.#counts = new AddressCounts(part(SLOTS_PER_ADDRESS), part(PEER_SHARE));
+    this.#counts = new AddressCounts(part(SLOTS_PER_ADDRESS), part(SHARE_PER_PEER));
   }
 
   get count(): number {

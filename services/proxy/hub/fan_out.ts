@@ -5,13 +5,13 @@ import { OutgoingMessage } from "./messages.ts";
 /** How often per lap of the ring clients are found that are about to miss notifications. */
 const SEARCHES_PER_RING = 8;
 
-export interface FanOutOptions {
+interface FanOutOptions {
   /** Notifications kept for clients that are behind, all subscriptions together. */
   capacity: number;
   /** Whether a client that missed notifications continues. */
   keepsSlowClients: boolean;
   /** Called when notifications wait for the next flush. */
-  onFresh(): void;
+  onFlushNeeded(): void;
   /** A client missed `count` notifications and cannot continue. Called at most once per client. */
   onTooSlow(client: HubClient, count: number): void;
   events: Pick<HubEvents, "sent" | "lagged">;
@@ -26,14 +26,14 @@ export interface FanOutOptions {
  *
  * ```
  * overwritten | kept for clients that are behind | for the next flush |
- *          ring.start        client.cursor   #freshFrom           ring.end
+ *          ring.start     client.cursor   #unflushedFrom          ring.end
  * ```
  *
  * Numbers of a subscription count its own notifications:
  *
  * ```
- * overwritten | sent to a client | not sent yet    | for the next flush |
- *          overwritten      the client's `due`     emitted - fresh.length   emitted
+ * overwritten | sent to a client | not sent yet              | for the next flush |
+ *          overwritten  the client's `due`      emitted - unflushed.length     emitted
  * ```
  */
 export class FanOut {
@@ -45,9 +45,9 @@ export class FanOut {
   /** Ring position of the next search for clients about to miss something. */
   #nextSearchAt = 0;
   /** Subscriptions with new notifications since the last flush. */
-  #fresh: HubSubscription[] = [];
+  #unflushed: HubSubscription[] = [];
   /** Ring position of the first message of the next flush. */
-  #freshFrom = 0;
+  #unflushedFrom = 0;
 
   constructor(options: FanOutOptions) {
     this.#options = options;
@@ -67,18 +67,18 @@ export class FanOut {
   /** Adds a notification for the members of a subscription. */
   publish(subscription: HubSubscription, text: string): void {
     // Clients that are up to date must not miss messages of a burst longer than the ring.
-    if (this.#ring.end - this.#freshFrom >= this.#options.capacity) this.flush();
+    if (this.#ring.end - this.#unflushedFrom >= this.#options.capacity) this.flush();
     if (this.#behind.size > 0 && this.#ring.end >= this.#nextSearchAt) {
       this.#sendBeforeOverwritten();
     }
-    if (subscription.fresh.length === 0) this.#fresh.push(subscription);
+    if (subscription.unflushed.length === 0) this.#unflushed.push(subscription);
     const message = new OutgoingMessage(text);
     const replaced = this.#ring.push({ subscription, index: subscription.emitted, message });
     if (replaced !== undefined) replaced.subscription.overwritten = replaced.index + 1;
     subscription.emitted += 1;
-    subscription.fresh.push(message);
-    subscription.freshBytes += message.byteLength;
-    this.#options.onFresh();
+    subscription.unflushed.push(message);
+    subscription.unflushedBytes += message.byteLength;
+    this.#options.onFlushNeeded();
   }
 
   /**
@@ -86,7 +86,7 @@ export class FanOut {
    * subscription gets the subscription's own list, which adds little to the send itself.
    */
   flush(): void {
-    const subscriptions = this.#fresh;
+    const subscriptions = this.#unflushed;
     if (subscriptions.length === 0) return;
     const ringReaders = new Set<HubClient>();
     let sent = 0;
@@ -94,17 +94,17 @@ export class FanOut {
       for (const client of subscription.members) {
         if (client.cursor !== undefined) continue; // already behind: resume() serves it
         const inOrder = subscriptions.length === 1 || client.subscriptionCount === 1;
-        if (inOrder && client.deliver(subscription)) sent += subscription.fresh.length;
+        if (inOrder && client.deliver(subscription)) sent += subscription.unflushed.length;
         else ringReaders.add(client);
       }
     }
-    for (const client of ringReaders) client.fallBehind(this.#freshFrom);
+    for (const client of ringReaders) client.fallBehind(this.#unflushedFrom);
     for (const subscription of subscriptions) {
-      subscription.fresh = [];
-      subscription.freshBytes = 0;
+      subscription.unflushed = [];
+      subscription.unflushedBytes = 0;
     }
-    this.#fresh = [];
-    this.#freshFrom = this.#ring.end;
+    this.#unflushed = [];
+    this.#unflushedFrom = this.#ring.end;
     for (const client of ringReaders) sent += this.#drain(client);
     if (this.#behind.size === 0) this.#ring.clear();
     this.#sent(sent);

@@ -2,7 +2,7 @@ import type { RandomSource } from "../../../lib/clock.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { FanOut } from "./fan_out.ts";
 import { headOf } from "../node/head.ts";
-import { EVICTED, NOT_RESTORED, REFUSED, UNREACHABLE } from "./subscription_limits.ts";
+import { EVICTED_REASON, NOT_RENEWED_REASON, REFUSED, UNREACHABLE } from "./subscription_limits.ts";
 import type { UpstreamPort } from "./subscribe_calls.ts";
 import { SubscriptionTable } from "./subscription_table.ts";
 import {
@@ -29,12 +29,8 @@ export interface HubOptions {
   /** Whether a client that missed notifications continues, or is closed with 1013. */
   slowClients: "lag" | "close";
   events: HubEvents;
-  /** Creates the loop that calls the hub when something is due. */
-  delivery: (hub: Hub) => Delivery;
+  delivery: Delivery;
 }
-
-/** Refusals after which a subscription that the node granted before is given up. */
-const REFUSALS_MAX = 5;
 
 /**
  * Shares one connection to the node among all clients (specification, "Subscription lifecycle in the
@@ -50,16 +46,14 @@ export class Hub {
   readonly table: SubscriptionTable;
   readonly #fanOut: FanOut;
   readonly #clients = new Set<HubClient>();
-  readonly delivery: Delivery;
   #subscriptions = 0;
 
   constructor(options: HubOptions) {
     this.#options = options;
-    this.delivery = options.delivery(this);
     this.#fanOut = new FanOut({
       capacity: options.capacity,
       keepsSlowClients: options.slowClients === "lag",
-      onFresh: () => this.delivery.flushSoon(),
+      onFlushNeeded: () => options.delivery.flushSoon(),
       onTooSlow: (client, missed) => this.#close(client, `Too slow: ${missed} messages missed`),
       events: options.events,
     });
@@ -91,7 +85,7 @@ export class Hub {
     for (const subscription of [...client.subscriptions()]) this.#leave(client, subscription);
     client.cursor = undefined;
     // A subscription that only this client waited for ends with the node's answer, or at the next sweep.
-    for (const subscription of [...client.awaited]) {
+    for (const subscription of [...client.pendingSubscriptions]) {
       this.#endWait(subscription, client, UNREACHABLE);
     }
   }
@@ -107,7 +101,7 @@ export class Hub {
     if (!this.#clients.has(client)) return answer(UNREACHABLE);
     const subscription = this.table.obtain(request, client, nowMs);
     if (typeof subscription === "string") {
-      this.#options.events.refused?.(subscription);
+      this.#options.events.refused(subscription);
       return answer(REFUSED[subscription]);
     }
     if (subscription.isLive) {
@@ -118,7 +112,7 @@ export class Hub {
       deadlineMs: nowMs + this.#options.subscribeTimeoutMs,
       answer,
     });
-    client.awaited.add(subscription);
+    client.pendingSubscriptions.add(subscription);
     this.table.ask(subscription, nowMs);
   }
 
@@ -147,7 +141,7 @@ export class Hub {
   /** The node closed the connection because of what it was sent. */
   upstreamRefused(nowMs: number): void {
     for (const suspect of this.table.refused(nowMs)) {
-      for (const subscription of [...suspect.selfAndDerived()]) {
+      for (const subscription of [...suspect.selfAndFiltered()]) {
         this.#endWaits(subscription, REFUSED.socket_closed);
         this.table.retire(subscription);
       }
@@ -171,7 +165,7 @@ export class Hub {
   /** Tries again to send to a client that is behind, now and until it has caught up. */
   resume(client: HubClient): void {
     this.#fanOut.resume(client);
-    this.delivery.resumeSoon();
+    this.#options.delivery.resumeSoon();
   }
 
   /** Fails subscribes that took too long and asks the node again; call it about once a second. */
@@ -188,15 +182,13 @@ export class Hub {
   #answered(requestId: number, text: string): void {
     const answer = this.table.answered(requestId, text);
     if (answer === undefined) return;
-    const { subscription: answered, errorText } = answer;
+    const { subscription: answered, errorText, isGivenUp } = answer;
     const outcome = errorText === undefined ? undefined : { errorText };
-    if (errorText !== undefined) answered.refusals += 1;
-    for (const subscription of [...answered.selfAndDerived()]) {
+    for (const subscription of [...answered.selfAndFiltered()]) {
       this.#endWaits(subscription, outcome);
-      // Clients must not wait forever for a subscription that the node had granted. Up to this
-      // limit, the next sweep asks again.
-      if (answered.refusals >= REFUSALS_MAX) {
-        for (const client of [...subscription.members]) this.#close(client, NOT_RESTORED);
+      // Clients must not wait forever for a subscription that the node had granted.
+      if (isGivenUp) {
+        for (const client of [...subscription.members]) this.#close(client, NOT_RENEWED_REASON);
       }
       this.table.retire(subscription);
     }
@@ -205,8 +197,8 @@ export class Hub {
   /** Closes the clients of a subscription: another caller gets its slot. */
   #evict(subscription: HubSubscription): void {
     for (const client of subscription.clients) {
-      this.#options.events.refused?.("subscription_displaced");
-      this.#close(client, EVICTED);
+      this.#options.events.refused("subscription_displaced");
+      this.#close(client, EVICTED_REASON);
     }
     // Clients that only waited for it did not retire it when they were closed.
     this.table.retire(subscription);
@@ -227,14 +219,14 @@ export class Hub {
   ): void {
     const waiter = subscription.waiters.get(client);
     subscription.waiters.delete(client);
-    client.awaited.delete(subscription);
+    client.pendingSubscriptions.delete(subscription);
     waiter?.answer(outcome ?? this.#join(client, subscription));
   }
 
   #join(client: HubClient, subscription: HubSubscription): SubscribeOutcome {
     const id = subscription.publicId;
     if (id === undefined) throw new TypeError("A subscription that is live has an id");
-    if (subscription.fresh.length > 0) this.flush(); // a new client gets only later notifications
+    if (subscription.unflushed.length > 0) this.flush(); // a new client gets only later notifications
     subscription.members.add(client);
     client.join(subscription, id);
     this.#count(1);
@@ -258,9 +250,7 @@ export class Hub {
       return true;
     }
     const isHead = subscription.request.key === NEW_HEADS_KEY;
-    if (isHead && this.#options.events.announced?.(headOf(frame.params?.result)) === false) {
-      return true;
-    }
+    if (isHead && !this.#options.events.announced(headOf(frame.params?.result))) return true;
     if (subscription.members.size > 0) {
       this.#fanOut.publish(subscription, withPublicId(text, upstreamId, subscription.publicId));
     }

@@ -35,15 +35,13 @@ export interface HubEvents {
   /** A client that was too slow missed `count` notifications. */
   lagged(count: number): void;
   subscribed(total: number): void;
-  refused?(limit: Limit): void;
+  refused(limit: Limit): void;
   /** The node announced a head, possibly in an unknown form. @returns False to keep it from clients. */
-  announced?(head: Head | undefined): boolean | void;
+  announced(head: Head | undefined): boolean;
 }
 
-/** Calls a hub, which has no clock, when something is due. */
+/** Calls the hub, which has no clock, when something is due. */
 export interface Delivery {
-  start(): void;
-  stop(): void;
   flushSoon(): void;
   resumeSoon(): void;
 }
@@ -64,7 +62,7 @@ export class HubClient {
   readonly #due = new Map<HubSubscription, number>();
   readonly #byId = new Map<string, HubSubscription>();
   /** Subscriptions that the node has not granted yet. */
-  readonly awaited = new Set<HubSubscription>();
+  readonly pendingSubscriptions = new Set<HubSubscription>();
   /** Ring position from which it reads; undefined while it is up to date. */
   cursor: number | undefined;
   #pauses = 0;
@@ -76,7 +74,7 @@ export class HubClient {
 
   /** Its subscriptions, pending ones included. */
   get subscriptionCount(): number {
-    return this.#due.size + this.awaited.size;
+    return this.#due.size + this.pendingSubscriptions.size;
   }
 
   subscriptions(): IterableIterator<HubSubscription> {
@@ -114,9 +112,9 @@ export class HubClient {
    * Sends the new notifications of a subscription to a client that is up to date.
    * @returns False, with nothing sent, if the connection cannot take all of them now.
    */
-  deliver({ fresh, freshBytes }: HubSubscription): boolean {
-    if (this.#pauses > 0 || this.sink.writableBytes(freshBytes) < freshBytes) return false;
-    this.sink.send(fresh, freshBytes);
+  deliver({ unflushed, unflushedBytes }: HubSubscription): boolean {
+    if (this.#pauses > 0 || this.sink.writableBytes(unflushedBytes) < unflushedBytes) return false;
+    this.sink.send(unflushed, unflushedBytes);
     return true;
   }
 
@@ -124,7 +122,7 @@ export class HubClient {
   fallBehind(position: number): void {
     this.cursor = position;
     for (const subscription of this.#due.keys()) {
-      this.#due.set(subscription, subscription.emitted - subscription.fresh.length);
+      this.#due.set(subscription, subscription.emitted - subscription.unflushed.length);
     }
   }
 

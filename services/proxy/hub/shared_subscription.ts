@@ -10,8 +10,8 @@ export interface SubscribeError {
 export type SubscribeOutcome = { id: string } | SubscribeError;
 
 /** A client that waits for the node's answer. */
-export interface Waiter {
-  /** Unix milliseconds after which the subscribe fails. */
+interface Waiter {
+  /** Time of the hub's owner, in milliseconds, after which the subscribe fails. */
   deadlineMs: number;
   answer: (outcome: SubscribeOutcome) => void;
 }
@@ -38,8 +38,8 @@ export class SharedSubscription<Client> {
   /** Number of notifications that the ring no longer has: always the first ones. */
   overwritten = 0;
   /** The newest notifications, those since the last flush of the hub. */
-  fresh: OutgoingMessage[] = [];
-  freshBytes = 0;
+  unflushed: OutgoingMessage[] = [];
+  unflushedBytes = 0;
   /** The client whose quota this counts against: one that uses it, or the last one that did. */
   quotaOwner: Client;
   readonly members = new Set<Client>();
@@ -66,7 +66,7 @@ export class SharedSubscription<Client> {
   }
 
   /** This subscription, and those that are filtered from it. */
-  *selfAndDerived(): IterableIterator<SharedSubscription<Client>> {
+  *selfAndFiltered(): IterableIterator<SharedSubscription<Client>> {
     yield this;
     if (this.filtered !== undefined) yield* this.filtered.all();
   }

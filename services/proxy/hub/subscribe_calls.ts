@@ -11,7 +11,7 @@ export interface UpstreamPort {
 }
 
 /** The node's answer to a subscribe: its id, or the JSON text of its error. */
-export type SubscribeAnswer =
+type SubscribeAnswer =
   & { subscription: HubSubscription }
   & ({ upstreamId: string } | { errorText: string });
 

@@ -45,10 +45,10 @@ export const REFUSED: Record<SubscriptionRefusal, SubscribeError> = {
  * Close reason of a client whose subscription was evicted: client libraries show close reasons, but
  * not the errors of a subscription.
  */
-export const EVICTED = "Too many subscriptions: connect again with fewer";
+export const EVICTED_REASON = "Too many subscriptions: connect again with fewer";
 
 /** Close reason after the node refused to renew a subscription that it had granted. */
-export const NOT_RESTORED = "The read node refuses a subscription: connect again";
+export const NOT_RENEWED_REASON = "The read node refuses a subscription: connect again";
 
 /** The error of a subscribe that the node did not answer in time. */
 export const UNREACHABLE = subscribeError(

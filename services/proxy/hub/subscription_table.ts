@@ -5,7 +5,7 @@ import { internalErrorText, SubscribeCalls, type UpstreamPort } from "./subscrib
 import { SubscriptionLimits, type SubscriptionRefusal } from "./subscription_limits.ts";
 import { ALL_THESES, type SubscriptionRequest } from "./subscription_request.ts";
 
-export interface SubscriptionTableOptions {
+interface SubscriptionTableOptions {
   upstream: UpstreamPort;
   /** Makes the public id of a subscription whose id at the node is taken. */
   random: RandomSource;
@@ -15,6 +15,18 @@ export interface SubscriptionTableOptions {
   maxSubscriptions: number;
   /** Ends a subscription, so that another caller gets its slot. */
   evict: (subscription: HubSubscription) => void;
+}
+
+/** Refusals in a row after which a subscription is not requested again. */
+const REFUSALS_MAX = 5;
+
+/** What the node's answer to a subscribe means. */
+interface SubscribeResult {
+  subscription: HubSubscription;
+  /** JSON text of the error, if the node refused. */
+  errorText?: string;
+  /** Whether the subscription was refused too often; until then, the next sweep requests it again. */
+  isGivenUp: boolean;
 }
 
 /** The subscriptions at the node, live or requested, and their ids. */
@@ -95,7 +107,7 @@ export class SubscriptionTable {
     if (!this.#byKey.of(ALL_THESES.key).includes(feed)) this.#byKey.add(ALL_THESES.key, feed);
     feed.filtered ??= new SubscriptionsByKey<HubClient>();
     feed.filtered.add(thesisFilter, subscription);
-    subscription.publicId = this.#freshId();
+    subscription.publicId = this.#newId();
     this.#publicIds.add(subscription.publicId);
   }
 
@@ -160,19 +172,19 @@ export class SubscriptionTable {
   }
 
   /** Handles an answer of the node to a subscribe. @returns Undefined if nobody waits for it. */
-  answered(
-    requestId: number,
-    text: string,
-  ): { subscription: HubSubscription; errorText?: string } | undefined {
+  answered(requestId: number, text: string): SubscribeResult | undefined {
     const answer = this.calls.answered(requestId, text);
-    if (answer === undefined || "errorText" in answer) return answer;
-    const { subscription, upstreamId } = answer;
-    if (this.#byUpstreamId.has(upstreamId)) {
-      const errorText = internalErrorText("The node gave one id to two subscriptions");
-      return { subscription, errorText };
+    if (answer === undefined) return undefined;
+    const { subscription } = answer;
+    if ("upstreamId" in answer && !this.#byUpstreamId.has(answer.upstreamId)) {
+      this.#goLive(subscription, answer.upstreamId);
+      return { subscription, isGivenUp: false };
     }
-    this.#goLive(subscription, upstreamId);
-    return { subscription };
+    subscription.refusals += 1;
+    const errorText = "errorText" in answer
+      ? answer.errorText
+      : internalErrorText("The node gave one id to two subscriptions");
+    return { subscription, errorText, isGivenUp: subscription.refusals >= REFUSALS_MAX };
   }
 
   /** Gives up requests that the node did not answer in time, and repeats those still needed. */
@@ -187,7 +199,7 @@ export class SubscriptionTable {
     subscription.refusals = 0;
     this.#byUpstreamId.set(upstreamId, subscription);
     if (subscription.publicId !== undefined) return;
-    subscription.publicId = this.#publicIds.has(upstreamId) ? this.#freshId() : upstreamId;
+    subscription.publicId = this.#publicIds.has(upstreamId) ? this.#newId() : upstreamId;
     this.#publicIds.add(subscription.publicId);
   }
 
@@ -199,7 +211,7 @@ export class SubscriptionTable {
     feed?.filtered?.delete(thesisFilter, subscription);
   }
 
-  #freshId(): string {
+  #newId(): string {
     for (;;) {
       let id = "0x";
       while (id.length < 34) id += Math.floor(this.#options.random() * 16).toString(16);

@@ -1,6 +1,6 @@
 import { hasFairShare } from "../../../lib/fair_share.ts";
 
-export interface FairQueueLimits {
+interface FairQueueLimits {
   slots: number;
   perCaller: number;
   /** Most items that wait; each caller may have a fair share of them. */

@@ -7,7 +7,7 @@ import type { NodeReply } from "../node_answer.ts";
 import { ReplyBody, ReplyError } from "./reply_body.ts";
 
 /** An idle connection is closed after this: many servers close theirs after five seconds. */
-export const IDLE_MS = 4_000;
+const IDLE_MS = 4_000;
 
 /** The largest header of an answer: twice the limit of nginx. */
 const HEAD_BYTES_MAX = 16 * 1024;

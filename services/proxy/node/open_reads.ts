@@ -4,7 +4,7 @@ import type { CallAnswer } from "../node_answer.ts";
 export interface Read {
   method: string;
   /** The text of the call after its id. */
-  envelopeTail: string;
+  textAfterId: string;
   node: number;
   /** Key of the caller; callers take turns. */
   caller: string;

@@ -5,7 +5,7 @@ import type { ReadNodes } from "./read_nodes.ts";
 /** Interval at which every node is asked for its head. */
 export const ROUND_MS = 1_000;
 
-export interface ProbeRoundsOptions {
+interface ProbeRoundsOptions {
   nodes: ReadNodes;
   clock: Clock;
   /** How long `newHeads` may be silent, in milliseconds. */

@@ -118,7 +118,12 @@ export interface MembershipDecision {
   isUrgent: boolean;
 }
 
-/** Decides about a node after a round. @returns Undefined if it did not answer, which shows nothing. */
+/**
+ * Decides about a node after a round.
+ *
+ * @param nowMs Unix milliseconds.
+ * @returns Undefined if it did not answer, which shows nothing.
+ */
 export function membershipDecision(
   { headThisRound, reads, errors }: RoundReport,
   others: readonly RoundReport[],

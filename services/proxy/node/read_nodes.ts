@@ -28,7 +28,10 @@ export interface ReadNodesOptions {
   names: readonly string[];
   /** How many blocks a node may be behind. */
   maxLag: number;
+  /** Measures durations: it must not jump. */
   clock: Clock;
+  /** Is compared with the times of blocks. */
+  unixClock: Clock;
   random: RandomSource;
   /** Called when another node becomes the leader. */
   onLeaderChange?: (leader: number, reason: string) => void;
@@ -162,16 +165,12 @@ export class ReadNodes {
     this.onDied(index, reason);
   }
 
-  onReadAnswered(index: number): void {
+  /** Counts a read. It failed if the node returned an internal error or dropped the request. */
+  countRead(index: number, { isFailed }: { isFailed: boolean }): void {
     const node = this.#at(index);
     node.reads += 1;
     node.readsTotal += 1;
-  }
-
-  /** Records a failed read: the node returned an internal error or dropped the request. */
-  onReadFailed(index: number): void {
-    this.onReadAnswered(index);
-    const node = this.#at(index);
+    if (!isFailed) return;
     node.errors += 1;
     node.errorsTotal += 1;
   }
@@ -189,11 +188,12 @@ export class ReadNodes {
 
   /** Ends a probe round: every probe was answered or timed out. Applies lag and error limits. */
   endRound(): void {
-    const limits = { maxLag: this.#options.maxLag, nowMs: this.#options.clock.now() };
+    const { maxLag, clock, unixClock } = this.#options;
+    const limits = { maxLag, nowMs: unixClock.now() };
     const decisions = this.#nodes.map((node, index) =>
       membershipDecision(node, this.#othersThan(index), limits)
     );
-    for (const node of this.#nodes) node.endRound(limits.nowMs);
+    for (const node of this.#nodes) node.endRound(clock.now());
     for (const [index, decision] of decisions.entries()) {
       if (decision !== undefined) this.#apply(index, decision);
     }

@@ -1,7 +1,7 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { parseJson, parseResponse } from "../../../lib/protocol/jsonrpc.ts";
 import { type Head, headSchema } from "./head.ts";
-import { callText, envelopeTailOf, randomFirstId } from "../call_envelope.ts";
+import { callText, randomFirstId, textAfterIdOf } from "../call_envelope.ts";
 import { type CallAnswer, type NodeReply, readAnswer, requireAnswer } from "../node_answer.ts";
 import { ProxyError } from "../failures.ts";
 import type { Read } from "./open_reads.ts";
@@ -12,12 +12,12 @@ import { HttpPool, type HttpPoolOptions, type NodePort, type PostOptions } from 
 export const PROBE_TIMEOUT_MS = 2_000;
 
 /** Asks a node for its newest block. */
-const PROBE = callText(envelopeTailOf("eth_getBlockByNumber", '["latest",false]'), 1);
+const PROBE = callText(textAfterIdOf("eth_getBlockByNumber", '["latest",false]'), 1);
 
 /** Limits of the proxy that a caller reaches with a slow or large read, at any node. */
 const CALLER_CAUSED: ReadonlySet<unknown> = new Set(["timeout", "memory"]);
 
-export interface ReadPoolOptions extends Omit<HttpPoolOptions, "target" | "url"> {
+interface ReadPoolOptions extends Omit<HttpPoolOptions, "target" | "url"> {
   urls: readonly string[];
   nodes: ReadNodes;
 }
@@ -99,10 +99,10 @@ export class ReadPool implements NodePort {
 
   #report(node: number, status: number | undefined, error?: ConnectionError): void {
     if (this.#stopped) return;
-    if (error === undefined && !isRefusal(status)) return this.#nodes.onReadAnswered(node);
+    const isFailed = error !== undefined || isRefusal(status);
     // The probes detect a node that hangs.
     const isProxysLimit = error?.abortReason === "busy" || CALLER_CAUSED.has(error?.abortReason);
-    if (!isProxysLimit) this.#nodes.onReadFailed(node);
+    if (!isProxysLimit) this.#nodes.countRead(node, { isFailed });
     if (error !== undefined && isRefused(error)) this.#nodes.onDied(node, error.message);
   }
 
@@ -141,10 +141,10 @@ function isRefused({ stage, abortReason }: ConnectionError): boolean {
  */
 export async function askOverHttp(
   nodes: NodePort,
-  { envelopeTail, node, forwardedFor }: Read,
+  { textAfterId, node, forwardedFor }: Read,
   id: number,
 ): Promise<CallAnswer> {
   const isAnswer = (body: string) => readAnswer({ status: 200, body }, id) !== undefined;
   const options = { forwardedFor, node, isPlain: true, isAnswer };
-  return requireAnswer(id, await nodes.post(callText(envelopeTail, id), options), "read");
+  return requireAnswer(id, await nodes.post(callText(textAfterId, id), options), "read");
 }

@@ -4,7 +4,7 @@ import { serviceLog } from "../../../lib/log/logging.ts";
 import { BoundedSocket } from "../../../lib/net/bounded_socket.ts";
 import { ReconnectingSocket } from "../../../lib/net/reconnecting_socket.ts";
 import type { ProxyMetrics } from "../metrics.ts";
-import { callText, envelopeTailOf } from "../call_envelope.ts";
+import { callText, textAfterIdOf } from "../call_envelope.ts";
 import { type CallAnswer, idNumber, idSpan } from "../node_answer.ts";
 import { limitExceeded, nodeTimeout } from "../failures.ts";
 import { OpenRead, OpenReads, type Read } from "./open_reads.ts";
@@ -41,7 +41,7 @@ const ERROR_LENGTH_MAX = 512;
 /** The check of {@link SocketHealth}: a small call that every node answers at once. */
 const CHECK_CALL = {
   method: "eth_chainId",
-  envelopeTail: envelopeTailOf("eth_chainId", "[]"),
+  textAfterId: textAfterIdOf("eth_chainId", "[]"),
   caller: "proxy",
   forwardedFor: "127.0.0.1",
   fitsSocket: false,
@@ -50,7 +50,7 @@ const CHECK_CALL = {
 /** Its id on the socket: no read has it. */
 const CHECK_CALL_ID = 0;
 
-export interface ReadSocketOptions {
+interface ReadSocketOptions {
   nodes: readonly { name: string; wsUrl: string }[];
   leader: () => number;
   /** Sends a read over HTTP instead. */
@@ -88,7 +88,7 @@ export class ReadSocket {
     this.#observe = metrics.upstreamLatency("read");
     this.#health = new SocketHealth({
       clock,
-      askOverSocket: () => this.#socket.send(callText(CHECK_CALL.envelopeTail, CHECK_CALL_ID)),
+      askOverSocket: () => this.#socket.send(callText(CHECK_CALL.textAfterId, CHECK_CALL_ID)),
       askOverHttp: () => overHttp({ ...CHECK_CALL, node: leader() }),
       onPause: (reason) => {
         const facts = { node: nodes[leader()]?.name, reason, minutes: PAUSE_MS / 60_000 };
@@ -163,7 +163,7 @@ export class ReadSocket {
 
   #send(open: OpenRead): void {
     this.#open.add(open);
-    this.#socket.send(callText(open.read.envelopeTail, open.id));
+    this.#socket.send(callText(open.read.textAfterId, open.id));
   }
 
   #onText(text: string): void {

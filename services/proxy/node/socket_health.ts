@@ -1,6 +1,6 @@
 import type { Clock } from "../../../lib/clock.ts";
 
-/** A check is slow if it takes longer than twice the time over HTTP plus this much. */
+/** A check is slow if it exceeds twice its time over HTTP by more than this. */
 const SLOWER_THAN_HTTP_MS = 5;
 
 /** Checks in a row that are slow before reads go over HTTP. */
@@ -17,7 +17,7 @@ const FAULTS_MS = 60_000;
 /** How long reads then go over HTTP, before the socket is tried again. */
 export const PAUSE_MS = 600_000;
 
-export interface SocketHealthOptions {
+interface SocketHealthOptions {
   /** For durations: it must not jump. */
   clock: Clock;
   /** Sends a small call over the socket; the owner reports its answer. */

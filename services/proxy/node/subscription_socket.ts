@@ -8,7 +8,7 @@ import type { ProxyMetrics } from "../metrics.ts";
 
 const log = serviceLog("proxy");
 
-export interface SubscriptionSocketEvents {
+interface SubscriptionSocketEvents {
   opened(node: number): void;
   /** The connection to a node is lost, or could not be opened. */
   lost(node: number, reason: string): void;
@@ -20,7 +20,7 @@ export interface SubscriptionSocketEvents {
   received(text: string): boolean;
 }
 
-export interface SubscriptionSocketOptions {
+interface SubscriptionSocketOptions {
   /** WebSocket URLs of the read nodes. */
   urls: readonly string[];
   /** Returns the node to connect to; called at every attempt. */

@@ -15,7 +15,7 @@ import { SubscriptionSocket } from "./subscription_socket.ts";
 const log = serviceLog("proxy");
 
 /** The part of the hub that the socket to the leading read node calls. */
-export interface NodeListener {
+interface NodeListener {
   /** Whether the node has granted a subscription to `newHeads`. */
   readonly followsHeads: boolean;
   upstreamOpened(nowMs: number): void;
@@ -26,10 +26,12 @@ export interface NodeListener {
   receive(text: string): boolean;
 }
 
-export interface UpstreamNodesOptions {
+interface UpstreamNodesOptions {
   options: ProxyOptions;
-  /** For everything except requests to nodes, which use a clock that never jumps. */
+  /** Measures durations, except those of requests to nodes, which use the real clock. */
   clock: Clock;
+  /** Is compared with the times of blocks. */
+  unixClock: Clock;
   budget: ByteBudget;
   metrics: ProxyMetrics;
 }
@@ -46,7 +48,7 @@ export class UpstreamNodes {
   readonly #clock: Clock;
   #listener: NodeListener | undefined;
 
-  constructor({ options, clock, budget, metrics }: UpstreamNodesOptions) {
+  constructor({ options, clock, unixClock, budget, metrics }: UpstreamNodesOptions) {
     this.#clock = clock;
     const { upstreamTimeoutMs: timeoutMs, reconnectInitialMs, reconnectMaxMs } = options;
     const { urls, wsUrls, names } = readNodeUrls(options);
@@ -57,6 +59,7 @@ export class UpstreamNodes {
       names,
       maxLag: options.readNodeMaxLag,
       clock,
+      unixClock,
       random: Math.random,
       onLeaderChange: (leader, reason) => this.#leaderChanged(names[leader] ?? "", reason),
       onMembershipChange(node, reason) {

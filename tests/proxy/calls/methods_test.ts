@@ -63,6 +63,12 @@ Deno.test("MethodKinds: only methods known to change nothing are plain reads", (
   for (const method of others) assert(!table.kindOf(method).isPlainRead, method);
 });
 
+Deno.test("MethodKinds: a method is cached although callers invented thousands of names before", () => {
+  const table = new MethodKinds();
+  for (let n = 0; n < 2_000; n += 1) table.kindOf(`x_invented${n}`);
+  assert.strictEqual(table.kindOf("eth_call"), table.kindOf("eth_call"));
+});
+
 Deno.test("Subscription methods of any namespace are recognised", () => {
   assert.deepEqual(subscriptionMethod("eth_subscribe"), { namespace: "eth", verb: "subscribe" });
   const ended = { namespace: "core", verb: "unsubscribe" };

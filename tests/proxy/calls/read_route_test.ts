@@ -29,8 +29,8 @@ Deno.test("routeOf: a read is sent to the leader, else to a node that has its bl
   const { nodes, routed } = scene();
   const route = (block: string) => routed(callOf("eth_getLogs", [{ toBlock: block }]));
   assert.deepEqual([route("latest").node, route("0xa").node, route("0xb").node], [0, 0, 1]);
-  const { envelopeTail } = callOf("eth_chainId");
-  assert.deepEqual(routed(callOf("eth_chainId")), { node: 0, envelopeTail });
+  const { textAfterId } = callOf("eth_chainId");
+  assert.deepEqual(routed(callOf("eth_chainId")), { node: 0, textAfterId });
   nodes.onDied(1, "gone");
   assert.throws(() => route("0xb"), { status: 503, rpcCode: -32002 });
 });
@@ -68,7 +68,7 @@ Deno.test("routeOf: a filter is read from its node, under the node's own id", ()
   ) {
     const route = routed(callOf(method, params));
     assert.equal(route.node, node, method);
-    assert.deepEqual(route.envelopeTail, `,"method":"${method}","params":${JSON.stringify(sent)}}`);
+    assert.deepEqual(route.textAfterId, `,"method":"${method}","params":${JSON.stringify(sent)}}`);
   }
 });
 

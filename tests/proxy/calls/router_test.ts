@@ -396,7 +396,7 @@ Deno.test("Router: plain reads are marked as such, with their node and whether t
     assert.deepEqual({ node, fitsSocket }, wanted);
     assert.equal((await answer).body, '{"id":1}');
   }
-  const { method, envelopeTail: firstRest, caller, forwardedFor } = asked[0] ?? assert.fail();
+  const { method, textAfterId: firstRest, caller, forwardedFor } = asked[0] ?? assert.fail();
   assert.deepEqual([method, caller, forwardedFor], ["eth_chainId", "x", "x"]);
   assert.equal(firstRest, ',"method":"eth_chainId","params":[]}');
 });

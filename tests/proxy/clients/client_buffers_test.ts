@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
-import { ClientBuffers, ENSURED_BYTES } from "../../../services/proxy/clients/client_buffers.ts";
+import { ClientBuffers, GUARANTEED_BYTES } from "../../../services/proxy/clients/client_buffers.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { FakeConnection } from "./fake_connection.ts";
 
@@ -104,9 +104,9 @@ Deno.test("ClientBuffers: short answers pass when the budget is full", () => {
   const { budget, buffers, refusals } = scene();
   new Connection(buffers, "deaf", false).notify(MAX);
   const honest = new Connection(buffers, "honest", false);
-  assert(honest.answer(ENSURED_BYTES));
+  assert(honest.answer(GUARANTEED_BYTES));
   assert(!honest.answer(1));
-  assert.deepEqual([budget.used, refusals()], [MAX + ENSURED_BYTES, 1]);
+  assert.deepEqual([budget.used, refusals()], [MAX + GUARANTEED_BYTES, 1]);
 });
 
 Deno.test("ClientBuffers: overflow ends when a client has as many unsent bytes as are free for others", () => {

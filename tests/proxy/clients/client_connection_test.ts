@@ -11,7 +11,7 @@ import { TcpConnection } from "../../../services/proxy/clients/client_connection
 import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
 import {
   ClientBuffers,
-  ENSURED_BYTES,
+  GUARANTEED_BYTES,
   QUEUED_BYTES_MAX,
 } from "../../../services/proxy/clients/client_buffers.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -130,7 +130,7 @@ Deno.test("ClientConnection: writable bytes are limited by its queue and the sha
   );
   first.connection.send([half], half.byteLength);
   assert.equal(first.connection.writableBytes(1), 0);
-  assert.equal(second.connection.writableBytes(Infinity), ENSURED_BYTES);
+  assert.equal(second.connection.writableBytes(Infinity), GUARANTEED_BYTES);
   assert.equal(second.connection.admitAnswer(2 * QUEUED_BYTES_MAX), false);
   assert.equal(
     first.connection.writableBytes(1),

@@ -4,14 +4,13 @@ import { AddressCounts } from "../../../services/proxy/address_counts.ts";
 import { Registry } from "prom-client";
 import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
 import { ClientSession } from "../../../services/proxy/clients/client_session.ts";
-import { DeliveryLoop } from "../../../services/proxy/hub/delivery_loop.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
 import type { NodeReply } from "../../../services/proxy/node_answer.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { address } from "../address.ts";
 import type { RpcMessage } from "../../support/rpc_socket.ts";
 import { call, routerTo } from "../support.ts";
-import { HubScene } from "../hub/hub_scene.ts";
+import { HubScene, NO_EVENTS } from "../hub/hub_scene.ts";
 import { seriesIn } from "../../support/metrics.ts";
 
 const MAX_MESSAGE_BYTES = 1_024;
@@ -33,10 +32,7 @@ function scene(
     },
   };
   const clock = new FakeClock();
-  const scene = new HubScene({
-    delivery: (hub) => new DeliveryLoop(hub, clock),
-    events: metrics.hubEvents(),
-  });
+  const scene = new HubScene({ events: { ...NO_EVENTS, ...metrics.hubEvents() } });
   const { hub } = scene;
   hub.upstreamOpened(0);
   const got: string[] = [];
@@ -143,6 +139,21 @@ Deno.test("ClientSession: two subscriptions in one batch are both notified, afte
   assert(Array.isArray(frames()[0]), "the answer comes first");
   notify("a");
   assert.deepEqual(frames().slice(1).map(({ params }) => params?.result), ["a", "b", "a"]);
+});
+
+Deno.test("ClientSession: a subscribe that waits for the node delays no notification of another one", async () => {
+  const { receive, grant, notify, frames } = scene();
+  const first = receive(call(1, "eth_subscribe", ["a"]));
+  grant();
+  await first;
+  const second = receive(call(2, "eth_subscribe", ["b"])); // the node does not answer yet
+  notify("a");
+  assert.equal(frames().at(-1)?.params?.result, "a");
+  grant();
+  notify("b");
+  assert.equal(frames().length, 2, "nothing may come before the answer with the id");
+  await second;
+  assert.deepEqual(frames().slice(2).map(({ id, params }) => id ?? params?.result), [2, "b"]);
 });
 
 Deno.test("ClientSession: sends nothing after the client disconnected", async () => {

@@ -68,6 +68,13 @@ function scene(overrides: Partial<RpcEndpointOptions> = {}, result = "") {
   return { endpoint, openRequests, budget, held, post, served, refusals, registry };
 }
 
+/** The id that an error answers. */
+async function errorId(response: Response): Promise<unknown> {
+  const { id, error } = await response.json();
+  assert.equal(typeof error?.code, "number");
+  return id;
+}
+
 async function outcome(response: Response): Promise<[status: number, code: number | undefined]> {
   const text = await response.text();
   return [response.status, text === "" ? undefined : JSON.parse(text).error?.code];
@@ -146,6 +153,24 @@ Deno.test("RpcEndpoint: a refusal for the rate has Retry-After, one for open req
   assert.deepEqual(await refusals(), ["requests_per_address", "request_rate"]);
   assert(!openRequests.hasRoom(caller), "the refused one was not counted");
   assert.equal(held.length, 1);
+});
+
+Deno.test("RpcEndpoint: a refusal has the call's id if its body was read, null for a batch or an unread body", async () => {
+  const [read, batch] = [READ, [READ]].map((message) => JSON.stringify(message));
+  assert(read && batch);
+  const limited = scene({ checkRate: () => Promise.resolve(1) });
+  assert.equal(await errorId(await limited.post(read)), null);
+  const busy = scene();
+  busy.openRequests.add(address("192.0.2.1"));
+  assert.equal(await errorId(await busy.post(read)), READ.id);
+  assert.equal(await errorId(await busy.post(batch)), null);
+  const full = scene({ budget: new ByteBudget(SMALL_BYTES) }, "x".repeat(SMALL_BYTES));
+  assert.equal(await errorId(await full.post(read)), READ.id);
+  const node = { post: () => Promise.reject(new TypeError("a defect")) };
+  const broken = scene({ router: routerTo({ read: node, write: node }) });
+  await withLogs("info", async () => {
+    assert.equal(await errorId(await broken.post(read)), READ.id);
+  });
 });
 
 Deno.test("RpcEndpoint: bodies over 8 KiB or of unknown length use the memory budget until answered", async () => {

@@ -8,7 +8,14 @@ import type {
 } from "../../../services/proxy/hub/hub_client.ts";
 import type { SubscribeOutcome } from "../../../services/proxy/hub/shared_subscription.ts";
 
-export const NO_EVENTS: HubEvents = { received() {}, sent() {}, lagged() {}, subscribed() {} };
+export const NO_EVENTS: HubEvents = {
+  received() {},
+  sent() {},
+  lagged() {},
+  subscribed() {},
+  refused() {},
+  announced: () => true,
+};
 
 /** A connection that accepts everything. */
 export const OPEN_SINK: ClientSink = {
@@ -19,14 +26,14 @@ export const OPEN_SINK: ClientSink = {
 };
 
 /** The test calls the hub itself when something is due. */
-export const NO_DELIVERY: Delivery = { start() {}, stop() {}, flushSoon() {}, resumeSoon() {} };
+export const NO_DELIVERY: Delivery = { flushSoon() {}, resumeSoon() {} };
 
 /** A hub with room for everything; the node grants nothing unless the test's `upstream` does. */
 function hubWith(overrides: Partial<HubOptions>): Hub {
   return new Hub({
     ...{ capacity: 4, maxSubscriptions: 10_000, subscribeTimeoutMs: 1_000, slowClients: "lag" },
     ...{ random: () => 0.5, upstream: { send: () => true, drop() {} }, events: NO_EVENTS },
-    delivery: () => NO_DELIVERY,
+    delivery: NO_DELIVERY,
     ...overrides,
   });
 }

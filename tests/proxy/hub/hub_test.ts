@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { HubClient } from "../../../services/proxy/hub/hub_client.ts";
 import { address } from "../address.ts";
 import type { OutgoingMessage } from "../../../services/proxy/hub/messages.ts";
-import { HubScene } from "./hub_scene.ts";
+import { HubScene, NO_EVENTS } from "./hub_scene.ts";
 
 const CAPACITY = 4;
 
@@ -21,6 +21,7 @@ class Scene extends HubScene {
       capacity,
       slowClients,
       events: {
+        ...NO_EVENTS,
         received: () => this.received += 1,
         subscribed: (total) => this.subscribed = total,
         lagged: (count) => this.lagged += count,

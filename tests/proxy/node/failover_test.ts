@@ -3,10 +3,11 @@ import assert from "node:assert/strict";
 import { Registry } from "prom-client";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
 import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
-import { ReadNodes } from "../../../services/proxy/node/read_nodes.ts";
+import type { ReadNodes } from "../../../services/proxy/node/read_nodes.ts";
 import { PROBE_TIMEOUT_MS, ReadPool } from "../../../services/proxy/node/read_pool.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
+import { readNodesOf } from "../support.ts";
 import { type Asked, CHANGE, echo, failed, READ, Server, TIMEOUT_MS } from "./http_pool_scene.ts";
 
 interface Scene {
@@ -43,7 +44,7 @@ async function play(scene: (scene: Scene) => Promise<void>): Promise<void> {
       return (seconds: number) => void ends.push([node, seconds * 1_000]);
     },
   });
-  const nodes = new ReadNodes({ names: ["a", "b"], maxLag: 3, clock, random: () => 0 });
+  const nodes = readNodesOf("a b", { clock });
   const pool = new ReadPool({
     urls: await Promise.all(servers.map(async (s) => `http://127.0.0.1:${await s.listen()}`)),
     nodes,

@@ -122,7 +122,7 @@ Deno.test("askOverHttp: a read may be repeated and moved, and accepts only its o
     },
   };
   const read = { method: "eth_call", node: 1, caller: "a", forwardedFor: "x", fitsSocket: true };
-  const asked = () => askOverHttp(nodes, { ...read, envelopeTail: ',"method":"eth_call"}' }, 8);
+  const asked = () => askOverHttp(nodes, { ...read, textAfterId: ',"method":"eth_call"}' }, 8);
   assert.equal(withCallerId(await asked(), "5"), '{"id":5,"result":7}');
   const [[text, { isAnswer, ...options }]] = posted as [typeof posted[number]];
   assert.equal(text, '{"jsonrpc":"2.0","id":8,"method":"eth_call"}');

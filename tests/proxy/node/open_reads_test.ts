@@ -3,7 +3,7 @@ import { OpenRead, OpenReads } from "../../../services/proxy/node/open_reads.ts"
 import { withSeed } from "../../support/random.ts";
 
 const read = () => {
-  const read = { method: "eth_call", envelopeTail: "", node: 0, caller: "a", forwardedFor: "x" };
+  const read = { method: "eth_call", textAfterId: "", node: 0, caller: "a", forwardedFor: "x" };
   return new OpenRead({ ...read, fitsSocket: true }, 0);
 };
 

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { type Head, headOf } from "../../../services/proxy/node/head.ts";
 import { ProbeRounds, ROUND_MS } from "../../../services/proxy/node/probe_rounds.ts";
-import { ReadNodes } from "../../../services/proxy/node/read_nodes.ts";
+import type { ReadNodes } from "../../../services/proxy/node/read_nodes.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
+import { readNodesOf } from "../support.ts";
 
 const SILENCE_MS = 15_000;
 
@@ -24,7 +25,7 @@ class Scene {
   pending: PromiseWithResolvers<void>[] | undefined;
 
   constructor(names: string[] = ["a"]) {
-    this.nodes = new ReadNodes({ names, maxLag: 3, clock: this.clock, random: () => 0 });
+    this.nodes = readNodesOf(names.join(" "), { clock: this.clock });
     this.rounds = new ProbeRounds({
       nodes: this.nodes,
       clock: this.clock,
@@ -72,7 +73,7 @@ Deno.test("ProbeRounds: a round asks every due node of a group once, and ends wi
   scene.pending = [];
   await scene.pass(ROUND_MS);
   assert.deepEqual(await scene.answer(), [0, 1, 0, 1], "the first round, and the second");
-  for (let read = 0; read < 10; read += 1) nodes.onReadFailed(0);
+  for (let read = 0; read < 10; read += 1) nodes.countRead(0, { isFailed: true });
   clock.advance(ROUND_MS);
   assert.equal(nodes.leader, 0, "the round goes on");
   assert.deepEqual(await scene.answer(), [0, 1]);

@@ -15,13 +15,15 @@ const MAX_LAG = 3;
 /** Nodes of a chain with a block a second. */
 function scene(count: number) {
   const clock = new FakeClock();
+  clock.set(3_600_000); // a clock for durations does not show the Unix time
   const moves: [leader: number, reason: string][] = [];
   const movedAtMs: number[] = [];
   const changes: [node: number, isOut: boolean][] = [];
   const nodes = new ReadNodes({
     names: Array.from({ length: count }, (_, index) => `node${index}`),
     maxLag: MAX_LAG,
-    clock,
+    clock: clock.monotonic,
+    unixClock: clock,
     random: () => 0,
     onLeaderChange(leader, reason) {
       moves.push([leader, reason]);
@@ -95,6 +97,12 @@ Deno.test("ReadNodes: a node is removed after three rounds behind --read-node-ma
   assert.deepEqual(moves, []);
 });
 
+Deno.test("ReadNodes: of two nodes, one whose blocks are older is removed", () => {
+  const { play, isOut } = scene(2);
+  play(ROUNDS_TO_CHANGE + 1, [0, MAX_LAG + 2]);
+  assert.deepEqual(isOut(), [false, true]);
+});
+
 Deno.test("ReadNodes: a slow or lagging leader is replaced once in thirty seconds, a dead one at once", () => {
   const { nodes, moves, movedAtMs, play } = scene(3);
   play(5, [0, 0, 0]);
@@ -131,8 +139,8 @@ Deno.test("ReadNodes: a node that fails half of ten or more reads of a round is 
   const { nodes, play, isOut } = scene(2);
   play(5, [0, 0]);
   const read = (good: number, bad: number) => {
-    for (let n = 0; n < good; n += 1) nodes.onReadAnswered(1);
-    for (let n = 0; n < bad; n += 1) nodes.onReadFailed(1);
+    for (let n = 0; n < good; n += 1) nodes.countRead(1, { isFailed: false });
+    for (let n = 0; n < bad; n += 1) nodes.countRead(1, { isFailed: true });
     play(1, [0, 0]);
     return isOut()[1];
   };
@@ -198,8 +206,8 @@ Deno.test("ReadNodes: the reported state of a node", () => {
   assert.deepEqual(state(0), [undefined, true, undefined, Infinity, 0, 0, 0]);
   nodes.onProbeAnswered(0, { number: 7, timestampS: 1 }, 100);
   nodes.onProbeAnswered(0, { number: 8, timestampS: 1 }, 200);
-  nodes.onReadAnswered(0);
-  nodes.onReadFailed(0);
+  nodes.countRead(0, { isFailed: false });
+  nodes.countRead(0, { isFailed: true });
   nodes.onDied(1, "gone");
   assert.deepEqual(state(0), [8, true, undefined, 130, 2, 1, 0]);
   assert.deepEqual(state(1), [undefined, false, "gone", Infinity, 0, 0, 1]);

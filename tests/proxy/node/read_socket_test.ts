@@ -9,7 +9,7 @@ import {
   TICK_INTERVAL_MS,
 } from "../../../services/proxy/node/read_socket.ts";
 import { PAUSE_MS } from "../../../services/proxy/node/socket_health.ts";
-import { envelopeTailOf } from "../../../services/proxy/call_envelope.ts";
+import { textAfterIdOf } from "../../../services/proxy/call_envelope.ts";
 import { type CallAnswer, withCallerId } from "../../../services/proxy/node_answer.ts";
 import { ProxyError } from "../../../services/proxy/failures.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -52,7 +52,7 @@ class Scene {
   async read(method = "eth_call", caller = "a", fitsSocket = true): Promise<unknown> {
     const read = {
       method,
-      envelopeTail: envelopeTailOf(method, "[]"),
+      textAfterId: textAfterIdOf(method, "[]"),
       caller,
       node: 0,
       fitsSocket,
