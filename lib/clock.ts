@@ -1,9 +1,12 @@
 /** Cancels a timer; does nothing if it has fired. */
 export type CancelTimer = () => void;
 
-/** The time source of all classes. Tests pass a clock that they advance themselves. */
+/**
+ * The time source of all classes. Tests pass a clock that they advance themselves. What measures
+ * durations gets the {@link monotonicClock}, or tolerates that the system's time is set.
+ */
 export interface Clock {
-  /** Unix time in milliseconds. */
+  /** Milliseconds: Unix time, or since the start of the process ({@link monotonicClock}). */
   now(): number;
   /** Runs `task` once, `delayMs` from now. */
   after(delayMs: number, task: () => void): CancelTimer;
