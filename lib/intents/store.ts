@@ -35,6 +35,14 @@ import { keysOf, SharedReservations } from "./shared_reservations.ts";
 /** Default `before` bound: no upper limit. */
 const NO_BOUND = Number.MAX_SAFE_INTEGER;
 
+/** Which intents {@link IntentStore.listUnfinished} lists. */
+export interface UnfinishedQuery {
+  limit: number;
+  after: number;
+  nowMs: number;
+  quietMs: number;
+}
+
 /**
  * Durable intents of one service. Once a method resolves, its change survives a crash of the
  * process and of the machine. Several processes may share a database: a unique key and conditional
@@ -169,13 +177,14 @@ export class IntentStore extends ServiceStore {
   }
 
   /**
-   * Unfinished intents, oldest first, `sequence` above `after`, unchanged since a time. Damaged ones end
-   * as `STORE_DAMAGED`.
+   * Unfinished intents, oldest first, `sequence` above `after`, whose last change is at least
+   * `quietMs` away from now: in the future too, since clocks may be set back. Damaged ones end as
+   * `STORE_DAMAGED`.
    */
   async listUnfinished(
-    { limit, after, updatedAtMostMs }: { limit: number; after: number; updatedAtMostMs: number },
+    { limit, after, nowMs, quietMs }: UnfinishedQuery,
   ): Promise<Intent[]> {
-    const values = [this.service, after, updatedAtMostMs, limit];
+    const values = [this.service, after, nowMs - quietMs, nowMs + quietMs, limit];
     const damaged: StoreDamagedError[] = [];
     const rows = await this.db.read(INTENT_SQL.listUnfinished, values);
     const intents = this.#readAll(rows, (damage) => damaged.push(damage));
