@@ -35,14 +35,6 @@ import { keysOf, SharedReservations } from "./shared_reservations.ts";
 /** Default `before` bound: no upper limit. */
 const NO_BOUND = Number.MAX_SAFE_INTEGER;
 
-/** Which intents {@link IntentStore.listUnfinished} lists. */
-export interface UnfinishedQuery {
-  limit: number;
-  after: number;
-  nowMs: number;
-  quietMs: number;
-}
-
 /**
  * Durable intents of one service. Once a method resolves, its change survives a crash of the
  * process and of the machine. Several processes may share a database: a unique key and conditional
@@ -182,7 +174,7 @@ export class IntentStore extends ServiceStore {
    * `STORE_DAMAGED`.
    */
   async listUnfinished(
-    { limit, after, nowMs, quietMs }: UnfinishedQuery,
+    { limit, after, nowMs, quietMs }: Record<"limit" | "after" | "nowMs" | "quietMs", number>,
   ): Promise<Intent[]> {
     const values = [this.service, after, nowMs - quietMs, nowMs + quietMs, limit];
     const damaged: StoreDamagedError[] = [];

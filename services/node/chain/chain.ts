@@ -153,7 +153,7 @@ export class Chain {
     this.#recordPrices(dueMs, priceOf);
     if (dueMs - this.#prunedAtMs >= PRUNE_INTERVAL_MS && this.#commits.failure === undefined) {
       this.#prunedAtMs = dueMs;
-      this.#commits.change(() => this.state.prune());
+      this.#commits.tryChange(() => this.state.prune());
     }
     const block = this.blocks.seal(dueMs);
     if (block !== undefined) this.#events.onHead(block);

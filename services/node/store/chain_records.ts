@@ -185,11 +185,7 @@ export class ChainRecords {
     if (this.commits.failure !== undefined) return;
     this.commits.flush();
     const { theses, receipts, quotes } = this.#tables;
-    const closed = `WHERE ${CLOSED_AT} < ? ORDER BY ${CLOSED_AT} LIMIT ?`;
-    const oldest = "WHERE rowid IN (SELECT rowid FROM receipts ORDER BY rowid LIMIT ?)";
-    const oldTheses = theses.select(closed, timeMs, ROWS_PER_DROP);
-    const oldReceipts = receipts
-      .select(`${oldest} AND value ->> '$.atMs' < ?`, ROWS_PER_DROP, timeMs);
+    const { oldTheses, oldReceipts } = this.#readBefore(timeMs);
     if (oldTheses.length + oldReceipts.length === 0) return;
     this.commits.tryChange(() => {
       for (const [id, { thesis: { settledAt = 0, startTime, endTime, quoteHash } }] of oldTheses) {
@@ -202,6 +198,24 @@ export class ChainRecords {
         this.#dropped(atMs);
       }
     });
+  }
+
+  /** Some of the rows before a time. If they cannot be read, nothing is written any more, either. */
+  #readBefore(timeMs: number) {
+    const { theses, receipts } = this.#tables;
+    const closed = `WHERE ${CLOSED_AT} < ? ORDER BY ${CLOSED_AT} LIMIT ?`;
+    const oldest = "WHERE rowid IN (SELECT rowid FROM receipts ORDER BY rowid LIMIT ?)";
+    try {
+      return {
+        oldTheses: theses.select(closed, timeMs, ROWS_PER_DROP),
+        oldReceipts: receipts
+          .select(`${oldest} AND value ->> '$.atMs' < ?`, ROWS_PER_DROP, timeMs),
+      };
+    } catch (thrown) {
+      if (!(thrown instanceof StorageError)) throw thrown;
+      this.commits.fail(thrown);
+      return { oldTheses: [], oldReceipts: [] };
+    }
   }
 
   /** Creates a savepoint of a chain in memory for {@link revertTo}. */
