@@ -71,7 +71,7 @@ export class TestChain {
       clock: this.travelClock,
       records: this.records,
       permissions: options.genesis ?? GENESIS,
-      oraclePrices: new OraclePrices(options.maxStaleMs ?? 3_000),
+      oraclePrices: new OraclePrices(options.maxStaleMs ?? 3_000, SPEC_MARKETS),
       events: {
         onHead: (block) => this.heads.push(block),
         onTransaction: (receipt) => this.receipts.push(receipt),
