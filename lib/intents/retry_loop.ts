@@ -80,10 +80,10 @@ async function retryAll(
   const nowMs = clock.now();
   let after = 0;
   while (!signal.aborted) {
-    const triesOne = submitter.isNodeLost;
-    const limit = triesOne ? 1 : RETRIES_AT_ONCE;
+    const isProbe = submitter.isNodeLost;
+    const limit = isProbe ? 1 : RETRIES_AT_ONCE;
     const page = await store.listUnfinished({ limit, after, nowMs, quietMs: RETRY_AFTER_MS });
-    await Promise.all(page.map((intent) => retry(submitter, intent, triesOne, log)));
+    await Promise.all(page.map((intent) => retry(submitter, intent, isProbe, log)));
     if (page.length < limit || submitter.isNodeLost) return;
     after = page.at(-1)?.sequence ?? after;
   }
@@ -92,7 +92,7 @@ async function retryAll(
 async function retry(
   submitter: IntentRetrier,
   intent: Intent,
-  triesOne: boolean,
+  isProbe: boolean,
   log: Logger,
 ): Promise<void> {
   const { key } = intent;
@@ -101,7 +101,7 @@ async function retry(
     log.info("Intent {key} retried: {state}", { event: "intent_retried", key, state });
   } catch (thrown) {
     // Already logged when the node was lost.
-    if (triesOne && submitter.isNodeLost) return;
+    if (isProbe && submitter.isNodeLost) return;
     const reason = messageOf(thrown);
     log.warn("Intent {key} is still unfinished: {reason}", {
       event: "intent_unfinished",

@@ -1,5 +1,10 @@
 import type { Clock } from "../../../lib/clock.ts";
-import { appendSpan, type PricePoint, SLOT_MS, type TimeSpan } from "../../../lib/prices/price_slots.ts";
+import {
+  appendSpan,
+  type PricePoint,
+  SLOT_MS,
+  type TimeSpan,
+} from "../../../lib/prices/price_slots.ts";
 import { type Market, type MarketPair, Markets } from "../../../lib/protocol/markets.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import type { BackfillOracle } from "../../../lib/protocol/transaction.ts";

@@ -102,7 +102,7 @@ export class DevChain {
   /** Takes a snapshot. @returns Its id. @throws {DevelopmentOnlyError} If the chain is on disk. */
   snapshot(): number {
     const { chain, clock } = this.#parts;
-    this.#records("core_snapshot").mark(nameOf(++this.#lastSnapshot), chain.head);
+    this.#records("core_snapshot").createSavepoint(nameOf(++this.#lastSnapshot), chain.head);
     const snapshot = { position: chain.blocks.position, atMs: clock.now() };
     this.#snapshots.set(this.#lastSnapshot, snapshot);
     return this.#lastSnapshot;

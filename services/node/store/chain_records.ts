@@ -219,7 +219,7 @@ export class ChainRecords {
   }
 
   /** Creates a savepoint of a chain in memory for {@link revertTo}. */
-  mark(name: string, head: Head): void {
+  createSavepoint(name: string, head: Head): void {
     this.#writeHead(head, head.number);
     this.#write();
     this.#db.exec(`SAVEPOINT ${name}`);

@@ -152,7 +152,7 @@ for (
         message: "Core node refused the transaction: Not a transaction",
         details: { reason: "Not a transaction", rpcCode },
       });
-      assert.equal(world.node.lookups, 1, "it might have been taken before");
+      assert.equal(world.node.lookups, 1, "an earlier attempt may have been committed");
       assert.equal(world.submitter.isNodeLost, false);
     }));
 }
@@ -263,7 +263,7 @@ for (
       assert.equal(
         await world.submitter.submit(finished),
         finished,
-        "what has ended needs no node",
+        "a final intent is returned without a call",
       );
     }));
 }

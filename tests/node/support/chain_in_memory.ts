@@ -110,7 +110,7 @@ export class TestChain {
 
   /** The chain reads its state from the records again. */
   reload(): void {
-    this.records.mark("reload", this.chain.head);
+    this.records.createSavepoint("reload", this.chain.head);
     this.chain.restore(this.chain.blocks.position, () => this.records.revertTo("reload"));
   }
 
