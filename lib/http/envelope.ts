@@ -99,7 +99,7 @@ function announcedBytes(headers: Headers): number | undefined {
  *
  * @throws {RangemakerError} `INVALID_REQUEST` if the body cannot be read.
  */
-async function readingBody<T>(read: () => Promise<T>): Promise<T> {
+export async function readingBody<T>(read: () => Promise<T>): Promise<T> {
   try {
     return await read();
   } catch (cause) {

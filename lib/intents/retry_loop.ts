@@ -37,24 +37,20 @@ export interface RetryLoopOptions {
 const NODE_LOST = "NODE_LOST";
 
 /**
- * Retries intents that an earlier run, another process or a lost answer left unfinished: all of
- * them at start, later those that did not change for a while. While the node is unreachable, a pass
- * tries one intent, and the others only after an answer.
+ * Retries intents that an earlier run, another process or a lost answer left unfinished, and that
+ * did not change for a while. While the node is unreachable, a pass tries one intent, and the others
+ * only after an answer.
  */
 export function retryLoop(submitter: IntentRetrier, options: RetryLoopOptions): PollingLoop {
   const { node, clock, random, log } = options;
   const url = redactUrls(node.url);
-  let isFirst = true;
   let isNodeLost = false;
   return new PollingLoop({
     clock,
     intervalMs: RETRY_INTERVAL_MS,
     backoff: new Backoff({ initialMs: RETRY_INTERVAL_MS, maxMs: SERVICE_WAIT_MAX_MS, random }),
     async poll(signal) {
-      // The first pass ignores their times: the clock that wrote them may have been ahead.
-      const updatedAtMostMs = isFirst ? Number.MAX_SAFE_INTEGER : clock.now() - RETRY_AFTER_MS;
-      isFirst = false;
-      await retryAll(submitter, options, updatedAtMostMs, signal).catch((cause) => {
+      await retryAll(submitter, options, signal).catch((cause) => {
         throw asStoreError(cause);
       });
       if (submitter.isNodeLost) throw new RangemakerError(NODE_LOST, "Core node does not answer");
@@ -78,16 +74,16 @@ export function retryLoop(submitter: IntentRetrier, options: RetryLoopOptions): 
 
 async function retryAll(
   submitter: IntentRetrier,
-  { store, log }: RetryLoopOptions,
-  updatedAtMostMs: number,
+  { store, clock, log }: RetryLoopOptions,
   signal: AbortSignal,
 ): Promise<void> {
+  const nowMs = clock.now();
   let after = 0;
   while (!signal.aborted) {
-    const triesOne = submitter.isNodeLost;
-    const limit = triesOne ? 1 : RETRIES_AT_ONCE;
-    const page = await store.listUnfinished({ limit, after, updatedAtMostMs });
-    await Promise.all(page.map((intent) => retry(submitter, intent, triesOne, log)));
+    const isProbe = submitter.isNodeLost;
+    const limit = isProbe ? 1 : RETRIES_AT_ONCE;
+    const page = await store.listUnfinished({ limit, after, nowMs, quietMs: RETRY_AFTER_MS });
+    await Promise.all(page.map((intent) => retry(submitter, intent, isProbe, log)));
     if (page.length < limit || submitter.isNodeLost) return;
     after = page.at(-1)?.sequence ?? after;
   }
@@ -96,7 +92,7 @@ async function retryAll(
 async function retry(
   submitter: IntentRetrier,
   intent: Intent,
-  triesOne: boolean,
+  isProbe: boolean,
   log: Logger,
 ): Promise<void> {
   const { key } = intent;
@@ -105,7 +101,7 @@ async function retry(
     log.info("Intent {key} retried: {state}", { event: "intent_retried", key, state });
   } catch (thrown) {
     // Already logged when the node was lost.
-    if (triesOne && submitter.isNodeLost) return;
+    if (isProbe && submitter.isNodeLost) return;
     const reason = messageOf(thrown);
     log.warn("Intent {key} is still unfinished: {reason}", {
       event: "intent_unfinished",

@@ -165,7 +165,7 @@ export class SharedReservations {
     this.#addAll(rows, book);
     const reserved = keysOf(parseRow(keysSchema, row).keys);
     for (const key of book.reservedKeys) if (!reserved.delete(key)) book.release(key);
-    // Processes without an admission skip the lock, so lower sequences can commit later.
+    // Those that the book lacks, although later ones were read.
     const missed = [...reserved].map((key) => ({ sql: SQL.one, values: [this.#service, key] }));
     if (missed.length > 0) this.#addAll((yield missed).flat(), book);
   }

@@ -190,7 +190,8 @@ export const INTENT_SQL = {
     ON CONFLICT (service, key) DO NOTHING RETURNING sequence`,
   find: `${SELECT} AND key = ?`,
   listBySubject: `${SELECT} AND subject = ? AND sequence < ? ORDER BY sequence DESC LIMIT ?`,
-  listUnfinished: `${SELECT} AND ${UNFINISHED} AND sequence > ? AND updated_at_ms <= ?
+  listUnfinished: `${SELECT} AND ${UNFINISHED} AND sequence > ?
+    AND (updated_at_ms <= ? OR updated_at_ms >= ?)
     ORDER BY sequence LIMIT ?`,
   countUnfinished: `SELECT count(*) AS count FROM intents
     WHERE service = ? AND ${UNFINISHED} AND created_at_ms < ?`,

@@ -169,13 +169,14 @@ export class IntentStore extends ServiceStore {
   }
 
   /**
-   * Unfinished intents, oldest first, `sequence` above `after`, unchanged since a time. Damaged ones end
-   * as `STORE_DAMAGED`.
+   * Unfinished intents, oldest first, `sequence` above `after`, whose last change is at least
+   * `quietMs` away from now: in the future too, since clocks may be set back. Damaged ones end as
+   * `STORE_DAMAGED`.
    */
   async listUnfinished(
-    { limit, after, updatedAtMostMs }: { limit: number; after: number; updatedAtMostMs: number },
+    { limit, after, nowMs, quietMs }: Record<"limit" | "after" | "nowMs" | "quietMs", number>,
   ): Promise<Intent[]> {
-    const values = [this.service, after, updatedAtMostMs, limit];
+    const values = [this.service, after, nowMs - quietMs, nowMs + quietMs, limit];
     const damaged: StoreDamagedError[] = [];
     const rows = await this.db.read(INTENT_SQL.listUnfinished, values);
     const intents = this.#readAll(rows, (damage) => damaged.push(damage));

@@ -78,7 +78,7 @@ export class Submitter {
     return attempt;
   }
 
-  /** Retries all unfinished intents now, and from then on intents that stay unfinished. */
+  /** Retries intents that are or stay unfinished, from now on. */
   start(): void {
     this.#retries.start();
   }

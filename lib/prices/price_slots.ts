@@ -62,10 +62,15 @@ export class RangeCheckBuilder implements RangeCheck {
 
   addMissing(fromSlot: number, toSlot: number): void {
     if (fromSlot >= toSlot) return;
-    const last = this.missing.at(-1);
-    if (last?.to === fromSlot * SLOT_MS) last.to = toSlot * SLOT_MS;
-    else this.missing.push({ from: fromSlot * SLOT_MS, to: toSlot * SLOT_MS });
+    appendSpan(this.missing, { from: fromSlot * SLOT_MS, to: toSlot * SLOT_MS });
   }
+}
+
+/** Adds a later span to spans in order of time; if it follows the last one at once, joins the two. */
+export function appendSpan(spans: TimeSpan[], span: TimeSpan): void {
+  const last = spans.at(-1);
+  if (last?.to === span.from) last.to = span.to;
+  else spans.push(span);
 }
 
 /** The number of the slot that starts at a time. @throws {RangeError} If no slot starts at the time. */

@@ -122,5 +122,9 @@ export type ExecuteResult = z.output<typeof executeAnswerSchema>["result"];
 /** Answer of `POST /deposit`. */
 export const depositAnswerSchema = z.object({
   success: z.literal(true),
-  txHash: described(hash32Schema, "The deposit transaction, committed"),
+  txHash: described(
+    hash32Schema,
+    "The deposit transaction. The node has committed it; or it has failed it with " +
+      "`DEPOSIT_ALREADY_PROCESSED`, since an earlier transaction has credited the same request",
+  ),
 });

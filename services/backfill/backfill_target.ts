@@ -1,7 +1,7 @@
 import { type CoreClient, missingSpansOf } from "../../lib/net/core_client.ts";
 import { pagesOf } from "../../lib/net/core_reader.ts";
 import { RangemakerError } from "../../lib/errors.ts";
-import { SLOT_MS, slotAtOrAfter, type TimeSpan } from "../../lib/prices/price_slots.ts";
+import { appendSpan, SLOT_MS, slotAtOrAfter, type TimeSpan } from "../../lib/prices/price_slots.ts";
 import type { Market, Markets } from "../../lib/protocol/markets.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
 
@@ -75,11 +75,7 @@ async function missingSpans(
   if (from >= to) return missing;
   const read = (cursor?: string) => client.getPriceHistory({ base, quote, from, to, cursor });
   for await (const page of pagesOf(read)) {
-    for (const gap of page.missing) {
-      const last = missing.at(-1);
-      if (last?.to === gap.from) last.to = gap.to;
-      else missing.push(gap);
-    }
+    for (const gap of page.missing) appendSpan(missing, gap);
   }
   return missing;
 }

@@ -123,7 +123,8 @@ export class Depositor {
    * Carries out a request (spec: deposit bridge, "Deposit rules"). A refusal before the request is
    * recorded does not use up the nonce.
    *
-   * @returns The hash of the committed deposit transaction.
+   * @returns The hash of the deposit transaction. It has failed on the node if an earlier transaction
+   *   has credited the request.
    * @throws {RangemakerError} `DEADLINE_PASSED`, `CLOCKS_DIFFER`, `NONCE_USED`, or the code of the failed transaction.
    * @throws {SignatureError} If the user did not sign the request.
    * @throws {WrongChainError} If the node has another chain.

@@ -40,7 +40,10 @@ export const depositViewSchema = z.object({
     code: z.string(),
     message: z.string(),
     details: z.record(z.string(), z.unknown()).optional(),
-  }).optional().describe("Why it failed"),
+  }).optional().describe(
+    "Why it failed. A `committed` one has `DEPOSIT_ALREADY_PROCESSED` if an earlier transaction " +
+      "than `txHash` has credited it",
+  ),
   createdAt: timestampSchema,
   updatedAt: timestampSchema,
 }).meta({ id: "Deposit" });

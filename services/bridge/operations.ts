@@ -93,7 +93,7 @@ export const operations = {
       signature: `0x${"1a".repeat(64)}1b`,
     },
     answers: {
-      200: { description: "The deposit is committed", body: depositAnswerSchema },
+      200: { description: "The deposit is credited", body: depositAnswerSchema },
       ...failures(
         ...SUBMISSION_FAILURES,
         "CLOCKS_DIFFER",

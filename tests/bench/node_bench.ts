@@ -24,6 +24,7 @@ import { Chain, type ChainEvents } from "../../services/node/chain/chain.ts";
 import { CheckpointLoop } from "../../services/node/chain/checkpoints.ts";
 import { SETTLEMENT_MS } from "../../services/node/core_node.ts";
 import { options, startNode } from "../../services/node/mod.ts";
+import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { OraclePrices } from "../../services/node/oracle/oracle_prices.ts";
 import type { ChainState } from "../../services/node/chain/state.ts";
 import { resolveSettings } from "../../services/node/settings.ts";
@@ -109,7 +110,7 @@ async function benchSettlement(where: "memory" | "disk"): Promise<void> {
   const directory = await Deno.makeTempDir();
   const settings = resolveSettings(withDefaults(options, { chainId: CHAIN_ID, balances }));
   const storage = openStorage(settings, where === "disk" ? directory : undefined);
-  const feed = new OraclePrices(3_000);
+  const feed = new OraclePrices(3_000, SPEC_MARKETS);
   const clock = systemClock;
   const chain = new Chain({
     ...{ chainId: CHAIN_ID, clock, oraclePrices: feed, events: silent },
@@ -136,6 +137,9 @@ async function benchSettlement(where: "memory" | "disk"): Promise<void> {
       storage.afterCheckpoint(chain.checkpoint(dueMs));
       settleRest();
     },
+    missed() {},
+    clockBehind() {},
+    clockAhead() {},
   });
   let isSettling = false;
   const settleRest = async () => {

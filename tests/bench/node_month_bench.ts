@@ -10,6 +10,7 @@
 import process from "node:process";
 import { setImmediate } from "node:timers";
 import { Chain, type ChainEvents } from "../../services/node/chain/chain.ts";
+import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { OraclePrices } from "../../services/node/oracle/oracle_prices.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { options } from "../../services/node/options.ts";
@@ -43,7 +44,12 @@ function openChain(path: string, clock: FakeClock) {
   const storage = openStorage(settings, path, { clock, retainMs: RETAIN_MS });
   const { records, resumeFrom } = storage;
   const chain = new Chain({
-    ...{ chainId: CHAIN_ID, clock, oraclePrices: new OraclePrices(3_000), events: silent },
+    ...{
+      chainId: CHAIN_ID,
+      clock,
+      oraclePrices: new OraclePrices(3_000, SPEC_MARKETS),
+      events: silent,
+    },
     ...{ records, permissions: settings.permissions, resumeFrom },
   });
   return { storage, chain };

@@ -198,7 +198,8 @@ export class BetsWorld {
     const unfinished = await this.store.listUnfinished({
       limit: 1_000,
       after: 0,
-      updatedAtMostMs: Number.MAX_SAFE_INTEGER,
+      nowMs: this.now,
+      quietMs: 0,
     });
     const opened = new Set<string>(this.theses.map(({ quoteHash }) => quoteHash));
     const needed = unfinished

@@ -153,18 +153,18 @@ export class Chain {
     this.#recordPrices(dueMs, priceOf);
     if (dueMs - this.#prunedAtMs >= PRUNE_INTERVAL_MS && this.#commits.failure === undefined) {
       this.#prunedAtMs = dueMs;
-      this.#commits.change(() => this.state.prune());
+      this.#commits.tryChange(() => this.state.prune());
     }
     const block = this.blocks.seal(dueMs);
     if (block !== undefined) this.#events.onHead(block);
-    this.#attemptDue(dueMs);
+    this.#settleDueSlice(dueMs);
     return this.head;
   }
 
   /** Records the prices of a slot without a block, and settles the theses that end before it. */
   recordSlot(dueMs: number, priceOf: RecordedPrice): void {
     this.#recordPrices(dueMs, priceOf);
-    this.#attemptDue(dueMs);
+    this.#settleDueSlice(dueMs);
   }
 
   /**
@@ -220,7 +220,7 @@ export class Chain {
    */
   settleDue(): boolean {
     const { timestampMs } = this.head;
-    this.#attemptDue(timestampMs);
+    this.#settleDueSlice(timestampMs);
     return this.#commits.failure === undefined && this.state.settlements.isDue(timestampMs);
   }
 
@@ -247,7 +247,7 @@ export class Chain {
       if (tx.type !== "BackfillOracle" || filled === undefined) return;
       this.state.fill(tx, filled.spans);
       // Not the theses that end after the newest checkpoint: their last slots are not recorded yet.
-      this.#settleSome(this.head.timestampMs);
+      this.#settleSlice(this.head.timestampMs);
     });
     return receipt;
   }
@@ -302,11 +302,13 @@ export class Chain {
   }
 
   /** Attempts due settlements. If they cannot be stored, the theses stay due. */
-  #attemptDue(nowMs: number): void {
-    if (this.state.settlements.isDue(nowMs)) this.#commits.tryChange(() => this.#settleSome(nowMs));
+  #settleDueSlice(nowMs: number): void {
+    if (this.state.settlements.isDue(nowMs)) {
+      this.#commits.tryChange(() => this.#settleSlice(nowMs));
+    }
   }
 
-  #settleSome(nowMs: number): void {
+  #settleSlice(nowMs: number): void {
     for (const thesis of this.state.attemptDue(nowMs, this.#clock)) this.#announceThesis(thesis);
   }
 

@@ -15,7 +15,8 @@ const PAGE_SLOTS = 256;
 
 /**
  * Pages per market: 4,194,304 slots, which are 4.85 days and 32 MiB. When all are used, no further
- * page can be backfilled until theses are settled.
+ * page can be backfilled until theses are settled. The backfill that uses the last one may exceed
+ * this by the rest of its own 25 pages.
  */
 export const BACKFILLED_PAGES_MAX = 16_384;
 

@@ -111,7 +111,7 @@ export class SettlementSchedule {
   }
 
   /** Removes and returns theses whose attempt is due, at most `max`. */
-  removeDue(nowMs: number, max = Infinity): Thesis[] {
+  removeDue(nowMs: number, max: number): Thesis[] {
     const ids = new Set(this.#attempts.removeDue(nowMs, max));
     return [...ids].flatMap((id) => this.#unsettled.get(id)?.thesis ?? []);
   }

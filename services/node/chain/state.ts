@@ -1,5 +1,10 @@
 import type { Clock } from "../../../lib/clock.ts";
-import { type PricePoint, SLOT_MS, type TimeSpan } from "../../../lib/prices/price_slots.ts";
+import {
+  appendSpan,
+  type PricePoint,
+  SLOT_MS,
+  type TimeSpan,
+} from "../../../lib/prices/price_slots.ts";
 import { type Market, type MarketPair, Markets } from "../../../lib/protocol/markets.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import type { BackfillOracle } from "../../../lib/protocol/transaction.ts";
@@ -118,9 +123,7 @@ export class ChainState {
     for (const { time, isNeeded } of this.#slotsOf(tx)) {
       if (!history.canFill(time, isNeeded)) continue;
       slots += 1;
-      const last = spans.at(-1);
-      if (last?.to === time) last.to += SLOT_MS;
-      else spans.push({ from: time, to: time + SLOT_MS });
+      appendSpan(spans, { from: time, to: time + SLOT_MS });
     }
     return { spans, slots };
   }

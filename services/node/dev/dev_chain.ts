@@ -12,7 +12,10 @@ import type { BlockLogPosition } from "../chain/block_log.ts";
 import type { Chain } from "../chain/chain.ts";
 import type { ChainRecords } from "../store/chain_records.ts";
 
-/** Most snapshots that are kept; the oldest is dropped first. */
+/**
+ * Most snapshots that are kept; the oldest is dropped first. Its savepoint stays until a revert to an
+ * earlier one: SQLite cannot release one without those after it.
+ */
 export const SNAPSHOTS_MAX = 16;
 
 /** The method exists on development chains only, or only on those in memory. */
@@ -99,7 +102,7 @@ export class DevChain {
   /** Takes a snapshot. @returns Its id. @throws {DevelopmentOnlyError} If the chain is on disk. */
   snapshot(): number {
     const { chain, clock } = this.#parts;
-    this.#records("core_snapshot").mark(nameOf(++this.#lastSnapshot), chain.head);
+    this.#records("core_snapshot").createSavepoint(nameOf(++this.#lastSnapshot), chain.head);
     const snapshot = { position: chain.blocks.position, atMs: clock.now() };
     this.#snapshots.set(this.#lastSnapshot, snapshot);
     return this.#lastSnapshot;
@@ -115,9 +118,11 @@ export class DevChain {
     const records = this.#records("core_revert");
     const snapshot = this.#snapshots.get(id);
     if (snapshot === undefined) throw new UnknownSnapshotError(id, [...this.#snapshots.keys()]);
-    for (const later of this.#snapshots.keys()) if (later > id) this.#snapshots.delete(later);
-    this.#shift(snapshot.atMs - clock.now());
-    chain.restore(snapshot.position, () => records.revertTo(nameOf(id)));
+    chain.restore(snapshot.position, () => {
+      records.revertTo(nameOf(id));
+      for (const later of this.#snapshots.keys()) if (later > id) this.#snapshots.delete(later);
+      this.#shift(snapshot.atMs - clock.now());
+    });
     return this.#moved();
   }
 

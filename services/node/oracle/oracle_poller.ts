@@ -13,13 +13,13 @@ export interface OraclePollerParts {
   pull(onLate: (body: unknown) => void): Promise<PullResult>;
   prices: OraclePrices;
   clock: Clock;
-  onPull?(outcome: PullOutcome): void;
+  onPull(outcome: PullOutcome): void;
   /** An answer came after the timeout of its pull and had a newer price. */
-  onLatePrices?(): void;
+  onLatePrices(): void;
   /** These markets no longer have a fresh price, or have had none since the start. */
-  onStale?(symbols: readonly string[], reason: string): void;
+  onStale(symbols: readonly string[], reason: string): void;
   /** These markets were reported as stale and have a fresh price again. */
-  onFresh?(symbols: readonly string[]): void;
+  onFresh(symbols: readonly string[]): void;
 }
 
 /**
@@ -84,13 +84,13 @@ export class OraclePoller {
     }
     this.#lastSuccessMs = nowMs;
     this.#failuresInARow = 0;
-    onPull?.("ok");
+    onPull("ok");
   }
 
   #applyLate(body: unknown): void {
     const { prices, clock, onLatePrices } = this.#parts;
     try {
-      if (prices.update(body, clock.now(), true) > 0) onLatePrices?.();
+      if (prices.update(body, clock.now(), true) > 0) onLatePrices();
     } catch {
       // This pull already counts as a timeout. If answers are invalid, the next pull reports it.
     }
@@ -100,7 +100,7 @@ export class OraclePoller {
     const { clock, onPull } = this.#parts;
     this.#failuresInARow += 1;
     this.#lastFailure = { time: clock.now(), outcome, reason };
-    onPull?.(outcome);
+    onPull(outcome);
   }
 
   /**
@@ -119,8 +119,8 @@ export class OraclePoller {
     const fresh = symbols(prices.markets.filter(isFresh))
       .filter((symbol) => this.#stale.delete(symbol));
     for (const symbol of stale) this.#stale.add(symbol);
-    if (stale.length > 0) onStale?.(stale, this.#reason());
-    if (fresh.length > 0) onFresh?.(fresh);
+    if (stale.length > 0) onStale(stale, this.#reason());
+    if (fresh.length > 0) onFresh(fresh);
   }
 
   /** The reason why a market may have no fresh price. */

@@ -1,10 +1,5 @@
 import { z } from "zod";
-import {
-  type Market,
-  type Markets,
-  PRICE_DECIMALS,
-  SPEC_MARKETS,
-} from "../../../lib/protocol/markets.ts";
+import { type Market, type Markets, PRICE_DECIMALS } from "../../../lib/protocol/markets.ts";
 import { type NodePrice, type PriceEntry, priceEntrySchema } from "../../../lib/protocol/price.ts";
 
 /** The last price of a market that the oracle reported. */
@@ -29,7 +24,7 @@ export class OraclePrices {
   #shiftMs = 0;
 
   /** @param maxStaleMs The greatest age, in milliseconds, at which a price is fresh. */
-  constructor(maxStaleMs: number, { list }: Markets = SPEC_MARKETS) {
+  constructor(maxStaleMs: number, { list }: Markets) {
     this.maxStaleMs = maxStaleMs;
     this.markets = list;
   }

@@ -1,6 +1,7 @@
-import { type Context, Hono } from "hono";
+import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { bodyLimit } from "hono/body-limit";
-import { allowReadsFrom, handleErrors } from "../../../lib/http/envelope.ts";
+import { Cors } from "../../../lib/http/cors.ts";
+import { allowReadsFrom, handleErrors, readingBody } from "../../../lib/http/envelope.ts";
 import { RpcCode, rpcFailure } from "../../../lib/protocol/jsonrpc.ts";
 import { callerGroups, FORWARDED_FOR } from "./caller_groups.ts";
 import type { Dispatcher } from "./dispatcher.ts";
@@ -17,9 +18,7 @@ export function refuseForeignPage(
   corsOrigins: readonly string[] = [],
 ): Response | undefined {
   const origin = request.headers.get("origin");
-  if (origin === null || corsOrigins.includes("*") || corsOrigins.includes(origin)) {
-    return undefined;
-  }
+  if (new Cors(corsOrigins).allows(origin)) return undefined;
   const message = `Pages of ${origin} may not call this node: use the proxy`;
   return Response.json(rpcFailure(null, RpcCode.invalidRequest, message), { status: 403 });
 }
@@ -36,7 +35,7 @@ export function refuseHandshake(reason: string): Response {
  * @param corsOrigins Origins of the web pages that may call the node and read health and metrics.
  */
 export function nodeApi(
-  dispatcher: Dispatcher,
+  dispatcher: Pick<Dispatcher, "handle">,
   isReadOnly: boolean,
   corsOrigins?: readonly string[],
 ): Hono {
@@ -54,7 +53,9 @@ export function nodeApi(
         413,
       ),
   });
-  app.post("/", limit, async (c: Context) => {
+  // It reads a chunked body itself.
+  const limited: MiddlewareHandler = (c, next) => readingBody(() => limit(c, next));
+  app.post("/", limited, async (c: Context) => {
     const refusal = refuseForeignPage(c.req.raw, corsOrigins);
     if (refusal !== undefined) return refusal;
     // The listener sets the connection's address; a request without one comes from a test.
@@ -62,10 +63,8 @@ export function nodeApi(
     // Read now: headers cannot be read once the caller has hung up.
     const forwardedFor = c.req.raw.headers.get(FORWARDED_FOR);
     const groups = () => callerGroups(forwardedFor, remote);
-    const { text, isMalformed } = await dispatcher.handle(await c.req.text(), {
-      isReadOnly,
-      groups,
-    });
+    const body = await readingBody(() => c.req.text());
+    const { text, isMalformed } = await dispatcher.handle(body, { isReadOnly, groups });
     if (text === undefined) return c.body(null, 204);
     return c.body(text, isMalformed ? 400 : 200, { "content-type": "application/json" });
   });

@@ -144,7 +144,7 @@ class WaitingTasks {
       const group = groups.get(name);
       const own = group?.size ?? 0;
       if (!hasFairShare(own, room)) return false;
-      // How many more the group may have: each place it takes also reduces the free ones by one.
+      // How many more places the group may have: the most x with own + x < room - x.
       room = (room - own) / 2;
       groups = group === undefined ? NO_GROUPS : group.#groups;
     }

@@ -5,12 +5,12 @@ import { damaged, type Database, StorageError } from "./database.ts";
 import { PriceRingTable } from "./price_ring_table.ts";
 import {
   backfilledKey,
+  CLOSED_AT,
   type Head,
   openMeta,
   openTables,
   type PermissionLists,
   quoteKey,
-  SETTLED_AT,
   type StoredState,
   type StoredThesis,
   type Tables,
@@ -117,7 +117,7 @@ export class ChainRecords {
 
   /** The theses that still lock money, by id. */
   unsettledTheses(): StoredThesis[] {
-    const rows = this.#tables.theses.select(`WHERE ${SETTLED_AT} IS NULL ORDER BY key`);
+    const rows = this.#tables.theses.select(`WHERE ${CLOSED_AT} IS NULL ORDER BY key`);
     return rows.map(([id, stored]) => {
       if (isUnsettled(stored.thesis.status)) return stored;
       throw damaged(`thesis ${id} is settled, but its index lists it as unsettled`);
@@ -177,22 +177,21 @@ export class ChainRecords {
     for (const rows of [...Object.values(this.#tables), ...Object.values(meta)]) rows.write();
   }
 
-  /** Deletes some of the settled theses and receipts that are older than a time. */
+  /**
+   * Deletes some of the receipts before a time, and of the theses that were settled and past the end
+   * of their window before it: until then, only the record of a used quote prevents its second use.
+   */
   dropBefore(timeMs: number): void {
     if (this.commits.failure !== undefined) return;
     this.commits.flush();
     const { theses, receipts, quotes } = this.#tables;
-    const settled = `WHERE ${SETTLED_AT} < ? ORDER BY ${SETTLED_AT} LIMIT ?`;
-    const oldest = "WHERE rowid IN (SELECT rowid FROM receipts ORDER BY rowid LIMIT ?)";
-    const oldTheses = theses.select(settled, timeMs, ROWS_PER_DROP);
-    const oldReceipts = receipts
-      .select(`${oldest} AND value ->> '$.atMs' < ?`, ROWS_PER_DROP, timeMs);
+    const { oldTheses, oldReceipts } = this.#readBefore(timeMs);
     if (oldTheses.length + oldReceipts.length === 0) return;
     this.commits.tryChange(() => {
-      for (const [id, { thesis: { settledAt = 0, startTime, quoteHash } }] of oldTheses) {
+      for (const [id, { thesis: { settledAt = 0, startTime, endTime, quoteHash } }] of oldTheses) {
         theses.delete(id);
         quotes.delete(quoteKey(startTime, quoteHash));
-        this.#dropped(settledAt);
+        this.#dropped(Math.max(settledAt, endTime));
       }
       for (const [key, { atMs }] of oldReceipts) {
         receipts.delete(key);
@@ -201,8 +200,26 @@ export class ChainRecords {
     });
   }
 
+  /** Some of the rows before a time. If they cannot be read, nothing is written any more, either. */
+  #readBefore(timeMs: number) {
+    const { theses, receipts } = this.#tables;
+    const closed = `WHERE ${CLOSED_AT} < ? ORDER BY ${CLOSED_AT} LIMIT ?`;
+    const oldest = "WHERE rowid IN (SELECT rowid FROM receipts ORDER BY rowid LIMIT ?)";
+    try {
+      return {
+        oldTheses: theses.select(closed, timeMs, ROWS_PER_DROP),
+        oldReceipts: receipts
+          .select(`${oldest} AND value ->> '$.atMs' < ?`, ROWS_PER_DROP, timeMs),
+      };
+    } catch (thrown) {
+      if (!(thrown instanceof StorageError)) throw thrown;
+      this.commits.fail(thrown);
+      return { oldTheses: [], oldReceipts: [] };
+    }
+  }
+
   /** Creates a savepoint of a chain in memory for {@link revertTo}. */
-  mark(name: string, head: Head): void {
+  createSavepoint(name: string, head: Head): void {
     this.#writeHead(head, head.number);
     this.#write();
     this.#db.exec(`SAVEPOINT ${name}`);

@@ -124,7 +124,7 @@ export class GroupCommit {
     for (const effect of this.#close()[0]) effect();
   }
 
-  /** Stops all writing for good. */
+  /** Stops all writing until a {@link retry}; for good if the failure is final. */
   fail(failure: StorageError): void {
     this.#failure = failure;
     if (this.#isOpen) this.#rollBack(failure);

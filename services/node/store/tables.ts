@@ -32,8 +32,15 @@ export const TABLE_NAMES = Object.keys(KEY_TYPES) as TableName[]; // its own key
 
 export type Totals = Record<TableName, TableTotals>;
 
-/** SQL expression with an index: when a thesis was settled; NULL if it is not. */
-export const SETTLED_AT = "value ->> '$.thesis.settledAt'";
+/**
+ * SQL expression with an index: since when a thesis has been both settled and past the end of its
+ * window; NULL while it is unsettled. A thesis may be lost long before the end of its window.
+ */
+export const CLOSED_AT = "max(value ->> '$.thesis.settledAt', value ->> '$.thesis.endTime')";
+
+/** Creates the index of {@link CLOSED_AT} if it is missing. */
+export const THESES_INDEX_SQL =
+  `CREATE INDEX IF NOT EXISTS theses_by_close ON theses (${CLOSED_AT})`;
 
 export const SCHEMA = [
   createTableSql("meta", "TEXT"),
@@ -42,7 +49,7 @@ export const SCHEMA = [
   ...TABLE_NAMES.map((name) =>
     createTableSql(name, KEY_TYPES[name], name === "receipts" ? { isOrdered: true } : {})
   ),
-  `CREATE INDEX theses_by_settlement ON theses (${SETTLED_AT})`,
+  THESES_INDEX_SQL,
 ].join(";\n");
 
 /** All tables of a database except the prices. */
@@ -165,7 +172,7 @@ const stateSchema = z.object({
   lastThesisId: numberSchema,
   /** All money ever received: genesis and deposits. */
   issued: uint256Schema,
-  /** Settled theses and receipts before this time were deleted. Unix milliseconds. */
+  /** Receipts and closed theses before this time were deleted. Unix milliseconds. */
   droppedBeforeMs: timestampSchema,
   /** No block above this number was announced. */
   reservedTo: numberSchema,

@@ -39,6 +39,13 @@ class World {
     }
   }
 
+  /** Starts a second after the last record; resolves after the first pass. */
+  async start(): Promise<void> {
+    this.clock.advance(1_000);
+    this.loop.start();
+    await this.untilScheduled();
+  }
+
   /** Resolves when the next pass is scheduled. */
   async untilScheduled(): Promise<void> {
     while (this.clock.pending === 0) await setImmediate();
@@ -67,8 +74,7 @@ Deno.test("retryLoop: a start retries every unfinished intent, page by page", ()
   withWorld(async (world) => {
     const keys = Array.from({ length: 120 }, (_, index) => `key ${index}`);
     await world.record(...keys);
-    world.loop.start();
-    await world.untilScheduled();
+    await world.start();
     assert.deepEqual(world.retried.toSorted(), keys.toSorted());
     assert.equal(await world.store.countUnfinished(), 0);
   }));
@@ -80,8 +86,7 @@ Deno.test("retryLoop: failing intents do not block the others", () =>
     const { submit } = world;
     world.submit = (intent) =>
       Number(intent.key.slice(4)) < 60 ? Promise.reject(new Error("stuck")) : submit(intent);
-    world.loop.start();
-    await world.untilScheduled();
+    await world.start();
     assert.equal(await world.store.countUnfinished(), 60);
     assert.equal((await world.nextPass()).length, 60);
   }));
@@ -93,8 +98,7 @@ Deno.test("retryLoop: once the node is lost, a pass ends after the current page"
       world.isNodeLost = true;
       return Promise.reject(new Error("away"));
     };
-    world.loop.start();
-    await world.untilScheduled();
+    await world.start();
     assert.equal(world.retried.length, 50);
   }));
 
@@ -117,8 +121,7 @@ Deno.test("retryLoop: a store that cannot be read is logged once, and again afte
     const works = world.store.listUnfinished.bind(world.store);
     const fails = () => Promise.reject(new StoreError("Database failed: locked"));
     world.store.listUnfinished = fails;
-    world.loop.start();
-    await world.untilScheduled();
+    await world.start();
     assert.deepEqual(levels(), { error: 1 });
     await world.record("one");
     const passes = [[fails, {}, []], [works, { info: 1 }, ["one"]], [
@@ -139,8 +142,7 @@ Deno.test("retryLoop: each retry is logged with its result, except while the nod
     const { submit } = world;
     world.submit = (intent) =>
       intent.key === "good" ? submit(intent) : Promise.reject(new Error("stuck"));
-    world.loop.start();
-    await world.untilScheduled();
+    await world.start();
     assert.deepEqual(levels(), { info: 1, warning: 1 });
     world.isNodeLost = true;
     assert.deepEqual([await world.nextPass(), levels()], [["stuck"], { warning: 1 }], "it is lost");
@@ -155,8 +157,7 @@ Deno.test("retryLoop: each retry is logged with its result, except while the nod
 
 Deno.test("retryLoop: an intent that changed exactly a second ago is retried, one changed later is not", () =>
   withWorld(async (world) => {
-    world.loop.start();
-    await world.untilScheduled();
+    await world.start();
     await world.record("early");
     world.clock.advance(1);
     await world.record("late");
@@ -165,10 +166,23 @@ Deno.test("retryLoop: an intent that changed exactly a second ago is retried, on
     assert.deepEqual(world.retried, ["early"]);
   }));
 
+Deno.test("retryLoop: intents from a time ahead of the clock are retried, also after a failed first pass", () =>
+  withWorld(async (world) => {
+    await world.record("before the start");
+    world.clock.set(-60_000);
+    const works = world.store.listUnfinished.bind(world.store);
+    world.store.listUnfinished = () => Promise.reject(new StoreError("Database failed: locked"));
+    await world.start();
+    world.store.listUnfinished = works;
+    assert.deepEqual(await world.nextPass(), ["before the start"]);
+    await world.record("while it runs");
+    world.clock.set(-60_000);
+    assert.deepEqual(await world.nextPass(), ["while it runs"]);
+  }));
+
 Deno.test("retryLoop: passes run every second, and back off while the node is lost", () =>
   withWorld(async (world) => {
-    world.loop.start();
-    await world.untilScheduled();
+    await world.start();
     const waitsMs: number[] = [];
     for (const isNodeLost of [false, false, true, true, true, false, false]) {
       world.isNodeLost = isNodeLost;
@@ -186,8 +200,7 @@ Deno.test("retryLoop: while the node is away one intent is tried every 2 s, and 
     const { submit } = world;
     world.isNodeLost = true;
     world.submit = () => Promise.reject(new Error("away"));
-    world.loop.start();
-    await world.untilScheduled();
+    await world.start();
     world.retried.length = 0;
     const leftAtMs = world.clock.now();
     while (world.clock.now() < leftAtMs + 60_000) {
@@ -213,8 +226,7 @@ Deno.test("retryLoop: stop waits for the current page and starts no other", () =
       await gate;
       return await submit(intent);
     };
-    world.loop.start();
-    await world.untilScheduled();
+    await world.start();
     await world.record(...Array.from({ length: 120 }, (_, index) => `key ${index}`));
     world.clock.advance(1_000);
     while (world.retried.length === 0) await setImmediate();

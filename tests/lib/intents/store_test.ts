@@ -35,7 +35,7 @@ const failed: IntentOutcome = {
   receipt: null,
   failure: { code: "NODE_REFUSED", message: "no" },
 };
-const ALL = { limit: 100, after: 0, updatedAtMostMs: Number.MAX_SAFE_INTEGER };
+const ALL = { limit: 100, after: 0, nowMs: 40, quietMs: 0 };
 
 type StoreTest = (store: IntentStore, database: string) => Promise<void>;
 
@@ -195,7 +195,7 @@ const contract: Record<string, StoreTest> = {
     assert.equal(without.updatedAtMs, 4);
   },
 
-  async "unfinished intents are listed by their last change, in pages"(store) {
+  async "unfinished intents are listed if their last change is not near, in pages"(store) {
     for (const key of ["a", "b", "c", "d"]) {
       const { intent } = await store.insert(newIntent(key, { createdAtMs: 10 }));
       if (key === "b") await store.finish(intent, committed, 20);
@@ -204,7 +204,10 @@ const contract: Record<string, StoreTest> = {
     const keys = async (page: Partial<typeof ALL>) =>
       (await store.listUnfinished({ ...ALL, ...page })).map(({ key }) => key);
     assert.deepEqual(await keys({}), ["a", "c", "d"]);
-    assert.deepEqual(await keys({ updatedAtMostMs: 29 }), ["a", "d"]);
+    assert.deepEqual(await keys({ quietMs: 10 }), ["a", "c", "d"]);
+    assert.deepEqual(await keys({ quietMs: 11 }), ["a", "d"]);
+    assert.deepEqual(await keys({ nowMs: 20, quietMs: 10 }), ["a", "c", "d"], "in the future");
+    assert.deepEqual(await keys({ nowMs: 20, quietMs: 11 }), []);
     assert.deepEqual(await keys({ limit: 2 }), ["a", "c"]);
     const first = await store.find("a");
     assert.deepEqual(await keys({ after: first?.sequence ?? 0, limit: 2 }), ["c", "d"]);

@@ -106,6 +106,7 @@ Deno.test("Submitter: a deposit whose receipt the node dropped is signed again o
     const { failure } = await world.submitter.submit(intent);
     assert.equal(failure?.code, "DEPOSIT_ALREADY_PROCESSED");
     assert.equal(world.node.sent.length, 2, "the old bytes, and the new ones");
+    world.clock.advance(1_000);
     world.submitter.start();
     await world.untilIdle();
     assert.equal(world.node.sent.length, 2);
@@ -151,7 +152,7 @@ for (
         message: "Core node refused the transaction: Not a transaction",
         details: { reason: "Not a transaction", rpcCode },
       });
-      assert.equal(world.node.lookups, 1, "it might have been taken before");
+      assert.equal(world.node.lookups, 1, "an earlier attempt may have been committed");
       assert.equal(world.submitter.isNodeLost, false);
     }));
 }
@@ -262,7 +263,7 @@ for (
       assert.equal(
         await world.submitter.submit(finished),
         finished,
-        "what has ended needs no node",
+        "a final intent is returned without a call",
       );
     }));
 }
@@ -320,6 +321,7 @@ Deno.test("Submitter: a retry records the attempt in the store before it sends",
       return world.node.commit(tx);
     };
     await world.record();
+    world.clock.advance(1_000);
     world.submitter.start();
     await world.untilIdle();
     assert.deepEqual(order, ["written", "sent"]);

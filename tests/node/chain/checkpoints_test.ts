@@ -273,6 +273,9 @@ Deno.test("CheckpointLoop: a timer that fires early makes no early checkpoint", 
   const loop = new CheckpointLoop(early, early, {
     pull: () => Promise.resolve(),
     seal: () => void seals.push(clock.now()),
+    missed: () => assert.fail("none is late"),
+    clockBehind: () => assert.fail("the clock was not set"),
+    clockAhead: () => assert.fail("the clock was not set"),
   });
   loop.start();
   clock.advance(69);

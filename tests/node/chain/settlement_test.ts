@@ -112,13 +112,13 @@ Deno.test("SettlementSchedule: a backfill retries the theses of its market that 
     ...[[{}, 0, 900], [{}, 0, 900], [{}, 0, 900], [{}, 0, 900]] satisfies Windows,
     ...[[OTHER_BASE, 0, 900], [OTHER_QUOTE, 0, 900], [{}, 0, 5_000]] satisfies Windows,
   );
-  schedule.removeDue(START + 900);
+  schedule.removeDue(START + 900, 9);
   const gaps = [span(0, 200), span(200, 300), span(300, 400), span(400, 500)];
   for (const [index, thesis] of theses.slice(0, 6).entries()) {
     unsettled.set(thesis.id, { thesis, missing: [gaps[index] ?? span(200, 300)] });
   }
   schedule.retryWhere(ETH.base, ETH.quote, span(200, 400));
-  const retried = schedule.removeDue(START).map(({ id }) => id);
+  const retried = schedule.removeDue(START, 9).map(({ id }) => id);
   assert.deepEqual(retried, [2, 3, 7], "and one that was not attempted yet");
 });
 

@@ -4,6 +4,7 @@ import type { RandomSource } from "../../../lib/clock.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { SETTLEMENTS_PER_SLICE } from "../../../services/node/chain/state.ts";
 import { DevChain, SNAPSHOTS_MAX } from "../../../services/node/dev/dev_chain.ts";
+import { StorageError } from "../../../services/node/store/database.ts";
 import { withSeed } from "../../support/random.ts";
 import { actors, backfill, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
 import { GENESIS, TestChain } from "../support/chain_in_memory.ts";
@@ -245,6 +246,21 @@ Deno.test("DevChain: after a revert, quotes and nonces used since the snapshot c
   assert.deepEqual(test.chain.receipt(earlier.txHash), earlier);
   assert.equal(test.chain.submit(tx).status, "committed");
   assert.equal(test.chain.state.ledger.holdings, test.chain.state.ledger.issued);
+});
+
+Deno.test("DevChain: a revert whose records fail leaves clock and snapshots as they were", () => {
+  const { test, dev } = startChain();
+  const first = dev.snapshot();
+  dev.advance(MINUTE_MS, new Map());
+  const second = dev.snapshot();
+  const { now } = test;
+  test.records.revertTo = () => {
+    throw new StorageError("The chain cannot be read");
+  };
+  assert.throws(() => dev.revert(first), StorageError);
+  assert.equal(test.now, now);
+  Reflect.deleteProperty(test.records, "revertTo"); // that of the class counts again
+  assert.equal(dev.revert(second).now, now);
 });
 
 Deno.test("DevChain: a revert deletes later snapshots, and the oldest are dropped at the limit", () => {

@@ -160,6 +160,10 @@ Deno.test("Node: every slow call waits for its turn", () => {
     pull: () => Promise.resolve({ body: {} }),
     prices: test.chain.oraclePrices,
     clock: test.clock,
+    onPull() {},
+    onLatePrices() {},
+    onStale() {},
+    onFresh() {},
   });
   const context = { chain: test.chain, clock: test.clock, oracle, isWritable: () => true };
   const methods = [...methodsOf(context)];

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { OraclePoller, type PullOutcome } from "../../../services/node/oracle/oracle_poller.ts";
+import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { OraclePrices } from "../../../services/node/oracle/oracle_prices.ts";
 import type { PullResult } from "../../../services/node/oracle/oracle_client.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -16,7 +17,7 @@ const ALL = "BTC/USDT, ETH/USDT, SOL/USDT";
 /** A poller with an oracle that the test controls, and its reports. */
 function setUp() {
   const clock = new FakeClock();
-  const prices = new OraclePrices(3_000);
+  const prices = new OraclePrices(3_000, SPEC_MARKETS);
   const reports: string[] = [];
   const outcomes: PullOutcome[] = [];
   let answer: () => PullResult = () => AWAY;
@@ -26,6 +27,7 @@ function setUp() {
     prices,
     clock,
     onPull: (outcome) => outcomes.push(outcome),
+    onLatePrices: () => assert.fail("None is late"),
     onStale: (symbols, reason) => reports.push(`stale ${symbols.join(", ")}: ${reason}`),
     onFresh: (symbols) => reports.push(`fresh ${symbols.join(", ")}`),
   });
@@ -115,7 +117,7 @@ Deno.test("OraclePoller: the status has the age of each price, and the last succ
 /** A poller whose pulls all time out; the test delivers their answers. */
 function setUpLate() {
   const clock = new FakeClock();
-  const prices = new OraclePrices(3_000);
+  const prices = new OraclePrices(3_000, SPEC_MARKETS);
   const late: ((body: unknown) => void)[] = [];
   let newer = 0;
   const poller = new OraclePoller({
@@ -126,8 +128,10 @@ function setUpLate() {
     },
     prices,
     clock,
+    onPull: () => {},
     onLatePrices: () => newer += 1,
     onStale: () => assert.fail("Prices that come late are fresh"),
+    onFresh: () => assert.fail("They were never reported as stale"),
   });
   return { clock, prices, late, poller, newer: () => newer };
 }

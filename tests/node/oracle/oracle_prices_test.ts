@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { OraclePrices } from "../../../services/node/oracle/oracle_prices.ts";
 import { ETH } from "../support/actors.ts";
 import { pricesBody } from "../support/fake_oracle.ts";
@@ -6,7 +7,7 @@ import { pricesBody } from "../support/fake_oracle.ts";
 const NOW = 1_700_000_000_000;
 
 Deno.test("OraclePrices: the age is measured from the price's lastUpdate, not from the pull", () => {
-  const latest = new OraclePrices(3_000);
+  const latest = new OraclePrices(3_000, SPEC_MARKETS);
   latest.update(pricesBody(NOW - 2_999), NOW);
   assert.equal(latest.view(NOW)["ETH/USDT"]?.ageMs, 2_999);
   assert.equal(latest.isFresh(ETH, NOW + 1), true);
@@ -17,7 +18,7 @@ Deno.test("OraclePrices: the age is measured from the price's lastUpdate, not fr
 });
 
 Deno.test("OraclePrices: when the chain's clock moves, old and new prices move with it", () => {
-  const latest = new OraclePrices(3_000);
+  const latest = new OraclePrices(3_000, SPEC_MARKETS);
   latest.update(pricesBody(NOW - 100, { "ETH/USDT": 7n }), NOW);
   const later = NOW + 60_000;
   latest.shift(60_000);
@@ -30,7 +31,7 @@ Deno.test("OraclePrices: when the chain's clock moves, old and new prices move w
 });
 
 Deno.test("OraclePrices: a lastUpdate in the future is replaced by now, once", () => {
-  const latest = new OraclePrices(3_000);
+  const latest = new OraclePrices(3_000, SPEC_MARKETS);
   const future = pricesBody(NOW + 3_600_000);
   assert.equal(latest.update(future, NOW), 3);
   assert.equal(latest.view(NOW)["ETH/USDT"]?.lastUpdate, NOW);
@@ -42,7 +43,7 @@ Deno.test("OraclePrices: a lastUpdate in the future is replaced by now, once", (
 });
 
 Deno.test("OraclePrices: with the clock set back by an hour, newer prices still replace older ones", () => {
-  const latest = new OraclePrices(3_000);
+  const latest = new OraclePrices(3_000, SPEC_MARKETS);
   latest.update(pricesBody(NOW, { "ETH/USDT": 7n }), NOW);
   const back = NOW - 3_600_000;
   for (let ms = 100; ms <= 25_000; ms += 100) {
@@ -53,7 +54,7 @@ Deno.test("OraclePrices: with the clock set back by an hour, newer prices still 
 });
 
 Deno.test("OraclePrices: with the clock set back by an hour, a price that stays the same becomes stale", () => {
-  const latest = new OraclePrices(3_000);
+  const latest = new OraclePrices(3_000, SPEC_MARKETS);
   latest.update(pricesBody(NOW), NOW);
   const back = NOW - 3_600_000;
   latest.update(pricesBody(NOW), back);
@@ -63,7 +64,7 @@ Deno.test("OraclePrices: with the clock set back by an hour, a price that stays 
 });
 
 Deno.test("OraclePrices: with the clock set back, an older late answer does not replace a newer price", () => {
-  const latest = new OraclePrices(3_000);
+  const latest = new OraclePrices(3_000, SPEC_MARKETS);
   latest.update(pricesBody(NOW, { "ETH/USDT": 7n }), NOW);
   const back = NOW - 3_600_000;
   latest.update(pricesBody(NOW - 1, { "ETH/USDT": 8n }), back + 100, true);
@@ -71,7 +72,7 @@ Deno.test("OraclePrices: with the clock set back, an older late answer does not 
 });
 
 Deno.test("OraclePrices: an older price does not replace a newer one", () => {
-  const latest = new OraclePrices(3_000);
+  const latest = new OraclePrices(3_000, SPEC_MARKETS);
   latest.update(pricesBody(NOW, { "ETH/USDT": 7n }), NOW);
   latest.update(pricesBody(NOW - 1, { "ETH/USDT": 8n }), NOW);
   assert.equal(latest.freshPrice(ETH, NOW), 7n);
@@ -92,7 +93,7 @@ const badEntries: [what: string, change: Record<string, unknown>][] = [
 
 for (const [what, change] of badEntries) {
   Deno.test(`OraclePrices: an entry with ${what} affects only its own market`, () => {
-    const latest = new OraclePrices(3_000);
+    const latest = new OraclePrices(3_000, SPEC_MARKETS);
     const { prices } = pricesBody(NOW);
     prices["ETH/USDT"] = { ...Object(prices["ETH/USDT"]), ...change };
     assert.equal(latest.update({ prices }, NOW), 2);
@@ -101,7 +102,7 @@ for (const [what, change] of badEntries) {
 }
 
 Deno.test("OraclePrices: a body without prices is refused, and known prices stay", () => {
-  const latest = new OraclePrices(3_000);
+  const latest = new OraclePrices(3_000, SPEC_MARKETS);
   latest.update(pricesBody(NOW), NOW);
   for (const body of [null, 1, [], {}, { prices: [] }, { prices: "none" }]) {
     assert.throws(() => latest.update(body, NOW), { name: "ZodError" }, JSON.stringify(body));
@@ -110,11 +111,11 @@ Deno.test("OraclePrices: a body without prices is refused, and known prices stay
 });
 
 Deno.test("OraclePrices: a market without a price so far is missing in the view", () => {
-  assert.deepEqual(new OraclePrices(3_000).view(NOW), {});
+  assert.deepEqual(new OraclePrices(3_000, SPEC_MARKETS).view(NOW), {});
 });
 
 Deno.test("OraclePrices: a different price with the same lastUpdate is accepted, at the same age", () => {
-  const prices = new OraclePrices(3_000);
+  const prices = new OraclePrices(3_000, SPEC_MARKETS);
   prices.update(pricesBody(NOW, { "ETH/USDT": 7n }), NOW);
   const outcome = prices.update(pricesBody(NOW, { "ETH/USDT": 8n }), NOW + 100);
   assert.equal(outcome, 0);

@@ -4,10 +4,12 @@ import { type RpcMessage, RpcSocket } from "../../support/rpc_socket.ts";
 import { actors, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
 import { handshake, WEBSOCKET_KEY } from "../../support/handshake.ts";
 import { withNode } from "../support/running_node.ts";
-import { RPC_BODY_BYTES_MAX } from "../../../services/node/rpc/api.ts";
+import { nodeApi, RPC_BODY_BYTES_MAX } from "../../../services/node/rpc/api.ts";
 import { REQUEST_CHARS_MAX } from "../../../services/node/rpc/clients.ts";
 import { CALLS_PER_BATCH_MAX } from "../../../services/node/rpc/dispatcher.ts";
+import { listen } from "../../../lib/http/listener.ts";
 import { toWire } from "../../../lib/protocol/scalars.ts";
+import { withLogs } from "../../support/recorded_logs.ts";
 
 const { user } = actors;
 
@@ -91,6 +93,34 @@ Deno.test("Node: names from Object.prototype and costly messages get standard er
     assert.equal((await fetch(node.url)).body?.cancel() === undefined, false);
     assert.equal((await call(node.url, "eth_chainId")).result, "0x539");
   }));
+
+const UNFINISHED_BODIES = {
+  "of a known length": "Content-Length: 100\r\n\r\n[",
+  chunked: "Transfer-Encoding: chunked\r\n\r\n1\r\n[\r\n",
+};
+
+for (const [kind, rest] of Object.entries(UNFINISHED_BODIES)) {
+  Deno.test(`nodeApi: a caller that disconnects within a body ${kind} is not logged as a fault of the node`, () =>
+    withLogs("debug", async (records) => {
+      const app = nodeApi({ handle: () => assert.fail("its body is not whole") }, false);
+      const started = Promise.withResolvers<void>();
+      const answered = Promise.withResolvers<Response>();
+      await using listener = listen("127.0.0.1", 0, async (request) => {
+        started.resolve();
+        const answer = await app.fetch(request);
+        answered.resolve(answer);
+        return answer;
+      });
+      const { port } = new URL(listener.url);
+      const caller = await Deno.connect({ hostname: "127.0.0.1", port: Number(port) });
+      const head = `POST / HTTP/1.1\r\nHost: localhost\r\n${rest}`;
+      await caller.write(new TextEncoder().encode(head));
+      await started.promise;
+      caller.close();
+      assert.equal((await answered.promise).status, 400);
+      assert.deepEqual(records.map(({ level }) => level), []);
+    }));
+}
 
 Deno.test("Node: a batch is answered in order, each call separately", () =>
   withNode(async ({ node }) => {

@@ -5,7 +5,7 @@ import { toWire } from "../../../lib/protocol/scalars.ts";
 import { CoreNode, SETTLEMENT_MS } from "../../../services/node/core_node.ts";
 import { SETTLEMENTS_PER_SLICE } from "../../../services/node/chain/state.ts";
 import { resolveSettings } from "../../../services/node/settings.ts";
-import type { Database } from "../../../services/node/store/database.ts";
+import { Database, StorageError } from "../../../services/node/store/database.ts";
 import {
   openStorage,
   SAVE_CHECKPOINTS,
@@ -41,16 +41,28 @@ class Node {
     this.#db.exec(`PRAGMA max_page_count = ${isFull ? 1 : 1_000_000}`); // at least what it has
   }
 
+  /** Makes all queries for several rows fail, or succeed again. */
+  failQueries(isFailing: boolean): void {
+    const db = this.#db;
+    Reflect.deleteProperty(db, "all"); // that of the class counts again
+    if (!isFailing) return;
+    db.all = () => {
+      throw new StorageError("The chain cannot be read or written: disk I/O error");
+    };
+  }
+
   /** Checkpoints of a second, with fresh prices. */
   second(price?: bigint): void {
-    for (let made = 0; made < SAVE_CHECKPOINTS; made++) {
-      this.clock.advance(100);
-      const nowMs = this.clock.now();
-      const prices = price === undefined ? undefined : { "ETH/USDT": price };
-      this.core.chain.oraclePrices.update(pricesBody(nowMs, prices), nowMs);
-      this.storage.afterCheckpoint(this.core.chain.checkpoint(nowMs));
-      this.storage.records.commits.commit();
-    }
+    for (let made = 0; made < SAVE_CHECKPOINTS; made++) this.checkpoint(price);
+  }
+
+  checkpoint(price?: bigint): void {
+    this.clock.advance(100);
+    const nowMs = this.clock.now();
+    const prices = price === undefined ? undefined : { "ETH/USDT": price };
+    this.core.chain.oraclePrices.update(pricesBody(nowMs, prices), nowMs);
+    this.storage.afterCheckpoint(this.core.chain.checkpoint(nowMs));
+    this.storage.records.commits.commit();
   }
 
   /** Opens theses that the user wins in 300 ms. */
@@ -274,6 +286,33 @@ Deno.test("Node: without a reserved number it announces no block, and continues 
     node.second();
     assert.ok(node.core.chain.head.number > number);
   });
+});
+
+/** Makes checkpoints with a problem and without it: it is reported, and does not end the node. */
+async function requireRecovery(node: Node, reason: RegExp, setProblem: (on: boolean) => void) {
+  setProblem(true);
+  node.checkpoint();
+  const { status, error } = await node.health();
+  assert.equal(status, "failed");
+  assert.match(error, reason);
+  setProblem(false);
+  node.second();
+  node.second();
+  assert.equal((await node.health()).status, "healthy");
+}
+
+Deno.test("Node: a database that another program locks fails its health, not the checkpoint that prunes", async () => {
+  await withNode(async (node, folder) => {
+    node.clock.jump(120_000);
+    const other = new Database(`${folder}/chain.sqlite`);
+    const lock = (on: boolean) => other.exec(on ? "BEGIN IMMEDIATE" : "ROLLBACK");
+    await requireRecovery(node, /database is locked/, lock);
+    other.close();
+  });
+});
+
+Deno.test("Node: an error when it reads old rows fails its health, not the checkpoint", async () => {
+  await withNode((node) => requireRecovery(node, /disk I\/O error/, (on) => node.failQueries(on)));
 });
 
 Deno.test("Node: degraded with the clock an hour behind the newest block", async () => {

@@ -6,6 +6,7 @@ import type { Deposit } from "../../../lib/protocol/transaction.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { addressSchema } from "../../../lib/protocol/scalars.ts";
 import { startNode } from "../../../services/node/mod.ts";
+import { Database } from "../../../services/node/store/database.ts";
 import { inspectDataDir } from "../../../services/node/store/open_database.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -302,7 +303,7 @@ Deno.test("Data directory: only settled theses and receipts are deleted, after t
     const txs = someHistory(disk);
     const { totals } = disk.storage.records.state;
     const before = disk.view([]);
-    clock.jump(700_000);
+    clock.jump(4_300_000);
     disk.run(3);
     const { theses, unsettled, ...after } = {
       ...disk.view([]),
@@ -320,10 +321,66 @@ Deno.test("Data directory: only settled theses and receipts are deleted, after t
     assert.ok(first?.type === "Deposit");
     const again = deposit({ ...first, timestamp: clock.now() });
     assert.equal(disk.chain.submit(again).error?.code, "DEPOSIT_ALREADY_PROCESSED");
-    clock.jump(-700_000); // set back
+    clock.jump(-4_300_000); // set back
     for (const tx of txs) assert.throws(() => disk.chain.submit(tx), /within 60 s/);
-    clock.jump(700_000);
+    clock.jump(4_300_000);
     await disk.close();
+  }));
+
+Deno.test("Data directory: the quote of a lost bet stays used until the end of its window", () =>
+  withFolder(async (path) => {
+    const clock = new FakeClock();
+    const disk = new DiskChain(path, clock, { retainMs: 600_000, ringBufferSize: 128 });
+    disk.run(1);
+    disk.deposit(1);
+    const timestamp = clock.now();
+    const endTime = timestamp + 3_600_000;
+    const quoted = { timestamp, endTime, startTime: timestamp, deadline: endTime + 60_000 };
+    disk.submit(rfqSubmit(quoted));
+    disk.run(2, 9_000_000_000n);
+    assert.equal(disk.theses.at(-1)?.status, "lost");
+    const submitAgain = () => {
+      disk.run(130); // the breach leaves the ring
+      return disk.chain.submit(rfqSubmit({ ...quoted, timestamp: clock.now() })).error?.code;
+    };
+    clock.jump(700_000);
+    assert.equal(submitAgain(), "QUOTE_ALREADY_USED");
+    clock.jump(endTime - clock.now());
+    assert.equal(submitAgain(), "INVALID_TIME_RANGE");
+    assert.equal(disk.chain.state.ledger.theses.length, 1, "for the retention time");
+    clock.jump(600_000);
+    disk.run(1);
+    assert.equal(disk.chain.state.ledger.theses.length, 0);
+    await disk.close();
+  }));
+
+Deno.test("Data directory: a chain with the index of an earlier version gets the present one", () =>
+  withFolder(async (path) => {
+    const clock = new FakeClock();
+    const disk = new DiskChain(path, clock);
+    const txs = someHistory(disk);
+    const before = disk.view(txs);
+    await disk.close();
+    const indexSql = "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql NOTNULL";
+    const withDatabase = <T>(use: (db: Database) => T): T => {
+      const db = new Database(`${path}/chain.sqlite`);
+      try {
+        return use(db);
+      } finally {
+        db.close();
+      }
+    };
+    const indexes = withDatabase((db) => {
+      const present = db.all(indexSql);
+      for (const { name } of present) db.exec(`DROP INDEX ${name}`);
+      const settledAt = "value ->> '$.thesis.settledAt'";
+      db.exec(`CREATE INDEX theses_by_settlement ON theses (${settledAt})`);
+      return present;
+    });
+    const again = new DiskChain(path, clock);
+    assert.deepEqual(again.view(txs), before);
+    await again.close();
+    assert.deepEqual(withDatabase((db) => db.all(indexSql)), indexes);
   }));
 
 Deno.test("inspectDataDir: reports the chain of a directory without changing it", () =>

@@ -71,7 +71,7 @@ export class TestChain {
       clock: this.travelClock,
       records: this.records,
       permissions: options.genesis ?? GENESIS,
-      oraclePrices: new OraclePrices(options.maxStaleMs ?? 3_000),
+      oraclePrices: new OraclePrices(options.maxStaleMs ?? 3_000, SPEC_MARKETS),
       events: {
         onHead: (block) => this.heads.push(block),
         onTransaction: (receipt) => this.receipts.push(receipt),
@@ -110,7 +110,7 @@ export class TestChain {
 
   /** The chain reads its state from the records again. */
   reload(): void {
-    this.records.mark("reload", this.chain.head);
+    this.records.createSavepoint("reload", this.chain.head);
     this.chain.restore(this.chain.blocks.position, () => this.records.revertTo("reload"));
   }
 

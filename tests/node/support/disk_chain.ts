@@ -47,7 +47,11 @@ export class DiskChain {
     this.storage = openStorage(settings, path, { clock, retainMs, onOpen });
     const { records, resumeFrom } = this.storage;
     this.chain = new Chain({
-      ...{ chainId: CHAIN_ID, clock, oraclePrices: new OraclePrices(settings.maxStaleMs) },
+      ...{
+        chainId: CHAIN_ID,
+        clock,
+        oraclePrices: new OraclePrices(settings.maxStaleMs, settings.markets),
+      },
       ...{ records, permissions: settings.permissions, resumeFrom },
       events: {
         onHead: ({ number }) => this.heads.push(number),
