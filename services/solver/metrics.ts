@@ -1,5 +1,6 @@
 import type { Context, MiddlewareHandler } from "hono";
 import { type Counter, Gauge, type Histogram, type Registry } from "prom-client";
+import { type Clock, Timers } from "../../lib/clock.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { metricsIn } from "../../lib/http/metrics.ts";
 import type { Intent } from "../../lib/intents/intent.ts";
@@ -22,6 +23,9 @@ const HEDGE_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 
 const USDC_UNITS = 1e6;
 
 export class SolverMetrics {
+  readonly #clock: Clock;
+  /** Until the windows of bets that were lost early are over. */
+  readonly #windowEnds: Timers;
   readonly #registry: Registry;
   readonly #markets: Markets;
   readonly #quotes: Counter<"kind" | "outcome">;
@@ -38,7 +42,9 @@ export class SolverMetrics {
   readonly #hedgeTime: Histogram<"outcome">;
   #accountRead: Promise<unknown> = Promise.resolve();
 
-  constructor(registry: Registry, markets: Markets) {
+  constructor(registry: Registry, markets: Markets, clock: Clock) {
+    this.#clock = clock;
+    this.#windowEnds = new Timers(clock);
     this.#markets = markets;
     this.#registry = registry;
     const { counter, histogram } = metricsIn(registry);
@@ -79,8 +85,8 @@ export class SolverMetrics {
     );
     this.#outcomes = counter(
       "solver_predicted_bets_total",
-      "Settled bets by the range of their quoted probability, and by outcome: held if the price " +
-        "stayed in the range, or left.",
+      "Settled bets whose window is over, by the range of their quoted probability, and by " +
+        "outcome: held if the price stayed in the range, or left.",
       "predicted",
       "outcome",
     );
@@ -205,8 +211,9 @@ export class SolverMetrics {
     watch("solver_locked_usdc", "Amount of the solver's account in open theses.", "locked");
   }
 
-  /** Resolves when no scrape is still reading the account. */
+  /** Ends all timers. Resolves when no scrape is still reading the account. */
   async stop(): Promise<void> {
+    this.#windowEnds.clear();
     await this.#accountRead;
   }
 
@@ -247,8 +254,17 @@ export class SolverMetrics {
     this.#bets.inc({ market }, Number(betAmount) / USDC_UNITS);
   }
 
-  /** Counts a settled bet by the probability that was quoted for it. */
-  betSettled(probability: number, { status, betAmount, payout }: Thesis): void {
+  /**
+   * Counts a settled bet by the probability that was quoted for it, once its window is over. Bets
+   * that are lost early would otherwise be counted before those that are still open and may be won.
+   */
+  betSettled(probability: number, thesis: Thesis): void {
+    const leftMs = thesis.endTime - this.#clock.now();
+    if (leftMs <= 0) return this.#countOutcome(probability, thesis);
+    this.#windowEnds.after(leftMs, () => this.#countOutcome(probability, thesis));
+  }
+
+  #countOutcome(probability: number, { status, betAmount, payout }: Thesis): void {
     const held = status === "won";
     const predicted = rangeName(
       Math.min(PROBABILITY_RANGES - 1, Math.floor(probability * PROBABILITY_RANGES)),

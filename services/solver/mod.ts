@@ -56,7 +56,7 @@ async function start(
   const solver = signer.address;
   const markets = await readMarkets(options.markets);
   const registry = createRegistry();
-  const metrics = new SolverMetrics(registry, markets);
+  const metrics = new SolverMetrics(registry, markets, clock);
   opened.defer(() => metrics.stop());
   const node = new CoreClient({ url: options.rpcUrl });
   const intents = await IntentService.open({

@@ -83,7 +83,7 @@ function ownApp(execute: Pick<Executor, "requireLive" | "execute">): Hono {
     }),
     executor: execute,
     exposure: new ExposureBook(undefined, decodeBet),
-    metrics: new SolverMetrics(createRegistry(), SPEC_MARKETS),
+    metrics: new SolverMetrics(createRegistry(), SPEC_MARKETS, systemClock),
     limiter: (_c, next) => next(),
     ownBalance: () => Promise.reject(new Error("Not measured")),
     checkReadiness: () => Promise.reject(new Error("Not measured")),

@@ -101,7 +101,7 @@ Deno.test({
         (button) => (button.click(), button.textContent?.split(" ")[0]),
       );
       await visitor.page.waitForSelector(`svg[aria-label^="${other}, loss by price and time"]`);
-      await visitor.sees(new RegExp(`Move\\s+Price\\s+${other}\\s+All markets`));
+      await visitor.sees(new RegExp(`Move\\s+Price\\s+${other}\\s+All\\b`));
       assert.match(
         await visitor.textOf('tr[data-row="quoted"]'),
         new RegExp(`${SHORT + LONG + 2}`),

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { MARKETS, type Thesis } from "../../lib/client/mod.ts";
 import {
+  chanceOf,
   gainOf,
   historyOf,
-  lastSettled,
   resultsByMarket,
   resultsByPeriod,
   resultsOf,
@@ -51,7 +51,6 @@ Deno.test("Results: the maker gains the stakes of lost bets, and pays the winnin
     held: 1,
     profit: 40n - 15n,
     turnover: 50n,
-    chance: 47n, // 2 * sqrt(10 * 15 + 40 * 10), rounded
   });
   const [[, first], [, second]] = resultsByMarket(THESES, MARKETS) as [
     ReturnType<typeof resultsByMarket>[number],
@@ -67,9 +66,20 @@ Deno.test("Results: profit is added up in the order of settlement", () => {
   ]);
 });
 
-Deno.test("Results: lastSettled returns the bets settled last, or all if there are fewer", () => {
-  const idsOf = (count: number) => lastSettled(THESES, count).map(({ id }) => id);
-  assert.deepEqual([idsOf(1), idsOf(2), idsOf(9)], [[1], [2, 1], [2, 1]]);
+Deno.test("chanceOf: adds up variances of separate windows, and deviations of windows that coincide", () => {
+  const USDC = 1_000_000n;
+  const money = { betAmount: 10n * USDC, payout: 20n * USDC, status: "lost" } as const; // 10 USDC each
+  const at = (id: number, startTime: number, endTime: number, base = FIRST.base) =>
+    thesisOf(id, "lost", { ...money, startTime, endTime, base });
+  const [one, later] = [at(1, 0, 100), at(2, 100, 200)];
+  const chance = (theses: Thesis[], count = 9) => Math.round(chanceOf(theses, count, 1_000));
+  assert.equal(chance([one]), 20);
+  assert.equal(chance([later, one]), Math.round(20 * Math.SQRT2));
+  assert.equal(chance([one, at(3, 0, 100)]), 40, "the same window");
+  assert.equal(chance([one, at(3, 50, 150)]), Math.round(20 * Math.sqrt(3)), "half of it");
+  assert.equal(chance([one, at(3, 0, 100, SECOND.base)]), Math.round(20 * Math.SQRT2));
+  assert.equal(chance([one, later], 1), 20, "the last one");
+  assert.equal(Math.round(chanceOf([one, later], 9, 150)), 20, "the other window is not over");
 });
 
 Deno.test("Results: a period contains the bets decided in it, by a settlement or a breach", () => {

@@ -45,7 +45,7 @@ export function solverApp(): Hono {
     }),
     executor: { requireLive() {}, execute: unused },
     exposure: new ExposureBook(undefined, decodeBet),
-    metrics: new SolverMetrics(new Registry(), SPEC_MARKETS),
+    metrics: new SolverMetrics(new Registry(), SPEC_MARKETS, systemClock),
     limiter: unlimited,
     ownBalance: unused,
     checkReadiness: unused,

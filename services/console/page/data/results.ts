@@ -1,5 +1,6 @@
 /** Results of a maker's bets, computed from the theses alone. */
 import type { Market, Thesis } from "@rangemaker/client";
+import { toNumber } from "../format.ts";
 import { isDecided } from "./live_breaches.ts";
 
 /** Results of a set of bets from the maker's side. */
@@ -14,8 +15,6 @@ export interface Results {
   profit: bigint;
   /** Stakes of settled bets. */
   turnover: bigint;
-  /** Two standard deviations of the profit if all bets were fair: the range of pure chance. */
-  chance: bigint;
 }
 
 /** The maker's gain from a settled bet. */
@@ -30,8 +29,6 @@ export function resultsOf(theses: readonly Thesis[]): Results {
   const open = theses.filter((thesis) => !isDecided(thesis));
   const settled = theses.filter(isDecided);
   const turnover = sumOf(settled, ({ betAmount }) => betAmount);
-  // A fair bet is won with the probability stake / payout.
-  const variance = sumOf(settled, ({ betAmount, payout }) => betAmount * (payout - betAmount));
   return {
     open: open.length,
     atRisk: sumOf(open, ({ betAmount, payout }) => payout - betAmount),
@@ -39,7 +36,6 @@ export function resultsOf(theses: readonly Thesis[]): Results {
     held: settled.filter(({ status }) => status === "won").length,
     profit: sumOf(settled, gainOf),
     turnover,
-    chance: BigInt(Math.round(2 * Math.sqrt(Number(variance)))),
   };
 }
 
@@ -84,9 +80,36 @@ export function historyOf(theses: readonly Thesis[]) {
   });
 }
 
-/** The `count` most recently settled bets; `count` is at least 1. */
-export function lastSettled(theses: readonly Thesis[], count: number): Thesis[] {
-  return inOrderSettled(theses).slice(-count);
+/**
+ * Two standard deviations of the profit from the last `count` bets whose windows were over at a
+ * time, if they were fair: the range of pure chance. Windows of one market that overlap end alike, so
+ * their deviations add up as far as they overlap.
+ *
+ * @returns An amount in USDC.
+ */
+export function chanceOf(theses: readonly Thesis[], count: number, timeMs: number): number {
+  const over = theses.filter((thesis) => isDecided(thesis) && thesis.endTime <= timeMs)
+    .sort((a, b) => a.endTime - b.endTime).slice(-count)
+    .map((thesis) => ({ ...thesis, deviation: deviationOf(thesis) }))
+    .sort((a, b) => a.startTime - b.startTime);
+  let variance = 0;
+  for (const [index, bet] of over.entries()) {
+    variance += bet.deviation ** 2;
+    for (let next = index + 1; next < over.length; next++) {
+      const other = over[next]!; // below the length
+      if (other.startTime >= bet.endTime) break;
+      if (other.base !== bet.base || other.quote !== bet.quote) continue;
+      const sharedMs = Math.min(bet.endTime, other.endTime) - other.startTime;
+      const longerMs = Math.max(bet.endTime - bet.startTime, other.endTime - other.startTime);
+      variance += 2 * bet.deviation * other.deviation * sharedMs / longerMs;
+    }
+  }
+  return 2 * Math.sqrt(variance);
+}
+
+/** Standard deviation of a fair bet's result, USDC: it is won with the probability stake / payout. */
+function deviationOf({ betAmount, payout }: Thesis): number {
+  return Math.sqrt(toNumber(betAmount) * toNumber(payout - betAmount));
 }
 
 function inOrderSettled(theses: readonly Thesis[]): Thesis[] {

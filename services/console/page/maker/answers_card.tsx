@@ -48,7 +48,9 @@ function AnswerTable({ request, history }: { request: RequestKind; history: Metr
     .sort((a, b) => b.total - a.total)[0];
   const refused = most && `, most refusals: ${most.outcome}, ${textOf(most.total, total)}`;
   return (
-    <Folded title={`${name}: ${accepted} accepted${refused ?? ""}`}>
+    <Folded
+      title={`${name}: ${accepted} ${name === "Bets" ? "accepted" : "priced"}${refused ?? ""}`}
+    >
       <Table
         of={`answers to ${name.toLowerCase()}`}
         first={4}

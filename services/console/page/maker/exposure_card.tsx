@@ -26,8 +26,9 @@ import { Folded } from "./folded.tsx";
 
 const usdc = (amount: number) => formatGain(fromNumber(amount));
 
-/** Formats whole USDC. */
-const whole = (amount: number) => usdc(Math.round(amount)).replace(".00", "");
+/** Formats whole USDC; below 10, with cents. */
+const whole = (amount: number) =>
+  Math.abs(amount) < 10 ? usdc(amount) : usdc(Math.round(amount)).replace(".00", "");
 
 /** A market that has open bets. */
 interface OpenMarket {
@@ -113,7 +114,7 @@ function Moves({ market, markets, nowMs }: MovesProps) {
           },
           { name: symbol, number: (move) => gainOf([market], move) },
           ...(markets.length > 1
-            ? [{ name: "All markets", number: (move: number) => gainOf(markets, move) }]
+            ? [{ name: "All", number: (move: number) => gainOf(markets, move) }]
             : []),
         ]}
       />

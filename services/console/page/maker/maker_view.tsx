@@ -3,8 +3,8 @@ import { systemClock, type Thesis } from "@rangemaker/client";
 import { Card } from "../card.tsx";
 import type { PageModel } from "../data/page_model.ts";
 import {
+  chanceOf,
   gainOf,
-  lastSettled,
   type Results,
   resultsByMarket,
   resultsByPeriod,
@@ -155,8 +155,8 @@ function Glance({ theses, results, state: { account, solver }, startedAtMs }: Gl
   const { settled, held, profit } = results;
   const earnings = earningsOf(solver?.metrics);
   const { bets, stakes, expected, actual } = earnings;
-  const { chance } = resultsOf(lastSettled(theses, bets));
-  const verdict = earningsVerdict(earnings, toNumber(chance));
+  const chance = chanceOf(theses, bets, solver?.readAtMs ?? 0);
+  const verdict = earningsVerdict(earnings, chance);
   return (
     <dl class="card glance">
       <Fact label="Profit and loss">
@@ -180,7 +180,7 @@ function Glance({ theses, results, state: { account, solver }, startedAtMs }: Gl
             {formatChange(expected / stakes)} of the stakes. {bets} {bets === 1 ? "bet" : "bets"}
             {" "}
             brought {formatGain(fromNumber(actual))} ({formatChange(actual / stakes)}), ±{" "}
-            {formatRounded(chance)} by chance:{" "}
+            {formatRounded(fromNumber(chance))} by chance:{" "}
             <span class={verdict.startsWith("▲") ? "warning" : undefined}>{verdict}</span>
           </span>
         </Fact>

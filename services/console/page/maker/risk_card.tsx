@@ -4,7 +4,7 @@ import type { Results } from "../data/results.ts";
 import { Fact } from "../fact.tsx";
 import { formatRounded, formatTime, shortAddress } from "../format.ts";
 import { labelOf } from "../trade/chart_spans.ts";
-import { nextEndsOf, riskiestUserOf } from "./exposure.ts";
+import { nextEndsOf, riskiestUserOf, waitingText } from "./exposure.ts";
 import type { SolverFigures } from "./maker_watch.ts";
 import { Words } from "../words.tsx";
 import { headroomOf } from "./refusals.ts";
@@ -28,6 +28,8 @@ export function Risk({ theses, results: { open, atRisk }, solver, isOld, nowMs }
   const { style, text, used } = headroomOf(all, isOld ? undefined : solver);
   const ends = nextEndsOf(theses, nowMs, ENDS);
   const user = riskiestUserOf(theses);
+  // Other bets have already ended without theirs.
+  const isMissing = waitingText(theses, nowMs) !== undefined;
   return (
     <Card title="What you may lose">
       <div class="columns">
@@ -59,6 +61,7 @@ export function Risk({ theses, results: { open, atRisk }, solver, isOld, nowMs }
                 }`}
               >
                 frees {formatRounded(atRisk)}
+                {isMissing && ", if its prices are there"}
               </Fact>
             ))}
             {user && (
