@@ -503,7 +503,7 @@ Deno.test("Problems: counts down to an alert, then shows when it was sent", () =
   const [finding] = findingsOf([stateOf("node", [], { isUp: false })]);
   assert(finding?.afterS === 30);
   assert.equal(alertTimeText(finding, 1_000, 9_001), " · alert in 22 s");
-  assert.equal(alertTimeText(finding, 1_000, 31_000), ` · alert sent ${formatTime(31_000)}`);
+  assert.equal(alertTimeText(finding, 1_000, 31_000), ` · alert fires since ${formatTime(31_000)}`);
   const [unready] = findingsOf([stateOf("bridge", [], { isReady: false })]);
   assert(unready !== undefined);
   assert.equal(alertTimeText(unready, 0, 0), "", "it has no alert");

@@ -87,7 +87,7 @@ function Ended({ records }: { records: readonly Episode[] }) {
             text: ({ severity, alertedAtMs }) => (
               <>
                 <Severity severity={severity} />
-                {alertedAtMs ? `, sent ${formatTime(alertedAtMs)}` : ", not sent"}
+                {alertedAtMs ? `, fired ${formatTime(alertedAtMs)}` : ", too short to fire"}
               </>
             ),
           },

@@ -250,13 +250,13 @@ export function followingText(
     (criticals > 0 ? ` (${criticals} critical)` : "") + `, probably because ${reasons.join("; ")}`;
 }
 
-/** When its alert is sent, if the problem lasts. */
+/** When its alert fires, if the problem lasts; whether anybody is told is up to Prometheus. */
 export function alertTimeText({ afterS }: Finding, sinceMs: number, nowMs: number): string {
   if (afterS === undefined) return "";
   const atMs = sinceMs + 1_000 * afterS;
   return nowMs < atMs
     ? ` · alert in ${Math.ceil((atMs - nowMs) / 1_000)} s`
-    : ` · alert sent ${formatTime(atMs)}`;
+    : ` · alert fires since ${formatTime(atMs)}`;
 }
 
 /** A finding with the commands that were read for it. */
@@ -289,7 +289,8 @@ function healthOf(state: ServiceState): Finding | undefined {
   if (isHealthy && isReady !== false) return undefined;
   const text = isHealthy ? "It is not ready" : `Its health is ${health || "bad"}`;
   const details = complaints.filter((text) => text !== "");
-  const firstStep = "Fix what it names here or in its log: then it goes on by itself.";
+  const named = details.length > 0 ? "here or in its log" : "in its log";
+  const firstStep = `Fix what it names ${named}: then it goes on by itself.`;
   const chapter = "Health and readiness";
   const found = { service, severity, text, details, firstStep, chapter } as const;
   return { ...found, effect: EFFECTS[service], mayBeOlder: isFirstLook(state.history) };

@@ -78,7 +78,10 @@ export function marketRepair(
     bets.filter((bet) => missing.some(({ from, to }) => from <= bet.endTime && to >= bet.startTime))
   );
   return {
-    firstStep: stepOf(`Before these bets end, run ${WITH_KEY}`, source),
+    firstStep: stepOf(
+      `${bets.length > 0 ? "Before these bets end, run" : "Run"} ${WITH_KEY}`,
+      source,
+    ),
     ...{ commands, hint: HINT },
     sinceMs: Math.min(...spans.map(({ from }) => from)),
     harm: harmOf(bets),
