@@ -584,7 +584,7 @@ Deno.test("BetSlip: a change of account drops the quote, the estimate and a pend
   }
 });
 
-Deno.test("changesOf: a quote within 1 % of the estimate shows no change; 5 % below it, a warning gives the reason", () => {
+Deno.test("changesOf: a quote within 1 % of the estimate shows no change; 5 % from it, the reason is given, and 5 % below it, a warning", () => {
   const changes = (payout: bigint, probability: number, seen = 0.5) => {
     const estimated = { ...ESTIMATE, payout: 20_000_000n, probability: seen };
     const offer = { ...offerOf(1, { payout }), probability };
@@ -594,7 +594,11 @@ Deno.test("changesOf: a quote within 1 % of the estimate shows no change; 5 % be
   assert.deepEqual(changes(19_850_000n, 0.5), [false]);
   const than = "than the estimate of 20.00 USDC";
   assert.deepEqual(changes(19_400_000n, 0.5), [false, `It pays 3 % less ${than}.`]);
-  assert.deepEqual(changes(22_000_000n, 0.4), [false, `It pays 10 % more ${than}.`]);
+  assert.deepEqual(changes(22_000_000n, 0.5), [false, `It pays 10 % more ${than}.`]);
+  assert.deepEqual(changes(22_000_000n, 0.4), [
+    false,
+    `It pays 10 % more ${than}: the chance fell from 50.0 %.`,
+  ]);
   assert.deepEqual(changes(14_000_000n, 0.7), [
     true,
     `It pays 30 % less ${than}: the chance rose from 50.0 %.`,

@@ -109,7 +109,7 @@ Deno.test({
           // Refused as it is asked for, and by each estimate after it.
           await page.goBack();
           await visitor.sees(/\(× \d/);
-          await page.evaluate(`for (const [name, value] of [["upper", 9000], ["lower", 8990]]) {
+          await page.evaluate(`for (const [name, value] of [["upper", 8994], ["lower", 8990]]) {
           const input = document.querySelector("input[name=" + name + "]");
           input.value = value;
           input.dispatchEvent(new Event("input", { bubbles: true }));
@@ -130,8 +130,9 @@ Deno.test({
               "input[name=lower], input[name=upper]",
               (inputs) => inputs.map(({ value }) => Number(value)),
             );
-          const [moved = 0] = await sides();
+          const [moved = 0, top = 0] = await sides();
           assert(moved > 1_000 && moved < 4_000, `${moved}`);
+          assert.equal(Math.round(100 * (top - moved)), 400, "it keeps its height");
           await visitor.fill("lower", "1000");
           await visitor.fill("upper", "9000");
           await visitor.fill("lasts", "30 s");

@@ -176,8 +176,9 @@ Deno.test("PriceFeed: reports the state of each market, and when the connection 
   const { feed, node, onState, deliver } = setUp();
   assert.equal(feed.stateOf(SYMBOL), "connecting");
   onState?.("live");
-  assert.deepEqual([feed.stateOf(SYMBOL), node.connected], ["missing", 1]);
+  assert.deepEqual([feed.stateOf(SYMBOL), node.connected], ["connecting", 1], "not received yet");
   await deliver("stale");
+  assert.equal(feed.stateOf("X/Y"), "missing");
   assert.equal(feed.stateOf(SYMBOL), "stale");
   assert.deepEqual(feed.seriesOf(SYMBOL).times, [], "a stale price is not drawn");
   await deliver();

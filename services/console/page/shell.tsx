@@ -185,12 +185,21 @@ function Problems({ model }: { model: PageModel }) {
   );
 }
 
+/** Time in which screen readers find a live region. */
+const REGION_MS = 300;
+
 const FOCUSED = ":is(button, a, input, select, summary):focus";
 
 /** Messages at the bottom, or at the top if they would cover the focused element or the bets. */
 function Messages({ model }: { model: PageModel }) {
   const box = useRef<HTMLDivElement>(null);
-  const messages = model.messages.value;
+  // Screen readers read what is added to a live region, not what it contains from the start.
+  const isOpen = useSignal(false);
+  useEffect(() => {
+    const timer = setTimeout(() => isOpen.value = true, REGION_MS);
+    return () => clearTimeout(timer);
+  }, []);
+  const messages = isOpen.value ? model.messages.value : [];
   useEffect(() => {
     const element = box.current;
     if (element === null) return;

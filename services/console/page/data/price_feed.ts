@@ -37,10 +37,13 @@ export interface PriceFeedOptions {
 /** The connection hangs if no price arrives for this long: normally there are ten a second. */
 const SILENT_MS = 5_000;
 
+/** Before the first message. */
+const NOT_RECEIVED: Readonly<Record<string, NodePrice>> = {};
+
 /** Live prices of all markets from a subscription, and the part of their history that is shown. */
 export class PriceFeed {
   /** Newest price of each market, by symbol. */
-  readonly latest: Signal<Record<string, NodePrice>> = signal({});
+  readonly latest: Signal<Readonly<Record<string, NodePrice>>> = signal(NOT_RECEIVED);
   /** Whether prices arrive. */
   readonly isLive: Signal<boolean> = signal(false);
   /** Why no prices arrive; undefined while they do, and during the first connection attempt. */
@@ -102,6 +105,7 @@ export class PriceFeed {
   #readState(symbol: string): MarketState {
     if (this.isOffline.value) return "offline";
     if (!this.isLive.value) return this.problem.value === undefined ? "connecting" : "away";
+    if (this.latest.value === NOT_RECEIVED) return "connecting";
     return this.latest.value[symbol]?.state ?? "missing";
   }
 

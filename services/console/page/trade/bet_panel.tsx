@@ -186,7 +186,7 @@ function CopyLink({ model, slip }: BetPanelProps) {
 /**
  * Draws a box around the price for the times in the fields, and announces it.
  *
- * @param options With `keepsHeight`, the box keeps its height, unless no maker would accept that.
+ * @param options With `keepsHeight`, the box keeps its height.
  */
 export function placeBox(model: PageModel, slip: BetSlip, { keepsHeight = false } = {}): void {
   const { feed } = model;
@@ -256,7 +256,7 @@ const TOLERANCES = [0, 2, 5, 10, 20] as const;
 function Tolerance({ slip }: { slip: BetSlip }) {
   return (
     <label class="note tolerance">
-      If the odds change, accept{" "}
+      If the odds change as you sign, accept{" "}
       <select
         value={slip.tolerancePercent.value}
         onChange={({ currentTarget }) => slip.setTolerance(Number(currentTarget.value))}

@@ -35,6 +35,9 @@ import { failureText, type QuotedStage, type Stage } from "./stage.ts";
 /** Interval at which an estimate is updated, because the price moves. */
 const REFRESH_MS = 1_000;
 
+/** The same while the maker refuses the box. */
+const REFUSED_REFRESH_MS = 3_000;
+
 export interface BetSlipOptions extends SlipVoiceOptions {
   session: Pick<Session, "user">;
   estimate: Estimator;
@@ -326,6 +329,9 @@ export class BetSlip {
     const bet = this.#bet;
     if (bet === undefined || this.stage.value.name !== "draft") return;
     this.estimator.ask(bet);
-    this.#cancelRefresh = clock.after(REFRESH_MS, () => this.#refresh());
+    const { state } = this.estimator;
+    const isRefused = state.peek() !== undefined && "failure" in state.peek()!;
+    const pauseMs = isRefused ? REFUSED_REFRESH_MS : REFRESH_MS;
+    this.#cancelRefresh = clock.after(pauseMs, () => this.#refresh());
   }
 }

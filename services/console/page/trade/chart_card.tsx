@@ -1,8 +1,9 @@
 import { type Signal, useComputed } from "@preact/signals";
 import type { RenderableProps } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { type CancelTimer, type Market, systemClock } from "@rangemaker/client";
+import { type CancelTimer, type Market, type Quote, systemClock } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
+import { firstOutside } from "../data/live_breaches.ts";
 import type { Point } from "../data/price_series.ts";
 import { formatAmount, formatQuotePrice, toNumber } from "../format.ts";
 import { useNow } from "../use_now.ts";
@@ -316,8 +317,10 @@ function contentOf(
 function ownBox(model: PageModel, slip: BetSlip, nowMs: number): ChartBox | undefined {
   const stage = slip.stage.peek();
   if (stage.name === "placed") return undefined;
-  const isQuoted = "offer" in stage &&
-    (stage.name !== "quoted" || quoteLife(stage.offer.quote, nowMs).state === "valid");
+  const series = model.feed.seriesOf(slip.symbol.peek());
+  const isLive = (quote: Quote) =>
+    quoteLife(quote, nowMs).state === "valid" && firstOutside(quote, series) === undefined;
+  const isQuoted = "offer" in stage && (stage.name !== "quoted" || isLive(stage.offer.quote));
   if (isQuoted) return boxOfQuote(stage.offer.quote);
   const { draft } = slip;
   if (draft === undefined) return undefined;

@@ -193,14 +193,11 @@ export function timesOf({ startsIn, lasts }: DraftFields): Times {
   };
 }
 
-/** A box keeps its height if that is between these multiples of the suggested height. */
-const KEPT_HEIGHTS = { least: 0.6, most: 1.5 };
-
 /**
  * A box around a price that a maker accepts.
  *
  * @param move As in {@link halfHeightOf}.
- * @param kept A box whose height is kept, unless no maker would accept it.
+ * @param kept A box whose height is kept.
  */
 export function suggestedDraft(
   price: bigint,
@@ -209,9 +206,7 @@ export function suggestedDraft(
   kept?: Draft,
 ): Draft {
   const suggested = Number(price) * halfHeightOf(startsInMs + durationMs, move);
-  const wanted = kept === undefined ? suggested : Number(kept.upperPrice - kept.lowerPrice) / 2;
-  const { least, most } = KEPT_HEIGHTS;
-  const half = wanted < least * suggested || wanted > most * suggested ? suggested : wanted;
+  const half = kept === undefined ? suggested : Number(kept.upperPrice - kept.lowerPrice) / 2;
   const draft = draftOf({
     fromMs: startsInMs,
     toMs: startsInMs + durationMs,

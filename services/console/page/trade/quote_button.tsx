@@ -15,7 +15,7 @@ interface QuoteButtonProps {
   /**
    * Draws the box around the price.
    *
-   * @param keepsHeight Keeps its height, if a maker accepts that.
+   * @param keepsHeight Keeps its height.
    */
   onFix(keepsHeight: boolean): void;
 }

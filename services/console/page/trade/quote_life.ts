@@ -33,7 +33,9 @@ export function windowText(
   const { startTime, endTime } = quote;
   const secondsText = (ms: number) => durationText(1_000 * Math.ceil(ms / 1_000));
   if (nowMs >= startTime) {
-    return `The window has begun: ${secondsText(endTime - nowMs)} left. ` +
+    // At most its length, which may be no whole number of seconds.
+    const leftMs = Math.min(1_000 * Math.ceil((endTime - nowMs) / 1_000), endTime - startTime);
+    return `The window has begun: ${durationText(leftMs)} left. ` +
       "The maker may refuse it now; then nothing is taken.";
   }
   const { remainingMs } = quoteLife(quote, nowMs);

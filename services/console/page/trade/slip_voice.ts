@@ -142,21 +142,29 @@ export function changesOf(stage: QuotedStage): string[] {
   if (seen !== undefined && Math.abs(share) >= QUIET_SHARE) {
     const before = `${replaces ? "quote before" : "estimate"} of ${formatAmount(seen.payout)} USDC`;
     const percent = Math.round(100 * Math.abs(share));
-    const why = isWorse(stage) ? reasonOf(seen, offer) : "";
+    const why = Math.abs(share) >= WARNED_SHARE ? reasonOf(seen, offer) : "";
     changes.push(`It pays ${percent} % ${share < 0 ? "less" : "more"} than the ${before}${why}.`);
   }
   return changes;
 }
 
-/** The main reason why a quote pays less: a higher chance, or a higher price of the maker. */
+/**
+ * The main reason why a quote pays less or more: another chance, or another price of the maker; empty
+ * if it is unknown.
+ */
 function reasonOf(
   seen: Pick<Estimate, "payout" | "probability">,
   { quote, probability }: Offer,
 ): string {
   if (seen.probability === undefined || probability === undefined) return "";
   const byChance = Number(seen.payout) * seen.probability / probability;
-  return 2 * byChance <= Number(seen.payout + quote.payout)
-    ? `: the chance rose from ${chanceText(seen.probability)}`
+  const middle = Number(seen.payout + quote.payout) / 2;
+  const before = chanceText(seen.probability);
+  if (quote.payout > seen.payout) {
+    return byChance >= middle ? `: the chance fell from ${before}` : "";
+  }
+  return byChance <= middle
+    ? `: the chance rose from ${before}`
     : ": the maker charges more, as it has similar bets open";
 }
 

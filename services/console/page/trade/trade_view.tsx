@@ -52,7 +52,10 @@ export function openTradeView(model: PageModel): View {
   });
   const openLink = () => {
     const box = linkedBox(location.hash);
-    if (box === undefined || markets.bySymbol(box.symbol) === undefined) return;
+    if (box === undefined) return;
+    if (markets.bySymbol(box.symbol) === undefined) {
+      return void announce(`The box of the link was not opened: ${box.symbol} is not traded here.`);
+    }
     slip.choose(box.symbol);
     slip.edit(box.fields);
     history.replaceState(null, "", "#trade"); // so that a reload keeps the user's changes
