@@ -3,6 +3,6 @@
  * So the first caller gets at most half of them, the next a quarter, and a new caller always finds
  * some.
  */
-export function hasFairShare(held: number, free: number): boolean {
-  return held < free;
+export function mayTakeAnother(inUse: number, free: number): boolean {
+  return inUse < free;
 }

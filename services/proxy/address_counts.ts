@@ -1,4 +1,4 @@
-import { hasFairShare } from "../../lib/fair_share.ts";
+import { mayTakeAnother } from "../../lib/fair_share.ts";
 import type { CallerAddress } from "../../lib/http/caller_address.ts";
 
 /**
@@ -45,7 +45,7 @@ export class AddressCounts {
   hasRoom(address: AddressKeys): boolean {
     if (this.isAtOwnLimit(address)) return false;
     const { key, peerKey } = address;
-    return key === peerKey || hasFairShare(numberOf(this.#counts, key), this.#freeOf(peerKey));
+    return key === peerKey || mayTakeAnother(numberOf(this.#counts, key), this.#freeOf(peerKey));
   }
 
   isAtOwnLimit({ key, networks }: AddressKeys): boolean {

@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers";
 import { RangemakerError } from "../../../lib/errors.ts";
-import { hasFairShare } from "../../../lib/fair_share.ts";
+import { mayTakeAnother } from "../../../lib/fair_share.ts";
 
 /**
  * Most tasks that wait in each lane. The first caller gets at most half of the places and the
@@ -143,7 +143,7 @@ class WaitingTasks {
     for (const name of names) {
       const group = groups.get(name);
       const own = group?.size ?? 0;
-      if (!hasFairShare(own, room)) return false;
+      if (!mayTakeAnother(own, room)) return false;
       // How many more places the group may have: the most x with own + x < room - x.
       room = (room - own) / 2;
       groups = group === undefined ? NO_GROUPS : group.#groups;

@@ -19,7 +19,6 @@ import {
   formatTime,
   fromNumber,
   shortAddress,
-  toNumber,
 } from "../format.ts";
 import type { View } from "../shell.tsx";
 import { Table } from "../table.tsx";
