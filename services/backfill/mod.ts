@@ -6,6 +6,7 @@ import { THESIS_DURATION_MAX_MS } from "../../lib/protocol/constants.ts";
 import type { Market, Markets } from "../../lib/protocol/markets.ts";
 import { command, type CommandContext, ExitCode } from "../../lib/cli/command.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
+import { parsePrice } from "../../lib/protocol/price.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { openTransactionSigner, type RemoteKeyOptions } from "../../lib/cli/keystore.ts";
 import { optionLabel, type OptionsOf, UsageError } from "../../lib/cli/options.ts";
@@ -21,7 +22,7 @@ import type { TransactionSigner } from "../../lib/protocol/transaction.ts";
 import { progressBar } from "../../lib/cli/terminal.ts";
 import { type BackfillRequest, findMissingPrices } from "./backfill_target.ts";
 import { Backfiller, type SpanReport } from "./backfiller.ts";
-import { TradeHistory } from "./trade_history.ts";
+import { ChosenPrice, TradeHistory } from "./trade_history.ts";
 
 /** The longest span that one run fills: as long as the longest thesis. */
 const SPAN_MAX_MS = THESIS_DURATION_MAX_MS;
@@ -37,6 +38,17 @@ const time = {
     return z.NEVER;
   }),
   placeholder: "time",
+} satisfies kinds.OptionKind;
+
+/** A price as decimal text. */
+const price = {
+  schema: z.string().transform((text, context) => {
+    const units = parsePrice(text);
+    if (units !== undefined && units > 0n) return units;
+    context.addIssue({ code: "custom", message: "Expected a price above 0, such as 2998.41" });
+    return z.NEVER;
+  }),
+  placeholder: "price",
 } satisfies kinds.OptionKind;
 
 export const options = optionsFor("backfill", {
@@ -78,6 +90,10 @@ export const options = optionsFor("backfill", {
       `how long a trade's price fills later slots without a trade, at most ${CARRY_MAX_MS}`,
     default: "3000",
   },
+  price: {
+    kind: price,
+    description: "fill every missing slot with this price, and read no trades: the last resort",
+  },
   chainId: chainIdOption,
 });
 
@@ -107,6 +123,7 @@ export function backfillCommand(clock: Clock) {
         "rangemaker backfill --thesis 7 --keystore admin.json --keystore-password-file password",
         "with the admin's key from an encrypted keystore",
       ],
+      ["rangemaker backfill --thesis 7 --price 2998.41", "at a price that the admin has chosen"],
     ],
     defaultLogLevel: "warning",
     run: (options, context) => backfill(options, context, clock),
@@ -133,13 +150,16 @@ async function backfill(
   context.untilSignal().then(() => isStopping = true);
   context.progress("Asking the node for missing slots …");
   const { market, missing, thesis } = await findMissingPrices(request, client, markets);
+  const { price, historyUrl, maxCarryMs } = options;
   const backfiller = new Backfiller({
     client,
     signer,
     chainId: options.chainId,
-    history: new TradeHistory(new ExchangeHistory(options.historyUrl, clock)),
+    history: price === undefined
+      ? new TradeHistory(new ExchangeHistory(historyUrl, clock))
+      : new ChosenPrice(price),
     clock,
-    maxCarryMs: options.maxCarryMs,
+    maxCarryMs: price === undefined ? maxCarryMs : 0,
     isStopping: () => isStopping,
     onProgress: (done, total) => context.progress(progressBar(done, total, "slots")),
   });

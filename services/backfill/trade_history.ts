@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type ExchangeHistory, ExchangeHistoryError } from "../../lib/net/exchange_history.ts";
-import type { TimeSpan } from "../../lib/prices/price_slots.ts";
+import { SLOT_MS, type TimeSpan } from "../../lib/prices/price_slots.ts";
 import { parsePrice } from "../../lib/protocol/price.ts";
 
 /** A past trade: the source of a slot price. */
@@ -65,5 +65,19 @@ export class TradeHistory {
   #page(query: Record<string, string>) {
     const limit = PAGE_TRADES.toString();
     return this.#history.page("/api/v3/aggTrades", { ...query, limit }, pageSchema);
+  }
+}
+
+/** A history in which every slot has a trade at the price that an admin has chosen. */
+export class ChosenPrice {
+  readonly #price: bigint;
+
+  /** @param price With 6 decimals. */
+  constructor(price: bigint) {
+    this.#price = price;
+  }
+
+  async *trades(_symbol: string, { from, to }: TimeSpan): AsyncGenerator<Trade> {
+    for (let time = from; time < to; time += SLOT_MS) yield { time, price: this.#price };
   }
 }

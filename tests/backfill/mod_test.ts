@@ -109,6 +109,27 @@ async function lackingThesis({ stepped, client, oracle }: SteppedParts): Promise
   return window;
 }
 
+Deno.test("rangemaker backfill: --price fills what is missing with that price, without trades", () =>
+  withSteppedNode(async (parts) => {
+    const { node, clock, client } = parts;
+    const { from, to } = await lackingThesis(parts);
+    const args = ["--rpc-url", node.url, "--history-url", "http://127.0.0.1:1", "--thesis", "1"];
+    const { code, lines } = await runBackfill(clock, ...args, "--price", "3000.25");
+    const at = (timeMs: number) => new Date(timeMs).toISOString();
+    assert.deepEqual([code, lines], [0, [
+      `ETH/USDT ${at(from + 200)} to ${at(to)}: 13 slots filled, 0 without a trade`,
+      "Thesis 1: won",
+    ]]);
+    const { base, quote } = ETH;
+    const { prices } = await client.getPriceHistory({ base, quote, from: from + 200, to });
+    assert.deepEqual(new Set(prices.map(({ price }) => price)), new Set([3_000_250_000n]));
+    for (const price of ["0", "-1", "cheap"]) {
+      const wrong = await runBackfill(clock, ...args, `--price=${price}`);
+      assert.equal(wrong.code, 2);
+      assert.match(wrong.errors.join(), /Expected a price above 0/);
+    }
+  }, SHORT_LIVED));
+
 Deno.test("rangemaker backfill: fills the missing prices of a thesis, which is then settled", () =>
   withSteppedNode(async (parts) => {
     const { node, clock } = parts;

@@ -249,7 +249,7 @@ Deno.test("Repairs: while the exchanges are away, their start comes first; the h
     assert.match(repair?.firstStep ?? "", /^(Before these bets end, r|R)un with/);
     assert.match(
       repair?.hint ?? "",
-      /no trades.* another --history-url.* an admin signs the prices/i,
+      /no trades.* another --history-url.* run them with --price/i,
     );
   }
 });

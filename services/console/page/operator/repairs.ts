@@ -36,8 +36,7 @@ const HINT =
   "Where these report slots without a trade, run them again with --max-carry-ms 60000: " +
   "the last trade then counts for a minute. For what is still missing then, that exchange has no " +
   "trades: nobody traded, or it has lost them, such as simulated exchanges after a restart. Try " +
-  "another --history-url. Otherwise the bets stay locked until an admin signs the prices (see the " +
-  "runbook).";
+  "another --history-url. As a last resort, choose the price yourself: run them with --price.";
 
 /** The simulated exchanges, whose trades the commands read. */
 export interface TradeSource {
