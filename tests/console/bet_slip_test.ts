@@ -609,6 +609,18 @@ Deno.test("changesOf: a quote within 1 % of the estimate shows no change; 5 % fr
   ]);
 });
 
+Deno.test("changesOf: after a refusal, a quote whose window starts later says why", () => {
+  const changes = (startTime: number) => {
+    const [replaces, offer] = [offerOf(1, { startTime: 5_000 }), offerOf(2, { startTime })];
+    const stage = { name: "quoted", offer, estimated: undefined, replaces, isRefused: true };
+    return changesOf(stage as QuotedStage);
+  };
+  assert.deepEqual(changes(5_000), ["The odds changed, and nothing was taken."]);
+  assert.deepEqual(changes(9_000), [
+    "The odds changed, and nothing was taken. Its window had begun: this one starts later.",
+  ]);
+});
+
 Deno.test("BetSlip: a quote that replaces an expired one announces payout and start of its window", async () => {
   const { slip, clock, said } = scene();
   await slip.quote();

@@ -37,7 +37,12 @@ Deno.test("Messages: a text that is repeated later is announced again", () => {
   clock.advance(1_000);
   announce("the price is outside", { isSpoken: true });
   assert.deepEqual(messages.value.map(({ text }) => text), ["the price is outside"]);
-  assert.notEqual(messages.value[0]?.id, first?.id);
+  const [second] = messages.value;
+  assert.notEqual(second?.id, first?.id);
+  announce("the price is outside", { isSpoken: true });
+  assert.equal(messages.value[0]?.id, second?.id);
+  announce("the price is outside", { isSpoken: true, isAnswer: true });
+  assert.notEqual(messages.value[0]?.id, second?.id, "a key is always answered");
 });
 
 Deno.test("Messages: a press hides messages that were shown for 1.5 s; spoken ones stay", () => {

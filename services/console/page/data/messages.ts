@@ -10,8 +10,14 @@ export interface Message {
   addedAtMs: number;
 }
 
+export interface AnnounceOptions {
+  isSpoken?: boolean;
+  /** It answers a key or a press, so it is read even if it was just read. */
+  isAnswer?: boolean;
+}
+
 /** Announces a text once. @returns Removes the message early. */
-export type Announce = (text: string, options?: Partial<Pick<Message, "isSpoken">>) => () => void;
+export type Announce = (text: string, options?: AnnounceOptions) => () => void;
 
 /** How long a message is shown. Screen readers read each once. */
 const MESSAGE_MS = 8_000;
@@ -33,11 +39,11 @@ export function openMessages(
 } {
   const messages: Signal<readonly Message[]> = signal([]);
   let id = 0;
-  const announce: Announce = (text, { isSpoken = false } = {}) => {
+  const announce: Announce = (text, { isSpoken = false, isAnswer = false } = {}) => {
     const last = messages.value.at(-1);
     const same = last?.text === text ? last : undefined;
     const addedAtMs = clock.now();
-    const isRead = same !== undefined && addedAtMs - same.addedAtMs < REPEAT_MS;
+    const isRead = !isAnswer && same !== undefined && addedAtMs - same.addedAtMs < REPEAT_MS;
     const message = {
       id: isRead ? same.id : id++,
       text,

@@ -247,7 +247,7 @@ export function askQuote(model: PageModel, slip: BetSlip): void {
   if (obstacle === undefined) return void slip.quote();
   if (obstacle.suggests) return placeBox(model, slip);
   if (obstacle.field) document.getElementById(`field-${obstacle.field}`)?.focus();
-  model.announce(obstacle.text || obstacle.button, { isSpoken: true });
+  model.announce(obstacle.text || obstacle.button, { isSpoken: true, isAnswer: true });
 }
 
 /** Choices of {@link Tolerance}, in percent. */

@@ -138,7 +138,9 @@ export function isWorse(stage: QuotedStage): boolean {
 export function changesOf(stage: QuotedStage): string[] {
   const { replaces, isRefused, offer } = stage;
   const { seen, share } = changeOf(stage);
-  const changes = isRefused ? ["The odds changed, and nothing was taken."] : [];
+  const isLater = replaces !== undefined && offer.quote.startTime > replaces.quote.startTime;
+  const later = isLater ? " Its window had begun: this one starts later." : "";
+  const changes = isRefused ? [`The odds changed, and nothing was taken.${later}`] : [];
   if (seen !== undefined && Math.abs(share) >= QUIET_SHARE) {
     const before = `${replaces ? "quote before" : "estimate"} of ${formatAmount(seen.payout)} USDC`;
     const percent = Math.round(100 * Math.abs(share));
