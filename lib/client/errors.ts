@@ -148,6 +148,11 @@ const PRICE_MOVES: ReadonlySet<string> = new Set(["PRICE_MOVED", "PRICE_IMPROVED
 /**
  * Whether `execute` failed because the price moved after the quote. No bet was placed: get a new
  * quote for the bet.
+ *
+ * @example
+ * ```ts
+ * const shown = hasPriceMoved(error) ? "The odds have changed" : "The bet was not placed";
+ * ```
  */
 export function hasPriceMoved(thrown: unknown): boolean {
   return isRangemakerError(thrown) && PRICE_MOVES.has(thrown.code);
@@ -170,6 +175,11 @@ const UNKNOWN_OUTCOMES: ReadonlySet<string> = new Set([
  * Whether `execute` may have placed the bet although it failed. Send the same offer with the same
  * signature again: it is placed at most once. After any other error of a first attempt, the bet was
  * not placed.
+ *
+ * @example
+ * ```ts
+ * if (isOutcomeUnknown(error)) await client.execute(offer);
+ * ```
  */
 export function isOutcomeUnknown(thrown: unknown): boolean {
   return !isRangemakerError(thrown) || UNKNOWN_OUTCOMES.has(thrown.code);

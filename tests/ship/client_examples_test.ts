@@ -77,7 +77,7 @@ function programOf(urls: string): string {
   const client = fileUrl("lib/client/mod.ts").href;
   return `
 import {
-  formatPrice, formatUnits, isRangemakerError, isUnsettled, offerFromJson, offerToJson, parsePrice, RangemakerClient, WalletError,
+  formatPrice, formatUnits, hasPriceMoved, isOutcomeUnknown, isRangemakerError, isUnsettled, offerFromJson, offerToJson, parsePrice, RangemakerClient, WalletError,
 } from "${client}";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import WebSocket from "ws";
