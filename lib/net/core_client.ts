@@ -3,15 +3,10 @@ import { parseResponse, RpcCode, RpcError } from "../protocol/jsonrpc.ts";
 import { spanSchema } from "../protocol/methods/reads.ts";
 import { transactionMethods } from "../protocol/methods/transactions.ts";
 import type { Receipt } from "../protocol/receipt.ts";
-import { type Hex, timestampSchema, toWire } from "../protocol/scalars.ts";
+import { type Hex, quantitySchema, timestampSchema, toWire } from "../protocol/scalars.ts";
 import type { Thesis } from "../protocol/thesis.ts";
 import type { Transaction } from "../protocol/transaction.ts";
-import {
-  CoreReader,
-  NodeTimeoutError,
-  NodeUnreachableError,
-  quantitySchema,
-} from "./core_reader.ts";
+import { CoreReader, NodeTimeoutError, NodeUnreachableError } from "./core_reader.ts";
 
 export { type HistoryQuery, type ThesisFilter } from "./core_reader.ts";
 export { NodeTimeoutError, NodeUnreachableError };

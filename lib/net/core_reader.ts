@@ -5,7 +5,7 @@ import { parseResponse, RpcCode, RpcError } from "../protocol/jsonrpc.ts";
 import type { MethodTable, ParamsWire } from "../protocol/methods/definition.ts";
 import { type HistoryPage, readMethods, type ThesesPage } from "../protocol/methods/reads.ts";
 import type { NodePrice } from "../protocol/price.ts";
-import { type Address, hash32Schema, type Hex } from "../protocol/scalars.ts";
+import { type Address, hash32Schema, type Hex, quantitySchema } from "../protocol/scalars.ts";
 import type { Thesis, ThesisStatus } from "../protocol/thesis.ts";
 import { gatewayReason, NetworkError, request, unreachableReason } from "./http_request.ts";
 
@@ -54,8 +54,6 @@ export interface CoreClientOptions {
   timeoutMs?: number;
 }
 
-/** A number as Ethereum writes it. */
-export const quantitySchema = z.string().check(z.regex(/^0x[0-9a-f]+$/));
 const genesisSchema = z.nullable(z.object({ hash: hash32Schema }));
 
 /**

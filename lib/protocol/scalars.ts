@@ -37,6 +37,9 @@ export function checksumAddress(address: string): Address {
   return checksum;
 }
 
+/** A number as Ethereum writes it. */
+export const quantitySchema = z.string().check(z.regex(/^0x[0-9a-f]+$/));
+
 /** The largest price or amount: 64 unsigned bits. */
 export const UINT64_MAX = 2n ** 64n - 1n;
 

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { addressSchema } from "../scalars.ts";
+import { addressSchema, quantitySchema } from "../scalars.ts";
 import type { MethodTable } from "./definition.ts";
 
 /** Kinds of `eth_subscribe`. */
@@ -8,8 +8,6 @@ export const SUBSCRIPTION_KINDS = ["newHeads", "theses", "prices", "transactions
 export type SubscriptionKind = (typeof SUBSCRIPTION_KINDS)[number];
 
 const BLOCK_RULE = "Expected a block number as hex, or a tag such as latest";
-
-const quantitySchema = z.string().regex(/^0x[0-9a-f]+$/);
 
 /** Methods that have their names from Ethereum or OpenRPC, so that its clients connect. */
 export const ethereumMethods = {
