@@ -396,6 +396,9 @@ Deno.test("Problems: missing prices come first, unless a service that is away ex
     findingsOf([stateOf(name, [], { isUp: false }), node])[0]?.chapter;
   assert.equal(firstBeside("bridge"), "NodePricesMissing");
   assert.equal(firstBeside("oracle"), "ServiceDown");
+  const silent = stateOf("oracle", [], { isSilent: true }); // the first answer is overdue
+  const causes = findingsOf([silent, node]).map(({ chapter, cause }) => [chapter, cause]);
+  assert.deepEqual(causes, [["NodePricesMissing", "oracle"]]);
 });
 
 Deno.test("Problems: while a service is away, or at its first reading, the end of a problem cannot be seen", () => {

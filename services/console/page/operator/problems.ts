@@ -105,7 +105,7 @@ export function findingsOf(
       (!isAway(finding) || waiting.has(finding.service) && BLOCKING_SERVICES.has(name) &&
           (isSilent || awayAgoMs <= WAIT_MS)) &&
       DEPENDENCIES[finding.service].includes(name) &&
-      !(isUp && TO_BACKFILL.has(finding.chapter))
+      !(isUp && !isSilent && TO_BACKFILL.has(finding.chapter))
     );
     if (needed !== undefined) return { ...finding, cause: needed.name };
     if (isCritical(finding) || !missing.some(({ name }) => name === finding.service)) {
