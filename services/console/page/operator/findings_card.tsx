@@ -135,10 +135,16 @@ function FindingItem({ url, ...finding }: Finding & { url: string }) {
       </p>
       {Object.entries(commandsByWay).map(([way, command]) => (
         <p key={way}>
-          {way}: <code class="command">{command}</code> <CopyButton text={command} />
+          {way}:{" "}
+          <code class="command">
+            <Command text={command} />
+          </code>{" "}
+          <CopyButton text={command} />
         </p>
       ))}
-      {commands.length > 0 && <pre>{commands.join("\n")}</pre>}
+      {commands.length > 0 && (
+        <pre>{commands.flatMap((text) => [<Command key={text} text={text} />, "\n"])}</pre>
+      )}
       {commands.length > 0 && (
         <p>
           <CopyButton text={commands.join("\n")} />
@@ -150,6 +156,12 @@ function FindingItem({ url, ...finding }: Finding & { url: string }) {
       </p>
     </li>
   );
+}
+
+/** A command that breaks between its words only, if they fit a line; browsers break at hyphens. */
+function Command({ text }: { text: string }) {
+  const words = text.split(" ");
+  return <>{words.flatMap((word, at) => [<span key={at} class="word">{word}</span>, " "])}</>;
 }
 
 /** The time until the next bet ends. */
