@@ -64,7 +64,7 @@ Deno.test("Stream: stuck if the exchange's time does not change while trades arr
   assert(!stream.stuck(T + 60_001 + STUCK_TIME_MS));
 });
 
-Deno.test("Stream: a trade that a heartbeat announces and that never arrives is lost, once", () => {
+Deno.test("Stream: a trade that a heartbeat announces and that does not arrive within 2 s is reported lost, once", () => {
   const stream = new Stream("BTC/USDT", "rising");
   stream.add(trade(5, T), T);
   assert(!stream.missed(5, T));
