@@ -33,12 +33,16 @@ export function createHistoryReader(
   const readMarket = async (market: Market, signal: AbortSignal): Promise<void> => {
     const { base, quote } = market;
     const to = Math.floor(clock.now() / SLOT_MS) * SLOT_MS;
-    const from = nextFromMs.get(market) ?? Math.max(0, to - RING_SLOTS_DEFAULT * SLOT_MS);
+    const known = marketData.pricesOf(market);
+    const firstMs = Math.max(0, to - RING_SLOTS_DEFAULT * SLOT_MS);
+    let from = nextFromMs.get(market) ?? firstMs;
+    // The clock was ahead at the last read: nothing after the newest price was read.
+    if (from > to) from = Math.min(to, Math.max(firstMs, known.endWithNewest()));
     let newestMs = from - SLOT_MS;
     const read = (cursor?: string) => node.getPriceHistory({ base, quote, from, to, cursor });
     for await (const { prices } of pagesOf(read, HISTORY_PAGES_MAX)) {
       newestMs = prices.at(-1)?.time ?? newestMs;
-      marketData.pricesOf(market).addHistory(prices, newestMs + SLOT_MS);
+      known.addHistory(prices, newestMs + SLOT_MS);
       if (signal.aborted) return;
     }
     nextFromMs.set(market, Math.max(newestMs + SLOT_MS, to - SETTLE_MS));

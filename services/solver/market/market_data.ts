@@ -4,7 +4,7 @@ import type { MarketCalibration } from "../../../lib/protocol/answers.ts";
 import { type Market, type Markets, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { NodePrice } from "../../../lib/protocol/price.ts";
 import { StillPrices } from "../pricing/still_prices.ts";
-import type { MarketView } from "../pricing/strategy.ts";
+import { type MarketView, PRICE_LEAD_MAX_MS } from "../pricing/strategy.ts";
 import { MarketVolatility, type VolatilityOptions } from "../pricing/volatility.ts";
 
 export interface KnownSlot {
@@ -33,10 +33,18 @@ export class MarketPrices implements MarketView {
     return this.#historyEndMs;
   }
 
-  /** Records the newest price. A time in the future counts as now; a price of 0 is ignored. */
+  /**
+   * Records the newest price; a price of 0 is ignored. A time in the near future counts as now. One
+   * further ahead shows that this machine's clock is behind: the price is not fresh.
+   */
   setSpot({ price, lastUpdate, state }: NodePrice, nowMs: number): void {
     if (price === 0n) return;
-    this.#spot = { price, lastUpdateMs: Math.min(lastUpdate, nowMs), fresh: state === "fresh" };
+    const isAhead = lastUpdate - nowMs > PRICE_LEAD_MAX_MS;
+    this.#spot = {
+      price,
+      lastUpdateMs: isAhead ? lastUpdate : Math.min(lastUpdate, nowMs),
+      fresh: state === "fresh" && !isAhead,
+    };
   }
 
   /**
@@ -51,6 +59,11 @@ export class MarketPrices implements MarketView {
       this.volatility.addSlot(time, price, this.stillness.share);
     }
     this.#historyEndMs = Math.max(this.#historyEndMs, endMs);
+  }
+
+  /** Ends the history with its newest price, since its end was computed from a wrong time. */
+  endWithNewest(): number {
+    return this.#historyEndMs = (this.history.newest ?? -SLOT_MS) + SLOT_MS;
   }
 }
 

@@ -22,6 +22,9 @@ const SAVED_NAME = "volatility";
 /** Time between two saves: a crash loses about as much. */
 const SAVE_INTERVAL_MS = 60_000;
 
+/** A state may end this long after now: the clock may be behind that of the last run. */
+const CLOCK_LAG_MAX_MS = 60_000;
+
 /** Oldest state that is used, and longest span of past candles that is read. */
 const PAST_MAX_MS = 7 * DAY_MS;
 
@@ -126,7 +129,8 @@ export class VolatilityKeeper {
   #isUsable(volatility: MarketVolatility): boolean {
     const nowMs = this.#options.clock.now();
     const { candlesEndMs } = volatility;
-    if (candlesEndMs > nowMs || candlesEndMs < nowMs - PAST_MAX_MS) return false;
+    // After a restart the clock may be a little behind.
+    if (candlesEndMs > nowMs + CLOCK_LAG_MAX_MS || candlesEndMs < nowMs - PAST_MAX_MS) return false;
     return [CANDLE_MS, PAST_MAX_MS].every((horizonMs) => {
       const forecast = volatility.forecast(nowMs, nowMs + horizonMs);
       return forecast === undefined || forecast.volatility <= VOLATILITY_MAX;

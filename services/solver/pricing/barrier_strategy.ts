@@ -13,6 +13,7 @@ import { requireLastLook } from "./last_look.ts";
 import { refusal } from "./refusals.ts";
 import {
   type MarketView,
+  PRICE_LEAD_MAX_MS,
   type PricedBet,
   type PricingDetails,
   PricingRefusedError,
@@ -161,10 +162,9 @@ export class BarrierStrategy implements PricingStrategy {
 
   #spot({ symbol }: Market, { spot }: MarketView, nowMs: number): { price: bigint; ageMs: number } {
     const { maxPriceAgeMs } = this.#options;
-    const ageMs = spot === undefined ? null : Math.max(0, nowMs - spot.lastUpdateMs);
-    if (spot?.fresh && ageMs !== null && ageMs <= maxPriceAgeMs) {
-      return { price: spot.price, ageMs };
-    }
+    const ageMs = spot === undefined ? null : nowMs - spot.lastUpdateMs;
+    const isTimely = ageMs !== null && ageMs <= maxPriceAgeMs && ageMs >= -PRICE_LEAD_MAX_MS;
+    if (spot?.fresh && isTimely) return { price: spot.price, ageMs: Math.max(0, ageMs) };
     const isStale = spot !== undefined && !spot.fresh;
     throw refusal("PRICE_UNAVAILABLE", { symbol, ageMs, isStale, maxPriceAgeMs });
   }
@@ -178,7 +178,8 @@ function requireForecast(
 ): VolatilityForecast {
   const forecast = volatility.forecast(nowMs, endMs);
   const lagMs = forecast === undefined ? null : nowMs - historyEndMs;
-  if (forecast !== undefined && lagMs !== null && lagMs <= HISTORY_LAG_MAX_MS) return forecast;
+  const isRead = lagMs !== null && Math.abs(lagMs) <= HISTORY_LAG_MAX_MS;
+  if (forecast !== undefined && isRead) return forecast;
   throw refusal("VOLATILITY_UNAVAILABLE", { symbol, lagMs, maxLagMs: HISTORY_LAG_MAX_MS });
 }
 

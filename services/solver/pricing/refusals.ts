@@ -1,6 +1,6 @@
 import { failuresOf } from "../../../lib/protocol/failures.ts";
 import { formatUnits, usdcText } from "../../../lib/protocol/price.ts";
-import { type PricingDetails, PricingRefusedError } from "./strategy.ts";
+import { PRICE_LEAD_MAX_MS, type PricingDetails, PricingRefusedError } from "./strategy.ts";
 
 /** The refusals of `--pricing barrier`: the text of each code, made from the numbers in `details`. */
 const TEXTS = {
@@ -9,7 +9,10 @@ const TEXTS = {
   ) =>
     d.ageMs === null
       ? `No price of ${d.symbol} is known yet: try again in a few seconds`
-      : `Price of ${d.symbol} is ${d.ageMs} ms old${
+      : d.ageMs < -PRICE_LEAD_MAX_MS
+      ? `Price of ${d.symbol} is of ${-d.ageMs} ms from now: the clock of the solver is behind that ` +
+        "of the core node, and prices wait until both are synchronised (NTP)"
+      : `Price of ${d.symbol} is ${Math.max(0, d.ageMs)} ms old${
         d.isStale ? " and reported stale by the core node" : `, above ${d.maxPriceAgeMs} ms`
       }: try again when there is a newer one`,
   VOLATILITY_UNAVAILABLE: (d: { symbol: string; lagMs: number | null; maxLagMs: number }) =>

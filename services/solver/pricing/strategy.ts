@@ -133,6 +133,9 @@ export interface MarketView {
   readonly historyEndMs: number;
 }
 
+/** A price from further in the future, in milliseconds, shows that the solver's clock is behind. */
+export const PRICE_LEAD_MAX_MS = 2_000;
+
 /** Dependencies of a strategy, given by the solver and by the backtest. */
 export interface StrategyContext {
   readonly version: typeof STRATEGY_VERSION;

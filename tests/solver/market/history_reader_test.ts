@@ -93,6 +93,25 @@ Deno.test("History: later reads get new slots, and slots that are recorded late"
   await history.stop();
 });
 
+Deno.test("History: after the clock was ahead, it reads on from the newest price", async () => {
+  const node = new FakeHistory();
+  const { reader: history, clock, prices } = reader(node);
+  const nowMs = clock.now();
+  node.slots.set(nowMs - 100, 5n);
+  clock.set(3_600_000);
+  history.start();
+  await settled();
+  clock.advance(1_000); // the second read asks from a time that never was
+  await settled();
+  clock.set(-3_600_000);
+  node.slots.set(nowMs + 1_500, 6n);
+  clock.advance(1_000);
+  await settled();
+  assert.equal(prices.history.newest, nowMs + 1_500);
+  assert.equal(prices.historyEndMs, nowMs + 1_600);
+  await history.stop();
+});
+
 Deno.test("History: an unreachable node is logged once and retried, and no price is lost", () =>
   withLogs("info", async (records) => {
     const node = new FakeHistory();

@@ -89,3 +89,11 @@ Deno.test("Market data: recorded prices update volatility and stillness", () => 
   assert.ok(prices.stillness.share > before);
   assert.ok(prices.volatility.historyMs >= 60_000);
 });
+
+Deno.test("Market data: a price over 2 s ahead of the clock is not fresh: the clock is behind", () => {
+  const known = new MarketData(settings).pricesOf(market);
+  known.setSpot({ ...price, lastUpdate: 12_000 }, 10_000);
+  assert.deepEqual(known.spot, { price: 7n, lastUpdateMs: 10_000, fresh: true });
+  known.setSpot({ ...price, lastUpdate: 12_001 }, 10_000);
+  assert.deepEqual(known.spot, { price: 7n, lastUpdateMs: 12_001, fresh: false });
+});

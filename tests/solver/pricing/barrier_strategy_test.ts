@@ -185,12 +185,16 @@ Deno.test("Barrier: RANGE_TOO_NARROW and DURATION_TOO_SHORT below its own minimu
   assert.ok(unknown.strategy.price(narrow).payout > 0n);
 });
 
-Deno.test("Barrier: PRICE_UNAVAILABLE without a price, with an old one, or with a stale one", () => {
+Deno.test("Barrier: PRICE_UNAVAILABLE without a price, or with one that is old, stale, or ahead of the clock", () => {
   const { bet } = barrier();
   const cases: [MarketView["spot"], RegExp][] = [
     [undefined, /No price of ETH\/USDT/],
     [{ price: SPOT, lastUpdateMs: bet.startTime - 2_001, fresh: true }, /2001 ms old, above 2000/],
     [{ price: SPOT, lastUpdateMs: bet.startTime, fresh: false }, /stale by the core node/],
+    [
+      { price: SPOT, lastUpdateMs: bet.startTime + 2_001, fresh: true },
+      /2001 ms from now: the clock/,
+    ],
   ];
   for (const [spot, words] of cases) {
     const { strategy } = barrier({ spot });
