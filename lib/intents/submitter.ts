@@ -134,6 +134,7 @@ export class Submitter {
   async #requireChain(intent: Intent): Promise<void> {
     try {
       await this.#options.guard.requireChain();
+      this.#isNodeLost = false;
     } catch (thrown) {
       if (thrown instanceof StoreError || !(thrown instanceof RangemakerError)) throw thrown;
       this.#isNodeLost = isNodeUnusable(thrown);

@@ -168,6 +168,8 @@ export class ReconnectingSocket {
   #watchSilence(): void {
     const { silenceMs, clock } = this.#options;
     if (silenceMs === undefined) return;
+    // After the clock was set back, the silence counts from now.
+    this.#lastFrameAtMs = Math.min(this.#lastFrameAtMs, clock.now());
     const leftMs = this.#lastFrameAtMs + silenceMs - clock.now();
     if (leftMs <= 0) return this.#lose(`silent for ${silenceMs} ms`, "silent");
     this.#timers.after(leftMs, () => this.#watchSilence());

@@ -168,6 +168,19 @@ Deno.test("Submitter: a failed receipt is final, with code, message and details 
     assert.deepEqual(await world.store.find("k"), finished);
   }));
 
+Deno.test("Submitter: a node that answers the check of the chain ends its outage, even if signing has to wait", () =>
+  withWorld(async (world) => {
+    world.node.onSend = away;
+    await assert.rejects(world.submitter.submit(await world.record()), OutcomeUnknownError);
+    assert.equal(world.submitter.isNodeLost, true);
+    world.sign = () => {
+      throw new OutcomeUnknownError(null, new Error("the hedging service is away"));
+    };
+    const waiting = await world.record({ key: "waiting", signed: false });
+    await assert.rejects(world.submitter.submit(waiting), OutcomeUnknownError);
+    assert.equal(world.submitter.isNodeLost, false);
+  }));
+
 Deno.test("Submitter: an answered lookup ends the outage of the node, even without a receipt", () =>
   withWorld(async (world) => {
     world.node.onSend = away;

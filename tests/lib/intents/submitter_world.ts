@@ -124,8 +124,10 @@ export class World {
   }
 
   /** Records an intent that may be sent for a minute. */
-  async record(given: { signed?: boolean; lifeMs?: number } = {}): Promise<Intent> {
-    const { intent } = await this.store.insert(newIntent("k", {
+  async record(
+    given: { key?: string; signed?: boolean; lifeMs?: number } = {},
+  ): Promise<Intent> {
+    const { intent } = await this.store.insert(newIntent(given.key ?? "k", {
       transaction: given.signed === false ? null : this.signed(),
       expiresAtMs: this.clock.now() + (given.lifeMs ?? 60_000),
       createdAtMs: this.clock.now(),

@@ -101,6 +101,16 @@ Deno.test("ReconnectingSocket: drops the connection after silenceMs without a fr
   socket.stop();
 });
 
+Deno.test("ReconnectingSocket: after the clock was set back, silence is still noticed", () => {
+  const { clock, network, events, socket } = setUp({ silenceMs: 5_000 });
+  socket.start();
+  network.newest.open();
+  clock.set(-3_600_000);
+  clock.advance(10_000);
+  assert.equal(events.at(-1), "silent: silent for 5000 ms");
+  socket.stop();
+});
+
 Deno.test("ReconnectingSocket: a healthy connection resets the backoff, unless healthyAfterMs is Infinity", () => {
   for (const [healthyAfterMs, attempts] of [[2_000, 0], [Infinity, 1]] as const) {
     const { clock, network, backoff, socket } = setUp({ healthyAfterMs });
