@@ -79,9 +79,9 @@ export const executionLog = {
     }));
   },
 
-  /** The price or the time ran out during the hedge: nothing is submitted, and the hedge is not needed. */
+  /** The execution has failed, so its hedge is not needed, if there is one: an answer may be lost. */
   hedgeUnused(quoteHash: string, terms: QuoteTerms): void {
-    log.warn("Hedge of {risk} for {user} is not needed: its execution is refused", () => ({
+    log.warn("A hedge of {risk} for {user} is not needed: the execution has failed", () => ({
       event: "hedge_unused",
       ...fieldsOf(quoteHash, terms),
       risk: usdcText(riskOf(terms)),

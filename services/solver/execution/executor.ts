@@ -19,6 +19,7 @@ import {
   SignatureError,
 } from "../../../lib/protocol/signature.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
+import { NewestMap } from "../../../lib/newest_map.ts";
 import {
   encodeExecution,
   type Execution,
@@ -51,6 +52,9 @@ export interface ExecutorOptions {
   dryRun: boolean;
 }
 
+/** Hedges that are remembered: far more than there are executions under way. */
+const HEDGES_MAX = 10_000;
+
 /** Executes quotes that the user has signed, each once: the quote hash is the key of its intent. */
 export class Executor {
   readonly #options: ExecutorOptions;
@@ -58,9 +62,13 @@ export class Executor {
   readonly #running = new Map<string, Promise<Intent>>();
   /** Verified executions by intent, so that each is parsed and verified once. */
   readonly #verified = new WeakMap<Intent, Execution>();
+  /** By quote hash: whether a hedge that was asked for is not yet reported as unused. */
+  readonly #hedges = new NewestMap<string, boolean>(HEDGES_MAX);
+  readonly #startedAtMs: number;
 
   constructor(options: ExecutorOptions) {
     this.#options = options;
+    this.#startedAtMs = options.clock.now();
   }
 
   /** @throws {RangemakerError} `DRY_RUN` in dry-run mode. */
@@ -192,15 +200,31 @@ export class Executor {
   /** Rechecks before and after the hedge, since a new price may have arrived. */
   async #hedgeBetweenChecks({ key }: Intent, quote: Quote): Promise<void> {
     this.#recheck(quote, "hold");
+    this.#hedges.set(key, true); // an answer that is lost may have been a hedge
     await this.#options.hedge.cover(hash32Schema.parse(key), quote);
     executionLog.hedged(key, quote);
     try {
       this.#recheck(quote, "hedge");
     } catch (thrown) {
       const isRefused = thrown instanceof RangemakerError && !thrown.retryable;
-      if (isRefused) executionLog.hedgeUnused(key, quote);
+      if (isRefused) this.#reportUnused(key, quote);
       throw thrown;
     }
+  }
+
+  /**
+   * Reports the hedge of an execution that has failed, if there may be one: it was asked for by this
+   * process or, as far as is known, by one before it.
+   */
+  failed({ key, transaction, createdAtMs }: Intent, quote: Quote): void {
+    const isOpen = this.#hedges.get(key) ??
+      (transaction !== null || createdAtMs < this.#startedAtMs);
+    if (isOpen) this.#reportUnused(key, quote);
+  }
+
+  #reportUnused(key: string, quote: Quote): void {
+    this.#hedges.set(key, false);
+    executionLog.hedgeUnused(key, quote);
   }
 
   #recheck(quote: Quote, after: "hold" | "hedge"): void {

@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
 import { messageOf } from "../../../lib/errors.ts";
+import type { Intent } from "../../../lib/intents/intent.ts";
+import { hash32Schema } from "../../../lib/protocol/scalars.ts";
+import { decodeExecution } from "../../../services/solver/execution/execution.ts";
 import type { Hedge } from "../../../services/solver/execution/hedge.ts";
 import {
   type PricingRefusal,
@@ -8,7 +11,7 @@ import {
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
-import { recorded, signed, withExecutor } from "./support.ts";
+import { noHedge, recorded, signed, withExecutor } from "./support.ts";
 
 const HOLD_MS = 300;
 
@@ -126,3 +129,26 @@ Deno.test("Recheck: after a restart, an execution is held only for the remaining
     strategy,
   );
 });
+
+Deno.test("Executor: a failed execution that may be hedged is reported as an unused hedge, once", () =>
+  withLogs("info", (records) =>
+    withExecutor(noHedge, async ({ executor, store, clock }) => {
+      const reports = (intent: Intent) => {
+        const before = records.length;
+        const { quote } = decodeExecution(intent.payload);
+        for (let times = 0; times < 2; times++) executor.failed(intent, quote);
+        return records.slice(before).map(({ properties: { event } }) => event);
+      };
+      const { intent } = await store.insert(recorded(clock));
+      assert.deepEqual(reports(intent), [], "this process has not asked for its hedge");
+      await executor.prepare(intent);
+      assert.deepEqual(reports(intent), ["hedge_unused"]);
+      const others: [string, Partial<Intent>][] = [
+        ["signed by another process", { transaction: { txHash: intent.key } as never }],
+        ["recorded before the start", { createdAtMs: intent.createdAtMs - 1 }],
+      ];
+      for (const [index, [name, change]] of others.entries()) {
+        const key = hash32Schema.parse(`0x${String(index).padStart(64, "0")}`);
+        assert.deepEqual(reports({ ...intent, ...change, key }), ["hedge_unused"], name);
+      }
+    })));
