@@ -16,7 +16,7 @@ const ageSchema = z.number().nonnegative().nullable()
  */
 const providerStatusSchema = z.object({
   name: z.enum(PROVIDER_NAMES),
-  ready: z.boolean().describe("Connected, and all its subscriptions acknowledged"),
+  ready: z.boolean().describe("Connected, and at least one of its subscriptions acknowledged"),
   prices: z.number().int().nonnegative().describe("Pairs that it contributes to"),
   exchange: z.enum(Object.values(EXCHANGE_OF)),
   connectionAgeMs: ageSchema,

@@ -112,7 +112,7 @@ export class ProxyMetrics {
     this.upstreamLatency = memoize((target) => latencies.series({ target }));
     this.upstreamErrors = counter(
       "proxy_upstream_errors_total",
-      "Requests that a node did not answer, by target.",
+      "Requests that a node did not answer, lost WebSockets and invalid notifications, by target.",
       "target",
     );
     this.wsConnections = gauge("proxy_ws_connections_active", "Client WebSockets that are open.");

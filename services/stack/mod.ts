@@ -6,7 +6,7 @@ import { listenOptions, marketsOption } from "../../lib/cli/shared_options.ts";
 import { loadPage } from "../console/mod.ts";
 import { pricingOptions } from "../solver/pricing/options.ts";
 import { PORT_OFFSET_MAX, portsAt } from "./ports.ts";
-import { describeStack, STACK_PRICING, startStack } from "./stack.ts";
+import { greetingOf, STACK_PRICING, startStack } from "./stack.ts";
 
 /** Options of both the stack and the demo: the source of prices. */
 export const priceOptions = optionTable({
@@ -114,11 +114,7 @@ export const run = command({
       page,
     });
     warnOfDevelopmentKeys();
-    context.print("rangemaker stack is up:");
-    describeStack(stack.urls).forEach(context.print);
-    context.print("For tests, call at the proxy: core_faucet gives USDC, core_snapshot and");
-    context.print("core_revert save and restore the chain, core_advance moves its time.");
-    context.print("Stop it with Ctrl-C.");
+    greetingOf(stack.urls).forEach(context.print);
     await signal;
     return await stopInTime(stack, context) ? ExitCode.ok : ExitCode.failed;
   },

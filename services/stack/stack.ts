@@ -267,3 +267,14 @@ export function describeStack(urls: StackUrls): string[] {
     ),
   ];
 }
+
+/** What `rangemaker stack` prints once it runs. */
+export function greetingOf(urls: StackUrls): string[] {
+  return [
+    "rangemaker stack is up:",
+    ...describeStack(urls),
+    "For tests, call at the proxy: core_faucet gives USDC, core_snapshot and",
+    "core_revert save and restore the chain, core_advance moves its time.",
+    "Stop it with Ctrl-C.",
+  ];
+}

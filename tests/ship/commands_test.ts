@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import config from "../../deno.json" with { type: "json" };
 import { seededRandom } from "../../lib/random.ts";
-import { describeStack, type RunningStack } from "../../services/stack/stack.ts";
+import { greetingOf, type RunningStack } from "../../services/stack/stack.ts";
 import { parseCommandLine } from "../house/option_tables.ts";
 import { eventually } from "../support/eventually.ts";
 import { simulatedTape, tapeText } from "../solver/backtest/support.ts";
@@ -198,12 +198,7 @@ Deno.test(`Documents: their commands run and print what the document says${leftO
   await withStack((stack) =>
     withDemo(async (demo) => {
       await pricesOf(stack);
-      const greeting = [
-        "rangemaker stack is up:",
-        ...describeStack(stack.urls),
-        "Stop it with Ctrl-C.",
-      ]
-        .join("\n");
+      const greeting = greetingOf(stack.urls).join("\n");
       for (const passage of runnable) {
         await t.step(`${passage.document}: ${passage.commands[0]?.text.slice(0, 70)}`, async () => {
           const shell = new Shell(stack);

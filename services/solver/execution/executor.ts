@@ -201,7 +201,12 @@ export class Executor {
   async #hedgeBetweenChecks({ key }: Intent, quote: Quote): Promise<void> {
     this.#recheck(quote, "hold");
     this.#hedges.set(key, true); // an answer that is lost may have been a hedge
-    await this.#options.hedge.cover(hash32Schema.parse(key), quote);
+    try {
+      await this.#options.hedge.cover(hash32Schema.parse(key), quote);
+    } catch (thrown) {
+      if (thrown instanceof RangemakerError && !thrown.retryable) this.#hedges.set(key, false);
+      throw thrown;
+    }
     executionLog.hedged(key, quote);
     try {
       this.#recheck(quote, "hedge");

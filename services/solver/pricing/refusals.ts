@@ -10,7 +10,8 @@ const TEXTS = {
     d.ageMs === null
       ? `No price of ${d.symbol} is known yet: try again in a few seconds`
       : d.ageMs < -PRICE_LEAD_MAX_MS
-      ? `Price of ${d.symbol} is of ${-d.ageMs} ms from now: the clock of the solver is behind that ` +
+      ? `Price of ${d.symbol} is of ${-d
+        .ageMs} ms from now: the clock of the solver is behind that ` +
         "of the core node, and prices wait until both are synchronised (NTP)"
       : `Price of ${d.symbol} is ${Math.max(0, d.ageMs)} ms old${
         d.isStale ? " and reported stale by the core node" : `, above ${d.maxPriceAgeMs} ms`

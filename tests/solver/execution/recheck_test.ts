@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { messageOf } from "../../../lib/errors.ts";
+import { messageOf, RangemakerError } from "../../../lib/errors.ts";
 import type { Intent } from "../../../lib/intents/intent.ts";
 import { hash32Schema } from "../../../lib/protocol/scalars.ts";
 import { decodeExecution } from "../../../services/solver/execution/execution.ts";
@@ -129,6 +129,18 @@ Deno.test("Recheck: after a restart, an execution is held only for the remaining
     strategy,
   );
 });
+
+Deno.test("Executor: a refused hedge is no unused hedge", () =>
+  withLogs("info", (records) =>
+    withExecutor({
+      expectedMs: 0,
+      cover: () => Promise.reject(new RangemakerError("HEDGE_REFUSED", "no")),
+    }, async ({ executor, store, clock }) => {
+      const { intent } = await store.insert(recorded(clock));
+      await assert.rejects(executor.prepare(intent), { code: "HEDGE_REFUSED" });
+      executor.failed(intent, decodeExecution(intent.payload).quote);
+      assert.deepEqual(records.map(({ properties: { event } }) => event), []);
+    })));
 
 Deno.test("Executor: a failed execution that may be hedged is reported as an unused hedge, once", () =>
   withLogs("info", (records) =>
