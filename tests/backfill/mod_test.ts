@@ -109,7 +109,7 @@ async function lackingThesis({ stepped, client, oracle }: SteppedParts): Promise
   return window;
 }
 
-Deno.test("rangemaker backfill: --price fills what is missing with that price, without trades", () =>
+Deno.test("rangemaker backfill: with --price, every missing slot gets that price, and no trades are read", () =>
   withSteppedNode(async (parts) => {
     const { node, clock, client } = parts;
     const { from, to } = await lackingThesis(parts);

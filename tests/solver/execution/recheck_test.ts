@@ -130,7 +130,7 @@ Deno.test("Recheck: after a restart, an execution is held only for the remaining
   );
 });
 
-Deno.test("Executor: a refused hedge is no unused hedge", () =>
+Deno.test("Executor: an execution whose hedge was refused reports no unused hedge", () =>
   withLogs("info", (records) =>
     withExecutor({
       expectedMs: 0,

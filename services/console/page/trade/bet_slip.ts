@@ -329,8 +329,8 @@ export class BetSlip {
     const bet = this.#bet;
     if (bet === undefined || this.stage.value.name !== "draft") return;
     this.estimator.ask(bet);
-    const { state } = this.estimator;
-    const isRefused = state.peek() !== undefined && "failure" in state.peek()!;
+    const state = this.estimator.state.peek();
+    const isRefused = state !== undefined && "failure" in state;
     const pauseMs = isRefused ? REFUSED_REFRESH_MS : REFRESH_MS;
     this.#cancelRefresh = clock.after(pauseMs, () => this.#refresh());
   }
