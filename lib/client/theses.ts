@@ -196,12 +196,13 @@ export class ThesisWatch {
     if (this.#state !== "live") return void await this.#readPages({}, signal);
     const known = this.theses;
     const found = await this.#readPages({ status: "open" }, signal);
+    if (signal.aborted) return;
     await this.#readPages({ cursor: known.at(-1)?.id.toString() }, signal);
     for (const { id, status } of known) {
+      if (signal.aborted) return;
       if (found.has(id) || !isUnsettled(status)) continue;
       const thesis = await node.getThesis(id);
-      if (signal.aborted) return;
-      if (thesis !== null) this.#update(thesis);
+      if (thesis !== null && !signal.aborted) this.#update(thesis);
     }
   }
 

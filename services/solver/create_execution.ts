@@ -76,7 +76,7 @@ export function createExecution(
       metrics.executionFinished(intent);
       const { quote } = decodeExecution(intent.payload);
       if (intent.state === "committed") metrics.betCommitted(quote);
-      else executor.failed(intent, quote);
+      else executor.onFailed(intent, quote);
       executionLog.finished(intent);
     },
     onFinalStateSeen: (intent) => reservations.onExecutionFinished(intent),

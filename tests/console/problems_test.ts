@@ -502,7 +502,7 @@ Deno.test("Problems: commands are shown only after the gaps have been read", () 
   assert.equal(withRepair(other, new Map()), other);
 });
 
-Deno.test("Problems: counts down to an alert, then shows when it was sent", () => {
+Deno.test("Problems: counts down to an alert, then shows since when it fires", () => {
   const [finding] = findingsOf([stateOf("node", [], { isUp: false })]);
   assert(finding?.afterS === 30);
   assert.equal(alertTimeText(finding, 1_000, 9_001), " · alert in 22 s");

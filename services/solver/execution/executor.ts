@@ -221,7 +221,7 @@ export class Executor {
    * Reports the hedge of an execution that has failed, if there may be one: it was asked for by this
    * process or, as far as is known, by one before it.
    */
-  failed({ key, transaction, createdAtMs }: Intent, quote: Quote): void {
+  onFailed({ key, transaction, createdAtMs }: Intent, quote: Quote): void {
     const isOpen = this.#hedges.get(key) ??
       (transaction !== null || createdAtMs < this.#startedAtMs);
     if (isOpen) this.#reportUnused(key, quote);

@@ -138,7 +138,7 @@ Deno.test("Executor: an execution whose hedge was refused reports no unused hedg
     }, async ({ executor, store, clock }) => {
       const { intent } = await store.insert(recorded(clock));
       await assert.rejects(executor.prepare(intent), { code: "HEDGE_REFUSED" });
-      executor.failed(intent, decodeExecution(intent.payload).quote);
+      executor.onFailed(intent, decodeExecution(intent.payload).quote);
       assert.deepEqual(records.map(({ properties: { event } }) => event), []);
     })));
 
@@ -148,7 +148,7 @@ Deno.test("Executor: a failed execution that may be hedged is reported as an unu
       const reports = (intent: Intent) => {
         const before = records.length;
         const { quote } = decodeExecution(intent.payload);
-        for (let times = 0; times < 2; times++) executor.failed(intent, quote);
+        for (let times = 0; times < 2; times++) executor.onFailed(intent, quote);
         return records.slice(before).map(({ properties: { event } }) => event);
       };
       const { intent } = await store.insert(recorded(clock));

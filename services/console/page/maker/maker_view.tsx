@@ -1,4 +1,4 @@
-import { useEffect } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { systemClock, type Thesis } from "@rangemaker/client";
 import { Card } from "../card.tsx";
 import type { PageModel } from "../data/page_model.ts";
@@ -154,7 +154,11 @@ function Glance({ theses, results, state: { account, solver }, startedAtMs }: Gl
   const { settled, held, profit } = results;
   const earnings = earningsOf(solver?.metrics);
   const { bets, stakes, expected, actual } = earnings;
-  const chance = chanceOf(theses, bets, solver?.readAtMs ?? 0);
+  // Compares all pairs of bets that overlap, so only after another one was counted.
+  const chance = useMemo(
+    () => chanceOf(theses, bets, solver?.readAtMs ?? 0),
+    [bets, theses.length],
+  );
   const verdict = earningsVerdict(earnings, chance);
   return (
     <dl class="card glance">
