@@ -8,6 +8,7 @@ import {
   alertTimeText,
   findingsOf,
   followingText,
+  isAlarm,
   isVisible,
   noProblemText,
   processesOf,
@@ -307,6 +308,7 @@ Deno.test("Problems: services that depend on a frozen node are its consequences,
     stateOf("solver", [], { isReady: false }),
   ];
   assert.deepEqual(findingsOf(silent).map(({ service, cause }) => [service, cause]), [
+    ["node", undefined],
     ["solver", "node"],
   ]);
   const both = findingsOf(
@@ -398,7 +400,9 @@ Deno.test("Problems: missing prices come first, unless a service that is away ex
   assert.equal(firstBeside("oracle"), "ServiceDown");
   const silent = stateOf("oracle", [], { isSilent: true }); // the first answer is overdue
   const causes = findingsOf([silent, node]).map(({ chapter, cause }) => [chapter, cause]);
-  assert.deepEqual(causes, [["NodePricesMissing", "oracle"]]);
+  assert.deepEqual(causes, [["ServiceDown", undefined], ["NodePricesMissing", "oracle"]]);
+  const [overdue] = findingsOf([silent]);
+  assert(overdue !== undefined && !isAlarm(overdue), "nobody is woken before it is asked again");
 });
 
 Deno.test("Problems: while a service is away, or at its first reading, the end of a problem cannot be seen", () => {

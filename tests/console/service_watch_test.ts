@@ -13,15 +13,15 @@ import { FakeClock } from "../support/fake_clock.ts";
 
 const PASS_MS = 1_500;
 
-/** Answers by path, as text or with a status; null closes the connection. */
-type Answers = Record<string, string | [status: number, text: string] | null>;
+/** Answers by path, as text, later, or with a status; null closes the connection. */
+type Answers = Record<string, string | Promise<string> | [status: number, text: string] | null>;
 
 /** Runs a test with a service whose answers the test changes. */
 async function withService(
   run: (scene: { url: string; answers: Answers; asked: string[] }) => Promise<void>,
 ): Promise<void> {
   const scene = { url: "", answers: {} as Answers, asked: [] as string[] };
-  await using listener = listen("127.0.0.1", 0, (request) => {
+  await using listener = listen("127.0.0.1", 0, async (request) => {
     const { pathname } = new URL(request.url);
     scene.asked.push(pathname);
     const answer = scene.answers[pathname] === undefined
@@ -30,7 +30,9 @@ async function withService(
     if (answer === null) {
       return new Response(new ReadableStream({ pull: (body) => body.error(new Error("reset")) }));
     }
-    const [status, text] = typeof answer === "string" ? [200, answer] : answer;
+    const [status, text] = typeof answer === "string" || answer instanceof Promise
+      ? [200, await answer]
+      : answer;
     return new Response(text, { status });
   });
   scene.url = listener.url;
@@ -143,6 +145,29 @@ Deno.test("ServiceWatch: after one missing answer the service is asked again at 
     watch.poll.stop();
     assert.deepEqual([...seen], ["undefined false", "undefined true", "true false"]);
     assert.equal(asked.filter((path) => path === "/health").length, 2);
+  }));
+
+Deno.test("ServiceWatch: a service that does not answer for 1.5 s is silent, and up again with its answer", () =>
+  withService(async ({ url, answers, asked }) => {
+    const late = Promise.withResolvers<string>();
+    Object.assign(answers, WELL);
+    const clock = new FakeClock();
+    const watch = new ServiceWatch("node", url, clock);
+    watch.poll.start();
+    await eventually("an answer", () => watch.state.value.isUp);
+    await eventually("the pass is over", () => clock.pending === 1 || undefined);
+    answers["/health"] = late.promise;
+    clock.advance(PASS_MS);
+    const { isUp, isLate, awayAgoMs } = await eventually("silence", () => {
+      const state = watch.state.value;
+      return state.isSilent ? state : undefined;
+    });
+    assert.deepEqual([isUp, isLate, awayAgoMs], [true, true, Infinity], "it is not away");
+    late.resolve('{"status":"healthy"}');
+    await eventually("its answer", () => !watch.state.value.isSilent || undefined);
+    assert.equal(watch.state.value.isLate, false);
+    assert.equal(asked.filter((path) => path === "/health").length, 2, "it was not asked again");
+    watch.poll.stop();
   }));
 
 Deno.test("ServiceWatch: a service that goes away is down with the reason, and keeps its last figures", async () => {

@@ -16,7 +16,7 @@ export interface ServiceState {
   url: string;
   /** Undefined before the first poll has ended. */
   isUp: boolean | undefined;
-  /** The last poll got no answer. After two polls without an answer, the service is away. */
+  /** It has not answered a poll, or not yet ({@link OVERDUE_MS}). After two such polls it is away. */
   isSilent: boolean;
   /** The answer took too long, perhaps because the service waits for another one. */
   isLate: boolean;
@@ -38,6 +38,9 @@ export interface ServiceState {
   complaints: readonly string[];
   history: MetricsHistory;
 }
+
+/** A healthy service answers sooner. */
+const OVERDUE_MS = 1_500;
 
 /** A service that was not asked for longer may have been away before: the computer slept. */
 const UNASKED_MAX_MS = 120_000;
@@ -77,8 +80,9 @@ export class ServiceWatch {
     this.poll = new Poll(clock, (signal) => this.#read(signal));
   }
 
-  async #read(signal: AbortSignal): Promise<void> {
+  async #read(signal: AbortSignal, isSecond = this.state.value.isSilent): Promise<void> {
     const { url, name } = this.state.value;
+    const overdue = setTimeout(() => this.#missAnswer(signal, true), OVERDUE_MS);
     try {
       const [metrics, health, ready] = await Promise.all([
         get(`${url}/metrics`, signal),
@@ -94,10 +98,8 @@ export class ServiceWatch {
     } catch (thrown) {
       if (!(thrown instanceof NoAnswerError)) throw thrown;
       if (signal.aborted) return;
-      const isSecond = this.state.value.isSilent;
-      const isLate = thrown instanceof LateError;
-      this.state.value = { ...this.state.value, isSilent: true, isLate };
-      if (!isSecond) return await this.#read(signal);
+      this.#missAnswer(signal, thrown instanceof LateError);
+      if (!isSecond) return await this.#read(signal, true);
       // Only a second request shows whether the first was refused by CORS or not answered.
       const isForbidden = thrown.cause !== undefined && await isAnswered(`${url}/`, signal);
       if (signal.aborted) return;
@@ -109,7 +111,13 @@ export class ServiceWatch {
       const lastAnswerMs = before.isUp === false ? before.lastAnswerMs : newestMs;
       const reason = thrown.message;
       this.state.value = { ...before, isUp: false, reason, isForbidden, lastAnswerMs };
+    } finally {
+      clearTimeout(overdue);
     }
+  }
+
+  #missAnswer(signal: AbortSignal, isLate: boolean): void {
+    if (!signal.aborted) this.state.value = { ...this.state.value, isSilent: true, isLate };
   }
 
   #update(metrics: HttpAnswer, health: HttpAnswer, ready: HttpAnswer | undefined): void {

@@ -270,6 +270,13 @@ function healthOf(state: ServiceState): Finding | undefined {
   const { name: service, isUp, isHealthy, isReady, health, complaints, reason } = state;
   const severity = "critical";
   if (isUp === undefined) return undefined;
+  if (isUp && state.isSilent && SERVICE_DOWN !== undefined) {
+    const { name: chapter } = SERVICE_DOWN;
+    const text = "It has not answered the last request yet";
+    const found = { service, severity: "warning", text, details: [], chapter } as const;
+    const firstStep = "Wait a few seconds: it is being asked again.";
+    return { ...found, effect: EFFECTS[service], firstStep, mayBeOlder: false };
+  }
   if (!isUp && SERVICE_DOWN !== undefined) {
     const { name: chapter, message, firstStep, afterS = 0, commandsByWay = {} } = SERVICE_DOWN;
     const since = state.lastAnswerMs && { sinceMs: state.lastAnswerMs };

@@ -58,7 +58,7 @@ export function ServiceCard({ state, findings, process }: ServiceCardProps) {
 
 /** The state of a service as a sign, a word and a class. */
 function verdictOf(
-  { name, isUp, isReady }: ServiceState,
+  { name, isUp, isSilent, isReady }: ServiceState,
   findings: readonly Finding[],
 ): [style: string, text: string] {
   if (isUp === undefined) return ["note", "… asking"];
@@ -66,6 +66,7 @@ function verdictOf(
   const [cause] = own.flatMap(({ cause }) => cause ?? []);
   if (!isUp && cause !== undefined) return ["warning", `▲ waits for ${cause}`];
   if (!isUp) return ["lost", "✕ away"];
+  if (isSilent) return ["warning", "▲ no answer yet"];
   if (own.some(({ severity }) => severity === "critical")) return ["lost", "✕ has a problem"];
   if (own.length > 0) return ["warning", "▲ has a warning"];
   return ["won", isReady === undefined ? "✓ healthy" : "✓ healthy, ready"];
