@@ -50,6 +50,11 @@ export function createExecution(
     clock,
     onOutcome: (probability, thesis) => metrics.betSettled(probability, thesis),
   });
+  const limit = new ExposureLimit({
+    book: exposure,
+    refreshBook: () => store.refreshReservations(exposure),
+    onNear: executionLog.exposure,
+  });
   const faults = faultPointsAt(options.faultPoint);
   const hedge = metrics.timeHedge(withFaultPoints("hedge", createHedge(options, clock), faults));
   const { address: solver } = signer;
@@ -61,11 +66,7 @@ export function createExecution(
     dryRun,
     onRecheck: metrics.rechecked,
     checks: new PreTradeChecks({ node, solver, clock, markets, maxRisk, hedgeMs, strategy }),
-    limit: new ExposureLimit({
-      book: exposure,
-      refreshBook: () => store.refreshReservations(exposure),
-      onNear: executionLog.exposure,
-    }),
+    limit,
     releaseSettled: cached(() => reservations.reconcile(), NODE_ANSWER_MS, clock),
   });
   const handler: IntentHandler = {
@@ -81,7 +82,7 @@ export function createExecution(
     },
     onFinalStateSeen: (intent) => reservations.onExecutionFinished(intent),
   };
-  return { executor, reservations, handler };
+  return { executor, limit, reservations, handler };
 }
 
 function createHedge(options: SolverOptions, clock: Clock): Hedge {

@@ -17,6 +17,7 @@ import { executionLog } from "./execution_log.ts";
 import { decodeBet } from "./execution/execution.ts";
 import type { Executor } from "./execution/executor.ts";
 import { ExposureBook } from "./risk/exposure_book.ts";
+import type { ExposureLimit } from "./risk/exposure_limit.ts";
 import { createExecution } from "./create_execution.ts";
 import { createPricing, type Pricing } from "./create_pricing.ts";
 import { followNode } from "./follow_node.ts";
@@ -78,7 +79,7 @@ async function start(
   const { strategy, marketData } = pricing;
   metrics.reportCalibration(pricing.calibration ?? (() => []));
   const quoteSigner = new QuoteSigner(signer);
-  const { executor, reservations, handler } = createExecution(options, {
+  const { executor, limit, reservations, handler } = createExecution(options, {
     intents,
     signer,
     quoteSigner,
@@ -104,7 +105,7 @@ async function start(
   const limiter = new RequestLimiter(options, registry);
   opened.defer(() => limiter.stop());
   const parts = { clock, markets, node, intents, account, exposure, metrics, pricing, executor };
-  const app = createApp(options, { ...parts, solver, quoteSigner, minimumBet, limiter });
+  const app = createApp(options, { ...parts, solver, quoteSigner, minimumBet, limit, limiter });
   if (!dryRun) await store.refreshReservations(exposure);
   const service = startService({
     ...options,
@@ -132,6 +133,7 @@ interface AppParts extends Pick<SolverApiOptions, "clock" | "markets" | "exposur
   executor: Executor;
   quoteSigner: QuoteSigner;
   minimumBet: MinimumBet;
+  limit: ExposureLimit;
   limiter: RequestLimiter;
 }
 

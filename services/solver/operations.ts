@@ -68,13 +68,13 @@ const BET_WITHOUT_PRICE = [
   "PAYOUT_TOO_LOW",
 ] as const;
 
-const refusals = failures(
+const PRICING_REFUSALS = [
   ...BODY_FAILURES,
   ...QUOTE_RULES,
   "INVALID_TIME_RANGE",
   ...BET_WITHOUT_PRICE,
   ...PRICE_MISSING,
-);
+] as const;
 
 const bet = {
   thesisType: "box",
@@ -183,7 +183,7 @@ export const operations = {
           pricing,
         }),
       },
-      ...refusals,
+      ...failures(...PRICING_REFUSALS),
     },
   },
   estimate: {
@@ -197,7 +197,7 @@ export const operations = {
         description: "The estimate",
         body: z.object({ ...estimateAnswerSchema.shape, pricing }),
       },
-      ...refusals,
+      ...failures(...PRICING_REFUSALS, "EXPOSURE_TOO_LARGE"),
     },
   },
   execute: {

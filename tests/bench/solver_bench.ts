@@ -73,6 +73,7 @@ function ownApp(execute: Pick<Executor, "requireLive" | "execute">): Hono {
     markets: SPEC_MARKETS,
     quoter: new Quoter({
       markets: SPEC_MARKETS,
+      limit: { checkEstimate() {} },
       minimumBet: new MinimumBet(),
       strategy,
       signer,

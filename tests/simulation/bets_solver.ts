@@ -69,6 +69,7 @@ export class BetsSolver {
     const quoteSigner = new QuoteSigner(signer);
     this.quoter = new Quoter({
       markets: SPEC_MARKETS,
+      limit: { checkEstimate() {} },
       minimumBet: new MinimumBet(),
       strategy,
       signer: quoteSigner,

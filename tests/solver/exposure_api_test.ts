@@ -12,7 +12,7 @@ import { eventually } from "../support/eventually.ts";
 import { withFolder } from "../support/files.ts";
 import { ConnectionLost } from "../support/fake_node.ts";
 import { seriesIn } from "../support/metrics.ts";
-import { CHAIN_ID, execution, withSolver } from "./support.ts";
+import { CHAIN_ID, execution, quoteRequest, withSolver } from "./support.ts";
 import { thesisOf } from "./theses.ts";
 
 const viewSchema = z.strictObject({
@@ -101,6 +101,9 @@ Deno.test("Solver: exposure is released when the submission fails, and when the 
     const metrics = await (await fetch(`${url}/metrics`)).text();
     const refused = seriesIn(metrics, "solver_refused_risk_usdc_total");
     assert.equal(refused, Number(riskOf(large)) / 1e6);
+    const estimate = (betAmount: string) => post(`${url}/estimate`, quoteRequest({ betAmount }));
+    assert.equal((await estimate("1000000000")).body.code, "EXPOSURE_TOO_LARGE");
+    assert.equal((await estimate(BET.betAmount)).status, 200);
   }, { maxExposure: BOUND }));
 
 Deno.test("Solver: unfinished executions of the last run are included in the exposure from the start", () =>

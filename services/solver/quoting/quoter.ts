@@ -14,6 +14,7 @@ import {
 } from "../limits.ts";
 import type { QuoteSigner } from "./quote_signer.ts";
 import { type BetTerms, betTermsOf } from "../../../lib/protocol/terms.ts";
+import type { ExposureLimit } from "../risk/exposure_limit.ts";
 import type { PricedBet, PricingDetails, PricingStrategy } from "../pricing/strategy.ts";
 
 export interface QuoterOptions {
@@ -25,6 +26,7 @@ export interface QuoterOptions {
   clock: Clock;
   markets: Markets;
   minimumBet: MinimumBet;
+  limit: Pick<ExposureLimit, "checkEstimate">;
   /** Bounds on the times of a quote; undefined for the rules of the specification alone. */
   timeBounds: TimeBounds | undefined;
 }
@@ -87,10 +89,13 @@ export class Quoter {
    * @throws {RangemakerError} If a rule is broken.
    * @throws {RangemakerError} `INVALID_TIME_RANGE` outside the time bounds.
    * @throws {PricingRefusedError} If the strategy has no price.
+   * @throws {RangemakerError} `EXPOSURE_TOO_LARGE` if the solver could not take the bet now.
    */
   estimate(bet: BetTerms): Estimate {
+    const { limit } = this.#options;
     this.#requireTerms(bet);
     const { payout, details: pricing } = this.#price(bet);
+    limit.checkEstimate({ ...bet, payout });
     return { betAmount: bet.betAmount, payout, pricing };
   }
 

@@ -41,6 +41,11 @@ export class ExposureBook implements ReservationBook {
     return this.#total;
   }
 
+  /** Number of bets that are known, of which nearly all are at risk. */
+  get size(): number {
+    return this.#entries.size;
+  }
+
   get betsAtRisk(): BetAtRisk[] {
     return [...this.#entries.values()].filter(isAtRisk).map(({ bet }) => bet);
   }

@@ -22,6 +22,9 @@ export interface ExposureLimitOptions {
 /** When the warning is raised, and below what it is cleared, in percent of the limit. */
 const WARNING_PERCENT = { raiseAt: 80n, clearBelow: 70n };
 
+/** With more bets at risk, an estimate is not compared with them: each would read them all. */
+const ESTIMATE_BETS_MAX = 1_000;
+
 /** Balances of both sides, and the intents under way before the node was asked. */
 export interface AdmissionFacts {
   balances: Balances;
@@ -60,6 +63,18 @@ export class ExposureLimit {
         book.reserve(quoteHash, bet);
       },
     };
+  }
+
+  /**
+   * Refuses an estimate of a bet that would be refused now, so that its user need not sign first. It
+   * reserves nothing, so only the admission decides.
+   *
+   * @throws {RangemakerError} `EXPOSURE_TOO_LARGE`.
+   */
+  checkEstimate(bet: BetAtRisk): void {
+    const { book } = this.#options;
+    const isComparable = book.complete && book.size <= ESTIMATE_BETS_MAX;
+    if (book.max !== undefined && isComparable) this.#requireRoom(bet, book.max);
   }
 
   /**

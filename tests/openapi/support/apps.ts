@@ -35,6 +35,7 @@ export function solverApp(): Hono {
     markets: SPEC_MARKETS,
     quoter: new Quoter({
       markets: SPEC_MARKETS,
+      limit: { checkEstimate() {} },
       minimumBet: new MinimumBet(),
       strategy,
       signer: solver,

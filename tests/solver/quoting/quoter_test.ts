@@ -19,6 +19,7 @@ const details = { probability: 0.5 } as PricingDetails; // handed through as it 
 function quoterOf(given: Partial<QuoterOptions> = {}, payout = 130n) {
   return new Quoter({
     markets: SPEC_MARKETS,
+    limit: { checkEstimate() {} },
     minimumBet: new MinimumBet(),
     strategy: { name: "fixed", price: () => ({ payout, details }) },
     signer: solver,
