@@ -95,7 +95,7 @@ Deno.test({
       await visitor.page.mouse.move(0, 0);
       await visitor.sees(/Most: −\d+\.\d\d at .* – .*, in \d/);
       await map?.hover();
-      await visitor.sees(/Here up to (−\d+\.\d\d|0\.00) at .* – .*, (now|in \d)/);
+      await visitor.sees(/Here: (−\d+\.\d\d|0\.00) at .* – .*, (now|in \d)/);
       const other = await visitor.page.$eval(
         '[aria-label="Market"] button[aria-pressed="false"]',
         (button) => (button.click(), button.textContent?.split(" ")[0]),

@@ -26,9 +26,8 @@ import { Folded } from "./folded.tsx";
 
 const usdc = (amount: number) => formatGain(fromNumber(amount));
 
-/** Formats whole USDC; below 10, with cents. */
-const whole = (amount: number) =>
-  Math.abs(amount) < 10 ? usdc(amount) : usdc(Math.round(amount)).replace(".00", "");
+/** Formats whole USDC. */
+const whole = (amount: number) => usdc(Math.round(amount)).replace(".00", "");
 
 /** A market that has open bets. */
 interface OpenMarket {
@@ -71,7 +70,7 @@ export function Exposure({ model, theses }: { model: PageModel; theses: readonly
             aria-pressed={symbol === market.symbol}
             onClick={() => chosen.value = symbol}
           >
-            {symbol} <span class="detail">{whole(-grid.most)}</span>
+            {symbol} <span class="detail">{usdc(-grid.most)}</span>
           </button>
         ))}
       </div>
@@ -97,7 +96,7 @@ function Moves({ market, markets, nowMs }: MovesProps) {
       (sum, { price = NaN, own }) => sum + profitAfter(own, price, move, nowMs),
       0,
     );
-    return <span class={gain < 0 ? "lost" : undefined}>{whole(gain)}</span>;
+    return <span class={gain < 0 ? "lost" : undefined}>{usdc(gain)}</span>;
   };
   const { symbol, price } = market;
   return (
@@ -153,7 +152,7 @@ function HeatMap({ symbol, own, grid, price, scale, nowMs }: HeatMapProps) {
     <figure class="part">
       <figcaption>
         {pointed.value
-          ? <strong>Here up to {describe(pointed.value)}</strong>
+          ? <strong>Here: {describe(pointed.value)}</strong>
           : <>Most: {describe()}{price === undefined && "; the price of now is missing"}</>}
       </figcaption>
       <Plot
