@@ -22,6 +22,7 @@ import { INTENT_ADVICE } from "../../lib/http/intent_failures.ts";
 import { SOLVER_STATUSES } from "./failures.ts";
 import { estimateToWire } from "./quoting/estimate.ts";
 import type { Executor } from "./execution/executor.ts";
+import type { IntentStore } from "../../lib/intents/store.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
 import { LIMITS } from "./limits.ts";
 import type { SolverMetrics } from "./metrics.ts";
@@ -29,12 +30,14 @@ import { description, operations } from "./operations.ts";
 import type { Quoter } from "./quoting/quoter.ts";
 import type { KnownBalance } from "./own_account.ts";
 import type { Readiness } from "./readiness.ts";
+import { viewPredictions } from "./predictions.ts";
 import { viewTheses } from "./theses.ts";
 
 export interface SolverApiOptions {
   quoter: Pick<Quoter, "quote" | "estimate" | "strategyName" | "minBetAmount">;
   executor: Pick<Executor, "requireLive" | "execute">;
   exposure: ExposureBook;
+  store: Pick<IntentStore, "page">;
   metrics: SolverMetrics;
   limiter: MiddlewareHandler;
   /** The solver's last known balance on the chain, and when it was read. */
@@ -102,6 +105,14 @@ export function createSolverApi(api: SolverApiOptions): Hono {
     jsonHandler(
       operations.theses,
       (c) => viewTheses(exposure, parseInput(c.req.query(), operations.theses.query)),
+    ),
+  );
+  app.get(
+    "/predictions",
+    limiter,
+    jsonHandler(
+      operations.predictions,
+      (c) => viewPredictions(api.store, parseInput(c.req.query(), operations.predictions.query)),
     ),
   );
   app.post(

@@ -160,6 +160,7 @@ function createApp(options: SolverOptions, parts: AppParts) {
   return createSolverApi({
     ...options,
     ...parts,
+    store: intents.store,
     quoter,
     calibration,
     limiter: parts.limiter.handle,

@@ -12,13 +12,14 @@ import { quoteRequestSchema } from "../../lib/protocol/quote.ts";
 import { addressSchema, hash32Schema } from "../../lib/protocol/scalars.ts";
 import { typedDataSchema } from "../../lib/protocol/typed_data.ts";
 import { BODY_FAILURES, failureAnswersOf } from "../../lib/http/failures.ts";
-import { SUBMISSION_FAILURES } from "../../lib/http/intent_failures.ts";
+import { STORE_FAILURES, SUBMISSION_FAILURES } from "../../lib/http/intent_failures.ts";
 import type { Operation, ServiceDescription } from "../../lib/http/openapi.ts";
 import { estimateRequestSchema } from "./quoting/estimate.ts";
 import { executionRequestSchema } from "./execution/execution.ts";
 import { pricingDetailsSchema } from "./pricing/strategy.ts";
 import { readinessSchema } from "./readiness.ts";
 import { QUOTE_RULES } from "./limits.ts";
+import { predictionsAnswerSchema, predictionsQuerySchema } from "./predictions.ts";
 import { thesesAnswerSchema, thesesQuerySchema } from "./theses.ts";
 import { SOLVER_STATUSES } from "./failures.ts";
 
@@ -161,6 +162,18 @@ export const operations = {
     answers: {
       200: { description: "A page of theses, oldest first", body: thesesAnswerSchema },
       ...failures("INVALID_REQUEST", "RATE_LIMITED"),
+    },
+  },
+  predictions: {
+    id: "predictions",
+    tag: "executions",
+    summary: "Quoted probabilities of executed quotes",
+    description: "To compare with the outcomes of their theses, for as long as `--retain` keeps " +
+      "executions.",
+    query: predictionsQuerySchema,
+    answers: {
+      200: { description: "A page of probabilities", body: predictionsAnswerSchema },
+      ...failures("INVALID_REQUEST", "RATE_LIMITED", ...STORE_FAILURES),
     },
   },
   quote: {

@@ -65,8 +65,8 @@ Deno.test({
       await visitor.sees(/Most from one user: 0x\w+…\u2060\w+\s+\d+\.\d\d in \d+ bets/);
       await visitor.sees(
         new RegExp(
-          "Expected since the solver’s start at [\\d:]+\\s+[+−][\\d.]+ USDC\\s+[+−][\\d.]+ % of the " +
-            `stakes\\. ${SHORT} bets brought [+−][\\d.]+ \\([+−][\\d.]+ %\\), ± [\\d.]+ by ` +
+          `Expected of ${SHORT} bets whose window is over\\s+[+−][\\d.]+ USDC\\s+[+−][\\d.]+ % of the ` +
+            "stakes\\. They brought [+−][\\d.]+ \\([+−][\\d.]+ %\\), ± [\\d.]+ by " +
             `chance: ${SHORT < 20 ? "too few bets to tell" : "chance explains it"}`,
         ),
       );

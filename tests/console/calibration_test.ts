@@ -1,27 +1,31 @@
 /** Forecasts against outcomes, and expected against actual earnings, as the maker sees them. */
 import assert from "node:assert/strict";
+import type { Thesis } from "../../lib/client/mod.ts";
 import { seededRandom } from "../../lib/random.ts";
-import { parseMetrics } from "../../services/console/page/data/metrics.ts";
 import {
   earningsOf,
   earningsVerdict,
   judge,
   notableOf,
   picturesOf,
+  predictedBets,
   verdictOf,
 } from "../../services/console/page/maker/calibration.ts";
+import { thesisOf } from "./offers.ts";
 
-const BETS = parseMetrics(`
-solver_predicted_bets_total{predicted="0.6-0.7",outcome="held"} 3
-solver_predicted_bets_total{predicted="0.6-0.7",outcome="left"} 1
-solver_predicted_bets_total{predicted="0-0.1",outcome="left"} 2
-solver_predicted_bets_total{predicted="0.9-1",outcome="left"} 0
-solver_predicted_probability_sum{predicted="0.6-0.7"} 2.6
-solver_predicted_probability_sum{predicted="0-0.1"} 0.1
-solver_settled_usdc_total{part="stakes"} 60
-solver_settled_usdc_total{part="expected"} 57
-solver_settled_usdc_total{part="paid"} 80
-`);
+const USDC = 1_000_000n;
+
+/** A decided bet of 10 USDC that pays 20, and its quoted probability. */
+const betOf = (id: number, probability: number, status: "won" | "lost") => ({
+  thesis: thesisOf(id, { status, betAmount: 10n * USDC, payout: 20n * USDC, startTime: id }),
+  probability,
+});
+
+const BETS = [
+  ...[0.61, 0.65, 0.69].map((probability, id) => betOf(id, probability, "won")),
+  betOf(3, 0.65, "lost"),
+  ...[0.04, 0.06].map((probability, id) => betOf(4 + id, probability, "lost")),
+];
 
 const horizon = (horizonMs: number, windows: number, held = 0.6) => ({
   ...{ horizonMs, windows },
@@ -44,7 +48,19 @@ Deno.test("picturesOf: the bets by quoted probability, lowest first, then each h
   assert.deepEqual(others.map(({ of, horizonMs, count }) => [of, horizonMs, count]), [
     ["A/B", 60_000, 20],
   ]);
-  assert.deepEqual(picturesOf(parseMetrics(""), []), []);
+  assert.deepEqual(picturesOf([], []), []);
+  const [sure] = picturesOf([betOf(1, 1, "won"), betOf(2, 0.9, "won")], []);
+  assert.equal(sure?.forecasts.length, 1, "1 belongs to the highest range");
+});
+
+Deno.test("predictedBets: counts decided bets whose window is over and whose probability is known", () => {
+  const lost = thesisOf(1, { status: "lost", endTime: 1_000 });
+  const known = new Map([[lost.quoteHash, 0.5]]);
+  const countAt = (thesis: Thesis, timeMs: number, probabilities = known) =>
+    predictedBets([thesis], probabilities, timeMs).length;
+  assert.deepEqual([999, 1_000].map((timeMs) => countAt(lost, timeMs)), [0, 1]);
+  assert.equal(countAt({ ...lost, status: "open" }, 2_000), 0);
+  assert.equal(countAt(lost, 2_000, new Map()), 0);
 });
 
 Deno.test("notableOf: the bets, the longest windows of each market, and any that are off", () => {
@@ -110,13 +126,17 @@ Deno.test("verdictOf: reports how many forecasts differ by more than chance", ()
 });
 
 Deno.test("earningsOf: expected and actual gain are the stakes less the expected and the paid payouts", () => {
-  assert.deepEqual(earningsOf(BETS), { bets: 6, stakes: 60, expected: 3, actual: -20 });
-  assert.deepEqual(earningsOf(undefined), { bets: 0, stakes: 0, expected: 0, actual: 0 });
+  const { chance, expected, ...earnings } = earningsOf(BETS);
+  assert.deepEqual(earnings, { bets: 6, stakes: 60, actual: 0 });
+  assert.equal(expected.toFixed(6), (60 - 20 * 2.7).toFixed(6));
+  assert.equal(Math.round(chance), 120, "six bets of ± 20 that nearly coincide");
+  const none = { bets: 0, stakes: 0, expected: 0, actual: 0, chance: 0 };
+  assert.deepEqual(earningsOf([]), none);
 });
 
 Deno.test("earningsVerdict: a difference within chance is explained, except below 20 settled bets", () => {
   const verdictOf = (bets: number, actual: number) =>
-    earningsVerdict({ bets, expected: 3, actual }, 10);
+    earningsVerdict({ bets, expected: 3, actual, chance: 10 });
   assert.deepEqual([1, 19].map((bets) => verdictOf(bets, 99)), [
     "too few bets to tell",
     "too few bets to tell",

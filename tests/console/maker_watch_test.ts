@@ -15,9 +15,20 @@ Deno.test("MakerWatch: a pass reads all figures; while the solver is away, the o
   const exposure = { executing: "7", maxExposure: "100", complete: true };
   let isAway = false;
   let executed = 5;
+  const asked: (string | null)[] = [];
+  const pages = [["0x1", 0.5, "9"], ["0x2", 0.25, null], ["0x2", 0.25, null]] as const;
+  const predictions = () => {
+    const [quoteHash, probability, nextCursor] = pages[asked.length - 1] ?? [];
+    if (probability === undefined) return new Response("no database", { status: 503 });
+    return Response.json({ predictions: [{ quoteHash, probability }], nextCursor });
+  };
   await using solver = listen("127.0.0.1", 0, (request) => {
     if (isAway) return new Response("no upstream", { status: 502 });
-    const { pathname } = new URL(request.url);
+    const { pathname, searchParams } = new URL(request.url);
+    if (pathname === "/predictions") {
+      asked.push(searchParams.get("cursor"));
+      return predictions();
+    }
     return pathname === "/metrics"
       ? new Response(`up 1\nsolver_execute_answers_total{outcome="executed"} ${executed}\n`)
       : Response.json(exposure);
@@ -51,13 +62,18 @@ Deno.test("MakerWatch: a pass reads all figures; while the solver is away, the o
   assert.deepEqual([first.solver?.executing, first.solver?.maxExposure], [7n, 100n]);
   assert.equal(first.solver?.metrics.sum("up"), 1);
   assert.equal(watch.solverProblem.value, undefined);
+  const probabilities = [["0x1", 0.5], ["0x2", 0.25]];
+  assert.deepEqual([...first.solver?.probabilities ?? []], probabilities);
+  const same = await next();
+  assert.equal(same.solver?.probabilities, first.solver?.probabilities);
+  assert.deepEqual(asked, ["0", "9", "9"], "the newest page may have grown");
 
   isAway = true;
   const later = await next();
   assert.equal(watch.solverProblem.value, "the solver cannot be reached");
   assert.equal(watch.problem.value, undefined, "the node answers");
-  assert.equal(later.solver, first.solver, "with the time at which it was read");
-  assert.equal(later.readAtMs, first.readAtMs + PASS_MS);
+  assert.equal(later.solver, same.solver, "with the time at which it was read");
+  assert.equal(later.readAtMs, same.readAtMs + PASS_MS);
 
   isAway = false;
   executed = 7;
@@ -65,6 +81,8 @@ Deno.test("MakerWatch: a pass reads all figures; while the solver is away, the o
   genesis = "0x2";
   const back = await next();
   assert.deepEqual([back.solver?.executing, closed], [0n, 1], "another chain has other bets");
+  assert.equal(asked.at(-1), "0", "it may have another database");
+  assert.equal(watch.solverProblem.value, undefined, "without its database it has other figures");
   const { answers } = back.solver ?? assert.fail();
   assert.equal(answers.increase("solver_execute_answers_total"), 2, "over the absence");
   assert.equal(answers.latest.sum("up"), undefined, "counters of answers alone are kept");

@@ -1,17 +1,10 @@
-import { createRegistry } from "../../lib/http/metrics.ts";
-import { startService } from "../../lib/http/service.ts";
-import {
-  StoreConnectionLostError,
-  StoreDamagedError,
-  StoreError,
-} from "../../lib/intents/intent.ts";
 import type { TransactionErrorCode } from "../../lib/protocol/receipt.ts";
 import { signedRequest, user, withBridge } from "../bridge/support.ts";
 import { bridgeApp } from "../openapi/support/apps.ts";
 import { post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import { ConnectionLost, type FakeNode } from "../support/fake_node.ts";
-import { brokenPosts } from "./solver_refusals.ts";
+import { brokenPosts, refuseByStore } from "./solver_refusals.ts";
 import { type Expected, type Refusals, type Refused, says } from "./support.ts";
 
 const NONCE = "Expected a decimal integer";
@@ -60,20 +53,6 @@ const FAILED: [refusal: TransactionErrorCode, expected: Expected][] = [
   ["ORACLE_STALE", says("503 TRANSACTION_FAILED", "ORACLE_STALE", "send a new request")],
 ];
 
-/** What a store throws, and the answer. */
-const THROWN: [thrown: Error, expected: Expected][] = [
-  [new StoreError("Disk is full"), says("503 STORE_UNAVAILABLE", "Disk is full", "try again")],
-  [
-    new StoreDamagedError("Row 1 of the database is damaged"),
-    says("503 STORE_DAMAGED", "Row 1", "restore the database"),
-  ],
-  [
-    new StoreConnectionLostError("reset"),
-    says("504 STORE_CONNECTION_LOST", "Database connection was lost", "may be sent again"),
-  ],
-  [new Error("a bug"), says("500 INTERNAL_ERROR", "could not be handled", "see the log")],
-];
-
 /** States of the node in which nothing is recorded; the bridge learns of it within a second. */
 const AWAY: [change: (node: FakeNode) => void, expected: Expected][] = [
   [
@@ -113,14 +92,6 @@ async function refuseWhileAway(refusals: Refusals): Promise<void> {
 /** Where deposits are looked up. */
 const PATHS = [`/deposits/${user.address}`, `/deposits/${user.address}/1`];
 
-async function refuseByStore(refusals: Refusals, thrown: Error, expected: Expected) {
-  const app = bridgeApp(() => Promise.reject(thrown));
-  const parts = { name: "bridge", host: "127.0.0.1", port: 0, health: () => new Response() };
-  const service = startService({ ...parts, app, registry: createRegistry() });
-  for (const path of PATHS) await refusals.ask(service.url, { path, ...expected });
-  await service.stop();
-}
-
 /** Routes of the bridge that answer anybody. */
 const READS = ["/", "/openapi.json", "/health", "/ready", "/metrics", "/info", "/typed-data"];
 
@@ -153,5 +124,5 @@ export async function refuseAtBridge(refusals: Refusals): Promise<void> {
     await refusals.expect(url, 200, "/health");
   }, { rateLimit: 1 });
   await refuseWhileAway(refusals);
-  for (const [thrown, expected] of THROWN) await refuseByStore(refusals, thrown, expected);
+  await refuseByStore(refusals, "bridge", bridgeApp, PATHS);
 }

@@ -1,3 +1,12 @@
+import type { Hono } from "hono";
+import { createRegistry } from "../../lib/http/metrics.ts";
+import { startService } from "../../lib/http/service.ts";
+import {
+  StoreConnectionLostError,
+  StoreDamagedError,
+  StoreError,
+} from "../../lib/intents/intent.ts";
+import { solverApp } from "../openapi/support/apps.ts";
 import { eventually } from "../support/eventually.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
 import { quoteSchema } from "../../lib/protocol/quote.ts";
@@ -52,6 +61,10 @@ const requestsRefused: Refused[] = [
     path: `/theses?cursor=${cursor}`,
     ...says("400 INVALID_REQUEST", "cursor: ", `"${cursor}"`, "Expected the nextCursor"),
   })),
+  {
+    path: "/predictions?limit=201",
+    ...says("400 INVALID_REQUEST", "limit: ", "201", "Expected 1 to 200"),
+  },
   ...["/quote", "/estimate", "/execute"].flatMap(brokenPosts),
   {
     ...{ path: "/quote", body: quoteRequest({ user: KEY }) },
@@ -202,6 +215,36 @@ async function refuseExecution(refusals: Refusals, scene: ExecutionScene): Promi
   );
 }
 
+/** What a store throws, and the answer. */
+const THROWN: [thrown: Error, expected: Expected][] = [
+  [new StoreError("Disk is full"), says("503 STORE_UNAVAILABLE", "Disk is full", "try again")],
+  [
+    new StoreDamagedError("Row 1 of the database is damaged"),
+    says("503 STORE_DAMAGED", "Row 1", "restore the database"),
+  ],
+  [
+    new StoreConnectionLostError("reset"),
+    says("504 STORE_CONNECTION_LOST", "Database connection was lost", "may be sent again"),
+  ],
+  [new Error("a bug"), says("500 INTERNAL_ERROR", "could not be handled", "see the log")],
+];
+
+/** Asks a service whose store fails. */
+export async function refuseByStore(
+  refusals: Refusals,
+  name: "bridge" | "solver",
+  appOf: (read: () => Promise<never>) => Hono,
+  paths: readonly string[],
+): Promise<void> {
+  for (const [thrown, expected] of THROWN) {
+    const app = appOf(() => Promise.reject(thrown));
+    const parts = { name, host: "127.0.0.1", port: 0, health: () => new Response() };
+    const service = startService({ ...parts, app, registry: createRegistry() });
+    for (const path of paths) await refusals.ask(service.url, { path, ...expected });
+    await service.stop();
+  }
+}
+
 /** Routes of the solver that answer anybody. */
 const READS = [
   "/",
@@ -212,6 +255,7 @@ const READS = [
   "/pairs",
   "/typed-data",
   "/theses",
+  "/predictions",
 ];
 
 /** Everything that the solver refuses, and its other answers. */
@@ -234,10 +278,12 @@ export async function refuseAtSolver(refusals: Refusals): Promise<void> {
   await hedging.stop();
   await withSolver(async ({ url }) => {
     await refusals.askTooOften(url, { path: "/theses" });
+    await refusals.askTooOften(url, { path: "/predictions" });
     for (const path of ["/quote", "/estimate", "/execute"]) {
       await refusals.askTooOften(url, { path, body: {} });
     }
     await refusals.expect(url, 200, "/health");
   }, { rateLimit: 1 });
   await refuseByModel(refusals);
+  await refuseByStore(refusals, "solver", solverApp, ["/predictions"]);
 }

@@ -61,6 +61,7 @@ const SPELLINGS = [
     "/metrics?x=/ws",
     "/METRICS",
     "/theses",
+    "/predictions",
     "/ready",
   ],
 ];

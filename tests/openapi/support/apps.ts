@@ -28,8 +28,11 @@ const unlimited: MiddlewareHandler = (_c, next) => next();
 
 const unused = () => Promise.reject(new Error("Not part of this test"));
 
-/** The solver's routes. */
-export function solverApp(): Hono {
+/** The solver's routes. @param readPage Reads a page of its store. */
+export function solverApp(
+  readPage: () => Promise<{ intents: Intent[]; last: number }> = () =>
+    Promise.resolve({ intents: [], last: 0 }),
+): Hono {
   const strategy = new MockStrategy(Math.random);
   return createSolverApi({
     markets: SPEC_MARKETS,
@@ -46,6 +49,7 @@ export function solverApp(): Hono {
     }),
     executor: { requireLive() {}, execute: unused },
     exposure: new ExposureBook(undefined, decodeBet),
+    store: { page: readPage },
     metrics: new SolverMetrics(new Registry(), SPEC_MARKETS, systemClock),
     limiter: unlimited,
     ownBalance: unused,

@@ -81,16 +81,13 @@ export function historyOf(theses: readonly Thesis[]) {
 }
 
 /**
- * Two standard deviations of the profit from the last `count` bets whose windows were over at a
- * time, if they were fair: the range of pure chance. Windows of one market that overlap end alike, so
- * their deviations add up as far as they overlap.
+ * Two standard deviations of the profit from bets if they were fair: the range of pure chance. Windows
+ * of one market that overlap end alike, so their deviations add up as far as they overlap.
  *
  * @returns An amount in USDC.
  */
-export function chanceOf(theses: readonly Thesis[], count: number, timeMs: number): number {
-  const over = theses.filter((thesis) => isDecided(thesis) && thesis.endTime <= timeMs)
-    .sort((a, b) => a.endTime - b.endTime).slice(-count)
-    .map((thesis) => ({ ...thesis, deviation: deviationOf(thesis) }))
+export function chanceOf(theses: readonly Thesis[]): number {
+  const over = theses.map((thesis) => ({ ...thesis, deviation: deviationOf(thesis) }))
     .sort((a, b) => a.startTime - b.startTime);
   let variance = 0;
   for (const [index, bet] of over.entries()) {

@@ -1,6 +1,8 @@
-import type { SolverInfo } from "@rangemaker/client";
+import type { SolverInfo, Thesis } from "@rangemaker/client";
 import { CALIBRATION } from "../../../../lib/problems/mod.ts";
-import type { Metrics } from "../data/metrics.ts";
+import { isDecided } from "../data/live_breaches.ts";
+import { chanceOf, gainOf } from "../data/results.ts";
+import { toNumber } from "../format.ts";
 
 /** A predicted probability, and the share of these boxes that the price did not leave. */
 export interface Forecast {
@@ -43,14 +45,39 @@ export function judge(counted: Counted): Forecast {
   };
 }
 
+/** A decided bet with the probability that was quoted for it. */
+export interface PredictedBet {
+  thesis: Thesis;
+  probability: number;
+}
+
+/**
+ * The decided bets with a known probability whose window was over at a time. Bets that are lost early
+ * would otherwise be counted before those that may still be won.
+ */
+export function predictedBets(
+  theses: readonly Thesis[],
+  probabilities: ReadonlyMap<string, number>,
+  timeMs: number,
+): PredictedBet[] {
+  return theses.flatMap((thesis) => {
+    const probability = probabilities.get(thesis.quoteHash);
+    const isOver = isDecided(thesis) && thesis.endTime <= timeMs;
+    return isOver && probability !== undefined ? [{ thesis, probability }] : [];
+  });
+}
+
 type Markets = NonNullable<SolverInfo["calibration"]>;
 
-/** The forecasts of settled bets first, then of each market and length of window. */
-export function picturesOf(metrics: Metrics, markets: Markets): ForecastPicture[] {
-  const bets = countedBets(metrics);
-  const settled = metrics.sum("solver_predicted_bets_total") ?? 0;
+/** The forecasts of the maker's bets first, then of each market and length of window. */
+export function picturesOf(
+  predicted: readonly PredictedBet[],
+  markets: Markets,
+): ForecastPicture[] {
   const pictures = [
-    ...(bets.length > 0 ? [{ of: "Your bets", count: settled, boxes: bets }] : []),
+    ...(predicted.length > 0
+      ? [{ of: "Your bets", count: predicted.length, boxes: countedBets(predicted) }]
+      : []),
     ...markets.flatMap(({ symbol, horizons }) =>
       horizons.filter(({ windows, boxes }) => windows >= COUNT_MIN && boxes.length > 0)
         .map(({ horizonMs, windows, boxes }) => ({
@@ -71,19 +98,14 @@ export function notableOf(pictures: readonly ForecastPicture[]): ForecastPicture
   );
 }
 
-/** Quoted probabilities of settled bets, in ranges of ten percent, the lowest first. */
-function countedBets(metrics: Metrics): Counted[] {
-  const ranges = new Set(
-    metrics.of("solver_predicted_bets_total").map(({ labels }) => labels.predicted ?? ""),
-  );
-  return [...ranges].sort((a, b) => parseFloat(a) - parseFloat(b)).flatMap((range) => {
-    const count = metrics.sum("solver_predicted_bets_total", { predicted: range }) ?? 0;
-    if (count === 0) return [];
-    const held = metrics.sum("solver_predicted_bets_total", { predicted: range, outcome: "held" });
-    const sum = metrics.sum("solver_predicted_probability_sum", { predicted: range }) ?? 0;
-    const predicted = sum / count;
-    const error = Math.sqrt(predicted * (1 - predicted) / count);
-    return [{ predicted, held: (held ?? 0) / count, error, count }];
+/** Quoted probabilities of bets, in ranges of ten percent, the lowest first. */
+function countedBets(bets: readonly PredictedBet[]): Counted[] {
+  const ranges = Map.groupBy(bets, ({ probability }) => Math.min(9, Math.floor(10 * probability)));
+  return [...ranges].sort(([a], [b]) => a - b).map(([, bets]) => {
+    const count = bets.length;
+    const predicted = bets.reduce((sum, { probability }) => sum + probability, 0) / count;
+    const held = bets.filter(({ thesis }) => thesis.status === "won").length / count;
+    return { predicted, held, error: Math.sqrt(predicted * (1 - predicted) / count), count };
   });
 }
 
@@ -102,25 +124,28 @@ export function verdictOf(pictures: readonly ForecastPicture[]): string {
     "Above the line, users win more than they pay for; below it, they are paid too little.";
 }
 
-/** Expected and actual earnings of settled bets with a known probability, since start, USDC. */
-export function earningsOf(metrics: Metrics | undefined) {
-  const of = (part: string) => metrics?.sum("solver_settled_usdc_total", { part }) ?? 0;
+/**
+ * What the maker expected of its bets and what they brought, USDC.
+ *
+ * @returns `chance`: the difference that chance explains.
+ */
+export function earningsOf(predicted: readonly PredictedBet[]) {
+  const sumOf = (part: (bet: PredictedBet) => number) =>
+    predicted.reduce((sum, bet) => sum + part(bet), 0);
   return {
-    bets: metrics?.sum("solver_predicted_bets_total") ?? 0,
-    stakes: of("stakes"),
-    expected: of("stakes") - of("expected"),
-    actual: of("stakes") - of("paid"),
+    bets: predicted.length,
+    stakes: sumOf(({ thesis }) => toNumber(thesis.betAmount)),
+    expected: sumOf(({ thesis: { betAmount, payout }, probability }) =>
+      toNumber(betAmount) - probability * toNumber(payout)
+    ),
+    actual: sumOf(({ thesis }) => toNumber(gainOf(thesis))),
+    chance: chanceOf(predicted.map(({ thesis }) => thesis)),
   };
 }
 
-/**
- * Compares expected and actual earnings.
- *
- * @param chance The difference that chance explains, USDC.
- */
+/** Compares expected and actual earnings. */
 export function earningsVerdict(
-  { bets, expected, actual }: Omit<ReturnType<typeof earningsOf>, "stakes">,
-  chance: number,
+  { bets, expected, actual, chance }: Omit<ReturnType<typeof earningsOf>, "stakes">,
 ): string {
   const surprise = actual - expected;
   if (bets < COUNT_MIN) return "too few bets to tell";

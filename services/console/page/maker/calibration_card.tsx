@@ -1,7 +1,6 @@
 import type { SolverInfo } from "@rangemaker/client";
 import { scaleLinear } from "d3-scale";
 import { Card } from "../card.tsx";
-import type { Metrics } from "../data/metrics.ts";
 import { Plot } from "../plot.tsx";
 import { labelOf } from "../trade/chart_spans.ts";
 import {
@@ -9,6 +8,7 @@ import {
   type ForecastPicture,
   notableOf,
   picturesOf,
+  type PredictedBet,
   verdictOf,
 } from "./calibration.ts";
 import { Folded } from "./folded.tsx";
@@ -16,18 +16,15 @@ import { Folded } from "./folded.tsx";
 const percent = (share: number) => `${(100 * share).toFixed(0)} %`;
 
 interface CalibrationProps {
-  metrics: Metrics;
+  predicted: readonly PredictedBet[];
   markets: NonNullable<SolverInfo["calibration"]>;
 }
 
 /** Predicted and observed shares of boxes that held, for bets, and by market and window length. */
-export function Calibration({ metrics, markets }: CalibrationProps) {
-  const pictures = picturesOf(metrics, markets);
+export function Calibration({ predicted, markets }: CalibrationProps) {
+  const pictures = picturesOf(predicted, markets);
   return (
-    <Card
-      title="Forecasts against the market"
-      note="bets since the solver’s start; windows also from before"
-    >
+    <Card title="Forecasts against the market">
       <p>{verdictOf(pictures)}</p>
       {pictures.length > 0 && (
         <Folded title="Pictures of the longest windows">

@@ -1,9 +1,8 @@
 import { useEffect, useMemo } from "preact/hooks";
-import { systemClock, type Thesis } from "@rangemaker/client";
+import { type Account, systemClock } from "@rangemaker/client";
 import { Card } from "../card.tsx";
 import type { PageModel } from "../data/page_model.ts";
 import {
-  chanceOf,
   gainOf,
   type Results,
   resultsByMarket,
@@ -25,7 +24,7 @@ import { Table } from "../table.tsx";
 import { csvOf } from "../trade/history.ts";
 import { download } from "../trade/positions.tsx";
 import { Answers } from "./answers_card.tsx";
-import { earningsOf, earningsVerdict } from "./calibration.ts";
+import { earningsOf, earningsVerdict, type PredictedBet, predictedBets } from "./calibration.ts";
 import { Calibration } from "./calibration_card.tsx";
 import { Exposure } from "./exposure_card.tsx";
 import { type MakerState, MakerWatch } from "./maker_watch.ts";
@@ -99,12 +98,13 @@ function Maker({ model, state, isOld }: MakerProps) {
   const results = resultsOf(theses);
   const nowMs = model.serverClock.now();
   const { solver } = state;
+  const predicted = predictedBets(theses, solver?.probabilities ?? new Map(), nowMs);
   const startedAtS = solver?.metrics.sum("process_start_time_seconds");
   const startedAtMs = startedAtS && 1_000 * startedAtS;
   return (
     <>
       <Risk {...{ theses, results, solver, isOld, nowMs }} />
-      <Glance theses={theses} results={results} state={state} startedAtMs={startedAtMs} />
+      <Glance results={results} account={state.account} predicted={predicted} />
       <Card title="Open bets" note={results.open > 0 && `${results.open} open`}>
         <Exposure model={model} theses={theses} />
         <OpenBets model={model} theses={theses} />
@@ -131,7 +131,7 @@ function Maker({ model, state, isOld }: MakerProps) {
         </div>
       </Card>
       {solver && <Answers history={solver.answers} startedAtMs={startedAtMs} />}
-      {solver && <Calibration metrics={solver.metrics} markets={solver.info.calibration ?? []} />}
+      {solver && <Calibration predicted={predicted} markets={solver.info.calibration ?? []} />}
     </>
   );
 }
@@ -143,23 +143,18 @@ const shareText = ({ turnover, profit }: Results) =>
 const styleOf = (gain: bigint) => gain < 0n ? "lost" : gain > 0n ? "won" : undefined;
 
 interface GlanceProps {
-  theses: readonly Thesis[];
   results: Results;
-  state: MakerState;
-  startedAtMs: number | undefined;
+  account: Account;
+  predicted: readonly PredictedBet[];
 }
 
-/** Further key figures: results, and what the solver expected of the same bets. */
-function Glance({ theses, results, state: { account, solver }, startedAtMs }: GlanceProps) {
+/** Further key figures: results, and what the solver expected of them. */
+function Glance({ results, account, predicted }: GlanceProps) {
   const { settled, held, profit } = results;
-  const earnings = earningsOf(solver?.metrics);
-  const { bets, stakes, expected, actual } = earnings;
   // Compares all pairs of bets that overlap, so only after another one was counted.
-  const chance = useMemo(
-    () => chanceOf(theses, bets, solver?.readAtMs ?? 0),
-    [bets, theses.length],
-  );
-  const verdict = earningsVerdict(earnings, chance);
+  const earnings = useMemo(() => earningsOf(predicted), [predicted.length]);
+  const { bets, stakes, expected, actual, chance } = earnings;
+  const verdict = earningsVerdict(earnings);
   return (
     <dl class="card glance">
       <Fact label="Profit and loss">
@@ -177,12 +172,12 @@ function Glance({ theses, results, state: { account, solver }, startedAtMs }: Gl
         <strong data-maker-balance>{formatAmount(account.balance)}</strong>
       </Fact>
       {bets > 0 && (
-        <Fact label={`Expected since the solver’s start at ${formatTime(startedAtMs ?? 0)}`}>
+        <Fact label={`Expected of ${bets} ${bets === 1 ? "bet" : "bets"} whose window is over`}>
           <strong>{formatGain(fromNumber(expected))} USDC</strong>
           <span class="detail">
-            {formatChange(expected / stakes)} of the stakes. {bets} {bets === 1 ? "bet" : "bets"}
+            {formatChange(expected / stakes)} of the stakes. {bets === 1 ? "It" : "They"} brought
             {" "}
-            brought {formatGain(fromNumber(actual))} ({formatChange(actual / stakes)}), ±{" "}
+            {formatGain(fromNumber(actual))} ({formatChange(actual / stakes)}), ±{" "}
             {formatRounded(fromNumber(chance))} by chance:{" "}
             <span class={verdict.startsWith("▲") ? "warning" : undefined}>{verdict}</span>
           </span>

@@ -33,6 +33,8 @@ export interface SolverFigures extends z.output<typeof exposureSchema> {
   metrics: Metrics;
   /** The counters of answers of the last minutes. */
   answers: MetricsHistory;
+  /** Quoted probabilities of its bets by quote hash, as far as it still keeps them. */
+  probabilities: ReadonlyMap<string, number>;
   readAtMs: number;
 }
 
@@ -53,6 +55,15 @@ const exposureSchema = z.object({
   complete: z.boolean(),
 });
 
+/** The solver's `GET /predictions`. */
+const predictionsSchema = z.object({
+  predictions: z.array(z.object({ quoteHash: z.string(), probability: z.number() })),
+  nextCursor: z.string().nullable(),
+});
+
+/** Pages of predictions that are read in one pass. */
+const PREDICTION_PAGES = 10;
+
 /** Follows a solver's account and bets while it is started. */
 export class MakerWatch {
   /** Undefined before the first answers. */
@@ -66,6 +77,9 @@ export class MakerWatch {
   readonly #clock: Clock;
   readonly #poll: Poll;
   #answers = new MetricsHistory();
+  #probabilities: ReadonlyMap<string, number> = new Map();
+  /** Cursor of the newest page of predictions, which may grow. */
+  #cursor = "0";
   #watch: ThesisWatch | undefined;
   /** Identifies the solver and the chain of the watch. */
   #watched = "";
@@ -140,16 +154,37 @@ export class MakerWatch {
         ["theses?limit=1", "metrics"].map((path) => this.#get(path, signal)),
       );
       const exposure = exposureSchema.parse(JSON.parse(theses));
+      await this.#readPredictions(signal).catch((thrown) => {
+        // Without its database, the solver still has its other figures.
+        if (!(thrown instanceof NoAnswerError)) throw thrown;
+      });
       const info = await this.#client.solverInfo(signal);
       const readAtMs = this.#clock.now();
       const metrics = parseMetrics(figures);
       const counters = metrics.select(...REQUESTS.map(({ counter }) => counter));
       if (!signal.aborted) this.solverProblem.value = undefined;
       this.#answers = this.#answers.with(readAtMs, counters, RECENT_MS);
-      return { ...exposure, info, metrics, answers: this.#answers, readAtMs };
+      const [answers, probabilities] = [this.#answers, this.#probabilities];
+      return { ...exposure, info, metrics, answers, probabilities, readAtMs };
     } catch (thrown) {
+      this.#cursor = "0"; // it may come back with another database
       if (!signal.aborted) this.solverProblem.value = reasonOf(thrown);
       return undefined;
+    }
+  }
+
+  /** Continues at the newest page that is known. */
+  async #readPredictions(signal: AbortSignal): Promise<void> {
+    for (let page = 0; page < PREDICTION_PAGES; page++) {
+      const text = await this.#get(`predictions?cursor=${this.#cursor}`, signal);
+      const { predictions, nextCursor } = predictionsSchema.parse(JSON.parse(text));
+      const added = predictions.filter(({ quoteHash }) => !this.#probabilities.has(quoteHash));
+      if (added.length > 0) {
+        const pairs = added.map(({ quoteHash, probability }) => [quoteHash, probability] as const);
+        this.#probabilities = new Map([...this.#probabilities, ...pairs]);
+      }
+      if (nextCursor === null) return;
+      this.#cursor = nextCursor;
     }
   }
 }
