@@ -54,7 +54,7 @@ function suggestAndSign(
   };
   const place = (bet: BetTerms, payout: bigint) => {
     try {
-      strategy.recheck(bet, payout);
+      strategy.recheck(bet, payout, false);
     } catch {
       const least = Number(payout) * (1 - tolerancePercent / 100);
       if (Number(priceOf(bet)?.payout ?? 0n) < least) return;

@@ -55,12 +55,12 @@ Deno.test("docs/examples/strategy.ts: a quote is executed on a still price, and 
   const strategy = create(strategyContext({ clock, marketView: () => view }));
   const { payout } = strategy.price(bet);
   clock.advance(2_000);
-  strategy.recheck(bet, payout);
+  strategy.recheck(bet, payout, false);
   view.spot.price = SPOT_PRICE + SPOT_PRICE / 2_000n;
-  assert.throws(() => strategy.recheck(bet, payout), { code: "PRICE_IMPROVED" });
+  assert.throws(() => strategy.recheck(bet, payout, false), { code: "PRICE_IMPROVED" });
   view.spot.price = SPOT_PRICE;
   clock.advance(60_000);
-  assert.throws(() => strategy.recheck(bet, payout), { code: "PRICE_MOVED" });
+  assert.throws(() => strategy.recheck(bet, payout, false), { code: "PRICE_MOVED" });
 });
 
 Deno.test("docs/examples/strategy.ts: a payout at the limit is executed however close the price comes to a bound", async () => {
@@ -72,7 +72,7 @@ Deno.test("docs/examples/strategy.ts: a payout at the limit is executed however 
   const { payout } = strategy.price(bet);
   assert.equal(payout, 10n * bet.betAmount);
   view.spot.price = bet.upperPrice - 1n;
-  strategy.recheck(bet, payout);
+  strategy.recheck(bet, payout, false);
 });
 
 Deno.test("Solver with --pricing ./missing.ts: the start fails, and the database is closed", () =>

@@ -94,13 +94,13 @@ export class BarrierStrategy implements PricingStrategy {
     }
   }
 
-  recheck(bet: BetTerms, payout: bigint, isRecorded = false): void {
+  recheck(bet: BetTerms, payout: bigint, isRecorded: boolean): void {
     const { margin, skew: skewOptions } = this.#options;
     const value = this.#value(bet);
     // The box of a recorded execution has survived its wait.
     const probability = isRecorded ? value.probability : value.chargedProbability;
-    // The book already counts this bet.
-    const skew = bookSkew(skewOptions, bet, payout - bet.betAmount);
+    // The book counts a recorded bet.
+    const skew = bookSkew(skewOptions, bet, isRecorded ? payout - bet.betAmount : 0n);
     const withheldAtLeast = isRecorded ? 0 : skew;
     requireLastLook({ ...bet, payout }, { probability, margin, skew, withheldAtLeast });
   }

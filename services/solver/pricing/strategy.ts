@@ -109,11 +109,12 @@ export interface PricingStrategy {
    * Checks a quote again before it is executed ("last look"): its user has had time to watch the
    * price. Called when the execution arrives, after {@link holdMs}, and after the hedge.
    *
-   * @param payout The payout of the quote. {@link StrategyContext.correlatedRisk} already counts the bet.
-   * @param isRecorded The execution is recorded: bets reserved after it do not lower its price.
+   * @param payout The payout of the quote.
+   * @param isRecorded The execution is recorded: {@link StrategyContext.correlatedRisk} counts its own
+   *   risk too, and bets reserved after it do not lower its price.
    * @throws {PricingRefusedError} If the bet must no longer be executed at that payout.
    */
-  recheck(bet: BetTerms, payout: bigint, isRecorded?: boolean): void;
+  recheck(bet: BetTerms, payout: bigint, isRecorded: boolean): void;
 }
 
 /** A strategy's current view of a market. */
@@ -144,8 +145,7 @@ export interface StrategyContext {
   market(bet: BetTerms): MarketView;
   marketView(market: Market): MarketView;
   /**
-   * The maker's risk on other bets that tend to win together with this one, USDC with 6 decimals:
-   * those with overlapping ranges and remaining windows, weighted by the overlap. 0 in the backtest.
+   * The maker's risk on bets that tend to win together with this one, USDC with 6 decimals: those with overlapping ranges and remaining windows, weighted by the overlap. 0 in the backtest.
    */
   correlatedRisk(bet: BetTerms): number;
   /**

@@ -54,22 +54,34 @@ Deno.test("Barrier: open bets without a common price, time or market do not chan
   assert.equal(alone.details.skew, 0);
 });
 
-Deno.test("Barrier: the last look includes earlier bets, but not the bet itself or later ones", () => {
+Deno.test("Barrier: an arriving bet is checked against the bets in the book, a recorded one not against later ones", () => {
   const { strategy, bet, hold, book } = skewed();
   const { payout } = strategy.price(bet);
-  hold(bet, payout);
-  strategy.recheck(bet, payout);
-  const others = [1, 2, 3].map(() => hold(bet, payout));
-  assertRefused(() => strategy.recheck(bet, payout), "PRICE_MOVED", 400, /below 0\.0250/);
-  strategy.recheck(bet, payout, true);
+  strategy.recheck(bet, payout, false);
+  const held = [1, 2, 3, 4].map(() => hold(bet, payout));
+  assertRefused(() => strategy.recheck(bet, payout, false), "PRICE_MOVED", 400, /below 0\.0250/);
+  strategy.recheck(bet, payout, true); // as one of the four
   // Quoted with more bets in the book: after the others have settled, a new quote pays more.
   const later = strategy.price(bet).payout;
-  hold(bet, later);
-  strategy.recheck(bet, later);
-  for (const quoteHash of others) book.release(quoteHash);
-  book.release(quoteHashOf(1));
+  strategy.recheck(bet, later, false);
+  const own = hold(bet, later);
+  strategy.recheck(bet, later, true);
+  for (const quoteHash of held) book.release(quoteHash);
   const words = /below that of a new quote/;
-  assertRefused(() => strategy.recheck(bet, later), "PRICE_IMPROVED", 400, words);
+  assertRefused(() => strategy.recheck(bet, later, true), "PRICE_IMPROVED", 400, words);
+  book.release(own);
+  assertRefused(() => strategy.recheck(bet, later, false), "PRICE_IMPROVED", 400, words);
+});
+
+Deno.test("Barrier: a new quote passes its last look, however large the bets in the book are", () => {
+  const { strategy, bet, hold } = skewed();
+  for (let count = 0; count < 8; count++) {
+    const { payout } = strategy.price(bet);
+    strategy.recheck(bet, payout, false);
+    hold(bet, payout);
+    strategy.recheck(bet, payout, true);
+    hold(bet, bet.betAmount + 20_000_000n * BigInt(1 + count));
+  }
 });
 
 Deno.test("Skew: grows with the risk of other bets, is never negative, and 0 without a share", () => {

@@ -130,7 +130,7 @@ Deno.test("Barrier: the recheck after the hold prices the rest of the box, witho
     Math.round(0.95 * Number(bet.betAmount) / strategy.price(near).details.probability),
   );
   strategy.recheck(near, fair, true);
-  assertRefused(() => strategy.recheck(near, fair), "PRICE_MOVED", 400, /would leave/);
+  assertRefused(() => strategy.recheck(near, fair, false), "PRICE_MOVED", 400, /would leave/);
 });
 
 Deno.test("Barrier: the charge is higher for an older price and for a shorter box", () => {
@@ -258,7 +258,7 @@ Deno.test("Barrier: the last look refuses a quote with less than half of the mar
   const { strategy, bet, clock, view, ring } = barrier();
   const { payout } = strategy.price(bet);
   assert.ok(payout > bet.betAmount);
-  strategy.recheck(bet, payout);
+  strategy.recheck(bet, payout, false);
   // Time passes and the price stays inside: the rest of the window becomes ever safer.
   clock.advance(100_000);
   const nowMs = clock.now();
@@ -267,9 +267,9 @@ Deno.test("Barrier: the last look refuses a quote with less than half of the mar
   view.historyEndMs = nowMs;
   const words = /Payout of [\d.]+ USDC would leave -0\.\d+ of the bet to .* below 0\.0250/;
   const details = { signedPayout: String(payout), currentPayout: null };
-  assertRefused(() => strategy.recheck(bet, payout), "PRICE_MOVED", 400, words, details);
+  assertRefused(() => strategy.recheck(bet, payout, false), "PRICE_MOVED", 400, words, details);
   view.spot = { price: 1n, lastUpdateMs: nowMs, fresh: true };
-  assertRefused(() => strategy.recheck(bet, payout), "OUTSIDE_RANGE", 400, /outside/);
+  assertRefused(() => strategy.recheck(bet, payout, false), "OUTSIDE_RANGE", 400, /outside/);
 });
 
 Deno.test("Barrier: the last look refuses a quote that a new one exceeds, so the user gets the better price", () => {
@@ -280,8 +280,8 @@ Deno.test("Barrier: the last look refuses a quote that a new one exceeds, so the
   assert.ok(improved > payout);
   const words = new RegExp(`is ${formatUnits(improved - payout)} USDC below that of a new quote`);
   const details = { signedPayout: String(payout), currentPayout: String(improved) };
-  assertRefused(() => strategy.recheck(bet, payout), "PRICE_IMPROVED", 400, words, details);
-  strategy.recheck(bet, improved);
+  assertRefused(() => strategy.recheck(bet, payout, false), "PRICE_IMPROVED", 400, words, details);
+  strategy.recheck(bet, improved, false);
 });
 
 Deno.test("Barrier: the last look accepts a payout at the limit, as no new quote can exceed it", () => {
@@ -290,5 +290,5 @@ Deno.test("Barrier: the last look accepts a payout at the limit, as no new quote
   const { payout } = strategy.price(narrow);
   assert.equal(payout, bet.betAmount * LIMITS.maxPayoutRatio);
   view.spot.price = SPOT + 500_000n;
-  strategy.recheck(narrow, payout);
+  strategy.recheck(narrow, payout, false);
 });
