@@ -73,15 +73,19 @@ Deno.test("Barrier: an arriving bet is checked against the bets in the book, a r
   assertRefused(() => strategy.recheck(bet, later, false), "PRICE_IMPROVED", 400, words);
 });
 
-Deno.test("Barrier: a new quote passes its last look, however large the bets in the book are", () => {
+Deno.test("Barrier: of two quotes on a box for an empty book, the second is refused; a new one passes", () => {
   const { strategy, bet, hold } = skewed();
-  for (let count = 0; count < 8; count++) {
-    const { payout } = strategy.price(bet);
-    strategy.recheck(bet, payout, false);
-    hold(bet, payout);
-    strategy.recheck(bet, payout, true);
-    hold(bet, bet.betAmount + 20_000_000n * BigInt(1 + count));
-  }
+  const large = { ...bet, betAmount: 50_000_000n };
+  const { payout } = strategy.price(large);
+  strategy.recheck(large, payout, false);
+  hold(large, payout);
+  strategy.recheck(large, payout, true);
+  assertRefused(() => strategy.recheck(large, payout, false), "PRICE_MOVED", 400, /below 0\.0250/);
+  const next = strategy.price(large).payout;
+  assert.ok(next < payout);
+  strategy.recheck(large, next, false);
+  hold(large, next);
+  strategy.recheck(large, next, true);
 });
 
 Deno.test("Skew: grows with the risk of other bets, is never negative, and 0 without a share", () => {
