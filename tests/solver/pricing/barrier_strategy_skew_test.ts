@@ -75,7 +75,7 @@ Deno.test("Barrier: an arriving bet is checked against the bets in the book, a r
 
 Deno.test("Barrier: of two quotes on a box for an empty book, the second is refused; a new one passes", () => {
   const { strategy, bet, hold } = skewed();
-  const large = { ...bet, betAmount: 50_000_000n };
+  const large = { ...bet, betAmount: 200_000_000n };
   const { payout } = strategy.price(large);
   strategy.recheck(large, payout, false);
   hold(large, payout);
