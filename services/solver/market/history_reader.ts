@@ -35,9 +35,11 @@ export function createHistoryReader(
     const to = Math.floor(clock.now() / SLOT_MS) * SLOT_MS;
     const known = marketData.pricesOf(market);
     const firstMs = Math.max(0, to - RING_SLOTS_DEFAULT * SLOT_MS);
-    let from = nextFromMs.get(market) ?? firstMs;
+    let from = nextFromMs.get(market) ?? 0;
     // The clock was ahead at the last read: nothing after the newest price was read.
-    if (from > to) from = Math.min(to, Math.max(firstMs, known.endWithNewest()));
+    if (from > to) from = Math.min(to, known.endWithNewest());
+    // Older prices are not available: their empty pages would use up the pages of this read.
+    from = Math.max(firstMs, from);
     let newestMs = from - SLOT_MS;
     const read = (cursor?: string) => node.getPriceHistory({ base, quote, from, to, cursor });
     for await (const { prices } of pagesOf(read, HISTORY_PAGES_MAX)) {

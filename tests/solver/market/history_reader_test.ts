@@ -112,6 +112,26 @@ Deno.test("History: after the clock was ahead, it reads on from the newest price
   await history.stop();
 });
 
+Deno.test("History: after an outage of 5 h, it reads everything that the node still has", async () => {
+  const node = new FakeHistory();
+  const { reader: history, clock, prices } = reader(node);
+  history.start();
+  await settled();
+  node.away = true;
+  clock.advance(5 * 3_600_000);
+  await settled();
+  node.away = false;
+  const nowMs = clock.now();
+  node.slots.set(nowMs - 6_000_000, 5n).set(nowMs - 100, 6n);
+  node.queries.length = 0;
+  clock.advance(1_000);
+  await settled();
+  assert.equal(node.queries.length, 11, "65,536 slots in pages of 6,000");
+  assert.equal(prices.history.at(nowMs - 6_000_000), 5n);
+  assert.equal(prices.historyEndMs, nowMs);
+  await history.stop();
+});
+
 Deno.test("History: an unreachable node is logged once and retried, and no price is lost", () =>
   withLogs("info", async (records) => {
     const node = new FakeHistory();
