@@ -157,10 +157,18 @@ function readHeader(path: string): { run: number; applicationId: number } | unde
   return { run: view.getUint32(60), applicationId: view.getUint32(68) };
 }
 
-/** Moves the log of the replaced database away: a restored backup starts without a log. */
-export function setLogAside(dir: string): void {
+/**
+ * Renames the log of a database that a backup replaced: the backup starts without a log.
+ *
+ * @returns Undoes it.
+ */
+export function renameReplacedLog(dir: string): () => void {
   const log = `${databasePath(dir)}-wal`;
-  if ((statOf(log)?.size ?? 0) > 0) Deno.renameSync(log, `${log}.replaced`);
+  if ((statOf(log)?.size ?? 0) === 0) return () => {};
+  let renamed = `${log}.replaced`;
+  for (let n = 2; statOf(renamed) !== undefined; n++) renamed = `${log}.replaced-${n}`;
+  Deno.renameSync(log, renamed);
+  return () => Deno.renameSync(renamed, log);
 }
 
 /** Makes the creation or renaming of a file in this folder durable. */

@@ -12,7 +12,7 @@ import {
   LockFile,
   type LockRecord,
   PRIVATE_FILE,
-  setLogAside,
+  renameReplacedLog,
   syncFolder,
 } from "./data_dir.ts";
 import {
@@ -58,8 +58,13 @@ export function openDatabase(
   const path = databasePath(dir);
   const found = inspectFiles(dir, record);
   const isRestored = found === "backup";
-  if (isRestored) setLogAside(dir);
-  if (found !== "nothing") requireMatchingChain(dir, isRestored ? undefined : record, identity);
+  const putLogBack = isRestored ? renameReplacedLog(dir) : undefined;
+  try {
+    if (found !== "nothing") requireMatchingChain(dir, isRestored ? undefined : record, identity);
+  } catch (thrown) {
+    putLogBack?.();
+    throw thrown;
+  }
   createDatabaseFile(dir, path);
   const db = new Database(path);
   try {

@@ -74,6 +74,48 @@ Deno.test("node backup: copies a running chain to a private, checked file that c
     await goesOn.close();
   }));
 
+Deno.test("node backup: a refused backup of another chain leaves the log, which its database needs", () =>
+  withFolder(async (folder) => {
+    const clock = new FakeClock();
+    const [dir, copy, killed] = [`${folder}/node`, `${folder}/backup.sqlite`, `${folder}/killed`];
+    const disk = new DiskChain(dir, clock);
+    someHistory(disk);
+    disk.storage.records.commits.commit();
+    disk.run(1);
+    const txs = [disk.deposit(50)];
+    const before = disk.view(txs);
+    disk.kill(killed);
+    await disk.close();
+    const other = new DiskChain(`${folder}/other`, clock, { chainId: 7 });
+    await other.close();
+    await runHere(["node", "backup", "--data-dir", `${folder}/other`, "--to", copy]);
+
+    Deno.renameSync(`${killed}/chain.sqlite`, `${folder}/chain.sqlite`);
+    Deno.copyFileSync(copy, `${killed}/chain.sqlite`);
+    assert.throws(() => new DiskChain(killed, clock), /another genesis or chain id/);
+    Deno.renameSync(`${folder}/chain.sqlite`, `${killed}/chain.sqlite`);
+    const again = new DiskChain(killed, clock);
+    assert.deepEqual(again.view(txs), before);
+    await again.close();
+  }));
+
+Deno.test("node backup: a second restore does not overwrite the log that the first one replaced", () =>
+  withFolder(async (folder) => {
+    const [dir, to] = [`${folder}/node`, `${folder}/backup.sqlite`];
+    const disk = new DiskChain(dir, new FakeClock());
+    someHistory(disk);
+    await disk.close();
+    await runHere(["node", "backup", "--data-dir", dir, "--to", to]);
+    const log = `${dir}/chain.sqlite-wal`;
+    for (const content of ["first", "second"]) {
+      Deno.copyFileSync(to, `${dir}/chain.sqlite`);
+      Deno.writeTextFileSync(log, content);
+      await new DiskChain(dir, disk.clock).close();
+    }
+    const logs = [`${log}.replaced`, `${log}.replaced-2`];
+    assert.deepEqual(logs.map((path) => Deno.readTextFileSync(path)), ["first", "second"]);
+  }));
+
 Deno.test("node backup: works while the node is stopped, and refuses a directory without a chain", () =>
   withFolder(async (folder) => {
     const dir = `${folder}/node`;
