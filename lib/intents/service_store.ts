@@ -146,6 +146,7 @@ export class ServiceStore implements AsyncDisposable {
 export class DamagedRows {
   readonly #log: Logger;
   readonly #found = new Map<string | undefined, StoreDamagedError>();
+  readonly #foundOfOthers = new Set<string | undefined>();
 
   constructor(log: Logger) {
     this.#log = log;
@@ -164,6 +165,17 @@ export class DamagedRows {
     if (this.#found.has(key)) return;
     this.#found.set(key, damage);
     this.#log.error("{reason}. Nothing that depends on it is sent: restore a backup", {
+      event: "store_damaged",
+      key,
+      reason,
+    });
+  }
+
+  /** Only warns of a row of another service in the database, which reports it itself. */
+  reportOfOther({ key, message: reason }: StoreDamagedError): void {
+    if (this.#foundOfOthers.has(key)) return;
+    this.#foundOfOthers.add(key);
+    this.#log.warn("{reason}. It belongs to another service: restore its backup", {
       event: "store_damaged",
       key,
       reason,

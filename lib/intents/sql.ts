@@ -51,7 +51,8 @@ export const integerSchema = z.coerce.number().int();
 
 export const sequenceSchema = z.object({ sequence: integerSchema });
 
-export const ownerSchema = z.object({ service: z.string() });
+/** The service of a row, and whether there is such a service in the database. */
+export const ownerSchema = z.object({ service: z.string(), is_known: integerSchema });
 
 /** `SELECT … AS keys`: joined by commas, or null. */
 export const keysSchema = z.object({ keys: z.string().nullable() });
@@ -211,7 +212,9 @@ export const INTENT_SQL = {
   newestCommitted: `SELECT ${INTENT_COLUMNS} FROM intents
     WHERE ${SERVICE_UNINDEXED} = ? AND state = 'committed' ORDER BY sequence DESC LIMIT 1`,
   // Of all services: a row with a damaged service name belongs to no service.
-  list: `SELECT ${INTENT_COLUMNS} FROM intents WHERE sequence > ? ORDER BY sequence LIMIT ?`,
+  list: `SELECT ${INTENT_COLUMNS},
+      (SELECT count(*) FROM services WHERE services.service = intents.service) AS is_known
+    FROM intents WHERE sequence > ? ORDER BY sequence LIMIT ?`,
   // Its checksum stays wrong, so that every further read reports it.
   endDamaged: `UPDATE intents
     SET state = 'failed', reserved = 0, failure_code = ?, failure_message = ?

@@ -111,18 +111,20 @@ export class IntentStore extends ServiceStore {
 
   /**
    * Verifies the rows of all services with a sequence above `after`, oldest first. Damaged ones are
-   * reported and left out.
+   * reported and left out; those of another service only cause a warning.
    *
    * @returns The intents of this service, and the sequence of the last row, or 0 after the end.
    */
   async page(after: number, limit: number): Promise<{ intents: Intent[]; last: number }> {
     const rows = await this.db.read(INTENT_SQL.list, [after, limit]);
     const last = rows.length < limit ? 0 : parseRow(sequenceSchema, rows.at(-1)).sequence;
-    const { own = [], others = [] } = Object.groupBy(
-      rows,
-      (row) => ownerSchema.safeParse(row).data?.service === this.service ? "own" : "others",
-    );
-    this.#readAll(others);
+    const { own = [], others = [], unknown = [] } = Object.groupBy(rows, (row) => {
+      const { data } = ownerSchema.safeParse(row);
+      if (data?.service === this.service) return "own";
+      return data?.is_known === 1 ? "others" : "unknown";
+    });
+    this.#readAll(others, (damage) => this.damaged.reportOfOther(damage));
+    this.#readAll(unknown);
     return { intents: this.#readAll(own), last };
   }
 
@@ -179,7 +181,10 @@ export class IntentStore extends ServiceStore {
     const values = [this.service, after, nowMs - quietMs, nowMs + quietMs, limit];
     const damaged: StoreDamagedError[] = [];
     const rows = await this.db.read(INTENT_SQL.listUnfinished, values);
-    const intents = this.#readAll(rows, (damage) => damaged.push(damage));
+    const intents = this.#readAll(rows, (damage) => {
+      this.damaged.report(damage);
+      damaged.push(damage);
+    });
     for (const { key, code, message } of damaged) {
       if (key === undefined) continue;
       await this.change(INTENT_SQL.endDamaged, [code, message, this.service, key]);
@@ -293,10 +298,13 @@ export class IntentStore extends ServiceStore {
   }
 
   /** Leaves out damaged rows, so that the others can still be read. */
-  #readAll(rows: unknown[], onDamage: (damage: StoreDamagedError) => void = () => {}): Intent[] {
+  #readAll(
+    rows: unknown[],
+    onDamage = (damage: StoreDamagedError): void => this.damaged.report(damage),
+  ): Intent[] {
     return rows.flatMap((row) => {
       try {
-        return [this.#read(row)];
+        return [intentOfRow(row)];
       } catch (thrown) {
         if (!(thrown instanceof StoreDamagedError)) throw thrown;
         onDamage(thrown);

@@ -6,6 +6,7 @@ import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { COMMITTED, newIntent } from "../../support/intents.ts";
+import { withLogs } from "../../support/recorded_logs.ts";
 
 const RETAIN_MS = 60_000;
 
@@ -122,3 +123,21 @@ Deno.test("Upkeep: every row is verified in turn, even if it is never read", () 
     assert.equal(world.store.damaged.size, 2);
     assert.match(world.store.damaged.first?.message ?? "", /^Row key 3 .* its checksum is wrong$/);
   }));
+
+Deno.test("Upkeep: a damaged row of another service is a warning, one of no service is an error", () =>
+  withLogs("warning", (records) =>
+    withWorld(async (world) => {
+      const other = new IntentStore(world.driver, "other");
+      await other.updateRecord(); // as every start does
+      for (const key of ["kept", "changed", "moved"]) await other.insert(newIntent(key));
+      const damage = "UPDATE intents SET payload = '[]', service = ? WHERE key = ?";
+      await world.driver.write(damage, ["other", "changed"]);
+      const logged = () => records.map(({ level, properties }) => [level, properties.key]);
+      await world.pass(20_000);
+      assert.deepEqual(logged(), [["warning", "changed"]]);
+      assert.equal(world.store.damaged.size, 0);
+      await world.driver.write(damage, ["othfr", "moved"]);
+      await world.pass(20_000);
+      assert.deepEqual(logged(), [["warning", "changed"], ["error", "moved"]]);
+      assert.equal(world.store.damaged.size, 1);
+    })));
