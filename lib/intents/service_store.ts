@@ -123,7 +123,9 @@ export class ServiceStore implements AsyncDisposable {
   async savedValue(name: string): Promise<{ value: string; savedAtMs: number } | undefined> {
     const [row] = await this.db.read(SQL.savedValue, [this.service, name]);
     if (row === undefined) return undefined;
-    const { value, saved_at_ms: savedAtMs, checksum: stored } = parseRow(savedValueSchema, row);
+    const { data } = savedValueSchema.safeParse(row);
+    if (data === undefined) return undefined;
+    const { value, saved_at_ms: savedAtMs, checksum: stored } = data;
     return stored === checksum([name, value, savedAtMs]) ? { value, savedAtMs } : undefined;
   }
 
@@ -141,6 +143,9 @@ export class ServiceStore implements AsyncDisposable {
     return (await this.db.write(`${sql} RETURNING 1 AS changed`, values)).length;
   }
 }
+
+/** Most damaged rows of each kind that are remembered; further ones are neither counted nor logged. */
+const DAMAGED_ROWS_MAX = 1_000;
 
 /** The damaged rows found since the start; each is logged once. */
 export class DamagedRows {
@@ -162,7 +167,7 @@ export class DamagedRows {
 
   report(damage: StoreDamagedError): void {
     const { key, message: reason } = damage;
-    if (this.#found.has(key)) return;
+    if (this.#found.has(key) || this.#found.size === DAMAGED_ROWS_MAX) return;
     this.#found.set(key, damage);
     this.#log.error("{reason}. Nothing that depends on it is sent: restore a backup", {
       event: "store_damaged",
@@ -173,8 +178,9 @@ export class DamagedRows {
 
   /** Only warns of a row of another service in the database, which reports it itself. */
   reportOfOther({ key, message: reason }: StoreDamagedError): void {
-    if (this.#foundOfOthers.has(key)) return;
-    this.#foundOfOthers.add(key);
+    const found = this.#foundOfOthers;
+    if (found.has(key) || found.size === DAMAGED_ROWS_MAX) return;
+    found.add(key);
     this.#log.warn("{reason}. It belongs to another service: restore its backup", {
       event: "store_damaged",
       key,

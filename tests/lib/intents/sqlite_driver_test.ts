@@ -169,6 +169,17 @@ Deno.test("SqliteDriver: the error of a damaged row names the column", () =>
     }
   }));
 
+Deno.test("SqliteDriver: a damaged saved value counts as missing, whatever its columns contain", () =>
+  withFile(async (path) => {
+    const driver = SqliteDriver.open(path);
+    await using store = new IntentStore(driver, "test");
+    for (const damage of ["value = 'changed'", "value = x'00'", "saved_at_ms = 'never'"]) {
+      await store.saveValue("state", "{}", 1_700_000_000_000);
+      await driver.write(`UPDATE saved_values SET ${damage}`, []);
+      assert.equal(await store.savedValue("state"), undefined, damage);
+    }
+  }));
+
 Deno.test("SqliteDriver: only the owner can read a new file, its log and its folder", () =>
   withFile(async (path) => {
     const folder = path.replace("intents.sqlite", "data");

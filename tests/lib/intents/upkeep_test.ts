@@ -2,8 +2,11 @@ import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { getLogger } from "@logtape/logtape";
 import { upkeepLoop } from "../../../lib/intents/intent_service.ts";
+import { rowDamaged } from "../../../lib/intents/intent.ts";
+import { DamagedRows } from "../../../lib/intents/service_store.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
+import { serviceLog } from "../../../lib/log/logging.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { COMMITTED, newIntent } from "../../support/intents.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
@@ -122,6 +125,18 @@ Deno.test("Upkeep: every row is verified in turn, even if it is never read", () 
     await world.pass(10_000);
     assert.equal(world.store.damaged.size, 2);
     assert.match(world.store.damaged.first?.message ?? "", /^Row key 3 .* its checksum is wrong$/);
+  }));
+
+Deno.test("DamagedRows: each row is logged once, and at most 1,000 are remembered", () =>
+  withLogs("warning", (records) => {
+    const damaged = new DamagedRows(serviceLog("test"));
+    for (let index = 0; index < 1_500; index += 1) {
+      for (let times = 0; times < 2; times += 1) damaged.report(rowDamaged(`${index}`, "changed"));
+      damaged.reportOfOther(rowDamaged(`${index}`, "changed"));
+    }
+    assert.equal(damaged.size, 1_000);
+    assert.equal(records.length, 2_000);
+    return Promise.resolve();
   }));
 
 Deno.test("Upkeep: a damaged row of another service is a warning, one of no service is an error", () =>
