@@ -272,15 +272,19 @@ export function upkeepLoop(options: UpkeepOptions): PollingLoop {
     clock,
     intervalMs: UPKEEP_INTERVAL_MS,
     async poll(signal) {
-      verifiedTo = (await store.page(verifiedTo, VERIFY_BATCH)).last;
-      const beforeMs = clock.now() - retainMs;
-      for (let batch = 0; batch < DELETE_BATCHES_MAX && !signal.aborted; batch += 1) {
-        if (await store.deleteFinished({ beforeMs, limit: DELETE_BATCH }) < DELETE_BATCH) return;
+      // Each also if the other one fails: a page that cannot be read stops the verification.
+      try {
+        const beforeMs = clock.now() - retainMs;
+        for (let batch = 0; batch < DELETE_BATCHES_MAX && !signal.aborted; batch += 1) {
+          if (await store.deleteFinished({ beforeMs, limit: DELETE_BATCH }) < DELETE_BATCH) break;
+        }
+      } finally {
+        verifiedTo = (await store.page(verifiedTo, VERIFY_BATCH)).last;
       }
     },
     onFailure(thrown) {
       if (thrown instanceof StoreDamagedError) return store.damaged.report(thrown);
-      log.warn("Old intents cannot be deleted: {reason}", {
+      log.warn("Intents cannot be verified, or old ones deleted: {reason}", {
         event: "store_upkeep_failed",
         reason: thrown.message,
       });

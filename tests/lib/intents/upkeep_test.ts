@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
-import { getLogger } from "@logtape/logtape";
 import { upkeepLoop } from "../../../lib/intents/intent_service.ts";
-import { rowDamaged } from "../../../lib/intents/intent.ts";
+import { rowDamaged, StoreError } from "../../../lib/intents/intent.ts";
 import { DamagedRows } from "../../../lib/intents/service_store.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
@@ -15,15 +14,21 @@ const RETAIN_MS = 60_000;
 
 class World {
   readonly clock = new FakeClock();
-  readonly log = getLogger("test");
+  readonly log = serviceLog("test");
   readonly driver = SqliteDriver.open(":memory:");
   readonly store: IntentStore = new IntentStore(this.driver, "test");
   deletions = 0;
+  isUnreadable = false;
+  isReadOnly = false;
   readonly upkeep = upkeepLoop({
     store: {
       damaged: this.store.damaged,
-      page: (after, limit) => this.store.page(after, limit),
+      page: (after, limit) =>
+        this.isUnreadable
+          ? Promise.reject(new StoreError("locked"))
+          : this.store.page(after, limit),
       deleteFinished: async (given) => {
+        if (this.isReadOnly) throw new StoreError("readonly");
         const deleted = await this.store.deleteFinished(given);
         this.deletions += 1;
         return deleted;
@@ -126,6 +131,25 @@ Deno.test("Upkeep: every row is verified in turn, even if it is never read", () 
     assert.equal(world.store.damaged.size, 2);
     assert.match(world.store.damaged.first?.message ?? "", /^Row key 3 .* its checksum is wrong$/);
   }));
+
+Deno.test("Upkeep: old intents are deleted while rows cannot be read, and rows verified while none can be deleted", () =>
+  withLogs("warning", (records) =>
+    withWorld(async (world) => {
+      await world.record("old", 0);
+      await world.finish("old");
+      world.isUnreadable = true;
+      await world.pass(2 * RETAIN_MS);
+      assert.equal(await world.has("old"), false);
+      assert.equal(records.length, 1);
+      assert.match(String(records[0]?.properties.reason), /locked/);
+
+      world.isUnreadable = false;
+      world.isReadOnly = true;
+      await world.record("changed", 0);
+      await world.driver.write("UPDATE intents SET payload = '[]'", []);
+      await world.pass(10_000);
+      assert.equal(world.store.damaged.size, 1);
+    })));
 
 Deno.test("DamagedRows: each row is logged once, and at most 1,000 are remembered", () =>
   withLogs("warning", (records) => {
