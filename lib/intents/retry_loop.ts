@@ -50,10 +50,13 @@ export function retryLoop(submitter: IntentRetrier, options: RetryLoopOptions): 
     intervalMs: RETRY_INTERVAL_MS,
     backoff: new Backoff({ initialMs: RETRY_INTERVAL_MS, maxMs: SERVICE_WAIT_MAX_MS, random }),
     async poll(signal) {
-      await retryAll(submitter, options, signal).catch((cause) => {
+      const hasRetried = await retryAll(submitter, options, signal).catch((cause) => {
         throw asStoreError(cause);
       });
-      if (submitter.isNodeLost) throw new RangemakerError(NODE_LOST, "Core node does not answer");
+      // If nothing was retried, nothing waits for the node: another process has finished it.
+      if (hasRetried && submitter.isNodeLost) {
+        throw new RangemakerError(NODE_LOST, "Core node does not answer");
+      }
     },
     onFailure({ code, message: reason }) {
       isNodeLost = code === NODE_LOST;
@@ -67,16 +70,21 @@ export function retryLoop(submitter: IntentRetrier, options: RetryLoopOptions): 
       }
     },
     onRecovery() {
-      if (isNodeLost) log.info("Core node at {url} answers again", { event: "node_back", url });
+      if (!isNodeLost) return;
+      log.info("Recorded intents no longer wait for core node at {url}", {
+        event: "node_back",
+        url,
+      });
     },
   });
 }
 
+/** @returns Whether there was an intent to retry. */
 async function retryAll(
   submitter: IntentRetrier,
   { store, clock, log }: RetryLoopOptions,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   const nowMs = clock.now();
   let after = 0;
   while (!signal.aborted) {
@@ -84,9 +92,10 @@ async function retryAll(
     const limit = isProbe ? 1 : RETRIES_AT_ONCE;
     const page = await store.listUnfinished({ limit, after, nowMs, quietMs: RETRY_AFTER_MS });
     await Promise.all(page.map((intent) => retry(submitter, intent, isProbe, log)));
-    if (page.length < limit || submitter.isNodeLost) return;
     after = page.at(-1)?.sequence ?? after;
+    if (page.length < limit || submitter.isNodeLost) break;
   }
+  return after > 0;
 }
 
 async function retry(

@@ -155,6 +155,19 @@ Deno.test("retryLoop: each retry is logged with its result, except while the nod
     assert.deepEqual(levels(), { warning: 1, info: 1 }, "the node answered, and is back");
   }));
 
+Deno.test("retryLoop: a lost node is over in the log once another process has finished the last intent", () =>
+  withLevels(async (world, levels) => {
+    await world.record("stuck");
+    const { submit } = world;
+    world.isNodeLost = true;
+    world.submit = () => Promise.reject(new Error("away"));
+    await world.start();
+    assert.deepEqual(levels(), { warning: 1 });
+    await submit(await world.store.get("stuck"));
+    assert.deepEqual(await world.nextPass(), []);
+    assert.deepEqual(levels(), { info: 1 });
+  }));
+
 Deno.test("retryLoop: an intent that changed exactly a second ago is retried, one changed later is not", () =>
   withWorld(async (world) => {
     await world.start();
@@ -182,6 +195,8 @@ Deno.test("retryLoop: intents from a time ahead of the clock are retried, also a
 
 Deno.test("retryLoop: passes run every second, and back off while the node is lost", () =>
   withWorld(async (world) => {
+    await world.record("stuck");
+    world.submit = () => Promise.reject(new Error("away"));
     await world.start();
     const waitsMs: number[] = [];
     for (const isNodeLost of [false, false, true, true, true, false, false]) {
