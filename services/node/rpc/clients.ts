@@ -4,7 +4,7 @@ import { idAtStart, RpcCode, rpcFailure } from "../../../lib/protocol/jsonrpc.ts
 import { refuseHandshake } from "./api.ts";
 import { callerGroups, FORWARDED_FOR } from "./caller_groups.ts";
 import type { Caller, Dispatcher } from "./dispatcher.ts";
-import type { Subscriber, Subscriptions } from "./subscriptions.ts";
+import type { Subscriber, SubscribingCaller, Subscriptions } from "./subscriptions.ts";
 
 /**
  * The longest request of a client: a `BackfillOracle` of 6,000 prices needs a seventh of it. A
@@ -141,15 +141,21 @@ export class Clients {
         );
       }
       underWay += 1;
-      const { text: answer } = await dispatcher.handle(text, { ...caller, client });
+      const newIds: string[] = [];
+      const { text: answer = "" } = await dispatcher.handle(text, {
+        ...caller,
+        client: recordingIds(client, newIds),
+      });
       underWay -= 1;
-      if (answer !== undefined) {
-        const isShort = answer.length <= SHORT_ANSWER_CHARS;
-        const waiting = socket.bufferedAmount + answer.length;
-        if (isShort || waiting <= UNSENT_PER_CLIENT_MAX - NOTIFICATION_BYTES) send(answer);
-        else refuse(`${socket.bufferedAmount} bytes wait to be read: read them and try again`);
+      const isShort = answer.length <= SHORT_ANSWER_CHARS;
+      const waiting = socket.bufferedAmount + answer.length;
+      if (isShort || waiting <= UNSENT_PER_CLIENT_MAX - NOTIFICATION_BYTES) {
+        if (answer !== "") send(answer);
+        client.announce(newIds);
+      } else {
+        refuse(`${socket.bufferedAmount} bytes wait to be read: read them and try again`);
+        for (const id of newIds) client.unsubscribe(id); // the client never learns it
       }
-      client.announce();
     };
     const leave = () => {
       this.#sockets.delete(socket);
@@ -161,6 +167,18 @@ export class Clients {
     // A close event follows every error.
     socket.onerror = () => {};
   }
+}
+
+/** Adds the ids of the subscriptions that a message makes to a list. */
+function recordingIds(client: Subscriber, newIds: string[]): SubscribingCaller {
+  return {
+    subscribe(kind, filter) {
+      const id = client.subscribe(kind, filter);
+      newIds.push(id);
+      return id;
+    },
+    unsubscribe: (id) => client.unsubscribe(id),
+  };
 }
 
 /** The text of a frame; a binary one is read as UTF-8. */

@@ -16,7 +16,7 @@ import {
 import { StorageError } from "../store/database.ts";
 import type { Method } from "./method.ts";
 import { NodeBusyError, type SerialQueue } from "./serial_queue.ts";
-import type { Subscriber } from "./subscriptions.ts";
+import type { SubscribingCaller } from "./subscriptions.ts";
 
 /** Most calls in one batch. */
 export const CALLS_PER_BATCH_MAX = 100;
@@ -44,7 +44,7 @@ export interface Caller {
   /** The caller and its groups, which share the queue: see {@link SerialQueue.run}. */
   groups(): readonly string[];
   /** Its subscriptions; undefined over HTTP. */
-  client?: Subscriber;
+  client?: SubscribingCaller;
   /** Write methods are refused. */
   isReadOnly: boolean;
   /** The batch that contains the call. */

@@ -6,7 +6,7 @@ import type {
   ParamsOf,
 } from "../../../lib/protocol/methods/definition.ts";
 import { describeInput } from "../../../lib/protocol/scalars.ts";
-import type { Subscriber } from "./subscriptions.ts";
+import type { SubscribingCaller } from "./subscriptions.ts";
 
 /** One JSON-RPC method as the dispatcher runs it. */
 export interface Method extends Pick<MethodDefinition, "access" | "isCostly"> {
@@ -17,12 +17,12 @@ export interface Method extends Pick<MethodDefinition, "access" | "isCostly"> {
    * @param client The caller's subscriptions; undefined over HTTP.
    * @returns The result, ready for JSON.
    */
-  call(params: unknown, client: Subscriber | undefined): unknown;
+  call(params: unknown, client: SubscribingCaller | undefined): unknown;
 }
 
 /** The handler of each method of a table: from parsed parameters to a result, ready for JSON. */
 export type Handlers<T extends MethodTable> = {
-  [N in keyof T]: (params: ParamsOf<T[N]>, client: Subscriber | undefined) => z.input<
+  [N in keyof T]: (params: ParamsOf<T[N]>, client: SubscribingCaller | undefined) => z.input<
     T[N]["result"]
   >;
 };
@@ -38,7 +38,10 @@ export function bindMethods<T extends MethodTable>(
     const { access, isCostly, params: schema = noParams } = definition;
     // Each handler gets parameters parsed by its own method's schema. Types of a whole table cannot
     // express that.
-    const run = handlers[name] as (params: unknown, client: Subscriber | undefined) => unknown;
+    const run = handlers[name] as (
+      params: unknown,
+      client: SubscribingCaller | undefined,
+    ) => unknown;
     const call: Method["call"] = (params, client) => run(parseParams(schema, params), client);
     return [name, { access, isCostly, definition, call }];
   });

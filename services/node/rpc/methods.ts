@@ -12,7 +12,7 @@ import type { OraclePoller } from "../oracle/oracle_poller.ts";
 import { bindMethods, type Handlers, invalidParams, type Method } from "./method.ts";
 import { openRpcDocument } from "./open_rpc.ts";
 import { pageOfPrices, pageOfTheses, type PricesQuery } from "./query_pages.ts";
-import type { Subscriber } from "./subscriptions.ts";
+import type { SubscribingCaller } from "./subscriptions.ts";
 
 /** Parts of the node that the methods use. */
 export interface MethodContext {
@@ -100,7 +100,7 @@ function pricesPage(chain: Chain, query: PricesQuery) {
   );
 }
 
-function requireWebSocket(client: Subscriber | undefined): Subscriber {
+function requireWebSocket(client: SubscribingCaller | undefined): SubscribingCaller {
   if (client !== undefined) return client;
   throw new RpcError(
     RpcCode.methodNotFound,

@@ -44,6 +44,7 @@ interface PendingEvent {
 
 interface Subscription {
   id: string;
+  kind: SubscriptionKind;
   client: Subscriber;
   filter: ThesesFilter;
 }
@@ -159,13 +160,15 @@ export class Subscriptions {
   }
 }
 
+/** What the calls of a client may do. */
+export type SubscribingCaller = Pick<Subscriber, "subscribe" | "unsubscribe">;
+
 export class Subscriber {
   /** Sends to the client. */
   readonly send: Send;
   readonly #newId: () => string;
   readonly #of: (kind: SubscriptionKind) => Map<string, Subscription>;
-  readonly #kinds = new Map<string, SubscriptionKind>();
-  #unannounced: [SubscriptionKind, Subscription][] = [];
+  readonly #subscriptions = new Map<string, Subscription>();
   #isGone = false;
 
   constructor(
@@ -185,41 +188,37 @@ export class Subscriber {
    * @throws {RangemakerError} `TOO_MANY_SUBSCRIPTIONS` beyond {@link SUBSCRIPTIONS_PER_CLIENT_MAX}.
    */
   subscribe(kind: SubscriptionKind, filter: ThesesFilter = {}): string {
-    if (this.#kinds.size >= SUBSCRIPTIONS_PER_CLIENT_MAX) {
+    if (this.#subscriptions.size >= SUBSCRIPTIONS_PER_CLIENT_MAX) {
       throw new RangemakerError(
         "TOO_MANY_SUBSCRIPTIONS",
         `A connection may have ${SUBSCRIPTIONS_PER_CLIENT_MAX} subscriptions: end some first`,
       );
     }
     const id = this.#newId();
-    if (this.#isGone) return id;
-    this.#kinds.set(id, kind);
-    this.#unannounced.push([kind, { id, client: this, filter }]);
+    if (!this.#isGone) this.#subscriptions.set(id, { id, kind, client: this, filter });
     return id;
   }
 
-  /** Activates the subscriptions made since the last call, after their ids were sent. */
-  announce(): void {
-    for (const [kind, subscription] of this.#unannounced) {
-      // It may have been ended before it was activated.
-      if (this.#kinds.has(subscription.id)) this.#of(kind).set(subscription.id, subscription);
+  /** Activates subscriptions whose ids were sent, except those that have ended meanwhile. */
+  announce(ids: readonly string[]): void {
+    for (const id of ids) {
+      const subscription = this.#subscriptions.get(id);
+      if (subscription !== undefined) this.#of(subscription.kind).set(id, subscription);
     }
-    this.#unannounced = [];
   }
 
   /** Ends a subscription. @returns False if the client has none with this id. */
   unsubscribe(id: string): boolean {
-    const kind = this.#kinds.get(id);
-    if (kind === undefined) return false;
-    this.#kinds.delete(id);
-    this.#of(kind).delete(id);
+    const subscription = this.#subscriptions.get(id);
+    if (subscription === undefined) return false;
+    this.#subscriptions.delete(id);
+    this.#of(subscription.kind).delete(id);
     return true;
   }
 
   /** Ends all subscriptions of the client; it can make no others. */
   disconnect(): void {
     this.#isGone = true;
-    for (const id of [...this.#kinds.keys()]) this.unsubscribe(id);
-    this.#unannounced = [];
+    for (const id of this.#subscriptions.keys()) this.unsubscribe(id);
   }
 }

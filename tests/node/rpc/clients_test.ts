@@ -83,6 +83,7 @@ async function withClients(
       queue: SerialQueue;
       clock: FakeClock;
       slow: () => number;
+      resume: () => void;
     },
   ) => Promise<void>,
 ): Promise<void> {
@@ -90,11 +91,16 @@ async function withClients(
   const subscriptions = new Subscriptions();
   const clock = new FakeClock();
   let slow = 0;
+  const resumed = Promise.withResolvers<void>();
   const dispatcher = new Dispatcher({
     methods: new Map<string, Method>([
       ["echo", { call: (params) => params }],
       ["costly", { isCostly: true, call: (params) => params }],
       ["long", { call: () => "x".repeat(UNSENT_PER_CLIENT_MAX / 4) }],
+      ["flood", {
+        call: () => subscriptions.publish("newHeads", () => "x".repeat(UNSENT_PER_CLIENT_MAX)),
+      }],
+      ["pause", { call: () => void queue.pausedDuring(() => resumed.promise) }],
       ["subscribe", { call: (_params, client) => client?.subscribe("newHeads") }],
     ]),
     observe: () => {},
@@ -111,7 +117,7 @@ async function withClients(
   );
   try {
     const url = `ws://127.0.0.1:${server.addr.port}`;
-    await test({ url, subscriptions, queue, clock, slow: () => slow });
+    await test({ url, subscriptions, queue, clock, slow: () => slow, resume: resumed.resolve });
   } finally {
     await clients.closeAll();
     await server.shutdown();
@@ -203,6 +209,31 @@ Deno.test("Clients: unread long answers become errors, and the client keeps its 
     assert(errors.length > 0 && errors.length < calls, `${errors.length} errors`);
     assert.match(errors[0]?.error?.message ?? "", /bytes wait to be read/);
     assert.deepEqual([slow(), subscriptions.count("newHeads")], [0, 1]);
+  }));
+
+Deno.test("Clients: a batch whose answer becomes an error leaves no subscription behind", () =>
+  withClients(async ({ url, subscriptions }) => {
+    await using socket = await RpcSocket.open(url);
+    await socket.call("subscribe");
+    const calls = ["subscribe", "long", "flood"];
+    socket.send(calls.map((method, id) => ({ jsonrpc: "2.0", id, method })));
+    const { error } = await socket.waitFor(({ error }) => error !== undefined);
+    assert.match(error?.message ?? "", /bytes wait to be read/);
+    await socket.call("subscribe");
+    assert.equal(subscriptions.count("newHeads"), 2, "those before and after the batch");
+  }));
+
+Deno.test("Clients: subscriptions of a batch start with its answer, not with one before it", () =>
+  withClients(async ({ url, subscriptions, queue, resume }) => {
+    await using socket = await RpcSocket.open(url);
+    const calls = ["subscribe", "pause", "echo"];
+    socket.send(calls.map((method, id) => ({ jsonrpc: "2.0", id, method })));
+    await eventually("the batch waits", () => queue.waiting === 1 || undefined);
+    await socket.call("echo");
+    assert.equal(subscriptions.count("newHeads"), 0);
+    resume();
+    await socket.waitFor((message) => Array.isArray(message));
+    assert.equal(subscriptions.count("newHeads"), 1);
   }));
 
 Deno.test("Clients: a slow client loses its subscriptions at once, and is counted once", () =>
