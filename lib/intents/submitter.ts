@@ -104,16 +104,16 @@ export class Submitter {
       handler.onFinalStateSeen?.(finished);
       return finished;
     } catch (thrown) {
+      if (!(thrown instanceof RangemakerError)) throw thrown;
       const unknown = (cause: unknown) =>
         new OutcomeUnknownError(intent.transaction?.txHash ?? null, cause);
-      // The intent is durable, so a retry can finish it once the store works again.
+      // The intent is durable, so a retry can finish it once store, node or signer work again.
       if (thrown instanceof StoreError) throw unknown(thrown);
-      if (!(thrown instanceof OutcomeUnknownError) && !isNodeAway(thrown)) throw thrown;
       handler.onRetry?.(intent);
       await store.recordAttempt(intent.key, clock.now()).catch((cause) => {
         throw unknown(cause);
       });
-      throw isNodeAway(thrown) ? unknown(thrown) : thrown;
+      throw thrown instanceof OutcomeUnknownError ? thrown : unknown(thrown);
     }
   }
 

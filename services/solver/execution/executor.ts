@@ -3,8 +3,11 @@ import {
   type InFlight,
   type Insertion,
   type Intent,
+  type IntentState,
   isFinal,
   OutcomeUnknownError,
+  StoreDamagedError,
+  StoreError,
 } from "../../../lib/intents/intent.ts";
 import type { IntentService } from "../../../lib/intents/intent_service.ts";
 import type { TransactionTerms } from "../../../lib/intents/submission.ts";
@@ -117,18 +120,28 @@ export class Executor {
   }
 
   async #runOnce(quoteHash: Hex, execution: Execution): Promise<Intent> {
-    const { intents, clock } = this.#options;
-    const { store } = intents;
+    const { intents } = this.#options;
     // Read before the balances, so that a bet committed in between shows in at least one of the
     // two.
-    const { state, inFlight } = await store.lookUp(quoteHash);
-    let intent: Intent;
-    if (state === undefined) intent = await this.#record(quoteHash, execution, inFlight);
-    else if (isFinal(state)) intent = await store.get(quoteHash);
-    // A row that was only read may be lost in a failover; act only on one that a write confirmed.
-    else intent = await store.recordAttempt(quoteHash, clock.now());
+    const { state, inFlight } = await intents.store.lookUp(quoteHash);
+    const intent = state === undefined
+      ? await this.#record(quoteHash, execution, inFlight)
+      : await this.#readRecorded(quoteHash, state);
     // An intent that this process has recorded need not be verified.
     return await intents.submit(intent, { isNew: this.#verified.has(intent) });
+  }
+
+  /** @throws {OutcomeUnknownError} If the store fails: it is recorded, though it cannot be read. */
+  async #readRecorded(quoteHash: Hex, state: IntentState): Promise<Intent> {
+    const { intents: { store }, clock } = this.#options;
+    try {
+      if (isFinal(state)) return await store.get(quoteHash);
+      // A row that was only read may be lost in a failover; act only on one that a write confirmed.
+      return await store.recordAttempt(quoteHash, clock.now());
+    } catch (thrown) {
+      if (!(thrown instanceof StoreError) || thrown instanceof StoreDamagedError) throw thrown;
+      throw new OutcomeUnknownError(null, thrown);
+    }
   }
 
   /** Checks an execution and makes it durable. A failure here leaves no trace. */

@@ -5,6 +5,7 @@ import { NodeTimeoutError, NodeUnreachableError } from "../../../lib/net/core_cl
 import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { OutcomeUnknownError, StoreError } from "../../../lib/intents/intent.ts";
+import { RemoteSignerError } from "../../../lib/net/remote_signer.ts";
 import { away, RECEIPTS_KEPT_MS, withWorld } from "./submitter_world.ts";
 import { COMMITTED } from "../../support/intents.ts";
 
@@ -196,9 +197,10 @@ for (
   const error of [
     new NodeUnreachableError("http://node", "test"),
     new NodeTimeoutError("http://node", "core_getPrices", 4_000),
+    new RemoteSignerError("The signer does not answer"),
   ]
 ) {
-  Deno.test(`Submitter: signing is retried after a ${error.name}`, () =>
+  Deno.test(`Submitter: after a ${error.name} the outcome is unknown, and signing is retried`, () =>
     withWorld(async (world) => {
       const { sign } = world;
       world.sign = () => {

@@ -140,6 +140,22 @@ Deno.test("Executor: an unfinished execution of an earlier run is updated in the
   });
 });
 
+Deno.test("Executor: the outcome of a recorded execution that cannot be read is unknown", () =>
+  withExecutor(noHedge, async ({ executor, clock, store }) => {
+    await store.insert(recorded(clock), { reserves: true });
+    const { execution } = signed(clock);
+    const { get, recordAttempt } = store;
+    const fails = () => Promise.reject(new StoreError("Database failed: it is locked"));
+    store.recordAttempt = fails;
+    await assert.rejects(executor.execute(execution), OutcomeUnknownError);
+    store.recordAttempt = recordAttempt;
+    assert.equal((await executor.execute(execution)).status, "committed");
+    store.get = fails;
+    await assert.rejects(executor.execute(execution), OutcomeUnknownError);
+    store.get = get;
+    assert.equal((await executor.execute(execution)).status, "committed");
+  }));
+
 Deno.test("Executor: nothing is recorded while the node has another chain", () =>
   withExecutor(noHedge, async ({ executor, exposure, clock, store, sent, chain }) => {
     const { execution, quoteHash } = signed(clock);
