@@ -192,7 +192,17 @@ function* findRecorded(
   const found = yield others.map(({ find }) => find);
   for (const [index, insertion] of others.entries()) {
     const [row] = found[index] ?? [];
-    if (row !== undefined) outcomes.set(insertion, { inserted: false, intent: intentOfRow(row) });
+    if (row !== undefined) outcomes.set(insertion, outcomeOfRecorded(row));
+  }
+}
+
+/** A damaged row fails its own insertion, and not the others of the transaction. */
+function outcomeOfRecorded(row: unknown): Outcome {
+  try {
+    return { inserted: false, intent: intentOfRow(row) };
+  } catch (refusal) {
+    if (!(refusal instanceof StoreDamagedError)) throw refusal;
+    return { refusal };
   }
 }
 

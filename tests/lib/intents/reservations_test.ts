@@ -344,3 +344,17 @@ Deno.test("Reservations on SQLite: after a failed transaction, a decision does n
     await look("e", "555");
     assert.deepEqual([...count.held.entries()], [["before", 1], ["d", 44], ["e", 1]]);
   }));
+
+Deno.test("Reservations on SQLite: a damaged row fails its own insertion, and no other of the transaction", () =>
+  withFolder(async (folder) => {
+    const driver = SqliteDriver.open(`${folder}/intents.sqlite`);
+    await using store = new IntentStore(driver, "test");
+    const count = new Count(10);
+    await store.insert(newIntent("damaged"));
+    await driver.write("UPDATE intents SET subject = 'eve'", []);
+    const batch = ["a", "damaged", "b"].map((key) => count.reserve(store, key, 1));
+    const answers = await Promise.allSettled(batch);
+    assert.deepEqual(answers.map(({ status }) => status), ["fulfilled", "rejected", "fulfilled"]);
+    await assert.rejects(batch[1]!, { code: "STORE_DAMAGED" }); // it has three elements
+    assert.deepEqual(count.reservedKeys, ["a", "b"]);
+  }));
