@@ -8,7 +8,7 @@ import { nodeApi, refuseForeignPage } from "./rpc/api.ts";
 import { CoreNode, type Development } from "./core_node.ts";
 import { type NodeOptions, options, ORACLE_SETTINGS } from "./options.ts";
 import { resolveSettings } from "./settings.ts";
-import { openStorage } from "./store/storage.ts";
+import { openStorage, type Storage } from "./store/storage.ts";
 
 export { options };
 
@@ -50,13 +50,9 @@ async function start(
   requireFreePort(given.host, given.readPort, "--read-port");
   const storage = openStorage(settings, dataDir, { retainMs: given.retain, clock });
   const development = given.dev ? developmentOf(dataDir, clock) : undefined;
-  const node = new CoreNode(
-    settings,
-    storage,
-    development?.clock ?? clock,
-    monotonic,
-    development,
-  );
+  const create = () =>
+    new CoreNode(settings, storage, development?.clock ?? clock, monotonic, development);
+  const node = await orClose(storage, create);
   opened.defer(() => storage.close(node.chain.head));
   const services: RunningService[] = [];
   opened.defer(async () => void await Promise.all(services.map((service) => service.stop())));
@@ -88,6 +84,16 @@ async function start(
   const stop = () => stopping ??= opened.disposeAsync();
   const urls = { url, wsUrl: webSocketUrl(url), readUrl, readWsUrl: webSocketUrl(readUrl) };
   return { ...urls, stop, [Symbol.asyncDispose]: stop };
+}
+
+/** Creates a node; closes its storage if that fails. */
+async function orClose(storage: Storage, create: () => CoreNode): Promise<CoreNode> {
+  try {
+    return create();
+  } catch (thrown) {
+    await storage.close(undefined);
+    throw thrown;
+  }
 }
 
 function developmentOf(dataDir: string | undefined, clock: Clock): Development {

@@ -37,8 +37,12 @@ export interface Storage {
   readonly bytes: number;
   /** Must be called after each checkpoint. */
   afterCheckpoint(head: Head): void;
-  /** Stops the check of the database, commits everything and closes the files. */
-  close(head: Head): Promise<void>;
+  /**
+   * Stops the check of the database, commits everything and closes the files.
+   *
+   * @param head The newest block, unless the chain could not be started.
+   */
+  close(head: Head | undefined): Promise<void>;
 }
 
 export interface StorageOptions {
@@ -147,11 +151,11 @@ class DiskStorage implements Storage {
     this.#logChange();
   }
 
-  async close(head: Head): Promise<void> {
+  async close(head: Head | undefined): Promise<void> {
     await this.#check?.stop();
     const { commits } = this.records;
     try {
-      this.records.saveHead(head);
+      if (head !== undefined) this.records.saveHead(head);
       commits.commit();
       if (commits.failure !== undefined) throw commits.failure;
     } finally {

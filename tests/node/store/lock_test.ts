@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
+import { type Clock, systemClock } from "../../../lib/clock.ts";
+import { startNode } from "../../../services/node/mod.ts";
 import { LockFile } from "../../../services/node/store/data_dir.ts";
 import { withFolder } from "../../support/files.ts";
+import { testOptions } from "../support/running_node.ts";
 
 const PROGRAMS = 100;
 
@@ -38,4 +41,22 @@ Deno.test("LockFile: a closed lock is free at once, even while other threads sta
       await new Promise((resolve) => setTimeout(resolve));
     }
     starter.terminate();
+  }));
+
+Deno.test("Data directory: a start that fails at any moment leaves it free for another node", () =>
+  withFolder(async (folder) => {
+    const options = testOptions({ dataDir: `${folder}/node`, oracleUrl: "127.0.0.1:9" });
+    for (let failingCall = 1; failingCall <= 4; failingCall++) {
+      let calls = 0;
+      const mistake = new TypeError("A bug");
+      const failing: Clock = {
+        now() {
+          if ((calls += 1) === failingCall) throw mistake;
+          return systemClock.now();
+        },
+        after: (delayMs, task) => systemClock.after(delayMs, task),
+      };
+      await assert.rejects(startNode(options, failing), (thrown) => thrown === mistake);
+      await (await startNode(options)).stop();
+    }
   }));
