@@ -83,7 +83,9 @@ export class SqliteDatabase {
   async copyTo(path: string): Promise<void> {
     // Copies in one step, since a change between two steps would make the backup start over. VACUUM
     // INTO is not permitted.
-    await backup(this.#db, path, { rate: 2 ** 30 });
+    await backup(this.#db, path, { rate: 2 ** 30 }).catch((cause: unknown) => {
+      throw this.#errorOf(cause);
+    });
   }
 
   close(): void {

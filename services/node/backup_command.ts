@@ -52,13 +52,14 @@ async function backUp(dir: string, to: string): Promise<void> {
     }
   }
   if (statOf(dir) === undefined) throw new DataDirError(`${dir} does not exist`);
+  const isRunning = LockFile.isLocked(dir);
+  if (!isRunning && inspectFiles(dir, LockFile.read(dir)) === "nothing") {
+    throw new DataDirError(`${dir} contains no chain yet`);
+  }
   // If no node runs, none may start meanwhile: the copy reads the files that a stopped or killed
   // node left.
-  const lock = LockFile.isLocked(dir) ? undefined : LockFile.lock(dir);
+  const lock = isRunning ? undefined : LockFile.lock(dir);
   try {
-    if (lock !== undefined && inspectFiles(dir, LockFile.read(dir)) === "nothing") {
-      throw new DataDirError(`${dir} contains no chain yet`);
-    }
     await writeBackup(databasePath(dir), draft);
     Deno.renameSync(draft, to);
     syncFolder(dirname(to));

@@ -1,6 +1,7 @@
 /** Backups of a chain, with its node running or stopped. */
 import assert from "node:assert/strict";
 import { run } from "../../../services/node/backup_command.ts";
+import { Database, StorageError } from "../../../services/node/store/database.ts";
 import config from "../../../deno.json" with { type: "json" };
 import { runHere } from "../../support/command_context.ts";
 import { bundledProgram, Program } from "../../support/process.ts";
@@ -135,7 +136,15 @@ Deno.test("node backup: works while the node is stopped, and refuses a directory
     assert.match((await backUpHere(`${folder}/none`, "b")).stderr, /does not exist/);
     Deno.mkdirSync(`${folder}/empty`);
     assert.match((await backUpHere(`${folder}/empty`, "b")).stderr, /contains no chain yet/);
+    assert.deepEqual([...Deno.readDirSync(`${folder}/empty`)], [], "nothing is left behind");
     assert.equal(run.definition.name, "node backup");
+  }));
+
+Deno.test("Database: a copy that cannot be written is a StorageError", () =>
+  withFolder(async (folder) => {
+    const database = new Database();
+    await assert.rejects(database.copyTo(`${folder}/none/copy`), StorageError);
+    database.close();
   }));
 
 Deno.test("Node: a chain of over 50,000 rows is checked while the node runs", () =>
