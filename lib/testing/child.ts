@@ -37,10 +37,16 @@ export async function startChild(signal?: AbortSignal): Promise<Child> {
   let problem: string | undefined;
   child.on("error", ({ message }) => problem = message);
   const ended = new Promise<string>((resolve) => {
-    child.on("close", (code) => resolve(problem ?? `it ended with code ${code}`));
+    child.on(
+      "close",
+      (code, signal) => resolve(problem ?? `it ended with ${signal ?? `code ${code}`}`),
+    );
   });
   const killAfter = (ms: number) => {
-    const timer = setTimeout(() => child.kill("SIGKILL"), ms);
+    const timer = setTimeout(() => {
+      problem ??= `it took longer than ${ms / 1_000} s`;
+      child.kill("SIGKILL");
+    }, ms);
     void ended.then(() => clearTimeout(timer));
     return timer;
   };
@@ -50,6 +56,7 @@ export async function startChild(signal?: AbortSignal): Promise<Child> {
   const started = new Promise<string>((resolve) => {
     let printed = "";
     child.stdout.on("data", (chunk) => {
+      if (printed.includes("\n")) return; // the rest is read only so that the child can go on
       printed += chunk;
       if (printed.includes("\n")) resolve(printed);
     });
