@@ -169,7 +169,8 @@ async function backfill(
   if (reports.length === 0) context.print(`${market.symbol}: nothing is missing`);
   if (isStopping) context.print("Stopped: run it again to continue");
   if (thesis !== undefined) {
-    const { id, status } = await client.getThesis(thesis.id) ?? thesis;
+    // Settles it now: the node itself goes on with other theses that lacked these prices.
+    const { thesis: { id, status } = thesis } = await findMissingPrices(request, client, markets);
     context.print(`Thesis ${id}: ${status}`);
   }
   const isComplete = !isStopping &&

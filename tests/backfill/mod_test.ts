@@ -7,6 +7,7 @@ import { BACKFILL_SLOTS_MAX } from "../../lib/protocol/constants.ts";
 import type { Transaction } from "../../lib/protocol/transaction.ts";
 import { Backfiller } from "../../services/backfill/backfiller.ts";
 import { backfillCommand } from "../../services/backfill/mod.ts";
+import { SETTLEMENTS_PER_SLICE } from "../../services/node/chain/state.ts";
 import type { Trade } from "../../services/backfill/trade_history.ts";
 import { recordedContext } from "../support/command_context.ts";
 import { FakeClock } from "../support/fake_clock.ts";
@@ -94,15 +95,21 @@ async function runBackfillAs(keyByte: string, clock: Clock, ...argv: string[]) {
 /** The price of one checkpoint carries over to the next, and no farther. */
 const SHORT_LIVED = { maxStaleMs: 100 };
 
-/** A thesis of 1.5 s that lacks all prices but those of its first two slots. */
-async function lackingThesis({ stepped, client, oracle }: SteppedParts): Promise<TimeSpan> {
+/** Theses of 1.5 s that lack all prices but those of their first two slots. */
+async function lackingThesis(
+  { stepped, client, oracle }: SteppedParts,
+  count = 1,
+): Promise<TimeSpan> {
   const user = actors.user.address;
   const timestamp = stepped.now;
-  const fields = { timestamp, user, amount: 5_000_000n, externalTxHash: hashOf(1) };
+  const fields = { timestamp, user, amount: 100_000_000n, externalTxHash: hashOf(1) };
   await client.sendTransaction(deposit(fields));
   const window = { from: timestamp, to: timestamp + 1_500 };
-  const receipt = await client.sendTransaction(rfqSubmit({ timestamp, endTime: window.to }));
-  assert.equal(receipt.status, "committed");
+  for (let index = 0; index < count; index++) {
+    const bet = { betAmount: 100_000n, payout: 107_000n + BigInt(index), endTime: window.to };
+    const receipt = await client.sendTransaction(rfqSubmit({ timestamp, ...bet }));
+    assert.equal(receipt.status, "committed");
+  }
   oracle.answer = () => new Response("", { status: 503 });
   await stepped.run(15);
   assert.equal((await client.getThesis(1))?.status, "needs_backfill");
@@ -162,6 +169,15 @@ Deno.test("rangemaker backfill: fills the missing prices of a thesis, which is t
       "Thesis 1: won",
     ]]);
     await history.stop();
+  }, SHORT_LIVED));
+
+Deno.test("rangemaker backfill: the thesis is settled at once, although hundreds lacked the same prices", () =>
+  withSteppedNode(async (parts) => {
+    const count = 2 * SETTLEMENTS_PER_SLICE;
+    await lackingThesis(parts, count);
+    const args = ["--rpc-url", parts.node.url, "--price", "3000.25", "--thesis", `${count}`];
+    const { lines } = await runBackfill(parts.clock, ...args);
+    assert.equal(lines.at(-1), `Thesis ${count}: won`);
   }, SHORT_LIVED));
 
 Deno.test("rangemaker backfill: fills a stretch of time in a market", () =>
