@@ -80,17 +80,22 @@ class Cycle {
   }
 
   #close(nextIndex: number): void {
-    const { cells, cellMs, memoryCycles } = this.#options;
-    const { cell, recent, ratios, cycles } = this.#state;
-    if (cell.index >= 0 && nextIndex !== cell.index + 1) recent.length = 0;
+    const { cell, recent } = this.#state;
     // A cell needs at least a quarter of its prices.
-    if (cell.ms < cellMs / 4) return;
-    const value = cell.sum / cell.ms;
+    const isKnown = cell.ms >= this.#options.cellMs / 4;
+    if (isKnown) this.#learn(cell.index, cell.sum / cell.ms);
+    // A cycle is one without a gap.
+    if (!isKnown || nextIndex !== cell.index + 1) recent.length = 0;
+  }
+
+  #learn(cellIndex: number, value: number): void {
+    const { cells, memoryCycles } = this.#options;
+    const { recent, ratios, cycles } = this.#state;
     recent.push(value);
     if (recent.length > cells) recent.shift();
     const mean = recent.reduce((sum, one) => sum + one, 0) / cells;
     if (recent.length < cells || mean === 0) return;
-    const index = cell.index % cells;
+    const index = cellIndex % cells;
     cycles[index] = Math.min(memoryCycles, cycles[index]! + 1); // index is one of the cells
     ratios[index]! += (Math.min(RATIO_MAX, value / mean) - ratios[index]!) / cycles[index];
     if (index === cells - 1) this.factors = this.#shrunk();

@@ -7,11 +7,19 @@ function assertNear(actual: number, expected: number, what: string): void {
   assert.ok(Math.abs(actual - expected) < 1e-9 * expected, `${what}: ${actual}, not ${expected}`);
 }
 
-/** The factors of a cycle from the mean ranges of consecutive cells, the first at its start. */
-function naiveFactors(values: readonly number[], cells: number, prior: number): number[] {
+/**
+ * The factors of a cycle from the mean ranges of consecutive cells, the first at its start; undefined
+ * where prices are missing.
+ */
+function naiveFactors(
+  values: readonly (number | undefined)[],
+  cells: number,
+  prior: number,
+): number[] {
   const ratios = Array.from({ length: cells }, (): number[] => []);
   for (let cell = cells - 1; cell < values.length; cell++) {
-    const cycle = values.slice(cell - cells + 1, cell + 1);
+    const cycle = values.slice(cell - cells + 1, cell + 1).filter((value) => value !== undefined);
+    if (cycle.length < cells) continue;
     const mean = cycle.reduce((sum, value) => sum + value, 0) / cells;
     ratios[cell % cells]!.push(Math.min(4, values[cell]! / mean)); // one list per cell
   }
@@ -62,6 +70,26 @@ Deno.test("Season: the mean square over a window weights each minute by its time
   assert.notEqual(square(2), square(3));
   const hour = Array.from({ length: 60 }, (_, minute) => square(minute));
   assertNear(over(0, 180), hour.reduce((sum, one) => sum + one, 0) / 60, "over whole hours");
+});
+
+Deno.test("Season: learns only from cycles in which no hour lacks most of its prices", () => {
+  const random = seededRandom(2);
+  const season = new Season();
+  const hours = Array.from({ length: 60 * 24 }, (_, hour) => {
+    const range = 1e-4 + random();
+    const minutes = random() < 0.98 ? 60 : random() < 0.5 ? 0 : Math.floor(30 * random());
+    for (let minute = 0; minute < minutes; minute++) {
+      season.add(hour * HOUR_MS + minute * MINUTE_MS, MINUTE_MS, range);
+    }
+    return minutes >= 15 ? range : undefined;
+  });
+  season.add(hours.length * HOUR_MS, 1, 0);
+  const factors = naiveFactors(hours, 24, 5);
+  const at = (hour: number) => new Season(season.toJSON()).factorAt(hour * HOUR_MS);
+  // The season of the hour is the same at each of these times.
+  for (let hour = 1; hour < 24; hour++) {
+    assertNear(at(hour) / at(0), factors[hour]! / factors[0]!, `hour ${hour}`); // 24 factors
+  }
 });
 
 Deno.test("Season: after a gap a whole cycle is needed, and a still price has no season", () => {
