@@ -24,11 +24,14 @@ export async function openCandles(path: string): Promise<CandleSource> {
   if (first === undefined || second === undefined) {
     throw new BacktestError(`Candles ${path} cannot be used: expected at least two`);
   }
-  const durationMs = second.timeMs - first.timeMs;
+  const durationMs = second.row.timeMs - first.row.timeMs;
+  if (durationMs <= 0) {
+    throw lineError(path, second.line, "a later time than that above, oldest candle first,");
+  }
   const lastMs = await lastTime(path);
   return {
     durationMs,
-    fromMs: first.timeMs,
+    fromMs: first.row.timeMs,
     toMs: lastMs + durationMs,
     candles: () => readCandles(path, durationMs),
   };
@@ -36,11 +39,17 @@ export async function openCandles(path: string): Promise<CandleSource> {
 
 type Row = Omit<Candle, "durationMs">;
 
+/** A row and the number of its line. */
+interface NumberedRow {
+  row: Row;
+  line: number;
+}
+
 async function* readCandles(path: string, durationMs: number): AsyncIterable<Candle[]> {
   let beforeMs = -Infinity;
   for await (const rows of readPieces(path)) {
     yield rows.map(({ row, line }) => {
-      if (row.timeMs < beforeMs + durationMs && beforeMs !== -Infinity) {
+      if (row.timeMs < beforeMs + durationMs) {
         throw lineError(path, line, `a time at least ${durationMs} ms after the one above`);
       }
       beforeMs = row.timeMs;
@@ -49,24 +58,24 @@ async function* readCandles(path: string, durationMs: number): AsyncIterable<Can
   }
 }
 
-async function readRows(path: string, count: number): Promise<Row[]> {
-  const found: Row[] = [];
+async function readRows(path: string, count: number): Promise<NumberedRow[]> {
+  const found: NumberedRow[] = [];
   for await (const rows of readPieces(path)) {
-    found.push(...rows.slice(0, count - found.length).map(({ row }) => row));
+    found.push(...rows.slice(0, count - found.length));
     if (found.length === count) break;
   }
   return found;
 }
 
-/** Rows with their line numbers, one list per piece of the file. Blank lines are skipped. */
-async function* readPieces(path: string): AsyncIterable<{ row: Row; line: number }[]> {
+/** One list per piece of the file. Blank lines are skipped. */
+async function* readPieces(path: string): AsyncIterable<NumberedRow[]> {
   const file = await open(path);
   let rest = "";
   let line = 0;
   for await (const piece of file.readable.pipeThrough(new TextDecoderStream())) {
     const lines = (rest + piece).split("\n");
     rest = lines.pop() ?? "";
-    const rows: { row: Row; line: number }[] = [];
+    const rows: NumberedRow[] = [];
     for (const text of lines) {
       line += 1;
       if (line === 1) requireHeader(path, text);

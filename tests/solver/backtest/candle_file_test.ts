@@ -57,6 +57,8 @@ Deno.test("Candle file: an error names its line", async () => {
     ["", /at least two/],
     ["time,open\n1,2\n", /expected time_ms,open,high,low,close in line 1/],
     [`${good}120000,x,2,1,1\n`, /expected numbers as in .* in line 4/],
+    ["time_ms,open,high,low,close\n60000,1,2,1,2\n\n0,2,2,2,2\n", /oldest .* first, in line 4$/],
+    ["time_ms,open,high,low,close\n0,1,2,1,2\n0,2,2,2,2\n", /a later time .* in line 3$/],
     [`${good}60000,1,2,1,1\n`, /at least 60000 ms after the one above in line 4/],
     [`${good}120000,1,1,1,1.5\n`, /none above the high or below the low in line 4/],
     [`${good}120000,0,2,0,1\n`, /prices above 0.* in line 4/],
