@@ -34,7 +34,7 @@ export class ClockComparison {
 
   /**
    * Compares the time of the node's newest block. Only a block newer than the last observation shows
-   * the node's clock: the last block of an idle chain is old anyway.
+   * the node's clock: a chain may make no blocks while it is idle.
    *
    * @param head Null if the node does not report it.
    */

@@ -18,7 +18,7 @@ export interface Check {
   /** The thing that is checked, in a word or two. */
   subject: string;
   /** A resource that only one service can use, such as an address to listen on. */
-  claims?: string;
+  exclusiveResource?: string;
   /**
    * The check blocks the event loop, as opening a keystore does. It runs before all others, without
    * a deadline.

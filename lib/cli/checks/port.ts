@@ -40,7 +40,7 @@ const HEALTHY: ReadonlySet<string> = new Set(["ok", "healthy", "OK"]);
 export function portCheck(subject: string, target: PortTarget, context: CheckContext): Check {
   const { host, port } = target;
   if (port === 0) return { subject, run: () => ok(`A free port of ${host}`) };
-  return { subject, claims: `${host}:${port}`, run: () => checkPort(target, context) };
+  return { subject, exclusiveResource: `${host}:${port}`, run: () => checkPort(target, context) };
 }
 
 function checkPort(target: PortTarget, context: CheckContext): Finding | Promise<Finding> {

@@ -71,13 +71,13 @@ function claimConflict(
   check: ServiceCheck,
   claims: Map<string, ServiceCheck>,
 ): Finding | undefined {
-  if (check.claims === undefined) return undefined;
-  const first = claims.get(check.claims);
+  if (check.exclusiveResource === undefined) return undefined;
+  const first = claims.get(check.exclusiveResource);
   if (first === undefined) {
-    claims.set(check.claims, check);
+    claims.set(check.exclusiveResource, check);
     return undefined;
   }
-  const text = `${check.claims} is also configured for ${first.service}`;
+  const text = `${check.exclusiveResource} is also configured for ${first.service}`;
   if (first.service === check.service) {
     return fail(text, `Change ${first.subject} or ${check.subject}`);
   }

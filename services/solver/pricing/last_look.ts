@@ -17,7 +17,7 @@ export interface PriceNow {
   margin: number;
   /** Share of the winnings that a new quote withholds. */
   skew: number;
-  /** Share of the winnings that this quote must have withheld at least: `skew`, or less. */
+  /** Share of the winnings that this quote must have withheld at least: 0 once it is recorded. */
   withheldAtLeast: number;
 }
 

@@ -5,8 +5,17 @@ import { FakeClock } from "../../../support/fake_clock.ts";
 
 const DEADLINE_MS = 1_000;
 
-function checkOf(subject: string, run: () => Promise<Finding>, claims?: string): ServiceCheck {
-  return { service: "sample", subject, run, ...(claims !== undefined && { claims }) };
+function checkOf(
+  subject: string,
+  run: () => Promise<Finding>,
+  exclusiveResource?: string,
+): ServiceCheck {
+  return {
+    service: "sample",
+    subject,
+    run,
+    ...(exclusiveResource !== undefined && { exclusiveResource }),
+  };
 }
 
 /** Runs checks; records results and lists of pending checks in the order they are reported. */
