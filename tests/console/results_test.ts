@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { MARKETS, type Thesis } from "../../lib/client/mod.ts";
 import {
-  chanceOf,
+  chanceRangeOf,
   gainOf,
   historyOf,
   resultsByMarket,
@@ -66,13 +66,13 @@ Deno.test("Results: profit is added up in the order of settlement", () => {
   ]);
 });
 
-Deno.test("chanceOf: adds up variances of separate windows, and deviations of windows that coincide", () => {
+Deno.test("chanceRangeOf: adds up variances of separate windows, and deviations of windows that coincide", () => {
   const USDC = 1_000_000n;
   const money = { betAmount: 10n * USDC, payout: 20n * USDC, status: "lost" } as const; // 10 USDC each
   const at = (id: number, startTime: number, endTime: number, base = FIRST.base) =>
     thesisOf(id, "lost", { ...money, startTime, endTime, base });
   const [one, later] = [at(1, 0, 100), at(2, 100, 200)];
-  const chance = (theses: Thesis[]) => Math.round(chanceOf(theses));
+  const chance = (theses: Thesis[]) => Math.round(chanceRangeOf(theses));
   assert.equal(chance([one]), 20);
   assert.equal(chance([later, one]), Math.round(20 * Math.SQRT2));
   assert.equal(chance([one, at(3, 0, 100)]), 40, "the same window");

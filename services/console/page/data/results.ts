@@ -86,7 +86,7 @@ export function historyOf(theses: readonly Thesis[]) {
  *
  * @returns An amount in USDC.
  */
-export function chanceOf(theses: readonly Thesis[]): number {
+export function chanceRangeOf(theses: readonly Thesis[]): number {
   const over = theses.map((thesis) => ({ ...thesis, deviation: deviationOf(thesis) }))
     .sort((a, b) => a.startTime - b.startTime);
   let variance = 0;

@@ -1,7 +1,7 @@
 import type { SolverInfo, Thesis } from "@rangemaker/client";
 import { CALIBRATION } from "../../../../lib/problems/mod.ts";
 import { isDecided } from "../data/live_breaches.ts";
-import { chanceOf, gainOf } from "../data/results.ts";
+import { chanceRangeOf, gainOf } from "../data/results.ts";
 import { toNumber } from "../format.ts";
 
 /** A predicted probability, and the share of these boxes that the price did not leave. */
@@ -139,7 +139,7 @@ export function earningsOf(predicted: readonly PredictedBet[]) {
       toNumber(betAmount) - probability * toNumber(payout)
     ),
     actual: sumOf(({ thesis }) => toNumber(gainOf(thesis))),
-    chance: chanceOf(predicted.map(({ thesis }) => thesis)),
+    chance: chanceRangeOf(predicted.map(({ thesis }) => thesis)),
   };
 }
 

@@ -7,6 +7,7 @@ const recordSchema = z.object({
   chapter: z.string(),
   /** The text of its worst state. */
   text: z.string(),
+  /** How far it was beyond its bound then. */
   extent: z.number(),
   severity: z.enum(["critical", "warning"]),
   /** How long its alert waits; undefined if it has none. */

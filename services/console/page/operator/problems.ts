@@ -95,25 +95,32 @@ export function findingsOf(
 ): Finding[] {
   const firsts = new Set(processesOf(services).map(([first]) => first));
   const findings = services.flatMap((state) => ownOf(state, firsts.has(state), providers));
-  const away = services.filter(({ isSilent, awayAgoMs }) => isSilent || awayAgoMs <= BACK_MS);
-  const waiting = new Set(services.filter(isWaiting).map(({ name }) => name));
-  // The figures of these services include events that they missed while they were away.
-  const missing = services.filter(({ awayAgoMs, history }) => awayAgoMs <= history.spanMs);
   return findings.map((finding) => {
     if (ROOT_CAUSES.has(finding.chapter)) return finding;
-    const needed = away.find(({ name, isUp, isSilent, awayAgoMs }) =>
-      (!isAway(finding) || waiting.has(finding.service) && BLOCKING_SERVICES.has(name) &&
-          (isSilent || awayAgoMs <= WAIT_MS)) &&
-      DEPENDENCIES[finding.service].includes(name) &&
-      !(isUp && !isSilent && TO_BACKFILL.has(finding.chapter))
-    );
-    if (needed !== undefined) return { ...finding, cause: needed.name };
-    if (isCritical(finding) || !missing.some(({ name }) => name === finding.service)) {
-      return finding;
-    }
+    const cause = services.find((other) => explains(other, finding, services));
+    if (cause !== undefined) return { ...finding, cause: cause.name };
+    const own = services.find(({ name }) => name === finding.service);
+    // Its figures include events that it missed while it was away.
+    const wasAway = own !== undefined && own.awayAgoMs <= own.history.spanMs;
+    if (isCritical(finding) || !wasAway) return finding;
     const firstStep = "Nothing, unless it lasts for over a minute: it was away until just now.";
     return { ...finding, cause: finding.service, firstStep };
   }).sort((a, b) => rankOf(a) - rankOf(b));
+}
+
+/** Whether the absence of a service probably caused a finding of another one. */
+function explains(
+  { name, isUp, isSilent, awayAgoMs }: ServiceState,
+  finding: Finding,
+  services: readonly ServiceState[],
+): boolean {
+  if (!DEPENDENCIES[finding.service].includes(name)) return false;
+  if (!isSilent && awayAgoMs > BACK_MS) return false;
+  // Missing prices stay missing when the service is back.
+  if (TO_BACKFILL.has(finding.chapter)) return !isUp || isSilent;
+  if (!isAway(finding)) return true;
+  const isWaiting = services.some((state) => state.name === finding.service && waits(state));
+  return isWaiting && BLOCKING_SERVICES.has(name) && (isSilent || awayAgoMs <= WAIT_MS);
 }
 
 /** Whether a problem is critical and has no other cause. */
@@ -125,7 +132,8 @@ const isCritical = ({ severity }: Pick<Finding, "severity">) => severity === "cr
 /** Services that others wait for, so that their own answers are late. */
 const BLOCKING_SERVICES: ReadonlySet<ServiceName> = new Set(["node", "proxy"]);
 
-const isWaiting = ({ name, isLate }: ServiceState) => isLate && WITH_READY.has(name);
+/** Whether a service seems to wait for another one. */
+const waits = ({ name, isLate }: ServiceState) => isLate && WITH_READY.has(name);
 
 /** Whether a service is away. Usually no dependency explains that: services still answer. */
 export const isAway = ({ chapter }: Pick<Finding, "chapter">) => chapter === SERVICE_DOWN?.name;
@@ -145,10 +153,10 @@ function ownOf(
     state.isUp && (isFirstOfProcess || !isProcessProblem(problem)) &&
     beyondBound(problem, state.history).length > 0
   );
-  const isMild = (problem: Problem) =>
+  const hasCriticalTwin = (problem: Problem) =>
     !isCritical(problem) &&
     beyond.some((other) => other.measure === problem.measure && isCritical(other));
-  const measured = beyond.filter((problem) => !isMild(problem))
+  const measured = beyond.filter((problem) => !hasCriticalTwin(problem))
     .map((problem) => measuredOf(problem, state, providers));
   const health = healthOf(state);
   if (health === undefined) return measured;
