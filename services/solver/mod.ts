@@ -21,6 +21,7 @@ import type { ExposureLimit } from "./risk/exposure_limit.ts";
 import { createExecution } from "./create_execution.ts";
 import { createPricing, type Pricing } from "./create_pricing.ts";
 import { followNode } from "./follow_node.ts";
+import { reportAccount, reportCalibration, reportExposure } from "./gauges.ts";
 import { SolverMetrics } from "./metrics.ts";
 import { operations } from "./operations.ts";
 import { MinimumBet } from "./limits.ts";
@@ -71,13 +72,13 @@ async function start(
   opened.defer(() => intents.close());
   const { store, drain } = intents;
   const exposure = new ExposureBook(options.maxExposure, decodeBet);
-  metrics.reportExposure(exposure);
+  reportExposure(registry, exposure);
   const account = new OwnAccount(node, solver, clock);
-  metrics.reportAccount(account.read);
+  opened.defer(reportAccount(registry, account.read));
   const pricing = await createPricing(options, { markets, node, clock, exposure, store });
   opened.defer(() => pricing.stop());
   const { strategy, marketData } = pricing;
-  metrics.reportCalibration(pricing.calibration ?? (() => []));
+  reportCalibration(registry, pricing.calibration ?? (() => []));
   const quoteSigner = new QuoteSigner(signer);
   const { executor, limit, reservations, handler } = createExecution(options, {
     intents,
