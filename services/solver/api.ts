@@ -12,12 +12,8 @@ import {
   readBody,
   useEnvelope,
 } from "../../lib/http/envelope.ts";
-import {
-  type AnswerOf,
-  documentedHandler,
-  jsonHandler,
-  serveDocument,
-} from "../../lib/http/openapi.ts";
+import { type AnswerOf, jsonHandler, serveDocument } from "../../lib/http/openapi.ts";
+import { readyHandler } from "../../lib/http/readiness.ts";
 import { INTENT_ADVICE } from "../../lib/http/intent_failures.ts";
 import { SOLVER_STATUSES } from "./failures.ts";
 import { estimateToWire } from "./quoting/estimate.ts";
@@ -81,13 +77,7 @@ export function createSolverApi(api: SolverApiOptions): Hono {
       };
     }),
   );
-  app.get(
-    "/ready",
-    documentedHandler(operations.ready, async (c) => {
-      const readiness = await api.checkReadiness();
-      return c.json(readiness, readiness.ready ? 200 : 503);
-    }),
-  );
+  app.get("/ready", readyHandler(operations.ready, api.checkReadiness));
   app.get(
     "/pairs",
     jsonHandler(operations.pairs, () => ({ pairs: pairsOf(api.markets) })),
