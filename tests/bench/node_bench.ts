@@ -108,7 +108,10 @@ function benchRing(): void {
 async function benchSettlement(where: "memory" | "disk"): Promise<void> {
   const balances = new Map([[actors.solver.address, 10n ** 15n]]);
   const directory = await Deno.makeTempDir();
-  const settings = resolveSettings(withDefaults(options, { chainId: CHAIN_ID, balances }));
+  const settings = resolveSettings(
+    withDefaults(options, { chainId: CHAIN_ID, balances }),
+    SPEC_MARKETS,
+  );
   const storage = openStorage(settings, where === "disk" ? directory : undefined);
   const feed = new OraclePrices(3_000, SPEC_MARKETS);
   const clock = systemClock;

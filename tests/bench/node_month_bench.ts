@@ -40,6 +40,7 @@ function openChain(path: string, clock: FakeClock) {
   const balances = new Map([[solver.address, 10n ** 15n]]);
   const settings = resolveSettings(
     withDefaults(options, { chainId: CHAIN_ID, balances, relayers: [relayer.address] }),
+    SPEC_MARKETS,
   );
   const storage = openStorage(settings, path, { clock, retainMs: RETAIN_MS });
   const { records, resumeFrom } = storage;

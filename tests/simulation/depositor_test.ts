@@ -163,6 +163,7 @@ class Bridge {
       },
       chainId: CHAIN_ID,
       clock,
+      onRefused() {},
     });
     this.submitter.start();
   }

@@ -1,5 +1,6 @@
 import { decodeBet } from "../../services/solver/execution/execution.ts";
 import assert from "node:assert/strict";
+import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { setImmediate } from "node:timers/promises";
 import { systemClock } from "../../lib/clock.ts";
 import { CoreClient, NodeUnreachableError } from "../../lib/net/core_client.ts";
@@ -24,7 +25,7 @@ Deno.test("followNode: exposure, theses and prices are updated from the node unt
   node.methods.set("core_getLimits", () => ({ minBetAmount: "7", maxStartAheadMs: 0 }));
   const exposure = new ExposureBook(undefined, decodeBet);
   const minimumBet = new MinimumBet();
-  const marketData = new MarketData({ floor: 0.1, minHistoryMs: 1_000 });
+  const marketData = new MarketData({ floor: 0.1, minHistoryMs: 1_000 }, SPEC_MARKETS);
   const theses: number[] = [];
   let reconciled = 0;
   const { start, stop } = followNode({

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import type { Transaction } from "../../../lib/protocol/transaction.ts";
@@ -42,7 +43,10 @@ export class DiskChain {
       ...{ relayers: [...GENESIS.relayers], admins: [...GENESIS.admins] },
       balances: new Map(GENESIS.balances),
     };
-    const settings = resolveSettings(withDefaults(options, { ...base, ...copies, ...given }));
+    const settings = resolveSettings(
+      withDefaults(options, { ...base, ...copies, ...given }),
+      SPEC_MARKETS,
+    );
     const onOpen = (db: Database) => this.#db = db;
     this.storage = openStorage(settings, path, { clock, retainMs, onOpen });
     const { records, resumeFrom } = this.storage;
