@@ -80,11 +80,7 @@ const MEAN_DISTANCE = Math.sqrt(2 / Math.PI);
 export function reportOn(results: Results, plan: ReportPlan): Report {
   const { makers, durationsMs, widths } = plan;
   const merged = (maker: string, durations: readonly number[]) =>
-    DailySeries.merge(
-      durations.flatMap((durationMs) =>
-        widths.flatMap((width) => results.score(maker, { durationMs, width }) ?? [])
-      ),
-    );
+    results.scores(maker, durations, widths);
   const rows = [...durationsMs.map((ms) => [ms]), durationsMs];
   return {
     ...plan,
