@@ -37,7 +37,7 @@ export interface SolverApiOptions {
   ownBalance(): Promise<KnownBalance>;
   checkReadiness(): Promise<Readiness>;
   /** Predicted and observed shares of boxes that held, by market; undefined with `--pricing mock`. */
-  calibration?: (() => MarketCalibration[]) | undefined;
+  calibration(): MarketCalibration[] | undefined;
   solver: Address;
   chainId: number;
   corsOrigins: readonly string[];
@@ -72,7 +72,7 @@ export function createSolverApi(api: SolverApiOptions): Hono {
         balanceTime: readAtMs,
         dryRun,
         pricing: quoter.strategyName,
-        calibration: api.calibration?.(),
+        calibration: api.calibration(),
         config: configOf(api.multiplier, quoter.minBetAmount),
       };
     }),

@@ -76,7 +76,7 @@ async function start(
   const pricing = await createPricing(options, { markets, node, clock, exposure, store });
   opened.defer(() => pricing.stop());
   const { strategy, marketData } = pricing;
-  metrics.reportCalibration(pricing.calibration ?? (() => []));
+  metrics.reportCalibration(() => marketData?.calibration() ?? []);
   const quoteSigner = new QuoteSigner(signer);
   const { executor, reservations, handler } = createExecution(options, {
     intents,
@@ -137,7 +137,7 @@ interface AppParts extends Pick<SolverApiOptions, "clock" | "markets" | "exposur
 
 function createApp(options: SolverOptions, parts: AppParts) {
   const { clock, node, intents, account, exposure, pricing } = parts;
-  const { strategy, marketData, calibration } = pricing;
+  const { strategy, marketData } = pricing;
   const readiness = () =>
     checkReadiness({
       ...options,
@@ -159,7 +159,7 @@ function createApp(options: SolverOptions, parts: AppParts) {
     ...options,
     ...parts,
     quoter,
-    calibration,
+    calibration: () => marketData?.calibration(),
     limiter: parts.limiter.handle,
     ownBalance: () => account.lastKnown(),
     checkReadiness: cached(readiness, NODE_ANSWER_MS, clock),

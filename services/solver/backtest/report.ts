@@ -13,7 +13,7 @@ export interface ReportPlan {
   /** From the first reported quote to the end of the prices, in milliseconds. */
   spanMs: number;
   /** Models without enough data for a part in the backtest, and why. */
-  omitted?: readonly { name: string; reason: string }[];
+  omitted: readonly { name: string; reason: string }[];
 }
 
 /** One point of a calibration: the predicted probability, and the share of boxes that held. */
