@@ -34,7 +34,7 @@ class Node {
 
   constructor(folder: string) {
     const { clock } = this;
-    this.storage = openStorage(settings, folder, { clock, onOpen: (db) => this.#db = db });
+    this.storage = openStorage(settings, folder, clock, (db) => this.#db = db);
     this.core = new CoreNode(settings, this.storage, clock, clock.monotonic);
   }
 
