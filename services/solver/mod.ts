@@ -78,7 +78,7 @@ async function start(
   const pricing = await createPricing(options, { markets, node, clock, exposure, store });
   opened.defer(() => pricing.stop());
   const { strategy, marketData } = pricing;
-  reportCalibration(registry, pricing.calibration ?? (() => []));
+  reportCalibration(registry, () => marketData?.calibration() ?? []);
   const quoteSigner = new QuoteSigner(signer);
   const { executor, limit, reservations, handler } = createExecution(options, {
     intents,
@@ -140,7 +140,7 @@ interface AppParts extends Pick<SolverApiOptions, "clock" | "markets" | "exposur
 
 function createApp(options: SolverOptions, parts: AppParts) {
   const { clock, node, intents, account, exposure, pricing } = parts;
-  const { strategy, marketData, calibration } = pricing;
+  const { strategy, marketData } = pricing;
   const readiness = () =>
     checkReadiness({
       ...options,
@@ -163,7 +163,7 @@ function createApp(options: SolverOptions, parts: AppParts) {
     ...parts,
     store: intents.store,
     quoter,
-    calibration,
+    calibration: () => marketData?.calibration(),
     limiter: parts.limiter.handle,
     ownBalance: () => account.lastKnown(),
     checkReadiness: cached(readiness, NODE_ANSWER_MS, clock),

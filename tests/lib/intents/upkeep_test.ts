@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { getLogger } from "@logtape/logtape";
-import { upkeepLoop } from "../../../lib/intents/intent_service.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
+import { upkeepLoop } from "../../../lib/intents/upkeep.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { COMMITTED, newIntent } from "../../support/intents.ts";
 
