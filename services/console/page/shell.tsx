@@ -132,14 +132,10 @@ const CONNECTION_TEXTS = {
 
 /** The best state of all markets: one live market is enough to bet, if the maker answers. */
 function Connection({ model }: { model: PageModel }) {
-  const { markets, maker, stateOf, serverClock, feed } = model;
-  const nowMs = useNow(serverClock, 1_000);
+  const { markets, maker, stateOf } = model;
   const states = new Set(markets.symbols.map(stateOf));
   const state = (["fresh", "stale", "missing", "connecting", "away", "offline"] as const)
     .find((state) => states.has(state)) ?? "connecting";
-  if (state === "fresh" && feed.isSilent(nowMs)) {
-    return <span class="connection stale">{CONNECTION_TEXTS.stale}</span>;
-  }
   if (state === "fresh" && maker.isAway.value) {
     return <span class="connection away">Maker is away</span>;
   }

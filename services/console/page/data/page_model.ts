@@ -67,6 +67,7 @@ export function openPageModel(config: PageConfig, page: Window) {
     client,
     symbols: markets.symbols,
     serverClock,
+    clock,
     onConnected() {
       void checkChain();
       void client.chainId().then((id) => nodeChainId.value = id, () => {});
@@ -87,9 +88,13 @@ export function openPageModel(config: PageConfig, page: Window) {
   const stateOf = (symbol: string) => isOffline.value ? "offline" : feed.stateOf(symbol);
   feed.start();
   page.addEventListener("offline", () => void feed.checkNetwork());
-  page.addEventListener("online", () => feed.isOffline.value = false);
+  const makerPoll = new Poll(clock, () => maker.read(() => client.solverInfo()), MAKER_POLL_MS);
+  makerPoll.start();
+  page.addEventListener("online", () => {
+    feed.isOffline.value = false;
+    makerPoll.start();
+  });
   announceReturn(isOffline, announce, clock);
-  new Poll(clock, () => maker.read(() => client.solverInfo()), MAKER_POLL_MS).start();
   session.restore();
   const connections = { config, client, serverClock, session, nodeChainId };
   const market = { markets, feed, isOffline, stateOf, withBreach, maker };
