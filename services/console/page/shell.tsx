@@ -4,7 +4,6 @@ import { useEffect, useRef } from "preact/hooks";
 import type { PageModel } from "./data/page_model.ts";
 import { formatAmount, shortAddress } from "./format.ts";
 import { applyTheme, theme, THEMES } from "./theme.ts";
-import { useNow } from "./use_now.ts";
 
 /** One of the page's views, behind a tab. */
 export interface View {

@@ -14,7 +14,7 @@ import { ProvidersWatch } from "../data/providers.ts";
 import { type ServiceName, type ServiceState, ServiceWatch } from "../data/service_watch.ts";
 import { notify } from "../notify_button.tsx";
 import type { View } from "../shell.tsx";
-import { Findings } from "./findings_card.tsx";
+import { Ended, Findings } from "./findings_card.tsx";
 import { pollsInThisTab } from "./one_tab.ts";
 import {
   endedOf,
@@ -164,10 +164,7 @@ function OperatorView({ model, watch }: { model: PageModel; watch: ServicesWatch
   const processes = processesOf(states);
   return (
     <div class="board">
-      <Findings
-        {...{ findings, states, announce: model.announce }}
-        ended={endedOf(watch.records.value)}
-      />
+      <Findings {...{ findings, states, announce: model.announce }} />
       <section class="services" aria-label="Services">
         {states.map((state) => (
           <ServiceCard
@@ -182,6 +179,7 @@ function OperatorView({ model, watch }: { model: PageModel; watch: ServicesWatch
           {...{ providers: sources.providers.value, states, symbols: model.markets.symbols }}
         />
       )}
+      <Ended records={endedOf(watch.records.value)} />
     </div>
   );
 }

@@ -84,6 +84,9 @@ const FIRST_LOOK_MS = 15_000;
 
 const [SERVICE_DOWN] = PROBLEM_GROUPS.services;
 
+/** Chapter for a service that says that it is unhealthy, or not ready. */
+export const HEALTH = "Health and readiness";
+
 /**
  * Services that are away, and figures that exceed their bounds. Causes come before consequences;
  * among both, missing prices of open bets come first, then services that are away, then other
@@ -93,6 +96,8 @@ export function findingsOf(
   services: readonly ServiceState[],
   providers?: Providers,
 ): Finding[] {
+  // Before each has answered or is overdue, a consequence could not be told from its cause.
+  if (services.some(({ isUp, isSilent }) => isUp === undefined && !isSilent)) return [];
   const firsts = new Set(processesOf(services).map(([first]) => first));
   const findings = services.flatMap((state) => ownOf(state, firsts.has(state), providers));
   return findings.map((finding) => {
@@ -264,7 +269,7 @@ export function alertTimeText({ afterS }: Finding, sinceMs: number, nowMs: numbe
   const atMs = sinceMs + 1_000 * afterS;
   return nowMs < atMs
     ? ` · alert in ${Math.ceil((atMs - nowMs) / 1_000)} s`
-    : ` · alert fires since ${formatTime(atMs)}`;
+    : ` · its alert fires, since ${formatTime(atMs)}`;
 }
 
 /** A finding with the commands that were read for it. */
@@ -277,8 +282,8 @@ export function withRepair(finding: Finding, repairs: ReadonlyMap<string, Repair
 function healthOf(state: ServiceState): Finding | undefined {
   const { name: service, isUp, isHealthy, isReady, health, complaints, reason } = state;
   const severity = "critical";
-  if (isUp === undefined) return undefined;
-  if (isUp && state.isSilent && SERVICE_DOWN !== undefined) {
+  if (isUp === undefined && !state.isSilent) return undefined;
+  if (isUp !== false && state.isSilent && SERVICE_DOWN !== undefined) {
     const { name: chapter } = SERVICE_DOWN;
     const text = "It has not answered the last request yet";
     const found = { service, severity: "warning", text, details: [], chapter } as const;
@@ -296,8 +301,11 @@ function healthOf(state: ServiceState): Finding | undefined {
       const start = `Start it with --cors-origins ${globalThis.location?.origin}.`;
       return { ...found, text, effect, details: [], firstStep: start };
     }
-    const commands = Object.entries(commandsByWay)
-      .map(([way, command]) => [way, fillPlaceholders(command, () => service)]);
+    const pid = state.history.latest.sum("process_id") ?? `$(pgrep -nf 'main.ts ${service}')`;
+    const commands = Object.entries(commandsByWay).map(([way, command]) => [
+      way,
+      fillPlaceholders(command, (name) => name === "pid" ? String(pid) : service),
+    ]);
     const step = { details: [reason], firstStep, commandsByWay: Object.fromEntries(commands) };
     return { ...found, text: message, effect: EFFECTS[service], ...step };
   }
@@ -306,7 +314,7 @@ function healthOf(state: ServiceState): Finding | undefined {
   const details = complaints.filter((text) => text !== "");
   const named = details.length > 0 ? "here or in its log" : "in its log";
   const firstStep = `Fix what it names ${named}: then it goes on by itself.`;
-  const chapter = "Health and readiness";
+  const chapter = HEALTH;
   const found = { service, severity, text, details, firstStep, chapter } as const;
   return { ...found, effect: EFFECTS[service], mayBeOlder: isFirstLook(state.history) };
 }
