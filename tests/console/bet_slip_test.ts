@@ -505,7 +505,7 @@ Deno.test("BetSlip: a quote that has expired is not signed", async () => {
 
 Deno.test("BetSlip: a prompt that was open for too long sends nothing", async () => {
   let sent = 0;
-  const { slip, clock, pending } = scene({
+  const { slip, clock, pending, said } = scene({
     sign() {
       clock.jump(QUOTE_LIFE_MS);
       return Promise.resolve(SIGNATURE);
@@ -519,6 +519,7 @@ Deno.test("BetSlip: a prompt that was open for too long sends nothing", async ()
   await slip.place();
   assert.equal(sent, 0);
   assert.deepEqual(pending.of(USER), []);
+  assert.equal(said.at(-1), "(Too late: the window has ended.)");
 });
 
 Deno.test("BetSlip: a refusal is explained, and the box stays", async () => {

@@ -63,6 +63,7 @@ export class SlipVoice {
     const { announce, clock, serverClock } = this.#options;
     const nowMs = serverClock.now();
     const { remainingMs } = quoteLife(quote, nowMs);
+    if (remainingMs === 0) return this.speak(overText(quote, nowMs));
     const remove = announce(
       [
         ...changesOf(stage),
