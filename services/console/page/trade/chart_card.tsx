@@ -1,4 +1,4 @@
-import type { Signal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
 import type { RenderableProps } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { type CancelTimer, type Market, systemClock } from "@rangemaker/client";
@@ -8,7 +8,7 @@ import { clearBox, placeBox, sayBox, undo } from "./bet_panel.tsx";
 import type { BetSlip } from "./bet_slip.ts";
 import { countdownOf } from "./chart_boxes.ts";
 import { type ChartSource, contentOf, nextBet, ownBetAt } from "./chart_content.ts";
-import { keysOf } from "./chart_keys.ts";
+import { CHART_KEYS, keysOf } from "./chart_keys.ts";
 import { ChartPointer } from "./chart_pointer.ts";
 import { ChartProbe } from "./chart_probe.ts";
 import { pastShare } from "./chart_scales.ts";
@@ -18,15 +18,34 @@ import { MarketChoice } from "./market_choice.tsx";
 import { marketObstacle } from "./next_step.ts";
 
 /** The chart of a market: its prices, and the user's boxes, which are drawn here. */
-export function ChartCard(props: ChartSource) {
+export function ChartCard(props: Omit<ChartSource, "help">) {
   const { model, slip, spanMs } = props;
+  const help = useSignal(false);
+  const closeHelp = (event: KeyboardEvent) => {
+    if (event.key !== "Escape" || !help.value) return;
+    help.value = false;
+    event.stopPropagation(); // the box stays
+  };
   return (
-    <section class="card" aria-label="Market">
+    <section class="card" aria-label="Market" onKeyDownCapture={closeHelp}>
       <MarketChoice model={model} slip={slip} />
-      <Chart {...props} />
+      <Chart {...props} help={help} />
       <div class="row legend">
         <Legend model={model} market={props.market} />
-        <SpanChoice spanMs={spanMs} />
+        <div class="choice">
+          <button
+            type="button"
+            title="Keys of the chart (?)"
+            aria-label="Keys of the chart"
+            aria-keyshortcuts="?"
+            aria-expanded={help.value}
+            aria-controls="chart-help"
+            onClick={() => help.value = !help.value}
+          >
+            ?
+          </button>
+          <SpanChoice spanMs={spanMs} />
+        </div>
       </div>
     </section>
   );
@@ -69,7 +88,7 @@ function BoxButtons(
 }
 
 function Chart(props: ChartSource) {
-  const { model, slip, market, spanMs, chosen } = props;
+  const { model, slip, market, spanMs, chosen, help } = props;
   const area = useRef<HTMLDivElement>(null);
   const { symbol } = market;
   useEffect(() => {
@@ -141,14 +160,19 @@ function Chart(props: ChartSource) {
       <BoxButtons model={model} slip={slip}>
         {isBeyond && <button type="button" onClick={fit}>Show the box →</button>}
       </BoxButtons>
-      <p class="keys note" id="chart-help" aria-hidden="true">{HELP}</p>
+      <p
+        class="keys note"
+        id="chart-help"
+        aria-hidden={!help.value}
+        data-open={help.value}
+        tabIndex={help.value ? 0 : undefined} // it may have to be scrolled
+      >
+        {CHART_KEYS.map((text) => <span key={text}>{text}</span>)}
+      </p>
       <p class={`chart-state ${obstacle ? "warned" : ""}`} role="status">{obstacle?.text}</p>
     </div>
   );
 }
-
-const HELP = "Enter: suggest a box, then quote it. Arrows: move, with Shift: size. " +
-  "Escape: clear. Ctrl+Z: undo. P: say price and bet. + −: zoom.";
 
 /** The box is announced when it has not moved for this long. */
 const SAY_AFTER_MS = 600;

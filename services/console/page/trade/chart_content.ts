@@ -4,7 +4,7 @@ import type { Market, Quote } from "@rangemaker/client";
 import { firstOutside } from "../data/live_breaches.ts";
 import type { PageModel } from "../data/page_model.ts";
 import type { Point } from "../data/price_series.ts";
-import { formatAmount } from "../format.ts";
+import { formatRounded } from "../format.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import {
   betAt,
@@ -28,6 +28,8 @@ export interface ChartSource {
   spanMs: Signal<number>;
   /** The highlighted bet, on the chart and in the list. */
   chosen: Signal<number | undefined>;
+  /** Whether the list of keys is open. */
+  help: Signal<boolean>;
 }
 
 /** The user's open bet of a market that ends next. Breaches that the page has seen count. */
@@ -73,7 +75,7 @@ export function contentOf(
       highlighted: chosen.peek(),
       probe: place && { place, text: probe.textAt(place, series, nowMs) },
       hint: own === undefined && placed.every(({ toMs }) => toMs < nowMs)
-        ? "Tap or draw here"
+        ? "Tap or draw"
         : undefined,
       isOld: isOld(model, market.symbol),
       nowMs,
@@ -94,5 +96,5 @@ function ownBox(model: PageModel, slip: BetSlip, nowMs: number): ChartBox | unde
   const { draft } = slip;
   if (draft === undefined) return undefined;
   const estimate = estimateNow(model, slip);
-  return boxOfDraft(draft, nowMs, estimate ? `pays ${formatAmount(estimate.payout)}` : "");
+  return boxOfDraft(draft, nowMs, estimate ? `pays ${formatRounded(estimate.payout)}` : "");
 }

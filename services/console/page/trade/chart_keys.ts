@@ -5,8 +5,19 @@ import { labelOf, ZOOM_STEP, zoomed } from "./chart_spans.ts";
 import { priceText } from "./market_choice.tsx";
 import { focusNextStep } from "./show_chart.ts";
 
+/** The keys on the chart, for users. */
+export const CHART_KEYS = [
+  "Enter: suggest a box, then quote it. ",
+  "Arrows: move, with Shift: size. ",
+  "Escape: clear. ",
+  "Ctrl+Z: undo. ",
+  "P: say price and bet. ",
+  "+ −: zoom.",
+];
+
 /** Actions of keys on the chart, besides the keys that move the box. */
-export function keysOf({ model, slip, market, spanMs }: ChartSource): Record<string, () => void> {
+export function keysOf(source: ChartSource): Record<string, () => void> {
+  const { model, slip, market, spanMs, help } = source;
   const say = (text: string) => model.announce(text, { isSpoken: true });
   const zoom = (factor: number) => {
     spanMs.value = zoomed(spanMs.peek(), factor);
@@ -19,6 +30,10 @@ export function keysOf({ model, slip, market, spanMs }: ChartSource): Record<str
   return {
     "+": () => zoom(1 / ZOOM_STEP),
     "-": () => zoom(ZOOM_STEP),
+    "?": () => {
+      help.value = !help.peek();
+      if (help.peek()) say(CHART_KEYS.join(""));
+    },
     "ctrl z": () => undo(model, slip),
     escape: clear,
     delete: clear,
