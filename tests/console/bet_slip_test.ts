@@ -122,7 +122,8 @@ Deno.test("BetSlip: a bet is quoted, signed and placed, and the box is cleared f
   assert.equal(slip.replaced.value, undefined, "it does not come back: it would be a second bet");
   assert.deepEqual(pending.of(USER), []);
   assert.deepEqual(said, [
-    "(Sign before the window starts in 3 s. It lasts 15 s.)", // what it pays is said with the button
+    "(Bet 10.00, get 12.00 USDC (at least 10.80), break-even 83.3 %. " +
+    "Sign before the window starts in 3 s. It lasts 15 s.)",
   ]);
 });
 
@@ -434,7 +435,7 @@ Deno.test("BetSlip: a quote shows its own chance, and is not compared with an es
       slip.terms,
       /^Bet 10\.00, get 12\.00 USDC .*, chance 47\.1 %, break-even 83\.3 %\./,
     );
-    assert.match(said[0] ?? "", /^\(Sign before the window /);
+    assert.match(said[0] ?? "", /^\(Bet 10\.00, .*, chance 47\.1 %, .* Sign before the window /);
   }
 });
 
@@ -660,7 +661,8 @@ Deno.test("BetSlip: the last 10 s to sign are announced if the window has not be
   await slip.quote();
   clock.advance(15_000);
   assert.deepEqual(said, [
-    "(Sign within 25 s. The window starts in 1 min and lasts 15 s.)",
+    "(Bet 10.00, get 12.00 USDC (at least 10.80), break-even 83.3 %. " +
+    "Sign within 25 s. The window starts in 1 min and lasts 15 s.)",
     "(10 s left to sign.)",
   ]);
 });

@@ -3,14 +3,14 @@ import type { Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { Fact } from "../fact.tsx";
 import { firstOutside, isDecided, outcomeText } from "../data/live_breaches.ts";
-import { durationText, formatAmount, formatRange, formatTime } from "../format.ts";
+import { durationText, formatRange, formatRounded, formatTime } from "../format.ts";
 import { useNow } from "../use_now.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { oddsOf } from "./odds.ts";
 import { quoteStepOf } from "./quote_step.ts";
 import { showChart } from "./show_chart.ts";
-import { changesOf, isWorse, repricedText, termsOf } from "./slip_voice.ts";
-import type { Stage } from "./stage.ts";
+import { repricedText, termsOf } from "./slip_voice.ts";
+import type { PlacedStage, Stage } from "./stage.ts";
 
 type QuoteStage = Extract<Stage, { offer: unknown }>;
 
@@ -83,10 +83,6 @@ function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
       </dl>
       {odds.warning !== undefined && !isOver && <p class="note">{odds.warning}</p>}
       <div class="action-bar">
-        {stage.name === "quoted" && !isOver &&
-          changesOf(stage).map((text) => (
-            <p key={text} class={`${isWorse(stage) ? "warned" : "note"} bar-note`}>{text}</p>
-          ))}
         {!isOver && (
           <p class="bar-payout bar-terms" id="terms">
             {bet}
@@ -120,7 +116,7 @@ function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
 
 interface PlacedBetProps {
   model: PageModel;
-  stage: Extract<Stage, { name: "placed" }>;
+  stage: PlacedStage;
   /** Undefined until the node has reported it. */
   thesis: Thesis | undefined;
 }
@@ -136,7 +132,7 @@ function PlacedBet({ model, stage: { thesisId, offer: { quote } }, thesis }: Pla
     const text = `${isWon ? "✓" : "✕"} ${outcomeText(bet)}`;
     return <p class={isWon ? "won" : "lost"} data-outcome={thesisId}>{text}</p>;
   }
-  const pays = `It pays ${formatAmount(quote.payout)} USDC if ${symbol} stays in the box.`;
+  const pays = `It pays ${formatRounded(quote.payout)} USDC if ${symbol} stays in the box.`;
   return (
     <p data-outcome={thesisId}>
       <strong class="open">● Bet {thesisId} is placed.</strong> {pays}{" "}
