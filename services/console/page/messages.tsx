@@ -36,7 +36,7 @@ export function Messages({ model }: { model: PageModel }) {
       {/* Not atomic: screen readers read only the new line, not the lines that are still shown. */}
       <div class="messages" role="status" aria-atomic="false">
         {messages.map(({ id, text, isSpoken }) => (
-          <p key={id} class={isSpoken ? "warned spoken" : "warned"}>{text}</p>
+          <p key={id} class={isSpoken ? "spoken" : undefined}>{text}</p>
         ))}
       </div>
       {messages.some(isVisible) && (

@@ -55,7 +55,7 @@ export function ChartCard(props: Omit<ChartSource, "help">) {
 function Legend({ model, market }: { model: PageModel; market: Market }) {
   const nowMs = useNow(model.serverClock, 500);
   const bet = nextBet(model, market, nowMs);
-  return <p class="open">{bet && `● ${countdownOf(bet, nowMs)}`}</p>;
+  return bet === undefined ? null : <p class="open">● {countdownOf(bet, nowMs)}</p>;
 }
 
 /** Buttons for how much time the chart shows, as an alternative to wheel and fingers. */

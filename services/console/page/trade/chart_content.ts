@@ -1,6 +1,6 @@
 /** What the chart shows: prices, the user's bets, and the box that the user is making. */
 import type { Signal } from "@preact/signals";
-import type { Market, Quote } from "@rangemaker/client";
+import type { Market, Quote, Thesis } from "@rangemaker/client";
 import { firstOutside } from "../data/live_breaches.ts";
 import type { PageModel } from "../data/page_model.ts";
 import type { Point } from "../data/price_series.ts";
@@ -32,18 +32,25 @@ export interface ChartSource {
   help: Signal<boolean>;
 }
 
-/** The user's open bet of a market that ends next. Breaches that the page has seen count. */
-export function nextBet({ session, withBreach }: PageModel, { base }: Market, nowMs: number) {
-  const theses = session.user.value?.portfolio.theses.value ?? [];
-  return nextToEnd(theses.filter((thesis) => thesis.base === base).map(withBreach), nowMs);
+/** The user's bets of a market, newest first, with breaches that the page has seen. */
+function betsOf({ session, withBreach }: PageModel, { base }: Market): readonly Thesis[] {
+  const theses = session.user.peek()?.portfolio.theses.peek() ?? [];
+  return theses.filter((thesis) => thesis.base === base).map(withBreach);
+}
+
+/** The user's open bet of a market that ends next. */
+export function nextBet(model: PageModel, market: Market, nowMs: number): Thesis | undefined {
+  return nextToEnd(betsOf(model, market), nowMs);
 }
 
 /** The user's topmost bet at a position. */
 export function ownBetAt({ model, market }: ChartSource, { time, price }: Point, nowMs: number) {
-  const theses = model.session.user.peek()?.portfolio.theses.peek() ?? [];
-  const own = theses.filter(({ base }) => base === market.base)
-    .map((thesis) => boxOfThesis(thesis, nowMs)).reverse();
-  return betAt(own, time, price);
+  return betAt(boxesOf(betsOf(model, market), nowMs), time, price);
+}
+
+/** The boxes of bets, oldest first. */
+function boxesOf(bets: readonly Thesis[], nowMs: number): ChartBox[] {
+  return bets.map((bet) => boxOfThesis(bet, nowMs)).reverse();
 }
 
 /** Content of the chart at each frame. Bets' boxes are updated only when bets or prices change. */
@@ -62,9 +69,7 @@ export function contentOf(
     if (newest !== theses || series.version !== version) {
       theses = newest;
       version = series.version;
-      // Oldest first.
-      placed = newest.filter(({ base }) => base === market.base)
-        .map((thesis) => boxOfThesis(model.withBreach(thesis), nowMs)).reverse();
+      placed = boxesOf(betsOf(model, market), nowMs);
     }
     const own = ownBox(model, slip, nowMs);
     const place = probe.place.peek();

@@ -80,7 +80,7 @@ export function Positions(props: PositionsProps) {
         )
         : (
           <>
-            <div class="row">
+            <div class="row note">
               <div class="choice" role="group" aria-label="Bets shown">
                 <Filters {...{ filters, choose }} chosen={filter.value} />
               </div>
@@ -91,12 +91,12 @@ export function Positions(props: PositionsProps) {
                   {Object.keys(ORDERS).map((name) => <option key={name}>{name}</option>)}
                 </select>
               </label>
+              <button type="button" onClick={save}>Download CSV</button>
               <NotifyButton
                 label="Notify me when a bet ends"
                 granted="You will be notified when a bet ends and this page is hidden."
                 announce={model.announce}
               />
-              <button type="button" onClick={save}>Download CSV</button>
             </div>
             <Table
               of="your bets"

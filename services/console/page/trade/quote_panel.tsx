@@ -10,14 +10,12 @@ import { oddsOf } from "./odds.ts";
 import { quoteStepOf } from "./quote_step.ts";
 import { showChart } from "./show_chart.ts";
 import { repricedText, termsOf } from "./slip_voice.ts";
-import type { PlacedStage, Stage } from "./stage.ts";
-
-type QuoteStage = Extract<Stage, { offer: unknown }>;
+import type { LiveStage, PlacedStage } from "./stage.ts";
 
 interface QuotePanelProps {
   model: PageModel;
   slip: BetSlip;
-  stage: QuoteStage;
+  stage: LiveStage | PlacedStage;
   /** Draws the box of a bet again. */
   onRepeat(bet: Thesis): void;
 }
@@ -46,7 +44,6 @@ export function QuotePanel({ model, slip, stage, onRepeat }: QuotePanelProps) {
 /** For this long after a quote appears, the keyboard does not sign it: nobody has read it. */
 const READING_MS = 1_000;
 
-type LiveStage = Exclude<QuoteStage, { name: "placed" }>;
 type LiveQuoteProps = Omit<QuotePanelProps, "stage" | "onRepeat"> & { stage: LiveStage };
 
 function LiveQuote({ model, slip, stage }: LiveQuoteProps) {

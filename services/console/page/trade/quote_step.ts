@@ -4,11 +4,11 @@ import { formatAmount } from "../format.ts";
 import { isOutside, outsideText, overText, quoteLife, windowText } from "./quote_life.ts";
 import { isWorthless } from "./odds.ts";
 import { changesOf, isWorse } from "./slip_voice.ts";
-import type { QuotedStage, Stage } from "./stage.ts";
+import type { LiveStage, QuotedStage } from "./stage.ts";
 
 /** All facts that decide the next step of a quote. */
 export interface QuoteSituation {
-  stage: Extract<Stage, { name: "quoted" | "signing" | "sending" }>;
+  stage: LiveStage;
   /** A key of this browser signs without a prompt. */
   isDevelopmentKey: boolean;
   /** The answer to a signed bet, this one or another, is overdue. */
