@@ -290,6 +290,23 @@ Deno.test("BetSlip: nothing is signed again once the window has begun, or if the
   assert.deepEqual([stageOf(left.slip), left.signed.length], [{ name: "draft" }, 1]);
 });
 
+Deno.test("BetSlip: if the chain is reset while a new quote is asked for, the user decides on it", async () => {
+  let asked = 0;
+  const signed: Offer[] = [];
+  const result = scene({
+    quote(bet) {
+      asked += 1;
+      if (asked === 2) result.user.value = result.userOf(USER); // as the session does
+      return Promise.resolve(quoteOf(bet));
+    },
+    sign: (offer) => (signed.push(offer), Promise.resolve(SIGNATURE)),
+    execute: () => Promise.reject(new ExecutionError("PRICE_MOVED", "It moved")),
+  });
+  await result.slip.quote();
+  await result.slip.place();
+  assert.deepEqual([stageOf(result.slip).name, asked, signed.length], ["quoted", 2, 1]);
+});
+
 Deno.test("BetSlip: a bet from before a reload is shown with its outcome, and its box is cleared", async () => {
   const { slip, user, said, pending } = scene();
   const { bets } = user.value?.portfolio ?? assert.fail();
