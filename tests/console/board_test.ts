@@ -59,7 +59,7 @@ Deno.test({
       assert.equal(await visitor.textOf("[data-maker-exposure]"), `${formatRounded(atRisk)} USDC`);
       await visitor.sees(new RegExp(`${formatRounded(atRisk)} in ${LONG} open bets`));
       await visitor.sees(
-        /✓ Fine: \d+\.\d\d USDC is free\. [\d.]+ % of the limit of 300\.00 is used/,
+        /✓ Fine: \d+\.\d\d USDC is free\. [\d.]+\s% of the limit of 300\.00 is used/,
       );
       await visitor.sees(
         /Next end: \d\d:\d\d:\d\d, in [\d.]+ min\s+frees \d+\.\d\d\s+(Within|Last end)/,
@@ -67,8 +67,8 @@ Deno.test({
       await visitor.sees(/Most from one user: 0x\w+…\u2060\w+\s+\d+\.\d\d in \d+ bets/);
       await visitor.sees(
         new RegExp(
-          `Expected of ${SHORT} bets whose window is over\\s+[+−][\\d.]+ USDC\\s+[+−][\\d.]+ % of the ` +
-            "stakes\\. They brought [+−][\\d.]+ \\([+−][\\d.]+ %\\)\\. Two standard deviations are " +
+          `Expected of ${SHORT} bets whose window is over\\s+[+−][\\d.]+ USDC\\s+[+−][\\d.]+\\s% of the ` +
+            "stakes\\. They brought [+−][\\d.]+ \\([+−][\\d.]+\\s%\\)\\. Two standard deviations are " +
             `±\\s[\\d.]+( to\\s[\\d.]+)?: ${SHORT < 20 ? "too few bets" : "chance (may )?explain"}`,
         ),
       );
