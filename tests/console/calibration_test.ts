@@ -6,6 +6,7 @@ import {
   chanceOf,
   earningsOf,
   earningsVerdict,
+  expectedOfOpen,
   judge,
   notableOf,
   picturesOf,
@@ -134,6 +135,15 @@ Deno.test("earningsOf: expected and actual gain are the stakes less the expected
   assert.ok(chance.together > 2 * chance.independent, "six bets that nearly coincide");
   const none = { bets: 0, stakes: 0, expected: 0, actual: 0 };
   assert.deepEqual(earningsOf([]), { ...none, chance: { independent: 0, together: 0 } });
+});
+
+Deno.test("expectedOfOpen: sums stakes less expected payouts of open bets, if all probabilities are known", () => {
+  const open = { ...betOf(1, 0.5, "won").thesis, status: "open" as const };
+  const other = { ...open, quoteHash: betOf(2, 0.5, "won").thesis.quoteHash };
+  const known = new Map([[open.quoteHash, 0.25]]);
+  assert.equal(expectedOfOpen([open, betOf(3, 0.5, "lost").thesis], known), 5);
+  assert.equal(expectedOfOpen([open, other], known), undefined);
+  assert.equal(expectedOfOpen([], known), undefined);
 });
 
 Deno.test("chanceOf: adds up variances, and deviations of windows of one market as far as they overlap", () => {

@@ -124,6 +124,23 @@ export function verdictOf(pictures: readonly ForecastPicture[]): string {
     "Above the line, users win more than they pay for; below it, they are paid too little.";
 }
 
+const expectedOf = ({ thesis: { betAmount, payout }, probability }: PredictedBet) =>
+  toNumber(betAmount) - probability * toNumber(payout);
+
+/** What the open bets should bring by their quoted probabilities, USDC; undefined unless all are known. */
+export function expectedOfOpen(
+  theses: readonly Thesis[],
+  probabilities: ReadonlyMap<string, number>,
+): number | undefined {
+  const open = theses.filter((thesis) => !isDecided(thesis));
+  const known = open.flatMap((thesis) => {
+    const probability = probabilities.get(thesis.quoteHash);
+    return probability === undefined ? [] : [{ thesis, probability }];
+  });
+  if (open.length === 0 || known.length < open.length) return undefined;
+  return known.reduce((sum, bet) => sum + expectedOf(bet), 0);
+}
+
 /** What the maker expected of its bets and what they brought, USDC. */
 export function earningsOf(predicted: readonly PredictedBet[]) {
   const sumOf = (part: (bet: PredictedBet) => number) =>
@@ -131,9 +148,7 @@ export function earningsOf(predicted: readonly PredictedBet[]) {
   return {
     bets: predicted.length,
     stakes: sumOf(({ thesis }) => toNumber(thesis.betAmount)),
-    expected: sumOf(({ thesis: { betAmount, payout }, probability }) =>
-      toNumber(betAmount) - probability * toNumber(payout)
-    ),
+    expected: sumOf(expectedOf),
     actual: sumOf(({ thesis }) => toNumber(gainOf(thesis))),
     chance: chanceOf(predicted),
   };

@@ -27,6 +27,7 @@ import {
   type chanceOf,
   earningsOf,
   earningsVerdict,
+  expectedOfOpen,
   type PredictedBet,
   predictedBets,
 } from "./calibration.ts";
@@ -103,12 +104,16 @@ function Maker({ model, state, isOld }: MakerProps) {
   const results = resultsOf(theses);
   const nowMs = model.serverClock.now();
   const { solver } = state;
-  const predicted = predictedBets(theses, solver?.probabilities ?? new Map(), nowMs);
+  const probabilities = solver?.probabilities ?? new Map();
+  const predicted = predictedBets(theses, probabilities, nowMs);
   const startedAtS = solver?.metrics.sum("process_start_time_seconds");
   const startedAtMs = startedAtS && 1_000 * startedAtS;
   return (
     <>
-      <Risk {...{ theses, results, solver, isOld, nowMs, balance: state.account.balance }} />
+      <Risk
+        {...{ theses, results, solver, isOld, nowMs, balance: state.account.balance }}
+        expected={expectedOfOpen(theses, probabilities)}
+      />
       <Glance results={results} predicted={predicted} />
       <Card title="Open bets" note={results.open > 0 && `${results.open} open`}>
         <Exposure model={model} theses={theses} />
@@ -128,8 +133,8 @@ function Maker({ model, state, isOld }: MakerProps) {
             <ByMarketAndPeriod
               rows={[
                 ...resultsByMarket(theses, model.markets.list),
-                ...resultsByPeriod(theses, nowMs),
                 ["All", results],
+                ...resultsByPeriod(theses, nowMs),
               ]}
             />
           )}

@@ -2,7 +2,7 @@ import type { Thesis } from "@rangemaker/client";
 import { Card } from "../card.tsx";
 import type { Results } from "../data/results.ts";
 import { Fact } from "../fact.tsx";
-import { formatAmount, formatRounded, shortAddress } from "../format.ts";
+import { formatAmount, formatGain, formatRounded, fromNumber, shortAddress } from "../format.ts";
 import { releasesOf, riskiestUserOf, waitingText } from "./exposure.ts";
 import type { SolverFigures } from "./maker_watch.ts";
 import { Words } from "../words.tsx";
@@ -17,10 +17,12 @@ interface RiskProps {
   nowMs: number;
   /** The solver's balance for new bets. */
   balance: bigint;
+  /** What the open bets should bring, USDC; undefined if it is unknown. */
+  expected: number | undefined;
 }
 
 /** The largest loss on all open bets, including bets being placed, and `--max-exposure`. */
-export function Risk({ theses, results, solver, isOld, nowMs, balance }: RiskProps) {
+export function Risk({ theses, results, solver, isOld, nowMs, balance, expected }: RiskProps) {
   const { open, atRisk } = results;
   const { executing = 0n, complete } = solver ?? {};
   const all = atRisk + executing;
@@ -63,6 +65,11 @@ export function Risk({ theses, results, solver, isOld, nowMs, balance }: RiskPro
               label={`Most from one user: ${shortAddress(user.user).replace("…", "…\u2060")}`}
             >
               {formatRounded(user.atRisk)} in {user.bets} {user.bets === 1 ? "bet" : "bets"}
+            </Fact>
+          )}
+          {expected !== undefined && (
+            <Fact label="Expected of the open bets, when they were quoted">
+              {formatGain(fromNumber(expected))}
             </Fact>
           )}
           <Fact label="Balance for new bets">
