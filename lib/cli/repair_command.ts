@@ -5,7 +5,7 @@ import { createRegistry } from "../http/metrics.ts";
 import type { Intent, IntentOutcome } from "../intents/intent.ts";
 import { IntentService } from "../intents/intent_service.ts";
 import { inspectStore } from "../intents/open_store.ts";
-import { isNodeAway } from "../net/core_client.ts";
+import { isNodeAway } from "../net/core_reader.ts";
 import { redactUrls } from "../redact.ts";
 import { command, ExitCode, type RunnableCommand } from "./command.ts";
 import { openTransactionSigner, type RemoteKeyOptions } from "./keystore.ts";

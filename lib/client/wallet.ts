@@ -4,7 +4,7 @@
  */
 import * as z from "zod/mini";
 import { messageOf } from "../errors.ts";
-import { type Address, addressSchema, type Hex } from "../protocol/scalars.ts";
+import { type Address, addressSchema, type Hex, toQuantity } from "../protocol/scalars.ts";
 import { DOMAIN_TYPE } from "../protocol/typed_data.ts";
 import { WalletError } from "./errors.ts";
 import { hashTypedData, recoverSigner, type TypedData } from "./typed_data.ts";
@@ -177,7 +177,7 @@ class ProviderAdapter implements WalletAdapter {
   }
 
   async switchChain(chainId: number, chain: ChainDescription): Promise<void> {
-    const id = { chainId: `0x${chainId.toString(16)}` };
+    const id = { chainId: toQuantity(chainId) };
     try {
       await this.#provider.request({ method: "wallet_switchEthereumChain", params: [id] });
     } catch (thrown) {

@@ -1,6 +1,33 @@
+import type { Handler } from "hono";
+import type { z } from "zod";
 import { messageOf, type RangemakerError } from "../errors.ts";
 import type { Account } from "../protocol/account.ts";
 import { redactUrls } from "../redact.ts";
+import { documentedHandler, type Operation } from "./openapi.ts";
+
+/** `GET /ready` of a service. @param body What {@link findProblems} returns for its checks. */
+export function readyOperation(summary: string, body: z.core.$ZodType): Operation {
+  return {
+    id: "ready",
+    tag: "service",
+    summary,
+    answers: {
+      200: { description: "Ready", body },
+      503: { description: "Not ready", body },
+    },
+  };
+}
+
+/** Answers 200 if a service is ready, otherwise 503. */
+export function readyHandler(
+  operation: Operation,
+  check: () => Promise<{ ready: boolean }>,
+): Handler {
+  return documentedHandler(operation, async (c) => {
+    const readiness = await check();
+    return c.json(readiness, readiness.ready ? 200 : 503);
+  });
+}
 
 /** Looks for one thing that a service needs. Returns the problem if it is missing, or throws. */
 export type ReadinessCheck = () => string | undefined | void | Promise<string | undefined | void>;

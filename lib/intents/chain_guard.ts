@@ -1,8 +1,8 @@
 import type { Logger } from "@logtape/logtape";
 import type { Clock } from "../clock.ts";
 import { RangemakerError } from "../errors.ts";
-import { type CoreClient, isNodeAway, NodeTimeoutError } from "../net/core_client.ts";
-import { nullIfUnsupported } from "../net/core_reader.ts";
+import type { CoreClient } from "../net/core_client.ts";
+import { isNodeAway, NodeTimeoutError, nullIfUnsupported } from "../net/core_reader.ts";
 import { cached } from "../net/cached.ts";
 import { RpcError } from "../protocol/jsonrpc.ts";
 import type { Hex } from "../protocol/scalars.ts";

@@ -10,11 +10,12 @@ import { CoreClient } from "../net/core_client.ts";
 import { PollingLoop } from "../net/polling_loop.ts";
 import type { TransactionSigner } from "../protocol/transaction.ts";
 import { ChainGuard, WrongChainError } from "./chain_guard.ts";
-import { type Intent, StoreDamagedError, StoreError } from "./intent.ts";
+import { type Intent, StoreError } from "./intent.ts";
 import { openWhenReady } from "./open_store.ts";
 import { type IntentHandler, type SubmitOptions, TransactionBuilder } from "./submission.ts";
 import type { IntentStore } from "./store.ts";
 import { Submitter } from "./submitter.ts";
+import { upkeepLoop } from "./upkeep.ts";
 
 /** Timeout of calls to the node; below the deadline of a stop. */
 const SUBMISSION_TIMEOUT_MS = 4_000;
@@ -238,56 +239,4 @@ async function requireKey(
 /** The fields of a health answer that describe a problem. */
 export function problemFields(problem: RangemakerError): { code: string; reason: string } {
   return { code: problem.code, reason: problem.message };
-}
-
-/** Time between two passes. */
-const UPKEEP_INTERVAL_MS = 10_000;
-
-/** Intents that one statement deletes: it keeps other writes waiting for a few milliseconds. */
-const DELETE_BATCH = 200;
-
-/** Batches of one pass: 200 intents a second at most, which is twice what 100 bets a second need. */
-const DELETE_BATCHES_MAX = 10;
-
-/** Rows that one pass verifies. */
-const VERIFY_BATCH = 500;
-
-export interface UpkeepOptions {
-  store: Pick<IntentStore, "damaged" | "deleteFinished" | "page">;
-  /** Finished intents are kept this long after they finished and after their deadline. */
-  retainMs: number;
-  clock: Clock;
-  log: Logger;
-}
-
-/**
- * Verifies the rows of a store, a page in each pass and over again after the last one, and deletes
- * finished intents that are older than `retainMs`. An intent is kept until its deadline is that old
- * as well: until the deadline, only the stored key refuses a replay.
- */
-export function upkeepLoop(options: UpkeepOptions): PollingLoop {
-  const { store, retainMs, clock, log } = options;
-  let verifiedTo = 0;
-  return new PollingLoop({
-    clock,
-    intervalMs: UPKEEP_INTERVAL_MS,
-    async poll(signal) {
-      // Each also if the other one fails: a page that cannot be read stops the verification.
-      try {
-        const beforeMs = clock.now() - retainMs;
-        for (let batch = 0; batch < DELETE_BATCHES_MAX && !signal.aborted; batch += 1) {
-          if (await store.deleteFinished({ beforeMs, limit: DELETE_BATCH }) < DELETE_BATCH) break;
-        }
-      } finally {
-        verifiedTo = (await store.page(verifiedTo, VERIFY_BATCH)).last;
-      }
-    },
-    onFailure(thrown) {
-      if (thrown instanceof StoreDamagedError) return store.damaged.report(thrown);
-      log.warn("Intents cannot be verified, or old ones deleted: {reason}", {
-        event: "store_upkeep_failed",
-        reason: thrown.message,
-      });
-    },
-  });
 }

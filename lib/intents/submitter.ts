@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isNodeAway, NodeUnreachableError } from "../net/core_client.ts";
+import { isNodeAway, NodeUnreachableError } from "../net/core_reader.ts";
 import { messageOf, RangemakerError } from "../errors.ts";
 import { RECEIPTS_KEPT_MS_MIN, TIMESTAMP_DRIFT_MAX_MS } from "../protocol/constants.ts";
 import { RpcCode, RpcError } from "../protocol/jsonrpc.ts";

@@ -6,15 +6,7 @@ import type { Receipt } from "../protocol/receipt.ts";
 import { type Hex, quantitySchema, timestampSchema, toWire } from "../protocol/scalars.ts";
 import type { Thesis } from "../protocol/thesis.ts";
 import type { Transaction } from "../protocol/transaction.ts";
-import { CoreReader, NodeTimeoutError, NodeUnreachableError } from "./core_reader.ts";
-
-export { type HistoryQuery, type ThesisFilter } from "./core_reader.ts";
-export { NodeTimeoutError, NodeUnreachableError };
-
-/** Whether a call got no answer from the node. */
-export function isNodeAway(thrown: unknown): thrown is NodeUnreachableError | NodeTimeoutError {
-  return thrown instanceof NodeUnreachableError || thrown instanceof NodeTimeoutError;
-}
+import { CoreReader } from "./core_reader.ts";
 
 const headSchema = z.object({ number: quantitySchema, timestampMs: timestampSchema });
 

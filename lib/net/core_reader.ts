@@ -27,6 +27,11 @@ export class NodeTimeoutError extends NetworkError {
   }
 }
 
+/** Whether a call got no answer from the node. */
+export function isNodeAway(thrown: unknown): thrown is NodeUnreachableError | NodeTimeoutError {
+  return thrown instanceof NodeUnreachableError || thrown instanceof NodeTimeoutError;
+}
+
 /** Narrows `core_getTheses`. */
 export interface ThesisFilter {
   user?: Address;

@@ -158,7 +158,7 @@ export const SOLVER: readonly Problem[] = [
     unit: "share",
     severity: "critical",
     afterS: 120,
-    message: "It refuses {value} of the signed bets for reasons of its own",
+    message: "In 5 minutes it refused {value} of the signed bets for reasons of its own",
     effect: "users sign bets and do not get them; nothing is taken",
     stepsByPart: {
       EXPOSURE_TOO_LARGE: "wait for settlements or raise `--max-exposure`",

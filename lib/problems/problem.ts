@@ -25,8 +25,8 @@ export interface Problem {
   /** How long the problem must last before the alert fires. */
   afterS?: number;
   /**
-   * What is wrong. `{value}` and names of labels in braces are filled in here, and `{service}` also
-   * in steps and commands.
+   * What is wrong. `{value}` and names of labels in braces are filled in here; `{service}` and `{pid}`,
+   * the process id, in commands.
    */
   message: string;
   /** What users notice, for the operator's page. */

@@ -21,12 +21,13 @@ export const SERVICES: readonly Problem[] = [
     severity: "critical",
     afterS: 30,
     message: "It does not answer",
-    firstStep: "Start it again: it continues where it stopped.",
+    firstStep: "Start it again: it continues where it stopped. Only `exchanges` loses its trades " +
+      "when it ends, and backfills read them: continue it if it was only stopped.",
     commandsByWay: {
       "In containers": "docker compose restart {service}",
       "Under systemd": "systemctl restart rangemaker-one@{service}",
-      "From a terminal (if it still runs; then start it there again)":
-        "pkill -KILL -f 'main.ts {service}'",
+      "From a terminal, if it was stopped": "kill -CONT {pid}",
+      "From a terminal, if it hangs (then start it there again)": "kill -KILL {pid}",
     },
   },
   {
@@ -268,7 +269,7 @@ export const NODE: readonly Problem[] = [
     measure: gauge("node_theses_without_prices"),
     bound: { op: ">", limit: 0 },
     severity: "critical",
-    message: "{value} ended theses cannot be settled, since prices are missing",
+    message: "Ended bets that cannot be settled, since prices are missing: {value}",
     effect: "stakes and payouts of these bets stay locked",
     firstStep:
       "Fill the prices that each lacks, with the admin's key: `deno task -q backfill --thesis <id>`.",

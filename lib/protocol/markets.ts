@@ -15,6 +15,11 @@ export interface Market extends MarketPair {
   readonly exchangeSymbols?: Partial<Readonly<Record<ProviderName, string>>>;
 }
 
+/** A key of maps by market. */
+export function marketKey({ base, quote }: MarketPair): string {
+  return base + quote;
+}
+
 /** Decimals of every price: an integer price is the quoted price times 10^6. */
 export const PRICE_DECIMALS = 6 as const;
 
@@ -61,7 +66,7 @@ export class Markets {
   /** @throws {RangeError} If the list is empty, or two have the same symbol or addresses. */
   constructor(list: readonly Market[]) {
     this.list = list;
-    this.#byPair = new Map(list.map((market) => [market.base + market.quote, market]));
+    this.#byPair = new Map(list.map((market) => [marketKey(market), market]));
     this.#bySymbol = new Map(list.map((market) => [market.symbol, market]));
     if (list.length === 0) throw new RangeError("Markets needs one market at least");
     for (const market of list) {
@@ -78,7 +83,7 @@ export class Markets {
 
   /** The market of a pair of addresses in EIP-55 form, or undefined if it is not supported. */
   find(base: Address, quote: Address): Market | undefined {
-    return this.#byPair.get(base + quote);
+    return this.#byPair.get(marketKey({ base, quote }));
   }
 
   /** The market of a symbol such as `ETH/USDT`, or undefined. */

@@ -40,6 +40,11 @@ export function checksumAddress(address: string): Address {
 /** A number as Ethereum writes it. */
 export const quantitySchema = z.string().check(z.regex(/^0x[0-9a-f]+$/));
 
+/** Writes a number as Ethereum's JSON-RPC does: without leading zeros. */
+export function toQuantity(value: number): Hex {
+  return `0x${value.toString(16)}`;
+}
+
 /** The largest price or amount: 64 unsigned bits. */
 export const UINT64_MAX = 2n ** 64n - 1n;
 

@@ -4,7 +4,8 @@ import { DEPOSIT_REQUEST_TYPE } from "../../lib/protocol/deposit.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { describeTypedData } from "../../lib/protocol/typed_data.ts";
 import { acceptJson, parseInput, readBody, useEnvelope } from "../../lib/http/envelope.ts";
-import { documentedHandler, jsonHandler, serveDocument } from "../../lib/http/openapi.ts";
+import { jsonHandler, serveDocument } from "../../lib/http/openapi.ts";
+import { readyHandler } from "../../lib/http/readiness.ts";
 import { BRIDGE_ADVICE, BRIDGE_STATUSES } from "./failures.ts";
 import type { Depositor } from "./depositor.ts";
 import { findDeposit, listDeposits } from "./deposits.ts";
@@ -46,13 +47,7 @@ export function createBridgeApi(api: BridgeApiOptions): Hono {
     "/typed-data",
     jsonHandler(operations.typedData, () => describeTypedData(DEPOSIT_REQUEST_TYPE, chainId)),
   );
-  app.get(
-    "/ready",
-    documentedHandler(operations.ready, async (c) => {
-      const readiness = await api.checkReadiness();
-      return c.json(readiness, readiness.ready ? 200 : 503);
-    }),
-  );
+  app.get("/ready", readyHandler(operations.ready, api.checkReadiness));
   app.post(
     "/deposit",
     async (c, next) => {

@@ -23,7 +23,7 @@ export interface DepositorOptions {
   chainId: number;
   clock: Clock;
   /** A request with a valid signature was refused; nothing was recorded. */
-  onRefused?(request: DepositRequest, reason: RangemakerError): void;
+  onRefused(request: DepositRequest, reason: RangemakerError): void;
 }
 
 /** Codes of failed deposits in answers; any other code of the node becomes `TRANSACTION_FAILED`. */
@@ -145,7 +145,7 @@ export class Depositor {
     try {
       intent = await this.#record(request, digestFor(chainId));
     } catch (thrown) {
-      if (thrown instanceof RangemakerError) onRefused?.(request, thrown);
+      if (thrown instanceof RangemakerError) onRefused(request, thrown);
       throw thrown;
     }
     return txHashOf(await intents.submit(intent, { isNew: true }));

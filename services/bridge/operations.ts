@@ -7,6 +7,7 @@ import { typedDataSchema } from "../../lib/protocol/typed_data.ts";
 import { failureAnswersOf } from "../../lib/http/failures.ts";
 import { STORE_FAILURES, SUBMISSION_FAILURES } from "../../lib/http/intent_failures.ts";
 import type { Operation, ServiceDescription } from "../../lib/http/openapi.ts";
+import { readyOperation } from "../../lib/http/readiness.ts";
 import { nextCursorSchema } from "../../lib/http/page_query.ts";
 import {
   depositPathSchema,
@@ -56,15 +57,7 @@ export const operations = {
       },
     },
   },
-  ready: {
-    id: "ready",
-    tag: "service",
-    summary: "Readiness: whether a deposit would succeed now",
-    answers: {
-      200: { description: "Ready", body: readinessSchema },
-      503: { description: "Not ready", body: readinessSchema },
-    },
-  },
+  ready: readyOperation("Readiness: whether a deposit would succeed now", readinessSchema),
   info: {
     id: "info",
     tag: "service",

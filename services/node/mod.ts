@@ -48,7 +48,7 @@ async function start(
   const dataDir = given.dataDir === IN_MEMORY ? undefined : given.dataDir;
   requireFreePort(given.host, given.port, "--port");
   requireFreePort(given.host, given.readPort, "--read-port");
-  const storage = openStorage(settings, dataDir, { retainMs: given.retain, clock });
+  const storage = openStorage(settings, dataDir, clock);
   const development = given.dev ? developmentOf(dataDir, clock) : undefined;
   const create = () =>
     new CoreNode(settings, storage, development?.clock ?? clock, monotonic, development);

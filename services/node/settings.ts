@@ -1,5 +1,5 @@
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { type Markets, SPEC_MARKETS } from "../../lib/protocol/markets.ts";
+import type { Markets } from "../../lib/protocol/markets.ts";
 import type { NodeOptions } from "./options.ts";
 import type { PermissionLists } from "./store/tables.ts";
 
@@ -23,7 +23,7 @@ const DEV_GENESIS = {
 
 export function resolveSettings(
   { relayers, admins, ...given }: NodeOptions,
-  markets: Markets = SPEC_MARKETS,
+  markets: Markets,
 ): NodeSettings {
   const isDevGenesis = relayers === undefined && admins === undefined &&
     given.balances === undefined;

@@ -12,12 +12,8 @@ import {
   readBody,
   useEnvelope,
 } from "../../lib/http/envelope.ts";
-import {
-  type AnswerOf,
-  documentedHandler,
-  jsonHandler,
-  serveDocument,
-} from "../../lib/http/openapi.ts";
+import { type AnswerOf, jsonHandler, serveDocument } from "../../lib/http/openapi.ts";
+import { readyHandler } from "../../lib/http/readiness.ts";
 import { INTENT_ADVICE } from "../../lib/http/intent_failures.ts";
 import { SOLVER_STATUSES } from "./failures.ts";
 import { estimateToWire } from "./quoting/estimate.ts";
@@ -44,7 +40,7 @@ export interface SolverApiOptions {
   ownBalance(): Promise<KnownBalance>;
   checkReadiness(): Promise<Readiness>;
   /** Predicted and observed shares of boxes that held, by market; undefined with `--pricing mock`. */
-  calibration?: (() => MarketCalibration[]) | undefined;
+  calibration(): MarketCalibration[] | undefined;
   solver: Address;
   chainId: number;
   corsOrigins: readonly string[];
@@ -79,18 +75,12 @@ export function createSolverApi(api: SolverApiOptions): Hono {
         balanceTime: readAtMs,
         dryRun,
         pricing: quoter.strategyName,
-        calibration: api.calibration?.(),
+        calibration: api.calibration(),
         config: configOf(api.multiplier, quoter.minBetAmount),
       };
     }),
   );
-  app.get(
-    "/ready",
-    documentedHandler(operations.ready, async (c) => {
-      const readiness = await api.checkReadiness();
-      return c.json(readiness, readiness.ready ? 200 : 503);
-    }),
-  );
+  app.get("/ready", readyHandler(operations.ready, api.checkReadiness));
   app.get(
     "/pairs",
     jsonHandler(operations.pairs, () => ({ pairs: pairsOf(api.markets) })),

@@ -2,7 +2,6 @@ import type { Clock } from "../../lib/clock.ts";
 import type { IntentStore } from "../../lib/intents/store.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import { ExchangeHistory } from "../../lib/net/exchange_history.ts";
-import type { MarketCalibration } from "../../lib/protocol/answers.ts";
 import type { Markets } from "../../lib/protocol/markets.ts";
 import type { BetTerms } from "../../lib/protocol/terms.ts";
 import type { BackgroundTask } from "./follow_node.ts";
@@ -36,8 +35,6 @@ export interface Pricing extends BackgroundTask {
   strategy: PricingStrategy;
   /** Undefined with `--pricing mock`. */
   marketData?: MarketData;
-  /** Predicted and observed shares of boxes that held, by market; undefined with `--pricing mock`. */
-  calibration?: () => MarketCalibration[];
 }
 
 export async function createPricing(
@@ -84,7 +81,6 @@ export async function createPricing(
   return {
     strategy,
     marketData,
-    calibration: () => marketData.calibration(),
     start() {
       starting = keeper.start(marketData).then(() => {
         if (!isStopping) reader.start();

@@ -60,7 +60,7 @@ export const QUOTE_RULES = [
 export function requireRules(
   bet: BetTerms,
   markets: Markets,
-  minBetAmount: bigint = LIMITS.minBetAmount,
+  minBetAmount: bigint,
 ): void {
   requirePair(bet, markets);
   requireBetAmount(bet.betAmount, minBetAmount);

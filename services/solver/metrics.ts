@@ -1,15 +1,12 @@
 import type { Context, MiddlewareHandler } from "hono";
-import { type Counter, Gauge, type Histogram, type Registry } from "prom-client";
+import type { Counter, Histogram, Registry } from "prom-client";
 import { type Clock, Timers } from "../../lib/clock.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { metricsIn } from "../../lib/http/metrics.ts";
 import type { Intent } from "../../lib/intents/intent.ts";
-import type { MarketCalibration } from "../../lib/protocol/answers.ts";
-import type { Account } from "../../lib/protocol/account.ts";
 import type { MarketPair, Markets } from "../../lib/protocol/markets.ts";
 import type { BetTerms } from "../../lib/protocol/terms.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
-import type { ExposureBook } from "./risk/exposure_book.ts";
 import type { Hedge } from "./execution/hedge.ts";
 import { isPricingRefusal } from "./pricing/strategy.ts";
 
@@ -20,13 +17,13 @@ const QUOTE_BUCKETS = [0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 
 const HEDGE_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
 /** Units of an amount per USDC. */
-const USDC_UNITS = 1e6;
+export const USDC_UNITS = 1e6;
 
+/** Counters and times of requests, executions, hedges and settled bets. */
 export class SolverMetrics {
   readonly #clock: Clock;
   /** Until the windows of bets that were lost early are over. */
   readonly #windowEnds: Timers;
-  readonly #registry: Registry;
   readonly #markets: Markets;
   readonly #quotes: Counter<"kind" | "outcome">;
   readonly #quoteTime: Histogram<"kind">;
@@ -40,13 +37,11 @@ export class SolverMetrics {
   readonly #refusedRisk: Counter;
   readonly #signatureFailures: Counter;
   readonly #hedgeTime: Histogram<"outcome">;
-  #accountRead: Promise<unknown> = Promise.resolve();
 
   constructor(registry: Registry, markets: Markets, clock: Clock) {
     this.#clock = clock;
     this.#windowEnds = new Timers(clock);
     this.#markets = markets;
-    this.#registry = registry;
     const { counter, histogram } = metricsIn(registry);
     this.#quotes = counter(
       "solver_quotes_total",
@@ -131,90 +126,9 @@ export class SolverMetrics {
     this.#hedgeTime.zero({ outcome: "hedged" });
   }
 
-  reportExposure(exposure: ExposureBook): void {
-    const { scrapedGauge } = metricsIn(this.#registry);
-    scrapedGauge(
-      "solver_exposure_usdc",
-      "Possible loss of the solver on open theses and executions under way.",
-      () => Number(exposure.total) / USDC_UNITS,
-    );
-    scrapedGauge(
-      "solver_exposure_complete",
-      "1 while all open theses are known, 0 while the core node is not followed.",
-      () => Number(exposure.complete),
-    );
-    const limit = new Gauge({
-      name: "solver_exposure_limit_usdc",
-      help: "Limit of solver_exposure_usdc (--max-exposure); absent without a limit.",
-      registers: [this.#registry],
-    });
-    if (exposure.max === undefined) limit.remove();
-    else limit.set(Number(exposure.max) / USDC_UNITS);
-  }
-
-  /** Reports the calibration of the probabilities on every scrape, measured on hypothetical boxes. */
-  reportCalibration(read: () => readonly MarketCalibration[]): void {
-    const { scrapedGauges } = metricsIn(this.#registry);
-    const windows = () =>
-      read().flatMap(({ symbol: market, horizons }) =>
-        horizons.map((horizon) => ({
-          ...horizon,
-          labels: { market, horizon_seconds: horizon.horizonMs / 1_000 },
-        }))
-      );
-    const boxes = () =>
-      windows().flatMap(({ labels, boxes }) =>
-        boxes.map((box) => ({ ...box, labels: { ...labels, predicted: box.predicted } }))
-      );
-    scrapedGauges(
-      "solver_calibration_difference",
-      "Share of hypothetical boxes that held minus their predicted probability, by market, length of " +
-        "the window and predicted probability.",
-      ["market", "horizon_seconds", "predicted"],
-      () => boxes().map(({ labels, held, predicted }) => [labels, held - predicted]),
-    );
-    scrapedGauges(
-      "solver_calibration_windows",
-      "Windows behind the calibration, by market and length; older ones count less.",
-      ["market", "horizon_seconds"],
-      () => windows().map(({ labels, windows }) => [labels, windows]),
-    );
-    scrapedGauges(
-      "solver_calibration_error",
-      "Standard error by chance alone of solver_calibration_difference.",
-      ["market", "horizon_seconds", "predicted"],
-      () => boxes().map(({ labels, error }) => [labels, error]),
-    );
-  }
-
-  /**
-   * Reports the solver's account as read by the previous scrape, since a scrape does not wait for the
-   * node. Reports nothing while it cannot be read.
-   */
-  reportAccount(read: () => Promise<Pick<Account, "balance" | "locked">>): void {
-    let last: Pick<Account, "balance" | "locked"> | undefined;
-    const startRefresh = () => {
-      this.#accountRead = read().catch(() => undefined).then((account) => last = account);
-    };
-    const watch = (name: string, help: string, part: "balance" | "locked") =>
-      new Gauge({
-        name,
-        help,
-        registers: [this.#registry],
-        collect() {
-          if (last === undefined) this.remove();
-          else this.set(Number(last[part]) / USDC_UNITS);
-          if (part === "locked") startRefresh();
-        },
-      });
-    watch("solver_balance_usdc", "Balance of the solver's account for new bets.", "balance");
-    watch("solver_locked_usdc", "Amount of the solver's account in open theses.", "locked");
-  }
-
-  /** Ends all timers. Resolves when no scrape is still reading the account. */
-  async stop(): Promise<void> {
+  /** Ends all timers. */
+  stop(): void {
     this.#windowEnds.clear();
-    await this.#accountRead;
   }
 
   /** Counts and times the answers of a quoting route. */

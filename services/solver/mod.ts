@@ -21,6 +21,7 @@ import type { ExposureLimit } from "./risk/exposure_limit.ts";
 import { createExecution } from "./create_execution.ts";
 import { createPricing, type Pricing } from "./create_pricing.ts";
 import { followNode } from "./follow_node.ts";
+import { reportAccount, reportCalibration, reportExposure } from "./gauges.ts";
 import { SolverMetrics } from "./metrics.ts";
 import { operations } from "./operations.ts";
 import { MinimumBet } from "./limits.ts";
@@ -71,13 +72,13 @@ async function start(
   opened.defer(() => intents.close());
   const { store, drain } = intents;
   const exposure = new ExposureBook(options.maxExposure, decodeBet);
-  metrics.reportExposure(exposure);
+  reportExposure(registry, exposure);
   const account = new OwnAccount(node, solver, clock);
-  metrics.reportAccount(account.read);
+  opened.defer(reportAccount(registry, account.read));
   const pricing = await createPricing(options, { markets, node, clock, exposure, store });
   opened.defer(() => pricing.stop());
   const { strategy, marketData } = pricing;
-  metrics.reportCalibration(pricing.calibration ?? (() => []));
+  reportCalibration(registry, () => marketData?.calibration() ?? []);
   const quoteSigner = new QuoteSigner(signer);
   const { executor, limit, reservations, handler } = createExecution(options, {
     intents,
@@ -139,7 +140,7 @@ interface AppParts extends Pick<SolverApiOptions, "clock" | "markets" | "exposur
 
 function createApp(options: SolverOptions, parts: AppParts) {
   const { clock, node, intents, account, exposure, pricing } = parts;
-  const { strategy, marketData, calibration } = pricing;
+  const { strategy, marketData } = pricing;
   const readiness = () =>
     checkReadiness({
       ...options,
@@ -162,7 +163,7 @@ function createApp(options: SolverOptions, parts: AppParts) {
     ...parts,
     store: intents.store,
     quoter,
-    calibration,
+    calibration: () => marketData?.calibration(),
     limiter: parts.limiter.handle,
     ownBalance: () => account.lastKnown(),
     checkReadiness: cached(readiness, NODE_ANSWER_MS, clock),

@@ -14,6 +14,7 @@ import { typedDataSchema } from "../../lib/protocol/typed_data.ts";
 import { BODY_FAILURES, failureAnswersOf } from "../../lib/http/failures.ts";
 import { STORE_FAILURES, SUBMISSION_FAILURES } from "../../lib/http/intent_failures.ts";
 import type { Operation, ServiceDescription } from "../../lib/http/openapi.ts";
+import { readyOperation } from "../../lib/http/readiness.ts";
 import { estimateRequestSchema } from "./quoting/estimate.ts";
 import { executionRequestSchema } from "./execution/execution.ts";
 import { pricingDetailsSchema } from "./pricing/strategy.ts";
@@ -133,15 +134,7 @@ export const operations = {
       200: { description: "Address, balance and bounds", body: solverInfoSchema },
     },
   },
-  ready: {
-    id: "ready",
-    tag: "service",
-    summary: "Readiness: whether bets can be quoted and executed now",
-    answers: {
-      200: { description: "Ready", body: readinessSchema },
-      503: { description: "Not ready", body: readinessSchema },
-    },
-  },
+  ready: readyOperation("Readiness: whether bets can be quoted and executed now", readinessSchema),
   pairs: {
     id: "pairs",
     tag: "quotes",

@@ -61,6 +61,7 @@ const ours: Path = (store, submitter) =>
     },
     chainId: CHAIN_ID,
     clock: systemClock,
+    onRefused() {},
   });
 
 const onViem: Path = (store, submitter) => ({

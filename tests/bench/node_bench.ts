@@ -108,13 +108,16 @@ function benchRing(): void {
 async function benchSettlement(where: "memory" | "disk"): Promise<void> {
   const balances = new Map([[actors.solver.address, 10n ** 15n]]);
   const directory = await Deno.makeTempDir();
-  const settings = resolveSettings(withDefaults(options, { chainId: CHAIN_ID, balances }));
-  const storage = openStorage(settings, where === "disk" ? directory : undefined);
-  const feed = new OraclePrices(3_000, SPEC_MARKETS);
+  const settings = resolveSettings(
+    withDefaults(options, { chainId: CHAIN_ID, balances, minBet: 0n }),
+    SPEC_MARKETS,
+  );
   const clock = systemClock;
+  const storage = openStorage(settings, where === "disk" ? directory : undefined, clock);
+  const feed = new OraclePrices(3_000, SPEC_MARKETS);
   const chain = new Chain({
-    ...{ chainId: CHAIN_ID, clock, oraclePrices: feed, events: silent },
-    ...{ records: storage.records, permissions: settings.permissions },
+    ...settings,
+    ...{ clock, oraclePrices: feed, events: silent, records: storage.records },
   });
   const { state } = chain;
   // Late enough that all of them are open by then.

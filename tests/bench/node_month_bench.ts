@@ -39,18 +39,20 @@ const silent: ChainEvents = {
 function openChain(path: string, clock: FakeClock) {
   const balances = new Map([[solver.address, 10n ** 15n]]);
   const settings = resolveSettings(
-    withDefaults(options, { chainId: CHAIN_ID, balances, relayers: [relayer.address] }),
+    withDefaults(options, {
+      ...{ chainId: CHAIN_ID, balances, relayers: [relayer.address] },
+      ...{ retain: RETAIN_MS, minBet: 0n },
+    }),
+    SPEC_MARKETS,
   );
-  const storage = openStorage(settings, path, { clock, retainMs: RETAIN_MS });
+  const storage = openStorage(settings, path, clock);
   const { records, resumeFrom } = storage;
   const chain = new Chain({
-    ...{
-      chainId: CHAIN_ID,
-      clock,
-      oraclePrices: new OraclePrices(3_000, SPEC_MARKETS),
-      events: silent,
-    },
-    ...{ records, permissions: settings.permissions, resumeFrom },
+    ...settings,
+    clock,
+    oraclePrices: new OraclePrices(3_000, SPEC_MARKETS),
+    events: silent,
+    ...{ records, resumeFrom },
   });
   return { storage, chain };
 }

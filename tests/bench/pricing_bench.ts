@@ -50,6 +50,7 @@ const book = new ExposureBook(undefined, decodeBet);
 const barrier = new BarrierStrategy({
   skew: { share: 0.5, capacity: BET, correlatedRisk: (bet) => book.correlatedRisk(bet, NOW_MS) },
   marketView: () => view,
+  markets: SPEC_MARKETS,
   clock: { now: () => NOW_MS },
   margin: 0.05,
   userLeadMs: 1_000,

@@ -88,6 +88,7 @@ function ownApp(execute: Pick<Executor, "requireLive" | "execute">): Hono {
     metrics: new SolverMetrics(createRegistry(), SPEC_MARKETS, systemClock),
     limiter: (_c, next) => next(),
     ownBalance: () => Promise.reject(new Error("Not measured")),
+    calibration: () => undefined,
     checkReadiness: () => Promise.reject(new Error("Not measured")),
     solver,
     chainId: CHAIN_ID,

@@ -20,7 +20,7 @@ import type { TransactionTerms } from "../../lib/intents/submission.ts";
 import { encodeExecution, resultOf } from "../../services/solver/execution/execution.ts";
 import type { Executor } from "../../services/solver/execution/executor.ts";
 import { MockStrategy } from "../../services/solver/pricing/mock_strategy.ts";
-import { requireRules } from "../../services/solver/limits.ts";
+import { LIMITS, requireRules } from "../../services/solver/limits.ts";
 import { definitionOf } from "./driver.ts";
 
 const account = privateKeyToAccount(DEV_ACCOUNTS.solver.privateKey);
@@ -41,7 +41,7 @@ export function viemQuotes(): Hono {
   useEnvelope(app, "solver", ["*"], SOLVER_STATUSES);
   app.post("/quote", acceptJson([]), async (c) => {
     const request = await readBody(c, quoteRequestSchema);
-    requireRules(request, SPEC_MARKETS);
+    requireRules(request, SPEC_MARKETS, LIMITS.minBetAmount);
     const terms: QuoteTerms = {
       ...request,
       solver: account.address,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { RangemakerError } from "../../lib/errors.ts";
-import { NodeUnreachableError } from "../../lib/net/core_client.ts";
+import { NodeUnreachableError } from "../../lib/net/core_reader.ts";
 import { WrongChainError } from "../../lib/intents/chain_guard.ts";
 import { StoreError } from "../../lib/intents/intent.ts";
 import type { Account } from "../../lib/protocol/account.ts";

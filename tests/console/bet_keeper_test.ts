@@ -214,6 +214,18 @@ Deno.test("BetKeeper: after a reload the bet is sent again at once, and shown as
   assert.deepEqual(outcomes, ["checked: placed 9"]);
 });
 
+Deno.test("BetKeeper: after a reload, a bet that the chain shows is placed at once, though no request is answered", async () => {
+  const { open, pass, outcomes, stored } = scene("hangs", "hangs");
+  const first = open();
+  void first.send(bet);
+  first.close();
+  const second = open();
+  await pass(100);
+  second.confirm(thesisOf(7));
+  assert.deepEqual([outcomes, stored()], [["checked: placed 7"], 0]);
+  assert.deepEqual(second.unresolved.value, [], "quotes no longer wait");
+});
+
 Deno.test("BetKeeper: each account has its own bets, and a closed keeper sends nothing", async () => {
   const { open, pass, sent, stored } = scene(LOST, 5);
   const keeper = open();

@@ -122,7 +122,8 @@ Deno.test("BetSlip: a bet is quoted, signed and placed, and the box is cleared f
   assert.equal(slip.replaced.value, undefined, "it does not come back: it would be a second bet");
   assert.deepEqual(pending.of(USER), []);
   assert.deepEqual(said, [
-    "(Sign before the window starts in 3 s. It lasts 15 s.)", // what it pays is said with the button
+    "(Bet 10.00, get 12.00 USDC (at least 10.80), break-even 83.3 %. " +
+    "Sign before the window starts in 3 s. It lasts 15 s.)",
   ]);
 });
 
@@ -289,6 +290,23 @@ Deno.test("BetSlip: nothing is signed again once the window has begun, or if the
   assert.deepEqual([stageOf(left.slip), left.signed.length], [{ name: "draft" }, 1]);
 });
 
+Deno.test("BetSlip: if the chain is reset while a new quote is asked for, the user decides on it", async () => {
+  let asked = 0;
+  const signed: Offer[] = [];
+  const result = scene({
+    quote(bet) {
+      asked += 1;
+      if (asked === 2) result.user.value = result.userOf(USER); // as the session does
+      return Promise.resolve(quoteOf(bet));
+    },
+    sign: (offer) => (signed.push(offer), Promise.resolve(SIGNATURE)),
+    execute: () => Promise.reject(new ExecutionError("PRICE_MOVED", "It moved")),
+  });
+  await result.slip.quote();
+  await result.slip.place();
+  assert.deepEqual([stageOf(result.slip).name, asked, signed.length], ["quoted", 2, 1]);
+});
+
 Deno.test("BetSlip: a bet from before a reload is shown with its outcome, and its box is cleared", async () => {
   const { slip, user, said, pending } = scene();
   const { bets } = user.value?.portfolio ?? assert.fail();
@@ -434,7 +452,7 @@ Deno.test("BetSlip: a quote shows its own chance, and is not compared with an es
       slip.terms,
       /^Bet 10\.00, get 12\.00 USDC .*, chance 47\.1 %, break-even 83\.3 %\./,
     );
-    assert.match(said[0] ?? "", /^\(Sign before the window /);
+    assert.match(said[0] ?? "", /^\(Bet 10\.00, .*, chance 47\.1 %, .* Sign before the window /);
   }
 });
 
@@ -505,7 +523,7 @@ Deno.test("BetSlip: a quote that has expired is not signed", async () => {
 
 Deno.test("BetSlip: a prompt that was open for too long sends nothing", async () => {
   let sent = 0;
-  const { slip, clock, pending } = scene({
+  const { slip, clock, pending, said } = scene({
     sign() {
       clock.jump(QUOTE_LIFE_MS);
       return Promise.resolve(SIGNATURE);
@@ -519,6 +537,7 @@ Deno.test("BetSlip: a prompt that was open for too long sends nothing", async ()
   await slip.place();
   assert.equal(sent, 0);
   assert.deepEqual(pending.of(USER), []);
+  assert.equal(said.at(-1), "(Too late: the window has ended.)");
 });
 
 Deno.test("BetSlip: a refusal is explained, and the box stays", async () => {
@@ -659,7 +678,8 @@ Deno.test("BetSlip: the last 10 s to sign are announced if the window has not be
   await slip.quote();
   clock.advance(15_000);
   assert.deepEqual(said, [
-    "(Sign within 25 s. The window starts in 1 min and lasts 15 s.)",
+    "(Bet 10.00, get 12.00 USDC (at least 10.80), break-even 83.3 %. " +
+    "Sign within 25 s. The window starts in 1 min and lasts 15 s.)",
     "(10 s left to sign.)",
   ]);
 });

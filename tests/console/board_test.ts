@@ -59,15 +59,17 @@ Deno.test({
       assert.equal(await visitor.textOf("[data-maker-exposure]"), `${formatRounded(atRisk)} USDC`);
       await visitor.sees(new RegExp(`${formatRounded(atRisk)} in ${LONG} open bets`));
       await visitor.sees(
-        /✓ Fine: \d+\.\d\d USDC is free\. [\d.]+ % of the limit of 300\.00 is used/,
+        /✓ Fine: \d+\.\d\d USDC is free\. [\d.]+\s% of the limit of 300\.00 is used/,
       );
-      await visitor.sees(/Next end: \d\d:\d\d:\d\d, in [\d.]+ min\s+frees \d+\.\d\d\s+Then: /);
+      await visitor.sees(
+        /Next end: \d\d:\d\d:\d\d, in [\d.]+ min\s+frees \d+\.\d\d\s+(Within|Last end)/,
+      );
       await visitor.sees(/Most from one user: 0x\w+…\u2060\w+\s+\d+\.\d\d in \d+ bets/);
       await visitor.sees(
         new RegExp(
-          `Expected of ${SHORT} bets whose window is over\\s+[+−][\\d.]+ USDC\\s+[+−][\\d.]+ % of the ` +
-            "stakes\\. They brought [+−][\\d.]+ \\([+−][\\d.]+ %\\), ± [\\d.]+ by " +
-            `chance: ${SHORT < 20 ? "too few bets to tell" : "chance explains it"}`,
+          `Expected of ${SHORT} bets whose window is over\\s+[+−][\\d.]+ USDC\\s+[+−][\\d.]+\\s% of the ` +
+            "stakes\\. They brought [+−][\\d.]+ \\([+−][\\d.]+\\s%\\)\\. Two standard deviations are " +
+            `±\\s[\\d.]+( to\\s[\\d.]+)?: ${SHORT < 20 ? "too few bets" : "chance (may )?explain"}`,
         ),
       );
       await visitor.sees(new RegExp(`All\\s.*\\s${SHORT}\\s.*${formatRounded(atRisk)}`));

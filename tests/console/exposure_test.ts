@@ -3,10 +3,10 @@ import type { Thesis } from "../../lib/client/mod.ts";
 import {
   boundOf,
   exposureGrid,
-  nextEndsOf,
   outlinesOf,
   placeOf,
   profitAfter,
+  releasesOf,
   riskiestUserOf,
   stepOf,
   timeTicksOf,
@@ -136,15 +136,29 @@ Deno.test("profitAfter: boxes around the moved price are won by their users, all
   assert.equal(profitAfter([{ ...theses[0]!, status: "won" }], 100, 0, 5), 0);
 });
 
-Deno.test("nextEndsOf: sums the amounts at risk of bets that end together, without decided bets", () => {
+Deno.test("releasesOf: sums what is free at the next end, within spans and at the last end, without decided bets", () => {
+  const nowMs = 4_999;
   const lost = { ...bet(3, 1, 2, 0, 4_000), breach: { time: 1, price: 3n } };
-  const theses = [bet(1, 1, 2, 0, 9_000), bet(2, 1, 2, 0, 5_000), bet(4, 1, 2, 0, 5_000), lost];
-  assert.deepEqual(nextEndsOf(theses, 4_999, 2), [
-    { endTime: 5_000, atRisk: 30_000_000n },
-    { endTime: 9_000, atRisk: 15_000_000n },
+  const endingAt = (id: number, endTime: number) => bet(id, 1, 2, 0, endTime);
+  const soon = [endingAt(1, 5_000), endingAt(2, 5_000), endingAt(4, 64_999), endingAt(5, 65_000)];
+  const shown = (theses: Thesis[]) =>
+    releasesOf(theses, nowMs).map(({ label, atRisk }) => [
+      label.replace(/: [\d:]+/, ""),
+      Number(atRisk / 1_000_000n),
+    ]);
+  assert.deepEqual(shown([...soon, lost]), [
+    ["Next end, in 0 s", 30],
+    ["Within 1 min", 45],
+    ["Last end, in 1 min", 60],
   ]);
-  assert.deepEqual(nextEndsOf(theses, 4_999, 1).map(({ endTime }) => endTime), [5_000]);
-  assert.deepEqual(nextEndsOf(theses, 9_000, 2), []);
+  assert.deepEqual(shown([...soon, endingAt(6, 4_000_000)]), [
+    ["Next end, in 0 s", 30],
+    ["Within 1 min", 45],
+    ["Within 5 min", 60],
+    ["Last end, in 1.1 h", 75],
+  ]);
+  assert.deepEqual(shown([endingAt(1, 65_000)]), [["Next end, in 1 min", 15]]);
+  assert.deepEqual(releasesOf(soon, 65_000), []);
 });
 
 Deno.test("riskiestUserOf: is the user whose open bets together lose most, not the user with the largest bet", () => {

@@ -53,10 +53,14 @@ Deno.test("Operator: counts per minute are unknown before the second reading", (
 });
 
 Deno.test("Operator: values are written in their unit, flags as yes and no", () => {
-  assert.deepEqual([0.0123, 0.5, -0.0001].map(formatShare), ["1.2 %", "50 %", "0.0 %"]);
+  assert.deepEqual([0.0123, 0.5, -0.0001].map(formatShare), [
+    "1.2\u00a0%",
+    "50\u00a0%",
+    "0.0\u00a0%",
+  ]);
   const values = ([[0.02, "share"], [2, "seconds"], [1.2e9, "bytes"], [0.126, undefined]] as const)
     .map(([value, unit]) => formatValue(value, { unit }));
-  assert.deepEqual(values, ["2.0 %", "2.0 s", "1,200 MB", "0.13"]);
+  assert.deepEqual(values, ["2.0\u00a0%", "2.0 s", "1,200 MB", "0.13"]);
   assert.deepEqual([1, 0].map((value) => formatValue(value, { isFlag: true })), ["yes", "no"]);
   assert.equal(formatValue(-0.5, {}), "−0.5");
   assert.deepEqual([340.4, 2_100].map(formatAge), ["340 ms", "2.1 s"]);

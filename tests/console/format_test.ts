@@ -26,10 +26,10 @@ Deno.test("formatAmount: two decimals, truncated and never rounded up", () => {
   assert.equal(formatGain(339_000n), "+0.34");
   assert.deepEqual([-4_999n, 4_999n, 5_000n].map(formatGain), ["0.00", "0.00", "+0.01"]);
   assert.deepEqual([0.05, -0.0321, 0.0004, -0.0004].map(formatChange), [
-    "+5.0 %",
-    "−3.2 %",
-    "0.0 %",
-    "0.0 %",
+    "+5.0\u00a0%",
+    "−3.2\u00a0%",
+    "0.0\u00a0%",
+    "0.0\u00a0%",
   ]);
 });
 

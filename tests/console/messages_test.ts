@@ -45,6 +45,14 @@ Deno.test("Messages: a text that is repeated later is announced again", () => {
   assert.notEqual(messages.value[0]?.id, second?.id, "a key is always answered");
 });
 
+Deno.test("Messages: a closed message is gone, and what is only spoken stays", () => {
+  const { messages, announce, hide } = openMessages(new FakeClock());
+  announce("a");
+  announce("b", { isSpoken: true });
+  hide();
+  assert.deepEqual(messages.value.map(({ text }) => text), ["b"]);
+});
+
 Deno.test("Messages: a press hides messages that were shown for 1.5 s; spoken ones stay", () => {
   const clock = new FakeClock();
   const { messages, announce, hideSeen } = openMessages(clock);

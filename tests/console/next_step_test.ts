@@ -21,6 +21,7 @@ const READY: Situation = {
   onItsWay: undefined,
   isEmpty: false,
   parsed: parseFields(FIELDS),
+  price: 1_500_000n,
   unpriceable: undefined,
   limits: { minBetAmount: 1n, maxBetAmount: 10_000_000n },
 };
@@ -66,7 +67,7 @@ const obstacles: readonly [
   ["a node that has not answered", { nodeChainId: undefined }, "Connecting …", /Asking the node/],
   [
     "wrong fields",
-    { parsed: { errors: { lower: "?", lasts: "!" } } },
+    { parsed: { errors: { lower: "?", lasts: "!" }, prices: {} } },
     QUOTE,
     /^Stays above: \?\.$/,
   ],
@@ -131,6 +132,26 @@ Deno.test("errorsOf: every wrong field has its error, including an amount above 
   assert.deepEqual(errorsOf({ ...READY, parsed, balance: 0n, limits: undefined }), {
     lower: wrong.lower,
   });
+});
+
+Deno.test("errorsOf: a price that was probably mistyped is the wrong field, not the other one", () => {
+  const wrong = (lower: string, upper: string) =>
+    errorsOf({
+      ...{ ...READY, price: 3_000_000_000n },
+      parsed: parseFields({ ...FIELDS, lower, upper }),
+    });
+  const low = { lower: "Enter a lower price: it is 3,000.00 now", upper: undefined };
+  assert.deepEqual(wrong("99999", "3010"), low);
+  assert.equal(wrong("99999", "").lower, low.lower);
+  assert.equal(wrong("", "1").upper, "Enter a higher price: it is 3,000.00 now");
+  assert.deepEqual(wrong("2990", "29"), { upper: "Enter a price above the lower one" });
+  assert.equal(wrong("4000", "").lower, undefined, "not far");
+  const unknown = {
+    ...READY,
+    parsed: parseFields({ ...FIELDS, lower: "99999" }),
+    price: undefined,
+  };
+  assert.deepEqual(Object.keys(errorsOf(unknown)), ["upper"]);
 });
 
 Deno.test('obstacleOf: a box that the maker refuses for its height gets the fix "height"', () => {

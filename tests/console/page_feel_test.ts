@@ -45,6 +45,13 @@ Deno.test({
             await visitor.press(action);
             await visitor.sees(then);
           }
+          for (const scrollTop of [0, 100_000]) {
+            await page.$eval("html", (html, top) => html.scrollTop = top, scrollTop);
+            await eventually(
+              "a message beside what can be pressed",
+              async () => (await coveredByMessage(page)).join() === "" || undefined,
+            );
+          }
           await assertInReach(page, "Suggest a box");
           await visitor.press("Suggest a box");
           await visitor.sees(
@@ -233,15 +240,29 @@ Deno.test({
         });
         assert(top >= 0 && bottom <= 640, `${top} to ${bottom} of 640: the focus is seen`);
         await page.setViewport({ width: 1360, height: 900 });
-        // The price is no part of the button's name, and the chart's keys are seen with its focus.
-        await page.waitForSelector('::-p-aria([name="ETH/USDT"][role="button"])');
+        // The price of the moment is part of a button's name while it has the focus.
+        const market = await page.waitForSelector('::-p-aria([name="ETH/USDT"][role="button"])');
+        await market?.focus();
+        await page.waitForSelector('[aria-label^="ETH/USDT 2,"], [aria-label^="ETH/USDT 3,"]');
+        // The chart's keys are seen with its focus; in a narrow chart, with the button or "?".
         await page.focus(".chart .area");
-        assert.equal(
-          await page.$eval(".keys", (keys) => keys.computedStyleMap().get("clip-path")?.toString()),
-          "none",
-        );
+        const clip = () =>
+          page.$eval(".keys", (keys) => keys.computedStyleMap().get("clip-path")?.toString());
+        assert.equal(await clip(), "none");
+        await page.setViewport({ width: 320, height: 640 });
+        assert.equal(await clip(), "inset(50%)", "they would cover the chart");
+        await page.keyboard.press("Escape"); // closes the message about the money, if it is still there
+        await page.keyboard.press("?");
+        await hears(page, /^Enter: suggest a box, then quote it\. /);
+        assert.equal(await clip(), "none");
+        await page.keyboard.press("Escape");
+        await page.waitForSelector('[aria-label="Keys of the chart"][aria-expanded="false"]');
+        await page.setViewport({ width: 1360, height: 900 });
         await page.keyboard.press("ArrowUp");
         await hears(page, /No box yet: press Enter/);
+        await visitor.press("Close the message");
+        await page.waitForSelector("main:focus"); // the button is gone
+        await page.focus(".chart .area");
         await page.keyboard.press("-");
         await hears(page, /^Time shown: 2 min$/);
         await page.keyboard.press("+");
@@ -256,6 +277,16 @@ Deno.test({
         await page.keyboard.down("Control");
         await page.keyboard.press("z");
         await page.keyboard.up("Control");
+        assert.notEqual(await upper(), "");
+        await page.keyboard.press("Escape");
+        assert.equal(await upper(), "");
+        // Escape closes a message first, and only that.
+        await page.keyboard.press("ArrowUp");
+        const close = '[aria-label="Close the message"]';
+        await page.waitForSelector(close);
+        await page.keyboard.press("Enter");
+        await page.keyboard.press("Escape");
+        await page.waitForSelector(close, { hidden: true });
         assert.notEqual(await upper(), "");
         await page.keyboard.press("Escape");
         assert.equal(await upper(), "");
@@ -323,7 +354,10 @@ Deno.test({
         await visitor.sees(/\(× \d/);
         await page.keyboard.press("Enter");
         await focusIsOn(page, "Sign and place the bet");
-        await hears(page, /^Sign before the window starts in \d+ s\. It lasts 1 min\.$/);
+        await hears(
+          page,
+          /^(It pays .*)?Bet 10\.00, get [\d.]+ USDC .*Sign before the window starts in \d+ s\. It lasts 1 min\.$/,
+        );
         const terms = await page.$eval(
           ":focus",
           (button) => button.getAttribute("aria-describedby"),
@@ -624,6 +658,20 @@ async function swipe(visitor: Visitor, from: Place, to: Place, restMs = 0): Prom
     ]),
     restMs,
   );
+}
+
+/** Parts that no message may cover, and that one covers; "no message" if there is none. */
+async function coveredByMessage(page: Page): Promise<string[]> {
+  return await page.$$eval("nav, footer select, .action-bar, .toasts", (parts) => {
+    const over = parts.find(({ className }) => className.startsWith("toasts"))
+      ?.getBoundingClientRect();
+    if (over === undefined || over.height === 0) return ["no message"];
+    return parts.filter((part) => {
+      const { top, bottom, left, right } = part.getBoundingClientRect();
+      return !part.className.startsWith("toasts") && top < over.bottom && bottom > over.top &&
+        left < over.right && right > over.left;
+    }).map(({ tagName, className }) => `${tagName} ${className}`);
+  });
 }
 
 /** What can be pressed on the screen and is too small for a finger. */

@@ -143,8 +143,15 @@ Deno.test("Portfolio: follows the bets again after a failure, and reads the bala
   assert.deepEqual([portfolio.problem.value, client.reads], ["reconnecting", reads + 1]);
   client.onState?.("live");
   assert.deepEqual([portfolio.problem.value, client.reads], [undefined, reads + 2]);
-  client.onThesis?.(thesisOf(1, { status: "needs_backfill" }));
-  assert.equal(client.reads, reads + 3, "a bet changes the balance");
+  for (let id = 1; id < 500; id++) client.onThesis?.(thesisOf(id, { status: "needs_backfill" }));
+  clock.advance(99);
+  assert.equal(client.reads, reads + 2);
+  clock.advance(1);
+  assert.equal(client.reads, reads + 3, "bets change the balance, which is read once");
+  client.onThesis?.(thesisOf(1, { status: "won" }));
+  await settle();
+  clock.advance(100);
+  assert.equal(client.reads, reads + 4, "the answer to an earlier read does not delay the next");
   client.isAway = true;
   await portfolio.refresh();
   assert.equal(portfolio.account.value?.balance, 7n, "the last one stays");

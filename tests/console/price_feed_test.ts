@@ -13,17 +13,22 @@ const START_MS = 1_000_000;
 function setUp() {
   const clock = new FakeClock(START_MS);
   const handlers: { current?: PriceHandlers } = {};
-  const node = { away: [] as string[], asked: [] as string[], connected: 0, isReachable: true };
+  const node = {
+    ...{ away: [] as string[], asked: [] as string[], connected: 0, isReachable: true },
+    /** Before this time it has recorded no price. */
+    recordedFrom: 0,
+  };
   const feed = new PriceFeed({
     client: {
       history(symbol, from, to): Promise<PriceHistory> {
         node.asked.push(symbol);
         if (node.away.includes(symbol)) return Promise.reject(new Error("away"));
         const prices = [];
+        const missing = from < node.recordedFrom ? [{ from, to: node.recordedFrom }] : [];
         for (let time = Math.ceil(from / 100) * 100; time < to; time += 100) {
-          prices.push({ time, price: 3_000_000_000n });
+          if (time >= node.recordedFrom) prices.push({ time, price: 3_000_000_000n });
         }
-        return Promise.resolve({ prices, missing: [] });
+        return Promise.resolve({ prices, missing });
       },
       watchPrices(given) {
         handlers.current = given;
@@ -33,6 +38,7 @@ function setUp() {
     },
     symbols: [SYMBOL, OTHER],
     serverClock: new ServerClock(() => clock.now()),
+    clock,
     onConnected: () => node.connected += 1,
     hasNoNetwork: () => Promise.resolve(!node.isReachable),
   });
@@ -65,19 +71,18 @@ function longestGap(times: readonly number[]): number {
   return Math.max(...times.slice(1).map((time, index) => time - times[index]!));
 }
 
-Deno.test("PriceFeed: silent after five seconds without a price, even if the connection is live", async () => {
+Deno.test("PriceFeed: stale after five seconds without a price, even if the connection is live", async () => {
   const { clock, feed, onState, deliver } = setUp();
   onState?.("live");
-  const isSilent = () => feed.isSilent(clock.now());
   clock.advance(9_000);
-  assert.equal(isSilent(), false, "none has come yet");
+  assert.equal(feed.stateOf(SYMBOL), "connecting", "none has come yet");
   await deliver();
-  clock.advance(4_900);
-  assert.equal(isSilent(), false);
-  clock.advance(200);
-  assert.deepEqual([isSilent(), feed.stateOf(SYMBOL)], [true, "fresh"]);
+  clock.advance(4_999);
+  assert.equal(feed.stateOf(SYMBOL), "fresh");
+  clock.advance(1);
+  assert.equal(feed.stateOf(SYMBOL), "stale");
   await deliver();
-  assert.equal(isSilent(), false);
+  assert.equal(feed.stateOf(SYMBOL), "fresh");
 });
 
 Deno.test("PriceFeed: offline when the network check fails, until a price arrives", async () => {
@@ -114,7 +119,7 @@ Deno.test("PriceFeed: a page that slept for minutes loads the missing prices", a
   assert.equal(longestGap(times), 100);
 });
 
-Deno.test("PriceFeed: a failed load of prices is retried once a second", async () => {
+Deno.test("PriceFeed: a failed load of prices is retried, at most once a second", async () => {
   const { clock, feed, node, onState, run } = setUp();
   onState?.("live");
   await feed.loadFrom(SYMBOL, START_MS - 1_000);
@@ -134,7 +139,29 @@ Deno.test("PriceFeed: a failed load of prices is retried once a second", async (
   assert.deepEqual(node.asked, [], "nothing is missing");
 });
 
-Deno.test("PriceFeed: if loading one market fails, all shown markets are loaded again", async () => {
+Deno.test("PriceFeed: a gap is loaded once its prices have been filled in, and given up after 17 minutes", async () => {
+  const { clock, feed, node, onState, deliver, run } = setUp();
+  onState?.("live");
+  await feed.loadFrom(SYMBOL, START_MS - 1_000);
+  await run(500);
+  const lost = clock.now();
+  clock.advance(30_000);
+  await deliver("stale");
+  node.recordedFrom = clock.now();
+  await run(60_000);
+  assert.ok(longestGap(feed.seriesOf(SYMBOL).times) >= 30_000, "the node has no prices");
+  node.recordedFrom = 0; // filled in
+  await run(70_000);
+  assert.equal(longestGap(feed.seriesOf(SYMBOL).times), 100);
+  node.asked = [];
+  node.recordedFrom = lost + 1_000_000;
+  clock.advance(30_000);
+  await run(500);
+  for (let minute = 0; minute < 30; minute++) await run(60_000);
+  assert.ok(node.asked.length === 11, `${node.asked.length}`);
+});
+
+Deno.test("PriceFeed: a market whose prices could not be loaded is asked for again", async () => {
   const { clock, feed, node, onState, run } = setUp();
   onState?.("live");
   for (const symbol of [SYMBOL, OTHER]) await feed.loadFrom(symbol, START_MS - 1_000);

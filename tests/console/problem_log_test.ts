@@ -161,6 +161,22 @@ Deno.test("Problem log: two outages seconds apart are two rows, each with its al
   );
 });
 
+Deno.test("Problem log: a service that is not ready around its own outage is one row", () => {
+  const unready = { ...bridge, chapter: "Health and readiness" };
+  const rowsOf = (...looks: Parameters<typeof log>[0]) =>
+    endedOf(log(looks)).map(({ chapter }) => chapter);
+  const outage = [[20_000, bridge], [25_000, bridge], [26_000, unready], [
+    30_000,
+    unready,
+  ]] as const;
+  assert.deepEqual(rowsOf(...outage, [31_000]), ["ServiceDown"]);
+  const later = [[26_000], [40_000, unready], [45_000, unready], [46_000]] as const;
+  assert.deepEqual(rowsOf(...outage.slice(0, 2), ...later), [
+    "Health and readiness",
+    "ServiceDown",
+  ]);
+});
+
 Deno.test("Problem log: an open problem begins when the services say, or else when it was logged", () => {
   const gap = findingOf("node", { chapter: "NodePricesMissing" });
   const records = log([[1_000, { ...gap, sinceMs: 500 }], [9_000, { ...gap, sinceMs: 8_000 }]]);
@@ -207,7 +223,10 @@ Deno.test("Repairs: missing prices have affected bets, deadlines and a stable ba
     thesisOf(3, { startTime: 5_001, endTime: 6_000 }), // has all its prices
     thesisOf(4, { startTime: 1_000, endTime: 2_499 }),
   ];
-  const missing = [{ from: 2_500, to: 2_600 }, { from: 4_000, to: 5_000 }];
+  const missing = [
+    { from: 2_500, to: 2_600, priceBefore: 2_998_410_000n },
+    { from: 4_000, to: 5_000 },
+  ];
   const gap = { symbol: "A/B", bets, missing };
   const repair = marketRepair([gap, { ...gap, missing: [] }]);
   assert.match(repair?.hint ?? "", /--max-carry-ms 60000/);
@@ -216,6 +235,12 @@ Deno.test("Repairs: missing prices have affected bets, deadlines and a stable ba
   assert.deepEqual(repair?.commands, [
     "deno task -q backfill --market A/B --from 1970-01-01T00:00:02.500Z --to 1970-01-01T00:00:05.000Z",
   ]);
+  assert.match(repair?.hint ?? "", / The last price of A\/B before [\d:]+ was 2998\.41\.$/);
+  const later = marketRepair([{ ...gap, missing: [...missing, { from: 35_001, to: 36_000 }] }]);
+  assert.deepEqual(later?.commands.map((text) => text.slice(-34)), [
+    "02.500Z --to 1970-01-01T00:00:05.000Z".slice(-34),
+    "35.001Z --to 1970-01-01T00:00:36.000Z".slice(-34),
+  ], "each gap may need its own price");
   assert.equal(repair?.sinceMs, 2_500);
   assert.match(
     marketRepair([gap], { historyUrl: "http://e:1" })?.commands[0] ?? "",
@@ -270,11 +295,13 @@ Deno.test("Repairs: gaps are searched from the earliest start of a bet until now
     theses: () => assert.fail(),
     history: (...given: unknown[]) => {
       asked.push(given);
-      return Promise.resolve({ prices: [], missing: [{ from: 1, to: 2 }] });
+      const prices = [0, 1, 2].map((time) => ({ time, price: BigInt(10 + time) }));
+      return Promise.resolve({ prices, missing: [{ from: 1, to: 2 }] });
     },
   };
   const open = [thesisOf(1, { startTime: 5 }), thesisOf(2, { startTime: 3 })];
-  assert.deepEqual((await gapOf(client, "A/B", open, 9)).missing, [{ from: 1, to: 2 }]);
+  const { missing } = await gapOf(client, "A/B", open, 9);
+  assert.deepEqual(missing, [{ from: 1, to: 2, priceBefore: 10n }]);
   const ended = thesisOf(3, { startTime: 2, status: "needs_backfill" });
   assert.deepEqual((await gapOf(client, "A/B", [...open, ended], 9)).bets, open);
   assert.deepEqual(asked, [["A/B", 3, 9], ["A/B", 2, 9]]);

@@ -228,8 +228,11 @@ Deno.test("Problems: down, unhealthy and unready services have a reason; critica
   assert.deepEqual(Object.values(problems[0]?.commandsByWay ?? {}), [
     "docker compose restart oracle",
     "systemctl restart rangemaker-one@oracle",
-    "pkill -KILL -f 'main.ts oracle'",
+    "kill -CONT $(pgrep -nf 'main.ts oracle')",
+    "kill -KILL $(pgrep -nf 'main.ts oracle')",
   ]);
+  const [known] = findingsOf([stateOf("oracle", ["process_id 77"], { isUp: false })]);
+  assert.equal(Object.values(known?.commandsByWay ?? {}).at(-1), "kill -KILL 77");
   const back = [
     stateOf("oracle", [], { awayAgoMs: 20_000 }),
     stateOf("node", [], { isHealthy: false }),
@@ -468,9 +471,16 @@ Deno.test("Problems: a price source has the exchange's name if the oracle report
   assert(!/Alpha|Beta/.test(textOf({ ...providers, providers: [] })));
 });
 
-Deno.test("Problems: healthy services, and services not read yet, have no problems", () => {
-  const unknown = { isUp: undefined };
-  assert.deepEqual(findingsOf([stateOf("node", [...ALIVE]), stateOf("oracle", [], unknown)]), []);
+Deno.test("Problems: healthy services have none; before every service was asked, there is no list", () => {
+  assert.deepEqual(findingsOf([stateOf("node", [...ALIVE])]), []);
+  const unready = stateOf("solver", [], { isReady: false });
+  const unasked = stateOf("oracle", [], { isUp: undefined });
+  assert.deepEqual(findingsOf([unready, unasked]), []);
+  const overdue = findingsOf([unready, { ...unasked, isSilent: true }]);
+  assert.deepEqual(overdue.map(({ service, cause }) => [service, cause]), [
+    ["oracle", undefined],
+    ["solver", "oracle"],
+  ]);
 });
 
 Deno.test("Problems: without problems, the page names the services that it does not watch", () => {
@@ -510,7 +520,10 @@ Deno.test("Problems: counts down to an alert, then shows since when it fires", (
   const [finding] = findingsOf([stateOf("node", [], { isUp: false })]);
   assert(finding?.afterS === 30);
   assert.equal(alertTimeText(finding, 1_000, 9_001), " · alert in 22 s");
-  assert.equal(alertTimeText(finding, 1_000, 31_000), ` · alert fires since ${formatTime(31_000)}`);
+  assert.equal(
+    alertTimeText(finding, 1_000, 31_000),
+    ` · its alert fires, since ${formatTime(31_000)}`,
+  );
   const [unready] = findingsOf([stateOf("bridge", [], { isReady: false })]);
   assert(unready !== undefined);
   assert.equal(alertTimeText(unready, 0, 0), "", "it has no alert");

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { type QuoteSituation, quoteStepOf } from "../../services/console/page/trade/quote_step.ts";
+import type { QuotedStage } from "../../services/console/page/trade/stage.ts";
 import { offerOf } from "./offers.ts";
 
 const offer = offerOf(1, {
@@ -38,6 +39,19 @@ Deno.test("quoteStepOf: a price outside the box is a warning before the window s
     assert.match(late.note ?? "", /^The price has left the box/);
   }
   assert.equal(quoteStepOf(QUOTED, 10_000).action, "sign", "inside");
+});
+
+Deno.test("quoteStepOf: all that changed since the last quote and the price outside are one note", () => {
+  const before = { ...offer, quote: { ...offer.quote, payout: 2n * offer.quote.payout } };
+  const stage: QuotedStage = {
+    ...{ name: "quoted", offer, estimated: undefined },
+    ...{ replaces: before, isRefused: true },
+  };
+  const { look, note } = quoteStepOf({ ...QUOTED, stage }, 0);
+  assert.equal(look, "warned", "half of what it paid");
+  assert.match(note ?? "", /^The odds changed, .* It pays 50 % less .* Sign before the window /);
+  const { note: both } = quoteStepOf({ ...QUOTED, stage, price: 13n }, 0);
+  assert.match(both ?? "", /^The odds changed, .* The price is outside the box\. /);
 });
 
 Deno.test("quoteStepOf: a quote that wins less than a thousandth of the stake is not offered for signing", () => {

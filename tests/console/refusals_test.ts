@@ -63,12 +63,12 @@ Deno.test("headroomOf: the exposure limit is fine up to 80 % used, nearly full a
     return [style, text, used];
   };
   assert.deepEqual(at(80_000_000n), [
-    ...["won", "✓ Fine: 20.00 USDC is free. 80 % of the limit of 100.00 is used.", 0.8],
+    ...["won", "✓ Fine: 20.00 USDC is free. 80\u00a0% of the limit of 100.00 is used.", 0.8],
   ]);
   assert.deepEqual(at(81_000_000n), [
     "warning",
     "▲ Nearly full: bets that may lose more than 19.00 USDC are refused. " +
-    "81 % of the limit of 100.00 is used.",
+    "81\u00a0% of the limit of 100.00 is used.",
     0.81,
   ]);
   const [style, text] = at(95_005_001n);

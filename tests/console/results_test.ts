@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { MARKETS, type Thesis } from "../../lib/client/mod.ts";
 import {
-  chanceOf,
   gainOf,
   historyOf,
   resultsByMarket,
@@ -64,20 +63,6 @@ Deno.test("Results: profit is added up in the order of settlement", () => {
     { timeMs: 2_000, profit: 40n },
     { timeMs: 3_000, profit: 25n },
   ]);
-});
-
-Deno.test("chanceOf: adds up variances of separate windows, and deviations of windows that coincide", () => {
-  const USDC = 1_000_000n;
-  const money = { betAmount: 10n * USDC, payout: 20n * USDC, status: "lost" } as const; // 10 USDC each
-  const at = (id: number, startTime: number, endTime: number, base = FIRST.base) =>
-    thesisOf(id, "lost", { ...money, startTime, endTime, base });
-  const [one, later] = [at(1, 0, 100), at(2, 100, 200)];
-  const chance = (theses: Thesis[]) => Math.round(chanceOf(theses));
-  assert.equal(chance([one]), 20);
-  assert.equal(chance([later, one]), Math.round(20 * Math.SQRT2));
-  assert.equal(chance([one, at(3, 0, 100)]), 40, "the same window");
-  assert.equal(chance([one, at(3, 50, 150)]), Math.round(20 * Math.sqrt(3)), "half of it");
-  assert.equal(chance([one, at(3, 0, 100, SECOND.base)]), Math.round(20 * Math.SQRT2));
 });
 
 Deno.test("Results: a period contains the bets decided in it, by a settlement or a breach", () => {

@@ -37,7 +37,7 @@ function suggestAndSign(
   const market = new TapeMarket({ floor: 0.1, minHistoryMs: 2_000, priceAgeMs: SLOT_MS });
   const strategy = new BarrierStrategy({
     ...{ marketView: () => market, clock, margin: 0.05, userLeadMs: 0, maxPriceAgeMs: 2_000 },
-    ...{ minDurationMs: 1_000, minWidthTicks: 4 },
+    ...{ minDurationMs: 1_000, minWidthTicks: 4, markets: SPEC_MARKETS },
   });
   const series = new PriceSeries();
   const newest = new Map<string, bigint>();

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { parseOptions, UsageError } from "../../lib/cli/options.ts";
 import { configOption } from "../../lib/cli/shared_options.ts";
@@ -23,7 +24,7 @@ function fromFile(text: string, ...argv: string[]) {
   const path = Deno.makeTempFileSync({ suffix: ".toml" });
   try {
     Deno.writeTextFileSync(path, text);
-    return resolveSettings(fromFlags("--config", path, ...argv));
+    return resolveSettings(fromFlags("--config", path, ...argv), SPEC_MARKETS);
   } finally {
     Deno.removeSync(path);
   }
@@ -34,7 +35,12 @@ Deno.test("price oracle spec, Write node [oracle] settings: keys and defaults", 
     const { ringBufferSize, maxStaleMs, oracleUrl, oracleTimeoutMs } = settings;
     return [ringBufferSize, maxStaleMs, oracleUrl, oracleTimeoutMs];
   };
-  assert.deepEqual(oracleOf(resolveSettings(fromFlags())), [65_536, 3_000, "localhost:8550", 10]);
+  assert.deepEqual(oracleOf(resolveSettings(fromFlags(), SPEC_MARKETS)), [
+    65_536,
+    3_000,
+    "localhost:8550",
+    10,
+  ]);
   const given = fromFile(
     `[oracle]
      min_sources = 3 # of the oracle itself
@@ -89,7 +95,10 @@ Deno.test("Settings: options override the file, key by key", () => {
 
 Deno.test("Settings: the genesis has the development accounts unless a part of it is set", () => {
   const genesisOf = (given: Partial<NodeOptions>) => {
-    const { permissions, balances, isDevGenesis } = resolveSettings({ ...fromFlags(), ...given });
+    const { permissions, balances, isDevGenesis } = resolveSettings(
+      { ...fromFlags(), ...given },
+      SPEC_MARKETS,
+    );
     return { ...permissions, balances, isDevGenesis };
   };
   const { relayer, admin, solver } = DEV_ACCOUNTS;

@@ -120,8 +120,8 @@ Deno.test("docs/operating.md: every service accepts the settings file; the node'
       read({ ...table, config: configOption });
       if (name !== "node") continue;
       const { config: _, ...given } = read({ ...nodeOptions, config: configOption });
-      const defaults = resolveSettings(withDefaults(nodeOptions, {}));
-      assert.deepEqual(resolveSettings(given), { ...defaults, isDevGenesis: false });
+      const defaults = resolveSettings(withDefaults(nodeOptions, {}), SPEC_MARKETS);
+      assert.deepEqual(resolveSettings(given, SPEC_MARKETS), { ...defaults, isDevGenesis: false });
     }
   }));
 

@@ -245,6 +245,7 @@ function strategyOf(world: BetsWorld): BarrierStrategy {
         historyEndMs: chain.head.timestampMs + SLOT_MS,
       };
     },
+    markets: SPEC_MARKETS,
     clock,
     margin: 0.05,
     userLeadMs: 0,

@@ -9,7 +9,7 @@ import { RangemakerError } from "../../lib/errors.ts";
 import type { RandomSource } from "../../lib/clock.ts";
 import { SqliteDriver } from "../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../lib/intents/store.ts";
-import { NodeUnreachableError } from "../../lib/net/core_client.ts";
+import { NodeUnreachableError } from "../../lib/net/core_reader.ts";
 import { SLOT_MS } from "../../lib/prices/price_slots.ts";
 import { RpcCode, RpcError } from "../../lib/protocol/jsonrpc.ts";
 import type { QuoteTerms } from "../../lib/protocol/quote.ts";

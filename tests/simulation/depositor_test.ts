@@ -9,7 +9,7 @@ import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { getLogger } from "@logtape/logtape";
 import type { RandomSource } from "../../lib/clock.ts";
-import { NodeUnreachableError } from "../../lib/net/core_client.ts";
+import { NodeUnreachableError } from "../../lib/net/core_reader.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { withFaultPoints } from "../../lib/fault_points.ts";
 import { SqliteDriver } from "../../lib/intents/sqlite_driver.ts";
@@ -163,6 +163,7 @@ class Bridge {
       },
       chainId: CHAIN_ID,
       clock,
+      onRefused() {},
     });
     this.submitter.start();
   }

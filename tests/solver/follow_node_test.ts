@@ -1,8 +1,10 @@
 import { decodeBet } from "../../services/solver/execution/execution.ts";
 import assert from "node:assert/strict";
+import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { setImmediate } from "node:timers/promises";
 import { systemClock } from "../../lib/clock.ts";
-import { CoreClient, NodeUnreachableError } from "../../lib/net/core_client.ts";
+import { CoreClient } from "../../lib/net/core_client.ts";
+import { NodeUnreachableError } from "../../lib/net/core_reader.ts";
 import { toWire } from "../../lib/protocol/scalars.ts";
 import { followNode } from "../../services/solver/follow_node.ts";
 import { MinimumBet } from "../../services/solver/limits.ts";
@@ -24,7 +26,7 @@ Deno.test("followNode: exposure, theses and prices are updated from the node unt
   node.methods.set("core_getLimits", () => ({ minBetAmount: "7", maxStartAheadMs: 0 }));
   const exposure = new ExposureBook(undefined, decodeBet);
   const minimumBet = new MinimumBet();
-  const marketData = new MarketData({ floor: 0.1, minHistoryMs: 1_000 });
+  const marketData = new MarketData({ floor: 0.1, minHistoryMs: 1_000 }, SPEC_MARKETS);
   const theses: number[] = [];
   let reconciled = 0;
   const { start, stop } = followNode({

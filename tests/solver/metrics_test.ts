@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { systemClock } from "../../lib/clock.ts";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
+import { reportAccount, reportCalibration, reportExposure } from "../../services/solver/gauges.ts";
 import { SolverMetrics } from "../../services/solver/metrics.ts";
 import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
 import { post } from "../support/http_answers.ts";
@@ -47,9 +48,7 @@ Deno.test("Solver metrics: quotes, refusals, executions, hedges, exposure and si
 Deno.test("Solver metrics: the exposure limit is --max-exposure, and absent without it", async () => {
   const limitOf = async (max: bigint | undefined) => {
     const registry = createRegistry();
-    new SolverMetrics(registry, SPEC_MARKETS, systemClock).reportExposure(
-      new ExposureBook(max, () => assert.fail()),
-    );
+    reportExposure(registry, new ExposureBook(max, () => assert.fail()));
     return /^solver_exposure_limit_usdc (.*)$/m.exec(await registry.metrics())?.[1];
   };
   assert.equal(await limitOf(2_500_000n), "2.5");
@@ -70,12 +69,11 @@ Deno.test("Solver metrics: an execution whose price moved is counted as refused,
 
 Deno.test("Solver metrics: the account is read at each scrape, and absent while unknown", async () => {
   const registry = createRegistry();
-  const metrics = new SolverMetrics(registry, SPEC_MARKETS, systemClock);
   let account: Promise<{ balance: bigint; locked: bigint }> = Promise.reject(new Error("away"));
-  metrics.reportAccount(() => account);
+  const lastRead = reportAccount(registry, () => account);
   const scrape = async () => {
     const text = await registry.metrics();
-    await metrics.stop();
+    await lastRead();
     return ["balance", "locked"].map((name) =>
       new RegExp(`^solver_${name}_usdc (.*)$`, "m").exec(text)?.[1]
     );
@@ -93,7 +91,7 @@ Deno.test("Solver metrics: the account is read at each scrape, and absent while 
 Deno.test("Solver metrics: the calibration is read at each scrape, by market, length and probability", async () => {
   const registry = createRegistry();
   let windows = 3;
-  new SolverMetrics(registry, SPEC_MARKETS, systemClock).reportCalibration(() => [{
+  reportCalibration(registry, () => [{
     symbol: "ETH/USDT",
     horizons: [
       { horizonMs: 60_000, windows, boxes: [{ predicted: 0.25, held: 0.5, error: 0.125 }] },

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { NodeUnreachableError } from "../../lib/net/core_client.ts";
+import { NodeUnreachableError } from "../../lib/net/core_reader.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { OwnAccount } from "../../services/solver/own_account.ts";
 import { FakeClock } from "../support/fake_clock.ts";

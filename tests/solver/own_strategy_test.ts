@@ -1,5 +1,6 @@
 /** `--pricing ./file.ts`: a strategy of the operator's own. */
 import assert from "node:assert/strict";
+import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { fileURLToPath } from "node:url";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
 import { quoteSchema } from "../../lib/protocol/quote.ts";
@@ -18,6 +19,7 @@ const EXAMPLE = fileURLToPath(new URL("../../docs/examples/strategy.ts", import.
 const context = strategyContext({
   clock: { now: () => 0 },
   marketView: () => assert.fail("No market is looked at"),
+  markets: SPEC_MARKETS,
 });
 
 /** Writes a strategy and loads it. */
@@ -52,7 +54,9 @@ Deno.test("Solver with --pricing docs/examples/strategy.ts: it quotes, executes 
 Deno.test("docs/examples/strategy.ts: a quote is executed on a still price, and refused once a new one pays more or less", async () => {
   const { view, clock, bet } = barrier();
   const create = await loadStrategy(EXAMPLE);
-  const strategy = create(strategyContext({ clock, marketView: () => view }));
+  const strategy = create(
+    strategyContext({ clock, marketView: () => view, markets: SPEC_MARKETS }),
+  );
   const { payout } = strategy.price(bet);
   clock.advance(2_000);
   strategy.recheck(bet, payout, false);
@@ -66,7 +70,7 @@ Deno.test("docs/examples/strategy.ts: a quote is executed on a still price, and 
 Deno.test("docs/examples/strategy.ts: a payout at the limit is executed however close the price comes to a bound", async () => {
   const { view, clock, bet } = barrier();
   const strategy = (await loadStrategy(EXAMPLE))(
-    strategyContext({ clock, marketView: () => view }),
+    strategyContext({ clock, marketView: () => view, markets: SPEC_MARKETS }),
   );
   view.spot.price = bet.upperPrice - 100_000n;
   const { payout } = strategy.price(bet);

@@ -1,6 +1,6 @@
 import { decodeBet } from "../../services/solver/execution/execution.ts";
 import assert from "node:assert/strict";
-import type { ThesisFilter } from "../../lib/net/core_client.ts";
+import type { ThesisFilter } from "../../lib/net/core_reader.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
 import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
 import { readOpenTheses } from "../../services/solver/follow_node.ts";

@@ -114,14 +114,14 @@ export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
-/** A share such as 0.0123 as text. */
+/** A share such as 0.0123 as text that does not break. */
 export function formatShare(share: number): string {
-  return `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`.replace(/^-0\.0 /, "0.0 ")
+  return `${(share * 100).toFixed(share < 0.1 ? 1 : 0)}\u00a0%`.replace(/^-0\.0\s/, "0.0\u00a0")
     .replace("-", "−");
 }
 
 /** A change such as +5.0 %, with its sign unless it is rounded to 0. */
 export function formatChange(share: number): string {
-  const text = `${Math.abs(share * 100).toFixed(1)} %`;
-  return text === "0.0 %" ? text : (share < 0 ? "−" : "+") + text;
+  const text = `${Math.abs(share * 100).toFixed(1)}\u00a0%`;
+  return text === "0.0\u00a0%" ? text : (share < 0 ? "−" : "+") + text;
 }

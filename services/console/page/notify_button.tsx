@@ -15,7 +15,7 @@ export function NotifyButton({ label, granted, denied, announce }: NotifyButtonP
   if (state.value === "denied" && denied !== undefined) return <span class="note">{denied}</span>;
   if (state.value !== "default") return null;
   const ask = async ({ currentTarget: button }: { currentTarget: HTMLButtonElement }) => {
-    const next = button.nextElementSibling;
+    const next = button.nextElementSibling ?? button.previousElementSibling;
     const permission = await Notification.requestPermission();
     // The button disappears, so its focus moves on.
     if (document.activeElement === button && next instanceof HTMLElement) next.focus();

@@ -3,8 +3,8 @@ import type { ComponentType } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { PageModel } from "./data/page_model.ts";
 import { formatAmount, shortAddress } from "./format.ts";
+import { Messages } from "./messages.tsx";
 import { applyTheme, theme, THEMES } from "./theme.ts";
-import { useNow } from "./use_now.ts";
 
 /** One of the page's views, behind a tab. */
 export interface View {
@@ -132,14 +132,10 @@ const CONNECTION_TEXTS = {
 
 /** The best state of all markets: one live market is enough to bet, if the maker answers. */
 function Connection({ model }: { model: PageModel }) {
-  const { markets, maker, stateOf, serverClock, feed } = model;
-  const nowMs = useNow(serverClock, 1_000);
+  const { markets, maker, stateOf } = model;
   const states = new Set(markets.symbols.map(stateOf));
   const state = (["fresh", "stale", "missing", "connecting", "away", "offline"] as const)
     .find((state) => states.has(state)) ?? "connecting";
-  if (state === "fresh" && feed.isSilent(nowMs)) {
-    return <span class="connection stale">{CONNECTION_TEXTS.stale}</span>;
-  }
   if (state === "fresh" && maker.isAway.value) {
     return <span class="connection away">Maker is away</span>;
   }
@@ -181,57 +177,6 @@ function Problems({ model }: { model: PageModel }) {
   return (
     <div class="problems" role="status" aria-atomic="false">
       {model.problems.value.map((text) => <p key={text} class="warned">{text}</p>)}
-    </div>
-  );
-}
-
-/** Time in which screen readers find a live region. */
-const REGION_MS = 300;
-
-const FOCUSED = ":is(button, a, input, select, summary):focus";
-
-/** Messages at the bottom, or at the top if they would cover the focused element or the bets. */
-function Messages({ model }: { model: PageModel }) {
-  const box = useRef<HTMLDivElement>(null);
-  // Screen readers read what is added to a live region, not what it contains from the start.
-  const isOpen = useSignal(false);
-  useEffect(() => {
-    const timer = setTimeout(() => isOpen.value = true, REGION_MS);
-    return () => clearTimeout(timer);
-  }, []);
-  const messages = isOpen.value ? model.messages.value : [];
-  useEffect(() => {
-    const element = box.current;
-    if (element === null) return;
-    const isOver = (parts: string) => {
-      const { top, bottom, right, height } = element.getBoundingClientRect();
-      return height > 0 && [...document.querySelectorAll(parts)].some((part) => {
-        const covered = part.getBoundingClientRect();
-        return covered.bottom > top && covered.top < bottom && covered.left < right;
-      });
-    };
-    const place = () => {
-      element.classList.remove("above");
-      element.classList.toggle("above", isOver(`${FOCUSED}, .positions`));
-      if (isOver(FOCUSED)) element.classList.remove("above");
-    };
-    const sizes = new ResizeObserver(place);
-    sizes.observe(document.body);
-    const ended = new AbortController();
-    for (const type of ["focusin", "scroll"]) {
-      document.addEventListener(type, place, { signal: ended.signal, passive: true });
-    }
-    return () => {
-      sizes.disconnect();
-      ended.abort();
-    };
-  }, [messages]);
-  return (
-    // Not atomic: screen readers read only the new line, not the lines that are still shown.
-    <div ref={box} class="messages" role="status" aria-atomic="false">
-      {messages.map(({ id, text, isSpoken }) => (
-        <p key={id} class={isSpoken ? "warned spoken" : "warned"}>{text}</p>
-      ))}
     </div>
   );
 }

@@ -1,6 +1,6 @@
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import { keccak256 } from "../../../lib/protocol/keccak.ts";
-import type { Hex } from "../../../lib/protocol/scalars.ts";
+import { type Hex, toQuantity } from "../../../lib/protocol/scalars.ts";
 import type { Head } from "../store/tables.ts";
 
 /** A sealed checkpoint; `timestampMs` is when it was due. */
@@ -40,11 +40,6 @@ function uint64(value: number): Hex {
   return `0x${value.toString(16).padStart(16, "0")}`;
 }
 
-/** A number as Ethereum's JSON-RPC writes it: without leading zeros. */
-function quantity(value: number): Hex {
-  return `0x${value.toString(16)}`;
-}
-
 /**
  * The block before the first checkpoint; its time is the start of the current slot. Its hash covers
  * the millisecond, so that two chains created in one slot differ.
@@ -61,10 +56,10 @@ export function genesisBlock(nowMs: number): Block {
  */
 export function toHeader(block: Block) {
   return {
-    number: quantity(block.number),
+    number: toQuantity(block.number),
     hash: block.hash,
     parentHash: block.parentHash,
-    timestamp: quantity(Math.floor(block.timestampMs / 1000)),
+    timestamp: toQuantity(Math.floor(block.timestampMs / 1000)),
     timestampMs: block.timestampMs,
     transactionsRoot: hashOf(block.transactions),
     stateRoot: ZERO_HASH,

@@ -1,6 +1,6 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { NewestMap } from "../../../lib/newest_map.ts";
-import { START_AHEAD_MAX_MS, TIMESTAMP_DRIFT_MAX_MS } from "../../../lib/protocol/constants.ts";
+import { TIMESTAMP_DRIFT_MAX_MS } from "../../../lib/protocol/constants.ts";
 import type { Market } from "../../../lib/protocol/markets.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
@@ -48,9 +48,9 @@ export interface ChainParts {
   oraclePrices: OraclePrices;
   events: ChainEvents;
   /** Maximum time from now to the start of a window, in milliseconds. */
-  maxStartAheadMs?: number | undefined;
-  /** Minimum bet, USDC with 6 decimals; none by default. */
-  minBet?: bigint | undefined;
+  maxStartAheadMs: number;
+  /** Minimum bet, USDC with 6 decimals. */
+  minBet: bigint;
 }
 
 /** The price that a checkpoint records for a market; undefined if there is none. */
@@ -86,8 +86,7 @@ export class Chain {
     this.#state = this.#load();
     this.#clock = parts.clock;
     this.#events = parts.events;
-    const { minBet = 0n, maxStartAheadMs = START_AHEAD_MAX_MS } = parts;
-    this.limits = { minBetAmount: minBet, maxStartAheadMs };
+    this.limits = { minBetAmount: parts.minBet, maxStartAheadMs: parts.maxStartAheadMs };
     this.blocks = new BlockLog({
       nowMs: parts.clock.now(),
       createdAtMs: parts.records.createdAtMs,

@@ -5,7 +5,7 @@ import { nodeMethods } from "../../../lib/protocol/methods/all.ts";
 import type { ethereumMethods } from "../../../lib/protocol/methods/ethereum.ts";
 import type { readMethods } from "../../../lib/protocol/methods/reads.ts";
 import type { transactionMethods } from "../../../lib/protocol/methods/transactions.ts";
-import { toWire } from "../../../lib/protocol/scalars.ts";
+import { toQuantity, toWire } from "../../../lib/protocol/scalars.ts";
 import { toEthereumBlock } from "../chain/block.ts";
 import type { Chain } from "../chain/chain.ts";
 import type { OraclePoller } from "../oracle/oracle_poller.ts";
@@ -74,10 +74,10 @@ function ethereumHandlers(
   { chain }: MethodContext,
 ): Omit<Handlers<typeof ethereumMethods>, "rpc.discover"> {
   return {
-    eth_chainId: () => `0x${chain.chainId.toString(16)}`,
+    eth_chainId: () => toQuantity(chain.chainId),
     net_version: () => chain.chainId.toString(),
     web3_clientVersion: () => `rangemaker/${config.version}`,
-    eth_blockNumber: () => `0x${chain.head.number.toString(16)}`,
+    eth_blockNumber: () => toQuantity(chain.head.number),
     eth_getBlockByNumber({ block: which }) {
       const block = which.startsWith("0x")
         ? chain.blocks.block(Number(which))

@@ -1,5 +1,4 @@
-import { DAY_MS } from "../../../lib/time.ts";
-import { type Clock, systemClock } from "../../../lib/clock.ts";
+import type { Clock } from "../../../lib/clock.ts";
 import { statOf } from "../../../lib/files.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import type { Markets } from "../../../lib/protocol/markets.ts";
@@ -16,9 +15,6 @@ export const SAVE_CHECKPOINTS = 10;
 /** Commits between two copies of the log to the database: few, so that no copy takes long. */
 const COMMITS_PER_COPY = 5;
 
-/** How long settled theses and receipts can be read by default: 7 days. */
-const RETAIN_MS = 7 * DAY_MS;
-
 /** A database with more rows is checked by a worker while the node already runs. */
 const ROWS_CHECKED_AT_START = 50_000;
 
@@ -27,6 +23,8 @@ export interface StorageSettings extends ChainIdentity {
   markets: Markets;
   permissions: PermissionLists;
   ringBufferSize: number;
+  /** How long settled theses and receipts can be read, in milliseconds. */
+  retain: number;
 }
 
 export interface Storage {
@@ -45,28 +43,22 @@ export interface Storage {
   close(head: Head | undefined): Promise<void>;
 }
 
-export interface StorageOptions {
-  /** How long settled theses and receipts can be read, in milliseconds. */
-  retainMs?: number | undefined;
-  clock?: Clock;
-  /** Called with the database before anything is written. */
-  onOpen?: ((db: Database) => void) | undefined;
-}
-
 /**
  * Opens the data directory, or storage in memory if there is none.
  *
+ * @param onOpen Called with the database of a directory before anything is written.
  * @throws {DataDirError} If another process has it open, or its chain cannot be continued.
  * @throws {StorageError} If it cannot be read or written, or a row is damaged.
  */
 export function openStorage(
   settings: StorageSettings,
   dataDir: string | undefined,
-  options: StorageOptions = {},
+  clock: Clock,
+  onOpen: (db: Database) => void = () => {},
 ): Storage {
-  if (dataDir !== undefined) return new DiskStorage(settings, dataDir, options);
+  if (dataDir !== undefined) return new DiskStorage(settings, dataDir, clock, onOpen);
   const db = new Database(undefined);
-  createChain(db, settings, (options.clock ?? systemClock).now());
+  createChain(db, settings, clock.now());
   const { markets, ringBufferSize: ringSlots } = settings;
   return {
     records: new ChainRecords(db, { markets, ringSlots, isDurable: false }),
@@ -96,9 +88,13 @@ class DiskStorage implements Storage {
   #copiedSequence = 0;
   #logged: string | undefined;
 
-  constructor(settings: StorageSettings, dir: string, options: StorageOptions) {
-    const { clock = systemClock, retainMs = RETAIN_MS, onOpen } = options;
-    const { markets, permissions, ringBufferSize: ringSlots } = settings;
+  constructor(
+    settings: StorageSettings,
+    dir: string,
+    clock: Clock,
+    onOpen: (db: Database) => void,
+  ) {
+    const { markets, permissions, ringBufferSize: ringSlots, retain: retainMs } = settings;
     using opened = new DisposableStack();
     this.#dir = dir;
     this.#clock = clock;
@@ -114,7 +110,7 @@ class DiskStorage implements Storage {
     );
     this.#db = opened.adopt(db, (db) => db.close());
     this.#run = run;
-    onOpen?.(db);
+    onOpen(db);
     const onCommit = (sequence: number) => this.#committed(sequence);
     const records = new ChainRecords(db, { markets, ringSlots, isDurable: true, onCommit });
     this.records = records;

@@ -1,4 +1,5 @@
 /** `rangemaker solver backtest`: measures models and their earnings on recorded prices. */
+import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { seededRandom } from "../../../lib/random.ts";
 import { command, ExitCode } from "../../../lib/cli/command.ts";
 import { type OptionsOf, UsageError } from "../../../lib/cli/options.ts";
@@ -130,6 +131,7 @@ async function createParticipants(
   const barrier: StrategyFactory = (context) =>
     new BarrierStrategy({
       ...context,
+      markets: SPEC_MARKETS,
       margin,
       userLeadMs,
       maxPriceAgeMs: priceAgeMs,

@@ -202,12 +202,15 @@ class Run {
   /** Gives each maker's users the rival model that was best so far. */
   #findInformants(): readonly QuotedMaker[] {
     const { makers, tested } = this.participants;
-    const scores = makers.map(({ name }) => scoreOf(this.#comparison, name, this.plan));
+    const { durationsMs, widths } = this.plan;
+    const scores = makers.map(({ name }) =>
+      this.#comparison.scores(name, durationsMs, widths).mean()
+    );
     return makers.map((maker, index) => {
       let best = -1;
-      for (const [rival, score] of scores.entries()) {
-        if (rival === index || score === undefined) continue;
-        if (best < 0 || score < scores[best]!) best = rival; // best is an index of scores
+      for (const [rival, { mean, count }] of scores.entries()) {
+        if (rival === index || count === 0) continue;
+        if (best < 0 || mean < scores[best]!.mean) best = rival; // best is an index of scores
       }
       // Without a comparison, the last maker represents the rivals.
       const bestRival = best < 0 ? makers.length - 1 : best;
@@ -231,23 +234,4 @@ function boxAround(
   const half = Math.max(1, Math.round(reach));
   const centre = spot + Math.round(offset * half);
   return { lower: Math.max(0, centre - half), upper: centre + half, startMs, endMs };
-}
-
-/** Mean Brier score over all kinds; undefined if nothing was scored. */
-function scoreOf(
-  results: Results,
-  name: string,
-  { durationsMs, widths }: BacktestPlan,
-): number | undefined {
-  let sum = 0;
-  let count = 0;
-  for (const durationMs of durationsMs) {
-    for (const width of widths) {
-      const mean = results.score(name, { durationMs, width })?.mean();
-      if (mean === undefined) continue;
-      sum += mean.mean * mean.count;
-      count += mean.count;
-    }
-  }
-  return count === 0 ? undefined : sum / count;
 }

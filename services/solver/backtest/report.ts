@@ -13,7 +13,7 @@ export interface ReportPlan {
   /** From the first reported quote to the end of the prices, in milliseconds. */
   spanMs: number;
   /** Models without enough data for a part in the backtest, and why. */
-  omitted?: readonly { name: string; reason: string }[];
+  omitted: readonly { name: string; reason: string }[];
 }
 
 /** One point of a calibration: the predicted probability, and the share of boxes that held. */
@@ -80,11 +80,7 @@ const MEAN_DISTANCE = Math.sqrt(2 / Math.PI);
 export function reportOn(results: Results, plan: ReportPlan): Report {
   const { makers, durationsMs, widths } = plan;
   const merged = (maker: string, durations: readonly number[]) =>
-    DailySeries.merge(
-      durations.flatMap((durationMs) =>
-        widths.flatMap((width) => results.score(maker, { durationMs, width }) ?? [])
-      ),
-    );
+    results.scores(maker, durations, widths);
   const rows = [...durationsMs.map((ms) => [ms]), durationsMs];
   return {
     ...plan,

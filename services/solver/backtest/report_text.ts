@@ -14,7 +14,7 @@ const MODELS: Readonly<Record<string, string>> = {
 
 /** The report as lines for a person. */
 export function describeReport(report: Report): string[] {
-  const { makers, focus, compared, omitted = [] } = report;
+  const { makers, focus, compared, omitted } = report;
   const models = [
     ...makers.map((maker) => ({
       name: maker,

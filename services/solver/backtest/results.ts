@@ -87,6 +87,14 @@ export class Results {
     }
   }
 
+  /** Squared errors of a maker's probabilities over several kinds. */
+  scores(maker: string, durationsMs: readonly number[], widths: readonly number[]): DailySeries {
+    const kinds = durationsMs.flatMap((durationMs) =>
+      widths.map((width) => ({ durationMs, width }))
+    );
+    return DailySeries.merge(kinds.flatMap((kind) => this.score(maker, kind) ?? []));
+  }
+
   /** Squared errors of a maker's probabilities; undefined if it has none. */
   score(maker: string, kind: TrialKind): DailySeries | undefined {
     return this.#scores.get(keyOf(maker, kind));

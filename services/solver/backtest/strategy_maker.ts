@@ -1,5 +1,5 @@
 import { messageOf, RangemakerError } from "../../../lib/errors.ts";
-import { MARKETS } from "../../../lib/protocol/markets.ts";
+import { MARKETS, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { StrategyError } from "../pricing/load_strategy.ts";
 import {
   PricingRefusedError,
@@ -32,6 +32,7 @@ export class StrategyMaker implements Maker {
     this.#strategy = create(strategyContext({
       clock: { now: () => market.nowMs },
       marketView: () => market,
+      markets: SPEC_MARKETS,
     }));
     this.name = this.#strategy.name;
   }

@@ -1,7 +1,7 @@
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import type { MarketCalibration } from "../../../lib/protocol/answers.ts";
-import { type Market, type Markets, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
+import type { Market, Markets } from "../../../lib/protocol/markets.ts";
 import type { NodePrice } from "../../../lib/protocol/price.ts";
 import { StillPrices } from "../pricing/still_prices.ts";
 import { type MarketView, PRICE_LEAD_MAX_MS } from "../pricing/strategy.ts";
@@ -73,7 +73,7 @@ export class MarketData {
   /** @param volatilities Restored volatilities by market; the others start empty. */
   constructor(
     options: VolatilityOptions,
-    { list }: Markets = SPEC_MARKETS,
+    { list }: Markets,
     volatilities: ReadonlyMap<Market, MarketVolatility> = new Map(),
   ) {
     const pricesOf = (market: Market) =>

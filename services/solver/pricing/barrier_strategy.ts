@@ -1,4 +1,4 @@
-import { type Market, type Markets, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
+import type { Market, Markets } from "../../../lib/protocol/markets.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
 import {
   type BoxPrice,
@@ -25,8 +25,7 @@ import type { VolatilityForecast } from "./volatility_forecast.ts";
 export interface BarrierOptions extends Charges, Pick<StrategyContext, "clock" | "marketView"> {
   /** Without it, the book has no effect on prices. */
   skew?: SkewOptions;
-  /** The markets of the specification by default. */
-  markets?: Markets;
+  markets: Markets;
   /** Highest age of a price for quotes, in milliseconds. */
   maxPriceAgeMs: number;
   /** Shortest window, in milliseconds. */
@@ -107,7 +106,7 @@ export class BarrierStrategy implements PricingStrategy {
 
   /** @throws A `PricingRefusedError` if the bet has no price now, at any payout. */
   #value(bet: BetTerms): Valuation {
-    const { marketView, clock, margin, userLeadMs, markets = SPEC_MARKETS } = this.#options;
+    const { marketView, clock, margin, userLeadMs, markets } = this.#options;
     const nowMs = clock.now();
     this.#requireWindow(bet, nowMs);
     const market = markets.find(bet.base, bet.quote);

@@ -63,7 +63,7 @@ export function priceBox(
 const LEAD_GAIN_MAX = 0.008;
 
 /** The probability is sampled at this many deviations down, none, and this many up. */
-const LEAD_REACH = 2;
+const SAMPLED_DEVIATIONS = 2;
 
 /** The gain is averaged over these moves. */
 const LEAD_MOVES = Array.from({ length: 81 }, (_, index) => {
@@ -89,28 +89,42 @@ export function earlyPriceIsProfitable(
   const later = priceChecksOf({ ...box, nowMs: box.nowMs + priceLeadMs });
   if (later === undefined) return true;
   const { forecast: { volatility }, stillShare, startFactor } = model;
-  const reach = LEAD_REACH * volatility * Math.sqrt(priceLeadMs / YEAR_MS);
+  const sampledMove = SAMPLED_DEVIATIONS * volatility * Math.sqrt(priceLeadMs / YEAR_MS);
   const { toLower, toUpper } = later;
-  if (toLower <= reach || toUpper <= reach) return true;
-  const after = (move: number) => {
+  if (toLower <= sampledMove || toUpper <= sampledMove) return true;
+  const probabilityAfter = (move: number) => {
     const moved = { ...later, toLower: toLower + move, toUpper: toUpper - move };
     return noTouchAtChecks(moved, { volatility, stillShare, startFactor });
   };
-  // After a move of d deviations the probability is close to p(d) = middle + slope d + bend d². Its
-  // mean over d ~ N(0, 1) is middle + bend: the probability of now, at which the bet is worth `worth`.
-  const [low, middle, high] = [after(-reach), after(0), after(reach)];
-  const slope = (high - low) / (2 * LEAD_REACH);
-  const bend = (high + low - 2 * middle) / (2 * LEAD_REACH ** 2);
-  const scale = worth / (middle + bend);
+  const [low, high] = [probabilityAfter(-sampledMove), probabilityAfter(sampledMove)];
+  return meanGainOfBettors({ low, middle: probabilityAfter(0), high }, worth) > LEAD_GAIN_MAX;
+}
+
+/**
+ * The mean gain per bet of those who bet only if the price has moved in their favour.
+ *
+ * After a move of d deviations the probability is close to p(d) = middle + slope d + bend d². Its mean
+ * over d ~ N(0, 1) is middle + bend: the probability of now, at which a bet of 1 is worth `worth`.
+ *
+ * @param probabilities After moves of {@link SAMPLED_DEVIATIONS} down, none, and up.
+ */
+function meanGainOfBettors(
+  { low, middle, high }: { low: number; middle: number; high: number },
+  worth: number,
+): number {
+  const slope = (high - low) / (2 * SAMPLED_DEVIATIONS);
+  const bend = (high + low - 2 * middle) / (2 * SAMPLED_DEVIATIONS ** 2);
+  const worthPerProbability = worth / (middle + bend);
   let gains = 0;
   let bets = 0;
   for (const { deviations, weight } of LEAD_MOVES) {
-    const gain = scale * (middle + (slope + bend * deviations) * deviations) - 1;
+    const probability = middle + (slope + bend * deviations) * deviations;
+    const gain = worthPerProbability * probability - 1;
     if (gain <= 0) continue;
     gains += weight * gain;
     bets += weight;
   }
-  return gains > LEAD_GAIN_MAX * bets;
+  return bets === 0 ? 0 : gains / bets;
 }
 
 /** Probability that a box is not broken until a time. Ask for the end of the box first. */

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Clock } from "../../../lib/clock.ts";
 import { RangemakerError, type RangemakerErrorOptions } from "../../../lib/errors.ts";
 import type { PriceReader } from "../../../lib/prices/price_slots.ts";
-import { type Market, type Markets, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
+import type { Market, Markets } from "../../../lib/protocol/markets.ts";
 import { described, uint64Schema } from "../../../lib/protocol/scalars.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
 import type { VolatilityForecaster } from "./volatility_forecast.ts";
@@ -158,10 +158,10 @@ export interface StrategyContext {
 
 /** The context of a strategy that a file exports. */
 export function strategyContext(
-  { markets = SPEC_MARKETS, ...parts }:
+  { markets, ...parts }:
     & Pick<StrategyContext, "clock" | "marketView">
     & Partial<Pick<StrategyContext, "correlatedRisk">>
-    & { markets?: Markets },
+    & { markets: Markets },
 ): StrategyContext {
   const refuse = (code: PricingRefusal, message: string): never => {
     throw new PricingRefusedError(code, message);

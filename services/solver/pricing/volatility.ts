@@ -62,14 +62,14 @@ export const volatilityStateSchema = z.object({
   candleMoves: candleMovesSchema,
   outcomes: z.array(outcomesStateSchema).length(HORIZONS_MS.length),
   historyMs: z.number().nonnegative(),
-  /** Newest slot whose windows are counted; states of older releases lack it. */
-  slotMs: z.number().nonnegative().default(0),
+  /** Newest slot whose windows are counted. */
+  slotMs: z.number().nonnegative(),
   endMs: z.number().nonnegative(),
   close: z.number().positive().optional(),
 });
 
 /** {@link MarketVolatility.toJSON}, as stored. */
-export type VolatilityState = z.input<typeof volatilityStateSchema>;
+export type VolatilityState = z.output<typeof volatilityStateSchema>;
 
 /**
  * Volatility of one market for every horizon, from prices 100 ms apart, from candles, or from both:
@@ -96,7 +96,7 @@ export class MarketVolatility implements VolatilityForecaster {
   #close: number | undefined;
 
   /** @param state Continues from a stored state; prices since then may be missing. */
-  constructor(options: VolatilityOptions, state?: z.output<typeof volatilityStateSchema>) {
+  constructor(options: VolatilityOptions, state?: VolatilityState) {
     this.#options = options;
     this.#memory = new RangeMemory(state?.memory);
     this.#season = new Season(state?.season);

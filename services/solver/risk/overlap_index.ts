@@ -1,3 +1,4 @@
+import { marketKey } from "../../../lib/protocol/markets.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
 import { type BetAtRisk, riskOf } from "./bet_at_risk.ts";
 
@@ -57,8 +58,4 @@ function boxOf(
 ): Omit<BoxInNumbers, "risk"> {
   // Both bounds belong to the range.
   return { startTime, endTime, lower: Number(lowerPrice), upper: Number(upperPrice) + 1 };
-}
-
-function marketKey({ base, quote }: BetTerms): string {
-  return `${base}/${quote}`;
 }

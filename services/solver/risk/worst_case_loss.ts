@@ -1,4 +1,5 @@
 import { slotAtOrAfter } from "../../../lib/prices/price_slots.ts";
+import { marketKey } from "../../../lib/protocol/markets.ts";
 import { type BetAtRisk, riskOf } from "./bet_at_risk.ts";
 
 /** A bet with its times in slots of 100 ms, both included. */
@@ -22,7 +23,7 @@ interface BoxInSlots {
 export function worstCaseLoss(bets: Iterable<BetAtRisk>): bigint {
   const markets = new Map<string, BoxInSlots[]>();
   for (const bet of bets) {
-    const key = `${bet.base}/${bet.quote}`;
+    const key = marketKey(bet);
     const boxes = markets.get(key);
     if (boxes === undefined) markets.set(key, [boxOf(bet)]);
     else boxes.push(boxOf(bet));

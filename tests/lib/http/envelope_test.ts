@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Hono } from "hono";
 import { z } from "zod";
-import { NodeTimeoutError } from "../../../lib/net/core_client.ts";
+import { NodeTimeoutError } from "../../../lib/net/core_reader.ts";
 import { INTENT_ADVICE, INTENT_STATUSES } from "../../../lib/http/intent_failures.ts";
 import { acceptJson, readBody, useEnvelope } from "../../../lib/http/envelope.ts";
 import { listen } from "../../../lib/http/listener.ts";

@@ -4,7 +4,7 @@ import { ChainGuard, WrongChainError } from "../../../lib/intents/chain_guard.ts
 import type { Intent } from "../../../lib/intents/intent.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
-import { NodeTimeoutError, NodeUnreachableError } from "../../../lib/net/core_client.ts";
+import { NodeTimeoutError, NodeUnreachableError } from "../../../lib/net/core_reader.ts";
 import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";

@@ -1,7 +1,7 @@
 /** The submitter at its bounds: deadlines and ages to the millisecond, races, and the end of its work. */
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
-import { NodeTimeoutError, NodeUnreachableError } from "../../../lib/net/core_client.ts";
+import { NodeTimeoutError, NodeUnreachableError } from "../../../lib/net/core_reader.ts";
 import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { OutcomeUnknownError, StoreError } from "../../../lib/intents/intent.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { NodeTimeoutError } from "../../../lib/net/core_client.ts";
+import { NodeTimeoutError } from "../../../lib/net/core_reader.ts";
 import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { OutcomeUnknownError, StoreError } from "../../../lib/intents/intent.ts";
 import { IntentRefusedError } from "../../../lib/intents/failures.ts";

@@ -2,7 +2,7 @@ import { newIntent } from "../../support/intents.ts";
 import { getLogger } from "@logtape/logtape";
 import { type Hex, toWire } from "../../../lib/protocol/scalars.ts";
 import { setImmediate } from "node:timers/promises";
-import { NodeUnreachableError } from "../../../lib/net/core_client.ts";
+import { NodeUnreachableError } from "../../../lib/net/core_reader.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import { LocalSigner } from "../../../lib/protocol/signature.ts";

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
-import { upkeepLoop } from "../../../lib/intents/intent_service.ts";
 import { rowDamaged, StoreError } from "../../../lib/intents/intent.ts";
 import { DamagedRows } from "../../../lib/intents/service_store.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
+import { upkeepLoop } from "../../../lib/intents/upkeep.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { COMMITTED, newIntent } from "../../support/intents.ts";

@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
+import { CoreClient, missingSpansOf } from "../../../lib/net/core_client.ts";
 import {
-  CoreClient,
   isNodeAway,
-  missingSpansOf,
   NodeTimeoutError,
   NodeUnreachableError,
-} from "../../../lib/net/core_client.ts";
-import { pagesOf } from "../../../lib/net/core_reader.ts";
+  pagesOf,
+} from "../../../lib/net/core_reader.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { toWire } from "../../../lib/protocol/scalars.ts";

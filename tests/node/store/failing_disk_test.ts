@@ -1,6 +1,7 @@
 import { setImmediate } from "node:timers";
 /** What the node answers and logs while its disk is full. */
 import assert from "node:assert/strict";
+import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { toWire } from "../../../lib/protocol/scalars.ts";
 import { CoreNode, SETTLEMENT_MS } from "../../../services/node/core_node.ts";
 import { SETTLEMENTS_PER_SLICE } from "../../../services/node/chain/state.ts";
@@ -21,7 +22,7 @@ import { pricesBody } from "../support/fake_oracle.ts";
 import { logOf } from "../support/log_of.ts";
 import { testOptions } from "../support/running_node.ts";
 
-const settings = resolveSettings(testOptions({ ringBufferSize: 1_024 }));
+const settings = resolveSettings(testOptions({ ringBufferSize: 1_024 }), SPEC_MARKETS);
 
 /** A node without ports whose disk the test can fill. */
 class Node {
@@ -33,7 +34,7 @@ class Node {
 
   constructor(folder: string) {
     const { clock } = this;
-    this.storage = openStorage(settings, folder, { clock, onOpen: (db) => this.#db = db });
+    this.storage = openStorage(settings, folder, clock, (db) => this.#db = db);
     this.core = new CoreNode(settings, this.storage, clock, clock.monotonic);
   }
 

@@ -299,7 +299,7 @@ Deno.test("docs/security.md: the documented command removes a leaked relayer fro
 Deno.test("Data directory: only settled theses and receipts are deleted, after the retention time", () =>
   withFolder(async (path) => {
     const clock = new FakeClock();
-    const disk = new DiskChain(path, clock, { retainMs: 600_000 });
+    const disk = new DiskChain(path, clock, { retain: 600_000 });
     const txs = someHistory(disk);
     const { totals } = disk.storage.records.state;
     const before = disk.view([]);
@@ -330,7 +330,7 @@ Deno.test("Data directory: only settled theses and receipts are deleted, after t
 Deno.test("Data directory: the quote of a lost bet stays used until the end of its window", () =>
   withFolder(async (path) => {
     const clock = new FakeClock();
-    const disk = new DiskChain(path, clock, { retainMs: 600_000, ringBufferSize: 128 });
+    const disk = new DiskChain(path, clock, { retain: 600_000, ringBufferSize: 128 });
     disk.run(1);
     disk.deposit(1);
     const timestamp = clock.now();

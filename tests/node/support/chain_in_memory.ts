@@ -1,4 +1,5 @@
 import { ShiftedClock } from "../../../lib/clock.ts";
+import { START_AHEAD_MAX_MS } from "../../../lib/protocol/constants.ts";
 import { type Market, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
@@ -66,8 +67,8 @@ export class TestChain {
     this.records = memoryRecords({ nowMs: this.clock.now(), ...options });
     this.chain = new Chain({
       chainId: CHAIN_ID,
-      maxStartAheadMs: options.maxStartAheadMs,
-      minBet: options.minBet,
+      maxStartAheadMs: options.maxStartAheadMs ?? START_AHEAD_MAX_MS,
+      minBet: options.minBet ?? 0n,
       clock: this.travelClock,
       records: this.records,
       permissions: options.genesis ?? GENESIS,

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import type { Transaction } from "../../../lib/protocol/transaction.ts";
@@ -18,10 +19,6 @@ import { GENESIS } from "./chain_in_memory.ts";
 const { user, solver } = actors;
 
 /** What a test may change of a {@link DiskChain}. */
-export interface DiskChainOptions extends Partial<NodeOptions> {
-  retainMs?: number;
-}
-
 /** A chain in a directory, driven by hand. */
 export class DiskChain {
   readonly storage: Storage;
@@ -34,25 +31,25 @@ export class DiskChain {
   readonly #path: string;
   #db!: Database;
 
-  constructor(path: string, readonly clock: FakeClock, changes: DiskChainOptions = {}) {
-    const { retainMs, ...given } = changes;
+  constructor(path: string, readonly clock: FakeClock, given: Partial<NodeOptions> = {}) {
     this.#path = path;
     const base = { chainId: CHAIN_ID, ...GENESIS, ringBufferSize: 1_024, minBet: 0n };
     const copies = {
       ...{ relayers: [...GENESIS.relayers], admins: [...GENESIS.admins] },
       balances: new Map(GENESIS.balances),
     };
-    const settings = resolveSettings(withDefaults(options, { ...base, ...copies, ...given }));
+    const settings = resolveSettings(
+      withDefaults(options, { ...base, ...copies, ...given }),
+      SPEC_MARKETS,
+    );
     const onOpen = (db: Database) => this.#db = db;
-    this.storage = openStorage(settings, path, { clock, retainMs, onOpen });
+    this.storage = openStorage(settings, path, clock, onOpen);
     const { records, resumeFrom } = this.storage;
     this.chain = new Chain({
-      ...{
-        chainId: CHAIN_ID,
-        clock,
-        oraclePrices: new OraclePrices(settings.maxStaleMs, settings.markets),
-      },
-      ...{ records, permissions: settings.permissions, resumeFrom },
+      ...settings,
+      clock,
+      oraclePrices: new OraclePrices(settings.maxStaleMs, settings.markets),
+      ...{ records, resumeFrom },
       events: {
         onHead: ({ number }) => this.heads.push(number),
         onTransaction: (receipt) => this.receipts.push(receipt),

@@ -53,6 +53,7 @@ export function solverApp(
     metrics: new SolverMetrics(new Registry(), SPEC_MARKETS, systemClock),
     limiter: unlimited,
     ownBalance: unused,
+    calibration: () => undefined,
     checkReadiness: unused,
     solver: solver.address,
     chainId: CHAIN_ID,

@@ -34,6 +34,7 @@ function report(results: Results) {
     focus: ["barrier"],
     compared: "plain",
     spanMs: HOURS * HOUR_MS,
+    omitted: [],
   });
 }
 

@@ -13,6 +13,7 @@ const plan = {
   focus: ["own"],
   compared: "other",
   spanMs: 4 * DAY_MS,
+  omitted: [],
 };
 
 function trialOf(day: number, held: boolean, users: readonly string[]): Trial {

@@ -1,3 +1,4 @@
+import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { RandomSource } from "../../../lib/clock.ts";
 import { gaussian } from "../../../lib/random.ts";
 import type { TapeRow } from "../../../lib/prices/tape.ts";
@@ -123,6 +124,7 @@ export async function runMakers(
     (context) =>
       new BarrierStrategy({
         ...context,
+        markets: SPEC_MARKETS,
         margin,
         userLeadMs,
         maxPriceAgeMs: 60_000,

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
+import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { HistoryPage } from "../../../lib/protocol/methods/reads.ts";
 import { setImmediate } from "node:timers/promises";
-import { type HistoryQuery, NodeUnreachableError } from "../../../lib/net/core_client.ts";
+import { type HistoryQuery, NodeUnreachableError } from "../../../lib/net/core_reader.ts";
 import { createHistoryReader } from "../../../services/solver/market/history_reader.ts";
 import { MarketData } from "../../../services/solver/market/market_data.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -40,7 +41,7 @@ class FakeHistory {
 }
 
 function reader(node: FakeHistory, clock = new FakeClock()) {
-  const marketData = new MarketData({ floor: 0.1, minHistoryMs: 60_000 });
+  const marketData = new MarketData({ floor: 0.1, minHistoryMs: 60_000 }, SPEC_MARKETS);
   const prices = marketData.pricesOf(market);
   return { reader: createHistoryReader({ node, marketData, clock }), clock, prices };
 }

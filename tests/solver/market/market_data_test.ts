@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { MARKETS, Markets } from "../../../lib/protocol/markets.ts";
+import { MARKETS, Markets, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { MarketData } from "../../../services/solver/market/market_data.ts";
 import { MarketVolatility } from "../../../services/solver/pricing/volatility.ts";
 import { market, user } from "../support.ts";
@@ -10,7 +10,7 @@ const entry = { base, quote, decimals: 6 as const, ageMs: 0, state: "fresh" as c
 const price = { ...entry, price: 7n, lastUpdate: 1_500 };
 
 Deno.test("Market data: each price is assigned to its market, and a time in the future becomes now", () => {
-  const marketData = new MarketData(settings);
+  const marketData = new MarketData(settings, SPEC_MARKETS);
   const stale = { ...price, state: "stale" as const };
   marketData.setSpots({ [symbol]: stale, "DOGE/USDT": { ...price, price: 1n } }, 1_000);
   assert.deepEqual(marketData.pricesOf(market).spot, {
@@ -46,7 +46,7 @@ Deno.test("Market data: has the given markets, and the given volatilities", () =
 });
 
 Deno.test("Market data: the calibration contains each market's horizons that have windows", () => {
-  const marketData = new MarketData(settings);
+  const marketData = new MarketData(settings, SPEC_MARKETS);
   const { volatility } = marketData.pricesOf(market);
   for (let minute = 0; minute < 6; minute++) {
     const timeMs = minute * 60_000;
@@ -64,7 +64,7 @@ Deno.test("Market data: the calibration contains each market's horizons that hav
 });
 
 Deno.test("Market data: prices that are 0, between slots or repeated are ignored", () => {
-  const marketData = new MarketData(settings);
+  const marketData = new MarketData(settings, SPEC_MARKETS);
   const prices = marketData.pricesOf(market);
   assert.equal(prices.historyEndMs, 0);
   const slots = [[0, 4n], [100, 5n], [150, 6n], [200, 0n], [300, 7n], [300, 8n], [
@@ -82,7 +82,7 @@ Deno.test("Market data: prices that are 0, between slots or repeated are ignored
 });
 
 Deno.test("Market data: recorded prices update volatility and stillness", () => {
-  const prices = new MarketData(settings).pricesOf(market);
+  const prices = new MarketData(settings, SPEC_MARKETS).pricesOf(market);
   const before = prices.stillness.share;
   const slots = Array.from({ length: 1_200 }, (_, slot) => ({ time: slot * 100, price: 5_000n }));
   prices.addHistory(slots, 120_000);
@@ -91,7 +91,7 @@ Deno.test("Market data: recorded prices update volatility and stillness", () => 
 });
 
 Deno.test("Market data: a price over 2 s ahead of the clock is not fresh: the clock is behind", () => {
-  const known = new MarketData(settings).pricesOf(market);
+  const known = new MarketData(settings, SPEC_MARKETS).pricesOf(market);
   known.setSpot({ ...price, lastUpdate: 12_000 }, 10_000);
   assert.deepEqual(known.spot, { price: 7n, lastUpdateMs: 10_000, fresh: true });
   known.setSpot({ ...price, lastUpdate: 12_001 }, 10_000);

@@ -1,5 +1,6 @@
 /** A barrier strategy on a market that the test makes. */
 import assert from "node:assert/strict";
+import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import {
   type BarrierOptions,
@@ -32,6 +33,7 @@ export function barrier(given: Partial<MarketView> = {}, options: Partial<Barrie
   };
   const strategy = new BarrierStrategy({
     marketView: () => view,
+    markets: SPEC_MARKETS,
     clock,
     margin: 0.05,
     userLeadMs: 0,

@@ -1,5 +1,6 @@
 /** Users who see prices earlier than the solver, on simulated prices, against its recheck. */
 import assert from "node:assert/strict";
+import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { RandomSource } from "../../../lib/clock.ts";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import { gaussian, seededRandom } from "../../../lib/random.ts";
@@ -95,7 +96,7 @@ function solverAt(nowMs: number) {
   };
   const strategy = new BarrierStrategy({
     ...{ marketView: () => view, clock, margin: MARGIN, userLeadMs: HOLD_MS },
-    ...{ maxPriceAgeMs: 2_000, minDurationMs: 1_000, minWidthTicks: 0 },
+    ...{ maxPriceAgeMs: 2_000, minDurationMs: 1_000, minWidthTicks: 0, markets: SPEC_MARKETS },
   });
   return { strategy, view, history, clock };
 }

@@ -1,5 +1,5 @@
 import { isUnsettled, SLOT_MS, type Thesis } from "@rangemaker/client";
-import { formatAmount, formatQuotePrice, toNumber } from "../format.ts";
+import { formatQuotePrice, formatRounded, toNumber } from "../format.ts";
 import type { PriceSeries } from "./price_series.ts";
 
 /** The page's prices may be a slot off, so prices this close to a window's edges prove nothing. */
@@ -32,8 +32,8 @@ export function firstOutside(
 /** The prices and times of a bet or a quote. */
 type Box = Pick<Thesis, "lowerPrice" | "upperPrice" | "startTime" | "endTime">;
 
-interface Look {
-  /** Prices before this time were compared. */
+interface Comparison {
+  /** Prices before this time were compared with the box. */
   toMs: number;
   breach: Breach | undefined;
 }
@@ -43,25 +43,26 @@ interface Look {
  * moment later, or much later if the connection is down.
  */
 export class LiveBreaches {
-  readonly #looks = new Map<string, Look>();
+  readonly #comparisons = new Map<string, Comparison>();
 
   /** A thesis with the breach that the page has seen. The node may still list it as open. */
   withBreach(thesis: Thesis, series: PriceSeries | undefined): Thesis {
     if (!isUnsettled(thesis.status) || thesis.breach !== undefined || series === undefined) {
-      this.#looks.delete(thesis.quoteHash);
+      this.#comparisons.delete(thesis.quoteHash);
       return thesis;
     }
-    const breach = this.#lookAt(thesis, series);
+    const breach = this.#breachOf(thesis, series);
     return breach === undefined ? thesis : { ...thesis, breach };
   }
 
-  #lookAt(thesis: Thesis, series: PriceSeries): Breach | undefined {
+  #breachOf(thesis: Thesis, series: PriceSeries): Breach | undefined {
     const { quoteHash, startTime } = thesis;
-    const look = this.#looks.get(quoteHash) ?? { toMs: startTime + EDGE_MS, breach: undefined };
-    this.#looks.set(quoteHash, look);
-    look.breach ??= firstOutside(thesis, series, look.toMs);
-    look.toMs = Math.max(look.toMs, series.times.at(-1) ?? 0);
-    return look.breach;
+    const known = this.#comparisons.get(quoteHash) ??
+      { toMs: startTime + EDGE_MS, breach: undefined };
+    this.#comparisons.set(quoteHash, known);
+    known.breach ??= firstOutside(thesis, series, known.toMs);
+    known.toMs = Math.max(known.toMs, series.times.at(-1) ?? 0);
+    return known.breach;
   }
 }
 
@@ -74,11 +75,11 @@ export function isDecided({ status, breach }: Thesis): boolean {
 export function outcomeText(thesis: Thesis): string {
   const { id, status, betAmount, payout, breach, lowerPrice, upperPrice } = thesis;
   if (status === "won") {
-    return `Bet ${id} won ${formatAmount(payout - betAmount)} USDC: ${
-      formatAmount(payout)
+    return `Bet ${id} won ${formatRounded(payout - betAmount)} USDC: ${
+      formatRounded(payout)
     } paid out.`;
   }
-  const lost = `Bet ${id} lost: ${formatAmount(betAmount)} USDC.`;
+  const lost = `Bet ${id} lost: ${formatRounded(betAmount)} USDC.`;
   if (breach === undefined) return lost;
   const price = (exact: bigint) => formatQuotePrice(toNumber(exact));
   return `${lost} The price ` +

@@ -34,6 +34,8 @@ export function openMessages(
 ): {
   messages: ReadonlySignal<readonly Message[]>;
   announce: Announce;
+  /** Hides all messages. Screen readers may not have read those that are only spoken. */
+  hide(): void;
   /** The user goes on: hides messages that were seen, which may cover what is pressed next. */
   hideSeen(): void;
 } {
@@ -55,13 +57,14 @@ export function openMessages(
     clock.after(MESSAGE_MS, remove);
     return remove;
   };
-  const hideSeen = () => {
-    const seenMs = clock.now() - SEEN_MS;
+  const hideBefore = (timeMs: number) => {
     messages.value = messages.value.filter(({ isSpoken, addedAtMs }) =>
-      isSpoken || addedAtMs > seenMs
+      isSpoken || addedAtMs > timeMs
     );
   };
-  return { messages, announce, hideSeen };
+  const hide = () => hideBefore(Infinity);
+  const hideSeen = () => hideBefore(clock.now() - SEEN_MS);
+  return { messages, announce, hide, hideSeen };
 }
 
 /** A shorter loss of the network is not announced: a price in flight may disprove it. */

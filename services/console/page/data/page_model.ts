@@ -1,7 +1,7 @@
 import { computed, type Signal, signal } from "@preact/signals";
 import { Markets, RangemakerClient, systemClock, type Thesis } from "@rangemaker/client";
 import type { PageConfig } from "../../page_config.ts";
-import { formatAmount, formatTime } from "../format.ts";
+import { formatRounded, formatTime } from "../format.ts";
 import { notify } from "../notify_button.tsx";
 import type { BetOutcome, UnresolvedBet } from "./bet_keeper.ts";
 import { isAnswered, Poll } from "./http.ts";
@@ -28,7 +28,7 @@ export function openPageModel(config: PageConfig, page: Window) {
   /** Only for reads. */
   const client = new RangemakerClient({ urls, chainId, markets: config.markets });
   /** The newest events, for screen readers and the message line. */
-  const { messages, announce, hideSeen } = openMessages(clock);
+  const { messages, announce, hide: hideMessages, hideSeen } = openMessages(clock);
   page.addEventListener("pointerdown", hideSeen);
   const maker = new MakerStatus(hasNoNetwork);
   /** The node's chain id, once it has answered. */
@@ -67,6 +67,7 @@ export function openPageModel(config: PageConfig, page: Window) {
     client,
     symbols: markets.symbols,
     serverClock,
+    clock,
     onConnected() {
       void checkChain();
       void client.chainId().then((id) => nodeChainId.value = id, () => {});
@@ -87,13 +88,17 @@ export function openPageModel(config: PageConfig, page: Window) {
   const stateOf = (symbol: string) => isOffline.value ? "offline" : feed.stateOf(symbol);
   feed.start();
   page.addEventListener("offline", () => void feed.checkNetwork());
-  page.addEventListener("online", () => feed.isOffline.value = false);
+  const makerPoll = new Poll(clock, () => maker.read(() => client.solverInfo()), MAKER_POLL_MS);
+  makerPoll.start();
+  page.addEventListener("online", () => {
+    feed.isOffline.value = false;
+    makerPoll.start();
+  });
   announceReturn(isOffline, announce, clock);
-  new Poll(clock, () => maker.read(() => client.solverInfo()), MAKER_POLL_MS).start();
   session.restore();
   const connections = { config, client, serverClock, session, nodeChainId };
   const market = { markets, feed, isOffline, stateOf, withBreach, maker };
-  return { ...connections, ...market, problems, messages, announce };
+  return { ...connections, ...market, problems, messages, hideMessages, announce };
 }
 
 /** Whether the part of the page that shows the outcome of a bet is visible and not covered. */
@@ -122,7 +127,7 @@ function problemsOf(chainId: number, session: Session, nodeChainId: number | und
 }
 
 function resolutionOf({ offer, isChecking }: UnresolvedBet, outcome: BetOutcome): string {
-  const bet = `The bet of ${formatAmount(offer.quote.betAmount)} USDC that starts at ` +
+  const bet = `The bet of ${formatRounded(offer.quote.betAmount)} USDC that starts at ` +
     formatTime(offer.quote.startTime);
   if (outcome.name !== "placed") return `${bet} was not placed: nothing was taken.`;
   return isChecking

@@ -15,6 +15,9 @@ const RETRY_MS = 1_000;
 /** Balances are read this often, since they may change without a bet, for example by a deposit. */
 const REFRESH_MS = 10_000;
 
+/** A bet changes the balance; a read that soon covers all bets that are reported together. */
+const REFRESH_SOON_MS = 100;
+
 export interface PortfolioOptions extends Omit<BetKeeperOptions, "isChainKnown"> {
   client: RangemakerClient;
   /** Called when a bet that this page saw open is won or lost. */
@@ -38,6 +41,7 @@ export class Portfolio {
   #cancelTimer: CancelTimer = () => {};
   #cancelRefresh: CancelTimer = () => {};
   #closed = false;
+  #isRefreshSoon = false;
   /** Numbers of the last request for the balance, and of the last one with an answer. */
   #asked = 0;
   #answered = 0;
@@ -64,14 +68,25 @@ export class Portfolio {
 
   /** Reads the balance. */
   async refresh(): Promise<void> {
-    const { client, user, clock } = this.#options;
+    const { client, user } = this.#options;
     this.#cancelRefresh();
+    this.#isRefreshSoon = false;
     const number = this.#asked += 1;
     const account = await client.account(user).catch(() => undefined);
     if (this.#closed || number < this.#answered) return; // a newer one was faster
     if (account !== undefined) [this.account.value, this.#answered] = [account, number];
+    if (!this.#isRefreshSoon) this.#refreshAfter(REFRESH_MS);
+  }
+
+  #refreshAfter(delayMs: number): void {
     this.#cancelRefresh();
-    this.#cancelRefresh = clock.after(REFRESH_MS, () => void this.refresh());
+    this.#cancelRefresh = this.#options.clock.after(delayMs, () => void this.refresh());
+  }
+
+  #refreshSoon(): void {
+    if (this.#isRefreshSoon) return;
+    this.#refreshAfter(REFRESH_SOON_MS);
+    this.#isRefreshSoon = true;
   }
 
   async #connect(): Promise<void> {
@@ -96,11 +111,12 @@ export class Portfolio {
   #receive(thesis: Thesis): void {
     if (this.#closed) return;
     const others = this.theses.value.filter(({ id }) => id !== thesis.id);
-    this.theses.value = [thesis, ...others].sort((a, b) => b.id - a.id);
+    const older = others.findIndex(({ id }) => id < thesis.id);
+    this.theses.value = others.toSpliced(older === -1 ? others.length : older, 0, thesis);
     this.bets.confirm(thesis);
     const isSettled = thesis.status === "won" || thesis.status === "lost";
     if (!isSettled) this.#unsettled.add(thesis.id);
     else if (this.#unsettled.delete(thesis.id)) this.#options.onSettled(thesis);
-    void this.refresh();
+    this.#refreshSoon();
   }
 }

@@ -1,5 +1,7 @@
 import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import {
+  type CancelTimer,
+  type Clock,
   type NodePrice,
   type PriceHistory,
   type RangemakerClient,
@@ -9,11 +11,14 @@ import { messageOf, toNumber } from "../format.ts";
 import { PriceSeries } from "./price_series.ts";
 import type { ServerClock } from "./server_clock.ts";
 
-/** Prices arrive ten times a second: after a longer pause, the page was disconnected or asleep. */
+/**
+ * Prices arrive ten times a second. In a longer pause the page was disconnected or asleep, or the node
+ * had no prices: an operator may fill them in later.
+ */
 const PAUSE_MAX_MS = 1_000;
 
-/** Pause between attempts to load missed prices. */
-const RETRY_MS = 1_000;
+/** Pauses between attempts to load the prices of a gap: they double. */
+const GAP_RETRY_MS = { first: 1_000, last: 600_000 };
 
 /** Length of the node's price history. */
 const HISTORY_MAX_MS = 65_536 * SLOT_MS;
@@ -28,6 +33,7 @@ export interface PriceFeedOptions {
   client: Pick<RangemakerClient, "history" | "watchPrices">;
   symbols: readonly string[];
   serverClock: ServerClock;
+  clock: Clock;
   /** Called when the feed has connected or reconnected. */
   onConnected(): void;
   /** Whether the device has lost its network. */
@@ -46,6 +52,9 @@ export class PriceFeed {
   readonly latest: Signal<Readonly<Record<string, NodePrice>>> = signal(NOT_RECEIVED);
   /** Whether prices arrive. */
   readonly isLive: Signal<boolean> = signal(false);
+  /** Prices have stopped arriving, for example because the node hangs. */
+  readonly #isSilent: Signal<boolean> = signal(false);
+  #cancelSilence: CancelTimer = () => {};
   /** Why no prices arrive; undefined while they do, and during the first connection attempt. */
   readonly problem: Signal<string | undefined> = signal(undefined);
   /** The device has lost its network. Reset by the next price. */
@@ -58,12 +67,8 @@ export class PriceFeed {
   readonly #states: ReadonlyMap<string, ReadonlySignal<MarketState>>;
   /** Start of the loaded history, by market. */
   readonly #loadedFrom = new Map<string, number>();
-  /** When the newest prices arrived, in the node's time. */
-  #newestAtMs: number | undefined;
-  /** Start of the time whose prices are missing. */
-  #missingFromMs: number | undefined;
-  #isFilling = false;
-  #filledAtMs = -Infinity;
+  /** Timers of gaps that are loaded again. */
+  #retries: CancelTimer[] = [];
 
   constructor(options: PriceFeedOptions) {
     this.#options = options;
@@ -97,16 +102,12 @@ export class PriceFeed {
     return this.#states.get(symbol)?.value ?? "missing";
   }
 
-  /** Whether prices have stopped arriving, for example because the node hangs. */
-  isSilent(nowMs: number): boolean {
-    return nowMs - (this.#newestAtMs ?? nowMs) > SILENT_MS;
-  }
-
   #readState(symbol: string): MarketState {
     if (this.isOffline.value) return "offline";
     if (!this.isLive.value) return this.problem.value === undefined ? "connecting" : "away";
     if (this.latest.value === NOT_RECEIVED) return "connecting";
-    return this.latest.value[symbol]?.state ?? "missing";
+    const state = this.latest.value[symbol]?.state ?? "missing";
+    return state === "fresh" && this.#isSilent.value ? "stale" : state;
   }
 
   /** The prices of a market. The series is updated in place. */
@@ -120,7 +121,8 @@ export class PriceFeed {
   clear(): void {
     for (const series of this.#series.values()) series.clear();
     this.#loadedFrom.clear();
-    this.#missingFromMs = undefined;
+    for (const cancel of this.#retries) cancel();
+    this.#retries = [];
   }
 
   /** Loads history of a market back to a time, as far as the node has it; newest first. */
@@ -133,7 +135,7 @@ export class PriceFeed {
       const from = Math.max(wanted, to - PAGE_MS);
       // Set before the request, so that no other caller repeats it; reset if it fails.
       this.#loadedFrom.set(symbol, from);
-      const isDone = await this.#load(symbol, from, to);
+      const isDone = await this.#load(symbol, from, to) !== "failed";
       if (to === nowMs) this.loaded.value = new Set([...this.loaded.value, symbol]);
       if (!isDone) {
         if (to === nowMs) this.#loadedFrom.delete(symbol);
@@ -143,49 +145,53 @@ export class PriceFeed {
     }
   }
 
-  /** Loads missing prices of the markets that were shown. Retries later if that fails. */
-  async #fill(fromMs: number): Promise<void> {
-    const nowMs = this.#options.serverClock.now();
-    if (this.#isFilling || nowMs - this.#filledAtMs < RETRY_MS) return;
-    this.#isFilling = true;
-    this.#filledAtMs = nowMs;
-    const from = Math.max(fromMs, nowMs - HISTORY_MAX_MS);
-    const loads = [...this.#loadedFrom.keys()].map((symbol) => this.#load(symbol, from, nowMs));
-    const isDone = (await Promise.all(loads)).every(Boolean);
-    // Another pause may have begun meanwhile.
-    if (isDone && this.#missingFromMs === fromMs) this.#missingFromMs = undefined;
-    this.#isFilling = false;
+  /** Loads the prices of a gap, again and again while the node does not have them. */
+  async #fill(symbol: string, fromMs: number, toMs: number, retryMs: number): Promise<void> {
+    const { serverClock, clock } = this.#options;
+    const from = Math.max(fromMs, serverClock.now() - HISTORY_MAX_MS);
+    if (from >= toMs || await this.#load(symbol, from, toMs) === "complete") return;
+    if (retryMs > GAP_RETRY_MS.last || !this.#loadedFrom.has(symbol)) return;
+    const retry = () => void this.#fill(symbol, fromMs, toMs, 2 * retryMs);
+    this.#retries.push(clock.after(retryMs, retry));
   }
 
-  /** @returns False if it could not be loaded. */
-  async #load(symbol: string, fromMs: number, toMs: number): Promise<boolean> {
+  /** @returns Whether it was loaded, and had all prices. */
+  async #load(
+    symbol: string,
+    fromMs: number,
+    toMs: number,
+  ): Promise<"complete" | "incomplete" | "failed"> {
     let history: PriceHistory;
     try {
       history = await this.#options.client.history(symbol, Math.floor(fromMs), Math.ceil(toMs));
     } catch (thrown) {
       console.info(`History of ${symbol} was not loaded: ${messageOf(thrown)}`);
-      return false;
+      return "failed";
     }
     this.seriesOf(symbol).merge(
       history.prices.map(({ time, price }) => ({ time, price: toNumber(price) })),
     );
-    return true;
+    const isComplete = history.missing.every(({ from, to }) => to - from <= PAUSE_MAX_MS);
+    return isComplete ? "complete" : "incomplete";
   }
 
   #receive(prices: Record<string, NodePrice>): void {
-    const { serverClock } = this.#options;
+    const { serverClock, clock } = this.#options;
     this.isOffline.value = false;
+    this.#isSilent.value = false;
+    this.#cancelSilence();
+    this.#cancelSilence = clock.after(SILENT_MS, () => this.#isSilent.value = true);
     const fresh = Object.entries(prices).filter(([, { state }]) => state === "fresh");
     const [first] = fresh;
     if (first !== undefined) serverClock.observe(first[1].lastUpdate + first[1].ageMs);
-    const nowMs = serverClock.now();
-    const newestAtMs = this.#newestAtMs ?? nowMs;
-    if (nowMs - newestAtMs > PAUSE_MAX_MS) this.#missingFromMs ??= newestAtMs;
-    this.#newestAtMs = nowMs;
-    if (this.#missingFromMs !== undefined) void this.#fill(this.#missingFromMs);
-    const slot = Math.floor(nowMs / SLOT_MS) * SLOT_MS;
+    const slot = Math.floor(serverClock.now() / SLOT_MS) * SLOT_MS;
     for (const [symbol, { price }] of fresh) {
-      this.#series.get(symbol)?.append(slot, toNumber(price));
+      const series = this.#series.get(symbol);
+      const newest = series?.times.at(-1) ?? slot;
+      if (slot - newest > PAUSE_MAX_MS && this.#loadedFrom.has(symbol)) {
+        void this.#fill(symbol, newest, slot, GAP_RETRY_MS.first);
+      }
+      series?.append(slot, toNumber(price));
     }
     this.latest.value = prices;
   }

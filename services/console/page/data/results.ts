@@ -1,6 +1,5 @@
 /** Results of a maker's bets, computed from the theses alone. */
 import type { Market, Thesis } from "@rangemaker/client";
-import { toNumber } from "../format.ts";
 import { isDecided } from "./live_breaches.ts";
 
 /** Results of a set of bets from the maker's side. */
@@ -78,35 +77,6 @@ export function historyOf(theses: readonly Thesis[]) {
     profit += gainOf(thesis);
     return { timeMs: timeOf(thesis), profit };
   });
-}
-
-/**
- * Two standard deviations of the profit from bets if they were fair: the range of pure chance. Windows
- * of one market that overlap end alike, so their deviations add up as far as they overlap.
- *
- * @returns An amount in USDC.
- */
-export function chanceOf(theses: readonly Thesis[]): number {
-  const over = theses.map((thesis) => ({ ...thesis, deviation: deviationOf(thesis) }))
-    .sort((a, b) => a.startTime - b.startTime);
-  let variance = 0;
-  for (const [index, bet] of over.entries()) {
-    variance += bet.deviation ** 2;
-    for (let next = index + 1; next < over.length; next++) {
-      const other = over[next]!; // below the length
-      if (other.startTime >= bet.endTime) break;
-      if (other.base !== bet.base || other.quote !== bet.quote) continue;
-      const sharedMs = Math.min(bet.endTime, other.endTime) - other.startTime;
-      const longerMs = Math.max(bet.endTime - bet.startTime, other.endTime - other.startTime);
-      variance += 2 * bet.deviation * other.deviation * sharedMs / longerMs;
-    }
-  }
-  return 2 * Math.sqrt(variance);
-}
-
-/** Standard deviation of a fair bet's result, USDC: it is won with the probability stake / payout. */
-function deviationOf({ betAmount, payout }: Thesis): number {
-  return Math.sqrt(toNumber(betAmount) * toNumber(payout - betAmount));
 }
 
 function inOrderSettled(theses: readonly Thesis[]): Thesis[] {

@@ -21,7 +21,7 @@ interface AnswersProps {
 /** The solver's answers by code, in the last minutes and since its start. */
 export function Answers({ history, startedAtMs }: AnswersProps) {
   if (REQUESTS.every((request) => answersTo(request, history).length === 0)) return null;
-  const note = startedAtMs && `all: since the solver’s start at ${formatTime(startedAtMs)}`;
+  const note = startedAtMs && `The solver started at ${formatTime(startedAtMs)}.`;
   return (
     <Card title="Quotes and refusals" note={note}>
       <div class="columns">
@@ -42,14 +42,16 @@ function AnswerTable({ request, history }: { request: RequestKind; history: Metr
     some.reduce((sum, row) => sum + row[part], 0);
   const [recent, total] = [sumOf("recent"), sumOf("total")];
   const textOf = (count: number, all: number) =>
-    count > 0 && `${count.toLocaleString("en-US")} (${formatShare(count / all)})`;
+    count > 0 && `${count.toLocaleString("en-US")}\u00a0(${formatShare(count / all)})`;
   const accepted = textOf(sumOf("total", rows.filter(isSuccess)), total) || "none";
   const most = rows.filter((row) => !isSuccess(row) && row.total > 0)
     .sort((a, b) => b.total - a.total)[0];
   const refused = most && `, most refusals: ${most.outcome}, ${textOf(most.total, total)}`;
   return (
     <Folded
-      title={`${name}: ${accepted} ${name === "Bets" ? "accepted" : "priced"}${refused ?? ""}`}
+      title={`${name} since the start: ${accepted} ${name === "Bets" ? "accepted" : "priced"}${
+        refused ?? ""
+      }`}
     >
       <Table
         of={`answers to ${name.toLowerCase()}`}
@@ -79,7 +81,7 @@ function AnswerTable({ request, history }: { request: RequestKind; history: Metr
               </>
             ),
           },
-          { name: "All", number: (row) => textOf(row.total, total) },
+          { name: "Since the start", number: (row) => textOf(row.total, total) },
         ]}
       />
     </Folded>

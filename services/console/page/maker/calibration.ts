@@ -1,7 +1,7 @@
 import type { SolverInfo, Thesis } from "@rangemaker/client";
 import { CALIBRATION } from "../../../../lib/problems/mod.ts";
 import { isDecided } from "../data/live_breaches.ts";
-import { chanceOf, gainOf } from "../data/results.ts";
+import { gainOf } from "../data/results.ts";
 import { toNumber } from "../format.ts";
 
 /** A predicted probability, and the share of these boxes that the price did not leave. */
@@ -124,23 +124,58 @@ export function verdictOf(pictures: readonly ForecastPicture[]): string {
     "Above the line, users win more than they pay for; below it, they are paid too little.";
 }
 
-/**
- * What the maker expected of its bets and what they brought, USDC.
- *
- * @returns `chance`: the difference that chance explains.
- */
+const expectedOf = ({ thesis: { betAmount, payout }, probability }: PredictedBet) =>
+  toNumber(betAmount) - probability * toNumber(payout);
+
+/** What the open bets should bring by their quoted probabilities, USDC; undefined unless all are known. */
+export function expectedOfOpen(
+  theses: readonly Thesis[],
+  probabilities: ReadonlyMap<string, number>,
+): number | undefined {
+  const open = theses.filter((thesis) => !isDecided(thesis));
+  const known = open.flatMap((thesis) => {
+    const probability = probabilities.get(thesis.quoteHash);
+    return probability === undefined ? [] : [{ thesis, probability }];
+  });
+  if (open.length === 0 || known.length < open.length) return undefined;
+  return known.reduce((sum, bet) => sum + expectedOf(bet), 0);
+}
+
+/** What the maker expected of its bets and what they brought, USDC. */
 export function earningsOf(predicted: readonly PredictedBet[]) {
   const sumOf = (part: (bet: PredictedBet) => number) =>
     predicted.reduce((sum, bet) => sum + part(bet), 0);
   return {
     bets: predicted.length,
     stakes: sumOf(({ thesis }) => toNumber(thesis.betAmount)),
-    expected: sumOf(({ thesis: { betAmount, payout }, probability }) =>
-      toNumber(betAmount) - probability * toNumber(payout)
-    ),
+    expected: sumOf(expectedOf),
     actual: sumOf(({ thesis }) => toNumber(gainOf(thesis))),
-    chance: chanceOf(predicted.map(({ thesis }) => thesis)),
+    chance: chanceOf(predicted),
   };
+}
+
+/**
+ * Two standard deviations of the profit from bets, USDC: if their outcomes are independent, and if
+ * windows of one market end alike as far as they overlap. The truth lies between.
+ */
+export function chanceOf(predicted: readonly PredictedBet[]) {
+  const bets = predicted.map(({ thesis, probability }) => ({
+    ...thesis,
+    deviation: toNumber(thesis.payout) * Math.sqrt(probability * (1 - probability)),
+  })).sort((a, b) => a.startTime - b.startTime);
+  let [alone, shared] = [0, 0];
+  for (const [index, bet] of bets.entries()) {
+    alone += bet.deviation ** 2;
+    for (let next = index + 1; next < bets.length; next++) {
+      const other = bets[next]!; // below the length
+      if (other.startTime >= bet.endTime) break;
+      if (other.base !== bet.base || other.quote !== bet.quote) continue;
+      const sharedMs = Math.min(bet.endTime, other.endTime) - other.startTime;
+      const longerMs = Math.max(bet.endTime - bet.startTime, other.endTime - other.startTime);
+      shared += 2 * bet.deviation * other.deviation * sharedMs / longerMs;
+    }
+  }
+  return { independent: 2 * Math.sqrt(alone), together: 2 * Math.sqrt(alone + shared) };
 }
 
 /** Compares expected and actual earnings. */
@@ -149,6 +184,7 @@ export function earningsVerdict(
 ): string {
   const surprise = actual - expected;
   if (bets < COUNT_MIN) return "too few bets to tell";
-  if (Math.abs(surprise) <= chance) return "chance explains it";
+  if (Math.abs(surprise) <= chance.independent) return "chance explains it";
+  if (Math.abs(surprise) <= chance.together) return "chance may explain it, since windows overlap";
   return `▲ ${surprise < 0 ? "less" : "more"} than chance explains`;
 }

@@ -2,7 +2,8 @@
 import { scaleSymlog } from "d3-scale";
 import type { Thesis } from "@rangemaker/client";
 import { isDecided } from "../data/live_breaches.ts";
-import { formatRounded, toNumber } from "../format.ts";
+import { DAY_MS, formatRounded, formatTime, toNumber } from "../format.ts";
+import { labelOf } from "../trade/chart_spans.ts";
 
 /** Losses by price and time, USDC. */
 export interface ExposureGrid {
@@ -159,18 +160,35 @@ export function profitAfter(
   }, 0);
 }
 
-/** A time at which bets end, and the amount at risk in these bets. */
-export interface End {
-  endTime: number;
+/** Spans in which bets end, from now on. */
+const RELEASE_SPANS_MS = [60_000, 300_000, 3_600_000, 6 * 3_600_000, DAY_MS];
+
+/** An amount at risk that is free at a time, or within a span. */
+export interface Release {
+  label: string;
   atRisk: bigint;
 }
 
-/** The next times at which open bets end, soonest first. */
-export function nextEndsOf(theses: readonly Thesis[], nowMs: number, count: number): End[] {
+/** When the amount at risk in open bets is free: at the next end, within some spans, and all of it. */
+export function releasesOf(theses: readonly Thesis[], nowMs: number): Release[] {
   const open = theses.filter((thesis) => isUndecided(thesis, nowMs));
-  const times = [...new Set(open.map(({ endTime }) => endTime))].sort((a, b) => a - b);
-  return times.slice(0, count)
-    .map((endTime) => ({ endTime, atRisk: riskOf(open.filter((one) => one.endTime === endTime)) }));
+  if (open.length === 0) return [];
+  const ends = open.map(({ endTime }) => endTime);
+  const [firstMs, lastMs] = [Math.min(...ends), Math.max(...ends)];
+  const until = (timeMs: number) => riskOf(open.filter(({ endTime }) => endTime <= timeMs));
+  const inText = (timeMs: number) => `${formatTime(timeMs)}, in ${labelOf(timeMs - nowMs)}`;
+  const spans = RELEASE_SPANS_MS.filter((ms) => nowMs + ms < lastMs)
+    .map((ms) => ({ label: `Within ${labelOf(ms)}`, atRisk: until(nowMs + ms) }));
+  const steps = [
+    { label: `Next end: ${inText(firstMs)}`, atRisk: until(firstMs) },
+    ...spans,
+    { label: `Last end: ${inText(lastMs)}`, atRisk: until(lastMs) },
+  ];
+  const releases: Release[] = [];
+  for (const step of steps) {
+    if (step.atRisk > (releases.at(-1)?.atRisk ?? 0n)) releases.push(step);
+  }
+  return releases;
 }
 
 /** The user whose open bets may cause the largest loss; undefined without open bets. */

@@ -127,8 +127,8 @@ const percent = (move: number) =>
 /** Ticks closer than this to an end of the axis have no space for a label. */
 const EDGE = 6;
 
-/** Outlines of more boxes could not be told apart. */
-const OUTLINES_MAX = 60;
+/** Outlines of more boxes could not be told apart: then only those at the pointer are drawn. */
+const OUTLINES_MAX = 12;
 
 interface HeatMapProps extends OpenMarket {
   /** The loss with the darkest colour, USDC. */
@@ -136,18 +136,33 @@ interface HeatMapProps extends OpenMarket {
   nowMs: number;
 }
 
+/** A cell of the map, in percent. */
+const place = (y: number, x: number) => ({
+  ...{ x: 100 * x / COLUMNS, y: 100 * y / ROWS, width: 100 / COLUMNS, height: 100 / ROWS },
+});
+
+/** Whether a box covers the middle of a cell. */
+function covers(
+  { left, top, width, height }: ReturnType<typeof outlinesOf>[number],
+  cell: ReturnType<typeof place>,
+): boolean {
+  const [x, y] = [cell.x + cell.width / 2, cell.y + cell.height / 2];
+  return x >= left && x <= left + width && y >= top && y <= top + height;
+}
+
 function HeatMap({ symbol, own, grid, price, scale, nowMs }: HeatMapProps) {
   const { cells, low, high } = grid;
   const pointed = useSignal<[row: number, column: number] | undefined>(undefined);
   const toY = scaleLinear([low, high], [100, 0]);
+  const boxes = outlinesOf(own, grid);
+  const outlines = boxes.length <= OUTLINES_MAX
+    ? boxes
+    : boxes.filter((box) => pointed.value !== undefined && covers(box, place(...pointed.value)));
   const describe = (cell?: [row: number, column: number]) => {
     const { loss, low, high, fromMs } = placeOf(grid, cell);
     const time = fromMs <= nowMs ? "now" : `in ${labelOf(fromMs - nowMs)}`;
     return `${usdc(-loss)} at ${formatQuotePrice(low)} – ${formatQuotePrice(high)}, ${time}`;
   };
-  const place = (y: number, x: number) => ({
-    ...{ x: 100 * x / COLUMNS, y: 100 * y / ROWS, width: 100 / COLUMNS, height: 100 / ROWS },
-  });
   return (
     <figure class="part">
       <figcaption>
@@ -177,7 +192,7 @@ function HeatMap({ symbol, own, grid, price, scale, nowMs }: HeatMapProps) {
             />
           ))
         )}
-        {outlinesOf(own, grid).slice(0, OUTLINES_MAX).map(({ id, left, top, ...size }) => (
+        {outlines.map(({ id, left, top, ...size }) => (
           <rect key={id} class="outline" x={left} y={top} {...size} />
         ))}
         {price !== undefined && <path class="mark" d={`M0 ${toY(price)} H100`} />}
@@ -192,6 +207,7 @@ function HeatMap({ symbol, own, grid, price, scale, nowMs }: HeatMapProps) {
       </p>
       <p class="note">
         The near future is drawn wider than the far one. All markets have the same colours.
+        {boxes.length > OUTLINES_MAX && " Point at the map to see the boxes there."}
       </p>
     </figure>
   );

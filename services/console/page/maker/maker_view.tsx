@@ -1,5 +1,5 @@
 import { useEffect, useMemo } from "preact/hooks";
-import { type Account, systemClock } from "@rangemaker/client";
+import { systemClock } from "@rangemaker/client";
 import { Card } from "../card.tsx";
 import type { PageModel } from "../data/page_model.ts";
 import {
@@ -11,7 +11,6 @@ import {
 } from "../data/results.ts";
 import { Fact } from "../fact.tsx";
 import {
-  formatAmount,
   formatChange,
   formatGain,
   formatRounded,
@@ -24,7 +23,14 @@ import { Table } from "../table.tsx";
 import { csvOf } from "../trade/history.ts";
 import { download } from "../trade/positions.tsx";
 import { Answers } from "./answers_card.tsx";
-import { earningsOf, earningsVerdict, type PredictedBet, predictedBets } from "./calibration.ts";
+import {
+  type chanceOf,
+  earningsOf,
+  earningsVerdict,
+  expectedOfOpen,
+  type PredictedBet,
+  predictedBets,
+} from "./calibration.ts";
 import { Calibration } from "./calibration_card.tsx";
 import { Exposure } from "./exposure_card.tsx";
 import { type MakerState, MakerWatch } from "./maker_watch.ts";
@@ -98,13 +104,17 @@ function Maker({ model, state, isOld }: MakerProps) {
   const results = resultsOf(theses);
   const nowMs = model.serverClock.now();
   const { solver } = state;
-  const predicted = predictedBets(theses, solver?.probabilities ?? new Map(), nowMs);
+  const probabilities = solver?.probabilities ?? new Map();
+  const predicted = predictedBets(theses, probabilities, nowMs);
   const startedAtS = solver?.metrics.sum("process_start_time_seconds");
   const startedAtMs = startedAtS && 1_000 * startedAtS;
   return (
     <>
-      <Risk {...{ theses, results, solver, isOld, nowMs }} />
-      <Glance results={results} account={state.account} predicted={predicted} />
+      <Risk
+        {...{ theses, results, solver, isOld, nowMs, balance: state.account.balance }}
+        expected={expectedOfOpen(theses, probabilities)}
+      />
+      <Glance results={results} predicted={predicted} />
       <Card title="Open bets" note={results.open > 0 && `${results.open} open`}>
         <Exposure model={model} theses={theses} />
         <OpenBets model={model} theses={theses} />
@@ -123,8 +133,8 @@ function Maker({ model, state, isOld }: MakerProps) {
             <ByMarketAndPeriod
               rows={[
                 ...resultsByMarket(theses, model.markets.list),
-                ...resultsByPeriod(theses, nowMs),
                 ["All", results],
+                ...resultsByPeriod(theses, nowMs),
               ]}
             />
           )}
@@ -142,21 +152,26 @@ const shareText = ({ turnover, profit }: Results) =>
 
 const styleOf = (gain: bigint) => gain < 0n ? "lost" : gain > 0n ? "won" : undefined;
 
+/** Such as `± 12.30`, or `± 12.30 to 40.10` if windows overlap. */
+function chanceText({ independent, together }: ReturnType<typeof chanceOf>): string {
+  const [low, high] = [independent, together].map((usdc) => formatRounded(fromNumber(usdc)));
+  return together > 1.1 * independent ? `±\u00a0${low} to\u00a0${high}` : `±\u00a0${low}`;
+}
+
 interface GlanceProps {
   results: Results;
-  account: Account;
   predicted: readonly PredictedBet[];
 }
 
-/** Further key figures: results, and what the solver expected of them. */
-function Glance({ results, account, predicted }: GlanceProps) {
+/** What the bets brought, and what the solver expected of them. */
+function Glance({ results, predicted }: GlanceProps) {
   const { settled, held, profit } = results;
   // Compares all pairs of bets that overlap, so only after another one was counted.
   const earnings = useMemo(() => earningsOf(predicted), [predicted.length]);
   const { bets, stakes, expected, actual, chance } = earnings;
   const verdict = earningsVerdict(earnings);
   return (
-    <dl class="card glance">
+    <dl class="card columns glance">
       <Fact label="Profit and loss">
         <strong class={styleOf(profit)} data-maker-profit>{formatGain(profit)} USDC</strong>
         <span class="detail">
@@ -168,17 +183,15 @@ function Glance({ results, account, predicted }: GlanceProps) {
           )}
         </span>
       </Fact>
-      <Fact label="Balance for new bets, USDC">
-        <strong data-maker-balance>{formatAmount(account.balance)}</strong>
-      </Fact>
       {bets > 0 && (
         <Fact label={`Expected of ${bets} ${bets === 1 ? "bet" : "bets"} whose window is over`}>
           <strong>{formatGain(fromNumber(expected))} USDC</strong>
           <span class="detail">
             {formatChange(expected / stakes)} of the stakes. {bets === 1 ? "It" : "They"} brought
             {" "}
-            {formatGain(fromNumber(actual))} ({formatChange(actual / stakes)}), ±{" "}
-            {formatRounded(fromNumber(chance))} by chance:{" "}
+            {formatGain(fromNumber(actual))}{" "}
+            ({formatChange(actual / stakes)}). Two standard deviations are {chanceText(chance)}:
+            {" "}
             <span class={verdict.startsWith("▲") ? "warning" : undefined}>{verdict}</span>
           </span>
         </Fact>

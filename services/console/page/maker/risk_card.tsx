@@ -2,15 +2,11 @@ import type { Thesis } from "@rangemaker/client";
 import { Card } from "../card.tsx";
 import type { Results } from "../data/results.ts";
 import { Fact } from "../fact.tsx";
-import { formatRounded, formatTime, shortAddress } from "../format.ts";
-import { labelOf } from "../trade/chart_spans.ts";
-import { nextEndsOf, riskiestUserOf, waitingText } from "./exposure.ts";
+import { formatAmount, formatGain, formatRounded, fromNumber, shortAddress } from "../format.ts";
+import { releasesOf, riskiestUserOf, waitingText } from "./exposure.ts";
 import type { SolverFigures } from "./maker_watch.ts";
 import { Words } from "../words.tsx";
 import { headroomOf } from "./refusals.ts";
-
-/** Number of ends of bets that are listed. */
-const ENDS = 3;
 
 interface RiskProps {
   theses: readonly Thesis[];
@@ -19,14 +15,19 @@ interface RiskProps {
   /** Whether the solver does not answer now. */
   isOld: boolean;
   nowMs: number;
+  /** The solver's balance for new bets. */
+  balance: bigint;
+  /** What the open bets should bring, USDC; undefined if it is unknown. */
+  expected: number | undefined;
 }
 
 /** The largest loss on all open bets, including bets being placed, and `--max-exposure`. */
-export function Risk({ theses, results: { open, atRisk }, solver, isOld, nowMs }: RiskProps) {
+export function Risk({ theses, results, solver, isOld, nowMs, balance, expected }: RiskProps) {
+  const { open, atRisk } = results;
   const { executing = 0n, complete } = solver ?? {};
   const all = atRisk + executing;
   const { style, text, used } = headroomOf(all, isOld ? undefined : solver);
-  const ends = nextEndsOf(theses, nowMs, ENDS);
+  const releases = releasesOf(theses, nowMs);
   const user = riskiestUserOf(theses);
   // Other bets have already ended without theirs.
   const isMissing = waitingText(theses, nowMs) !== undefined;
@@ -51,29 +52,30 @@ export function Risk({ theses, results: { open, atRisk }, solver, isOld, nowMs }
           </p>
           {complete === false && <p class="lost">▲ The solver does not know all open bets.</p>}
         </div>
-        {ends.length > 0 && (
-          <dl class="facts">
-            {ends.map(({ endTime, atRisk }, index) => (
-              <Fact
-                key={endTime}
-                label={`${index === 0 ? "Next end" : "Then"}: ${formatTime(endTime)}, in ${
-                  labelOf(endTime - nowMs)
-                }`}
-              >
-                frees {formatRounded(atRisk)}
-                {isMissing && ", if its prices are there"}
-              </Fact>
-            ))}
-            {user && (
-              <Fact
-                // A word joiner prevents a line break within the address.
-                label={`Most from one user: ${shortAddress(user.user).replace("…", "…\u2060")}`}
-              >
-                {formatRounded(user.atRisk)} in {user.bets} {user.bets === 1 ? "bet" : "bets"}
-              </Fact>
-            )}
-          </dl>
-        )}
+        <dl class="facts">
+          {releases.map(({ label, atRisk }, index) => (
+            <Fact key={index} label={label}>
+              frees {formatRounded(atRisk)}
+              {isMissing && ", if its prices are there"}
+            </Fact>
+          ))}
+          {user && (
+            <Fact
+              // A word joiner prevents a line break within the address.
+              label={`Most from one user: ${shortAddress(user.user).replace("…", "…\u2060")}`}
+            >
+              {formatRounded(user.atRisk)} in {user.bets} {user.bets === 1 ? "bet" : "bets"}
+            </Fact>
+          )}
+          {expected !== undefined && (
+            <Fact label="Expected of the open bets, when they were quoted">
+              {formatGain(fromNumber(expected))}
+            </Fact>
+          )}
+          <Fact label="Balance for new bets">
+            <span data-maker-balance>{formatAmount(balance)}</span>
+          </Fact>
+        </dl>
       </div>
     </Card>
   );

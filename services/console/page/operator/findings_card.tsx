@@ -19,18 +19,26 @@ import {
 interface FindingsProps {
   findings: readonly Finding[];
   states: readonly ServiceState[];
-  /** Problems that have ended, the last one first. */
-  ended: readonly Episode[];
   announce(text: string): void;
 }
 
-/** Present and past problems of the services. */
-export function Findings({ findings, states, ended, announce }: FindingsProps) {
+/** Present problems of the services. */
+export function Findings({ findings, states, announce }: FindingsProps) {
   const isKnown = states.every(({ isUp }) => isUp !== undefined);
   const following = findings.filter(({ cause }) => cause !== undefined);
   const first = findings.filter(({ cause }) => cause === undefined);
   return (
-    <Card title={first.length === 0 ? "Health" : "What is wrong"}>
+    <Card
+      title={first.length === 0 ? "Health" : "What is wrong"}
+      note={
+        <NotifyButton
+          label="Notify me of critical problems"
+          granted="You will be notified of critical problems while this page is hidden."
+          denied="This browser does not allow this page to notify you of critical problems."
+          announce={announce}
+        />
+      }
+    >
       {findings.length === 0 && (
         <p class={isKnown ? "won" : "note"}>
           {isKnown ? noProblemText(states.map(({ name }) => name)) : "Asking the services …"}
@@ -46,15 +54,6 @@ export function Findings({ findings, states, ended, announce }: FindingsProps) {
           <FindingList findings={following} states={states} />
         </details>
       )}
-      {ended.length > 0 && <Ended records={ended} />}
-      <p>
-        <NotifyButton
-          label="Notify me of critical problems"
-          granted="You will be notified of critical problems while this page is hidden."
-          denied="This browser does not allow this page to notify you of critical problems."
-          announce={announce}
-        />
-      </p>
     </Card>
   );
 }
@@ -62,12 +61,13 @@ export function Findings({ findings, states, ended, announce }: FindingsProps) {
 /** Number of past problems that are listed at first. */
 const ENDED_FIRST = 5;
 
-function Ended({ records }: { records: readonly Episode[] }) {
+/** Problems that have ended, the last one first. */
+export function Ended({ records }: { records: readonly Episode[] }) {
+  if (records.length === 0) return null;
   const startOf = ({ sinceMs }: Episode) =>
     (Date.now() - sinceMs < DAY_MS ? formatTime : formatDay)(sinceMs);
   return (
-    <section aria-label="Ended">
-      <h3>Ended</h3>
+    <Card title="Ended">
       <Table
         of="ended problems"
         rows={records}
@@ -81,19 +81,24 @@ function Ended({ records }: { records: readonly Episode[] }) {
             text: ({ sinceMs, lastMs, mayBeOlder }) =>
               (mayBeOlder ? "at least " : "") + formatDuration(lastMs - sinceMs),
           },
-          { name: "Problem", text: ({ service, text }) => `${service}: ${text}` },
+          {
+            name: "Problem, at its worst",
+            text: ({ service, text }) => `${service}: ${text}`,
+          },
           {
             name: "Alert",
             text: ({ severity, alertedAtMs }) => (
               <>
                 <Severity severity={severity} />
-                {alertedAtMs ? `, fired ${formatTime(alertedAtMs)}` : ", too short to fire"}
+                <span class="detail">
+                  {alertedAtMs ? `fired ${formatTime(alertedAtMs)}` : "too short to fire"}
+                </span>
               </>
             ),
           },
         ]}
       />
-    </section>
+    </Card>
   );
 }
 

@@ -4,27 +4,27 @@ import { effect, type ReadonlySignal, signal } from "@preact/signals";
 const LOCK = "rangemaker.operator";
 
 /** Whether this tab polls: the last one that showed the view, or the next after that closed. */
-export function followTurn(isShown: ReadonlySignal<boolean>): ReadonlySignal<boolean> {
-  const isOn = signal(false);
+export function pollsInThisTab(isShown: ReadonlySignal<boolean>): ReadonlySignal<boolean> {
+  const holdsLock = signal(false);
   // Browsers have no locks on insecure pages.
   const locks: LockManager | undefined = navigator.locks;
   let isWaiting = false;
-  let last = {}; // the last granted request
+  let newestGranted = {};
   const request = (steal: boolean) => {
     if (!steal && isWaiting) return;
     isWaiting ||= !steal;
     const own = {};
     locks.request(LOCK, { steal }, () => {
       isWaiting &&= steal;
-      [last, isOn.value] = [own, true];
+      [newestGranted, holdsLock.value] = [own, true];
       return new Promise<never>(() => {}); // until the tab is closed
     }).catch(() => {
-      if (own !== last) return; // a later request of this tab has the lock
-      isOn.value = false;
+      if (own !== newestGranted) return; // a later request of this tab has the lock
+      holdsLock.value = false;
       request(false);
     });
   };
-  if (locks === undefined) isOn.value = true;
-  else effect(() => request(isShown.value && !isOn.peek()));
-  return isOn;
+  if (locks === undefined) holdsLock.value = true;
+  else effect(() => request(isShown.value && !holdsLock.peek()));
+  return holdsLock;
 }

@@ -14,8 +14,8 @@ import { ProvidersWatch } from "../data/providers.ts";
 import { type ServiceName, type ServiceState, ServiceWatch } from "../data/service_watch.ts";
 import { notify } from "../notify_button.tsx";
 import type { View } from "../shell.tsx";
-import { Findings } from "./findings_card.tsx";
-import { followTurn } from "./one_tab.ts";
+import { Ended, Findings } from "./findings_card.tsx";
+import { pollsInThisTab } from "./one_tab.ts";
 import {
   endedOf,
   LOG_KEY,
@@ -68,10 +68,10 @@ function watchServices(model: PageModel) {
   );
   const records = signal(storedRecords(localStorage));
   const isShown = signal(false);
-  const isItsTurn = followTurn(isShown);
+  const polls = pollsInThisTab(isShown);
   effect(() => {
     const pauseMs = isShown.value ? undefined : BACKGROUND_PAUSE_MS;
-    const isAsking = isShown.value || isItsTurn.value;
+    const isAsking = isShown.value || polls.value;
     // Untracked, because polls read their states when they start.
     untracked(() => {
       for (const one of [poll, ...watches.map(({ poll }) => poll)]) {
@@ -94,7 +94,7 @@ function watchServices(model: PageModel) {
       const state = states.value.find(({ name }) => name === record.service);
       return state !== undefined && isVisible(state, record);
     }, nowMs);
-    if (isShown.peek() || isItsTurn.peek()) storeRecords(localStorage, records.value);
+    if (isShown.peek() || polls.peek()) storeRecords(localStorage, records.value);
   });
   const findings = computed(() =>
     found.value.map((one) => withStart(one, records.value, Date.now()))
@@ -164,10 +164,7 @@ function OperatorView({ model, watch }: { model: PageModel; watch: ServicesWatch
   const processes = processesOf(states);
   return (
     <div class="board">
-      <Findings
-        {...{ findings, states, announce: model.announce }}
-        ended={endedOf(watch.records.value)}
-      />
+      <Findings {...{ findings, states, announce: model.announce }} />
       <section class="services" aria-label="Services">
         {states.map((state) => (
           <ServiceCard
@@ -182,6 +179,7 @@ function OperatorView({ model, watch }: { model: PageModel; watch: ServicesWatch
           {...{ providers: sources.providers.value, states, symbols: model.markets.symbols }}
         />
       )}
+      <Ended records={endedOf(watch.records.value)} />
     </div>
   );
 }

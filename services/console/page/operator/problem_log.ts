@@ -1,12 +1,13 @@
 /** A log of when problems began and ended, kept in the browser, so that it survives a reload. */
 import * as z from "zod";
-import { type Finding, isAlarm, isAway, TO_BACKFILL } from "./problems.ts";
+import { type Finding, HEALTH, isAlarm, isAway, TO_BACKFILL } from "./problems.ts";
 
 const recordSchema = z.object({
   service: z.string(),
   chapter: z.string(),
   /** The text of its worst state. */
   text: z.string(),
+  /** How far it was beyond its bound then. */
   extent: z.number(),
   severity: z.enum(["critical", "warning"]),
   /** How long its alert waits; undefined if it has none. */
@@ -110,6 +111,11 @@ export function logged(
 /** Each outage has its own start, and each gap is filled separately. */
 const isSeparate = (chapter: string) => isAway({ chapter }) || TO_BACKFILL.has(chapter);
 
+/** Whether a service was unhealthy around an outage of its own, as before it ends and after its start. */
+const isBeside = (one: ProblemRecord, outage: ProblemRecord) =>
+  one.service === outage.service && one.sinceMs <= outage.lastMs + CAUSE_LATE_MS &&
+  one.lastMs >= outage.sinceMs - CAUSE_LATE_MS;
+
 /** When the alert of a problem was sent; undefined if it ended before that. */
 function alertOf({ sinceMs, lastMs, afterS = Infinity }: ProblemRecord): number | undefined {
   const atMs = sinceMs + 1_000 * afterS;
@@ -118,8 +124,10 @@ function alertOf({ sinceMs, lastMs, afterS = Infinity }: ProblemRecord): number 
 
 /** Problems that have ended, the last one first: causes, and problems that sent an alert. */
 export function endedOf(records: readonly ProblemRecord[]): Episode[] {
+  const outages = records.filter(isAway);
   const ended = records.map((one) => ({ ...one, alertedAtMs: alertOf(one) }))
     .filter((one) => one.hasEnded && (one.isCause || one.alertedAtMs !== undefined))
+    .filter((one) => !(one.chapter === HEALTH && outages.some((other) => isBeside(one, other))))
     .sort((a, b) => a.sinceMs - b.sinceMs);
   const episodes: Episode[] = [];
   for (const one of ended) {

@@ -84,6 +84,9 @@ const FIRST_LOOK_MS = 15_000;
 
 const [SERVICE_DOWN] = PROBLEM_GROUPS.services;
 
+/** Chapter for a service that says that it is unhealthy, or not ready. */
+export const HEALTH = "Health and readiness";
+
 /**
  * Services that are away, and figures that exceed their bounds. Causes come before consequences;
  * among both, missing prices of open bets come first, then services that are away, then other
@@ -93,27 +96,36 @@ export function findingsOf(
   services: readonly ServiceState[],
   providers?: Providers,
 ): Finding[] {
+  // Before each has answered or is overdue, a consequence could not be told from its cause.
+  if (services.some(({ isUp, isSilent }) => isUp === undefined && !isSilent)) return [];
   const firsts = new Set(processesOf(services).map(([first]) => first));
   const findings = services.flatMap((state) => ownOf(state, firsts.has(state), providers));
-  const away = services.filter(({ isSilent, awayAgoMs }) => isSilent || awayAgoMs <= BACK_MS);
-  const waiting = new Set(services.filter(isWaiting).map(({ name }) => name));
-  // The figures of these services include events that they missed while they were away.
-  const missing = services.filter(({ awayAgoMs, history }) => awayAgoMs <= history.spanMs);
   return findings.map((finding) => {
     if (ROOT_CAUSES.has(finding.chapter)) return finding;
-    const needed = away.find(({ name, isUp, isSilent, awayAgoMs }) =>
-      (!isAway(finding) || waiting.has(finding.service) && BLOCKING_SERVICES.has(name) &&
-          (isSilent || awayAgoMs <= WAIT_MS)) &&
-      DEPENDENCIES[finding.service].includes(name) &&
-      !(isUp && !isSilent && TO_BACKFILL.has(finding.chapter))
-    );
-    if (needed !== undefined) return { ...finding, cause: needed.name };
-    if (isCritical(finding) || !missing.some(({ name }) => name === finding.service)) {
-      return finding;
-    }
+    const cause = services.find((other) => explains(other, finding, services));
+    if (cause !== undefined) return { ...finding, cause: cause.name };
+    const own = services.find(({ name }) => name === finding.service);
+    // Its figures include events that it missed while it was away.
+    const wasAway = own !== undefined && own.awayAgoMs <= own.history.spanMs;
+    if (isCritical(finding) || !wasAway) return finding;
     const firstStep = "Nothing, unless it lasts for over a minute: it was away until just now.";
     return { ...finding, cause: finding.service, firstStep };
   }).sort((a, b) => rankOf(a) - rankOf(b));
+}
+
+/** Whether the absence of a service probably caused a finding of another one. */
+function explains(
+  { name, isUp, isSilent, awayAgoMs }: ServiceState,
+  finding: Finding,
+  services: readonly ServiceState[],
+): boolean {
+  if (!DEPENDENCIES[finding.service].includes(name)) return false;
+  if (!isSilent && awayAgoMs > BACK_MS) return false;
+  // Missing prices stay missing when the service is back.
+  if (TO_BACKFILL.has(finding.chapter)) return !isUp || isSilent;
+  if (!isAway(finding)) return true;
+  const isWaiting = services.some((state) => state.name === finding.service && waits(state));
+  return isWaiting && BLOCKING_SERVICES.has(name) && (isSilent || awayAgoMs <= WAIT_MS);
 }
 
 /** Whether a problem is critical and has no other cause. */
@@ -125,7 +137,8 @@ const isCritical = ({ severity }: Pick<Finding, "severity">) => severity === "cr
 /** Services that others wait for, so that their own answers are late. */
 const BLOCKING_SERVICES: ReadonlySet<ServiceName> = new Set(["node", "proxy"]);
 
-const isWaiting = ({ name, isLate }: ServiceState) => isLate && WITH_READY.has(name);
+/** Whether a service seems to wait for another one. */
+const waits = ({ name, isLate }: ServiceState) => isLate && WITH_READY.has(name);
 
 /** Whether a service is away. Usually no dependency explains that: services still answer. */
 export const isAway = ({ chapter }: Pick<Finding, "chapter">) => chapter === SERVICE_DOWN?.name;
@@ -145,10 +158,10 @@ function ownOf(
     state.isUp && (isFirstOfProcess || !isProcessProblem(problem)) &&
     beyondBound(problem, state.history).length > 0
   );
-  const isMild = (problem: Problem) =>
+  const hasCriticalTwin = (problem: Problem) =>
     !isCritical(problem) &&
     beyond.some((other) => other.measure === problem.measure && isCritical(other));
-  const measured = beyond.filter((problem) => !isMild(problem))
+  const measured = beyond.filter((problem) => !hasCriticalTwin(problem))
     .map((problem) => measuredOf(problem, state, providers));
   const health = healthOf(state);
   if (health === undefined) return measured;
@@ -256,7 +269,7 @@ export function alertTimeText({ afterS }: Finding, sinceMs: number, nowMs: numbe
   const atMs = sinceMs + 1_000 * afterS;
   return nowMs < atMs
     ? ` · alert in ${Math.ceil((atMs - nowMs) / 1_000)} s`
-    : ` · alert fires since ${formatTime(atMs)}`;
+    : ` · its alert fires, since ${formatTime(atMs)}`;
 }
 
 /** A finding with the commands that were read for it. */
@@ -269,8 +282,8 @@ export function withRepair(finding: Finding, repairs: ReadonlyMap<string, Repair
 function healthOf(state: ServiceState): Finding | undefined {
   const { name: service, isUp, isHealthy, isReady, health, complaints, reason } = state;
   const severity = "critical";
-  if (isUp === undefined) return undefined;
-  if (isUp && state.isSilent && SERVICE_DOWN !== undefined) {
+  if (isUp === undefined && !state.isSilent) return undefined;
+  if (isUp !== false && state.isSilent && SERVICE_DOWN !== undefined) {
     const { name: chapter } = SERVICE_DOWN;
     const text = "It has not answered the last request yet";
     const found = { service, severity: "warning", text, details: [], chapter } as const;
@@ -288,8 +301,11 @@ function healthOf(state: ServiceState): Finding | undefined {
       const start = `Start it with --cors-origins ${globalThis.location?.origin}.`;
       return { ...found, text, effect, details: [], firstStep: start };
     }
-    const commands = Object.entries(commandsByWay)
-      .map(([way, command]) => [way, fillPlaceholders(command, () => service)]);
+    const pid = state.history.latest.sum("process_id") ?? `$(pgrep -nf 'main.ts ${service}')`;
+    const commands = Object.entries(commandsByWay).map(([way, command]) => [
+      way,
+      fillPlaceholders(command, (name) => name === "pid" ? String(pid) : service),
+    ]);
     const step = { details: [reason], firstStep, commandsByWay: Object.fromEntries(commands) };
     return { ...found, text: message, effect: EFFECTS[service], ...step };
   }
@@ -298,7 +314,7 @@ function healthOf(state: ServiceState): Finding | undefined {
   const details = complaints.filter((text) => text !== "");
   const named = details.length > 0 ? "here or in its log" : "in its log";
   const firstStep = `Fix what it names ${named}: then it goes on by itself.`;
-  const chapter = "Health and readiness";
+  const chapter = HEALTH;
   const found = { service, severity, text, details, firstStep, chapter } as const;
   return { ...found, effect: EFFECTS[service], mayBeOlder: isFirstLook(state.history) };
 }

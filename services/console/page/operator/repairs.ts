@@ -1,6 +1,6 @@
 /** Commands that backfill the prices that bets need. */
-import type { RangemakerClient, Thesis } from "@rangemaker/client";
-import { formatAmount } from "../format.ts";
+import { formatUnits, type RangemakerClient, type Thesis } from "@rangemaker/client";
+import { formatAmount, formatTime } from "../format.ts";
 
 /** How an operator fixes a problem, and whom the problem affects. */
 export interface Repair {
@@ -24,8 +24,18 @@ export interface MarketGap {
   symbol: string;
   bets: readonly Bet[];
   /** Spans without prices, oldest first. */
-  missing: readonly { from: number; to: number }[];
+  missing: readonly MissingSpan[];
 }
+
+export interface MissingSpan {
+  from: number;
+  to: number;
+  /** The last price before it, if it is known. */
+  priceBefore?: bigint | undefined;
+}
+
+/** Spans that are nearer to each other have one command. */
+const GAP_APART_MS = 30_000;
 
 /** Most bets with a command; the others follow once these are settled. */
 const COMMANDS_MAX = 5;
@@ -37,6 +47,25 @@ const HINT =
   "the last trade then counts for a minute. For what is still missing then, that exchange has no " +
   "trades: nobody traded, or it has lost them, such as simulated exchanges after a restart. Try " +
   "another --history-url. As a last resort, choose the price yourself: run them with --price.";
+
+/** The last price before each gap, which an operator may choose. */
+const priceHint = ({ symbol, missing }: MarketGap) =>
+  gapsOf(missing).flatMap(({ from, priceBefore }) =>
+    priceBefore === undefined
+      ? []
+      : ` The last price of ${symbol} before ${formatTime(from)} was ${formatUnits(priceBefore)}.`
+  ).join("");
+
+/** Joins spans that are near each other. */
+function gapsOf(missing: readonly MissingSpan[]): MissingSpan[] {
+  const gaps: MissingSpan[] = [];
+  for (const span of missing) {
+    const last = gaps.at(-1);
+    if (last === undefined || span.from - last.to > GAP_APART_MS) gaps.push({ ...span });
+    else last.to = span.to;
+  }
+  return gaps;
+}
 
 /** The simulated exchanges, whose trades the commands read. */
 export interface TradeSource {
@@ -68,11 +97,12 @@ export function marketRepair(
 ): Repair | undefined {
   const spans = gaps.flatMap(({ missing }) => missing);
   if (spans.length === 0) return undefined;
-  const commands = gaps.filter(({ missing }) => missing.length > 0).map(({ symbol, missing }) => {
-    const [from, to] = [missing[0]!.from, missing.at(-1)!.to] // not empty
-      .map((ms) => new Date(ms).toISOString());
-    return commandOf(`--market ${symbol} --from ${from} --to ${to}`, source);
-  });
+  const commands = gaps.flatMap(({ symbol, missing }) =>
+    gapsOf(missing).map((gap) => {
+      const [from, to] = [gap.from, gap.to].map((ms) => new Date(ms).toISOString());
+      return commandOf(`--market ${symbol} --from ${from} --to ${to}`, source);
+    })
+  );
   const bets = gaps.flatMap(({ bets, missing }) =>
     bets.filter((bet) => missing.some(({ from, to }) => from <= bet.endTime && to >= bet.startTime))
   );
@@ -81,7 +111,7 @@ export function marketRepair(
       `${bets.length > 0 ? "Before these bets end, run" : "Run"} ${WITH_KEY}`,
       source,
     ),
-    ...{ commands, hint: HINT },
+    ...{ commands, hint: HINT + gaps.map(priceHint).join("") },
     sinceMs: Math.min(...spans.map(({ from }) => from)),
     harm: harmOf(bets),
     deadlinesMs: bets.map(({ endTime }) => endTime),
@@ -126,6 +156,13 @@ export async function gapOf(
   nowMs: number,
 ): Promise<MarketGap> {
   const from = Math.min(nowMs, ...bets.map(({ startTime }) => startTime));
-  const { missing } = await client.history(symbol, from, nowMs);
-  return { symbol, bets: bets.filter(({ status }) => status === "open"), missing };
+  const { missing, prices } = await client.history(symbol, from, nowMs);
+  return {
+    symbol,
+    bets: bets.filter(({ status }) => status === "open"),
+    missing: missing.map((span) => ({
+      ...span,
+      priceBefore: prices.findLast(({ time }) => time < span.from)?.price,
+    })),
+  };
 }

@@ -45,7 +45,8 @@ export function ServiceCard({ state, findings, process }: ServiceCardProps) {
       {figures.length > 0 && (
         <details>
           <summary>
-            {figures.length} figures with an alert{bad > 0 && `, ${bad} beyond it`}
+            {figures.length} figures,{" "}
+            {bad > 0 ? `${bad} beyond its bound` : "all within their bounds"}
           </summary>
           <dl class="facts">
             {figures.map((figure) => <AlertFact key={figure.problem.name} {...figure} />)}

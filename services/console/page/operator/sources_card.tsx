@@ -68,7 +68,7 @@ const LastFault = ({ ready, lastError, lastErrorTime, reconnects }: Provider) =>
   lastError && (
     <span class={ready ? "note" : "lost"}>
       {lastErrorTime && `${formatTime(lastErrorTime)}: `}
-      {faultText(lastError)} (connected again {reconnects} ×)
+      {faultText(lastError)} (connected or tried {reconnects} ×)
     </span>
   );
 

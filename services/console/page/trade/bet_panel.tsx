@@ -112,10 +112,10 @@ function Field({ slip, name, error }: FieldProps) {
   const errorId = `error-${name}`;
   const isDuration = name === "startsIn" || name === "lasts";
   const unit = name === "amount" ? "USDC" : slip.symbol.value.split("/")[1];
-  // Adds the assumed unit to a number without one.
+  // Writes a duration without units with them.
   const addUnit = () => {
     const ms = isDuration ? parseDuration(slip.fields.value[name]) : undefined;
-    if (ms !== undefined && /^[\d.,\s]+$/.test(slip.fields.value[name])) {
+    if (ms !== undefined && /^[\d.,:\s]+$/.test(slip.fields.value[name])) {
       slip.edit({ [name]: durationText(ms) });
     }
   };

@@ -1,12 +1,5 @@
 import { computed, effect, type Signal, signal, untracked } from "@preact/signals";
-import {
-  type Bet,
-  type CancelTimer,
-  hasPriceMoved,
-  isRangemakerError,
-  type Offer,
-  RangemakerError,
-} from "@rangemaker/client";
+import type { Bet, CancelTimer, Offer } from "@rangemaker/client";
 import { Estimator } from "../data/estimator.ts";
 import type { ResolvedBet } from "../data/bet_keeper.ts";
 import { explain } from "../data/explain.ts";
@@ -21,7 +14,7 @@ import {
 } from "./draft.ts";
 import type { DraftStore } from "./draft_store.ts";
 import { quoteLife } from "./quote_life.ts";
-import { betToSignAgain, isSignedAgain } from "./signed_again.ts";
+import { NOT_PLACED, signingStages } from "./signing.ts";
 import type { Obstacle } from "./next_step.ts";
 import {
   estimateText,
@@ -30,7 +23,7 @@ import {
   type SlipVoiceOptions,
   termsOf,
 } from "./slip_voice.ts";
-import { failureText, type QuotedStage, type Stage } from "./stage.ts";
+import { failureText, type PlacedStage, type QuotedStage, type Stage } from "./stage.ts";
 
 /** Interval at which an estimate is updated, because the price moves. */
 const REFRESH_MS = 1_000;
@@ -47,8 +40,6 @@ export interface BetSlipOptions extends SlipVoiceOptions {
   /** Whether the device has no network. */
   isOffline(): boolean;
 }
-
-const NOT_PLACED = new RangemakerError("NOT_PLACED", "The bet was not placed: nothing was taken.");
 
 /** The bet that the user is making: drawn, estimated, quoted, signed, sent. */
 export class BetSlip {
@@ -180,53 +171,29 @@ export class BetSlip {
   async quote(): Promise<void> {
     const user = this.#user;
     const bet = this.#bet;
-    if (user === undefined || bet === undefined) return;
     const before = this.stage.value;
+    if (user === undefined || bet === undefined) return;
     if (before.name !== "draft" && before.name !== "quoted") return;
-    const version = this.#version += 1;
-    const state = this.#estimated;
-    const estimated = state !== undefined && "estimate" in state ? state.estimate : undefined;
     this.stage.value = { name: "quoting" };
-    try {
-      const offer = await user.client.quote(bet);
-      if (version !== this.#version) return; // the bet or its user has changed
-      const replaces = before.name === "quoted" ? before.offer : undefined;
-      this.#show({ name: "quoted", offer, estimated, replaces, isRefused: false });
-    } catch (thrown) {
-      if (version === this.#version) this.#fail(thrown, false);
-    }
+    await this.#follow(this.#quoteStages(user, bet, before), false);
   }
 
   /** Signs and sends the quote. Signs a new one if the price moves within the user's tolerance. */
   async place(): Promise<void> {
     const user = this.#user;
-    let stage = this.stage.value;
+    const stage = this.stage.value;
     if (user === undefined || stage.name !== "quoted" || !this.#isValid(stage.offer)) return;
-    const [version, first, tolerance] = [this.#version, stage.offer, this.tolerancePercent.value];
     this.#voice.endQuote();
-    try {
-      for (let signedAgain = 0;; signedAgain++) {
-        const refusal = await this.#sign(user, stage, first);
-        if (refusal === undefined || version !== this.#version) return;
-        if (!hasPriceMoved(refusal)) throw refusal;
-        const { quote: refused } = stage.offer;
-        const nowMs = this.#options.serverClock.now();
-        const bet = betToSignAgain(this.symbol.value, refused, this.draft?.startsInMs, nowMs);
-        const offer = await user.client.quote(bet);
-        if (version !== this.#version) return;
-        const quotes = { first: first.quote, refused, next: offer.quote };
-        stage = { ...stage, offer, replaces: first, isRefused: true };
-        const isAgain = isSignedAgain(quotes, tolerance, signedAgain);
-        if (!isAgain || user !== this.#user) return this.#show(stage);
-      }
-    } catch (thrown) {
-      if (version !== this.#version) return;
-      // Not every wallet reports that it changed its chain.
-      if (isRangemakerError(thrown, "WRONG_CHAIN")) {
-        user.walletChainId.value = Number(thrown.details.actual);
-      }
-      this.#fail(thrown, thrown !== NOT_PLACED);
-    }
+    const stages = signingStages(stage, {
+      user,
+      symbol: this.symbol.value,
+      startsInMs: this.draft?.startsInMs,
+      tolerancePercent: this.tolerancePercent.value,
+      serverClock: this.#options.serverClock,
+      maySign: () => user === this.#user,
+    });
+    this.stage.value = { name: "signing", offer: stage.offer, isAgain: false };
+    await this.#follow(stages, true);
   }
 
   /** Returns to the box and drops the quote. */
@@ -244,32 +211,28 @@ export class BetSlip {
     return user?.portfolio.bets.unresolved.value.length === 0 ? user : undefined;
   }
 
-  /** Signs one quote and sends it. @returns The reason if it was refused. */
-  async #sign(user: User, stage: QuotedStage, first: Offer): Promise<unknown> {
-    const { offer } = stage;
-    const isAgain = offer !== first;
-    const version = this.#version;
-    this.stage.value = { name: "signing", offer, isAgain };
-    const signature = await user.client.sign(offer);
-    if (version !== this.#version) return;
-    // The wallet's prompt may have been open for long: a late quote is not sent.
-    if (!this.#isValid(offer)) return void (this.stage.value = stage);
-    this.stage.value = { name: "sending", offer };
-    const outcome = await user.portfolio.bets.send({ offer, signature });
-    void user.portfolio.refresh();
-    if (version !== this.#version) return;
-    if (outcome.name === "placed") {
-      this.stage.value = { name: "draft" };
-      this.clear();
-      this.replaced.value = undefined; // it would be the same bet twice
-      const { payout } = first.quote;
-      if (offer.quote.payout === payout) return void (this.stage.value = { ...outcome, offer });
-      this.stage.value = { ...outcome, offer, signedFirst: first };
-      this.firstPayouts.value = this.#options.drafts.keepFirstPayout(offer.quoteHash, payout);
-      return this.#voice.speak(repricedText(first, offer));
+  /** @param before The quote that is replaced, if there is one. */
+  async *#quoteStages(user: User, bet: Bet, before: Stage): AsyncGenerator<Stage> {
+    const state = this.#estimated;
+    const estimated = state !== undefined && "estimate" in state ? state.estimate : undefined;
+    const replaces = before.name === "quoted" ? before.offer : undefined;
+    const offer = await user.client.quote(bet);
+    yield { name: "quoted", offer, estimated, replaces, isRefused: false };
+  }
+
+  /** Shows stages until the bet or its user changes. */
+  async #follow(stages: AsyncIterable<Stage>, isSigning: boolean): Promise<void> {
+    const version = this.#version += 1;
+    try {
+      for await (const stage of stages) {
+        if (version !== this.#version) return;
+        if (stage.name === "quoted") this.#showQuote(stage);
+        else if (stage.name === "placed") this.#showPlaced(stage);
+        else this.stage.value = stage;
+      }
+    } catch (thrown) {
+      if (version === this.#version) this.#fail(thrown, isSigning && thrown !== NOT_PLACED);
     }
-    this.stage.value = { name: "signing", offer, isAgain: true };
-    return outcome.name === "refused" ? outcome.reason : NOT_PLACED;
   }
 
   /** Shows the outcome of a bet that was signed before a reload. Another tab shows its own bets. */
@@ -292,10 +255,22 @@ export class BetSlip {
     return quoteLife(quote, this.#options.serverClock.now()).state === "valid";
   }
 
-  #show(stage: QuotedStage): void {
+  #showQuote(stage: QuotedStage): void {
     this.estimator.clear();
     this.stage.value = stage;
     this.#voice.quote(stage, this.terms);
+  }
+
+  #showPlaced(stage: PlacedStage): void {
+    const { offer: { quoteHash }, signedFirst } = stage;
+    this.stage.value = { name: "draft" };
+    this.clear();
+    this.replaced.value = undefined; // it would be the same bet twice
+    this.stage.value = stage;
+    if (signedFirst === undefined) return;
+    const { drafts } = this.#options;
+    this.firstPayouts.value = drafts.keepFirstPayout(quoteHash, signedFirst.quote.payout);
+    this.#voice.speak(repricedText(signedFirst, stage.offer));
   }
 
   #fail(thrown: unknown, isSigningFailure: boolean): void {

@@ -1,7 +1,14 @@
 /** The boxes on the chart: the user's bets, and the box that is being drawn. */
 import type { Quote, Thesis } from "@rangemaker/client";
 import { isDecided } from "../data/live_breaches.ts";
-import { decimalsOf, durationText, formatAmount, formatTime, toNumber } from "../format.ts";
+import {
+  decimalsOf,
+  durationText,
+  formatGain,
+  formatRounded,
+  formatTime,
+  toNumber,
+} from "../format.ts";
 import type { Draft } from "./draft.ts";
 
 /** The look of a box, by its state. States never differ by colour alone. */
@@ -33,12 +40,12 @@ export function isWaiting({ status, breach, endTime }: Thesis, nowMs: number): b
 /** The state of a bet for its box and its row: text with a sign, and the look. */
 export function stateOfBet(thesis: Thesis, nowMs: number): { kind: BoxKind; text: string } {
   const { status, betAmount, payout, breach } = thesis;
-  if (status === "won") return { kind: "won", text: `✓ won +${formatAmount(payout - betAmount)}` };
-  if (status === "lost") return { kind: "lost", text: `✕ lost ${formatAmount(-betAmount)}` };
+  if (status === "won") return { kind: "won", text: `✓ won ${formatGain(payout - betAmount)}` };
+  if (status === "lost") return { kind: "lost", text: `✕ lost ${formatGain(-betAmount)}` };
   // The page has seen the breach before the node, which settles the bet in a moment.
   if (breach) return { kind: "lost", text: `✕ left the box at ${formatTime(breach.time)}` };
   if (isWaiting(thesis, nowMs)) return { kind: "waiting", text: "… waits for prices" };
-  return { kind: "open", text: `● pays ${formatAmount(payout)}` };
+  return { kind: "open", text: `● pays ${formatRounded(payout)}` };
 }
 
 /** The open bet that ends next; undefined if there is none. */
@@ -51,7 +58,7 @@ export function nextToEnd(theses: readonly Thesis[], nowMs: number): Thesis | un
 export function countdownOf({ id, startTime, endTime, payout }: Thesis, nowMs: number): string {
   const seconds = (untilMs: number) => durationText(1_000 * Math.ceil((untilMs - nowMs) / 1_000));
   const when = nowMs < startTime ? `starts in ${seconds(startTime)}` : `${seconds(endTime)} left`;
-  return `Bet ${id}: ${when}, pays ${formatAmount(payout)} USDC`;
+  return `Bet ${id}: ${when}, pays ${formatRounded(payout)} USDC`;
 }
 
 /** Describes where a price is in the box of a bet, for users who do not see the chart. */
@@ -92,7 +99,7 @@ export function boxOfQuote(quote: Quote): ChartBox {
     ...sidesOf(quote),
     fromMs: quote.startTime,
     toMs: quote.endTime,
-    label: `quote: pays ${formatAmount(quote.payout)}`,
+    label: `quote: pays ${formatRounded(quote.payout)}`,
   };
 }
 

@@ -1,55 +1,51 @@
-import { type Signal, useComputed } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
 import type { RenderableProps } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { type CancelTimer, type Market, type Quote, systemClock } from "@rangemaker/client";
+import { type CancelTimer, type Market, systemClock } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
-import { firstOutside } from "../data/live_breaches.ts";
-import type { Point } from "../data/price_series.ts";
-import { formatAmount, formatQuotePrice, toNumber } from "../format.ts";
 import { useNow } from "../use_now.ts";
-import { askQuote, clearBox, placeBox, sayBox, undo } from "./bet_panel.tsx";
+import { clearBox, placeBox, sayBox, undo } from "./bet_panel.tsx";
 import type { BetSlip } from "./bet_slip.ts";
-import {
-  betAt,
-  boxOfDraft,
-  boxOfQuote,
-  boxOfThesis,
-  type ChartBox,
-  countdownOf,
-  nextToEnd,
-  whereabouts,
-} from "./chart_boxes.ts";
-import type { ChartContent } from "./chart_frame.ts";
+import { countdownOf } from "./chart_boxes.ts";
+import { type ChartSource, contentOf, nextBet, ownBetAt } from "./chart_content.ts";
+import { CHART_KEYS, keysOf } from "./chart_keys.ts";
 import { ChartPointer } from "./chart_pointer.ts";
 import { ChartProbe } from "./chart_probe.ts";
 import { pastShare } from "./chart_scales.ts";
 import { labelOf, spanFor, ZOOM_STEP, zoomed } from "./chart_spans.ts";
-import { describeDraft } from "./draft.ts";
 import { LiveChart } from "./live_chart.ts";
+import { MarketChoice } from "./market_choice.tsx";
 import { marketObstacle } from "./next_step.ts";
-import { estimateNow } from "./quote_button.tsx";
-import { quoteLife } from "./quote_life.ts";
-import { focusNextStep } from "./show_chart.ts";
-
-interface ChartCardProps {
-  model: PageModel;
-  slip: BetSlip;
-  market: Market;
-  spanMs: Signal<number>;
-  /** The highlighted bet, on the chart and in the list. */
-  chosen: Signal<number | undefined>;
-}
 
 /** The chart of a market: its prices, and the user's boxes, which are drawn here. */
-export function ChartCard(props: ChartCardProps) {
+export function ChartCard(props: Omit<ChartSource, "help">) {
   const { model, slip, spanMs } = props;
+  const help = useSignal(false);
+  const closeHelp = (event: KeyboardEvent) => {
+    if (event.key !== "Escape" || !help.value) return;
+    help.value = false;
+    event.stopPropagation(); // the box stays
+  };
   return (
-    <section class="card" aria-label="Market">
+    <section class="card" aria-label="Market" onKeyDownCapture={closeHelp}>
       <MarketChoice model={model} slip={slip} />
-      <Chart {...props} />
+      <Chart {...props} help={help} />
       <div class="row legend">
         <Legend model={model} market={props.market} />
-        <SpanChoice spanMs={spanMs} />
+        <div class="choice">
+          <button
+            type="button"
+            title="Keys of the chart (?)"
+            aria-label="Keys of the chart"
+            aria-keyshortcuts="?"
+            aria-expanded={help.value}
+            aria-controls="chart-help"
+            onClick={() => help.value = !help.value}
+          >
+            ?
+          </button>
+          <SpanChoice spanMs={spanMs} />
+        </div>
       </div>
     </section>
   );
@@ -59,13 +55,7 @@ export function ChartCard(props: ChartCardProps) {
 function Legend({ model, market }: { model: PageModel; market: Market }) {
   const nowMs = useNow(model.serverClock, 500);
   const bet = nextBet(model, market, nowMs);
-  return <p class="open">{bet && `● ${countdownOf(bet, nowMs)}`}</p>;
-}
-
-/** The user's open bet of a market that ends next. Breaches that the page has seen count. */
-function nextBet({ session, withBreach }: PageModel, { base }: Market, nowMs: number) {
-  const theses = session.user.value?.portfolio.theses.value ?? [];
-  return nextToEnd(theses.filter((thesis) => thesis.base === base).map(withBreach), nowMs);
+  return bet === undefined ? null : <p class="open">● {countdownOf(bet, nowMs)}</p>;
 }
 
 /** Buttons for how much time the chart shows, as an alternative to wheel and fingers. */
@@ -97,52 +87,8 @@ function BoxButtons(
   );
 }
 
-function MarketChoice({ model, slip }: { model: PageModel; slip: BetSlip }) {
-  return (
-    <div class="markets" role="group" aria-label="Market">
-      {model.markets.symbols.map((symbol) => (
-        <button
-          key={symbol}
-          type="button"
-          class={isOld(model, symbol) ? "old" : undefined}
-          aria-pressed={slip.symbol.value === symbol}
-          onClick={() => {
-            slip.choose(symbol);
-            const box = slip.draft === undefined ? "no box yet." : describeDraft(slip.draft);
-            model.announce(`${symbol} at ${priceText(model, symbol)}: ${box}`, { isSpoken: true });
-          }}
-        >
-          <span>{symbol}</span>
-          <LivePrice model={model} symbol={symbol} />
-          {isOld(model, symbol) && <span class="spoken">old</span>}
-        </button>
-      ))}
-    </div>
-  );
-}
-
-/** Whether the newest price is out of date. */
-function isOld({ stateOf }: PageModel, symbol: string): boolean {
-  const state = stateOf(symbol);
-  return state === "stale" || state === "away" || state === "offline";
-}
-
-/**
- * A price that changes ten times a second; only its text is updated. It is not part of its button's
- * name, which would otherwise change as often.
- */
-function LivePrice({ model, symbol }: { model: PageModel; symbol: string }) {
-  const text = useComputed(() => priceText(model, symbol));
-  return <strong data-price={symbol} aria-hidden>{text}</strong>;
-}
-
-function priceText({ feed }: PageModel, symbol: string): string {
-  const price = feed.latest.value[symbol]?.price;
-  return price === undefined ? "–" : formatQuotePrice(toNumber(price));
-}
-
-function Chart(props: ChartCardProps) {
-  const { model, slip, market, spanMs, chosen } = props;
+function Chart(props: ChartSource) {
+  const { model, slip, market, spanMs, chosen, help } = props;
   const area = useRef<HTMLDivElement>(null);
   const { symbol } = market;
   useEffect(() => {
@@ -214,116 +160,19 @@ function Chart(props: ChartCardProps) {
       <BoxButtons model={model} slip={slip}>
         {isBeyond && <button type="button" onClick={fit}>Show the box →</button>}
       </BoxButtons>
-      <p class="keys note" id="chart-help" aria-hidden="true">{HELP}</p>
+      <p
+        class="keys note"
+        id="chart-help"
+        aria-hidden={!help.value}
+        data-open={help.value}
+        tabIndex={help.value ? 0 : undefined} // it may have to be scrolled
+      >
+        {CHART_KEYS.map((text) => <span key={text}>{text}</span>)}
+      </p>
       <p class={`chart-state ${obstacle ? "warned" : ""}`} role="status">{obstacle?.text}</p>
     </div>
   );
 }
 
-const HELP = "Enter: suggest a box, then quote it. Arrows: move, with Shift: size. " +
-  "Escape: clear. Ctrl+Z: undo. P: say price and bet. + −: zoom.";
-
 /** The box is announced when it has not moved for this long. */
 const SAY_AFTER_MS = 600;
-
-/** Actions of keys on the chart, besides the keys that move the box. */
-function keysOf({ model, slip, market, spanMs }: ChartCardProps): Record<string, () => void> {
-  const say = (text: string) => model.announce(text, { isSpoken: true });
-  const zoom = (factor: number) => {
-    spanMs.value = zoomed(spanMs.peek(), factor);
-    say(`Time shown: ${labelOf(spanMs.peek())}`);
-  };
-  const clear = () => {
-    if ("offer" in slip.stage.peek()) slip.back();
-    else if (!slip.isEmpty) clearBox(model, slip);
-  };
-  return {
-    "+": () => zoom(1 / ZOOM_STEP),
-    "-": () => zoom(ZOOM_STEP),
-    "ctrl z": () => undo(model, slip),
-    escape: clear,
-    delete: clear,
-    enter() {
-      if (slip.stage.peek().name === "placed") slip.back();
-      if (slip.stage.peek().name !== "draft") {
-        return focusNextStep();
-      }
-      if (slip.draft === undefined) return placeBox(model, slip);
-      askQuote(model, slip);
-    },
-    p() {
-      if (model.isOffline.peek()) {
-        return say(`You are offline. The last price was ${priceText(model, market.symbol)}.`);
-      }
-      const price = model.feed.latest.peek()[market.symbol]?.price;
-      const text = price === undefined ? "no price yet" : priceText(model, market.symbol);
-      const nowMs = model.serverClock.now();
-      const bet = nextBet(model, market, nowMs);
-      const open = bet === undefined || price === undefined
-        ? ""
-        : `${countdownOf(bet, nowMs)}. The price is ${whereabouts(bet, price)}.`;
-      say([`${market.symbol}: ${text}.`, open, slip.terms].filter(Boolean).join(" "));
-    },
-  };
-}
-
-/** The user's topmost bet at a position. */
-function ownBetAt({ model, market }: ChartCardProps, { time, price }: Point, nowMs: number) {
-  const theses = model.session.user.peek()?.portfolio.theses.peek() ?? [];
-  const own = theses.filter(({ base }) => base === market.base)
-    .map((thesis) => boxOfThesis(thesis, nowMs)).reverse();
-  return betAt(own, time, price);
-}
-
-/** Content of the chart at each frame. Bets' boxes are updated only when bets or prices change. */
-function contentOf(
-  { model, slip, market, spanMs, chosen }: ChartCardProps,
-  probe: ChartProbe,
-) {
-  const { feed, serverClock, session } = model;
-  const series = feed.seriesOf(market.symbol);
-  let theses: unknown;
-  let version = -1;
-  let placed: ChartBox[] = [];
-  return (): ChartContent => {
-    const newest = session.user.peek()?.portfolio.theses.peek() ?? [];
-    const nowMs = serverClock.now();
-    if (newest !== theses || series.version !== version) {
-      theses = newest;
-      version = series.version;
-      // Oldest first.
-      placed = newest.filter(({ base }) => base === market.base)
-        .map((thesis) => boxOfThesis(model.withBreach(thesis), nowMs)).reverse();
-    }
-    const own = ownBox(model, slip, nowMs);
-    const place = probe.place.peek();
-    return {
-      series,
-      boxes: own === undefined ? placed : [...placed, own],
-      draft: own?.kind === "draft" ? slip.draft : undefined,
-      highlighted: chosen.peek(),
-      probe: place && { place, text: probe.textAt(place, series, nowMs) },
-      hint: own === undefined && placed.every(({ toMs }) => toMs < nowMs)
-        ? "Tap or draw here"
-        : undefined,
-      isOld: isOld(model, market.symbol),
-      nowMs,
-      spanMs: spanMs.peek(),
-    };
-  };
-}
-
-/** The box that the user is making: as quoted until the quote has expired, otherwise as drawn. */
-function ownBox(model: PageModel, slip: BetSlip, nowMs: number): ChartBox | undefined {
-  const stage = slip.stage.peek();
-  if (stage.name === "placed") return undefined;
-  const series = model.feed.seriesOf(slip.symbol.peek());
-  const isLive = (quote: Quote) =>
-    quoteLife(quote, nowMs).state === "valid" && firstOutside(quote, series) === undefined;
-  const isQuoted = "offer" in stage && (stage.name !== "quoted" || isLive(stage.offer.quote));
-  if (isQuoted) return boxOfQuote(stage.offer.quote);
-  const { draft } = slip;
-  if (draft === undefined) return undefined;
-  const estimate = estimateNow(model, slip);
-  return boxOfDraft(draft, nowMs, estimate ? `pays ${formatAmount(estimate.payout)}` : "");
-}

@@ -88,10 +88,13 @@ export function fieldsOf(draft: Draft): Omit<DraftFields, "amount"> {
 /** Errors by field. */
 export type FieldErrors = Partial<Record<keyof DraftFields, string>>;
 
+/** The prices of the fields that have one. */
+export type FieldPrices = Partial<Record<"lower" | "upper", bigint>>;
+
 /** The values of the fields; or the errors by field, with the values of valid fields. */
 export type ParsedFields =
   | { draft: Draft; betAmount: bigint }
-  | { errors: FieldErrors; draft?: Draft; betAmount?: bigint };
+  | { errors: FieldErrors; prices: FieldPrices; draft?: Draft; betAmount?: bigint };
 
 /** The first wrong field of the form, and its error as a sentence. */
 export function firstError(errors: FieldErrors) {
@@ -122,14 +125,18 @@ export function parseFields(fields: DraftFields): ParsedFields {
   const betAmount = number("amount", "Enter an amount of at least 0.01", CENT);
   const startsInMs = duration("startsIn", 0);
   const durationMs = duration("lasts", DURATION_MIN_MS);
+  const prices = {
+    ...(errors.lower === undefined && { lower: lowerPrice }),
+    ...(errors.upper === undefined && { upper: upperPrice }),
+  };
   if (errors.lower === undefined && errors.upper === undefined && lowerPrice >= upperPrice) {
     errors.upper = "Enter a price above the lower one";
   }
   const draft = { lowerPrice, upperPrice, startsInMs, durationMs };
   const wrong = Object.keys(errors);
   if (wrong.length === 0) return { draft, betAmount };
-  if (wrong.every((name) => name === "amount")) return { errors, draft };
-  return { errors, ...(errors.amount === undefined && { betAmount }) };
+  if (wrong.every((name) => name === "amount")) return { errors, prices, draft };
+  return { errors, prices, ...(errors.amount === undefined && { betAmount }) };
 }
 
 /** Undefined if the text is not a duration, or is outside the limits of bets. */
@@ -206,16 +213,17 @@ export function suggestedDraft(
   kept?: Draft,
 ): Draft {
   const suggested = Number(price) * halfHeightOf(startsInMs + durationMs, move);
-  const half = kept === undefined ? suggested : Number(kept.upperPrice - kept.lowerPrice) / 2;
+  const keptHeight = kept && kept.upperPrice - kept.lowerPrice;
+  // The lower side stays above 0.
+  const half = Math.min(0.9 * Number(price), keptHeight ? Number(keptHeight) / 2 : suggested);
+  const halfUnits = BigInt(Math.max(1, Math.round(half)));
   const draft = draftOf({
     fromMs: startsInMs,
     toMs: startsInMs + durationMs,
     low: (Number(price) - half) / 1e6,
     high: (Number(price) + half) / 1e6,
-  });
-  const halfUnits = BigInt(Math.max(1, Math.round(half)));
-  const sides = { lowerPrice: price - halfUnits, upperPrice: price + halfUnits };
-  return draft ?? { ...sides, startsInMs, durationMs };
+  }) ?? { lowerPrice: price - halfUnits, upperPrice: price + halfUnits, startsInMs, durationMs };
+  return keptHeight ? { ...draft, upperPrice: draft.lowerPrice + keptHeight } : draft;
 }
 
 /** Time that users take to get and sign the quote of a box that they know. */

@@ -42,8 +42,19 @@ const UNITS = [
   [1_000, /^(s|secs?|seconds?)$/i],
 ] as const;
 
-/** Milliseconds of a duration such as `15 s`, `1,5 h`, `2 min 5 s` or `15`, which are seconds. */
+/** Minutes and seconds as on a clock, with hours before them if needed. */
+const CLOCK = /^(?:(\d{1,2}):(?=[0-5]\d:))?(\d{1,3}):([0-5]\d)$/;
+
+/**
+ * Milliseconds of a duration such as `15 s`, `1,5 h`, `2 min 5 s`, `2:05`, or `15`, which are
+ * seconds.
+ */
 export function parseDuration(text: string): number | undefined {
+  const clock = CLOCK.exec(text.trim());
+  if (clock !== null) {
+    const [hours, minutes, seconds] = clock.slice(1).map((part) => Number(part ?? 0));
+    return 1_000 * (3_600 * hours! + 60 * minutes! + seconds!); // three groups
+  }
   const parts = [...text.matchAll(/\s*(\d{1,6}(?:[.,]\d{1,3})?)\s*([a-z]*)\s*/gi)];
   if (parts.length === 0 || parts.map(([part]) => part).join("") !== text) return undefined;
   let sum = 0;

@@ -34,6 +34,8 @@ export class LiveChart {
   #range: PriceRange = { low: 0, high: 1 };
   /** Size in units of `scale` page pixels, so that drawn text is as large as the page's text. */
   #size = { width: 0, height: 0, scale: 1 };
+  /** Size, pixel ratio and scale of the last frame. */
+  #look = "";
   #atMs = 0;
   #painted = "";
 
@@ -50,8 +52,9 @@ export class LiveChart {
       matchMedia(query).addEventListener("change", repaint, { signal });
     }
     signal.addEventListener("abort", theme.subscribe(repaint));
+    // The page's height changes with the size of its text.
     const sizes = new ResizeObserver(() => this.#resize());
-    sizes.observe(canvas);
+    for (const element of [canvas, document.body]) sizes.observe(element);
     signal.addEventListener("abort", () => sizes.disconnect());
     this.#run(signal);
   }
@@ -113,6 +116,9 @@ export class LiveChart {
     const { clientWidth: width, clientHeight: height } = this.#canvas;
     const ratio = globalThis.devicePixelRatio || 1;
     const scale = textScale(width);
+    const look = [width, height, ratio, scale].join();
+    if (look === this.#look) return;
+    this.#look = look;
     this.#size = { width: width / scale, height: height / scale, scale };
     this.#canvas.width = Math.round(width * ratio);
     this.#canvas.height = Math.round(height * ratio);
@@ -148,7 +154,7 @@ export class LiveChart {
 }
 
 /** A chart that is narrower than this has no space for larger text. */
-const LARGE_TEXT_WIDTH = 230;
+const LARGE_TEXT_WIDTH = 190;
 
 /** How much the user has enlarged the page's text, limited by the chart's width. */
 function textScale(width: number): number {

@@ -2,8 +2,14 @@
 import { formatUnits, type SolverInfo } from "@rangemaker/client";
 import type { Explanation } from "../data/explain.ts";
 import type { MarketState } from "../data/price_feed.ts";
-import { formatAmount, formatTime } from "../format.ts";
-import { type DraftFields, type FieldErrors, firstError, type ParsedFields } from "./draft.ts";
+import { formatAmount, formatQuotePrice, formatTime, toNumber } from "../format.ts";
+import {
+  type DraftFields,
+  type FieldErrors,
+  type FieldPrices,
+  firstError,
+  type ParsedFields,
+} from "./draft.ts";
 import { CHECKING, OTHER_TAB } from "./quote_step.ts";
 
 /** All facts that decide whether a quote can be requested. */
@@ -22,6 +28,8 @@ export interface Situation {
   onItsWay: { deadline: number; isChecking: boolean } | undefined;
   isEmpty: boolean;
   parsed: ParsedFields;
+  /** The newest price, if there is one. */
+  price: bigint | undefined;
   /** Why the box cannot be priced now. */
   unpriceable: Explanation | undefined;
   limits: Pick<SolverInfo["config"], "minBetAmount" | "maxBetAmount"> | undefined;
@@ -123,13 +131,32 @@ const FIXES: Readonly<Record<string, Obstacle["fix"]>> = {
 
 /** The errors of the fields. Without a box, prices may be empty, and limits are not checked. */
 export function errorsOf(situation: Situation): FieldErrors {
-  const { parsed, isEmpty } = situation;
+  const { parsed, isEmpty, price } = situation;
   const errors = "errors" in parsed ? parsed.errors : {};
   const { lower: _lower, upper: _upper, ...others } = errors;
   if (isEmpty) return others;
   const amount = errors.amount ?? amountError(situation);
-  return amount === undefined ? errors : { ...errors, amount };
+  const bounds = "errors" in parsed && price !== undefined ? mistyped(parsed.prices, price) : {};
+  return { ...errors, ...bounds, ...(amount !== undefined && { amount }) };
 }
+
+/**
+ * The error of a price that was probably mistyped: a single one beyond the market's by half of it, or
+ * the lower one if it is above the upper one and farther from the market's.
+ */
+function mistyped({ lower, upper }: FieldPrices, price: bigint): FieldErrors {
+  const now = `it is ${formatQuotePrice(toNumber(price))} now`;
+  const lowerError = `Enter a lower price: ${now}`;
+  if (lower !== undefined && upper !== undefined) {
+    if (lower < upper || distance(lower, price) <= distance(upper, price)) return {};
+    return { lower: lowerError, upper: undefined };
+  }
+  if (lower !== undefined && 2n * lower > 3n * price) return { lower: lowerError };
+  if (upper !== undefined && 2n * upper < price) return { upper: `Enter a higher price: ${now}` };
+  return {};
+}
+
+const distance = (one: bigint, other: bigint) => one < other ? other - one : one - other;
 
 /** Why this amount cannot be bet. A balance of 0 is reported elsewhere. */
 function amountError({ parsed: { betAmount }, balance, limits }: Situation): string | undefined {

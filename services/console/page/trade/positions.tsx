@@ -6,10 +6,11 @@ import { resultsOf } from "../data/results.ts";
 import {
   DAY_MS,
   durationText,
-  formatAmount,
   formatDay,
+  formatGain,
   formatQuotePrice,
   formatRange,
+  formatRounded,
   formatTime,
   shortAddress,
   toNumber,
@@ -65,8 +66,7 @@ export function Positions(props: PositionsProps) {
         <h2>Your bets</h2>
         {theses.length > 0 && (
           <span>
-            Profit and loss{" "}
-            <strong data-profit>{(profit < 0n ? "+" : "") + formatAmount(-profit)} USDC</strong>
+            Profit and loss <strong data-profit>{formatGain(-profit)} USDC</strong>
           </span>
         )}
       </div>
@@ -80,8 +80,10 @@ export function Positions(props: PositionsProps) {
         )
         : (
           <>
-            <div class="row choice" role="group" aria-label="Bets shown">
-              <Filters {...{ filters, choose }} chosen={filter.value} />
+            <div class="row note">
+              <div class="choice" role="group" aria-label="Bets shown">
+                <Filters {...{ filters, choose }} chosen={filter.value} />
+              </div>
               <span class="spacer" />
               <label>
                 Sort by{" "}
@@ -89,12 +91,12 @@ export function Positions(props: PositionsProps) {
                   {Object.keys(ORDERS).map((name) => <option key={name}>{name}</option>)}
                 </select>
               </label>
+              <button type="button" onClick={save}>Download CSV</button>
               <NotifyButton
                 label="Notify me when a bet ends"
                 granted="You will be notified when a bet ends and this page is hidden."
                 announce={model.announce}
               />
-              <button type="button" onClick={save}>Download CSV</button>
             </div>
             <Table
               of="your bets"
@@ -142,13 +144,18 @@ function columnsOf(
     },
     { name: "Price stays in", text: (thesis) => formatRange(thesis) },
     { name: "Window", text: (thesis) => <Window thesis={thesis} nowMs={nowMs} /> },
-    { name: "You bet", number: ({ betAmount }) => formatAmount(betAmount) },
+    { name: "You bet", number: ({ betAmount }) => formatRounded(betAmount) },
     {
       name: "Pays",
-      number: ({ quoteHash, payout }) => {
-        const first = firstPayouts[quoteHash];
-        const signed = first && ` (signed for ${formatAmount(BigInt(first))})`;
-        return `${formatAmount(payout)}${signed ?? ""}`;
+      number: (thesis) => {
+        const first = firstPayouts[thesis.quoteHash];
+        return (
+          <>
+            {FILTERS.Lost(thesis) && <span class="note">Would have paid</span>}{" "}
+            {formatRounded(thesis.payout)}
+            {first && ` (signed for ${formatRounded(BigInt(first))})`}
+          </>
+        );
       },
     },
     {

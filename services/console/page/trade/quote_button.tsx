@@ -2,7 +2,7 @@
 import type { EstimateState } from "../data/estimator.ts";
 import { explain, type Explanation } from "../data/explain.ts";
 import type { PageModel } from "../data/page_model.ts";
-import { formatAmount } from "../format.ts";
+import { formatRounded } from "../format.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { type Obstacle, obstacleOf, type Situation } from "./next_step.ts";
 import { isWorthless, oddsOf } from "./odds.ts";
@@ -47,6 +47,7 @@ export function situationOf(model: PageModel, slip: BetSlip): Situation {
     },
     isEmpty: slip.isEmpty,
     parsed,
+    price: model.feed.latest.peek()[symbol]?.price,
     unpriceable: estimate && unpriceableBy(estimate),
     limits: maker.info.value?.config,
   };
@@ -87,7 +88,7 @@ export function QuoteButton({ model, slip, onFix }: QuoteButtonProps) {
     <>
       {!("errors" in slip.parsed.value) && (
         <p class="bar-payout">
-          pays <strong>{odds ? `${formatAmount(estimate.payout)} USDC` : "–"}</strong>
+          pays <strong>{odds ? `${formatRounded(estimate.payout)} USDC` : "–"}</strong>
           {odds && ` (${odds.multiplier})${chancesText(odds)}`.replaceAll(" %", "\u00a0%")}
         </p>
       )}
@@ -103,7 +104,7 @@ export function QuoteButton({ model, slip, onFix }: QuoteButtonProps) {
         {isQuoting ? "Asking the maker …" : obstacle?.button ?? "Get a quote"}
       </button>
       <div class="bar-note">
-        <p class={odds?.warning ? "warned" : "note"} id="obstacle">
+        <p class={odds?.warning && failed === "" ? "warned" : "note"} id="obstacle">
           {obstacle?.text ?? odds?.warning}
         </p>
         {obstacle?.fix && (

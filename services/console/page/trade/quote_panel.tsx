@@ -3,21 +3,19 @@ import type { Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { Fact } from "../fact.tsx";
 import { firstOutside, isDecided, outcomeText } from "../data/live_breaches.ts";
-import { durationText, formatAmount, formatRange, formatTime } from "../format.ts";
+import { durationText, formatRange, formatRounded, formatTime } from "../format.ts";
 import { useNow } from "../use_now.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { oddsOf } from "./odds.ts";
 import { quoteStepOf } from "./quote_step.ts";
 import { showChart } from "./show_chart.ts";
-import { changesOf, isWorse, repricedText, termsOf } from "./slip_voice.ts";
-import type { Stage } from "./stage.ts";
-
-type QuoteStage = Extract<Stage, { offer: unknown }>;
+import { repricedText, termsOf } from "./slip_voice.ts";
+import type { LiveStage, PlacedStage } from "./stage.ts";
 
 interface QuotePanelProps {
   model: PageModel;
   slip: BetSlip;
-  stage: QuoteStage;
+  stage: LiveStage | PlacedStage;
   /** Draws the box of a bet again. */
   onRepeat(bet: Thesis): void;
 }
@@ -46,7 +44,6 @@ export function QuotePanel({ model, slip, stage, onRepeat }: QuotePanelProps) {
 /** For this long after a quote appears, the keyboard does not sign it: nobody has read it. */
 const READING_MS = 1_000;
 
-type LiveStage = Exclude<QuoteStage, { name: "placed" }>;
 type LiveQuoteProps = Omit<QuotePanelProps, "stage" | "onRepeat"> & { stage: LiveStage };
 
 function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
@@ -83,10 +80,6 @@ function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
       </dl>
       {odds.warning !== undefined && !isOver && <p class="note">{odds.warning}</p>}
       <div class="action-bar">
-        {stage.name === "quoted" && !isOver &&
-          changesOf(stage).map((text) => (
-            <p key={text} class={`${isWorse(stage) ? "warned" : "note"} bar-note`}>{text}</p>
-          ))}
         {!isOver && (
           <p class="bar-payout bar-terms" id="terms">
             {bet}
@@ -120,7 +113,7 @@ function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
 
 interface PlacedBetProps {
   model: PageModel;
-  stage: Extract<Stage, { name: "placed" }>;
+  stage: PlacedStage;
   /** Undefined until the node has reported it. */
   thesis: Thesis | undefined;
 }
@@ -136,7 +129,7 @@ function PlacedBet({ model, stage: { thesisId, offer: { quote } }, thesis }: Pla
     const text = `${isWon ? "✓" : "✕"} ${outcomeText(bet)}`;
     return <p class={isWon ? "won" : "lost"} data-outcome={thesisId}>{text}</p>;
   }
-  const pays = `It pays ${formatAmount(quote.payout)} USDC if ${symbol} stays in the box.`;
+  const pays = `It pays ${formatRounded(quote.payout)} USDC if ${symbol} stays in the box.`;
   return (
     <p data-outcome={thesisId}>
       <strong class="open">● Bet {thesisId} is placed.</strong> {pays}{" "}

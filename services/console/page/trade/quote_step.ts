@@ -3,11 +3,12 @@ import type { Quote } from "@rangemaker/client";
 import { formatAmount } from "../format.ts";
 import { isOutside, outsideText, overText, quoteLife, windowText } from "./quote_life.ts";
 import { isWorthless } from "./odds.ts";
-import type { Stage } from "./stage.ts";
+import { changesOf, isWorse } from "./slip_voice.ts";
+import type { LiveStage, QuotedStage } from "./stage.ts";
 
 /** All facts that decide the next step of a quote. */
 export interface QuoteSituation {
-  stage: Extract<Stage, { name: "quoted" | "signing" | "sending" }>;
+  stage: LiveStage;
   /** A key of this browser signs without a prompt. */
   isDevelopmentKey: boolean;
   /** The answer to a signed bet, this one or another, is overdue. */
@@ -71,7 +72,7 @@ export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep
     const note = `${over} The window of a new quote starts later.`;
     return { button: "Ask for a new quote", note, look: "failure", action: "renew", back: BACK };
   }
-  return { ...signStep(situation, quote, nowMs), back: BACK };
+  return { ...signStep(situation, stage, nowMs), back: BACK };
 }
 
 /** Why a quote can no longer become a bet; undefined while it can. */
@@ -83,8 +84,12 @@ function overReason({ price, hasLeft }: QuoteSituation, quote: Quote, nowMs: num
 }
 
 /** The step of a live quote. */
-function signStep({ price }: QuoteSituation, quote: Quote, nowMs: number): QuoteStep {
-  return price === undefined || !isOutside(quote, price)
-    ? { button: SIGN, note: windowText(quote, nowMs), action: "sign" }
-    : { button: SIGN, note: outsideText(quote, nowMs), look: "warned", action: "sign" };
+function signStep({ price }: QuoteSituation, stage: QuotedStage, nowMs: number): QuoteStep {
+  const { quote } = stage.offer;
+  const isOut = price !== undefined && isOutside(quote, price);
+  const text = isOut ? outsideText(quote, nowMs) : windowText(quote, nowMs);
+  return {
+    ...{ button: SIGN, note: [...changesOf(stage), text].join(" "), action: "sign" },
+    ...((isOut || isWorse(stage)) && { look: "warned" }),
+  };
 }

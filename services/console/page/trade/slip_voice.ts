@@ -3,7 +3,7 @@ import type { CancelTimer, Clock, Estimate, Offer } from "@rangemaker/client";
 import type { EstimateState } from "../data/estimator.ts";
 import { explain } from "../data/explain.ts";
 import type { Announce } from "../data/messages.ts";
-import { formatAmount } from "../format.ts";
+import { formatAmount, formatRounded } from "../format.ts";
 import { chanceText, leastPayout, type Odds, oddsOf } from "./odds.ts";
 import { overText, quoteLife, windowText } from "./quote_life.ts";
 import type { QuotedStage } from "./stage.ts";
@@ -52,25 +52,19 @@ export class SlipVoice {
   }
 
   /**
-   * Announces a quote's changes, its window, and later its expiry. The payout of a first quote is
-   * left out: the button that gets the focus describes it.
+   * Announces a quote: its changes, terms and window, and later its expiry.
    *
    * @param terms A sentence about what it pays.
    */
   quote(stage: QuotedStage, terms: string): void {
-    const { offer: { quote }, replaces } = stage;
+    const { quote } = stage.offer;
     this.endQuote();
     const { announce, clock, serverClock } = this.#options;
     const nowMs = serverClock.now();
     const { remainingMs } = quoteLife(quote, nowMs);
-    const remove = announce(
-      [
-        ...changesOf(stage),
-        ...(replaces === undefined ? [] : [terms]),
-        windowText(quote, nowMs),
-      ].join(" "),
-      { isSpoken: true }, // the slip shows it
-    );
+    if (remainingMs === 0) return this.speak(overText(quote, nowMs));
+    const text = [...changesOf(stage), terms, windowText(quote, nowMs)].join(" ");
+    const remove = announce(text, { isSpoken: true }); // the slip shows it
     const cancels = [remove];
     this.#endQuote = () => cancels.forEach((cancel) => cancel());
     const { startTime } = quote;
@@ -113,7 +107,7 @@ export class SlipVoice {
 export function estimateText(state: EstimateState): string {
   if ("failure" in state) return explain(state.failure).text;
   const odds = oddsOf(state.estimate, undefined);
-  const pays = `Pays ${formatAmount(state.estimate.payout)} USDC if it stays`;
+  const pays = `Pays ${formatRounded(state.estimate.payout)} USDC if it stays`;
   return `${pays}${chancesText(odds)}.${odds.warning === undefined ? "" : ` ${odds.warning}`}`;
 }
 
@@ -142,7 +136,9 @@ export function changesOf(stage: QuotedStage): string[] {
   const later = isLater ? " Its window had begun: this one starts later." : "";
   const changes = isRefused ? [`The odds changed, and nothing was taken.${later}`] : [];
   if (seen !== undefined && Math.abs(share) >= QUIET_SHARE) {
-    const before = `${replaces ? "quote before" : "estimate"} of ${formatAmount(seen.payout)} USDC`;
+    const before = `${replaces ? "quote before" : "estimate"} of ${
+      formatRounded(seen.payout)
+    } USDC`;
     const percent = Math.round(100 * Math.abs(share));
     const why = Math.abs(share) >= WARNED_SHARE ? reasonOf(seen, offer) : "";
     changes.push(`It pays ${percent} % ${share < 0 ? "less" : "more"} than the ${before}${why}.`);
@@ -173,8 +169,8 @@ function reasonOf(
 /** The outcome of a bet whose price moved while it was signed. */
 export function repricedText(first: Offer, { quote: { payout }, probability }: Offer): string {
   const chance = probability === undefined ? "" : `, chance ${chanceText(probability)}`;
-  return `You signed for ${formatAmount(first.quote.payout)} USDC; the odds changed as you did: ` +
-    `it pays ${formatAmount(payout)} USDC${chance}.`;
+  return `You signed for ${formatRounded(first.quote.payout)} USDC; the odds changed as you did: ` +
+    `it pays ${formatRounded(payout)} USDC${chance}.`;
 }
 
 /** The terms of a quote, as parts of a sentence. */
@@ -182,8 +178,8 @@ export function termsOf({ quote, probability }: Offer, tolerancePercent: number)
   const least = leastPayout(quote, tolerancePercent);
   const atLeast = least < quote.payout ? ` (at least ${formatAmount(least)})` : "";
   return {
-    bet: `Bet ${formatAmount(quote.betAmount)}, get `,
-    pays: `${formatAmount(quote.payout)} USDC`,
+    bet: `Bet ${formatRounded(quote.betAmount)}, get `,
+    pays: `${formatRounded(quote.payout)} USDC`,
     chances: atLeast + chancesText(oddsOf({ ...quote, probability }, undefined)),
   };
 }

@@ -30,6 +30,9 @@ export type Stage =
   | { name: "placed"; thesisId: number; offer: Offer; signedFirst?: Offer };
 
 export type QuotedStage = Extract<Stage, { name: "quoted" }>;
+export type PlacedStage = Extract<Stage, { name: "placed" }>;
+/** The stages with a quote that is not a bet yet. */
+export type LiveStage = Exclude<Extract<Stage, { offer: Offer }>, PlacedStage>;
 
 /** Failures that depend on the price: a new estimate shows that they no longer apply. */
 const PRICE_CODES: ReadonlySet<string> = new Set([

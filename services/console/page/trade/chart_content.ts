@@ -1,0 +1,105 @@
+/** What the chart shows: prices, the user's bets, and the box that the user is making. */
+import type { Signal } from "@preact/signals";
+import type { Market, Quote, Thesis } from "@rangemaker/client";
+import { firstOutside } from "../data/live_breaches.ts";
+import type { PageModel } from "../data/page_model.ts";
+import type { Point } from "../data/price_series.ts";
+import { formatRounded } from "../format.ts";
+import type { BetSlip } from "./bet_slip.ts";
+import {
+  betAt,
+  boxOfDraft,
+  boxOfQuote,
+  boxOfThesis,
+  type ChartBox,
+  nextToEnd,
+} from "./chart_boxes.ts";
+import type { ChartContent } from "./chart_frame.ts";
+import type { ChartProbe } from "./chart_probe.ts";
+import { isOld } from "./market_choice.tsx";
+import { estimateNow } from "./quote_button.tsx";
+import { quoteLife } from "./quote_life.ts";
+
+/** Everything that the chart of a market shows and changes. */
+export interface ChartSource {
+  model: PageModel;
+  slip: BetSlip;
+  market: Market;
+  spanMs: Signal<number>;
+  /** The highlighted bet, on the chart and in the list. */
+  chosen: Signal<number | undefined>;
+  /** Whether the list of keys is open. */
+  help: Signal<boolean>;
+}
+
+/** The user's bets of a market, newest first, with breaches that the page has seen. */
+function betsOf({ session, withBreach }: PageModel, { base }: Market): readonly Thesis[] {
+  const theses = session.user.peek()?.portfolio.theses.peek() ?? [];
+  return theses.filter((thesis) => thesis.base === base).map(withBreach);
+}
+
+/** The user's open bet of a market that ends next. */
+export function nextBet(model: PageModel, market: Market, nowMs: number): Thesis | undefined {
+  return nextToEnd(betsOf(model, market), nowMs);
+}
+
+/** The user's topmost bet at a position. */
+export function ownBetAt({ model, market }: ChartSource, { time, price }: Point, nowMs: number) {
+  return betAt(boxesOf(betsOf(model, market), nowMs), time, price);
+}
+
+/** The boxes of bets, oldest first. */
+function boxesOf(bets: readonly Thesis[], nowMs: number): ChartBox[] {
+  return bets.map((bet) => boxOfThesis(bet, nowMs)).reverse();
+}
+
+/** Content of the chart at each frame. Bets' boxes are updated only when bets or prices change. */
+export function contentOf(
+  { model, slip, market, spanMs, chosen }: ChartSource,
+  probe: ChartProbe,
+) {
+  const { feed, serverClock, session } = model;
+  const series = feed.seriesOf(market.symbol);
+  let theses: unknown;
+  let version = -1;
+  let placed: ChartBox[] = [];
+  return (): ChartContent => {
+    const newest = session.user.peek()?.portfolio.theses.peek() ?? [];
+    const nowMs = serverClock.now();
+    if (newest !== theses || series.version !== version) {
+      theses = newest;
+      version = series.version;
+      placed = boxesOf(betsOf(model, market), nowMs);
+    }
+    const own = ownBox(model, slip, nowMs);
+    const place = probe.place.peek();
+    return {
+      series,
+      boxes: own === undefined ? placed : [...placed, own],
+      draft: own?.kind === "draft" ? slip.draft : undefined,
+      highlighted: chosen.peek(),
+      probe: place && { place, text: probe.textAt(place, series, nowMs) },
+      hint: own === undefined && placed.every(({ toMs }) => toMs < nowMs)
+        ? "Tap or draw"
+        : undefined,
+      isOld: isOld(model, market.symbol),
+      nowMs,
+      spanMs: spanMs.peek(),
+    };
+  };
+}
+
+/** The box that the user is making: as quoted until the quote has expired, otherwise as drawn. */
+function ownBox(model: PageModel, slip: BetSlip, nowMs: number): ChartBox | undefined {
+  const stage = slip.stage.peek();
+  if (stage.name === "placed") return undefined;
+  const series = model.feed.seriesOf(slip.symbol.peek());
+  const isLive = (quote: Quote) =>
+    quoteLife(quote, nowMs).state === "valid" && firstOutside(quote, series) === undefined;
+  const isQuoted = "offer" in stage && (stage.name !== "quoted" || isLive(stage.offer.quote));
+  if (isQuoted) return boxOfQuote(stage.offer.quote);
+  const { draft } = slip;
+  if (draft === undefined) return undefined;
+  const estimate = estimateNow(model, slip);
+  return boxOfDraft(draft, nowMs, estimate ? `pays ${formatRounded(estimate.payout)}` : "");
+}

@@ -1,0 +1,62 @@
+import { countdownOf, whereabouts } from "./chart_boxes.ts";
+import { askQuote, clearBox, placeBox, undo } from "./bet_panel.tsx";
+import { type ChartSource, nextBet } from "./chart_content.ts";
+import { labelOf, ZOOM_STEP, zoomed } from "./chart_spans.ts";
+import { priceText } from "./market_choice.tsx";
+import { focusNextStep } from "./show_chart.ts";
+
+/** The keys on the chart, for users. */
+export const CHART_KEYS = [
+  "Enter: suggest a box, then quote it. ",
+  "Arrows: move, with Shift: size. ",
+  "Escape: clear. ",
+  "Ctrl+Z: undo. ",
+  "P: say price and bet. ",
+  "+ −: zoom.",
+];
+
+/** Actions of keys on the chart, besides the keys that move the box. */
+export function keysOf(source: ChartSource): Record<string, () => void> {
+  const { model, slip, market, spanMs, help } = source;
+  const say = (text: string) => model.announce(text, { isSpoken: true });
+  const zoom = (factor: number) => {
+    spanMs.value = zoomed(spanMs.peek(), factor);
+    say(`Time shown: ${labelOf(spanMs.peek())}`);
+  };
+  const clear = () => {
+    if ("offer" in slip.stage.peek()) slip.back();
+    else if (!slip.isEmpty) clearBox(model, slip);
+  };
+  return {
+    "+": () => zoom(1 / ZOOM_STEP),
+    "-": () => zoom(ZOOM_STEP),
+    "?": () => {
+      help.value = !help.peek();
+      if (help.peek()) say(CHART_KEYS.join(""));
+    },
+    "ctrl z": () => undo(model, slip),
+    escape: clear,
+    delete: clear,
+    enter() {
+      if (slip.stage.peek().name === "placed") slip.back();
+      if (slip.stage.peek().name !== "draft") {
+        return focusNextStep();
+      }
+      if (slip.draft === undefined) return placeBox(model, slip);
+      askQuote(model, slip);
+    },
+    p() {
+      if (model.isOffline.peek()) {
+        return say(`You are offline. The last price was ${priceText(model, market.symbol)}.`);
+      }
+      const price = model.feed.latest.peek()[market.symbol]?.price;
+      const text = price === undefined ? "no price yet" : priceText(model, market.symbol);
+      const nowMs = model.serverClock.now();
+      const bet = nextBet(model, market, nowMs);
+      const open = bet === undefined || price === undefined
+        ? ""
+        : `${countdownOf(bet, nowMs)}. The price is ${whereabouts(bet, price)}.`;
+      say([`${market.symbol}: ${text}.`, open, slip.terms].filter(Boolean).join(" "));
+    },
+  };
+}
