@@ -31,8 +31,40 @@ const STALLED_MS = 1_000;
 const REFRESH_EVERY_MS = 10;
 
 /**
- * A client's WebSocket, of either port. The counts are members of the connection itself, because each
- * delivery to each client touches them.
+ * How many bytes of one connection are unsent. Bytes are counted as they are queued, which costs no
+ * system call; {@link refresh} replaces the count.
+ */
+export class UnsentBytes {
+  #counted = 0;
+  #atLastRefresh = 0;
+  #readAtMs = 0;
+
+  /** Upper bound: all bytes queued since the last refresh count as unsent. */
+  get counted(): number {
+    return this.#counted;
+  }
+
+  add(bytes: number): void {
+    this.#counted += bytes;
+  }
+
+  /** Sets the count to the actual bytes. @returns By how much the count changed. */
+  refresh(actual: number, nowMs: number): number {
+    const change = actual - this.#counted;
+    // Some was read since, or nothing was there to read.
+    if (change < 0 || this.#atLastRefresh === 0) this.#readAtMs = nowMs;
+    this.#counted = this.#atLastRefresh = actual;
+    return change;
+  }
+
+  /** How long the client has read nothing although bytes waited for it, as of the last refresh. */
+  unreadForMs(nowMs: number): number {
+    return nowMs - this.#readAtMs;
+  }
+}
+
+/**
+ * A client's WebSocket, of either port.
  *
  * Which notifications are added to a client's queue, by the bytes that wait in it:
  *
@@ -44,13 +76,7 @@ const REFRESH_EVERY_MS = 10;
  * ```
  */
 export abstract class ClientConnection implements ClientSink {
-  /** Upper bound of its unsent bytes: all bytes queued since the last read count as unsent. */
-  unsentUpperBound = 0;
-  /** Its unsent bytes when they were last read. */
-  unsentAtLastRead = 0;
-  /** When its client last read something, or had nothing to read. */
-  readAtMs = 0;
-  key = "";
+  readonly unsent = new UnsentBytes();
   /** Undefined before {@link register} and after {@link unregister}. */
   #buffers: ClientBuffers | undefined;
 
@@ -75,8 +101,7 @@ export abstract class ClientConnection implements ClientSink {
   /** Counts it with all others, until {@link unregister}. Call it before anything is sent. */
   register(buffers: ClientBuffers, key: string): void {
     this.#buffers = buffers;
-    this.key = key;
-    buffers.add(this);
+    buffers.add(this, key);
   }
 
   writableBytes(wanted: number): number {
@@ -104,13 +129,13 @@ export abstract class ClientConnection implements ClientSink {
 
   /** Counts bytes that are about to be sent. */
   countQueued(bytes: number): void {
-    this.unsentUpperBound += bytes;
+    this.unsent.add(bytes);
     this.#buffers?.budget.add(bytes);
   }
 
-  /** Sets the counts to its actual unsent bytes. */
+  /** Sets the count to its actual unsent bytes. */
   refreshUnsent(): void {
-    if (this.#buffers === undefined) this.unsentUpperBound = this.unsentBytes;
+    if (this.#buffers === undefined) this.unsent.refresh(this.unsentBytes, 0);
     else this.#buffers.refreshUnsent(this);
   }
 
@@ -136,7 +161,8 @@ export class ClientBuffers {
   readonly budget: ByteBudget;
   readonly onRefusal: () => void;
   readonly #clock: Clock;
-  readonly #connections = new Set<ClientConnection>();
+  /** By connection, the key of its client's address. */
+  readonly #keys = new Map<ClientConnection, string>();
   #refreshedAtMs = -Infinity;
 
   /**
@@ -149,25 +175,20 @@ export class ClientBuffers {
     this.onRefusal = onRefusal;
   }
 
-  add(connection: ClientConnection): void {
-    connection.readAtMs = this.#clock.now();
-    this.#connections.add(connection);
+  add(connection: ClientConnection, key: string): void {
+    this.#keys.set(connection, key);
+    this.refreshUnsent(connection);
   }
 
   /** Removes a connection, and its unsent bytes from the budget. */
   remove(connection: ClientConnection): void {
-    this.#connections.delete(connection);
-    this.budget.remove(connection.unsentUpperBound);
+    this.#keys.delete(connection);
+    this.budget.remove(connection.unsent.counted);
   }
 
-  /** Replaces the counts of a connection by its unsent bytes now, and notes whether it read some. */
-  refreshUnsent(connection: ClientConnection, nowMs = this.#clock.now()): void {
-    const { unsentBytes } = connection;
-    if (unsentBytes < connection.unsentUpperBound || connection.unsentAtLastRead === 0) {
-      connection.readAtMs = nowMs;
-    }
-    this.budget.add(unsentBytes - connection.unsentUpperBound);
-    connection.unsentUpperBound = connection.unsentAtLastRead = unsentBytes;
+  /** Replaces the count of a connection by its unsent bytes now. */
+  refreshUnsent({ unsent, unsentBytes }: ClientConnection, nowMs = this.#clock.now()): void {
+    this.budget.add(unsent.refresh(unsentBytes, nowMs));
   }
 
   /** Bytes of notifications that all clients together may still queue; below 0 if they have too many. */
@@ -181,23 +202,25 @@ export class ClientBuffers {
   overflowBytes(connection: ClientConnection): number {
     const nowMs = this.#clock.now();
     this.refreshUnsent(connection, nowMs);
-    if (nowMs - connection.readAtMs >= STALLED_MS) return 0;
-    const own = OVERFLOW_BYTES_MAX - connection.unsentUpperBound;
+    const { unsent } = connection;
+    if (unsent.unreadForMs(nowMs) >= STALLED_MS) return 0;
+    const own = OVERFLOW_BYTES_MAX - unsent.counted;
     // No queue may be larger than the free part, so even many growing queues leave some for the next.
-    return Math.min(own, this.sharedWritableBytes(own) - connection.unsentUpperBound);
+    return Math.min(own, this.sharedWritableBytes(own) - unsent.counted);
   }
 
   /** Whether a connection may queue an answer; others may be terminated for it. */
   admitAnswer(connection: ClientConnection, bytes: number): boolean {
-    const isAdmitted = this.#fitsAddressShare(connection.key, bytes) &&
+    const isAdmitted = this.#fitsAddressShare(connection, bytes) &&
       this.#makeFit(connection, bytes);
     if (!isAdmitted) this.onRefusal();
     return isAdmitted;
   }
 
   /** Whether an address stays within its share with this answer; short answers always fit. */
-  #fitsAddressShare(key: string, bytes: number): boolean {
+  #fitsAddressShare(connection: ClientConnection, bytes: number): boolean {
     if (bytes <= SMALL_BYTES) return true;
+    const key = this.#keys.get(connection);
     const fits = () => this.#unsentOf(key) + bytes <= this.budget.max * LARGE_ANSWERS_PER_ADDRESS;
     if (fits()) return true;
     this.#refreshAll();
@@ -211,9 +234,9 @@ export class ClientBuffers {
    * @returns Whether the answer fits.
    */
   #makeFit(connection: ClientConnection, bytes: number): boolean {
-    if (connection.unsentUpperBound + bytes <= GUARANTEED_BYTES) return true;
+    if (connection.unsent.counted + bytes <= GUARANTEED_BYTES) return true;
     const fits = () =>
-      connection.unsentUpperBound + bytes <= SMALL_BYTES
+      connection.unsent.counted + bytes <= SMALL_BYTES
         ? this.budget.fits(bytes)
         : this.budget.fitsLarge(bytes);
     if (fits()) return true;
@@ -221,7 +244,7 @@ export class ClientBuffers {
     while (!fits()) {
       const largest = this.#largest();
       if (largest === undefined) return false;
-      if (largest.unsentUpperBound <= connection.unsentUpperBound + bytes) return false;
+      if (largest.unsent.counted <= connection.unsent.counted + bytes) return false;
       largest.unregister();
       largest.terminate?.();
       this.onRefusal();
@@ -229,19 +252,19 @@ export class ClientBuffers {
     return true;
   }
 
-  #unsentOf(key: string): number {
+  #unsentOf(key: string | undefined): number {
     let bytes = 0;
-    for (const connection of this.#connections) {
-      if (connection.key === key) bytes += connection.unsentUpperBound;
+    for (const [{ unsent }, ownKey] of this.#keys) {
+      if (ownKey === key) bytes += unsent.counted;
     }
     return bytes;
   }
 
   #largest(): ClientConnection | undefined {
     let largest: ClientConnection | undefined;
-    for (const connection of this.#connections) {
+    for (const connection of this.#keys.keys()) {
       if (connection.terminate === undefined) continue;
-      if (connection.unsentUpperBound > (largest?.unsentUpperBound ?? 0)) largest = connection;
+      if (connection.unsent.counted > (largest?.unsent.counted ?? 0)) largest = connection;
     }
     return largest;
   }
@@ -251,6 +274,6 @@ export class ClientBuffers {
     const nowMs = this.#clock.now();
     if (nowMs - this.#refreshedAtMs < REFRESH_EVERY_MS) return;
     this.#refreshedAtMs = nowMs;
-    for (const connection of this.#connections) this.refreshUnsent(connection, nowMs);
+    for (const connection of this.#keys.keys()) this.refreshUnsent(connection, nowMs);
   }
 }
