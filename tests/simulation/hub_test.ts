@@ -5,7 +5,7 @@ import type { ClientSink, HubClient } from "../../services/proxy/hub/hub_client.
 import { address } from "../proxy/address.ts";
 import { casesFrom, playSchedules } from "../support/random.ts";
 import { ReadersWorld } from "./readers_world.ts";
-import { NO_DELIVERY, NO_EVENTS } from "../proxy/hub/hub_scene.ts";
+import { NO_EVENTS } from "../proxy/hub/hub_scene.ts";
 
 /** What is subscribed to: few, so that clients share. */
 const TOPICS = ["a", "b", "silent"];
@@ -81,7 +81,7 @@ class HubWorld {
     this.#random = random;
     this.#capacity = 1 + this.#below(CAPACITY_MAX);
     this.#hub = new Hub({
-      delivery: NO_DELIVERY,
+      onFlushNeeded() {},
       capacity: this.#capacity,
       random,
       maxSubscriptions: 10_000,

@@ -7,7 +7,7 @@ import { LEADER_KEPT_MS, ReadNodes } from "../../services/proxy/node/read_nodes.
 import { address } from "../proxy/address.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { casesFrom, playSchedules } from "../support/random.ts";
-import { NO_DELIVERY, NO_EVENTS } from "../proxy/hub/hub_scene.ts";
+import { NO_EVENTS } from "../proxy/hub/hub_scene.ts";
 
 const TICK_MS = 250;
 const ROUND_MS = 1_000;
@@ -88,7 +88,7 @@ class ReadNodesWorld {
       onLeaderChange: (leader, reason) => this.#moved(leader, reason),
     });
     this.#hub = new Hub({
-      delivery: NO_DELIVERY,
+      onFlushNeeded() {},
       capacity: CAPACITY,
       random,
       maxSubscriptions: 100,

@@ -14,7 +14,7 @@ import { Hub } from "../../services/proxy/hub/hub.ts";
 import type { HubClient } from "../../services/proxy/hub/hub_client.ts";
 import { address } from "../proxy/address.ts";
 import { FakeClock } from "../support/fake_clock.ts";
-import { NO_DELIVERY, NO_EVENTS } from "../proxy/hub/hub_scene.ts";
+import { NO_EVENTS } from "../proxy/hub/hub_scene.ts";
 
 const CLIENTS = 6;
 const BUDGET_BYTES = 64 * 1024 * 1024;
@@ -68,7 +68,7 @@ export class ReadersWorld {
   constructor(random: RandomSource) {
     this.#random = random;
     this.#hub = new Hub({
-      delivery: NO_DELIVERY,
+      onFlushNeeded() {},
       capacity: 1 + this.#below(BURST_MAX),
       random,
       maxSubscriptions: 10,

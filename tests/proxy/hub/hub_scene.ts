@@ -1,12 +1,10 @@
 /** A hub between clients and a node that a test plays. */
-import { Hub, type HubOptions } from "../../../services/proxy/hub/hub.ts";
+import { Hub, type HubEvents, type HubOptions } from "../../../services/proxy/hub/hub.ts";
 import type {
   ClientSink,
-  Delivery,
   HubClient,
-  HubEvents,
+  SubscribeOutcome,
 } from "../../../services/proxy/hub/hub_client.ts";
-import type { SubscribeOutcome } from "../../../services/proxy/hub/shared_subscription.ts";
 
 export const NO_EVENTS: HubEvents = {
   received() {},
@@ -25,15 +23,12 @@ export const OPEN_SINK: ClientSink = {
   close() {},
 };
 
-/** The test calls the hub itself when something is due. */
-export const NO_DELIVERY: Delivery = { flushSoon() {}, resumeSoon() {} };
-
 /** A hub with room for everything; the node grants nothing unless the test's `upstream` does. */
 function hubWith(overrides: Partial<HubOptions>): Hub {
   return new Hub({
     ...{ capacity: 4, maxSubscriptions: 10_000, subscribeTimeoutMs: 1_000, slowClients: "lag" },
     ...{ random: () => 0.5, upstream: { send: () => true, drop() {} }, events: NO_EVENTS },
-    delivery: NO_DELIVERY,
+    onFlushNeeded() {}, // the test calls the hub itself when something is due
     ...overrides,
   });
 }
