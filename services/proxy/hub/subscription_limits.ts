@@ -87,12 +87,11 @@ export class SubscriptionLimits {
     subscription: HubSubscription,
     { copies, nowMs }: { copies: number; nowMs: number },
   ): SubscriptionRefusal | undefined {
-    const { request: { key }, source, quotaOwner } = subscription;
-    if ((this.#refusedUntilMs.get(source?.request.key ?? key) ?? -Infinity) > nowMs) {
-      return "socket_closed";
-    }
+    const { request, source, quotaOwner } = subscription;
+    const asked = source?.request ?? request;
+    if ((this.#refusedUntilMs.get(asked.key) ?? -Infinity) > nowMs) return "socket_closed";
     if (copies >= COPIES_MAX) return "equal_subscriptions";
-    if (SHARED_FEED_KEYS.has(key)) return;
+    if (SHARED_FEED_KEYS.has(request.key)) return;
     const shares = this.#sharesOf(subscription);
     const { refusal, evict } = shares.slotFor(quotaOwner);
     if (refusal !== undefined) return refusal;

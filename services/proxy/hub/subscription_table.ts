@@ -101,7 +101,8 @@ export class SubscriptionTable {
   }
 
   #addToSource(subscription: HubSubscription): void {
-    const { source, request: { thesisFilter } } = subscription;
+    const { source, request } = subscription;
+    const { thesisFilter } = request;
     if (source === undefined || thesisFilter === undefined) return;
     if (!this.#byKey.of(ALL_THESES.key).includes(source)) this.#byKey.add(ALL_THESES.key, source);
     source.filters.add(thesisFilter, subscription);
@@ -202,11 +203,11 @@ export class SubscriptionTable {
   }
 
   #forget(subscription: HubSubscription): void {
-    const { request: { key, thesisFilter = "" }, source, publicId } = subscription;
+    const { request, source, publicId } = subscription;
     this.#limits.remove(subscription);
     if (publicId !== undefined) this.#publicIds.delete(publicId);
-    this.#byKey.delete(key, subscription);
-    source?.filters.delete(thesisFilter, subscription);
+    this.#byKey.delete(request.key, subscription);
+    source?.filters.delete(request.thesisFilter ?? "", subscription);
   }
 
   #newId(): string {

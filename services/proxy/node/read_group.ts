@@ -153,24 +153,33 @@ export function nextLeader(
   { isLeaderNew, random }: LeaderChoice,
 ): number | undefined {
   if (isLeaderNew && !isUrgent) return undefined;
-  const others = [...nodes.entries()].filter(([index, { isDead }]) => index !== leader && !isDead);
-  const fastest = fastestOf(others.filter(([index]) => members.has(index)), random);
+  const others = numbered(nodes).filter(({ node, index }) => index !== leader && !node.isDead);
+  const fastest = fastestOf(others.filter(({ index }) => members.has(index)), random);
   return fastest ?? (isUrgent ? furthestOf(others) : undefined);
+}
+
+interface NumberedNode<Node = Candidate> {
+  node: Node;
+  index: number;
+}
+
+export function numbered<Node>(nodes: readonly Node[]): NumberedNode<Node>[] {
+  return nodes.map((node, index) => ({ node, index }));
 }
 
 /** The fastest of some nodes, if possible one whose head is known: the lag of others is unknown. */
 export function fastestOf(
-  nodes: readonly [index: number, node: Candidate][],
+  nodes: readonly NumberedNode[],
   random: RandomSource,
 ): number | undefined {
-  const known = nodes.filter(([, { head }]) => head !== undefined);
+  const known = nodes.filter(({ node }) => node.head !== undefined);
   const candidates = known.length > 0 ? known : nodes;
-  const fastestMs = Math.min(...candidates.map(([, { tookMs }]) => tookMs));
-  const fast = candidates.filter(([, { tookMs }]) => tookMs - EQUALLY_FAST_MS <= fastestMs);
-  return fast[Math.floor(random() * fast.length)]?.[0];
+  const fastestMs = Math.min(...candidates.map(({ node }) => node.tookMs));
+  const fast = candidates.filter(({ node }) => node.tookMs - EQUALLY_FAST_MS <= fastestMs);
+  return fast[Math.floor(random() * fast.length)]?.index;
 }
 
-function furthestOf(nodes: readonly [index: number, node: Candidate][]): number | undefined {
-  const heightOf = ({ head }: Candidate) => head?.number ?? -1;
-  return nodes.toSorted(([, a], [, b]) => heightOf(b) - heightOf(a))[0]?.[0];
+function furthestOf(nodes: readonly NumberedNode[]): number | undefined {
+  const heightOf = ({ node }: NumberedNode) => node.head?.number ?? -1;
+  return nodes.toSorted((a, b) => heightOf(b) - heightOf(a))[0]?.index;
 }

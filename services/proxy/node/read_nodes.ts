@@ -8,6 +8,7 @@ import {
   type MembershipDecision,
   membershipDecision,
   nextLeader,
+  numbered,
   type ReadGroup,
   ROUNDS_TO_CHANGE,
 } from "./read_group.ts";
@@ -98,8 +99,10 @@ export class ReadNodes {
 
   /** Another node for a read that one could not answer; undefined if there is none. */
   alternativeTo(than: number, block = -1): number | undefined {
-    const others = [...this.#nodes.entries()].filter(([index]) => index !== than);
-    return fastestOf(others.filter(([, node]) => node.serves(block)), this.#options.random);
+    const able = numbered(this.#nodes).filter(({ node, index }) =>
+      index !== than && node.serves(block)
+    );
+    return fastestOf(able, this.#options.random);
   }
 
   /**
