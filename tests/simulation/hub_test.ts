@@ -5,6 +5,7 @@ import type { ClientSink, HubClient } from "../../services/proxy/hub/hub_client.
 import { address } from "../proxy/address.ts";
 import { casesFrom, playSchedules } from "../support/random.ts";
 import { ReadersWorld } from "./readers_world.ts";
+import { subscriptionNotice } from "../support/fake_feed.ts";
 import { NO_EVENTS } from "../proxy/hub/hub_scene.ts";
 
 /** What is subscribed to: few, so that clients share. */
@@ -359,9 +360,7 @@ class HubWorld {
     const topic = source === undefined ? undefined : this.#granted.get(source);
     if (source === undefined || topic === undefined || topic === "silent") return;
     const result = { topic, source, epoch: this.#epoch, payload: this.#payloads += 1 };
-    const params = { subscription: source, result };
-    const text = JSON.stringify({ jsonrpc: "2.0", method: "eth_subscription", params });
-    this.#fromNode.push({ text, source });
+    this.#fromNode.push({ text: subscriptionNotice(source, result), source });
   }
 
   /** The hub reads one frame; the model notes first who is owed it. */

@@ -7,6 +7,7 @@ import { LEADER_KEPT_MS, ReadNodes } from "../../services/proxy/node/read_nodes.
 import { address } from "../proxy/address.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { casesFrom, playSchedules } from "../support/random.ts";
+import { subscriptionNotice } from "../support/fake_feed.ts";
 import { NO_EVENTS } from "../proxy/hub/hub_scene.ts";
 
 const TICK_MS = 250;
@@ -266,10 +267,7 @@ class ReadNodesWorld {
       for (; node.state === "well" && node.head < node.top; node.head += 1) {
         const result = { number: `0x${(node.head + 1).toString(16)}` };
         for (const subscription of node.subscriptions.keys()) {
-          const params = { subscription, result };
-          this.#frames.push(
-            JSON.stringify({ jsonrpc: "2.0", method: "eth_subscription", params }),
-          );
+          this.#frames.push(subscriptionNotice(subscription, result));
         }
       }
     }

@@ -14,6 +14,7 @@ import { Hub } from "../../services/proxy/hub/hub.ts";
 import type { HubClient } from "../../services/proxy/hub/hub_client.ts";
 import { address } from "../proxy/address.ts";
 import { FakeClock } from "../support/fake_clock.ts";
+import { subscriptionNotice } from "../support/fake_feed.ts";
 import { NO_EVENTS } from "../proxy/hub/hub_scene.ts";
 
 const CLIENTS = 6;
@@ -87,9 +88,8 @@ export class ReadersWorld {
     const count = this.#random() < 0.5 ? 0 : 1 + this.#below(BURST_MAX);
     for (let n = 0; n < count; n += 1) {
       const padding = "x".repeat(this.#below(MESSAGE_BYTES_MAX));
-      const params = { subscription: "0x1", result: { n: this.#emitted, padding } };
+      this.#hub.receive(subscriptionNotice("0x1", { n: this.#emitted, padding }));
       this.#emitted += 1;
-      this.#hub.receive(JSON.stringify({ jsonrpc: "2.0", method: "eth_subscription", params }));
       if (this.#random() < 0.1) this.#hub.flush();
     }
     this.#hub.flush();

@@ -141,7 +141,7 @@ Deno.test("followNode: silence for 10 s, or a thesis of another shape, ends the 
   clock.advance(2_000);
   await accept();
   assert.equal(exposure.complete, true);
-  network.newest.deliver(JSON.stringify(subscriptionNotice("0xa", { id: 1 })));
+  network.newest.deliver(subscriptionNotice("0xa", { id: 1 }));
   assert.equal(exposure.complete, false);
   await stop();
 });

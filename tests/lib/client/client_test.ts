@@ -181,7 +181,7 @@ Deno.test("settled: returns the outcome of a thesis of the wallet's account, the
     await eventually("the theses are read", () => asked.length > 0 || undefined);
     for (const status of ["needs_backfill", "lost"] as const) {
       const notice = subscriptionNotice("0xab", toWire(thesisOf(7, { status })));
-      socket.deliver(JSON.stringify(notice));
+      socket.deliver(notice);
     }
     assert.equal((await settled).status, "lost");
     assert(socket.closed);
@@ -286,7 +286,7 @@ Deno.test("prices, watchPrices: report the prices of the deployment's markets, o
     network.newest.open();
     network.newest.deliver('{"jsonrpc":"2.0","id":1,"result":"0xab"}');
     assert.equal(watch.state, "live");
-    network.newest.deliver(JSON.stringify(subscriptionNotice("0xab", prices)));
+    network.newest.deliver(subscriptionNotice("0xab", prices));
     assert.deepEqual(received, [{ "ETH/EUR": { ...entry, price: 7n } }]);
     network.newest.end(); // without a listener for it
     assert.equal(watch.state, "connecting");

@@ -60,7 +60,7 @@ function setUp(handlers: WatchHandlers = {}) {
     await nextTurn();
   };
   const publish = (thesis: Thesis) => {
-    network.newest.deliver(JSON.stringify(subscriptionNotice("0xab", toWire(thesis))));
+    network.newest.deliver(subscriptionNotice("0xab", toWire(thesis)));
   };
   return { clock, network, node, events, watch, accept, publish };
 }

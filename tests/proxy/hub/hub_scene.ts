@@ -1,4 +1,5 @@
 /** A hub between clients and a node that a test plays. */
+import { subscriptionNotice } from "../../support/fake_feed.ts";
 import { Hub, type HubEvents, type HubOptions } from "../../../services/proxy/hub/hub.ts";
 import type {
   ClientSink,
@@ -78,9 +79,6 @@ export class HubScene<Params extends [string, ...unknown[]] = [string]> {
 
   /** The node notifies. @returns Whether the hub understood it. */
   notify(subscription: string, result: unknown): boolean {
-    const params = { subscription, result };
-    return this.hub.receive(
-      JSON.stringify({ jsonrpc: "2.0", method: "eth_subscription", params }),
-    );
+    return this.hub.receive(subscriptionNotice(subscription, result));
   }
 }

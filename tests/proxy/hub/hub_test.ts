@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { HubClient } from "../../../services/proxy/hub/hub_client.ts";
 import { address } from "../address.ts";
 import type { OutgoingMessage } from "../../../services/proxy/hub/messages.ts";
+import { subscriptionNotice } from "../../support/fake_feed.ts";
 import { HubScene, NO_EVENTS } from "./hub_scene.ts";
 
 const CAPACITY = 4;
@@ -218,11 +219,7 @@ Deno.test("Hub: a connection with room for exactly the new messages gets the sha
   const scene = new Scene();
   const [exact, other] = [scene.client("a"), scene.client("a")];
   scene.notifyAll("a", 1, 2);
-  exact.writable = 2 * JSON.stringify({
-    jsonrpc: "2.0",
-    method: "eth_subscription",
-    params: { subscription: "a", result: 1 },
-  }).length;
+  exact.writable = 2 * subscriptionNotice("a", 1).length;
   scene.hub.flush();
   assert.equal(exact.lists[0], other.lists[0]);
 });
