@@ -2,11 +2,10 @@ import assert from "node:assert/strict";
 import type { RandomSource } from "../../lib/clock.ts";
 import { Hub } from "../../services/proxy/hub/hub.ts";
 import type { ClientSink, HubClient } from "../../services/proxy/hub/hub_client.ts";
-import { address } from "../proxy/address.ts";
+import { address, NO_EVENTS } from "../proxy/hub/hub_scene.ts";
 import { casesFrom, playSchedules } from "../support/random.ts";
 import { ReadersWorld } from "./readers_world.ts";
 import { subscriptionNotice } from "../support/fake_feed.ts";
-import { NO_EVENTS } from "../proxy/hub/hub_scene.ts";
 
 /** What is subscribed to: few, so that clients share. */
 const TOPICS = ["a", "b", "silent"];

@@ -4,11 +4,10 @@ import { Hub } from "../../services/proxy/hub/hub.ts";
 import type { ClientSink, HubClient } from "../../services/proxy/hub/hub_client.ts";
 import { NEW_HEADS_KEY } from "../../services/proxy/hub/subscription_request.ts";
 import { LEADER_KEPT_MS, ReadNodes } from "../../services/proxy/node/read_nodes.ts";
-import { address } from "../proxy/address.ts";
+import { address, NO_EVENTS } from "../proxy/hub/hub_scene.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { casesFrom, playSchedules } from "../support/random.ts";
 import { subscriptionNotice } from "../support/fake_feed.ts";
-import { NO_EVENTS } from "../proxy/hub/hub_scene.ts";
 
 const TICK_MS = 250;
 const ROUND_MS = 1_000;

@@ -12,10 +12,9 @@ import {
 } from "../../services/proxy/clients/client_connection.ts";
 import { Hub } from "../../services/proxy/hub/hub.ts";
 import type { HubClient } from "../../services/proxy/hub/hub_client.ts";
-import { address } from "../proxy/address.ts";
+import { address, NO_EVENTS } from "../proxy/hub/hub_scene.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { subscriptionNotice } from "../support/fake_feed.ts";
-import { NO_EVENTS } from "../proxy/hub/hub_scene.ts";
 
 const CLIENTS = 6;
 const BUDGET_BYTES = 64 * 1024 * 1024;

@@ -7,11 +7,10 @@ import { quoteSchema } from "../../lib/protocol/quote.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
 import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
 import { thesesAnswerSchema, thesesQuerySchema, viewTheses } from "../../services/solver/theses.ts";
-import { post } from "../support/http_answers.ts";
+import { post, seriesIn } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import { withFolder } from "../support/files.ts";
 import { ConnectionLost } from "../support/fake_node.ts";
-import { seriesIn } from "../support/metrics.ts";
 import { CHAIN_ID, execution, withSolver } from "./support.ts";
 import { thesisOf } from "./theses.ts";
 

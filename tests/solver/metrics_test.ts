@@ -4,9 +4,8 @@ import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { SolverMetrics } from "../../services/solver/metrics.ts";
 import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
-import { post } from "../support/http_answers.ts";
+import { post, seriesIn } from "../support/http_answers.ts";
 import { FakeClock } from "../support/fake_clock.ts";
-import { seriesIn } from "../support/metrics.ts";
 import { thesisOf } from "./theses.ts";
 import { askQuote, execution, quoteRequest, withSolver } from "./support.ts";
 

@@ -1,5 +1,3 @@
-import { rpcResult } from "../../lib/protocol/jsonrpc.ts";
-
 /** A JSON-RPC call as a node gets it. */
 export interface ReceivedCall {
   id?: unknown;

@@ -8,7 +8,7 @@ import { FakeClock } from "../../support/fake_clock.ts";
 import { subscriptionNotice } from "../../support/fake_feed.ts";
 import { FakeNetwork } from "../../support/fake_socket.ts";
 import { thesisOf } from "../../solver/theses.ts";
-import { nextTurn } from "../../support/next_turn.ts";
+import { nextTurn } from "../../support/eventually.ts";
 
 const user = "0x90F79bf6EB2c4f870365E785982E1f101E93b906";
 

@@ -41,7 +41,7 @@ function setUp(options: Partial<RpcSubscriberOptions> = {}) {
 }
 
 Deno.test("RpcSubscriber: subscribes, and passes each notification to its own subscription", () => {
-  const { network, events, subscriber, deliver, accept } = setUp();
+  const { network, events, subscriber, accept } = setUp();
   accept();
   assert.deepEqual(network.newest.sent.map((text) => JSON.parse(text)), [
     { jsonrpc: "2.0", id: 1, method: "eth_subscribe", params: ["words"] },
@@ -54,7 +54,7 @@ Deno.test("RpcSubscriber: subscribes, and passes each notification to its own su
 });
 
 Deno.test("RpcSubscriber: subscribes again after a loss, and ignores ids of the lost connection", () => {
-  const { clock, network, events, subscriber, deliver, accept } = setUp();
+  const { clock, network, events, subscriber, accept } = setUp();
   accept();
   network.newest.end(1001, "away");
   clock.advance(1_000);

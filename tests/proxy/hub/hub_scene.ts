@@ -6,6 +6,7 @@ import type {
   HubClient,
   SubscribeOutcome,
 } from "../../../services/proxy/hub/hub_client.ts";
+import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 
 export const NO_EVENTS: HubEvents = {
   received() {},
@@ -81,4 +82,9 @@ export class HubScene<Params extends [string, ...unknown[]] = [string]> {
   notify(subscription: string, result: unknown): boolean {
     return this.hub.receive(subscriptionNotice(subscription, result));
   }
+}
+
+/** The address of a caller who connects directly. */
+export function address(text = "192.0.2.1"): CallerAddress {
+  return { display: text, forwardedFor: text, key: text, networks: [], peerKey: text };
 }
