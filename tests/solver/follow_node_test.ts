@@ -14,9 +14,7 @@ import { FakeNetwork } from "../support/fake_socket.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import { withLogs } from "../support/recorded_logs.ts";
-import { publishPrice, SPOT } from "./prices.ts";
-import { market, solver } from "./support.ts";
-import { thesisOf } from "./theses.ts";
+import { market, publishPrice, solver, SPOT, thesisOf } from "./support.ts";
 
 Deno.test("followNode: exposure, theses and prices are updated from the node until the connection is lost", async () => {
   const node = FakeNode.start();

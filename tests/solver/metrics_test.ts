@@ -6,8 +6,7 @@ import { SolverMetrics } from "../../services/solver/metrics.ts";
 import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
 import { post, seriesIn } from "../support/http_answers.ts";
 import { FakeClock } from "../support/fake_clock.ts";
-import { thesisOf } from "./theses.ts";
-import { askQuote, execution, quoteRequest, withSolver } from "./support.ts";
+import { askQuote, execution, quoteRequest, thesisOf, withSolver } from "./support.ts";
 
 Deno.test("Solver metrics: quotes, refusals, executions, hedges, exposure and signature failures", () =>
   withSolver(async ({ url }, node) => {

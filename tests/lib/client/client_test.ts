@@ -25,9 +25,18 @@ import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { subscriptionNotice } from "../../support/fake_feed.ts";
 import { FakeNetwork } from "../../support/fake_socket.ts";
-import { thesisOf } from "../../solver/theses.ts";
-import { bet, clock, offerOn, solver, terms } from "./bet_terms.ts";
-import { CHAIN_ID, HONEST, type Routes, withServices } from "./fake_services.ts";
+import { thesisOf } from "../../solver/support.ts";
+import {
+  bet,
+  CHAIN_ID,
+  clock,
+  HONEST,
+  offerOn,
+  type Routes,
+  solver,
+  terms,
+  withServices,
+} from "./fake_services.ts";
 
 const wallet = privateKeyToAccount(DEV_ACCOUNTS.admin.privateKey);
 const txHash = `0x${"ab".repeat(32)}` as const;
