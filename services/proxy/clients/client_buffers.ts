@@ -31,33 +31,39 @@ const STALLED_MS = 1_000;
 const REFRESH_EVERY_MS = 10;
 
 /**
- * How many bytes of one connection are unsent. Bytes are counted as they are queued, which costs no
- * system call; {@link refresh} replaces the count.
+ * How many bytes of a connection are unsent. Bytes are counted as they are queued, which costs no
+ * system call; {@link recount} replaces the count. A base class, not a member, because each delivery to
+ * each client touches the count.
  */
-export class UnsentBytes {
+abstract class UnsentBytes {
   #counted = 0;
-  #atLastRefresh = 0;
+  #atLastRecount = 0;
   #readAtMs = 0;
 
-  /** Upper bound: all bytes queued since the last refresh count as unsent. */
-  get counted(): number {
+  /** Unsent bytes now; may make a system call. */
+  abstract readonly unsentBytes: number;
+
+  /** All bytes queued since the last recount count as unsent. */
+  get unsentUpperBound(): number {
     return this.#counted;
   }
 
-  add(bytes: number): void {
+  /** Counts bytes that are about to be queued. */
+  protected countUnsent(bytes: number): void {
     this.#counted += bytes;
   }
 
   /** Sets the count to the actual bytes. @returns By how much the count changed. */
-  refresh(actual: number, nowMs: number): number {
+  recount(nowMs: number): number {
+    const actual = this.unsentBytes;
     const change = actual - this.#counted;
     // Some was read since, or nothing was there to read.
-    if (change < 0 || this.#atLastRefresh === 0) this.#readAtMs = nowMs;
-    this.#counted = this.#atLastRefresh = actual;
+    if (change < 0 || this.#atLastRecount === 0) this.#readAtMs = nowMs;
+    this.#counted = this.#atLastRecount = actual;
     return change;
   }
 
-  /** How long the client has read nothing although bytes waited for it, as of the last refresh. */
+  /** How long the client has read nothing although bytes waited for it, as of the last recount. */
   unreadForMs(nowMs: number): number {
     return nowMs - this.#readAtMs;
   }
@@ -75,8 +81,7 @@ export class UnsentBytes {
  * '------------------ writableBytes -----------------'----------- overflowBytes -------------'
  * ```
  */
-export abstract class ClientConnection implements ClientSink {
-  readonly unsent = new UnsentBytes();
+export abstract class ClientConnection extends UnsentBytes implements ClientSink {
   /** Undefined before {@link register} and after {@link unregister}. */
   #buffers: ClientBuffers | undefined;
 
@@ -89,8 +94,6 @@ export abstract class ClientConnection implements ClientSink {
   /** Called when a full queue has emptied, if the socket reports that. */
   onDrain = () => {};
 
-  /** Unsent bytes now; may make a system call. */
-  abstract readonly unsentBytes: number;
   abstract send(messages: readonly OutgoingMessage[], bytes: number): void;
   abstract close(code: number, reason: string): void;
   /** Ends the connection without a close handshake, to free memory. Undefined if impossible. */
@@ -129,13 +132,13 @@ export abstract class ClientConnection implements ClientSink {
 
   /** Counts bytes that are about to be sent. */
   countQueued(bytes: number): void {
-    this.unsent.add(bytes);
+    this.countUnsent(bytes);
     this.#buffers?.budget.add(bytes);
   }
 
   /** Sets the count to its actual unsent bytes. */
   refreshUnsent(): void {
-    if (this.#buffers === undefined) this.unsent.refresh(this.unsentBytes, 0);
+    if (this.#buffers === undefined) this.recount(0);
     else this.#buffers.refreshUnsent(this);
   }
 
@@ -183,12 +186,12 @@ export class ClientBuffers {
   /** Removes a connection, and its unsent bytes from the budget. */
   remove(connection: ClientConnection): void {
     this.#keys.delete(connection);
-    this.budget.remove(connection.unsent.counted);
+    this.budget.remove(connection.unsentUpperBound);
   }
 
   /** Replaces the count of a connection by its unsent bytes now. */
-  refreshUnsent({ unsent, unsentBytes }: ClientConnection, nowMs = this.#clock.now()): void {
-    this.budget.add(unsent.refresh(unsentBytes, nowMs));
+  refreshUnsent(connection: ClientConnection, nowMs = this.#clock.now()): void {
+    this.budget.add(connection.recount(nowMs));
   }
 
   /** Bytes of notifications that all clients together may still queue; below 0 if they have too many. */
@@ -202,11 +205,10 @@ export class ClientBuffers {
   overflowBytes(connection: ClientConnection): number {
     const nowMs = this.#clock.now();
     this.refreshUnsent(connection, nowMs);
-    const { unsent } = connection;
-    if (unsent.unreadForMs(nowMs) >= STALLED_MS) return 0;
-    const own = OVERFLOW_BYTES_MAX - unsent.counted;
+    if (connection.unreadForMs(nowMs) >= STALLED_MS) return 0;
+    const own = OVERFLOW_BYTES_MAX - connection.unsentUpperBound;
     // No queue may be larger than the free part, so even many growing queues leave some for the next.
-    return Math.min(own, this.sharedWritableBytes(own) - unsent.counted);
+    return Math.min(own, this.sharedWritableBytes(own) - connection.unsentUpperBound);
   }
 
   /** Whether a connection may queue an answer; others may be terminated for it. */
@@ -234,9 +236,9 @@ export class ClientBuffers {
    * @returns Whether the answer fits.
    */
   #makeFit(connection: ClientConnection, bytes: number): boolean {
-    if (connection.unsent.counted + bytes <= GUARANTEED_BYTES) return true;
+    if (connection.unsentUpperBound + bytes <= GUARANTEED_BYTES) return true;
     const fits = () =>
-      connection.unsent.counted + bytes <= SMALL_BYTES
+      connection.unsentUpperBound + bytes <= SMALL_BYTES
         ? this.budget.fits(bytes)
         : this.budget.fitsLarge(bytes);
     if (fits()) return true;
@@ -244,7 +246,7 @@ export class ClientBuffers {
     while (!fits()) {
       const largest = this.#largest();
       if (largest === undefined) return false;
-      if (largest.unsent.counted <= connection.unsent.counted + bytes) return false;
+      if (largest.unsentUpperBound <= connection.unsentUpperBound + bytes) return false;
       largest.unregister();
       largest.terminate?.();
       this.onRefusal();
@@ -254,8 +256,8 @@ export class ClientBuffers {
 
   #unsentOf(key: string | undefined): number {
     let bytes = 0;
-    for (const [{ unsent }, ownKey] of this.#keys) {
-      if (ownKey === key) bytes += unsent.counted;
+    for (const [connection, ownKey] of this.#keys) {
+      if (ownKey === key) bytes += connection.unsentUpperBound;
     }
     return bytes;
   }
@@ -264,7 +266,7 @@ export class ClientBuffers {
     let largest: ClientConnection | undefined;
     for (const connection of this.#keys.keys()) {
       if (connection.terminate === undefined) continue;
-      if (connection.unsent.counted > (largest?.unsent.counted ?? 0)) largest = connection;
+      if (connection.unsentUpperBound > (largest?.unsentUpperBound ?? 0)) largest = connection;
     }
     return largest;
   }

@@ -56,8 +56,8 @@ export class NativeConnection extends ClientConnection {
 
   /** Bytes that wait in the socket, or an upper bound of them that is at most `limit`. */
   #queued(limit: number): number {
-    if (this.unsent.counted > limit) this.refreshUnsent(); // rarely: asking each time would slow every send
-    return this.unsent.counted;
+    if (this.unsentUpperBound > limit) this.refreshUnsent(); // rarely: asking each time would slow every send
+    return this.unsentUpperBound;
   }
 
   close(code: number, reason: string): void {

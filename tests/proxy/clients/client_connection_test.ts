@@ -177,7 +177,7 @@ Deno.test("TcpConnection: sends several messages in one write, while it is open 
   connection.send([a], 1);
   connection.send([a, b], 2);
   assert.equal(written.length, 2, "at the bound, not over it");
-  assert.deepEqual([connection.unsent.counted, budget.used, connection.unsentBytes], [
+  assert.deepEqual([connection.unsentUpperBound, budget.used, connection.unsentBytes], [
     3,
     3,
     UNREAD_BYTES_MAX,
