@@ -8,8 +8,13 @@ import {
   traceFaultPoints,
 } from "../support/killed_process.ts";
 import { assertFailure, post } from "../support/http_answers.ts";
-import { FakeNode } from "../support/fake_node.ts";
-import { FAULTY, HEALTHY, makeHealthy, type NodeBehaviour } from "../support/node_behaviours.ts";
+import {
+  FakeNode,
+  FAULTY,
+  HEALTHY,
+  makeHealthy,
+  type NodeBehaviour,
+} from "../support/fake_node.ts";
 import { bundledProgram } from "../support/process.ts";
 import {
   executeBody,
