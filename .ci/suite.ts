@@ -27,7 +27,7 @@ const LONG = [
   /^tests\/ship\/commands_/,
   /^tests\/simulation\//,
   /^tests\/ship\/(compile|dockerfile)_/,
-  /^tests\/solver\/pricing\/(recheck|simulated_markets|volatility|window_outcomes)_/,
+  /^tests\/solver\/pricing\/(recheck|volatility|window_outcomes)_/,
   /^tests\/console\/suggested_box_test/,
 ];
 

@@ -62,7 +62,7 @@ export class ProxyCore {
       maxSubscriptions: options.maxUpstreamSubscriptions,
       slowClients: options.slowClients,
       events: { ...metrics.hubEvents(), announced: (head) => nodes.announced(head) },
-      delivery,
+      onFlushNeeded: () => delivery.flushSoon(),
     });
     this.router = new Router({
       methods: new MethodKinds(options.writeMethods, options.httpMethods),

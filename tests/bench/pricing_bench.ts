@@ -12,7 +12,7 @@ import { MARKETS, SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { gaussian, seededRandom } from "../../lib/random.ts";
 import { BarrierStrategy } from "../../services/solver/pricing/barrier_strategy.ts";
-import { boxProbability } from "../solver/pricing/box_probability.ts";
+import { boxProbability } from "../solver/pricing/reference.ts";
 import { StillPrices } from "../../services/solver/pricing/still_prices.ts";
 import type { PricingStrategy } from "../../services/solver/pricing/strategy.ts";
 import { MarketVolatility } from "../../services/solver/pricing/volatility.ts";

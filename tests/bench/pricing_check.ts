@@ -7,7 +7,7 @@ import fc from "fast-check";
 import { seededRandom } from "../../lib/random.ts";
 import { noTouchByStep } from "../../services/solver/pricing/discrete_no_touch.ts";
 import { findFreeBet, SCENARIOS } from "../solver/pricing/no_free_bet.ts";
-import { simulateChecks } from "../solver/pricing/simulation.ts";
+import { simulateChecks } from "../solver/pricing/reference.ts";
 
 const quotes = Number(Deno.args[0] ?? 1_000_000);
 const paths = Number(Deno.args[1] ?? 1_000_000);

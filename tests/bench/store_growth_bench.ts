@@ -10,7 +10,7 @@ import { signTransaction, transactionToText } from "../../lib/protocol/transacti
 import { encodePayload } from "../../services/bridge/depositor.ts";
 import { encodeExecution } from "../../services/solver/execution/execution.ts";
 import { actors, CHAIN_ID, hashOf } from "../node/support/actors.ts";
-import { signedExecution, termsAt } from "../solver/theses.ts";
+import { signedExecution, termsAt } from "../solver/support.ts";
 import { DAY_MS, HOUR_MS } from "../../lib/time.ts";
 
 const DAYS = 14;

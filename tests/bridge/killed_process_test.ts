@@ -11,8 +11,13 @@ import {
 } from "../support/killed_process.ts";
 import { assertFailure, post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
-import { FakeNode } from "../support/fake_node.ts";
-import { FAULTY, HEALTHY, makeHealthy, type NodeBehaviour } from "../support/node_behaviours.ts";
+import {
+  FakeNode,
+  FAULTY,
+  HEALTHY,
+  makeHealthy,
+  type NodeBehaviour,
+} from "../support/fake_node.ts";
 import { NEEDS_POSTGRES, POSTGRES_URL, withSchema } from "../support/postgres.ts";
 import { bundledProgram } from "../support/process.ts";
 import { withFolder } from "../support/files.ts";

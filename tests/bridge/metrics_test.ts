@@ -2,9 +2,8 @@ import assert from "node:assert/strict";
 import { StoreError } from "../../lib/intents/intent.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { BridgeMetrics } from "../../services/bridge/metrics.ts";
-import { post } from "../support/http_answers.ts";
+import { post, seriesIn } from "../support/http_answers.ts";
 import { ConnectionLost } from "../support/fake_node.ts";
-import { seriesIn } from "../support/metrics.ts";
 import { signedRequest, withBridge } from "./support.ts";
 
 Deno.test("Bridge metrics: outcomes, answers, time to commit, retries, pending and signatures", () =>

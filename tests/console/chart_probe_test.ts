@@ -6,7 +6,7 @@ import type { MarketState } from "../../services/console/page/data/price_feed.ts
 import { ChartProbe } from "../../services/console/page/trade/chart_probe.ts";
 import { EMPTY_FIELDS } from "../../services/console/page/trade/draft.ts";
 import type { Stage } from "../../services/console/page/trade/stage.ts";
-import { nextTurn } from "../support/next_turn.ts";
+import { nextTurn } from "../support/eventually.ts";
 
 const NOW_MS = 1_800_000_000_000;
 const [market] = MARKETS;

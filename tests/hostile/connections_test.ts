@@ -1,12 +1,10 @@
 /** Callers that open, keep and misuse connections. */
 import assert from "node:assert/strict";
 import { eventually } from "../support/eventually.ts";
-import { handshake, WEBSOCKET_KEY } from "../support/handshake.ts";
-import { sendRaw } from "../support/raw_http.ts";
-import { RpcSocket } from "../support/rpc_socket.ts";
+import { handshake, RpcSocket, WEBSOCKET_KEY } from "../support/rpc_socket.ts";
+import { readSeries, sendRaw } from "../support/http_answers.ts";
 import { echoAnswer } from "../proxy/echo_node.ts";
 import { BOTH_PORTS, call, post, withProxy } from "../proxy/support.ts";
-import { readSeries } from "../support/metrics.ts";
 import { AddressedClient, HonestClient } from "./honest_client.ts";
 
 const LIMIT = 20;

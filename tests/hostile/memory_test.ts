@@ -1,10 +1,9 @@
 /** Clients that request much and read nothing: the proxy's memory stays bounded. */
 import assert from "node:assert/strict";
 import { eventually } from "../support/eventually.ts";
-import { deafClient } from "../proxy/deaf_client.ts";
+import { deafClient, type Scene } from "../proxy/support.ts";
 import { EchoNode } from "../proxy/echo_node.ts";
-import type { Scene } from "../proxy/support.ts";
-import { readSeries } from "../support/metrics.ts";
+import { readSeries } from "../support/http_answers.ts";
 import { HonestClient } from "./honest_client.ts";
 import { freePort } from "../support/ports.ts";
 

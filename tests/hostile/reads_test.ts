@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { eventually } from "../support/eventually.ts";
 import type { Received } from "../proxy/echo_node.ts";
 import { call, post, type SceneOptions, withProxy } from "../proxy/support.ts";
-import { readSeries } from "../support/metrics.ts";
+import { readSeries } from "../support/http_answers.ts";
 
 const READ = call(1, "core_getAccount", ["shared"]);
 

@@ -4,7 +4,7 @@ import { createPublicClient, SocketClosedError, webSocket } from "viem";
 import { eventually } from "../support/eventually.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
 import { withProxy } from "../proxy/support.ts";
-import { readSeries } from "../support/metrics.ts";
+import { readSeries } from "../support/http_answers.ts";
 import { AddressedClient, HonestClient } from "./honest_client.ts";
 
 const MIB = 1024 * 1024;

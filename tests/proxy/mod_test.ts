@@ -2,8 +2,12 @@ import assert from "node:assert/strict";
 import { ListenError } from "../../lib/http/listener.ts";
 import { UsageError, withDefaults } from "../../lib/cli/options.ts";
 import { options, startProxy } from "../../services/proxy/mod.ts";
-import { RpcSocket } from "../support/rpc_socket.ts";
-import { withProxy } from "./support.ts";
+import { handshake, RpcSocket, WEBSOCKET_KEY } from "../support/rpc_socket.ts";
+import { BOTH_PORTS, call, deafClient, post, withProxy } from "./support.ts";
+import { STOP_DEADLINE_MS } from "../../lib/cli/command.ts";
+import { withCertificate } from "../support/certificate.ts";
+import { hasProgram, Program } from "../support/process.ts";
+import { RawNode } from "./node/http_pool_scene.ts";
 
 Deno.test("Proxy: --reconnect-initial-ms above --reconnect-max-ms is a usage error, an equal value is not", async () => {
   const overrides = { port: 0, readNodeUrl: "http://127.0.0.1:1", reconnectMaxMs: 10 };
@@ -55,3 +59,99 @@ Deno.test("Proxy: if a port is in use, the start fails and leaves nothing runnin
     );
   }
 });
+
+Deno.test.each(BOTH_PORTS)(
+  "Proxy, shutdown: closes clients with 1012 and accepts no new ones (%s)",
+  (_port, withProxy) =>
+    withProxy(async ({ wsUrl, read, stopProxy }) => {
+      const clients = await Promise.all([1, 2].map(() => RpcSocket.open(wsUrl)));
+      await clients[0]?.call("eth_subscribe", ["newHeads"]);
+      await stopProxy();
+      for (const client of clients) assert.equal((await client.closed).code, 1012);
+      await assert.rejects(RpcSocket.open(wsUrl));
+      await read.until(() => read.connections === 0);
+    }),
+);
+
+Deno.test("Proxy, shutdown: not ready while it waits for clients to close", () =>
+  withProxy(async ({ url, wsUrl, stopProxy }) => {
+    const ready = async () => await (await fetch(`${url}/ready`)).text();
+    assert.equal(await ready(), "OK");
+    const client = await deafClient(wsUrl); // never answers the close
+    const stopped = stopProxy();
+    assert.equal(await ready(), "Shutting down");
+    await stopped;
+    client.close();
+  }));
+
+Deno.test.each(BOTH_PORTS)(
+  "Proxy, shutdown: ends in time even if a client reads nothing (%s)",
+  (_port, withProxy) =>
+    withProxy(async ({ wsUrl, read, stopProxy }) => {
+      const client = await deafClient(wsUrl);
+      await client.send({ jsonrpc: "2.0", id: 1, method: "eth_subscribe", params: ["newHeads"] });
+      await read.until(() => read.subscriptions.length === 1);
+      const padding = "x".repeat(100_000);
+      for (let n = 0; n < 200; n += 1) read.notify(["newHeads"], { n, padding });
+      const witness = await RpcSocket.open(wsUrl);
+      const { result } = await witness.call("eth_subscribe", ["newHeads"]);
+      read.notify(["newHeads"], "last");
+      await witness.waitFor((frame) => frame.params?.subscription === result);
+      const startedAt = performance.now();
+      await stopProxy();
+      assert(performance.now() - startedAt < STOP_DEADLINE_MS);
+      client.close();
+    }),
+);
+
+Deno.test.each(BOTH_PORTS)(
+  "Proxy, shutdown: is not delayed by a refused client that keeps its connection (%s)",
+  (_port, withProxy) =>
+    withProxy(async ({ wsUrl, stopProxy }) => {
+      const [refused] = await handshake(wsUrl, WEBSOCKET_KEY, "Origin: https://bad");
+      const startedAt = performance.now();
+      await stopProxy();
+      assert(performance.now() - startedAt < STOP_DEADLINE_MS);
+      refused.close();
+    }, { proxy: { corsOrigins: ["https://good"] } }),
+);
+
+Deno.test(
+  "Proxy, TLS: a node trusted by --cert gets the caller's address, and each write once",
+  { ignore: !hasProgram("openssl", "version") },
+  () =>
+    withCertificate(async ({ authority, cert, key }) => {
+      const writes: string[] = [];
+      const node = new RawNode((_, text) => {
+        if (!text.startsWith("POST")) return { pieces: [], ends: true }; // it takes no WebSocket
+        const isLost = writes.push(text) === 2;
+        const body = `{"jsonrpc":"2.0","id":${/"id":(\d+)/.exec(text)?.[1]},"result":1}`;
+        const answer = `HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+        return { pieces: isLost ? [] : [answer], ends: isLost };
+      }, { cert, key });
+      const port = await node.listen();
+      for (
+        const [host, isTrusted] of [["localhost", true], ["127.0.0.1", true], ["localhost", false]]
+      ) {
+        const nodeUrl = `https://${host}:${port}`;
+        const urls = ["--read-node-url", nodeUrl, "--write-node-url", nodeUrl];
+        const env: Record<string, string> = isTrusted ? { DENO_CERT: authority } : {};
+        const program = new Program(["proxy", "--port", "0", ...urls], env);
+        const listening = /Listening on "?(http:\/\/[\d.]+:\d+)/;
+        await program.until(({ stderr }) => listening.test(stderr));
+        const url = listening.exec(program.stderr)?.[1] ?? assert.fail();
+        writes.length = 0;
+        const statuses: number[] = [];
+        for (let n = 0; n < 3; n += 1) {
+          const answer = await post(url, call(1, "core_settleThesis", [n]));
+          await answer.text();
+          statuses.push(answer.status);
+        }
+        assert.deepEqual(statuses, isTrusted ? [200, 502, 200] : [502, 502, 502], `${host}`);
+        assert.equal(writes.length, isTrusted ? 3 : 0);
+        program.kill("SIGTERM");
+        await program.finished();
+      }
+      await node.stop();
+    }),
+);

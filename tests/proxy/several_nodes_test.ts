@@ -6,7 +6,7 @@ import { eventually } from "../support/eventually.ts";
 import { EchoNode } from "./echo_node.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
 import { call, post } from "./support.ts";
-import { readSeries } from "../support/metrics.ts";
+import { readSeries } from "../support/http_answers.ts";
 
 /** The block of a number, the same on every node. */
 function block(number: number) {

@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { UNREAD_BYTES_MAX } from "../../services/proxy/clients/client_connection.ts";
 import { eventually } from "../support/eventually.ts";
-import { deafClient } from "./deaf_client.ts";
+import { BOTH_PORTS, deafClient, type Scene, withProxy } from "./support.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
-import { BOTH_PORTS, type Scene, withProxy } from "./support.ts";
-import { readSeries } from "../support/metrics.ts";
+import { readSeries } from "../support/http_answers.ts";
 
 const CAPACITY = 16;
 const MESSAGES = 400;

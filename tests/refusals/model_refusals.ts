@@ -1,5 +1,4 @@
-import { giveHistory, publishPrice, SPOT } from "../solver/prices.ts";
-import { quoteRequest, withSolver } from "../solver/support.ts";
+import { giveHistory, publishPrice, quoteRequest, SPOT, withSolver } from "../solver/support.ts";
 import { post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Expected, type Refusals, says } from "./support.ts";

@@ -8,8 +8,7 @@ import { actors, deposit, hashOf, rfqSubmit } from "../node/support/actors.ts";
 import { withSteppedNode } from "../node/support/stepped_node.ts";
 import { eventually } from "../support/eventually.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
-import { callOf, invalid, wrongMessages } from "./rpc_messages.ts";
-import { type Expected, type Refusals, says } from "./support.ts";
+import { callOf, type Expected, invalid, type Refusals, says, wrongMessages } from "./support.ts";
 
 const user = actors.user.address;
 

@@ -1,8 +1,7 @@
 import { type SceneOptions, withProxy } from "../proxy/support.ts";
 import { eventually } from "../support/eventually.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
-import { callOf, invalid, wrongMessages } from "./rpc_messages.ts";
-import { type Expected, type Refusals, says } from "./support.ts";
+import { callOf, type Expected, invalid, type Refusals, says, wrongMessages } from "./support.ts";
 
 /** A handshake as it should be. */
 const HANDSHAKE = {

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import type { RandomSource } from "../../lib/clock.ts";
 import { Hub } from "../../services/proxy/hub/hub.ts";
 import type { ClientSink, HubClient } from "../../services/proxy/hub/hub_client.ts";
-import { address } from "../proxy/address.ts";
+import { address, NO_EVENTS } from "../proxy/hub/hub_scene.ts";
 import { casesFrom, playSchedules } from "../support/random.ts";
 import { ReadersWorld } from "./readers_world.ts";
-import { NO_DELIVERY, NO_EVENTS } from "../proxy/hub/hub_scene.ts";
+import { subscriptionNotice } from "../support/fake_feed.ts";
 
 /** What is subscribed to: few, so that clients share. */
 const TOPICS = ["a", "b", "silent"];
@@ -81,7 +81,7 @@ class HubWorld {
     this.#random = random;
     this.#capacity = 1 + this.#below(CAPACITY_MAX);
     this.#hub = new Hub({
-      delivery: NO_DELIVERY,
+      onFlushNeeded() {},
       capacity: this.#capacity,
       random,
       maxSubscriptions: 10_000,
@@ -359,9 +359,7 @@ class HubWorld {
     const topic = source === undefined ? undefined : this.#granted.get(source);
     if (source === undefined || topic === undefined || topic === "silent") return;
     const result = { topic, source, epoch: this.#epoch, payload: this.#payloads += 1 };
-    const params = { subscription: source, result };
-    const text = JSON.stringify({ jsonrpc: "2.0", method: "eth_subscription", params });
-    this.#fromNode.push({ text, source });
+    this.#fromNode.push({ text: subscriptionNotice(source, result), source });
   }
 
   /** The hub reads one frame; the model notes first who is owed it. */

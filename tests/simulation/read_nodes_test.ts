@@ -4,10 +4,10 @@ import { Hub } from "../../services/proxy/hub/hub.ts";
 import type { ClientSink, HubClient } from "../../services/proxy/hub/hub_client.ts";
 import { NEW_HEADS_KEY } from "../../services/proxy/hub/subscription_request.ts";
 import { LEADER_KEPT_MS, ReadNodes } from "../../services/proxy/node/read_nodes.ts";
-import { address } from "../proxy/address.ts";
+import { address, NO_EVENTS } from "../proxy/hub/hub_scene.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { casesFrom, playSchedules } from "../support/random.ts";
-import { NO_DELIVERY, NO_EVENTS } from "../proxy/hub/hub_scene.ts";
+import { subscriptionNotice } from "../support/fake_feed.ts";
 
 const TICK_MS = 250;
 const ROUND_MS = 1_000;
@@ -88,7 +88,7 @@ class ReadNodesWorld {
       onLeaderChange: (leader, reason) => this.#moved(leader, reason),
     });
     this.#hub = new Hub({
-      delivery: NO_DELIVERY,
+      onFlushNeeded() {},
       capacity: CAPACITY,
       random,
       maxSubscriptions: 100,
@@ -266,10 +266,7 @@ class ReadNodesWorld {
       for (; node.state === "well" && node.head < node.top; node.head += 1) {
         const result = { number: `0x${(node.head + 1).toString(16)}` };
         for (const subscription of node.subscriptions.keys()) {
-          const params = { subscription, result };
-          this.#frames.push(
-            JSON.stringify({ jsonrpc: "2.0", method: "eth_subscription", params }),
-          );
+          this.#frames.push(subscriptionNotice(subscription, result));
         }
       }
     }

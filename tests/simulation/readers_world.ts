@@ -12,9 +12,9 @@ import {
 } from "../../services/proxy/clients/client_connection.ts";
 import { Hub } from "../../services/proxy/hub/hub.ts";
 import type { HubClient } from "../../services/proxy/hub/hub_client.ts";
-import { address } from "../proxy/address.ts";
+import { address, NO_EVENTS } from "../proxy/hub/hub_scene.ts";
 import { FakeClock } from "../support/fake_clock.ts";
-import { NO_DELIVERY, NO_EVENTS } from "../proxy/hub/hub_scene.ts";
+import { subscriptionNotice } from "../support/fake_feed.ts";
 
 const CLIENTS = 6;
 const BUDGET_BYTES = 64 * 1024 * 1024;
@@ -68,7 +68,7 @@ export class ReadersWorld {
   constructor(random: RandomSource) {
     this.#random = random;
     this.#hub = new Hub({
-      delivery: NO_DELIVERY,
+      onFlushNeeded() {},
       capacity: 1 + this.#below(BURST_MAX),
       random,
       maxSubscriptions: 10,
@@ -87,9 +87,8 @@ export class ReadersWorld {
     const count = this.#random() < 0.5 ? 0 : 1 + this.#below(BURST_MAX);
     for (let n = 0; n < count; n += 1) {
       const padding = "x".repeat(this.#below(MESSAGE_BYTES_MAX));
-      const params = { subscription: "0x1", result: { n: this.#emitted, padding } };
+      this.#hub.receive(subscriptionNotice("0x1", { n: this.#emitted, padding }));
       this.#emitted += 1;
-      this.#hub.receive(JSON.stringify({ jsonrpc: "2.0", method: "eth_subscription", params }));
       if (this.#random() < 0.1) this.#hub.flush();
     }
     this.#hub.flush();

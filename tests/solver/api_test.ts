@@ -1,6 +1,33 @@
 import assert from "node:assert/strict";
+import { z } from "zod";
 import { withLogs } from "../support/recorded_logs.ts";
-import { withSolver } from "./support.ts";
+import {
+  CHAIN_ID,
+  execution,
+  giveHistory,
+  publishPrice,
+  quoteOnPrices,
+  quoteRequest,
+  SPOT,
+  thesisOf,
+  user,
+  withSolver,
+} from "./support.ts";
+import { decodeBet } from "../../services/solver/execution/execution.ts";
+import { toWire } from "../../lib/protocol/scalars.ts";
+import { hashQuote } from "../../lib/protocol/hashes.ts";
+import { quoteSchema } from "../../lib/protocol/quote.ts";
+import type { Thesis } from "../../lib/protocol/thesis.ts";
+import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
+import { thesesAnswerSchema, thesesQuerySchema, viewTheses } from "../../services/solver/theses.ts";
+import { post, seriesIn } from "../support/http_answers.ts";
+import { eventually } from "../support/eventually.ts";
+import { withFolder } from "../support/files.ts";
+import { ConnectionLost } from "../support/fake_node.ts";
+import { solverInfoSchema } from "../../lib/protocol/answers.ts";
+import { MARKETS } from "../../lib/protocol/markets.ts";
+import { startFakeCandles } from "./market/fake_candles.ts";
+import { DAY_MS } from "../../lib/time.ts";
 
 async function get(url: string): Promise<unknown> {
   const response = await fetch(url);
@@ -27,4 +54,269 @@ Deno.test("Solver: a start with mock pricing logs a warning, except for a dry ru
     const [warning = "", ...others] = warnings();
     assert.match(warning, /^--pricing mock pays 5 to 10 % for any range/);
     assert.deepEqual(others, []);
+  }));
+
+const viewSchema = z.strictObject({
+  exposure: z.string().transform(BigInt),
+  executing: z.string().transform(BigInt),
+  maxExposure: z.string().transform(BigInt).nullable(),
+  complete: z.boolean(),
+  count: z.number(),
+  theses: z.array(z.unknown()),
+  nextCursor: z.string().nullable(),
+});
+
+async function viewOf(url: string, query = ""): Promise<z.output<typeof viewSchema>> {
+  return viewSchema.parse(await (await fetch(`${url}/theses${query}`)).json());
+}
+
+/** Resolves once the solver knows all its theses. */
+function untilComplete(url: string): Promise<unknown> {
+  return eventually("all open theses known", async () => (await viewOf(url)).complete || undefined);
+}
+
+function riskOf(body: { quote: unknown }): bigint {
+  const { payout, betAmount } = quoteSchema.parse(body.quote);
+  return payout - betAmount;
+}
+
+/** The thesis that an execution opened, as the node reports it. */
+function openedBy(body: { quote: unknown }, id: number): Thesis {
+  const quote = quoteSchema.parse(body.quote);
+  const { payout, betAmount } = quote;
+  return thesisOf(id, { payout, betAmount, quoteHash: hashQuote(quote, CHAIN_ID) });
+}
+
+/** Three bets of 100 USDC can lose 15 to 30 USDC: more than two do not always fit. */
+const BOUND = 21_000_000n;
+const BET = { betAmount: "100000000" };
+
+Deno.test("Solver: GET /theses lists own open theses and the exposure, page by page", () =>
+  withSolver(async ({ url }, node) => {
+    await untilComplete(url);
+    const none = {
+      exposure: 0n,
+      executing: 0n,
+      maxExposure: null,
+      complete: true,
+      count: 0,
+      theses: [],
+    };
+    assert.deepEqual(await viewOf(url), { ...none, nextCursor: null });
+    for (const id of [1, 2, 3]) node.feed.publish("theses", toWire(thesisOf(id)));
+    const first = await eventually("three theses", async () => {
+      const view = await viewOf(url, "?limit=2");
+      return view.count === 3 ? view : undefined;
+    });
+    assert.equal(first.exposure, 30n);
+    assert.deepEqual(first.theses, [1, 2].map((id) => toWire(thesisOf(id))));
+    assert.equal(first.nextCursor, "2");
+    const second = await viewOf(url, `?limit=2&cursor=${first.nextCursor}`);
+    assert.deepEqual([second.theses, second.nextCursor], [[toWire(thesisOf(3))], null]);
+  }));
+
+Deno.test("Solver: exposure is released when the submission fails, and when the thesis settles", () =>
+  withSolver(async ({ url }, node) => {
+    await untilComplete(url);
+    node.refusal = "ORACLE_STALE";
+    for (let n = 0; n < 6; n++) {
+      assert.equal((await post(`${url}/execute`, await execution(url, BET))).status, 200);
+    }
+    assert.equal((await viewOf(url)).exposure, 0n);
+    node.refusal = undefined;
+    const body = await execution(url, BET);
+    assert.equal((await post(`${url}/execute`, body)).status, 200);
+    const { exposure, executing } = await viewOf(url);
+    assert.deepEqual([exposure, executing], [riskOf(body), riskOf(body)]);
+    // The node knows the thesis by the hash of its quote.
+    const thesis = openedBy(body, 1);
+    node.feed.publish("theses", toWire(thesis));
+    await eventually("the thesis", async () => (await viewOf(url)).count === 1 || undefined);
+    const opened = await viewOf(url);
+    assert.deepEqual([opened.exposure, opened.executing], [riskOf(body), 0n]);
+    node.feed.publish("theses", toWire({ ...thesis, status: "lost" }));
+    await eventually("the settlement", async () => (await viewOf(url)).count === 0 || undefined);
+    assert.equal((await viewOf(url)).exposure, 0n);
+    const large = await execution(url, { betAmount: "1000000000" });
+    assert.equal((await post(`${url}/execute`, large)).body.code, "EXPOSURE_TOO_LARGE");
+    const metrics = await (await fetch(`${url}/metrics`)).text();
+    const refused = seriesIn(metrics, "solver_refused_risk_usdc_total");
+    assert.equal(refused, Number(riskOf(large)) / 1e6);
+    const estimate = (betAmount: string) => post(`${url}/estimate`, quoteRequest({ betAmount }));
+    assert.equal((await estimate("1000000000")).body.code, "EXPOSURE_TOO_LARGE");
+    assert.equal((await estimate(BET.betAmount)).status, 200);
+  }, { maxExposure: BOUND }));
+
+Deno.test("Solver: unfinished executions of the last run are included in the exposure from the start", () =>
+  withFolder(async (folder) => {
+    const database = `${folder}/solver.sqlite`;
+    let risk = 0n;
+    await withSolver(async ({ url }, node) => {
+      node.behaviour = () => {
+        node.down = true;
+        throw new ConnectionLost("The node dies");
+      };
+      const body = await execution(url, BET);
+      risk = riskOf(body);
+      assert.equal((await post(`${url}/execute`, body)).body.code, "OUTCOME_UNKNOWN");
+      assert.equal((await viewOf(url)).exposure, risk);
+    }, { database });
+    await withSolver(
+      async ({ url }, node) => {
+        assert.equal((await viewOf(url)).exposure, risk);
+        await eventually("the execution taken up", () => node.committed[0]);
+        assert.equal((await viewOf(url)).exposure, risk);
+        // A list read after the commit that lacks the thesis would mean that it has settled.
+      },
+      { database, maxExposure: 1n },
+      (node) => node.methods.delete("core_getTheses"),
+    );
+  }));
+
+Deno.test("Theses: a page defaults to the first hundred theses", () => {
+  assert.deepEqual(thesesQuerySchema.parse({}), { limit: 100, cursor: 0 });
+  const query = { limit: "1000", cursor: "5" };
+  assert.deepEqual(thesesQuerySchema.parse(query), { limit: 1_000, cursor: 5 });
+});
+
+Deno.test("Theses: an answer has every field", () => {
+  const answer = viewTheses(new ExposureBook(undefined, decodeBet), { limit: 1, cursor: 0 });
+  for (const name of Object.keys(answer)) {
+    const { [name as "count"]: _, ...rest } = answer;
+    assert.equal(thesesAnswerSchema.safeParse(rest).success, false, name);
+  }
+  for (const count of [-1, 0.5]) {
+    assert.equal(thesesAnswerSchema.safeParse({ ...answer, count }).success, false);
+  }
+});
+
+function around(spot: number): Record<string, string> {
+  return {
+    lowerPrice: String(spot - spot / 4_000),
+    upperPrice: String(spot + spot / 4_000),
+  };
+}
+
+const pricingSchema = z.strictObject({
+  probability: z.number().min(0).max(1),
+  chargedProbability: z.number().min(0).max(1),
+  volatility: z.number().positive(),
+  volatilitySpread: z.number().positive(),
+  stillShare: z.number().min(0).max(1),
+  spot: z.literal(String(SPOT)),
+  spotAgeMs: z.number().int().nonnegative(),
+  margin: z.literal(0.05),
+  skew: z.number().min(0).max(0.5),
+});
+
+Deno.test("Solver with --pricing barrier: quotes and estimates contain the details of their price", () =>
+  withSolver(async ({ url }, node) => {
+    giveHistory(node);
+    await node.feed.subscribed("prices");
+    const request = quoteRequest(around(SPOT));
+    // The history is read by itself, every second.
+    const body = await quoteOnPrices(url, node, request);
+    const pricing = pricingSchema.parse(body.pricing);
+    const { payout, betAmount } = quoteSchema.parse(body.quote);
+    const expected = 0.95 / pricing.chargedProbability * Number(betAmount);
+    assert.ok(Math.abs(Number(payout) - expected) <= 1);
+    const { user: _user, ...terms } = request;
+    publishPrice(node);
+    const estimate = await post(`${url}/estimate`, terms);
+    pricingSchema.parse(estimate.body.pricing);
+    assert.deepEqual(Object.keys(estimate.body), ["success", "estimate", "pricing"]);
+    const info = await (await fetch(`${url}/info`)).json();
+    assert.equal(info.pricing, "barrier");
+    const { calibration } = solverInfoSchema.parse(info);
+    assert.deepEqual(calibration?.map(({ symbol }) => symbol), MARKETS.map(({ symbol }) => symbol));
+    assert.match(await (await fetch(`${url}/metrics`)).text(), /^solver_calibration_windows/m);
+  }, { pricing: "barrier", margin: 0.05, volatilityHistoryMs: 1_000 }));
+
+Deno.test("Solver with --pricing barrier: a better price is refused; an executed bet lowers the next payout", () =>
+  withSolver(
+    async ({ url }, node) => {
+      giveHistory(node);
+      await node.feed.subscribed("prices");
+      const request = quoteRequest(around(SPOT));
+      const first = await quoteOnPrices(url, node, request);
+      const quote = quoteSchema.parse(first.quote);
+      assert.equal(pricingSchema.parse(first.pricing).skew, 0);
+      const body = {
+        quote: first.quote,
+        userSignature: user.sign(hashQuote(quote, CHAIN_ID)),
+      };
+      // Near the upper bound the box is less likely to be won.
+      const refusal = await eventually("the price to arrive", async () => {
+        publishPrice(node, SPOT + SPOT / 5_000);
+        const answer = await post(`${url}/estimate`, request);
+        if (answer.body.pricing === undefined) return undefined;
+        const { spot } = z.object({ spot: z.string() }).parse(answer.body.pricing);
+        return spot === String(SPOT) ? undefined : await post(`${url}/execute`, body);
+      });
+      assert.deepEqual([refusal.status, refusal.body.code], [400, "PRICE_IMPROVED"]);
+      const payouts = z.strictObject({ signedPayout: z.string(), currentPayout: z.string() });
+      const { signedPayout, currentPayout } = payouts.parse(refusal.body.details);
+      assert.equal(signedPayout, String(quote.payout));
+      assert.ok(BigInt(currentPayout) > quote.payout);
+      const executed = await eventually("the price to return", async () => {
+        publishPrice(node);
+        const answer = await post(`${url}/execute`, body);
+        return answer.status === 200 ? answer : undefined;
+      });
+      assert.equal(
+        z.object({ status: z.string() }).parse(executed.body.result).status,
+        "committed",
+      );
+      const { skew } = pricingSchema.parse((await quoteOnPrices(url, node, request)).pricing);
+      const risk = Number(quote.payout - quote.betAmount);
+      assert.ok(Math.abs(skew - 0.5 * risk / 1e9) < 1e-9, `${skew}`);
+      const { betAmount, payout } = quote;
+      const terms = { betAmount, payout, quoteHash: hashQuote(quote, CHAIN_ID) };
+      node.feed.publish("theses", toWire(thesisOf(1, { ...terms, status: "won" })));
+      const outcome = /^solver_predicted_bets_total{predicted="[^"]+",outcome="held"} 1$/m;
+      await eventually("its outcome beside what was predicted", async () => {
+        return outcome.test(await (await fetch(`${url}/metrics`)).text()) || undefined;
+      });
+    },
+    { pricing: "barrier", volatilityHistoryMs: 1_000, maxExposure: 1_000_000_000n },
+  ));
+
+Deno.test("Solver with --pricing barrier: quotes at once with a week of candles, and after a restart without", () =>
+  withFolder(async (folder) => {
+    const exchange = startFakeCandles();
+    const options = {
+      pricing: "barrier",
+      // Far more than the node has.
+      volatilityHistoryMs: DAY_MS,
+      database: `${folder}/solver.sqlite`,
+    };
+    for (const historyUrl of [{ historyUrl: exchange.url }, {}]) {
+      await withSolver(async ({ url }, node) => {
+        giveHistory(node);
+        await node.feed.subscribed("prices");
+        const { pricing } = await quoteOnPrices(url, node, quoteRequest(around(SPOT)));
+        pricingSchema.parse(pricing);
+      }, { ...options, ...historyUrl });
+      assert.ok(exchange.queries.length > 0);
+    }
+    await exchange.stop();
+  }));
+
+Deno.test("Solver: a quote has the milliseconds until its deadline, 0 afterwards", () =>
+  withSolver(async ({ url }) => {
+    const before = Date.now();
+    const { body } = await post(`${url}/quote`, quoteRequest({ deadline: before + 30_000 }));
+    const left = z.number().parse(body.expiresInMs);
+    assert.ok(left <= 30_000 && left >= 30_000 - (Date.now() - before), `${left}`);
+    const late = await post(`${url}/quote`, quoteRequest({ deadline: before - 1 }));
+    assert.equal(late.body.expiresInMs, 0);
+  }));
+
+Deno.test("Solver with --pricing mock: quotes are limited only by the times of the specification", () =>
+  withSolver(async ({ url }) => {
+    const now = Date.now();
+    for (const startTime of [0, now + 2 * DAY_MS]) {
+      const times = { startTime, endTime: startTime + 60_000, deadline: now + DAY_MS };
+      assert.equal((await post(`${url}/quote`, quoteRequest(times))).status, 200);
+    }
   }));

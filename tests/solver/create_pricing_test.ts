@@ -12,8 +12,7 @@ import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { startFakeCandles } from "./market/fake_candles.ts";
-import { market, solver } from "./support.ts";
-import { quoteHashOf, termsAt } from "./theses.ts";
+import { market, quoteHashOf, solver, termsAt } from "./support.ts";
 
 const SPOT = 3_000_000_000n;
 

@@ -5,8 +5,7 @@ import { acceptedIntent, type Intent } from "../../lib/intents/intent.ts";
 import { options } from "../../services/solver/options.ts";
 import { executionLog } from "../../services/solver/execution_log.ts";
 import { withLogs } from "../support/recorded_logs.ts";
-import { user } from "./support.ts";
-import { quoteHashOf, stakeOf, thesisOf } from "./theses.ts";
+import { quoteHashOf, stakeOf, thesisOf, user } from "./support.ts";
 
 const quoteHash = quoteHashOf(7);
 const txHash = quoteHashOf(8);

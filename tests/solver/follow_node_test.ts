@@ -16,9 +16,7 @@ import { FakeNetwork } from "../support/fake_socket.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import { withLogs } from "../support/recorded_logs.ts";
-import { publishPrice, SPOT } from "./prices.ts";
-import { market, solver } from "./support.ts";
-import { thesisOf } from "./theses.ts";
+import { market, publishPrice, solver, SPOT, thesisOf } from "./support.ts";
 
 Deno.test("followNode: exposure, theses and prices are updated from the node until the connection is lost", async () => {
   const node = FakeNode.start();
@@ -143,7 +141,7 @@ Deno.test("followNode: silence for 10 s, or a thesis of another shape, ends the 
   clock.advance(2_000);
   await accept();
   assert.equal(exposure.complete, true);
-  network.newest.deliver(JSON.stringify(subscriptionNotice("0xa", { id: 1 })));
+  network.newest.deliver(subscriptionNotice("0xa", { id: 1 }));
   assert.equal(exposure.complete, false);
   await stop();
 });

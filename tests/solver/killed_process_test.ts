@@ -8,11 +8,23 @@ import {
   traceFaultPoints,
 } from "../support/killed_process.ts";
 import { assertFailure, post } from "../support/http_answers.ts";
-import { FakeNode } from "../support/fake_node.ts";
-import { FAULTY, HEALTHY, makeHealthy, type NodeBehaviour } from "../support/node_behaviours.ts";
+import {
+  FakeNode,
+  FAULTY,
+  HEALTHY,
+  makeHealthy,
+  type NodeBehaviour,
+} from "../support/fake_node.ts";
 import { bundledProgram } from "../support/process.ts";
-import { solver, SOLVER_BALANCE, startTestSolver, user, USER_BALANCE } from "./support.ts";
-import { executeBody, termsAt } from "./theses.ts";
+import {
+  executeBody,
+  solver,
+  SOLVER_BALANCE,
+  startTestSolver,
+  termsAt,
+  user,
+  USER_BALANCE,
+} from "./support.ts";
 
 const launch = await bundledProgram();
 

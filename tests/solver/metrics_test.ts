@@ -5,11 +5,9 @@ import { createRegistry } from "../../lib/http/metrics.ts";
 import { reportAccount, reportCalibration, reportExposure } from "../../services/solver/gauges.ts";
 import { SolverMetrics } from "../../services/solver/metrics.ts";
 import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
-import { post } from "../support/http_answers.ts";
+import { post, seriesIn } from "../support/http_answers.ts";
 import { FakeClock } from "../support/fake_clock.ts";
-import { seriesIn } from "../support/metrics.ts";
-import { thesisOf } from "./theses.ts";
-import { askQuote, execution, quoteRequest, withSolver } from "./support.ts";
+import { askQuote, execution, quoteRequest, thesisOf, withSolver } from "./support.ts";
 
 Deno.test("Solver metrics: quotes, refusals, executions, hedges, exposure and signature failures", () =>
   withSolver(async ({ url }, node) => {

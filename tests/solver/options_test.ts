@@ -26,9 +26,17 @@ import { FakeNode } from "../support/fake_node.ts";
 import { freePort } from "../support/ports.ts";
 import { withFolder } from "../support/files.ts";
 import { startFakeCandles } from "./market/fake_candles.ts";
-import { giveHistory, publishPrice, SPOT } from "./prices.ts";
-import { execution, quoteRequest, solver, startTestSolver, user } from "./support.ts";
-import { thesisOf } from "./theses.ts";
+import {
+  execution,
+  giveHistory,
+  publishPrice,
+  quoteRequest,
+  solver,
+  SPOT,
+  startTestSolver,
+  thesisOf,
+  user,
+} from "./support.ts";
 
 const CHAIN_ID = 4_242;
 

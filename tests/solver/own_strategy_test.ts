@@ -10,9 +10,18 @@ import { assertFailure, post } from "../support/http_answers.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import { withFolder } from "../support/files.ts";
 import { barrier, SPOT as SPOT_PRICE } from "./pricing/barrier.ts";
-import { giveHistory, publishPrice, quoteOnPrices, SPOT } from "./prices.ts";
-import { CHAIN_ID, quoteRequest, startTestSolver, user, withSolver } from "./support.ts";
-import { termsAt } from "./theses.ts";
+import {
+  CHAIN_ID,
+  giveHistory,
+  publishPrice,
+  quoteOnPrices,
+  quoteRequest,
+  SPOT,
+  startTestSolver,
+  termsAt,
+  user,
+  withSolver,
+} from "./support.ts";
 
 const EXAMPLE = fileURLToPath(new URL("../../docs/examples/strategy.ts", import.meta.url));
 

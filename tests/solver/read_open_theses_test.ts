@@ -4,8 +4,7 @@ import type { ThesisFilter } from "../../lib/net/core_reader.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
 import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
 import { readOpenTheses } from "../../services/solver/follow_node.ts";
-import { solver } from "./support.ts";
-import { thesisOf } from "./theses.ts";
+import { solver, thesisOf } from "./support.ts";
 
 /** A node with theses, two in each answer. */
 function nodeWith(theses: readonly Thesis[]) {

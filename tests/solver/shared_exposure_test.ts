@@ -16,13 +16,15 @@ import { DATABASE_KINDS } from "../support/postgres.ts";
 import { withSeed } from "../support/random.ts";
 import {
   CHAIN_ID,
+  executeBody,
   solver,
   SOLVER_BALANCE,
   startTestSolver,
+  termsAt,
+  thesisOf,
   user,
   USER_BALANCE,
 } from "./support.ts";
-import { executeBody, termsAt, thesisOf } from "./theses.ts";
 import { reservedIntents } from "../support/intents.ts";
 
 const BOUND = 20_000_000n;

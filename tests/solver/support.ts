@@ -1,15 +1,26 @@
 import assert from "node:assert/strict";
+import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { SPEC_MARKETS, USDT } from "../../lib/protocol/markets.ts";
+import { type Market, SPEC_MARKETS, USDT } from "../../lib/protocol/markets.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
-import { quoteSchema, type QuoteWire } from "../../lib/protocol/quote.ts";
+import {
+  type Quote,
+  quoteSchema,
+  type QuoteTerms,
+  quoteToWire,
+  type QuoteWire,
+} from "../../lib/protocol/quote.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import type { RunningService } from "../../lib/http/service.ts";
 import { options, type SolverOptions, startSolver } from "../../services/solver/mod.ts";
-import { post } from "../support/http_answers.ts";
+import { type Answer, post } from "../support/http_answers.ts";
 import { FakeNode } from "../support/fake_node.ts";
+import type { Hex } from "../../lib/protocol/scalars.ts";
+import type { Thesis } from "../../lib/protocol/thesis.ts";
+import type { AdmissionFacts } from "../../services/solver/risk/exposure_limit.ts";
+import { eventually } from "../support/eventually.ts";
 
 /** The chain of these tests. */
 export const CHAIN_ID = 1337;
@@ -105,4 +116,107 @@ export async function withSolver(
   prepare(node);
   await using running = await startTestSolver(node, given);
   await test(running, node);
+}
+
+/** A box on the test market. */
+const BOX = {
+  user: user.address,
+  solver: solver.address,
+  thesisType: "box",
+  base: market.base,
+  quote: market.quote,
+  lowerPrice: 1n,
+  upperPrice: 2n,
+  betAmount: 100n,
+  payout: 110n,
+} as const;
+
+/** Terms of a bet of a minute that starts now, quoted for half a minute. */
+export function termsAt(nowMs: number, given: Partial<QuoteTerms> = {}): QuoteTerms {
+  const times = { startTime: nowMs, endTime: nowMs + 60_000, deadline: nowMs + 30_000 };
+  return { ...BOX, ...times, ...given };
+}
+
+/** An execution signed by solver and user, without the solver's help. */
+export function signedExecution(terms: QuoteTerms) {
+  const quoteHash = hashQuote(terms, CHAIN_ID);
+  const quote: Quote = { ...terms, signature: solver.sign(quoteHash) };
+  return { quoteHash, execution: { quote, userSignature: user.sign(quoteHash) } };
+}
+
+/** The same as a body of `POST /execute`. */
+export function executeBody(terms: QuoteTerms) {
+  const { execution: { quote, userSignature } } = signedExecution(terms);
+  return { quote: quoteToWire(quote), userSignature };
+}
+
+/** A thesis of the solver, its quote hash made of its id. */
+export function thesisOf(id: number, given: Partial<Thesis> = {}): Thesis {
+  return {
+    ...BOX,
+    id,
+    startTime: 5,
+    endTime: 6,
+    createdAt: 7,
+    quoteHash: quoteHashOf(id),
+    txHash: `0x${"cd".repeat(32)}`,
+    status: "open",
+    ...given,
+  };
+}
+
+/** A bet of the test user with this much at risk. */
+export function stakeOf(risk: bigint): QuoteTerms {
+  return termsAt(0, { payout: 100n + risk });
+}
+
+/** Both sides have more than any bet needs, and nothing was under way. */
+export const plenty: AdmissionFacts = {
+  balances: { user: 10n ** 18n, solver: 10n ** 18n },
+  inFlightBefore: { keys: new Set(), newest: 0 },
+};
+
+/** The quote hash of {@link thesisOf}. */
+export function quoteHashOf(id: number): Hex {
+  return `0x${id.toString(16).padStart(64, "0")}`;
+}
+
+/** The price around which {@link giveHistory} swings. */
+export const SPOT = 3_000_000_000;
+
+const querySchema = z.object({ from: z.number(), to: z.number() });
+
+/** Gives the node so much of prices that swing a little, up to now; ten minutes by default. */
+export function giveHistory(node: FakeNode, lengthMs = 600_000): void {
+  node.methods.set("core_getPriceHistory", (param) => {
+    const { from, to } = querySchema.parse(param);
+    const prices = [];
+    for (let time = Math.max(from, to - lengthMs); time < to; time += 100) {
+      // Up and down by a hundredth of a percent every ten seconds, in steps.
+      const phase = Math.floor(time / 100) % 100;
+      const price = SPOT + Math.min(phase, 100 - phase) * 6_000;
+      prices.push({ time, price: String(price) });
+    }
+    return { prices, missing: [], nextCursor: null };
+  });
+}
+
+/** Notifies subscribers of a price of now, or of an older one, of ETH/USDT or of another market. */
+export function publishPrice(node: FakeNode, price = SPOT, ageMs = 0, of: Market = market): void {
+  const { base, quote, symbol } = of;
+  const entry = { base, quote, decimals: 6, lastUpdate: Date.now() - ageMs, ageMs, state: "fresh" };
+  node.feed.publish("prices", { [symbol]: { ...entry, price: String(price) } });
+}
+
+/** The body of a quote on a price of now, once the solver can price it. */
+export function quoteOnPrices(
+  url: string,
+  node: FakeNode,
+  request: Record<string, unknown>,
+): Promise<Answer["body"]> {
+  return eventually("a quote", async () => {
+    publishPrice(node);
+    const answer = await post(`${url}/quote`, request);
+    return answer.status === 200 ? answer.body : undefined;
+  });
 }

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { EchoNode } from "../proxy/echo_node.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
 import { call, post, withProxy } from "../proxy/support.ts";
-import { readSeries } from "../support/metrics.ts";
+import { readSeries } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 
 /** A test between two nodes; it fails instead of hanging if an event does not come. */

@@ -34,3 +34,15 @@ export function recorded<T extends object | string>(call: () => Promise<T>): Pro
     }
   });
 }
+
+/** Resolves in the next turn of the event loop, after everything that is ready has run. */
+export const nextTurn = () => new Promise<void>((resolve) => setTimeout(resolve, 0));
+
+/** Whether a promise is settled after everything that can happen now has happened. */
+export async function isSettled(promise: Promise<unknown>): Promise<boolean> {
+  let settled = false;
+  const note = () => settled = true;
+  promise.then(note, note);
+  for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
+  return settled;
+}

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setTimeout } from "node:timers/promises";
 import { encryptKeystoreJson, Wallet } from "ethers";
-import { sendRaw } from "./raw_http.ts";
+import { sendRaw } from "./http_answers.ts";
 import { type OptionsOf, type OptionTable, withDefaults } from "../../lib/cli/options.ts";
 
 /**

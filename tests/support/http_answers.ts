@@ -73,3 +73,25 @@ export async function withAnswer(
   await using service = listen("127.0.0.1", 0, answer);
   await test(service.url);
 }
+
+/** The value of a series, by its name and labels, on a page of metrics; NaN without one. */
+export function seriesIn(text: string, series: string): number {
+  return Number(text.split("\n").find((line) => line.startsWith(`${series} `))?.split(" ").at(-1));
+}
+
+/** The value of a series that a service has now. */
+export async function readSeries(url: string, series: string): Promise<number> {
+  return seriesIn(await (await fetch(`${url}/metrics`)).text(), series);
+}
+
+/** Sends one HTTP request as it is written, over a connection of its own. @returns The answer. */
+export async function sendRaw(url: string, lines: readonly string[], body = "") {
+  const { hostname, port } = new URL(url);
+  using caller = await Deno.connect({ hostname, port: Number(port) });
+  // The runtime refuses handshakes with a length.
+  const length = body === "" ? [] : [`Content-Length: ${body.length}`];
+  const head = [...lines, ...length, "", body].join("\r\n");
+  await caller.write(new TextEncoder().encode(head));
+  const text = await new Response(caller.readable).text();
+  return { status: Number(/^HTTP\/1\.\d (\d+)/.exec(text)?.[1]), text };
+}

@@ -21,3 +21,13 @@ export async function withLogs(
     await reset();
   }
 }
+
+/** The lines that the log got while this ran, development notices apart. */
+export async function logOf(run: () => Promise<void>): Promise<string[]> {
+  let lines: string[] = [];
+  await withLogs("info", async (records) => {
+    await run();
+    lines = records.map(({ message }) => message.join(""));
+  });
+  return lines;
+}

@@ -31,8 +31,46 @@ const STALLED_MS = 1_000;
 const REFRESH_EVERY_MS = 10;
 
 /**
- * A client's WebSocket, of either port. The counts are members of the connection itself, because each
- * delivery to each client touches them.
+ * How many bytes of a connection are unsent. Bytes are counted as they are queued, which costs no
+ * system call; {@link recount} replaces the count. A base class, not a member, because each delivery to
+ * each client touches the count.
+ */
+abstract class UnsentBytes {
+  #counted = 0;
+  #atLastRecount = 0;
+  #readAtMs = 0;
+
+  /** Unsent bytes now; may make a system call. */
+  abstract readonly unsentBytes: number;
+
+  /** All bytes queued since the last recount count as unsent. */
+  get unsentUpperBound(): number {
+    return this.#counted;
+  }
+
+  /** Counts bytes that are about to be queued. */
+  protected countUnsent(bytes: number): void {
+    this.#counted += bytes;
+  }
+
+  /** Sets the count to the actual bytes. @returns By how much the count changed. */
+  recount(nowMs: number): number {
+    const actual = this.unsentBytes;
+    const change = actual - this.#counted;
+    // Some was read since, or nothing was there to read.
+    if (change < 0 || this.#atLastRecount === 0) this.#readAtMs = nowMs;
+    this.#counted = this.#atLastRecount = actual;
+    return change;
+  }
+
+  /** How long the client has read nothing although bytes waited for it, as of the last recount. */
+  unreadForMs(nowMs: number): number {
+    return nowMs - this.#readAtMs;
+  }
+}
+
+/**
+ * A client's WebSocket, of either port.
  *
  * Which notifications are added to a client's queue, by the bytes that wait in it:
  *
@@ -43,14 +81,7 @@ const REFRESH_EVERY_MS = 10;
  * '------------------ writableBytes -----------------'----------- overflowBytes -------------'
  * ```
  */
-export abstract class ClientConnection implements ClientSink {
-  /** Upper bound of its unsent bytes: all bytes queued since the last read count as unsent. */
-  unsentUpperBound = 0;
-  /** Its unsent bytes when they were last read. */
-  unsentAtLastRead = 0;
-  /** When its client last read something, or had nothing to read. */
-  readAtMs = 0;
-  key = "";
+export abstract class ClientConnection extends UnsentBytes implements ClientSink {
   /** Undefined before {@link register} and after {@link unregister}. */
   #buffers: ClientBuffers | undefined;
 
@@ -63,8 +94,6 @@ export abstract class ClientConnection implements ClientSink {
   /** Called when a full queue has emptied, if the socket reports that. */
   onDrain = () => {};
 
-  /** Unsent bytes now; may make a system call. */
-  abstract readonly unsentBytes: number;
   abstract send(messages: readonly OutgoingMessage[], bytes: number): void;
   abstract close(code: number, reason: string): void;
   /** Ends the connection without a close handshake, to free memory. Undefined if impossible. */
@@ -75,8 +104,7 @@ export abstract class ClientConnection implements ClientSink {
   /** Counts it with all others, until {@link unregister}. Call it before anything is sent. */
   register(buffers: ClientBuffers, key: string): void {
     this.#buffers = buffers;
-    this.key = key;
-    buffers.add(this);
+    buffers.add(this, key);
   }
 
   writableBytes(wanted: number): number {
@@ -104,13 +132,13 @@ export abstract class ClientConnection implements ClientSink {
 
   /** Counts bytes that are about to be sent. */
   countQueued(bytes: number): void {
-    this.unsentUpperBound += bytes;
+    this.countUnsent(bytes);
     this.#buffers?.budget.add(bytes);
   }
 
-  /** Sets the counts to its actual unsent bytes. */
+  /** Sets the count to its actual unsent bytes. */
   refreshUnsent(): void {
-    if (this.#buffers === undefined) this.unsentUpperBound = this.unsentBytes;
+    if (this.#buffers === undefined) this.recount(0);
     else this.#buffers.refreshUnsent(this);
   }
 
@@ -136,7 +164,8 @@ export class ClientBuffers {
   readonly budget: ByteBudget;
   readonly onRefusal: () => void;
   readonly #clock: Clock;
-  readonly #connections = new Set<ClientConnection>();
+  /** By connection, the key of its client's address. */
+  readonly #keys = new Map<ClientConnection, string>();
   #refreshedAtMs = -Infinity;
 
   /**
@@ -149,25 +178,20 @@ export class ClientBuffers {
     this.onRefusal = onRefusal;
   }
 
-  add(connection: ClientConnection): void {
-    connection.readAtMs = this.#clock.now();
-    this.#connections.add(connection);
+  add(connection: ClientConnection, key: string): void {
+    this.#keys.set(connection, key);
+    this.refreshUnsent(connection);
   }
 
   /** Removes a connection, and its unsent bytes from the budget. */
   remove(connection: ClientConnection): void {
-    this.#connections.delete(connection);
+    this.#keys.delete(connection);
     this.budget.remove(connection.unsentUpperBound);
   }
 
-  /** Replaces the counts of a connection by its unsent bytes now, and notes whether it read some. */
+  /** Replaces the count of a connection by its unsent bytes now. */
   refreshUnsent(connection: ClientConnection, nowMs = this.#clock.now()): void {
-    const { unsentBytes } = connection;
-    if (unsentBytes < connection.unsentUpperBound || connection.unsentAtLastRead === 0) {
-      connection.readAtMs = nowMs;
-    }
-    this.budget.add(unsentBytes - connection.unsentUpperBound);
-    connection.unsentUpperBound = connection.unsentAtLastRead = unsentBytes;
+    this.budget.add(connection.recount(nowMs));
   }
 
   /** Bytes of notifications that all clients together may still queue; below 0 if they have too many. */
@@ -181,7 +205,7 @@ export class ClientBuffers {
   overflowBytes(connection: ClientConnection): number {
     const nowMs = this.#clock.now();
     this.refreshUnsent(connection, nowMs);
-    if (nowMs - connection.readAtMs >= STALLED_MS) return 0;
+    if (connection.unreadForMs(nowMs) >= STALLED_MS) return 0;
     const own = OVERFLOW_BYTES_MAX - connection.unsentUpperBound;
     // No queue may be larger than the free part, so even many growing queues leave some for the next.
     return Math.min(own, this.sharedWritableBytes(own) - connection.unsentUpperBound);
@@ -189,15 +213,16 @@ export class ClientBuffers {
 
   /** Whether a connection may queue an answer; others may be terminated for it. */
   admitAnswer(connection: ClientConnection, bytes: number): boolean {
-    const isAdmitted = this.#fitsAddressShare(connection.key, bytes) &&
+    const isAdmitted = this.#fitsAddressShare(connection, bytes) &&
       this.#makeFit(connection, bytes);
     if (!isAdmitted) this.onRefusal();
     return isAdmitted;
   }
 
   /** Whether an address stays within its share with this answer; short answers always fit. */
-  #fitsAddressShare(key: string, bytes: number): boolean {
+  #fitsAddressShare(connection: ClientConnection, bytes: number): boolean {
     if (bytes <= SMALL_BYTES) return true;
+    const key = this.#keys.get(connection);
     const fits = () => this.#unsentOf(key) + bytes <= this.budget.max * LARGE_ANSWERS_PER_ADDRESS;
     if (fits()) return true;
     this.#refreshAll();
@@ -229,17 +254,17 @@ export class ClientBuffers {
     return true;
   }
 
-  #unsentOf(key: string): number {
+  #unsentOf(key: string | undefined): number {
     let bytes = 0;
-    for (const connection of this.#connections) {
-      if (connection.key === key) bytes += connection.unsentUpperBound;
+    for (const [connection, ownKey] of this.#keys) {
+      if (ownKey === key) bytes += connection.unsentUpperBound;
     }
     return bytes;
   }
 
   #largest(): ClientConnection | undefined {
     let largest: ClientConnection | undefined;
-    for (const connection of this.#connections) {
+    for (const connection of this.#keys.keys()) {
       if (connection.terminate === undefined) continue;
       if (connection.unsentUpperBound > (largest?.unsentUpperBound ?? 0)) largest = connection;
     }
@@ -251,6 +276,6 @@ export class ClientBuffers {
     const nowMs = this.#clock.now();
     if (nowMs - this.#refreshedAtMs < REFRESH_EVERY_MS) return;
     this.#refreshedAtMs = nowMs;
-    for (const connection of this.#connections) this.refreshUnsent(connection, nowMs);
+    for (const connection of this.#keys.keys()) this.refreshUnsent(connection, nowMs);
   }
 }

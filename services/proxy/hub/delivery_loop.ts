@@ -1,7 +1,6 @@
 import { setImmediate } from "node:timers";
 import { type Clock, Timers } from "../../../lib/clock.ts";
 import type { Hub } from "./hub.ts";
-import type { Delivery } from "./hub_client.ts";
 
 /**
  * The runtime's socket does not report when it has room again, so clients that are behind are
@@ -19,7 +18,7 @@ const FLUSH_TURNS_MAX = 3;
 const SWEEP_EVERY_MS = 1_000;
 
 /** Calls a hub, which has no clock, when something is due: a flush, a client that is behind, a sweep. */
-export class DeliveryLoop implements Delivery {
+export class DeliveryLoop {
   #hub: Hub | undefined;
   readonly #clock: Clock;
   readonly #timers: Timers;
@@ -65,11 +64,11 @@ export class DeliveryLoop implements Delivery {
       if (isArriving && turns > 1) return this.#flushAfter(turns - 1);
       this.#isFlushing = false;
       this.#hub?.flush();
-      this.resumeSoon();
+      this.#resumeSoon();
     });
   }
 
-  resumeSoon(): void {
+  #resumeSoon(): void {
     const hub = this.#hub;
     if (this.#isRetrying || hub === undefined || hub.behind.size === 0) return;
     this.#isRetrying = true;
@@ -77,7 +76,7 @@ export class DeliveryLoop implements Delivery {
       this.#isRetrying = false;
       const clients = [...hub.behind].slice(0, RETRIED_AT_ONCE);
       for (const client of clients) hub.resume(client);
-      this.resumeSoon();
+      this.#resumeSoon();
     });
   }
 }

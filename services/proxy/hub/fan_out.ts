@@ -1,9 +1,15 @@
 import { BroadcastRing } from "./broadcast_ring.ts";
-import type { HubClient, HubEvents, HubSubscription, Notification } from "./hub_client.ts";
+import type { HubClient, HubSubscription, Notification } from "./hub_client.ts";
 import { OutgoingMessage } from "./messages.ts";
 
 /** How often per lap of the ring clients are found that are about to miss notifications. */
 const SEARCHES_PER_RING = 8;
+
+export interface FanOutEvents {
+  sent(count: number): void;
+  /** A client that was too slow missed `count` notifications. */
+  lagged(count: number): void;
+}
 
 interface FanOutOptions {
   /** Notifications kept for clients that are behind, all subscriptions together. */
@@ -14,7 +20,7 @@ interface FanOutOptions {
   onFlushNeeded(): void;
   /** A client missed `count` notifications and cannot continue. Called at most once per client. */
   onTooSlow(client: HubClient, count: number): void;
-  events: Pick<HubEvents, "sent" | "lagged">;
+  events: FanOutEvents;
 }
 
 /**

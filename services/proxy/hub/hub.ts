@@ -1,21 +1,29 @@
 import type { RandomSource } from "../../../lib/clock.ts";
+import type { Limit } from "../metrics.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
-import { FanOut } from "./fan_out.ts";
-import { headOf } from "../node/head.ts";
+import { FanOut, type FanOutEvents } from "./fan_out.ts";
+import { type Head, headOf } from "../node/head.ts";
 import { EVICTED_REASON, NOT_RENEWED_REASON, REFUSED, UNREACHABLE } from "./subscription_limits.ts";
 import type { UpstreamPort } from "./subscribe_calls.ts";
 import { SubscriptionTable } from "./subscription_table.ts";
 import {
   type ClientSink,
   CloseCode,
-  type Delivery,
   HubClient,
-  type HubEvents,
   type HubSubscription,
+  type SubscribeOutcome,
 } from "./hub_client.ts";
-import type { SubscribeOutcome, SubscriptionsByKey } from "./shared_subscription.ts";
 import { type NodeFrame, parseNodeFrame, withPublicId } from "./messages.ts";
 import { filtersOf, NEW_HEADS_KEY, type SubscriptionRequest } from "./subscription_request.ts";
+
+/** Events for metrics and the head watch. */
+export interface HubEvents extends FanOutEvents {
+  received(): void;
+  subscribed(total: number): void;
+  refused(limit: Limit): void;
+  /** The node announced a head, possibly in an unknown form. @returns False to keep it from clients. */
+  announced(head: Head | undefined): boolean;
+}
 
 export interface HubOptions {
   /** Notifications kept for clients that are behind, all subscriptions together. */
@@ -29,7 +37,8 @@ export interface HubOptions {
   /** Whether a client that missed notifications continues, or is closed with 1013. */
   slowClients: "lag" | "close";
   events: HubEvents;
-  delivery: Delivery;
+  /** Called when notifications wait for the next {@link Hub.flush}. */
+  onFlushNeeded: () => void;
 }
 
 /**
@@ -53,7 +62,7 @@ export class Hub {
     this.#fanOut = new FanOut({
       capacity: options.capacity,
       keepsSlowClients: options.slowClients === "lag",
-      onFlushNeeded: () => options.delivery.flushSoon(),
+      onFlushNeeded: options.onFlushNeeded,
       onTooSlow: (client, missed) => this.#close(client, `Too slow: ${missed} messages missed`),
       events: options.events,
     });
@@ -141,7 +150,7 @@ export class Hub {
   /** The node closed the connection because of what it was sent. */
   upstreamRefused(nowMs: number): void {
     for (const suspect of this.table.refused(nowMs)) {
-      for (const subscription of [...suspect.selfAndFiltered()]) {
+      for (const subscription of [...suspect.withFilters()]) {
         this.#endWaits(subscription, REFUSED.socket_closed);
         this.table.retire(subscription);
       }
@@ -162,10 +171,9 @@ export class Hub {
     this.#fanOut.flush();
   }
 
-  /** Tries again to send to a client that is behind, now and until it has caught up. */
+  /** Tries again to send to a client that is behind. */
   resume(client: HubClient): void {
     this.#fanOut.resume(client);
-    this.#options.delivery.resumeSoon();
   }
 
   /** Fails subscribes that took too long and asks the node again; call it about once a second. */
@@ -184,7 +192,7 @@ export class Hub {
     if (answer === undefined) return;
     const { subscription: answered, errorText, isGivenUp } = answer;
     const outcome = errorText === undefined ? undefined : { errorText };
-    for (const subscription of [...answered.selfAndFiltered()]) {
+    for (const subscription of [...answered.withFilters()]) {
       this.#endWaits(subscription, outcome);
       // Clients must not wait forever for a subscription that the node had granted.
       if (isGivenUp) {
@@ -254,21 +262,19 @@ export class Hub {
     if (subscription.members.size > 0) {
       this.#fanOut.publish(subscription, withPublicId(text, upstreamId, subscription.publicId));
     }
-    return subscription.filtered === undefined || subscription.filtered.isEmpty ||
-      this.#filter(subscription, subscription.filtered, frame, text);
+    return subscription.filters.isEmpty || this.#filter(subscription, frame, text);
   }
 
   /** Publishes a thesis to the subscriptions that select it. @returns False if it is malformed. */
   #filter(
-    { upstreamId = "" }: HubSubscription,
-    filtered: SubscriptionsByKey<HubClient>,
+    { upstreamId = "", filters }: HubSubscription,
     { params }: NodeFrame,
     text: string,
   ): boolean {
-    const filters = filtersOf(params?.result);
-    if (filters === undefined) return false;
-    for (const filter of filters) {
-      for (const subscription of filtered.of(filter)) {
+    const selecting = filtersOf(params?.result);
+    if (selecting === undefined) return false;
+    for (const filter of selecting) {
+      for (const subscription of filters.of(filter)) {
         this.#fanOut.publish(subscription, withPublicId(text, upstreamId, subscription.publicId));
       }
     }

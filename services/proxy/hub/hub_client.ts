@@ -1,11 +1,7 @@
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
-import type { Limit } from "../metrics.ts";
-import type { Head } from "../node/head.ts";
 import type { BroadcastRing } from "./broadcast_ring.ts";
 import type { OutgoingMessage } from "./messages.ts";
-import type { SharedSubscription } from "./shared_subscription.ts";
-
-export type HubSubscription = SharedSubscription<HubClient>;
+import type { SubscriptionRequest } from "./subscription_request.ts";
 
 /** Close codes for clients (RFC 6455, section 7.4, and its registry). */
 export const CloseCode = { tooBig: 1009, serviceRestart: 1012, tryAgainLater: 1013 } as const;
@@ -26,24 +22,6 @@ export interface ClientSink {
   send(messages: readonly OutgoingMessage[], bytes: number): void;
   /** Ends the connection with a WebSocket close code. */
   close(code: number, reason: string): void;
-}
-
-/** Events for metrics and the head watch. */
-export interface HubEvents {
-  received(): void;
-  sent(count: number): void;
-  /** A client that was too slow missed `count` notifications. */
-  lagged(count: number): void;
-  subscribed(total: number): void;
-  refused(limit: Limit): void;
-  /** The node announced a head, possibly in an unknown form. @returns False to keep it from clients. */
-  announced(head: Head | undefined): boolean;
-}
-
-/** Calls the hub, which has no clock, when something is due. */
-export interface Delivery {
-  flushSoon(): void;
-  resumeSoon(): void;
 }
 
 /** A notification, encoded once for all its readers. */
@@ -163,5 +141,114 @@ export class HubClient {
     if (due >= subscription.overwritten) return 0;
     this.#due.set(subscription, subscription.overwritten);
     return subscription.overwritten - due;
+  }
+}
+
+/** Why a subscription was not made, or ended. */
+export interface SubscribeError {
+  /** JSON text of a JSON-RPC error. */
+  errorText: string;
+}
+
+export type SubscribeOutcome = { id: string } | SubscribeError;
+
+/** A client that waits for the node's answer. */
+interface Waiter {
+  /** Time of the hub's owner, in milliseconds, after which the subscribe fails. */
+  deadlineMs: number;
+  answer: (outcome: SubscribeOutcome) => void;
+}
+
+/**
+ * One subscription, shared by all clients that requested it. At the node its state is one of: wanted
+ * (neither id is set), asked (`requestId` is set) or live (`upstreamId` is set). The hub filters some
+ * subscriptions from another one, their {@link source}, and these are live while the source is.
+ */
+export class HubSubscription {
+  readonly request: SubscriptionRequest;
+  /** The subscription at the node that this one is filtered from; undefined if it is at the node. */
+  readonly source: HubSubscription | undefined;
+  /** The subscriptions that are filtered from this one, by their `thesisFilter`. */
+  readonly filters = new SubscriptionsByKey();
+  /** The id given to clients, kept over reconnects. */
+  publicId: string | undefined;
+  /** The node's id on the present connection. */
+  upstreamId: string | undefined;
+  /** Id of the request to the node that is not answered yet. */
+  requestId: number | undefined;
+  /** Refusals in a row by a node that had granted the subscription before. */
+  refusals = 0;
+  emitted = 0;
+  /** Number of notifications that the ring no longer has: always the first ones. */
+  overwritten = 0;
+  /** The newest notifications, those since the last flush of the hub. */
+  unflushed: OutgoingMessage[] = [];
+  unflushedBytes = 0;
+  /** The client whose quota this counts against: one that uses it, or the last one that did. */
+  quotaOwner: HubClient;
+  readonly members = new Set<HubClient>();
+  readonly waiters = new Map<HubClient, Waiter>();
+
+  constructor(request: SubscriptionRequest, quotaOwner: HubClient, source?: HubSubscription) {
+    this.request = request;
+    this.quotaOwner = quotaOwner;
+    this.source = source;
+  }
+
+  /** Whether the node sends notifications for it. */
+  get isLive(): boolean {
+    return (this.source ?? this).upstreamId !== undefined;
+  }
+
+  /** How many clients use it or wait for it. */
+  get userCount(): number {
+    return this.members.size + this.waiters.size;
+  }
+
+  get clients(): HubClient[] {
+    return [...this.members, ...this.waiters.keys()];
+  }
+
+  /** This subscription, and those that are filtered from it. */
+  *withFilters(): IterableIterator<HubSubscription> {
+    yield this;
+    yield* this.filters.all();
+  }
+
+  /** Whether a client uses this subscription or waits for it. */
+  involves(client: HubClient): boolean {
+    return this.members.has(client) || this.waiters.has(client);
+  }
+
+  /** Whether nobody uses this subscription or waits for it. */
+  get isIdle(): boolean {
+    return this.userCount === 0 && this.filters.isEmpty;
+  }
+}
+
+/** Subscriptions by a key: several if one client requested the same more than once. */
+export class SubscriptionsByKey {
+  readonly #lists = new Map<string, readonly HubSubscription[]>();
+
+  get isEmpty(): boolean {
+    return this.#lists.size === 0;
+  }
+
+  *all(): IterableIterator<HubSubscription> {
+    for (const list of this.#lists.values()) yield* list;
+  }
+
+  of(key: string): readonly HubSubscription[] {
+    return this.#lists.get(key) ?? [];
+  }
+
+  add(key: string, subscription: HubSubscription): void {
+    this.#lists.set(key, [...this.of(key), subscription]);
+  }
+
+  delete(key: string, subscription: HubSubscription): void {
+    const others = this.of(key).filter((other) => other !== subscription);
+    if (others.length === 0) this.#lists.delete(key);
+    else this.#lists.set(key, others);
   }
 }

@@ -1,8 +1,7 @@
 import { NewestMap } from "../../../lib/newest_map.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { FairShares, type QuotaReached } from "./fair_shares.ts";
-import type { HubSubscription } from "./hub_client.ts";
-import type { SubscribeError } from "./shared_subscription.ts";
+import type { HubSubscription, SubscribeError } from "./hub_client.ts";
 import { SHARED_FEED_KEYS } from "./subscription_request.ts";
 
 /**
@@ -88,12 +87,11 @@ export class SubscriptionLimits {
     subscription: HubSubscription,
     { copies, nowMs }: { copies: number; nowMs: number },
   ): SubscriptionRefusal | undefined {
-    const { request: { key }, feed, quotaOwner } = subscription;
-    if ((this.#refusedUntilMs.get(feed?.request.key ?? key) ?? -Infinity) > nowMs) {
-      return "socket_closed";
-    }
+    const { request, source, quotaOwner } = subscription;
+    const asked = source?.request ?? request;
+    if ((this.#refusedUntilMs.get(asked.key) ?? -Infinity) > nowMs) return "socket_closed";
     if (copies >= COPIES_MAX) return "equal_subscriptions";
-    if (SHARED_FEED_KEYS.has(key)) return;
+    if (SHARED_FEED_KEYS.has(request.key)) return;
     const shares = this.#sharesOf(subscription);
     const { refusal, evict } = shares.slotFor(quotaOwner);
     if (refusal !== undefined) return refusal;
@@ -115,7 +113,7 @@ export class SubscriptionLimits {
     this.#refusedUntilMs.set(key, nowMs + REFUSED_FOR_MS);
   }
 
-  #sharesOf({ feed }: HubSubscription): FairShares {
-    return feed === undefined ? this.#atNode : this.#inHub;
+  #sharesOf({ source }: HubSubscription): FairShares {
+    return source === undefined ? this.#atNode : this.#inHub;
   }
 }

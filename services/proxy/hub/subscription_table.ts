@@ -1,6 +1,5 @@
 import type { RandomSource } from "../../../lib/clock.ts";
-import type { HubClient, HubSubscription } from "./hub_client.ts";
-import { SharedSubscription, SubscriptionsByKey } from "./shared_subscription.ts";
+import { type HubClient, HubSubscription, SubscriptionsByKey } from "./hub_client.ts";
 import { internalErrorText, SubscribeCalls, type UpstreamPort } from "./subscribe_calls.ts";
 import { SubscriptionLimits, type SubscriptionRefusal } from "./subscription_limits.ts";
 import { ALL_THESES, type SubscriptionRequest } from "./subscription_request.ts";
@@ -32,7 +31,7 @@ interface SubscribeResult {
 /** The subscriptions at the node, live or requested, and their ids. */
 export class SubscriptionTable {
   readonly #options: SubscriptionTableOptions;
-  readonly #byKey = new SubscriptionsByKey<HubClient>();
+  readonly #byKey = new SubscriptionsByKey();
   readonly #byUpstreamId = new Map<string, HubSubscription>();
   readonly #publicIds = new Set<string>();
   /** Calls to the node on the present connection. */
@@ -47,7 +46,7 @@ export class SubscriptionTable {
 
   get count(): number {
     let count = 0;
-    for (const { feed } of this.subscriptions()) if (feed === undefined) count += 1;
+    for (const { source } of this.subscriptions()) if (source === undefined) count += 1;
     return count;
   }
 
@@ -79,34 +78,34 @@ export class SubscriptionTable {
     const open = equal.filter((subscription) => !subscription.involves(client));
     const shared = open.find(({ isLive }) => isLive) ?? open[0];
     if (shared !== undefined) return shared;
-    const subscription = new SharedSubscription<HubClient>(
+    const subscription = new HubSubscription(
       request,
       client,
-      this.#feedFor(request, client),
+      this.#sourceFor(request, client),
     );
     const refusal = this.#limits.add(subscription, { copies: equal.length, nowMs });
     if (refusal !== undefined) return refusal;
     this.#byKey.add(request.key, subscription);
-    this.#addToFeed(subscription);
+    this.#addToSource(subscription);
     return subscription;
   }
 
   /** The subscription to all theses, if the hub can filter a request from it. */
-  #feedFor(
+  #sourceFor(
     { thesisFilter }: SubscriptionRequest,
     client: HubClient,
   ): HubSubscription | undefined {
     if (thesisFilter === undefined) return undefined;
     return this.#byKey.of(ALL_THESES.key)[0] ??
-      new SharedSubscription<HubClient>(ALL_THESES, client);
+      new HubSubscription(ALL_THESES, client);
   }
 
-  #addToFeed(subscription: HubSubscription): void {
-    const { feed, request: { thesisFilter } } = subscription;
-    if (feed === undefined || thesisFilter === undefined) return;
-    if (!this.#byKey.of(ALL_THESES.key).includes(feed)) this.#byKey.add(ALL_THESES.key, feed);
-    feed.filtered ??= new SubscriptionsByKey<HubClient>();
-    feed.filtered.add(thesisFilter, subscription);
+  #addToSource(subscription: HubSubscription): void {
+    const { source, request } = subscription;
+    const { thesisFilter } = request;
+    if (source === undefined || thesisFilter === undefined) return;
+    if (!this.#byKey.of(ALL_THESES.key).includes(source)) this.#byKey.add(ALL_THESES.key, source);
+    source.filters.add(thesisFilter, subscription);
     subscription.publicId = this.#newId();
     this.#publicIds.add(subscription.publicId);
   }
@@ -121,7 +120,7 @@ export class SubscriptionTable {
 
   /** Requests a subscription from the node, unless it is already requested or live. */
   ask(wanted: HubSubscription, nowMs: number): void {
-    const subscription = wanted.feed ?? wanted;
+    const subscription = wanted.source ?? wanted;
     if (subscription.requestId !== undefined || subscription.upstreamId !== undefined) return;
     this.calls.subscribe(subscription, nowMs);
   }
@@ -136,7 +135,7 @@ export class SubscriptionTable {
       subscription.upstreamId = undefined;
     }
     this.#forget(subscription);
-    if (subscription.feed !== undefined) this.retire(subscription.feed);
+    if (subscription.source !== undefined) this.retire(subscription.source);
   }
 
   /** The connection is open: every subscription is requested again. */
@@ -204,11 +203,11 @@ export class SubscriptionTable {
   }
 
   #forget(subscription: HubSubscription): void {
-    const { request: { key, thesisFilter = "" }, feed, publicId } = subscription;
+    const { request, source, publicId } = subscription;
     this.#limits.remove(subscription);
     if (publicId !== undefined) this.#publicIds.delete(publicId);
-    this.#byKey.delete(key, subscription);
-    feed?.filtered?.delete(thesisFilter, subscription);
+    this.#byKey.delete(request.key, subscription);
+    source?.filters.delete(request.thesisFilter ?? "", subscription);
   }
 
   #newId(): string {

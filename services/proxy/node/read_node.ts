@@ -58,6 +58,18 @@ export class ReadNode {
     return this.removedFor ?? (this.isDead ? "it does not answer" : undefined);
   }
 
+  /** Whether it is up and has a block; any block if that is below 0. */
+  serves(block: number): boolean {
+    return this.isUp && (block < 0 || (this.head !== undefined && this.head.number >= block));
+  }
+
+  /** Removes it from the read group for a reason, or adds it again. */
+  setRemoved(reason: string | undefined): void {
+    this.removedFor = reason;
+    this.roundsForChange = 0;
+    if (reason !== undefined) this.removalsTotal += 1;
+  }
+
   setHead(head: Head, nowMs: number): void {
     this.head = head;
     this.#headAtMs = nowMs;
@@ -87,95 +99,4 @@ export class ReadNode {
     // Forget the head of a silent node, so that reads of its blocks do not wait for it.
     if (nowMs - this.#headAtMs >= HEAD_KEPT_MS) this.head = undefined;
   }
-}
-
-/** Consecutive rounds a node must lag, or keep up, before it is removed or added. */
-export const ROUNDS_TO_CHANGE = 3;
-
-/** Consecutive rounds a node must be far above all others before it is removed. */
-const ROUNDS_ABOVE = 2;
-
-/** A node is far above others if it is over `blocks`, and over `lags` times `maxLag`, ahead. */
-const FAR_ABOVE = { lags: 10, blocks: 32 };
-
-/** A node is removed if this share of its reads in a round fail, given enough reads. */
-const ERRORS = { readsMin: 10, share: 0.5 };
-
-/** A node behind another one counts as lagging only if its block is older by this many seconds. */
-const OLDER_S = 2;
-
-export type RoundReport = Pick<
-  ReadNode,
-  "isUp" | "headThisRound" | "headLastRound" | "reads" | "errors"
->;
-
-export interface MembershipDecision {
-  /** The reason why it does not keep up; undefined if it does. */
-  fault: string | undefined;
-  /** Rounds in a row with this decision before it takes effect. */
-  roundsRequired: number;
-  /** Whether its answers are wrong, so that it must not lead any longer. */
-  isUrgent: boolean;
-}
-
-/**
- * Decides about a node after a round.
- *
- * @param nowMs Unix milliseconds.
- * @returns Undefined if it did not answer, which shows nothing.
- */
-export function membershipDecision(
-  { headThisRound, reads, errors }: RoundReport,
-  others: readonly RoundReport[],
-  { maxLag, nowMs }: { maxLag: number; nowMs: number },
-): MembershipDecision | undefined {
-  if (reads >= ERRORS.readsMin && errors >= reads * ERRORS.share) {
-    return { fault: `${errors} of ${reads} reads failed`, roundsRequired: 1, isUrgent: false };
-  }
-  if (headThisRound === undefined) return undefined;
-  const lag = blocksBehind(headThisRound, others.map(({ headLastRound }) => headLastRound), nowMs);
-  if (lag > maxLag) {
-    return {
-      fault: `it is ${lag} blocks behind`,
-      roundsRequired: ROUNDS_TO_CHANGE,
-      isUrgent: false,
-    };
-  }
-  // A node that is back after an outage may still be far behind.
-  const up = others.filter(({ isUp }) => isUp);
-  const above = blocksAbove(headThisRound, up.map(({ headThisRound }) => headThisRound), maxLag);
-  if (above > 0) {
-    const fault = `it is ${above} blocks above all others`;
-    return { fault, roundsRequired: ROUNDS_ABOVE, isUrgent: true };
-  }
-  return { fault: undefined, roundsRequired: ROUNDS_TO_CHANGE, isUrgent: false };
-}
-
-/**
- * How many blocks a node is behind the others; negative if it is ahead. Among three nodes or more,
- * it is compared with the second-highest, so that one node with a far too high head excludes no
- * other. Of two nodes, either may be right: the lower one is behind only if its block is also
- * older.
- */
-function blocksBehind(own: Head, others: readonly (Head | undefined)[], nowMs: number): number {
-  const known = others.filter((head) => head !== undefined);
-  const [highest, second] = [own, ...known].toSorted((a, b) => b.number - a.number);
-  if (highest === undefined || second === undefined) return 0;
-  if (known.length > 1) return second.number - own.number;
-  // A time in the future cannot be right.
-  const isOlder = Math.min(highest.timestampS, nowMs / 1000) - own.timestampS >= OLDER_S;
-  return isOlder ? highest.number - own.number : 0;
-}
-
-/** How many blocks a head is above all others; 0 if that is not far, or there are too few others. */
-export function blocksAbove(
-  own: Head,
-  others: readonly (Head | undefined)[],
-  maxLag: number,
-): number {
-  const known = others.filter((head) => head !== undefined);
-  // Of two nodes, either may be right.
-  if (known.length < 2) return 0;
-  const above = own.number - Math.max(...known.map(({ number }) => number));
-  return above > Math.max(FAR_ABOVE.blocks, FAR_ABOVE.lags * maxLag) ? above : 0;
 }

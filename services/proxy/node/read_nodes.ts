@@ -2,11 +2,17 @@ import type { Clock, RandomSource } from "../../../lib/clock.ts";
 import type { Head } from "./head.ts";
 import {
   blocksAbove,
+  fastestOf,
+  type Findings,
+  groupAfter,
   type MembershipDecision,
   membershipDecision,
-  ReadNode,
+  nextLeader,
+  numbered,
+  type ReadGroup,
   ROUNDS_TO_CHANGE,
-} from "./read_node.ts";
+} from "./read_group.ts";
+import { ReadNode } from "./read_node.ts";
 
 /** Consecutive failed probes before a node is marked dead; one refused connection is enough. */
 export const FAILURES_MAX = 3;
@@ -19,9 +25,6 @@ export const BEHIND_MS = 120_000;
 
 /** A leader is slow if another node is more than twice as fast and faster by at least this much. */
 const SLOWER_LEADER_MS = 50;
-
-/** Nodes this close to the fastest count as equally fast; one of them is chosen at random. */
-const EQUALLY_FAST_MS = 5;
 
 export interface ReadNodesOptions {
   /** Names for logs, metrics and people, one per node. */
@@ -48,7 +51,7 @@ export interface ReadNodesOptions {
 export class ReadNodes {
   readonly #options: ReadNodesOptions;
   readonly #nodes: readonly ReadNode[];
-  #leader = 0;
+  #group: ReadGroup;
   #movedAtMs = -Infinity;
   /** Rounds in a row in which another node was much faster than the leader. */
   #slowRounds = 0;
@@ -63,10 +66,11 @@ export class ReadNodes {
   constructor(options: ReadNodesOptions) {
     this.#options = options;
     this.#nodes = options.names.map((name) => new ReadNode(name, options.random));
+    this.#group = { leader: 0, members: new Set(this.#nodes.keys()) };
   }
 
   get leader(): number {
-    return this.#leader;
+    return this.#group.leader;
   }
 
   get names(): readonly string[] {
@@ -95,7 +99,10 @@ export class ReadNodes {
 
   /** Another node for a read that one could not answer; undefined if there is none. */
   alternativeTo(than: number, block = -1): number | undefined {
-    return this.#best((index) => index !== than && this.#serves(index, block));
+    const able = numbered(this.#nodes).filter(({ node, index }) =>
+      index !== than && node.serves(block)
+    );
+    return fastestOf(able, this.#options.random);
   }
 
   /**
@@ -105,12 +112,13 @@ export class ReadNodes {
    * @returns Undefined if the block exists only on nodes that are removed or dead.
    */
   nodeForBlock(block: number): number | undefined {
-    if (this.#nodes.length === 1) return this.#leader;
+    const { leader } = this;
+    if (this.#nodes.length === 1) return leader;
     const isKnownAnywhere = this.#nodes.some(({ head }) =>
       head !== undefined && head.number >= block
     );
-    if (!isKnownAnywhere || this.#serves(this.#leader, block)) return this.#leader;
-    return this.alternativeTo(this.#leader, block);
+    if (!isKnownAnywhere || this.#at(leader).serves(block)) return leader;
+    return this.alternativeTo(leader, block);
   }
 
   /** Whether to ask a node for its head this round. */
@@ -139,13 +147,9 @@ export class ReadNodes {
 
   /** A node answered with its newest block. */
   onProbeAnswered(index: number, head: Head, tookMs: number): void {
-    const node = this.#at(index);
-    node.answeredProbe(head, tookMs, this.#options.clock.now());
+    this.#at(index).answeredProbe(head, tookMs, this.#options.clock.now());
     // A dead leader stays in the group until another node answers.
-    const leader = this.#at(this.#leader);
-    if (leader.isDead) {
-      this.#remove(this.#leader, "it does not answer", { isUrgent: true });
-    }
+    if (this.isDead(this.leader)) this.onDied(this.leader, "it does not answer");
   }
 
   /** A probe was not answered. */
@@ -183,7 +187,7 @@ export class ReadNodes {
   /** Marks a node dead: it refused or closed a connection, or stopped answering. */
   onDied(index: number, reason: string): void {
     this.#at(index).isDead = true;
-    this.#remove(index, reason, { isUrgent: true });
+    this.#apply(new Map([[index, { reason, isUrgent: true }]]));
   }
 
   /** Ends a probe round: every probe was answered or timed out. Applies lag and error limits. */
@@ -194,102 +198,72 @@ export class ReadNodes {
       membershipDecision(node, this.#othersThan(index), limits)
     );
     for (const node of this.#nodes) node.endRound(clock.now());
-    for (const [index, decision] of decisions.entries()) {
-      if (decision !== undefined) this.#apply(index, decision);
-    }
+    const found: Findings = new Map(
+      decisions.flatMap((decision, index) =>
+        decision !== undefined && this.#countDecision(index, decision)
+          ? [[index, decision.fault]]
+          : []
+      ),
+    );
+    this.#apply(found);
     this.#replaceSlowLeader();
   }
 
-  #apply(index: number, { fault, roundsRequired, isUrgent }: MembershipDecision): void {
+  /** Counts a decision about a node. @returns Whether it was made often enough to take effect. */
+  #countDecision(index: number, { fault, roundsRequired }: MembershipDecision): boolean {
     const node = this.#at(index);
     const isChange = (fault === undefined) !== (node.removedFor === undefined);
     node.roundsForChange = isChange ? node.roundsForChange + 1 : 0;
-    if (node.roundsForChange < roundsRequired) return;
+    if (node.roundsForChange < roundsRequired) return false;
     node.roundsForChange = 0;
-    if (fault === undefined) this.#addBack(index);
-    else this.#remove(index, fault, { isUrgent });
+    return true;
+  }
+
+  #replaceSlowLeader(): void {
+    const { leader } = this;
+    const { removedFor, isDead, tookMs } = this.#at(leader);
+    // The leader was removed earlier, when no replacement was available.
+    if (removedFor !== undefined) {
+      return this.#apply(new Map([[leader, { reason: removedFor, isUrgent: isDead }]]));
+    }
+    const limitMs = Math.min(tookMs / 2, tookMs - SLOWER_LEADER_MS);
+    const isSlow = this.#nodes.some((node) => node.isUp && node.tookMs < limitMs);
+    this.#slowRounds = isSlow ? this.#slowRounds + 1 : 0;
+    if (this.#slowRounds < ROUNDS_TO_CHANGE) return;
+    const next = nextLeader(this.#group, this.#nodes, { isUrgent: false }, this.#choice);
+    this.#become({ ...this.#group, leader: next ?? leader }, () => "it is slow");
   }
 
   #othersThan(index: number): ReadNode[] {
     return this.#nodes.filter((_, at) => at !== index);
   }
 
-  /** Removes a node, unless it is the last one. If it leads, another one does from now on. */
-  #remove(index: number, reason: string, { isUrgent }: { isUrgent: boolean }): void {
-    if (index === this.#leader) this.#replaceLeader(reason, { isUrgent });
-    const node = this.#at(index);
-    const isLast = this.#othersThan(index).every(({ removedFor }) => removedFor !== undefined);
-    if (node.removedFor !== undefined || isLast) return;
-    node.roundsForChange = 0;
-    node.removedFor = reason;
-    node.removalsTotal += 1;
-    this.#options.onMembershipChange?.(index, reason);
+  get #choice() {
+    const { clock, random } = this.#options;
+    return { isLeaderNew: clock.now() - this.#movedAtMs < LEADER_KEPT_MS, random };
   }
 
-  #addBack(index: number): void {
-    const node = this.#at(index);
-    if (node.removedFor === undefined) return;
-    node.removedFor = undefined;
-    node.roundsForChange = 0;
-    this.#options.onMembershipChange?.(index, undefined);
+  #apply(found: Findings): void {
+    const next = groupAfter(found, this.#group, this.#nodes, this.#choice);
+    this.#become(next, (index) => found.get(index)?.reason);
   }
 
-  /**
-   * Makes another node the leader. A working leader stays if no other node is as good, or if it has
-   * only just become the leader. A leader that cannot be used is replaced by any node that answers.
-   */
-  #replaceLeader(reason: string, { isUrgent }: { isUrgent: boolean }): void {
-    const nowMs = this.#options.clock.now();
-    if (!isUrgent && nowMs - this.#movedAtMs < LEADER_KEPT_MS) return;
-    const alive = () => this.#best((index) => index !== this.#leader && !this.#at(index).isDead);
-    const next = this.alternativeTo(this.#leader) ?? (isUrgent ? alive() : undefined);
-    if (next === undefined) return;
-    this.#leader = next;
-    this.#movedAtMs = nowMs;
-    this.#slowRounds = 0;
-    this.#addBack(next); // it may be behind, but no better node is available
-    this.#options.onLeaderChange?.(next, reason);
-  }
-
-  #replaceSlowLeader(): void {
-    const leader = this.#at(this.#leader);
-    // The leader was removed earlier, when no replacement was available.
-    if (leader.removedFor !== undefined) {
-      return this.#replaceLeader(leader.removedFor, { isUrgent: leader.isDead });
+  /** Replaces the read group, and reports the differences. */
+  #become(next: ReadGroup, reasonOf: (index: number) => string | undefined): void {
+    const { clock, onLeaderChange, onMembershipChange } = this.#options;
+    const before = this.#group;
+    const added = next.members.difference(before.members);
+    const removed = before.members.difference(next.members);
+    this.#group = next;
+    for (const index of added) this.#at(index).setRemoved(undefined);
+    for (const index of removed) this.#at(index).setRemoved(reasonOf(index));
+    for (const index of added) onMembershipChange?.(index, undefined);
+    if (next.leader !== before.leader) {
+      this.#movedAtMs = clock.now();
+      this.#slowRounds = 0;
+      onLeaderChange?.(next.leader, reasonOf(before.leader) ?? "");
     }
-    const limitMs = Math.min(leader.tookMs / 2, leader.tookMs - SLOWER_LEADER_MS);
-    const isSlow = this.#indexes().some((index) =>
-      this.#serves(index, -1) && this.#at(index).tookMs < limitMs
-    );
-    this.#slowRounds = isSlow ? this.#slowRounds + 1 : 0;
-    if (this.#slowRounds >= ROUNDS_TO_CHANGE) {
-      this.#replaceLeader("it is slow", { isUrgent: false });
-    }
-  }
-
-  #serves(index: number, block: number): boolean {
-    const { isUp, head } = this.#at(index);
-    return isUp && (block < 0 || (head !== undefined && head.number >= block));
-  }
-
-  /** The fastest candidate; if all of them are removed, the one furthest ahead. */
-  #best(isCandidate: (index: number) => boolean): number | undefined {
-    const all = this.#indexes().filter(isCandidate);
-    // Prefer nodes whose head is known: the lag of the others is unknown.
-    const known = all.filter((index) => this.#at(index).head !== undefined);
-    const candidates = known.length > 0 ? known : all;
-    if (candidates.some((index) => this.#at(index).removedFor !== undefined)) {
-      return candidates.toSorted((a, b) => (this.headOf(b) ?? -1) - (this.headOf(a) ?? -1))[0];
-    }
-    const fastestMs = Math.min(...candidates.map((index) => this.#at(index).tookMs));
-    const fast = candidates.filter((index) =>
-      this.#at(index).tookMs - EQUALLY_FAST_MS <= fastestMs
-    );
-    return fast[Math.floor(this.#options.random() * fast.length)];
-  }
-
-  #indexes(): number[] {
-    return this.#nodes.map((_, index) => index);
+    for (const index of removed) onMembershipChange?.(index, reasonOf(index));
   }
 
   #at(index: number): ReadNode {

@@ -14,7 +14,7 @@ import type { RunningService } from "../../../lib/http/service.ts";
 import { options as bridgeOptions } from "../../../services/bridge/options.ts";
 import { recordedContext } from "../../support/command_context.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { nextTurn } from "../../support/next_turn.ts";
+import { nextTurn } from "../../support/eventually.ts";
 
 /** Runs a command. */
 function runWith(run: RunnableCommand, ...argv: string[]) {

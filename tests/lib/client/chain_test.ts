@@ -17,8 +17,17 @@ import {
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { quoteToWire } from "../../../lib/protocol/quote.ts";
 import { LocalSigner } from "../../../lib/protocol/signature.ts";
-import { bet, clock, offerOn, solver } from "./bet_terms.ts";
-import { CHAIN_ID, type Claims, HONEST, type Routes, withServices } from "./fake_services.ts";
+import {
+  bet,
+  CHAIN_ID,
+  type Claims,
+  clock,
+  HONEST,
+  offerOn,
+  type Routes,
+  solver,
+  withServices,
+} from "./fake_services.ts";
 
 const PRODUCTION = 4_242;
 const other = new LocalSigner(DEV_ACCOUNTS.relayer.privateKey);

@@ -25,9 +25,18 @@ import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { subscriptionNotice } from "../../support/fake_feed.ts";
 import { FakeNetwork } from "../../support/fake_socket.ts";
-import { thesisOf } from "../../solver/theses.ts";
-import { bet, clock, offerOn, solver, terms } from "./bet_terms.ts";
-import { CHAIN_ID, HONEST, type Routes, withServices } from "./fake_services.ts";
+import { thesisOf } from "../../solver/support.ts";
+import {
+  bet,
+  CHAIN_ID,
+  clock,
+  HONEST,
+  offerOn,
+  type Routes,
+  solver,
+  terms,
+  withServices,
+} from "./fake_services.ts";
 
 const wallet = privateKeyToAccount(DEV_ACCOUNTS.admin.privateKey);
 const txHash = `0x${"ab".repeat(32)}` as const;
@@ -181,7 +190,7 @@ Deno.test("settled: returns the outcome of a thesis of the wallet's account, the
     await eventually("the theses are read", () => asked.length > 0 || undefined);
     for (const status of ["needs_backfill", "lost"] as const) {
       const notice = subscriptionNotice("0xab", toWire(thesisOf(7, { status })));
-      socket.deliver(JSON.stringify(notice));
+      socket.deliver(notice);
     }
     assert.equal((await settled).status, "lost");
     assert(socket.closed);
@@ -286,7 +295,7 @@ Deno.test("prices, watchPrices: report the prices of the deployment's markets, o
     network.newest.open();
     network.newest.deliver('{"jsonrpc":"2.0","id":1,"result":"0xab"}');
     assert.equal(watch.state, "live");
-    network.newest.deliver(JSON.stringify(subscriptionNotice("0xab", prices)));
+    network.newest.deliver(subscriptionNotice("0xab", prices));
     assert.deepEqual(received, [{ "ETH/EUR": { ...entry, price: 7n } }]);
     network.newest.end(); // without a listener for it
     assert.equal(watch.state, "connecting");

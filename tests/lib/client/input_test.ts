@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { privateKeyToAccount } from "viem/accounts";
 import { InputError, NetworkError, RangemakerClient } from "../../../lib/client/mod.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
-import { bet, clock } from "./bet_terms.ts";
+import { bet, clock } from "./fake_services.ts";
 
 /** Nothing listens there: a request would fail as one. */
 const url = "http://127.0.0.1:1";

@@ -5,7 +5,7 @@ import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import type { Quote, QuoteTerms } from "../../../lib/protocol/quote.ts";
 import { LocalSigner } from "../../../lib/protocol/signature.ts";
-import { solver, terms } from "./bet_terms.ts";
+import { solver, terms } from "./fake_services.ts";
 
 const CHAIN_ID = 1337;
 

@@ -6,8 +6,8 @@ import { toWire } from "../../../lib/protocol/scalars.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { subscriptionNotice } from "../../support/fake_feed.ts";
 import { FakeNetwork } from "../../support/fake_socket.ts";
-import { thesisOf } from "../../solver/theses.ts";
-import { nextTurn } from "../../support/next_turn.ts";
+import { thesisOf } from "../../solver/support.ts";
+import { nextTurn } from "../../support/eventually.ts";
 
 const user = "0x90F79bf6EB2c4f870365E785982E1f101E93b906";
 
@@ -59,7 +59,7 @@ function setUp(handlers: WatchHandlers = {}) {
     await nextTurn();
   };
   const publish = (thesis: Thesis) => {
-    network.newest.deliver(JSON.stringify(subscriptionNotice("0xab", toWire(thesis))));
+    network.newest.deliver(subscriptionNotice("0xab", toWire(thesis)));
   };
   return { clock, network, node, events, watch, accept, publish };
 }

@@ -3,7 +3,7 @@ import { Hono } from "hono";
 import { createRegistry } from "../../../lib/http/metrics.ts";
 import { listen, ListenError } from "../../../lib/http/listener.ts";
 import { startService } from "../../../lib/http/service.ts";
-import { handshake, WEBSOCKET_KEY } from "../../support/handshake.ts";
+import { handshake, WEBSOCKET_KEY } from "../../support/rpc_socket.ts";
 
 function definition(app = new Hono()) {
   return {

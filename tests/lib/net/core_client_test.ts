@@ -9,7 +9,7 @@ import {
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { toWire } from "../../../lib/protocol/scalars.ts";
-import { thesisOf } from "../../solver/theses.ts";
+import { thesisOf } from "../../solver/support.ts";
 import { withAnswer } from "../../support/http_answers.ts";
 
 /** Nobody listens here. */

@@ -3,7 +3,7 @@ import { RangemakerError } from "../../../lib/errors.ts";
 import { Backoff } from "../../../lib/net/backoff.ts";
 import { PollingLoop, type PollingLoopOptions } from "../../../lib/net/polling_loop.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { nextTurn } from "../../support/next_turn.ts";
+import { nextTurn } from "../../support/eventually.ts";
 
 /** A loop whose passes the test ends one by one. */
 function setUp(options: Partial<PollingLoopOptions> = {}) {

@@ -41,26 +41,26 @@ function setUp(options: Partial<RpcSubscriberOptions> = {}) {
 }
 
 Deno.test("RpcSubscriber: subscribes, and passes each notification to its own subscription", () => {
-  const { network, events, subscriber, deliver, accept } = setUp();
+  const { network, events, subscriber, accept } = setUp();
   accept();
   assert.deepEqual(network.newest.sent.map((text) => JSON.parse(text)), [
     { jsonrpc: "2.0", id: 1, method: "eth_subscribe", params: ["words"] },
     { jsonrpc: "2.0", id: 2, method: "eth_subscribe", params: ["numbers", { odd: true }] },
   ]);
-  deliver(subscriptionNotice("0xb", 7));
-  deliver(subscriptionNotice("0xa", "seven"));
+  network.newest.deliver(subscriptionNotice("0xb", 7));
+  network.newest.deliver(subscriptionNotice("0xa", "seven"));
   assert.deepEqual(events, ["subscribed", 7, "seven"]);
   subscriber.stop();
 });
 
 Deno.test("RpcSubscriber: subscribes again after a loss, and ignores ids of the lost connection", () => {
-  const { clock, network, events, subscriber, deliver, accept } = setUp();
+  const { clock, network, events, subscriber, accept } = setUp();
   accept();
   network.newest.end(1001, "away");
   clock.advance(1_000);
   network.newest.open();
   assert.equal(network.newest.sent.length, 2);
-  deliver(subscriptionNotice("0xa", "stale"));
+  network.newest.deliver(subscriptionNotice("0xa", "stale"));
   assert.deepEqual(events.slice(0, 2), ["subscribed", "lost: closed with 1001 away"]);
   assert.match(String(events[2]), /^lost: unexpected notification .*"stale"/);
   clock.advance(2_000);
@@ -77,8 +77,8 @@ const WRONG_FRAMES = {
   "an answer that is no id": '{"id":1,"result":true}',
   "an answer without a result": '{"id":1}',
   "a refusal": '{"id":1,"error":{"code":-32601,"message":"No subscriptions"}}',
-  "a notification of an unknown subscription": JSON.stringify(subscriptionNotice("0xc", 1)),
-  "a notification of another shape": JSON.stringify(subscriptionNotice("0xa", 1)),
+  "a notification of an unknown subscription": subscriptionNotice("0xc", 1),
+  "a notification of another shape": subscriptionNotice("0xa", 1),
 };
 
 for (const [name, frame] of Object.entries(WRONG_FRAMES)) {

@@ -7,7 +7,7 @@ import {
   CLOCK_AHEAD_WAIT_MS,
 } from "../../../services/node/chain/checkpoints.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { isSettled } from "../support/is_settled.ts";
+import { isSettled } from "../../support/eventually.ts";
 
 /** A loop whose checkpoints are recorded; `lastMs` is the last one before a restart. */
 function startLoop(

@@ -1,14 +1,20 @@
 import assert from "node:assert/strict";
 import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
-import type { Address } from "../../../lib/protocol/scalars.ts";
+import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
 import { isUnsettled } from "../../../lib/protocol/thesis.ts";
 import { type ExecutionContext, Ledger } from "../../../services/node/chain/ledger.ts";
 import { Permissions } from "../../../services/node/chain/permissions.ts";
 import type { VerifiedTransaction } from "../../../services/node/chain/embedded_signatures.ts";
 import { withSeed } from "../../support/random.ts";
-import { actors, ETH, hashOf } from "../support/actors.ts";
-import { GENESIS, memoryRecords } from "../support/chain_in_memory.ts";
+import { actors, CHAIN_ID, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
+import { GENESIS, memoryRecords, SOLVER_BALANCE, TestChain } from "../support/chain_in_memory.ts";
+import { hashQuote } from "../../../lib/protocol/hashes.ts";
+import {
+  quoteTermsOf,
+  type RfqSubmit,
+  signTransaction,
+} from "../../../lib/protocol/transaction.ts";
 
 const NOW = 1_700_000_000_000;
 const context: ExecutionContext = {
@@ -189,4 +195,52 @@ Deno.test("Ledger: a thesis lasts at most 24 hours, needs a slot, and ends in th
   assert.equal(codeOfWindow(NOW + 1, NOW + 101), undefined);
   assert.equal(codeOfWindow(NOW - 100, NOW), "INVALID_TIME_RANGE");
   assert.equal(codeOfWindow(NOW - 100, NOW + 1), undefined);
+});
+
+// A solver that is asked to quote a bet to itself signs nothing that a stranger could use.
+
+const { solver, stranger } = actors;
+
+/** A chain on which the stranger has money. */
+function chainWithStranger(): TestChain {
+  const chain = new TestChain();
+  chain.run(1);
+  const funds = { user: stranger.address, amount: 900_000_000n, externalTxHash: hashOf(1) };
+  chain.chain.submit(deposit({ timestamp: chain.now, ...funds }));
+  return chain;
+}
+
+/** The bet that the solver signs as the user of its own quote, at terms a stranger would choose. */
+function selfQuote(timestamp: number): RfqSubmit {
+  return rfqSubmit({ timestamp, user: solver, betAmount: 900_000_000n, payout: 900_000_001n });
+}
+
+/** The same bet submitted by the stranger with these signatures. */
+function taken(tx: RfqSubmit, solverSignature: Hex, userSignature: Hex): RfqSubmit {
+  const { signature: _old, ...rest } = tx;
+  const unsigned = { ...rest, from: stranger.address, solverSignature, userSignature };
+  return signTransaction(unsigned, stranger, CHAIN_ID).tx;
+}
+
+Deno.test("Node: strangers cannot use a solver's quote to itself, whichever signatures they add", () => {
+  const chain = chainWithStranger();
+  const tx = selfQuote(chain.now);
+  const { solverSignature: leaked } = tx;
+  assert.equal(leaked, tx.userSignature, "it is both sides' signature");
+  const digest = hashQuote(quoteTermsOf({ ...tx, from: stranger.address }), CHAIN_ID);
+  const ofStranger = stranger.sign(digest);
+  const attempts: [solverSignature: Hex, userSignature: Hex, code: string][] = [
+    [leaked, leaked, "QUOTE_SIGNER_MISMATCH"],
+    [leaked, ofStranger, "QUOTE_SIGNER_MISMATCH"],
+    [ofStranger, leaked, "USER_SIGNATURE_INVALID"],
+    [ofStranger, ofStranger, "USER_SIGNATURE_INVALID"],
+  ];
+  for (const [solverSignature, userSignature, code] of attempts) {
+    const receipt = chain.chain.submit(taken(tx, solverSignature, userSignature));
+    assert.deepEqual([receipt.status, receipt.error?.code], ["failed", code]);
+    chain.run(1);
+  }
+  const { ledger } = chain.chain.state;
+  assert.deepEqual(ledger.theses, []);
+  assert.equal(ledger.account(solver.address).balance, SOLVER_BALANCE);
 });

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { createPublicClient, http, webSocket } from "viem";
-import { type RpcMessage, RpcSocket } from "../../support/rpc_socket.ts";
+import { handshake, type RpcMessage, RpcSocket, WEBSOCKET_KEY } from "../../support/rpc_socket.ts";
 import { actors, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
-import { handshake, WEBSOCKET_KEY } from "../../support/handshake.ts";
 import { withNode } from "../support/running_node.ts";
 import { nodeApi, RPC_BODY_BYTES_MAX } from "../../../services/node/rpc/api.ts";
 import { REQUEST_CHARS_MAX } from "../../../services/node/rpc/clients.ts";

@@ -11,8 +11,7 @@ import { SENDS_PER_TURN, Subscriptions } from "../../../services/node/rpc/subscr
 import { SerialQueue } from "../../../services/node/rpc/serial_queue.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { eventually } from "../../support/eventually.ts";
-import { RpcSocket } from "../../support/rpc_socket.ts";
-import { handshake, WEBSOCKET_KEY } from "../../support/handshake.ts";
+import { handshake, RpcSocket, WEBSOCKET_KEY } from "../../support/rpc_socket.ts";
 import { withNode } from "../support/running_node.ts";
 
 const OPCODE_TEXT = 0x81;

@@ -9,7 +9,7 @@ import { FakeClock } from "../../support/fake_clock.ts";
 import { withFolder } from "../../support/files.ts";
 import { actors, hashOf } from "../support/actors.ts";
 import { DiskChain, someHistory } from "../support/disk_chain.ts";
-import { logOf } from "../support/log_of.ts";
+import { logOf } from "../../support/recorded_logs.ts";
 import { GENESIS } from "../support/chain_in_memory.ts";
 
 const { relayer, user } = actors;

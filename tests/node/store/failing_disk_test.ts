@@ -19,7 +19,7 @@ import { withFolder } from "../../support/files.ts";
 import { actors, deposit, hashOf, rfqSubmit } from "../support/actors.ts";
 import { DiskChain } from "../support/disk_chain.ts";
 import { pricesBody } from "../support/fake_oracle.ts";
-import { logOf } from "../support/log_of.ts";
+import { logOf } from "../../support/recorded_logs.ts";
 import { testOptions } from "../support/running_node.ts";
 
 const settings = resolveSettings(testOptions({ ringBufferSize: 1_024 }), SPEC_MARKETS);

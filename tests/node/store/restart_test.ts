@@ -16,9 +16,8 @@ import { withFolder } from "../../support/files.ts";
 import { actors, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
 import { DiskChain, someHistory } from "../support/disk_chain.ts";
 import { startFakeOracle } from "../support/fake_oracle.ts";
-import { logOf } from "../support/log_of.ts";
-import { NodeProcess } from "../support/node_process.ts";
-import { testOptions } from "../support/running_node.ts";
+import { logOf } from "../../support/recorded_logs.ts";
+import { NodeProcess, testOptions } from "../support/running_node.ts";
 import { SteppedNode, withSteppedNode } from "../support/stepped_node.ts";
 
 const { user } = actors;

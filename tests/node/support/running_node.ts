@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { CoreClient } from "../../../lib/net/core_client.ts";
 import { MARKETS } from "../../../lib/protocol/markets.ts";
 import { withDefaults } from "../../../lib/cli/options.ts";
@@ -11,6 +12,7 @@ import { actors } from "./actors.ts";
 import { startFakeOracle } from "./fake_oracle.ts";
 import { RpcSocket } from "../../support/rpc_socket.ts";
 import { SOLVER_BALANCE } from "./chain_in_memory.ts";
+import { Program } from "../../support/process.ts";
 
 /** A node over real HTTP with an oracle of its own. */
 export interface NodeUnderTest {
@@ -52,4 +54,55 @@ export async function hasPrices(node: RunningNode): Promise<void> {
     params?.subscription === subscription &&
     MARKETS.every(({ symbol }) => Object(params.result[symbol]).state === "fresh")
   );
+}
+
+/** A node in a process of its own, which a test may kill. */
+export class NodeProcess {
+  readonly url: string;
+  readonly #program: Program;
+
+  private constructor(url: string, program: Program) {
+    this.url = url;
+    this.#program = program;
+  }
+
+  /** Starts a node on a free port and waits until it listens. */
+  static async start(args: readonly string[]): Promise<NodeProcess> {
+    const program = new Program([
+      "node",
+      "--port",
+      "0",
+      "--read-port",
+      "0",
+      "--json-logs",
+      ...args,
+    ]);
+    const listening = /"url":"(http:[^"]+)"/;
+    await program.until(({ stderr }) => listening.test(stderr));
+    const url = listening.exec(program.stderr)?.[1];
+    assert.ok(url !== undefined);
+    return new NodeProcess(url, program);
+  }
+
+  /** All that it has logged. */
+  get log(): string {
+    return this.#program.stderr;
+  }
+
+  /** Sends it a signal. */
+  signal(signal: Deno.Signal): void {
+    this.#program.kill(signal);
+  }
+
+  /** Ends it at once, with no chance to write anything. */
+  async kill(): Promise<void> {
+    this.#program.kill("SIGKILL");
+    await this.#program.finished();
+  }
+
+  /** Ends it as a user does. @returns Its exit code. */
+  async stop(): Promise<number> {
+    this.#program.kill("SIGTERM");
+    return (await this.#program.finished()).code;
+  }
 }

@@ -7,11 +7,10 @@ import { ClientSession } from "../../../services/proxy/clients/client_session.ts
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
 import type { NodeReply } from "../../../services/proxy/node_answer.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { address } from "../address.ts";
+import { address, HubScene, NO_EVENTS } from "../hub/hub_scene.ts";
 import type { RpcMessage } from "../../support/rpc_socket.ts";
 import { call, routerTo } from "../support.ts";
-import { HubScene, NO_EVENTS } from "../hub/hub_scene.ts";
-import { seriesIn } from "../../support/metrics.ts";
+import { seriesIn } from "../../support/http_answers.ts";
 
 const MAX_MESSAGE_BYTES = 1_024;
 const ADDRESS_MESSAGES_MAX = 300;

@@ -9,7 +9,7 @@ import {
   RUNTIME_BYTES_MAX,
 } from "../../../services/proxy/clients/request_bodies.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { nextTurn } from "../../support/next_turn.ts";
+import { nextTurn } from "../../support/eventually.ts";
 
 const MAX_BYTES = 4 * FIRST_BYTES;
 

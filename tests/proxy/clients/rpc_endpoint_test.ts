@@ -13,9 +13,9 @@ import {
 } from "../../../services/proxy/clients/rpc_endpoint.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { address } from "../address.ts";
+import { address } from "../hub/hub_scene.ts";
 import { call, routerTo } from "../support.ts";
-import { nextTurn } from "../../support/next_turn.ts";
+import { nextTurn } from "../../support/eventually.ts";
 
 const GOOD = "https://good.example";
 const READ = call(1, "eth_getLogs");

@@ -8,9 +8,9 @@ import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
 import { Cors } from "../../../lib/http/cors.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { address } from "../address.ts";
+import { address } from "../hub/hub_scene.ts";
 import { FakeConnection } from "./fake_connection.ts";
-import { seriesIn } from "../../support/metrics.ts";
+import { seriesIn } from "../../support/http_answers.ts";
 
 const GOOD = "https://good.example";
 

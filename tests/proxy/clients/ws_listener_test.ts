@@ -9,8 +9,8 @@ import type { TcpConnection } from "../../../services/proxy/clients/client_conne
 import { HANDSHAKE_MS, WsListener } from "../../../services/proxy/clients/ws_listener.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { deafClient } from "../deaf_client.ts";
-import { handshakeText, WEBSOCKET_KEY } from "../../support/handshake.ts";
+import { deafClient } from "../support.ts";
+import { handshakeText, WEBSOCKET_KEY } from "../../support/rpc_socket.ts";
 
 const IDLE_MS = 30_000;
 

@@ -1,12 +1,12 @@
 /** A hub between clients and a node that a test plays. */
-import { Hub, type HubOptions } from "../../../services/proxy/hub/hub.ts";
+import { subscriptionNotice } from "../../support/fake_feed.ts";
+import { Hub, type HubEvents, type HubOptions } from "../../../services/proxy/hub/hub.ts";
 import type {
   ClientSink,
-  Delivery,
   HubClient,
-  HubEvents,
+  SubscribeOutcome,
 } from "../../../services/proxy/hub/hub_client.ts";
-import type { SubscribeOutcome } from "../../../services/proxy/hub/shared_subscription.ts";
+import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 
 export const NO_EVENTS: HubEvents = {
   received() {},
@@ -25,15 +25,12 @@ export const OPEN_SINK: ClientSink = {
   close() {},
 };
 
-/** The test calls the hub itself when something is due. */
-export const NO_DELIVERY: Delivery = { flushSoon() {}, resumeSoon() {} };
-
 /** A hub with room for everything; the node grants nothing unless the test's `upstream` does. */
 function hubWith(overrides: Partial<HubOptions>): Hub {
   return new Hub({
     ...{ capacity: 4, maxSubscriptions: 10_000, subscribeTimeoutMs: 1_000, slowClients: "lag" },
     ...{ random: () => 0.5, upstream: { send: () => true, drop() {} }, events: NO_EVENTS },
-    delivery: NO_DELIVERY,
+    onFlushNeeded() {}, // the test calls the hub itself when something is due
     ...overrides,
   });
 }
@@ -83,9 +80,11 @@ export class HubScene<Params extends [string, ...unknown[]] = [string]> {
 
   /** The node notifies. @returns Whether the hub understood it. */
   notify(subscription: string, result: unknown): boolean {
-    const params = { subscription, result };
-    return this.hub.receive(
-      JSON.stringify({ jsonrpc: "2.0", method: "eth_subscription", params }),
-    );
+    return this.hub.receive(subscriptionNotice(subscription, result));
   }
+}
+
+/** The address of a caller who connects directly. */
+export function address(text = "192.0.2.1"): CallerAddress {
+  return { display: text, forwardedFor: text, key: text, networks: [], peerKey: text };
 }

@@ -3,8 +3,7 @@ import assert from "node:assert/strict";
 import type { HubClient } from "../../../services/proxy/hub/hub_client.ts";
 import { subscriptionRequest } from "../../../services/proxy/hub/subscription_request.ts";
 import { withSeed } from "../../support/random.ts";
-import { address } from "../address.ts";
-import { HubScene, OPEN_SINK } from "./hub_scene.ts";
+import { address, HubScene, OPEN_SINK } from "./hub_scene.ts";
 
 /** Addresses as the node writes them, with capitals. */
 const PARTIES = ["Aa", "Bb", "Cc"].map((byte) => `0x${byte.repeat(20)}`);

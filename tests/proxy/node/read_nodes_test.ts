@@ -5,7 +5,7 @@ import {
   LEADER_KEPT_MS,
   ReadNodes,
 } from "../../../services/proxy/node/read_nodes.ts";
-import { ROUNDS_TO_CHANGE } from "../../../services/proxy/node/read_node.ts";
+import { ROUNDS_TO_CHANGE } from "../../../services/proxy/node/read_group.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { readNodesOf } from "../support.ts";
 
@@ -147,6 +147,27 @@ Deno.test("ReadNodes: a node that fails half of ten or more reads of a round is 
   assert.equal(read(0, 9), false);
   assert.equal(read(11, 10), false);
   assert.equal(read(5, 5), true);
+});
+
+Deno.test("ReadNodes: if reads fail on every node, the leader stays alone until the others keep up for three rounds", () => {
+  const { nodes, play, isOut, moves } = scene(3);
+  play(5, [0, 0, 0]);
+  for (const node of [0, 1, 2]) {
+    for (let n = 0; n < 10; n += 1) nodes.countRead(node, { isFailed: true });
+  }
+  play(1, [0, 0, 0]);
+  assert.deepEqual(isOut(), [false, true, true]);
+  play(ROUNDS_TO_CHANGE, [0, 0, 0]);
+  assert.deepEqual(isOut(), [false, false, false]);
+  assert.deepEqual(moves, []);
+});
+
+Deno.test("ReadNodes: of nodes that fall behind together, none becomes the leader", () => {
+  const { moves, play, isOut } = scene(4);
+  play(5, [0, 0, 0, 0], [1, 1, 90, 90]);
+  play(ROUNDS_TO_CHANGE + 1, [9, 9, 0, 0], [1, 1, 90, 90]);
+  assert.deepEqual(isOut(), [true, true, false, false]);
+  assert.deepEqual(moves, [[2, "it is 8 blocks behind"]]);
 });
 
 Deno.test("ReadNodes: a read of a block is sent to a node that has it, and fails if that node is dead", () => {

@@ -16,7 +16,7 @@ import { StrategyMaker } from "../../../services/solver/backtest/strategy_maker.
 import { TapeMarket } from "../../../services/solver/backtest/tape_market.ts";
 import { BarrierStrategy } from "../../../services/solver/pricing/barrier_strategy.ts";
 import { MockStrategy } from "../../../services/solver/pricing/mock_strategy.ts";
-import { boxProbability } from "../pricing/box_probability.ts";
+import { boxProbability } from "../pricing/reference.ts";
 import { YEAR_MS } from "../../../lib/time.ts";
 
 /** A midnight. */

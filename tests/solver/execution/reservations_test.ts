@@ -13,7 +13,7 @@ import { FakeClock } from "../../support/fake_clock.ts";
 import { eventually } from "../../support/eventually.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 import { decodeBet } from "../../../services/solver/execution/execution.ts";
-import { quoteHashOf, thesisOf } from "../theses.ts";
+import { quoteHashOf, thesisOf } from "../support.ts";
 import { reservedIntents } from "../../support/intents.ts";
 
 const TEN_MINUTES_MS = 600_000;

@@ -24,8 +24,7 @@ import {
 import { MockStrategy } from "../../../services/solver/pricing/mock_strategy.ts";
 import { QuoteSigner } from "../../../services/solver/quoting/quote_signer.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { CHAIN_ID, market, solver, user } from "../support.ts";
-import { signedExecution, termsAt } from "../theses.ts";
+import { CHAIN_ID, market, signedExecution, solver, termsAt, user } from "../support.ts";
 
 /** A quote of one second, signed by both sides. */
 export function signed(clock: FakeClock, given: Partial<QuoteTerms> = {}) {

@@ -8,6 +8,11 @@ import { payoutFor } from "../../../services/solver/pricing/box_price.ts";
 import { type MarketView, PricingRefusedError } from "../../../services/solver/pricing/strategy.ts";
 import { forecastOf } from "../../../services/solver/pricing/volatility_forecast.ts";
 import { assertRefused, barrier, SPOT } from "./barrier.ts";
+import { decodeBet } from "../../../services/solver/execution/execution.ts";
+import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
+import type { BetTerms } from "../../../lib/protocol/terms.ts";
+import { bookSkew } from "../../../services/solver/pricing/barrier_strategy.ts";
+import { market, quoteHashOf, solver, user } from "../support.ts";
 
 Deno.test("Barrier: the payout is the bet less the margin, divided by the charged probability", () => {
   const { strategy, bet, view } = barrier({}, { userLeadMs: 1_000 });
@@ -291,4 +296,94 @@ Deno.test("Barrier: the last look accepts a payout at the limit, as no new quote
   assert.equal(payout, bet.betAmount * LIMITS.maxPayoutRatio);
   view.spot.price = SPOT + 500_000n;
   strategy.recheck(narrow, payout, false);
+});
+
+/** A strategy with a book that is full at 200 USDC. */
+function skewed() {
+  const book = new ExposureBook(undefined, decodeBet);
+  const made = barrier({}, {
+    skew: {
+      share: 0.5,
+      capacity: 200_000_000n,
+      correlatedRisk: (bet) => book.correlatedRisk(bet, made.clock.now()),
+    },
+  });
+  let count = 0;
+  const hold = (bet: BetTerms, payout: bigint) => {
+    const quoteHash = quoteHashOf(count += 1);
+    book.reserve(quoteHash, { ...bet, payout, user: user.address, solver: solver.address });
+    return quoteHash;
+  };
+  return { ...made, book, hold };
+}
+
+Deno.test("Barrier: each further bet on a box pays less, until the skew reaches its share", () => {
+  const { strategy, bet, hold } = skewed();
+  const full = barrier().strategy.price(bet).payout;
+  let before = full + 1n;
+  let skew = -1;
+  for (let count = 0; count < 20; count++) {
+    const { payout, details } = strategy.price(bet);
+    assert.ok(payout > bet.betAmount, `${payout}`);
+    if (skew < 0.5) assert.ok(payout < before && details.skew > skew, `${count}: ${payout}`);
+    const winnings = Number(full - bet.betAmount) * (1 - details.skew);
+    assert.ok(Math.abs(Number(payout - bet.betAmount) - winnings) <= 1);
+    [before, skew] = [payout, details.skew];
+    hold(bet, payout);
+  }
+  assert.equal(skew, 0.5, "a full book withholds no more than the share");
+});
+
+Deno.test("Barrier: open bets without a common price, time or market do not change the payout", () => {
+  const { strategy, bet, hold } = skewed();
+  const above = { ...bet, lowerPrice: bet.lowerPrice + 5_000_000n };
+  const alone = strategy.price(above);
+  hold({ ...bet, upperPrice: above.lowerPrice - 1n }, bet.betAmount * 9n);
+  hold({ ...bet, startTime: bet.endTime, endTime: bet.endTime + 60_000 }, bet.betAmount * 9n);
+  hold({ ...bet, base: market.quote }, bet.betAmount * 9n);
+  assert.deepEqual(strategy.price(above), alone);
+  assert.equal(alone.details.skew, 0);
+});
+
+Deno.test("Barrier: an arriving bet is checked against the bets in the book, a recorded one not against later ones", () => {
+  const { strategy, bet, hold, book } = skewed();
+  const { payout } = strategy.price(bet);
+  strategy.recheck(bet, payout, false);
+  const held = [1, 2, 3, 4].map(() => hold(bet, payout));
+  assertRefused(() => strategy.recheck(bet, payout, false), "PRICE_MOVED", 400, /below 0\.0250/);
+  strategy.recheck(bet, payout, true); // as one of the four
+  // Quoted with more bets in the book: after the others have settled, a new quote pays more.
+  const later = strategy.price(bet).payout;
+  strategy.recheck(bet, later, false);
+  const own = hold(bet, later);
+  strategy.recheck(bet, later, true);
+  for (const quoteHash of held) book.release(quoteHash);
+  const words = /below that of a new quote/;
+  assertRefused(() => strategy.recheck(bet, later, true), "PRICE_IMPROVED", 400, words);
+  book.release(own);
+  assertRefused(() => strategy.recheck(bet, later, false), "PRICE_IMPROVED", 400, words);
+});
+
+Deno.test("Barrier: of two quotes on a box for an empty book, the second is refused; a new one passes", () => {
+  const { strategy, bet, hold } = skewed();
+  const large = { ...bet, betAmount: 200_000_000n };
+  const { payout } = strategy.price(large);
+  strategy.recheck(large, payout, false);
+  hold(large, payout);
+  strategy.recheck(large, payout, true);
+  assertRefused(() => strategy.recheck(large, payout, false), "PRICE_MOVED", 400, /below 0\.0250/);
+  const next = strategy.price(large).payout;
+  assert.ok(next < payout);
+  strategy.recheck(large, next, false);
+  hold(large, next);
+  strategy.recheck(large, next, true);
+});
+
+Deno.test("Skew: grows with the risk of other bets, is never negative, and 0 without a share", () => {
+  const { bet } = barrier();
+  const skewOf = (risk: number, ownRisk = 0n, share = 0.5) =>
+    bookSkew({ share, capacity: 100n, correlatedRisk: () => risk }, bet, ownRisk);
+  const found = [skewOf(0), skewOf(20), skewOf(20, 20n), skewOf(20, 30n), skewOf(999)];
+  assert.deepEqual(found, [0, 0.1, 0, 0, 0.5]);
+  assert.deepEqual([skewOf(20, 0n, 0), bookSkew(undefined, bet)], [0, 0]);
 });

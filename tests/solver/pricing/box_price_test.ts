@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
+import fc from "fast-check";
 import { earlyPriceIsProfitable, priceBox } from "../../../services/solver/pricing/box_price.ts";
-import { boxProbability } from "./box_probability.ts";
+import { boxProbability } from "./reference.ts";
 import { forecastOf } from "../../../services/solver/pricing/volatility_forecast.ts";
 import { YEAR_MS } from "../../../lib/time.ts";
+import { findFreeBet, SCENARIOS } from "./no_free_bet.ts";
 
 const NOW_MS = 1_700_000_000_000;
 const VOLATILITY = 0.5;
@@ -89,4 +91,16 @@ Deno.test("Lead: is profitable if the lower or upper bound is within two deviati
     assert.equal(earlyPriceIsProfitable(near, model, 1_000, 0.3), true);
     assert.equal(earlyPriceIsProfitable(near, model, 100, 0.3), false);
   }
+});
+
+// No quote is worth more than it costs under the model's own assumptions.
+
+Deno.test("Pricing: no quote has an expected gain for the user", () => {
+  fc.assert(
+    fc.property(SCENARIOS, (scenario) => {
+      const found = findFreeBet(scenario);
+      assert.equal(found, undefined, JSON.stringify(found));
+    }),
+    { numRuns: 3_000 },
+  );
 });

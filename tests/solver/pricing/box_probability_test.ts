@@ -1,4 +1,4 @@
-import { boxProbability } from "./box_probability.ts";
+import { boxProbability } from "./reference.ts";
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { gaussian, seededRandom } from "../../../lib/random.ts";

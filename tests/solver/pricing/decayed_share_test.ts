@@ -6,6 +6,7 @@ import {
   decayedShareSchema,
 } from "../../../services/solver/pricing/decayed_share.ts";
 import { DAY_MS, HOUR_MS } from "../../../lib/time.ts";
+import { DecayedMean } from "../../../services/solver/pricing/decayed_mean.ts";
 
 /** Days of hourly observations; `share` draws each day's chance to hold. */
 function observe(share: DecayedShare, days: number, random: RandomSource, chance: () => number) {
@@ -55,4 +56,17 @@ Deno.test("Decayed share: a restored state continues in the same way", () => {
   for (const share of [whole, again]) share.add(5 * DAY_MS, true, 0.5, 0.9);
   assert.deepEqual(again.toJSON(), whole.toJSON());
   assert.equal(again.error(0.5), whole.error(0.5));
+});
+
+Deno.test("DecayedMean: a value has half the weight after each half-life", () => {
+  const mean = new DecayedMean(1_000);
+  assert.deepEqual([mean.mean, mean.weight], [undefined, 0]);
+  mean.add(10);
+  assert.deepEqual([mean.mean, mean.weight], [10, 1]);
+  mean.decay(2_000);
+  assert.deepEqual([mean.mean, mean.weight], [10, 0.25]);
+  mean.add(20, 0.75);
+  assert.deepEqual([mean.mean, mean.weight], [17.5, 1]);
+  const restored = new DecayedMean(1_000, JSON.parse(JSON.stringify(mean)));
+  assert.deepEqual([restored.mean, restored.weight, restored.halfLifeMs], [17.5, 1, 1_000]);
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { seededRandom } from "../../../lib/random.ts";
 import { shiftedDistance } from "../../../services/solver/pricing/barrier_shift.ts";
-import { boxProbability } from "./box_probability.ts";
+import { boxProbability, simulateChecks } from "./reference.ts";
 import {
   type CheckedCorridor,
   type Move,
@@ -9,7 +9,6 @@ import {
   STEPS_WIDE_MAX,
 } from "../../../services/solver/pricing/discrete_no_touch.ts";
 import { noTouchProbability } from "../../../services/solver/pricing/double_no_touch.ts";
-import { simulateChecks } from "./simulation.ts";
 import { YEAR_MS } from "../../../lib/time.ts";
 
 const unit = { variance: 1, drift: 0 };

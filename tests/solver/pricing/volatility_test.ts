@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../../lib/clock.ts";
 import { gaussian, seededRandom } from "../../../lib/random.ts";
-import type { Candle } from "../../../services/solver/pricing/candle.ts";
+import { type Candle, CANDLE_MS } from "../../../services/solver/pricing/candle.ts";
 import { CandleMoves } from "../../../services/solver/pricing/candle_moves.ts";
 import { StillPrices } from "../../../services/solver/pricing/still_prices.ts";
 import { RangeMemory } from "../../../services/solver/pricing/range_memory.ts";
@@ -10,6 +10,7 @@ import {
   volatilityStateSchema,
 } from "../../../services/solver/pricing/volatility.ts";
 import { HOUR_MS, MINUTE_MS, YEAR_MS } from "../../../lib/time.ts";
+import { SIMULATED_MARKETS, simulatedCandles } from "./simulated_markets.ts";
 
 const START_MS = 1_699_920_000_000;
 const settings = { floor: 0.01, minHistoryMs: 60_000 };
@@ -395,3 +396,24 @@ Deno.test("Volatility: the mean of the last minute is weighted by its number of 
   const alone = new RangeMemory().logOver(60_000, { mean: 0.002, halfLifeMs: 60_000, moves: 10 });
   assert.equal(alone?.toFixed(9), Math.log(0.002).toFixed(9), "without others nothing is withheld");
 });
+
+// Forecasts on simulated markets.
+
+const DAYS = 12;
+
+for (const [name, market] of Object.entries(SIMULATED_MARKETS)) {
+  Deno.test(`Simulated market, ${name}: boxes are won as often as forecast, at every horizon`, () => {
+    const forecasts = new MarketVolatility({ floor: 0.05, minHistoryMs: CANDLE_MS });
+    for (const candle of simulatedCandles(seededRandom(1), market, DAYS * 1_440)) {
+      forecasts.addCandle(candle);
+    }
+    const seen = forecasts.calibrations.filter(({ windows }) => windows > 20);
+    assert.ok(seen.length >= 4, "a minute to an hour");
+    for (const { horizonMs, boxes } of seen) {
+      for (const { predicted, held, error } of boxes) {
+        const words = `${horizonMs / CANDLE_MS} m: ${held} ± ${error} held of ${predicted}`;
+        assert.ok(Math.abs(held - predicted) < 0.03 + 3 * error, words);
+      }
+    }
+  });
+}

@@ -8,8 +8,7 @@ import { estimateToWire } from "../../../services/solver/quoting/estimate.ts";
 import { Quoter, type QuoterOptions } from "../../../services/solver/quoting/quoter.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
-import { CHAIN_ID, market, solver, user } from "../support.ts";
-import { termsAt } from "../theses.ts";
+import { CHAIN_ID, market, solver, termsAt, user } from "../support.ts";
 
 const clock = new FakeClock();
 const { payout: _, solver: __, ...request } = termsAt(clock.now());

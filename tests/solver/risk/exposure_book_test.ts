@@ -6,7 +6,7 @@ import { RangemakerError } from "../../../lib/errors.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import { ExposureLimit } from "../../../services/solver/risk/exposure_limit.ts";
 import { withSeed } from "../../support/random.ts";
-import { plenty, quoteHashOf, stakeOf, thesisOf } from "../theses.ts";
+import { plenty, quoteHashOf, stakeOf, thesisOf } from "../support.ts";
 
 /** A book that knows all open theses. */
 function completeBook(max?: bigint, theses: readonly Thesis[] = []): ExposureBook {

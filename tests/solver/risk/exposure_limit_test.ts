@@ -5,7 +5,7 @@ import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import type { Balances } from "../../../services/solver/risk/bet_at_risk.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import { ExposureLimit } from "../../../services/solver/risk/exposure_limit.ts";
-import { plenty, quoteHashOf, thesisOf } from "../theses.ts";
+import { plenty, quoteHashOf, thesisOf } from "../support.ts";
 
 function betOfPayload(payload: string) {
   return thesisOf(0, { payout: 100n + BigInt(payload) });

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { MARKETS } from "../../../lib/protocol/markets.ts";
 import type { BetAtRisk } from "../../../services/solver/risk/bet_at_risk.ts";
 import { OverlapIndex } from "../../../services/solver/risk/overlap_index.ts";
-import { termsAt } from "../theses.ts";
+import { termsAt } from "../support.ts";
 
 /** A bet with 100 at risk on `width` prices from `lower` on, for some milliseconds. */
 function box(lower: number, width: number, startTime: number, durationMs: number): BetAtRisk {

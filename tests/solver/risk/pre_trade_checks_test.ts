@@ -10,8 +10,7 @@ import {
 } from "../../../services/solver/risk/pre_trade_checks.ts";
 import { PricingRefusedError } from "../../../services/solver/pricing/strategy.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { market, solver } from "../support.ts";
-import { termsAt } from "../theses.ts";
+import { market, solver, termsAt } from "../support.ts";
 
 const clock = new FakeClock();
 const nowMs = clock.now();

@@ -4,7 +4,7 @@ import { slotAtOrAfter } from "../../../lib/prices/price_slots.ts";
 import { MARKETS } from "../../../lib/protocol/markets.ts";
 import type { BetAtRisk } from "../../../services/solver/risk/bet_at_risk.ts";
 import { worstCaseLoss } from "../../../services/solver/risk/worst_case_loss.ts";
-import { termsAt } from "../theses.ts";
+import { termsAt } from "../support.ts";
 
 /** A bet with 100 at risk on these prices, in these seconds. */
 function bet(lower: number, upper: number, from: number, to: number, risk = 100n): BetAtRisk {

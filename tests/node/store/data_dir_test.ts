@@ -1,11 +1,18 @@
 /** Files of a data directory that are older, of another chain, moved or missing. */
 import assert from "node:assert/strict";
-import { APPLICATION_ID } from "../../../services/node/store/data_dir.ts";
+import { type Clock, systemClock } from "../../../lib/clock.ts";
+import { APPLICATION_ID, LockFile } from "../../../services/node/store/data_dir.ts";
 import { checkInBackground } from "../../../services/node/store/damage_check.ts";
 import { Database, StorageError } from "../../../services/node/store/database.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { withFolder } from "../../support/files.ts";
+import { marketsToml, withFolder, withMarketsFile } from "../../support/files.ts";
 import { DiskChain, someHistory } from "../support/disk_chain.ts";
+import { withSeed } from "../../support/random.ts";
+import { damageMany } from "../damage.ts";
+import { startNode } from "../../../services/node/mod.ts";
+import { actors, backfill, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
+import { testOptions } from "../support/running_node.ts";
+import { withSteppedNode } from "../support/stepped_node.ts";
 
 /** What `cp` does. */
 function copy(from: string, to: string, ...names: string[]): void {
@@ -178,3 +185,121 @@ for (const change of ["removed", "moved", "replaced", "without its log"]) {
       await assert.rejects(disk.close(), /restart the node/);
     }));
 }
+
+const PROGRAMS = 100;
+
+/** Starts programs one after the other in a thread of its own; reports when it begins and ends. */
+const STARTER = `data:text/javascript,
+  postMessage("begun");
+  for (let at = 0; at < ${PROGRAMS}; at++) await new Deno.Command("true").output();
+  postMessage("ended");
+`;
+
+Deno.test("LockFile: a second lock is refused until the first is closed", () =>
+  withFolder((folder) => {
+    const first = LockFile.lock(folder);
+    assert.throws(() => LockFile.lock(folder), {
+      message: `Another node has ${folder} open: stop it first`,
+    });
+    first.close();
+    LockFile.lock(folder).close();
+    return Promise.resolve();
+  }));
+
+// A program that is being started has a copy of every open file for a moment.
+Deno.test("LockFile: a closed lock is free at once, even while other threads start programs", () =>
+  withFolder(async (folder) => {
+    const starter = new Worker(STARTER, { type: "module" });
+    const begun = Promise.withResolvers<void>();
+    let isOver = false;
+    starter.onmessage = ({ data }) => {
+      begun.resolve();
+      isOver = data === "ended";
+    };
+    await begun.promise;
+    while (!isOver) {
+      for (let count = 0; count < 100; count++) LockFile.lock(folder).close();
+      await new Promise((resolve) => setTimeout(resolve));
+    }
+    starter.terminate();
+  }));
+
+Deno.test("Data directory: random damage is detected or harmless", () =>
+  withSeed(async (random) => {
+    const { refused, whole, lackPrices } = await damageMany(40, random);
+    assert.equal(refused + whole + lackPrices, 40);
+    assert.ok(refused > 0 && whole > 0, `${refused} refused, ${whole} whole`);
+  }));
+
+// A chain on the disk whose markets change between two starts.
+
+const ETH_ONLY = `[[market]]\nsymbol = "ETH/USDT"\nbase = "${ETH.base}"\nquote = "${ETH.quote}"\n`;
+
+Deno.test("Node --data-dir: a market can be removed only if it has no open thesis", () =>
+  withFolder(async (dataDir) => {
+    const clock = new FakeClock();
+    const funds = { user: actors.user.address, amount: 5_000_000n, externalTxHash: hashOf(1) };
+    await withSteppedNode(
+      async ({ client, stepped }) => {
+        const timestamp = stepped.now;
+        await client.sendTransaction(deposit({ timestamp, ...funds }));
+        const receipt = await client.sendTransaction(rfqSubmit({ timestamp }));
+        assert.equal(receipt.status, "committed");
+        const filled = backfill({ timestamp, startTime: timestamp - 1_000, prices: [1n] });
+        assert.equal((await client.sendTransaction(filled)).filledSlots, 1);
+      },
+      { dataDir },
+      clock,
+    );
+
+    await withMarketsFile(marketsToml(2), async (markets) => {
+      await assert.rejects(startNode(testOptions({ dataDir, markets }), clock, clock.monotonic), {
+        code: "DATA_DIR",
+        message: new RegExp(
+          `contains the open thesis 1 on ${ETH.base} / ${ETH.quote}, .* to the --markets file$`,
+        ),
+      });
+    });
+    // Settled with the market alone, after which it can go.
+    await withMarketsFile(ETH_ONLY, async (markets) => {
+      clock.advance(100);
+      await withSteppedNode(
+        async ({ client, stepped }) => {
+          await stepped.runUntil(clock.now() + 1_100);
+          const { status, endTime } = (await client.getThesis(1))!;
+          assert(endTime < stepped.now);
+          assert.notEqual(status, "open");
+          const missing = backfill({
+            timestamp: stepped.now,
+            startTime: endTime - 1_000,
+            prices: Array(10).fill(3_000_000_000n),
+          });
+          await client.sendTransaction(missing);
+          assert.equal((await client.getThesis(1))?.status, "won");
+        },
+        { dataDir, markets },
+        clock,
+      );
+    });
+    await withMarketsFile(marketsToml(2), async (markets) => {
+      await (await startNode(testOptions({ dataDir, markets }), clock, clock.monotonic)).stop();
+    });
+  }));
+
+Deno.test("Data directory: a start that fails at any moment leaves it free for another node", () =>
+  withFolder(async (folder) => {
+    const options = testOptions({ dataDir: `${folder}/node`, oracleUrl: "127.0.0.1:9" });
+    for (let failingCall = 1; failingCall <= 4; failingCall++) {
+      let calls = 0;
+      const mistake = new TypeError("A bug");
+      const failing: Clock = {
+        now() {
+          if ((calls += 1) === failingCall) throw mistake;
+          return systemClock.now();
+        },
+        after: (delayMs, task) => systemClock.after(delayMs, task),
+      };
+      await assert.rejects(startNode(options, failing), (thrown) => thrown === mistake);
+      await (await startNode(options)).stop();
+    }
+  }));

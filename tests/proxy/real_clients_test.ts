@@ -2,7 +2,7 @@
  * Clients of other projects through the proxy to Anvil. It runs where Anvil's executable is named
  * by ANVIL or found on the path, as with
  *
- *     npx --yes -p @foundry-rs/anvil-linux-amd64@1.7.1 -- deno test -A tests/proxy/anvil_test.ts
+ *     npx --yes -p @foundry-rs/anvil-linux-amd64@1.7.1 -- deno test -A tests/proxy/real_clients_test.ts
  *
  * (the package for all platforms starts the node from a script, and a kill ends the script alone).
  * It is no dependency of the project: its binary would make up most of a fresh clone.
@@ -10,6 +10,7 @@
 import assert from "node:assert/strict";
 import { WebSocketProvider } from "ethers";
 import {
+  createPublicClient,
   createTestClient,
   createWalletClient,
   defineChain,
@@ -22,8 +23,9 @@ import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { options, startProxy } from "../../services/proxy/mod.ts";
 import { eventually } from "../support/eventually.ts";
-import { followers } from "./real_clients.ts";
-import { freePort } from "../support/ports.ts";
+import { freePort, startAgain } from "../support/ports.ts";
+import { options as nodeOptions, type RunningNode, startNode } from "../../services/node/mod.ts";
+import { RpcSocket } from "../support/rpc_socket.ts";
 
 const RESTARTS = 50;
 const TOPIC = `0x${"00".repeat(31)}aa` as const;
@@ -279,3 +281,128 @@ Deno.test(
     assert.equal(killed.size, 3);
   },
 );
+
+// Clients of other projects, unmodified, through the proxy to the development node.
+
+const CHAIN_ID = 1337;
+/** Anvil is killed more often. */
+const CORE_NODE_RESTARTS = 5;
+
+/** A node without an oracle: its prices are stale, which is of no matter here. */
+function start(port = freePort(), readPort = freePort()): Promise<RunningNode> {
+  return startNode(withDefaults(nodeOptions, {
+    port,
+    readPort,
+    oracleUrl: "http://127.0.0.1:1",
+    dataDir: ":memory:",
+  }));
+}
+
+async function withNodeAndProxy(
+  play: (scene: { url: string; wsUrl: string; restart: () => Promise<void> }) => Promise<void>,
+): Promise<void> {
+  let node = await start();
+  const [writeNodeUrl, readNodeUrl] = [node.url, node.readUrl];
+  assert(readNodeUrl);
+  const proxy = await startProxy(withDefaults(options, {
+    port: 0,
+    writeNodeUrl,
+    readNodeUrl,
+    reconnectInitialMs: 5,
+    reconnectMaxMs: 20,
+  }));
+  const restart = async () => {
+    await node.stop();
+    const ports = [writeNodeUrl, readNodeUrl].map((url) => Number(new URL(url).port));
+    node = await startAgain(() => start(...ports));
+  };
+  try {
+    await play({ url: proxy.url, wsUrl: proxy.wsUrl, restart });
+  } finally {
+    await proxy.stop();
+    await node.stop();
+  }
+}
+
+Deno.test(`Proxy: viem and ethers read a core node, and follow it through ${CORE_NODE_RESTARTS} restarts`, () =>
+  withNodeAndProxy(async ({ url, wsUrl, restart }) => {
+    const overHttp = createPublicClient({ transport: http(url, { batch: true }) });
+    const [chainId, number] = await Promise.all([
+      overHttp.getChainId(),
+      overHttp.getBlockNumber({ cacheTime: 0 }),
+    ]);
+    assert.equal(chainId, CHAIN_ID);
+    const provider = new WebSocketProvider(wsUrl, undefined, { cacheTimeout: -1 });
+    assert.equal((await provider.getNetwork()).chainId, BigInt(CHAIN_ID));
+    assert((await provider.getBlock("latest"))!.number >= Number(number));
+    await provider.destroy();
+    await using stack = new AsyncDisposableStack();
+    const clients = (await followers(wsUrl)).map((client) => stack.use(client));
+    for (let n = 0; n <= CORE_NODE_RESTARTS; n += 1) {
+      // ethers does not report when its subscription is active, so each must receive a head first.
+      if (n > 0) await restart();
+      const before = clients.map(({ heads }) => heads);
+      await eventually(`every client hears of a head after restart ${n}`, () => {
+        return clients.every(({ heads }, index) => heads > before[index]!) || undefined;
+      });
+    }
+  }));
+
+/** A client of another project, unmodified, that notes the heads it is notified of. */
+export interface HeadFollower extends AsyncDisposable {
+  name: string;
+  /** Numbers of the heads, in the order in which they came. */
+  readonly numbers: readonly number[];
+  readonly heads: number;
+}
+
+/** viem, ethers and a bare socket, each following `newHeads` on a connection of its own. */
+export async function followers(wsUrl: string): Promise<HeadFollower[]> {
+  return await Promise.all([followWithViem(wsUrl), followWithEthers(wsUrl), followBare(wsUrl)]);
+}
+
+async function followWithViem(wsUrl: string): Promise<HeadFollower> {
+  const transport = webSocket(wsUrl, { keepAlive: false, reconnect: false, retryCount: 0 });
+  const client = createPublicClient({ transport });
+  const numbers: number[] = [];
+  const subscription = await client.transport.subscribe({
+    params: ["newHeads"],
+    onData: ({ result }) => numbers.push(Number(result.number)),
+  });
+  return follower("viem", () => numbers, async () => {
+    await subscription.unsubscribe();
+    (await client.transport.getRpcClient()).close();
+  });
+}
+
+async function followWithEthers(wsUrl: string): Promise<HeadFollower> {
+  const provider = new WebSocketProvider(wsUrl, undefined, { cacheTimeout: -1 });
+  const numbers: number[] = [];
+  await provider.on("block", (number: number) => numbers.push(number));
+  return follower("ethers", () => numbers, () => provider.destroy());
+}
+
+async function followBare(wsUrl: string): Promise<HeadFollower> {
+  const socket = await RpcSocket.open(wsUrl);
+  const { result } = await socket.call("eth_subscribe", ["newHeads"]);
+  const numberOf = (head: unknown) => Number((head as { number: string }).number); // of newHeads
+  const numbers = () => socket.notifications(result).map(numberOf);
+  return follower("bare socket", numbers, () => socket.close());
+}
+
+function follower(
+  name: string,
+  numbers: () => number[],
+  close: () => Promise<void>,
+): HeadFollower {
+  return {
+    name,
+    get numbers() {
+      return numbers();
+    },
+    get heads() {
+      return numbers().length;
+    },
+    [Symbol.asyncDispose]: close,
+  };
+}

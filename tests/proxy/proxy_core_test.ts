@@ -9,7 +9,7 @@ import { ProxyCore } from "../../services/proxy/proxy_core.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { freePort } from "../support/ports.ts";
-import { address } from "./address.ts";
+import { address } from "./hub/hub_scene.ts";
 import { EchoNode, type EchoNodeOptions } from "./echo_node.ts";
 import type { RpcMessage } from "../support/rpc_socket.ts";
 import { call } from "./support.ts";
