@@ -3,6 +3,7 @@ import { type CallerAddress, callerAddress } from "../../lib/http/caller_address
 import { RequestLimiter } from "../../lib/http/limiter.ts";
 import { AddressCounts, SHARE_PER_PEER } from "./address_counts.ts";
 import { ByteBudget } from "./byte_budget.ts";
+import { InFlightReads } from "./calls/in_flight_reads.ts";
 import { MethodKinds } from "./calls/methods.ts";
 import { Router } from "./calls/router.ts";
 import { Cors } from "../../lib/http/cors.ts";
@@ -54,6 +55,8 @@ export class ProxyCore {
 
     const nodes = this.nodes = new UpstreamNodes({ options, clock, unixClock, budget, metrics });
     const delivery = this.#delivery = new DeliveryLoop(clock);
+    const inFlight = new InFlightReads();
+    const events = metrics.hubEvents();
     const hub = this.hub = new Hub({
       capacity: options.broadcastCapacity,
       upstream: nodes,
@@ -61,7 +64,15 @@ export class ProxyCore {
       subscribeTimeoutMs: options.subscribeTimeoutMs,
       maxSubscriptions: options.maxUpstreamSubscriptions,
       slowClients: options.slowClients,
-      events: { ...metrics.hubEvents(), announced: (head) => nodes.announced(head) },
+      events: {
+        ...events,
+        received() {
+          events.received();
+          // A read that follows a notification must not share the answer to an older read.
+          inFlight.forget();
+        },
+        announced: (head) => nodes.announced(head),
+      },
       onFlushNeeded: () => delivery.flushSoon(),
     });
     this.router = new Router({
@@ -69,6 +80,7 @@ export class ProxyCore {
       nodes: { write: nodes.write, read: nodes.read },
       plainReads: nodes.plainReads,
       readNodes: nodes.readNodes,
+      inFlight,
       maxBatch: options.maxBatch,
       budget,
       metrics,

@@ -125,6 +125,41 @@ Deno.test("Proxy: reconnects to a read node whose chain grows without announced 
   );
 });
 
+Deno.test("Proxy: a read after a notification does not share the answer to a read before it", () => {
+  const gates: PromiseWithResolvers<void>[] = [];
+  const answer = async (text: string) => {
+    const { id, method } = JSON.parse(text);
+    if (method !== "core_getAccount") return blockAnswer(text, 1);
+    const gate = Promise.withResolvers<void>();
+    const state = gates.push(gate);
+    await gate.promise;
+    return Response.json({ jsonrpc: "2.0", id, result: state });
+  };
+  return withProxy(
+    async ({ node, client }) => {
+      const [early, late] = [client(), client()];
+      early.ask(call(1, "eth_subscribe", ["newHeads"]));
+      await early.frame(({ id }) => id === 1);
+      early.ask(call(2, "core_getAccount", ["0x1"]));
+      late.ask(call(2, "core_getAccount", ["0x1"]));
+      await node.until(() => gates.length === 1);
+      node.notify(["newHeads"], "a change");
+      await early.frame(({ method }) => method === "eth_subscription");
+      early.ask(call(3, "core_getAccount", ["0x1"]));
+      await node.until(() => gates.length === 2);
+      for (const gate of gates) gate.resolve();
+      const results = [
+        await early.frame(({ id }) => id === 2),
+        await late.frame(({ id }) => id === 2),
+        await early.frame(({ id }) => id === 3),
+      ].map(({ result }) => result);
+      assert.deepEqual(results, [1, 1, 2]);
+    },
+    {},
+    { answer },
+  );
+});
+
 Deno.test("Proxy: a client that was behind gets missed notifications, even if the node is silent meanwhile", () => {
   const { promise: held, resolve: release } = Promise.withResolvers<void>();
   const answer = async (text: string) => {

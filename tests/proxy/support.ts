@@ -2,6 +2,7 @@ import { Registry } from "prom-client";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { options, type ProxyOptions, startProxy } from "../../services/proxy/mod.ts";
 import { ByteBudget } from "../../services/proxy/byte_budget.ts";
+import { InFlightReads } from "../../services/proxy/calls/in_flight_reads.ts";
 import { MethodKinds } from "../../services/proxy/calls/methods.ts";
 import { Router, type RouterOptions } from "../../services/proxy/calls/router.ts";
 import { ProxyMetrics } from "../../services/proxy/metrics.ts";
@@ -87,6 +88,7 @@ export function routerTo(
     nodes,
     plainReads: { ask: (read) => askOverHttp(nodes.read, read, id += 1) },
     readNodes: readNodesOf("a"),
+    inFlight: new InFlightReads(),
     maxBatch: 10,
     budget: new ByteBudget(Infinity),
     metrics: new ProxyMetrics(new Registry()),

@@ -5,7 +5,7 @@ import { type Call, type Message, MessageError, readMessage } from "./message.ts
 import { callText, randomFirstId } from "../call_envelope.ts";
 import { type CallAnswer, type NodeReply, requireAnswer, withCallerId } from "../node_answer.ts";
 import { failureText, ProxyError } from "../failures.ts";
-import { InFlightReads } from "./in_flight_reads.ts";
+import type { InFlightReads } from "./in_flight_reads.ts";
 import type { MethodKinds } from "./methods.ts";
 import type { NodePort } from "../node/http_pool.ts";
 import { answerForClient, failureForClient, routeOf } from "./read_route.ts";
@@ -36,6 +36,8 @@ export interface RouterOptions {
   readNodes: ReadNodes;
   /** Sends plain reads. @throws {ProxyError} As {@link NodePort.post}. */
   plainReads: { ask(read: Read): Promise<CallAnswer> };
+  /** Equal reads in flight share an answer, unless the node has reported a change in between. */
+  inFlight: InFlightReads;
   maxBatch: number;
   /** Counts replies that wait to be split. */
   budget: ByteBudget;
@@ -54,7 +56,6 @@ const OVER_WS_LENGTH_MAX = 16 * 1024;
  */
 export class Router {
   readonly #options: RouterOptions;
-  readonly #inFlight = new InFlightReads();
   readonly #largeReplies: LargeReplyQueue;
   #lastId = randomFirstId();
 
@@ -91,7 +92,7 @@ export class Router {
       }
       const read = this.#readOf(call, hasLargeAnswer, context);
       const ask = () => this.#options.plainReads.ask(read);
-      const answer = await this.#inFlight.share(read.textAfterId, ask);
+      const answer = await this.#options.inFlight.share(read.textAfterId, ask);
       return { status: answer.status, body: withCallerId(answer, call.id), target };
     } catch (thrown) {
       if (!(thrown instanceof ProxyError)) throw thrown;
@@ -110,7 +111,7 @@ export class Router {
 
   /** Sends a call that must not be sent twice. */
   async #send(call: Call, target: Target, { forwardedFor }: MessageContext): Promise<NodeReply> {
-    const { nodes, readNodes } = this.#options;
+    const { nodes, readNodes, inFlight } = this.#options;
     const { node, textAfterId } = target === "read"
       ? routeOf(call, readNodes)
       : { textAfterId: call.textAfterId };
@@ -123,7 +124,7 @@ export class Router {
       return { status: reply.status, body: answerForClient(call, node, body) };
     } finally {
       // After a change, even if its answer was lost, a read must not share an older read's answer.
-      this.#inFlight.forget();
+      inFlight.forget();
     }
   }
 
@@ -213,7 +214,7 @@ export class Router {
         call.id === undefined ? undefined : failureText(call.id, failureForClient(call, thrown))
       );
     } finally {
-      if (!isPlain) this.#inFlight.forget();
+      if (!isPlain) this.#options.inFlight.forget();
     }
   }
 }
