@@ -136,7 +136,7 @@ export function groupAfter(
   const fault = found.get(leader);
   const next = fault && nextLeader({ leader, members: left }, nodes, fault, choice);
   if (next !== undefined) left.add(next); // it may be behind, but no better node is available
-  const [last = leader] = members.has(leader) ? [leader] : members;
+  const last = members.has(leader) ? leader : Math.min(...members);
   return { leader: next ?? leader, members: left.size > 0 ? left : new Set([last]) };
 }
 

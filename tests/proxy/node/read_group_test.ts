@@ -160,10 +160,23 @@ Deno.test("groupAfter: removes nodes with a fault, replaces the leader, and keep
     },
     {
       because: "of removed nodes, the one furthest ahead is better than a dead one",
-      nodes: [dead, fast, far],
+      nodes: [dead, unknown, fast, far],
       members: [0],
       found: [[0, URGENT]],
-      after: [2, 2],
+      after: [3, 3],
+    },
+    {
+      because: "a removed node is better than a leader whose answers are wrong",
+      nodes: [far, fast],
+      members: [0],
+      found: [[0, URGENT]],
+      after: [1, 1],
+    },
+    {
+      because: "a node whose head is unknown leads if there is no other",
+      nodes: [fast, unknown],
+      found: [[0, FAULT]],
+      after: [1, 1],
     },
     {
       because: "no node answers",
