@@ -12,7 +12,7 @@ import {
   startStack,
 } from "../../services/stack/stack.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
-import { recorded } from "../support/eventually.ts";
+import { recorded } from "../support/http_answers.ts";
 
 const DEV_USER = DEV_ACCOUNTS.admin.address;
 

@@ -14,7 +14,8 @@ import {
   type StackOptions,
   startStack,
 } from "../../services/stack/stack.ts";
-import { eventually, recorded } from "../support/eventually.ts";
+import { eventually } from "../support/eventually.ts";
+import { recorded } from "../support/http_answers.ts";
 import { marketsToml, withFolder, withMarketsFile } from "../support/files.ts";
 
 /** The number of markets that the specification counts its memory for. */

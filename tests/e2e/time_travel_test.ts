@@ -8,8 +8,7 @@ import { type Bet, RangemakerClient } from "../../lib/client/mod.ts";
 import { ShiftedClock, systemClock } from "../../lib/clock.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
 import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
-import { recorded } from "../support/eventually.ts";
-import { resultOf } from "../support/http_answers.ts";
+import { recorded, resultOf } from "../support/http_answers.ts";
 
 /** Ten minutes that nobody has to wait for. */
 const WINDOW_MS = 600_000;

@@ -1,5 +1,3 @@
-import { isRangemakerError } from "../../lib/client/errors.ts";
-
 /** How long a condition may take by default to become true: a busy machine is slow. */
 const DEADLINE_MS = 30_000;
 
@@ -22,17 +20,6 @@ export async function eventually<T>(
     if (Date.now() > deadlineMs) throw new Error(`Not within ${withinMs} ms: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
-}
-
-/** Repeats a call that is refused since a busy node answered too late: then nothing was recorded. */
-export function recorded<T extends object | string>(call: () => Promise<T>): Promise<T> {
-  return eventually("the node answers in time", async () => {
-    try {
-      return await call();
-    } catch (thrown) {
-      if (!isRangemakerError(thrown, "NODE_TIMEOUT")) throw thrown;
-    }
-  });
 }
 
 /** Resolves in the next turn of the event loop, after everything that is ready has run. */

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
+import { isRangemakerError } from "../../lib/client/errors.ts";
 import { listen } from "../../lib/http/listener.ts";
+import { eventually } from "./eventually.ts";
 
 const failureSchema = z.strictObject({
   success: z.literal(false),
@@ -94,4 +96,15 @@ export async function sendRaw(url: string, lines: readonly string[], body = "") 
   await caller.write(new TextEncoder().encode(head));
   const text = await new Response(caller.readable).text();
   return { status: Number(/^HTTP\/1\.\d (\d+)/.exec(text)?.[1]), text };
+}
+
+/** Repeats a call that is refused since a busy node answered too late: then nothing was recorded. */
+export function recorded<T extends object | string>(call: () => Promise<T>): Promise<T> {
+  return eventually("the node answers in time", async () => {
+    try {
+      return await call();
+    } catch (thrown) {
+      if (!isRangemakerError(thrown, "NODE_TIMEOUT")) throw thrown;
+    }
+  });
 }

@@ -110,7 +110,7 @@ export interface ReadGroup {
 /** What was found about some nodes, by their numbers: a fault, or undefined for one that keeps up again. */
 export type Findings = ReadonlyMap<number, Fault | undefined>;
 
-export type Candidate = Pick<ReadNode, "isDead" | "head" | "tookMs">;
+export type Candidate = Pick<ReadNode, "index" | "isDead" | "head" | "tookMs">;
 
 interface LeaderChoice {
   /** Whether the leader stays unless its fault is urgent, because it has only just become the leader. */
@@ -136,7 +136,7 @@ export function groupAfter(
   const fault = found.get(leader);
   const next = fault && nextLeader({ leader, members: left }, nodes, fault, choice);
   if (next !== undefined) left.add(next); // it may be behind, but no better node is available
-  const [last = leader] = members.has(leader) ? [leader] : members;
+  const last = members.has(leader) ? leader : Math.min(...members);
   return { leader: next ?? leader, members: left.size > 0 ? left : new Set([last]) };
 }
 
@@ -153,33 +153,24 @@ export function nextLeader(
   { isLeaderNew, random }: LeaderChoice,
 ): number | undefined {
   if (isLeaderNew && !isUrgent) return undefined;
-  const others = numbered(nodes).filter(({ node, index }) => index !== leader && !node.isDead);
+  const others = nodes.filter(({ index, isDead }) => index !== leader && !isDead);
   const fastest = fastestOf(others.filter(({ index }) => members.has(index)), random);
   return fastest ?? (isUrgent ? furthestOf(others) : undefined);
 }
 
-interface NumberedNode<Node = Candidate> {
-  node: Node;
-  index: number;
-}
-
-export function numbered<Node>(nodes: readonly Node[]): NumberedNode<Node>[] {
-  return nodes.map((node, index) => ({ node, index }));
-}
-
 /** The fastest of some nodes, if possible one whose head is known: the lag of others is unknown. */
 export function fastestOf(
-  nodes: readonly NumberedNode[],
+  nodes: readonly Candidate[],
   random: RandomSource,
 ): number | undefined {
-  const known = nodes.filter(({ node }) => node.head !== undefined);
+  const known = nodes.filter(({ head }) => head !== undefined);
   const candidates = known.length > 0 ? known : nodes;
-  const fastestMs = Math.min(...candidates.map(({ node }) => node.tookMs));
-  const fast = candidates.filter(({ node }) => node.tookMs - EQUALLY_FAST_MS <= fastestMs);
+  const fastestMs = Math.min(...candidates.map(({ tookMs }) => tookMs));
+  const fast = candidates.filter(({ tookMs }) => tookMs - EQUALLY_FAST_MS <= fastestMs);
   return fast[Math.floor(random() * fast.length)]?.index;
 }
 
-function furthestOf(nodes: readonly NumberedNode[]): number | undefined {
-  const heightOf = ({ node }: NumberedNode) => node.head?.number ?? -1;
+function furthestOf(nodes: readonly Candidate[]): number | undefined {
+  const heightOf = ({ head }: Candidate) => head?.number ?? -1;
   return nodes.toSorted((a, b) => heightOf(b) - heightOf(a))[0]?.index;
 }

@@ -17,6 +17,7 @@ const HEAD_RECENT_MS = 2_000;
 /** The known state of one of several read nodes. */
 export class ReadNode {
   readonly name: string;
+  readonly index: number;
   head: Head | undefined;
   #headAtMs = -Infinity;
   /** Its answer to the probe of this round. */
@@ -42,9 +43,13 @@ export class ReadNode {
   readonly retry: Backoff;
   retryAtMs = -Infinity;
 
-  /** @param random For the waits before it is tried again. */
-  constructor(name: string, random: RandomSource) {
+  /**
+   * @param index Its place among all read nodes.
+   * @param random For the waits before it is tried again.
+   */
+  constructor(name: string, index: number, random: RandomSource) {
     this.name = name;
+    this.index = index;
     this.retry = new Backoff({ ...RECONNECT_WAIT, random });
   }
 

@@ -8,7 +8,6 @@ import {
   type MembershipDecision,
   membershipDecision,
   nextLeader,
-  numbered,
   type ReadGroup,
   ROUNDS_TO_CHANGE,
 } from "./read_group.ts";
@@ -65,7 +64,7 @@ export class ReadNodes {
 
   constructor(options: ReadNodesOptions) {
     this.#options = options;
-    this.#nodes = options.names.map((name) => new ReadNode(name, options.random));
+    this.#nodes = options.names.map((name, index) => new ReadNode(name, index, options.random));
     this.#group = { leader: 0, members: new Set(this.#nodes.keys()) };
   }
 
@@ -99,9 +98,7 @@ export class ReadNodes {
 
   /** Another node for a read that one could not answer; undefined if there is none. */
   alternativeTo(than: number, block = -1): number | undefined {
-    const able = numbered(this.#nodes).filter(({ node, index }) =>
-      index !== than && node.serves(block)
-    );
+    const able = this.#nodes.filter((node) => node.index !== than && node.serves(block));
     return fastestOf(able, this.#options.random);
   }
 

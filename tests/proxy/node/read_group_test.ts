@@ -72,8 +72,10 @@ Deno.test("membershipDecision: a head far above two other living nodes is an urg
   assert.equal(decision(report(133), [returned, report(100)])?.fault, undefined, "one is back");
 });
 
+type Node = Omit<Candidate, "index">;
+
 /** A node that answers in `tookMs`, and whose head is known unless `number` is undefined. */
-function candidate(tookMs: number, number?: number, isDead = false): Candidate {
+function candidate(tookMs: number, number?: number, isDead = false): Node {
   return { isDead, tookMs, head: number === undefined ? undefined : { number, timestampS: 0 } };
 }
 
@@ -85,7 +87,7 @@ Deno.test("groupAfter: removes nodes with a fault, replaces the leader, and keep
   const [unknown, far] = [candidate(0), candidate(90, 20)];
   const rows: {
     because: string;
-    nodes: Candidate[];
+    nodes: Node[];
     members?: number[];
     found: [number, Fault | undefined][];
     isLeaderNew?: boolean;
@@ -158,10 +160,23 @@ Deno.test("groupAfter: removes nodes with a fault, replaces the leader, and keep
     },
     {
       because: "of removed nodes, the one furthest ahead is better than a dead one",
-      nodes: [dead, fast, far],
+      nodes: [dead, unknown, fast, far],
       members: [0],
       found: [[0, URGENT]],
-      after: [2, 2],
+      after: [3, 3],
+    },
+    {
+      because: "a removed node is better than a leader whose answers are wrong",
+      nodes: [far, fast],
+      members: [0],
+      found: [[0, URGENT]],
+      after: [1, 1],
+    },
+    {
+      because: "a node whose head is unknown leads if there is no other",
+      nodes: [fast, unknown],
+      found: [[0, FAULT]],
+      after: [1, 1],
     },
     {
       because: "no node answers",
@@ -188,9 +203,10 @@ Deno.test("groupAfter: removes nodes with a fault, replaces the leader, and keep
   for (
     const { because, nodes, members = nodes.keys(), found, isLeaderNew = false, after } of rows
   ) {
+    const candidates = nodes.map((node, index) => ({ ...node, index }));
     const before = [...members];
     const group = { leader: 0, members: new Set(before) };
-    const next = groupAfter(new Map(found), group, nodes, { isLeaderNew, random: () => 0 });
+    const next = groupAfter(new Map(found), group, candidates, { isLeaderNew, random: () => 0 });
     assert.deepEqual([next.leader, ...[...next.members].sort()], after, because);
     assert.deepEqual([...group.members], before, "it is not changed");
   }
