@@ -85,7 +85,7 @@ export const options = optionsFor("backfill", {
   chainId: chainIdOption,
 });
 
-export type BackfillOptions = OptionsOf<typeof options>;
+type BackfillOptions = OptionsOf<typeof options>;
 
 /** The admin's key. @throws {UsageError} Without one. @throws {KeystoreError} If it cannot be read. */
 export function adminSigner(

@@ -28,7 +28,7 @@ export interface BackgroundTask {
   stop(): Promise<void>;
 }
 
-export interface FollowNodeOptions {
+interface FollowNodeOptions {
   /** WebSocket URL of the core node, or of a proxy in front of it. */
   wsUrl: string;
   chainId: number;

@@ -20,7 +20,7 @@ import { chainIdOption } from "../../lib/cli/shared_options.ts";
 import { drawWhile, rangeLine } from "./range_line.ts";
 import type { StackUrls } from "./stack.ts";
 
-export interface BetResult {
+interface BetResult {
   thesis: Thesis;
   user: Account;
   solver: Account;

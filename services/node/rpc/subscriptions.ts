@@ -7,7 +7,7 @@ import {
 import type { Address } from "../../../lib/protocol/scalars.ts";
 
 /** Filter of `theses`: all members that are set must match. */
-export interface ThesesFilter {
+interface ThesesFilter {
   user?: Address;
   solver?: Address;
 }

@@ -19,7 +19,7 @@ const COMMITS_PER_COPY = 5;
 const ROWS_CHECKED_AT_START = 50_000;
 
 /** Genesis of a new chain, and settings that may differ at each start. */
-export interface StorageSettings extends ChainIdentity {
+interface StorageSettings extends ChainIdentity {
   markets: Markets;
   permissions: PermissionLists;
   ringBufferSize: number;
