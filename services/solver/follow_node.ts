@@ -42,7 +42,7 @@ interface FollowNodeOptions {
   reservations: Pick<Reservations, "onThesisChanged" | "reconcileOrLog"> | undefined;
   /** Gets the prices; undefined if the strategy needs none. */
   marketData: MarketData | undefined;
-  /** Opens a socket; the platform's by default. */
+  /** Opens a socket, for tests; the platform's by default. */
   connect?: (url: string) => SocketLike;
 }
 

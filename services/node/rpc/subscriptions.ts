@@ -74,6 +74,7 @@ export class Subscriptions {
   /** Set while events wait for the next turn. */
   #cancelTurn: (() => void) | undefined;
 
+  /** Both parameters are for tests: known ids, and turns that the test begins. */
   constructor(newId: () => string = randomSubscriptionId, nextTurn: NextTurn = nextTurnOfLoop) {
     this.#newId = newId;
     this.#nextTurn = nextTurn;

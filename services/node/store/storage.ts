@@ -42,7 +42,7 @@ export interface Storage {
 /**
  * Opens the data directory, or storage in memory if there is none.
  *
- * @param onOpen Called with the database of a directory before anything is written.
+ * @param onOpen For tests: called with the database of a directory before anything is written.
  * @throws {DataDirError} If another process has it open, or its chain cannot be continued.
  * @throws {StorageError} If it cannot be read or written, or a row is damaged.
  */
