@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { LockFile } from "../../../services/node/store/data_dir.ts";
 import { withFolder } from "../../support/files.ts";
+import { nextTurn } from "../../support/next_turn.ts";
 
 const PROGRAMS = 100;
 
@@ -35,7 +36,7 @@ Deno.test("LockFile: a closed lock is free at once, even while other threads sta
     await begun.promise;
     while (!isOver) {
       for (let count = 0; count < 100; count++) LockFile.lock(folder).close();
-      await new Promise((resolve) => setTimeout(resolve));
+      await nextTurn();
     }
     starter.terminate();
   }));

@@ -283,12 +283,3 @@ Deno.test("Barrier: the last look refuses a quote that a new one exceeds, so the
   assertRefused(() => strategy.recheck(bet, payout, false), "PRICE_IMPROVED", 400, words, details);
   strategy.recheck(bet, improved, false);
 });
-
-Deno.test("Barrier: the last look accepts a payout at the limit, as no new quote can exceed it", () => {
-  const { strategy, bet, view } = barrier();
-  const narrow = { ...bet, lowerPrice: SPOT - 1_000_000n, upperPrice: SPOT + 1_000_000n };
-  const { payout } = strategy.price(narrow);
-  assert.equal(payout, bet.betAmount * LIMITS.maxPayoutRatio);
-  view.spot.price = SPOT + 500_000n;
-  strategy.recheck(narrow, payout, false);
-});
