@@ -73,21 +73,6 @@ Deno.test("Barrier: an arriving bet is checked against the bets in the book, a r
   assertRefused(() => strategy.recheck(bet, later, false), "PRICE_IMPROVED", 400, words);
 });
 
-Deno.test("Barrier: of two quotes on a box for an empty book, the second is refused; a new one passes", () => {
-  const { strategy, bet, hold } = skewed();
-  const large = { ...bet, betAmount: 200_000_000n };
-  const { payout } = strategy.price(large);
-  strategy.recheck(large, payout, false);
-  hold(large, payout);
-  strategy.recheck(large, payout, true);
-  assertRefused(() => strategy.recheck(large, payout, false), "PRICE_MOVED", 400, /below 0\.0250/);
-  const next = strategy.price(large).payout;
-  assert.ok(next < payout);
-  strategy.recheck(large, next, false);
-  hold(large, next);
-  strategy.recheck(large, next, true);
-});
-
 Deno.test("Skew: grows with the risk of other bets, is never negative, and 0 without a share", () => {
   const { bet } = barrier();
   const skewOf = (risk: number, ownRisk = 0n, share = 0.5) =>
