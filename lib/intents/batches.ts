@@ -38,7 +38,7 @@ export class Batches<T, R> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject });
       if (this.#running < this.#concurrency) {
-        // The result is dropped: it would nest the results of all earlier runs.
+        // Without `then`, each promise would hold the results of all runs before it.
         this.#ended = Promise.all([this.#ended, this.#runAll()]).then(() => {});
       }
     });

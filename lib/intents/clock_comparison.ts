@@ -34,7 +34,7 @@ export class ClockComparison {
 
   /**
    * Compares the time of the node's newest block. Only a block newer than the last observation shows
-   * the node's clock: the last block of an idle chain is old anyway.
+   * the node's clock: an idle chain makes no blocks, so its last one says nothing about it.
    *
    * @param head Null if the node does not report it.
    */

@@ -52,8 +52,8 @@ export class PollingLoop {
   }
 
   #begin(signal: AbortSignal): void {
-    // An aborted pass may still be in flight, and a stop has to wait for it too. The result is
-    // dropped: it would nest the results of all earlier passes.
+    // An aborted pass may still be in flight, and a stop has to wait for it too. Without
+    // `then`, each promise would hold the results of all passes before it.
     this.#passes = Promise.all([this.#passes, this.#pass(signal)]).then(() => {});
   }
 

@@ -49,7 +49,7 @@ export class MarketPrice {
   #known: SourcePrice[] = [];
   #contributing: SourcePrice[] = [];
   /** The contributing sources, in the order in which they were last confirmed. */
-  #byAge: SourcePrice[] = [];
+  #byConfirmation: SourcePrice[] = [];
   #names: ProviderName[] = [];
   #namesJson = "[]";
   /** The next time at which a source stops contributing; Infinity for none. */
@@ -119,7 +119,7 @@ export class MarketPrice {
       return;
     }
     const joins = this.#isStale(known, timeMs);
-    const clockSetBack = timeMs < (this.#byAge.at(-1)?.confirmedAtMs ?? 0);
+    const clockSetBack = timeMs < (this.#byConfirmation.at(-1)?.confirmedAtMs ?? 0);
     known.price = price;
     known.receivedAtMs = known.confirmedAtMs = known.aliveAtMs = timeMs;
     if (joins || clockSetBack || timeMs >= this.#dueAtMs) {
@@ -128,11 +128,11 @@ export class MarketPrice {
     }
     // The usual case, in which the same sources contribute. It runs for every trade, so it
     // allocates little.
-    const ages = this.#byAge;
-    for (let index = ages.indexOf(known); index < ages.length - 1; index++) {
-      ages[index] = ages[index + 1] ?? known;
+    const sources = this.#byConfirmation;
+    for (let index = sources.indexOf(known); index < sources.length - 1; index++) {
+      sources[index] = sources[index + 1] ?? known;
     }
-    ages[ages.length - 1] = known;
+    sources[sources.length - 1] = known;
     this.#aggregate();
   }
 
@@ -172,12 +172,13 @@ export class MarketPrice {
     }
     const fresh = this.#known.filter((source) => !this.#isStale(source, timeMs));
     const quiet = this.#quiet(timeMs);
-    const quietMinority = quiet.toSorted((a, b) => b.receivedAtMs - a.receivedAtMs)
+    // Always fewer than the fresh ones.
+    const quietKept = quiet.toSorted((a, b) => b.receivedAtMs - a.receivedAtMs)
       .slice(0, Math.max(0, fresh.length - 1));
     this.#contributing = this.#known.filter((source) =>
-      fresh.includes(source) || quietMinority.includes(source)
+      fresh.includes(source) || quietKept.includes(source)
     );
-    this.#byAge = this.#contributing.toSorted((a, b) => a.confirmedAtMs - b.confirmedAtMs);
+    this.#byConfirmation = this.#contributing.toSorted((a, b) => a.confirmedAtMs - b.confirmedAtMs);
     this.#names = this.#contributing.map((source) => source.provider);
     this.#namesJson = JSON.stringify(this.#names);
     const { maxSourceAgeMs } = this.#rules;
@@ -219,7 +220,7 @@ export class MarketPrice {
     }
     const prices = sources.map((source) => source.price);
     const price = AGGREGATIONS[this.#rules.aggregation](prices);
-    if (!this.#guard.accepts(price, prices, this.#byAge.at(-1)?.confirmedAtMs ?? 0)) {
+    if (!this.#guard.accepts(price, prices, this.#byConfirmation.at(-1)?.confirmedAtMs ?? 0)) {
       this.#price = this.#json = undefined;
       this.#isWithheld = true;
       if (!wasWithheld) this.#rules.onWithheld?.(this.symbol, price, this.#names);
@@ -237,8 +238,8 @@ export class MarketPrice {
    * prices at this time or later. For an average, it is the confirmation of the oldest source.
    */
   #lastUpdateMs(): number {
-    const index = this.#rules.aggregation === "median" ? (this.#byAge.length - 1) >> 1 : 0;
-    return this.#byAge[index]?.confirmedAtMs ?? 0;
+    const index = this.#rules.aggregation === "median" ? (this.#byConfirmation.length - 1) >> 1 : 0;
+    return this.#byConfirmation[index]?.confirmedAtMs ?? 0;
   }
 }
 

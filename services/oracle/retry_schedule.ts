@@ -48,16 +48,17 @@ export class RetrySchedule {
 
   /**
    * The next wait, in milliseconds. The time since the last attempt counts: after an attempt that
-   * failed slowly, the wait is short, and only spreads the clients of an exchange.
+   * failed slowly, the wait is short. It is random even then, so that not all clients of an exchange
+   * reconnect at the same moment.
    */
   nextMs(): number {
     const { burst, refillMs } = this.#rule.limit;
     const nowMs = this.#clock.now();
-    const spreadMs = Math.round(WAIT_MIN_MS * (1 + this.#random()) / 2);
+    const leastWaitMs = Math.round(WAIT_MIN_MS * (1 + this.#random()) / 2);
     const backoffMs = this.#backoff.nextMs() - Math.max(0, nowMs - this.#attemptAtMs);
     // Bounded by `refillMs`: after a clock was set back, it would be hours.
     const limitMs = Math.min(this.#fullAtMs - nowMs - (burst - 1) * refillMs, refillMs);
-    return Math.max(spreadMs, backoffMs, limitMs);
+    return Math.max(leastWaitMs, backoffMs, limitMs);
   }
 
   /** Counts an event for the next wait and for the exchange's limit. */

@@ -156,14 +156,14 @@ export class Chain {
     }
     const block = this.blocks.seal(dueMs);
     if (block !== undefined) this.#events.onHead(block);
-    this.#settleDueSlice(dueMs);
+    this.#trySettleSlice(dueMs);
     return this.head;
   }
 
   /** Records the prices of a slot without a block, and settles the theses that end before it. */
   recordSlot(dueMs: number, priceOf: RecordedPrice): void {
     this.#recordPrices(dueMs, priceOf);
-    this.#settleDueSlice(dueMs);
+    this.#trySettleSlice(dueMs);
   }
 
   /**
@@ -219,7 +219,7 @@ export class Chain {
    */
   settleDue(): boolean {
     const { timestampMs } = this.head;
-    this.#settleDueSlice(timestampMs);
+    this.#trySettleSlice(timestampMs);
     return this.#commits.failure === undefined && this.state.settlements.isDue(timestampMs);
   }
 
@@ -245,7 +245,7 @@ export class Chain {
       if (thesis !== undefined) this.#announceThesis(thesis);
       if (tx.type !== "BackfillOracle" || filled === undefined) return;
       this.state.fill(tx, filled.spans);
-      // Not the theses that end after the newest checkpoint: their last slots are not recorded yet.
+      // Theses that end after the newest checkpoint wait: their last slots are not recorded yet.
       this.#settleSlice(this.head.timestampMs);
     });
     return receipt;
@@ -301,7 +301,7 @@ export class Chain {
   }
 
   /** Attempts due settlements. If they cannot be stored, the theses stay due. */
-  #settleDueSlice(nowMs: number): void {
+  #trySettleSlice(nowMs: number): void {
     if (this.state.settlements.isDue(nowMs)) {
       this.#commits.tryChange(() => this.#settleSlice(nowMs));
     }

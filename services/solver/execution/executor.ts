@@ -125,7 +125,7 @@ export class Executor {
     let intent: Intent;
     if (state === undefined) intent = await this.#record(quoteHash, execution, inFlight);
     else if (isFinal(state)) intent = await store.get(quoteHash);
-    // A row that was only read may be lost in a failover; act only on one that a write confirmed.
+    // A row that was only read may be lost in a failover. The write proves that the primary has it.
     else intent = await store.recordAttempt(quoteHash, clock.now());
     // An intent that this process has recorded need not be verified.
     return await intents.submit(intent, { isNew: this.#verified.has(intent) });

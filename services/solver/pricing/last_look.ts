@@ -17,7 +17,10 @@ export interface PriceNow {
   margin: number;
   /** Share of the winnings that a new quote withholds. */
   skew: number;
-  /** Share of the winnings that this quote must have withheld at least: `skew`, or less. */
+  /**
+   * Share of the winnings that this quote must have withheld at least: `skew`, or 0 if it is recorded,
+   * as later bets do not count against it.
+   */
   withheldAtLeast: number;
 }
 
