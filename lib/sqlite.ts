@@ -15,7 +15,7 @@ const { backup, DatabaseSync } = sqlite as typeof sqlite & {
   backup(from: sqlite.DatabaseSync, to: string, options: { rate: number }): Promise<number>;
 };
 
-export interface SqliteOptions {
+interface SqliteOptions {
   readOnly?: boolean;
   /** The error to throw in place of one of SQLite's. */
   errorOf(cause: unknown): Error;

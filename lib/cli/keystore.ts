@@ -10,7 +10,7 @@ import { redact } from "../redact.ts";
 import { UsageError } from "./options.ts";
 
 /** Options that give a service its key: either the key or a keystore. */
-export interface KeyOptions {
+interface KeyOptions {
   privateKey?: LocalSigner | undefined;
   keystore?: string | undefined;
   keystorePasswordFile?: string | undefined;

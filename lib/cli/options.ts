@@ -3,6 +3,7 @@ import { isAbsolute, join } from "node:path";
 import { z } from "zod";
 import { messageOf } from "../errors.ts";
 import { IN_MEMORY, POSTGRES_URL, withPassword } from "../intents/database_url.ts";
+import type { OptionKind } from "./option_kinds.ts";
 import { SettingsFile } from "./settings_file.ts";
 import {
   type CommandText,
@@ -234,19 +235,22 @@ function parseOption(spec: OptionSpec, flag: unknown, sources: Sources): unknown
   const name = `${optionOf(spec).long}`;
   const given = flag === undefined ? givenValue(spec, sources) : { source: name, value: flag };
   const value = given?.value ?? valueIn(spec.default, spec);
-  if (value === undefined && !spec.required) return undefined;
   if (value === undefined) {
-    const variable = variableOf(spec);
-    throw new UsageError(
-      `Missing ${name}${variable === undefined ? "" : ` (or ${variable} in the environment)`}`,
-    );
+    if (spec.required) throw missingOption(spec);
+    return undefined;
   }
   const parsed = z.safeParse(spec.kind.schema, value);
-  if (parsed.success) return fromUserFolder(parsed.data, spec, sources.env);
+  if (parsed.success) return resolveValue(parsed.data, spec.kind, sources.env);
   // The issue's path is left out: it points into the schema's parsed form of the text.
   const rule = parsed.error.issues[0]?.message ?? "Invalid value";
   const received = spec.kind.secret ? "" : `: received ${JSON.stringify(String(value))}`;
   throw new UsageError(`Invalid ${given?.source ?? name}: ${rule}${received}`);
+}
+
+function missingOption(spec: OptionSpec): UsageError {
+  const variable = variableOf(spec);
+  const alternative = variable === undefined ? "" : ` (or ${variable} in the environment)`;
+  return new UsageError(`Missing ${optionOf(spec).long}${alternative}`);
 }
 
 /** Key of the option that names the settings file. */
@@ -266,20 +270,23 @@ export function secretVariables(table: OptionTable): string[] {
 /** The user's folder: `deno task` runs commands in the folder of deno.json. */
 export const USER_FOLDER_VARIABLE = "INIT_CWD";
 
-/** A path resolved from the user's folder. Other values stay as they are. */
-function fromUserFolder(
-  value: unknown,
-  { kind: { access, completes } }: OptionSpec,
-  env: Environment,
-) {
-  if (access === "database" && POSTGRES_URL.test(String(value))) {
-    return withPassword(String(value), readSecretVariable(PASSWORD_VARIABLE, env));
+/** Resolves a path from the user's folder, and completes the URL of a database with its password. */
+function resolveValue(value: unknown, { access, completes }: OptionKind, env: Environment) {
+  if (typeof value !== "string" || value === IN_MEMORY) return value;
+  switch (access) {
+    case "read":
+    case "write":
+    case "readWrite":
+      return inUserFolder(value, env);
+    case "modules":
+      // A word that the shell completes is the name of something built in.
+      return completes?.includes(value) ? value : inUserFolder(value, env);
+    case "database":
+      if (!POSTGRES_URL.test(value)) return inUserFolder(value, env);
+      return withPassword(value, readSecretVariable(PASSWORD_VARIABLE, env));
+    default:
+      return value;
   }
-  const isPath = access === "read" || access === "write" || access === "readWrite" ||
-    access === "database" && !POSTGRES_URL.test(String(value)) ||
-    access === "modules" && !completes?.includes(String(value));
-  if (!isPath || value === IN_MEMORY || typeof value !== "string") return value;
-  return inUserFolder(value, env);
 }
 
 function inUserFolder(path: string, env: Environment): string {

@@ -37,7 +37,7 @@ type RepairTable = typeof keystoreOptions & {
 };
 
 /** A command that reconciles a service's store with a restored node. */
-export interface RepairCommand extends Pick<CommandText, "name" | "description" | "examples"> {
+interface RepairCommand extends Pick<CommandText, "name" | "description" | "examples"> {
   service: string;
   options: RepairTable & Partial<typeof remoteSignerOptions>;
   /** The command's words for a repaired intent, such as `sent again`. */

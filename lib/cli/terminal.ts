@@ -5,7 +5,7 @@ import { UsageError } from "./options.ts";
 export type ShowProgress = (text: string) => void;
 
 /** The parts of a terminal that drawing needs. */
-export interface ProgressTerminal {
+interface ProgressTerminal {
   isTerminal(): boolean;
   writeSync(bytes: Uint8Array): number;
 }
@@ -48,7 +48,7 @@ export function progressBar(done: number, total: number, unit: string): string {
 }
 
 /** The parts of a terminal that asking needs. */
-export interface Keyboard {
+interface Keyboard {
   isTerminal(): boolean;
   setRaw(raw: boolean): void;
   read(buffer: Uint8Array): Promise<number | null>;

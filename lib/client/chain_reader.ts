@@ -1,4 +1,5 @@
 import { pagesOf, type ThesisFilter } from "../net/core_reader.ts";
+import { appendSpan } from "../prices/price_slots.ts";
 import type { ThesesPage } from "../protocol/methods/reads.ts";
 import type { NodePrice } from "../protocol/price.ts";
 import type { Hex } from "../protocol/scalars.ts";
@@ -97,7 +98,8 @@ export class ChainReader {
       this.context.node.getPriceHistory({ base, quote, from, to, cursor });
     for await (const { prices, missing } of pagesOf(read)) {
       history.prices = history.prices.concat(prices);
-      for (const span of missing) addSpan(history.missing, span);
+      // A span may begin on one page and end on the next.
+      for (const span of missing) appendSpan(history.missing, span);
     }
     return history;
   }
@@ -136,11 +138,4 @@ export class ChainReader {
     const { cursor: first } = filter;
     return pagesOf((cursor = first) => this.context.node.getTheses({ ...filter, cursor }));
   }
-}
-
-/** Adds a span after others, joined with the last one where they touch: pages split spans. */
-function addSpan(spans: PriceHistory["missing"], { from, to }: { from: number; to: number }): void {
-  const last = spans.at(-1);
-  if (last?.to === from) last.to = to;
-  else spans.push({ from, to });
 }

@@ -17,7 +17,7 @@ import {
 import { serviceLog } from "../log/logging.ts";
 
 /** The largest body of a request: the biggest valid one is under 2 KiB. */
-const DEFAULT_BODY_BYTES_MAX = 64 * 1024;
+const BODY_BYTES_MAX = 64 * 1024;
 
 declare module "hono" {
   interface ContextVariableMap {
@@ -53,12 +53,11 @@ export const prefixErrorCodes: MiddlewareHandler = async (c, next) => {
  */
 export function acceptJson(
   corsOrigins: readonly string[],
-  maxBytes: number = DEFAULT_BODY_BYTES_MAX,
 ): MiddlewareHandler {
   const refuse = () => {
-    throw httpFailure("BODY_TOO_LARGE", { maxBytes });
+    throw httpFailure("BODY_TOO_LARGE", { maxBytes: BODY_BYTES_MAX });
   };
-  const limit = bodyLimit({ maxSize: maxBytes, onError: refuse });
+  const limit = bodyLimit({ maxSize: BODY_BYTES_MAX, onError: refuse });
   const cors = new Cors(corsOrigins);
   return async (c, next) => {
     const origin = c.req.raw.headers.get("origin");
@@ -68,7 +67,7 @@ export function acceptJson(
     // Hono reads a chunked body itself.
     if (bytes === undefined) return await readingBody(() => limit(c, next));
     // Hono would open the body as a stream first, which makes reading it slower.
-    return bytes > maxBytes ? refuse() : await next();
+    return bytes > BODY_BYTES_MAX ? refuse() : await next();
   };
 }
 

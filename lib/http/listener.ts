@@ -60,7 +60,7 @@ export type RequestHandler = (
   served: ServedRequest,
 ) => Response | Promise<Response>;
 
-export interface ListenOptions {
+interface ListenOptions {
   /** The option that gives the port, for the message where it is taken. */
   portFlag?: string;
   /** Whether several processes may listen on the port: Linux spreads connections among them. */
@@ -97,7 +97,7 @@ export function listen(
 }
 
 /** An HTTP server, made by {@link listen}. */
-export class Listener implements AsyncDisposable {
+class Listener implements AsyncDisposable {
   /** Base URL with the actual port, without a trailing slash. */
   readonly url: string;
   /** Base URL with the bound address, which may be 0.0.0.0. */

@@ -30,7 +30,7 @@ export function readyHandler(
 }
 
 /** Looks for one thing that a service needs. Returns the problem if it is missing, or throws. */
-export type ReadinessCheck = () => string | undefined | void | Promise<string | undefined | void>;
+type ReadinessCheck = () => string | undefined | void | Promise<string | undefined | void>;
 
 /**
  * Runs all checks at once. Never throws: a failure is a problem.

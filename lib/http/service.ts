@@ -13,7 +13,7 @@ export interface RunningService extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-export interface ServiceDefinition {
+interface ServiceDefinition {
   name: string;
   host: string;
   /** Names under which it answers, see `AllowedHosts`. */

@@ -30,7 +30,7 @@ const READ_NODE_LAG_BLOCKS = 50;
 /** A read node may know a receipt this much later than the write node. */
 const READ_NODE_LAG_MS = 2_000;
 
-export interface ChainGuardOptions {
+interface ChainGuardOptions {
   store: Pick<IntentStore, "checkWritable" | "find" | "updateRecord" | "newestCommitted">;
   node: Pick<CoreClient, "url" | "genesisHash" | "getHead" | "getTransaction" | "allowsReverts">;
   clock: Clock;

@@ -1,7 +1,7 @@
 import { StoreError } from "./intent.ts";
 
 /** One step, in the dialect of each database. */
-export interface Migration {
+interface Migration {
   readonly number: number;
   readonly sqlite: string;
   readonly postgres: string;

@@ -86,7 +86,7 @@ function importPostgres() {
   return import("./postgres_driver.ts");
 }
 
-export interface StoreInspection {
+interface StoreInspection {
   /** Version of its tables, and the version that this program migrates them to. */
   version: number;
   latestVersion: number;

@@ -18,14 +18,14 @@ const RETRY_INTERVAL_MS = 1_000;
 const RETRIES_AT_ONCE = 50;
 
 /** The part of a submitter that its {@link retryLoop} uses. */
-export interface IntentRetrier {
+interface IntentRetrier {
   /** Tries once to finish an intent. */
   retry(intent: Intent): Promise<Intent>;
   /** Whether the node has stopped answering: the rest of a pass would fail as well. */
   readonly isNodeLost: boolean;
 }
 
-export interface RetryLoopOptions {
+interface RetryLoopOptions {
   store: Pick<IntentStore, "listUnfinished">;
   node: Pick<CoreClient, "url">;
   clock: Clock;

@@ -45,7 +45,7 @@ export function keysOf(joined: string | null): Set<string> {
   return new Set(joined === null ? [] : joined.split(","));
 }
 
-export interface AdmittedInsertion {
+interface AdmittedInsertion {
   intent: NewIntent;
   insert: Statement;
   find: Statement;

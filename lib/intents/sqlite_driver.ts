@@ -35,7 +35,7 @@ export class SqliteDriver implements SqlDriver {
    * Opens a file and brings its tables up to date. Creates the file (mode 0600) and its folder (0700)
    * if they are missing; `:memory:` keeps nothing.
    *
-   * @param pagesMax Bounds the file in pages of 4 KiB, as a quota would.
+   * @param pagesMax For tests: bounds the file in pages of 4 KiB, as a quota would.
    * @throws {StoreDamagedError} If the file or its log is damaged.
    * @throws {StoreError} If the file cannot be used.
    * @throws {Deno.errors.NotCapable} If this process may not open it.

@@ -19,7 +19,7 @@ const LOOK_AGAIN_MS = 100;
  * The part of a log that SQLite would drop. `torn`: only the last transaction, cut by a power
  * failure before it was acknowledged. `damaged`: also acknowledged transactions.
  */
-export type LogDamage = "torn" | "damaged";
+type LogDamage = "torn" | "damaged";
 
 /** Inspects the log beside a database file, which nothing has opened yet. */
 export function logDamage(database: string): LogDamage | undefined {

@@ -1,10 +1,9 @@
 import { z } from "zod";
-import { isNodeAway, NodeUnreachableError } from "../net/core_reader.ts";
+import { isNodeAway } from "../net/core_reader.ts";
 import { messageOf, RangemakerError } from "../errors.ts";
 import { RECEIPTS_KEPT_MS_MIN, TIMESTAMP_DRIFT_MAX_MS } from "../protocol/constants.ts";
-import { RpcCode, RpcError } from "../protocol/jsonrpc.ts";
+import type { RpcError } from "../protocol/jsonrpc.ts";
 import type { Receipt } from "../protocol/receipt.ts";
-import type { Hex } from "../protocol/scalars.ts";
 import {
   failureOf,
   type Intent,
@@ -16,6 +15,13 @@ import {
   StoreError,
 } from "./intent.ts";
 import type { PollingLoop } from "../net/polling_loop.ts";
+import {
+  isConnectionLost,
+  isNodeUnusable,
+  lookUp,
+  type NodeAnswer,
+  sendOnce,
+} from "./node_answer.ts";
 import { retryLoop } from "./retry_loop.ts";
 import { type SubmitOptions, type SubmitterOptions, timestampOf } from "./submission.ts";
 import { clocksDifferError, IntentRefusedError, submissionFailure } from "./failures.ts";
@@ -28,17 +34,6 @@ const RESIGN_AFTER_MS = TIMESTAMP_DRIFT_MAX_MS - CLOCK_SKEW_MS;
 
 /** The node's reason to refuse a transaction because of its timestamp alone. */
 const refusedTimestampSchema = z.object({ code: z.literal("TIMESTAMP_OUT_OF_RANGE") });
-
-/**
- * Answers of the node that a retry cannot change. "Method not found" is not one: the URL is that of a
- * read port by mistake, and the intent waits until the operator corrects it.
- */
-const FINAL_RPC_CODES: ReadonlySet<number> = new Set([
-  RpcCode.transactionRejected,
-  RpcCode.parseError,
-  RpcCode.invalidRequest,
-  RpcCode.invalidParams,
-]);
 
 /**
  * Brings intents to a final state: the transaction is durable before it is first sent, a retry sends
@@ -123,8 +118,10 @@ export class Submitter {
       if (!isNew) this.#verify(intent);
       const signed = intent.transaction === null ? await this.#sign(intent) : intent;
       if (isFinal(signed.state)) return signed;
-      if (this.#options.clock.now() > signed.expiresAtMs) return await this.#lookUp(signed);
-      return await this.#send(signed);
+      const { node, clock } = this.#options;
+      if (clock.now() <= signed.expiresAtMs) return await this.#send(signed);
+      // Too late to send it, but an earlier attempt may have been committed.
+      return await this.#conclude(signed, await lookUp(node, transactionOf(signed)));
     } catch (thrown) {
       if (thrown instanceof IntentRefusedError) return await this.#fail(intent, thrown);
       throw thrown;
@@ -177,31 +174,39 @@ export class Submitter {
    * the receipt, then sends the same bytes once more.
    */
   async #send(intent: Intent): Promise<Intent> {
-    try {
-      return await this.#sendOnce(intent);
-    } catch (thrown) {
-      if (!(thrown instanceof OutcomeUnknownError)) throw thrown;
-      if (!(thrown.cause instanceof NodeUnreachableError) || this.#isStopping) throw thrown;
+    const { node } = this.#options;
+    const transaction = transactionOf(intent);
+    let answer = await sendOnce(node, transaction);
+    if (isConnectionLost(answer) && !this.#isStopping) {
+      answer = await lookUp(node, transaction);
+      if (answer.kind === "missing") answer = await sendOnce(node, transaction);
     }
-    return await this.#finishIfKnown(intent) ?? await this.#sendOnce(intent);
+    return await this.#conclude(intent, answer);
   }
 
-  async #sendOnce(intent: Intent): Promise<Intent> {
-    const { text, txHash } = transactionOf(intent);
-    let refusal: RpcError;
-    try {
-      return await this.#finishBy(intent, await this.#options.node.sendTransactionText(text));
-    } catch (thrown) {
-      refusal = this.#finalRefusalOrThrow(thrown, txHash);
+  /** Brings an intent to the state that follows from the node's answer about its transaction. */
+  async #conclude(intent: Intent, answer: NodeAnswer): Promise<Intent> {
+    this.#isNodeLost = answer.kind === "unknown" && isNodeUnusable(answer.cause);
+    switch (answer.kind) {
+      case "receipt":
+        return await this.#finishBy(intent, answer.receipt);
+      case "missing":
+        return await this.#failIfTooLate(intent);
+      case "refused":
+        return await this.#resignOrFail(intent, answer.refusal);
+      case "unknown":
+        throw new OutcomeUnknownError(transactionOf(intent).txHash, answer.cause);
     }
-    // The node may have committed the transaction earlier, and refuse it now because it is too old.
-    const finished = await this.#finishIfKnown(intent);
-    if (finished !== undefined) return finished;
+  }
+
+  /** A refused transaction is signed again if its time is the reason; otherwise its intent fails. */
+  async #resignOrFail(intent: Intent, refusal: RpcError): Promise<Intent> {
+    const { text, txHash } = transactionOf(intent);
     const offMs = Math.abs(this.#options.clock.now() - timestampOf(text));
     if (offMs > RESIGN_AFTER_MS) {
       // The new transaction has the present time, so this happens once.
       const renewed = await this.#sign(intent);
-      return isFinal(renewed.state) ? renewed : await this.#sendOnce(renewed);
+      return isFinal(renewed.state) ? renewed : await this.#send(renewed);
     }
     if (refusedTimestampSchema.safeParse(refusal.data).success) {
       throw new OutcomeUnknownError(txHash, await this.#noteClockProblem(refusal));
@@ -219,13 +224,8 @@ export class Submitter {
     return problem;
   }
 
-  /**
-   * Looks up the outcome after the deadline: nothing is sent any more, but an earlier attempt may
-   * have been committed.
-   */
-  async #lookUp(intent: Intent): Promise<Intent> {
-    const finished = await this.#finishIfKnown(intent);
-    if (finished !== undefined) return finished;
+  /** Fails an intent whose transaction was not committed before the deadline, and no longer can be. */
+  async #failIfTooLate(intent: Intent): Promise<Intent> {
     const { text, txHash } = transactionOf(intent);
     const { clock, receiptsKeptMs } = this.#options;
     const ageMs = clock.now() - timestampOf(text);
@@ -239,29 +239,7 @@ export class Submitter {
     return await this.#fail(intent, submissionFailure("DEADLINE_PASSED", { deadline }));
   }
 
-  /** Finishes an intent if the node has a receipt of its transaction. */
-  async #finishIfKnown(intent: Intent): Promise<Intent | undefined> {
-    const { txHash } = transactionOf(intent);
-    let receipt: Receipt | null;
-    try {
-      receipt = await this.#options.node.getTransaction(txHash);
-    } catch (thrown) {
-      throw new OutcomeUnknownError(txHash, this.#finalRefusalOrThrow(thrown, txHash));
-    }
-    this.#isNodeLost = false;
-    return receipt === null ? undefined : await this.#finishBy(intent, receipt);
-  }
-
-  /** Returns a final refusal; throws everything else. */
-  #finalRefusalOrThrow(thrown: unknown, txHash: Hex): RpcError {
-    if (!isNodeAway(thrown) && !(thrown instanceof RpcError)) throw thrown;
-    this.#isNodeLost = isNodeUnusable(thrown);
-    if (thrown instanceof RpcError && FINAL_RPC_CODES.has(thrown.rpcCode)) return thrown;
-    throw new OutcomeUnknownError(txHash, thrown);
-  }
-
   async #finishBy(intent: Intent, receipt: Receipt): Promise<Intent> {
-    this.#isNodeLost = false;
     this.#options.guard.clocks.agree();
     // The external hash is the digest of the user's request, so it is the same deposit: an earlier
     // transaction, which this store has lost, has credited it.
@@ -287,12 +265,6 @@ export class Submitter {
     if (isFirst) handler.onFinalStateSet?.(finished);
     return finished;
   }
-}
-
-/** Whether an error means that the node is unreachable or paused, or that the proxy has no node. */
-function isNodeUnusable(thrown: unknown): boolean {
-  return isNodeAway(thrown) ||
-    thrown instanceof RpcError && thrown.rpcCode === RpcCode.resourceUnavailable;
 }
 
 function transactionOf(intent: Intent): SignedTransactionText {

@@ -7,7 +7,7 @@ import type { RandomSource } from "../clock.ts";
 export const SERVICE_WAIT_MAX_MS = 2_000;
 
 /** How the waits between attempts grow. */
-export interface BackoffOptions {
+interface BackoffOptions {
   /** The first wait before jitter, in milliseconds. */
   initialMs: number;
   /** The longest wait before jitter, in milliseconds. */

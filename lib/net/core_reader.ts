@@ -53,7 +53,7 @@ export interface HistoryQuery {
 }
 
 /** Address of a core node, and how long to wait for it. */
-export interface CoreClientOptions {
+interface CoreClientOptions {
   /** HTTP JSON-RPC URL. */
   url: string;
   timeoutMs?: number;

@@ -23,7 +23,7 @@ const GATEWAY_STATUSES: ReadonlySet<number> = new Set([502, 503, 504]);
 
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-export interface RequestOptions {
+interface RequestOptions {
   /** Sent as the JSON body of a POST; without it the request is a GET. */
   json?: unknown;
   /** Sent besides the content type. */

@@ -25,7 +25,7 @@ export interface SocketLike {
  */
 export type DownCause = "not_opened" | "closed" | "silent" | "dropped";
 
-export interface SocketHandlers {
+interface SocketHandlers {
   /** Connected: subscribe now. */
   onOpen(): void;
   /** One text frame; a binary one is read as UTF-8. */

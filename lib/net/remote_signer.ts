@@ -41,7 +41,7 @@ export class RemoteSignerError extends RangemakerError {
   }
 }
 
-export interface RemoteSignerOptions {
+interface RemoteSignerOptions {
   url: string;
   address: Address;
   method: SignerMethod;

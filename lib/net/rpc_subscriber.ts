@@ -7,7 +7,7 @@ import { PollingLoop } from "./polling_loop.ts";
 import { ReconnectingSocket, type SocketLike } from "./reconnecting_socket.ts";
 
 /** One thing to subscribe to; made by {@link subscription}. */
-export interface RpcSubscription {
+interface RpcSubscription {
   /** Parameters of `eth_subscribe`, such as `["theses", { user }]`. */
   readonly params: readonly unknown[];
   /** Handles the result of one notification. @returns Whether it has the expected shape. */
@@ -31,7 +31,7 @@ export function subscription<S extends z.core.$ZodType>(
 }
 
 /** How an {@link RpcSubscriber} detects that a quiet connection is dead. */
-export interface Heartbeat {
+interface Heartbeat {
   /** Time between two requests, in milliseconds. */
   everyMs: number;
   /** A connection without any frame for this long after a request is dropped. */
@@ -39,7 +39,7 @@ export interface Heartbeat {
 }
 
 /** Reads the changes made while there was no connection. */
-export interface CatchUp {
+interface CatchUp {
   /**
    * Called after every connect, and every {@link CATCH_UP_INTERVAL_MS}: a proxy may lose notifications of its
    * node unnoticed. Check `signal` after each wait: once it is aborted, the result no longer counts.

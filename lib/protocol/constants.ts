@@ -1,4 +1,5 @@
 /** Bounds that node, solver, submitter and clients share (docs/protocol.md). */
+import { DAY_MS } from "../time.ts";
 
 /** Length of a price slot and interval of checkpoints, in milliseconds (spec: price oracle, Limits). */
 export const SLOT_MS = 100;
@@ -13,10 +14,10 @@ export const TIMESTAMP_DRIFT_MAX_MS = 60_000;
 export const RECEIPTS_KEPT_MS_MIN = 600_000;
 
 /** The longest window of a thesis, in milliseconds (spec: quote solver, `maxDuration`). */
-export const THESIS_DURATION_MAX_MS = 86_400_000;
+export const THESIS_DURATION_MAX_MS = DAY_MS;
 
 /** Longest time from submission to the start of a window, unless a service is configured otherwise. */
-export const START_AHEAD_MAX_MS = 86_400_000;
+export const START_AHEAD_MAX_MS = DAY_MS;
 
 /** Price slots that one `BackfillOracle` may carry: ten minutes of them. */
 export const BACKFILL_SLOTS_MAX = 6_000;

@@ -13,7 +13,7 @@ const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
 /** Limits on the complexity of a text. */
-export interface Complexity {
+interface Complexity {
   /** Levels of nesting. */
   depth: number;
   /**

@@ -47,7 +47,7 @@ export interface RpcErrorBody {
   data?: unknown;
 }
 
-export type RpcResponse =
+type RpcResponse =
   | { jsonrpc: "2.0"; id: RpcId; result: unknown }
   | { jsonrpc: "2.0"; id: RpcId; error: RpcErrorBody };
 

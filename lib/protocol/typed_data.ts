@@ -2,7 +2,7 @@ import * as z from "zod/mini";
 import { described } from "./scalars.ts";
 
 /** A member of an EIP-712 struct. */
-export interface TypedField {
+interface TypedField {
   readonly name: string;
   readonly type: string;
 }

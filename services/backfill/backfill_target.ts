@@ -8,7 +8,7 @@ import type { Thesis } from "../../lib/protocol/thesis.ts";
 /** The prices to fill: all missing prices of a thesis, or of a market in a time span. */
 export type BackfillRequest = { thesis: number } | { market: Market; span: TimeSpan };
 
-export interface BackfillTarget {
+interface BackfillTarget {
   market: Market;
   /** In order of time, aligned to slots. */
   missing: TimeSpan[];

@@ -8,7 +8,7 @@ import { BACKFILL_SLOTS_MAX } from "../../lib/protocol/constants.ts";
 import { signTransactionBy, type TransactionSigner } from "../../lib/protocol/transaction.ts";
 import type { Trade, TradeHistory } from "./trade_history.ts";
 
-export interface BackfillerParts {
+interface BackfillerParts {
   client: Pick<CoreClient, "sendTransaction">;
   signer: TransactionSigner;
   chainId: number;
@@ -118,7 +118,7 @@ function slotsIn({ from, to }: TimeSpan): number {
 }
 
 /** Consecutive slots with their prices, as one `BackfillOracle` contains them. */
-export interface SlotRun {
+interface SlotRun {
   /** Unix milliseconds, a multiple of 100. */
   startTime: number;
   prices: bigint[];

@@ -6,7 +6,6 @@ import { THESIS_DURATION_MAX_MS } from "../../lib/protocol/constants.ts";
 import type { Market, Markets } from "../../lib/protocol/markets.ts";
 import { command, type CommandContext, ExitCode } from "../../lib/cli/command.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
-import { parsePrice } from "../../lib/protocol/price.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { openTransactionSigner, type RemoteKeyOptions } from "../../lib/cli/keystore.ts";
 import { optionLabel, type OptionsOf, UsageError } from "../../lib/cli/options.ts";
@@ -22,7 +21,7 @@ import type { TransactionSigner } from "../../lib/protocol/transaction.ts";
 import { progressBar } from "../../lib/cli/terminal.ts";
 import { type BackfillRequest, findMissingPrices } from "./backfill_target.ts";
 import { Backfiller, type SpanReport } from "./backfiller.ts";
-import { ChosenPrice, TradeHistory } from "./trade_history.ts";
+import { ChosenPrice, priceText, TradeHistory } from "./trade_history.ts";
 
 /** The longest span that one run fills: as long as the longest thesis. */
 const SPAN_MAX_MS = THESIS_DURATION_MAX_MS;
@@ -38,17 +37,6 @@ const time = {
     return z.NEVER;
   }),
   placeholder: "time",
-} satisfies kinds.OptionKind;
-
-/** A price as decimal text. */
-const price = {
-  schema: z.string().transform((text, context) => {
-    const units = parsePrice(text);
-    if (units !== undefined && units > 0n) return units;
-    context.addIssue({ code: "custom", message: "Expected a price above 0, such as 2998.41" });
-    return z.NEVER;
-  }),
-  placeholder: "price",
 } satisfies kinds.OptionKind;
 
 export const options = optionsFor("backfill", {
@@ -91,13 +79,13 @@ export const options = optionsFor("backfill", {
     default: "3000",
   },
   price: {
-    kind: price,
+    kind: { schema: priceText, placeholder: "price" },
     description: "fill every missing slot with this price, and read no trades: the last resort",
   },
   chainId: chainIdOption,
 });
 
-export type BackfillOptions = OptionsOf<typeof options>;
+type BackfillOptions = OptionsOf<typeof options>;
 
 /** The admin's key. @throws {UsageError} Without one. @throws {KeystoreError} If it cannot be read. */
 export function adminSigner(

@@ -17,15 +17,18 @@ export const PAGE_TRADES = 1_000;
 /** Pages per span: a million trades, far more than ten minutes have. */
 const TRADE_PAGES_MAX = 1_000;
 
+/** A price as decimal text. The value has 6 decimals. */
+export const priceText = z.string().transform((text, context) => {
+  const price = parsePrice(text);
+  if (price !== undefined) return price;
+  context.addIssue({ code: "custom", message: "Expected a price above 0, such as 2998.41" });
+  return z.NEVER;
+});
+
 /** One page of the endpoint: id, price and time of each trade. */
 export const pageSchema = z.array(z.object({
   a: z.number().int(),
-  p: z.string().transform((text, context) => {
-    const price = parsePrice(text);
-    if (price !== undefined) return price;
-    context.addIssue({ code: "custom", message: `Expected a price: received ${text}` });
-    return z.NEVER;
-  }),
+  p: priceText,
   T: z.number().int(),
 }));
 

@@ -14,7 +14,7 @@ import type { BridgeMetrics } from "./metrics.ts";
 import { description, operations } from "./operations.ts";
 import type { Readiness } from "./readiness.ts";
 
-export interface BridgeApiOptions {
+interface BridgeApiOptions {
   depositor: Pick<Depositor, "deposit">;
   store: Pick<IntentStore, "find" | "listBySubject">;
   metrics: BridgeMetrics;

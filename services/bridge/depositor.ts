@@ -15,7 +15,7 @@ import { requireSigner, requireSignerForChain } from "../../lib/protocol/signatu
 import { RangemakerError } from "../../lib/errors.ts";
 import { refusal } from "./failures.ts";
 
-export interface DepositorOptions {
+interface DepositorOptions {
   intents: Pick<
     IntentService,
     "store" | "submit" | "requireChain" | "transactions" | "clockProblem"
@@ -42,7 +42,7 @@ export function depositKey(user: Address, nonce: bigint): string {
 const payloadSchema = z.object({ ...depositRequestSchema.shape, externalTxHash: hash32Schema });
 
 /** The request as it is stored, with the external hash of its transaction. */
-export type DepositPayload = z.output<typeof payloadSchema>;
+type DepositPayload = z.output<typeof payloadSchema>;
 
 export function encodePayload(request: DepositRequest, externalTxHash: Hex): string {
   return JSON.stringify({

@@ -48,7 +48,7 @@ export const depositViewSchema = z.object({
   updatedAt: timestampSchema,
 }).meta({ id: "Deposit" });
 
-export type DepositView = z.input<typeof depositViewSchema>;
+type DepositView = z.input<typeof depositViewSchema>;
 
 /** One deposit. @throws A RangemakerError: `NOT_FOUND` if there is none. */
 export async function findDeposit(

@@ -17,7 +17,7 @@ const querySchema = z.object({
 });
 
 /** An answer of the history endpoint in Binance's format. */
-export interface HistoryAnswer {
+interface HistoryAnswer {
   status: 200 | 400;
   body: unknown;
 }
@@ -57,7 +57,7 @@ const pinsSchema = (markets: readonly string[]) =>
     z.nullable(positiveUint64Schema("Expected a price above 0")),
   );
 
-export interface ExchangesApiOptions {
+interface ExchangesApiOptions {
   /** Symbols of the markets, such as `ETH/USDT`. */
   markets: readonly string[];
   /** Past trades by the symbol of the exchange, such as `ETHUSDT`. */

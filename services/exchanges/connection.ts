@@ -18,7 +18,7 @@ export interface VenueState {
   admitsSubscription(): boolean;
 }
 
-export interface VenueConnectionOptions {
+interface VenueConnectionOptions {
   venue: VenueState;
   peer: Peer;
   clock: Clock;

@@ -7,7 +7,7 @@ export type ClientFrame =
   | { kind: "invalid"; reason: string; id?: unknown };
 
 /** A subscribed market in heartbeats and acknowledgements. */
-export interface Subscription {
+interface Subscription {
   symbol: string;
   /** The newest trade of the market at this venue. */
   newest: NumberedTrade | undefined;
@@ -41,13 +41,13 @@ export interface Dialect {
 }
 
 /** At most `count` events in any `windowMs` milliseconds. */
-export interface RateLimit {
+interface RateLimit {
   count: number;
   windowMs: number;
 }
 
 /** Limits of a venue; an absent one means no limit. */
-export interface VenueLimits {
+interface VenueLimits {
   /** Connections, of all clients together: usually there is one client. */
   connections?: RateLimit;
   /** Frames of one client; exceeding the limit closes its connection. */

@@ -33,13 +33,13 @@ export const GAP_EVERY = 5;
 /** Time from the notice to the end under `shutdown`, in milliseconds. */
 export const SHUTDOWN_NOTICE_MS = 10_000;
 
-export interface FaultTarget {
+interface FaultTarget {
   inject(fault: VenueFault): void;
   clear(fault: VenueFault): void;
 }
 
 /** A planned fault; times count from the start. */
-export interface PlannedFault {
+interface PlannedFault {
   provider: ProviderName;
   fault: VenueFault;
   afterMs: number;

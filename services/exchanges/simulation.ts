@@ -35,7 +35,7 @@ const TRADE_SHARE = 0.000_05;
 /** Prices are whole cents: 10^4 of the 6 decimals. */
 const TICK = 10_000n;
 
-export interface SimulationOptions {
+interface SimulationOptions {
   markets: readonly string[];
   random: RandomSource;
   startMs: number;

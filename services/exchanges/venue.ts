@@ -8,7 +8,7 @@ import { type NumberedTrade, type Trade, TradeLog } from "./trades.ts";
 /** Most open connections, of all clients together: a stand-in serves a handful. */
 const CONNECTIONS_MAX = 1_000;
 
-export interface VenueOptions {
+interface VenueOptions {
   dialect: Dialect;
   markets: readonly Market[];
   /** Trades kept per market for history; the newest one is always kept. */

@@ -8,7 +8,7 @@ import type { Storage } from "./store/storage.ts";
 
 export type NodeMetrics = ReturnType<typeof createNodeMetrics>;
 
-export interface MeasuredParts {
+interface MeasuredParts {
   chain: Chain;
   clients: Clients;
   storage: Storage;

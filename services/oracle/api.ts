@@ -7,7 +7,7 @@ import { description, operations } from "./operations.ts";
 import type { Oracle } from "./oracle.ts";
 import { healthBody, providersBody } from "./status.ts";
 
-export interface OracleApiOptions {
+interface OracleApiOptions {
   oracle: Oracle;
   clock: Clock;
   metrics: OracleMetrics;

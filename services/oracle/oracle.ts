@@ -9,7 +9,7 @@ import { PriceBoard, type PriceBoardOptions } from "./price_board.ts";
 import type { Provider } from "./provider.ts";
 import { ProviderConnection } from "./provider_connection.ts";
 
-export interface OracleParts {
+interface OracleParts {
   providers: readonly { provider: Provider; url: string }[];
   markets: readonly Market[];
   board: Omit<PriceBoardOptions, "markets">;

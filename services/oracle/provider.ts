@@ -41,7 +41,7 @@ export type Frame =
   | { kind: "dropped"; reason: DropReason };
 
 /** When an open connection, or one of its streams, counts as dead; times in milliseconds. */
-export interface LivenessRule {
+interface LivenessRule {
   /** A connection without any frame for this long is dead. */
   silenceMs: number;
   /** A market without a trade for this long is requested again. */
@@ -69,7 +69,7 @@ export interface Provider {
 }
 
 /** Reads frames of one shape; undefined for any other shape. */
-export type FrameReader = (value: unknown) => Frame | undefined;
+type FrameReader = (value: unknown) => Frame | undefined;
 
 /** A reader of frames that fit `schema`. */
 export function reader<S extends z.ZodType>(
@@ -94,7 +94,7 @@ export function readFrame(text: string, readers: readonly FrameReader[]): Frame 
 }
 
 /** A trade whose price is still text of the frame. */
-export type RawTrade = Omit<Trade, "price"> & { digits: string };
+type RawTrade = Omit<Trade, "price"> & { digits: string };
 
 /** Makes a frame of trades. One invalid price drops the whole frame. */
 export function tradesFrame(raw: readonly RawTrade[]): Frame {

@@ -12,7 +12,7 @@ import type { Provider } from "./provider.ts";
 import { RetrySchedule } from "./retry_schedule.ts";
 import { BoundedSocket } from "../../lib/net/bounded_socket.ts";
 
-export interface ProviderConnectionHandlers
+interface ProviderConnectionHandlers
   extends Pick<SessionHandlers, "onTrade" | "onConfirmed" | "onIdle" | "onDropped"> {
   /** The connection is gone, and its prices are no longer valid. */
   onDrop(): void;
@@ -21,7 +21,7 @@ export interface ProviderConnectionHandlers
   onReconnect?(): void;
 }
 
-export interface ProviderConnectionOptions {
+interface ProviderConnectionOptions {
   provider: Provider;
   url: string;
   markets: readonly Market[];
@@ -192,7 +192,7 @@ export class ProviderConnection {
 }
 
 /** The longest message of an exchange; the largest real one has under 2,000 characters. */
-export const MESSAGE_BYTES_MAX = 1024 * 1024;
+const MESSAGE_BYTES_MAX = 1024 * 1024;
 
 /** If one of these is set, the runtime connects to `wss:` through an HTTP proxy. */
 export const PROXY_VARIABLES = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];

@@ -18,9 +18,9 @@ export interface RetryRule {
 const WAIT_MIN_MS = 500;
 
 /** The unit of an exchange's limit: attempts to connect, or subscriptions on open connections. */
-export type LimitedEvent = "connections" | "subscriptions";
+type LimitedEvent = "connections" | "subscriptions";
 
-export interface RetryScheduleOptions {
+interface RetryScheduleOptions {
   rule: RetryRule;
   clock: Clock;
   random: RandomSource;

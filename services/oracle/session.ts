@@ -21,7 +21,7 @@ export const FAULTS = {
 export type Fault = keyof typeof FAULTS;
 
 /** The response to a fault: `drop` closes the connection, `log` only counts and logs. */
-export type Remedy = "drop" | "log";
+type Remedy = "drop" | "log";
 
 export interface SessionHandlers {
   onTrade(market: string, price: bigint): void;
@@ -36,7 +36,7 @@ export interface SessionHandlers {
   onDropped?(reason: DropReason): void;
 }
 
-export interface SessionOptions {
+interface SessionOptions {
   provider: Provider;
   markets: readonly Market[];
   clock: Clock;

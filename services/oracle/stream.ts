@@ -10,7 +10,7 @@ export type TradeOrder = "next" | "gap" | "restart" | "late";
 export const STUCK_TIME_MS = 10_000;
 
 /** How long a trade that a heartbeat reports may take to arrive before it counts as lost. */
-export const MISSED_AFTER_MS = 2_000;
+const MISSED_AFTER_MS = 2_000;
 
 /** One market of one connection: its subscription, and the order and age of its trades. */
 export class Stream {

@@ -29,7 +29,7 @@ import type { Readiness } from "./readiness.ts";
 import { viewPredictions } from "./predictions.ts";
 import { viewTheses } from "./theses.ts";
 
-export interface SolverApiOptions {
+interface SolverApiOptions {
   quoter: Pick<Quoter, "quote" | "estimate" | "strategyName" | "minBetAmount">;
   executor: Pick<Executor, "requireLive" | "execute">;
   exposure: ExposureBook;

@@ -22,7 +22,7 @@ const SKEW_CAPACITY_RISKS = 10n;
 const HISTORY_TIMEOUT_MS = 4_000;
 
 /** The parts of the solver that pricing needs. */
-export interface PricingParts {
+interface PricingParts {
   markets: Markets;
   node: CoreClient;
   clock: Clock;

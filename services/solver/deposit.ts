@@ -2,7 +2,7 @@
 import { command, ExitCode } from "../../lib/cli/command.ts";
 import { openLocalSigner } from "../../lib/cli/keystore.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
-import { optionTable } from "../../lib/cli/options.ts";
+import { optionLabel, optionTable } from "../../lib/cli/options.ts";
 import { REQUEST_LIFE_MS } from "../../lib/client/bet.ts";
 import { callJson } from "../../lib/net/call_json.ts";
 import { depositAnswerSchema } from "../../lib/protocol/answers.ts";
@@ -37,7 +37,7 @@ export const run = command({
     "500 USDC for the key in SOLVER_PRIVATE_KEY",
   ]],
   async run({ bridgeUrl, amount, chainId, ...key }, { print }) {
-    const signer = await openLocalSigner(key, "--private-key or SOLVER_PRIVATE_KEY");
+    const signer = await openLocalSigner(key, optionLabel(privateKey));
     const nonce = randomNonce();
     const request = { user: signer.address, amount, nonce, deadline: Date.now() + REQUEST_LIFE_MS };
     const signature = signer.sign(hashDepositRequest(request, chainId));

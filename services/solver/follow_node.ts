@@ -28,7 +28,7 @@ export interface BackgroundTask {
   stop(): Promise<void>;
 }
 
-export interface FollowNodeOptions {
+interface FollowNodeOptions {
   /** WebSocket URL of the core node, or of a proxy in front of it. */
   wsUrl: string;
   chainId: number;
@@ -42,7 +42,7 @@ export interface FollowNodeOptions {
   reservations: Pick<Reservations, "onThesisChanged" | "reconcileOrLog"> | undefined;
   /** Gets the prices; undefined if the strategy needs none. */
   marketData: MarketData | undefined;
-  /** Opens a socket; the platform's by default. */
+  /** Opens a socket, for tests; the platform's by default. */
   connect?: (url: string) => SocketLike;
 }
 

@@ -1,35 +1,23 @@
 /** The quote solver: a market maker that signs quotes for range bets and submits them. */
 import type { Context } from "hono";
 import { type Clock, systemClock } from "../../lib/clock.ts";
-import { CoreClient } from "../../lib/net/core_client.ts";
-import { IntentService, problemFields } from "../../lib/intents/intent_service.ts";
+import { type IntentService, problemFields } from "../../lib/intents/intent_service.ts";
 import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
-import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
-import { openLocalSigner } from "../../lib/cli/keystore.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
-import { createRegistry } from "../../lib/http/metrics.ts";
 import { documentedHandler } from "../../lib/http/openapi.ts";
 import { type RunningService, startOrClose, startService } from "../../lib/http/service.ts";
-import { createSolverApi, type SolverApiOptions } from "./api.ts";
+import { createSolverApi } from "./api.ts";
 import { executionLog } from "./execution_log.ts";
-import { decodeBet } from "./execution/execution.ts";
-import type { Executor } from "./execution/executor.ts";
-import { ExposureBook } from "./risk/exposure_book.ts";
 import type { ExposureLimit } from "./risk/exposure_limit.ts";
 import { createExecution } from "./create_execution.ts";
-import { createPricing, type Pricing } from "./create_pricing.ts";
 import { followNode } from "./follow_node.ts";
-import { reportAccount, reportCalibration, reportExposure } from "./gauges.ts";
-import { SolverMetrics } from "./metrics.ts";
+import { openParts, type SolverParts } from "./open_parts.ts";
 import { operations } from "./operations.ts";
-import { MinimumBet } from "./limits.ts";
 import { options, type SolverOptions } from "./options.ts";
-import { OwnAccount } from "./own_account.ts";
-import { QuoteSigner } from "./quoting/quote_signer.ts";
 import { Quoter } from "./quoting/quoter.ts";
-import { checkReadiness } from "./readiness.ts";
+import { checkReadiness, type Readiness } from "./readiness.ts";
 
 export { options, type SolverOptions };
 
@@ -53,46 +41,15 @@ async function start(
   clock: Clock,
   opened: AsyncDisposableStack,
 ): Promise<RunningService> {
-  const { chainId, dryRun } = options;
-  const signer = await openLocalSigner(options, "--private-key or SOLVER_PRIVATE_KEY");
-  const solver = signer.address;
-  const markets = await readMarkets(options.markets);
-  const registry = createRegistry();
-  const metrics = new SolverMetrics(registry, markets, clock);
-  opened.defer(() => metrics.stop());
-  const node = new CoreClient({ url: options.rpcUrl });
-  const intents = await IntentService.open({
-    ...options,
-    name: "solver",
-    signer,
-    clock,
-    registry,
-    bindsKey: !dryRun,
-  });
-  opened.defer(() => intents.close());
+  const { host, port, allowedHosts, wsUrl, chainId, corsOrigins, multiplier, dryRun } = options;
+  const parts = await openParts(options, clock, opened);
+  const { markets, intents, node, exposure, account, minimumBet, pricing, registry } = parts;
   const { store, drain } = intents;
-  const exposure = new ExposureBook(options.maxExposure, decodeBet);
-  reportExposure(registry, exposure);
-  const account = new OwnAccount(node, solver, clock);
-  opened.defer(reportAccount(registry, account.read));
-  const pricing = await createPricing(options, { markets, node, clock, exposure, store });
-  opened.defer(() => pricing.stop());
-  const { strategy, marketData } = pricing;
-  reportCalibration(registry, () => marketData?.calibration() ?? []);
-  const quoteSigner = new QuoteSigner(signer);
-  const { executor, limit, reservations, handler } = createExecution(options, {
-    intents,
-    signer,
-    quoteSigner,
-    markets,
-    strategy,
-    exposure,
-    clock,
-    backgroundNode: node,
-  }, metrics);
-  const minimumBet = new MinimumBet();
+  const { marketData } = pricing;
+  const solver = parts.signer.address;
+  const { executor, limit, reservations, handler } = createExecution(options, parts);
   const follower = followNode({
-    wsUrl: options.wsUrl,
+    wsUrl,
     chainId,
     solver,
     node,
@@ -105,18 +62,29 @@ async function start(
   opened.defer(() => follower.stop());
   const limiter = new RequestLimiter(options, registry);
   opened.defer(() => limiter.stop());
-  const parts = { clock, markets, node, intents, account, exposure, metrics, pricing, executor };
-  const app = createApp(options, { ...parts, solver, quoteSigner, minimumBet, limit, limiter });
-  if (!dryRun) await store.refreshReservations(exposure);
-  const service = startService({
-    ...options,
-    name: "solver",
-    app,
-    health: healthRoute(intents, solver, dryRun),
-    registry,
-    drain,
-    close: () => opened.disposeAsync(),
+  const app = createSolverApi({
+    quoter: createQuoter(options, parts, limit),
+    executor,
+    exposure,
+    store,
+    metrics: parts.metrics,
+    limiter: limiter.handle,
+    ownBalance: () => account.lastKnown(),
+    checkReadiness: cached(() => readinessOf(options, parts), NODE_ANSWER_MS, clock),
+    calibration: () => marketData?.calibration(),
+    solver,
+    chainId,
+    corsOrigins,
+    dryRun,
+    multiplier,
+    clock,
+    markets,
   });
+  if (!dryRun) await store.refreshReservations(exposure);
+  const health = healthRoute(intents, solver, dryRun);
+  const close = () => opened.disposeAsync();
+  const shared = { host, port, allowedHosts, app, health, registry, drain, close };
+  const service = startService({ name: "solver", ...shared });
   if (!dryRun) intents.start(handler);
   follower.start();
   pricing.start();
@@ -125,48 +93,35 @@ async function start(
   return service;
 }
 
-interface AppParts extends Pick<SolverApiOptions, "clock" | "markets" | "exposure" | "metrics"> {
-  solver: Address;
-  node: CoreClient;
-  intents: IntentService;
-  account: OwnAccount;
-  pricing: Pricing;
-  executor: Executor;
-  quoteSigner: QuoteSigner;
-  minimumBet: MinimumBet;
-  limit: ExposureLimit;
-  limiter: RequestLimiter;
+function createQuoter(options: SolverOptions, parts: SolverParts, limit: ExposureLimit): Quoter {
+  const { maxStartAheadMs, maxStartBehindMs, maxDeadlineMs } = options;
+  return new Quoter({
+    strategy: parts.pricing.strategy,
+    signer: parts.quoteSigner,
+    solver: parts.signer.address,
+    chainId: options.chainId,
+    clock: parts.clock,
+    markets: parts.markets,
+    minimumBet: parts.minimumBet,
+    limit,
+    timeBounds: options.pricing === "mock"
+      ? undefined
+      : { maxStartAheadMs, maxStartBehindMs, maxDeadlineMs },
+  });
 }
 
-function createApp(options: SolverOptions, parts: AppParts) {
-  const { clock, node, intents, account, exposure, pricing } = parts;
-  const { strategy, marketData } = pricing;
-  const readiness = () =>
-    checkReadiness({
-      ...options,
-      store: intents.store,
-      problem: intents.problem,
-      node,
-      account: account.read,
-      exposure,
-      symbolsWithoutPrice: () => marketData?.symbolsWithoutPrice() ?? [],
-    });
-  const quoter = new Quoter({
-    ...parts,
-    chainId: options.chainId,
-    strategy,
-    signer: parts.quoteSigner,
-    timeBounds: options.pricing === "mock" ? undefined : options,
-  });
-  return createSolverApi({
-    ...options,
-    ...parts,
+function readinessOf(options: SolverOptions, parts: SolverParts): Promise<Readiness> {
+  const { intents, node, account, exposure, pricing } = parts;
+  return checkReadiness({
     store: intents.store,
-    quoter,
-    calibration: () => marketData?.calibration(),
-    limiter: parts.limiter.handle,
-    ownBalance: () => account.lastKnown(),
-    checkReadiness: cached(readiness, NODE_ANSWER_MS, clock),
+    problem: intents.problem,
+    node,
+    account: account.read,
+    exposure,
+    symbolsWithoutPrice: () => pricing.marketData?.symbolsWithoutPrice() ?? [],
+    chainId: options.chainId,
+    wsUrl: options.wsUrl,
+    dryRun: options.dryRun,
   });
 }
 

@@ -21,7 +21,7 @@ export const predictionsAnswerSchema = z.object({
   nextCursor: nextCursorSchema,
 });
 
-export type PredictionsAnswer = z.input<typeof predictionsAnswerSchema>;
+type PredictionsAnswer = z.input<typeof predictionsAnswerSchema>;
 
 /** The quoted probabilities of a page of executions. Those with an unknown one are left out. */
 export async function viewPredictions(

@@ -33,7 +33,7 @@ export const thesesAnswerSchema = z.object({
 });
 
 /** A page of theses in JSON form. */
-export type ThesesAnswer = z.input<typeof thesesAnswerSchema>;
+type ThesesAnswer = z.input<typeof thesesAnswerSchema>;
 
 /** A page of the solver's open theses, with its exposure. */
 export function viewTheses(

@@ -4,6 +4,7 @@ import {
   type Account,
   type Bet,
   type Execution,
+  hasPriceMoved,
   isRangemakerError,
   type Offer,
   RangemakerClient,
@@ -19,7 +20,7 @@ import { chainIdOption } from "../../lib/cli/shared_options.ts";
 import { drawWhile, rangeLine } from "./range_line.ts";
 import type { StackUrls } from "./stack.ts";
 
-export interface BetResult {
+interface BetResult {
   thesis: Thesis;
   user: Account;
   solver: Account;
@@ -46,6 +47,18 @@ const EXECUTE_TIMEOUT_MS = 30_000;
 const PRICES_TIMEOUT_MS = 20_000;
 const PRICE_POLL_MS = 25;
 const BET_STEPS = 6;
+
+/** Refusals because of the price, besides those that the client's `hasPriceMoved` knows. */
+const PRICE_REFUSALS: ReadonlySet<string> = new Set([
+  "PRICE_STALE",
+  "PRICE_UNAVAILABLE",
+  "VOLATILITY_UNAVAILABLE",
+  "HISTORY_UNAVAILABLE",
+  "ORACLE_STALE",
+  "RANGE_BROKEN",
+  "OUTSIDE_RANGE",
+  "PAYOUT_TOO_LOW",
+]);
 
 /**
  * Plays one bet through the public client. The client checks hash and signatures; this function
@@ -149,7 +162,8 @@ async function askForQuote(
       const { bet, payout } = await findBet(client, clock);
       return { ...await client.quote(bet), estimatedPayout: payout };
     } catch (thrown) {
-      const mayChange = isRangemakerError(thrown) && (thrown.retryable || hasMoved(thrown));
+      const mayChange = isRangemakerError(thrown) &&
+        (thrown.retryable || isRefusedForPrice(thrown));
       if (!mayChange || clock.now() >= deadlineMs) throw thrown;
     }
     await waitMs(clock, PRICE_POLL_MS);
@@ -202,30 +216,18 @@ async function executeOne(
     try {
       return { ...await client.execute(offer), offer };
     } catch (thrown) {
-      if (!hasMoved(thrown) || clock.now() >= deadlineMs) throw thrown;
+      if (!isRefusedForPrice(thrown) || clock.now() >= deadlineMs) throw thrown;
       offer = await askForQuote(client, clock);
     }
   }
 }
 
 /**
- * Whether a bet was refused because the price has moved, so that another quote may be executed.
- * `retryable` does not say that: it is also set for bets whose outcome is unknown.
+ * Whether a bet was refused because of the price, so that another quote may be executed. `retryable`
+ * does not say that: it is also set for bets whose outcome is unknown.
  */
-function hasMoved(thrown: unknown): boolean {
-  const codes = [
-    "PRICE_MOVED",
-    "PRICE_IMPROVED",
-    "PRICE_STALE",
-    "PRICE_UNAVAILABLE",
-    "VOLATILITY_UNAVAILABLE",
-    "HISTORY_UNAVAILABLE",
-    "ORACLE_STALE",
-    "RANGE_BROKEN",
-    "OUTSIDE_RANGE",
-    "PAYOUT_TOO_LOW",
-  ];
-  return codes.some((code) => isRangemakerError(thrown, code));
+function isRefusedForPrice(thrown: unknown): boolean {
+  return hasPriceMoved(thrown) || isRangemakerError(thrown) && PRICE_REFUSALS.has(thrown.code);
 }
 
 /** Checks that both the creation and the settlement of the thesis were reported. */

@@ -11,7 +11,7 @@ const WIDTH = 19;
 /** The interval at which the node records prices. */
 const REDRAW_MS = 100;
 
-export type BetWindow = Pick<BetTerms, "lowerPrice" | "upperPrice" | "startTime" | "endTime">;
+type BetWindow = Pick<BetTerms, "lowerPrice" | "upperPrice" | "startTime" | "endTime">;
 
 /** One line: `2985.20 ├───────●───────┤ 3015.20 at 3000.20, 2.4 s left`; ✗ is a price outside. */
 export function rangeLine(price: bigint, bet: BetWindow, nowMs: number): string {

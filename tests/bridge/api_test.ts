@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { assertFailure, post } from "../support/http_answers.ts";
-import { signedRequest, user, withBridge } from "./support.ts";
+import { signedRequest, withBridge } from "./support.ts";
 
 Deno.test("Bridge: without a node /health is healthy with rpc false", () =>
   withBridge(async ({ url }) => {
@@ -8,14 +8,6 @@ Deno.test("Bridge: without a node /health is healthy with rpc false", () =>
     assert.equal(health.rpc, false);
     assert.equal(health.status, "healthy");
   }, { rpcUrl: "http://127.0.0.1:9" }));
-
-Deno.test("Bridge: two equal requests at once are one deposit and one refusal", () =>
-  withBridge(async ({ url }, node) => {
-    const request = signedRequest();
-    const answers = await Promise.all([1, 2].map(() => post(`${url}/deposit`, request)));
-    assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 409]);
-    assert.equal(node.credited.get(user.address), 25_000_000n);
-  }));
 
 Deno.test("Bridge: checks come in the order shape, amount, deadline, signature, nonce", () =>
   withBridge(async ({ url }) => {

@@ -9,10 +9,9 @@ import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { TransactionBuilder } from "../../lib/intents/submission.ts";
 import { depositHandler, Depositor, depositTermsOf } from "../../services/bridge/depositor.ts";
 import { FakeClock } from "../support/fake_clock.ts";
+import { COMMITTED } from "../support/intents.ts";
 import { toWire } from "../../lib/protocol/scalars.ts";
 import { CHAIN_ID, relayer, signedRequest, user } from "./support.ts";
-
-const COMMITTED: IntentOutcome = { state: "committed", receipt: null, failure: null };
 
 /** A depositor on a store in memory; the test decides each deposit's outcome. */
 async function withDepositor(

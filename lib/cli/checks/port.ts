@@ -22,7 +22,7 @@ const ANSWER_TEXT_MAX = 60;
 const CAUSE_TEXT_MAX = 500;
 
 /** An address that a service listens on. */
-export interface PortTarget {
+interface PortTarget {
   host: string;
   port: number;
   option: OptionSpec;
@@ -97,7 +97,7 @@ async function identifyListener(
 }
 
 /** A JSON answer, or the reason why there is none. */
-export type JsonAnswer<T> = { value: T; tookMs: number } | { problem: string };
+type JsonAnswer<T> = { value: T; tookMs: number } | { problem: string };
 
 /** `GET`s JSON and parses it by a schema. */
 export async function getJson<S extends z.core.$ZodType>(

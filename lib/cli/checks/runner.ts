@@ -10,7 +10,7 @@ export interface CheckResult extends Finding {
   tookMs: number;
 }
 
-export interface RunnerOptions {
+interface RunnerOptions {
   clock: Clock;
   /** A check that takes longer counts as failed. */
   deadlineMs: number;

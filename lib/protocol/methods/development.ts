@@ -1,11 +1,12 @@
 import * as z from "zod";
+import { DAY_MS } from "../../time.ts";
 import { BACKFILL_SLOTS_MAX } from "../constants.ts";
 import { receiptSchema } from "../receipt.ts";
 import { addressSchema, positiveUint64Schema, timestampSchema } from "../scalars.ts";
 import type { MethodTable } from "./definition.ts";
 
 /** The longest jump, so that filling its slots takes no longer than a second or two. */
-const ADVANCE_MAX_MS = 86_400_000;
+const ADVANCE_MAX_MS = DAY_MS;
 
 const priceSchema = positiveUint64Schema("Expected a price above 0");
 

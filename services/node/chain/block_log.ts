@@ -25,7 +25,7 @@ export function headOnStart(
   return sealBlock(announcedTo + 1, head.hash, timestampMs, []);
 }
 
-export interface BlockLogOptions {
+interface BlockLogOptions {
   nowMs: number;
   /** When the chain was created, in Unix milliseconds. */
   createdAtMs: number;

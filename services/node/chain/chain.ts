@@ -38,7 +38,7 @@ export interface ChainEvents {
   onMissingPrice(market: Market): void;
 }
 
-export interface ChainParts {
+interface ChainParts {
   chainId: number;
   clock: Clock;
   records: ChainRecords;
@@ -54,7 +54,7 @@ export interface ChainParts {
 }
 
 /** The price that a checkpoint records for a market; undefined if there is none. */
-export type RecordedPrice = (market: Market, dueMs: number) => bigint | undefined;
+type RecordedPrice = (market: Market, dueMs: number) => bigint | undefined;
 
 /**
  * The core node's state machine: transactions, checkpoints and settlement. Each change is checked and

@@ -17,7 +17,7 @@ export const CHECKPOINT_LATE_MAX_MS = 1_000;
  */
 export const CLOCK_AHEAD_WAIT_MS = 30_000;
 
-export interface CheckpointHandlers {
+interface CheckpointHandlers {
   /** Pulls prices; never rejects, and resolves within the timeout of a pull. */
   pull(): Promise<void>;
   /** Makes the checkpoint that was due at `dueMs`, `lateMs` ago. */

@@ -35,7 +35,7 @@ class UnknownSnapshotError extends RangemakerError {
   }
 }
 
-export interface DevChainParts {
+interface DevChainParts {
   chain: Chain;
   /** The clock of the chain, and of other services that share it. */
   clock: ShiftedClock;
@@ -48,7 +48,7 @@ export interface DevChainParts {
 }
 
 /** The time after a move. */
-export interface Moment {
+interface Moment {
   /** Unix milliseconds on the clock of the chain. */
   now: number;
   blockNumber: number;

@@ -7,7 +7,7 @@ import type { PullResult } from "./oracle_client.ts";
 /** The outcome of a pull; `invalid`: the answer was not a valid body of `GET /prices`. */
 export type PullOutcome = "ok" | "timeout" | "error" | "invalid";
 
-export interface OraclePollerParts {
+interface OraclePollerParts {
   url: string;
   /** Asks the oracle once; never rejects. `onLate` receives an answer that came after the timeout. */
   pull(onLate: (body: unknown) => void): Promise<PullResult>;

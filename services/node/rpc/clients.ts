@@ -41,7 +41,7 @@ const CLOSE_WAIT_MS = 1_000;
 const CLOSE_RESTARTING = 1012;
 const CLOSE_TRY_LATER = 1013;
 
-export interface ClientsOptions {
+interface ClientsOptions {
   dispatcher: Dispatcher;
   subscriptions: Subscriptions;
   clock: Clock;

@@ -58,16 +58,16 @@ interface Batch {
 }
 
 /** How a call ended, for metrics. `method` is "unknown" where the node has no such method. */
-export type CallObserver = (method: string, outcome: "ok" | "error") => void;
+type CallObserver = (method: string, outcome: "ok" | "error") => void;
 
 /** An answer as text; undefined if the request gets none. */
-export interface RpcAnswer {
+interface RpcAnswer {
   text: string | undefined;
   /** The input is not JSON-RPC at all. */
   isMalformed: boolean;
 }
 
-export interface DispatcherParts {
+interface DispatcherParts {
   methods: ReadonlyMap<string, Method>;
   observe: CallObserver;
   /** Runs costly calls and the calls of batches, so that checkpoints come between them. */

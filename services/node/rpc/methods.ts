@@ -15,7 +15,7 @@ import { pageOfPrices, pageOfTheses, type PricesQuery } from "./query_pages.ts";
 import type { SubscribingCaller } from "./subscriptions.ts";
 
 /** Parts of the node that the methods use. */
-export interface MethodContext {
+interface MethodContext {
   chain: Chain;
   clock: Clock;
   oracle: OraclePoller;

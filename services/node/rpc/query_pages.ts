@@ -13,7 +13,7 @@ import type { PriceHistory } from "../chain/price_history.ts";
 /** Most ids read for one page, so that a filter that matches few theses does not cost more. */
 export const THESES_SCANNED_MAX = 10_000;
 
-export type ThesesQuery = ParamsOf<typeof readMethods.core_getTheses>["filter"];
+type ThesesQuery = ParamsOf<typeof readMethods.core_getTheses>["filter"];
 
 /**
  * One page of the theses that match, oldest first. A page that is not the last one may have fewer

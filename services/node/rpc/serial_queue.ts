@@ -29,7 +29,7 @@ export class NodeBusyError extends RangemakerError {
 }
 
 /** Reads and writes wait separately, so that no number of reads can delay or displace a write. */
-export type Lane = "write" | "read";
+type Lane = "write" | "read";
 
 /**
  * Runs costly tasks for {@link SLICE_MS} in each turn of the event loop, so that timers and sockets

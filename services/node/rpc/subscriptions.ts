@@ -7,7 +7,7 @@ import {
 import type { Address } from "../../../lib/protocol/scalars.ts";
 
 /** Filter of `theses`: all members that are set must match. */
-export interface ThesesFilter {
+interface ThesesFilter {
   user?: Address;
   solver?: Address;
 }
@@ -75,6 +75,7 @@ export class Subscriptions {
   /** Set while events wait for the next turn. */
   #cancelTurn: (() => void) | undefined;
 
+  /** Both parameters are for tests: known ids, and turns that the test begins. */
   constructor(newId: () => string = randomSubscriptionId, nextTurn: NextTurn = nextTurnOfLoop) {
     this.#newId = newId;
     this.#nextTurn = nextTurn;

@@ -27,7 +27,7 @@ const SPACE_TEST_BYTES = 64 * 1024;
 const ROWS_PER_DROP = 50;
 
 /** Settings of a chain that may differ at each start. */
-export interface RecordsOptions {
+interface RecordsOptions {
   markets: Markets;
   ringSlots: number;
   /** Whether the database is a file; otherwise block numbers need no reservation. */

@@ -5,7 +5,7 @@ import { SUM_MODULUS } from "./table.ts";
 import { TABLE_NAMES } from "./tables.ts";
 
 /** The input of {@link findDamage}; a worker makes its own. */
-export interface DamageSearch {
+interface DamageSearch {
   rows(sql: string): Iterable<Record<string, unknown>>;
   crc32(text: string): number;
   tables: readonly string[];

@@ -108,7 +108,7 @@ export class LockFile {
 }
 
 /** Contents of a data directory, found without opening its database. */
-export type DataDirContents = "nothing" | "chain" | "backup";
+type DataDirContents = "nothing" | "chain" | "backup";
 
 /**
  * Inspects the files of a directory that no node has open.

@@ -6,7 +6,7 @@ import { type Database, StorageError } from "./database.ts";
 const COMMIT_DELAY_MAX_MS = 25;
 
 /** Callbacks of a {@link GroupCommit} to its owner. */
-export interface CommitHooks {
+interface CommitHooks {
   /** Writes changes that are still only in memory. */
   write(): void;
   /**

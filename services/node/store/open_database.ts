@@ -32,7 +32,7 @@ export interface ChainIdentity {
 }
 
 /** An open database with the tables of a chain. */
-export interface OpenedDatabase {
+interface OpenedDatabase {
   db: Database;
   isNew: boolean;
   /** The database was restored from a backup, and now continues. */
@@ -180,7 +180,7 @@ function createDatabaseFile(dir: string, path: string): void {
 }
 
 /** Result of {@link inspectDataDir}. */
-export interface DataDirInspection {
+interface DataDirInspection {
   /** A running node has it open. */
   isLocked: boolean;
   bytes: number;

@@ -19,7 +19,7 @@ const COMMITS_PER_COPY = 5;
 const ROWS_CHECKED_AT_START = 50_000;
 
 /** Genesis of a new chain, and settings that may differ at each start. */
-export interface StorageSettings extends ChainIdentity {
+interface StorageSettings extends ChainIdentity {
   markets: Markets;
   permissions: PermissionLists;
   ringBufferSize: number;
@@ -46,7 +46,7 @@ export interface Storage {
 /**
  * Opens the data directory, or storage in memory if there is none.
  *
- * @param onOpen Called with the database of a directory before anything is written.
+ * @param onOpen For tests: called with the database of a directory before anything is written.
  * @throws {DataDirError} If another process has it open, or its chain cannot be continued.
  * @throws {StorageError} If it cannot be read or written, or a row is damaged.
  */

@@ -27,7 +27,7 @@ const KEY_TYPES = {
   permissions: "INTEGER",
 } as const satisfies Record<string, KeyType>;
 
-export type TableName = keyof typeof KEY_TYPES;
+type TableName = keyof typeof KEY_TYPES;
 export const TABLE_NAMES = Object.keys(KEY_TYPES) as TableName[]; // its own keys
 
 export type Totals = Record<TableName, TableTotals>;
@@ -115,7 +115,7 @@ export interface StoredThesis {
 }
 
 /** A receipt, and when it was recorded in Unix milliseconds. */
-export interface StoredReceipt {
+interface StoredReceipt {
   receipt: Receipt;
   atMs: number;
 }
@@ -129,7 +129,7 @@ export interface PermissionLists {
 }
 
 /** Which accounts have had the permissions since a time in Unix milliseconds. */
-export interface PermissionsChange extends PermissionLists {
+interface PermissionsChange extends PermissionLists {
   atMs: number;
 }
 

@@ -3,7 +3,7 @@ import { BUCKETS, type GainSeries, type Results } from "./results.ts";
 import { USERS } from "./users.ts";
 
 /** The plan and data of a report. */
-export interface ReportPlan {
+interface ReportPlan {
   makers: readonly string[];
   durationsMs: readonly number[];
   widths: readonly number[];
@@ -17,7 +17,7 @@ export interface ReportPlan {
 }
 
 /** One point of a calibration: the predicted probability, and the share of boxes that held. */
-export interface CalibrationPoint {
+interface CalibrationPoint {
   predicted: number;
   held: DailyMean;
   /** Observed minus predicted share. */
@@ -25,14 +25,14 @@ export interface CalibrationPoint {
 }
 
 /** Mean distance between the observed and predicted shares, over tenths. */
-export interface CalibrationError {
+interface CalibrationError {
   mean: number;
   /** The distance that a correct model has by chance; NaN for fewer than three days. */
   chance: number;
 }
 
 /** The gain of a maker from a user, per bet of 1. */
-export interface GainReport {
+interface GainReport {
   user: string;
   maker: string;
   path: DailyPath;
@@ -49,7 +49,7 @@ export interface GainReport {
 }
 
 /** One duration and width of a maker. */
-export interface CellReport {
+interface CellReport {
   durationMs: number;
   width: number;
   score: DailyMean | undefined;

@@ -5,7 +5,7 @@ import type { Offer, Trial, TrialKind } from "./maker.ts";
 export const BUCKETS = 10;
 
 /** The boxes whose probability lies in one tenth of the scale. */
-export interface Bucket {
+interface Bucket {
   predicted: DailySeries;
   held: DailySeries;
 }

@@ -6,7 +6,7 @@ import { MarketVolatility, type VolatilityOptions } from "../pricing/volatility.
 import { forecastOf, type VolatilityForecaster } from "../pricing/volatility_forecast.ts";
 import type { SlotPrice } from "./slots.ts";
 
-export interface TapeMarketOptions extends VolatilityOptions {
+interface TapeMarketOptions extends VolatilityOptions {
   /** Age of the spot that strategies see, in milliseconds. */
   priceAgeMs: number;
   /** Annualised volatility, if known: then none is estimated. */

@@ -48,7 +48,7 @@ const answerSchema = z.discriminatedUnion("hedged", [
   z.object({ hedged: z.literal(false), reason: z.string().optional() }),
 ]);
 
-export interface HttpHedgeOptions {
+interface HttpHedgeOptions {
   /** `--hedge-url`: receives `POST { quoteHash, quote, risk }`. */
   url: string;
   expectedMs: number;

@@ -17,7 +17,7 @@ const SETTLE_MS = 3_000;
 /** Most pages of one read of one market: the whole ring has 11. */
 const HISTORY_PAGES_MAX = 16;
 
-export interface HistoryReaderOptions {
+interface HistoryReaderOptions {
   node: Pick<CoreClient, "getPriceHistory">;
   marketData: MarketData;
   clock: Clock;

@@ -7,14 +7,14 @@ import { StillPrices } from "../pricing/still_prices.ts";
 import { type MarketView, PRICE_LEAD_MAX_MS } from "../pricing/strategy.ts";
 import { MarketVolatility, type VolatilityOptions } from "../pricing/volatility.ts";
 
-export interface KnownSlot {
+interface KnownSlot {
   /** Start of the slot, Unix milliseconds. */
   time: number;
   price: bigint;
 }
 
 /** Prices of one market: the newest, and the history by slot. */
-export class MarketPrices implements MarketView {
+class MarketPrices implements MarketView {
   readonly history: PriceRing = new PriceRing();
   readonly volatility: MarketVolatility;
   readonly stillness: StillPrices = new StillPrices();

@@ -40,7 +40,7 @@ const savedSchema = z.object({
   markets: z.record(z.string(), volatilityStateSchema),
 });
 
-export interface VolatilityKeeperOptions {
+interface VolatilityKeeperOptions {
   store: Pick<IntentStore, "saveValue" | "savedValue">;
   clock: Clock;
   /** The source of past candles; undefined for none. */

@@ -8,7 +8,7 @@ import type { BetTerms } from "../../../lib/protocol/terms.ts";
 import type { VolatilityForecaster } from "./volatility_forecast.ts";
 
 /** Version of {@link PricingStrategy} and {@link StrategyContext}; incompatible changes raise it. */
-export const STRATEGY_VERSION = 1;
+const STRATEGY_VERSION = 1;
 
 /** The built-in strategies. */
 export const STRATEGY_NAMES = ["mock", "barrier"] as const;

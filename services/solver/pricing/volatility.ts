@@ -69,7 +69,7 @@ export const volatilityStateSchema = z.object({
 });
 
 /** {@link MarketVolatility.toJSON}, as stored. */
-export type VolatilityState = z.output<typeof volatilityStateSchema>;
+type VolatilityState = z.output<typeof volatilityStateSchema>;
 
 /**
  * Volatility of one market for every horizon, from prices 100 ms apart, from candles, or from both:

@@ -1,7 +1,7 @@
 import { CENTRE_WEIGHT, OUTER_DEVIATIONS, OUTER_WEIGHT } from "./quadrature.ts";
 
 /** One volatility that a forecast considers possible. */
-export interface VolatilityNode {
+interface VolatilityNode {
   /** Annualised. */
   volatility: number;
   /** Probability of this node; the weights of a forecast add up to 1. */

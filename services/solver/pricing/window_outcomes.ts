@@ -81,7 +81,7 @@ export interface Calibration {
 }
 
 /** Prices from the bar before to `endMs`. */
-export interface WindowBar {
+interface WindowBar {
   endMs: number;
   high: number;
   low: number;

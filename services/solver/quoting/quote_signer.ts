@@ -16,7 +16,7 @@ export class QuoteSigner {
   /** By quote hash. */
   readonly #cached: NewestMap<Hex, { signature: Hex; probability: number | undefined }>;
 
-  /** @param cachedMax Size of the cache; the oldest quote is evicted. */
+  /** @param cachedMax Size of the cache, for tests; the oldest quote is evicted. */
   constructor(
     signer: Pick<LocalSigner, "address" | "sign">,
     cachedMax: number = CACHED_MAX,

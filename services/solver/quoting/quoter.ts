@@ -39,7 +39,7 @@ export interface Estimate {
 }
 
 /** A signed quote with the hash that the user signs in turn. */
-export interface SignedQuote {
+interface SignedQuote {
   quote: Quote;
   quoteHash: Hex;
   pricing?: PricingDetails;

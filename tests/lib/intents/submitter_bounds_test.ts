@@ -322,6 +322,20 @@ Deno.test("Submitter: a node that is lost between a refusal and the lookup leave
     await assert.rejects(world.submitter.submit(intent), mistake);
   }));
 
+Deno.test("Submitter: a node that refuses the lookup leaves the outcome unknown, before and after the deadline", () =>
+  withWorld(async (world) => {
+    const refuse = () => {
+      throw new RpcError(RpcCode.invalidParams, "Not that hash");
+    };
+    [world.node.onSend, world.node.onLookup] = [refuse, refuse];
+    const intent = await world.record();
+    await assert.rejects(world.submitter.submit(intent), OutcomeUnknownError);
+    world.clock.advance(RECEIPTS_KEPT_MS + 1);
+    await assert.rejects(world.submitter.submit(intent), OutcomeUnknownError);
+    assert.equal(world.submitter.isNodeLost, false);
+    assert.equal(await world.store.countUnfinished(), 1);
+  }));
+
 Deno.test("Submitter: a retry records the attempt in the store before it sends", () =>
   withWorld(async (world) => {
     const order: string[] = [];

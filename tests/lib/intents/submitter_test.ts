@@ -239,6 +239,19 @@ Deno.test("Submitter: after the clock was set back, a transaction from the futur
     assert.equal(world.node.sent.length, 2);
   }));
 
+Deno.test("Submitter: a lost answer to the newly signed transaction is looked up at once", () =>
+  withWorld(async (world) => {
+    const intent = await world.record({ lifeMs: 600_000 });
+    world.clock.advance(-120_000);
+    world.node.onSend = (tx) => {
+      if (tx.timestamp > world.clock.now()) return outOfRange();
+      world.node.commit(tx);
+      return away();
+    };
+    assert.equal((await world.submitter.submit(intent)).state, "committed");
+    assert.deepEqual([world.node.sent.length, world.node.lookups], [2, 2]);
+  }));
+
 Deno.test("Submitter: verifies intents from the store before sending, but not new ones", () =>
   withWorld(async (world) => {
     world.verify = () => {

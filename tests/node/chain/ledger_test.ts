@@ -3,6 +3,7 @@ import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
 import { isUnsettled } from "../../../lib/protocol/thesis.ts";
+import { DAY_MS } from "../../../lib/time.ts";
 import { type ExecutionContext, Ledger } from "../../../services/node/chain/ledger.ts";
 import { Permissions } from "../../../services/node/chain/permissions.ts";
 import type { VerifiedTransaction } from "../../../services/node/chain/embedded_signatures.ts";
@@ -22,7 +23,7 @@ const context: ExecutionContext = {
   nowMs: NOW,
   marketOf: ({ base, quote }) => SPEC_MARKETS.find(base, quote),
   isFresh: () => true,
-  limits: { maxStartAheadMs: 86_400_000, minBetAmount: 0n },
+  limits: { maxStartAheadMs: DAY_MS, minBetAmount: 0n },
   breachOf: () => undefined,
   newestSlotMs: NOW,
 };
@@ -186,10 +187,9 @@ function codeOfWindow(startTime: number, endTime: number): string | undefined {
 }
 
 Deno.test("Ledger: a thesis lasts at most 24 hours, needs a slot, and ends in the future", () => {
-  const day = 86_400_000;
-  assert.equal(codeOfWindow(NOW, NOW + day), undefined);
-  assert.equal(codeOfWindow(NOW, NOW + day + 1), "INVALID_TIME_RANGE");
-  assert.equal(codeOfWindow(NOW + 1, NOW + 1 + day), undefined);
+  assert.equal(codeOfWindow(NOW, NOW + DAY_MS), undefined);
+  assert.equal(codeOfWindow(NOW, NOW + DAY_MS + 1), "INVALID_TIME_RANGE");
+  assert.equal(codeOfWindow(NOW + 1, NOW + 1 + DAY_MS), undefined);
   assert.equal(codeOfWindow(NOW, NOW + 1), undefined, "the slot at its start");
   assert.equal(codeOfWindow(NOW + 1, NOW + 100), "INVALID_TIME_RANGE");
   assert.equal(codeOfWindow(NOW + 1, NOW + 101), undefined);

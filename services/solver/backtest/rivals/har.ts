@@ -45,7 +45,7 @@ function spreadOver(durationMs: number): number {
 }
 
 /** The times of the model's fit. */
-export interface HarSchedule {
+interface HarSchedule {
   /** Weights are fitted on boxes that end before this time. */
   fitUntilMs: number;
   /** Probabilities are recalibrated on boxes quoted after the fit that end before this time. */

@@ -1,0 +1,71 @@
+import { isNodeAway, NodeUnreachableError } from "../net/core_reader.ts";
+import { RpcCode, RpcError } from "../protocol/jsonrpc.ts";
+import type { Receipt } from "../protocol/receipt.ts";
+import type { SignedTransactionText } from "./intent.ts";
+import type { SubmissionNode } from "./submission.ts";
+
+/** What a node said when it was sent a transaction, or asked for its receipt. */
+export type NodeAnswer =
+  | { kind: "receipt"; receipt: Receipt }
+  /** It has no receipt. */
+  | { kind: "missing" }
+  /** It refuses the transaction, and will again. */
+  | { kind: "refused"; refusal: RpcError }
+  /** It said nothing, or nothing about the transaction. */
+  | { kind: "unknown"; cause: unknown };
+
+/**
+ * Answers of the node that a retry cannot change. "Method not found" is not one: the URL is that of a
+ * read port by mistake, and the intent waits until the operator corrects it.
+ */
+const FINAL_RPC_CODES: ReadonlySet<number> = new Set([
+  RpcCode.transactionRejected,
+  RpcCode.parseError,
+  RpcCode.invalidRequest,
+  RpcCode.invalidParams,
+]);
+
+/** Sends a transaction. If the node refuses it, it is also asked for the receipt. */
+export async function sendOnce(
+  node: SubmissionNode,
+  transaction: SignedTransactionText,
+): Promise<NodeAnswer> {
+  const answer = await answerTo(() => node.sendTransactionText(transaction.text));
+  if (answer.kind !== "refused") return answer;
+  // The node may have committed the transaction earlier, and refuse it now because it is too old.
+  const known = await lookUp(node, transaction);
+  return known.kind === "missing" ? answer : known;
+}
+
+/** Asks for the receipt of a transaction. */
+export async function lookUp(
+  node: SubmissionNode,
+  { txHash }: SignedTransactionText,
+): Promise<NodeAnswer> {
+  const answer = await answerTo(() => node.getTransaction(txHash));
+  // It refused the question, not the transaction.
+  return answer.kind === "refused" ? { kind: "unknown", cause: answer.refusal } : answer;
+}
+
+/** @throws Errors that are not the node's. */
+async function answerTo(request: () => Promise<Receipt | null>): Promise<NodeAnswer> {
+  try {
+    const receipt = await request();
+    return receipt === null ? { kind: "missing" } : { kind: "receipt", receipt };
+  } catch (thrown) {
+    if (!isNodeAway(thrown) && !(thrown instanceof RpcError)) throw thrown;
+    const isFinal = thrown instanceof RpcError && FINAL_RPC_CODES.has(thrown.rpcCode);
+    return isFinal ? { kind: "refused", refusal: thrown } : { kind: "unknown", cause: thrown };
+  }
+}
+
+/** Whether the connection broke: perhaps only the answer was lost. */
+export function isConnectionLost(answer: NodeAnswer): boolean {
+  return answer.kind === "unknown" && answer.cause instanceof NodeUnreachableError;
+}
+
+/** Whether an error means that the node is unreachable or paused, or that the proxy has no node. */
+export function isNodeUnusable(thrown: unknown): boolean {
+  return isNodeAway(thrown) ||
+    thrown instanceof RpcError && thrown.rpcCode === RpcCode.resourceUnavailable;
+}

@@ -1,0 +1,86 @@
+import type { Clock } from "../../lib/clock.ts";
+import { IntentService } from "../../lib/intents/intent_service.ts";
+import { CoreClient } from "../../lib/net/core_client.ts";
+import { readMarkets } from "../../lib/cli/markets_file.ts";
+import { openLocalSigner } from "../../lib/cli/keystore.ts";
+import { optionLabel } from "../../lib/cli/options.ts";
+import { createRegistry } from "../../lib/http/metrics.ts";
+import type { Markets } from "../../lib/protocol/markets.ts";
+import type { LocalSigner } from "../../lib/protocol/signature.ts";
+import type { Registry } from "prom-client";
+import { createPricing, type Pricing } from "./create_pricing.ts";
+import { decodeBet } from "./execution/execution.ts";
+import { reportAccount, reportCalibration, reportExposure } from "./gauges.ts";
+import { MinimumBet } from "./limits.ts";
+import { SolverMetrics } from "./metrics.ts";
+import { options as optionTable, type SolverOptions } from "./options.ts";
+import { OwnAccount } from "./own_account.ts";
+import { QuoteSigner } from "./quoting/quote_signer.ts";
+import { ExposureBook } from "./risk/exposure_book.ts";
+
+/** The parts of a solver that its quotes, its executions and its API share. */
+export interface SolverParts {
+  clock: Clock;
+  markets: Markets;
+  signer: LocalSigner;
+  quoteSigner: QuoteSigner;
+  /** The store, and the submitter of its intents. */
+  intents: IntentService;
+  /** The node, as `intents.node`, but without fault points: for all that runs in the background. */
+  node: CoreClient;
+  exposure: ExposureBook;
+  account: OwnAccount;
+  minimumBet: MinimumBet;
+  pricing: Pricing;
+  metrics: SolverMetrics;
+  registry: Registry;
+}
+
+/** Opens the parts of a solver, and adds each that must be stopped to `opened`. */
+export async function openParts(
+  options: SolverOptions,
+  clock: Clock,
+  opened: AsyncDisposableStack,
+): Promise<SolverParts> {
+  const signer = await openLocalSigner(options, optionLabel(optionTable.privateKey));
+  const markets = await readMarkets(options.markets);
+  const registry = createRegistry();
+  const metrics = new SolverMetrics(registry, markets, clock);
+  opened.defer(() => metrics.stop());
+  const intents = await IntentService.open({
+    name: "solver",
+    database: options.database,
+    rpcUrl: options.rpcUrl,
+    retain: options.retain,
+    signer,
+    chainId: options.chainId,
+    faultPoint: options.faultPoint,
+    bindsKey: !options.dryRun,
+    clock,
+    registry,
+  });
+  opened.defer(() => intents.close());
+  const node = new CoreClient({ url: options.rpcUrl });
+  const exposure = new ExposureBook(options.maxExposure, decodeBet);
+  reportExposure(registry, exposure);
+  const account = new OwnAccount(node, signer.address, clock);
+  opened.defer(reportAccount(registry, account.read));
+  const { store } = intents;
+  const pricing = await createPricing(options, { markets, node, clock, exposure, store });
+  opened.defer(() => pricing.stop());
+  reportCalibration(registry, () => pricing.marketData?.calibration() ?? []);
+  return {
+    clock,
+    markets,
+    signer,
+    quoteSigner: new QuoteSigner(signer),
+    intents,
+    node,
+    exposure,
+    account,
+    minimumBet: new MinimumBet(),
+    pricing,
+    metrics,
+    registry,
+  };
+}
