@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { isNodeAway } from "../net/core_reader.ts";
 import { messageOf, RangemakerError } from "../errors.ts";
 import { RECEIPTS_KEPT_MS_MIN, TIMESTAMP_DRIFT_MAX_MS } from "../protocol/constants.ts";
 import type { RpcError } from "../protocol/jsonrpc.ts";
