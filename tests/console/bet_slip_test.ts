@@ -393,6 +393,18 @@ Deno.test("BetSlip: a wrong field is announced instead of a payout once the box 
   slip.estimator.state.value = { estimate, bet: BET } as EstimateState;
   clock.advance(5_000);
   assert.deepEqual(said, ["(Your balance is 1.00 USDC.)"]);
+  slip.edit({ lasts: "0" });
+  clock.advance(1_000);
+  assert.equal(said.length, 1, "another field is wrong");
+  slip.speakError("lasts", "Enter 1 s to 1 d");
+  slip.edit({ amount: "9999" });
+  slip.speakError("amount", "Enter less");
+  clock.advance(1_000);
+  assert.deepEqual(said.slice(1), ["(Lasts: Enter 1 s to 1 d.)", "(You bet: Enter less.)"], "once");
+  slip.reword({ startsIn: "3 s" });
+  clock.advance(1_000);
+  assert.equal(said.length, 3);
+  assert.equal(slip.fields.value.startsIn, "3 s");
 });
 
 Deno.test("BetSlip: a box is estimated every second, while it is valid and not quoted", async () => {

@@ -113,10 +113,11 @@ function Field({ slip, name, error }: FieldProps) {
   const isDuration = name === "startsIn" || name === "lasts";
   const unit = name === "amount" ? "USDC" : slip.symbol.value.split("/")[1];
   // Writes a duration without units with them.
-  const addUnit = () => {
+  const leave = () => {
+    if (isWrong) slip.speakError(name, error);
     const ms = isDuration ? parseDuration(slip.fields.value[name]) : undefined;
     if (ms !== undefined && /^[\d.,:\s]+$/.test(slip.fields.value[name])) {
-      slip.edit({ [name]: durationText(ms) });
+      slip.reword({ [name]: durationText(ms) });
     }
   };
   return (
@@ -133,7 +134,7 @@ function Field({ slip, name, error }: FieldProps) {
         aria-invalid={isWrong}
         aria-describedby={isWrong ? errorId : undefined}
         onInput={(event) => slip.edit({ [name]: event.currentTarget.value })}
-        onBlur={addUnit}
+        onBlur={leave}
       />
       {isWrong && <span class="failure" id={errorId} hidden={name === "amount"}>{error}</span>}
     </div>

@@ -9,6 +9,7 @@ import {
   type Draft,
   type DraftFields,
   EMPTY_FIELDS,
+  errorText,
   isSameBet,
   parseFields,
 } from "./draft.ts";
@@ -62,6 +63,8 @@ export class BetSlip {
   #version = 0;
   /** Whether the user has changed the box, which otherwise was restored from the store. */
   #isEdited = false;
+  /** The fields of the last change, unless the user has heard what is wrong with them. */
+  #edited: readonly string[] = [];
 
   constructor(symbol: string, options: BetSlipOptions) {
     this.symbol = signal(symbol);
@@ -129,8 +132,21 @@ export class BetSlip {
   edit(fields: Partial<DraftFields>): void {
     if (this.stage.value.name === "sending") return;
     this.#isEdited = true;
+    this.#edited = Object.keys(fields);
     this.fields.value = { ...this.fields.value, ...fields };
     this.#changed();
+  }
+
+  /** Writes the same values in another way. */
+  reword(fields: Partial<DraftFields>): void {
+    this.fields.value = { ...this.fields.value, ...fields };
+    this.#options.drafts.keep(this.symbol.value, this.fields.value);
+  }
+
+  /** Says what is wrong with a field that the user leaves. */
+  speakError(field: keyof DraftFields, error: string): void {
+    this.#edited = [];
+    this.#voice.speak(errorText(field, error));
   }
 
   /** Saves the fields for {@link undo}, before the box changes. */
@@ -291,8 +307,11 @@ export class BetSlip {
     this.#voice.still(() => {
       if (this.stage.value.name !== "draft") return "";
       const obstacle = this.#options.obstacle();
-      // The text is empty if the chart shows the reason.
-      if (obstacle?.field !== undefined || obstacle?.text === "") return obstacle.text;
+      // What is wrong with another field is said when the user is there.
+      if (obstacle?.field !== undefined) {
+        return this.#edited.includes(obstacle.field) ? obstacle.text : "";
+      }
+      if (obstacle?.text === "") return ""; // the chart shows the reason
       return this.draft === undefined ? "" : this.terms || undefined;
     });
   }

@@ -55,10 +55,10 @@ export function Positions(props: PositionsProps) {
     model.announce(`The list shows ${countText(count)}.`, { isSpoken: true });
   };
   const filters = [
-    ["All", "All"],
-    ["Open", `● ${theses.length - settled} open`],
-    ["Won", `✓ ${held} won`],
-    ["Lost", `✕ ${settled - held} lost`],
+    ["All", theses.length, ""],
+    ["Open", theses.length - settled, "●"],
+    ["Won", held, "✓"],
+    ["Lost", settled - held, "✕"],
   ] as const;
   return (
     <section class="card positions" aria-label="Your bets">
@@ -180,22 +180,27 @@ function columnsOf(
 type FilterName = keyof typeof FILTERS;
 
 interface FiltersProps {
-  filters: readonly (readonly [name: FilterName, label: string])[];
+  filters: readonly (readonly [name: FilterName, bets: number, sign: string])[];
   chosen: FilterName;
   choose(name: FilterName): void;
 }
 
 function Filters({ filters, chosen, choose }: FiltersProps) {
-  return filters.map(([name, label]) => (
-    <button
-      key={name}
-      type="button"
-      aria-pressed={chosen === name}
-      onClick={() => choose(name)}
-    >
-      {label}
-    </button>
-  ));
+  return filters.map(([name, bets, sign]) => {
+    const state = name.toLowerCase();
+    const spoken = name === "All" ? "All bets" : `${bets} ${state} ${bets === 1 ? "bet" : "bets"}`;
+    return (
+      <button
+        key={name}
+        type="button"
+        aria-label={spoken}
+        aria-pressed={chosen === name}
+        onClick={() => choose(name)}
+      >
+        {sign === "" ? name : `${sign} ${bets} ${state}`}
+      </button>
+    );
+  });
 }
 
 interface PagerProps {
