@@ -293,6 +293,10 @@ Deno.test({
         // Enter suggests a box although a field is wrong, with the times that are right.
         await visitor.fill("startsIn", "abc");
         await page.waitForSelector('input[name=startsIn][aria-invalid="true"]');
+        // The error of the field that is left is read, not that of the first wrong one.
+        await visitor.fill("lasts", "0");
+        await page.keyboard.press("Tab");
+        await hears(page, /^Lasts: Enter 1 s to 1 d, /);
         await visitor.fill("lasts", "90");
         await page.focus(".chart .area");
         await page.keyboard.press("Enter");

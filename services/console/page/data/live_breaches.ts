@@ -87,3 +87,13 @@ export function outcomeText(thesis: Thesis): string {
       ? `fell to ${price(breach.price)}, below ${price(lowerPrice)}.`
       : `rose to ${price(breach.price)}, above ${price(upperPrice)}.`);
 }
+
+/** Tells which bets of an account go on without it; empty if none is open. */
+export function goingOnText(theses: readonly Thesis[]): string {
+  const ids = theses.filter((thesis) => !isDecided(thesis)).map(({ id }) => id).sort((a, b) =>
+    a - b
+  );
+  const last = ids.pop();
+  if (last === undefined) return "";
+  return ids.length === 0 ? ` Bet ${last} goes on.` : ` Bets ${ids.join(", ")} and ${last} go on.`;
+}

@@ -5,6 +5,7 @@ import type { BetSlip } from "./bet_slip.ts";
 import {
   describeDraft,
   type DraftFields,
+  errorText,
   fieldsOf,
   LABELS,
   repeatedDraft,
@@ -56,6 +57,7 @@ export function BetPanel({ model, slip }: BetPanelProps) {
 
 function DraftPanel({ model, slip }: BetPanelProps) {
   const { isEmpty } = slip;
+  const { announce } = model;
   const errors = errorsOf(situationOf(model, slip));
   return (
     <form
@@ -74,12 +76,12 @@ function DraftPanel({ model, slip }: BetPanelProps) {
       )}
       <div class="fields">
         {(["lower", "upper", "startsIn", "lasts"] as const).map((name) => (
-          <Field key={name} {...{ slip, name }} error={errors[name]} />
+          <Field key={name} {...{ announce, slip, name }} error={errors[name]} />
         ))}
       </div>
       <Tolerance slip={slip} />
       <div class="action-bar">
-        <Field slip={slip} name="amount" error={errors.amount} />
+        <Field {...{ announce, slip }} name="amount" error={errors.amount} />
         <Stakes model={model} slip={slip} />
         <QuoteButton
           model={model}
@@ -95,7 +97,7 @@ function DraftPanel({ model, slip }: BetPanelProps) {
   );
 }
 
-interface FieldProps {
+interface FieldProps extends Pick<PageModel, "announce"> {
   slip: BetSlip;
   name: keyof DraftFields;
   error: string | undefined;
@@ -106,7 +108,7 @@ interface FieldProps {
  * read it once. That of the amount is hidden, as the button beside it shows it. An empty price is not
  * wrong yet: the user may not have reached it.
  */
-function Field({ slip, name, error }: FieldProps) {
+function Field({ announce, slip, name, error }: FieldProps) {
   const isPrice = name === "lower" || name === "upper";
   const isWrong = error !== undefined && !(isPrice && slip.fields.value[name] === "");
   const errorId = `error-${name}`;
@@ -114,10 +116,10 @@ function Field({ slip, name, error }: FieldProps) {
   const unit = name === "amount" ? "USDC" : slip.symbol.value.split("/")[1];
   // Writes a duration without units with them.
   const leave = () => {
-    if (isWrong) slip.speakError(name, error);
+    if (isWrong) announce(errorText(name, error), { isSpoken: true });
     const ms = isDuration ? parseDuration(slip.fields.value[name]) : undefined;
     if (ms !== undefined && /^[\d.,:\s]+$/.test(slip.fields.value[name])) {
-      slip.reword({ [name]: durationText(ms) });
+      slip.fields.value = { ...slip.fields.value, [name]: durationText(ms) };
     }
   };
   return (

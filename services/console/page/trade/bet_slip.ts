@@ -9,7 +9,6 @@ import {
   type Draft,
   type DraftFields,
   EMPTY_FIELDS,
-  errorText,
   isSameBet,
   parseFields,
 } from "./draft.ts";
@@ -22,6 +21,7 @@ import {
   repricedText,
   SlipVoice,
   type SlipVoiceOptions,
+  stillText,
   termsOf,
 } from "./slip_voice.ts";
 import { failureText, type PlacedStage, type QuotedStage, type Stage } from "./stage.ts";
@@ -63,7 +63,7 @@ export class BetSlip {
   #version = 0;
   /** Whether the user has changed the box, which otherwise was restored from the store. */
   #isEdited = false;
-  /** The fields of the last change, unless the user has heard what is wrong with them. */
+  /** The fields of the last change. */
   #edited: readonly string[] = [];
 
   constructor(symbol: string, options: BetSlipOptions) {
@@ -135,18 +135,6 @@ export class BetSlip {
     this.#edited = Object.keys(fields);
     this.fields.value = { ...this.fields.value, ...fields };
     this.#changed();
-  }
-
-  /** Writes the same values in another way. */
-  reword(fields: Partial<DraftFields>): void {
-    this.fields.value = { ...this.fields.value, ...fields };
-    this.#options.drafts.keep(this.symbol.value, this.fields.value);
-  }
-
-  /** Says what is wrong with a field that the user leaves. */
-  speakError(field: keyof DraftFields, error: string): void {
-    this.#edited = [];
-    this.#voice.speak(errorText(field, error));
   }
 
   /** Saves the fields for {@link undo}, before the box changes. */
@@ -233,7 +221,7 @@ export class BetSlip {
     const estimated = state !== undefined && "estimate" in state ? state.estimate : undefined;
     const replaces = before.name === "quoted" ? before.offer : undefined;
     const offer = await user.client.quote(bet);
-    yield { name: "quoted", offer, estimated, replaces, isRefused: false };
+    yield { name: "quoted", offer, estimated, replaces, refusals: 0 };
   }
 
   /** Shows stages until the bet or its user changes. */
@@ -306,13 +294,8 @@ export class BetSlip {
     this.#refresh();
     this.#voice.still(() => {
       if (this.stage.value.name !== "draft") return "";
-      const obstacle = this.#options.obstacle();
-      // What is wrong with another field is said when the user is there.
-      if (obstacle?.field !== undefined) {
-        return this.#edited.includes(obstacle.field) ? obstacle.text : "";
-      }
-      if (obstacle?.text === "") return ""; // the chart shows the reason
-      return this.draft === undefined ? "" : this.terms || undefined;
+      const terms = this.draft === undefined ? "" : this.terms || undefined;
+      return stillText(this.#options.obstacle(), this.#edited, terms);
     });
   }
 

@@ -100,8 +100,7 @@ export type ParsedFields =
 export function firstError(errors: FieldErrors) {
   const names = Object.keys(LABELS) as (keyof DraftFields)[]; // its own keys
   const field = names.find((name) => errors[name] !== undefined);
-  const error = field && errors[field];
-  return error && { field, text: errorText(field, error) };
+  return field && { field, text: errorText(field, errors[field] ?? "") };
 }
 
 /** The error of a field as a sentence. */

@@ -129,7 +129,8 @@ function PlacedBet({ model, stage: { thesisId, offer: { quote } }, thesis }: Pla
     const text = `${isWon ? "✓" : "✕"} ${outcomeText(bet)}`;
     return <p class={isWon ? "won" : "lost"} data-outcome={thesisId}>{text}</p>;
   }
-  const pays = `It pays ${formatRounded(quote.payout)} USDC if ${symbol} stays in the box.`;
+  const pays = `It pays ${formatRounded(quote.payout)} USDC if ${symbol} stays in the box, from ` +
+    `${formatTime(quote.startTime)} for ${durationText(quote.endTime - quote.startTime)}.`;
   return (
     <p data-outcome={thesisId}>
       <strong class="open">● Bet {thesisId} is placed.</strong> {pays}{" "}

@@ -4,6 +4,7 @@ import type { EstimateState } from "../data/estimator.ts";
 import { explain } from "../data/explain.ts";
 import type { Announce } from "../data/messages.ts";
 import { formatAmount, formatRounded } from "../format.ts";
+import type { Obstacle } from "./next_step.ts";
 import { chanceText, leastPayout, type Odds, oddsOf } from "./odds.ts";
 import { overText, quoteLife, windowText } from "./quote_life.ts";
 import type { QuotedStage } from "./stage.ts";
@@ -103,6 +104,21 @@ export class SlipVoice {
   }
 }
 
+/**
+ * What is said once the box is still.
+ *
+ * @param edited The last changed fields. What is wrong with another one is said when it is left.
+ * @param terms What the box pays; undefined while that is unknown.
+ */
+export function stillText(
+  obstacle: Obstacle | undefined,
+  edited: readonly string[],
+  terms: string | undefined,
+): string | undefined {
+  if (obstacle?.field !== undefined) return edited.includes(obstacle.field) ? obstacle.text : "";
+  return obstacle?.text === "" ? "" : terms; // the chart shows the reason if the text is empty
+}
+
 /** A sentence about what a box pays, or why it cannot be priced. */
 export function estimateText(state: EstimateState): string {
   if ("failure" in state) return explain(state.failure).text;
@@ -130,11 +146,14 @@ export function isWorse(stage: QuotedStage): boolean {
 
 /** Sentences about changes since the last quote or estimate, announced before signing. */
 export function changesOf(stage: QuotedStage): string[] {
-  const { replaces, isRefused, offer } = stage;
+  const { replaces, refusals, offer } = stage;
   const { seen, share } = changeOf(stage);
   const isLater = replaces !== undefined && offer.quote.startTime > replaces.quote.startTime;
   const later = isLater ? " Its window had begun: this one starts later." : "";
-  const changes = isRefused ? [`The odds changed, and nothing was taken.${later}`] : [];
+  const refused = refusals === 1
+    ? "The odds changed, and nothing was taken."
+    : `The odds changed at each of ${refusals} tries, and nothing was taken.`;
+  const changes = refusals > 0 ? [refused + later] : [];
   if (seen !== undefined && Math.abs(share) >= QUIET_SHARE) {
     const before = `${replaces ? "quote before" : "estimate"} of ${
       formatRounded(seen.payout)

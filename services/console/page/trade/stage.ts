@@ -14,14 +14,14 @@ export type Stage =
   | { name: "quoting" }
   /**
    * `estimated`: the last estimate of this bet. `replaces`: the last quote that the user saw, which
-   * has expired, or was refused because the price moved.
+   * has expired, or was refused because the price moved. `refusals`: how often it was refused for that.
    */
   | {
     name: "quoted";
     offer: Offer;
     estimated: Estimate | undefined;
     replaces: Offer | undefined;
-    isRefused: boolean;
+    refusals: number;
   }
   /** `isAgain`: a second signature, because the price moved within the user's tolerance. */
   | { name: "signing"; offer: Offer; isAgain: boolean }
