@@ -1,7 +1,7 @@
 import { computed, type Signal, signal } from "@preact/signals";
 import { Markets, RangemakerClient, systemClock, type Thesis } from "@rangemaker/client";
 import type { PageConfig } from "../../page_config.ts";
-import { durationText, formatRounded, formatTime } from "../format.ts";
+import { durationText, formatAmount, formatTime } from "../format.ts";
 import { notify } from "../notify_button.tsx";
 import type { BetOutcome, UnresolvedBet } from "./bet_keeper.ts";
 import { isAnswered, Poll } from "./http.ts";
@@ -136,12 +136,12 @@ function resolutionOf(
   nowMs: number,
 ): string {
   const { betAmount, payout, startTime } = quote;
-  const bet = `The bet of ${formatRounded(betAmount)} USDC that starts at ${formatTime(startTime)}`;
+  const bet = `The bet of ${formatAmount(betAmount)} USDC that starts at ${formatTime(startTime)}`;
   if (outcome.name !== "placed") return `${bet} was not placed: nothing was taken.`;
   if (isChecking) return `${bet} was placed after all: it is bet ${outcome.thesisId}.`;
   const begins = startTime > nowMs
     ? `starts in ${durationText(1_000 * Math.ceil((startTime - nowMs) / 1_000))}`
     : "has begun";
-  return `Bet ${outcome.thesisId} is placed: it pays ${formatRounded(payout)} USDC if the price ` +
+  return `Bet ${outcome.thesisId} is placed: it pays ${formatAmount(payout)} USDC if the price ` +
     `stays in the box. The window ${begins}.`;
 }

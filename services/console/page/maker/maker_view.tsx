@@ -11,9 +11,9 @@ import {
 } from "../data/results.ts";
 import { Fact } from "../fact.tsx";
 import {
+  formatAmount,
   formatChange,
   formatGain,
-  formatRounded,
   formatTime,
   fromNumber,
   shortAddress,
@@ -149,7 +149,7 @@ const styleOf = (gain: bigint) => gain < 0n ? "lost" : gain > 0n ? "won" : undef
 
 /** Such as `± 12.30`, or `± 12.30 to 40.10` if windows overlap. */
 function chanceText({ independent, together }: ReturnType<typeof chanceOf>): string {
-  const [low, high] = [independent, together].map((usdc) => formatRounded(fromNumber(usdc)));
+  const [low, high] = [independent, together].map((usdc) => formatAmount(fromNumber(usdc)));
   return together > 1.1 * independent ? `±\u00a0${low} to\u00a0${high}` : `±\u00a0${low}`;
 }
 
@@ -216,7 +216,7 @@ function ByMarketAndPeriod({ rows }: { rows: readonly ResultsRow[] }) {
           number: ([, results]) => results.settled > 0 && shareText(results),
         },
         { name: "Bets", number: ([, { settled }]) => settled || undefined },
-        { name: "At risk", number: ([, { open, atRisk }]) => open > 0 && formatRounded(atRisk) },
+        { name: "At risk", number: ([, { open, atRisk }]) => open > 0 && formatAmount(atRisk) },
       ]}
     />
   );

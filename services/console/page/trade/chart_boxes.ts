@@ -4,8 +4,8 @@ import { isDecided } from "../data/live_breaches.ts";
 import {
   decimalsOf,
   durationText,
+  formatAmount,
   formatGain,
-  formatRounded,
   formatTime,
   toNumber,
 } from "../format.ts";
@@ -45,7 +45,7 @@ export function stateOfBet(thesis: Thesis, nowMs: number): { kind: BoxKind; text
   // The page has seen the breach before the node, which settles the bet in a moment.
   if (breach) return { kind: "lost", text: `✕ left the box at ${formatTime(breach.time)}` };
   if (isWaiting(thesis, nowMs)) return { kind: "waiting", text: "… waits for prices" };
-  return { kind: "open", text: `● pays ${formatRounded(payout)}` };
+  return { kind: "open", text: `● pays ${formatAmount(payout)}` };
 }
 
 /** The open bet that ends next; undefined if there is none. */
@@ -58,7 +58,7 @@ export function nextToEnd(theses: readonly Thesis[], nowMs: number): Thesis | un
 export function countdownOf({ id, startTime, endTime, payout }: Thesis, nowMs: number): string {
   const seconds = (untilMs: number) => durationText(1_000 * Math.ceil((untilMs - nowMs) / 1_000));
   const when = nowMs < startTime ? `starts in ${seconds(startTime)}` : `${seconds(endTime)} left`;
-  return `Bet ${id}: ${when}, pays ${formatRounded(payout)} USDC`;
+  return `Bet ${id}: ${when}, pays ${formatAmount(payout)} USDC`;
 }
 
 /** Describes where a price is in the box of a bet, for users who do not see the chart. */
@@ -99,7 +99,7 @@ export function boxOfQuote(quote: Quote): ChartBox {
     ...sidesOf(quote),
     fromMs: quote.startTime,
     toMs: quote.endTime,
-    label: `quote: pays ${formatRounded(quote.payout)}`,
+    label: `quote: pays ${formatAmount(quote.payout)}`,
   };
 }
 

@@ -4,7 +4,7 @@ import type { Market, Quote, Thesis } from "@rangemaker/client";
 import { firstOutside } from "../data/live_breaches.ts";
 import type { PageModel } from "../data/page_model.ts";
 import type { Point } from "../data/price_series.ts";
-import { formatRounded } from "../format.ts";
+import { formatAmount } from "../format.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import {
   betAt,
@@ -101,5 +101,5 @@ function ownBox(model: PageModel, slip: BetSlip, nowMs: number): ChartBox | unde
   const { draft } = slip;
   if (draft === undefined) return undefined;
   const estimate = estimateNow(model, slip);
-  return boxOfDraft(draft, nowMs, estimate ? `pays ${formatRounded(estimate.payout)}` : "");
+  return boxOfDraft(draft, nowMs, estimate ? `pays ${formatAmount(estimate.payout)}` : "");
 }

@@ -2,7 +2,7 @@
 import { formatUnits, type SolverInfo } from "@rangemaker/client";
 import type { Explanation } from "../data/explain.ts";
 import type { MarketState } from "../data/price_feed.ts";
-import { formatAmount, formatQuotePrice, formatTime, toNumber } from "../format.ts";
+import { formatCut, formatQuotePrice, formatTime, toNumber } from "../format.ts";
 import {
   type DraftFields,
   type FieldErrors,
@@ -162,13 +162,13 @@ const distance = (one: bigint, other: bigint) => one < other ? other - one : one
 function amountError({ parsed: { betAmount }, balance, limits }: Situation): string | undefined {
   if (betAmount === undefined) return undefined;
   if (balance && betAmount > balance) {
-    return `Enter at most ${formatAmount(balance)} USDC, your balance`;
+    return `Enter at most ${formatCut(balance)} USDC, your balance`;
   }
   if (limits !== undefined && betAmount < limits.minBetAmount) {
     return `Enter at least ${formatUnits(limits.minBetAmount)} USDC, the maker’s smallest bet`;
   }
   if (limits !== undefined && betAmount > limits.maxBetAmount) {
-    return `Enter at most ${formatAmount(limits.maxBetAmount)} USDC, the maker’s largest bet`;
+    return `Enter at most ${formatCut(limits.maxBetAmount)} USDC, the maker’s largest bet`;
   }
   return undefined;
 }

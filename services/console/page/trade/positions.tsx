@@ -6,11 +6,11 @@ import { resultsOf } from "../data/results.ts";
 import {
   DAY_MS,
   durationText,
+  formatAmount,
   formatDay,
   formatGain,
   formatQuotePrice,
   formatRange,
-  formatRounded,
   formatTime,
   shortAddress,
   toNumber,
@@ -144,7 +144,7 @@ function columnsOf(
     },
     { name: "Price stays in", text: (thesis) => formatRange(thesis) },
     { name: "Window", text: (thesis) => <Window thesis={thesis} nowMs={nowMs} /> },
-    { name: "You bet", number: ({ betAmount }) => formatRounded(betAmount) },
+    { name: "You bet", number: ({ betAmount }) => formatAmount(betAmount) },
     {
       name: "Pays",
       number: (thesis) => {
@@ -152,8 +152,8 @@ function columnsOf(
         return (
           <>
             {FILTERS.Lost(thesis) && <span class="note">Would have paid</span>}{" "}
-            {formatRounded(thesis.payout)}
-            {first && ` (signed for ${formatRounded(BigInt(first))})`}
+            {formatAmount(thesis.payout)}
+            {first && ` (signed for ${formatAmount(BigInt(first))})`}
           </>
         );
       },

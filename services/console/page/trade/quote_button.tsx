@@ -2,7 +2,7 @@
 import type { EstimateState } from "../data/estimator.ts";
 import { explain, type Explanation } from "../data/explain.ts";
 import type { PageModel } from "../data/page_model.ts";
-import { formatRounded } from "../format.ts";
+import { formatAmount } from "../format.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { type Obstacle, obstacleOf, type Situation } from "./next_step.ts";
 import { isWorthless, oddsOf } from "./odds.ts";
@@ -88,7 +88,7 @@ export function QuoteButton({ model, slip, onFix }: QuoteButtonProps) {
     <>
       {!("errors" in slip.parsed.value) && (
         <p class="bar-payout">
-          pays <strong>{odds ? `${formatRounded(estimate.payout)} USDC` : "–"}</strong>
+          pays <strong>{odds ? `${formatAmount(estimate.payout)} USDC` : "–"}</strong>
           {odds && ` (${odds.multiplier})${chancesText(odds)}`.replaceAll(" %", "\u00a0%")}
         </p>
       )}

@@ -3,7 +3,7 @@ import type { Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { Fact } from "../fact.tsx";
 import { firstOutside, isDecided, outcomeText } from "../data/live_breaches.ts";
-import { durationText, formatRange, formatRounded, formatTime } from "../format.ts";
+import { durationText, formatAmount, formatRange, formatTime } from "../format.ts";
 import { useNow } from "../use_now.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { oddsOf } from "./odds.ts";
@@ -129,7 +129,7 @@ function PlacedBet({ model, stage: { thesisId, offer: { quote } }, thesis }: Pla
     const text = `${isWon ? "✓" : "✕"} ${outcomeText(bet)}`;
     return <p class={isWon ? "won" : "lost"} data-outcome={thesisId}>{text}</p>;
   }
-  const pays = `It pays ${formatRounded(quote.payout)} USDC if ${symbol} stays in the box, from ` +
+  const pays = `It pays ${formatAmount(quote.payout)} USDC if ${symbol} stays in the box, from ` +
     `${formatTime(quote.startTime)} for ${durationText(quote.endTime - quote.startTime)}.`;
   return (
     <p data-outcome={thesisId}>
