@@ -2,13 +2,7 @@ import { useEffect, useMemo } from "preact/hooks";
 import { systemClock } from "@rangemaker/client";
 import { Card } from "../card.tsx";
 import type { PageModel } from "../data/page_model.ts";
-import {
-  gainOf,
-  type Results,
-  resultsByMarket,
-  resultsByPeriod,
-  resultsOf,
-} from "../data/results.ts";
+import { type Results, resultsByMarket, resultsByPeriod, resultsOf } from "../data/results.ts";
 import { Fact } from "../fact.tsx";
 import {
   formatAmount,
@@ -20,7 +14,7 @@ import {
 } from "../format.ts";
 import type { View } from "../shell.tsx";
 import { Table } from "../table.tsx";
-import { csvOf } from "../trade/history.ts";
+import { makerCsv } from "../trade/history.ts";
 import { download } from "../trade/positions.tsx";
 import { Answers } from "./answers_card.tsx";
 import {
@@ -103,7 +97,8 @@ function Maker({ model, state, isOld }: MakerProps) {
   const results = resultsOf(theses);
   const nowMs = model.serverClock.now();
   const { solver } = state;
-  const predicted = predictedBets(theses, solver?.probabilities ?? new Map(), nowMs);
+  const probabilities = solver?.probabilities ?? new Map<string, number>();
+  const predicted = predictedBets(theses, probabilities, nowMs);
   const startedAtS = solver?.metrics.sum("process_start_time_seconds");
   const startedAtMs = startedAtS && 1_000 * startedAtS;
   return (
@@ -117,7 +112,10 @@ function Maker({ model, state, isOld }: MakerProps) {
       <Card
         title="Results"
         note={
-          <button type="button" onClick={() => download(csvOf(theses, model.markets, gainOf))}>
+          <button
+            type="button"
+            onClick={() => download(makerCsv(theses, model.markets, probabilities))}
+          >
             Download CSV
           </button>
         }

@@ -19,7 +19,7 @@ import { NotifyButton } from "../notify_button.tsx";
 import { type Column, Table } from "../table.tsx";
 import { useNow } from "../use_now.ts";
 import { stateOfBet } from "./chart_boxes.ts";
-import { csvOf, FILTERS, ORDERS, pageOf, sorted } from "./history.ts";
+import { FILTERS, ORDERS, pageOf, sorted, userCsv } from "./history.ts";
 
 /** Interval at which the list is drawn while a bet is open, and while none is. */
 const [STEP_MS, SETTLED_STEP_MS] = [500, 60_000];
@@ -46,7 +46,7 @@ export function Positions(props: PositionsProps) {
   const shown = sorted(theses.filter(FILTERS[filter.value]), order.value);
   const { page, pages, rows } = pageOf(shown, wanted.value);
   const save = () => {
-    download(csvOf(shown, model.markets));
+    download(userCsv(shown, model.markets, props.firstPayouts));
     model.announce(`bets.csv was downloaded, with ${countText(shown.length)}.`);
   };
   const choose = (name: FilterName) => {
