@@ -78,6 +78,7 @@ function scene(
       serverClock: clock,
       clock,
       drafts: new DraftStore(store, clock),
+      minBetAmount: () => 10_000n,
       obstacle: () => obstacle.now,
       isOffline: () => network.isOffline,
       announce(text, { isSpoken = false } = {}) {
@@ -122,7 +123,7 @@ Deno.test("BetSlip: a bet is quoted, signed and placed, and the box is cleared f
   assert.equal(slip.replaced.value, undefined, "it does not come back: it would be a second bet");
   assert.deepEqual(pending.of(USER), []);
   assert.deepEqual(said, [
-    "(Bet 10.00, get 12.00 USDC (at least 10.80), break-even 83.3 %. " +
+    "(Bet 10.00, get 12.00 USDC, accepting 10 % less: at least 10.80, break-even 83.3 %. " +
     "Sign before the window starts in 3 s. It lasts 15 s.)",
   ]);
 });
@@ -695,7 +696,7 @@ Deno.test("BetSlip: the last 10 s to sign are announced if the window has not be
   await slip.quote();
   clock.advance(15_000);
   assert.deepEqual(said, [
-    "(Bet 10.00, get 12.00 USDC (at least 10.80), break-even 83.3 %. " +
+    "(Bet 10.00, get 12.00 USDC, accepting 10 % less: at least 10.80, break-even 83.3 %. " +
     "Sign within 25 s. The window starts in 1 min and lasts 15 s.)",
     "(10 s left to sign.)",
   ]);

@@ -628,7 +628,7 @@ async function assertTermsInBar(page: Page): Promise<void> {
   }) ?? assert.fail();
   assert.match(
     text,
-    /^Bet 10\.00, get [\d.]+ USDC \(at least [\d.]+\), chance [\d.]+\s%, break-even [\d.]+\s%$/,
+    /^Bet 10\.00, get [\d.]+ USDC, accepting 10\s% less: at least [\d.]+, chance [\d.]+\s%, break-even [\d.]+\s%$/,
   );
   assert(top >= 0 && bottom > top && bottom <= PHONE.height, `${top} to ${bottom}`);
 }

@@ -38,6 +38,8 @@ export interface BetSlipOptions extends SlipVoiceOptions {
   drafts: DraftStore;
   /** Returns the obstacle to a quote, if there is one. */
   obstacle(): Obstacle | undefined;
+  /** The maker's smallest bet; 0 before that is known. */
+  minBetAmount(): bigint;
   /** Whether the device has no network. */
   isOffline(): boolean;
 }
@@ -61,9 +63,7 @@ export class BetSlip {
   readonly parsed = computed(() => parseFields(this.fields.value));
   /** Increased when the bet or its user changes, to drop quotes and signatures for earlier ones. */
   #version = 0;
-  /** Whether the user has changed the box, which otherwise was restored from the store. */
-  #isEdited = false;
-  /** The fields of the last change. */
+  /** The fields that the user changed last; none while the box is the one restored from the store. */
   #edited: readonly string[] = [];
 
   constructor(symbol: string, options: BetSlipOptions) {
@@ -110,7 +110,9 @@ export class BetSlip {
       return `${Object.values(termsOf(stage.offer, this.tolerancePercent.value)).join("")}.`;
     }
     const state = this.#estimated;
-    return state === undefined || stage.name !== "draft" ? "" : estimateText(state);
+    return state === undefined || stage.name !== "draft"
+      ? ""
+      : estimateText(state, this.#options.minBetAmount());
   }
 
   /** The newest estimate, if it is for the present box and amount. */
@@ -131,7 +133,6 @@ export class BetSlip {
   /** Applies the user's input. A signed bet is not changed any more. */
   edit(fields: Partial<DraftFields>): void {
     if (this.stage.value.name === "sending") return;
-    this.#isEdited = true;
     this.#edited = Object.keys(fields);
     this.fields.value = { ...this.fields.value, ...fields };
     this.#changed();
@@ -249,7 +250,9 @@ export class BetSlip {
     if (outcome.name === "placed") {
       if (isSame) this.clear();
       this.replaced.value = undefined;
-      if (isChecking && (isSame || !this.#isEdited)) this.stage.value = { ...outcome, offer };
+      if (isChecking && (isSame || this.#edited.length === 0)) {
+        this.stage.value = { ...outcome, offer };
+      }
     } else if (name === "draft") {
       this.stage.value = { name, failure: { ...explain(NOT_PLACED), isSigningFailure: false } };
     }
@@ -278,7 +281,9 @@ export class BetSlip {
   }
 
   #fail(thrown: unknown, isSigningFailure: boolean): void {
-    const failure = { ...explain(thrown), isSigningFailure };
+    const { betAmount = 0n } = this.parsed.value;
+    const size = { betAmount, minBetAmount: this.#options.minBetAmount() };
+    const failure = { ...explain(thrown, size), isSigningFailure };
     this.estimator.clear(); // so every later estimate is newer than the failure
     this.stage.value = { name: "draft", failure };
     this.#voice.speak(failureText(failure, undefined, "", this.#options.isOffline()));

@@ -32,6 +32,7 @@ export function situationOf(model: PageModel, slip: BetSlip): Situation {
   const parsed = slip.parsed.value;
   const symbol = slip.symbol.value;
   const estimate = slip.estimator.state.value;
+  const limits = maker.info.value?.config;
   const [unresolved] = user?.portfolio.bets.unresolved.value ?? [];
   return {
     symbol,
@@ -48,14 +49,16 @@ export function situationOf(model: PageModel, slip: BetSlip): Situation {
     isEmpty: slip.isEmpty,
     parsed,
     price: model.feed.latest.peek()[symbol]?.price,
-    unpriceable: estimate && unpriceableBy(estimate),
-    limits: maker.info.value?.config,
+    unpriceable: estimate && unpriceableBy(estimate, limits?.minBetAmount ?? 0n),
+    limits,
   };
 }
 
 /** Why no quote is requested for a box; undefined if there is no reason. */
-function unpriceableBy(state: EstimateState): Explanation | undefined {
-  if ("failure" in state) return explain(state.failure);
+function unpriceableBy(state: EstimateState, minBetAmount: bigint): Explanation | undefined {
+  if ("failure" in state) {
+    return explain(state.failure, { betAmount: state.bet.betAmount, minBetAmount });
+  }
   if (!isWorthless(state.estimate)) return undefined;
   const text = "It would win almost nothing. Make the box less tall, or let it last longer.";
   return { code: "PAYOUT_TOO_LOW", text };

@@ -41,6 +41,9 @@ export function QuotePanel({ model, slip, stage, onRepeat }: QuotePanelProps) {
   );
 }
 
+/** A text whose figures do not break before their unit. */
+const unbroken = (text: string) => text.replaceAll(" %", "\u00a0%");
+
 /** For this long after a quote appears, the keyboard does not sign it: nobody has read it. */
 const READING_MS = 1_000;
 
@@ -67,7 +70,7 @@ function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
   }, nowMs);
   const isOver = look === "failure"; // terms that are no longer available are hidden
   const odds = oddsOf({ ...quote, probability }, model.maker.info.value?.config.maxPayoutRatio);
-  const { bet, pays, chances } = termsOf(stage.offer, slip.tolerancePercent.value);
+  const { bet, pays, accepts, least, chances } = termsOf(stage.offer, slip.tolerancePercent.value);
   return (
     <>
       <dl class="facts">
@@ -84,7 +87,9 @@ function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
           <p class="bar-payout bar-terms" id="terms">
             {bet}
             <strong data-payout={quote.payout.toString()}>{pays}</strong>
-            {chances.replaceAll(" %", "\u00a0%")}
+            {unbroken(accepts)}
+            {least !== "" && <strong>{least}</strong>}
+            {unbroken(chances)}
           </p>
         )}
         <button

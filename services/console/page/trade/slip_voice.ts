@@ -120,8 +120,10 @@ export function stillText(
 }
 
 /** A sentence about what a box pays, or why it cannot be priced. */
-export function estimateText(state: EstimateState): string {
-  if ("failure" in state) return explain(state.failure).text;
+export function estimateText(state: EstimateState, minBetAmount: bigint): string {
+  if ("failure" in state) {
+    return explain(state.failure, { betAmount: state.bet.betAmount, minBetAmount }).text;
+  }
   const odds = oddsOf(state.estimate, undefined);
   const pays = `Pays ${formatAmount(state.estimate.payout)} USDC if it stays`;
   return `${pays}${chancesText(odds)}.${odds.warning === undefined ? "" : ` ${odds.warning}`}`;
@@ -193,11 +195,13 @@ export function repricedText(first: Offer, { quote: { payout }, probability }: O
 /** The terms of a quote, as parts of a sentence. */
 export function termsOf({ quote, probability }: Offer, tolerancePercent: number) {
   const least = leastPayout(quote, tolerancePercent);
-  const atLeast = least < quote.payout ? ` (at least ${formatAmount(least)})` : "";
+  const isFirm = least === quote.payout;
   return {
     bet: `Bet ${formatAmount(quote.betAmount)}, get `,
     pays: `${formatAmount(quote.payout)} USDC`,
-    chances: atLeast + chancesText(oddsOf({ ...quote, probability }, undefined)),
+    accepts: isFirm ? "" : `, accepting ${tolerancePercent} % less: `,
+    least: isFirm ? "" : `at least ${formatAmount(least)}`,
+    chances: chancesText(oddsOf({ ...quote, probability }, undefined)),
   };
 }
 

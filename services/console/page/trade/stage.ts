@@ -68,7 +68,9 @@ export function failureText(
     if (isAnswered) return "";
   }
   const hasMoved = state !== undefined && "estimate" in state && PRICE_CODES.has(code);
-  const reason = hasMoved || shown.startsWith(text) ? "" : text;
+  const isNewer = shown !== "" && state !== undefined && "failure" in state &&
+    explain(state.failure).code === code; // with other figures, perhaps
+  const reason = hasMoved || isNewer || shown.startsWith(text) ? "" : text;
   if (!isSigningFailure) return reason;
   return `${NOTHING_TAKEN} ${hasMoved ? "The odds had changed." : reason}`.trim();
 }

@@ -40,6 +40,7 @@ export function openTradeView(model: PageModel): View {
     clock: systemClock,
     drafts,
     announce,
+    minBetAmount: () => maker.info.peek()?.config.minBetAmount ?? 0n,
     obstacle: () => obstacleNow(model, slip),
     // The browser reports it a moment before the page has verified it.
     isOffline: () => model.isOffline.value || Reflect.get(navigator, "onLine") === false,
