@@ -468,7 +468,7 @@ Deno.test("BetSlip: a quote shows its own chance, and is not compared with an es
     assert.deepEqual([stage.offer.probability, stage.estimated], [0.471, undefined]);
     assert.match(
       slip.terms,
-      /^Bet 10\.00, get 12\.00 USDC .*, chance 47\.1 %, break-even 83\.3 %\./,
+      /^Bet 10\.00, get 12\.00 USDC, accepting 10 % less: at least 10\.80, chance 47\.1 %, break-even 83\.3 %\./,
     );
     assert.match(said[0] ?? "", /^\(Bet 10\.00, .*, chance 47\.1 %, .* Sign before the window /);
   }

@@ -191,6 +191,9 @@ Deno.test({
           assert.equal(await lower(), "");
           await swipe(visitor, [0.5, 0.6], [0.7, 0.61]);
           assert.equal(await lower(), "", "a sliver is not meant");
+          await swipe(visitor, [0.2, 0.45], [0.7, 0.55]);
+          await visitor.sees(/Nothing was drawn: a box lies to the right of “now”/);
+          assert.equal(await lower(), "");
           await visitor.touch([[[0.6, 0.5]]]); // a tap where the chart invites to draw
           await eventually("a suggested box", async () => await lower() !== "" || undefined);
           await visitor.press("Clear");
@@ -310,6 +313,8 @@ Deno.test({
         );
         await visitor.sees(/\(× \d/);
         await page.focus(".chart .area");
+        await page.keyboard.press("m");
+        await hears(page, /^Moved box: from .* to .*, starts in 20 s, lasts 1 min\.$/);
         await page.keyboard.press("p");
         await hears(page, /^ETH\/USDT: [23],\d{3}\.\d\d\. Pays [\d.]+ USDC if it stays, chance /);
         const before = await page.$eval("input[name=upper]", ({ value }) => Number(value));
@@ -360,7 +365,7 @@ Deno.test({
         await focusIsOn(page, "Sign and place the bet");
         await hears(
           page,
-          /^(It pays .*)?Bet 10\.00, get [\d.]+ USDC .*Sign before the window starts in \d+ s\. It lasts 1 min\.$/,
+          /^(It pays .*)?Bet 10\.00, get [\d.]+ USDC, .*Sign before the window starts in \d+ s\. It lasts 1 min\.$/,
         );
         const terms = await page.$eval(
           ":focus",

@@ -14,7 +14,7 @@ import {
 } from "./draft.ts";
 import { linkTo } from "./box_link.ts";
 import { parseDuration } from "./input.ts";
-import { errorsOf } from "./next_step.ts";
+import { errorsOf, spokenText } from "./next_step.ts";
 import { obstacleNow, QuoteButton, situationOf } from "./quote_button.tsx";
 import { QuotePanel } from "./quote_panel.tsx";
 import { focusNextStep, showChart } from "./show_chart.ts";
@@ -250,7 +250,7 @@ export function askQuote(model: PageModel, slip: BetSlip): void {
   if (obstacle === undefined) return void slip.quote();
   if (obstacle.suggests) return placeBox(model, slip);
   if (obstacle.field) document.getElementById(`field-${obstacle.field}`)?.focus();
-  model.announce(obstacle.text || obstacle.button, { isSpoken: true, isAnswer: true });
+  model.announce(spokenText(obstacle), { isSpoken: true, isAnswer: true });
 }
 
 /** Choices of {@link Tolerance}, in percent. */

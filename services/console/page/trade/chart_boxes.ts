@@ -54,6 +54,16 @@ export function nextToEnd(theses: readonly Thesis[], nowMs: number): Thesis | un
     .sort((a, b) => a.endTime - b.endTime)[0];
 }
 
+/** The countdown of the open bet that ends next, and how many are open if there are several. */
+export function openText(theses: readonly Thesis[], nowMs: number): string | undefined {
+  const next = nextToEnd(theses, nowMs);
+  if (next === undefined) return undefined;
+  const { length } = theses.filter((thesis) => !isDecided(thesis));
+  return length === 1
+    ? countdownOf(next, nowMs)
+    : `${length} open bets, next to end: ${countdownOf(next, nowMs)}`;
+}
+
 /** When an open bet starts or ends, and what it pays. */
 export function countdownOf({ id, startTime, endTime, payout }: Thesis, nowMs: number): string {
   const seconds = (untilMs: number) => durationText(1_000 * Math.ceil((untilMs - nowMs) / 1_000));

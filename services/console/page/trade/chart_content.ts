@@ -13,6 +13,7 @@ import {
   boxOfThesis,
   type ChartBox,
   nextToEnd,
+  openText,
 } from "./chart_boxes.ts";
 import type { ChartContent } from "./chart_frame.ts";
 import type { ChartProbe } from "./chart_probe.ts";
@@ -41,6 +42,11 @@ function betsOf({ session, withBreach }: PageModel, { base }: Market): readonly 
 /** The user's open bet of a market that ends next. */
 export function nextBet(model: PageModel, market: Market, nowMs: number): Thesis | undefined {
   return nextToEnd(betsOf(model, market), nowMs);
+}
+
+/** The state of the user's open bets of a market; undefined if none ends later. */
+export function openBetsText(model: PageModel, market: Market, nowMs: number): string | undefined {
+  return openText(betsOf(model, market), nowMs);
 }
 
 /** The user's topmost bet at a position. */

@@ -122,6 +122,15 @@ export function obstacleOf(situation: Situation): Obstacle | undefined {
   return unpriceable && { ...blocked(unpriceable.text), ...(fix && { fix }) };
 }
 
+/** What is said about an obstacle: its text, and the key on the chart that removes it. */
+export function spokenText({ text, button, fix }: Obstacle): string {
+  const keys = {
+    move: " Press M on the chart to move it there.",
+    height: " Press M to fit its height.",
+  };
+  return (text || button) + (fix === undefined ? "" : keys[fix]);
+}
+
 /** Refusals of a box that moving it, or changing its height, would fix. */
 const FIXES: Readonly<Record<string, Obstacle["fix"]>> = {
   OUTSIDE_RANGE: "move",

@@ -91,7 +91,7 @@ export function QuoteButton({ model, slip, onFix }: QuoteButtonProps) {
     <>
       {!("errors" in slip.parsed.value) && (
         <p class="bar-payout">
-          pays <strong>{odds ? `${formatAmount(estimate.payout)} USDC` : "–"}</strong>
+          pays {odds ? <strong>{formatAmount(estimate.payout)} USDC</strong> : "–"}
           {odds && ` (${odds.multiplier})${chancesText(odds)}`.replaceAll(" %", "\u00a0%")}
         </p>
       )}
@@ -111,7 +111,11 @@ export function QuoteButton({ model, slip, onFix }: QuoteButtonProps) {
           {obstacle?.text ?? odds?.warning}
         </p>
         {obstacle?.fix && (
-          <button type="button" onClick={() => onFix(obstacle.fix === "move")}>
+          <button
+            type="button"
+            title="Key M on the chart"
+            onClick={() => onFix(obstacle.fix === "move")}
+          >
             {obstacle.fix === "move" ? "Move the box to the price" : "Fit its height"}
           </button>
         )}

@@ -4,7 +4,7 @@ import type { EstimateState } from "../data/estimator.ts";
 import { explain } from "../data/explain.ts";
 import type { Announce } from "../data/messages.ts";
 import { formatAmount } from "../format.ts";
-import type { Obstacle } from "./next_step.ts";
+import { type Obstacle, spokenText } from "./next_step.ts";
 import { chanceText, leastPayout, type Odds, oddsOf } from "./odds.ts";
 import { overText, quoteLife, windowText } from "./quote_life.ts";
 import type { QuotedStage } from "./stage.ts";
@@ -116,7 +116,8 @@ export function stillText(
   terms: string | undefined,
 ): string | undefined {
   if (obstacle?.field !== undefined) return edited.includes(obstacle.field) ? obstacle.text : "";
-  return obstacle?.text === "" ? "" : terms; // the chart shows the reason if the text is empty
+  if (obstacle?.text === "") return ""; // the chart shows the reason
+  return obstacle?.fix && terms !== undefined ? spokenText(obstacle) : terms;
 }
 
 /** A sentence about what a box pays, or why it cannot be priced. */
