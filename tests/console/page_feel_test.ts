@@ -313,10 +313,10 @@ Deno.test({
         );
         await visitor.sees(/\(× \d/);
         await page.focus(".chart .area");
-        await page.keyboard.press("m");
-        await hears(page, /^Moved box: from .* to .*, starts in 20 s, lasts 1 min\.$/);
         await page.keyboard.press("p");
         await hears(page, /^ETH\/USDT: [23],\d{3}\.\d\d\. Pays [\d.]+ USDC if it stays, chance /);
+        await page.keyboard.press("m");
+        await hears(page, /^Moved box: from .* to .*, starts in 20 s, lasts 1 min\.$/);
         const before = await page.$eval("input[name=upper]", ({ value }) => Number(value));
         for (let pressed = 0; pressed < 5; pressed++) await page.keyboard.press("ArrowUp");
         await hears(page, /^Box: from /);

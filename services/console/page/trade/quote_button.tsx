@@ -92,7 +92,13 @@ export function QuoteButton({ model, slip, onFix }: QuoteButtonProps) {
       {!("errors" in slip.parsed.value) && (
         <p class="bar-payout">
           pays {odds ? <strong>{formatAmount(estimate.payout)} USDC</strong> : "–"}
-          {odds && ` (${odds.multiplier})${chancesText(odds)}`.replaceAll(" %", "\u00a0%")}
+          {odds && (
+            <>
+              {" "}
+              <span class="whole">({odds.multiplier})</span>
+              {chancesText(odds).replaceAll(" %", "\u00a0%")}
+            </>
+          )}
         </p>
       )}
       {failed !== "" && <p class="warned bar-failure">{failed}</p>}
