@@ -15,13 +15,12 @@ import {
 import type { DraftStore } from "./draft_store.ts";
 import { quoteLife } from "./quote_life.ts";
 import { NOT_PLACED, signingStages } from "./signing.ts";
-import type { Obstacle } from "./next_step.ts";
+import { type Obstacle, stillText } from "./next_step.ts";
 import {
   estimateText,
   repricedText,
   SlipVoice,
   type SlipVoiceOptions,
-  stillText,
   termsOf,
 } from "./slip_voice.ts";
 import { failureText, type PlacedStage, type QuotedStage, type Stage } from "./stage.ts";

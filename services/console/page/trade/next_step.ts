@@ -131,6 +131,22 @@ export function spokenText({ text, button, fix }: Obstacle): string {
   return (text || button) + (fix === undefined ? "" : keys[fix]);
 }
 
+/**
+ * What is said once the box is still.
+ *
+ * @param edited The last changed fields. What is wrong with another one is said when it is left.
+ * @param terms What the box pays; undefined while that is unknown.
+ */
+export function stillText(
+  obstacle: Obstacle | undefined,
+  edited: readonly string[],
+  terms: string | undefined,
+): string | undefined {
+  if (obstacle?.field !== undefined) return edited.includes(obstacle.field) ? obstacle.text : "";
+  if (obstacle?.text === "") return ""; // the chart shows the reason
+  return obstacle?.fix && terms !== undefined ? spokenText(obstacle) : terms;
+}
+
 /** Refusals of a box that moving it, or changing its height, would fix. */
 const FIXES: Readonly<Record<string, Obstacle["fix"]>> = {
   OUTSIDE_RANGE: "move",

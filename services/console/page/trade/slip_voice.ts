@@ -4,7 +4,6 @@ import type { EstimateState } from "../data/estimator.ts";
 import { explain } from "../data/explain.ts";
 import type { Announce } from "../data/messages.ts";
 import { formatAmount } from "../format.ts";
-import { type Obstacle, spokenText } from "./next_step.ts";
 import { chanceText, leastPayout, type Odds, oddsOf } from "./odds.ts";
 import { overText, quoteLife, windowText } from "./quote_life.ts";
 import type { QuotedStage } from "./stage.ts";
@@ -102,22 +101,6 @@ export class SlipVoice {
       if (text !== "") this.speak(text);
     });
   }
-}
-
-/**
- * What is said once the box is still.
- *
- * @param edited The last changed fields. What is wrong with another one is said when it is left.
- * @param terms What the box pays; undefined while that is unknown.
- */
-export function stillText(
-  obstacle: Obstacle | undefined,
-  edited: readonly string[],
-  terms: string | undefined,
-): string | undefined {
-  if (obstacle?.field !== undefined) return edited.includes(obstacle.field) ? obstacle.text : "";
-  if (obstacle?.text === "") return ""; // the chart shows the reason
-  return obstacle?.fix && terms !== undefined ? spokenText(obstacle) : terms;
 }
 
 /** A sentence about what a box pays, or why it cannot be priced. */
