@@ -413,6 +413,18 @@ Deno.test("BetSlip: a wrong field is announced instead of a payout once the box 
   assert.equal(said.length, 1, "another field is wrong");
 });
 
+Deno.test("BetSlip: a box that the price has left is announced with the key that moves it, once that is known", () => {
+  const { slip, clock, said, obstacle } = scene();
+  obstacle.now = { button: "", text: "The price is outside.", fix: "move" };
+  slip.edit({ amount: "20" });
+  clock.advance(1_000);
+  assert.deepEqual(said, [], "the obstacle may be of the box before");
+  const bet = { ...BET, betAmount: 20_000_000n };
+  slip.estimator.state.value = { failure: new Error("outside"), bet };
+  clock.advance(1_000);
+  assert.deepEqual(said, ["(The price is outside. Press M on the chart to move it there.)"]);
+});
+
 Deno.test("BetSlip: a box is estimated every second, while it is valid and not quoted", async () => {
   const asked: Bet[] = [];
   const { slip, clock } = scene({}, (bet) => (asked.push(bet), Promise.resolve(ESTIMATE)));

@@ -31,6 +31,8 @@ Deno.test("spanToSee: is longer for a box beyond the chart, shorter for one that
   const far = { startsInMs: 3_600_000, durationMs: 5_000 };
   const fitting = spanFor(3_605_000, 0.42);
   assert.equal(spanToSee(far, fitting, wide), fitting, "as short as it can be");
+  const near = { startsInMs: 40_000, durationMs: 1_000 };
+  assert.equal(spanToSee(near, 100_000, wide), 100_000, "not longer");
 });
 
 Deno.test("spanFor: fits the future into the plot, rounded up to half minutes, up to the longest span", () => {
