@@ -95,6 +95,7 @@ export class ChartPointer {
   }
 
   #down(event: PointerEvent): void {
+    this.#inPast = undefined; // a second finger zooms
     if (event.pointerType === "touch") this.#startPinch(event);
     if (this.#press !== undefined) return this.#cancel();
     if (this.#fingers.size > 1) return;
