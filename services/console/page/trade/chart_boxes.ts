@@ -54,22 +54,26 @@ export function nextToEnd(theses: readonly Thesis[], nowMs: number): Thesis | un
     .sort((a, b) => a.endTime - b.endTime)[0];
 }
 
-/** The countdown of the open bet that ends next, and how many are open if there are several. */
+/** The countdown of the only open bet; the number of several, and which one ends next. */
 export function openText(theses: readonly Thesis[], nowMs: number): string | undefined {
   const next = nextToEnd(theses, nowMs);
   if (next === undefined) return undefined;
   const { length } = theses.filter((thesis) => !isDecided(thesis));
   return length === 1
     ? countdownOf(next, nowMs)
-    : `${length} open bets, next to end: ${countdownOf(next, nowMs)}`;
+    : `${length} open bets: bet ${next.id} ends next, in ${secondsTo(next.endTime, nowMs)}`;
 }
 
 /** When an open bet starts or ends, and what it pays. */
 export function countdownOf({ id, startTime, endTime, payout }: Thesis, nowMs: number): string {
-  const seconds = (untilMs: number) => durationText(1_000 * Math.ceil((untilMs - nowMs) / 1_000));
-  const when = nowMs < startTime ? `starts in ${seconds(startTime)}` : `${seconds(endTime)} left`;
+  const when = nowMs < startTime
+    ? `starts in ${secondsTo(startTime, nowMs)}`
+    : `${secondsTo(endTime, nowMs)} left`;
   return `Bet ${id}: ${when}, pays ${formatAmount(payout)} USDC`;
 }
+
+const secondsTo = (timeMs: number, nowMs: number) =>
+  durationText(1_000 * Math.ceil((timeMs - nowMs) / 1_000));
 
 /** Describes where a price is in the box of a bet, for users who do not see the chart. */
 export function whereabouts({ lowerPrice, upperPrice }: Thesis, price: bigint): string {
