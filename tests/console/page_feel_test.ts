@@ -378,6 +378,10 @@ Deno.test({
         await page.waitForSelector("[data-next]:not([data-unread=true])");
         await page.keyboard.press("Enter");
         await focusIsOn(page, "Make another bet");
+        await hears(
+          page,
+          /^Bet \d+ is placed: it pays [\d.]+ USDC if the price stays in the box\. The window starts in \d+ s\.$/,
+        );
         const lost = await page.evaluate("framesWithoutFocus");
         assert.ok(Number(lost) < 10, `${lost} frames without a focus while signing`);
         // In enlarged text, messages and the button are at the same place.
