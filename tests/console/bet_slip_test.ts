@@ -78,6 +78,7 @@ function scene(
       serverClock: clock,
       clock,
       drafts: new DraftStore(store, clock),
+      minBetAmount: () => 10_000n,
       obstacle: () => obstacle.now,
       isOffline: () => network.isOffline,
       announce(text, { isSpoken = false } = {}) {
@@ -122,7 +123,7 @@ Deno.test("BetSlip: a bet is quoted, signed and placed, and the box is cleared f
   assert.equal(slip.replaced.value, undefined, "it does not come back: it would be a second bet");
   assert.deepEqual(pending.of(USER), []);
   assert.deepEqual(said, [
-    "(Bet 10.00, get 12.00 USDC (at least 10.80), break-even 83.3 %. " +
+    "(Bet 10.00, get 12.00 USDC, accepting 10 % less: at least 10.80, break-even 83.3 %. " +
     "Sign before the window starts in 3 s. It lasts 15 s.)",
   ]);
 });
@@ -263,12 +264,26 @@ Deno.test("BetSlip: below the tolerance, or after three more signatures, the use
     assert.equal(signed.length, signatures);
     assert.equal(stage.replaces, signed[0], "the one that was heard");
     assert.notEqual(stage.offer.quoteHash, signed.at(-1)?.quoteHash);
+    const tries = signatures === 1 ? "" : ` at each of ${signatures} tries`;
+    assert(said.at(-1)?.startsWith(`(The odds changed${tries}, and nothing was taken. `));
     assert.match(
       said.at(-1) ?? "",
-      /^\(The odds changed, and nothing was taken\. (It pays \d+ % less than the quote before of 12\.00 USDC.*\. )?Bet 10\.00, get [\d.]+ USDC/,
+      /^\(The odds changed[^.]+\. (It pays \d+ % less than the quote before of 12\.00 USDC.*\. )?Bet 10\.00, get [\d.]+ USDC/,
     );
     assert.equal(said.length, 2);
   }
+});
+
+Deno.test("BetSlip: a bet that pays more, but was refused at each try, says so", async () => {
+  const payouts = Array.from({ length: 12 }, (_, index) => BigInt(12 + index) * 1_000_000n);
+  const { slip, signed, said } = moving(99, payouts);
+  await slip.quote();
+  await slip.place();
+  assert.deepEqual([stageOf(slip).name, signed.length], ["quoted", 11]);
+  assert.match(
+    said.at(-1) ?? "",
+    /^\(The odds changed at each of 11 tries, and nothing was taken\. It pays 92 % more than the quote before/,
+  );
 });
 
 Deno.test("BetSlip: nothing is signed again once the window has begun, or if the account has changed", async () => {
@@ -393,6 +408,21 @@ Deno.test("BetSlip: a wrong field is announced instead of a payout once the box 
   slip.estimator.state.value = { estimate, bet: BET } as EstimateState;
   clock.advance(5_000);
   assert.deepEqual(said, ["(Your balance is 1.00 USDC.)"]);
+  slip.edit({ lasts: "0" });
+  clock.advance(1_000);
+  assert.equal(said.length, 1, "another field is wrong");
+});
+
+Deno.test("BetSlip: a box that the price has left is announced with the key that moves it, once that is known", () => {
+  const { slip, clock, said, obstacle } = scene();
+  obstacle.now = { button: "", text: "The price is outside.", fix: "move" };
+  slip.edit({ amount: "20" });
+  clock.advance(1_000);
+  assert.deepEqual(said, [], "the obstacle may be of the box before");
+  const bet = { ...BET, betAmount: 20_000_000n };
+  slip.estimator.state.value = { failure: new Error("outside"), bet };
+  clock.advance(1_000);
+  assert.deepEqual(said, ["(The price is outside. Press M on the chart to move it there.)"]);
 });
 
 Deno.test("BetSlip: a box is estimated every second, while it is valid and not quoted", async () => {
@@ -450,7 +480,7 @@ Deno.test("BetSlip: a quote shows its own chance, and is not compared with an es
     assert.deepEqual([stage.offer.probability, stage.estimated], [0.471, undefined]);
     assert.match(
       slip.terms,
-      /^Bet 10\.00, get 12\.00 USDC .*, chance 47\.1 %, break-even 83\.3 %\./,
+      /^Bet 10\.00, get 12\.00 USDC, accepting 10 % less: at least 10\.80, chance 47\.1 %, break-even 83\.3 %\./,
     );
     assert.match(said[0] ?? "", /^\(Bet 10\.00, .*, chance 47\.1 %, .* Sign before the window /);
   }
@@ -623,7 +653,7 @@ Deno.test("changesOf: a quote within 1 % of the estimate shows no change; 5 % fr
   const changes = (payout: bigint, probability: number, seen = 0.5) => {
     const estimated = { ...ESTIMATE, payout: 20_000_000n, probability: seen };
     const offer = { ...offerOf(1, { payout }), probability };
-    const stage = { name: "quoted", offer, estimated, replaces: undefined, isRefused: false };
+    const stage = { name: "quoted", offer, estimated, replaces: undefined, refusals: 0 };
     return [isWorse(stage as QuotedStage), ...changesOf(stage as QuotedStage)];
   };
   assert.deepEqual(changes(19_850_000n, 0.5), [false]);
@@ -647,7 +677,7 @@ Deno.test("changesOf: a quote within 1 % of the estimate shows no change; 5 % fr
 Deno.test("changesOf: after a refusal, a quote whose window starts later says why", () => {
   const changes = (startTime: number) => {
     const [replaces, offer] = [offerOf(1, { startTime: 5_000 }), offerOf(2, { startTime })];
-    const stage = { name: "quoted", offer, estimated: undefined, replaces, isRefused: true };
+    const stage = { name: "quoted", offer, estimated: undefined, replaces, refusals: 1 };
     return changesOf(stage as QuotedStage);
   };
   assert.deepEqual(changes(5_000), ["The odds changed, and nothing was taken."]);
@@ -678,7 +708,7 @@ Deno.test("BetSlip: the last 10 s to sign are announced if the window has not be
   await slip.quote();
   clock.advance(15_000);
   assert.deepEqual(said, [
-    "(Bet 10.00, get 12.00 USDC (at least 10.80), break-even 83.3 %. " +
+    "(Bet 10.00, get 12.00 USDC, accepting 10 % less: at least 10.80, break-even 83.3 %. " +
     "Sign within 25 s. The window starts in 1 min and lasts 15 s.)",
     "(10 s left to sign.)",
   ]);

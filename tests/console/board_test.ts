@@ -8,7 +8,7 @@ import { CoreClient } from "../../lib/net/core_client.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { seededRandom } from "../../lib/random.ts";
 import { resultsOf } from "../../services/console/page/data/results.ts";
-import { formatAmount, formatGain, formatRounded } from "../../services/console/page/format.ts";
+import { formatAmount, formatGain } from "../../services/console/page/format.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
 import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
 import { violationsEverywhere } from "./accessibility.ts";
@@ -56,8 +56,8 @@ Deno.test({
       assert.equal(await visitor.textOf("[data-maker-profit]"), `${formatGain(profit)} USDC`);
       assert.equal(await visitor.textOf("[data-maker-balance]"), formatAmount(balance));
       assert.equal(await visitor.textOf("[data-maker-hits]"), `${held} of ${SHORT}`);
-      assert.equal(await visitor.textOf("[data-maker-exposure]"), `${formatRounded(atRisk)} USDC`);
-      await visitor.sees(new RegExp(`${formatRounded(atRisk)} in ${LONG} open bets`));
+      assert.equal(await visitor.textOf("[data-maker-exposure]"), `${formatAmount(atRisk)} USDC`);
+      await visitor.sees(new RegExp(`${formatAmount(atRisk)} in ${LONG} open bets`));
       await visitor.sees(
         /✓ Fine: \d+\.\d\d USDC is free\. [\d.]+\s% of the limit of 300\.00 is used/,
       );
@@ -72,7 +72,7 @@ Deno.test({
             `±\\s[\\d.]+( to\\s[\\d.]+)?: ${SHORT < 20 ? "too few bets" : "chance (may )?explain"}`,
         ),
       );
-      await visitor.sees(new RegExp(`All\\s.*\\s${SHORT}\\s.*${formatRounded(atRisk)}`));
+      await visitor.sees(new RegExp(`All\\s.*\\s${SHORT}\\s.*${formatAmount(atRisk)}`));
       assert.equal((await visitor.page.$$('[aria-label="open bets"] tr[data-row]')).length, LONG);
       const firstIs = (id: number) =>
         visitor.page.waitForSelector(

@@ -18,15 +18,17 @@ const KINDS: readonly BoxKind[] = ["lost", "won", "waiting", "open"];
 function countingContext() {
   const counts: Record<string, number> = {};
   const texts: { text: string; x: number; y: number }[] = [];
+  const rectangles: { top: number; bottom: number }[] = [];
   const context = new Proxy({}, {
-    get: (_, name) => (text?: unknown, x = 0, y = 0) => {
+    get: (_, name) => (text?: unknown, x = 0, y = 0, height = 0) => {
       counts[String(name)] = (counts[String(name)] ?? 0) + 1;
       if (name === "fillText") texts.push({ text: String(text), x, y });
+      if (name === "strokeRect") rectangles.push({ top: x, bottom: x + height });
       return { width: 7 * String(text).length };
     },
     set: () => true,
   });
-  return { counts, texts, context };
+  return { counts, texts, rectangles, context };
 }
 
 /** Calls for one frame with this many boxes, and prices ten times a second. */
@@ -49,9 +51,13 @@ function callsFor(boxes: number, points: number): Record<string, number> {
 }
 
 /** One frame of a minute between 2,980 and 3,020. */
-function painted(series: PriceSeries, boxes: readonly ChartBox[], isOld = false) {
+function painted(
+  series: PriceSeries,
+  boxes: readonly ChartBox[],
+  { isOld = false, hint }: { isOld?: boolean; hint?: string } = {},
+) {
   const { context, ...calls } = countingContext();
-  const content = { series, boxes, palette: {}, highlighted: 3, isOld };
+  const content = { series, boxes, palette: {}, highlighted: 3, isOld, hint };
   const scales = scalesOf(SIZE, { nowMs: NOW_MS, spanMs: 60_000, low: 2_980, high: 3_020 });
   paint({ ...content, context, scales }, SIZE.width, SIZE.height);
   return { ...calls, scales };
@@ -122,7 +128,8 @@ Deno.test("Chart: the bounds of the highlighted open bet, or of the next one to 
 Deno.test("Chart: labels move down to make room for the notice about old prices", () => {
   const tall: ChartBox = { ...OWN, kind: "won", low: 0, high: 9_000, label: "won" };
   const levelOf = (isOld: boolean) =>
-    painted(new PriceSeries(), [tall], isOld).texts.find(({ text }) => text === "won")?.y ?? NaN;
+    painted(new PriceSeries(), [tall], { isOld }).texts.find(({ text }) => text === "won")?.y ??
+      NaN;
   assert(levelOf(false) < 40);
   assert(levelOf(true) > 60);
 });
@@ -136,4 +143,33 @@ Deno.test("Chart: a label whose space is taken moves to the lower edge of its bo
   const levelOf = (label: string) => texts.find(({ text }) => text === label)?.y ?? NaN;
   assert(levelOf("lost") > plot.top && levelOf("lost") < 40);
   assert(levelOf("won") < plot.bottom && levelOf("won") > plot.bottom - 40);
+});
+
+Deno.test("Chart: no label covers the newest price", () => {
+  const series = new PriceSeries();
+  series.merge([{ time: NOW_MS, price: 3_000.9 }]);
+  const box: ChartBox = {
+    ...OWN,
+    kind: "won",
+    low: 2_990,
+    high: 3_000,
+    fromMs: NOW_MS - 2_000,
+    label: "won",
+  };
+  const { texts, scales } = painted(series, [box]);
+  const level = texts.find(({ text }) => text === "won")?.y ?? NaN;
+  assert(level > scales.y(2_990), "below the box: the price is above it");
+});
+
+Deno.test('Chart: the invitation to draw stays above "now", wherever the price is', () => {
+  for (const price of [2_981, 3_000, 3_019]) {
+    const series = new PriceSeries();
+    series.merge([{ time: NOW_MS, price }]);
+    const { texts, rectangles: [hint], scales } = painted(series, [], { hint: "Draw" });
+    const now = texts.find(({ text }) => text === "now")?.y ?? NaN;
+    assert(
+      hint && hint.top > scales.plot.top && hint.bottom < now - 8,
+      `${hint?.bottom} at ${price}`,
+    );
+  }
 });

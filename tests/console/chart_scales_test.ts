@@ -8,7 +8,7 @@ import {
   stepOf,
   timeTicks,
 } from "../../services/console/page/trade/chart_scales.ts";
-import { SPAN_MAX_MS, spanFor } from "../../services/console/page/trade/chart_spans.ts";
+import { SPAN_MAX_MS, spanFor, spanToSee } from "../../services/console/page/trade/chart_spans.ts";
 
 const view = { nowMs: 1_000_000_000, spanMs: 60_000, low: 10, high: 20 };
 
@@ -19,6 +19,20 @@ Deno.test("scalesOf: the present divides the plot, 0.58 from the left on a wide 
   assert.deepEqual([480, 481].map(pastShare), [0.42, 0.58], "a narrow one has room for fingers");
   assert.equal(y(10), plot.bottom);
   assert.equal(y(20), plot.top);
+});
+
+Deno.test("spanToSee: is longer for a box beyond the chart, shorter for one that is hardly seen, else kept", () => {
+  const wide = { share: 0.42, width: 1_000 };
+  const short = { startsInMs: 20_000, durationMs: 5_000 };
+  assert.equal(spanToSee(short, 180_000, wide), 180_000, "28 pixels");
+  assert.equal(spanToSee(short, 300_000, wide), 90_000);
+  assert.equal(spanToSee(short, 180_000, { share: 0.58, width: 320 }), 60_000, "on a phone");
+  assert.equal(spanToSee(short, 30_000, wide), 90_000, "beyond");
+  const far = { startsInMs: 3_600_000, durationMs: 5_000 };
+  const fitting = spanFor(3_605_000, 0.42);
+  assert.equal(spanToSee(far, fitting, wide), fitting, "as short as it can be");
+  const near = { startsInMs: 40_000, durationMs: 1_000 };
+  assert.equal(spanToSee(near, 100_000, wide), 100_000, "not longer");
 });
 
 Deno.test("spanFor: fits the future into the plot, rounded up to half minutes, up to the longest span", () => {

@@ -121,6 +121,20 @@ for (const [field, text] of mistakes) {
   });
 }
 
+Deno.test("parseFields: a text that is no number is not called too small", () => {
+  const errorOf = (text: string) => {
+    const parsed = parseFields({ ...FIELDS, lower: text, amount: text });
+    assert("errors" in parsed);
+    return [parsed.errors.lower, parsed.errors.amount];
+  };
+  const noNumber = "Enter a number such as 10.50";
+  for (const text of ["1e9", "xyz", "10x", "1.2.3"]) {
+    assert.deepEqual(errorOf(text), Array(2).fill(noNumber));
+  }
+  const small = ["Enter a price above 0", "Enter an amount of at least 0.01"];
+  for (const text of ["", "0", "-1", "0,0000001"]) assert.deepEqual(errorOf(text), small);
+});
+
 Deno.test("betOf: times are relative to the moment of the quote", () => {
   const parsed = parseFields(FIELDS);
   assert(!("errors" in parsed));

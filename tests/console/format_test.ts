@@ -4,6 +4,7 @@ import {
   durationText,
   formatAmount,
   formatChange,
+  formatCut,
   formatDay,
   formatDuration,
   formatGain,
@@ -15,11 +16,21 @@ import {
   toNumber,
 } from "../../services/console/page/format.ts";
 
-Deno.test("formatAmount: two decimals, truncated and never rounded up", () => {
-  assert.equal(formatAmount(1_234_567_899_999n), "1,234,567.89");
-  assert.equal(formatAmount(9_999n), "0.00");
-  assert.equal(formatAmount(-510_000n), "−0.51");
-  assert.equal(formatAmount(-9_999n), "0.00");
+Deno.test("formatCut: two decimals, truncated and never rounded up", () => {
+  assert.equal(formatCut(1_234_567_899_999n), "1,234,567.89");
+  assert.equal(formatCut(9_999n), "0.00");
+  assert.equal(formatCut(-510_000n), "−0.51");
+  assert.equal(formatCut(-9_999n), "0.00");
+});
+
+Deno.test("formatAmount: two decimals, rounded half away from zero", () => {
+  assert.equal(formatAmount(1_234_567_899_999n), "1,234,567.90");
+  assert.deepEqual([4_999n, 5_000n, -4_999n, -5_000n].map(formatAmount), [
+    "0.00",
+    "0.01",
+    "0.00",
+    "−0.01",
+  ]);
   assert.equal(formatGain(970_000n), "+0.97");
   assert.equal(formatGain(-10_000_000n), "−10.00");
   assert.equal(formatGain(0n), "0.00");
@@ -31,6 +42,16 @@ Deno.test("formatAmount: two decimals, truncated and never rounded up", () => {
     "0.0\u00a0%",
     "0.0\u00a0%",
   ]);
+});
+
+Deno.test("formatAmount, formatGain: a deposit, the balance and the loss agree, with 6 decimals too", () => {
+  const deposit = 1_000_000_000n;
+  for (const lost of [143_030_000n, 143_025_001n, 143_032_779n, 22_482_779n, 1n, 9_999n]) {
+    const cents = (text: string) =>
+      Math.round(100 * Number(text.replace(",", "").replace("−", "-")));
+    const [balance, loss] = [formatAmount(deposit - lost), formatGain(-lost)].map(cents);
+    assert.equal(balance! - loss!, 100_000, `${lost}`);
+  }
 });
 
 Deno.test("formatQuotePrice: six significant digits, for prices of any size", () => {

@@ -3,16 +3,17 @@ import assert from "node:assert/strict";
 import { Markets } from "../../lib/client/mod.ts";
 import { DraftStore } from "../../services/console/page/trade/draft_store.ts";
 import {
-  csvOf,
   FILTERS,
+  makerCsv,
   PAGE_ROWS,
   pageOf,
   sorted,
+  userCsv,
 } from "../../services/console/page/trade/history.ts";
 import { leastPayout, oddsOf } from "../../services/console/page/trade/odds.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { memoryStore } from "./memory_store.ts";
-import { OTHER, thesisOf, USER } from "./offers.ts";
+import { hashOf, OTHER, thesisOf, USER } from "./offers.ts";
 
 const breach = { time: 500, price: 3_000_000n };
 const theses = [
@@ -40,26 +41,35 @@ Deno.test("pageOf: every row is on one page, and a page number out of range is c
   assert.equal(pageOf(rows.slice(0, PAGE_ROWS), 0).pages, 1);
 });
 
-Deno.test("csvOf: lists all bets, oldest first, with the gain of each", () => {
+const markets = new Markets([{ symbol: "A/B", base: OTHER, quote: OTHER }]);
+
+Deno.test("userCsv: lists all bets, oldest first, with what each pays, paid and brought", () => {
   const markets = new Markets([{ symbol: "A/B", base: OTHER, quote: OTHER }]);
-  const [head, ...rows] = csvOf(theses, markets).trimEnd().split("\r\n");
-  assert.equal(head?.split(",").length, 14);
+  const signedFor = { [hashOf(2)]: "30" };
+  const [head, ...rows] = userCsv(theses, markets, signedFor).trimEnd().split("\r\n");
+  assert.match(head ?? "", /,stake,payout_if_won,paid,gain,left_at,left_price,user,signed_for$/);
   const zero = "1970-01-01T00:00:00.000Z";
   const terms = `${zero},${zero},1970-01-01T00:00:01.000Z,0.000001,0.000002,0.00001,0.000025`;
-  const left = "-0.00001,1970-01-01T00:00:00.500Z,3";
+  const left = "0,-0.00001,1970-01-01T00:00:00.500Z,3";
   const zeros = (text: string) =>
     text.replace(/(\.\d*?)0+(?=,|$)/g, "$1").replace(/\.(?=,|$)/g, "");
   assert.deepEqual(
     rows.map(zeros),
     [
-      `1,A/B,open,${terms},,,,${USER}`,
-      `2,A/B,won,${terms},0.000015,,,${USER}`,
-      `3,A/B,lost,${terms},${left},${USER}`,
-      `4,A/B,open,${terms},${left},${USER}`,
+      `1,A/B,open,${terms},,,,,${USER},`,
+      `2,A/B,won,${terms},0.000025,0.000015,,,${USER},0.00003`,
+      `3,A/B,lost,${terms},${left},${USER},`,
+      `4,A/B,open,${terms},${left},${USER},`,
     ].map(zeros),
   );
-  const [, , won] = csvOf(theses, markets, () => -15n).split("\r\n");
-  assert.match(won ?? "", /,-0\.000015,/, "as its maker counts");
+  for (const row of rows) assert.equal(row.split(",").length, head?.split(",").length);
+});
+
+Deno.test("makerCsv: has the maker's gain, and the probability of each bet whose quote the solver keeps", () => {
+  const [head, open, won] = makerCsv(theses, markets, new Map([[hashOf(2), 0.625]])).split("\r\n");
+  assert.match(head ?? "", /,user,probability$/);
+  assert.match(open ?? "", new RegExp(`,${USER},$`));
+  assert.match(won ?? "", new RegExp(`,-0\\.000015,,,${USER},0\\.625$`));
 });
 
 Deno.test("oddsOf: shows chance and break-even chance, and warns if the payout is capped", () => {

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import {
   firstOutside,
+  goingOnText,
   isDecided,
   LiveBreaches,
   outcomeText,
@@ -77,6 +78,16 @@ Deno.test("outcomeText: for a lost bet, it names the price of the breach and the
   assert.equal(textAt(2_989_380_000n), `${lost} The price fell to 2,989.38, below 2,990.00.`);
   assert.equal(textAt(3_010_500_000n), `${lost} The price rose to 3,010.50, above 3,010.00.`);
   assert.equal(outcomeText({ ...bet, status: "lost" }), lost);
+});
+
+Deno.test("goingOnText: names the open bets, lowest number first", () => {
+  const numbered = [21, 20, 19].map((id) => ({ ...open, id }));
+  assert.equal(
+    goingOnText([{ ...open, status: "won" }, { ...open, breach: { time: 0, price: 1n } }]),
+    "",
+  );
+  assert.equal(goingOnText([{ ...open, id: 19 }]), " Bet 19 goes on.");
+  assert.equal(goingOnText(numbered), " Bets 19, 20 and 21 go on.");
 });
 
 Deno.test("A bet with a breach is decided before the node settles it: in its box, its row and the maker's results", () => {

@@ -5,6 +5,7 @@ import {
   marketObstacle,
   obstacleOf,
   type Situation,
+  spokenText,
 } from "../../services/console/page/trade/next_step.ts";
 import { parseFields } from "../../services/console/page/trade/draft.ts";
 
@@ -156,7 +157,9 @@ Deno.test("errorsOf: a price that was probably mistyped is the wrong field, not 
 
 Deno.test('obstacleOf: a box that the maker refuses for its height gets the fix "height"', () => {
   for (const code of ["PAYOUT_TOO_LOW", "RANGE_TOO_NARROW"]) {
-    assert.equal(obstacleOf({ ...READY, unpriceable: { code, text: "?" } })?.fix, "height");
+    const obstacle = obstacleOf({ ...READY, unpriceable: { code, text: "?" } });
+    assert.equal(obstacle?.fix, "height");
+    assert.equal(obstacle && spokenText(obstacle), "? Press M to fit its height.");
   }
 });
 

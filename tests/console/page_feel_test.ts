@@ -293,6 +293,10 @@ Deno.test({
         // Enter suggests a box although a field is wrong, with the times that are right.
         await visitor.fill("startsIn", "abc");
         await page.waitForSelector('input[name=startsIn][aria-invalid="true"]');
+        // The error of the field that is left is read, not that of the first wrong one.
+        await visitor.fill("lasts", "0");
+        await page.keyboard.press("Tab");
+        await hears(page, /^Lasts: Enter 1 s to 1 d, /);
         await visitor.fill("lasts", "90");
         await page.focus(".chart .area");
         await page.keyboard.press("Enter");
@@ -308,6 +312,8 @@ Deno.test({
         await page.focus(".chart .area");
         await page.keyboard.press("p");
         await hears(page, /^ETH\/USDT: [23],\d{3}\.\d\d\. Pays [\d.]+ USDC if it stays, chance /);
+        await page.keyboard.press("m");
+        await hears(page, /^Moved box: from .* to .*, starts in 20 s, lasts 1 min\.$/);
         const before = await page.$eval("input[name=upper]", ({ value }) => Number(value));
         for (let pressed = 0; pressed < 5; pressed++) await page.keyboard.press("ArrowUp");
         await hears(page, /^Box: from /);
@@ -333,7 +339,7 @@ Deno.test({
         await page.focus("input[name=amount]");
         await page.keyboard.type("x");
         await page.keyboard.press("Enter");
-        await hears(page, /^You bet: Enter an amount of at least 0\.01\.$/);
+        await hears(page, /^You bet: Enter a number such as 10\.50\.$/);
         await page.keyboard.press("Backspace");
         await page.keyboard.press("Enter");
         await focusIsOn(page, "Sign and place the bet");
@@ -356,7 +362,7 @@ Deno.test({
         await focusIsOn(page, "Sign and place the bet");
         await hears(
           page,
-          /^(It pays .*)?Bet 10\.00, get [\d.]+ USDC .*Sign before the window starts in \d+ s\. It lasts 1 min\.$/,
+          /^(It pays .*)?Bet 10\.00, get [\d.]+ USDC, .*Sign before the window starts in \d+ s\. It lasts 1 min\.$/,
         );
         const terms = await page.$eval(
           ":focus",
@@ -372,6 +378,10 @@ Deno.test({
         await page.waitForSelector("[data-next]:not([data-unread=true])");
         await page.keyboard.press("Enter");
         await focusIsOn(page, "Make another bet");
+        await hears(
+          page,
+          /^Bet \d+ is placed: it pays [\d.]+ USDC if the price stays in the box\. The window starts in \d+ s\.$/,
+        );
         const lost = await page.evaluate("framesWithoutFocus");
         assert.ok(Number(lost) < 10, `${lost} frames without a focus while signing`);
         // In enlarged text, messages and the button are at the same place.
@@ -624,7 +634,7 @@ async function assertTermsInBar(page: Page): Promise<void> {
   }) ?? assert.fail();
   assert.match(
     text,
-    /^Bet 10\.00, get [\d.]+ USDC \(at least [\d.]+\), chance [\d.]+\s%, break-even [\d.]+\s%$/,
+    /^Bet 10\.00, get [\d.]+ USDC, accepting 10\s% less: at least [\d.]+, chance [\d.]+\s%, break-even [\d.]+\s%$/,
   );
   assert(top >= 0 && bottom > top && bottom <= PHONE.height, `${top} to ${bottom}`);
 }

@@ -9,7 +9,7 @@ const offer = offerOf(1, {
 });
 
 const QUOTED: QuoteSituation = {
-  stage: { name: "quoted", offer, estimated: undefined, replaces: undefined, isRefused: false },
+  stage: { name: "quoted", offer, estimated: undefined, replaces: undefined, refusals: 0 },
   ...{ isDevelopmentKey: false, isChecking: false, hasOther: false, isOffline: false },
   balance: 100_000_000n,
   price: 11n,
@@ -45,7 +45,7 @@ Deno.test("quoteStepOf: all that changed since the last quote and the price outs
   const before = { ...offer, quote: { ...offer.quote, payout: 2n * offer.quote.payout } };
   const stage: QuotedStage = {
     ...{ name: "quoted", offer, estimated: undefined },
-    ...{ replaces: before, isRefused: true },
+    ...{ replaces: before, refusals: 1 },
   };
   const { look, note } = quoteStepOf({ ...QUOTED, stage }, 0);
   assert.equal(look, "warned", "half of what it paid");
@@ -58,7 +58,7 @@ Deno.test("quoteStepOf: a quote that wins less than a thousandth of the stake is
   const paying = (payout: bigint) => {
     const poor = { ...offer, quote: { ...offer.quote, betAmount: 10_000_000n, payout } };
     const stage = { name: "quoted" as const, offer: poor, estimated: undefined };
-    const situation = { ...QUOTED, stage: { ...stage, replaces: undefined, isRefused: false } };
+    const situation = { ...QUOTED, stage: { ...stage, replaces: undefined, refusals: 0 } };
     return quoteStepOf(situation, 0).action;
   };
   assert.deepEqual([paying(10_009_999n), paying(10_010_000n)], ["renew", "sign"]);

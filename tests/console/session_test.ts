@@ -6,6 +6,7 @@ import type { InjectedWallet } from "../../services/console/page/data/wallets.ts
 import { FakeClock } from "../support/fake_clock.ts";
 import { eventually } from "../support/eventually.ts";
 import { memoryStore } from "./memory_store.ts";
+import { thesisOf } from "./offers.ts";
 
 const URL = "http://127.0.0.1:1";
 
@@ -15,7 +16,7 @@ function sessionOf(
   injected = signal<readonly InjectedWallet[]>([]),
   tabs = new EventTarget(),
 ) {
-  let left = 0;
+  const left: number[][] = [];
   const urls = { solver: URL, bridge: URL, proxy: URL, proxyWs: "ws://127.0.0.1:1" };
   const session = new Session({
     config: { version: "1", urls, chainId: 1337, markets: [...MARKETS], isDevelopmentChain },
@@ -26,9 +27,9 @@ function sessionOf(
     injected,
     onSettled() {},
     onResolved() {},
-    onLeft: () => left += 1,
+    onLeft: (theses) => left.push(theses.map(({ id }) => id)),
   });
-  return { session, store, timesLeft: () => left };
+  return { session, store, left };
 }
 
 Deno.test("Session: makes no key unless the chain is marked as a development chain", async () => {
@@ -176,9 +177,11 @@ Deno.test(
   "Session: a development key that the user left is not restored after a reload",
   options,
   async () => {
-    const { session, store } = sessionOf(true);
+    const { session, store, left } = sessionOf(true);
     await session.useDevelopmentKey();
+    session.user.value!.portfolio.theses.value = [thesisOf(7)];
     session.leave();
+    assert.deepEqual(left, [[7]], "with its bets");
     const reloaded = sessionOf(true, store).session;
     reloaded.restore();
     assert.deepEqual([reloaded.user.value, reloaded.hasKey], [undefined, true]);
@@ -204,7 +207,8 @@ Deno.test(
     first.leave();
     stored("rangemaker.theme");
     assert.notEqual(other.session.user.value, undefined);
+    user!.portfolio.theses.value = [thesisOf(7)];
     for (const _ of ["left", "said once"]) stored("rangemaker.account");
-    assert.deepEqual([other.session.user.value, other.timesLeft()], [undefined, 1]);
+    assert.deepEqual([other.session.user.value, other.left], [undefined, [[7]]]);
   },
 );

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { RangemakerError } from "../../lib/client/mod.ts";
 import type { EstimateState } from "../../services/console/page/data/estimator.ts";
 import { failureText } from "../../services/console/page/trade/stage.ts";
 
@@ -30,6 +31,17 @@ Deno.test("failureText: a failure that depends on the price is replaced by the n
 
 Deno.test("failureText: a reason that the slip shows anyway is not repeated", () => {
   assert.equal(failureText(LEFT, undefined, "It is outside. For 45 s, try ± 2.", false), NOTHING);
+});
+
+Deno.test("failureText: the same reason with older figures is not added to that of the newest estimate", () => {
+  const full = { code: "FULL", text: "At most 12.", isSigningFailure: true };
+  const state = { failure: new RangemakerError("FULL", "At most 11.") } as EstimateState;
+  assert.equal(failureText(full, state, "At most 11.", false), NOTHING);
+  assert.equal(
+    failureText(full, state, "", false),
+    `${NOTHING} At most 12.`,
+    "nothing else is shown",
+  );
 });
 
 Deno.test('failureText: after signing offline it says "offline" instead of an unreachable chain', () => {

@@ -18,22 +18,21 @@ const byDigits = Array.from({ length: 7 }, (_, digits) =>
 /** The smallest amount that is shown. */
 export const CENT = 10_000n;
 
-/** USDC with 6 decimals as text with two; further digits are cut off. */
+/** USDC with 6 decimals as text with two, rounded half away from zero. */
 export function formatAmount(amount: bigint): string {
+  return formatCut(amount < 0n ? amount - CENT / 2n : amount + CENT / 2n);
+}
+
+/** The most that can be bet: further digits are cut off. */
+export function formatCut(amount: bigint): string {
   const sign = amount <= -CENT ? "−" : "";
   const text = formatPrice(amount < 0n ? -amount : amount, 2);
   return sign + grouped.format(Number(text));
 }
 
-/** An amount that is not a balance. It is rounded, so that amounts add up to their total. */
-export function formatRounded(amount: bigint): string {
-  const rounded = amount < 0n ? amount - CENT / 2n : amount + CENT / 2n;
-  return formatAmount(rounded / CENT * CENT);
-}
-
 /** A gain or loss: rounded, with its sign. */
 export function formatGain(amount: bigint): string {
-  return (amount >= CENT / 2n ? "+" : "") + formatRounded(amount);
+  return (amount >= CENT / 2n ? "+" : "") + formatAmount(amount);
 }
 
 /** Digits after the point for a price of this size: six digits in total. */

@@ -1,6 +1,7 @@
 /** Explains errors to users: what happened, and what to do. */
+import * as z from "zod";
 import { isRangemakerError } from "@rangemaker/client";
-import { messageOf } from "../format.ts";
+import { CENT, formatCut, messageOf } from "../format.ts";
 
 /** An error as users see it. */
 export interface Explanation {
@@ -53,11 +54,38 @@ export const AWAY_CODES: ReadonlySet<string> = new Set(["SERVICE_UNREACHABLE", "
 /** Codes that have an explanation of their own. */
 export const EXPLAINED_CODES: readonly string[] = Object.keys(TEXTS);
 
-/** Words for the user about an error. */
-export function explain(thrown: unknown): Explanation {
+/** The size of a refused bet, and the maker's smallest one. */
+export interface BetSize {
+  betAmount: bigint;
+  minBetAmount: bigint;
+}
+
+/** Words for the user about an error. @param size Of the bet that failed, to name one that fits. */
+export function explain(thrown: unknown, size?: BetSize): Explanation {
   if (!isRangemakerError(thrown)) return { code: "UNEXPECTED", text: messageOf(thrown) };
-  const { code, message } = thrown;
-  return { code, text: TEXTS[code] ?? withoutAddress(message) };
+  const { code, message, details } = thrown;
+  const room = size && code === "EXPOSURE_TOO_LARGE" ? roomText(details, size) : undefined;
+  return { code, text: room ?? TEXTS[code] ?? withoutAddress(message) };
+}
+
+const amountSchema = z.string().regex(/^\d+$/).transform(BigInt);
+
+/** Details of `EXPOSURE_TOO_LARGE`: the exposure with the bet, its limit, and the bet's part of it. */
+const exposureSchema = z.object({
+  exposure: amountSchema,
+  maxExposure: amountSchema,
+  risk: amountSchema.refine((risk) => risk > 0n),
+});
+
+/** The largest bet on the same box that fits the maker's limit; undefined if it is unknown. */
+function roomText(details: unknown, { betAmount, minBetAmount }: BetSize): string | undefined {
+  const { data } = exposureSchema.safeParse(details);
+  if (data === undefined) return undefined;
+  const { exposure, maxExposure, risk } = data;
+  const most = betAmount * (maxExposure - exposure + risk) / risk;
+  return most < CENT || most < minBetAmount
+    ? "The maker is full now: later, or another box."
+    : `The maker takes at most ${formatCut(most)} USDC on this box now.`;
 }
 
 /** Removes the called URL at the start of a service's message, which does not help the user. */

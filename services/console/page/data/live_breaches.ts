@@ -1,5 +1,5 @@
 import { isUnsettled, SLOT_MS, type Thesis } from "@rangemaker/client";
-import { formatQuotePrice, formatRounded, toNumber } from "../format.ts";
+import { formatAmount, formatQuotePrice, toNumber } from "../format.ts";
 import type { PriceSeries } from "./price_series.ts";
 
 /** The page's prices may be a slot off, so prices this close to a window's edges prove nothing. */
@@ -75,15 +75,25 @@ export function isDecided({ status, breach }: Thesis): boolean {
 export function outcomeText(thesis: Thesis): string {
   const { id, status, betAmount, payout, breach, lowerPrice, upperPrice } = thesis;
   if (status === "won") {
-    return `Bet ${id} won ${formatRounded(payout - betAmount)} USDC: ${
-      formatRounded(payout)
+    return `Bet ${id} won ${formatAmount(payout - betAmount)} USDC: ${
+      formatAmount(payout)
     } paid out.`;
   }
-  const lost = `Bet ${id} lost: ${formatRounded(betAmount)} USDC.`;
+  const lost = `Bet ${id} lost: ${formatAmount(betAmount)} USDC.`;
   if (breach === undefined) return lost;
   const price = (exact: bigint) => formatQuotePrice(toNumber(exact));
   return `${lost} The price ` +
     (breach.price < lowerPrice
       ? `fell to ${price(breach.price)}, below ${price(lowerPrice)}.`
       : `rose to ${price(breach.price)}, above ${price(upperPrice)}.`);
+}
+
+/** Tells which bets of an account go on without it; empty if none is open. */
+export function goingOnText(theses: readonly Thesis[]): string {
+  const ids = theses.filter((thesis) => !isDecided(thesis)).map(({ id }) => id).sort((a, b) =>
+    a - b
+  );
+  const last = ids.pop();
+  if (last === undefined) return "";
+  return ids.length === 0 ? ` Bet ${last} goes on.` : ` Bets ${ids.join(", ")} and ${last} go on.`;
 }

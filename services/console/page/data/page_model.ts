@@ -1,11 +1,11 @@
 import { computed, type Signal, signal } from "@preact/signals";
 import { Markets, RangemakerClient, systemClock, type Thesis } from "@rangemaker/client";
 import type { PageConfig } from "../../page_config.ts";
-import { formatRounded, formatTime } from "../format.ts";
+import { durationText, formatAmount, formatTime } from "../format.ts";
 import { notify } from "../notify_button.tsx";
 import type { BetOutcome, UnresolvedBet } from "./bet_keeper.ts";
 import { isAnswered, Poll } from "./http.ts";
-import { LiveBreaches, outcomeText } from "./live_breaches.ts";
+import { goingOnText, LiveBreaches, outcomeText } from "./live_breaches.ts";
 import { MakerStatus } from "./maker_status.ts";
 import { announceReturn, openMessages } from "./messages.ts";
 import { PriceFeed } from "./price_feed.ts";
@@ -47,9 +47,13 @@ export function openPageModel(config: PageConfig, page: Window) {
     onResolved(bet, outcome) {
       // The bet slip shows bets that were placed or refused at once.
       const isSpoken = outcome.name === "placed" && !bet.isChecking;
-      if (outcome.name !== "refused") announce(resolutionOf(bet, outcome), { isSpoken });
+      if (outcome.name !== "refused") {
+        announce(resolutionOf(bet, outcome, serverClock.now()), { isSpoken });
+      }
     },
-    onLeft: () => announce("You have left the account."),
+    onLeft(theses) {
+      announce(`You have left the account.${goingOnText(theses.map(withBreach))}`);
+    },
   });
   let genesis: string | undefined;
   /** Detects that the node has another chain than before. */
@@ -126,11 +130,18 @@ function problemsOf(chainId: number, session: Session, nodeChainId: number | und
   return problems;
 }
 
-function resolutionOf({ offer, isChecking }: UnresolvedBet, outcome: BetOutcome): string {
-  const bet = `The bet of ${formatRounded(offer.quote.betAmount)} USDC that starts at ` +
-    formatTime(offer.quote.startTime);
+function resolutionOf(
+  { offer: { quote }, isChecking }: UnresolvedBet,
+  outcome: BetOutcome,
+  nowMs: number,
+): string {
+  const { betAmount, payout, startTime } = quote;
+  const bet = `The bet of ${formatAmount(betAmount)} USDC that starts at ${formatTime(startTime)}`;
   if (outcome.name !== "placed") return `${bet} was not placed: nothing was taken.`;
-  return isChecking
-    ? `${bet} was placed after all: it is bet ${outcome.thesisId}.`
-    : `Bet ${outcome.thesisId} is placed.`;
+  if (isChecking) return `${bet} was placed after all: it is bet ${outcome.thesisId}.`;
+  const begins = startTime > nowMs
+    ? `starts in ${durationText(1_000 * Math.ceil((startTime - nowMs) / 1_000))}`
+    : "has begun";
+  return `Bet ${outcome.thesisId} is placed: it pays ${formatAmount(payout)} USDC if the price ` +
+    `stays in the box. The window ${begins}.`;
 }

@@ -45,8 +45,8 @@ export interface SessionOptions {
   injected: ReadonlySignal<readonly InjectedWallet[]>;
   onSettled(thesis: Thesis): void;
   onResolved(bet: UnresolvedBet, outcome: BetOutcome): void;
-  /** Called when the user has left the account, in this tab or another one. */
-  onLeft(): void;
+  /** Called with the user's bets when the user has left the account, in this tab or another one. */
+  onLeft(theses: readonly Thesis[]): void;
 }
 
 /** Storage key of the last account: a wallet's id, {@link DEVELOPMENT_KEY}, or none. */
@@ -73,10 +73,10 @@ export class Session {
     this.#pending = new PendingBets(options.store, options.tabs);
     options.tabs.addEventListener("storage", (event) => {
       if (Reflect.get(event, "key") !== LAST_ACCOUNT_KEY) return;
-      const isUser = this.user.peek() !== undefined;
-      if (options.store.getItem(LAST_ACCOUNT_KEY) !== "") return isUser || this.restore();
+      const user = this.user.peek();
+      if (options.store.getItem(LAST_ACCOUNT_KEY) !== "") return user ?? this.restore();
       this.#exit();
-      if (isUser) options.onLeft();
+      if (user !== undefined) options.onLeft(user.portfolio.theses.peek());
     });
   }
 
@@ -138,9 +138,10 @@ export class Session {
   /** Disconnects, and stays disconnected after a reload; a key stays in the browser. */
   leave(): void {
     if (this.#wallet !== undefined) revokeAccounts(this.#wallet.provider);
+    const theses = this.user.peek()?.portfolio.theses.peek() ?? [];
     this.#exit();
     this.#options.store.setItem(LAST_ACCOUNT_KEY, "");
-    this.#options.onLeft();
+    this.#options.onLeft(theses);
   }
 
   /** Reads all data of the user again, because the chain has changed. */

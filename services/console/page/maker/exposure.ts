@@ -2,7 +2,7 @@
 import { scaleSymlog } from "d3-scale";
 import type { Thesis } from "@rangemaker/client";
 import { isDecided } from "../data/live_breaches.ts";
-import { DAY_MS, formatRounded, formatTime, toNumber } from "../format.ts";
+import { DAY_MS, formatAmount, formatTime, toNumber } from "../format.ts";
 import { labelOf } from "../trade/chart_spans.ts";
 
 /** Losses by price and time, USDC. */
@@ -136,7 +136,7 @@ export function waitingText(theses: readonly Thesis[], nowMs: number): string | 
   const waiting = theses.filter((one) => !isDecided(one) && one.endTime <= nowMs - SETTLE_MS);
   if (waiting.length === 0) return undefined;
   const bets = waiting.length === 1 ? "1 bet that waits" : `${waiting.length} bets that wait`;
-  return `Not on the map: ${bets} for missing prices, ${formatRounded(riskOf(waiting))} at risk.`;
+  return `Not on the map: ${bets} for missing prices, ${formatAmount(riskOf(waiting))} at risk.`;
 }
 
 /** Moves of the price that are evaluated, as shares of the price. */

@@ -2,25 +2,19 @@ import { useEffect, useMemo } from "preact/hooks";
 import { systemClock } from "@rangemaker/client";
 import { Card } from "../card.tsx";
 import type { PageModel } from "../data/page_model.ts";
-import {
-  gainOf,
-  type Results,
-  resultsByMarket,
-  resultsByPeriod,
-  resultsOf,
-} from "../data/results.ts";
+import { type Results, resultsByMarket, resultsByPeriod, resultsOf } from "../data/results.ts";
 import { Fact } from "../fact.tsx";
 import {
+  formatAmount,
   formatChange,
   formatGain,
-  formatRounded,
   formatTime,
   fromNumber,
   shortAddress,
 } from "../format.ts";
 import type { View } from "../shell.tsx";
 import { Table } from "../table.tsx";
-import { csvOf } from "../trade/history.ts";
+import { makerCsv } from "../trade/history.ts";
 import { download } from "../trade/positions.tsx";
 import { Answers } from "./answers_card.tsx";
 import {
@@ -104,7 +98,7 @@ function Maker({ model, state, isOld }: MakerProps) {
   const results = resultsOf(theses);
   const nowMs = model.serverClock.now();
   const { solver } = state;
-  const probabilities = solver?.probabilities ?? new Map();
+  const probabilities = solver?.probabilities ?? new Map<string, number>();
   const predicted = predictedBets(theses, probabilities, nowMs);
   const startedAtS = solver?.metrics.sum("process_start_time_seconds");
   const startedAtMs = startedAtS && 1_000 * startedAtS;
@@ -122,7 +116,10 @@ function Maker({ model, state, isOld }: MakerProps) {
       <Card
         title="Results"
         note={
-          <button type="button" onClick={() => download(csvOf(theses, model.markets, gainOf))}>
+          <button
+            type="button"
+            onClick={() => download(makerCsv(theses, model.markets, probabilities))}
+          >
             Download CSV
           </button>
         }
@@ -154,7 +151,7 @@ const styleOf = (gain: bigint) => gain < 0n ? "lost" : gain > 0n ? "won" : undef
 
 /** Such as `± 12.30`, or `± 12.30 to 40.10` if windows overlap. */
 function chanceText({ independent, together }: ReturnType<typeof chanceOf>): string {
-  const [low, high] = [independent, together].map((usdc) => formatRounded(fromNumber(usdc)));
+  const [low, high] = [independent, together].map((usdc) => formatAmount(fromNumber(usdc)));
   return together > 1.1 * independent ? `±\u00a0${low} to\u00a0${high}` : `±\u00a0${low}`;
 }
 
@@ -221,7 +218,7 @@ function ByMarketAndPeriod({ rows }: { rows: readonly ResultsRow[] }) {
           number: ([, results]) => results.settled > 0 && shareText(results),
         },
         { name: "Bets", number: ([, { settled }]) => settled || undefined },
-        { name: "At risk", number: ([, { open, atRisk }]) => open > 0 && formatRounded(atRisk) },
+        { name: "At risk", number: ([, { open, atRisk }]) => open > 0 && formatAmount(atRisk) },
       ]}
     />
   );

@@ -2,14 +2,7 @@ import { useSignal } from "@preact/signals";
 import type { Thesis } from "@rangemaker/client";
 import { isDecided } from "../data/live_breaches.ts";
 import type { PageModel } from "../data/page_model.ts";
-import {
-  formatAmount,
-  formatRange,
-  formatRounded,
-  formatTime,
-  shortAddress,
-  toNumber,
-} from "../format.ts";
+import { formatAmount, formatRange, formatTime, shortAddress, toNumber } from "../format.ts";
 import { type Sort, Table } from "../table.tsx";
 import { labelOf } from "../trade/chart_spans.ts";
 import { useNow } from "../use_now.ts";
@@ -63,7 +56,7 @@ export function OpenBets({ model, theses }: { model: PageModel; theses: readonly
         {
           name: "You may lose",
           sortBy: (thesis) => toNumber(lossOf(thesis)),
-          number: (thesis) => formatRounded(lossOf(thesis)),
+          number: (thesis) => formatAmount(lossOf(thesis)),
         },
         {
           name: "Time left",

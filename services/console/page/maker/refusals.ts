@@ -2,7 +2,7 @@
 import { formatUnits } from "@rangemaker/client";
 import { PROBLEMS } from "../../../../lib/problems/mod.ts";
 import type { MetricsHistory } from "../data/metrics.ts";
-import { formatAmount, formatRounded, formatShare } from "../format.ts";
+import { formatAmount, formatShare } from "../format.ts";
 import { labelOf } from "../trade/chart_spans.ts";
 
 /** The kinds of requests, each with the counter of its answers. */
@@ -88,7 +88,7 @@ export function headroomOf(
   const what = style === "won"
     ? `${free} USDC is free`
     : `bets that may lose more than ${free} USDC are refused`;
-  const share = `${formatShare(used)} of the limit of ${formatRounded(max)} is used`;
+  const share = `${formatShare(used)} of the limit of ${formatAmount(max)} is used`;
   return { style, used, text: `${state}: ${what}. ${share}.` };
 }
 

@@ -2,7 +2,7 @@ import type { Thesis } from "@rangemaker/client";
 import { Card } from "../card.tsx";
 import type { Results } from "../data/results.ts";
 import { Fact } from "../fact.tsx";
-import { formatAmount, formatGain, formatRounded, fromNumber, shortAddress } from "../format.ts";
+import { formatAmount, formatGain, fromNumber, shortAddress } from "../format.ts";
 import { releasesOf, riskiestUserOf, waitingText } from "./exposure.ts";
 import type { SolverFigures } from "./maker_watch.ts";
 import { Words } from "../words.tsx";
@@ -35,10 +35,10 @@ export function Risk({ theses, results, solver, isOld, nowMs, balance, expected 
     <Card title="What you may lose">
       <div class="columns">
         <div class="part">
-          <p class="huge" data-maker-exposure>{formatRounded(all)} USDC</p>
+          <p class="huge" data-maker-exposure>{formatAmount(all)} USDC</p>
           <p class="note">
-            {formatRounded(atRisk)} in {open} open {open === 1 ? "bet" : "bets"}
-            {executing > 0n && `, ${formatRounded(executing)} in bets being placed`}
+            {formatAmount(atRisk)} in {open} open {open === 1 ? "bet" : "bets"}
+            {executing > 0n && `, ${formatAmount(executing)} in bets being placed`}
           </p>
           {used !== undefined && (
             <p class={`level ${style}`} aria-hidden="true">
@@ -55,7 +55,7 @@ export function Risk({ theses, results, solver, isOld, nowMs, balance, expected 
         <dl class="facts">
           {releases.map(({ label, atRisk }, index) => (
             <Fact key={index} label={label}>
-              frees {formatRounded(atRisk)}
+              frees {formatAmount(atRisk)}
               {isMissing && ", if its prices are there"}
             </Fact>
           ))}
@@ -64,7 +64,7 @@ export function Risk({ theses, results, solver, isOld, nowMs, balance, expected 
               // A word joiner prevents a line break within the address.
               label={`Most from one user: ${shortAddress(user.user).replace("…", "…\u2060")}`}
             >
-              {formatRounded(user.atRisk)} in {user.bets} {user.bets === 1 ? "bet" : "bets"}
+              {formatAmount(user.atRisk)} in {user.bets} {user.bets === 1 ? "bet" : "bets"}
             </Fact>
           )}
           {expected !== undefined && (

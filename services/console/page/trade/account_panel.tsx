@@ -95,7 +95,7 @@ function Money({ model, user }: { model: PageModel; user: User }) {
       {wrongChain !== undefined && isEmpty
         ? <SwitchChain model={model} obstacle={wrongChain} />
         : <Deposit model={model} user={user} isFirst={isEmpty} />}
-      <button type="button" class="quiet start" onClick={() => model.session.leave()}>
+      <button type="button" class="start" onClick={() => model.session.leave()}>
         {user.isDevelopmentKey ? "Leave this account" : "Disconnect"}
       </button>
     </Card>

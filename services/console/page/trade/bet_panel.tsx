@@ -5,6 +5,7 @@ import type { BetSlip } from "./bet_slip.ts";
 import {
   describeDraft,
   type DraftFields,
+  errorText,
   fieldsOf,
   LABELS,
   repeatedDraft,
@@ -13,7 +14,7 @@ import {
 } from "./draft.ts";
 import { linkTo } from "./box_link.ts";
 import { parseDuration } from "./input.ts";
-import { errorsOf } from "./next_step.ts";
+import { errorsOf, spokenText } from "./next_step.ts";
 import { obstacleNow, QuoteButton, situationOf } from "./quote_button.tsx";
 import { QuotePanel } from "./quote_panel.tsx";
 import { focusNextStep, showChart } from "./show_chart.ts";
@@ -56,6 +57,7 @@ export function BetPanel({ model, slip }: BetPanelProps) {
 
 function DraftPanel({ model, slip }: BetPanelProps) {
   const { isEmpty } = slip;
+  const { announce } = model;
   const errors = errorsOf(situationOf(model, slip));
   return (
     <form
@@ -74,12 +76,12 @@ function DraftPanel({ model, slip }: BetPanelProps) {
       )}
       <div class="fields">
         {(["lower", "upper", "startsIn", "lasts"] as const).map((name) => (
-          <Field key={name} {...{ slip, name }} error={errors[name]} />
+          <Field key={name} {...{ announce, slip, name }} error={errors[name]} />
         ))}
       </div>
       <Tolerance slip={slip} />
       <div class="action-bar">
-        <Field slip={slip} name="amount" error={errors.amount} />
+        <Field {...{ announce, slip }} name="amount" error={errors.amount} />
         <Stakes model={model} slip={slip} />
         <QuoteButton
           model={model}
@@ -95,7 +97,7 @@ function DraftPanel({ model, slip }: BetPanelProps) {
   );
 }
 
-interface FieldProps {
+interface FieldProps extends Pick<PageModel, "announce"> {
   slip: BetSlip;
   name: keyof DraftFields;
   error: string | undefined;
@@ -106,17 +108,18 @@ interface FieldProps {
  * read it once. That of the amount is hidden, as the button beside it shows it. An empty price is not
  * wrong yet: the user may not have reached it.
  */
-function Field({ slip, name, error }: FieldProps) {
+function Field({ announce, slip, name, error }: FieldProps) {
   const isPrice = name === "lower" || name === "upper";
   const isWrong = error !== undefined && !(isPrice && slip.fields.value[name] === "");
   const errorId = `error-${name}`;
   const isDuration = name === "startsIn" || name === "lasts";
   const unit = name === "amount" ? "USDC" : slip.symbol.value.split("/")[1];
   // Writes a duration without units with them.
-  const addUnit = () => {
+  const leave = () => {
+    if (isWrong) announce(errorText(name, error), { isSpoken: true });
     const ms = isDuration ? parseDuration(slip.fields.value[name]) : undefined;
     if (ms !== undefined && /^[\d.,:\s]+$/.test(slip.fields.value[name])) {
-      slip.edit({ [name]: durationText(ms) });
+      slip.fields.value = { ...slip.fields.value, [name]: durationText(ms) };
     }
   };
   return (
@@ -133,7 +136,7 @@ function Field({ slip, name, error }: FieldProps) {
         aria-invalid={isWrong}
         aria-describedby={isWrong ? errorId : undefined}
         onInput={(event) => slip.edit({ [name]: event.currentTarget.value })}
-        onBlur={addUnit}
+        onBlur={leave}
       />
       {isWrong && <span class="failure" id={errorId} hidden={name === "amount"}>{error}</span>}
     </div>
@@ -247,7 +250,7 @@ export function askQuote(model: PageModel, slip: BetSlip): void {
   if (obstacle === undefined) return void slip.quote();
   if (obstacle.suggests) return placeBox(model, slip);
   if (obstacle.field) document.getElementById(`field-${obstacle.field}`)?.focus();
-  model.announce(obstacle.text || obstacle.button, { isSpoken: true, isAnswer: true });
+  model.announce(spokenText(obstacle), { isSpoken: true, isAnswer: true });
 }
 
 /** Choices of {@link Tolerance}, in percent. */

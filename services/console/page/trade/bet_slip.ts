@@ -15,7 +15,7 @@ import {
 import type { DraftStore } from "./draft_store.ts";
 import { quoteLife } from "./quote_life.ts";
 import { NOT_PLACED, signingStages } from "./signing.ts";
-import type { Obstacle } from "./next_step.ts";
+import { type Obstacle, stillText } from "./next_step.ts";
 import {
   estimateText,
   repricedText,
@@ -37,6 +37,8 @@ export interface BetSlipOptions extends SlipVoiceOptions {
   drafts: DraftStore;
   /** Returns the obstacle to a quote, if there is one. */
   obstacle(): Obstacle | undefined;
+  /** The maker's smallest bet; 0 before that is known. */
+  minBetAmount(): bigint;
   /** Whether the device has no network. */
   isOffline(): boolean;
 }
@@ -60,8 +62,8 @@ export class BetSlip {
   readonly parsed = computed(() => parseFields(this.fields.value));
   /** Increased when the bet or its user changes, to drop quotes and signatures for earlier ones. */
   #version = 0;
-  /** Whether the user has changed the box, which otherwise was restored from the store. */
-  #isEdited = false;
+  /** The fields that the user changed last; none while the box is the one restored from the store. */
+  #edited: readonly string[] = [];
 
   constructor(symbol: string, options: BetSlipOptions) {
     this.symbol = signal(symbol);
@@ -107,7 +109,9 @@ export class BetSlip {
       return `${Object.values(termsOf(stage.offer, this.tolerancePercent.value)).join("")}.`;
     }
     const state = this.#estimated;
-    return state === undefined || stage.name !== "draft" ? "" : estimateText(state);
+    return state === undefined || stage.name !== "draft"
+      ? ""
+      : estimateText(state, this.#options.minBetAmount());
   }
 
   /** The newest estimate, if it is for the present box and amount. */
@@ -128,7 +132,7 @@ export class BetSlip {
   /** Applies the user's input. A signed bet is not changed any more. */
   edit(fields: Partial<DraftFields>): void {
     if (this.stage.value.name === "sending") return;
-    this.#isEdited = true;
+    this.#edited = Object.keys(fields);
     this.fields.value = { ...this.fields.value, ...fields };
     this.#changed();
   }
@@ -217,7 +221,7 @@ export class BetSlip {
     const estimated = state !== undefined && "estimate" in state ? state.estimate : undefined;
     const replaces = before.name === "quoted" ? before.offer : undefined;
     const offer = await user.client.quote(bet);
-    yield { name: "quoted", offer, estimated, replaces, isRefused: false };
+    yield { name: "quoted", offer, estimated, replaces, refusals: 0 };
   }
 
   /** Shows stages until the bet or its user changes. */
@@ -245,7 +249,9 @@ export class BetSlip {
     if (outcome.name === "placed") {
       if (isSame) this.clear();
       this.replaced.value = undefined;
-      if (isChecking && (isSame || !this.#isEdited)) this.stage.value = { ...outcome, offer };
+      if (isChecking && (isSame || this.#edited.length === 0)) {
+        this.stage.value = { ...outcome, offer };
+      }
     } else if (name === "draft") {
       this.stage.value = { name, failure: { ...explain(NOT_PLACED), isSigningFailure: false } };
     }
@@ -274,7 +280,9 @@ export class BetSlip {
   }
 
   #fail(thrown: unknown, isSigningFailure: boolean): void {
-    const failure = { ...explain(thrown), isSigningFailure };
+    const { betAmount = 0n } = this.parsed.value;
+    const size = { betAmount, minBetAmount: this.#options.minBetAmount() };
+    const failure = { ...explain(thrown, size), isSigningFailure };
     this.estimator.clear(); // so every later estimate is newer than the failure
     this.stage.value = { name: "draft", failure };
     this.#voice.speak(failureText(failure, undefined, "", this.#options.isOffline()));
@@ -290,10 +298,8 @@ export class BetSlip {
     this.#refresh();
     this.#voice.still(() => {
       if (this.stage.value.name !== "draft") return "";
-      const obstacle = this.#options.obstacle();
-      // The text is empty if the chart shows the reason.
-      if (obstacle?.field !== undefined || obstacle?.text === "") return obstacle.text;
-      return this.draft === undefined ? "" : this.terms || undefined;
+      const terms = this.draft === undefined ? "" : this.terms || undefined;
+      return stillText(this.#options.obstacle(), this.#edited, terms);
     });
   }
 

@@ -84,6 +84,9 @@ function tracePath(
   }
 }
 
+/** Half the width of the newest price's dot, with space around it. */
+const DOT = 6;
+
 /** Most labels: more could not be read. */
 const LABELS_MAX = 40;
 
@@ -94,12 +97,14 @@ const LABELS_MAX = 40;
  * are taken, the box has none.
  */
 export function paintBoxLabels(frame: Frame): void {
-  const { context, scales: { x, y, plot }, palette, boxes, highlighted, isOld } = frame;
-  const drawn: Label[] = [];
+  const { context, scales: { x, y, plot }, palette, series, boxes, highlighted, isOld } = frame;
+  const newest = { at: x(series.times.at(-1) ?? 0), level: y(series.prices.at(-1) ?? 0) };
+  // No label covers the newest price.
+  const drawn: Label[] = [{ left: newest.at - DOT, width: 2 * DOT, level: newest.level }];
   const isFirst = ({ thesisId }: ChartBox) => thesisId !== undefined && thesisId === highlighted;
   const ordered = [...boxes.filter((box) => !isFirst(box)), ...boxes.filter(isFirst)];
   context.font = `600 12px ${palette.font}`;
-  for (let index = ordered.length - 1; index >= 0 && drawn.length < LABELS_MAX; index--) {
+  for (let index = ordered.length - 1; index >= 0 && drawn.length <= LABELS_MAX; index--) {
     const box = ordered[index]!; // the index is below the length
     const left = x(box.fromMs);
     const right = x(box.toMs);

@@ -4,8 +4,8 @@ import { isDecided } from "../data/live_breaches.ts";
 import {
   decimalsOf,
   durationText,
+  formatAmount,
   formatGain,
-  formatRounded,
   formatTime,
   toNumber,
 } from "../format.ts";
@@ -45,7 +45,7 @@ export function stateOfBet(thesis: Thesis, nowMs: number): { kind: BoxKind; text
   // The page has seen the breach before the node, which settles the bet in a moment.
   if (breach) return { kind: "lost", text: `✕ left the box at ${formatTime(breach.time)}` };
   if (isWaiting(thesis, nowMs)) return { kind: "waiting", text: "… waits for prices" };
-  return { kind: "open", text: `● pays ${formatRounded(payout)}` };
+  return { kind: "open", text: `● pays ${formatAmount(payout)}` };
 }
 
 /** The open bet that ends next; undefined if there is none. */
@@ -54,12 +54,26 @@ export function nextToEnd(theses: readonly Thesis[], nowMs: number): Thesis | un
     .sort((a, b) => a.endTime - b.endTime)[0];
 }
 
+/** The countdown of the only open bet; the number of several, and which one ends next. */
+export function openText(theses: readonly Thesis[], nowMs: number): string | undefined {
+  const next = nextToEnd(theses, nowMs);
+  if (next === undefined) return undefined;
+  const { length } = theses.filter((thesis) => !isDecided(thesis));
+  return length === 1
+    ? countdownOf(next, nowMs)
+    : `${length} open bets: bet ${next.id} ends next, in ${secondsTo(next.endTime, nowMs)}`;
+}
+
 /** When an open bet starts or ends, and what it pays. */
 export function countdownOf({ id, startTime, endTime, payout }: Thesis, nowMs: number): string {
-  const seconds = (untilMs: number) => durationText(1_000 * Math.ceil((untilMs - nowMs) / 1_000));
-  const when = nowMs < startTime ? `starts in ${seconds(startTime)}` : `${seconds(endTime)} left`;
-  return `Bet ${id}: ${when}, pays ${formatRounded(payout)} USDC`;
+  const when = nowMs < startTime
+    ? `starts in ${secondsTo(startTime, nowMs)}`
+    : `${secondsTo(endTime, nowMs)} left`;
+  return `Bet ${id}: ${when}, pays ${formatAmount(payout)} USDC`;
 }
+
+const secondsTo = (timeMs: number, nowMs: number) =>
+  durationText(1_000 * Math.ceil((timeMs - nowMs) / 1_000));
 
 /** Describes where a price is in the box of a bet, for users who do not see the chart. */
 export function whereabouts({ lowerPrice, upperPrice }: Thesis, price: bigint): string {
@@ -99,7 +113,7 @@ export function boxOfQuote(quote: Quote): ChartBox {
     ...sidesOf(quote),
     fromMs: quote.startTime,
     toMs: quote.endTime,
-    label: `quote: pays ${formatRounded(quote.payout)}`,
+    label: `quote: pays ${formatAmount(quote.payout)}`,
   };
 }
 

@@ -6,13 +6,12 @@ import type { PageModel } from "../data/page_model.ts";
 import { useNow } from "../use_now.ts";
 import { clearBox, placeBox, sayBox, undo } from "./bet_panel.tsx";
 import type { BetSlip } from "./bet_slip.ts";
-import { countdownOf } from "./chart_boxes.ts";
-import { type ChartSource, contentOf, nextBet, ownBetAt } from "./chart_content.ts";
+import { type ChartSource, contentOf, openBetsText, ownBetAt } from "./chart_content.ts";
 import { CHART_KEYS, keysOf } from "./chart_keys.ts";
 import { ChartPointer } from "./chart_pointer.ts";
 import { ChartProbe } from "./chart_probe.ts";
 import { pastShare } from "./chart_scales.ts";
-import { labelOf, spanFor, ZOOM_STEP, zoomed } from "./chart_spans.ts";
+import { labelOf, spanToSee, ZOOM_STEP, zoomed } from "./chart_spans.ts";
 import { LiveChart } from "./live_chart.ts";
 import { MarketChoice } from "./market_choice.tsx";
 import { marketObstacle } from "./next_step.ts";
@@ -51,11 +50,11 @@ export function ChartCard(props: Omit<ChartSource, "help">) {
   );
 }
 
-/** The countdown of the bet that ends next. */
+/** The number of open bets, and the countdown of the one that ends next. */
 function Legend({ model, market }: { model: PageModel; market: Market }) {
   const nowMs = useNow(model.serverClock, 500);
-  const bet = nextBet(model, market, nowMs);
-  return bet === undefined ? null : <p class="open">● {countdownOf(bet, nowMs)}</p>;
+  const text = openBetsText(model, market, nowMs);
+  return text === undefined ? null : <p class="open">● {text}</p>;
 }
 
 /** Buttons for how much time the chart shows, as an alternative to wheel and fingers. */
@@ -90,6 +89,7 @@ function BoxButtons(
 function Chart(props: ChartSource) {
   const { model, slip, market, spanMs, chosen, help } = props;
   const area = useRef<HTMLDivElement>(null);
+  const chart = useRef<LiveChart>(undefined);
   const { symbol } = market;
   useEffect(() => {
     const element = area.current;
@@ -99,17 +99,20 @@ function Chart(props: ChartSource) {
     let cancelSaying: CancelTimer = () => {};
     const probe = new ChartProbe(props);
     const content = contentOf(props, probe);
-    const chart = new LiveChart(canvas, content, ended.signal);
+    const live = chart.current = new LiveChart(canvas, content, ended.signal);
     new ChartPointer(element, {
-      ...{ chart, slip, spanMs, keys: keysOf(props) },
+      ...{ chart: live, slip, spanMs, keys: keysOf(props) },
       point(at, isFree) {
-        const { scales } = chart;
+        const { scales } = live;
         const place = at && scales && { time: scales.x.invert(at.x), price: scales.y.invert(at.y) };
         chosen.value = place && ownBetAt(props, place, scales.nowMs);
         probe.show(place, isFree && chosen.value === undefined ? scales?.x.domain()[1] : undefined);
       },
       tapped() {
         if (content().hint !== undefined) placeBox(model, slip);
+      },
+      drewInPast() {
+        model.announce("Nothing was drawn: a box lies to the right of “now”. Start there.");
       },
       // Announced once, after the last of several presses.
       nudged() {
@@ -130,20 +133,24 @@ function Chart(props: ChartSource) {
     void model.feed.loadFrom(symbol, model.serverClock.now() - spanMs.value * 0.6);
   }, [symbol, spanMs.value, model.feed.isLive.value]);
   const { draft } = slip;
-  const draftEndsInMs = draft ? draft.startsInMs + draft.durationMs : 0;
-  const futureShare = () => 1 - pastShare(area.current?.clientWidth ?? 0);
+  const { startsInMs, durationMs } = draft ?? {};
+  const width = () => area.current?.clientWidth ?? 0;
+  const futureShare = () => 1 - pastShare(width());
   const fit = () => {
-    if (draftEndsInMs <= spanMs.value * futureShare()) return;
-    spanMs.value = spanFor(draftEndsInMs, futureShare());
+    if (draft === undefined) return;
+    const future = { share: futureShare(), width: width() };
+    const fitting = spanToSee(draft, spanMs.value, future);
+    // A box that is being drawn stays as narrow as the user makes it.
+    if (fitting > spanMs.value || !chart.current?.isHeld) spanMs.value = fitting;
   };
   const isBeyond = draft !== undefined && draft.startsInMs >= spanMs.value * futureShare();
-  // A suggested or typed box may end beyond the chart, and so may any box after the screen was
-  // rotated.
+  // A suggested or typed box may end beyond the chart or be hardly seen, and so may any box after
+  // the screen was rotated.
   useEffect(() => {
     fit();
     addEventListener("resize", fit);
     return () => removeEventListener("resize", fit);
-  }, [draftEndsInMs]);
+  }, [startsInMs, durationMs]);
   const obstacle = marketObstacle(model.stateOf(symbol), symbol);
   return (
     <div class="chart">

@@ -4,7 +4,7 @@ import type { Market, Quote, Thesis } from "@rangemaker/client";
 import { firstOutside } from "../data/live_breaches.ts";
 import type { PageModel } from "../data/page_model.ts";
 import type { Point } from "../data/price_series.ts";
-import { formatRounded } from "../format.ts";
+import { formatAmount } from "../format.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import {
   betAt,
@@ -13,6 +13,7 @@ import {
   boxOfThesis,
   type ChartBox,
   nextToEnd,
+  openText,
 } from "./chart_boxes.ts";
 import type { ChartContent } from "./chart_frame.ts";
 import type { ChartProbe } from "./chart_probe.ts";
@@ -41,6 +42,11 @@ function betsOf({ session, withBreach }: PageModel, { base }: Market): readonly 
 /** The user's open bet of a market that ends next. */
 export function nextBet(model: PageModel, market: Market, nowMs: number): Thesis | undefined {
   return nextToEnd(betsOf(model, market), nowMs);
+}
+
+/** The state of the user's open bets of a market; undefined if none ends later. */
+export function openBetsText(model: PageModel, market: Market, nowMs: number): string | undefined {
+  return openText(betsOf(model, market), nowMs);
 }
 
 /** The user's topmost bet at a position. */
@@ -101,5 +107,5 @@ function ownBox(model: PageModel, slip: BetSlip, nowMs: number): ChartBox | unde
   const { draft } = slip;
   if (draft === undefined) return undefined;
   const estimate = estimateNow(model, slip);
-  return boxOfDraft(draft, nowMs, estimate ? `pays ${formatRounded(estimate.payout)}` : "");
+  return boxOfDraft(draft, nowMs, estimate ? `pays ${formatAmount(estimate.payout)}` : "");
 }

@@ -3,6 +3,7 @@ import { askQuote, clearBox, placeBox, undo } from "./bet_panel.tsx";
 import { type ChartSource, nextBet } from "./chart_content.ts";
 import { labelOf, ZOOM_STEP, zoomed } from "./chart_spans.ts";
 import { priceText } from "./market_choice.tsx";
+import { obstacleNow } from "./quote_button.tsx";
 import { focusNextStep } from "./show_chart.ts";
 
 /** The keys on the chart, for users. */
@@ -11,6 +12,7 @@ export const CHART_KEYS = [
   "Arrows: move, with Shift: size. ",
   "Escape: clear. ",
   "Ctrl+Z: undo. ",
+  "M: move the box to the price, or fit its height. ",
   "P: say price and bet. ",
   "+ −: zoom.",
 ];
@@ -44,6 +46,11 @@ export function keysOf(source: ChartSource): Record<string, () => void> {
       }
       if (slip.draft === undefined) return placeBox(model, slip);
       askQuote(model, slip);
+    },
+    m() {
+      if (slip.stage.peek().name !== "draft") return;
+      if (slip.draft === undefined) return say("No box yet: press Enter for one around the price.");
+      placeBox(model, slip, { keepsHeight: obstacleNow(model, slip)?.fix !== "height" });
     },
     p() {
       if (model.isOffline.peek()) {

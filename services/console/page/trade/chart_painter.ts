@@ -14,8 +14,8 @@ import { timeTicks } from "./chart_scales.ts";
 /** The line has a gap between points that are this far apart, because prices were missing. */
 const GAP_MS = 1_000;
 
-/** Pixels between the hint and the edge of the chart. */
-const HINT_INSET = 6;
+/** Pixels between the hint and the edges of the chart: "now" is at the bottom. */
+const HINT_INSET = { top: 6, bottom: 22 };
 
 /** Least distance of a time label from the edge of the chart, in pixels, so that it is not cut. */
 const TIME_INSET = 28;
@@ -147,8 +147,8 @@ function paintHint({ context, scales, series, palette, hint, probe }: Frame): vo
   const left = nowX + width * (1 - share) / 2;
   const middle = y(series.prices.at(-1) ?? y.invert((plot.top + plot.bottom) / 2));
   const top = Math.min(
-    plot.bottom - height - HINT_INSET,
-    Math.max(plot.top + HINT_INSET, middle - height / 2),
+    plot.bottom - height - HINT_INSET.bottom,
+    Math.max(plot.top + HINT_INSET.top, middle - height / 2),
   );
   context.strokeStyle = palette["ink-soft"];
   context.lineWidth = 1.5;

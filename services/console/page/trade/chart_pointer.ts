@@ -16,6 +16,8 @@ export interface PointerTarget {
   point(place: { x: number; y: number } | undefined, isFree: boolean): void;
   /** A press on the future, outside of a drawn box, has ended where it began. */
   tapped(): void;
+  /** A drag has ended that drew no box, because it began or was in the past. */
+  drewInPast(): void;
   /** Called after a press of an arrow key. */
   nudged(): void;
   /** Actions of all other keys, by key name in lower case. */
@@ -39,8 +41,8 @@ interface Press {
   /** Whether the drag draws: a finger that starts to move may scroll the page instead. */
   isDrawing: boolean;
   hasMoved: boolean;
-  /** Whether it began on the future, outside of a drawn box. */
-  isFuture: boolean;
+  /** Where it began, outside of a drawn box. */
+  side: "past" | "future" | undefined;
 }
 
 /** The direction of a finger is unknown until it has moved this far. */
@@ -65,6 +67,8 @@ export class ChartPointer {
   readonly #target: PointerTarget;
   #press: Press | undefined;
   #pinch: Pinch | undefined;
+  /** Where a finger began that draws nothing, because it was in the past. */
+  #inPast: number | undefined;
   /** Positions of the fingers, by pointer id. */
   readonly #fingers = new Map<number, { x: number; y: number }>();
 
@@ -91,6 +95,7 @@ export class ChartPointer {
   }
 
   #down(event: PointerEvent): void {
+    this.#inPast = undefined; // a second finger zooms
     if (event.pointerType === "touch") this.#startPinch(event);
     if (this.#press !== undefined) return this.#cancel();
     if (this.#fingers.size > 1) return;
@@ -99,9 +104,9 @@ export class ChartPointer {
     if (event.button !== 0 || scales === undefined || !isInside(scales.plot, x, y)) return;
     const grip = this.#gripAt(scales, event);
     const isPast = x < scales.x(scales.nowMs) && grip.kind === "new";
-    const isFuture = !isPast && grip.kind === "new";
     const isFinger = event.pointerType === "touch";
     const isLocked = !["draft", "placed"].includes(this.#target.slip.stage.peek().name);
+    this.#inPast = isFinger && isPast && !isLocked ? x : undefined;
     if (isFinger && (isPast || isLocked)) return this.#target.point({ x, y }, false);
     this.#element.setPointerCapture(event.pointerId);
     this.#press = {
@@ -111,7 +116,7 @@ export class ChartPointer {
       isSketch: isFinger && grip.kind === "new",
       isDrawing: !isFinger || grip.kind === "sides",
       hasMoved: false,
-      isFuture,
+      side: grip.kind !== "new" ? undefined : isPast ? "past" : "future",
     };
     this.#target.chart.freeze(true);
     this.#target.point(undefined, false);
@@ -199,13 +204,23 @@ export class ChartPointer {
     this.#fingers.delete(pointerId);
     if (this.#fingerDistance() === undefined) this.#pinch = undefined;
     const press = this.#press;
+    const { x, y } = this.#placeOf(event);
     if (press?.pointerId === pointerId) {
       this.#end();
-      const { x, y } = this.#placeOf(event);
       const isTap = Math.hypot(x - press.x, y - press.y) < DIRECTION_MIN;
-      if (isTap && press.isFuture && !press.hasMoved) this.#target.tapped();
+      if (isTap && press.side === "future" && !press.hasMoved) this.#target.tapped();
+      if (press.hasMoved && press.side === "past" && !this.#isFuture(x)) this.#target.drewInPast();
     }
+    if (this.#inPast !== undefined && x - this.#inPast > SLIVER && this.#isFuture(x)) {
+      this.#target.drewInPast();
+    }
+    this.#inPast = undefined;
     if (pointerType === "touch") this.#target.point(undefined, false);
+  }
+
+  #isFuture(x: number): boolean {
+    const { scales } = this.#target.chart;
+    return scales !== undefined && x > scales.x(scales.nowMs);
   }
 
   #end(): void {

@@ -1,5 +1,7 @@
 /** How much time the chart shows, past and future together. */
 
+import type { Draft } from "./draft.ts";
+
 /** Shortest span: the shortest box fills a tenth of it. */
 const SPAN_MIN_MS = 10_000;
 
@@ -20,6 +22,27 @@ const FIT_STEP_MS = 30_000;
 /** A span that shows `futureMs` ahead of now and a little more; the future has `share` of the chart. */
 export function spanFor(futureMs: number, share: number): number {
   return zoomed(Math.ceil(futureMs * 1.1 / share / FIT_STEP_MS) * FIT_STEP_MS, 1);
+}
+
+/** A box that is narrower than this, in pixels, can hardly be seen. */
+const VISIBLE_WIDTH = 24;
+
+/** How the future is shown: its share of the chart, and the width of the chart in pixels. */
+interface Future {
+  share: number;
+  width: number;
+}
+
+/** The span that shows a box: longer if it ends beyond the chart, shorter if it is hardly seen. */
+export function spanToSee(
+  { startsInMs, durationMs }: Pick<Draft, "startsInMs" | "durationMs">,
+  spanMs: number,
+  { share, width }: Future,
+): number {
+  const endsInMs = startsInMs + durationMs;
+  const fitting = spanFor(endsInMs, share);
+  if (endsInMs > spanMs * share) return fitting;
+  return durationMs / spanMs * width < VISIBLE_WIDTH ? Math.min(spanMs, fitting) : spanMs;
 }
 
 /** A short label of a span: `45 s`, `1.5 min`, `3 h`. */

@@ -100,10 +100,18 @@ export type ParsedFields =
 export function firstError(errors: FieldErrors) {
   const names = Object.keys(LABELS) as (keyof DraftFields)[]; // its own keys
   const field = names.find((name) => errors[name] !== undefined);
-  return field && { field, text: `${LABELS[field]}: ${errors[field]}.` };
+  return field && { field, text: errorText(field, errors[field] ?? "") };
+}
+
+/** The error of a field as a sentence. */
+export function errorText(field: keyof DraftFields, error: string): string {
+  return `${LABELS[field]}: ${error}.`;
 }
 
 const SPAN_RULE = "such as 15 s, 5 min, 2 h or 1 d";
+
+/** The error of a text that is no number: a number that is too small has another one. */
+const NO_NUMBER = "Enter a number such as 10.50";
 
 /** Reads the fields of the form. */
 export function parseFields(fields: DraftFields): ParsedFields {
@@ -111,7 +119,8 @@ export function parseFields(fields: DraftFields): ParsedFields {
   const number = (name: "lower" | "upper" | "amount", rule: string, min = 1n): bigint => {
     const parsed = parseDecimal(fields[name]);
     if (typeof parsed === "bigint" && parsed >= min) return parsed;
-    errors[name] = typeof parsed === "string" ? parsed : rule;
+    const isSmall = Number(fields[name].replace(",", ".")) * 1e6 < Number(min);
+    errors[name] = typeof parsed === "string" ? parsed : isSmall ? rule : NO_NUMBER;
     return 0n;
   };
   const duration = (name: "startsIn" | "lasts", minMs: number): number => {

@@ -40,31 +40,54 @@ export function pageOf<T>(rows: readonly T[], wanted: number) {
   return { page, pages, rows: rows.slice(page * PAGE_ROWS, (page + 1) * PAGE_ROWS) };
 }
 
-const COLUMNS =
-  "bet,market,status,placed,starts,ends,lower,upper,stake,payout,gain,left_at,left_price,user";
+const COLUMNS = "bet,market,status,placed,starts,ends,lower,upper,stake,payout_if_won,paid,gain," +
+  "left_at,left_price,user";
 
-/**
- * The bets as comma-separated values, oldest first; times in UTC, amounts in USDC.
- *
- * @param gain Returns the gain from a decided bet; by default its user's.
- */
-export function csvOf(
-  theses: readonly Thesis[],
-  markets: Markets,
-  gain: (thesis: Thesis) => bigint = userGainOf,
-): string {
+interface CsvOptions {
+  /** The gain from a decided bet: its user's, or its maker's. */
+  gain(thesis: Thesis): bigint;
+  /** A last column that only the reader knows, empty where it is unknown. */
+  extra: { name: string; valueOf(thesis: Thesis): string };
+}
+
+/** The bets as comma-separated values, oldest first; times in UTC, amounts in USDC. */
+function csvOf(theses: readonly Thesis[], markets: Markets, { gain, extra }: CsvOptions): string {
   const time = (ms: number) => new Date(ms).toISOString();
   const rows = [...theses].sort((a, b) => a.id - b.id).map((thesis) => {
     const { id, base, quote, status, createdAt, startTime, endTime, breach } = thesis;
     const { lowerPrice, upperPrice, betAmount, payout } = thesis;
+    const paid = status === "won" ? payout : 0n;
     return [
       ...[id, markets.find(base, quote)?.symbol ?? base, status],
       ...[createdAt, startTime, endTime].map(time),
       ...[lowerPrice, upperPrice, betAmount, payout].map((value) => formatPrice(value)),
-      isDecided(thesis) ? formatPrice(gain(thesis)) : "",
+      ...(isDecided(thesis) ? [paid, gain(thesis)].map((value) => formatPrice(value)) : ["", ""]),
       ...(breach ? [time(breach.time), formatPrice(breach.price)] : ["", ""]),
-      thesis.user,
+      ...[thesis.user, extra.valueOf(thesis)],
     ].join();
   });
-  return [COLUMNS, ...rows].join("\r\n") + "\r\n";
+  return [`${COLUMNS},${extra.name}`, ...rows].join("\r\n") + "\r\n";
+}
+
+/** @param signedFor The payouts that the user signed, by quote hash, as far as they are known. */
+export function userCsv(
+  theses: readonly Thesis[],
+  markets: Markets,
+  signedFor: Readonly<Record<string, string>>,
+): string {
+  const valueOf = ({ quoteHash }: Thesis) => {
+    const signed = signedFor[quoteHash];
+    return signed === undefined ? "" : formatPrice(BigInt(signed));
+  };
+  return csvOf(theses, markets, { gain: userGainOf, extra: { name: "signed_for", valueOf } });
+}
+
+/** @param probabilities Quoted probabilities by quote hash, as far as the solver keeps them. */
+export function makerCsv(
+  theses: readonly Thesis[],
+  markets: Markets,
+  probabilities: ReadonlyMap<string, number>,
+): string {
+  const valueOf = ({ quoteHash }: Thesis) => String(probabilities.get(quoteHash) ?? "");
+  return csvOf(theses, markets, { gain: gainOf, extra: { name: "probability", valueOf } });
 }

@@ -99,6 +99,11 @@ export class LiveChart {
     return { x: x / scale, y: y / scale };
   }
 
+  /** Whether the user is dragging on it. */
+  get isHeld(): boolean {
+    return this.#frozen?.untilMs === Infinity;
+  }
+
   /** Fixes the range of prices, or releases it after a short time. */
   freeze(isFrozen: boolean): void {
     const untilMs = isFrozen ? Infinity : performance.now() + UNFREEZE_AFTER_MS;

@@ -2,7 +2,7 @@
 import { formatUnits, type SolverInfo } from "@rangemaker/client";
 import type { Explanation } from "../data/explain.ts";
 import type { MarketState } from "../data/price_feed.ts";
-import { formatAmount, formatQuotePrice, formatTime, toNumber } from "../format.ts";
+import { formatCut, formatQuotePrice, formatTime, toNumber } from "../format.ts";
 import {
   type DraftFields,
   type FieldErrors,
@@ -122,6 +122,31 @@ export function obstacleOf(situation: Situation): Obstacle | undefined {
   return unpriceable && { ...blocked(unpriceable.text), ...(fix && { fix }) };
 }
 
+/** What is said about an obstacle: its text, and the key on the chart that removes it. */
+export function spokenText({ text, button, fix }: Obstacle): string {
+  const keys = {
+    move: " Press M on the chart to move it there.",
+    height: " Press M to fit its height.",
+  };
+  return (text || button) + (fix === undefined ? "" : keys[fix]);
+}
+
+/**
+ * What is said once the box is still.
+ *
+ * @param edited The last changed fields. What is wrong with another one is said when it is left.
+ * @param terms What the box pays; undefined while that is unknown.
+ */
+export function stillText(
+  obstacle: Obstacle | undefined,
+  edited: readonly string[],
+  terms: string | undefined,
+): string | undefined {
+  if (obstacle?.field !== undefined) return edited.includes(obstacle.field) ? obstacle.text : "";
+  if (obstacle?.text === "") return ""; // the chart shows the reason
+  return obstacle?.fix && terms !== undefined ? spokenText(obstacle) : terms;
+}
+
 /** Refusals of a box that moving it, or changing its height, would fix. */
 const FIXES: Readonly<Record<string, Obstacle["fix"]>> = {
   OUTSIDE_RANGE: "move",
@@ -162,13 +187,13 @@ const distance = (one: bigint, other: bigint) => one < other ? other - one : one
 function amountError({ parsed: { betAmount }, balance, limits }: Situation): string | undefined {
   if (betAmount === undefined) return undefined;
   if (balance && betAmount > balance) {
-    return `Enter at most ${formatAmount(balance)} USDC, your balance`;
+    return `Enter at most ${formatCut(balance)} USDC, your balance`;
   }
   if (limits !== undefined && betAmount < limits.minBetAmount) {
     return `Enter at least ${formatUnits(limits.minBetAmount)} USDC, the maker’s smallest bet`;
   }
   if (limits !== undefined && betAmount > limits.maxBetAmount) {
-    return `Enter at most ${formatAmount(limits.maxBetAmount)} USDC, the maker’s largest bet`;
+    return `Enter at most ${formatCut(limits.maxBetAmount)} USDC, the maker’s largest bet`;
   }
   return undefined;
 }

@@ -1,6 +1,6 @@
 /** Texts of the bet slip about an estimate. */
 import type { Estimate, Quote } from "@rangemaker/client";
-import { formatRounded } from "../format.ts";
+import { formatAmount } from "../format.ts";
 
 export interface Odds {
   /** Such as `× 1.85`. */
@@ -41,15 +41,15 @@ export function oddsOf(
     breakEven: chanceText(1 / ratio),
     warning: isPoor
       ? "The chance is far below break-even: on average, such a bet pays back " +
-        `${formatRounded(BigInt(Math.floor(probability * Number(payout))))} of ` +
-        `${formatRounded(betAmount)} USDC.`
+        `${formatAmount(BigInt(Math.floor(probability * Number(payout))))} of ` +
+        `${formatAmount(betAmount)} USDC.`
       : isCapped
       ? `The payout is capped at × ${maxPayoutRatio}: a less likely box pays no more.`
       : probability === undefined
       ? "This maker prices at random, for tests: its payout says nothing about the chance."
       : ratio < 1 + SMALL_GAIN
-      ? `It barely pays more than you bet: you risk ${formatRounded(betAmount)} USDC to win ` +
-        `${formatRounded(payout - betAmount)}.`
+      ? `It barely pays more than you bet: you risk ${formatAmount(betAmount)} USDC to win ` +
+        `${formatAmount(payout - betAmount)}.`
       : undefined,
   };
 }

@@ -6,11 +6,11 @@ import { resultsOf } from "../data/results.ts";
 import {
   DAY_MS,
   durationText,
+  formatAmount,
   formatDay,
   formatGain,
   formatQuotePrice,
   formatRange,
-  formatRounded,
   formatTime,
   shortAddress,
   toNumber,
@@ -19,7 +19,7 @@ import { NotifyButton } from "../notify_button.tsx";
 import { type Column, Table } from "../table.tsx";
 import { useNow } from "../use_now.ts";
 import { stateOfBet } from "./chart_boxes.ts";
-import { csvOf, FILTERS, ORDERS, pageOf, sorted } from "./history.ts";
+import { FILTERS, ORDERS, pageOf, sorted, userCsv } from "./history.ts";
 
 /** Interval at which the list is drawn while a bet is open, and while none is. */
 const [STEP_MS, SETTLED_STEP_MS] = [500, 60_000];
@@ -46,7 +46,7 @@ export function Positions(props: PositionsProps) {
   const shown = sorted(theses.filter(FILTERS[filter.value]), order.value);
   const { page, pages, rows } = pageOf(shown, wanted.value);
   const save = () => {
-    download(csvOf(shown, model.markets));
+    download(userCsv(shown, model.markets, props.firstPayouts));
     model.announce(`bets.csv was downloaded, with ${countText(shown.length)}.`);
   };
   const choose = (name: FilterName) => {
@@ -55,10 +55,10 @@ export function Positions(props: PositionsProps) {
     model.announce(`The list shows ${countText(count)}.`, { isSpoken: true });
   };
   const filters = [
-    ["All", "All"],
-    ["Open", `● ${theses.length - settled} open`],
-    ["Won", `✓ ${held} won`],
-    ["Lost", `✕ ${settled - held} lost`],
+    ["All", theses.length, ""],
+    ["Open", theses.length - settled, "●"],
+    ["Won", held, "✓"],
+    ["Lost", settled - held, "✕"],
   ] as const;
   return (
     <section class="card positions" aria-label="Your bets">
@@ -144,7 +144,7 @@ function columnsOf(
     },
     { name: "Price stays in", text: (thesis) => formatRange(thesis) },
     { name: "Window", text: (thesis) => <Window thesis={thesis} nowMs={nowMs} /> },
-    { name: "You bet", number: ({ betAmount }) => formatRounded(betAmount) },
+    { name: "You bet", number: ({ betAmount }) => formatAmount(betAmount) },
     {
       name: "Pays",
       number: (thesis) => {
@@ -152,8 +152,8 @@ function columnsOf(
         return (
           <>
             {FILTERS.Lost(thesis) && <span class="note">Would have paid</span>}{" "}
-            {formatRounded(thesis.payout)}
-            {first && ` (signed for ${formatRounded(BigInt(first))})`}
+            {formatAmount(thesis.payout)}
+            {first && ` (signed for ${formatAmount(BigInt(first))})`}
           </>
         );
       },
@@ -180,22 +180,27 @@ function columnsOf(
 type FilterName = keyof typeof FILTERS;
 
 interface FiltersProps {
-  filters: readonly (readonly [name: FilterName, label: string])[];
+  filters: readonly (readonly [name: FilterName, bets: number, sign: string])[];
   chosen: FilterName;
   choose(name: FilterName): void;
 }
 
 function Filters({ filters, chosen, choose }: FiltersProps) {
-  return filters.map(([name, label]) => (
-    <button
-      key={name}
-      type="button"
-      aria-pressed={chosen === name}
-      onClick={() => choose(name)}
-    >
-      {label}
-    </button>
-  ));
+  return filters.map(([name, bets, sign]) => {
+    const state = name.toLowerCase();
+    const spoken = name === "All" ? "All bets" : `${bets} ${state} ${bets === 1 ? "bet" : "bets"}`;
+    return (
+      <button
+        key={name}
+        type="button"
+        aria-label={spoken}
+        aria-pressed={chosen === name}
+        onClick={() => choose(name)}
+      >
+        {sign === "" ? name : `${sign} ${bets} ${state}`}
+      </button>
+    );
+  });
 }
 
 interface PagerProps {

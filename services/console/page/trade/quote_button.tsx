@@ -2,7 +2,7 @@
 import type { EstimateState } from "../data/estimator.ts";
 import { explain, type Explanation } from "../data/explain.ts";
 import type { PageModel } from "../data/page_model.ts";
-import { formatRounded } from "../format.ts";
+import { formatAmount } from "../format.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { type Obstacle, obstacleOf, type Situation } from "./next_step.ts";
 import { isWorthless, oddsOf } from "./odds.ts";
@@ -32,6 +32,7 @@ export function situationOf(model: PageModel, slip: BetSlip): Situation {
   const parsed = slip.parsed.value;
   const symbol = slip.symbol.value;
   const estimate = slip.estimator.state.value;
+  const limits = maker.info.value?.config;
   const [unresolved] = user?.portfolio.bets.unresolved.value ?? [];
   return {
     symbol,
@@ -48,14 +49,16 @@ export function situationOf(model: PageModel, slip: BetSlip): Situation {
     isEmpty: slip.isEmpty,
     parsed,
     price: model.feed.latest.peek()[symbol]?.price,
-    unpriceable: estimate && unpriceableBy(estimate),
-    limits: maker.info.value?.config,
+    unpriceable: estimate && unpriceableBy(estimate, limits?.minBetAmount ?? 0n),
+    limits,
   };
 }
 
 /** Why no quote is requested for a box; undefined if there is no reason. */
-function unpriceableBy(state: EstimateState): Explanation | undefined {
-  if ("failure" in state) return explain(state.failure);
+function unpriceableBy(state: EstimateState, minBetAmount: bigint): Explanation | undefined {
+  if ("failure" in state) {
+    return explain(state.failure, { betAmount: state.bet.betAmount, minBetAmount });
+  }
   if (!isWorthless(state.estimate)) return undefined;
   const text = "It would win almost nothing. Make the box less tall, or let it last longer.";
   return { code: "PAYOUT_TOO_LOW", text };
@@ -88,8 +91,14 @@ export function QuoteButton({ model, slip, onFix }: QuoteButtonProps) {
     <>
       {!("errors" in slip.parsed.value) && (
         <p class="bar-payout">
-          pays <strong>{odds ? `${formatRounded(estimate.payout)} USDC` : "–"}</strong>
-          {odds && ` (${odds.multiplier})${chancesText(odds)}`.replaceAll(" %", "\u00a0%")}
+          pays {odds ? <strong>{formatAmount(estimate.payout)} USDC</strong> : "–"}
+          {odds && (
+            <>
+              {" "}
+              <span class="whole">({odds.multiplier})</span>
+              {chancesText(odds).replaceAll(" %", "\u00a0%")}
+            </>
+          )}
         </p>
       )}
       {failed !== "" && <p class="warned bar-failure">{failed}</p>}
@@ -108,7 +117,11 @@ export function QuoteButton({ model, slip, onFix }: QuoteButtonProps) {
           {obstacle?.text ?? odds?.warning}
         </p>
         {obstacle?.fix && (
-          <button type="button" onClick={() => onFix(obstacle.fix === "move")}>
+          <button
+            type="button"
+            title="Key M on the chart"
+            onClick={() => onFix(obstacle.fix === "move")}
+          >
             {obstacle.fix === "move" ? "Move the box to the price" : "Fit its height"}
           </button>
         )}

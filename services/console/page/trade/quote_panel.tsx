@@ -3,7 +3,7 @@ import type { Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { Fact } from "../fact.tsx";
 import { firstOutside, isDecided, outcomeText } from "../data/live_breaches.ts";
-import { durationText, formatRange, formatRounded, formatTime } from "../format.ts";
+import { durationText, formatAmount, formatRange, formatTime } from "../format.ts";
 import { useNow } from "../use_now.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { oddsOf } from "./odds.ts";
@@ -41,6 +41,9 @@ export function QuotePanel({ model, slip, stage, onRepeat }: QuotePanelProps) {
   );
 }
 
+/** A text whose figures do not break before their unit. */
+const unbroken = (text: string) => text.replaceAll(" %", "\u00a0%");
+
 /** For this long after a quote appears, the keyboard does not sign it: nobody has read it. */
 const READING_MS = 1_000;
 
@@ -67,7 +70,7 @@ function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
   }, nowMs);
   const isOver = look === "failure"; // terms that are no longer available are hidden
   const odds = oddsOf({ ...quote, probability }, model.maker.info.value?.config.maxPayoutRatio);
-  const { bet, pays, chances } = termsOf(stage.offer, slip.tolerancePercent.value);
+  const { bet, pays, accepts, least, chances } = termsOf(stage.offer, slip.tolerancePercent.value);
   return (
     <>
       <dl class="facts">
@@ -84,7 +87,9 @@ function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
           <p class="bar-payout bar-terms" id="terms">
             {bet}
             <strong data-payout={quote.payout.toString()}>{pays}</strong>
-            {chances.replaceAll(" %", "\u00a0%")}
+            {unbroken(accepts)}
+            {least !== "" && <strong>{least}</strong>}
+            {unbroken(chances)}
           </p>
         )}
         <button
@@ -129,7 +134,8 @@ function PlacedBet({ model, stage: { thesisId, offer: { quote } }, thesis }: Pla
     const text = `${isWon ? "✓" : "✕"} ${outcomeText(bet)}`;
     return <p class={isWon ? "won" : "lost"} data-outcome={thesisId}>{text}</p>;
   }
-  const pays = `It pays ${formatRounded(quote.payout)} USDC if ${symbol} stays in the box.`;
+  const pays = `It pays ${formatAmount(quote.payout)} USDC if ${symbol} stays in the box, from ` +
+    `${formatTime(quote.startTime)} for ${durationText(quote.endTime - quote.startTime)}.`;
   return (
     <p data-outcome={thesisId}>
       <strong class="open">● Bet {thesisId} is placed.</strong> {pays}{" "}

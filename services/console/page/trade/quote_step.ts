@@ -1,6 +1,6 @@
 /** The next step of a quote: one button and one sentence for each state. */
 import type { Quote } from "@rangemaker/client";
-import { formatAmount } from "../format.ts";
+import { formatCut } from "../format.ts";
 import { isOutside, outsideText, overText, quoteLife, windowText } from "./quote_life.ts";
 import { isWorthless } from "./odds.ts";
 import { changesOf, isWorse } from "./slip_voice.ts";
@@ -61,7 +61,7 @@ export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep
   if (hasOther) return { button: OTHER_TAB, note: "This quote waits for it.", back: BACK };
   const { quote } = stage.offer;
   if (balance !== undefined && quote.betAmount > balance) {
-    const note = `Your balance is ${formatAmount(balance)} USDC now: bet less.`;
+    const note = `Your balance is ${formatCut(balance)} USDC now: bet less.`;
     return { button: SIGN, note, look: "failure", back: BACK };
   }
   if (quoteLife(quote, nowMs).state === "valid" && isOffline) {

@@ -61,7 +61,7 @@ export async function* signingStages(
     yield { name: "signing", offer, isAgain: true };
     const bet = betToSignAgain(symbol, offer.quote, startsInMs, serverClock.now());
     const next = await user.client.quote(bet);
-    stage = { ...stage, offer: next, replaces: first, isRefused: true };
+    stage = { ...stage, offer: next, replaces: first, refusals: signedAgain + 1 };
     const quotes = { first: first.quote, refused: offer.quote, next: next.quote };
     if (!isSignedAgain(quotes, tolerancePercent, signedAgain) || !maySign()) return yield stage;
     yield { name: "signing", offer: next, isAgain: true };

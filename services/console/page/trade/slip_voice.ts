@@ -3,7 +3,7 @@ import type { CancelTimer, Clock, Estimate, Offer } from "@rangemaker/client";
 import type { EstimateState } from "../data/estimator.ts";
 import { explain } from "../data/explain.ts";
 import type { Announce } from "../data/messages.ts";
-import { formatAmount, formatRounded } from "../format.ts";
+import { formatAmount } from "../format.ts";
 import { chanceText, leastPayout, type Odds, oddsOf } from "./odds.ts";
 import { overText, quoteLife, windowText } from "./quote_life.ts";
 import type { QuotedStage } from "./stage.ts";
@@ -104,10 +104,12 @@ export class SlipVoice {
 }
 
 /** A sentence about what a box pays, or why it cannot be priced. */
-export function estimateText(state: EstimateState): string {
-  if ("failure" in state) return explain(state.failure).text;
+export function estimateText(state: EstimateState, minBetAmount: bigint): string {
+  if ("failure" in state) {
+    return explain(state.failure, { betAmount: state.bet.betAmount, minBetAmount }).text;
+  }
   const odds = oddsOf(state.estimate, undefined);
-  const pays = `Pays ${formatRounded(state.estimate.payout)} USDC if it stays`;
+  const pays = `Pays ${formatAmount(state.estimate.payout)} USDC if it stays`;
   return `${pays}${chancesText(odds)}.${odds.warning === undefined ? "" : ` ${odds.warning}`}`;
 }
 
@@ -130,15 +132,16 @@ export function isWorse(stage: QuotedStage): boolean {
 
 /** Sentences about changes since the last quote or estimate, announced before signing. */
 export function changesOf(stage: QuotedStage): string[] {
-  const { replaces, isRefused, offer } = stage;
+  const { replaces, refusals, offer } = stage;
   const { seen, share } = changeOf(stage);
   const isLater = replaces !== undefined && offer.quote.startTime > replaces.quote.startTime;
   const later = isLater ? " Its window had begun: this one starts later." : "";
-  const changes = isRefused ? [`The odds changed, and nothing was taken.${later}`] : [];
+  const refused = refusals === 1
+    ? "The odds changed, and nothing was taken."
+    : `The odds changed at each of ${refusals} tries, and nothing was taken.`;
+  const changes = refusals > 0 ? [refused + later] : [];
   if (seen !== undefined && Math.abs(share) >= QUIET_SHARE) {
-    const before = `${replaces ? "quote before" : "estimate"} of ${
-      formatRounded(seen.payout)
-    } USDC`;
+    const before = `${replaces ? "quote before" : "estimate"} of ${formatAmount(seen.payout)} USDC`;
     const percent = Math.round(100 * Math.abs(share));
     const why = Math.abs(share) >= WARNED_SHARE ? reasonOf(seen, offer) : "";
     changes.push(`It pays ${percent} % ${share < 0 ? "less" : "more"} than the ${before}${why}.`);
@@ -169,18 +172,20 @@ function reasonOf(
 /** The outcome of a bet whose price moved while it was signed. */
 export function repricedText(first: Offer, { quote: { payout }, probability }: Offer): string {
   const chance = probability === undefined ? "" : `, chance ${chanceText(probability)}`;
-  return `You signed for ${formatRounded(first.quote.payout)} USDC; the odds changed as you did: ` +
-    `it pays ${formatRounded(payout)} USDC${chance}.`;
+  return `You signed for ${formatAmount(first.quote.payout)} USDC; the odds changed as you did: ` +
+    `it pays ${formatAmount(payout)} USDC${chance}.`;
 }
 
 /** The terms of a quote, as parts of a sentence. */
 export function termsOf({ quote, probability }: Offer, tolerancePercent: number) {
   const least = leastPayout(quote, tolerancePercent);
-  const atLeast = least < quote.payout ? ` (at least ${formatAmount(least)})` : "";
+  const isFirm = least === quote.payout;
   return {
-    bet: `Bet ${formatRounded(quote.betAmount)}, get `,
-    pays: `${formatRounded(quote.payout)} USDC`,
-    chances: atLeast + chancesText(oddsOf({ ...quote, probability }, undefined)),
+    bet: `Bet ${formatAmount(quote.betAmount)}, get `,
+    pays: `${formatAmount(quote.payout)} USDC`,
+    accepts: isFirm ? "" : `, accepting ${tolerancePercent} % less: `,
+    least: isFirm ? "" : `at least ${formatAmount(least)}`,
+    chances: chancesText(oddsOf({ ...quote, probability }, undefined)),
   };
 }
 

@@ -14,14 +14,14 @@ export type Stage =
   | { name: "quoting" }
   /**
    * `estimated`: the last estimate of this bet. `replaces`: the last quote that the user saw, which
-   * has expired, or was refused because the price moved.
+   * has expired, or was refused because the price moved. `refusals`: how often it was refused for that.
    */
   | {
     name: "quoted";
     offer: Offer;
     estimated: Estimate | undefined;
     replaces: Offer | undefined;
-    isRefused: boolean;
+    refusals: number;
   }
   /** `isAgain`: a second signature, because the price moved within the user's tolerance. */
   | { name: "signing"; offer: Offer; isAgain: boolean }
@@ -68,7 +68,9 @@ export function failureText(
     if (isAnswered) return "";
   }
   const hasMoved = state !== undefined && "estimate" in state && PRICE_CODES.has(code);
-  const reason = hasMoved || shown.startsWith(text) ? "" : text;
+  const isNewer = shown !== "" && state !== undefined && "failure" in state &&
+    explain(state.failure).code === code; // with other figures, perhaps
+  const reason = hasMoved || isNewer || shown.startsWith(text) ? "" : text;
   if (!isSigningFailure) return reason;
   return `${NOTHING_TAKEN} ${hasMoved ? "The odds had changed." : reason}`.trim();
 }

@@ -40,6 +40,7 @@ export function openTradeView(model: PageModel): View {
     clock: systemClock,
     drafts,
     announce,
+    minBetAmount: () => maker.info.peek()?.config.minBetAmount ?? 0n,
     obstacle: () => obstacleNow(model, slip),
     // The browser reports it a moment before the page has verified it.
     isOffline: () => model.isOffline.value || Reflect.get(navigator, "onLine") === false,
@@ -92,9 +93,10 @@ function TradeView({ model, slip }: { model: PageModel; slip: BetSlip }) {
     const [before, after] = [nowMs - bet.startTime, bet.endTime - nowMs];
     spanMs.value = Math.max(spanMs.value, spanFor(before, past), spanFor(after, 1 - past));
     chosen.value = bet.id;
+    const [low, high] = formatRange(bet).split(" – ");
     const { text } = stateOfBet(model.withBreach(bet), nowMs);
     model.announce(
-      `Bet ${bet.id} is shown on the chart: ${text.slice(2)}, ${symbol} from ${formatRange(bet)}.`,
+      `Bet ${bet.id} is shown on the chart: ${text.slice(2)}, ${symbol} from ${low} to ${high}.`,
       { isSpoken: true },
     );
     showChart();
