@@ -17,8 +17,8 @@ const DEADLINE = 30_000;
 
 const bet = { offer: offerOf(7, { deadline: DEADLINE }), signature: SIGNATURE };
 
-/** What a solver does with each request: an id, a failure, or nothing at all. */
-type Answer = number | Error | "hangs";
+/** What a solver does with each request: an id, a failure now or later, or nothing at all. */
+type Answer = number | Error | Promise<Error> | "hangs";
 
 /** A browser with tabs: each has a keeper, and a solver that answers one request after the other. */
 function scene(...answers: Answer[]) {
@@ -46,6 +46,7 @@ function scene(...answers: Answer[]) {
           const answer = answers.shift() ?? "hangs";
           if (answer === "hangs") return new Promise(() => {});
           if (answer instanceof Error) return Promise.reject(answer);
+          if (answer instanceof Promise) return answer.then((error) => Promise.reject(error));
           return Promise.resolve({ thesisId: answer, txHash: hashOf(1) });
         },
       },
@@ -101,6 +102,19 @@ Deno.test("BetKeeper: a bet whose first request is refused was not placed", asyn
     await pass(60_000);
     assert.deepEqual([sent(), stored()], [1, 0]);
   }
+});
+
+Deno.test("BetKeeper: a first request that is refused late was not placed either", async () => {
+  const late = Promise.withResolvers<Error>();
+  const { open, pass, sent } = scene(late.promise, 4);
+  const keeper = open();
+  const outcome = keeper.send(bet);
+  await pass(7_000);
+  assert.equal(keeper.unresolved.value[0]?.isChecking, true, "it is overdue");
+  late.resolve(REFUSED);
+  assert.deepEqual(await outcome, { name: "refused", reason: REFUSED });
+  await pass(60_000);
+  assert.equal(sent(), 1);
 });
 
 Deno.test("BetKeeper: after a lost answer, the same bet is sent again until it is answered", async () => {

@@ -246,6 +246,26 @@ Deno.test("Poll: a pass that was stopped changes nothing, and a second start rep
     watch.poll.stop();
   }));
 
+Deno.test("Poll: an unexpected error in a pass does not end the polling", async () => {
+  const clock = new FakeClock();
+  let passes = 0;
+  const reported: unknown[] = [];
+  const report = (event: PromiseRejectionEvent) => {
+    event.preventDefault();
+    reported.push(event.reason);
+  };
+  addEventListener("unhandledrejection", report);
+  const mistake = new TypeError("a bug");
+  const poll = new Poll(clock, () => ++passes === 1 ? Promise.reject(mistake) : Promise.resolve());
+  poll.start();
+  await eventually("the pass is over", () => reported.length > 0 || undefined);
+  clock.advance(PASS_MS);
+  assert.deepEqual([passes, reported], [2, [mistake]]);
+  await eventually("the pass is over", () => clock.pending === 1 || undefined);
+  poll.stop();
+  removeEventListener("unhandledrejection", report);
+});
+
 Deno.test("Poll: start can set the pause between passes, until the next start", async () => {
   const clock = new FakeClock();
   let passes = 0;

@@ -139,10 +139,13 @@ export class BetKeeper {
     const { offer, signature } = run.bet;
     if (this.#isOver(run)) return this.#resolve(offer.quoteHash, { name: "expired" });
     if (run.isResolvedElsewhere) return this.#later(run, DEADLINE_MARGIN_MS);
+    // Then an earlier request may have placed the bet. While this one is overdue, it is the only one.
+    const mayBePlaced = run.bet.isChecking;
     run.cancel = clock.after(OVERDUE_MS, () => this.#markChecking(run));
     const outcome = await client.execute(offer, signature).then(
       ({ thesisId }): BetOutcome => ({ name: "placed", thesisId }),
-      (thrown: unknown) => refusalOf(thrown, run.bet),
+      (reason: unknown): BetOutcome | undefined =>
+        mayBePlaced || isOutcomeUnknown(reason) ? undefined : { name: "refused", reason },
     );
     if (this.#runs.get(offer.quoteHash) !== run) return; // closed, or resolved by the chain
     run.cancel();
@@ -200,9 +203,4 @@ export class BetKeeper {
   #show(): void {
     this.unresolved.value = [...this.#runs.values()].map(({ bet }) => bet);
   }
-}
-
-/** The refusal that an error stands for; undefined if the chain may still have the bet. */
-function refusalOf(reason: unknown, { isChecking }: UnresolvedBet): BetOutcome | undefined {
-  return isChecking || isOutcomeUnknown(reason) ? undefined : { name: "refused", reason };
 }

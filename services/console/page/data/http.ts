@@ -67,8 +67,12 @@ export class Poll {
   }
 
   async #go(signal: AbortSignal, pauseMs: number): Promise<void> {
-    await this.#pass(signal);
-    if (signal.aborted) return;
-    this.#cancelNext = this.#clock.after(pauseMs, () => void this.#go(signal, pauseMs));
+    try {
+      await this.#pass(signal);
+    } finally { // an error that a pass does not expect is reported, and does not end the polling
+      if (!signal.aborted) {
+        this.#cancelNext = this.#clock.after(pauseMs, () => void this.#go(signal, pauseMs));
+      }
+    }
   }
 }

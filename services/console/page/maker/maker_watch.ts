@@ -77,7 +77,7 @@ export class MakerWatch {
   readonly #clock: Clock;
   readonly #poll: Poll;
   #answers = new MetricsHistory();
-  #probabilities: ReadonlyMap<string, number> = new Map();
+  #probabilities = new Map<string, number>();
   /** Cursor of the newest page of predictions, which may grow. */
   #cursor = "0";
   #watch: ThesisWatch | undefined;
@@ -115,7 +115,10 @@ export class MakerWatch {
       // Differs for another solver or another chain.
       const watched = `${address} ${await this.#client.genesisHash()}`;
       if (signal.aborted) return;
-      if (watched !== this.#watched) this.#closeWatch();
+      if (watched !== this.#watched) {
+        this.#closeWatch();
+        if (this.#watched !== "") this.#forgetPredictions();
+      }
       const watch = this.#watch ?? await this.#client.watch({}, { solver: address });
       if (signal.aborted) return watch === this.#watch ? undefined : watch.close();
       // Kept before anything else can fail, so that the next pass does not open another one.
@@ -173,15 +176,17 @@ export class MakerWatch {
     }
   }
 
+  #forgetPredictions(): void {
+    [this.#probabilities, this.#cursor] = [new Map(), "0"];
+  }
+
   /** Continues at the newest page that is known. */
   async #readPredictions(signal: AbortSignal): Promise<void> {
     for (let page = 0; page < PREDICTION_PAGES; page++) {
       const text = await this.#get(`predictions?cursor=${this.#cursor}`, signal);
       const { predictions, nextCursor } = predictionsSchema.parse(JSON.parse(text));
-      const added = predictions.filter(({ quoteHash }) => !this.#probabilities.has(quoteHash));
-      if (added.length > 0) {
-        const pairs = added.map(({ quoteHash, probability }) => [quoteHash, probability] as const);
-        this.#probabilities = new Map([...this.#probabilities, ...pairs]);
+      for (const { quoteHash, probability } of predictions) {
+        this.#probabilities.set(quoteHash, probability);
       }
       if (nextCursor === null) return;
       this.#cursor = nextCursor;
