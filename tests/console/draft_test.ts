@@ -121,7 +121,7 @@ for (const [field, text] of mistakes) {
   });
 }
 
-Deno.test("parseFields: a text that is no number is not called too small", () => {
+Deno.test("parseFields: for a text without a number, the error asks for one", () => {
   const errorOf = (text: string) => {
     const parsed = parseFields({ ...FIELDS, lower: text, amount: text });
     assert("errors" in parsed);

@@ -136,7 +136,7 @@ Deno.test("profitAfter: boxes around the moved price are won by their users, all
   assert.equal(profitAfter([{ ...theses[0]!, status: "won" }], 100, 0, 5), 0);
 });
 
-Deno.test("releasesOf: sums what is free at the next end, within spans and at the last end, without decided bets", () => {
+Deno.test("releasesOf: sums the risk that ends at the next end, within 1 min, 5 min or hours, and at the last", () => {
   const nowMs = 4_999;
   const lost = { ...bet(3, 1, 2, 0, 4_000), breach: { time: 1, price: 3n } };
   const endingAt = (id: number, endTime: number) => bet(id, 1, 2, 0, endTime);

@@ -45,7 +45,7 @@ Deno.test("Messages: a text that is repeated later is announced again", () => {
   assert.notEqual(messages.value[0]?.id, second?.id, "a key is always answered");
 });
 
-Deno.test("Messages: a closed message is gone, and what is only spoken stays", () => {
+Deno.test("Messages: closing a message hides it, and leaves the text for screen readers", () => {
   const { messages, announce, hide } = openMessages(new FakeClock());
   announce("a");
   announce("b", { isSpoken: true });

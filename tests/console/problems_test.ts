@@ -471,7 +471,7 @@ Deno.test("Problems: a price source has the exchange's name if the oracle report
   assert(!/Alpha|Beta/.test(textOf({ ...providers, providers: [] })));
 });
 
-Deno.test("Problems: healthy services have none; before every service was asked, there is no list", () => {
+Deno.test("Problems: the list is empty while all are healthy, and until every service was asked", () => {
   assert.deepEqual(findingsOf([stateOf("node", [...ALIVE])]), []);
   const unready = stateOf("solver", [], { isReady: false });
   const unasked = stateOf("oracle", [], { isUp: undefined });
