@@ -158,7 +158,7 @@ export const SOLVER: readonly Problem[] = [
     unit: "share",
     severity: "critical",
     afterS: 120,
-    message: "In 5 minutes it refused {value} of the signed bets for reasons of its own",
+    message: "It refuses {value} of the signed bets for reasons of its own",
     effect: "users sign bets and do not get them; nothing is taken",
     stepsByPart: {
       EXPOSURE_TOO_LARGE: "wait for settlements or raise `--max-exposure`",
@@ -195,7 +195,7 @@ export const SOLVER: readonly Problem[] = [
     severity: "critical",
     afterS: 120,
     message: "It has no price for {value} of the quotes",
-    effect: "no quotes, so no new bets; open bets need only the node",
+    effect: "no quotes, so no new bets",
     firstStep: "Check `--ws-url` and the node's prices; after a first start, wait a minute.",
   },
   {

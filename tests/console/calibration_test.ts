@@ -126,6 +126,11 @@ Deno.test("verdictOf: reports how many forecasts differ by more than chance", ()
   assert.match(verdictOf([picture(20, 0.1, 0.9)]), /^2 of 2 differ by/);
   assert.match(verdictOf([picture(19, 0, 1)]), /^Too early to tell/);
   assert.equal(verdictOf([picture(20, 0.4), picture(19, 1)]), "Chance explains all differences.");
+  const windows = [60_000, 240_000].map((horizonMs, index) => ({
+    ...picture(20 - index, 0.5),
+    horizonMs,
+  }));
+  assert.match(verdictOf(windows), /\. Windows of up to 1 min were compared\.$/);
 });
 
 Deno.test("earningsOf: expected and actual gain are the stakes less the expected and the paid payouts", () => {

@@ -68,14 +68,14 @@ browserTest(
     await visitor.seesNo(/the price of now is missing/);
 
     await services.stop("proxy");
-    await visitor.sees(/The bets may be out of date: .*Trying again/);
+    await visitor.sees(/The bets are of [\d:]+: .*Trying again/);
     await visitor.sees(/Reconnecting/);
     await visitor.sees(/no bet is settled yet[\s\S]*1 open/);
     await services.start("proxy");
     await visitor.seesNo(/out of date|Reconnecting/);
 
     await services.stop("node");
-    await visitor.sees(/The bets may be out of date/);
+    await visitor.sees(/The bets are of [\d:]+/);
     await services.start("node");
     await visitor.sees(/in 0 open bets[\s\S]*no bet is settled yet/);
     await visitor.seesNo(/out of date|Reconnecting/);

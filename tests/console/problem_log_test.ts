@@ -177,6 +177,16 @@ Deno.test("Problem log: a service that is not ready around its own outage is one
   ]);
 });
 
+Deno.test("Problem log: an outage stays critical, with its alert, while its service begins to answer", () => {
+  const overdue = { ...node, severity: "warning", text: "not yet", afterS: 30 } as const;
+  const away = { ...node, afterS: 30 };
+  const records = log([[0, overdue], [3_000, away], [36_000, away], [37_000, overdue], [38_000]]);
+  assert.deepEqual(
+    endedOf(records).map(({ severity, text, alertedAtMs }) => [severity, text, alertedAtMs]),
+    [["critical", "It does not answer", 30_000]],
+  );
+});
+
 Deno.test("Problem log: an open problem begins when the services say, or else when it was logged", () => {
   const gap = findingOf("node", { chapter: "NodePricesMissing" });
   const records = log([[1_000, { ...gap, sinceMs: 500 }], [9_000, { ...gap, sinceMs: 8_000 }]]);

@@ -354,7 +354,10 @@ Deno.test("Problems: refused bets are listed by code, with the first steps for t
   const refusedBy = (full: number, stale: number) =>
     findingsOf([stateOf("solver", [answers(0, 1), answers(full, 1 + stale)])])[0];
   const both = refusedBy(185, 1);
-  assert.deepEqual(both?.details, ["EXPOSURE_TOO_LARGE: 185", "PRICE_STALE: 1"]);
+  assert.deepEqual(both?.details, [
+    "EXPOSURE_TOO_LARGE: 185 in the last 10.0 s",
+    "PRICE_STALE: 1 in the last 10.0 s",
+  ]);
   assert.match(both?.firstStep ?? "", /^`EXPOSURE_TOO_LARGE`: wait .*`\. “Quotes and refusals”/);
   assert.equal(both?.afterS, 120);
   const step = "`EXPOSURE_TOO_LARGE`: wait for settlements or raise `--max-exposure`.";
@@ -505,15 +508,17 @@ Deno.test("Problems: commands are shown only after the gaps have been read", () 
   const node = stateOf("node", ALIVE.map((text) => `${text}\nnode_theses_without_prices 1`));
   const [finding] = findingsOf([node]);
   assert(finding !== undefined);
-  const reading = withRepair(finding, new Map());
+  const reading = withRepair(finding, new Map(), []);
   assert.deepEqual([reading.firstStep, reading.commands], ["reading the gaps …", undefined]);
+  const silent = withRepair(finding, new Map(), [stateOf("proxy", [], { isSilent: true })]);
+  assert.match(silent.firstStep, /^Start proxy first: .* are read from it\.$/);
   const repair = { firstStep: "Run:", commands: ["a"], sinceMs: 5, harm: "1 bet" };
-  assert.deepEqual(withRepair(finding, new Map([["NodeNeedsBackfill", repair]])), {
+  assert.deepEqual(withRepair(finding, new Map([["NodeNeedsBackfill", repair]]), []), {
     ...finding,
     ...repair,
   });
   const other = { ...finding, chapter: "NodeStopped" };
-  assert.equal(withRepair(other, new Map()), other);
+  assert.equal(withRepair(other, new Map(), []), other);
 });
 
 Deno.test("Problems: counts down to an alert, then shows since when it fires", () => {

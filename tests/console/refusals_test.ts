@@ -90,6 +90,6 @@ Deno.test("headroomOf: a limit below the smallest bet gets a warning about its d
 Deno.test("headroomOf: notes that no limit is set, or that the solver has not answered", () => {
   const rooms = [headroomOf(1n, undefined), roomAt(1n, null)];
   assert.deepEqual(rooms.map(({ style }) => style), ["note", "note"]);
-  assert.match(rooms[0]?.text ?? "", /once the solver answers/);
+  assert.match(rooms[0]?.text ?? "", /once solver and chain answer/);
   assert.match(rooms[1]?.text ?? "", /^No limit is set/);
 });

@@ -3,6 +3,7 @@ import { CALIBRATION } from "../../../../lib/problems/mod.ts";
 import { isDecided } from "../data/live_breaches.ts";
 import { gainOf } from "../data/results.ts";
 import { toNumber } from "../format.ts";
+import { labelOf } from "../trade/chart_spans.ts";
 
 /** A predicted probability, and the share of these boxes that the price did not leave. */
 export interface Forecast {
@@ -119,7 +120,13 @@ export function verdictOf(pictures: readonly ForecastPicture[]): string {
       `probability once ${COUNT_MIN} of them are settled. Pricing that says no probability, such as ` +
       "mock, is not compared.";
   }
-  if (off === 0) return "Chance explains all differences.";
+  const longestMs = Math.max(
+    0,
+    ...pictures.filter(({ forecasts }) => forecasts.some(({ verdict }) => verdict !== "few"))
+      .map(({ horizonMs = 0 }) => horizonMs),
+  );
+  const tested = longestMs > 0 ? ` Windows of up to ${labelOf(longestMs)} were compared.` : "";
+  if (off === 0) return `Chance explains all differences.${tested}`;
   return `${off} of ${looks} ${off === 1 ? "differs" : "differ"} by more than chance. ` +
     "Above the line, users win more than they pay for; below it, they are paid too little.";
 }

@@ -161,7 +161,8 @@ function HeatMap({ symbol, own, grid, price, scale, nowMs }: HeatMapProps) {
   const describe = (cell?: [row: number, column: number]) => {
     const { loss, low, high, fromMs } = placeOf(grid, cell);
     const time = fromMs <= nowMs ? "now" : `in ${labelOf(fromMs - nowMs)}`;
-    return `${usdc(-loss)} at ${formatQuotePrice(low)} – ${formatQuotePrice(high)}, ${time}`;
+    const prices = `${formatQuotePrice(low)} – ${formatQuotePrice(high)}`;
+    return `${usdc(-loss)} at about ${prices}, ${time}`;
   };
   return (
     <figure class="part">

@@ -68,7 +68,9 @@ function MakerView({ model, watch }: { model: PageModel; watch: MakerWatch }) {
             </p>
           )}
           {problem && state && (
-            <p class="warned">The bets may be out of date: {problem}. Trying again.</p>
+            <p class="warned">
+              The bets are of {formatTime(state.readAtMs)}: {problem}. Trying again.
+            </p>
           )}
         </div>
       </div>
@@ -80,7 +82,7 @@ function MakerView({ model, watch }: { model: PageModel; watch: MakerWatch }) {
               : `Nothing is known yet: ${problem}. Trying again.`}
           </p>
         )
-        : <Maker model={model} state={state} isOld={solverProblem !== undefined} />}
+        : <Maker model={model} state={state} isOld={(solverProblem ?? problem) !== undefined} />}
     </div>
   );
 }
@@ -88,7 +90,7 @@ function MakerView({ model, watch }: { model: PageModel; watch: MakerWatch }) {
 interface MakerProps {
   model: PageModel;
   state: MakerState;
-  /** Whether the solver does not answer now. */
+  /** Whether the solver or the chain does not answer now. */
   isOld: boolean;
 }
 

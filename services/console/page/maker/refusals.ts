@@ -69,7 +69,7 @@ export function headroomOf(
   solver: Limit | undefined,
 ): { style: string; text: string; used?: number } {
   if (solver === undefined) {
-    return { style: "note", text: "How much is free is known once the solver answers." };
+    return { style: "note", text: "How much is free is known once solver and chain answer." };
   }
   const { maxExposure: max, info: { config } } = solver;
   if (max === null) return { style: "note", text: "No limit is set (`--max-exposure`)." };

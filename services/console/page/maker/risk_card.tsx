@@ -55,7 +55,7 @@ export function Risk({ theses, results, solver, isOld, nowMs, balance, expected 
         <dl class="facts">
           {releases.map(({ label, atRisk }, index) => (
             <Fact key={index} label={label}>
-              frees {formatAmount(atRisk)}
+              {index === 0 ? `frees ${formatAmount(atRisk)}` : `${formatAmount(atRisk)} in all`}
               {isMissing && ", if its prices are there"}
             </Fact>
           ))}

@@ -15,6 +15,7 @@ import {
   noProblemText,
   runbookOf,
 } from "./problems.ts";
+import { CARRY } from "./repairs.ts";
 
 interface FindingsProps {
   findings: readonly Finding[];
@@ -152,7 +153,11 @@ function FindingItem({ url, ...finding }: Finding & { url: string }) {
       )}
       {commands.length > 0 && (
         <p>
-          <CopyButton text={commands.join("\n")} />
+          <CopyButton text={commands.join("\n")} />{" "}
+          <CopyButton
+            text={commands.map((text) => `${text} ${CARRY}`).join("\n")}
+            label={`Copy with ${CARRY}`}
+          />
         </p>
       )}
       {hint && <p class="note">{hint}</p>}
@@ -185,12 +190,12 @@ function Deadline({ endsMs }: { endsMs: readonly number[] }) {
 /** How long a copy button shows the result. */
 const COPIED_MS = 3_000;
 
-function CopyButton({ text }: { text: string }) {
-  const label = useSignal("Copy");
+function CopyButton({ text, label = "Copy" }: { text: string; label?: string }) {
+  const result = useSignal("");
   const copy = () =>
     navigator.clipboard.writeText(text).then(
-      () => label.value = "Copied",
-      () => label.value = "Not allowed: select them",
-    ).then(() => systemClock.after(COPIED_MS, () => label.value = "Copy"));
-  return <button type="button" onClick={() => void copy()}>{label}</button>;
+      () => result.value = "Copied",
+      () => result.value = "Not allowed: select them",
+    ).then(() => systemClock.after(COPIED_MS, () => result.value = ""));
+  return <button type="button" onClick={() => void copy()}>{result.value || label}</button>;
 }

@@ -64,7 +64,8 @@ function watchServices(model: PageModel) {
   const states = computed(() => watches.map(({ state }) => state.value));
   const { repairs, poll } = watchRepairs(model, states);
   const found = computed(() =>
-    findingsOf(states.value, sources?.providers.value).map((one) => withRepair(one, repairs.value))
+    findingsOf(states.value, sources?.providers.value)
+      .map((one) => withRepair(one, repairs.value, states.value))
   );
   const records = signal(storedRecords(localStorage));
   const isShown = signal(false);

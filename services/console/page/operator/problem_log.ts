@@ -58,6 +58,12 @@ export function recordOf(
   );
 }
 
+/** Whether one state of a problem is worse than another one. */
+const isWorse = (
+  one: Pick<ProblemRecord, "severity" | "extent">,
+  other: Pick<ProblemRecord, "severity" | "extent">,
+) => one.severity === other.severity ? one.extent > other.extent : one.severity === "critical";
+
 /** A finding with its start: its own, or the logged one, and whether that is exact. */
 export function withStart(
   finding: Finding,
@@ -89,9 +95,9 @@ export function logged(
       (isLasting(one, nowMs) || sinceMs <= one.lastMs)
     );
     for (const one of known) continued.add(one);
-    const worst = [{ text, extent }, ...known].reduce((a, b) => b.extent > a.extent ? b : a);
+    const worst = [{ text, extent, severity }, ...known].reduce((a, b) => isWorse(b, a) ? b : a);
     return {
-      ...{ service, chapter, severity, text: worst.text, extent: worst.extent },
+      ...{ service, chapter, severity: worst.severity, text: worst.text, extent: worst.extent },
       ...{ isAlarm: isAlarm(finding), ...(afterS !== undefined && { afterS }) },
       isCause: cause === undefined ||
         known.some((one) => one.isCause && nowMs - one.sinceMs > CAUSE_LATE_MS),
@@ -139,7 +145,7 @@ export function endedOf(records: readonly ProblemRecord[]): Episode[] {
     if (before === undefined) episodes.push(one);
     else {
       const { sinceMs, mayBeOlder, alertedAtMs = one.alertedAtMs } = before;
-      const worst = one.extent > before.extent ? one : before;
+      const worst = isWorse(one, before) ? one : before;
       episodes[index] = { ...worst, sinceMs, mayBeOlder, alertedAtMs, lastMs: one.lastMs };
     }
   }

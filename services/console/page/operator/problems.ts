@@ -9,7 +9,7 @@ import {
 import { RECENT_MS } from "../data/metrics.ts";
 import type { Providers } from "../data/providers.ts";
 import { type ServiceName, type ServiceState, WITH_READY } from "../data/service_watch.ts";
-import { formatTime } from "../format.ts";
+import { formatDuration, formatTime } from "../format.ts";
 import { formatValue, isProcessProblem, worstOf } from "./figures.ts";
 import type { Repair } from "./repairs.ts";
 
@@ -38,6 +38,11 @@ export interface Finding extends Partial<Repair> {
   extent?: number;
 }
 
+/** A restart may destroy what the next step needs. */
+const EXCHANGES_STEP =
+  "If it was only stopped, continue it: when it ends it loses its trades, which " +
+  "backfills read. If it has ended, start it again.";
+
 /** What users cannot do while a service is away. */
 const EFFECTS: Readonly<Record<ServiceName, string>> = {
   exchanges: "no fresh prices, so no new bets; bets that end wait for a backfill",
@@ -45,7 +50,7 @@ const EFFECTS: Readonly<Record<ServiceName, string>> = {
   node: "no bets, no settlements and no deposits",
   proxy: "pages show no prices, and nobody can bet",
   bridge: "no deposits",
-  solver: "no quotes, so no new bets; open bets need only the node",
+  solver: "no quotes, so no new bets; open bets do not need it",
 };
 
 /** The services that each service needs, directly or indirectly. */
@@ -193,7 +198,8 @@ function measuredOf(
   });
   const parts = problem.parts?.read(history).filter(({ value }) => value > 0)
     .map(({ labels, value }) => [Object.values(labels).join(" "), value] as const) ?? [];
-  const details = parts.map(([name, value]) => `${name}: ${value}`);
+  const span = formatDuration(history.spanMs);
+  const details = parts.map(([name, value]) => `${name}: ${value} in the last ${span}`);
   const firstStep = firstStepOf(problem, parts.map(([name]) => name));
   const extent = samples.reduce((sum, { value }) => sum + 1 + Math.abs(value - bound.limit), 0);
   const found = { service, severity, text, details, firstStep, afterS, chapter, extent };
@@ -272,10 +278,20 @@ export function alertTimeText({ afterS }: Finding, sinceMs: number, nowMs: numbe
     : ` · its alert fires, since ${formatTime(atMs)}`;
 }
 
-/** A finding with the commands that were read for it. */
-export function withRepair(finding: Finding, repairs: ReadonlyMap<string, Repair>): Finding {
+/** A finding with the commands that were read for it, from the node through the proxy. */
+export function withRepair(
+  finding: Finding,
+  repairs: ReadonlyMap<string, Repair>,
+  services: readonly ServiceState[],
+): Finding {
   if (!TO_BACKFILL.has(finding.chapter)) return finding;
-  return { ...finding, ...(repairs.get(finding.chapter) ?? { firstStep: "reading the gaps …" }) };
+  const silent = services.find(({ name, isSilent }) =>
+    isSilent && (name === "proxy" || name === "node")
+  );
+  const firstStep = silent === undefined
+    ? "reading the gaps …"
+    : `Start ${silent.name} first: the gaps, and the commands that fill them, are read from it.`;
+  return { ...finding, ...(repairs.get(finding.chapter) ?? { firstStep }) };
 }
 
 /** The finding from a service's own health answer, or from its absence. */
@@ -286,7 +302,8 @@ function healthOf(state: ServiceState): Finding | undefined {
   if (isUp !== false && state.isSilent && SERVICE_DOWN !== undefined) {
     const { name: chapter } = SERVICE_DOWN;
     const text = "It has not answered the last request yet";
-    const found = { service, severity: "warning", text, details: [], chapter } as const;
+    const { afterS = 0 } = SERVICE_DOWN;
+    const found = { service, severity: "warning", text, details: [], afterS, chapter } as const;
     const firstStep = "Wait a few seconds: it is being asked again.";
     return { ...found, effect: EFFECTS[service], firstStep, mayBeOlder: false };
   }
@@ -306,7 +323,11 @@ function healthOf(state: ServiceState): Finding | undefined {
       way,
       fillPlaceholders(command, (name) => name === "pid" ? String(pid) : service),
     ]);
-    const step = { details: [reason], firstStep, commandsByWay: Object.fromEntries(commands) };
+    const step = {
+      details: [reason],
+      firstStep: service === "exchanges" ? EXCHANGES_STEP : firstStep,
+      commandsByWay: Object.fromEntries(commands),
+    };
     return { ...found, text: message, effect: EFFECTS[service], ...step };
   }
   if (isHealthy && isReady !== false) return undefined;

@@ -42,8 +42,10 @@ const COMMANDS_MAX = 5;
 
 const WITH_KEY = "with an admin’s key (`--keystore`, or `RANGEMAKER_BACKFILL_PRIVATE_KEY`):";
 
-const HINT =
-  "Where these report slots without a trade, run them again with --max-carry-ms 60000: " +
+/** Fills slots without a trade with the last trade before them. */
+export const CARRY = "--max-carry-ms 60000";
+
+const HINT = `Where these report slots without a trade, run them again with ${CARRY}: ` +
   "the last trade then counts for a minute. For what is still missing then, that exchange has no " +
   "trades: nobody traded, or it has lost them, such as simulated exchanges after a restart. Try " +
   "another --history-url. As a last resort, choose the price yourself: run them with --price.";
