@@ -9,7 +9,7 @@ import {
   storeRecords,
   withStart,
 } from "../../services/console/page/operator/problem_log.ts";
-import type { Finding } from "../../services/console/page/operator/problems.ts";
+import type { Finding } from "../../services/console/page/operator/finding.ts";
 import { betRepair, gapOf, marketRepair } from "../../services/console/page/operator/repairs.ts";
 import { memoryStore } from "./memory_store.ts";
 import { thesisOf } from "./offers.ts";

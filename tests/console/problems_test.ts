@@ -6,13 +6,15 @@ import { formatTime } from "../../services/console/page/format.ts";
 import { FIGURES, worstOf } from "../../services/console/page/operator/figures.ts";
 import {
   alertTimeText,
-  findingsOf,
   followingText,
   isAlarm,
-  isVisible,
   noProblemText,
-  processesOf,
   runbookOf,
+} from "../../services/console/page/operator/finding.ts";
+import {
+  findingsOf,
+  isVisible,
+  processesOf,
   withRepair,
 } from "../../services/console/page/operator/problems.ts";
 

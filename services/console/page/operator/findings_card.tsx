@@ -8,13 +8,7 @@ import { Table } from "../table.tsx";
 import { useNow } from "../use_now.ts";
 import { Words } from "../words.tsx";
 import type { Episode } from "./problem_log.ts";
-import {
-  alertTimeText,
-  type Finding,
-  followingText,
-  noProblemText,
-  runbookOf,
-} from "./problems.ts";
+import { alertTimeText, type Finding, followingText, noProblemText, runbookOf } from "./finding.ts";
 import { CARRY } from "./repairs.ts";
 
 interface FindingsProps {

@@ -25,9 +25,9 @@ import {
   storeRecords,
   withStart,
 } from "./problem_log.ts";
+import { isAlarm } from "./finding.ts";
 import {
   findingsOf,
-  isAlarm,
   isVisible,
   NEEDS_BACKFILL,
   PRICES_MISSING,

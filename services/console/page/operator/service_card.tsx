@@ -3,7 +3,7 @@ import type { ServiceState } from "../data/service_watch.ts";
 import { Fact } from "../fact.tsx";
 import { formatDuration, formatTime } from "../format.ts";
 import { alertText, FIGURES, formatValue, useOf, worstOf } from "./figures.ts";
-import type { Finding } from "./problems.ts";
+import type { Finding } from "./finding.ts";
 
 interface ServiceCardProps {
   state: ServiceState;

@@ -1,0 +1,75 @@
+/** A problem as the operator reads it. */
+import type { Problem } from "../../../../lib/problems/mod.ts";
+import type { ServiceName, ServiceState } from "../data/service_watch.ts";
+import { formatTime } from "../format.ts";
+import type { Repair } from "./repairs.ts";
+
+/** A problem that an operator must look at, with the members of its {@link Repair} if known. */
+export interface Finding extends Partial<Repair> {
+  service: ServiceName;
+  severity: Problem["severity"];
+  /** A short description. */
+  text: string;
+  /** The effect on users. */
+  effect?: string;
+  /** Messages of the service itself. */
+  details: readonly string[];
+  firstStep: string;
+  /** Commands by the way in which the service is run; one of them applies. */
+  commandsByWay?: Problem["commandsByWay"];
+  /** The page found it at its first poll of the service, so it may have begun earlier. */
+  mayBeOlder: boolean;
+  /** How long its alert waits; undefined if it has none. */
+  afterS?: number;
+  /** Heading of the chapter in docs/operating.md. */
+  chapter: string;
+  /** The likely cause: a needed service that is or was away, or the service itself. */
+  cause?: ServiceName;
+  /** How far it exceeds its bound, over all markets or exchanges. */
+  extent?: number;
+}
+
+/** Whether a problem is critical and has no other cause. */
+export const isAlarm = ({ severity, cause }: Finding) =>
+  severity === "critical" && cause === undefined;
+
+export const isCritical = ({ severity }: Pick<Finding, "severity">) => severity === "critical";
+
+/** The text that all watched services work, and how to watch the others. */
+export function noProblemText(watched: readonly ServiceName[]): string {
+  const unwatched = (["oracle", "node"] as const).filter((name) => !watched.includes(name));
+  if (unwatched.length === 0) return "✓ All services work.";
+  const options = unwatched.map((name) => `--${name}-url`).join(" and ");
+  return `✓ The services below work. To watch all, start the console with ${options}.`;
+}
+
+/** Path of a chapter of the runbook, with commands for a service. */
+export function runbookOf({ chapter, service }: Pick<Finding, "chapter" | "service">): string {
+  return `/runbook/${encodeURIComponent(chapter)}?service=${service}`;
+}
+
+/** Such as `3 more problems (2 critical), probably because node does not answer`. */
+export function followingText(
+  findings: readonly Finding[],
+  states: readonly ServiceState[],
+): string {
+  const following = findings.filter(({ cause }) => cause !== undefined);
+  const more = following.length < findings.length ? "more " : "";
+  const criticals = following.filter(({ severity }) => severity === "critical").length;
+  const reasons = [...new Set(following.flatMap(({ cause }) => cause ?? []))].map((name) =>
+    states.some((one) => one.name === name && one.isSilent)
+      ? `${name} does not answer`
+      : `${name} was away: this should end within a minute`
+  );
+  return `${following.length} ${more}${following.length === 1 ? "problem" : "problems"}` +
+    (criticals > 0 ? ` (${criticals} critical)` : "") + `, probably because ${reasons.join("; ")}`;
+}
+
+/** When its alert fires, if the problem lasts; whether anybody is told is up to Prometheus. */
+export function alertTimeText({ afterS }: Finding, sinceMs: number, nowMs: number): string {
+  if (afterS === undefined) return "";
+  const atMs = sinceMs + 1_000 * afterS;
+  return nowMs < atMs
+    ? ` · alert in ${Math.ceil((atMs - nowMs) / 1_000)} s`
+    : ` · its alert fires, since ${formatTime(atMs)}`;
+}
