@@ -14,7 +14,7 @@ import {
   keysSchema,
   parseRow,
   sequenceSchema,
-  SERVICE_UNINDEXED,
+  SERVICE_WITHOUT_INDEX,
   type SqlDriver,
   type SqlSteps,
   type Statement,
@@ -34,11 +34,11 @@ const SQL = {
   keys: `SELECT string_agg(key, ',') AS keys FROM intents WHERE service = ? AND reserved = 1`,
   inFlight: `SELECT string_agg(key, ',') AS keys FROM (
     SELECT key FROM intents WHERE service = ? AND state IN ('accepted', 'submitted')
-    UNION ALL SELECT key FROM intents WHERE ${SERVICE_UNINDEXED} = ? AND sequence > ?) AS recent`,
+    UNION ALL SELECT key FROM intents WHERE ${SERVICE_WITHOUT_INDEX} = ? AND sequence > ?) AS recent`,
 };
 
 const INTENT_MISSING =
-  "Store has no intent for a counted reservation: the same request may be sent again";
+  "The store counted the reservation but has no intent: send the same request again";
 
 /** Splits keys that a statement joined with commas. */
 export function keysOf(joined: string | null): Set<string> {

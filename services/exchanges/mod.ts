@@ -70,7 +70,7 @@ export async function startExchanges(options: ExchangesOptions): Promise<Running
     });
     metrics.trades.inc({ provider: trade.provider });
   };
-  const pump = new TradePlayer(sources, clock, play);
+  const player = new TradePlayer(sources, clock, play);
   let cancelFaults = () => {};
   const service = startService({
     name: "exchanges",
@@ -96,11 +96,11 @@ export async function startExchanges(options: ExchangesOptions): Promise<Running
     registry,
     drain() {
       cancelFaults();
-      pump.stop();
+      player.stop();
       for (const venue of venues) venue.stop();
     },
   });
-  pump.start();
+  player.start();
   cancelFaults = scheduleFaults(options.faults, (provider) => byProvider.get(provider), clock);
   return {
     ...service,

@@ -68,8 +68,8 @@ async function start(
       registry: node.metrics.registry,
       upgrade: (request, remote) => {
         const isSocket = request.headers.has("upgrade");
-        const refusal = isSocket ? refuseForeignPage(request, given.corsOrigins) : undefined;
-        return refusal ?? node.clients.accept(request, remote, isReadOnly);
+        const refused = isSocket ? refuseForeignPage(request, given.corsOrigins) : undefined;
+        return refused ?? node.clients.accept(request, remote, isReadOnly);
       },
       drain: () => node.clients.closeAll(),
     });

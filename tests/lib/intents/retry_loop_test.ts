@@ -155,7 +155,7 @@ Deno.test("retryLoop: each retry is logged with its result, except while the nod
     assert.deepEqual(levels(), { warning: 1, info: 1 }, "the node answered, and is back");
   }));
 
-Deno.test("retryLoop: a lost node is over in the log once another process has finished the last intent", () =>
+Deno.test("retryLoop: logs that the node is back once no intent is left, even if another process finished it", () =>
   withLevels(async (world, levels) => {
     await world.record("stuck");
     const { submit } = world;

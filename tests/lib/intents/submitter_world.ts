@@ -102,8 +102,8 @@ export class World {
       handler: {
         termsOf: () => TERMS,
         onRetry: (intent) => this.#report("retry", intent),
-        onFinalStateSet: (intent) => this.#report("final", intent),
-        onFinalStateSeen: ({ state }) => this.ended.push(state),
+        onFinished: (intent) => this.#report("final", intent),
+        onFoundFinished: ({ state }) => this.ended.push(state),
       },
     });
   }
