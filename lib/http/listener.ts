@@ -119,9 +119,9 @@ class Listener implements AsyncDisposable {
         onListen: () => {},
         onError: (thrown) => this.#answerFault(thrown),
       }, (request, info) => {
-        const refusal = allowedHosts.refusal(request.headers);
-        return refusal
-          ? failureResponse(refusal)
+        const refused = allowedHosts.refuse(request.headers);
+        return refused
+          ? failureResponse(refused)
           : handler(request, info.remoteAddr.hostname, info);
       });
     this.#server = serve(port);

@@ -48,12 +48,12 @@ async function start(options: ProxyOptions, opened: AsyncDisposableStack): Promi
   opened.defer(() => core.stop());
   core.start();
   const { nodes, clients, endpoint, cors } = core;
-  let draining = false;
+  let isStopping = false;
   const app = createApi({
     cors,
     metrics,
     notReady() {
-      if (draining) return "Shutting down";
+      if (isStopping) return "Shutting down";
       if (!nodes.isReachable) return "The read node cannot be reached";
     },
   });
@@ -81,8 +81,8 @@ async function start(options: ProxyOptions, opened: AsyncDisposableStack): Promi
         : undefined,
     fastRoute: (request, remote, served) => endpoint.handle(request, remote, served),
     async drain() {
-      draining = true;
-      await clients.drain();
+      isStopping = true;
+      await clients.closeAll();
     },
     close: () => opened.disposeAsync(),
   });
@@ -116,9 +116,9 @@ async function listenForWebSockets(
       : options.maxConnectionsPerAddress,
     onRefusal: () => metrics.countRefusal("connections_per_address"),
     refuse(headers, remote) {
-      const refusal = clients.refusal(headers, core.addressOf(headers, remote));
-      if (refusal !== undefined) metrics.countHandshake(refusal.status);
-      return refusal;
+      const refused = clients.refuse(headers, core.addressOf(headers, remote));
+      if (refused !== undefined) metrics.countHandshake(refused.status);
+      return refused;
     },
     accepted(connection, headers, remote) {
       metrics.countHandshake(101);
