@@ -115,11 +115,12 @@ export class Subscriptions {
     if (targets.length === 0) return;
     this.#pending.add({ kind, result: JSON.stringify(makeResult()), targets, next: 0 });
     this.#waiting += targets.length;
-    const isFull = this.#waiting > SENDS_WAITING_MAX;
-    if (isFull || this.#cancelTurn === undefined) this.#send(isFull ? Infinity : SENDS_PER_TURN);
+    if (this.#waiting > SENDS_WAITING_MAX) this.#send(Infinity);
+    else if (this.#cancelTurn === undefined) this.#send();
   }
 
-  #send(max: number): void {
+  #send(max = SENDS_PER_TURN): void {
+    // The budget is new after everything that this turn announces.
     if (this.#sentInTurn === 0) queueMicrotask(() => this.#sentInTurn = 0);
     for (const event of this.#pending) {
       for (; event.next < event.targets.length; event.next += 1) {
@@ -143,7 +144,7 @@ export class Subscriptions {
     this.#cancelTurn = this.#nextTurn(() => {
       this.#cancelTurn = undefined;
       this.#sentInTurn = 0;
-      this.#send(SENDS_PER_TURN);
+      this.#send();
     });
   }
 
