@@ -193,6 +193,11 @@ export function reachableUrl(host: string, port: number): string {
   return urlOf(isEveryInterface(host) ? "127.0.0.1" : host, port);
 }
 
+/** The WebSocket URL of a server that answers both on one port. */
+export function webSocketUrlOf(httpUrl: string): string {
+  return httpUrl.replace(/^http/i, "ws");
+}
+
 function isEveryInterface(host: string): boolean {
   return host === "0.0.0.0" || host === "::";
 }

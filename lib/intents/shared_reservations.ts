@@ -18,6 +18,7 @@ import {
   type SqlDriver,
   type SqlSteps,
   type Statement,
+  UNFINISHED,
 } from "./sql.ts";
 
 /** Maximum intents per transaction: a large batch would hold the row lock too long. */
@@ -33,7 +34,7 @@ const SQL = {
   // Aggregated into one row: reading thousands of rows would cost more than the decisions.
   keys: `SELECT string_agg(key, ',') AS keys FROM intents WHERE service = ? AND reserved = 1`,
   inFlight: `SELECT string_agg(key, ',') AS keys FROM (
-    SELECT key FROM intents WHERE service = ? AND state IN ('accepted', 'submitted')
+    SELECT key FROM intents WHERE service = ? AND ${UNFINISHED}
     UNION ALL SELECT key FROM intents WHERE ${SERVICE_WITHOUT_INDEX} = ? AND sequence > ?) AS recent`,
 };
 

@@ -2,7 +2,7 @@ import { crc32 } from "node:zlib";
 import { z } from "zod";
 import { tryParseJson } from "../json.ts";
 import { describeIssue, hash32Schema } from "../protocol/scalars.ts";
-import { type Intent, isFinal, rowDamaged, StoreDamagedError } from "./intent.ts";
+import { type Intent, INTENT_STATES, isFinal, rowDamaged, StoreDamagedError } from "./intent.ts";
 
 /** Longest key shown in an error; real keys are shorter. */
 const KEY_SHOWN_MAX = 200;
@@ -57,7 +57,7 @@ export const ownerSchema = z.object({ service: z.string(), is_known: integerSche
 /** `SELECT … AS keys`: joined by commas, or null. */
 export const keysSchema = z.object({ keys: z.string().nullable() });
 
-const stateSchema = z.enum(["accepted", "submitted", "committed", "failed"]);
+const stateSchema = z.enum(INTENT_STATES);
 
 /** `SELECT … AS keys, … AS newest, … AS state`. */
 export const lookUpSchema = keysSchema.extend({

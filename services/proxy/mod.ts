@@ -2,7 +2,7 @@ import { monotonicClock } from "../../lib/clock.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { UsageError } from "../../lib/cli/options.ts";
-import { listen } from "../../lib/http/listener.ts";
+import { listen, webSocketUrlOf } from "../../lib/http/listener.ts";
 import { type RunningService, startOrClose, startService } from "../../lib/http/service.ts";
 import { createApi } from "./api.ts";
 import { SHARE_PER_PEER } from "./address_counts.ts";
@@ -86,7 +86,7 @@ async function start(options: ProxyOptions, opened: AsyncDisposableStack): Promi
     },
     close: () => opened.disposeAsync(),
   });
-  const wsUrl = `${service.url.replace("http", "ws")}/ws`;
+  const wsUrl = `${webSocketUrlOf(service.url)}/ws`;
   return {
     ...service,
     wsUrl,

@@ -54,8 +54,7 @@ type Send = (text: string) => void;
 
 /** A random id in geth's format: 16 bytes as hex without leading zeros. */
 export function randomSubscriptionId(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const hex = crypto.getRandomValues(new Uint8Array(16)).toHex();
   return `0x${hex.replace(/^0+(?=.)/, "")}`;
 }
 

@@ -8,7 +8,7 @@ import type { RangemakerError } from "../../../lib/errors.ts";
 import { failureResponse, handshakeExpected } from "../../../lib/http/envelope.ts";
 import { httpFailure } from "../../../lib/http/failures.ts";
 import { AllowedHosts } from "../../../lib/http/allowed_hosts.ts";
-import { ListenError, urlOf } from "../../../lib/http/listener.ts";
+import { ListenError, urlOf, webSocketUrlOf } from "../../../lib/http/listener.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { AddressCounts } from "../address_counts.ts";
 import { isWebSocketPath } from "./ws_clients.ts";
@@ -85,7 +85,7 @@ export class WsListener {
     server.on("error", ({ message: reason }) => log.warn("Accepting failed: {reason}", { reason }));
     server.on("upgrade", (request, tcp: Socket, head) => this.#upgrade(request, tcp, head));
     this.#pingLater();
-    const url = `${urlOf(options.host, this.port).replace("http", "ws")}/ws`;
+    const url = `${webSocketUrlOf(urlOf(options.host, this.port))}/ws`;
     log.info("Listening for WebSockets on {url}", { url });
   }
 
