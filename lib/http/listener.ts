@@ -119,9 +119,9 @@ class Listener implements AsyncDisposable {
         onListen: () => {},
         onError: (thrown) => this.#answerFault(thrown),
       }, (request, info) => {
-        const refusal = allowedHosts.refusal(request.headers);
-        return refusal
-          ? failureResponse(refusal)
+        const refused = allowedHosts.refuse(request.headers);
+        return refused
+          ? failureResponse(refused)
           : handler(request, info.remoteAddr.hostname, info);
       });
     this.#server = serve(port);
@@ -191,6 +191,11 @@ export function urlOf(host: string, port: number): string {
 /** A base URL at which a listener answers on this machine. */
 export function reachableUrl(host: string, port: number): string {
   return urlOf(isEveryInterface(host) ? "127.0.0.1" : host, port);
+}
+
+/** The WebSocket URL of a server that answers both on one port. */
+export function webSocketUrlOf(httpUrl: string): string {
+  return httpUrl.replace(/^http/i, "ws");
 }
 
 function isEveryInterface(host: string): boolean {

@@ -12,18 +12,18 @@ interface Waiting<T, R> {
 /** Group commit: while `concurrency` batches run, further items wait and form the next batch. */
 export class Batches<T, R> {
   readonly #sizeMax: number;
-  readonly #run: (drain: () => T[]) => Promise<R[]>;
+  readonly #run: (take: () => T[]) => Promise<R[]>;
   readonly #concurrency: number;
   readonly #waiting: Waiting<T, R>[] = [];
   #running = 0;
   #ended: Promise<void> = Promise.resolve();
 
   /**
-   * @param run Runs one batch. It calls `drain` once, when it is ready to write: items that were added
+   * @param run Runs one batch. It calls `take` once, when it is ready to write: items that were added
    *   before belong to the batch. Returns a result for each; if it throws, all items of the batch fail.
    * @param concurrency Most batches that run at the same time.
    */
-  constructor(sizeMax: number, run: (drain: () => T[]) => Promise<R[]>, concurrency = 1) {
+  constructor(sizeMax: number, run: (take: () => T[]) => Promise<R[]>, concurrency = 1) {
     this.#sizeMax = sizeMax;
     this.#run = run;
     this.#concurrency = concurrency;
@@ -57,15 +57,15 @@ export class Batches<T, R> {
 
   async #runBatch(): Promise<void> {
     let batch: Waiting<T, R>[] = [];
-    const drain = () => {
+    const take = () => {
       batch = this.#waiting.splice(0, this.#sizeMax);
       return batch.map(({ item }) => item);
     };
     try {
-      const results = await this.#run(drain);
+      const results = await this.#run(take);
       batch.forEach(({ resolve }, index) => resolve(results[index]!)); // one for each
     } catch (cause) {
-      if (batch.length === 0) drain();
+      if (batch.length === 0) take();
       for (const { reject } of batch) reject(cause);
     }
   }

@@ -10,7 +10,7 @@ const CLOCK_DIFFERENCE_MAX_MS = TIMESTAMP_DRIFT_MAX_MS / 2;
 const HEAD_AGE_MAX_MS = 10_000;
 
 /** The node's newest block. */
-export interface Head {
+export interface HeadTime {
   number: number;
   timestampMs: number;
 }
@@ -38,7 +38,7 @@ export class ClockComparison {
    *
    * @param head Null if the node does not report it.
    */
-  observe(head: Head | null, nowMs: number): void {
+  observe(head: HeadTime | null, nowMs: number): void {
     const number = head?.number ?? 0;
     const isNew = number > this.#lastNumber && nowMs - this.#lastObservedMs <= HEAD_AGE_MAX_MS;
     this.#lastNumber = number;

@@ -5,7 +5,9 @@ import type { Hex } from "../protocol/scalars.ts";
  * How far an intent has come: `accepted` is durable but not sent yet, `submitted` may have reached
  * the node and has no answer yet, `committed` and `failed` are final.
  */
-export type IntentState = "accepted" | "submitted" | "committed" | "failed";
+export const INTENT_STATES = ["accepted", "submitted", "committed", "failed"] as const;
+
+export type IntentState = (typeof INTENT_STATES)[number];
 
 /** A signed transaction as it is stored and sent: always the same bytes. */
 export interface SignedTransactionText {

@@ -185,7 +185,7 @@ export class IntentService {
   }
 
   /** Starts no further attempts, so that no retry begins while open requests finish. */
-  readonly drain = (): void => void this.#submitter?.stop();
+  readonly stopSubmitting = (): void => void this.#submitter?.stop();
 
   /** Stops everything and closes the store. */
   async close(): Promise<void> {

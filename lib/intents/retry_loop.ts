@@ -90,7 +90,12 @@ async function retryAll(
   while (!signal.aborted) {
     const isProbe = submitter.isNodeLost;
     const limit = isProbe ? 1 : RETRIES_AT_ONCE;
-    const page = await store.listUnfinished({ limit, after, nowMs, quietMs: RETRY_AFTER_MS });
+    const page = await store.listUnfinished({
+      limit,
+      after,
+      nowMs,
+      unchangedForMs: RETRY_AFTER_MS,
+    });
     await Promise.all(page.map((intent) => retry(submitter, intent, isProbe, log)));
     after = page.at(-1)?.sequence ?? after;
     if (page.length < limit || submitter.isNodeLost) break;

@@ -14,10 +14,11 @@ import {
   keysSchema,
   parseRow,
   sequenceSchema,
-  SERVICE_UNINDEXED,
+  SERVICE_WITHOUT_INDEX,
   type SqlDriver,
   type SqlSteps,
   type Statement,
+  UNFINISHED,
 } from "./sql.ts";
 
 /** Maximum intents per transaction: a large batch would hold the row lock too long. */
@@ -33,12 +34,12 @@ const SQL = {
   // Aggregated into one row: reading thousands of rows would cost more than the decisions.
   keys: `SELECT string_agg(key, ',') AS keys FROM intents WHERE service = ? AND reserved = 1`,
   inFlight: `SELECT string_agg(key, ',') AS keys FROM (
-    SELECT key FROM intents WHERE service = ? AND state IN ('accepted', 'submitted')
-    UNION ALL SELECT key FROM intents WHERE ${SERVICE_UNINDEXED} = ? AND sequence > ?) AS recent`,
+    SELECT key FROM intents WHERE service = ? AND ${UNFINISHED}
+    UNION ALL SELECT key FROM intents WHERE ${SERVICE_WITHOUT_INDEX} = ? AND sequence > ?) AS recent`,
 };
 
 const INTENT_MISSING =
-  "Store has no intent for a counted reservation: the same request may be sent again";
+  "The store counted the reservation but has no intent: send the same request again";
 
 /** Splits keys that a statement joined with commas. */
 export function keysOf(joined: string | null): Set<string> {

@@ -2,7 +2,7 @@ import { crc32 } from "node:zlib";
 import { z } from "zod";
 import { tryParseJson } from "../json.ts";
 import { describeIssue, hash32Schema } from "../protocol/scalars.ts";
-import { type Intent, isFinal, rowDamaged, StoreDamagedError } from "./intent.ts";
+import { type Intent, INTENT_STATES, isFinal, rowDamaged, StoreDamagedError } from "./intent.ts";
 
 /** Longest key shown in an error; real keys are shorter. */
 const KEY_SHOWN_MAX = 200;
@@ -57,7 +57,7 @@ export const ownerSchema = z.object({ service: z.string(), is_known: integerSche
 /** `SELECT … AS keys`: joined by commas, or null. */
 export const keysSchema = z.object({ keys: z.string().nullable() });
 
-const stateSchema = z.enum(["accepted", "submitted", "committed", "failed"]);
+const stateSchema = z.enum(INTENT_STATES);
 
 /** `SELECT … AS keys, … AS newest, … AS state`. */
 export const lookUpSchema = keysSchema.extend({
@@ -180,7 +180,7 @@ export const UNFINISHED = "state IN ('accepted', 'submitted')";
  * The service of a row, written so that no index applies: with one, the planner would read every
  * row of the service.
  */
-export const SERVICE_UNINDEXED = "service || ''";
+export const SERVICE_WITHOUT_INDEX = "service || ''";
 
 const SELECT = `SELECT ${INTENT_COLUMNS} FROM intents WHERE service = ?`;
 
@@ -197,7 +197,7 @@ export const INTENT_SQL = {
   countUnfinished: `SELECT count(*) AS count FROM intents
     WHERE service = ? AND ${UNFINISHED} AND created_at_ms < ?`,
   lookUp: `SELECT string_agg(key, ',') AS keys,
-      (SELECT sequence FROM intents WHERE ${SERVICE_UNINDEXED} = ? ORDER BY sequence DESC LIMIT 1) AS newest,
+      (SELECT sequence FROM intents WHERE ${SERVICE_WITHOUT_INDEX} = ? ORDER BY sequence DESC LIMIT 1) AS newest,
       (SELECT state FROM intents WHERE service = ? AND key = ?) AS state
     FROM intents WHERE service = ? AND ${UNFINISHED}`,
   recordAttempt: `UPDATE intents
@@ -210,7 +210,7 @@ export const INTENT_SQL = {
       AND expires_at_ms < ? AND updated_at_ms < ?
     ORDER BY expires_at_ms LIMIT ?)`,
   newestCommitted: `SELECT ${INTENT_COLUMNS} FROM intents
-    WHERE ${SERVICE_UNINDEXED} = ? AND state = 'committed' ORDER BY sequence DESC LIMIT 1`,
+    WHERE ${SERVICE_WITHOUT_INDEX} = ? AND state = 'committed' ORDER BY sequence DESC LIMIT 1`,
   // Of all services: a row with a damaged service name belongs to no service.
   list: `SELECT ${INTENT_COLUMNS},
       (SELECT count(*) FROM services WHERE services.service = intents.service) AS is_known

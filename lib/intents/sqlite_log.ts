@@ -44,8 +44,7 @@ function inspectFile(database: string): { damage: LogDamage; mtimeMs: number } |
 /** Inspects the bytes of a log (https://sqlite.org/fileformat2.html#the_write_ahead_log). */
 function inspectLog(bytes: Uint8Array<ArrayBuffer>): LogDamage | undefined {
   const log = new WriteAheadLog(bytes);
-  let intact = 0;
-  if (log.isHeaderIntact) { while (intact < log.frames && log.isNextIntact(intact)) intact += 1; }
+  const intact = log.isHeaderIntact ? log.countIntact() : 0;
   // Frames of earlier rounds may follow; the database already contains them.
   const rest: number[] = [];
   for (let frame = intact; frame < log.frames; frame += 1) {
@@ -82,8 +81,15 @@ class WriteAheadLog {
     return FRAME_HEADER_BYTES + this.#pageBytes;
   }
 
+  /** The number of intact frames before the first damaged one, or the end. */
+  countIntact(): number {
+    let intact = 0;
+    while (intact < this.frames && this.#isNextIntact(intact)) intact += 1;
+    return intact;
+  }
+
   /** Checks the next frame; frames have to be checked in order. */
-  isNextIntact(frame: number): boolean {
+  #isNextIntact(frame: number): boolean {
     const at = this.#at(frame);
     if (this.#view.getUint32(at + 8) !== this.#view.getUint32(16)) return false;
     if (this.#view.getUint32(at + 12) !== this.#view.getUint32(20)) return false;

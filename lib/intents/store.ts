@@ -172,13 +172,16 @@ export class IntentStore extends ServiceStore {
 
   /**
    * Unfinished intents, oldest first, `sequence` above `after`, whose last change is at least
-   * `quietMs` away from now: in the future too, since clocks may be set back. Damaged ones end as
+   * `unchangedForMs` away from now: in the future too, since clocks may be set back. Damaged ones end as
    * `STORE_DAMAGED`.
    */
   async listUnfinished(
-    { limit, after, nowMs, quietMs }: Record<"limit" | "after" | "nowMs" | "quietMs", number>,
+    { limit, after, nowMs, unchangedForMs }: Record<
+      "limit" | "after" | "nowMs" | "unchangedForMs",
+      number
+    >,
   ): Promise<Intent[]> {
-    const values = [this.service, after, nowMs - quietMs, nowMs + quietMs, limit];
+    const values = [this.service, after, nowMs - unchangedForMs, nowMs + unchangedForMs, limit];
     const damaged: StoreDamagedError[] = [];
     const rows = await this.db.read(INTENT_SQL.listUnfinished, values);
     const intents = this.#readAll(rows, (damage) => {

@@ -43,9 +43,9 @@ export interface IntentHandler {
   /** Called after each attempt that got no answer. */
   onRetry?(intent: Intent): void;
   /** Called after this process has set a final state. */
-  onFinalStateSet?(intent: Intent): void;
+  onFinished?(intent: Intent): void;
   /** Called with each final state that an attempt found or set: another process may have set it. */
-  onFinalStateSeen?(intent: Intent): void;
+  onFoundFinished?(intent: Intent): void;
 }
 
 export interface SubmitterOptions {

@@ -95,7 +95,7 @@ export class Submitter {
     try {
       const finished = await this.#sendOrLookUp(intent, options);
       if (finished.state === "committed") guard.onCommitted(finished);
-      handler.onFinalStateSeen?.(finished);
+      handler.onFoundFinished?.(finished);
       return finished;
     } catch (thrown) {
       if (!(thrown instanceof RangemakerError)) throw thrown;
@@ -208,13 +208,13 @@ export class Submitter {
       return isFinal(renewed.state) ? renewed : await this.#send(renewed);
     }
     if (refusedTimestampSchema.safeParse(refusal.data).success) {
-      throw new OutcomeUnknownError(txHash, await this.#noteClockProblem(refusal));
+      throw new OutcomeUnknownError(txHash, await this.#explainByClock(refusal));
     }
     const { rpcCode, message: reason } = refusal;
     return await this.#fail(intent, submissionFailure("NODE_REFUSED", { reason, rpcCode }));
   }
 
-  async #noteClockProblem(refusal: RpcError): Promise<RangemakerError> {
+  async #explainByClock(refusal: RpcError): Promise<RangemakerError> {
     const { node, clock, guard } = this.#options;
     const head = await node.getHead().catch(() => undefined);
     const aheadMs = head && clock.now() - head.timestampMs;
@@ -261,7 +261,7 @@ export class Submitter {
       const txHash = intent.transaction?.txHash ?? null;
       throw new OutcomeUnknownError(txHash, "another process has replaced the transaction");
     }
-    if (isFirst) handler.onFinalStateSet?.(finished);
+    if (isFirst) handler.onFinished?.(finished);
     return finished;
   }
 }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Intent } from "../../lib/intents/intent.ts";
+import { type Intent, INTENT_STATES } from "../../lib/intents/intent.ts";
 import type { IntentStore } from "../../lib/intents/store.ts";
 import { depositRequestSchema } from "../../lib/protocol/deposit.ts";
 import {
@@ -32,7 +32,7 @@ const { signature: _, ...requestShape } = depositRequestSchema.shape;
 
 export const depositViewSchema = z.object({
   ...requestShape,
-  state: z.enum(["accepted", "submitted", "committed", "failed"])
+  state: z.enum(INTENT_STATES)
     .describe("`accepted` and `submitted` may still change, the others are final"),
   txHash: z.nullable(hash32Schema).describe("The deposit transaction, once it is signed"),
   externalTxHash: described(hash32Schema, "Digest of the request"),

@@ -43,7 +43,7 @@ async function start(
   const registry = createRegistry();
   const intents = await IntentService.open({ ...options, name: "bridge", signer, clock, registry });
   opened.defer(() => intents.close());
-  const { store, shortTimeoutNode, drain } = intents;
+  const { store, shortTimeoutNode, stopSubmitting } = intents;
   const metrics = new BridgeMetrics(registry, () => store.countUnfinished());
   const depositor = new Depositor({ intents, chainId, clock, onRefused: depositLog.refused });
   const limiter = new RequestLimiter(options, registry);
@@ -69,12 +69,12 @@ async function start(
     return c.json({ status: "failed", ...problemFields(problem), ...about }, 503);
   });
   const close = () => opened.disposeAsync();
-  const shared = { host, port, allowedHosts, app, health, registry, drain, close };
+  const shared = { host, port, allowedHosts, app, health, registry, drain: stopSubmitting, close };
   const service = startService({ name: "bridge", ...shared });
   intents.start({
     ...depositHandler(intents, chainId),
     onRetry: () => metrics.retried(),
-    onFinalStateSet(intent) {
+    onFinished(intent) {
       metrics.finished(intent);
       depositLog.finished(intent);
     },

@@ -2,6 +2,7 @@
 import config from "../../deno.json" with { type: "json" };
 import { serviceCommand } from "../../lib/cli/command.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
+import { webSocketUrlOf } from "../../lib/http/listener.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { consoleApi } from "./api.ts";
@@ -50,7 +51,7 @@ export async function configOf(options: ConsoleOptions): Promise<PageConfig> {
       solver: solverUrl,
       bridge: bridgeUrl,
       proxy: proxyUrl,
-      proxyWs: proxyWsUrl ?? `${proxyUrl.replace(/^http/, "ws").replace(/\/+$/, "")}/ws`,
+      proxyWs: proxyWsUrl ?? `${webSocketUrlOf(proxyUrl).replace(/\/+$/, "")}/ws`,
       ...(oracleUrl !== undefined && { oracle: oracleUrl }),
       ...(nodeUrl !== undefined && { node: nodeUrl }),
       ...(exchangesUrl !== undefined && { exchanges: exchangesUrl }),

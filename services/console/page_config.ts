@@ -3,7 +3,8 @@ import type { Address } from "@rangemaker/client";
 
 const url = z.string();
 
-const address = z.custom<Address>((value) =>
+/** An address in any case. */
+export const addressSchema = z.custom<Address>((value) =>
   typeof value === "string" && /^0x[0-9a-fA-F]{40}$/.test(value)
 );
 
@@ -23,7 +24,7 @@ export const pageConfigSchema = z.object({
   /** The chain that users bet on. The page makes no key if the node has another chain. */
   chainId: z.number().int(),
   /** The markets of the deployment, in display order. */
-  markets: z.array(z.object({ symbol: z.string(), base: address, quote: address }))
+  markets: z.array(z.object({ symbol: z.string(), base: addressSchema, quote: addressSchema }))
     .min(1),
   /** Whether the chain is for development, so that the page may make keys. */
   isDevelopmentChain: z.boolean(),

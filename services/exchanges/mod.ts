@@ -5,6 +5,7 @@ import { seededRandom } from "../../lib/random.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { UsageError } from "../../lib/cli/options.ts";
+import { webSocketUrlOf } from "../../lib/http/listener.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { readTape } from "../../lib/prices/tape.ts";
@@ -70,7 +71,7 @@ export async function startExchanges(options: ExchangesOptions): Promise<Running
     });
     metrics.trades.inc({ provider: trade.provider });
   };
-  const pump = new TradePlayer(sources, clock, play);
+  const player = new TradePlayer(sources, clock, play);
   let cancelFaults = () => {};
   const service = startService({
     name: "exchanges",
@@ -96,11 +97,11 @@ export async function startExchanges(options: ExchangesOptions): Promise<Running
     registry,
     drain() {
       cancelFaults();
-      pump.stop();
+      player.stop();
       for (const venue of venues) venue.stop();
     },
   });
-  pump.start();
+  player.start();
   cancelFaults = scheduleFaults(options.faults, (provider) => byProvider.get(provider), clock);
   return {
     ...service,
@@ -134,7 +135,7 @@ async function openSources(
 }
 
 function urlsOf(venues: readonly Venue[], url: string): Record<ProviderName, string> {
-  const base = url.replace(/^http/, "ws");
+  const base = webSocketUrlOf(url);
   // Every provider has a venue.
   return Object.fromEntries(
     venues.map(({ dialect }) => [dialect.provider, base + dialect.path]),

@@ -2,7 +2,7 @@ import { type Clock, monotonicClock, ShiftedClock, systemClock } from "../../lib
 import { type RunnableCommand, serviceCommand } from "../../lib/cli/command.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { IN_MEMORY } from "../../lib/intents/database_url.ts";
-import { requireFreePort } from "../../lib/http/listener.ts";
+import { requireFreePort, webSocketUrlOf } from "../../lib/http/listener.ts";
 import { type RunningService, startOrClose, startService } from "../../lib/http/service.ts";
 import { nodeApi, refuseForeignPage } from "./rpc/api.ts";
 import { CoreNode, type Development } from "./core_node.ts";
@@ -68,8 +68,8 @@ async function start(
       registry: node.metrics.registry,
       upgrade: (request, remote) => {
         const isSocket = request.headers.has("upgrade");
-        const refusal = isSocket ? refuseForeignPage(request, given.corsOrigins) : undefined;
-        return refusal ?? node.clients.accept(request, remote, isReadOnly);
+        const refused = isSocket ? refuseForeignPage(request, given.corsOrigins) : undefined;
+        return refused ?? node.clients.accept(request, remote, isReadOnly);
       },
       drain: () => node.clients.closeAll(),
     });
@@ -82,7 +82,7 @@ async function start(
   node.start();
   let stopping: Promise<void> | undefined;
   const stop = () => stopping ??= opened.disposeAsync();
-  const urls = { url, wsUrl: webSocketUrl(url), readUrl, readWsUrl: webSocketUrl(readUrl) };
+  const urls = { url, wsUrl: webSocketUrlOf(url), readUrl, readWsUrl: webSocketUrlOf(readUrl) };
   return { ...urls, stop, [Symbol.asyncDispose]: stop };
 }
 
@@ -127,7 +127,3 @@ export const run: RunnableCommand = serviceCommand({
     },
   },
 }, (given) => startNode(given));
-
-function webSocketUrl(url: string): string {
-  return url.replace(/^http/, "ws");
-}

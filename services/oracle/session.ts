@@ -79,7 +79,7 @@ export class Session {
   #lastFrameAtMs: number;
   #isSubscribed = false;
   #ended = false;
-  #refusal: string | undefined;
+  #refusedFor: string | undefined;
   #gapsAtMs: number[] = [];
 
   constructor(options: SessionOptions) {
@@ -177,7 +177,7 @@ export class Session {
   }
 
   #refused(symbols: readonly string[], reason: string): void {
-    this.#refusal = reason;
+    this.#refusedFor = reason;
     for (const symbol of symbols) this.#streams.get(symbol)?.refuse();
     this.#fault("refused", "log", reason);
     this.#concludeIfAnswered();
@@ -203,7 +203,7 @@ export class Session {
     this.#isSubscribed = some;
     if (missing.length > 0) {
       const names = missing.map((stream) => stream.market).join(", ");
-      const detail = `${names}: ${this.#refusal ?? `no answer in ${ACKNOWLEDGE_MS} ms`}`;
+      const detail = `${names}: ${this.#refusedFor ?? `no answer in ${ACKNOWLEDGE_MS} ms`}`;
       if (!some) return this.#fault("not_acknowledged", "drop", detail);
       this.#fault("not_acknowledged", "log", detail);
       this.#timers.after(RETRY_REFUSED_MS, () => this.#requestMissing());

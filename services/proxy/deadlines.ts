@@ -56,7 +56,7 @@ export class Deadlines<T> {
     return deadline;
   }
 
-  /** Ends the timeout of an item that is finished. @returns False if it was late. */
+  /** Ends the timeout of an item that is finished. @returns Whether it was still waiting. */
   finish(deadline: Deadline<T>): boolean {
     const { before, after } = deadline;
     if (before === undefined && this.#oldest !== deadline) return false;

@@ -2,7 +2,7 @@ import { monotonicClock } from "../../lib/clock.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { UsageError } from "../../lib/cli/options.ts";
-import { listen } from "../../lib/http/listener.ts";
+import { listen, webSocketUrlOf } from "../../lib/http/listener.ts";
 import { type RunningService, startOrClose, startService } from "../../lib/http/service.ts";
 import { createApi } from "./api.ts";
 import { SHARE_PER_PEER } from "./address_counts.ts";
@@ -48,12 +48,12 @@ async function start(options: ProxyOptions, opened: AsyncDisposableStack): Promi
   opened.defer(() => core.stop());
   core.start();
   const { nodes, clients, endpoint, cors } = core;
-  let draining = false;
+  let isStopping = false;
   const app = createApi({
     cors,
     metrics,
     notReady() {
-      if (draining) return "Shutting down";
+      if (isStopping) return "Shutting down";
       if (!nodes.isReachable) return "The read node cannot be reached";
     },
   });
@@ -81,12 +81,12 @@ async function start(options: ProxyOptions, opened: AsyncDisposableStack): Promi
         : undefined,
     fastRoute: (request, remote, served) => endpoint.handle(request, remote, served),
     async drain() {
-      draining = true;
-      await clients.drain();
+      isStopping = true;
+      await clients.closeAll();
     },
     close: () => opened.disposeAsync(),
   });
-  const wsUrl = `${service.url.replace("http", "ws")}/ws`;
+  const wsUrl = `${webSocketUrlOf(service.url)}/ws`;
   return {
     ...service,
     wsUrl,
@@ -116,9 +116,9 @@ async function listenForWebSockets(
       : options.maxConnectionsPerAddress,
     onRefusal: () => metrics.countRefusal("connections_per_address"),
     refuse(headers, remote) {
-      const refusal = clients.refusal(headers, core.addressOf(headers, remote));
-      if (refusal !== undefined) metrics.countHandshake(refusal.status);
-      return refusal;
+      const refused = clients.refuse(headers, core.addressOf(headers, remote));
+      if (refused !== undefined) metrics.countHandshake(refused.status);
+      return refused;
     },
     accepted(connection, headers, remote) {
       metrics.countHandshake(101);

@@ -9,6 +9,7 @@ import {
 } from "../../lib/cli/shared_options.ts";
 import { optionsFor } from "../../lib/cli/option_names.ts";
 import { itemsOf } from "../../lib/cli/option_kinds.ts";
+import { webSocketUrlOf } from "../../lib/http/listener.ts";
 
 /** The option table of `rangemaker proxy` (specification, "Proxy configuration"). */
 export const options = optionsFor("proxy", {
@@ -188,7 +189,7 @@ interface ReadNodeUrls {
 export function readNodeUrls({ readNodeUrl, readNodeWsUrl }: ProxyOptions): ReadNodeUrls {
   const urls = itemsOf(readNodeUrl);
   const wsUrls = readNodeWsUrl === undefined
-    ? urls.map((url) => url.replace(/^http/i, "ws")) // most nodes answer both on one port
+    ? urls.map(webSocketUrlOf) // most nodes answer both on one port
     : itemsOf(readNodeWsUrl);
   if (wsUrls.length !== urls.length) {
     throw new UsageError(

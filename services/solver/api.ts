@@ -24,7 +24,7 @@ import { LIMITS } from "./limits.ts";
 import type { SolverMetrics } from "./metrics.ts";
 import { description, operations } from "./operations.ts";
 import type { Quoter } from "./quoting/quoter.ts";
-import type { KnownBalance } from "./own_account.ts";
+import type { LastBalance } from "./own_account.ts";
 import type { Readiness } from "./readiness.ts";
 import { viewPredictions } from "./predictions.ts";
 import { viewTheses } from "./theses.ts";
@@ -37,7 +37,7 @@ interface SolverApiOptions {
   metrics: SolverMetrics;
   limiter: MiddlewareHandler;
   /** The solver's last known balance on the chain, and when it was read. */
-  ownBalance(): Promise<KnownBalance>;
+  ownBalance(): Promise<LastBalance>;
   checkReadiness(): Promise<Readiness>;
   /** Predicted and observed shares of boxes that held, by market; undefined with `--pricing mock`. */
   calibration(): MarketCalibration[] | undefined;

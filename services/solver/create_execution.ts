@@ -58,14 +58,14 @@ export function createExecution(options: SolverOptions, parts: SolverParts) {
     termsOf: (intent) => executor.termsOf(intent),
     beforeSigning: (intent) => executor.prepare(intent),
     isOnChain: (intent) => isBetOnChain(parts.node, intent, clock.now()),
-    onFinalStateSet(intent) {
+    onFinished(intent) {
       metrics.executionFinished(intent);
       const { quote } = decodeExecution(intent.payload);
       if (intent.state === "committed") metrics.betCommitted(quote);
       else executor.onFailed(intent, quote);
       executionLog.finished(intent);
     },
-    onFinalStateSeen: (intent) => reservations.onExecutionFinished(intent),
+    onFoundFinished: (intent) => reservations.onExecutionFinished(intent),
   };
   return { executor, limit, reservations, handler };
 }

@@ -8,7 +8,7 @@ import type { Address, Hex } from "../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
 import { redactUrls } from "../../lib/redact.ts";
 import type { SolverOptions } from "./options.ts";
-import type { KnownBalance } from "./own_account.ts";
+import type { LastBalance } from "./own_account.ts";
 import { riskOf } from "./risk/bet_at_risk.ts";
 
 const log = serviceLog("solver");
@@ -26,7 +26,7 @@ export const executionLog = {
    * Logs the solver's account, strategy, limits, node and database. The balance is unknown while
    * the node does not answer.
    */
-  started(options: SolverOptions, address: Address, { balance, readAtMs }: KnownBalance): void {
+  started(options: SolverOptions, address: Address, { balance, readAtMs }: LastBalance): void {
     const { pricing, maxRisk, maxExposure, database, chainId, rpcUrl, dryRun } = options;
     log.info(
       "Solver {address} has {balance}, prices by {pricing}, risks at most {maxRisk} on one thesis and " +

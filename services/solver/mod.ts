@@ -44,7 +44,7 @@ async function start(
   const { host, port, allowedHosts, wsUrl, chainId, corsOrigins, multiplier, dryRun } = options;
   const parts = await openParts(options, clock, opened);
   const { markets, intents, node, exposure, account, minimumBet, pricing, registry } = parts;
-  const { store, drain } = intents;
+  const { store, stopSubmitting } = intents;
   const { marketData } = pricing;
   const solver = parts.signer.address;
   const { executor, limit, reservations, handler } = createExecution(options, parts);
@@ -83,7 +83,7 @@ async function start(
   if (!dryRun) await store.refreshReservations(exposure);
   const health = healthRoute(intents, solver, dryRun);
   const close = () => opened.disposeAsync();
-  const shared = { host, port, allowedHosts, app, health, registry, drain, close };
+  const shared = { host, port, allowedHosts, app, health, registry, drain: stopSubmitting, close };
   const service = startService({ name: "solver", ...shared });
   if (!dryRun) intents.start(handler);
   follower.start();

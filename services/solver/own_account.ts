@@ -5,7 +5,7 @@ import type { Account } from "../../lib/protocol/account.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 
 /** A balance, USDC with 6 decimals, and when it was read; null before the first answer of the node. */
-export interface KnownBalance {
+export interface LastBalance {
   balance: bigint;
   readAtMs: number | null;
 }
@@ -14,7 +14,7 @@ export interface KnownBalance {
 export class OwnAccount {
   /** Reads the account. @throws {NetworkError} If the node does not answer. */
   readonly read: () => Promise<Account>;
-  #known: KnownBalance = { balance: 0n, readAtMs: null };
+  #known: LastBalance = { balance: 0n, readAtMs: null };
 
   constructor(node: Pick<CoreClient, "getAccount">, solver: Address, clock: Clock) {
     this.read = cached(
@@ -29,7 +29,7 @@ export class OwnAccount {
   }
 
   /** The newest known balance. */
-  async lastKnown(): Promise<KnownBalance> {
+  async lastKnown(): Promise<LastBalance> {
     await this.read().catch(() => {}); // if the node does not answer, the last balance is returned
     return this.#known;
   }

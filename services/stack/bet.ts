@@ -179,7 +179,7 @@ async function findBet(
   clock: Clock,
 ): Promise<{ bet: Bet; payout: bigint }> {
   let found: { bet: Bet; payout: bigint } | undefined;
-  let refusal: unknown;
+  let refused: unknown;
   for (let divisor = WIDEST_DIVISOR; divisor <= NARROWEST_DIVISOR; divisor = divisor * 4n / 3n) {
     const { price = 0n } = (await client.prices())[SYMBOL] ?? {};
     const startTime = clock.now() + LEAD_MS;
@@ -197,11 +197,11 @@ async function findBet(
       if (10n * found.payout >= PAYOUT_TENTHS * BET) return found;
     } catch (thrown) {
       if (!isRangemakerError(thrown) || thrown.retryable) throw thrown;
-      refusal = thrown;
+      refused = thrown;
       if (thrown.code !== "PAYOUT_TOO_LOW") break; // the range is too narrow
     }
   }
-  if (found === undefined) throw refusal;
+  if (found === undefined) throw refused;
   return found;
 }
 

@@ -91,6 +91,8 @@ Deno.test("Console: the proxy's WebSocket URL is derived from its HTTP URL unles
   assert.equal(config.urls.proxyWs, "wss://rpc.example/v1/ws");
   const other = withDefaults(options, { proxyWsUrl: "wss://ws.example" });
   assert.equal((await configOf(other)).urls.proxyWs, "wss://ws.example");
+  const capital = withDefaults(options, { proxyUrl: "HTTP://rpc.example/" });
+  assert.equal((await configOf(capital)).urls.proxyWs, "ws://rpc.example/ws");
 });
 
 Deno.test("Console: each chapter of the runbook is a page with title, styles and working links", async () => {

@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import {
   endedOf,
-  logged,
   type ProblemRecord,
   recordOf,
   storedRecords,
   storeRecords,
+  updatedLog,
   withStart,
 } from "../../services/console/page/operator/problem_log.ts";
 import type { Finding } from "../../services/console/page/operator/finding.ts";
@@ -34,7 +34,7 @@ function log(
   before: ProblemRecord[] = [],
 ): ProblemRecord[] {
   return looks.reduce(
-    (records, [atMs, ...found]) => logged(records, found, () => true, atMs),
+    (records, [atMs, ...found]) => updatedLog(records, found, () => true, atMs),
     before,
   );
 }
@@ -93,9 +93,9 @@ Deno.test("Problem log: a problem does not end while its service is away", () =>
   const full = findingOf("node", { chapter: "NodeStorageFailed" });
   const isVisible = ({ chapter }: ProblemRecord) => chapter === "ServiceDown";
   let records = log([[1_000, full]]);
-  records = logged(records, [node], isVisible, 2_000);
-  records = logged(records, [node], isVisible, 100_000);
-  records = logged(records, [node], isVisible, 200_000);
+  records = updatedLog(records, [node], isVisible, 2_000);
+  records = updatedLog(records, [node], isVisible, 100_000);
+  records = updatedLog(records, [node], isVisible, 200_000);
   assert.deepEqual(endedOf(records), []);
   records = log([[201_000, full]], records);
   assert.equal(recordOf(records, full, 201_000)?.sinceMs, 1_000);

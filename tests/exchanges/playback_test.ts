@@ -18,33 +18,33 @@ function every(ms: number, startMs: number, market: string): TradeSource {
   };
 }
 
-function startPump(periods: number[]) {
+function startPlayer(periods: number[]) {
   const clock = new FakeClock(0);
   const played: string[] = [];
   const sources = periods.map((ms) => every(ms, 0, String(ms)));
-  const pump = new TradePlayer(sources, clock, (trade) => {
+  const player = new TradePlayer(sources, clock, (trade) => {
     played.push(`${trade.market}@${trade.timeMs}`);
   });
-  pump.start();
-  return { clock, pump, played };
+  player.start();
+  return { clock, player, played };
 }
 
 Deno.test("TradePlayer: plays the trades of all sources when their time comes, in order", () => {
-  const { clock, pump, played } = startPump([30, 50]);
+  const { clock, player, played } = startPlayer([30, 50]);
   clock.advance(29);
   assert.deepEqual(played, []);
   clock.advance(71);
   assert.deepEqual(played, ["30@30", "50@50", "30@60", "30@90", "50@100"]);
-  pump.stop();
+  player.stop();
   clock.advance(1_000);
   assert.equal(played.length, 5);
 });
 
 Deno.test("TradePlayer: skips trades that were due over two seconds ago", () => {
-  const { clock, pump, played } = startPump([1_000]);
+  const { clock, player, played } = startPlayer([1_000]);
   clock.jump(3_600_000);
   clock.advance(0);
   const earliestMs = 3_600_000 - SKIP_AFTER_MS;
   assert.deepEqual(played, [earliestMs, earliestMs + 1_000, 3_600_000].map((ms) => `1000@${ms}`));
-  pump.stop();
+  player.stop();
 });

@@ -8,7 +8,7 @@ import { RangemakerError } from "../../lib/errors.ts";
 import { seededRandom } from "../../lib/random.ts";
 import type { Transaction } from "../../lib/protocol/transaction.ts";
 import { deposit } from "./support/actors.ts";
-import { DiskChain, someHistory } from "./support/disk_chain.ts";
+import { addHistory, DiskChain } from "./support/disk_chain.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 
 const DATABASE = "chain.sqlite";
@@ -43,7 +43,7 @@ class DamagedChains {
 
   static async create(folder: string): Promise<DamagedChains> {
     const disk = new DiskChain(`${folder}/node`, new FakeClock());
-    const txs = someHistory(disk);
+    const txs = addHistory(disk);
     disk.run(20);
     disk.kill(`${folder}/older`);
     txs.push(disk.deposit(50), disk.bet(3_600_000, 51));

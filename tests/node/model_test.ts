@@ -62,7 +62,7 @@ class Twins {
     if (roll < 0.2) this.#deposit();
     else if (roll < 0.45) this.#quote();
     else if (roll < 0.7) this.#run(1 + this.#below(12), this.#random() < 0.75);
-    else if (roll < 0.73) this.#holdUp();
+    else if (roll < 0.73) this.#jumpClock();
     else if (roll < 0.85) this.#backfill();
     else if (roll < 0.93) this.#settle();
     else await this.#restart();
@@ -126,7 +126,7 @@ class Twins {
     this.naive.price = { value, lastUpdate };
   }
 
-  #holdUp(): void {
+  #jumpClock(): void {
     this.clock.jump(this.#below(RING_SLOTS * 130));
     this.#run(1, false);
   }

@@ -49,7 +49,7 @@ Deno.test("JumpGuard: after half an hour to an hour, missing sources are forgott
   let minute = 30;
   while (!accepts(minute * MINUTE_MS, 70_000)) minute += 1;
   assert(minute <= 60, `${minute} minutes`);
-  assert(accepts((minute + 1) * MINUTE_MS, 50_000), "the one that is left is all there is");
+  assert(accepts((minute + 1) * MINUTE_MS, 50_000), "one provider alone decides");
   assert(accepts((minute + 2) * MINUTE_MS, 50_000, 50_010));
   assert(!accepts((minute + 3) * MINUTE_MS, 70_000), "two are what may be missing now");
 });

@@ -7,19 +7,19 @@ Deno.test("Deadlines: an unfinished item expires once, at its own time", () =>
   withSeed((random) => {
     const clock = new FakeClock();
     const expired = new Map<number, number>();
-    const deadlines = new Deadlines<number>(clock, 100, (thing) => {
-      assert(!expired.has(thing));
-      expired.set(thing, clock.now());
+    const deadlines = new Deadlines<number>(clock, 100, (item) => {
+      assert(!expired.has(item));
+      expired.set(item, clock.now());
     });
     const addedAtMs = new Map<number, number>();
     const added: Deadline<number>[] = [];
     const finished = new Set<number>();
-    for (let thing = 0; thing < 2_000; thing += 1) {
-      added.push(deadlines.add(thing));
-      addedAtMs.set(thing, clock.now());
+    for (let item = 0; item < 2_000; item += 1) {
+      added.push(deadlines.add(item));
+      addedAtMs.set(item, clock.now());
       assert(clock.pending <= 1, "One timer stands for all");
       if (random() < 0.7) clock.advance(Math.floor(random() * 40));
-      const other = added[Math.max(0, thing - Math.floor(random() * 4))] ?? assert.fail();
+      const other = added[Math.max(0, item - Math.floor(random() * 4))] ?? assert.fail();
       if (random() < 0.5 && deadlines.finish(other)) {
         finished.add(other.item);
         assert(!deadlines.finish(other), "It is finished once");
@@ -29,8 +29,8 @@ Deno.test("Deadlines: an unfinished item expires once, at its own time", () =>
     }
     clock.advance(100);
     assert.deepEqual([deadlines.size, clock.pending], [0, 0]);
-    for (const [thing, atMs] of addedAtMs) {
-      assert.equal(expired.get(thing), finished.has(thing) ? undefined : atMs + 100);
+    for (const [item, atMs] of addedAtMs) {
+      assert.equal(expired.get(item), finished.has(item) ? undefined : atMs + 100);
     }
     assert(finished.size > 300 && expired.size > 300, "Both were tried");
   }));

@@ -90,7 +90,7 @@ export class BetsSolver {
       handler: {
         termsOf: (intent) => this.#executor.termsOf(intent),
         beforeSigning: (intent) => this.#executor.prepare(intent),
-        onFinalStateSeen: (intent) => this.#reservations.onExecutionFinished(intent),
+        onFoundFinished: (intent) => this.#reservations.onExecutionFinished(intent),
       },
     });
     const hedge = hedgeOf(world);

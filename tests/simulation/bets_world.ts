@@ -199,7 +199,7 @@ export class BetsWorld {
       limit: 1_000,
       after: 0,
       nowMs: this.now,
-      quietMs: 0,
+      unchangedForMs: 0,
     });
     const opened = new Set<string>(this.theses.map(({ quoteHash }) => quoteHash));
     const needed = unfinished

@@ -143,13 +143,13 @@ Deno.test("Oracle: during 60 minutes with every fault, it serves the prices of a
     const wire = new Wire(clock, random, venues, model);
     const metrics = createOracleMetrics(new Registry());
     const oracle = createOracle(clock, random, wire, metrics);
-    const pump = new TradePlayer(
+    const player = new TradePlayer(
       [new Simulation({ markets: SYMBOLS, random, startMs: clock.now(), tradesPerSecond: 1 })],
       clock,
       (trade) => venues[PROVIDER_NAMES.indexOf(trade.provider)]?.trade(trade),
     );
     oracle.start();
-    pump.start();
+    player.start();
     const repairs = venues.map((venue) => breakAtRandom(venue, clock, random));
     for (let passedMs = 0; passedMs < RUN_MS; passedMs += 50) {
       clock.advance(50);
@@ -178,6 +178,6 @@ Deno.test("Oracle: during 60 minutes with every fault, it serves the prices of a
     const limits = wire.closes.filter((reason) => reason.includes("Too many"));
     assert.deepEqual(limits, [], "the oracle stays within every venue's limits");
     oracle.stop();
-    pump.stop();
+    player.stop();
     for (const venue of venues) venue.stop();
   }));

@@ -10,7 +10,7 @@ import { quoteHashOf, stakeOf, thesisOf, user } from "./support.ts";
 const quoteHash = quoteHashOf(7);
 const txHash = quoteHashOf(8);
 const terms = stakeOf(10n);
-const refusal = new RangemakerError("BUSY", "Too busy");
+const busy = new RangemakerError("BUSY", "Too busy");
 
 const intent: Intent = acceptedIntent({
   ...{ key: quoteHash, subject: user.address, payload: "{}", transaction: null },
@@ -67,7 +67,7 @@ const cases: readonly [
   ],
   [
     "refusal",
-    () => executionLog.refused(quoteHash, terms, refusal),
+    () => executionLog.refused(quoteHash, terms, busy),
     "info",
     { event: "execution_refused", ...bet, code: "BUSY", reason: "Too busy" },
   ],

@@ -25,7 +25,7 @@ export async function eventually<T>(
 /** Resolves in the next turn of the event loop, after everything that is ready has run. */
 export const nextTurn = () => new Promise<void>((resolve) => setTimeout(resolve, 0));
 
-/** Whether a promise is settled after everything that can happen now has happened. */
+/** Whether a promise is settled after ten turns of the event loop. */
 export async function isSettled(promise: Promise<unknown>): Promise<boolean> {
   let settled = false;
   const note = () => settled = true;

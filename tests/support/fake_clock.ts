@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import type { CancelTimer, Clock } from "../../lib/clock.ts";
 
 interface Timer {
@@ -35,6 +36,11 @@ export class FakeClock implements Clock {
   /** Timers that have not fired. */
   get pending(): number {
     return this.#timers.length;
+  }
+
+  /** Resolves when a timer waits, such as for the next pass of a loop. */
+  async untilScheduled(): Promise<void> {
+    while (this.pending === 0) await setImmediate();
   }
 
   /** Moves the time, firing due timers on the way. */

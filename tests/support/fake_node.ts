@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { webSocketUrlOf } from "../../lib/http/listener.ts";
 import type { Permission } from "../../lib/protocol/account.ts";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import {
@@ -105,7 +106,7 @@ export class FakeNode implements AsyncDisposable {
 
   /** URL of the WebSocket side. */
   get wsUrl(): string {
-    return this.url.replace(/^http/, "ws");
+    return webSocketUrlOf(this.url);
   }
 
   async stop(): Promise<void> {

@@ -48,7 +48,7 @@ export async function assertFailure(
   const failure = failureSchema.parse(body);
   assert.equal(actual, status, failure.error);
   if (typeof error === "string") {
-    assert.ok(failure.error.includes(error), `${failure.error} does not hold ${error}`);
+    assert.ok(failure.error.includes(error), `${failure.error} does not contain ${error}`);
   } else {
     assert.match(failure.error, error);
   }

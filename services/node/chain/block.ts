@@ -1,10 +1,10 @@
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import { keccak256 } from "../../../lib/protocol/keccak.ts";
 import { type Hex, toQuantity } from "../../../lib/protocol/scalars.ts";
-import type { Head } from "../store/tables.ts";
+import type { HeadRow } from "../store/tables.ts";
 
 /** A sealed checkpoint; `timestampMs` is when it was due. */
-export interface Block extends Head {
+export interface Block extends HeadRow {
   /** Hashes of its transactions, in the order they were applied. */
   transactions: readonly Hex[];
 }

@@ -24,7 +24,7 @@ import { verifyEmbeddedSignatures } from "./embedded_signatures.ts";
  * Failed transactions that are not recorded ({@link Ledger.recordsFailureOf}) and kept in memory,
  * so that a repeated transaction gets its first receipt. The oldest are dropped.
  */
-export const STRANGER_FAILURES_MAX = 1_024;
+export const UNRECORDED_FAILURES_MAX = 1_024;
 
 /** Interval at which backfilled prices are deleted that no open thesis needs any more. */
 const PRUNE_INTERVAL_MS = 60_000;
@@ -72,7 +72,7 @@ export class Chain {
   readonly #events: ChainEvents;
   /** Bounds of new theses. */
   readonly limits: ThesisLimits;
-  readonly #unrecordedFailures = new NewestMap<Hex, Receipt>(STRANGER_FAILURES_MAX);
+  readonly #unrecordedFailures = new NewestMap<Hex, Receipt>(UNRECORDED_FAILURES_MAX);
   #state: ChainState;
   #prunedAtMs = 0;
 

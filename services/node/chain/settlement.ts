@@ -100,9 +100,9 @@ export class SettlementSchedule {
   retryWhere(base: Address, quote: Address, span: TimeSpan): void {
     for (const [id, { thesis, missing }] of this.#unsettled) {
       const needed = missing ?? [{ from: thesis.startTime, to: thesis.endTime }];
-      const isHelped = thesis.base === base && thesis.quote === quote &&
+      const needsPrices = thesis.base === base && thesis.quote === quote &&
         needed.some((gap) => gap.from < span.to && gap.to > span.from);
-      if (isHelped) this.retry(id);
+      if (needsPrices) this.retry(id);
     }
   }
 

@@ -150,7 +150,9 @@ export class DevChain {
     };
     for (let slotMs = fromMs; slotMs < toMs; slotMs += SLOT_MS) chain.recordSlot(slotMs, priceOf);
     if (toMs >= fromMs) chain.checkpoint(toMs, priceOf);
-    while (chain.settleDue()); // a checkpoint settles only some of the theses that end together
+    // A checkpoint settles only some of the theses that end together.
+    let moreAreDue = true;
+    while (moreAreDue) moreAreDue = chain.settleDue();
     return this.#moved();
   }
 

@@ -56,8 +56,8 @@ export function nodeApi(
   // It reads a chunked body itself.
   const limited: MiddlewareHandler = (c, next) => readingBody(() => limit(c, next));
   app.post("/", limited, async (c: Context) => {
-    const refusal = refuseForeignPage(c.req.raw, corsOrigins);
-    if (refusal !== undefined) return refusal;
+    const refused = refuseForeignPage(c.req.raw, corsOrigins);
+    if (refused !== undefined) return refused;
     // The listener sets the connection's address; a request without one comes from a test.
     const { remote = "unknown" }: { remote?: string } = c.env ?? {};
     // Read now: headers cannot be read once the caller has hung up.

@@ -38,18 +38,18 @@ type Lane = "write" | "read";
  */
 export class SerialQueue {
   readonly #lanes = { write: new WaitingTasks(), read: new WaitingTasks() };
-  readonly #setImmediate: (task: () => void) => void;
+  readonly #nextTurn: (task: () => void) => void;
   readonly #nowMs: () => number;
   #isPaused = false;
   #isScheduled = false;
-  #tasksTaken = 0;
+  #turnOfCycle = 0;
 
   /** @param nextTurn Runs a task after the pending work of the event loop. */
   constructor(
     nextTurn: (task: () => void) => void = setImmediate,
     nowMs: () => number = () => performance.now(),
   ) {
-    this.#setImmediate = nextTurn;
+    this.#nextTurn = nextTurn;
     this.#nowMs = nowMs;
   }
 
@@ -80,7 +80,7 @@ export class SerialQueue {
 
   /** Resolves after the pending work of the event loop. */
   yieldToEventLoop(): Promise<void> {
-    return new Promise((resolve) => this.#setImmediate(resolve));
+    return new Promise((resolve) => this.#nextTurn(resolve));
   }
 
   /** Runs no task while `run` is pending. */
@@ -97,7 +97,7 @@ export class SerialQueue {
   #schedule(): void {
     if (this.#isScheduled || this.#isPaused || this.waiting === 0) return;
     this.#isScheduled = true;
-    this.#setImmediate(() => {
+    this.#nextTurn(() => {
       const endMs = this.#nowMs() + SLICE_MS;
       while (!this.#isPaused && this.waiting > 0) {
         this.#removeNext()?.();
@@ -110,8 +110,8 @@ export class SerialQueue {
 
   #removeNext(): (() => void) | undefined {
     const { write, read } = this.#lanes;
-    this.#tasksTaken = (this.#tasksTaken + 1) % TASKS_PER_READ;
-    const [first, second] = this.#tasksTaken === 0 ? [read, write] : [write, read];
+    this.#turnOfCycle = (this.#turnOfCycle + 1) % TASKS_PER_READ;
+    const [first, second] = this.#turnOfCycle === 0 ? [read, write] : [write, read];
     return first.removeNext() ?? second.removeNext();
   }
 }

@@ -54,8 +54,7 @@ type Send = (text: string) => void;
 
 /** A random id in geth's format: 16 bytes as hex without leading zeros. */
 export function randomSubscriptionId(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const hex = crypto.getRandomValues(new Uint8Array(16)).toHex();
   return `0x${hex.replace(/^0+(?=.)/, "")}`;
 }
 
@@ -115,11 +114,12 @@ export class Subscriptions {
     if (targets.length === 0) return;
     this.#pending.add({ kind, result: JSON.stringify(makeResult()), targets, next: 0 });
     this.#waiting += targets.length;
-    const isFull = this.#waiting > SENDS_WAITING_MAX;
-    if (isFull || this.#cancelTurn === undefined) this.#send(isFull ? Infinity : SENDS_PER_TURN);
+    if (this.#waiting > SENDS_WAITING_MAX) this.#send(Infinity);
+    else if (this.#cancelTurn === undefined) this.#send();
   }
 
-  #send(max: number): void {
+  #send(max = SENDS_PER_TURN): void {
+    // The budget is new after everything that this turn announces.
     if (this.#sentInTurn === 0) queueMicrotask(() => this.#sentInTurn = 0);
     for (const event of this.#pending) {
       for (; event.next < event.targets.length; event.next += 1) {
@@ -143,7 +143,7 @@ export class Subscriptions {
     this.#cancelTurn = this.#nextTurn(() => {
       this.#cancelTurn = undefined;
       this.#sentInTurn = 0;
-      this.#send(SENDS_PER_TURN);
+      this.#send();
     });
   }
 

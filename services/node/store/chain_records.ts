@@ -6,7 +6,7 @@ import { PriceRingTable } from "./price_ring_table.ts";
 import {
   backfilledKey,
   CLOSED_AT,
-  type Head,
+  type HeadRow,
   openMeta,
   openTables,
   type PermissionLists,
@@ -39,7 +39,7 @@ interface RecordsOptions {
 /** The position at which a stopped chain continues. */
 export interface ResumePoint {
   /** The last known block; undefined if that is the genesis block. */
-  head: Head | undefined;
+  head: HeadRow | undefined;
   /** No block above this number was ever announced. */
   announcedTo: number;
 }
@@ -152,7 +152,7 @@ export class ChainRecords {
   }
 
   /** Stores the prices and the head, and reserves block numbers; tries again after a failure. */
-  saveHead(head: Head | undefined, lastNumber = head?.number ?? 0): void {
+  saveHead(head: HeadRow | undefined, lastNumber = head?.number ?? 0): void {
     const write = () => this.#writeHead(head, lastNumber + BLOCKS_RESERVED);
     if (this.commits.failure === undefined) return this.commits.tryChange(write);
     // The disk must have space for more than the head, or the next change would fail again.
@@ -219,7 +219,7 @@ export class ChainRecords {
   }
 
   /** Creates a savepoint of a chain in memory for {@link revertTo}. */
-  createSavepoint(name: string, head: Head): void {
+  createSavepoint(name: string, head: HeadRow): void {
     this.#writeHead(head, head.number);
     this.#write();
     this.#db.exec(`SAVEPOINT ${name}`);
@@ -236,7 +236,7 @@ export class ChainRecords {
     this.#state.droppedBeforeMs = Math.max(this.#state.droppedBeforeMs, timeMs + 1);
   }
 
-  #writeHead(head: Head | undefined, reservedTo: number): void {
+  #writeHead(head: HeadRow | undefined, reservedTo: number): void {
     if (head !== undefined) {
       const { number, hash, parentHash, timestampMs } = head;
       this.#meta.head.put("head", { number, hash, parentHash, timestampMs });

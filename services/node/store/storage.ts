@@ -6,7 +6,7 @@ import { ChainRecords, type ResumePoint } from "./chain_records.ts";
 import { damaged, Database, StorageError } from "./database.ts";
 import { databasePath, DataDirError, LockFile } from "./data_dir.ts";
 import { type ChainIdentity, createChain, openDatabase } from "./open_database.ts";
-import type { Head, PermissionLists } from "./tables.ts";
+import type { HeadRow, PermissionLists } from "./tables.ts";
 import { type BackgroundCheck, checkInBackground, requireUndamaged } from "./damage_check.ts";
 
 /** Number of checkpoints between two writes of prices and the head: once a second. */
@@ -34,13 +34,13 @@ export interface Storage {
   /** Bytes of the database with its log; 0 in memory. */
   readonly bytes: number;
   /** Must be called after each checkpoint. */
-  afterCheckpoint(head: Head): void;
+  afterCheckpoint(head: HeadRow): void;
   /**
    * Stops the check of the database, commits everything and closes the files.
    *
    * @param head The newest block, unless the chain could not be started.
    */
-  close(head: Head | undefined): Promise<void>;
+  close(head: HeadRow | undefined): Promise<void>;
 }
 
 /**
@@ -139,7 +139,7 @@ class DiskStorage implements Storage {
     return (statOf(path)?.size ?? 0) + (statOf(`${path}-wal`)?.size ?? 0);
   }
 
-  afterCheckpoint(head: Head): void {
+  afterCheckpoint(head: HeadRow): void {
     this.#checkpoints += 1;
     this.records.dropBefore(this.#clock.now() - this.#retainMs);
     if (this.#checkpoints % SAVE_CHECKPOINTS === 0) this.records.saveHead(head);
@@ -147,7 +147,7 @@ class DiskStorage implements Storage {
     this.#logChange();
   }
 
-  async close(head: Head | undefined): Promise<void> {
+  async close(head: HeadRow | undefined): Promise<void> {
     await this.#check?.stop();
     const { commits } = this.records;
     try {

@@ -190,7 +190,7 @@ const headSchema = z.object({
 });
 
 /** A block without its transactions. */
-export type Head = z.output<typeof headSchema>;
+export type HeadRow = z.output<typeof headSchema>;
 
 const pricePageCodec: Codec<BigUint64Array> = {
   encode: (page) => Array.from(page).join(),

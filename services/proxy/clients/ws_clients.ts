@@ -46,8 +46,8 @@ export class WsClients {
   readonly #connections = new Set<ClientConnection>();
   readonly #perAddress: AddressCounts;
   readonly #buffers: ClientBuffers;
-  #draining = false;
-  #drained: (() => void) | undefined;
+  #isClosing = false;
+  #onAllClosed: (() => void) | undefined;
 
   constructor(options: WsClientsOptions) {
     this.#options = options;
@@ -61,7 +61,7 @@ export class WsClients {
 
   /** Turns a request into a WebSocket, or refuses it. */
   accept(request: Request, address: CallerAddress): Response {
-    const answer = this.refusal(request.headers, address) ?? this.#upgrade(request, address);
+    const answer = this.refuse(request.headers, address) ?? this.#upgrade(request, address);
     this.#options.metrics.countHandshake(answer.status);
     return answer;
   }
@@ -78,21 +78,21 @@ export class WsClients {
     // A socket whose peer disconnects before it opens has no further event, not even a close.
     socket.onopen = () => {
       const connection = new NativeConnection(socket);
-      const full = this.#refusalFor(address);
+      const full = this.#refuseClient(address);
       if (full === undefined) return this.serve(connection, address);
-      const code = this.#draining ? CloseCode.serviceRestart : CloseCode.tryAgainLater;
+      const code = this.#isClosing ? CloseCode.serviceRestart : CloseCode.tryAgainLater;
       connection.close(code, full.message);
     };
     return response;
   }
 
   /** The reason to refuse a handshake; undefined if it is accepted. */
-  refusal(headers: Headers, address: CallerAddress): Response | undefined {
+  refuse(headers: Headers, address: CallerAddress): Response | undefined {
     // Otherwise any page could use a proxy that only its visitor can reach.
     if (!this.#options.cors.allows(headers.get("origin"))) {
       return responseOf(originRefused(headers.get("origin")));
     }
-    const error = this.#refusalFor(address);
+    const error = this.#refuseClient(address);
     return error && responseOf(error);
   }
 
@@ -121,7 +121,7 @@ export class WsClients {
       log.debug("Client {address} disconnected", { address: display });
       this.#connections.delete(connection);
       metrics.wsConnections.set(this.#connections.size);
-      if (this.#connections.size === 0) this.#drained?.();
+      if (this.#connections.size === 0) this.#onAllClosed?.();
     };
   }
 
@@ -130,21 +130,21 @@ export class WsClients {
    * clients have answered, or after {@link CLOSE_DEADLINE_MS}: the listener then terminates the
    * rest.
    */
-  async drain(): Promise<void> {
-    this.#draining = true;
+  async closeAll(): Promise<void> {
+    this.#isClosing = true;
     for (const connection of this.#connections) {
       connection.close(CloseCode.serviceRestart, "Service restart");
     }
     if (this.#connections.size === 0) return;
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#drained = resolve;
+    this.#onAllClosed = resolve;
     const cancel = this.#options.clock.after(CLOSE_DEADLINE_MS, resolve);
     await promise;
     cancel();
   }
 
-  #refusalFor(address: CallerAddress): ProxyError | undefined {
-    if (this.#draining) {
+  #refuseClient(address: CallerAddress): ProxyError | undefined {
+    if (this.#isClosing) {
       return new ProxyError(
         503,
         RpcCode.resourceUnavailable,

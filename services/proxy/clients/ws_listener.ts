@@ -8,7 +8,7 @@ import type { RangemakerError } from "../../../lib/errors.ts";
 import { failureResponse, handshakeExpected } from "../../../lib/http/envelope.ts";
 import { httpFailure } from "../../../lib/http/failures.ts";
 import { AllowedHosts } from "../../../lib/http/allowed_hosts.ts";
-import { ListenError, urlOf } from "../../../lib/http/listener.ts";
+import { ListenError, urlOf, webSocketUrlOf } from "../../../lib/http/listener.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { AddressCounts } from "../address_counts.ts";
 import { isWebSocketPath } from "./ws_clients.ts";
@@ -85,7 +85,7 @@ export class WsListener {
     server.on("error", ({ message: reason }) => log.warn("Accepting failed: {reason}", { reason }));
     server.on("upgrade", (request, tcp: Socket, head) => this.#upgrade(request, tcp, head));
     this.#pingLater();
-    const url = `${urlOf(options.host, this.port).replace("http", "ws")}/ws`;
+    const url = `${webSocketUrlOf(urlOf(options.host, this.port))}/ws`;
     log.info("Listening for WebSockets on {url}", { url });
   }
 
@@ -143,12 +143,12 @@ export class WsListener {
     const headers = headersOf(request);
     // Read now: a peer that disconnects before the end of the handshake has no address afterwards.
     const remote = tcp.remoteAddress ?? "";
-    const error = this.#allowedHosts.refusal(headers) ?? wrongPath(request);
-    const refusal = error === undefined
+    const error = this.#allowedHosts.refuse(headers) ?? wrongPath(request);
+    const refused = error === undefined
       ? this.#options.refuse(headers, remote)
       : failureResponse(error);
-    if (refusal !== undefined) {
-      void sendRefusal(tcp, refusal);
+    if (refused !== undefined) {
+      void sendRefused(tcp, refused);
       return;
     }
     this.#endHandshake.get(tcp)?.();
@@ -190,13 +190,13 @@ async function explainHandshake(response: ServerResponse): Promise<void> {
 }
 
 /** Answers a handshake in plain HTTP and ends the connection. */
-async function sendRefusal(tcp: Socket, refusal: Response): Promise<void> {
+async function sendRefused(tcp: Socket, refused: Response): Promise<void> {
   tcp.on("error", () => {}); // the client has disconnected already
-  const body = await refusal.text();
+  const body = await refused.text();
   const head = [
-    `HTTP/1.1 ${refusal.status} Refused`,
+    `HTTP/1.1 ${refused.status} Refused`,
     "connection: close",
-    `content-type: ${refusal.headers.get("content-type") ?? "text/plain"}`,
+    `content-type: ${refused.headers.get("content-type") ?? "text/plain"}`,
     `content-length: ${Buffer.byteLength(body)}`,
   ];
   // A refused client may keep its side open forever.

@@ -8,7 +8,7 @@ export type QuotaReached = "upstream_subscriptions" | "upstream_subscriptions_pe
 /** The slot is free if neither is set. */
 interface SlotDecision {
   /** Why there is no slot. */
-  refusal?: QuotaReached;
+  refused?: QuotaReached;
   /** The subscription that must end to free a slot. */
   evict?: HubSubscription;
 }
@@ -38,14 +38,14 @@ export class FairShares {
   slotFor(client: HubClient): SlotDecision {
     const { address } = client;
     if (this.#counts.isAtOwnLimit(address)) {
-      return { refusal: "upstream_subscriptions_per_address" };
+      return { refused: "upstream_subscriptions_per_address" };
     }
     const isFull = this.count >= this.#max;
     if (!isFull && this.#counts.hasRoom(address)) return {};
     const isPeersLimit = !isFull || this.#counts.isPeerFull(address);
     const evict = this.#findEvictable(client, isPeersLimit ? address.peerKey : undefined);
     if (evict !== undefined) return { evict };
-    return { refusal: isFull ? "upstream_subscriptions" : "upstream_subscriptions_per_address" };
+    return { refused: isFull ? "upstream_subscriptions" : "upstream_subscriptions_per_address" };
   }
 
   add(subscription: HubSubscription): void {

@@ -111,7 +111,7 @@ export class FanOut {
     }
     this.#unflushed = [];
     this.#unflushedFrom = this.#ring.end;
-    for (const client of ringReaders) sent += this.#drain(client);
+    for (const client of ringReaders) sent += this.#sendFromRing(client);
     if (this.#behind.size === 0) this.#ring.clear();
     this.#sent(sent);
   }
@@ -120,7 +120,7 @@ export class FanOut {
   resume(client: HubClient): void {
     if (client.cursor === undefined) return;
     this.flush(); // or the ring would bring the same messages again
-    this.#sent(this.#drain(client));
+    this.#sent(this.#sendFromRing(client));
   }
 
   /**
@@ -136,13 +136,13 @@ export class FanOut {
     for (const client of [...this.#behind]) {
       if (client.cursor === undefined || client.cursor >= keptFrom) continue;
       const bytes = client.sink.overflowBytes();
-      if (bytes > 0) sent += this.#drain(client, bytes);
+      if (bytes > 0) sent += this.#sendFromRing(client, bytes);
     }
     this.#sent(sent);
   }
 
   /** Sends a client its messages from the ring. @returns How many. */
-  #drain(client: HubClient, maxBytes = client.sink.writableBytes(Infinity)): number {
+  #sendFromRing(client: HubClient, maxBytes = client.sink.writableBytes(Infinity)): number {
     if (client.cursor === undefined) return 0;
     const missed = client.cursor < this.#ring.start ? client.skipMissed() : 0;
     if (missed > 0) {
@@ -152,7 +152,7 @@ export class FanOut {
         return 0;
       }
     }
-    const sent = client.drain(this.#ring, maxBytes);
+    const sent = client.sendFrom(this.#ring, maxBytes);
     this.#behind.delete(client); // and add it as the last one
     if (client.cursor !== undefined) this.#behind.add(client);
     return sent;

@@ -111,8 +111,8 @@ export class HubClient {
     return missed;
   }
 
-  /** Sends as many due notifications as fit. @returns How many were sent. */
-  drain(ring: BroadcastRing<Notification>, maxBytes: number): number {
+  /** Sends as many due notifications of the ring as fit. @returns How many were sent. */
+  sendFrom(ring: BroadcastRing<Notification>, maxBytes: number): number {
     if (this.cursor === undefined || this.#pauses > 0) return 0;
     const due: OutgoingMessage[] = [];
     let bytes = 0;

@@ -93,8 +93,8 @@ export class SubscriptionLimits {
     if (copies >= COPIES_MAX) return "equal_subscriptions";
     if (SHARED_FEED_KEYS.has(request.key)) return;
     const shares = this.#sharesOf(subscription);
-    const { refusal, evict } = shares.slotFor(quotaOwner);
-    if (refusal !== undefined) return refusal;
+    const { refused, evict } = shares.slotFor(quotaOwner);
+    if (refused !== undefined) return refused;
     if (evict !== undefined) this.#evict(evict);
     shares.add(subscription);
   }

@@ -30,7 +30,7 @@ export class ProbeRounds {
   #announced: number | undefined;
   #announcedAtMs = 0;
   /** Whether the chain was ahead of the announcements in the last round. */
-  #isSuspect = false;
+  #wasAheadLastRound = false;
   #cancel: CancelTimer | undefined;
   #stopped = false;
 
@@ -40,7 +40,7 @@ export class ProbeRounds {
 
   start(): void {
     this.reconnected();
-    this.#play();
+    this.#startRound();
   }
 
   stop(): void {
@@ -57,7 +57,7 @@ export class ProbeRounds {
   /** A head was announced; one in an unknown form is still a sign of life. */
   announced(head: Head | undefined): void {
     this.#announcedAtMs = this.#options.clock.now();
-    this.#isSuspect = false;
+    this.#wasAheadLastRound = false;
     if (head !== undefined) this.#announced = head.number;
   }
 
@@ -71,7 +71,7 @@ export class ProbeRounds {
     return this.#silentMs >= silenceMs ? followed() : undefined;
   }
 
-  #play(): void {
+  #startRound(): void {
     const { nodes, clock, probe } = this.#options;
     const startedAtMs = clock.now();
     const silent = this.#silentNode;
@@ -83,18 +83,18 @@ export class ProbeRounds {
       if (isGroup) nodes.endRound();
       // The node may have announced a head meanwhile, or the hub may follow another node.
       const head = silent === this.#silentNode ? heads[due.indexOf(silent ?? NaN)] : undefined;
-      if (head !== undefined) this.#judgeSilence(head);
+      if (head !== undefined) this.#dropIfStalled(head);
       const leftMs = Math.max(0, startedAtMs + ROUND_MS - clock.now());
-      this.#cancel = clock.after(leftMs, () => this.#play());
+      this.#cancel = clock.after(leftMs, () => this.#startRound());
     });
   }
 
-  #judgeSilence({ number }: Head): void {
+  #dropIfStalled({ number }: Head): void {
     this.#announced ??= number;
     const isAhead = number > this.#announced;
-    if (isAhead && this.#isSuspect) {
+    if (isAhead && this.#wasAheadLastRound) {
       this.#options.drop(`no new head for ${this.#silentMs} ms while the chain advanced`);
     }
-    this.#isSuspect = isAhead;
+    this.#wasAheadLastRound = isAhead;
   }
 }

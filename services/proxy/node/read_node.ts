@@ -63,9 +63,10 @@ export class ReadNode {
     return this.removedFor ?? (this.isDead ? "it does not answer" : undefined);
   }
 
-  /** Whether it is up and has a block; any block if that is below 0. */
-  serves(block: number): boolean {
-    return this.isUp && (block < 0 || (this.head !== undefined && this.head.number >= block));
+  /** Whether it is up and has a block, if one is given. */
+  serves(block?: number): boolean {
+    if (!this.isUp || block === undefined) return this.isUp;
+    return this.head !== undefined && this.head.number >= block;
   }
 
   /** Removes it from the read group for a reason, or adds it again. */

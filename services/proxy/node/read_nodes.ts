@@ -96,9 +96,9 @@ export class ReadNodes {
     return this.#at(index).head?.number;
   }
 
-  /** Another node for a read that one could not answer; undefined if there is none. */
-  alternativeTo(than: number, block = -1): number | undefined {
-    const able = this.#nodes.filter((node) => node.index !== than && node.serves(block));
+  /** Another node that has the block, for a read that one could not answer; undefined if none does. */
+  otherNode(failed: number, block?: number): number | undefined {
+    const able = this.#nodes.filter((node) => node.index !== failed && node.serves(block));
     return fastestOf(able, this.#options.random);
   }
 
@@ -115,7 +115,7 @@ export class ReadNodes {
       head !== undefined && head.number >= block
     );
     if (!isKnownAnywhere || this.#at(leader).serves(block)) return leader;
-    return this.alternativeTo(leader, block);
+    return this.otherNode(leader, block);
   }
 
   /** Whether to ask a node for its head this round. */

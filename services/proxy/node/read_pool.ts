@@ -58,7 +58,7 @@ export class ReadPool implements NodePort {
       failure = thrown;
     }
     const isFailed = reply === undefined ? mayRetryElsewhere(failure) : isRefusal(reply.status);
-    const other = isFailed ? this.#alternativeTo(node) : undefined;
+    const other = isFailed ? this.#otherPool(node) : undefined;
     if (other !== undefined) return await other.post(text, options);
     if (reply === undefined) throw failure;
     return reply;
@@ -106,8 +106,8 @@ export class ReadPool implements NodePort {
     if (error !== undefined && isRefused(error)) this.#nodes.onDied(node, error.message);
   }
 
-  #alternativeTo(failed: number): HttpPool | undefined {
-    const other = this.#stopped ? undefined : this.#nodes.alternativeTo(failed);
+  #otherPool(failed: number): HttpPool | undefined {
+    const other = this.#stopped ? undefined : this.#nodes.otherNode(failed);
     return other === undefined ? undefined : this.#pools[other];
   }
 

@@ -39,7 +39,7 @@ const WINDOWS_PER_FIT = 20;
 const OVERLAP = 8;
 
 /** The forecast's probabilities of the hypothetical boxes that are counted. */
-export const WATCHED_ODDS = [0.25, 0.5, 0.75] as const;
+export const CHECKED_PROBABILITIES = [0.25, 0.5, 0.75] as const;
 
 /** State of {@link WindowOutcomes}. */
 export const outcomesStateSchema = z.object({
@@ -49,8 +49,8 @@ export const outcomesStateSchema = z.object({
   ends: z.number().nonnegative(),
   /** Absent if windows do not start in the same minutes of every hour. */
   starts: startSeasonSchema.optional(),
-  /** In the order of the odds. */
-  held: z.array(decayedShareSchema).length(WATCHED_ODDS.length),
+  /** In the order of {@link CHECKED_PROBABILITIES}. */
+  held: z.array(decayedShareSchema).length(CHECKED_PROBABILITIES.length),
   open: z.array(z.object({
     endMs: z.number(),
     price: z.number().positive(),
@@ -59,7 +59,7 @@ export const outcomesStateSchema = z.object({
     base: z.number(),
     deviation: z.number().positive(),
     moves: z.number().positive(),
-    bounds: z.array(z.number()).length(WATCHED_ODDS.length),
+    bounds: z.array(z.number()).length(CHECKED_PROBABILITIES.length),
   })).max(OVERLAP),
 });
 
@@ -70,7 +70,7 @@ export interface Calibration {
   horizonMs: number;
   /** Number of ended windows: overlapping windows count in part, older ones count less. */
   windows: number;
-  /** By the probability that the forecast gave: {@link WATCHED_ODDS}. Empty without windows. */
+  /** By the probability that the forecast gave: {@link CHECKED_PROBABILITIES}. Empty without windows. */
   boxes: readonly {
     predicted: number;
     /** Share of the boxes that held. */
@@ -115,7 +115,9 @@ export class WindowOutcomes {
     this.#starts = this.stepMs >= MINUTE_MS && HOUR_MS % this.stepMs === 0
       ? new StartSeason(this.stepMs, state?.starts)
       : undefined;
-    this.#held = WATCHED_ODDS.map((_, index) => new DecayedShare(horizonMs, state?.held[index]));
+    this.#held = CHECKED_PROBABILITIES.map((_, index) =>
+      new DecayedShare(horizonMs, state?.held[index])
+    );
   }
 
   /** Forgets the windows under way: prices are missing. */
@@ -180,7 +182,7 @@ export class WindowOutcomes {
 
   get calibration(): Calibration {
     const boxes = this.#held.flatMap((held, index) => {
-      const predicted = WATCHED_ODDS[index]!; // one share for each of the odds
+      const predicted = CHECKED_PROBABILITIES[index]!; // one share for each
       const { share } = held;
       return share === undefined ? [] : [{ predicted, held: share, error: held.error(predicted) }];
     });
@@ -228,7 +230,7 @@ export class WindowOutcomes {
     }
     this.#windowsSinceFit = 0;
     const deviation = this.#match(prior);
-    const bounds = WATCHED_ODDS.map((odds) => largestMoveQuantile(odds, deviation));
+    const bounds = CHECKED_PROBABILITIES.map((share) => largestMoveQuantile(share, deviation));
     return this.#fit = { deviation, bounds, prior };
   }
 

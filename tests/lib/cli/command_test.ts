@@ -14,7 +14,6 @@ import type { RunningService } from "../../../lib/http/service.ts";
 import { options as bridgeOptions } from "../../../services/bridge/options.ts";
 import { recordedContext } from "../../support/command_context.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { nextTurn } from "../../support/eventually.ts";
 
 /** Runs a command. */
 function runWith(run: RunnableCommand, ...argv: string[]) {
@@ -121,7 +120,7 @@ Deno.test("serviceCommand: a signal ends a service that still waits to start", a
   const clock = new FakeClock();
   const { context, errors } = recordedContext();
   const ended = run([], { ...context, clock, untilSignal: () => signal.promise });
-  while (clock.pending === 0) await nextTurn();
+  await clock.untilScheduled();
   clock.advance(STOP_DEADLINE_MS);
   assert.equal(await ended, ExitCode.failed);
   assert.deepEqual(errors, [`Not stopped within ${STOP_DEADLINE_MS} ms: open work is cut off`]);

@@ -272,7 +272,7 @@ Deno.test("ChainGuard: a revert is accepted on a development chain, which is che
     await guard.refresh();
     assert.equal((await world.store.updateRecord()).highestBlock, 10);
     assert.equal((await world.store.find("1"))?.state, "committed");
-    // What was forgotten stays so, even if the node no longer allows reverts.
+    // A revert that was accepted is not reported again, even if the node no longer allows reverts.
     world.allowsReverts = false;
     world.clock.advance(10_000);
     await guard.refresh();

@@ -43,19 +43,14 @@ class World {
   async start(): Promise<void> {
     this.clock.advance(1_000);
     this.loop.start();
-    await this.untilScheduled();
-  }
-
-  /** Resolves when the next pass is scheduled. */
-  async untilScheduled(): Promise<void> {
-    while (this.clock.pending === 0) await setImmediate();
+    await this.clock.untilScheduled();
   }
 
   /** Keys that the next pass retries. */
   async nextPass(): Promise<string[]> {
     this.retried.length = 0;
     while (this.clock.pending > 0) this.clock.advance(100);
-    await this.untilScheduled();
+    await this.clock.untilScheduled();
     return this.retried.toSorted();
   }
 }
@@ -155,7 +150,7 @@ Deno.test("retryLoop: each retry is logged with its result, except while the nod
     assert.deepEqual(levels(), { warning: 1, info: 1 }, "the node answered, and is back");
   }));
 
-Deno.test("retryLoop: a lost node is over in the log once another process has finished the last intent", () =>
+Deno.test("retryLoop: logs that the node is back once no intent is left, even if another process finished it", () =>
   withLevels(async (world, levels) => {
     await world.record("stuck");
     const { submit } = world;
@@ -175,7 +170,7 @@ Deno.test("retryLoop: an intent that changed exactly a second ago is retried, on
     world.clock.advance(1);
     await world.record("late");
     world.clock.advance(999);
-    await world.untilScheduled();
+    await world.clock.untilScheduled();
     assert.deepEqual(world.retried, ["early"]);
   }));
 
@@ -220,7 +215,7 @@ Deno.test("retryLoop: while the node is away one intent is tried every 2 s, and 
     const leftAtMs = world.clock.now();
     while (world.clock.now() < leftAtMs + 60_000) {
       world.clock.advance(100);
-      await world.untilScheduled();
+      await world.clock.untilScheduled();
     }
     assert.ok(world.retried.length <= 31, `${world.retried.length} attempts in a minute`);
     world.submit = (intent) => {

@@ -36,7 +36,7 @@ const failed: IntentOutcome = {
   receipt: null,
   failure: { code: "NODE_REFUSED", message: "no" },
 };
-const ALL = { limit: 100, after: 0, nowMs: 40, quietMs: 0 };
+const ALL = { limit: 100, after: 0, nowMs: 40, unchangedForMs: 0 };
 
 type StoreTest = (store: IntentStore, database: string) => Promise<void>;
 
@@ -205,10 +205,14 @@ const contract: Record<string, StoreTest> = {
     const keys = async (page: Partial<typeof ALL>) =>
       (await store.listUnfinished({ ...ALL, ...page })).map(({ key }) => key);
     assert.deepEqual(await keys({}), ["a", "c", "d"]);
-    assert.deepEqual(await keys({ quietMs: 10 }), ["a", "c", "d"]);
-    assert.deepEqual(await keys({ quietMs: 11 }), ["a", "d"]);
-    assert.deepEqual(await keys({ nowMs: 20, quietMs: 10 }), ["a", "c", "d"], "in the future");
-    assert.deepEqual(await keys({ nowMs: 20, quietMs: 11 }), []);
+    assert.deepEqual(await keys({ unchangedForMs: 10 }), ["a", "c", "d"]);
+    assert.deepEqual(await keys({ unchangedForMs: 11 }), ["a", "d"]);
+    assert.deepEqual(
+      await keys({ nowMs: 20, unchangedForMs: 10 }),
+      ["a", "c", "d"],
+      "in the future",
+    );
+    assert.deepEqual(await keys({ nowMs: 20, unchangedForMs: 11 }), []);
     assert.deepEqual(await keys({ limit: 2 }), ["a", "c"]);
     const first = await store.find("a");
     assert.deepEqual(await keys({ after: first?.sequence ?? 0, limit: 2 }), ["c", "d"]);

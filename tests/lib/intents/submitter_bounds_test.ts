@@ -109,7 +109,7 @@ Deno.test("Submitter: a deposit whose receipt the node dropped is signed again o
     assert.equal(world.node.sent.length, 2, "the old bytes, and the new ones");
     world.clock.advance(1_000);
     world.submitter.start();
-    await world.untilIdle();
+    await world.clock.untilScheduled();
     assert.equal(world.node.sent.length, 2);
   }));
 
@@ -259,7 +259,7 @@ for (
       if (!isLost) await assert.rejects(world.submitter.submit(intent), OutcomeUnknownError);
       const before = [world.node.sent.length, world.node.lookups];
       world.events.length = 0;
-      world.requireChain = () => Promise.reject(error);
+      world.guard.requireChain = () => Promise.reject(error);
       await assert.rejects(world.submitter.submit(intent), (thrown) => {
         assert.ok(thrown instanceof OutcomeUnknownError);
         assert.equal(thrown.cause, error);
@@ -270,11 +270,11 @@ for (
       assert.equal(world.submitter.isNodeLost, isLost);
       assert.deepEqual(world.events, ["retry accepted"]);
       world.node.onSend = (tx) => world.node.commit(tx);
-      world.requireChain = () => Promise.resolve();
+      world.guard.requireChain = () => Promise.resolve();
       const finished = await world.submitter.submit(intent);
       assert.equal(finished.state, "committed");
       assert.equal(world.submitter.isNodeLost, false);
-      world.requireChain = () => Promise.reject(error);
+      world.guard.requireChain = () => Promise.reject(error);
       assert.equal(
         await world.submitter.submit(finished),
         finished,
@@ -286,7 +286,7 @@ for (
 Deno.test("Submitter: if the store cannot be read, the outcome is unknown", () =>
   withWorld(async (world) => {
     const intent = await world.record();
-    world.requireChain = () => Promise.reject(new StoreError("Database failed: test"));
+    world.guard.requireChain = () => Promise.reject(new StoreError("Database failed: test"));
     await assert.rejects(world.submitter.submit(intent), OutcomeUnknownError);
     assert.deepEqual(world.events, [], "nothing can be recorded either");
     assert.equal(world.submitter.isNodeLost, false);
@@ -296,9 +296,9 @@ Deno.test("Submitter: an unexpected error is rethrown", () =>
   withWorld(async (world) => {
     const mistake = new TypeError("test");
     const intent = await world.record();
-    world.requireChain = () => Promise.reject(mistake);
+    world.guard.requireChain = () => Promise.reject(mistake);
     await assert.rejects(world.submitter.submit(intent), mistake);
-    world.requireChain = () => Promise.resolve();
+    world.guard.requireChain = () => Promise.resolve();
     world.node.onSend = () => Promise.reject(mistake);
     await assert.rejects(world.submitter.submit(intent), mistake);
     assert.equal(world.node.sent.length, 1);
@@ -352,6 +352,6 @@ Deno.test("Submitter: a retry records the attempt in the store before it sends",
     await world.record();
     world.clock.advance(1_000);
     world.submitter.start();
-    await world.untilIdle();
+    await world.clock.untilScheduled();
     assert.deepEqual(order, ["written", "sent"]);
   }));

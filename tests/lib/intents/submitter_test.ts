@@ -61,7 +61,7 @@ Deno.test("Submitter: without an answer the same bytes are sent until one arrive
     assert.equal(world.submitter.isNodeLost, true);
     world.clock.advance(1_000);
     world.submitter.start();
-    await world.untilIdle();
+    await world.clock.untilScheduled();
     world.node.onSend = (tx) => world.node.commit(tx);
     const committed = world.nextEvent();
     world.clock.advance(5_000);
@@ -80,7 +80,7 @@ Deno.test("Submitter: a start finishes the intents of an earlier run, signed or 
     await world.store.insert(newIntent("k2", { transaction: world.signed(), ...times }));
     world.clock.advance(1_000);
     world.submitter.start();
-    await world.untilIdle();
+    await world.clock.untilScheduled();
     assert.equal(await world.store.countUnfinished(), 0);
     assert.deepEqual(world.events, ["final committed", "final committed"]);
   }));
@@ -206,7 +206,7 @@ Deno.test("Submitter: a start retries an intent whose time is ahead of the clock
     const ended = world.nextEvent();
     world.submitter.start();
     await ended;
-    await world.untilIdle();
+    await world.clock.untilScheduled();
     assert.deepEqual(world.ended, ["committed"]);
   }));
 
@@ -223,10 +223,10 @@ Deno.test("Submitter: a refusal for its timestamp leaves the intent open until t
     for (let attempt = 0; attempt < 2; attempt += 1) {
       await assert.rejects(() => world.submitter.submit(intent), /it is 90000 ms behind that of/);
     }
-    assert.equal(world.clocks.problem?.code, "CLOCKS_DIFFER");
+    assert.equal(world.guard.clocks.problem?.code, "CLOCKS_DIFFER");
     world.node.onSend = (tx) => world.node.commit(tx);
     assert.equal((await world.submitter.submit(intent)).state, "committed");
-    assert.equal(world.clocks.problem, undefined);
+    assert.equal(world.guard.clocks.problem, undefined);
   }));
 
 Deno.test("Submitter: after the clock was set back, a transaction from the future is signed again", () =>

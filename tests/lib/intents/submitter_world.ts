@@ -1,7 +1,6 @@
-import { newIntent } from "../../support/intents.ts";
+import { newIntent, onlyChain } from "../../support/intents.ts";
 import { getLogger } from "@logtape/logtape";
 import { type Hex, toWire } from "../../../lib/protocol/scalars.ts";
-import { setImmediate } from "node:timers/promises";
 import { NodeUnreachableError } from "../../../lib/net/core_reader.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
@@ -11,7 +10,6 @@ import {
   type Transaction,
   transactionSchema,
 } from "../../../lib/protocol/transaction.ts";
-import { ClockComparison } from "../../../lib/intents/clock_comparison.ts";
 import type { Intent, SignedTransactionText } from "../../../lib/intents/intent.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
@@ -81,8 +79,7 @@ export class World {
   readonly #waiting: (() => void)[] = [];
   sign: () => SignedTransactionText | Promise<SignedTransactionText> = () => this.signed();
   verify: () => void = () => {};
-  requireChain: () => Promise<void> = () => Promise.resolve();
-  readonly clocks = new ClockComparison(getLogger("test"));
+  readonly guard = onlyChain();
   readonly submitter = this.newSubmitter();
 
   newSubmitter(): Submitter {
@@ -94,16 +91,12 @@ export class World {
       log: getLogger("test"),
       transactions: { sign: async () => await this.sign(), requireOwn: () => this.verify() },
       receiptsKeptMs: RECEIPTS_KEPT_MS,
-      guard: {
-        requireChain: () => this.requireChain(),
-        onCommitted() {},
-        clocks: this.clocks,
-      },
+      guard: this.guard,
       handler: {
         termsOf: () => TERMS,
         onRetry: (intent) => this.#report("retry", intent),
-        onFinalStateSet: (intent) => this.#report("final", intent),
-        onFinalStateSeen: ({ state }) => this.ended.push(state),
+        onFinished: (intent) => this.#report("final", intent),
+        onFoundFinished: ({ state }) => this.ended.push(state),
       },
     });
   }
@@ -138,11 +131,6 @@ export class World {
   /** Resolves at the submitter's next event. */
   nextEvent(): Promise<void> {
     return new Promise((resolve) => this.#waiting.push(resolve));
-  }
-
-  /** Resolves when the submitter sleeps until its next look for unfinished intents. */
-  async untilIdle(): Promise<void> {
-    while (this.clock.pending === 0) await setImmediate();
   }
 }
 

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { setImmediate } from "node:timers/promises";
 import { rowDamaged, StoreError } from "../../../lib/intents/intent.ts";
 import { DamagedRows } from "../../../lib/intents/service_store.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
@@ -58,7 +57,7 @@ class World {
   async pass(ms: number): Promise<void> {
     for (let passedMs = 0; passedMs < ms; passedMs += 10_000) {
       this.clock.advance(10_000);
-      while (this.clock.pending === 0) await setImmediate();
+      await this.clock.untilScheduled();
     }
   }
 }
@@ -67,7 +66,7 @@ async function withWorld(test: (world: World) => Promise<void>): Promise<void> {
   const world = new World();
   try {
     world.upkeep.start();
-    while (world.clock.pending === 0) await setImmediate();
+    await world.clock.untilScheduled();
     await test(world);
   } finally {
     await world.upkeep.stop();

@@ -12,7 +12,7 @@ import {
   rfqSubmit,
 } from "../support/actors.ts";
 import { SOLVER_BALANCE, TestChain } from "../support/chain_in_memory.ts";
-import { STRANGER_FAILURES_MAX } from "../../../services/node/chain/chain.ts";
+import { UNRECORDED_FAILURES_MAX } from "../../../services/node/chain/chain.ts";
 
 const { user, solver, stranger } = actors;
 
@@ -346,7 +346,7 @@ Deno.test("Chain: failed transactions of strangers are kept up to a limit, the o
   const test = new TestChain();
   test.run(3);
   const receipts = Array.from(
-    { length: STRANGER_FAILURES_MAX + 1 },
+    { length: UNRECORDED_FAILURES_MAX + 1 },
     (_, number) => test.chain.submit(strangersBackfill(test, number % 50_000, 1)),
   );
   const [first, second] = receipts;

@@ -38,8 +38,8 @@ function fullPage() {
 
 /** A dispatcher whose queue runs a turn only when the test asks for it. */
 function setUp(methods: Record<string, Method>) {
-  const turns: (() => void)[] = [];
-  const queue = new SerialQueue((task) => turns.push(task));
+  const scheduled: (() => void)[] = [];
+  const queue = new SerialQueue((task) => scheduled.push(task));
   const dispatcher = new Dispatcher({
     methods: new Map(Object.entries(methods)),
     observe: () => {},
@@ -50,7 +50,7 @@ function setUp(methods: Record<string, Method>) {
     JSON.stringify(
       Array.from({ length: calls }, (_, id) => ({ jsonrpc: "2.0", id, method })),
     );
-  return { dispatcher, queue, turns, batchOf };
+  return { dispatcher, queue, scheduled, batchOf };
 }
 
 /** Lets everything that waits for a resolved promise continue. */
@@ -62,7 +62,7 @@ for (
   const [name, item] of Object.entries({ "unknown methods": { method: "foo" }, "no calls": 5 })
 ) {
   Deno.test(`Dispatcher: each of ${name} in a batch takes a turn`, async () => {
-    const { dispatcher, turns } = setUp({});
+    const { dispatcher, scheduled } = setUp({});
     const call = typeof item === "object" ? { jsonrpc: "2.0", id: 1, ...item } : item;
     let isDone = false;
     const answer = dispatcher.handle(JSON.stringify([call, call, call]), {
@@ -72,8 +72,8 @@ for (
       .finally(() => isDone = true);
     for (let turn = 0; turn < 3; turn++) {
       await settle();
-      assert.deepEqual([turns.length, isDone], [1, false], `turn ${turn}`);
-      turns.shift()?.();
+      assert.deepEqual([scheduled.length, isDone], [1, false], `turn ${turn}`);
+      scheduled.shift()?.();
     }
     assert.equal(JSON.parse((await answer).text ?? "").length, 3);
   });
@@ -81,7 +81,7 @@ for (
 
 Deno.test("Dispatcher: if the node is busy, a whole batch is refused after one turn", async () => {
   let calls = 0;
-  const { dispatcher, queue, turns, batchOf } = setUp({ cheap: { call: () => calls++ } });
+  const { dispatcher, queue, scheduled, batchOf } = setUp({ cheap: { call: () => calls++ } });
   for (let task = 0; task < TASKS_WAITING_MAX / 2; task++) {
     void queue.run("read", groups(), () => {});
   }
@@ -93,7 +93,7 @@ Deno.test("Dispatcher: if the node is busy, a whole batch is refused after one t
     .finally(() => isDone = true);
   await settle();
   assert.equal(isDone, false);
-  for (const turn of turns.splice(0)) turn();
+  for (const turn of scheduled.splice(0)) turn();
   const answers: { error: { data: { code: string } } }[] = JSON.parse((await answer).text ?? "");
   assert.deepEqual(
     answers.map(({ error }) => error.data.code),
@@ -104,32 +104,32 @@ Deno.test("Dispatcher: if the node is busy, a whole batch is refused after one t
 
 Deno.test("Dispatcher: each call of a batch waits for its turn, even if it is cheap", async () => {
   let calls = 0;
-  const { dispatcher, turns, batchOf } = setUp({ cheap: { call: () => calls += 1 } });
+  const { dispatcher, scheduled, batchOf } = setUp({ cheap: { call: () => calls += 1 } });
   const answer = dispatcher.handle(batchOf("cheap", CALLS_PER_BATCH_MAX), {
     isReadOnly: true,
     groups,
   });
   for (let made = 0; made < CALLS_PER_BATCH_MAX; made++) {
     await settle();
-    assert.deepEqual([calls, turns.length], [made, 1], "one call per turn");
-    turns.shift()!();
+    assert.deepEqual([calls, scheduled.length], [made, 1], "one call per turn");
+    scheduled.shift()!();
   }
   assert.equal(JSON.parse((await answer).text!).length, CALLS_PER_BATCH_MAX);
 });
 
 Deno.test("Dispatcher: no call of a batch runs while the node pulls prices", async () => {
   let calls = 0;
-  const { dispatcher, queue, turns, batchOf } = setUp({ cheap: { call: () => calls += 1 } });
+  const { dispatcher, queue, scheduled, batchOf } = setUp({ cheap: { call: () => calls += 1 } });
   const pulled = Promise.withResolvers<void>();
   const pulling = queue.pausedDuring(() => pulled.promise);
   const answer = dispatcher.handle(batchOf("cheap", 2), { isReadOnly: true, groups });
   await settle();
-  assert.deepEqual([calls, turns.length], [0, 0]);
+  assert.deepEqual([calls, scheduled.length], [0, 0]);
   pulled.resolve();
   await pulling;
   for (let made = 0; made < 2; made++) {
     await settle();
-    turns.shift()!();
+    scheduled.shift()!();
   }
   await answer;
   assert.equal(calls, 2);
@@ -137,7 +137,7 @@ Deno.test("Dispatcher: no call of a batch runs while the node pulls prices", asy
 
 Deno.test("Dispatcher: waiting reads do not delay a write", async () => {
   const done: string[] = [];
-  const { dispatcher, turns, batchOf } = setUp({
+  const { dispatcher, scheduled, batchOf } = setUp({
     read: { isCostly: true, call: () => done.push("read") },
     write: { isCostly: true, access: "write", call: () => done.push("write") },
   });
@@ -145,7 +145,7 @@ Deno.test("Dispatcher: waiting reads do not delay a write", async () => {
     dispatcher.handle(batchOf(method, 1), { isReadOnly: false, groups });
   const answers = ["read", "read", "read", "write"].map(one);
   await settle();
-  for (let task = turns.shift(); task !== undefined; task = turns.shift()) {
+  for (let task = scheduled.shift(); task !== undefined; task = scheduled.shift()) {
     task();
     await settle();
   }
@@ -181,7 +181,7 @@ Deno.test("Dispatcher: a batch stops once its answers are too long", async () =>
   let calls = 0;
   const page = fullPage();
   const pageChars = JSON.stringify(page).length;
-  const { dispatcher, turns, batchOf } = setUp({
+  const { dispatcher, scheduled, batchOf } = setUp({
     history: {
       isCostly: true,
       call() {
@@ -195,7 +195,7 @@ Deno.test("Dispatcher: a batch stops once its answers are too long", async () =>
     groups,
   });
   await settle();
-  for (let task = turns.shift(); task !== undefined; task = turns.shift()) {
+  for (let task = scheduled.shift(); task !== undefined; task = scheduled.shift()) {
     task();
     await settle();
   }

@@ -8,7 +8,7 @@ import { bundledProgram, Program } from "../../support/process.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withFolder } from "../../support/files.ts";
 import { actors, hashOf } from "../support/actors.ts";
-import { DiskChain, someHistory } from "../support/disk_chain.ts";
+import { addHistory, DiskChain } from "../support/disk_chain.ts";
 import { logOf } from "../../support/recorded_logs.ts";
 import { GENESIS } from "../support/chain_in_memory.ts";
 
@@ -45,7 +45,7 @@ Deno.test("node backup: copies a running chain to a private, checked file that c
     const clock = new FakeClock();
     const [dir, to] = [`${folder}/node`, `${folder}/backup.sqlite`];
     const disk = new DiskChain(dir, clock);
-    const txs = someHistory(disk);
+    const txs = addHistory(disk);
     disk.storage.records.commits.commit();
     const before = disk.view(txs);
     const { code, output } = await whileRunning(disk, backUp(dir, to));
@@ -80,7 +80,7 @@ Deno.test("node backup: a refused backup of another chain leaves the log, which 
     const clock = new FakeClock();
     const [dir, copy, killed] = [`${folder}/node`, `${folder}/backup.sqlite`, `${folder}/killed`];
     const disk = new DiskChain(dir, clock);
-    someHistory(disk);
+    addHistory(disk);
     disk.storage.records.commits.commit();
     disk.run(1);
     const txs = [disk.deposit(50)];
@@ -104,7 +104,7 @@ Deno.test("node backup: a second restore does not overwrite the log that the fir
   withFolder(async (folder) => {
     const [dir, to] = [`${folder}/node`, `${folder}/backup.sqlite`];
     const disk = new DiskChain(dir, new FakeClock());
-    someHistory(disk);
+    addHistory(disk);
     await disk.close();
     await runHere(["node", "backup", "--data-dir", dir, "--to", to]);
     const log = `${dir}/chain.sqlite-wal`;
@@ -121,7 +121,7 @@ Deno.test("node backup: works while the node is stopped, and refuses a directory
   withFolder(async (folder) => {
     const dir = `${folder}/node`;
     const disk = new DiskChain(dir, new FakeClock());
-    const txs = someHistory(disk);
+    const txs = addHistory(disk);
     const before = disk.view(txs);
     await disk.close();
     const backUpHere = (dir: string, to: string) =>

@@ -6,7 +6,7 @@ import { checkInBackground } from "../../../services/node/store/damage_check.ts"
 import { Database, StorageError } from "../../../services/node/store/database.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { marketsToml, withFolder, withMarketsFile } from "../../support/files.ts";
-import { DiskChain, someHistory } from "../support/disk_chain.ts";
+import { addHistory, DiskChain } from "../support/disk_chain.ts";
 import { withSeed } from "../../support/random.ts";
 import { damageMany } from "../damage.ts";
 import { startNode } from "../../../services/node/mod.ts";
@@ -28,7 +28,7 @@ async function withMoments(test: (folder: string, clock: FakeClock) => Promise<v
   await withFolder(async (folder) => {
     const clock = new FakeClock();
     const first = new DiskChain(`${folder}/node`, clock);
-    someHistory(first);
+    addHistory(first);
     first.kill(`${folder}/first-killed`);
     await first.close();
     copy(`${folder}/node`, `${folder}/first-closed`);
@@ -85,19 +85,19 @@ Deno.test("Data directory: a missing log or database is refused; without the loc
 
 Deno.test("Data directory: the files of an earlier version are refused in one sentence", () =>
   withFolder(async (path) => {
-    const refusal = {
+    const refused = {
       code: "DATA_DIR",
       message: /^.* contains a chain of an earlier version, .*: choose another --data-dir, or move/,
     };
     const journal = `${path}/chain.journal`;
     Deno.writeTextFileSync(journal, "");
-    assert.throws(() => new DiskChain(path, new FakeClock()), refusal);
+    assert.throws(() => new DiskChain(path, new FakeClock()), refused);
     Deno.removeSync(journal);
     await new DiskChain(path, new FakeClock()).close();
     const database = new Database(`${path}/${DATABASE}`);
     database.exec(`PRAGMA application_id = ${APPLICATION_ID - 1}`);
     database.close();
-    assert.throws(() => new DiskChain(path, new FakeClock()), refusal);
+    assert.throws(() => new DiskChain(path, new FakeClock()), refused);
   }));
 
 Deno.test("Data directory: after another program changed the database, nothing is acknowledged", () =>
@@ -143,7 +143,7 @@ Deno.test("Data directory: a start while another program reads the chain is refu
 Deno.test("checkInBackground: reports a damaged row of an open chain, and can be stopped early", () =>
   withFolder(async (path) => {
     const disk = new DiskChain(path, new FakeClock());
-    someHistory(disk);
+    addHistory(disk);
     disk.run(20);
     assert.equal(await checkInBackground(path).damage, undefined);
     const stopped = checkInBackground(path);

@@ -14,7 +14,7 @@ import { withSeed } from "../../support/random.ts";
 import { RpcSocket } from "../../support/rpc_socket.ts";
 import { withFolder } from "../../support/files.ts";
 import { actors, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
-import { DiskChain, someHistory } from "../support/disk_chain.ts";
+import { addHistory, DiskChain } from "../support/disk_chain.ts";
 import { startFakeOracle } from "../support/fake_oracle.ts";
 import { logOf } from "../../support/recorded_logs.ts";
 import { NodeProcess, testOptions } from "../support/running_node.ts";
@@ -106,7 +106,7 @@ Deno.test("Data directory: after each of several kills, it has everything that w
   withFolder(async (folder) => {
     const clock = new FakeClock();
     let disk = new DiskChain(`${folder}/0`, clock);
-    const txs = someHistory(disk);
+    const txs = addHistory(disk);
     for (let kills = 1; kills <= 3; kills++) {
       disk.run(1);
       txs.push(disk.deposit(100 + kills), disk.bet(3_600_000, 20 + kills));
@@ -299,7 +299,7 @@ Deno.test("Data directory: only settled theses and receipts are deleted, after t
   withFolder(async (path) => {
     const clock = new FakeClock();
     const disk = new DiskChain(path, clock, { retain: 600_000 });
-    const txs = someHistory(disk);
+    const txs = addHistory(disk);
     const { totals } = disk.storage.records.state;
     const before = disk.view([]);
     clock.jump(4_300_000);
@@ -357,7 +357,7 @@ Deno.test("Data directory: a chain with the index of an earlier version gets the
   withFolder(async (path) => {
     const clock = new FakeClock();
     const disk = new DiskChain(path, clock);
-    const txs = someHistory(disk);
+    const txs = addHistory(disk);
     const before = disk.view(txs);
     await disk.close();
     const indexSql = "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql NOTNULL";

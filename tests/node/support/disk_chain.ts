@@ -135,7 +135,7 @@ export class DiskChain {
 }
 
 /** A chain with deposits, won, lost and open bets. */
-export function someHistory(disk: DiskChain): Transaction[] {
+export function addHistory(disk: DiskChain): Transaction[] {
   const txs: Transaction[] = [];
   for (let half = 0; half < 2; half++) {
     disk.run(1);

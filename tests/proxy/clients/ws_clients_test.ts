@@ -78,7 +78,7 @@ Deno.test("WsClients: a handshake is a GET of /ws or / with an upgrade to WebSoc
 Deno.test("WsClients: refuses a handshake from a foreign origin, or over a limit of clients", async () => {
   const { clients, adopt, metric } = scene();
   const refusal = async (from = address(), headers: HeadersInit = {}) => {
-    const response = clients.refusal(new Headers(headers), from);
+    const response = clients.refuse(new Headers(headers), from);
     if (response === undefined) return undefined;
     assert.equal(response.headers.get("content-type"), "application/json");
     return [response.status, (await response.json()).error.code];
@@ -94,7 +94,7 @@ Deno.test("WsClients: refuses a handshake from a foreign origin, or over a limit
   assert.equal(await metric('proxy_refusals_total{limit="connections"}'), 1);
   first.onClosed();
   assert.equal(await refusal(), undefined, "one has left");
-  void clients.drain();
+  void clients.closeAll();
   assert.deepEqual(await refusal(), [503, -32002]);
 });
 
@@ -132,11 +132,11 @@ Deno.test("WsClients: an unexpected error closes only its client, with 1011", as
   assert.deepEqual([client.closed, other.closed], [[1011], []]);
 });
 
-Deno.test("WsClients: drain closes every client with 1012, and returns at once without clients", async () => {
+Deno.test("WsClients: closeAll closes every client with 1012, and returns at once without clients", async () => {
   const { clients, clock, adopt } = scene();
   const connections = [adopt(), adopt()];
   let isOver = false;
-  const drained = clients.drain().then(() => isOver = true);
+  const drained = clients.closeAll().then(() => isOver = true);
   assert.deepEqual(connections.map(({ closed }) => closed), [[1012], [1012]]);
   for (const { onClosed } of connections) {
     await turn();
@@ -145,14 +145,14 @@ Deno.test("WsClients: drain closes every client with 1012, and returns at once w
   }
   await drained;
   assert.equal(clock.pending, 0);
-  await clients.drain();
+  await clients.closeAll();
 });
 
-Deno.test("WsClients: drain waits at most a second for clients that do not answer the close", async () => {
+Deno.test("WsClients: closeAll waits at most a second for clients that do not answer the close", async () => {
   const { clients, clock, adopt } = scene();
   const [polite] = [adopt(), adopt()];
   let isOver = false;
-  const drained = clients.drain().then(() => isOver = true);
+  const drained = clients.closeAll().then(() => isOver = true);
   polite.onClosed();
   clock.advance(999);
   await turn();

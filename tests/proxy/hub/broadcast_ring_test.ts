@@ -8,7 +8,7 @@ const operations = fc.array(fc.oneof(
   { weight: 1, arbitrary: fc.constant("clear" as const) },
 ));
 
-Deno.test("BroadcastRing: keeps the newest messages", () => {
+Deno.test("BroadcastRing: returns the newest messages by position, until it is cleared", () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 9 }), operations, (capacity, operations) => {
       const ring = new BroadcastRing<number>(capacity);
@@ -19,9 +19,9 @@ Deno.test("BroadcastRing: keeps the newest messages", () => {
           ring.clear();
           clearedTo = all.length;
         } else {
-          const replaced = all.length - capacity;
-          const gaveWay = ring.push(message);
-          assert.equal(gaveWay, replaced < clearedTo ? undefined : all[replaced]);
+          const oldest = all.length - capacity;
+          const replaced = ring.push(message);
+          assert.equal(replaced, oldest < clearedTo ? undefined : all[oldest]);
           all.push(message);
         }
         const start = Math.max(clearedTo, all.length - capacity);

@@ -196,11 +196,11 @@ Deno.test("ReadNodes: a read of a block is sent to a node that has it, and fails
 Deno.test("ReadNodes: a failed read goes to another node of the read group that has the block", () => {
   const { nodes, play, head } = scene(3);
   play(5, [0, 0, 2], [1, 50, 1]);
-  assert.equal(nodes.alternativeTo(0), 2);
-  assert.equal(nodes.alternativeTo(0, head()), 1);
+  assert.equal(nodes.otherNode(0), 2);
+  assert.equal(nodes.otherNode(0, head()), 1);
   nodes.onDied(1, "gone");
   nodes.onDied(2, "gone");
-  assert.equal(nodes.alternativeTo(0), undefined);
+  assert.equal(nodes.otherNode(0), undefined);
 });
 
 Deno.test("ReadNodes: ties in latency are broken at random", () => {
@@ -346,7 +346,7 @@ Deno.test("ReadNodes: if only removed nodes answer, the one furthest ahead becom
   nodes.onDied(0, "gone");
   assert.equal(nodes.leader, 3);
   assert.equal(nodes.states[3]?.isUp, true, "it is in again");
-  assert.equal(nodes.alternativeTo(3), undefined);
+  assert.equal(nodes.otherNode(3), undefined);
 });
 
 Deno.test("ReadNodes: a node without answers for 30 s becomes leader last, however fast it was", () => {

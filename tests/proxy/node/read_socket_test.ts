@@ -100,7 +100,7 @@ class Scene {
 }
 
 /** A node that never answers some methods, and all others at once. */
-const deafTo = (...methods: string[]) => (text: string): Reply =>
+const neverAnswers = (...methods: string[]) => (text: string): Reply =>
   methods.includes(JSON.parse(text).method) ? new Promise(() => {}) : resultOf(text);
 
 /** A node that works on one call of a socket at a time, as Nethermind and Besu do. */
@@ -138,7 +138,7 @@ Deno.test("ReadSocket: a large read, or a read of another node than the leader, 
   }));
 
 Deno.test("ReadSocket: a slow read on a node with parallel processing changes nothing", () =>
-  Scene.play(deafTo("eth_slow"), async (scene) => {
+  Scene.play(neverAnswers("eth_slow"), async (scene) => {
     const slow = scene.read("eth_slow");
     const checks = () => scene.asked.filter((method) => method === "eth_chainId").length;
     for (let n = 0; n < 20; n += 1) {
@@ -152,7 +152,7 @@ Deno.test("ReadSocket: a slow read on a node with parallel processing changes no
   }));
 
 Deno.test("ReadSocket: a read that is late is sent over HTTP too, once, and ends with the timeout", () =>
-  Scene.play(deafTo("eth_lost"), async (scene) => {
+  Scene.play(neverAnswers("eth_lost"), async (scene) => {
     let sent = 0;
     scene.overHttp = (method) => {
       if (method === "eth_lost") sent += 1;
@@ -175,7 +175,7 @@ Deno.test("ReadSocket: a read that is late is sent over HTTP too, once, and ends
   }));
 
 Deno.test("ReadSocket: after several lost answers, these and all further reads use HTTP", () =>
-  Scene.play(deafTo("eth_lost"), async (scene) => {
+  Scene.play(neverAnswers("eth_lost"), async (scene) => {
     const lost = [1, 2, 3].map(() => scene.read("eth_lost"));
     for (let passed = 0; passed < LATE_MS; passed += TICK_INTERVAL_MS) {
       assert.equal(await scene.read(), "ws");
@@ -189,7 +189,7 @@ Deno.test("ReadSocket: after several lost answers, these and all further reads u
   }));
 
 Deno.test("ReadSocket: if a node works on one call at a time, all reads use HTTP without waiting", () => {
-  const answer = oneAtATime(deafTo("eth_slow"));
+  const answer = oneAtATime(neverAnswers("eth_slow"));
   return Scene.play(answer, async (scene) => {
     assert.equal(await scene.read(), "ws");
     const reads = ["eth_slow", "eth_a", "eth_b"].map((method) => scene.read(method));
@@ -235,7 +235,7 @@ const faults: [name: string, frame: string][] = [
 ];
 for (const [name, frame] of faults) {
   Deno.test(`ReadSocket: after ${name}, open reads are repeated over HTTP; after three, all reads use HTTP`, () =>
-    Scene.play(deafTo("eth_slow"), async (scene) => {
+    Scene.play(neverAnswers("eth_slow"), async (scene) => {
       for (const way of ["ws", "ws", "http"]) {
         const sent = scene.asked.length + 1;
         const reads = [scene.read("eth_slow"), scene.read("eth_slow")];
@@ -248,7 +248,7 @@ for (const [name, frame] of faults) {
 }
 
 Deno.test("ReadSocket: when the node closes the socket, open and waiting reads are repeated over HTTP", () =>
-  Scene.play(deafTo("eth_slow"), async (scene) => {
+  Scene.play(neverAnswers("eth_slow"), async (scene) => {
     const reads = Array.from({ length: 100 }, () => scene.read("eth_slow"));
     await scene.node.until(() => scene.node.requests.length === READS_OPEN.perCaller);
     scene.node.dropSockets(1009);
@@ -269,7 +269,7 @@ Deno.test("ReadSocket: a method that the node serves only over HTTP is repeated 
   }));
 
 Deno.test("ReadSocket: callers take turns, and reads that wait long at a slow node use HTTP", () =>
-  Scene.play(deafTo("eth_slow"), async (scene) => {
+  Scene.play(neverAnswers("eth_slow"), async (scene) => {
     const { perCaller } = READS_OPEN;
     const greedy = Array.from({ length: 300 }, () => scene.read("eth_slow", "greedy"));
     await scene.node.until(() => scene.node.requests.length === perCaller);
@@ -305,7 +305,7 @@ Deno.test("ReadSocket: while a caller has 4,096 waiting reads, another caller wa
 });
 
 Deno.test("ReadSocket: reads beyond the queue limit are refused", () =>
-  Scene.play(deafTo("eth_slow"), async (scene) => {
+  Scene.play(neverAnswers("eth_slow"), async (scene) => {
     const greedy = Array.from({ length: 5_000 }, () => scene.read("eth_slow", "greedy"));
     const wait = Promise.race(greedy);
     assert.equal(await wait, 429);

@@ -93,7 +93,7 @@ export async function withExecutor(
     handler: {
       termsOf: (intent) => executor.termsOf(intent),
       beforeSigning: (intent) => executor.prepare(intent),
-      onFinalStateSeen: (intent) => reservations.onExecutionFinished(intent),
+      onFoundFinished: (intent) => reservations.onExecutionFinished(intent),
     },
     node: {
       getTransaction: () => Promise.resolve(null),

@@ -4,8 +4,8 @@ import { noTouchAtChecks } from "../../../services/solver/pricing/box_probabilit
 import type { LogDeviation } from "../../../services/solver/pricing/largest_move.ts";
 import { forecastOf } from "../../../services/solver/pricing/volatility_forecast.ts";
 import {
+  CHECKED_PROBABILITIES,
   outcomesStateSchema,
-  WATCHED_ODDS,
   WindowOutcomes,
 } from "../../../services/solver/pricing/window_outcomes.ts";
 import { MINUTE_MS, YEAR_MS } from "../../../lib/time.ts";
@@ -128,7 +128,7 @@ Deno.test("Window outcomes: boxes forecast at 50 % are won half of the time", ()
   feed(outcomes, random, { minutes: 16_000, deviation: () => 1.3e-3, windowMinutes: 1 });
   const { boxes, windows } = outcomes.calibration;
   assert.ok(windows > 900, `${windows}`);
-  assert.deepEqual(boxes.map(({ predicted }) => predicted), WATCHED_ODDS);
+  assert.deepEqual(boxes.map(({ predicted }) => predicted), CHECKED_PROBABILITIES);
   for (const { predicted, held, error } of boxes) {
     // Each bound is a quantile of the windows before it, with their sampling error: on average over
     // all bounds its variance is twice that of the share itself.

@@ -94,19 +94,19 @@ Deno.test("Exposure: a reading that a lost connection interrupted cannot end", (
 Deno.test("Exposure: a bet adds its correlated risk once, from its reservation until its settlement", () => {
   const book = completeBook();
   const bet = thesisOf(1);
-  const beside = () => book.correlatedRisk(bet, 0);
+  const correlated = () => book.correlatedRisk(bet, 0);
   book.reserve(quoteHashOf(1), bet);
-  assert.equal(beside(), 10);
+  assert.equal(correlated(), 10);
   book.apply(bet);
-  assert.equal(beside(), 10);
+  assert.equal(correlated(), 10);
   book.release(quoteHashOf(1));
-  assert.equal(beside(), 10, "it is open");
+  assert.equal(correlated(), 10, "it is open");
   book.apply(thesisOf(1, { status: "lost" }));
-  assert.equal(beside(), 0);
+  assert.equal(correlated(), 0);
   book.reserve(quoteHashOf(2), bet);
-  assert.equal(beside(), 10);
+  assert.equal(correlated(), 10);
   book.release(quoteHashOf(2));
-  assert.equal(beside(), 0);
+  assert.equal(correlated(), 0);
 });
 
 /** A chain with many executions under way at once, reported to a book by a feed that comes and goes. */
@@ -171,7 +171,7 @@ class World {
     const thesis = thesisOf(id, { payout: 100n + (this.pending.get(id) ?? 0n) });
     this.pending.delete(id);
     this.open.set(id, thesis);
-    this.#tell(thesis);
+    this.#announce(thesis);
   }
 
   #fail(): void {
@@ -188,7 +188,7 @@ class World {
     // Released before or after the report.
     const reports = [
       () => this.book.release(thesis.quoteHash),
-      () => this.#tell({ ...thesis, status: this.#random() < 0.5 ? "won" : "lost" }),
+      () => this.#announce({ ...thesis, status: this.#random() < 0.5 ? "won" : "lost" }),
     ];
     if (this.#random() < 0.5) reports.reverse();
     for (const report of reports) report();
@@ -217,7 +217,7 @@ class World {
     this.#snapshot = undefined;
   }
 
-  #tell(thesis: Thesis): void {
+  #announce(thesis: Thesis): void {
     if (this.#connected) this.book.apply(thesis);
   }
 

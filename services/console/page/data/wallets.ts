@@ -2,6 +2,7 @@
 import { type Signal, signal } from "@preact/signals";
 import * as z from "zod";
 import type { AccountWallet, Address, ProviderWallet } from "@rangemaker/client";
+import { addressSchema } from "../../page_config.ts";
 
 /** A wallet that the browser offers. */
 export interface InjectedWallet {
@@ -50,9 +51,7 @@ export interface WalletHandlers {
 /** Code of EIP-1193: the wallet has lost its node, but keeps its accounts. */
 const RETRYING = 1013;
 
-const accountsSchema = z.array(
-  z.custom<Address>((value) => typeof value === "string" && /^0x[0-9a-fA-F]{40}$/.test(value)),
-).catch([]);
+const accountsSchema = z.array(addressSchema).catch([]);
 const chainSchema = z.coerce.number().int().positive();
 
 /**

@@ -19,10 +19,10 @@ import { pollsInThisTab } from "./one_tab.ts";
 import {
   endedOf,
   LOG_KEY,
-  logged,
   recordOf,
   storedRecords,
   storeRecords,
+  updatedLog,
   withStart,
 } from "./problem_log.ts";
 import { isAlarm } from "./finding.ts";
@@ -91,7 +91,7 @@ function watchServices(model: PageModel) {
       isAlarm(one) && recordOf(before, one, nowMs)?.isCause !== true
     );
     if (news !== undefined) notify(`${news.service}: ${news.text}`);
-    records.value = logged(before, found.value, (record) => {
+    records.value = updatedLog(before, found.value, (record) => {
       const state = states.value.find(({ name }) => name === record.service);
       return state !== undefined && isVisible(state, record);
     }, nowMs);

@@ -76,42 +76,62 @@ export function withStart(
 }
 
 /**
+ * Whether a finding is the problem of a record: it still lasts, or it began before it was last
+ * seen, and so has never ended.
+ */
+function continues(finding: Finding, one: ProblemRecord, nowMs: number): boolean {
+  const { service, chapter, sinceMs = nowMs } = finding;
+  return one.service === service && one.chapter === chapter &&
+    (isLasting(one, nowMs) || sinceMs <= one.lastMs);
+}
+
+/** The record of a finding and of the records that it continues. */
+function merged(finding: Finding, known: readonly ProblemRecord[], nowMs: number): ProblemRecord {
+  const { service, chapter, afterS, cause, sinceMs, mayBeOlder } = finding;
+  const now = { text: finding.text, extent: finding.extent ?? 0, severity: finding.severity };
+  const { text, extent, severity } = [now, ...known]
+    .reduce((worst, one) => isWorse(one, worst) ? one : worst);
+  return {
+    service,
+    chapter,
+    severity,
+    text,
+    extent,
+    isAlarm: isAlarm(finding),
+    ...(afterS !== undefined && { afterS }),
+    isCause: cause === undefined ||
+      known.some((one) => one.isCause && nowMs - one.sinceMs > CAUSE_LATE_MS),
+    sinceMs: Math.min(sinceMs ?? nowMs, ...known.map((one) => one.sinceMs)),
+    mayBeOlder: sinceMs === undefined && (known[0]?.mayBeOlder ?? mayBeOlder),
+    lastMs: nowMs,
+    hasEnded: false,
+  };
+}
+
+/** A record whose problem a poll did not find. */
+function notFound(one: ProblemRecord, wasVisible: boolean, nowMs: number): ProblemRecord {
+  return isLasting(one, nowMs) && !wasVisible
+    ? { ...one, lastMs: nowMs, isAlarm: false }
+    : { ...one, hasEnded: true, isAlarm: false };
+}
+
+/**
  * The records after a poll of the services, newest first.
  *
  * @param isVisible Whether the problem would have been found if it still lasted.
  */
-export function logged(
+export function updatedLog(
   before: readonly ProblemRecord[],
   findings: readonly Finding[],
   isVisible: (record: ProblemRecord) => boolean,
   nowMs: number,
 ): ProblemRecord[] {
-  const continued = new Set<ProblemRecord>();
-  const current = findings.map((finding): ProblemRecord => {
-    const { service, chapter, severity, text, extent = 0, afterS, cause, mayBeOlder } = finding;
-    const { sinceMs = nowMs } = finding;
-    // A record also matches if the problem began before it was last seen: then it has never ended.
-    const known = before.filter((one) =>
-      one.service === service && one.chapter === chapter &&
-      (isLasting(one, nowMs) || sinceMs <= one.lastMs)
-    );
-    for (const one of known) continued.add(one);
-    const worst = [{ text, extent, severity }, ...known].reduce((a, b) => isWorse(b, a) ? b : a);
-    return {
-      ...{ service, chapter, severity: worst.severity, text: worst.text, extent: worst.extent },
-      ...{ isAlarm: isAlarm(finding), ...(afterS !== undefined && { afterS }) },
-      isCause: cause === undefined ||
-        known.some((one) => one.isCause && nowMs - one.sinceMs > CAUSE_LATE_MS),
-      sinceMs: Math.min(sinceMs, ...known.map((one) => one.sinceMs)),
-      mayBeOlder: finding.sinceMs === undefined && (known[0]?.mayBeOlder ?? mayBeOlder),
-      ...{ lastMs: nowMs, hasEnded: false },
-    };
-  });
-  const others = before.filter((one) => !continued.has(one)).map((one) =>
-    isLasting(one, nowMs) && !isVisible(one)
-      ? { ...one, lastMs: nowMs, isAlarm: false }
-      : { ...one, hasEnded: true, isAlarm: false }
+  const current = findings.map((finding) =>
+    merged(finding, before.filter((one) => continues(finding, one, nowMs)), nowMs)
   );
+  const others = before
+    .filter((one) => !findings.some((finding) => continues(finding, one, nowMs)))
+    .map((one) => notFound(one, isVisible(one), nowMs));
   return [...current, ...others].slice(0, RECORDS_MAX);
 }
 
