@@ -472,6 +472,24 @@ Deno.test({
       );
 
       await t.step(
+        "offline, the operator's view blames no service, and lists no outage",
+        async () => {
+          const visitor = await open();
+          const { page } = visitor;
+          await visitor.sees(/Live/);
+          await page.evaluate('location.hash = "#operator"');
+          await visitor.sees(/✓ (All services|The services below) work/);
+          await page.setOfflineMode(true);
+          await visitor.sees(/You are offline: nothing is known of the services/);
+          await page.setOfflineMode(false);
+          await visitor.sees(/✓ (All services|The services below) work/);
+          const text = await page.$eval("main", ({ innerText }) => innerText);
+          assert(!/Ended|does not answer|not answered/.test(text), text);
+          await visitor.close({ outages: true });
+        },
+      );
+
+      await t.step(
         "a chosen theme applies to charts in other tabs, and survives a reload",
         async () => {
           const visitor = await open();

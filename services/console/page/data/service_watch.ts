@@ -80,6 +80,12 @@ export class ServiceWatch {
     this.poll = new Poll(clock, (signal) => this.#read(signal));
   }
 
+  /** Nothing is known of the service until it is asked again, as when this device had no network. */
+  forget(): void {
+    this.poll.stop();
+    this.state.value = { ...this.state.value, isUp: undefined, isSilent: false, isLate: false };
+  }
+
   async #read(signal: AbortSignal, isSecond = this.state.value.isSilent): Promise<void> {
     const { url, name } = this.state.value;
     const overdue = setTimeout(() => this.#missAnswer(signal, true), OVERDUE_MS);

@@ -14,11 +14,16 @@ import { CARRY } from "./repairs.ts";
 interface FindingsProps {
   findings: readonly Finding[];
   states: readonly ServiceState[];
+  /** This device has no network. */
+  isOffline: boolean;
   announce(text: string): void;
 }
 
 /** Present problems of the services. */
-export function Findings({ findings, states, announce }: FindingsProps) {
+export function Findings({ findings, states, isOffline, announce }: FindingsProps) {
+  const asking = isOffline
+    ? "You are offline: nothing is known of the services."
+    : "Asking the services …";
   const isKnown = states.every(({ isUp }) => isUp !== undefined);
   const following = findings.filter(({ cause }) => cause !== undefined);
   const first = findings.filter(({ cause }) => cause === undefined);
@@ -36,7 +41,7 @@ export function Findings({ findings, states, announce }: FindingsProps) {
     >
       {findings.length === 0 && (
         <p class={isKnown ? "won" : "note"}>
-          {isKnown ? noProblemText(states.map(({ name }) => name)) : "Asking the services …"}
+          {isKnown ? noProblemText(states.map(({ name }) => name)) : asking}
         </p>
       )}
       <FindingList findings={first} states={states} />

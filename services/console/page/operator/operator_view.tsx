@@ -72,9 +72,11 @@ function watchServices(model: PageModel) {
   const polls = pollsInThisTab(isShown);
   effect(() => {
     const pauseMs = isShown.value ? undefined : BACKGROUND_PAUSE_MS;
-    const isAsking = isShown.value || polls.value;
+    const isOffline = model.isOffline.value;
+    const isAsking = (isShown.value || polls.value) && !isOffline;
     // Untracked, because polls read their states when they start.
     untracked(() => {
+      if (isOffline) { for (const watch of watches) watch.forget(); }
       for (const one of [poll, ...watches.map(({ poll }) => poll)]) {
         isAsking ? one.start(pauseMs) : one.stop();
       }
@@ -86,7 +88,13 @@ function watchServices(model: PageModel) {
     if (key === LOG_KEY) records.value = storedRecords(localStorage);
   });
   effect(() => {
-    const [before, nowMs] = [records.peek(), Date.now()];
+    const nowMs = Date.now();
+    // The lost network itself was taken for outages before it was noticed.
+    const before = model.isOffline.value
+      ? records.peek().filter(({ hasEnded, sinceMs }) =>
+        hasEnded || nowMs - sinceMs > OFFLINE_NOTICED_MS
+      )
+      : records.peek();
     const news = found.value.find((one) =>
       isAlarm(one) && recordOf(before, one, nowMs)?.isCause !== true
     );
@@ -103,6 +111,9 @@ function watchServices(model: PageModel) {
   const alarms = computed(() => records.value.filter(({ isAlarm }) => isAlarm).length);
   return { states, sources, findings, records, alarms, isShown };
 }
+
+/** A device without a network is noticed within this time. */
+const OFFLINE_NOTICED_MS = 15_000;
 
 /** Pause between searches for missing prices, which read bets and prices while some are missing. */
 const REPAIRS_PAUSE_MS = 3_000;
@@ -165,7 +176,9 @@ function OperatorView({ model, watch }: { model: PageModel; watch: ServicesWatch
   const processes = processesOf(states);
   return (
     <div class="board">
-      <Findings {...{ findings, states, announce: model.announce }} />
+      <Findings
+        {...{ findings, states, announce: model.announce, isOffline: model.isOffline.value }}
+      />
       <section class="services" aria-label="Services">
         {states.map((state) => (
           <ServiceCard
