@@ -71,7 +71,7 @@ export class Reservations {
       const thesis = typeof found === "string" ? undefined : found;
       if (found === "missing" || isOpen(thesis)) continue;
       if (await this.#release(quoteHash, thesis)) released += 1;
-      book.release(quoteHash);
+      else book.release(quoteHash);
     }
     return released;
   }
@@ -81,10 +81,15 @@ export class Reservations {
     await this.#logFailure(() => this.reconcile(signal), {}, signal);
   }
 
-  /** @returns Whether this process released it: only one of several processes does. */
+  /**
+   * A process that dies after the release reports no outcome of it.
+   *
+   * @returns Whether this process released it: only one of several processes does.
+   */
   async #release(quoteHash: string, thesis: Thesis | undefined): Promise<boolean> {
-    const { store, onOutcome } = this.#options;
+    const { store, book, onOutcome } = this.#options;
     if (!await store.release(quoteHash)) return false;
+    book.release(quoteHash);
     if (thesis === undefined) return true;
     executionLog.settled(thesis);
     const intent = await this.#find(quoteHash);
