@@ -8,6 +8,7 @@ export class NewestMap<K, V> extends Map<K, V> {
   }
 
   override set(key: K, value: V): this {
+    this.delete(key); // a key that is set again is the newest
     super.set(key, value);
     if (this.size > this.#max) {
       const oldest = this.keys().next();

@@ -41,7 +41,7 @@ const THESES_PER_PAGE = 100;
 const PROPAGATION_MS = 3_000;
 const THESIS_POLL_MS = 100;
 
-/** A status only ever moves to a higher rank, so a slow answer never undoes a notification. */
+/** What is read counts only if its rank is higher, so a slow answer never undoes a notification. */
 const RANK = { open: 0, needs_backfill: 1, won: 2, lost: 2 } as const;
 
 /** A caller that waits for a thesis or for the connection. */
@@ -79,7 +79,7 @@ export class ThesisWatch {
       backoff: backoff(),
       heartbeat: HEARTBEAT,
       subscriptions: [
-        subscription(["theses", party], thesisSchema, (thesis) => this.#update(thesis)),
+        subscription(["theses", party], thesisSchema, (thesis) => this.#onNotification(thesis)),
       ],
       catchUp: {
         read: (signal) => this.#read(signal),
@@ -202,7 +202,7 @@ export class ThesisWatch {
       if (signal.aborted) return;
       if (found.has(id) || !isUnsettled(status)) continue;
       const thesis = await node.getThesis(id);
-      if (thesis !== null && !signal.aborted) this.#update(thesis);
+      if (thesis !== null && !signal.aborted) this.#onRead(thesis);
     }
   }
 
@@ -216,17 +216,29 @@ export class ThesisWatch {
       if (signal.aborted) break;
       for (const thesis of theses) {
         found.add(thesis.id);
-        this.#update(thesis);
+        this.#onRead(thesis);
       }
     }
     return found;
   }
 
+  #onRead(thesis: Thesis): void {
+    const known = this.#knownOf(thesis);
+    if (known === undefined || RANK[thesis.status] > RANK[known.status]) this.#update(thesis);
+  }
+
+  /** A revert of a development node opens settled theses again. */
+  #onNotification(thesis: Thesis): void {
+    if (this.#knownOf(thesis)?.status !== thesis.status) this.#update(thesis);
+  }
+
+  /** Another hash under the same id: a development node was restarted with a new chain. */
+  #knownOf({ id, quoteHash }: Thesis): Thesis | undefined {
+    const known = this.#latest.get(id);
+    return known?.quoteHash === quoteHash ? known : undefined;
+  }
+
   #update(thesis: Thesis): void {
-    const known = this.#latest.get(thesis.id);
-    // Another hash under the same id: a development node was restarted with a new chain.
-    const isSame = known?.quoteHash === thesis.quoteHash;
-    if (known && isSame && RANK[thesis.status] <= RANK[known.status]) return;
     this.#latest.set(thesis.id, thesis);
     for (const waiter of this.#waiters) waiter.notify(thesis);
     this.#handlers.onThesis?.(thesis);

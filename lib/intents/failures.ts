@@ -34,7 +34,7 @@ export const submissionFailure = failuresOf({
     `Deadline ${deadline} passed before the core node accepted the transaction`,
   /** The deadline passed, and the transaction is so old that the node may have dropped its receipt. */
   RECEIPT_DROPPED: ({ txHash, ageMs }: { txHash: Hex; ageMs: number }) =>
-    `Transaction ${txHash} was signed ${Math.floor(ageMs / 3_600_000)} h ago, and the core node ` +
+    `Transaction ${txHash} was signed ${Math.floor(ageMs / 60_000)} min ago, and the core node ` +
     "may have dropped its receipt: compare the balances to see whether it was executed",
   /** The node rejected the transaction as invalid and recorded nothing. */
   NODE_REFUSED: ({ reason }: { reason: string; rpcCode: number }) =>

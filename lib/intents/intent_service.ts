@@ -156,18 +156,16 @@ export class IntentService {
    * store.
    */
   start(handler: IntentHandler): void {
-    const { clock, retain: receiptsKeptMs } = this.#options;
     this.#handler = handler;
     this.#submitter = new Submitter({
       store: this.store,
       node: this.node,
-      clock,
+      clock: this.#options.clock,
       random: Math.random,
       log: this.#log,
       handler,
       transactions: this.transactions,
       guard: this.#guard,
-      receiptsKeptMs,
     });
     this.#submitter.start();
     this.#health.start();

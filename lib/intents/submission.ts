@@ -58,11 +58,6 @@ export interface SubmitterOptions {
   transactions: Pick<TransactionBuilder, "sign" | "requireOwn">;
   /** Checks that the node has the chain of the store. Otherwise nothing is sent, and no answer counts. */
   guard: Pick<ChainGuard, "requireChain" | "onCommitted" | "clocks">;
-  /**
-   * How long the node keeps receipts (at least `RECEIPTS_KEPT_MS_MIN`). After that, a missing
-   * receipt proves nothing.
-   */
-  receiptsKeptMs: number;
 }
 
 type Unsigned<T extends Transaction> = Omit<T, "timestamp" | "from" | "signature">;

@@ -226,12 +226,11 @@ export class Submitter {
   /** Fails an intent whose transaction was not committed before the deadline, and no longer can be. */
   async #failIfTooLate(intent: Intent): Promise<Intent> {
     const { text, txHash } = transactionOf(intent);
-    const { clock, receiptsKeptMs } = this.#options;
-    const ageMs = clock.now() - timestampOf(text);
+    const ageMs = this.#options.clock.now() - timestampOf(text);
     if (ageMs <= TIMESTAMP_DRIFT_MAX_MS + CLOCK_SKEW_MS) {
       throw new OutcomeUnknownError(txHash, "the deadline passed before the node answered");
     }
-    if (ageMs > Math.max(receiptsKeptMs, RECEIPTS_KEPT_MS_MIN)) {
+    if (ageMs > RECEIPTS_KEPT_MS_MIN) {
       return await this.#fail(intent, submissionFailure("RECEIPT_DROPPED", { txHash, ageMs }));
     }
     const { expiresAtMs: deadline } = intent;

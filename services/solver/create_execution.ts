@@ -2,10 +2,9 @@ import { faultPointsAt, withFaultPoints } from "../../lib/fault_points.ts";
 import type { IntentHandler } from "../../lib/intents/submission.ts";
 import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import { executionLog } from "./execution_log.ts";
-import { decodeExecution } from "./execution/execution.ts";
+import { decodeExecution, findBet } from "./execution/execution.ts";
 import { Executor } from "./execution/executor.ts";
 import { type Hedge, HttpHedge, SimulatedHedge } from "./execution/hedge.ts";
-import { isBetOnChain } from "./execution/reconcile.ts";
 import { Reservations } from "./execution/reservations.ts";
 import type { SolverParts } from "./open_parts.ts";
 import type { SolverOptions } from "./options.ts";
@@ -57,7 +56,10 @@ export function createExecution(options: SolverOptions, parts: SolverParts) {
   const handler: IntentHandler = {
     termsOf: (intent) => executor.termsOf(intent),
     beforeSigning: (intent) => executor.prepare(intent),
-    isOnChain: (intent) => isBetOnChain(parts.node, intent, clock.now()),
+    async isOnChain(intent) {
+      const found = await findBet(parts.node, intent, clock.now());
+      return found !== "missing" && found !== "replaced";
+    },
     onFinished(intent) {
       metrics.executionFinished(intent);
       const { quote } = decodeExecution(intent.payload);

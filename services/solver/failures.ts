@@ -75,7 +75,7 @@ const TEXTS = {
 /** An error of the solver, with these facts as its `details`. */
 export const refusal = failuresOf(TEXTS, [
   "PRICE_STALE",
-  // A recorded execution is retried, since the user may deposit meanwhile.
+  // Nothing was recorded: the user may deposit, and send the same request again.
   "INSUFFICIENT_BALANCE",
   "BALANCE_TOO_LOW",
   "EXPOSURE_UNKNOWN",

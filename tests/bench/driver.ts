@@ -52,7 +52,6 @@ export async function withStore(
     clock: systemClock,
     random: Math.random,
     log: getLogger("test"),
-    receiptsKeptMs: 7 * 86_400_000,
     guard: onlyChain(),
     ...options,
   });

@@ -32,7 +32,7 @@ const ELSEWHERE: Readonly<Record<string, [why: string, test: string]>> = {
   PRICE_IMPROVED: ["a price that moves", "solver/api_test.ts"],
   CLOCKS_DIFFER: ["a wrong clock", "bridge/depositor_test.ts"],
   NODE_TIMEOUT: ["5 s without an answer", "lib/http/envelope_test.ts"],
-  RECEIPT_DROPPED: ["hours without an answer", "lib/intents/submitter_bounds_test.ts"],
+  RECEIPT_DROPPED: ["minutes without an answer", "lib/intents/submitter_bounds_test.ts"],
   NeedsBackfill: ["a gap in the prices", "node/chain/settlement_test.ts"],
   NODE_BUSY: ["thousands of calls at once", "node/rpc/batches_test.ts"],
   HOST_NOT_ALLOWED: ["a foreign page", "hostile/foreign_pages_test.ts"],

@@ -84,7 +84,6 @@ export class BetsSolver {
       clock,
       random: world.random,
       log: getLogger("test"),
-      receiptsKeptMs: 7 * 86_400_000,
       guard: onlyChain(),
       transactions: new TransactionBuilder(signer, CHAIN_ID, clock),
       handler: {

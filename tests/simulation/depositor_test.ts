@@ -148,7 +148,6 @@ class Bridge {
       clock,
       random,
       log: getLogger("test"),
-      receiptsKeptMs: 7 * 86_400_000,
       guard: onlyChain(),
       transactions,
       handler: { termsOf: (intent) => depositTermsOf(intent, CHAIN_ID) },

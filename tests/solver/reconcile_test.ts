@@ -1,9 +1,55 @@
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { runHere } from "../support/command_context.ts";
+import { ShiftedClock, systemClock } from "../../lib/clock.ts";
+import { eventually } from "../support/eventually.ts";
 import { post } from "../support/http_answers.ts";
+import { openIntentStore } from "../../lib/intents/open_store.ts";
+import type { IntentStore } from "../../lib/intents/store.ts";
+import { toWire } from "../../lib/protocol/scalars.ts";
+import type { Thesis } from "../../lib/protocol/thesis.ts";
+import { decodeExecution, encodeExecution } from "../../services/solver/execution/execution.ts";
+import { reservedIntents } from "../support/intents.ts";
 import { withFolder } from "../support/files.ts";
-import { execution, user, withSolver } from "./support.ts";
+import { execution, quoteHashOf, startTestSolver, thesisOf, user, withSolver } from "./support.ts";
+
+/** Longer than a bet of these tests, and than the ten minutes that a node keeps a settled one. */
+const LONG_STOP_MS = 3_600_000;
+
+/** Calls `test` with a solver that was stopped for an hour, and knows a bet whose receipt is gone. */
+const withLongStop = (
+  thesis: Thesis | null,
+  test: (health: { status: string; code?: string }, store: IntentStore) => Promise<void>,
+) =>
+  withFolder(async (folder) => {
+    const database = `${folder}/solver.sqlite`;
+    await withSolver(async (before, node) => {
+      assert.equal((await post(`${before.url}/execute`, await execution(before.url))).status, 200);
+      await before.stop();
+      node.rewind();
+      node.methods.set("core_getThesis", () => toWire(thesis));
+      const clock = new ShiftedClock(systemClock);
+      clock.shift(node.aheadMs = LONG_STOP_MS);
+      await using solver = await startTestSolver(node, { database }, clock);
+      const health = await (await fetch(`${solver.url}/health`)).json();
+      await using store = await openIntentStore(database, "solver");
+      await test(health, store);
+    }, { database });
+  });
+
+Deno.test("solver: works again after a stop in which the node settled its bet and dropped it", () =>
+  withLongStop(null, async ({ status }, store) => {
+    assert.equal(status, "ok");
+    const held = async () => (await reservedIntents(store)).length;
+    await eventually("the release", async () => await held() === 0 || undefined);
+    assert.equal((await store.page(0, 1)).intents[0]?.state, "committed");
+  }));
+
+Deno.test("solver: notices after a long stop that the chain went back, since another bet has the id", () =>
+  withLongStop(thesisOf(1), async ({ status, code }, store) => {
+    assert.deepEqual([status, code], ["failed", "CHAIN_REWOUND"]);
+    assert.equal((await reservedIntents(store)).length, 1);
+  }));
 
 Deno.test("solver reconcile: ends a bet that a restored node lacks, once", () =>
   withFolder(async (folder) => {
@@ -24,5 +70,31 @@ Deno.test("solver reconcile: ends a bet that a restored node lacks, once", () =>
       assert.match(line, new RegExp(`^Gone: thesis \\d+ of ${user.address}, 10 USDC`));
       assert.deepEqual(rest, ["1 gone, 0 were there, 0 failed"]);
       assert.deepEqual(await reconcile(), ["0 gone, 0 were there, 0 failed"]);
+    }, { database });
+  }));
+
+Deno.test("solver reconcile: ends a bet that ended long ago, unless its settlement is known", () =>
+  withFolder(async (folder) => {
+    const database = `${folder}/solver.sqlite`;
+    await withSolver(async ({ url }, node) => {
+      assert.equal((await post(`${url}/execute`, await execution(url))).status, 200);
+      await using store = await openIntentStore(database, "solver");
+      const [bet] = (await store.page(0, 1)).intents;
+      assert.ok(bet !== undefined);
+      for (const key of [1, 2].map(quoteHashOf)) {
+        const { quote, ...rest } = decodeExecution(bet.payload);
+        const payload = encodeExecution({ ...rest, quote: { ...quote, endTime: 6 } });
+        const { intent } = await store.insert({ ...bet, key, payload }, { reserves: true });
+        const { receipt } = bet;
+        await store.finish(intent, { state: "committed", receipt, failure: null }, 2);
+      }
+      assert(await store.release(quoteHashOf(1)));
+      node.rewind();
+      node.methods.set("core_getThesis", () => null);
+      const { privateKey } = DEV_ACCOUNTS.solver;
+      const options = ["--rpc-url", node.url, "--database", database, "--private-key", privateKey];
+      const { stdout } = await runHere(["solver", "reconcile", ...options]);
+      assert.match(stdout, /2 gone, 1 were there, 0 failed$/);
+      assert.equal((await store.get(quoteHashOf(1))).state, "committed");
     }, { database });
   }));

@@ -195,14 +195,15 @@ export class Chain {
     const thesis = this.thesis(id);
     if (thesis === undefined) throw new UnknownThesisError(id);
     if (!isUnsettled(thesis.status)) return thesis;
+    const { timestampMs } = this.head;
     const outcome = this.state.attempt(thesis);
     // A thesis is not final before its end, even if its last slot is recorded.
-    if (!isFinalAt(outcome, thesis, this.head.timestampMs)) {
-      throw SettlementError.tooEarly(thesis, this.head.timestampMs);
+    if (!isFinalAt(outcome, thesis, timestampMs)) {
+      throw SettlementError.tooEarly(thesis, timestampMs);
     }
     if (this.state.settlements.isNewOutcome(thesis, outcome)) {
       this.#commits.change(() => {
-        const changed = this.state.applyOutcome(thesis, outcome, this.#clock.now());
+        const changed = this.state.applyOutcome(thesis, outcome, timestampMs);
         if (changed !== undefined) this.#announceThesis(changed);
       });
     }

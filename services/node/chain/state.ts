@@ -135,9 +135,9 @@ export class ChainState {
     const { backfilled } = this.historyOf(tx);
     const { symbol } = this.marketOf(tx)!; // it has a history
     const pages = new Set<number>();
+    const isFilled = inSpans(filled);
     for (const { time, price } of this.#slotsOf(tx)) {
-      const isFilled = filled.some((span) => time >= span.from && time < span.to);
-      if (isFilled) pages.add(backfilled.put(time, price));
+      if (isFilled(time)) pages.add(backfilled.put(time, price));
     }
     for (const page of pages) this.#records.saveBackfilled(symbol, page, backfilled.page(page));
     this.settlements.retryWhere(tx.base, tx.quote, { from: first.from, to: last.to });
@@ -186,13 +186,19 @@ export class ChainState {
 
   /** The slots of a transaction, each with whether an open thesis needs it. */
   *#slotsOf(tx: BackfillOracle) {
-    const end = tx.startTime + tx.prices.length * SLOT_MS;
-    const needed = this.settlements.neededSpans(tx.base, tx.quote)
-      .filter((window) => window.from < end && window.to > tx.startTime);
+    const isNeeded = inSpans(this.settlements.neededSpans(tx.base, tx.quote));
     for (const [index, price] of tx.prices.entries()) {
       const time = tx.startTime + index * SLOT_MS;
-      const isNeeded = needed.some((window) => time >= window.from && time < window.to);
-      yield { time, price, isNeeded };
+      yield { time, price, isNeeded: isNeeded(time) };
     }
   }
+}
+
+/** Whether a time is in one of the spans, which are in order. Each call is for a later time. */
+function inSpans(spans: readonly TimeSpan[]): (time: number) => boolean {
+  let next = 0;
+  return (time) => {
+    while ((spans[next]?.to ?? Infinity) <= time) next += 1;
+    return (spans[next]?.from ?? Infinity) <= time;
+  };
 }

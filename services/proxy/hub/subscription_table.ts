@@ -206,6 +206,7 @@ export class SubscriptionTable {
     const { request, source, publicId } = subscription;
     this.#limits.remove(subscription);
     if (publicId !== undefined) this.#publicIds.delete(publicId);
+    subscription.publicId = undefined; // a source may be added again
     this.#byKey.delete(request.key, subscription);
     source?.filters.delete(request.thesisFilter ?? "", subscription);
   }

@@ -22,6 +22,8 @@ export class OpenRead {
   id = 0;
   /** Whether it was also sent over HTTP. */
   isAlsoOverHttp = false;
+  /** The answer over HTTP, unless that has failed. */
+  httpAnswer: Promise<CallAnswer> | undefined;
 
   constructor(readonly read: Read, readonly startedAtMs: number) {
     const { promise, resolve, reject } = Promise.withResolvers<CallAnswer>();

@@ -190,7 +190,7 @@ export class ReadSocket {
 
   /** Sends a read over HTTP after all. Resolves when it is answered; never rejects. */
   #sendOverHttp(open: OpenRead): Promise<void> {
-    return open.settleWith(this.#options.overHttp(open.read));
+    return open.settleWith(open.httpAnswer ?? this.#options.overHttp(open.read));
   }
 
   /** The node did not say which read failed, so all open reads go over HTTP. */
@@ -266,8 +266,9 @@ export class ReadSocket {
   async #sendAlsoOverHttp(open: OpenRead): Promise<void> {
     let answer: CallAnswer;
     try {
-      answer = await this.#options.overHttp(open.read);
+      answer = await (open.httpAnswer = this.#options.overHttp(open.read));
     } catch {
+      open.httpAnswer = undefined;
       return; // the answer may still come over the socket
     }
     if (this.#open.get(open.id) !== open) return;

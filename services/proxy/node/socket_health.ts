@@ -90,6 +90,7 @@ export class SocketHealth {
     if (check === undefined) return;
     const socketMs = atMs - check.atMs;
     const httpMs = await check.httpMs;
+    if (Number.isNaN(httpMs)) return;
     this.#slowChecks = socketMs > 2 * httpMs + SLOWER_THAN_HTTP_MS ? this.#slowChecks + 1 : 0;
     if (this.#slowChecks < SLOW_CHECKS_MAX) return;
     const [slow, fast] = [socketMs, httpMs].map((ms) => ms.toFixed(1));

@@ -4,6 +4,7 @@ import type { CoreClient } from "../../../lib/net/core_client.ts";
 import type { ExecuteResult } from "../../../lib/protocol/answers.ts";
 import { quoteSchema, quoteToWire, receivedQuoteSchema } from "../../../lib/protocol/quote.ts";
 import type { TransactionTerms } from "../../../lib/intents/submission.ts";
+import { RECEIPTS_KEPT_MS_MIN } from "../../../lib/protocol/constants.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import { receiptSchema } from "../../../lib/protocol/receipt.ts";
 import { described, signatureSchema } from "../../../lib/protocol/scalars.ts";
@@ -83,15 +84,23 @@ export function transactionTermsOf({ quote, userSignature }: Execution): Transac
 }
 
 /**
- * The thesis of a committed execution in its present state; null if the node has no thesis with its
- * id.
+ * What a node has of a committed bet: its thesis, or why there is none. `forgotten`: it ended so long
+ * ago that the node may have dropped it. `missing`: every node of its chain must have it. `replaced`:
+ * another bet has its id, so the chain went back and continued differently.
  */
-export async function committedThesis(
+export type FoundBet = Thesis | "forgotten" | "missing" | "replaced";
+
+/** Looks for the thesis of a committed execution. */
+export async function findBet(
   node: Pick<CoreClient, "getThesis">,
-  { receipt }: Intent,
-): Promise<Thesis | null> {
+  { key, payload, receipt }: Intent,
+  nowMs: number,
+): Promise<FoundBet> {
   const { thesisId } = receiptSchema.parse(JSON.parse(receipt ?? "null"));
-  return thesisId === undefined ? null : await node.getThesis(thesisId);
+  const thesis = thesisId === undefined ? null : await node.getThesis(thesisId);
+  if (thesis !== null) return thesis.quoteHash === key ? thesis : "replaced";
+  const { endTime } = decodeExecution(payload).quote;
+  return nowMs > endTime + RECEIPTS_KEPT_MS_MIN ? "forgotten" : "missing";
 }
 
 /**

@@ -4,11 +4,10 @@ import { serviceLog } from "../../../lib/log/logging.ts";
 import { type Intent, StoreDamagedError } from "../../../lib/intents/intent.ts";
 import type { IntentStore } from "../../../lib/intents/store.ts";
 import type { CoreClient } from "../../../lib/net/core_client.ts";
-import { RECEIPTS_KEPT_MS_MIN } from "../../../lib/protocol/constants.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
 import type { ExposureBook } from "../risk/exposure_book.ts";
 import { executionLog } from "../execution_log.ts";
-import { committedThesis, decodeExecution } from "./execution.ts";
+import { decodeExecution, findBet } from "./execution.ts";
 
 export interface ReservationsOptions {
   store: Pick<IntentStore, "find" | "refreshReservations" | "release">;
@@ -58,7 +57,7 @@ export class Reservations {
    * @throws {RangemakerError} If the store or the node cannot be used.
    */
   async reconcile(signal?: AbortSignal): Promise<number> {
-    const { store, book, requireChain } = this.#options;
+    const { store, book, node, requireChain, clock } = this.#options;
     await store.refreshReservations(book);
     if (!book.complete) return 0;
     await requireChain();
@@ -68,10 +67,11 @@ export class Reservations {
       if (isOpen(book.thesisOf(quoteHash))) continue;
       const intent = await this.#find(quoteHash);
       if (intent?.state !== "committed") continue;
-      const thesis = await this.#readThesis(intent);
-      if (thesis === undefined ? !this.#isForgotten(intent) : isOpen(thesis)) continue;
+      const found = await findBet(node, intent, clock.now());
+      const thesis = typeof found === "string" ? undefined : found;
+      if (found === "missing" || isOpen(thesis)) continue;
       if (await this.#release(quoteHash, thesis)) released += 1;
-      book.release(quoteHash);
+      else book.release(quoteHash);
     }
     return released;
   }
@@ -81,10 +81,15 @@ export class Reservations {
     await this.#logFailure(() => this.reconcile(signal), {}, signal);
   }
 
-  /** @returns Whether this process released it: only one of several processes does. */
+  /**
+   * A process that dies after the release reports no outcome of it.
+   *
+   * @returns Whether this process released it: only one of several processes does.
+   */
   async #release(quoteHash: string, thesis: Thesis | undefined): Promise<boolean> {
-    const { store, onOutcome } = this.#options;
+    const { store, book, onOutcome } = this.#options;
     if (!await store.release(quoteHash)) return false;
+    book.release(quoteHash);
     if (thesis === undefined) return true;
     executionLog.settled(thesis);
     const intent = await this.#find(quoteHash);
@@ -119,18 +124,6 @@ export class Reservations {
       if (thrown instanceof StoreDamagedError) return undefined;
       throw thrown;
     }
-  }
-
-  /** The thesis of a committed intent; undefined if the node has none. */
-  async #readThesis(intent: Intent): Promise<Thesis | undefined> {
-    const thesis = await committedThesis(this.#options.node, intent);
-    return thesis?.quoteHash === intent.key ? thesis : undefined;
-  }
-
-  /** Whether a missing thesis ended so long ago that the node may have dropped it. */
-  #isForgotten({ payload }: Intent): boolean {
-    const { endTime } = decodeExecution(payload).quote;
-    return this.#options.clock.now() > endTime + RECEIPTS_KEPT_MS_MIN;
   }
 }
 

@@ -121,7 +121,7 @@ Deno.test("ThesisWatch: after a reconnect it reads the changes it missed", async
   assert.equal(clock.pending, 0);
 });
 
-Deno.test("ThesisWatch: reports each state once, and never an earlier state after a later one", async () => {
+Deno.test("ThesisWatch: reports each state once, and a slow read never undoes a notification", async () => {
   const { node, events, watch, accept, publish } = setUp();
   const gate = Promise.withResolvers<void>();
   node.gate = gate.promise;
@@ -131,8 +131,22 @@ Deno.test("ThesisWatch: reports each state once, and never an earlier state afte
   publish(thesis(1, "won"));
   gate.resolve();
   await opened;
-  for (const status of ["won", "lost", "needs_backfill"] as const) publish(thesis(1, status));
+  publish(thesis(1, "won"));
   assert.deepEqual(events, ["1 won", "live"]);
+  watch.close();
+});
+
+Deno.test("ThesisWatch: a settled thesis that a revert opened again is open, until its next outcome", async () => {
+  const { events, watch, accept, publish } = setUp();
+  const opened = watch.open(5_000);
+  await accept();
+  await opened;
+  publish(thesis(1, "won"));
+  publish(thesis(1, "open"));
+  const outcome = watch.until(is(1, "won", "lost"), 60_000);
+  publish(thesis(1, "lost"));
+  assert.equal((await outcome).status, "lost");
+  assert.deepEqual(events, ["live", "1 won", "1 open", "1 lost"]);
   watch.close();
 });
 

@@ -18,9 +18,6 @@ import { FakeClock } from "../../support/fake_clock.ts";
 
 const signer = new LocalSigner(DEV_ACCOUNTS.relayer.privateKey);
 
-/** How long the node keeps receipts. */
-export const RECEIPTS_KEPT_MS = 86_400_000;
-
 const TERMS = {
   type: "Deposit",
   user: signer.address,
@@ -90,7 +87,6 @@ export class World {
       random: () => 1,
       log: getLogger("test"),
       transactions: { sign: async () => await this.sign(), requireOwn: () => this.verify() },
-      receiptsKeptMs: RECEIPTS_KEPT_MS,
       guard: this.guard,
       handler: {
         termsOf: () => TERMS,

@@ -281,6 +281,20 @@ Deno.test("Chain: a thesis that lacks prices is recorded once, however often its
   assert.deepEqual(statuses(), ["won"]);
 });
 
+Deno.test("Chain: a thesis settled on request while the clock is behind is settled after its end", () => {
+  const { test } = chainWithTheses([0, 300]);
+  const startTime = test.now;
+  test.run(3, null);
+  const prices = [1, 2, 3].map(() => 3_000_000_000n);
+  test.chain.state.fill(backfill({ timestamp: test.now, startTime, prices }), [
+    { from: startTime, to: test.now },
+  ]);
+  test.holdUp(-1_000);
+  assert.equal(test.chain.settle(1).status, "won");
+  const { endTime, settledAt } = test.chain.thesis(1)!;
+  assert.equal(settledAt, endTime);
+});
+
 Deno.test("Chain: slots older than the ring are filled only for a market whose theses need them", () => {
   const { test, fill } = chainWithTheses([0, 20_000]);
   test.run(100);

@@ -18,7 +18,6 @@ import { GENESIS } from "./chain_in_memory.ts";
 
 const { user, solver } = actors;
 
-/** What a test may change of a {@link DiskChain}. */
 /** A chain in a directory, driven by hand. */
 export class DiskChain {
   readonly storage: Storage;

@@ -166,6 +166,26 @@ Deno.test("Thesis filters: at the limit, a client with many filters is closed fo
   assert.deepEqual(scene.closed, ["Too many subscriptions: connect again with fewer"]);
 });
 
+Deno.test("Thesis filters: if the client that is closed for a newcomer had all of them, the shared subscription is made again under an id of its own", async () => {
+  const scene = new Scene();
+  const filter = (n: number) => ({ user: `0x${n.toString(16).padStart(40, "0")}` });
+  const owners = Array.from({ length: 8 }, () => scene.client());
+  const heir = scene.client();
+  const outcomes = Array.from({ length: 16 * PLACES }, (_, n) => [
+    scene.follow(owners[n % 8]!, filter(n)),
+    scene.follow(heir, filter(n)),
+  ]);
+  scene.answer();
+  await Promise.all(outcomes.flat());
+  for (const owner of owners) scene.hub.disconnect(owner);
+  const newcomer = scene.follow(scene.client(), filter(9_999));
+  scene.answer();
+  assert.equal(typeof (await newcomer).id, "string");
+  assert.equal(scene.closed.length, 1);
+  const { subscriptions, publicIds } = scene.hub.table.size;
+  assert.deepEqual({ subscriptions, publicIds }, { subscriptions: 2, publicIds: 2 });
+});
+
 Deno.test("Thesis filters: if the node refuses or closes the socket, every client gets that answer", async () => {
   const error = { code: -32602, message: "No such subscription" };
   for (const outcome of ["refused", "closed"] as const) {

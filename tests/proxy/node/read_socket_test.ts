@@ -174,6 +174,31 @@ Deno.test("ReadSocket: a read that is late is sent over HTTP too, once, and ends
     assert.equal(sent, 1);
   }));
 
+Deno.test("ReadSocket: when the socket closes, a late read is sent over HTTP again only if that has failed", () =>
+  Scene.play(deafTo("eth_lost", "eth_failed"), async (scene) => {
+    const { promise: wait, resolve: giveAnswer } = Promise.withResolvers<void>();
+    const answer = scene.overHttp;
+    const sent: string[] = [];
+    scene.overHttp = async (method) => {
+      const isFirst = !sent.includes(method);
+      if (method !== "eth_chainId") sent.push(method);
+      if (method === "eth_failed" && isFirst) throw new ProxyError(502, -32002, "away");
+      if (method === "eth_lost") await wait;
+      return await answer(method);
+    };
+    const reads = [scene.read("eth_lost"), scene.read("eth_failed")];
+    for (let passed = 0; passed < LATE_MS; passed += TICK_INTERVAL_MS) {
+      assert.equal(await scene.read(), "ws");
+      scene.clock.advance(TICK_INTERVAL_MS);
+    }
+    assert.deepEqual(sent.toSorted(), ["eth_failed", "eth_lost"]);
+    scene.node.dropSockets(1009);
+    assert.equal(await reads[1], "http");
+    giveAnswer();
+    assert.equal(await reads[0], "http");
+    assert.deepEqual(sent.toSorted(), ["eth_failed", "eth_failed", "eth_lost"]);
+  }));
+
 Deno.test("ReadSocket: after several lost answers, these and all further reads use HTTP", () =>
   Scene.play(neverAnswers("eth_lost"), async (scene) => {
     const lost = [1, 2, 3].map(() => scene.read("eth_lost"));

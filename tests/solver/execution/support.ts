@@ -87,7 +87,6 @@ export async function withExecutor(
     clock,
     random: () => 0.5,
     log: getLogger("test"),
-    receiptsKeptMs: 7 * 86_400_000,
     guard: onlyChain(),
     transactions: new TransactionBuilder(solver, CHAIN_ID, clock),
     handler: {
