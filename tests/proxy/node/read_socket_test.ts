@@ -175,7 +175,7 @@ Deno.test("ReadSocket: a read that is late is sent over HTTP too, once, and ends
   }));
 
 Deno.test("ReadSocket: when the socket closes, a late read is sent over HTTP again only if that has failed", () =>
-  Scene.play(deafTo("eth_lost", "eth_failed"), async (scene) => {
+  Scene.play(neverAnswers("eth_lost", "eth_failed"), async (scene) => {
     const { promise: wait, resolve: giveAnswer } = Promise.withResolvers<void>();
     const answer = scene.overHttp;
     const sent: string[] = [];

@@ -86,7 +86,7 @@ export class ServiceWatch {
     this.state.value = { ...this.state.value, isUp: undefined, isSilent: false, isLate: false };
   }
 
-  async #read(signal: AbortSignal, isSecond = this.state.value.isSilent): Promise<void> {
+  async #read(signal: AbortSignal, attempt = this.state.value.isSilent ? 2 : 1): Promise<void> {
     const { url, name } = this.state.value;
     const overdue = setTimeout(() => this.#missAnswer(signal, true), OVERDUE_MS);
     try {
@@ -105,10 +105,12 @@ export class ServiceWatch {
       if (!(thrown instanceof NoAnswerError)) throw thrown;
       if (signal.aborted) return;
       this.#missAnswer(signal, thrown instanceof LateError);
-      if (!isSecond) return await this.#read(signal, true);
-      // Only a second request shows whether the first was refused by CORS or not answered.
+      if (attempt === 1) return await this.#read(signal, 2);
+      // Only a request for anything shows whether the others were refused by CORS or not answered.
       const isForbidden = thrown.cause !== undefined && await isAnswered(`${url}/`, signal);
       if (signal.aborted) return;
+      // It may be answered because the network has just come back.
+      if (isForbidden && attempt === 2) return await this.#read(signal, 3);
       const nowMs = this.#clock.now();
       if (!isForbidden) this.#awayAtMs = nowMs;
       const before = this.state.value;

@@ -6,7 +6,7 @@ import {
   signal,
   untracked,
 } from "@preact/signals";
-import { isRangemakerError, systemClock, type Thesis } from "@rangemaker/client";
+import { type CancelTimer, isRangemakerError, systemClock, type Thesis } from "@rangemaker/client";
 import { useEffect } from "preact/hooks";
 import { Poll } from "../data/http.ts";
 import type { PageModel } from "../data/page_model.ts";
@@ -62,6 +62,7 @@ function watchServices(model: PageModel) {
     ? undefined
     : new ProvidersWatch(urls.oracle, systemClock);
   const states = computed(() => watches.map(({ state }) => state.value));
+  const isOffline = withDelayedEnd(model.isOffline, BACK_ONLINE_MS);
   const { repairs, poll } = watchRepairs(model, states);
   const found = computed(() =>
     findingsOf(states.value, sources?.providers.value)
@@ -72,11 +73,11 @@ function watchServices(model: PageModel) {
   const polls = pollsInThisTab(isShown);
   effect(() => {
     const pauseMs = isShown.value ? undefined : BACKGROUND_PAUSE_MS;
-    const isOffline = model.isOffline.value;
-    const isAsking = (isShown.value || polls.value) && !isOffline;
+    const isCutOff = isOffline.value;
+    const isAsking = (isShown.value || polls.value) && !isCutOff;
     // Untracked, because polls read their states when they start.
     untracked(() => {
-      if (isOffline) { for (const watch of watches) watch.forget(); }
+      if (isCutOff) { for (const watch of watches) watch.forget(); }
       for (const one of [poll, ...watches.map(({ poll }) => poll)]) {
         isAsking ? one.start(pauseMs) : one.stop();
       }
@@ -90,7 +91,7 @@ function watchServices(model: PageModel) {
   effect(() => {
     const nowMs = Date.now();
     // The lost network itself was taken for outages before it was noticed.
-    const before = model.isOffline.value
+    const before = isOffline.value
       ? records.peek().filter(({ hasEnded, sinceMs }) =>
         hasEnded || nowMs - sinceMs > OFFLINE_NOTICED_MS
       )
@@ -109,7 +110,22 @@ function watchServices(model: PageModel) {
     found.value.map((one) => withStart(one, records.value, Date.now()))
   );
   const alarms = computed(() => records.value.filter(({ isAlarm }) => isAlarm).length);
-  return { states, sources, findings, records, alarms, isShown };
+  return { states, sources, findings, records, alarms, isShown, isOffline };
+}
+
+/** The first requests after a return to the network may still fail. */
+const BACK_ONLINE_MS = 2_000;
+
+/** A state that ends some time after another one. */
+function withDelayedEnd(state: ReadonlySignal<boolean>, delayMs: number): ReadonlySignal<boolean> {
+  const delayed = signal(state.peek());
+  let cancel: CancelTimer = () => {};
+  effect(() => {
+    cancel();
+    if (state.value) delayed.value = true;
+    else cancel = systemClock.after(delayMs, () => delayed.value = false);
+  });
+  return delayed;
 }
 
 /** A device without a network is noticed within this time. */
@@ -177,7 +193,7 @@ function OperatorView({ model, watch }: { model: PageModel; watch: ServicesWatch
   return (
     <div class="board">
       <Findings
-        {...{ findings, states, announce: model.announce, isOffline: model.isOffline.value }}
+        {...{ findings, states, announce: model.announce, isOffline: watch.isOffline.value }}
       />
       <section class="services" aria-label="Services">
         {states.map((state) => (
