@@ -94,13 +94,19 @@ interface TabsProps {
 }
 
 function Tabs({ views, current, alarmsOf }: TabsProps) {
+  const nav = useRef<HTMLElement>(null);
+  // Enlarged text leaves no space for all of them.
+  const show = (tab: Element | null | undefined) =>
+    tab?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  useEffect(() => show(nav.current?.querySelector("[aria-current]")), [current]);
   return (
-    <nav class="tabs" aria-label="Views">
+    <nav ref={nav} class="tabs" aria-label="Views">
       {views.map((view) => (
         <a
           key={view.id}
           href={`#${view.id}`}
           aria-current={view === current ? "page" : undefined}
+          onFocus={(event) => show(event.currentTarget)}
         >
           {view.label}
           {alarmsOf(view) > 0 && <span class="lost">✕ {alarmsOf(view)}</span>}
