@@ -144,6 +144,14 @@ Deno.test({
         const { id } = await newestBet(visitor);
         assert.equal(await visitor.outcomeOf(id), "lost");
         await visitor.sees(/✕ lost −5\.00: [23],\d{3}\.\d\d at /);
+        for (const width of [1024, 768]) {
+          await visitor.page.setViewport({ width, height: 768 });
+          const [height = 0, hidden] = await visitor.page.$eval(
+            ".positions .scroller",
+            (list) => [list.clientHeight, list.scrollWidth - list.clientWidth],
+          );
+          assert(hidden === 0 && height < 100, `${width}: ${hidden} hidden, ${height} high`);
+        }
         await visitor.close();
       });
 
