@@ -251,12 +251,13 @@ Deno.test({
         const session = await visitor.page.createCDPSession();
         const features = [{ name: "forced-colors", value: "active" }];
         await session.send("Emulation.setEmulatedMedia", { features });
-        const [message, card] = await visitor.page.$$eval(
-          ".toasts, .card:first-child",
-          (parts) =>
-            parts.map((part) => part.computedStyleMap().get("background-color")?.toString()),
-        );
-        assert.equal(message, card, "the ground that the browser gives the text of messages");
+        const groundOf = (selector: string) =>
+          visitor.page.$eval(
+            selector,
+            (part) => part.computedStyleMap().get("background-color")?.toString(),
+          );
+        const ground = await groundOf(".card"); // the browser gives it to the text of messages
+        assert.equal(await groundOf(".toasts"), ground);
         await session.send("Emulation.setEmulatedMedia", { features: [] });
         const read = () =>
           visitor.page.$$eval(".fields input", (inputs) => inputs.map(({ value }) => value));
