@@ -14,10 +14,23 @@ Deno.test("Links: a link restores the same box, without the amount", () => {
   assert.deepEqual(linkedBox(new URL(link).hash), BOX);
 });
 
-Deno.test("Links: an address with another view, missing parts or long texts opens no box", () => {
+Deno.test("Links: an address without a box is no link", () => {
   const { hash } = new URL(linkTo("http://a/", BOX));
-  const wrong = ["", "#trade", "#maker?symbol=A", "#trade?symbol=A", hash.replace("#trade", "#x")];
-  for (const other of [...wrong, hash.replace("3010", "3".repeat(41))]) {
+  for (const other of ["", "#trade", "#maker?symbol=A", hash.replace("#trade", "#x")]) {
     assert.equal(linkedBox(other), undefined, other);
   }
+});
+
+Deno.test("Links: of a box with missing, long, wrong or swapped values, only the market is known", () => {
+  const { fields, symbol } = BOX;
+  const { hash } = new URL(linkTo("http://a/", BOX));
+  const wrong = [
+    hash.split("&")[0]!,
+    hash.replace("3010", "3".repeat(41)),
+    new URL(linkTo("http://a/", { symbol, fields: { ...fields, startsIn: "xx" } })).hash,
+    new URL(linkTo("http://a/", { symbol, fields: { ...fields, upper: "2990" } })).hash,
+  ];
+  for (const other of wrong) assert.deepEqual(linkedBox(other), { symbol }, other);
+  assert.deepEqual(linkedBox(`#trade?symbol=${"A".repeat(41)}`), { symbol: "" });
+  assert.deepEqual(linkedBox("#trade?lower=1"), { symbol: "" });
 });

@@ -189,6 +189,15 @@ Deno.test({
           await scrolls([0.15, 0.8], [0.2, 0.2]);
           await scrolls([0.6, 0.8], [0.62, 0.2]); // on the future
           assert.equal(await lower(), "");
+          await swipe(visitor, [0.5, 0.2], [0.62, 0.8]); // the page is at its top
+          await eventually("a box", async () => await lower() !== "" || undefined);
+          await visitor.seesNo(/a quick vertical stroke scrolls/);
+          // A box is not moved by a finger that does not rest first.
+          const drawn = await lower();
+          await swipe(visitor, [0.56, 0.4], [0.57, 0.7]);
+          await visitor.sees(/Hold for a moment, then draw: a quick vertical stroke scrolls\./);
+          assert.equal(await lower(), drawn);
+          await visitor.press("Clear");
           await swipe(visitor, [0.5, 0.6], [0.7, 0.61]);
           assert.equal(await lower(), "", "a sliver is not meant");
           await visitor.touch([[[0.6, 0.5]]]); // a tap where the chart invites to draw
@@ -239,6 +248,11 @@ Deno.test({
           return { top, bottom };
         });
         assert(top >= 0 && bottom <= 640, `${top} to ${bottom} of 640: the focus is seen`);
+        await page.$eval("html", (html) => html.style.setProperty("font-size", "200%"));
+        await page.focus('nav a[href="#operator"]');
+        const right = await page.$eval(":focus", (tab) => tab.getBoundingClientRect().right);
+        assert(right <= 320, `the focused tab ends at ${right} of 320`);
+        await page.$eval("html", (html) => html.style.removeProperty("font-size"));
         await page.setViewport({ width: 1360, height: 900 });
         // The price of the moment is part of a button's name while it has the focus.
         const market = await page.waitForSelector('::-p-aria([name="ETH/USDT"][role="button"])');
@@ -554,6 +568,28 @@ Deno.test({
             );
             return bottom <= tablet.height || undefined;
           });
+          await page.setViewport(size);
+          await visitor.fill("amount", "20");
+          for (const [field, text] of [["upper", "8994"], ["lower", "8990"]] as const) {
+            await visitor.fill(field, text);
+          }
+          const move = await page.waitForSelector(".bar-note button::-p-text(Move the box)");
+          assert.equal(
+            await move?.evaluate((button) => {
+              const { left, top, width, height } = button.getBoundingClientRect();
+              const at = [left + width / 2, top + height / 2] as const;
+              return button.ownerDocument.elementFromPoint(...at) === button;
+            }),
+            true,
+            "nothing covers the button",
+          );
+          await visitor.press("Move the box to the price");
+          await visitor.press("Get a quote");
+          await visitor.sees(/Sign and place the bet/);
+          await page.$eval(".side", (side) => side.scrollTop = 200);
+          await visitor.press("Sign and place the bet");
+          await visitor.sees(/is placed/);
+          assert.equal(await page.$eval(".side", ({ scrollTop }) => scrollTop), 0);
           await visitor.close({ outages: true });
         },
       );

@@ -6,7 +6,7 @@ import { systemClock } from "../../lib/clock.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { addressSchema, hash32Schema } from "../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
-import { formatAmount } from "../../services/console/page/format.ts";
+import { formatAmount, formatCut } from "../../services/console/page/format.ts";
 import { linkTo } from "../../services/console/page/trade/box_link.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
 import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
@@ -99,7 +99,9 @@ Deno.test({
           const gain = bet.status === "won" ? bet.payout - bet.betAmount : -bet.betAmount;
           const { balance } = await node.getAccount(bet.user);
           assert.equal(balance, 1_000_000_000n + gain);
-          await visitor.sees(new RegExp(`Balance\\s+${formatAmount(balance)} USDC`));
+          const paid = bet.status === "won" ? "Paid" : "Would have paid";
+          await visitor.sees(new RegExp(`${paid} ${formatAmount(bet.payout)}`));
+          await visitor.sees(new RegExp(`Balance\\s+${formatCut(balance)} USDC`));
           await visitor.close();
         },
       );
@@ -142,6 +144,14 @@ Deno.test({
         const { id } = await newestBet(visitor);
         assert.equal(await visitor.outcomeOf(id), "lost");
         await visitor.sees(/✕ lost −5\.00: [23],\d{3}\.\d\d at /);
+        for (const width of [1024, 768]) {
+          await visitor.page.setViewport({ width, height: 768 });
+          const [height = 0, hidden] = await visitor.page.$eval(
+            ".positions .scroller",
+            (list) => [list.clientHeight, list.scrollWidth - list.clientWidth],
+          );
+          assert(hidden === 0 && height < 100, `${width}: ${hidden} hidden, ${height} high`);
+        }
         await visitor.close();
       });
 
@@ -189,6 +199,10 @@ Deno.test({
           await visitor.page.waitForSelector(
             'input[name=amount][aria-invalid="true"][aria-describedby="error-amount"]',
           );
+          await visitor.fill("lower", "x");
+          await visitor.page.waitForSelector("#error-lower", { visible: true });
+          await visitor.page.waitForSelector("#error-amount", { visible: true });
+          await visitor.drag(...LATER);
           await visitor.press("Bet 50 USDC");
           assert.equal(await visitor.page.$eval("input[name=amount]", ({ value }) => value), "50");
           await visitor.fill("amount", "900");
@@ -234,6 +248,17 @@ Deno.test({
         const fields = { lower: "1234.5", upper: "5678", startsIn: "7 s", lasts: "2 m" };
         const visitor = await Visitor.open(browser, linkTo(url, { symbol: "BTC/USDT", fields }));
         await visitor.sees(/A box was opened from a link/);
+        const session = await visitor.page.createCDPSession();
+        const features = [{ name: "forced-colors", value: "active" }];
+        await session.send("Emulation.setEmulatedMedia", { features });
+        const groundOf = (selector: string) =>
+          visitor.page.$eval(
+            selector,
+            (part) => part.computedStyleMap().get("background-color")?.toString(),
+          );
+        const ground = await groundOf(".card"); // the browser gives it to the text of messages
+        assert.equal(await groundOf(".toasts"), ground);
+        await session.send("Emulation.setEmulatedMedia", { features: [] });
         const read = () =>
           visitor.page.$$eval(".fields input", (inputs) => inputs.map(({ value }) => value));
         assert.deepEqual(await read(), Object.values(fields));
@@ -242,6 +267,17 @@ Deno.test({
         await visitor.page.reload();
         await visitor.sees(/Live/);
         assert.deepEqual(await read(), ["1234.5", "5700", "7 s", "2 m"]);
+        const follow = (link: string) =>
+          visitor.page.$eval("nav a", (tab, to) => {
+            tab.setAttribute("href", to);
+            tab.click();
+          }, link.slice(link.indexOf("#")));
+        await follow(linkTo(url, { symbol: "DOGE/USDT", fields }));
+        await visitor.sees(/This link is for DOGE\/USDT, which is not traded here\./);
+        await follow(linkTo(url, { symbol: "ETH/USDT", fields: { ...fields, lower: "9000" } }));
+        await visitor.sees(/This link has no valid box\./);
+        assert.deepEqual(await read(), ["1234.5", "5700", "7 s", "2 m"]);
+        assert.equal(new URL(visitor.page.url()).hash, "#trade");
         await visitor.close();
       });
 

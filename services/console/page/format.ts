@@ -23,7 +23,7 @@ export function formatAmount(amount: bigint): string {
   return formatCut(amount < 0n ? amount - CENT / 2n : amount + CENT / 2n);
 }
 
-/** The most that can be bet: further digits are cut off. */
+/** A balance, or the most that can be bet: further digits are cut off. */
 export function formatCut(amount: bigint): string {
   const sign = amount <= -CENT ? "−" : "";
   const text = formatPrice(amount < 0n ? -amount : amount, 2);

@@ -2,7 +2,7 @@ import { computed, type ReadonlySignal, signal, useSignal } from "@preact/signal
 import type { ComponentType } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { PageModel } from "./data/page_model.ts";
-import { formatAmount, shortAddress } from "./format.ts";
+import { formatCut, shortAddress } from "./format.ts";
 import { Messages } from "./messages.tsx";
 import { applyTheme, theme, THEMES } from "./theme.ts";
 
@@ -94,13 +94,19 @@ interface TabsProps {
 }
 
 function Tabs({ views, current, alarmsOf }: TabsProps) {
+  const nav = useRef<HTMLElement>(null);
+  // Enlarged text leaves no space for all of them.
+  const show = (tab: Element | null | undefined) =>
+    tab?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  useEffect(() => show(nav.current?.querySelector("[aria-current]")), [current]);
   return (
-    <nav class="tabs" aria-label="Views">
+    <nav ref={nav} class="tabs" aria-label="Views">
       {views.map((view) => (
         <a
           key={view.id}
           href={`#${view.id}`}
           aria-current={view === current ? "page" : undefined}
+          onFocus={(event) => show(event.currentTarget)}
         >
           {view.label}
           {alarmsOf(view) > 0 && <span class="lost">✕ {alarmsOf(view)}</span>}
@@ -166,7 +172,7 @@ function AccountChip({ model }: { model: PageModel }) {
   const account = user.portfolio.account.value;
   return (
     <span class="account-chip" title={`${user.walletName}: ${user.address}`}>
-      <strong>{account === undefined ? "…" : `${formatAmount(account.balance)} USDC`}</strong>
+      <strong>{account === undefined ? "…" : `${formatCut(account.balance)} USDC`}</strong>
       <code>{shortAddress(user.address)}</code>
     </span>
   );

@@ -59,6 +59,7 @@ function DraftPanel({ model, slip }: BetPanelProps) {
   const { isEmpty } = slip;
   const { announce } = model;
   const errors = errorsOf(situationOf(model, slip));
+  const isInBar = obstacleNow(model, slip)?.field === "amount";
   return (
     <form
       noValidate
@@ -81,7 +82,7 @@ function DraftPanel({ model, slip }: BetPanelProps) {
       </div>
       <Tolerance slip={slip} />
       <div class="action-bar">
-        <Field {...{ announce, slip }} name="amount" error={errors.amount} />
+        <Field {...{ announce, slip }} name="amount" error={errors.amount} isInBar={isInBar} />
         <Stakes model={model} slip={slip} />
         <QuoteButton
           model={model}
@@ -101,14 +102,16 @@ interface FieldProps extends Pick<PageModel, "announce"> {
   slip: BetSlip;
   name: keyof DraftFields;
   error: string | undefined;
+  /** The bar with the next step shows the error. */
+  isInBar?: boolean;
 }
 
 /**
- * A field of the bet. The error is the field's description, not part of its name, so screen readers
- * read it once. That of the amount is hidden, as the button beside it shows it. An empty price is not
- * wrong yet: the user may not have reached it.
+ * A field of the bet, with its error below it unless the bar shows that. The error is the field's
+ * description, not part of its name, so screen readers read it once. An empty price is not wrong yet:
+ * the user may not have reached it.
  */
-function Field({ announce, slip, name, error }: FieldProps) {
+function Field({ announce, slip, name, error, isInBar = false }: FieldProps) {
   const isPrice = name === "lower" || name === "upper";
   const isWrong = error !== undefined && !(isPrice && slip.fields.value[name] === "");
   const errorId = `error-${name}`;
@@ -138,7 +141,7 @@ function Field({ announce, slip, name, error }: FieldProps) {
         onInput={(event) => slip.edit({ [name]: event.currentTarget.value })}
         onBlur={leave}
       />
-      {isWrong && <span class="failure" id={errorId} hidden={name === "amount"}>{error}</span>}
+      {isWrong && <span class="failure" id={errorId} hidden={isInBar}>{error}</span>}
     </div>
   );
 }

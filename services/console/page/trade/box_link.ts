@@ -1,6 +1,6 @@
 /** Links that open a box that another user has drawn. */
 import * as z from "zod";
-import type { DraftFields } from "./draft.ts";
+import { type DraftFields, EMPTY_FIELDS, parseFields } from "./draft.ts";
 
 /** A linked box. It never contains an amount: the reader decides how much to bet. */
 export interface LinkedBox {
@@ -24,12 +24,17 @@ export function linkTo(page: string, { symbol, fields }: LinkedBox): string {
   return `${page.split("#")[0]}#trade?${parts}`;
 }
 
-/** The box behind the `#` of an address; undefined if there is none. */
-export function linkedBox(hash: string): LinkedBox | undefined {
+/**
+ * The box behind the `#` of an address; or only its market if the box is not valid. Undefined if the
+ * address is no link to a box.
+ */
+export function linkedBox(hash: string): LinkedBox | { symbol: string } | undefined {
   const [view, parts] = hash.split("?");
   if (view !== "#trade" || parts === undefined) return undefined;
-  const parsed = linkSchema.safeParse(Object.fromEntries(new URLSearchParams(parts)));
-  if (!parsed.success) return undefined;
+  const values = new URLSearchParams(parts);
+  const parsed = linkSchema.safeParse(Object.fromEntries(values));
+  if (!parsed.success) return { symbol: text.catch("").parse(values.get("symbol")) };
   const { symbol, ...fields } = parsed.data;
-  return { symbol, fields };
+  const { amount } = EMPTY_FIELDS;
+  return "errors" in parseFields({ ...fields, amount }) ? { symbol } : { symbol, fields };
 }

@@ -114,6 +114,9 @@ function Chart(props: ChartSource) {
       drewInPast() {
         model.announce("Nothing was drawn: a box lies to the right of “now”. Start there.");
       },
+      swiped() {
+        model.announce("Hold for a moment, then draw: a quick vertical stroke scrolls.");
+      },
       // Announced once, after the last of several presses.
       nudged() {
         cancelSaying();

@@ -18,6 +18,8 @@ export interface PointerTarget {
   tapped(): void;
   /** A drag has ended that drew no box, because it began or was in the past. */
   drewInPast(): void;
+  /** A finger has swiped up or down, drew nothing, and did not scroll the page. */
+  swiped(): void;
   /** Called after a press of an arrow key. */
   nudged(): void;
   /** Actions of all other keys, by key name in lower case. */
@@ -60,7 +62,7 @@ const PINCH_MIN = 20;
 /**
  * Draws boxes with one pointer. Escape or a second pointer undoes the drag. Two fingers and the
  * wheel zoom. A finger draws on the future and on the box. It scrolls the page if it swipes up or
- * down, if it is on the past, or while a quote is open.
+ * down, unless the page ends there, if it is on the past, or while a quote is open.
  */
 export class ChartPointer {
   readonly #element: HTMLElement;
@@ -69,6 +71,8 @@ export class ChartPointer {
   #pinch: Pinch | undefined;
   /** Where a finger began that draws nothing, because it was in the past. */
   #inPast: number | undefined;
+  /** Where the page was when a finger began to swipe instead of drawing. */
+  #swipedAt: number | undefined;
   /** Positions of the fingers, by pointer id. */
   readonly #fingers = new Map<number, { x: number; y: number }>();
 
@@ -88,6 +92,11 @@ export class ChartPointer {
     const blocking = { signal, passive: false };
     element.addEventListener("wheel", (event) => this.#wheel(event), blocking);
     element.addEventListener("touchmove", (event) => this.#touchMove(event), blocking);
+    // The browser cancels the pointer before the page scrolls, but not the touch.
+    element.addEventListener("touchend", () => {
+      if (this.#swipedAt === scrollY) target.swiped();
+      this.#swipedAt = undefined;
+    }, { signal });
     element.addEventListener("keydown", (event) => this.#key(event), { signal });
     element.addEventListener("keyup", ({ key }) => {
       if (key.startsWith("Arrow")) target.nudged();
@@ -95,7 +104,7 @@ export class ChartPointer {
   }
 
   #down(event: PointerEvent): void {
-    this.#inPast = undefined; // a second finger zooms
+    this.#inPast = this.#swipedAt = undefined; // a second finger zooms
     if (event.pointerType === "touch") this.#startPinch(event);
     if (this.#press !== undefined) return this.#cancel();
     if (this.#fingers.size > 1) return;
@@ -145,8 +154,11 @@ export class ChartPointer {
       const at = this.#placeOf(finger);
       const [x, y] = [at.x - press.x, at.y - press.y];
       if (Math.hypot(x, y) < DIRECTION_MIN) return;
-      if (isSwipe(x, y, event.timeStamp - press.startedMs)) this.#end();
-      else press.isDrawing = true;
+      const isSwiping = isSwipe(x, y, event.timeStamp - press.startedMs);
+      if (isSwiping && !(press.isSketch && isAtEnd(y))) {
+        this.#swipedAt = scrollY;
+        this.#end();
+      } else press.isDrawing = true;
     }
     if (this.#press !== undefined || this.#pinch !== undefined) event.preventDefault();
   }
@@ -264,6 +276,12 @@ export class ChartPointer {
     const by = event.pointerType === "touch" ? "touch" : "mouse";
     return gripAt(scales, this.#target.slip.draft, x, y, REACH[by], MARGIN[by]);
   }
+}
+
+/** Whether the page cannot scroll any further for a finger that moves by `y`. */
+function isAtEnd(y: number): boolean {
+  const { scrollHeight, clientHeight } = document.documentElement;
+  return y > 0 ? scrollY <= 0 : scrollY >= scrollHeight - clientHeight - 1;
 }
 
 /** The CSS cursor for the action of a press. */

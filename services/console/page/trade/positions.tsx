@@ -149,11 +149,12 @@ function columnsOf(
       name: "Pays",
       number: (thesis) => {
         const first = firstPayouts[thesis.quoteHash];
+        const isWon = FILTERS.Won(thesis);
+        const verb = isWon ? "Paid" : FILTERS.Lost(thesis) && "Would have paid";
         return (
           <>
-            {FILTERS.Lost(thesis) && <span class="note">Would have paid</span>}{" "}
-            {formatAmount(thesis.payout)}
-            {first && ` (signed for ${formatAmount(BigInt(first))})`}
+            {verb && <span class="note">{verb}</span>} {formatAmount(thesis.payout)}
+            {first && !isWon && ` (signed for ${formatAmount(BigInt(first))})`}
           </>
         );
       },

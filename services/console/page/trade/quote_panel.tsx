@@ -127,8 +127,11 @@ interface PlacedBetProps {
 function PlacedBet({ model, stage: { thesisId, offer: { quote } }, thesis }: PlacedBetProps) {
   const symbol = model.markets.find(quote.base, quote.quote)?.symbol ?? "the price";
   const bet = thesis && model.withBreach(thesis);
-  // The user now watches the box.
-  useEffect(showChart, []);
+  // The user now watches the box, and sees that the bet is placed where the panel scrolls by itself.
+  useEffect(() => {
+    document.querySelector(".side")?.scrollTo(0, 0);
+    showChart();
+  }, []);
   const isWon = bet?.status === "won";
   if (bet !== undefined && isDecided(bet)) {
     const text = `${isWon ? "✓" : "✕"} ${outcomeText(bet)}`;

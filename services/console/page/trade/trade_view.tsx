@@ -54,12 +54,14 @@ export function openTradeView(model: PageModel): View {
   const openLink = () => {
     const box = linkedBox(location.hash);
     if (box === undefined) return;
-    if (markets.bySymbol(box.symbol) === undefined) {
-      return void announce(`The box of the link was not opened: ${box.symbol} is not traded here.`);
-    }
-    slip.choose(box.symbol);
-    slip.edit(box.fields);
     history.replaceState(null, "", "#trade"); // so that a reload keeps the user's changes
+    const { symbol } = box;
+    if (symbol !== "" && markets.bySymbol(symbol) === undefined) {
+      return void announce(`This link is for ${symbol}, which is not traded here.`);
+    }
+    if (!("fields" in box)) return void announce("This link has no valid box.");
+    slip.choose(symbol);
+    slip.edit(box.fields);
     announce("A box was opened from a link. The amount is yours to choose.");
   };
   openLink();
