@@ -130,6 +130,15 @@ export function acceptedIntent(
   return { reserved: false, ...intent, ...fresh, sequence, updatedAtMs: intent.createdAtMs };
 }
 
+/** Whether a recorded intent is this one, and not another request for the same key. */
+export function isSameIntent(
+  recorded: Intent,
+  { payload, transaction, createdAtMs }: NewIntent,
+): boolean {
+  return recorded.payload === payload && recorded.createdAtMs === createdAtMs &&
+    recorded.transaction?.txHash === transaction?.txHash;
+}
+
 /** Whether an intent in this state is finished and can no longer change. */
 export function isFinal(state: IntentState): state is IntentOutcome["state"] {
   return state === "committed" || state === "failed";

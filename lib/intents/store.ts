@@ -9,6 +9,7 @@ import {
   type IntentOutcome,
   type IntentState,
   isFinal,
+  isSameIntent,
   type NewIntent,
   type ReservationBook,
   type SignedTransactionText,
@@ -62,7 +63,7 @@ export class IntentStore extends ServiceStore {
       if (!(thrown instanceof StoreConnectionLostError)) throw thrown;
       // The insert may have succeeded. Check with a write: unlike a read, it waits for the standby.
       const found = await this.recordAttempt(intent.key, intent.createdAtMs).catch(() => undefined);
-      if (found === undefined || !isSame(found, intent)) throw thrown;
+      if (found === undefined || !isSameIntent(found, intent)) throw thrown;
       return { inserted: true, intent: found };
     }
   }
@@ -315,10 +316,4 @@ export class IntentStore extends ServiceStore {
       }
     });
   }
-}
-
-/** Whether a recorded intent is this one, and not another request for the same key. */
-function isSame(recorded: Intent, { payload, transaction, createdAtMs }: NewIntent): boolean {
-  return recorded.payload === payload && recorded.createdAtMs === createdAtMs &&
-    recorded.transaction?.txHash === transaction?.txHash;
 }

@@ -14,7 +14,7 @@ Deno.test("Links: a link restores the same box, without the amount", () => {
   assert.deepEqual(linkedBox(new URL(link).hash), BOX);
 });
 
-Deno.test("Links: an address without a box is no link", () => {
+Deno.test("Links: without a market, or for another view, an address names no box", () => {
   const { hash } = new URL(linkTo("http://a/", BOX));
   for (const other of ["", "#trade", "#maker?symbol=A", hash.replace("#trade", "#x")]) {
     assert.equal(linkedBox(other), undefined, other);
