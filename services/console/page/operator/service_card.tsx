@@ -45,8 +45,9 @@ export function ServiceCard({ state, findings, process }: ServiceCardProps) {
       {figures.length > 0 && (
         <details>
           <summary>
-            {figures.length} figures,{" "}
-            {bad > 0 ? `${bad} beyond its bound` : "all within their bounds"}
+            {figures.length} figures, {bad > 0
+              ? `${bad} beyond ${bad === 1 ? "its bound" : "their bounds"}`
+              : "all within their bounds"}
           </summary>
           <dl class="facts">
             {figures.map((figure) => <AlertFact key={figure.problem.name} {...figure} />)}

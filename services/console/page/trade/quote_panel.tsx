@@ -101,7 +101,9 @@ function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
           aria-describedby={action === "sign" ? "terms" : "bar-note"}
           data-unread={isUnread}
           onKeyDown={(event) => {
-            if (isUnread && ["Enter", " "].includes(event.key)) event.preventDefault();
+            if (!isUnread || !["Enter", " "].includes(event.key)) return;
+            event.preventDefault();
+            if (!event.repeat) model.announce("The quote is new: press again to sign it.");
           }}
           onClick={() => {
             if (action !== undefined) void (action === "sign" ? slip.place() : slip.quote());
