@@ -1,8 +1,8 @@
 import { NewestMap } from "../../../lib/newest_map.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { FairShares, type QuotaReached } from "./fair_shares.ts";
-import type { HubSubscription, SubscribeError } from "./hub_client.ts";
-import { SHARED_FEED_KEYS } from "./subscription_request.ts";
+import type { HubClient, HubSubscription, SubscribeError } from "./hub_client.ts";
+import { ALL_THESES, SHARED_FEED_KEYS, type SubscriptionRequest } from "./subscription_request.ts";
 
 /**
  * Most equal subscriptions: a client that subscribes twice needs a second id. Each copy adds a
@@ -78,34 +78,39 @@ export class SubscriptionLimits {
   }
 
   /**
-   * Counts a new subscription, and ends another one if it needs the slot.
+   * Makes room for a new subscription; ends another one if none is free.
    *
    * @param copies Equal subscriptions that exist already.
    * @returns The reason to refuse it, if it is refused.
    */
-  add(
-    subscription: HubSubscription,
+  makeRoom(
+    request: SubscriptionRequest,
+    client: HubClient,
     { copies, nowMs }: { copies: number; nowMs: number },
   ): SubscriptionRefusal | undefined {
-    const { request, source, quotaOwner } = subscription;
-    const asked = source?.request ?? request;
-    if ((this.#refusedUntilMs.get(asked.key) ?? -Infinity) > nowMs) return "socket_closed";
+    const { key, thesisFilter } = request;
+    const askedKey = thesisFilter === undefined ? key : ALL_THESES.key;
+    if ((this.#refusedUntilMs.get(askedKey) ?? -Infinity) > nowMs) return "socket_closed";
     if (copies >= COPIES_MAX) return "equal_subscriptions";
-    if (SHARED_FEED_KEYS.has(request.key)) return;
-    const shares = this.#sharesOf(subscription);
-    const { refused, evict } = shares.slotFor(quotaOwner);
-    if (refused !== undefined) return refused;
+    if (SHARED_FEED_KEYS.has(key)) return;
+    const { refused, evict } = this.#sharesOf(request).slotFor(client);
     if (evict !== undefined) this.#evict(evict);
-    shares.add(subscription);
+    return refused;
+  }
+
+  /** Counts a subscription for which there is room. */
+  add(subscription: HubSubscription): void {
+    const { request } = subscription;
+    if (!SHARED_FEED_KEYS.has(request.key)) this.#sharesOf(request).add(subscription);
   }
 
   remove(subscription: HubSubscription): void {
-    this.#sharesOf(subscription).remove(subscription);
+    this.#sharesOf(subscription.request).remove(subscription);
   }
 
   /** Makes a client that uses a subscription its owner, if the present owner no longer uses it. */
   handOver(subscription: HubSubscription): void {
-    this.#sharesOf(subscription).handOver(subscription);
+    this.#sharesOf(subscription.request).handOver(subscription);
   }
 
   /** Refuses a request for {@link REFUSED_FOR_MS}: the node closed the socket on it. */
@@ -113,7 +118,7 @@ export class SubscriptionLimits {
     this.#refusedUntilMs.set(key, nowMs + REFUSED_FOR_MS);
   }
 
-  #sharesOf({ source }: HubSubscription): FairShares {
-    return source === undefined ? this.#atNode : this.#inHub;
+  #sharesOf({ thesisFilter }: SubscriptionRequest): FairShares {
+    return thesisFilter === undefined ? this.#atNode : this.#inHub;
   }
 }

@@ -78,36 +78,28 @@ export class SubscriptionTable {
     const open = equal.filter((subscription) => !subscription.involves(client));
     const shared = open.find(({ isLive }) => isLive) ?? open[0];
     if (shared !== undefined) return shared;
-    const subscription = new HubSubscription(
-      request,
-      client,
-      this.#sourceFor(request, client),
-    );
-    const refusal = this.#limits.add(subscription, { copies: equal.length, nowMs });
-    if (refusal !== undefined) return refusal;
-    this.#byKey.add(request.key, subscription);
-    this.#addToSource(subscription);
+    const { key, thesisFilter } = request;
+    // May end another subscription, and with it the one to all theses.
+    const refused = this.#limits.makeRoom(request, client, { copies: equal.length, nowMs });
+    if (refused !== undefined) return refused;
+    const source = thesisFilter === undefined ? undefined : this.#allTheses(client);
+    const subscription = new HubSubscription(request, client, source);
+    this.#limits.add(subscription);
+    this.#byKey.add(key, subscription);
+    if (source !== undefined && thesisFilter !== undefined) {
+      source.filters.add(thesisFilter, subscription);
+      this.#setPublicId(subscription, this.#newId());
+    }
     return subscription;
   }
 
-  /** The subscription to all theses, if the hub can filter a request from it. */
-  #sourceFor(
-    { thesisFilter }: SubscriptionRequest,
-    client: HubClient,
-  ): HubSubscription | undefined {
-    if (thesisFilter === undefined) return undefined;
-    return this.#byKey.of(ALL_THESES.key)[0] ??
-      new HubSubscription(ALL_THESES, client);
-  }
-
-  #addToSource(subscription: HubSubscription): void {
-    const { source, request } = subscription;
-    const { thesisFilter } = request;
-    if (source === undefined || thesisFilter === undefined) return;
-    if (!this.#byKey.of(ALL_THESES.key).includes(source)) this.#byKey.add(ALL_THESES.key, source);
-    source.filters.add(thesisFilter, subscription);
-    subscription.publicId = this.#newId();
-    this.#publicIds.add(subscription.publicId);
+  /** The subscription from which the hub filters theses; a new one if there is none. */
+  #allTheses(client: HubClient): HubSubscription {
+    const [existing] = this.#byKey.of(ALL_THESES.key);
+    if (existing !== undefined) return existing;
+    const source = new HubSubscription(ALL_THESES, client);
+    this.#byKey.add(ALL_THESES.key, source);
+    return source;
   }
 
   byUpstreamId(id: string): HubSubscription | undefined {
@@ -198,15 +190,19 @@ export class SubscriptionTable {
     subscription.refusals = 0;
     this.#byUpstreamId.set(upstreamId, subscription);
     if (subscription.publicId !== undefined) return;
-    subscription.publicId = this.#publicIds.has(upstreamId) ? this.#newId() : upstreamId;
-    this.#publicIds.add(subscription.publicId);
+    const isTaken = this.#publicIds.has(upstreamId);
+    this.#setPublicId(subscription, isTaken ? this.#newId() : upstreamId);
+  }
+
+  #setPublicId(subscription: HubSubscription, publicId: string): void {
+    subscription.publicId = publicId;
+    this.#publicIds.add(publicId);
   }
 
   #forget(subscription: HubSubscription): void {
     const { request, source, publicId } = subscription;
     this.#limits.remove(subscription);
     if (publicId !== undefined) this.#publicIds.delete(publicId);
-    subscription.publicId = undefined; // a source may be added again
     this.#byKey.delete(request.key, subscription);
     source?.filters.delete(request.thesisFilter ?? "", subscription);
   }
