@@ -10,15 +10,15 @@ export class IntentRefusedError extends RangemakerError {}
  * The node refuses, or would refuse, transactions for their timestamp.
  *
  * @param aheadMs By how much our clock is ahead of the node's; undefined if the node did not say.
- * @param refusal The node's reason, if it refused one.
+ * @param reason The node's, if it refused one.
  */
 export function clocksDifferError(
   aheadMs: number | undefined,
-  refusal = "it is not known by how much",
+  reason = "it is not known by how much",
 ): RangemakerError {
   const direction = Number(aheadMs) > 0 ? "ahead of" : "behind";
   const difference = aheadMs === undefined
-    ? refusal
+    ? reason
     : `it is ${Math.abs(aheadMs)} ms ${direction} that of the core node`;
   return new RangemakerError(
     "CLOCKS_DIFFER",

@@ -10,7 +10,7 @@ export type NodeAnswer =
   /** It has no receipt. */
   | { kind: "missing" }
   /** It refuses the transaction, and will again. */
-  | { kind: "refused"; refusal: RpcError }
+  | { kind: "refused"; error: RpcError }
   /** It said nothing, or nothing about the transaction. */
   | { kind: "unknown"; cause: unknown };
 
@@ -44,7 +44,7 @@ export async function lookUp(
 ): Promise<NodeAnswer> {
   const answer = await answerTo(() => node.getTransaction(txHash));
   // It refused the question, not the transaction.
-  return answer.kind === "refused" ? { kind: "unknown", cause: answer.refusal } : answer;
+  return answer.kind === "refused" ? { kind: "unknown", cause: answer.error } : answer;
 }
 
 /** @throws Errors that are not the node's. */
@@ -55,7 +55,7 @@ async function answerTo(request: () => Promise<Receipt | null>): Promise<NodeAns
   } catch (thrown) {
     if (!isNodeAway(thrown) && !(thrown instanceof RpcError)) throw thrown;
     const isFinal = thrown instanceof RpcError && FINAL_RPC_CODES.has(thrown.rpcCode);
-    return isFinal ? { kind: "refused", refusal: thrown } : { kind: "unknown", cause: thrown };
+    return isFinal ? { kind: "refused", error: thrown } : { kind: "unknown", cause: thrown };
   }
 }
 

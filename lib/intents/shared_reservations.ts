@@ -53,7 +53,7 @@ interface AdmittedInsertion {
   admission: Admission;
 }
 
-type Outcome = Insertion | { refusal: unknown };
+type Outcome = Insertion | { error: unknown };
 type Outcomes = Map<AdmittedInsertion, Outcome>;
 
 /**
@@ -78,7 +78,7 @@ export class SharedReservations {
   /** Records an intent unless its key is taken. Throws what `decide` throws. */
   async insert(insertion: AdmittedInsertion): Promise<Insertion> {
     const outcome = await this.#batches.add(insertion);
-    if ("refusal" in outcome) throw outcome.refusal;
+    if ("error" in outcome) throw outcome.error;
     return outcome;
   }
 
@@ -114,7 +114,7 @@ export class SharedReservations {
     const inFlight = keysOf(parseRow(keysSchema, row).keys);
     const outcomes: Outcomes = new Map();
     yield* this.#decide(batch, inFlight, outcomes);
-    const refused = [...outcomes].filter(([, outcome]) => "refusal" in outcome);
+    const refused = [...outcomes].filter(([, outcome]) => "error" in outcome);
     if (refused.length > 0) {
       // Other processes may have released reservations: read those releases and decide once more.
       yield* this.#refresh(book);
@@ -122,7 +122,7 @@ export class SharedReservations {
     }
     yield* findRecorded(batch, outcomes);
     return batch.map((insertion) =>
-      outcomes.get(insertion) ?? { refusal: new StoreError(INTENT_MISSING) }
+      outcomes.get(insertion) ?? { error: new StoreError(INTENT_MISSING) }
     );
   }
 
@@ -140,8 +140,8 @@ export class SharedReservations {
         admission.decide(inFlight.union(admission.inFlightBefore.keys));
         inFlight.add(key);
         accepted.push(insertion);
-      } catch (refusal) {
-        outcomes.set(insertion, { refusal }); // the other intents of the transaction go on
+      } catch (error) {
+        outcomes.set(insertion, { error }); // the other intents of the transaction go on
       }
     }
     const inserted = yield accepted.map(({ insert }) => insert);
@@ -201,9 +201,9 @@ function* findRecorded(
 function outcomeOfRecorded(row: unknown): Outcome {
   try {
     return { inserted: false, intent: intentOfRow(row) };
-  } catch (refusal) {
-    if (!(refusal instanceof StoreDamagedError)) throw refusal;
-    return { refusal };
+  } catch (error) {
+    if (!(error instanceof StoreDamagedError)) throw error;
+    return { error };
   }
 }
 

@@ -192,14 +192,14 @@ export class Submitter {
       case "missing":
         return await this.#failIfTooLate(intent);
       case "refused":
-        return await this.#resignOrFail(intent, answer.refusal);
+        return await this.#resignOrFail(intent, answer.error);
       case "unknown":
         throw new OutcomeUnknownError(transactionOf(intent).txHash, answer.cause);
     }
   }
 
   /** A refused transaction is signed again if its time is the reason; otherwise its intent fails. */
-  async #resignOrFail(intent: Intent, refusal: RpcError): Promise<Intent> {
+  async #resignOrFail(intent: Intent, error: RpcError): Promise<Intent> {
     const { text, txHash } = transactionOf(intent);
     const offMs = Math.abs(this.#options.clock.now() - timestampOf(text));
     if (offMs > RESIGN_AFTER_MS) {
@@ -207,18 +207,18 @@ export class Submitter {
       const renewed = await this.#sign(intent);
       return isFinal(renewed.state) ? renewed : await this.#send(renewed);
     }
-    if (refusedTimestampSchema.safeParse(refusal.data).success) {
-      throw new OutcomeUnknownError(txHash, await this.#explainByClock(refusal));
+    if (refusedTimestampSchema.safeParse(error.data).success) {
+      throw new OutcomeUnknownError(txHash, await this.#explainByClock(error));
     }
-    const { rpcCode, message: reason } = refusal;
+    const { rpcCode, message: reason } = error;
     return await this.#fail(intent, submissionFailure("NODE_REFUSED", { reason, rpcCode }));
   }
 
-  async #explainByClock(refusal: RpcError): Promise<RangemakerError> {
+  async #explainByClock(error: RpcError): Promise<RangemakerError> {
     const { node, clock, guard } = this.#options;
     const head = await node.getHead().catch(() => undefined);
     const aheadMs = head && clock.now() - head.timestampMs;
-    const problem = clocksDifferError(aheadMs, refusal.message);
+    const problem = clocksDifferError(aheadMs, error.message);
     guard.clocks.differ(problem, aheadMs);
     return problem;
   }
