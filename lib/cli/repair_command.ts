@@ -1,9 +1,9 @@
 /** The shared part of `bridge replay` and `solver reconcile`, which run after a node was restored. */
 import { type Clock, systemClock } from "../clock.ts";
 import { messageOf, RangemakerError } from "../errors.ts";
-import { createRegistry } from "../http/metrics.ts";
+import { requireGenesis } from "../intents/chain_guard.ts";
 import type { Intent, IntentOutcome } from "../intents/intent.ts";
-import { IntentService } from "../intents/intent_service.ts";
+import { type IntentParts, openIntentParts } from "../intents/intent_parts.ts";
 import { inspectStore } from "../intents/open_store.ts";
 import { isNodeAway } from "../net/core_reader.ts";
 import { redactUrls } from "../redact.ts";
@@ -54,7 +54,7 @@ interface RepairCommand extends Pick<CommandText, "name" | "description" | "exam
    * @throws {RangemakerError} If it failed.
    */
   repair(
-    intents: IntentService,
+    parts: IntentParts,
     intent: Intent,
     chainId: number,
     clock: Clock,
@@ -118,23 +118,21 @@ async function repairAll(
 ) {
   const clock = systemClock;
   const signer = await openTransactionSigner(options, optionLabel(privateKey));
-  const intents = await IntentService.open({
+  const parts = await openIntentParts({
     ...options,
     name: service,
     clock,
     signer,
     bindsKey: !acceptsEarlierKey,
-    registry: createRegistry(),
-    retain: Number.POSITIVE_INFINITY,
   });
-  const { store, node } = intents;
+  const { store, node } = parts;
   const counts = { present: 0, repaired: 0, failed: 0 };
   const repairOne = async (intent: Intent): Promise<keyof typeof counts> => {
     try {
       const txHash = intent.transaction?.txHash;
       const receipt = txHash === undefined ? null : await node.getTransaction(txHash);
       if (receipt?.status === "committed") return "present";
-      const outcome = await repair(intents, intent, options.chainId, clock);
+      const outcome = await repair(parts, intent, options.chainId, clock);
       if (outcome === "present") return outcome;
       if (!await store.replaceCommitted(intent, outcome.result, clock.now())) {
         print(
@@ -151,7 +149,7 @@ async function repairAll(
     }
   };
   try {
-    await intents.requireGenesis();
+    await requireGenesis(parts);
     const { signer: owner } = await store.updateRecord();
     if (owner !== null && owner !== signer.address) {
       print(
@@ -167,10 +165,10 @@ async function repairAll(
     }
     counts.failed += store.damaged.size;
     if (counts.failed === 0) {
-      await store.updateRecord({ resetBlock: await intents.requireGenesis() });
+      await store.updateRecord({ resetBlock: await requireGenesis(parts) });
     }
     return counts;
   } finally {
-    await intents.close();
+    await store.close();
   }
 }

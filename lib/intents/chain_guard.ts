@@ -7,7 +7,7 @@ import { cached } from "../net/cached.ts";
 import { RpcError } from "../protocol/jsonrpc.ts";
 import type { Hex } from "../protocol/scalars.ts";
 import { redactUrls } from "../redact.ts";
-import { ClockComparison } from "./clock_comparison.ts";
+import { ClockComparison, type HeadTime } from "./clock_comparison.ts";
 import type { Intent } from "./intent.ts";
 import type { ServiceRecord } from "./service_store.ts";
 import type { IntentStore } from "./store.ts";
@@ -61,11 +61,9 @@ export class ChainGuard {
   /** The clock of this machine beside the node's. */
   readonly clocks: ClockComparison;
   readonly #options: ChainGuardOptions;
-  #cachedCheck: () => Promise<void>;
+  #cachedCheck: () => Promise<unknown>;
   readonly #allowsReverts: () => Promise<boolean>;
   #record: ServiceRecord | undefined;
-  /** Number of the newest block at the last check. */
-  #head = 0;
   /** When the chain was last found to be complete; undefined after any doubt. */
   #verifiedAtMs: number | undefined;
   /** The newest committed intents, oldest first; only the first and the last of each second are kept. */
@@ -87,8 +85,8 @@ export class ChainGuard {
    * @throws {WrongChainError} If the node has another chain, or an older state of this one.
    * @throws {RangemakerError} If node or store does not answer.
    */
-  requireChain(): Promise<void> {
-    return this.#cachedCheck();
+  async requireChain(): Promise<void> {
+    await this.#cachedCheck();
   }
 
   /** An intent was committed: the node must have its receipt. */
@@ -109,27 +107,15 @@ export class ChainGuard {
     const { store } = this.#options;
     await store.checkWritable();
     this.#record = await this.#readRecord();
+    let highestBlock: number;
     try {
-      await this.#check({ verifiesCompleteness: true });
+      highestBlock = await this.#check({ verifiesCompleteness: true });
     } catch (thrown) {
       // A cached success from before this failure must not admit requests.
       this.#cachedCheck = this.#newCachedCheck();
       throw thrown;
     }
-    this.#record = await store.updateRecord({ highestBlock: this.#head });
-  }
-
-  /**
-   * Checks that the node is on this chain, possibly at an older block.
-   *
-   * @returns Number of its newest block; 0 if it does not report it.
-   * @throws {WrongChainError} `CHAIN_MISMATCH` if it has another one.
-   */
-  async requireGenesis(): Promise<number> {
-    const { store, node } = this.#options;
-    const { genesis } = await store.updateRecord();
-    requireSameGenesis(node.url, await node.genesisHash(), genesis);
-    return (await nullIfUnsupported(node.getHead()))?.number ?? 0;
+    this.#record = await store.updateRecord({ highestBlock });
   }
 
   /** Reads the record again, which another process may have updated. */
@@ -141,7 +127,7 @@ export class ChainGuard {
     return record;
   }
 
-  #newCachedCheck(): () => Promise<void> {
+  #newCachedCheck(): () => Promise<unknown> {
     const check = () => this.#check({ verifiesCompleteness: !this.#wasVerifiedRecently() });
     return cached(check, GENESIS_CACHED_MS, this.#options.clock);
   }
@@ -152,19 +138,29 @@ export class ChainGuard {
       Math.abs(this.#options.clock.now() - atMs) < COMPLETENESS_CACHED_MS;
   }
 
-  async #check({ verifiesCompleteness }: { verifiesCompleteness: boolean }): Promise<void> {
-    const { store, node } = this.#options;
+  /** @returns Number of the node's newest block; 0 if it was not asked, or does not report it. */
+  async #check({ verifiesCompleteness }: { verifiesCompleteness: boolean }): Promise<number> {
+    const { store, node, clock } = this.#options;
     try {
       this.#record ??= await this.#readRecord();
-      const [genesis, rewind] = await Promise.all([
+      const askedMs = clock.now();
+      const [genesis, found] = await Promise.all([
         node.genesisHash(),
-        verifiesCompleteness ? this.#findRewind(this.#record.highestBlock) : undefined,
+        verifiesCompleteness
+          ? this.#verifyCompleteness(this.#record.highestBlock, askedMs)
+          : undefined,
       ]);
       if (this.#record.genesis === null && genesis !== null) {
         this.#record = await store.updateRecord({ genesis });
       }
       requireSameGenesis(node.url, genesis, this.#record.genesis);
-      if (rewind !== undefined) await this.#acceptOrRefuseRevert(rewind);
+      if (found === undefined) return 0;
+      const { head, evidence } = found;
+      const number = head?.number ?? 0;
+      this.clocks.observe(head, askedMs);
+      if (evidence !== undefined) await this.#acceptOrRefuseRevert(number, evidence);
+      this.#verifiedAtMs = evidence === undefined ? askedMs : undefined;
+      return number;
     } catch (thrown) {
       // A timeout means busy, not restarted.
       if (!(thrown instanceof NodeTimeoutError)) this.#verifiedAtMs = undefined;
@@ -172,26 +168,24 @@ export class ChainGuard {
     }
   }
 
-  /** A sign that the node went back to an older state, if there is one. */
-  async #findRewind(highestBlock: number): Promise<Rewind | undefined> {
-    const askedMs = this.#options.clock.now();
+  /** Looks for a sign that the node went back to an older state. */
+  async #verifyCompleteness(highestBlock: number, askedMs: number): Promise<Completeness> {
     const [head, missing] = await Promise.all([
       nullIfUnsupported(this.#options.node.getHead()),
       this.#findMissing(askedMs - READ_NODE_LAG_MS),
     ]);
-    this.clocks.observe(head, askedMs);
-    const number = this.#head = head?.number ?? 0;
-    if (head !== null && number + READ_NODE_LAG_BLOCKS < highestBlock) {
-      const evidence = `is at block ${number}, but was at block ${highestBlock} before`;
-      return { head: number, evidence };
+    if (head !== null && head.number + READ_NODE_LAG_BLOCKS < highestBlock) {
+      return {
+        head,
+        evidence: `is at block ${head.number}, but was at block ${highestBlock} before`,
+      };
     }
-    if (missing === undefined) {
-      this.#verifiedAtMs = askedMs;
-      return undefined;
-    }
+    if (missing === undefined) return { head };
     const txHash = missing.transaction?.txHash;
-    const evidence = `does not have transaction ${txHash}, which it had committed before`;
-    return { head: this.#head, evidence };
+    return {
+      head,
+      evidence: `does not have transaction ${txHash}, which it had committed before`,
+    };
   }
 
   /**
@@ -217,10 +211,10 @@ export class ChainGuard {
   }
 
   /** Finished intents keep their state: they were answered before the revert. */
-  async #acceptOrRefuseRevert({ head, evidence }: Rewind): Promise<void> {
+  async #acceptOrRefuseRevert(resetBlock: number, evidence: string): Promise<void> {
     const { store, node, log } = this.#options;
     if (!await this.#allowsReverts()) throw chainRewound(node.url, evidence);
-    this.#record = await store.updateRecord({ resetBlock: head });
+    this.#record = await store.updateRecord({ resetBlock });
     this.#recentCommits = [];
     log.info("The development chain was reverted: the node {evidence}", {
       event: "chain_reverted",
@@ -236,11 +230,26 @@ export class ChainGuard {
   }
 }
 
-/** A sign that the node has an older state of its chain, in words that follow "the node". */
-interface Rewind {
-  /** Number of the node's newest block; 0 if it does not report it. */
-  head: number;
-  evidence: string;
+/**
+ * Checks that a node is on the chain of a store, possibly at an older block.
+ *
+ * @returns Number of its newest block; 0 if it does not report it.
+ * @throws {WrongChainError} `CHAIN_MISMATCH` if it has another one.
+ */
+export async function requireGenesis(
+  { store, node }: Pick<ChainGuardOptions, "store" | "node">,
+): Promise<number> {
+  const { genesis } = await store.updateRecord();
+  requireSameGenesis(node.url, await node.genesisHash(), genesis);
+  return (await nullIfUnsupported(node.getHead()))?.number ?? 0;
+}
+
+/** Whether a node has the whole chain that it had before. */
+interface Completeness {
+  /** The newest block; null if the node does not report it. */
+  head: HeadTime | null;
+  /** A sign that it went back to an older state, in words that follow "the node". */
+  evidence?: string;
 }
 
 function requireSameGenesis(url: string, actual: Hex | null, expected: Hex | null): void {

@@ -38,8 +38,6 @@ export interface IntentHandler {
    * @throws {IntentRefusedError} If the intent must not be submitted after all.
    */
   beforeSigning?(intent: Intent): Promise<void>;
-  /** Whether the chain has the effect of a committed intent, although the node has no receipt of it. */
-  isOnChain(intent: Intent): Promise<boolean>;
   /** Called after each attempt that got no answer. */
   onRetry?(intent: Intent): void;
   /** Called after this process has set a final state. */
@@ -54,7 +52,7 @@ export interface SubmitterOptions {
   clock: Clock;
   random: RandomSource;
   log: Logger;
-  handler: Omit<IntentHandler, "isOnChain">;
+  handler: IntentHandler;
   transactions: Pick<TransactionBuilder, "sign" | "requireOwn">;
   /** Checks that the node has the chain of the store. Otherwise nothing is sent, and no answer counts. */
   guard: Pick<ChainGuard, "requireChain" | "onCommitted" | "clocks">;

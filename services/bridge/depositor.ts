@@ -1,12 +1,9 @@
 import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
 import type { Intent } from "../../lib/intents/intent.ts";
+import type { IntentParts } from "../../lib/intents/intent_parts.ts";
 import type { IntentService } from "../../lib/intents/intent_service.ts";
-import type {
-  IntentHandler,
-  TransactionBuilder,
-  TransactionTerms,
-} from "../../lib/intents/submission.ts";
+import type { TransactionTerms } from "../../lib/intents/submission.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import { type DepositRequest, depositRequestSchema } from "../../lib/protocol/deposit.ts";
 import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
@@ -16,10 +13,8 @@ import { RangemakerError } from "../../lib/errors.ts";
 import { refusal } from "./failures.ts";
 
 interface DepositorOptions {
-  intents: Pick<
-    IntentService,
-    "store" | "submit" | "requireChain" | "transactions" | "clockProblem"
-  >;
+  intents: Pick<IntentService, "store" | "submit" | "requireChain" | "clockProblem">;
+  transactions: Pick<IntentParts["transactions"], "sign">;
   chainId: number;
   clock: Clock;
   /** A request with a valid signature was refused; nothing was recorded. */
@@ -57,34 +52,29 @@ export function decodePayload(text: string): DepositPayload {
   return payloadSchema.parse(JSON.parse(text));
 }
 
-/** The bridge's part of submitting an intent. */
-export function depositHandler(
+/**
+ * Whether the chain has a deposit, although the node has no receipt of it. The node keeps external
+ * hashes for ever, so a simulation that would credit the deposit now proves that the chain has lost
+ * it. Another refusal, such as of a key without permission, proves nothing.
+ */
+export async function isDepositOnChain(
   { node, transactions }: {
     node: Pick<CoreClient, "simulateTransactionText">;
-    transactions: TransactionBuilder;
+    transactions: Pick<IntentParts["transactions"], "sign">;
   },
+  intent: Intent,
   chainId: number,
-): Pick<IntentHandler, "termsOf" | "isOnChain"> {
-  return {
-    termsOf: (intent) => depositTermsOf(intent, chainId),
-    // The node keeps external hashes for ever, so a simulation that would credit the deposit now
-    // proves that the chain has lost it. Another refusal, such as of a key without permission,
-    // proves nothing.
-    async isOnChain(intent) {
-      const { text } = await transactions.sign(depositTermsOf(intent, chainId));
-      const { status, error } = await node.simulateTransactionText(text);
-      if (status === "committed") return false;
-      if (error?.code === "DEPOSIT_ALREADY_PROCESSED") return true;
-      const { code = "TRANSACTION_FAILED", message = "no reason given" } = error ?? {};
-      throw new RangemakerError(
-        code,
-        `Whether the chain has deposit ${intent.key} is unknown: ${message}`,
-        {
-          retryable: true,
-        },
-      );
-    },
-  };
+): Promise<boolean> {
+  const { text } = await transactions.sign(depositTermsOf(intent, chainId));
+  const { status, error } = await node.simulateTransactionText(text);
+  if (status === "committed") return false;
+  if (error?.code === "DEPOSIT_ALREADY_PROCESSED") return true;
+  const { code = "TRANSACTION_FAILED", message = "no reason given" } = error ?? {};
+  throw new RangemakerError(
+    code,
+    `Whether the chain has deposit ${intent.key} is unknown: ${message}`,
+    { retryable: true },
+  );
 }
 
 /**
@@ -152,14 +142,14 @@ export class Depositor {
   }
 
   async #record(request: DepositRequest, digest: Hex): Promise<Intent> {
-    const { intents, clock } = this.#options;
+    const { intents, transactions, clock } = this.#options;
     // While the node is unreachable, a recorded request would only wait, so refuse it.
     await intents.requireChain();
     const { inserted, intent } = await intents.store.insert({
       key: depositKey(request.user, request.nonce),
       subject: request.user,
       payload: encodePayload(request, digest),
-      transaction: await intents.transactions.sign(depositTerms(request, digest)),
+      transaction: await transactions.sign(depositTerms(request, digest)),
       expiresAtMs: request.deadline,
       createdAtMs: clock.now(),
     });

@@ -1,7 +1,11 @@
 /** The deposit bridge: turns signed deposit requests into deposit transactions, each exactly once. */
 import type { Context } from "hono";
+import type { Registry } from "prom-client";
 import { type Clock, systemClock } from "../../lib/clock.ts";
+import { ChainGuard } from "../../lib/intents/chain_guard.ts";
+import { type IntentParts, openIntentParts } from "../../lib/intents/intent_parts.ts";
 import { IntentService, problemFields } from "../../lib/intents/intent_service.ts";
+import type { IntentHandler } from "../../lib/intents/submission.ts";
 import { redactUrls } from "../../lib/redact.ts";
 import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
@@ -10,7 +14,7 @@ import { createRegistry } from "../../lib/http/metrics.ts";
 import { documentedHandler } from "../../lib/http/openapi.ts";
 import { type RunningService, startOrClose, startService } from "../../lib/http/service.ts";
 import { createBridgeApi } from "./api.ts";
-import { depositHandler, Depositor } from "./depositor.ts";
+import { Depositor, depositTermsOf, isDepositOnChain } from "./depositor.ts";
 import { depositLog, logStart } from "./deposit_log.ts";
 import { BridgeMetrics } from "./metrics.ts";
 import { operations } from "./operations.ts";
@@ -41,14 +45,23 @@ async function start(
   const { host, port, allowedHosts, rpcUrl, chainId, corsOrigins } = options;
   const signer = await bridgeSigner(options);
   const registry = createRegistry();
-  const intents = await IntentService.open({ ...options, name: "bridge", signer, clock, registry });
-  opened.defer(() => intents.close());
-  const { store, shortTimeoutNode, stopSubmitting } = intents;
+  const parts = await openIntentParts({ ...options, name: "bridge", signer, clock });
+  const { store, shortTimeoutNode, transactions } = parts;
+  opened.defer(() => store.close());
   const metrics = new BridgeMetrics(registry, () => store.countUnfinished());
-  const depositor = new Depositor({ intents, chainId, clock, onRefused: depositLog.refused });
+  const intents = createIntents(options, { parts, metrics, registry });
+  opened.defer(() => intents.stop());
+  const { refused: onRefused } = depositLog;
+  const depositor = new Depositor({ intents, transactions, chainId, clock, onRefused });
   const limiter = new RequestLimiter(options, registry);
   opened.defer(() => limiter.stop());
-  const readiness = () => checkReadiness({ intents, relayer: signer.address, chainId });
+  const readiness = () =>
+    checkReadiness({
+      node: shortTimeoutNode,
+      problem: intents.problem,
+      relayer: signer.address,
+      chainId,
+    });
   const app = createBridgeApi({
     depositor,
     store,
@@ -69,22 +82,44 @@ async function start(
     return c.json({ status: "failed", ...problemFields(problem), ...about }, 503);
   });
   const close = () => opened.disposeAsync();
-  const shared = { host, port, allowedHosts, app, health, registry, drain: stopSubmitting, close };
+  const shared = {
+    host,
+    port,
+    allowedHosts,
+    app,
+    health,
+    registry,
+    drain: intents.stopSubmitting,
+    close,
+  };
   const service = startService({ name: "bridge", ...shared });
-  intents.start({
-    ...depositHandler(intents, chainId),
-    onRetry: () => metrics.retried(),
-    onFinished(intent) {
-      metrics.finished(intent);
-      depositLog.finished(intent);
-    },
-  });
+  intents.start();
   const report = Promise.all([
     readiness(),
     shortTimeoutNode.getAccount(signer.address).catch(() => undefined),
   ]).then(([{ problems }, account]) => logStart(options, signer.address, account, problems));
   opened.defer(() => report);
   return service;
+}
+
+function createIntents(
+  { chainId, retain }: BridgeOptions,
+  { parts, metrics, registry }: { parts: IntentParts; metrics: BridgeMetrics; registry: Registry },
+): IntentService {
+  const guard = new ChainGuard({
+    ...parts,
+    node: parts.shortTimeoutNode,
+    isOnChain: (intent) => isDepositOnChain(parts, intent, chainId),
+  });
+  const handler: IntentHandler = {
+    termsOf: (intent) => depositTermsOf(intent, chainId),
+    onRetry: () => metrics.retried(),
+    onFinished(intent) {
+      metrics.finished(intent);
+      depositLog.finished(intent);
+    },
+  };
+  return new IntentService({ parts, guard, handler, retainMs: retain, registry });
 }
 
 export const run = serviceCommand({

@@ -23,18 +23,16 @@ export const readinessSchema = z.object({
 export type Readiness = z.output<typeof readinessSchema>;
 
 export interface ReadinessParts {
-  intents: {
-    shortTimeoutNode: Pick<CoreClient, "url" | "chainId" | "getAccount">;
-    /** The problem that makes the health check fail. */
-    problem(): Promise<RangemakerError | undefined>;
-  };
+  node: Pick<CoreClient, "url" | "chainId" | "getAccount">;
+  /** The problem that makes the health check fail. */
+  problem(): Promise<RangemakerError | undefined>;
   relayer: Address;
   chainId: number;
 }
 
 /** Checks everything that a deposit needs. Never throws: a failure is a problem of the answer. */
 export function checkReadiness(parts: ReadinessParts): Promise<Readiness> {
-  const { intents: { shortTimeoutNode: node, problem }, relayer, chainId } = parts;
+  const { node, problem, relayer, chainId } = parts;
   const account = node.getAccount(relayer);
   return findProblems({
     store: () => healthProblem(problem, "store"),

@@ -1,11 +1,15 @@
 import { faultPointsAt, withFaultPoints } from "../../lib/fault_points.ts";
+import { ChainGuard } from "../../lib/intents/chain_guard.ts";
+import { IntentService } from "../../lib/intents/intent_service.ts";
 import type { IntentHandler } from "../../lib/intents/submission.ts";
 import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import { executionLog } from "./execution_log.ts";
 import { decodeExecution, findBet } from "./execution/execution.ts";
+import { ExecutionHandler } from "./execution/execution_handler.ts";
 import { Executor } from "./execution/executor.ts";
 import { type Hedge, HttpHedge, SimulatedHedge } from "./execution/hedge.ts";
 import { Reservations } from "./execution/reservations.ts";
+import type { SolverMetrics } from "./metrics.ts";
 import type { SolverParts } from "./open_parts.ts";
 import type { SolverOptions } from "./options.ts";
 import { ExposureLimit } from "./risk/exposure_limit.ts";
@@ -13,14 +17,22 @@ import { PreTradeChecks } from "./risk/pre_trade_checks.ts";
 
 /** Creates the parts that check, reserve, hedge and submit signed quotes. */
 export function createExecution(options: SolverOptions, parts: SolverParts) {
-  const { clock, markets, quoteSigner, signer, intents, exposure, metrics } = parts;
-  const { store, requireChain } = intents;
+  const { clock, markets, quoteSigner, signer, intentParts, exposure, metrics } = parts;
+  const { store } = intentParts;
   const { chainId, maxRisk, dryRun } = options;
+  const guard = new ChainGuard({
+    ...intentParts,
+    node: intentParts.shortTimeoutNode,
+    async isOnChain(intent) {
+      const found = await findBet(parts.node, intent, clock.now());
+      return found !== "missing" && found !== "replaced";
+    },
+  });
   const reservations = new Reservations({
     store,
     book: exposure,
     node: parts.node,
-    requireChain,
+    requireChain: () => guard.requireChain(),
     clock,
     onOutcome: (probability, thesis) => metrics.betSettled(probability, thesis),
   });
@@ -31,7 +43,7 @@ export function createExecution(options: SolverOptions, parts: SolverParts) {
   });
   const hedge = createHedge(options, parts);
   const checks = new PreTradeChecks({
-    node: intents.node,
+    node: intentParts.node,
     solver: signer.address,
     clock,
     markets,
@@ -39,37 +51,55 @@ export function createExecution(options: SolverOptions, parts: SolverParts) {
     hedgeMs: hedge.expectedMs,
     strategy: parts.pricing.strategy,
   });
-  const executor = new Executor({
-    intents,
+  const handler = new ExecutionHandler({
     checks,
     exposure,
+    hedge,
+    quoteSigner,
+    chainId,
+    clock,
+    onRecheck: metrics.rechecked,
+  });
+  const intents = new IntentService({
+    parts: intentParts,
+    guard,
+    handler: reportingHandler({ handler, reservations, metrics }),
+    retainMs: options.retain,
+    registry: parts.registry,
+  });
+  const executor = new Executor({
+    intents,
+    handler,
+    checks,
     limit,
     releaseSettled: cached(() => reservations.reconcile(), NODE_ANSWER_MS, clock),
-    hedge,
     quoteSigner,
     signer,
     chainId,
     clock,
-    onRecheck: metrics.rechecked,
     dryRun,
   });
-  const handler: IntentHandler = {
-    termsOf: (intent) => executor.termsOf(intent),
-    beforeSigning: (intent) => executor.prepare(intent),
-    async isOnChain(intent) {
-      const found = await findBet(parts.node, intent, clock.now());
-      return found !== "missing" && found !== "replaced";
-    },
+  return { intents, executor, limit, reservations };
+}
+
+/** Tells the other parts of the solver how executions end. */
+function reportingHandler({ handler, reservations, metrics }: {
+  handler: ExecutionHandler;
+  reservations: Reservations;
+  metrics: SolverMetrics;
+}): IntentHandler {
+  return {
+    termsOf: (intent) => handler.termsOf(intent),
+    beforeSigning: (intent) => handler.prepare(intent),
     onFinished(intent) {
       metrics.executionFinished(intent);
       const { quote } = decodeExecution(intent.payload);
       if (intent.state === "committed") metrics.betCommitted(quote);
-      else executor.onFailed(intent, quote);
+      else handler.onFailed(intent, quote);
       executionLog.finished(intent);
     },
     onFoundFinished: (intent) => reservations.onExecutionFinished(intent),
   };
-  return { executor, limit, reservations, handler };
 }
 
 function createHedge(options: SolverOptions, { clock, metrics }: SolverParts): Hedge {

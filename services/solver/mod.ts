@@ -43,11 +43,12 @@ async function start(
 ): Promise<RunningService> {
   const { host, port, allowedHosts, wsUrl, chainId, corsOrigins, multiplier, dryRun } = options;
   const parts = await openParts(options, clock, opened);
-  const { markets, intents, node, exposure, account, minimumBet, pricing, registry } = parts;
-  const { store, stopSubmitting } = intents;
+  const { markets, node, exposure, account, minimumBet, pricing, registry } = parts;
   const { marketData } = pricing;
   const solver = parts.signer.address;
-  const { executor, limit, reservations, handler } = createExecution(options, parts);
+  const { intents, executor, limit, reservations } = createExecution(options, parts);
+  const { store, stopSubmitting } = intents;
+  opened.defer(() => intents.stop());
   const follower = followNode({
     wsUrl,
     chainId,
@@ -70,7 +71,7 @@ async function start(
     metrics: parts.metrics,
     limiter: limiter.handle,
     ownBalance: () => account.lastKnown(),
-    checkReadiness: cached(() => readinessOf(options, parts), NODE_ANSWER_MS, clock),
+    checkReadiness: cached(() => readinessOf(options, parts, intents), NODE_ANSWER_MS, clock),
     calibration: () => marketData?.calibration(),
     solver,
     chainId,
@@ -85,7 +86,7 @@ async function start(
   const close = () => opened.disposeAsync();
   const shared = { host, port, allowedHosts, app, health, registry, drain: stopSubmitting, close };
   const service = startService({ name: "solver", ...shared });
-  if (!dryRun) intents.start(handler);
+  if (!dryRun) intents.start();
   follower.start();
   pricing.start();
   const report = account.lastKnown().then((own) => executionLog.started(options, solver, own));
@@ -110,8 +111,12 @@ function createQuoter(options: SolverOptions, parts: SolverParts, limit: Exposur
   });
 }
 
-function readinessOf(options: SolverOptions, parts: SolverParts): Promise<Readiness> {
-  const { intents, node, account, exposure, pricing } = parts;
+function readinessOf(
+  options: SolverOptions,
+  parts: SolverParts,
+  intents: IntentService,
+): Promise<Readiness> {
+  const { node, account, exposure, pricing } = parts;
   return checkReadiness({
     store: intents.store,
     problem: intents.problem,

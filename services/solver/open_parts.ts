@@ -1,5 +1,5 @@
 import type { Clock } from "../../lib/clock.ts";
-import { IntentService } from "../../lib/intents/intent_service.ts";
+import { type IntentParts, openIntentParts } from "../../lib/intents/intent_parts.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { openLocalSigner } from "../../lib/cli/keystore.ts";
@@ -24,9 +24,8 @@ export interface SolverParts {
   markets: Markets;
   signer: LocalSigner;
   quoteSigner: QuoteSigner;
-  /** The store, and the submitter of its intents. */
-  intents: IntentService;
-  /** The node, as `intents.node`, but without fault points: for all that runs in the background. */
+  intentParts: IntentParts;
+  /** The node, as that of `intentParts`, but without fault points: for all that runs in the background. */
   node: CoreClient;
   exposure: ExposureBook;
   account: OwnAccount;
@@ -47,25 +46,23 @@ export async function openParts(
   const registry = createRegistry();
   const metrics = new SolverMetrics(registry, markets, clock);
   opened.defer(() => metrics.stop());
-  const intents = await IntentService.open({
+  const intentParts = await openIntentParts({
     name: "solver",
     database: options.database,
     rpcUrl: options.rpcUrl,
-    retain: options.retain,
     signer,
     chainId: options.chainId,
     faultPoint: options.faultPoint,
     bindsKey: !options.dryRun,
     clock,
-    registry,
   });
-  opened.defer(() => intents.close());
+  const { store } = intentParts;
+  opened.defer(() => store.close());
   const node = new CoreClient({ url: options.rpcUrl });
   const exposure = new ExposureBook(options.maxExposure, decodeBet);
   reportExposure(registry, exposure);
   const account = new OwnAccount(node, signer.address, clock);
   opened.defer(reportAccount(registry, account.read));
-  const { store } = intents;
   const pricing = await createPricing(options, { markets, node, clock, exposure, store });
   opened.defer(() => pricing.stop());
   reportCalibration(registry, () => pricing.marketData?.calibration() ?? []);
@@ -74,7 +71,7 @@ export async function openParts(
     markets,
     signer,
     quoteSigner: new QuoteSigner(signer),
-    intents,
+    intentParts,
     node,
     exposure,
     account,

@@ -53,12 +53,12 @@ const ours: Path = (store, submitter) =>
       submit: submitter.submit.bind(submitter),
       requireChain: () => Promise.resolve(),
       clockProblem: undefined,
-      transactions: new TransactionBuilder(
-        new LocalSigner(relayer.privateKey),
-        CHAIN_ID,
-        systemClock,
-      ),
     },
+    transactions: new TransactionBuilder(
+      new LocalSigner(relayer.privateKey),
+      CHAIN_ID,
+      systemClock,
+    ),
     chainId: CHAIN_ID,
     clock: systemClock,
     onRefused() {},

@@ -25,6 +25,7 @@ import {
   decodeExecution,
   transactionTermsOf,
 } from "../../services/solver/execution/execution.ts";
+import { ExecutionHandler } from "../../services/solver/execution/execution_handler.ts";
 import { Executor } from "../../services/solver/execution/executor.ts";
 import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
 import { ExposureLimit } from "../../services/solver/risk/exposure_limit.ts";
@@ -99,12 +100,8 @@ function ownApp(execute: Pick<Executor, "requireLive" | "execute">): Hono {
   });
 }
 
-/** The solver's own executor, without a delay for the hedge. */
-function ownExecutor(
-  { store, submitter }: Executing,
-  quoteSigner: QuoteSigner,
-  max: bigint | undefined,
-): Executor {
+/** The solver's own executor and its handler, without a delay for the hedge. */
+function ownExecution(quoteSigner: QuoteSigner, max: bigint | undefined) {
   const exposure = new ExposureBook(max, decodeBet);
   exposure.beginReading();
   exposure.endReading([]);
@@ -121,23 +118,23 @@ function ownExecutor(
     hedgeMs: 0,
     strategy,
   });
-  return new Executor({
-    intents: {
-      store,
-      submit: (intent, options) => submitter.submit(intent, options),
-      requireChain: () => Promise.resolve(),
-    },
-    checks,
-    exposure,
-    limit: new ExposureLimit({ book: exposure, refreshBook: () => Promise.resolve() }),
-    releaseSettled: () => Promise.resolve(0),
-    hedge,
-    quoteSigner,
-    signer,
-    chainId: CHAIN_ID,
-    clock: systemClock,
-    dryRun: false,
-  });
+  const shared = { checks, quoteSigner, chainId: CHAIN_ID, clock: systemClock };
+  const handler = new ExecutionHandler({ ...shared, exposure, hedge });
+  const newExecutor = ({ store, submitter }: Executing) =>
+    new Executor({
+      ...shared,
+      intents: {
+        store,
+        submit: (intent, options) => submitter.submit(intent, options),
+        requireChain: () => Promise.resolve(),
+      },
+      handler,
+      limit: new ExposureLimit({ book: exposure, refreshBook: () => Promise.resolve() }),
+      releaseSettled: () => Promise.resolve(0),
+      signer,
+      dryRun: false,
+    });
+  return { handler, newExecutor };
 }
 
 /** Terms of a quote that differ in their prices. */
@@ -188,20 +185,22 @@ function measureExecutions(
   quoteSigner: QuoteSigner | undefined,
   max?: bigint,
 ): Promise<Figures> {
-  const transactions = new TransactionBuilder(signer, CHAIN_ID, systemClock);
-  let own: Executor | undefined;
+  const own = quoteSigner && ownExecution(quoteSigner, max);
   return withStore({
     node: instantNode,
-    transactions: quoteSigner === undefined ? { sign: signOnViem, requireOwn() {} } : transactions,
+    transactions: own === undefined
+      ? { sign: signOnViem, requireOwn() {} }
+      : new TransactionBuilder(signer, CHAIN_ID, systemClock),
     handler: {
       termsOf: (intent) =>
-        own?.termsOf(intent) ?? transactionTermsOf(decodeExecution(intent.payload)),
-      beforeSigning: async (intent) => await own?.prepare(intent),
+        own?.handler.termsOf(intent) ?? transactionTermsOf(decodeExecution(intent.payload)),
+      beforeSigning: async (intent) => await own?.handler.prepare(intent),
     },
   }, (store, submitter) => {
-    if (quoteSigner !== undefined) own = ownExecutor({ store, submitter }, quoteSigner, max);
-    const app = ownApp(own ?? viemExecutor({ store, submitter, node: instantNode }));
-    return post(app, { path: "/execute", bodies, concurrency: CONCURRENCY });
+    const executing = { store, submitter };
+    const executor = own?.newExecutor(executing) ??
+      viemExecutor({ ...executing, node: instantNode });
+    return post(ownApp(executor), { path: "/execute", bodies, concurrency: CONCURRENCY });
   });
 }
 

@@ -7,7 +7,7 @@ import { IntentStore } from "../../lib/intents/store.ts";
 import type { Receipt, TransactionErrorCode } from "../../lib/protocol/receipt.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { TransactionBuilder } from "../../lib/intents/submission.ts";
-import { depositHandler, Depositor, depositTermsOf } from "../../services/bridge/depositor.ts";
+import { Depositor, depositTermsOf, isDepositOnChain } from "../../services/bridge/depositor.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { COMMITTED } from "../support/intents.ts";
 import { toWire } from "../../lib/protocol/scalars.ts";
@@ -37,7 +37,6 @@ async function withDepositor(
   const depositor = new Depositor({
     intents: {
       store,
-      transactions: new TransactionBuilder(relayer, CHAIN_ID, clock),
       async submit(intent: Intent) {
         submitted.push(intent);
         return (await store.finish(intent, outcome, clock.now())).intent;
@@ -47,6 +46,7 @@ async function withDepositor(
         return clockProblem;
       },
     },
+    transactions: new TransactionBuilder(relayer, CHAIN_ID, clock),
     onRefused: ({ nonce }, reason) => refused.push([nonce, reason.code]),
     chainId: CHAIN_ID,
     clock,
@@ -183,7 +183,7 @@ Deno.test("Depositor: on another chain it records nothing, and reports the refus
     assert.deepEqual(await store.listBySubject(good.user, { limit: 9 }), []);
   }));
 
-Deno.test("depositHandler: DEPOSIT_ALREADY_PROCESSED means on the chain, another refusal is an error", () =>
+Deno.test("isDepositOnChain: DEPOSIT_ALREADY_PROCESSED means on the chain, another refusal is an error", () =>
   withDepositor(async ({ depositor, clock, submitted }) => {
     await depositor.deposit(request(clock.now() + 1_000));
     const intent = submitted[0] ?? assert.fail("It is submitted");
@@ -191,7 +191,7 @@ Deno.test("depositHandler: DEPOSIT_ALREADY_PROCESSED means on the chain, another
       const receipt = { txHash: intent.transaction!.txHash, blockNumber: 1, ...answer };
       const node = { simulateTransactionText: () => Promise.resolve(receipt) };
       const transactions = new TransactionBuilder(relayer, CHAIN_ID, clock);
-      return depositHandler({ node, transactions }, CHAIN_ID).isOnChain(intent);
+      return isDepositOnChain({ node, transactions }, intent, CHAIN_ID);
     };
     const refusedFor = (code: TransactionErrorCode) =>
       isOnChain({ status: "failed", error: { code, message: "not listed" } });

@@ -7,18 +7,16 @@ import type { Account } from "../../lib/protocol/account.ts";
 import { checkReadiness, type ReadinessParts } from "../../services/bridge/readiness.ts";
 import { relayer, withBridge } from "./support.ts";
 
-type Probe = ReadinessParts["intents"]["shortTimeoutNode"];
+type Probe = ReadinessParts["node"];
 
 function ports(given: Partial<Probe> = {}, problem?: RangemakerError): ReadinessParts {
   return {
-    intents: {
-      problem: () => Promise.resolve(problem),
-      shortTimeoutNode: {
-        url: "http://user:SECRET@node/?key=SECRET",
-        chainId: () => Promise.resolve(1337),
-        getAccount: account({ permissions: ["relayer"] }),
-        ...given,
-      },
+    problem: () => Promise.resolve(problem),
+    node: {
+      url: "http://user:SECRET@node/?key=SECRET",
+      chainId: () => Promise.resolve(1337),
+      getAccount: account({ permissions: ["relayer"] }),
+      ...given,
     },
     relayer: relayer.address,
     chainId: 1337,

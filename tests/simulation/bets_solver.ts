@@ -14,6 +14,7 @@ import type { Address, Hex } from "../../lib/protocol/scalars.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
 import { decodeBet, type ExecutionRequest } from "../../services/solver/execution/execution.ts";
+import { ExecutionHandler } from "../../services/solver/execution/execution_handler.ts";
 import { Executor } from "../../services/solver/execution/executor.ts";
 import type { Hedge } from "../../services/solver/execution/hedge.ts";
 import { Reservations } from "../../services/solver/execution/reservations.ts";
@@ -78,6 +79,31 @@ export class BetsSolver {
       clock,
       timeBounds: { maxStartAheadMs: 4_000, maxStartBehindMs: 2_000, maxDeadlineMs: 10_000 },
     });
+    const hedge = hedgeOf(world);
+    this.#reservations = new Reservations({
+      store,
+      book,
+      node,
+      requireChain: () => Promise.resolve(),
+      clock,
+    });
+    const checks = new PreTradeChecks({
+      markets: SPEC_MARKETS,
+      node,
+      solver: signer.address,
+      clock,
+      maxRisk: EXPOSURE_MAX,
+      hedgeMs: hedge.expectedMs,
+      strategy,
+    });
+    const handler = new ExecutionHandler({
+      checks,
+      exposure: book,
+      hedge: withFaultPoints("hedge", hedge, faults),
+      quoteSigner,
+      chainId: CHAIN_ID,
+      clock,
+    });
     this.#submitter = new Submitter({
       store,
       node,
@@ -87,18 +113,10 @@ export class BetsSolver {
       guard: onlyChain(),
       transactions: new TransactionBuilder(signer, CHAIN_ID, clock),
       handler: {
-        termsOf: (intent) => this.#executor.termsOf(intent),
-        beforeSigning: (intent) => this.#executor.prepare(intent),
+        termsOf: (intent) => handler.termsOf(intent),
+        beforeSigning: (intent) => handler.prepare(intent),
         onFoundFinished: (intent) => this.#reservations.onExecutionFinished(intent),
       },
-    });
-    const hedge = hedgeOf(world);
-    this.#reservations = new Reservations({
-      store,
-      book,
-      node,
-      requireChain: () => Promise.resolve(),
-      clock,
     });
     this.#executor = new Executor({
       intents: {
@@ -106,19 +124,10 @@ export class BetsSolver {
         submit: (intent, options) => this.#submitter.submit(intent, options),
         requireChain: () => Promise.resolve(),
       },
-      checks: new PreTradeChecks({
-        markets: SPEC_MARKETS,
-        node,
-        solver: signer.address,
-        clock,
-        maxRisk: EXPOSURE_MAX,
-        hedgeMs: hedge.expectedMs,
-        strategy,
-      }),
-      exposure: book,
+      handler,
+      checks,
       limit: new ExposureLimit({ book, refreshBook: () => store.refreshReservations(book) }),
       releaseSettled: () => this.#reservations.reconcile(),
-      hedge: withFaultPoints("hedge", hedge, faults),
       quoteSigner,
       signer,
       chainId: CHAIN_ID,

@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import type { LogRecord } from "@logtape/logtape";
 import { createRegistry } from "../../../lib/http/metrics.ts";
-import { IntentService, type IntentServiceOptions } from "../../../lib/intents/intent_service.ts";
+import { ChainGuard } from "../../../lib/intents/chain_guard.ts";
+import { type IntentPartsOptions, openIntentParts } from "../../../lib/intents/intent_parts.ts";
+import { IntentService } from "../../../lib/intents/intent_service.ts";
 import { StoreError } from "../../../lib/intents/intent.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { LocalSigner } from "../../../lib/protocol/signature.ts";
@@ -21,13 +23,12 @@ interface World {
   records: readonly LogRecord[];
 }
 
-function optionsOf(given: Partial<IntentServiceOptions>): IntentServiceOptions {
-  const clock = new FakeClock();
-  return {
-    ...{ name: "bridge", database: ":memory:", rpcUrl: "http://127.0.0.1:9", retain: 60_000 },
-    ...{ signer, chainId: 1337, clock, registry: createRegistry() },
+function openParts(given: Partial<IntentPartsOptions>) {
+  return openIntentParts({
+    ...{ name: "bridge", database: ":memory:", rpcUrl: "http://127.0.0.1:9" },
+    ...{ signer, chainId: 1337, clock: new FakeClock() },
     ...given,
-  };
+  });
 }
 
 /** Events, with their code if any. */
@@ -39,11 +40,19 @@ function withService(test: (world: World) => Promise<void>): Promise<void> {
   return withLogs("info", async (records) => {
     const node = FakeNode.start();
     const clock = new FakeClock();
-    const service = await IntentService.open(optionsOf({ rpcUrl: node.url, clock }));
+    const parts = await openParts({ rpcUrl: node.url, clock });
+    const service = new IntentService({
+      parts,
+      guard: new ChainGuard({ ...parts, isOnChain: () => Promise.resolve(true) }),
+      handler: { termsOf: () => assert.fail("Nothing is submitted") },
+      retainMs: 60_000,
+      registry: createRegistry(),
+    });
     try {
       await test({ service, node, clock, records });
     } finally {
-      await service.close();
+      await service.stop();
+      await parts.store.close();
       await node.stop();
     }
   });
@@ -78,10 +87,7 @@ Deno.test("IntentService: another chain fails the health, a node that is away do
 
 Deno.test("IntentService: a failure is logged without a health request, and the store is checked once a second at most", () =>
   withService(async ({ service, clock, records }) => {
-    service.start({
-      termsOf: () => assert.fail("Nothing is submitted"),
-      isOnChain: () => Promise.resolve(true),
-    });
+    service.start();
     await Promise.all([service.problem(), service.problem()]);
     let checks = 0;
     service.store.checkWritable = () => {
@@ -96,12 +102,13 @@ Deno.test("IntentService: a failure is logged without a health request, and the 
     assert.deepEqual(eventsOf(records), ["STORE_UNAVAILABLE"]);
   }));
 
-Deno.test("IntentService: a database of another key is refused with both addresses, except in a dry run", () =>
+Deno.test("openIntentParts: a database of another key is refused with both addresses, except in a dry run", () =>
   withFolder(async (folder) => {
     const database = `${folder}/bridge.sqlite`;
-    await (await IntentService.open(optionsOf({ database }))).close();
-    const opening = IntentService.open(optionsOf({ database, signer: other }));
-    await assert.rejects(opening, (thrown) => {
+    const openAndClose = async (given: Partial<IntentPartsOptions>) =>
+      await (await openParts({ database, ...given })).store.close();
+    await openAndClose({});
+    await assert.rejects(openAndClose({ signer: other }), (thrown) => {
       assert.ok(thrown instanceof StoreError);
       assert.match(
         thrown.message,
@@ -109,7 +116,6 @@ Deno.test("IntentService: a database of another key is refused with both address
       );
       return true;
     });
-    await (await IntentService.open(optionsOf({ database, signer: other, bindsKey: false })))
-      .close();
-    await (await IntentService.open(optionsOf({ database }))).close();
+    await openAndClose({ signer: other, bindsKey: false });
+    await openAndClose({});
   }));

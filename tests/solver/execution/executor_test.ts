@@ -63,12 +63,12 @@ Deno.test("Executor: a failed check releases the risk and records nothing", asyn
 });
 
 Deno.test("Executor: an execution of another process is reserved before its hedge, and refused after its deadline", async () => {
-  await withExecutor(noHedge, async ({ executor, exposure, clock, store }) => {
+  await withExecutor(noHedge, async ({ handler, exposure, clock, store }) => {
     const { intent } = await store.insert(recorded(clock));
-    await executor.prepare(intent);
+    await handler.prepare(intent);
     assert.equal(exposure.reservedKeys.length, 1);
     clock.jump(2_000);
-    await assert.rejects(executor.prepare(intent), IntentRefusedError);
+    await assert.rejects(handler.prepare(intent), IntentRefusedError);
   });
 });
 
@@ -79,7 +79,7 @@ Deno.test("Executor: an unfinished execution is checked again before it is hedge
     cover: (quoteHash) => Promise.resolve(void hedged.push(quoteHash)),
   };
   const clock = new FakeClock();
-  await withExecutor(counting, async ({ executor, submitter, store, sent }) => {
+  await withExecutor(counting, async ({ handler, submitter, store, sent }) => {
     // Recorded by a run that was allowed to risk more.
     const { quoteHash, execution } = signed(clock, {
       payout: 151n,
@@ -88,7 +88,7 @@ Deno.test("Executor: an unfinished execution is checked again before it is hedge
     const old = { ...recorded(clock), key: quoteHash, payload: encodeExecution(execution) };
     const { intent } = await store.insert({ ...old, expiresAtMs: clock.now() + 600_000 });
     clock.jump(60_000);
-    await assert.rejects(executor.prepare(intent), /would risk 0.000051 USDC/);
+    await assert.rejects(handler.prepare(intent), /would risk 0.000051 USDC/);
     assert.deepEqual((await submitter.submit(intent)).failure?.code, "RISK_TOO_LARGE");
     assert.deepEqual([hedged, sent], [[], []]);
   }, clock);

@@ -48,8 +48,8 @@ async function execute(...refusals: (PricingRefusal | undefined)[]): Promise<Fou
   await withLogs("info", (records) =>
     withExecutor(
       hedge,
-      async ({ executor, options, exposure, sent }) => {
-        options.onRecheck = (after, outcome) => rechecks.push(`${after}: ${outcome}`);
+      async ({ executor, handlerOptions, exposure, sent }) => {
+        handlerOptions.onRecheck = (after, outcome) => rechecks.push(`${after}: ${outcome}`);
         const running = executor.execute(signed(clock).execution)
           .then(({ status }) => status, messageOf);
         const answered = running.then(() => true);
@@ -111,17 +111,17 @@ Deno.test("Recheck: after a restart, an execution is held only for the remaining
   const hedge: Hedge = { expectedMs: 0, cover: () => Promise.resolve() };
   await withExecutor(
     hedge,
-    async ({ executor, store }) => {
+    async ({ handler, store }) => {
       const { intent } = await store.insert(recorded(clock));
       clock.jump(100);
       let isHedged = false;
-      const running = executor.prepare(intent).then(() => isHedged = true);
+      const running = handler.prepare(intent).then(() => isHedged = true);
       clock.advance(199);
       await Promise.resolve();
       assert.equal(isHedged, false);
       clock.advance(1);
       await running;
-      await executor.prepare(intent);
+      await handler.prepare(intent);
     },
     clock,
     undefined,
@@ -130,30 +130,30 @@ Deno.test("Recheck: after a restart, an execution is held only for the remaining
   );
 });
 
-Deno.test("Executor: an execution whose hedge was refused reports no unused hedge", () =>
+Deno.test("ExecutionHandler: an execution whose hedge was refused reports no unused hedge", () =>
   withLogs("info", (records) =>
     withExecutor({
       expectedMs: 0,
       cover: () => Promise.reject(new RangemakerError("HEDGE_REFUSED", "no")),
-    }, async ({ executor, store, clock }) => {
+    }, async ({ handler, store, clock }) => {
       const { intent } = await store.insert(recorded(clock));
-      await assert.rejects(executor.prepare(intent), { code: "HEDGE_REFUSED" });
-      executor.onFailed(intent, decodeExecution(intent.payload).quote);
+      await assert.rejects(handler.prepare(intent), { code: "HEDGE_REFUSED" });
+      handler.onFailed(intent, decodeExecution(intent.payload).quote);
       assert.deepEqual(records.map(({ properties: { event } }) => event), []);
     })));
 
-Deno.test("Executor: a failed execution that may be hedged is reported as an unused hedge, once", () =>
+Deno.test("ExecutionHandler: a failed execution that may be hedged is reported as an unused hedge, once", () =>
   withLogs("info", (records) =>
-    withExecutor(noHedge, async ({ executor, store, clock }) => {
+    withExecutor(noHedge, async ({ handler, store, clock }) => {
       const reports = (intent: Intent) => {
         const before = records.length;
         const { quote } = decodeExecution(intent.payload);
-        for (let times = 0; times < 2; times++) executor.onFailed(intent, quote);
+        for (let times = 0; times < 2; times++) handler.onFailed(intent, quote);
         return records.slice(before).map(({ properties: { event } }) => event);
       };
       const { intent } = await store.insert(recorded(clock));
       assert.deepEqual(reports(intent), [], "this process has not asked for its hedge");
-      await executor.prepare(intent);
+      await handler.prepare(intent);
       assert.deepEqual(reports(intent), ["hedge_unused"]);
       const others: [string, Partial<Intent>][] = [
         ["signed by another process", { transaction: { txHash: intent.key } as never }],

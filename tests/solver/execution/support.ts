@@ -9,6 +9,10 @@ import { Submitter } from "../../../lib/intents/submitter.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import type { QuoteTerms } from "../../../lib/protocol/quote.ts";
 import { decodeBet, encodeExecution } from "../../../services/solver/execution/execution.ts";
+import {
+  ExecutionHandler,
+  type ExecutionHandlerOptions,
+} from "../../../services/solver/execution/execution_handler.ts";
 import { Executor, type ExecutorOptions } from "../../../services/solver/execution/executor.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import type { Hedge } from "../../../services/solver/execution/hedge.ts";
@@ -52,6 +56,8 @@ export async function withExecutor(
   hedge: Hedge,
   test: (parts: {
     executor: Executor;
+    handler: ExecutionHandler;
+    handlerOptions: ExecutionHandlerOptions;
     /** Those of the executor, for another one with some of them changed. */
     options: ExecutorOptions;
     exposure: ExposureBook;
@@ -82,29 +88,6 @@ export async function withExecutor(
       return Promise.resolve({ address, balance: 1_000n, locked: 0n, permissions: [] });
     },
   };
-  const submitter: Submitter = new Submitter({
-    store,
-    clock,
-    random: () => 0.5,
-    log: getLogger("test"),
-    guard: onlyChain(),
-    transactions: new TransactionBuilder(solver, CHAIN_ID, clock),
-    handler: {
-      termsOf: (intent) => executor.termsOf(intent),
-      beforeSigning: (intent) => executor.prepare(intent),
-      onFoundFinished: (intent) => reservations.onExecutionFinished(intent),
-    },
-    node: {
-      getTransaction: () => Promise.resolve(null),
-      url: "http://node",
-      getHead: () => Promise.resolve({ number: 1, timestampMs: clock.now() }),
-      sendTransactionText(text) {
-        sent.push(text);
-        const txHash = `0x${"ab".repeat(32)}` as const;
-        return Promise.resolve({ txHash, status: "committed", blockNumber: 1, thesisId: 1 });
-      },
-    },
-  });
   const checks = new PreTradeChecks({
     markets: SPEC_MARKETS,
     node,
@@ -127,17 +110,48 @@ export async function withExecutor(
     requireChain: () => chain.require(),
     clock,
   });
+  const handlerOptions: ExecutionHandlerOptions = {
+    checks,
+    exposure,
+    hedge,
+    quoteSigner: new QuoteSigner(solver),
+    chainId: CHAIN_ID,
+    clock,
+  };
+  const handler = new ExecutionHandler(handlerOptions);
+  const submitter = new Submitter({
+    store,
+    clock,
+    random: () => 0.5,
+    log: getLogger("test"),
+    guard: onlyChain(),
+    transactions: new TransactionBuilder(solver, CHAIN_ID, clock),
+    handler: {
+      termsOf: (intent) => handler.termsOf(intent),
+      beforeSigning: (intent) => handler.prepare(intent),
+      onFoundFinished: (intent) => reservations.onExecutionFinished(intent),
+    },
+    node: {
+      getTransaction: () => Promise.resolve(null),
+      url: "http://node",
+      getHead: () => Promise.resolve({ number: 1, timestampMs: clock.now() }),
+      sendTransactionText(text) {
+        sent.push(text);
+        const txHash = `0x${"ab".repeat(32)}` as const;
+        return Promise.resolve({ txHash, status: "committed", blockNumber: 1, thesisId: 1 });
+      },
+    },
+  });
   const options: ExecutorOptions = {
     intents: {
       store,
       submit: (intent, options) => submitter.submit(intent, options),
       requireChain: () => chain.require(),
     },
+    handler,
     checks,
-    exposure,
     limit,
     releaseSettled: () => Promise.resolve(released.splice(0).length),
-    hedge,
     quoteSigner: new QuoteSigner(solver),
     signer: solver,
     chainId: CHAIN_ID,
@@ -146,7 +160,19 @@ export async function withExecutor(
   };
   const executor = new Executor(options);
   try {
-    await test({ executor, options, exposure, clock, store, sent, released, submitter, chain });
+    await test({
+      executor,
+      handler,
+      handlerOptions,
+      options,
+      exposure,
+      clock,
+      store,
+      sent,
+      released,
+      submitter,
+      chain,
+    });
   } finally {
     await submitter.stop();
     await store.close();

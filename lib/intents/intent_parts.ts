@@ -1,0 +1,85 @@
+import type { Logger } from "@logtape/logtape";
+import type { Clock } from "../clock.ts";
+import { faultPointsAt, withFaultPoints } from "../fault_points.ts";
+import { serviceLog } from "../log/logging.ts";
+import { CoreClient } from "../net/core_client.ts";
+import type { TransactionSigner } from "../protocol/transaction.ts";
+import { StoreError } from "./intent.ts";
+import { openWhenReady } from "./open_store.ts";
+import type { IntentStore } from "./store.ts";
+import { TransactionBuilder } from "./submission.ts";
+
+/** Timeout of calls to the node; below the deadline of a stop. */
+const SUBMISSION_TIMEOUT_MS = 4_000;
+
+/**
+ * Timeout of node calls that requests and health checks wait for. With a longer one, this service
+ * would seem down to a health checker when only the node is.
+ */
+const SHORT_TIMEOUT_MS = 1_000;
+
+export interface IntentPartsOptions {
+  /** The service: owner of the intents, and first part of its metrics. */
+  name: string;
+  database: string;
+  rpcUrl: string;
+  signer: TransactionSigner;
+  chainId: number;
+  faultPoint?: string | undefined;
+  /** Whether to bind the database to the key. A dry run, which submits nothing, does not. */
+  bindsKey?: boolean;
+  clock: Clock;
+}
+
+/** What a service needs to record, sign and send intents. */
+export interface IntentParts {
+  name: string;
+  /** Close it when nothing uses it any more. */
+  store: IntentStore;
+  node: CoreClient;
+  /** The node with a short timeout, for calls that a caller waits for. */
+  shortTimeoutNode: CoreClient;
+  transactions: TransactionBuilder;
+  clock: Clock;
+  log: Logger;
+}
+
+/**
+ * Opens the store of a service, waiting for a database that is starting.
+ *
+ * @throws {StoreError} If the database cannot be used, or belongs to another key.
+ */
+export async function openIntentParts(options: IntentPartsOptions): Promise<IntentParts> {
+  const { name, database, rpcUrl: url, signer, chainId, bindsKey = true, clock } = options;
+  const faults = faultPointsAt(options.faultPoint);
+  const store = await openWhenReady(database, name, clock);
+  try {
+    if (bindsKey) await requireKey(store, name, signer);
+  } catch (thrown) {
+    await store.close();
+    throw thrown;
+  }
+  const node = new CoreClient({ url, timeoutMs: SUBMISSION_TIMEOUT_MS });
+  return {
+    name,
+    store: withFaultPoints("store", store, faults),
+    node: withFaultPoints("node", node, faults),
+    shortTimeoutNode: new CoreClient({ url, timeoutMs: SHORT_TIMEOUT_MS }),
+    transactions: new TransactionBuilder(signer, chainId, clock),
+    clock,
+    log: serviceLog(name),
+  };
+}
+
+async function requireKey(
+  store: IntentStore,
+  name: string,
+  { address }: Pick<TransactionSigner, "address">,
+): Promise<void> {
+  const { signer } = await store.updateRecord({ signer: address });
+  if (signer === address) return;
+  throw new StoreError(
+    `Database belongs to the ${name} with the key of ${signer}, but this one signs as ${address}: ` +
+      "use that key, or give this one a database of its own with --database",
+  );
+}

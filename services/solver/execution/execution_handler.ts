@@ -1,0 +1,147 @@
+import { type Clock, waitMs } from "../../../lib/clock.ts";
+import { RangemakerError } from "../../../lib/errors.ts";
+import { IntentRefusedError } from "../../../lib/intents/failures.ts";
+import { type Intent, OutcomeUnknownError } from "../../../lib/intents/intent.ts";
+import type { TransactionTerms } from "../../../lib/intents/submission.ts";
+import { NewestMap } from "../../../lib/newest_map.ts";
+import type { Quote } from "../../../lib/protocol/quote.ts";
+import { hash32Schema } from "../../../lib/protocol/scalars.ts";
+import { executionLog } from "../execution_log.ts";
+import type { QuoteSigner } from "../quoting/quote_signer.ts";
+import type { ExposureBook } from "../risk/exposure_book.ts";
+import type { PreTradeChecks } from "../risk/pre_trade_checks.ts";
+import { type Execution, transactionTermsOf, verifiedExecution } from "./execution.ts";
+import type { Hedge } from "./hedge.ts";
+
+export interface ExecutionHandlerOptions {
+  checks: Pick<PreTradeChecks, "holdMs" | "recheck">;
+  exposure: ExposureBook;
+  hedge: Hedge;
+  quoteSigner: Pick<QuoteSigner, "require">;
+  chainId: number;
+  clock: Clock;
+  /** Reports each recheck of a recorded execution: the code of a refusal, or `passed`. */
+  onRecheck?(after: "hold" | "hedge", outcome: string): void;
+}
+
+/** Hedges that are remembered: far more than there are executions under way. */
+const HEDGES_MAX = 10_000;
+
+/** What a recorded execution needs before it is sent: it is verified, held, rechecked and hedged. */
+export class ExecutionHandler {
+  readonly #options: ExecutionHandlerOptions;
+  /** Verified executions by intent, so that each is parsed and verified once. */
+  readonly #verified = new WeakMap<Intent, Execution>();
+  /** By quote hash: whether a hedge that was asked for is not yet reported as unused. */
+  readonly #hedges = new NewestMap<string, boolean>(HEDGES_MAX);
+  readonly #startedAtMs: number;
+
+  constructor(options: ExecutionHandlerOptions) {
+    this.#options = options;
+    this.#startedAtMs = options.clock.now();
+  }
+
+  /** This process has verified an execution, and recorded it as this intent. */
+  onRecorded(intent: Intent, execution: Execution): void {
+    this.#verified.set(intent, execution);
+  }
+
+  /**
+   * Prepares a recorded execution for its transaction: waits until this solver has seen all prices
+   * that the user may have seen, then rechecks and hedges.
+   *
+   * @throws {IntentRefusedError} If the quote is no longer acceptable: its deadline, risk or price.
+   * @throws {OutcomeUnknownError} If the hedge failed, but may succeed later.
+   */
+  async prepare(intent: Intent): Promise<void> {
+    const { checks, exposure, clock } = this.#options;
+    const { quote } = this.#executionOf(intent);
+    // Another process may have recorded the execution.
+    exposure.reserve(intent.key, quote);
+    const holdMs = checks.holdMs(quote);
+    // Clocks of other processes may differ.
+    const leftMs = Math.min(holdMs, intent.createdAtMs + holdMs - clock.now());
+    if (leftMs > 0) await waitMs(clock, leftMs);
+    await finalUnlessRetryable(() => this.#hedgeBetweenChecks(intent, quote));
+  }
+
+  /** Rechecks before and after the hedge, since a new price may have arrived. */
+  async #hedgeBetweenChecks({ key }: Intent, quote: Quote): Promise<void> {
+    this.#recheck(quote, "hold");
+    this.#hedges.set(key, true); // an answer that is lost may have been a hedge
+    try {
+      await this.#options.hedge.cover(hash32Schema.parse(key), quote);
+    } catch (thrown) {
+      if (thrown instanceof RangemakerError && !thrown.retryable) this.#hedges.set(key, false);
+      throw thrown;
+    }
+    executionLog.hedged(key, quote);
+    try {
+      this.#recheck(quote, "hedge");
+    } catch (thrown) {
+      const isRefused = thrown instanceof RangemakerError && !thrown.retryable;
+      if (isRefused) this.#reportUnused(key, quote);
+      throw thrown;
+    }
+  }
+
+  /**
+   * Reports the hedge of an execution that has failed, if there may be one: it was asked for by this
+   * process or, as far as is known, by one before it.
+   */
+  onFailed({ key, transaction, createdAtMs }: Intent, quote: Quote): void {
+    const isOpen = this.#hedges.get(key) ??
+      (transaction !== null || createdAtMs < this.#startedAtMs);
+    if (isOpen) this.#reportUnused(key, quote);
+  }
+
+  #reportUnused(key: string, quote: Quote): void {
+    this.#hedges.set(key, false);
+    executionLog.hedgeUnused(key, quote);
+  }
+
+  #recheck(quote: Quote, after: "hold" | "hedge"): void {
+    const { checks, onRecheck } = this.#options;
+    let outcome = "passed";
+    try {
+      checks.recheck(quote, { isHedged: after === "hedge" });
+    } catch (thrown) {
+      outcome = thrown instanceof RangemakerError ? thrown.code : "INTERNAL_ERROR";
+      throw thrown;
+    } finally {
+      onRecheck?.(after, outcome);
+    }
+  }
+
+  /**
+   * The terms of a recorded execution's transaction.
+   *
+   * @throws {RangemakerError} If key, quote and the signatures of solver and user do not belong
+   *   together.
+   */
+  termsOf(intent: Intent): TransactionTerms {
+    return transactionTermsOf(this.#executionOf(intent));
+  }
+
+  #executionOf(intent: Intent): Execution {
+    let execution = this.#verified.get(intent);
+    if (execution === undefined) {
+      const { quoteSigner, chainId } = this.#options;
+      execution = verifiedExecution(intent, quoteSigner, chainId);
+      this.#verified.set(intent, execution);
+    }
+    return execution;
+  }
+}
+
+/** Runs steps of a recorded execution: a failure is final unless it is retryable. */
+async function finalUnlessRetryable(steps: () => Promise<void>): Promise<void> {
+  try {
+    await steps();
+  } catch (thrown) {
+    if (!(thrown instanceof RangemakerError)) throw thrown;
+    if (thrown.retryable) throw new OutcomeUnknownError(null, thrown);
+    const { code, message, details } = thrown;
+    throw new IntentRefusedError(code, message, { cause: thrown, details });
+  }
+}
