@@ -1,103 +1,31 @@
 import assert from "node:assert/strict";
-import { getLogger } from "@logtape/logtape";
-import { ChainGuard, WrongChainError } from "../../../lib/intents/chain_guard.ts";
-import type { Intent } from "../../../lib/intents/intent.ts";
-import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
+import { WrongChainError } from "../../../lib/intents/chain_guard.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import { NodeTimeoutError, NodeUnreachableError } from "../../../lib/net/core_reader.ts";
-import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
-import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
-import { FakeClock } from "../../support/fake_clock.ts";
-import { COMMITTED, newIntent } from "../../support/intents.ts";
+import { GENESIS } from "../../support/scripted_node.ts";
+import { withWorld } from "./world.ts";
 
-const ONE: Hex = `0x${"01".repeat(32)}`;
-const TWO: Hex = `0x${"02".repeat(32)}`;
-
-class World {
-  readonly clock = new FakeClock();
-  readonly driver = SqliteDriver.open(":memory:");
-  readonly store: IntentStore = new IntentStore(this.driver, "test");
-  genesis: Hex | null = ONE;
-  head = 1_000;
-  headMs = 0;
-  /** What the node has, by transaction hash. */
-  readonly receipts = new Map<Hex, Receipt>();
-  /** What a service finds on the chain without a receipt. */
-  onChain = false;
-  asked = 0;
-  /** Questions for the newest block. */
-  askedHead = 0;
-  allowsReverts = false;
-  /** What a question for the first block fails with. */
-  failure: Error | undefined;
-  /** The node reports no blocks, and not whether it allows reverts. */
-  isOld = false;
-
-  /** Like a restart of the process, which starts without a cache. */
-  newGuard(store = this.store): ChainGuard {
-    return new ChainGuard({
-      store,
-      node: {
-        url: "http://user:secret@node",
-        genesisHash: () => {
-          if (this.failure !== undefined) return Promise.reject(this.failure);
-          this.asked += 1;
-          return Promise.resolve(this.genesis);
-        },
-        getHead: () => {
-          this.askedHead += 1;
-          if (this.isOld) return Promise.reject(new RpcError(-32601, "No method"));
-          return Promise.resolve({ number: this.head, timestampMs: this.headMs });
-        },
-        getTransaction: (txHash) => Promise.resolve(this.receipts.get(txHash) ?? null),
-        allowsReverts: () =>
-          this.isOld
-            ? Promise.reject(new RpcError(-32601, "No method"))
-            : Promise.resolve(this.allowsReverts),
-      },
-      clock: this.clock,
-      log: getLogger("test"),
-      isOnChain: () => Promise.resolve(this.onChain),
-    });
-  }
-
-  /** Commits an intent on the node and in the store. */
-  async commit(key: string): Promise<Intent> {
-    const txHash: Hex = `0x${key.padStart(64, "0")}`;
-    const transaction = { txHash, text: "{}" };
-    const { intent } = await this.store.insert(newIntent(key, { transaction }));
-    const receipt: Receipt = { txHash, status: "committed", blockNumber: this.head };
-    this.receipts.set(txHash, receipt);
-    const outcome = { ...COMMITTED, receipt: JSON.stringify(receipt) };
-    return (await this.store.finish(intent, outcome, this.clock.now())).intent;
-  }
-}
-
-async function withWorld(test: (world: World) => Promise<void>): Promise<void> {
-  const world = new World();
-  try {
-    await test(world);
-  } finally {
-    await world.store.close();
-  }
-}
+const OTHER: Hex = `0x${"02".repeat(32)}`;
 
 const rewound = { name: "WrongChainError", code: "CHAIN_REWOUND", retryable: true };
 
 Deno.test("ChainGuard: a new store records the chain of the node, and then refuses other chains", () =>
   withWorld(async (world) => {
     await world.newGuard().requireChain();
-    world.genesis = TWO;
+    world.node.genesis = OTHER;
     await assert.rejects(world.newGuard().requireChain(), (thrown) => {
       assert.ok(thrown instanceof WrongChainError);
       assert.equal(thrown.code, "CHAIN_MISMATCH");
-      assert.match(thrown.message, new RegExp(`begins with ${TWO}, but .* begins with ${ONE}`));
+      assert.match(
+        thrown.message,
+        new RegExp(`begins with ${OTHER}, but .* begins with ${GENESIS}`),
+      );
       assert.match(thrown.message, /set --rpc-url .* or --database to a new database$/);
       assert.doesNotMatch(thrown.message, /secret/);
       return true;
     });
-    world.genesis = ONE;
+    world.node.genesis = GENESIS;
     await world.newGuard().requireChain();
   }));
 
@@ -105,25 +33,25 @@ Deno.test("ChainGuard: a chain that changes while the process runs is noticed wi
   withWorld(async (world) => {
     const guard = world.newGuard();
     await guard.requireChain();
-    world.genesis = TWO;
+    world.node.genesis = OTHER;
     await guard.requireChain();
-    assert.equal(world.asked, 1);
+    assert.equal(world.node.asked.genesis, 1);
     world.clock.advance(100);
     await assert.rejects(guard.requireChain(), WrongChainError);
-    world.genesis = ONE;
+    world.node.genesis = GENESIS;
     world.clock.advance(100);
     await guard.requireChain();
   }));
 
 Deno.test("ChainGuard: a node that does not report its chain is accepted only with a new store", () =>
   withWorld(async (world) => {
-    world.genesis = null;
+    world.node.genesis = null;
     const guard = world.newGuard();
     await guard.requireChain();
-    world.genesis = ONE;
+    world.node.genesis = GENESIS;
     world.clock.advance(100);
     await guard.requireChain();
-    world.genesis = null;
+    world.node.genesis = null;
     world.clock.advance(100);
     await assert.rejects(guard.requireChain(), /does not report its first block/);
   }));
@@ -131,14 +59,14 @@ Deno.test("ChainGuard: a node that does not report its chain is accepted only wi
 Deno.test("ChainGuard: services that share a database each have their own chain", () =>
   withWorld(async (world) => {
     await world.newGuard().requireChain();
-    world.genesis = TWO;
+    world.node.genesis = OTHER;
     await world.newGuard(new IntentStore(world.driver, "other")).requireChain();
     await assert.rejects(world.newGuard().requireChain(), WrongChainError);
   }));
 
 Deno.test("ChainGuard: an unreachable node is not reported as CHAIN_MISMATCH", () =>
   withWorld(async (world) => {
-    world.failure = new NodeUnreachableError("http://node", "test");
+    world.node.genesisError = new NodeUnreachableError("http://node", "test");
     await assert.rejects(world.newGuard().requireChain(), NodeUnreachableError);
     assert.equal((await world.store.updateRecord()).genesis, null);
   }));
@@ -146,9 +74,9 @@ Deno.test("ChainGuard: an unreachable node is not reported as CHAIN_MISMATCH", (
 Deno.test("ChainGuard: a node below the highest block that the store remembers is CHAIN_REWOUND", () =>
   withWorld(async (world) => {
     await world.newGuard().refresh();
-    world.head = 950;
+    world.node.head.number = 950;
     await world.newGuard().requireChain(); // a read node may lag by 50 blocks
-    world.head = 949;
+    world.node.head.number = 949;
     await assert.rejects(world.newGuard().requireChain(), (thrown) => {
       assert.ok(thrown instanceof WrongChainError);
       assert.equal(thrown.code, "CHAIN_REWOUND");
@@ -171,12 +99,12 @@ Deno.test("ChainGuard: a process learns a higher block that another one saw", ()
 
 Deno.test("ChainGuard: on a node without block numbers, only receipts are checked", () =>
   withWorld(async (world) => {
-    await world.store.updateRecord({ genesis: ONE, highestBlock: 2_000 });
-    world.isOld = true;
+    await world.store.updateRecord({ genesis: GENESIS, highestBlock: 2_000 });
+    world.node.isOld = true;
     const guard = world.newGuard();
     await guard.refresh();
     await world.commit("1");
-    world.receipts.clear();
+    world.node.receipts.clear();
     world.clock.advance(2_000);
     await assert.rejects(guard.refresh(), rewound);
   }));
@@ -188,7 +116,7 @@ Deno.test("ChainGuard: a node without the newest committed receipt is CHAIN_REWO
     guard.onCommitted(await world.commit("1"));
     world.clock.advance(2_000);
     await guard.refresh();
-    world.receipts.clear();
+    world.node.receipts.clear();
     await assert.rejects(guard.refresh(), rewound);
     world.clock.advance(100);
     await assert.rejects(guard.requireChain(), rewound);
@@ -204,7 +132,7 @@ Deno.test("ChainGuard: after a failed refresh, requests fail despite a cached su
     guard.onCommitted(await world.commit("1"));
     world.clock.advance(2_000);
     await guard.refresh();
-    world.receipts.clear();
+    world.node.receipts.clear();
     await guard.requireChain();
     await assert.rejects(guard.refresh(), rewound);
     await assert.rejects(guard.requireChain(), rewound);
@@ -216,7 +144,7 @@ Deno.test("ChainGuard: a receipt stays missing after a later commit on the rewou
     await guard.requireChain();
     guard.onCommitted(await world.commit("1"));
     world.clock.advance(500);
-    world.receipts.clear();
+    world.node.receipts.clear();
     await guard.refresh(); // a read node may lag by 2 s
     world.clock.advance(700);
     guard.onCommitted(await world.commit("2"));
@@ -233,29 +161,29 @@ Deno.test("ChainGuard: requests check blocks and receipts only once in 10 s", ()
       world.clock.advance(100);
       await guard.requireChain();
     }
-    assert.deepEqual([world.asked, world.askedHead], [100, 1]);
-    world.receipts.clear();
+    assert.deepEqual([world.node.asked.genesis, world.node.asked.head], [100, 1]);
+    world.node.receipts.clear();
     world.clock.advance(100);
     await assert.rejects(guard.requireChain(), rewound);
-    assert.equal(world.askedHead, 2);
+    assert.equal(world.node.asked.head, 2);
   }));
 
 Deno.test("ChainGuard: blocks and receipts are checked again after the node was unreachable, not after a timeout", () =>
   withWorld(async (world) => {
     const guard = world.newGuard();
     await guard.refresh();
-    world.failure = new NodeTimeoutError("http://node", "test", 1_000);
+    world.node.genesisError = new NodeTimeoutError("http://node", "test", 1_000);
     world.clock.advance(100);
     await assert.rejects(guard.requireChain(), NodeTimeoutError);
-    world.failure = undefined;
+    world.node.genesisError = undefined;
     world.clock.advance(100);
     await guard.requireChain();
-    assert.equal(world.askedHead, 1, "a busy node was not restarted");
-    world.failure = new NodeUnreachableError("http://node", "test");
+    assert.equal(world.node.asked.head, 1, "a busy node was not restarted");
+    world.node.genesisError = new NodeUnreachableError("http://node", "test");
     world.clock.advance(100);
     await assert.rejects(guard.requireChain(), NodeUnreachableError);
-    world.failure = undefined;
-    world.head = 10;
+    world.node.genesisError = undefined;
+    world.node.head.number = 10;
     world.clock.advance(100);
     await assert.rejects(guard.requireChain(), rewound);
   }));
@@ -266,20 +194,20 @@ Deno.test("ChainGuard: a revert is accepted on a development chain, which is che
     guard.onCommitted(await world.commit("1"));
     await guard.refresh();
     world.clock.advance(2_000);
-    world.receipts.clear();
-    world.head = 10;
-    world.allowsReverts = true;
+    world.node.receipts.clear();
+    world.node.head.number = 10;
+    world.node.areRevertsAllowed = true;
     await guard.refresh();
     assert.equal((await world.store.updateRecord()).highestBlock, 10);
     assert.equal((await world.store.find("1"))?.state, "committed");
     // A revert that was accepted is not reported again, even if the node no longer allows reverts.
-    world.allowsReverts = false;
+    world.node.areRevertsAllowed = false;
     world.clock.advance(10_000);
     await guard.refresh();
     guard.onCommitted(await world.commit("2"));
     world.clock.advance(2_000);
     await guard.refresh();
-    world.receipts.clear();
+    world.node.receipts.clear();
     await assert.rejects(guard.refresh(), rewound);
   }));
 
@@ -288,8 +216,8 @@ Deno.test("ChainGuard: new blocks whose time is more than 30 s off show that the
     const guard = world.newGuard();
     const refreshAfter = async (ms: number, blocks: number, aheadMs: number) => {
       world.clock.advance(ms);
-      world.head += blocks;
-      world.headMs = world.clock.now() - aheadMs;
+      world.node.head.number += blocks;
+      world.node.head.timestampMs = world.clock.now() - aheadMs;
       await guard.refresh();
       return /it is \d+ ms (ahead of|behind)/.exec(guard.clocks.problem?.message ?? "")?.[0];
     };

@@ -1,42 +1,29 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
-import { getLogger } from "@logtape/logtape";
-import { LOG_ROOT } from "../../../lib/log/logging.ts";
 import { type Intent, StoreError } from "../../../lib/intents/intent.ts";
 import { retryLoop } from "../../../lib/intents/retry_loop.ts";
-import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
-import { IntentStore } from "../../../lib/intents/store.ts";
-import { FakeClock } from "../../support/fake_clock.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
-import { COMMITTED, newIntent } from "../../support/intents.ts";
+import { World } from "./world.ts";
 
-class World {
-  readonly clock = new FakeClock();
-  readonly store: IntentStore = new IntentStore(SqliteDriver.open(":memory:"), "test");
+/** A retry loop with a submitter of the test. */
+class Retries extends World {
   readonly retried: string[] = [];
   isNodeLost = false;
-  submit = async (intent: Intent): Promise<Intent> => {
-    return (await this.store.finish(intent, COMMITTED, this.clock.now())).intent;
-  };
-  readonly loop = retryLoop(this, {
-    node: { url: "http://user:SECRET@node" },
-    store: {
-      listUnfinished: (page) => this.store.listUnfinished(page),
-    },
-    clock: this.clock,
-    random: () => 1,
-    log: getLogger([LOG_ROOT, "test"]),
-  });
+  submit = ({ key }: Intent): Promise<Intent> => this.finish(key);
+  readonly loop = retryLoop(this, { ...this, random: () => 1 });
 
   retry(intent: Intent): Promise<Intent> {
     this.retried.push(intent.key);
     return this.submit(intent);
   }
 
-  async record(...keys: string[]): Promise<void> {
-    for (const key of keys) {
-      await this.store.insert(newIntent(key, { createdAtMs: this.clock.now() }));
-    }
+  async recordAll(...keys: string[]): Promise<void> {
+    for (const key of keys) await this.record(key, { signed: false });
+  }
+
+  override async [Symbol.asyncDispose](): Promise<void> {
+    await this.loop.stop();
+    await super[Symbol.asyncDispose]();
   }
 
   /** Starts a second after the last record; resolves after the first pass. */
@@ -55,29 +42,24 @@ class World {
   }
 }
 
-async function withWorld(test: (world: World) => Promise<void>): Promise<void> {
-  const world = new World();
-  try {
-    await test(world);
-  } finally {
-    await world.loop.stop();
-    await world.store.close();
-  }
+async function withRetries(test: (world: Retries) => Promise<void>): Promise<void> {
+  await using world = new Retries();
+  await test(world);
 }
 
 Deno.test("retryLoop: a start retries every unfinished intent, page by page", () =>
-  withWorld(async (world) => {
+  withRetries(async (world) => {
     const keys = Array.from({ length: 120 }, (_, index) => `key ${index}`);
-    await world.record(...keys);
+    await world.recordAll(...keys);
     await world.start();
     assert.deepEqual(world.retried.toSorted(), keys.toSorted());
     assert.equal(await world.store.countUnfinished(), 0);
   }));
 
 Deno.test("retryLoop: failing intents do not block the others", () =>
-  withWorld(async (world) => {
+  withRetries(async (world) => {
     const keys = Array.from({ length: 120 }, (_, index) => `key ${index}`);
-    await world.record(...keys);
+    await world.recordAll(...keys);
     const { submit } = world;
     world.submit = (intent) =>
       Number(intent.key.slice(4)) < 60 ? Promise.reject(new Error("stuck")) : submit(intent);
@@ -87,8 +69,8 @@ Deno.test("retryLoop: failing intents do not block the others", () =>
   }));
 
 Deno.test("retryLoop: once the node is lost, a pass ends after the current page", () =>
-  withWorld(async (world) => {
-    await world.record(...Array.from({ length: 120 }, (_, index) => `key ${index}`));
+  withRetries(async (world) => {
+    await world.recordAll(...Array.from({ length: 120 }, (_, index) => `key ${index}`));
     world.submit = () => {
       world.isNodeLost = true;
       return Promise.reject(new Error("away"));
@@ -98,9 +80,11 @@ Deno.test("retryLoop: once the node is lost, a pass ends after the current page"
   }));
 
 /** Runs a test with a function that says how many lines of each level were logged since its last call. */
-function withLevels(test: (world: World, levels: () => Record<string, number>) => Promise<void>) {
+function withLevels(
+  test: (world: Retries, levels: () => Record<string, number>) => Promise<void>,
+) {
   return withLogs("info", (records) =>
-    withWorld((world) => {
+    withRetries((world) => {
       let seen = 0;
       return test(world, () => {
         const counts: Record<string, number> = {};
@@ -118,7 +102,7 @@ Deno.test("retryLoop: a store that cannot be read is logged once, and again afte
     world.store.listUnfinished = fails;
     await world.start();
     assert.deepEqual(levels(), { error: 1 });
-    await world.record("one");
+    await world.recordAll("one");
     const passes = [[fails, {}, []], [works, { info: 1 }, ["one"]], [
       fails,
       { error: 1 },
@@ -133,14 +117,18 @@ Deno.test("retryLoop: a store that cannot be read is logged once, and again afte
 
 Deno.test("retryLoop: each retry is logged with its result, except while the node stays away", () =>
   withLevels(async (world, levels) => {
-    await world.record("good", "stuck");
+    await world.recordAll("good", "stuck");
     const { submit } = world;
     world.submit = (intent) =>
       intent.key === "good" ? submit(intent) : Promise.reject(new Error("stuck"));
     await world.start();
     assert.deepEqual(levels(), { info: 1, warning: 1 });
     world.isNodeLost = true;
-    assert.deepEqual([await world.nextPass(), levels()], [["stuck"], { warning: 1 }], "it is lost");
+    assert.deepEqual(
+      [await world.nextPass(), levels()],
+      [["stuck"], { warning: 1 }],
+      "it is lost",
+    );
     assert.deepEqual([await world.nextPass(), levels()], [["stuck"], {}]);
     world.submit = () => {
       world.isNodeLost = false;
@@ -152,7 +140,7 @@ Deno.test("retryLoop: each retry is logged with its result, except while the nod
 
 Deno.test("retryLoop: logs that the node is back once no intent is left, even if another process finished it", () =>
   withLevels(async (world, levels) => {
-    await world.record("stuck");
+    await world.recordAll("stuck");
     const { submit } = world;
     world.isNodeLost = true;
     world.submit = () => Promise.reject(new Error("away"));
@@ -164,33 +152,33 @@ Deno.test("retryLoop: logs that the node is back once no intent is left, even if
   }));
 
 Deno.test("retryLoop: an intent that changed exactly a second ago is retried, one changed later is not", () =>
-  withWorld(async (world) => {
+  withRetries(async (world) => {
     await world.start();
-    await world.record("early");
+    await world.recordAll("early");
     world.clock.advance(1);
-    await world.record("late");
+    await world.recordAll("late");
     world.clock.advance(999);
     await world.clock.untilScheduled();
     assert.deepEqual(world.retried, ["early"]);
   }));
 
 Deno.test("retryLoop: intents from a time ahead of the clock are retried, also after a failed first pass", () =>
-  withWorld(async (world) => {
-    await world.record("before the start");
+  withRetries(async (world) => {
+    await world.recordAll("before the start");
     world.clock.set(-60_000);
     const works = world.store.listUnfinished.bind(world.store);
     world.store.listUnfinished = () => Promise.reject(new StoreError("Database failed: locked"));
     await world.start();
     world.store.listUnfinished = works;
     assert.deepEqual(await world.nextPass(), ["before the start"]);
-    await world.record("while it runs");
+    await world.recordAll("while it runs");
     world.clock.set(-60_000);
     assert.deepEqual(await world.nextPass(), ["while it runs"]);
   }));
 
 Deno.test("retryLoop: passes run every second, and back off while the node is lost", () =>
-  withWorld(async (world) => {
-    await world.record("stuck");
+  withRetries(async (world) => {
+    await world.recordAll("stuck");
     world.submit = () => Promise.reject(new Error("away"));
     await world.start();
     const waitsMs: number[] = [];
@@ -204,9 +192,9 @@ Deno.test("retryLoop: passes run every second, and back off while the node is lo
   }));
 
 Deno.test("retryLoop: while the node is away one intent is tried every 2 s, and all within 2 s of its return", () =>
-  withWorld(async (world) => {
+  withRetries(async (world) => {
     const keys = Array.from({ length: 120 }, (_, index) => `key ${index}`);
-    await world.record(...keys);
+    await world.recordAll(...keys);
     const { submit } = world;
     world.isNodeLost = true;
     world.submit = () => Promise.reject(new Error("away"));
@@ -229,7 +217,7 @@ Deno.test("retryLoop: while the node is away one intent is tried every 2 s, and 
   }));
 
 Deno.test("retryLoop: stop waits for the current page and starts no other", () =>
-  withWorld(async (world) => {
+  withRetries(async (world) => {
     const { promise: gate, resolve: open } = Promise.withResolvers<void>();
     const { submit } = world;
     world.submit = async (intent) => {
@@ -237,7 +225,7 @@ Deno.test("retryLoop: stop waits for the current page and starts no other", () =
       return await submit(intent);
     };
     await world.start();
-    await world.record(...Array.from({ length: 120 }, (_, index) => `key ${index}`));
+    await world.recordAll(...Array.from({ length: 120 }, (_, index) => `key ${index}`));
     world.clock.advance(1_000);
     while (world.retried.length === 0) await setImmediate();
     let stopped = false;

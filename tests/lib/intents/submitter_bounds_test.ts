@@ -7,7 +7,8 @@ import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { OutcomeUnknownError, StoreError } from "../../../lib/intents/intent.ts";
 import { RemoteSignerError } from "../../../lib/net/remote_signer.ts";
-import { away, withWorld } from "./submitter_world.ts";
+import { away, fails } from "../../support/scripted_node.ts";
+import { withWorld } from "./world.ts";
 import { COMMITTED } from "../../support/intents.ts";
 
 Deno.test("Submitter: stop waits for the current attempt", () =>
@@ -32,7 +33,7 @@ for (const [ageMs, code] of [[50_000, "NODE_REFUSED"], [50_001, undefined]] as c
   const outcome = code === undefined ? "signed again" : "refused for good";
   Deno.test(`Submitter: a transaction refused ${ageMs} ms after it was signed is ${outcome}`, () =>
     withWorld(async (world) => {
-      const intent = await world.record({ lifeMs: 600_000 });
+      const intent = await world.record("k", { lifeMs: 600_000 });
       const first = intent.transaction?.txHash;
       world.clock.advance(ageMs);
       world.node.onSend = (tx) => {
@@ -49,7 +50,7 @@ for (const [ageMs, code] of [[50_000, "NODE_REFUSED"], [50_001, undefined]] as c
 
 Deno.test("Submitter: DEADLINE_PASSED is reported only over 70 s after the transaction was signed", () =>
   withWorld(async (world) => {
-    const intent = await world.record({ lifeMs: 1_000 });
+    const intent = await world.record("k", { lifeMs: 1_000 });
     world.clock.advance(70_000);
     await assert.rejects(() => world.submitter.submit(intent), /deadline passed before the node/);
     world.clock.advance(1);
@@ -66,12 +67,9 @@ Deno.test("Submitter: DEADLINE_PASSED is reported only over 70 s after the trans
 
 Deno.test("Submitter: a transaction older than the receipts that the node keeps fails with RECEIPT_DROPPED", () =>
   withWorld(async (world) => {
-    world.node.onSend = (tx) => {
-      world.node.commit(tx);
-      return away();
-    };
+    world.node.onSend = world.node.commitUnanswered;
     world.node.onLookup = away;
-    const intent = await world.record({ lifeMs: 1_000 });
+    const intent = await world.record("k", { lifeMs: 1_000 });
     await assert.rejects(world.submitter.submit(intent), OutcomeUnknownError);
     const sent = world.node.sent.length;
     // The node is back, lacks the receipt, and refuses a timestamp this old.
@@ -100,7 +98,7 @@ Deno.test("Submitter: a deposit whose receipt the node dropped is signed again o
       return { ...receipt, status: "failed", error };
     };
     world.node.onLookup = away;
-    const intent = await world.record({ lifeMs: 30 * RECEIPTS_KEPT_MS_MIN });
+    const intent = await world.record("k", { lifeMs: 30 * RECEIPTS_KEPT_MS_MIN });
     await assert.rejects(world.submitter.submit(intent), OutcomeUnknownError);
     world.node.sent.length = 0;
     world.node.onLookup = () => null;
@@ -126,13 +124,13 @@ Deno.test("Submitter: if the node is lost during a stop, no further call is made
     breakOff();
     await assert.rejects(attempt, OutcomeUnknownError);
     await stop;
-    assert.deepEqual([world.node.sent.length, world.node.lookups], [1, 0]);
+    assert.deepEqual([world.node.sent.length, world.node.asked.receipt], [1, 0]);
     assert.equal((await world.store.find("k"))?.state, "submitted", "the next start goes on");
   }));
 
 Deno.test("Submitter: a transaction is sent until its deadline, inclusive", () =>
   withWorld(async (world) => {
-    const intent = await world.record({ lifeMs: 1_000 });
+    const intent = await world.record("k", { lifeMs: 1_000 });
     world.clock.advance(1_000);
     assert.equal((await world.submitter.submit(intent)).state, "committed");
     assert.equal(world.node.sent.length, 1);
@@ -144,9 +142,7 @@ for (
   Deno.test(`Submitter: the node's ${code} is final`, () =>
     withWorld(async (world) => {
       const rpcCode = RpcCode[code];
-      world.node.onSend = () => {
-        throw new RpcError(rpcCode, "Not a transaction");
-      };
+      world.node.onSend = fails(new RpcError(rpcCode, "Not a transaction"));
       const finished = await world.submitter.submit(await world.record());
       assert.equal(finished.state, "failed");
       assert.deepEqual(finished.failure, {
@@ -154,7 +150,7 @@ for (
         message: "Core node refused the transaction: Not a transaction",
         details: { reason: "Not a transaction", rpcCode },
       });
-      assert.equal(world.node.lookups, 1, "an earlier attempt may have been committed");
+      assert.equal(world.node.asked.receipt, 1, "an earlier attempt may have been committed");
       assert.equal(world.submitter.isNodeLost, false);
     }));
 }
@@ -175,10 +171,8 @@ Deno.test("Submitter: a node that answers the check of the chain ends its outage
     world.node.onSend = away;
     await assert.rejects(world.submitter.submit(await world.record()), OutcomeUnknownError);
     assert.equal(world.submitter.isNodeLost, true);
-    world.sign = () => {
-      throw new OutcomeUnknownError(null, new Error("the hedging service is away"));
-    };
-    const waiting = await world.record({ key: "waiting", signed: false });
+    world.sign = fails(new OutcomeUnknownError(null, new Error("the hedging service is away")));
+    const waiting = await world.record("waiting", { signed: false });
     await assert.rejects(world.submitter.submit(waiting), OutcomeUnknownError);
     assert.equal(world.submitter.isNodeLost, false);
   }));
@@ -186,7 +180,7 @@ Deno.test("Submitter: a node that answers the check of the chain ends its outage
 Deno.test("Submitter: an answered lookup ends the outage of the node, even without a receipt", () =>
   withWorld(async (world) => {
     world.node.onSend = away;
-    const intent = await world.record({ lifeMs: 1_000 });
+    const intent = await world.record("k", { lifeMs: 1_000 });
     await assert.rejects(world.submitter.submit(intent), OutcomeUnknownError);
     assert.equal(world.submitter.isNodeLost, true);
     world.clock.advance(1_001);
@@ -204,10 +198,8 @@ for (
   Deno.test(`Submitter: after a ${error.name} the outcome is unknown, and signing is retried`, () =>
     withWorld(async (world) => {
       const { sign } = world;
-      world.sign = () => {
-        throw error;
-      };
-      const intent = await world.record({ signed: false });
+      world.sign = fails(error);
+      const intent = await world.record("k", { signed: false });
       await assert.rejects(world.submitter.submit(intent), OutcomeUnknownError);
       assert.deepEqual(world.events, ["retry accepted"]);
       world.sign = sign;
@@ -217,7 +209,7 @@ for (
 
 Deno.test("Submitter: an intent that another process finished during a new signature is not sent", () =>
   withWorld(async (world) => {
-    const intent = await world.record({ lifeMs: 600_000 });
+    const intent = await world.record("k", { lifeMs: 600_000 });
     world.clock.advance(120_000);
     world.node.onSend = (tx) => {
       if (world.node.sent.length > 1) return world.node.commit(tx);
@@ -233,7 +225,7 @@ Deno.test("Submitter: an intent that another process finished during a new signa
 
 Deno.test("Submitter: if another process replaced the transaction, its receipt leaves the outcome unknown", () =>
   withWorld(async (world) => {
-    const intent = await world.record({ lifeMs: 600_000 });
+    const intent = await world.record("k", { lifeMs: 600_000 });
     world.node.onSend = async (tx) => {
       world.clock.advance(1);
       await world.store.setTransaction(intent, world.signed(), world.clock.now());
@@ -258,16 +250,16 @@ for (
       world.node.onSend = away;
       const intent = await world.record();
       if (!isLost) await assert.rejects(world.submitter.submit(intent), OutcomeUnknownError);
-      const before = [world.node.sent.length, world.node.lookups];
+      const before = [world.node.sent.length, world.node.asked.receipt];
       world.events.length = 0;
-      world.guard.requireChain = () => Promise.reject(error);
+      world.guard.requireChain = fails(error);
       await assert.rejects(world.submitter.submit(intent), (thrown) => {
         assert.ok(thrown instanceof OutcomeUnknownError);
         assert.equal(thrown.cause, error);
         assert.ok(thrown.message.includes(`${intent.transaction?.txHash}`));
         return true;
       });
-      assert.deepEqual([world.node.sent.length, world.node.lookups], before);
+      assert.deepEqual([world.node.sent.length, world.node.asked.receipt], before);
       assert.equal(world.submitter.isNodeLost, isLost);
       assert.deepEqual(world.events, ["retry accepted"]);
       world.node.onSend = (tx) => world.node.commit(tx);
@@ -275,7 +267,7 @@ for (
       const finished = await world.submitter.submit(intent);
       assert.equal(finished.state, "committed");
       assert.equal(world.submitter.isNodeLost, false);
-      world.guard.requireChain = () => Promise.reject(error);
+      world.guard.requireChain = fails(error);
       assert.equal(
         await world.submitter.submit(finished),
         finished,
@@ -297,37 +289,31 @@ Deno.test("Submitter: an unexpected error is rethrown", () =>
   withWorld(async (world) => {
     const mistake = new TypeError("test");
     const intent = await world.record();
-    world.guard.requireChain = () => Promise.reject(mistake);
+    world.guard.requireChain = fails(mistake);
     await assert.rejects(world.submitter.submit(intent), mistake);
     world.guard.requireChain = () => Promise.resolve();
-    world.node.onSend = () => Promise.reject(mistake);
+    world.node.onSend = fails(mistake);
     await assert.rejects(world.submitter.submit(intent), mistake);
     assert.equal(world.node.sent.length, 1);
-    assert.equal(world.node.lookups, 0);
+    assert.equal(world.node.asked.receipt, 0);
     assert.deepEqual(world.events, []);
   }));
 
 Deno.test("Submitter: a node that is lost between a refusal and the lookup leaves the outcome unknown", () =>
   withWorld(async (world) => {
-    world.node.onSend = () => {
-      throw new RpcError(RpcCode.transactionRejected, "Too old");
-    };
+    world.node.onSend = fails(new RpcError(RpcCode.transactionRejected, "Too old"));
     world.node.onLookup = away;
     const intent = await world.record();
     await assert.rejects(world.submitter.submit(intent), OutcomeUnknownError);
     assert.equal(world.submitter.isNodeLost, true);
     const mistake = new TypeError("test");
-    world.node.onLookup = () => {
-      throw mistake;
-    };
+    world.node.onLookup = fails(mistake);
     await assert.rejects(world.submitter.submit(intent), mistake);
   }));
 
 Deno.test("Submitter: a node that refuses the lookup leaves the outcome unknown, before and after the deadline", () =>
   withWorld(async (world) => {
-    const refuse = () => {
-      throw new RpcError(RpcCode.invalidParams, "Not that hash");
-    };
+    const refuse = fails(new RpcError(RpcCode.invalidParams, "Not that hash"));
     [world.node.onSend, world.node.onLookup] = [refuse, refuse];
     const intent = await world.record();
     await assert.rejects(world.submitter.submit(intent), OutcomeUnknownError);

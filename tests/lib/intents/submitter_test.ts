@@ -3,9 +3,12 @@ import { NodeTimeoutError } from "../../../lib/net/core_reader.ts";
 import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { OutcomeUnknownError, StoreError } from "../../../lib/intents/intent.ts";
 import { IntentRefusedError } from "../../../lib/intents/failures.ts";
-import { away, withWorld } from "./submitter_world.ts";
+import { away, fails } from "../../support/scripted_node.ts";
+import { withWorld } from "./world.ts";
 import { newIntent } from "../../support/intents.ts";
 import { toWire } from "../../../lib/protocol/scalars.ts";
+
+const TIMEOUT = new NodeTimeoutError("http://node", "core_sendTransaction", 4_000);
 
 Deno.test("Submitter: a committed transaction is final and keeps its receipt", () =>
   withWorld(async (world) => {
@@ -29,7 +32,7 @@ Deno.test("Submitter: concurrent attempts at one intent share one send", () =>
 
 Deno.test("Submitter: an intent without a transaction is signed, recorded, then sent", () =>
   withWorld(async (world) => {
-    const intent = await world.record({ signed: false });
+    const intent = await world.record("k", { signed: false });
     world.node.onSend = async (tx) => {
       const stored = await world.store.find("k");
       assert.equal(stored?.state, "submitted");
@@ -41,10 +44,10 @@ Deno.test("Submitter: an intent without a transaction is signed, recorded, then 
 
 Deno.test("Submitter: an intent whose signing is refused fails and is never sent", () =>
   withWorld(async (world) => {
-    world.sign = () => {
-      throw new IntentRefusedError("TOO_LATE", "Too late by 3 ms", { details: { lateMs: 3 } });
-    };
-    const finished = await world.submitter.submit(await world.record({ signed: false }));
+    world.sign = fails(
+      new IntentRefusedError("TOO_LATE", "Too late by 3 ms", { details: { lateMs: 3 } }),
+    );
+    const finished = await world.submitter.submit(await world.record("k", { signed: false }));
     assert.equal(finished.state, "failed");
     const message = "Too late by 3 ms";
     assert.deepEqual(finished.failure, { code: "TOO_LATE", message, details: { lateMs: 3 } });
@@ -75,7 +78,7 @@ Deno.test("Submitter: without an answer the same bytes are sent until one arrive
 
 Deno.test("Submitter: a start finishes the intents of an earlier run, signed or not", () =>
   withWorld(async (world) => {
-    await world.record({ signed: false });
+    await world.record("k", { signed: false });
     const times = { expiresAtMs: world.clock.now() + 1_001, createdAtMs: world.clock.now() };
     await world.store.insert(newIntent("k2", { transaction: world.signed(), ...times }));
     world.clock.advance(1_000);
@@ -87,44 +90,32 @@ Deno.test("Submitter: a start finishes the intents of an earlier run, signed or 
 
 Deno.test("Submitter: a lost answer is looked up at once", () =>
   withWorld(async (world) => {
-    world.node.onSend = (tx) => {
-      world.node.commit(tx);
-      return away();
-    };
+    world.node.onSend = world.node.commitUnanswered;
     assert.equal((await world.submitter.submit(await world.record())).state, "committed");
-    assert.deepEqual([world.node.sent.length, world.node.lookups], [1, 1]);
+    assert.deepEqual([world.node.sent.length, world.node.asked.receipt], [1, 1]);
   }));
 
 Deno.test("Submitter: after a timeout the node is not called again in the same attempt", () =>
   withWorld(async (world) => {
-    world.node.onSend = () => {
-      throw new NodeTimeoutError("http://node", "core_sendTransaction", 4_000);
-    };
+    world.node.onSend = fails(TIMEOUT);
     const intent = await world.record();
     await assert.rejects(() => world.submitter.submit(intent), OutcomeUnknownError);
-    assert.deepEqual([world.node.sent.length, world.node.lookups], [1, 0]);
+    assert.deepEqual([world.node.sent.length, world.node.asked.receipt], [1, 0]);
   }));
 
 Deno.test("Submitter: if a resend is refused, the receipt of the committed transaction is used", () =>
   withWorld(async (world) => {
-    world.node.onSend = (tx) => {
-      world.node.commit(tx);
-      throw new NodeTimeoutError("http://node", "core_sendTransaction", 4_000);
-    };
+    world.node.onSend = (tx) => world.node.commitUnanswered(tx, TIMEOUT);
     const intent = await world.record();
     await assert.rejects(() => world.submitter.submit(intent), OutcomeUnknownError);
-    world.node.onSend = () => {
-      throw new RpcError(-32003, "Timestamp is too old");
-    };
+    world.node.onSend = fails(new RpcError(-32003, "Timestamp is too old"));
     assert.equal((await world.submitter.submit(intent)).state, "committed");
   }));
 
 Deno.test("Submitter: temporary errors of the node are retried", () =>
   withWorld(async (world) => {
     for (const code of [-32603, -32002, -32005, -32601]) {
-      world.node.onSend = () => {
-        throw new RpcError(code, "Later");
-      };
+      world.node.onSend = fails(new RpcError(code, "Later"));
       const intent = await world.record();
       await assert.rejects(() => world.submitter.submit(intent), OutcomeUnknownError);
       // -32002 means a paused node, or a proxy without one: it is not called again at once.
@@ -137,7 +128,7 @@ Deno.test("Submitter: temporary errors of the node are retried", () =>
 Deno.test("Submitter: after the deadline nothing is sent, and the intent fails when the node can no longer commit it", () =>
   withWorld(async (world) => {
     world.node.onSend = away;
-    const intent = await world.record({ lifeMs: 1_000 });
+    const intent = await world.record("k", { lifeMs: 1_000 });
     await assert.rejects(() => world.submitter.submit(intent), OutcomeUnknownError);
     const sent = world.node.sent.length;
     world.clock.advance(1_001);
@@ -156,11 +147,8 @@ Deno.test("Submitter: after the deadline nothing is sent, and the intent fails w
 
 Deno.test("Submitter: after the deadline, the receipt is still looked up", () =>
   withWorld(async (world) => {
-    world.node.onSend = (tx) => {
-      world.node.commit(tx);
-      throw new NodeTimeoutError("http://node", "core_sendTransaction", 4_000);
-    };
-    const intent = await world.record({ lifeMs: 1_000 });
+    world.node.onSend = (tx) => world.node.commitUnanswered(tx, TIMEOUT);
+    const intent = await world.record("k", { lifeMs: 1_000 });
     await assert.rejects(() => world.submitter.submit(intent), OutcomeUnknownError);
     world.clock.advance(1_001);
     assert.equal((await world.submitter.submit(intent)).state, "committed");
@@ -180,7 +168,7 @@ Deno.test("Submitter: a store that fails after the send leaves the outcome unkno
 Deno.test("Submitter: two processes on one store finish an intent once, with the same outcome", () =>
   withWorld(async (world) => {
     const other = world.newSubmitter();
-    const intent = await world.record({ signed: false });
+    const intent = await world.record("k", { signed: false });
     const both = await Promise.all([world.submitter.submit(intent), other.submit(intent)]);
     assert.deepEqual(both[0], both[1]);
     assert.equal(world.node.receipts.size, 1);
@@ -190,7 +178,7 @@ Deno.test("Submitter: two processes on one store finish an intent once, with the
 
 Deno.test("Submitter: a final state set by another process is returned, but not counted", () =>
   withWorld(async (world) => {
-    const stale = await world.record({ signed: false });
+    const stale = await world.record("k", { signed: false });
     const other = world.newSubmitter();
     await other.submit(stale);
     assert.equal((await world.submitter.submit(stale)).state, "committed");
@@ -218,7 +206,7 @@ const outOfRange = () => {
 Deno.test("Submitter: a refusal for its timestamp leaves the intent open until the clocks agree", () =>
   withWorld(async (world) => {
     world.node.onSend = outOfRange;
-    world.node.headMs = world.clock.now() + 90_000;
+    world.node.head.timestampMs = world.clock.now() + 90_000;
     const intent = await world.record();
     for (let attempt = 0; attempt < 2; attempt += 1) {
       await assert.rejects(() => world.submitter.submit(intent), /it is 90000 ms behind that of/);
@@ -231,7 +219,7 @@ Deno.test("Submitter: a refusal for its timestamp leaves the intent open until t
 
 Deno.test("Submitter: after the clock was set back, a transaction from the future is signed again", () =>
   withWorld(async (world) => {
-    const intent = await world.record({ lifeMs: 600_000 });
+    const intent = await world.record("k", { lifeMs: 600_000 });
     world.clock.advance(-120_000);
     world.node.onSend = (tx) =>
       tx.timestamp > world.clock.now() ? outOfRange() : world.node.commit(tx);
@@ -241,7 +229,7 @@ Deno.test("Submitter: after the clock was set back, a transaction from the futur
 
 Deno.test("Submitter: a lost answer to the newly signed transaction is looked up at once", () =>
   withWorld(async (world) => {
-    const intent = await world.record({ lifeMs: 600_000 });
+    const intent = await world.record("k", { lifeMs: 600_000 });
     world.clock.advance(-120_000);
     world.node.onSend = (tx) => {
       if (tx.timestamp > world.clock.now()) return outOfRange();
@@ -249,7 +237,7 @@ Deno.test("Submitter: a lost answer to the newly signed transaction is looked up
       return away();
     };
     assert.equal((await world.submitter.submit(intent)).state, "committed");
-    assert.deepEqual([world.node.sent.length, world.node.lookups], [2, 2]);
+    assert.deepEqual([world.node.sent.length, world.node.asked.receipt], [2, 2]);
   }));
 
 Deno.test("Submitter: verifies intents from the store before sending, but not new ones", () =>

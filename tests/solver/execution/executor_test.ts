@@ -3,7 +3,7 @@ import { RangemakerError } from "../../../lib/errors.ts";
 import { OutcomeUnknownError, StoreError } from "../../../lib/intents/intent.ts";
 import { IntentRefusedError } from "../../../lib/intents/failures.ts";
 import { betTermsOf } from "../../../lib/protocol/terms.ts";
-import { hashTransaction, transactionSchema } from "../../../lib/protocol/transaction.ts";
+import { hashTransaction } from "../../../lib/protocol/transaction.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import {
   decodeBet,
@@ -62,7 +62,7 @@ Deno.test("Executor: a failed check releases the risk and records nothing", asyn
   });
 });
 
-Deno.test("Executor: an execution of another process is reserved before its hedge, and refused after its deadline", async () => {
+Deno.test("ExecutionHandler: an execution of another process is reserved before its hedge, and refused after its deadline", async () => {
   await withExecutor(noHedge, async ({ handler, exposure, clock, store }) => {
     const { intent } = await store.insert(recorded(clock));
     await handler.prepare(intent);
@@ -72,7 +72,7 @@ Deno.test("Executor: an execution of another process is reserved before its hedg
   });
 });
 
-Deno.test("Executor: an unfinished execution is checked again before it is hedged and signed", async () => {
+Deno.test("ExecutionHandler: an unfinished execution is checked again before it is hedged and signed", async () => {
   const hedged: string[] = [];
   const counting: Hedge = {
     expectedMs: 0,
@@ -222,7 +222,7 @@ Deno.test("Executor: a transaction has its quote's terms and signatures, and the
     const { solver: _own, ...unnamed } = quote;
     clock.jump(17);
     await executor.execute({ quote: unnamed, userSignature });
-    const { signature: _, ...tx } = transactionSchema.parse(JSON.parse(sent[0] ?? ""));
+    const { signature: _, ...tx } = sent[0] ?? assert.fail("It is sent");
     assert.deepEqual(tx, {
       type: "RfqSubmit",
       timestamp: clock.now(),

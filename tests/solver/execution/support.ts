@@ -7,6 +7,7 @@ import { IntentStore } from "../../../lib/intents/store.ts";
 import { TransactionBuilder } from "../../../lib/intents/submission.ts";
 import { Submitter } from "../../../lib/intents/submitter.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
+import type { Transaction } from "../../../lib/protocol/transaction.ts";
 import type { QuoteTerms } from "../../../lib/protocol/quote.ts";
 import { decodeBet, encodeExecution } from "../../../services/solver/execution/execution.ts";
 import {
@@ -27,6 +28,7 @@ import {
 } from "../../../services/solver/risk/pre_trade_checks.ts";
 import { MockStrategy } from "../../../services/solver/pricing/mock_strategy.ts";
 import { QuoteSigner } from "../../../services/solver/quoting/quote_signer.ts";
+import { ScriptedNode } from "../../support/scripted_node.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { CHAIN_ID, market, signedExecution, solver, termsAt, user } from "../support.ts";
 
@@ -63,7 +65,7 @@ export async function withExecutor(
     exposure: ExposureBook;
     clock: FakeClock;
     store: IntentStore;
-    sent: string[];
+    sent: Transaction[];
     /** What the next look for settled theses releases. */
     released: string[];
     submitter: Submitter;
@@ -76,7 +78,8 @@ export async function withExecutor(
   strategy: PreTradeChecksOptions["strategy"] = new MockStrategy(() => 0),
 ): Promise<void> {
   const store = new IntentStore(SqliteDriver.open(":memory:"), "test");
-  const sent: string[] = [];
+  const submissionNode = new ScriptedNode();
+  const { sent } = submissionNode;
   const released: string[] = [];
   const node = {
     getPrices: () => {
@@ -131,16 +134,7 @@ export async function withExecutor(
       beforeSigning: (intent) => handler.prepare(intent),
       onFoundFinished: (intent) => reservations.onExecutionFinished(intent),
     },
-    node: {
-      getTransaction: () => Promise.resolve(null),
-      url: "http://node",
-      getHead: () => Promise.resolve({ number: 1, timestampMs: clock.now() }),
-      sendTransactionText(text) {
-        sent.push(text);
-        const txHash = `0x${"ab".repeat(32)}` as const;
-        return Promise.resolve({ txHash, status: "committed", blockNumber: 1, thesisId: 1 });
-      },
-    },
+    node: submissionNode,
   });
   const options: ExecutorOptions = {
     intents: {

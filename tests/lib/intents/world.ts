@@ -1,0 +1,131 @@
+import { getLogger } from "@logtape/logtape";
+import { ChainGuard } from "../../../lib/intents/chain_guard.ts";
+import type { Intent, SignedTransactionText } from "../../../lib/intents/intent.ts";
+import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
+import { IntentStore } from "../../../lib/intents/store.ts";
+import { Submitter } from "../../../lib/intents/submitter.ts";
+import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
+import { type Hex, toWire } from "../../../lib/protocol/scalars.ts";
+import { LocalSigner } from "../../../lib/protocol/signature.ts";
+import { signTransaction } from "../../../lib/protocol/transaction.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { COMMITTED, newIntent, onlyChain } from "../../support/intents.ts";
+import { ScriptedNode } from "../../support/scripted_node.ts";
+
+const signer = new LocalSigner(DEV_ACCOUNTS.relayer.privateKey);
+
+const TERMS = {
+  type: "Deposit",
+  user: signer.address,
+  amount: 5n,
+  externalTxHash: `0x${"ab".repeat(32)}`,
+} as const;
+
+interface RecordOptions {
+  signed?: boolean;
+  lifeMs?: number;
+  reserves?: boolean;
+}
+
+/** A store in memory, a fake clock, a scripted node, and what submits intents to it. */
+export class World implements AsyncDisposable {
+  readonly clock = new FakeClock();
+  readonly log = getLogger(["rangemaker", "test"]);
+  readonly driver = SqliteDriver.open(":memory:");
+  readonly store: IntentStore = new IntentStore(this.driver, "test");
+  readonly node = new ScriptedNode();
+  readonly events: string[] = [];
+  /** States of the intents that ended, as each submitter came to know of them. */
+  readonly ended: string[] = [];
+  readonly #waiting: (() => void)[] = [];
+  sign: () => SignedTransactionText | Promise<SignedTransactionText> = () => this.signed();
+  verify: () => void = () => {};
+  /** What a service finds on the chain without a receipt. */
+  onChain = false;
+  /** The guard of the submitters. */
+  readonly guard = onlyChain();
+  readonly submitter = this.newSubmitter();
+
+  newSubmitter(): Submitter {
+    const { store, node, clock, log, guard } = this;
+    return new Submitter({
+      ...{ store, node, clock, log, guard },
+      random: () => 1,
+      transactions: { sign: async () => await this.sign(), requireOwn: () => this.verify() },
+      handler: {
+        termsOf: () => TERMS,
+        onRetry: (intent) => this.#report("retry", intent),
+        onFinished: (intent) => this.#report("final", intent),
+        onFoundFinished: ({ state }) => this.ended.push(state),
+      },
+    });
+  }
+
+  /** Like a restart of the process, which starts without a cache. */
+  newGuard(store = this.store): ChainGuard {
+    const { node, clock, log } = this;
+    return new ChainGuard({
+      store,
+      node,
+      clock,
+      log,
+      isOnChain: () => Promise.resolve(this.onChain),
+    });
+  }
+
+  #report(event: string, { state }: Intent): void {
+    this.events.push(`${event} ${state}`);
+    for (const wake of this.#waiting.splice(0)) wake();
+  }
+
+  /** Resolves at the next event of a submitter. */
+  nextEvent(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  /** A transaction with the present time. */
+  signed(): SignedTransactionText {
+    const unsigned = { ...TERMS, timestamp: this.clock.now(), from: signer.address };
+    const { tx, txHash } = signTransaction(unsigned, signer, 1337);
+    return { txHash, text: JSON.stringify(toWire(tx)) };
+  }
+
+  /** Records an intent that may be sent for a minute. */
+  async record(
+    key = "k",
+    { signed = true, lifeMs = 60_000, reserves = false }: RecordOptions = {},
+  ): Promise<Intent> {
+    const { intent } = await this.store.insert(
+      newIntent(key, {
+        transaction: signed ? this.signed() : null,
+        expiresAtMs: this.clock.now() + lifeMs,
+        createdAtMs: this.clock.now(),
+      }),
+      { reserves },
+    );
+    return intent;
+  }
+
+  async finish(key: string, receipt: string | null = null): Promise<Intent> {
+    const outcome = { ...COMMITTED, receipt };
+    const intent = await this.store.get(key);
+    return (await this.store.finish(intent, outcome, this.clock.now())).intent;
+  }
+
+  /** Commits an intent on the node and in the store. */
+  async commit(key: string): Promise<Intent> {
+    const txHash: Hex = `0x${key.padStart(64, "0")}`;
+    await this.store.insert(newIntent(key, { transaction: { txHash, text: "{}" } }));
+    return await this.finish(key, JSON.stringify(this.node.addReceipt(txHash)));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.submitter.stop();
+    await this.store.close();
+  }
+}
+
+export async function withWorld(test: (world: World) => Promise<void>): Promise<void> {
+  await using world = new World();
+  await test(world);
+}
