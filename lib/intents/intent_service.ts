@@ -28,7 +28,7 @@ const HEALTH_CACHED_MS = 1_000;
 /** Time between two health checks of our own. */
 const HEALTH_INTERVAL_MS = 5_000;
 
-export interface IntentServiceOptions {
+interface IntentServiceOptions {
   parts: IntentParts;
   guard: ChainGuard;
   handler: IntentHandler;
