@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { depositRequestSchema } from "../../lib/protocol/deposit.ts";
 import { RangemakerError } from "../../lib/errors.ts";
-import type { Intent, IntentOutcome } from "../../lib/intents/intent.ts";
+import type { Intent } from "../../lib/intents/intent.ts";
 import { SqliteDriver } from "../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../lib/intents/store.ts";
 import type { Receipt, TransactionErrorCode } from "../../lib/protocol/receipt.ts";
@@ -10,51 +10,38 @@ import { TransactionBuilder } from "../../lib/intents/submission.ts";
 import { Depositor, depositTermsOf, isDepositOnChain } from "../../services/bridge/depositor.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { COMMITTED } from "../support/intents.ts";
+import { fails } from "../support/scripted_node.ts";
 import { toWire } from "../../lib/protocol/scalars.ts";
 import { CHAIN_ID, relayer, signedRequest, user } from "./support.ts";
 
 /** A depositor on a store in memory; the test decides each deposit's outcome. */
-async function withDepositor(
-  test: (parts: {
-    depositor: Depositor;
-    clock: FakeClock;
-    store: IntentStore;
-    submitted: Intent[];
-    end: (outcome: IntentOutcome) => void;
-    refused: unknown[];
-    /** What the look for the node's chain throws from then on. */
-    failChain: (thrown: Error) => void;
-    differ: (problem: RangemakerError) => void;
-  }) => Promise<void>,
-): Promise<void> {
-  const clock = new FakeClock();
-  await using store = new IntentStore(SqliteDriver.open(":memory:"), "test");
-  const submitted: Intent[] = [];
-  const refused: unknown[] = [];
-  let outcome = COMMITTED;
-  let chain = Promise.resolve();
-  let clockProblem: RangemakerError | undefined;
-  const depositor = new Depositor({
-    intents: {
-      store,
-      async submit(intent: Intent) {
-        submitted.push(intent);
-        return (await store.finish(intent, outcome, clock.now())).intent;
-      },
-      requireChain: () => chain,
-      get clockProblem() {
-        return clockProblem;
-      },
-    },
-    transactions: new TransactionBuilder(relayer, CHAIN_ID, clock),
-    onRefused: ({ nonce }, reason) => refused.push([nonce, reason.code]),
+class World {
+  readonly clock = new FakeClock();
+  readonly store: IntentStore = new IntentStore(SqliteDriver.open(":memory:"), "test");
+  readonly submitted: Intent[] = [];
+  readonly refused: unknown[] = [];
+  outcome = COMMITTED;
+  clockProblem: RangemakerError | undefined;
+  /** The check of the node's chain. */
+  requireChain = () => Promise.resolve();
+  readonly depositor = new Depositor({
+    intents: this,
+    transactions: new TransactionBuilder(relayer, CHAIN_ID, this.clock),
+    onRefused: ({ nonce }, reason) => this.refused.push([nonce, reason.code]),
     chainId: CHAIN_ID,
-    clock,
+    clock: this.clock,
   });
-  const end = (finalOutcome: IntentOutcome) => outcome = finalOutcome;
-  const failChain = (thrown: Error) => chain = Promise.reject(thrown);
-  const differ = (problem: RangemakerError) => clockProblem = problem;
-  await test({ depositor, clock, store, submitted, end, refused, failChain, differ });
+
+  async submit(intent: Intent): Promise<Intent> {
+    this.submitted.push(intent);
+    return (await this.store.finish(intent, this.outcome, this.clock.now())).intent;
+  }
+}
+
+async function withDepositor(test: (world: World) => Promise<void>): Promise<void> {
+  const world = new World();
+  await using _store = world.store;
+  await test(world);
 }
 
 function request(deadline: number, nonce = 1n) {
@@ -63,15 +50,17 @@ function request(deadline: number, nonce = 1n) {
 
 for (const code of ["DEADLINE_PASSED", "PERMISSION_DENIED", "NODE_REFUSED"] as const) {
   Deno.test(`Depositor: a deposit that failed with ${code} is refused with code and reason`, () =>
-    withDepositor(async ({ depositor, clock, end }) => {
-      end({ state: "failed", receipt: null, failure: { code, message: "Reason of the test" } });
-      const deposit = depositor.deposit(request(clock.now() + 1_000));
+    withDepositor(async (world) => {
+      const failure = { code, message: "Reason of the test" };
+      world.outcome = { state: "failed", receipt: null, failure };
+      const deposit = world.depositor.deposit(request(world.clock.now() + 1_000));
       await assert.rejects(deposit, { code, message: /failed: \w+: Reason of the test$/ });
     }));
 }
 
 Deno.test("Depositor: a deposit is accepted at its deadline, and refused a millisecond later", () =>
-  withDepositor(async ({ depositor, clock, store, submitted, differ }) => {
+  withDepositor(async (world) => {
+    const { depositor, clock, store, submitted } = world;
     const [inTime, late] = [request(clock.now() + 1_000), request(clock.now() + 1_000, 2n)];
     clock.advance(1_000);
     const txHash = await depositor.deposit(inTime);
@@ -81,20 +70,22 @@ Deno.test("Depositor: a deposit is accepted at its deadline, and refused a milli
     const code = { code: "DEADLINE_PASSED", message: / 1 ms ago/ };
     await assert.rejects(depositor.deposit(late), code);
     assert.deepEqual((await store.listBySubject(late.user, { limit: 9 })).length, 1);
-    differ(new RangemakerError("CLOCKS_DIFFER", "The clock is wrong"));
+    world.clockProblem = new RangemakerError("CLOCKS_DIFFER", "The clock is wrong");
     await assert.rejects(depositor.deposit(late), { code: "CLOCKS_DIFFER" });
   }));
 
 Deno.test("Depositor: a used nonce is refused with its transaction, the state, and the reason of a failure", () =>
-  withDepositor(async ({ depositor, clock, end, submitted }) => {
-    end({ state: "failed", receipt: null, failure: { code: "CODE", message: "reason" } });
+  withDepositor(async (world) => {
+    const { depositor, clock, submitted } = world;
+    const failure = { code: "CODE", message: "reason" };
+    world.outcome = { state: "failed", receipt: null, failure };
     const again = request(clock.now() + 1_000);
     await assert.rejects(depositor.deposit(again), { code: "TRANSACTION_FAILED" });
     const txHash = submitted[0]?.transaction?.txHash;
     const words = new RegExp(`${txHash}: deposit is failed \\(CODE: reason\\);`);
     await assert.rejects(depositor.deposit(again), { code: "NONCE_USED", message: words });
     assert.equal(submitted.length, 1);
-    end(COMMITTED);
+    world.outcome = COMMITTED;
     const other = request(clock.now() + 1_000, 2n);
     await depositor.deposit(other);
     const noReason = { code: "NONCE_USED", message: /: deposit is committed; / };
@@ -172,12 +163,13 @@ Deno.test("Depositor: two users may use the same nonce", () =>
   }));
 
 Deno.test("Depositor: on another chain it records nothing, and reports the refusal", () =>
-  withDepositor(async ({ depositor, clock, store, refused, failChain }) => {
+  withDepositor(async (world) => {
+    const { depositor, clock, store, refused } = world;
     const good = request(clock.now() + 1_000, 7n);
-    failChain(new RangemakerError("CHAIN_MISMATCH", "Another chain"));
+    world.requireChain = fails(new RangemakerError("CHAIN_MISMATCH", "Another chain"));
     await assert.rejects(depositor.deposit(good), { code: "CHAIN_MISMATCH" });
     const mistake = new TypeError("test");
-    failChain(mistake);
+    world.requireChain = fails(mistake);
     await assert.rejects(depositor.deposit(good), mistake);
     assert.deepEqual(refused, [[7n, "CHAIN_MISMATCH"]]);
     assert.deepEqual(await store.listBySubject(good.user, { limit: 9 }), []);

@@ -31,7 +31,7 @@ for (const [hedgeMs, isInTime] of [[1_000, true], [1_001, false]] as const) {
         else await assert.rejects(executing, { code: "DEADLINE_PASSED" });
       }
       assert.deepEqual([sent.length, exposure.total], isInTime ? [1, 10n] : [0, 0n]);
-    }, clock);
+    }, { clock });
   });
 }
 
@@ -91,7 +91,7 @@ Deno.test("ExecutionHandler: an unfinished execution is checked again before it 
     await assert.rejects(handler.prepare(intent), /would risk 0.000051 USDC/);
     assert.deepEqual((await submitter.submit(intent)).failure?.code, "RISK_TOO_LARGE");
     assert.deepEqual([hedged, sent], [[], []]);
-  }, clock);
+  }, { clock });
 });
 
 Deno.test("Executor: resultOf throws for an unfinished execution", () =>
@@ -307,9 +307,11 @@ Deno.test("Executor: an execution whose hedge was refused does not trigger the e
       await executor.execute(signed(clock, { payout: 140n, upperPrice: 4n }).execution);
       assert.deepEqual(reports, ["true 80/100"]);
     },
-    clock,
-    completeBook(100n),
-    (isNear, total, max) => reports.push(`${isNear} ${total}/${max}`),
+    {
+      clock,
+      exposure: completeBook(100n),
+      onNear: (isNear, total, max) => reports.push(`${isNear} ${total}/${max}`),
+    },
   );
 });
 
@@ -343,8 +345,7 @@ Deno.test("Executor: before it refuses at the limit, it releases theses whose se
       await assert.rejects(failing.execute(second.execution), { code: "EXPOSURE_TOO_LARGE" });
       assert.equal(attempts, 4, "a release that fails does not hide the bound");
     },
-    clock,
-    completeBook(15n),
+    { clock, exposure: completeBook(15n) },
   );
 });
 
@@ -369,5 +370,5 @@ Deno.test("Executor: a late quote is refused for its deadline, even with an inva
     clock.jump(1_001);
     await assert.rejects(executor.execute(forged), { code: "DEADLINE_PASSED" });
     assert.equal((await executor.execute(done)).status, "committed", "it has its result");
-  }, clock);
+  }, { clock });
 });

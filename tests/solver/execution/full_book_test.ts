@@ -31,9 +31,6 @@ Deno.test("Executor: of two quotes on a box for an empty book, the second is ref
       assert.equal((await executor.execute(next)).status, "committed");
       assert.equal(sent.length, 2);
     },
-    clock,
-    book,
-    undefined,
-    strategy,
+    { clock, exposure: book, strategy },
   );
 });

@@ -63,10 +63,7 @@ async function execute(...refusals: (PricingRefusal | undefined)[]): Promise<Fou
         const logged = records.map(({ properties: { event } }) => event);
         found.push({ answer, steps, rechecks, logged, sent: sent.length, risk: exposure.total });
       },
-      clock,
-      undefined,
-      undefined,
-      strategy,
+      { clock, strategy },
     ));
   return found[0] ?? assert.fail("It was executed");
 }
@@ -123,10 +120,7 @@ Deno.test("Recheck: after a restart, an execution is held only for the remaining
       await running;
       await handler.prepare(intent);
     },
-    clock,
-    undefined,
-    undefined,
-    strategy,
+    { clock, strategy },
   );
 });
 

@@ -7,7 +7,6 @@ import { IntentStore } from "../../../lib/intents/store.ts";
 import { TransactionBuilder } from "../../../lib/intents/submission.ts";
 import { Submitter } from "../../../lib/intents/submitter.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
-import type { Transaction } from "../../../lib/protocol/transaction.ts";
 import type { QuoteTerms } from "../../../lib/protocol/quote.ts";
 import { decodeBet, encodeExecution } from "../../../services/solver/execution/execution.ts";
 import {
@@ -53,33 +52,20 @@ export function recorded(clock: FakeClock): NewIntent {
 /** Hedges at once. */
 export const noHedge: Hedge = { expectedMs: 0, cover: () => Promise.resolve() };
 
+interface Given {
+  clock?: FakeClock;
+  exposure?: ExposureBook;
+  onNear?: ExposureLimitOptions["onNear"];
+  strategy?: PreTradeChecksOptions["strategy"];
+}
+
 /** An executor on a store in memory, a healthy node and a hedge that the test controls. */
-export async function withExecutor(
-  hedge: Hedge,
-  test: (parts: {
-    executor: Executor;
-    handler: ExecutionHandler;
-    handlerOptions: ExecutionHandlerOptions;
-    /** Those of the executor, for another one with some of them changed. */
-    options: ExecutorOptions;
-    exposure: ExposureBook;
-    clock: FakeClock;
-    store: IntentStore;
-    sent: Transaction[];
-    /** What the next look for settled theses releases. */
-    released: string[];
-    submitter: Submitter;
-    /** Throws the test's error unless the node has the chain of the store. */
-    chain: { require: () => Promise<void> };
-  }) => Promise<void>,
-  clock: FakeClock = new FakeClock(),
-  exposure: ExposureBook = new ExposureBook(undefined, decodeBet),
-  onNear?: ExposureLimitOptions["onNear"],
-  strategy: PreTradeChecksOptions["strategy"] = new MockStrategy(() => 0),
-): Promise<void> {
+function createExecutor(hedge: Hedge, given: Given) {
+  const { clock = new FakeClock(), exposure = new ExposureBook(undefined, decodeBet) } = given;
+  const { onNear, strategy = new MockStrategy(() => 0) } = given;
   const store = new IntentStore(SqliteDriver.open(":memory:"), "test");
   const submissionNode = new ScriptedNode();
-  const { sent } = submissionNode;
+  /** What the next look for settled theses releases. */
   const released: string[] = [];
   const node = {
     getPrices: () => {
@@ -105,6 +91,7 @@ export async function withExecutor(
     refreshBook: () => store.refreshReservations(exposure),
     ...(onNear && { onNear }),
   });
+  /** Throws the test's error unless the node has the chain of the store. */
   const chain = { require: () => Promise.resolve() };
   const reservations = new Reservations({
     store,
@@ -152,23 +139,32 @@ export async function withExecutor(
     clock,
     dryRun: false,
   };
-  const executor = new Executor(options);
+  return {
+    executor: new Executor(options),
+    /** Those of the executor, for another one with some of them changed. */
+    options,
+    handler,
+    handlerOptions,
+    exposure,
+    clock,
+    store,
+    sent: submissionNode.sent,
+    released,
+    submitter,
+    chain,
+  };
+}
+
+export async function withExecutor(
+  hedge: Hedge,
+  test: (parts: ReturnType<typeof createExecutor>) => Promise<void>,
+  given: Given = {},
+): Promise<void> {
+  const parts = createExecutor(hedge, given);
   try {
-    await test({
-      executor,
-      handler,
-      handlerOptions,
-      options,
-      exposure,
-      clock,
-      store,
-      sent,
-      released,
-      submitter,
-      chain,
-    });
+    await test(parts);
   } finally {
-    await submitter.stop();
-    await store.close();
+    await parts.submitter.stop();
+    await parts.store.close();
   }
 }
