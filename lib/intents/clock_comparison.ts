@@ -1,7 +1,6 @@
 import type { Logger } from "@logtape/logtape";
-import type { RangemakerError } from "../errors.ts";
+import { RangemakerError } from "../errors.ts";
 import { TIMESTAMP_DRIFT_MAX_MS } from "../protocol/constants.ts";
-import { clocksDifferError } from "./failures.ts";
 
 /** Beyond this difference to the node's clock, transactions and deadlines fail, or soon will. */
 const CLOCK_DIFFERENCE_MAX_MS = TIMESTAMP_DRIFT_MAX_MS / 2;
@@ -46,16 +45,22 @@ export class ClockComparison {
     if (head === null || !isNew) return;
     const aheadMs = nowMs - head.timestampMs;
     if (Math.abs(aheadMs) <= CLOCK_DIFFERENCE_MAX_MS) this.agree();
-    else this.differ(clocksDifferError(aheadMs), aheadMs);
+    else this.differ(aheadMs);
   }
 
-  /** Records the reason why the clocks differ, and logs it once. */
-  differ(problem: RangemakerError, aheadMs: number | undefined): void {
+  /**
+   * Records that the clocks differ, and logs it once.
+   *
+   * @param aheadMs By how much our clock is ahead of the node's; undefined if the node did not say.
+   * @param reason The node's, if it refused a transaction.
+   */
+  differ(aheadMs: number | undefined, reason?: string): RangemakerError {
+    const problem = clocksDifferError(aheadMs, reason);
     if (this.#problem === undefined) {
-      const { message: reason } = problem;
-      this.#log.error("{reason}", { event: "clocks_differ", reason, aheadMs });
+      const { message } = problem;
+      this.#log.error("{reason}", { event: "clocks_differ", reason: message, aheadMs });
     }
-    this.#problem = problem;
+    return this.#problem = problem;
   }
 
   /** Records that the clocks agree, and logs it if they differed before. */
@@ -64,4 +69,21 @@ export class ClockComparison {
     this.#problem = undefined;
     this.#log.info("The clock agrees with the node's again", { event: "clocks_agree" });
   }
+}
+
+/** The node refuses, or would refuse, transactions for their timestamp. */
+function clocksDifferError(
+  aheadMs: number | undefined,
+  reason = "it is not known by how much",
+): RangemakerError {
+  const direction = Number(aheadMs) > 0 ? "ahead of" : "behind";
+  const difference = aheadMs === undefined
+    ? reason
+    : `it is ${Math.abs(aheadMs)} ms ${direction} that of the core node`;
+  return new RangemakerError(
+    "CLOCKS_DIFFER",
+    `The clock of this machine is wrong, or that of the core node: ${difference}. Transactions wait ` +
+      "until their deadline: synchronise both clocks (NTP)",
+    { retryable: true },
+  );
 }

@@ -6,28 +6,6 @@ import type { Hex } from "../protocol/scalars.ts";
 /** The intent must not be submitted: it fails with this code, message and details. */
 export class IntentRefusedError extends RangemakerError {}
 
-/**
- * The node refuses, or would refuse, transactions for their timestamp.
- *
- * @param aheadMs By how much our clock is ahead of the node's; undefined if the node did not say.
- * @param reason The node's, if it refused one.
- */
-export function clocksDifferError(
-  aheadMs: number | undefined,
-  reason = "it is not known by how much",
-): RangemakerError {
-  const direction = Number(aheadMs) > 0 ? "ahead of" : "behind";
-  const difference = aheadMs === undefined
-    ? reason
-    : `it is ${Math.abs(aheadMs)} ms ${direction} that of the core node`;
-  return new RangemakerError(
-    "CLOCKS_DIFFER",
-    `The clock of this machine is wrong, or that of the core node: ${difference}. Transactions wait ` +
-      "until their deadline: synchronise both clocks (NTP)",
-    { retryable: true },
-  );
-}
-
 /** Failures without a receipt; a receipt has the node's own. */
 export const submissionFailure = failuresOf({
   DEADLINE_PASSED: ({ deadline }: { deadline: number }) =>

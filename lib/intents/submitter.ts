@@ -23,7 +23,7 @@ import {
 } from "./node_answer.ts";
 import { retryLoop } from "./retry_loop.ts";
 import { type SubmitOptions, type SubmitterOptions, timestampOf } from "./submission.ts";
-import { clocksDifferError, IntentRefusedError, submissionFailure } from "./failures.ts";
+import { IntentRefusedError, submissionFailure } from "./failures.ts";
 
 /** Tolerated difference between our clock and the node's. */
 const CLOCK_SKEW_MS = 10_000;
@@ -218,9 +218,7 @@ export class Submitter {
     const { node, clock, guard } = this.#options;
     const head = await node.getHead().catch(() => undefined);
     const aheadMs = head && clock.now() - head.timestampMs;
-    const problem = clocksDifferError(aheadMs, error.message);
-    guard.clocks.differ(problem, aheadMs);
-    return problem;
+    return guard.clocks.differ(aheadMs, error.message);
   }
 
   /** Fails an intent whose transaction was not committed before the deadline, and no longer can be. */

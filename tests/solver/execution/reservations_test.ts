@@ -18,36 +18,8 @@ import { reservedIntents } from "../../support/intents.ts";
 
 const TEN_MINUTES_MS = 600_000;
 
-/** A store with a committed execution for each of these theses, and a node that knows some. */
-async function withReservations(
-  count: number,
-  test: (parts: {
-    store: IntentStore;
-    book: ExposureBook;
-    clock: FakeClock;
-    reservations: Reservations;
-    /** Those of `reservations`. */
-    options: ReservationsOptions;
-    onNode: Map<number, Thesis>;
-    /** Throws the test's error unless the node has the chain of the store. */
-    chain: { require: () => Promise<void> };
-    asked: number[];
-    /** What was reported. */
-    outcomes: string[];
-    held(): Promise<number[]>;
-  }) => Promise<void>,
-): Promise<void> {
-  await using store = new IntentStore(SqliteDriver.open(":memory:"), "test");
-  const clock = new FakeClock();
-  const book = new ExposureBook(undefined, decodeBet);
-  const onNode = new Map<number, Thesis>();
-  const chain = { require: () => Promise.resolve() };
-  const asked: number[] = [];
-  const outcomes: string[] = [];
-  const getThesis = (id: number) => {
-    asked.push(id);
-    return Promise.resolve(onNode.get(id) ?? null);
-  };
+/** Stores a committed execution for each of these theses. */
+async function fill(store: IntentStore, count: number): Promise<void> {
   for (let id = 1; id <= count; id++) {
     const signature = `0x${"1a".repeat(64)}1b` as const;
     const quote = { ...thesisOf(id), deadline: 9, signature };
@@ -70,6 +42,21 @@ async function withReservations(
     };
     await store.finish(intent, outcome, 2);
   }
+}
+
+/** A node that knows the theses of the test. */
+function createReservations(store: IntentStore) {
+  const clock = new FakeClock();
+  const book = new ExposureBook(undefined, decodeBet);
+  const onNode = new Map<number, Thesis>();
+  /** Throws the test's error unless the node has the chain of the store. */
+  const chain = { require: () => Promise.resolve() };
+  const asked: number[] = [];
+  const outcomes: string[] = [];
+  const getThesis = (id: number) => {
+    asked.push(id);
+    return Promise.resolve(onNode.get(id) ?? null);
+  };
   const options: ReservationsOptions = {
     store,
     book,
@@ -80,7 +67,16 @@ async function withReservations(
   };
   const reservations = new Reservations(options);
   const held = async () => (await reservedIntents(store)).map(({ key }) => Number(BigInt(key)));
-  await test({ store, book, clock, reservations, options, onNode, chain, asked, held, outcomes });
+  return { store, book, clock, reservations, options, onNode, chain, asked, held, outcomes };
+}
+
+async function withReservations(
+  count: number,
+  test: (parts: ReturnType<typeof createReservations>) => Promise<void>,
+): Promise<void> {
+  await using store = new IntentStore(SqliteDriver.open(":memory:"), "test");
+  await fill(store, count);
+  await test(createReservations(store));
 }
 
 function read(book: ExposureBook, theses: readonly Thesis[]): void {
