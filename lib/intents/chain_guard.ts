@@ -159,7 +159,7 @@ export class ChainGuard {
       const number = head?.number ?? 0;
       this.clocks.observe(head, askedMs);
       if (evidence !== undefined) await this.#acceptOrRefuseRevert(number, evidence);
-      this.#verifiedAtMs = evidence === undefined ? askedMs : undefined;
+      this.#verifiedAtMs = askedMs;
       return number;
     } catch (thrown) {
       // A timeout means busy, not restarted.

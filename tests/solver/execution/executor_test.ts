@@ -280,6 +280,20 @@ Deno.test("Executor: only the process that records an execution logs it as accep
       assert.equal(records.length, 4, "a bug is no refusal");
     })));
 
+Deno.test("Executor: an execution that another process records at the same time is verified before it is sent", () =>
+  withExecutor(noHedge, async ({ executor, clock, store, sent }) => {
+    const { execution } = signed(clock);
+    const { quote, userSignature } = execution;
+    const changed = encodeExecution({ quote: { ...quote, payout: 111n }, userSignature });
+    const insert = store.insert.bind(store);
+    store.insert = async (intent, options) => {
+      await insert({ ...intent, payload: changed });
+      return await insert(intent, options);
+    };
+    await assert.rejects(executor.execute(execution), { code: "STORE_DAMAGED" });
+    assert.deepEqual(sent, []);
+  }));
+
 /** A book of this bound that knows all open theses. */
 function completeBook(max: bigint): ExposureBook {
   const book = new ExposureBook(max, decodeBet);
