@@ -35,12 +35,11 @@ export class SqliteDriver implements SqlDriver {
    * Opens a file and brings its tables up to date. Creates the file (mode 0600) and its folder (0700)
    * if they are missing; `:memory:` keeps nothing.
    *
-   * @param pagesMax For tests: bounds the file in pages of 4 KiB, as a quota would.
    * @throws {StoreDamagedError} If the file or its log is damaged.
    * @throws {StoreError} If the file cannot be used.
    * @throws {Deno.errors.NotCapable} If this process may not open it.
    */
-  static open(path: string, pagesMax?: number): SqliteDriver {
+  static open(path: string): SqliteDriver {
     let db: SqliteDatabase | undefined;
     try {
       if (path !== IN_MEMORY) createPrivately(path);
@@ -51,7 +50,6 @@ export class SqliteDriver implements SqlDriver {
       db.useLog();
       if (path !== IN_MEMORY) requireIntact(db, path);
       migrate(db);
-      if (pagesMax !== undefined) db.exec(`PRAGMA max_page_count = ${pagesMax}`);
       return new SqliteDriver(db, damage === "torn");
     } catch (cause) {
       db?.close();

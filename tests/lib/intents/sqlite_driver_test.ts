@@ -15,7 +15,9 @@ function withFile(test: (path: string) => void | Promise<void>): Promise<void> {
 
 Deno.test("SqliteDriver: on a full disk a write fails without an effect", () =>
   withFile(async (path) => {
-    await using store = new IntentStore(SqliteDriver.open(path, 12), "test");
+    const driver = SqliteDriver.open(path);
+    await driver.read("PRAGMA max_page_count = 12", []);
+    await using store = new IntentStore(driver, "test");
     const big = "x".repeat(64 * 1024);
     await assert.rejects(() => store.insert(newIntent("big", { payload: big })), (thrown) => {
       assert.ok(thrown instanceof StoreError);
