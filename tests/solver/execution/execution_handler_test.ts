@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { messageOf, RangemakerError } from "../../../lib/errors.ts";
+import { IntentRefusedError } from "../../../lib/intents/failures.ts";
 import type { Intent } from "../../../lib/intents/intent.ts";
 import { hash32Schema } from "../../../lib/protocol/scalars.ts";
-import { decodeExecution } from "../../../services/solver/execution/execution.ts";
+import { decodeExecution, encodeExecution } from "../../../services/solver/execution/execution.ts";
 import type { Hedge } from "../../../services/solver/execution/hedge.ts";
 import {
   type PricingRefusal,
@@ -158,3 +159,35 @@ Deno.test("ExecutionHandler: a failed execution that may be hedged is reported a
         assert.deepEqual(reports({ ...intent, ...change, key }), ["hedge_unused"], name);
       }
     })));
+
+Deno.test("ExecutionHandler: an execution of another process is reserved before its hedge, and refused after its deadline", async () => {
+  await withExecutor(noHedge, async ({ handler, exposure, clock, store }) => {
+    const { intent } = await store.insert(recorded(clock));
+    await handler.prepare(intent);
+    assert.equal(exposure.reservedKeys.length, 1);
+    clock.jump(2_000);
+    await assert.rejects(handler.prepare(intent), IntentRefusedError);
+  });
+});
+
+Deno.test("ExecutionHandler: an unfinished execution is checked again before it is hedged and signed", async () => {
+  const hedged: string[] = [];
+  const counting: Hedge = {
+    expectedMs: 0,
+    cover: (quoteHash) => Promise.resolve(void hedged.push(quoteHash)),
+  };
+  const clock = new FakeClock();
+  await withExecutor(counting, async ({ handler, submitter, store, sent }) => {
+    // Recorded by a run that was allowed to risk more.
+    const { quoteHash, execution } = signed(clock, {
+      payout: 151n,
+      deadline: clock.now() + 600_000,
+    });
+    const old = { ...recorded(clock), key: quoteHash, payload: encodeExecution(execution) };
+    const { intent } = await store.insert({ ...old, expiresAtMs: clock.now() + 600_000 });
+    clock.jump(60_000);
+    await assert.rejects(handler.prepare(intent), /would risk 0.000051 USDC/);
+    assert.deepEqual((await submitter.submit(intent)).failure?.code, "RISK_TOO_LARGE");
+    assert.deepEqual([hedged, sent], [[], []]);
+  }, { clock });
+});
