@@ -1,9 +1,8 @@
 import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
 import type { Intent } from "../../lib/intents/intent.ts";
-import type { IntentParts } from "../../lib/intents/intent_parts.ts";
 import type { IntentService } from "../../lib/intents/intent_service.ts";
-import type { TransactionTerms } from "../../lib/intents/submission.ts";
+import type { TransactionBuilder, TransactionTerms } from "../../lib/intents/submission.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import { type DepositRequest, depositRequestSchema } from "../../lib/protocol/deposit.ts";
 import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
@@ -14,7 +13,7 @@ import { refusal } from "./failures.ts";
 
 interface DepositorOptions {
   intents: Pick<IntentService, "store" | "submit" | "requireChain" | "clockProblem">;
-  transactions: Pick<IntentParts["transactions"], "sign">;
+  transactions: Pick<TransactionBuilder, "sign">;
   chainId: number;
   clock: Clock;
   /** A request with a valid signature was refused; nothing was recorded. */
@@ -55,12 +54,15 @@ export function decodePayload(text: string): DepositPayload {
 /**
  * Whether the chain has a deposit, although the node has no receipt of it. The node keeps external
  * hashes for ever, so a simulation that would credit the deposit now proves that the chain has lost
- * it. Another refusal, such as of a key without permission, proves nothing.
+ * it.
+ *
+ * @throws {RangemakerError} If the node refuses for another reason, such as a key without permission,
+ *   which proves nothing.
  */
 export async function isDepositOnChain(
   { node, transactions }: {
     node: Pick<CoreClient, "simulateTransactionText">;
-    transactions: Pick<IntentParts["transactions"], "sign">;
+    transactions: Pick<TransactionBuilder, "sign">;
   },
   intent: Intent,
   chainId: number,

@@ -50,18 +50,14 @@ async function start(
   opened.defer(() => store.close());
   const metrics = new BridgeMetrics(registry, () => store.countUnfinished());
   const intents = createIntents(options, { parts, metrics, registry });
+  const { problem, stopSubmitting } = intents;
   opened.defer(() => intents.stop());
   const { refused: onRefused } = depositLog;
   const depositor = new Depositor({ intents, transactions, chainId, clock, onRefused });
   const limiter = new RequestLimiter(options, registry);
   opened.defer(() => limiter.stop());
-  const readiness = () =>
-    checkReadiness({
-      node: shortTimeoutNode,
-      problem: intents.problem,
-      relayer: signer.address,
-      chainId,
-    });
+  const relayer = signer.address;
+  const readiness = () => checkReadiness({ node: shortTimeoutNode, problem, relayer, chainId });
   const app = createBridgeApi({
     depositor,
     store,
@@ -69,39 +65,31 @@ async function start(
     limiter: limiter.handle,
     checkReadiness: cached(readiness, NODE_ANSWER_MS, clock),
     corsOrigins,
-    bridge: signer.address,
+    bridge: relayer,
     rpcUrl: redactUrls(rpcUrl),
     chainId,
   });
   const askNode = () => shortTimeoutNode.chainId().then(() => true, () => false);
   const nodeAnswers = cached(askNode, NODE_ANSWER_MS, clock);
   const health = documentedHandler(operations.health, async (c: Context) => {
-    const [problem, rpc] = await Promise.all([intents.problem(), nodeAnswers()]);
-    const about = { rpc, bridge: signer.address, timestamp: clock.now() };
-    if (problem === undefined) return c.json({ status: "healthy", ...about });
-    return c.json({ status: "failed", ...problemFields(problem), ...about }, 503);
+    const [found, rpc] = await Promise.all([problem(), nodeAnswers()]);
+    const about = { rpc, bridge: relayer, timestamp: clock.now() };
+    if (found === undefined) return c.json({ status: "healthy", ...about });
+    return c.json({ status: "failed", ...problemFields(found), ...about }, 503);
   });
   const close = () => opened.disposeAsync();
-  const shared = {
-    host,
-    port,
-    allowedHosts,
-    app,
-    health,
-    registry,
-    drain: intents.stopSubmitting,
-    close,
-  };
+  const shared = { host, port, allowedHosts, app, health, registry, drain: stopSubmitting, close };
   const service = startService({ name: "bridge", ...shared });
   intents.start();
   const report = Promise.all([
     readiness(),
-    shortTimeoutNode.getAccount(signer.address).catch(() => undefined),
-  ]).then(([{ problems }, account]) => logStart(options, signer.address, account, problems));
+    shortTimeoutNode.getAccount(relayer).catch(() => undefined),
+  ]).then(([{ problems }, account]) => logStart(options, relayer, account, problems));
   opened.defer(() => report);
   return service;
 }
 
+/** Creates what submits deposits, and reports how they end. */
 function createIntents(
   { chainId, retain }: BridgeOptions,
   { parts, metrics, registry }: { parts: IntentParts; metrics: BridgeMetrics; registry: Registry },

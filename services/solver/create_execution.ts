@@ -63,7 +63,7 @@ export function createExecution(options: SolverOptions, parts: SolverParts) {
   const intents = new IntentService({
     parts: intentParts,
     guard,
-    handler: reportingHandler({ handler, reservations, metrics }),
+    handler: intentHandler({ handler, reservations, metrics }),
     retainMs: options.retain,
     registry: parts.registry,
   });
@@ -82,8 +82,8 @@ export function createExecution(options: SolverOptions, parts: SolverParts) {
   return { intents, executor, limit, reservations };
 }
 
-/** Tells the other parts of the solver how executions end. */
-function reportingHandler({ handler, reservations, metrics }: {
+/** Prepares executions, and tells the other parts of the solver how they end. */
+function intentHandler({ handler, reservations, metrics }: {
   handler: ExecutionHandler;
   reservations: Reservations;
   metrics: SolverMetrics;
