@@ -328,7 +328,9 @@ testOnPostgres(
 
 Deno.test("Reservations on SQLite: after a failed transaction, a decision does not count its rows", () =>
   withFolder(async (folder) => {
-    await using store = new IntentStore(SqliteDriver.open(`${folder}/intents.sqlite`, 24), "test");
+    const driver = SqliteDriver.open(`${folder}/intents.sqlite`);
+    await driver.read("PRAGMA max_page_count = 24", []);
+    await using store = new IntentStore(driver, "test");
     const count = new Count(1_000);
     const look = (key: string, payload: string) =>
       store.insert(newIntent(key, { payload }), {
