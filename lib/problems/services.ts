@@ -191,7 +191,7 @@ export const ORACLE: readonly Problem[] = [
   {
     name: "OracleProviderSilent",
     title: "Prices of the slowest source, a second",
-    measure: rate("oracle_prints_total", "5m", { by: ["provider"] }),
+    measure: rate("oracle_trades_total", "5m", { by: ["provider"] }),
     bound: { op: "==", limit: 0 },
     severity: "warning",
     afterS: 120,
