@@ -20,10 +20,10 @@ export interface SocketLike {
 }
 
 /**
- * Why a connection is gone: it could not be opened, the other side closed it, it brought no frame for
+ * Why a connection was lost: it could not be opened, the other side closed it, it brought no frame for
  * too long, or its owner dropped it.
  */
-export type DownCause = "not_opened" | "closed" | "silent" | "dropped";
+export type LossCause = "not_opened" | "closed" | "silent" | "dropped";
 
 interface SocketHandlers {
   /** Connected: subscribe now. */
@@ -35,7 +35,7 @@ interface SocketHandlers {
    *
    * @param closeCode The code of the server's close (RFC 6455, section 7.4.1), if it closed.
    */
-  onDown?(reason: string, cause: DownCause, closeCode?: number): void;
+  onLost?(reason: string, cause: LossCause, closeCode?: number): void;
   /** An attempt is about to be made; the first one has number 1. */
   onAttempt?(attempt: number): void;
 }
@@ -175,13 +175,13 @@ export class ReconnectingSocket {
     this.#timers.after(leftMs, () => this.#watchSilence());
   }
 
-  #lose(reason: string, cause: DownCause, closeCode?: number): void {
+  #lose(reason: string, cause: LossCause, closeCode?: number): void {
     this.#timers.clear();
     this.#detach();
     if (this.#stopped) return;
     const waitMs = this.#options.backoff.nextMs();
     this.#timers.after(waitMs, () => this.#connect());
-    this.#options.handlers.onDown?.(reason, cause, closeCode);
+    this.#options.handlers.onLost?.(reason, cause, closeCode);
   }
 
   #detach(): void {

@@ -128,7 +128,7 @@ export class RpcSubscriber {
       handlers: {
         onOpen: () => this.#subscribe(),
         onText: (text) => this.#receive(text),
-        onDown: (reason) => this.#lost(reason),
+        onLost: (reason) => this.#lost(reason),
       },
     });
   }

@@ -153,7 +153,7 @@ export class MarketPrice {
   }
 
   /** Removes a provider's price. @returns Whether the entry changed. */
-  drop(provider: ProviderName, timeMs: number): boolean {
+  removeProvider(provider: ProviderName, timeMs: number): boolean {
     this.#known = this.#known.filter((source) => source.provider !== provider);
     return this.refresh(timeMs);
   }

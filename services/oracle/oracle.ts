@@ -45,10 +45,10 @@ export class Oracle {
           onTrade: (symbol, price) => this.#trade(provider, symbol, price),
           onConfirmed: (symbol) => this.#confirm(provider, symbol),
           onIdle: () => this.#keepAlive(provider),
-          onDrop: () => this.board.drop(provider, clock.now()),
+          onLost: () => this.board.removeProvider(provider, clock.now()),
           onFault: (fault) => metrics.faults.inc({ provider, fault }),
           onReconnect: () => metrics.reconnects.inc({ provider }),
-          onDropped: (reason) => metrics.droppedFrames.inc({ provider, reason }),
+          onFrameDropped: (reason) => metrics.droppedFrames.inc({ provider, reason }),
         },
       });
     });

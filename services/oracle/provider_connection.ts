@@ -3,7 +3,7 @@ import type { Market } from "../../lib/protocol/markets.ts";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
 import { serviceLog } from "../../lib/log/logging.ts";
 import {
-  type DownCause,
+  type LossCause,
   ReconnectingSocket,
   type SocketLike,
 } from "../../lib/net/reconnecting_socket.ts";
@@ -13,9 +13,9 @@ import { RetrySchedule } from "./retry_schedule.ts";
 import { BoundedSocket } from "../../lib/net/bounded_socket.ts";
 
 interface ProviderConnectionHandlers
-  extends Pick<SessionHandlers, "onTrade" | "onConfirmed" | "onIdle" | "onDropped"> {
-  /** The connection is gone, and its prices are no longer valid. */
-  onDrop(): void;
+  extends Pick<SessionHandlers, "onTrade" | "onConfirmed" | "onIdle" | "onFrameDropped"> {
+  /** The connection is lost, and its prices are no longer valid. */
+  onLost(): void;
   onFault?(fault: Fault): void;
   /** A connection attempt after the first. */
   onReconnect?(): void;
@@ -73,7 +73,7 @@ export class ProviderConnection {
         onAttempt: (attempt) => this.#attempted(attempt),
         onOpen: () => this.#opened(),
         onText: (text) => this.#session?.receive(text),
-        onDown: (reason, cause) => this.#down(reason, cause),
+        onLost: (reason, cause) => this.#handleLoss(reason, cause),
       },
     });
   }
@@ -152,11 +152,11 @@ export class ProviderConnection {
     );
   }
 
-  #down(reason: string, cause: DownCause): void {
+  #handleLoss(reason: string, cause: LossCause): void {
     this.#endSession();
     this.#cancelHealth?.();
     if (cause !== "dropped") this.#report(cause, reason, reason);
-    this.#options.handlers.onDrop();
+    this.#options.handlers.onLost();
   }
 
   #endSession(): void {

@@ -33,7 +33,7 @@ export interface SessionHandlers {
   onSubscribed(): void;
   onFault(fault: Fault, remedy: Remedy, detail: string): void;
   /** A frame or a trade gave no price. */
-  onDropped?(reason: DropReason): void;
+  onFrameDropped?(reason: DropReason): void;
 }
 
 interface SessionOptions {
@@ -132,7 +132,7 @@ export class Session {
   receive(text: string): void {
     const { provider, handlers } = this.#options;
     this.#lastFrameAtMs = this.#options.clock.now();
-    if (text.length > EXCHANGE_FRAME_CHARS_MAX) return handlers.onDropped?.("too_long");
+    if (text.length > EXCHANGE_FRAME_CHARS_MAX) return handlers.onFrameDropped?.("too_long");
     const frame = provider.parse(text);
     switch (frame.kind) {
       case "trades":
@@ -150,21 +150,21 @@ export class Session {
       case "closing":
         return this.#fault("shutdown_notice", "drop", frame.reason);
       case "dropped":
-        return handlers.onDropped?.(frame.reason);
+        return handlers.onFrameDropped?.(frame.reason);
     }
   }
 
   #receiveTrade(trade: Trade): void {
     const { handlers } = this.#options;
     const stream = this.#streams.get(trade.symbol);
-    if (stream === undefined) return handlers.onDropped?.("unknown_market");
+    if (stream === undefined) return handlers.onFrameDropped?.("unknown_market");
     const order = stream.add(trade, this.#lastFrameAtMs);
     if (order === "gap") this.#gap(`${stream.market} before ${trade.sequence}`);
     if (order === "restart") {
       this.#fault("sequence_restart", "log", `${stream.market} continues at ${trade.sequence}`);
     }
     if (this.#ended) return;
-    if (order === "late") handlers.onDropped?.("late");
+    if (order === "late") handlers.onFrameDropped?.("late");
     else handlers.onTrade(stream.market, trade.price);
     if (stream.stuck(this.#lastFrameAtMs)) {
       this.#fault("stuck_time", "drop", `${stream.market} stays at ${trade.exchangeTimeMs}`);

@@ -35,7 +35,7 @@ function setUp(provider: Provider, markets = ["BTC/USDT", "ETH/USDT"]) {
         events.push(`${fault} ${remedy}: ${detail}`);
         if (remedy === "drop") session.end();
       },
-      onDropped: (reason) => events.push(`dropped ${reason}`),
+      onFrameDropped: (reason) => events.push(`dropped ${reason}`),
     },
   });
   session.start();

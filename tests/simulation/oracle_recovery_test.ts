@@ -93,7 +93,7 @@ function setUp(name: ProviderName, random: RandomSource) {
     clock,
     random,
     connect: exchange.connect,
-    handlers: { onTrade() {}, onDrop() {} },
+    handlers: { onTrade() {}, onLost() {} },
   });
   connection.start();
   return { clock, exchange, connection };

@@ -104,7 +104,7 @@ export class ReadSocket {
       handlers: {
         onOpen() {},
         onText: (text) => this.#onText(text),
-        onDown: () => this.#onDisconnected(),
+        onLost: () => this.#onDisconnected(),
       },
     });
     metrics.scrapedGauge(

@@ -82,7 +82,7 @@ export class SubscriptionSocket {
             "The read node sent a frame that is not JSON-RPC, or a thesis without user and solver",
           );
         },
-        onDown: (reason, _cause, closeCode) => {
+        onLost: (reason, _cause, closeCode) => {
           metrics.upstreamConnected.set(0);
           if (this.#isMoving) return events.leaderChanged();
           metrics.upstreamErrors.inc({ target: "read" });

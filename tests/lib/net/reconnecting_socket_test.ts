@@ -20,7 +20,7 @@ function setUp(options: Partial<ReconnectingSocketOptions> = {}) {
     handlers: {
       onOpen: () => events.push("open"),
       onText: (text) => events.push(`text ${text}`),
-      onDown: (reason, cause) => events.push(`${cause}: ${reason}`),
+      onLost: (reason, cause) => events.push(`${cause}: ${reason}`),
       onAttempt: (attempt) => events.push(`attempt ${attempt}`),
     },
     ...options,
