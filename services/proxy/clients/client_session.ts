@@ -114,7 +114,7 @@ export class ClientSession {
     }
   }
 
-  /** The connection's queue has room again. */
+  /** The connection's queue has capacity again. */
   resume(): void {
     this.#options.hub.resume(this.#client);
   }

@@ -156,7 +156,7 @@ export class WsClients {
       metrics.countRefusal("connections");
       return limitExceeded(429, `${maxClients} clients are connected: try again later`);
     }
-    if (!this.#perAddress.hasRoom(address)) {
+    if (!this.#perAddress.canAdd(address)) {
       metrics.countRefusal("connections_per_address");
       return limitExceeded(
         429,

@@ -25,7 +25,7 @@ interface FanOutOptions {
 
 /**
  * Delivers notifications to the members of their subscriptions. Clients that are up to date get
- * them at the next {@link flush}. Clients whose connection had no room get them later, from a
+ * them at the next {@link flush}. Clients whose connection was full get them later, from a
  * shared ring.
  *
  * Positions in the ring count the notifications of all subscriptions:
@@ -45,7 +45,7 @@ interface FanOutOptions {
 export class FanOut {
   readonly #options: FanOutOptions;
   readonly #ring: BroadcastRing<Notification>;
-  /** Clients whose connection had no room for everything due. */
+  /** Clients whose connection was too full for everything due. */
   readonly #behind = new Set<HubClient>();
   readonly #searchEvery: number;
   /** Ring position of the next search for clients about to miss something. */

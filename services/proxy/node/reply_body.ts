@@ -42,7 +42,7 @@ export class ReplyBody {
   }
 
   /**
-   * Makes room for a body of a known length, before any of it is in memory.
+   * Reserves space for a body of a known length, before any of it is in memory.
    *
    * @throws {ReplyError} If it is over {@link REPLY_BYTES_MAX}, or too many bytes of answers are in
    *   memory.

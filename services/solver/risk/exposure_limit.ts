@@ -59,7 +59,7 @@ export class ExposureLimit {
       inFlightBefore,
       decide: (inFlight) => {
         requireBalances(bet, balances, book.reservationsOf(inFlight));
-        if (book.max !== undefined) this.#requireRoom(bet, book.max);
+        if (book.max !== undefined) this.#requireWithinLimit(bet, book.max);
         book.reserve(quoteHash, bet);
       },
     };
@@ -74,7 +74,7 @@ export class ExposureLimit {
   checkEstimate(bet: BetAtRisk): void {
     const { book } = this.#options;
     const isComparable = book.complete && book.size <= ESTIMATE_BETS_MAX;
-    if (book.max !== undefined && isComparable) this.#requireRoom(bet, book.max);
+    if (book.max !== undefined && isComparable) this.#requireWithinLimit(bet, book.max);
   }
 
   /**
@@ -106,7 +106,7 @@ export class ExposureLimit {
     return isNear === this.#isNear ? undefined : { isNear, total, max };
   }
 
-  #requireRoom(bet: BetAtRisk, max: bigint): void {
+  #requireWithinLimit(bet: BetAtRisk, max: bigint): void {
     if (!this.#options.book.complete) throw refusal("EXPOSURE_UNKNOWN");
     const total = this.#totalWith([bet], max);
     if (total <= max) return;
