@@ -68,8 +68,8 @@ export class ReconnectingSocket {
   readonly #options: ReconnectingSocketOptions;
   readonly #timers: Timers;
   #socket: SocketLike | undefined;
-  #open = false;
-  #stopped = true;
+  #isOpen = false;
+  #isStopped = true;
   #attempts = 0;
   #lastFrameAtMs = 0;
 
@@ -79,8 +79,8 @@ export class ReconnectingSocket {
   }
 
   /** Whether frames can be sent now. */
-  get connected(): boolean {
-    return this.#open;
+  get isConnected(): boolean {
+    return this.#isOpen;
   }
 
   /** Time of the newest frame, Unix milliseconds; 0 before the first. */
@@ -90,14 +90,14 @@ export class ReconnectingSocket {
 
   /** Connects, and keeps connecting. */
   start(): void {
-    if (!this.#stopped) return;
-    this.#stopped = false;
+    if (!this.#isStopped) return;
+    this.#isStopped = false;
     this.#connect();
   }
 
   /** Sends a frame. @returns False if there is no connection; the frame is discarded. */
   send(text: string): boolean {
-    if (!this.#open) return false;
+    if (!this.#isOpen) return false;
     this.#socket?.send(text);
     return true;
   }
@@ -110,14 +110,14 @@ export class ReconnectingSocket {
 
   /** Ends the wait for the next attempt; does nothing while there is a connection or an attempt. */
   reconnectNow(): void {
-    if (this.#stopped || this.#socket !== undefined) return;
+    if (this.#isStopped || this.#socket !== undefined) return;
     this.#timers.clear();
     this.#connect();
   }
 
   /** Closes the connection for good. */
   stop(): void {
-    this.#stopped = true;
+    this.#isStopped = true;
     this.#timers.clear();
     this.#detach();
   }
@@ -133,24 +133,24 @@ export class ReconnectingSocket {
     socket.onopen = () => this.#opened();
     socket.onmessage = (event) => this.#received(event.data);
     socket.onclose = (event) => {
-      const cause = this.#open ? "closed" : "not_opened";
+      const cause = this.#isOpen ? "closed" : "not_opened";
       this.#lose(`closed with ${event.code} ${event.reason}`.trim(), cause, event.code);
     };
     socket.onerror = (event) => {
       // Once open, the close event that follows has the reason; before, only this event has it.
-      if (this.#open) return;
+      if (this.#isOpen) return;
       const reason = messageIn(event) ?? `cannot be connected to${originHint(url)}`;
       this.#lose(reason, "not_opened");
     };
     this.#timers.after(connectTimeoutMs, () => {
-      if (!this.#open) this.#lose(`not open after ${connectTimeoutMs} ms`, "not_opened");
+      if (!this.#isOpen) this.#lose(`not open after ${connectTimeoutMs} ms`, "not_opened");
     });
   }
 
   #opened(): void {
     const { clock, backoff, handlers, healthyAfterMs = HEALTHY_AFTER_MS } = this.#options;
     this.#timers.clear();
-    this.#open = true;
+    this.#isOpen = true;
     this.#lastFrameAtMs = clock.now();
     if (healthyAfterMs !== Infinity) this.#timers.after(healthyAfterMs, () => backoff.reset());
     this.#watchSilence();
@@ -178,7 +178,7 @@ export class ReconnectingSocket {
   #lose(reason: string, cause: LossCause, closeCode?: number): void {
     this.#timers.clear();
     this.#detach();
-    if (this.#stopped) return;
+    if (this.#isStopped) return;
     const waitMs = this.#options.backoff.nextMs();
     this.#timers.after(waitMs, () => this.#connect());
     this.#options.handlers.onLost?.(reason, cause, closeCode);
@@ -187,7 +187,7 @@ export class ReconnectingSocket {
   #detach(): void {
     const socket = this.#socket;
     this.#socket = undefined;
-    this.#open = false;
+    this.#isOpen = false;
     if (socket === undefined) return;
     socket.onopen = socket.onmessage = socket.onclose = null;
     // Errors while closing do not matter, but `ws` throws unhandled ones.

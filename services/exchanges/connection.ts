@@ -47,7 +47,7 @@ export class VenueConnection {
   #stuckAtMs: number | undefined;
   /** Frame of the last published trade. */
   #lastPublished: string | undefined;
-  #ended = false;
+  #hasEnded = false;
 
   constructor(options: VenueConnectionOptions) {
     this.#options = options;
@@ -75,7 +75,7 @@ export class VenueConnection {
   }
 
   receive(text: string): void {
-    if (this.#ended) return;
+    if (this.#hasEnded) return;
     this.#lastReceivedMs = this.#options.clock.now();
     if (this.#messages?.tryAdd(this.#lastReceivedMs) === false) {
       return this.close(1008, "Too many messages");
@@ -93,15 +93,15 @@ export class VenueConnection {
 
   /** Stops all timers: the client has disconnected. */
   closed(): void {
-    if (this.#ended) return;
-    this.#ended = true;
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
     this.#timers.clear();
     this.#waiting = [];
     this.#options.onEnd();
   }
 
   close(code: number, reason: string): void {
-    if (this.#ended) return;
+    if (this.#hasEnded) return;
     this.closed();
     this.#options.peer.close(code, reason);
   }
@@ -183,7 +183,7 @@ export class VenueConnection {
   /** Sends a frame after all earlier ones, with this venue's delay. */
   #send(text: string): void {
     const { venue, clock } = this.#options;
-    if (venue.hasFault("stall") || this.#ended) return;
+    if (venue.hasFault("stall") || this.#hasEnded) return;
     if (this.#waiting.length >= FRAMES_WAITING_MAX) return this.close(1008, "Client too slow");
     const nowMs = clock.now();
     const lateMs = venue.dialect.lateMs + (venue.hasFault("slow") ? SLOW_MS : 0);

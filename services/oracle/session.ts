@@ -56,7 +56,7 @@ export const RETRY_REFUSED_MS = 300_000;
 /** Longest frame that is read; the largest real one has under 2,000 characters. */
 export const EXCHANGE_FRAME_CHARS_MAX = 65_536;
 
-/** A stream that is silent for this many times its `streamSilenceMs` ends the connection. */
+/** A stream that is silent for this isOverLimit times its `streamSilenceMs` ends the connection. */
 const SILENCES_MAX = 3;
 
 /** More lost messages than this within {@link GAPS_WINDOW_MS} end the connection. */
@@ -78,7 +78,7 @@ export class Session {
   readonly openedAtMs: number;
   #lastFrameAtMs: number;
   #isSubscribed = false;
-  #ended = false;
+  #hasEnded = false;
   #refusedFor: string | undefined;
   #gapsAtMs: number[] = [];
 
@@ -105,7 +105,7 @@ export class Session {
   }
 
   /** Whether {@link SessionHandlers.onSubscribed} has been called. */
-  get subscribed(): boolean {
+  get isSubscribed(): boolean {
     return this.#isSubscribed;
   }
 
@@ -125,7 +125,7 @@ export class Session {
 
   /** Ends the session: no handler is called afterwards. */
   end(): void {
-    this.#ended = true;
+    this.#hasEnded = true;
     this.#timers.clear();
   }
 
@@ -138,7 +138,7 @@ export class Session {
       case "trades":
         for (const trade of frame.trades) {
           // A trade may end the session; the rest of its frame is ignored.
-          if (!this.#ended) this.#receiveTrade(trade);
+          if (!this.#hasEnded) this.#receiveTrade(trade);
         }
         return;
       case "acknowledged":
@@ -163,10 +163,10 @@ export class Session {
     if (order === "restart") {
       this.#fault("sequence_restart", "log", `${stream.market} continues at ${trade.sequence}`);
     }
-    if (this.#ended) return;
+    if (this.#hasEnded) return;
     if (order === "late") handlers.onFrameDropped?.("late");
     else handlers.onTrade(stream.market, trade.price);
-    if (stream.stuck(this.#lastFrameAtMs)) {
+    if (stream.isStuck(this.#lastFrameAtMs)) {
       this.#fault("stuck_time", "drop", `${stream.market} stays at ${trade.exchangeTimeMs}`);
     }
   }
@@ -184,7 +184,7 @@ export class Session {
   }
 
   #concludeIfAnswered(): void {
-    if (this.streams.every((stream) => stream.answered)) this.#conclude();
+    if (this.streams.every((stream) => stream.isAnswered)) this.#conclude();
   }
 
   /** Acknowledges markets that have trades: the exchange's acknowledgement may have been lost. */
@@ -198,13 +198,13 @@ export class Session {
   /** Ends the subscription phase: every market has an answer, or the time for it is over. */
   #conclude(): void {
     if (this.#isSubscribed) return;
-    const missing = this.streams.filter((stream) => !stream.acknowledged);
-    const some = missing.length < this.#streams.size;
-    this.#isSubscribed = some;
+    const missing = this.streams.filter((stream) => !stream.isAcknowledged);
+    const isSomeAcknowledged = missing.length < this.#streams.size;
+    this.#isSubscribed = isSomeAcknowledged;
     if (missing.length > 0) {
       const names = missing.map((stream) => stream.market).join(", ");
       const detail = `${names}: ${this.#refusedFor ?? `no answer in ${ACKNOWLEDGE_MS} ms`}`;
-      if (!some) return this.#fault("not_acknowledged", "drop", detail);
+      if (!isSomeAcknowledged) return this.#fault("not_acknowledged", "drop", detail);
       this.#fault("not_acknowledged", "log", detail);
       this.#timers.after(RETRY_REFUSED_MS, () => this.#requestMissing());
     }
@@ -219,7 +219,7 @@ export class Session {
 
   /** Requests refused or unacknowledged markets again: the exchange may have them by now. */
   #requestMissing(): void {
-    const missing = [...this.#streams].filter(([, stream]) => !stream.acknowledged)
+    const missing = [...this.#streams].filter(([, stream]) => !stream.isAcknowledged)
       .map(([symbol]) => symbol);
     if (missing.length === 0) return;
     this.#request(missing);
@@ -233,7 +233,7 @@ export class Session {
     const stream = this.#streams.get(newest.symbol);
     if (stream === undefined) return;
     if (stream.confirms(newest.sequence)) handlers.onConfirmed?.(stream.market);
-    if (stream.missed(newest.sequence, this.#lastFrameAtMs)) {
+    if (stream.recordNewest(newest.sequence, this.#lastFrameAtMs)) {
       this.#gap(`${stream.market} at ${newest.sequence}`);
     }
   }
@@ -242,8 +242,8 @@ export class Session {
     const nowMs = this.#lastFrameAtMs;
     this.#gapsAtMs = this.#gapsAtMs.filter((atMs) => nowMs - atMs < GAPS_WINDOW_MS);
     this.#gapsAtMs.push(nowMs);
-    const many = this.#gapsAtMs.length > GAPS_MAX;
-    this.#fault("sequence_gap", many ? "drop" : "log", `message lost: ${detail}`);
+    const isOverLimit = this.#gapsAtMs.length > GAPS_MAX;
+    this.#fault("sequence_gap", isOverLimit ? "drop" : "log", `message lost: ${detail}`);
   }
 
   /** Requests silent markets again, in case their subscription was lost. */

@@ -170,7 +170,7 @@ export class Subscriber {
   readonly #newId: () => string;
   readonly #of: (kind: SubscriptionKind) => Map<string, Subscription>;
   readonly #subscriptions = new Map<string, Subscription>();
-  #isGone = false;
+  #isDisconnected = false;
 
   constructor(
     send: Send,
@@ -196,7 +196,7 @@ export class Subscriber {
       );
     }
     const id = this.#newId();
-    if (!this.#isGone) this.#subscriptions.set(id, { id, kind, client: this, filter });
+    if (!this.#isDisconnected) this.#subscriptions.set(id, { id, kind, client: this, filter });
     return id;
   }
 
@@ -219,7 +219,7 @@ export class Subscriber {
 
   /** Ends all subscriptions of the client; it can make no others. */
   disconnect(): void {
-    this.#isGone = true;
+    this.#isDisconnected = true;
     for (const id of this.#subscriptions.keys()) this.unsubscribe(id);
   }
 }

@@ -143,12 +143,12 @@ export class WsListener {
     const headers = headersOf(request);
     // Read now: a peer that disconnects before the end of the handshake has no address afterwards.
     const remote = tcp.remoteAddress ?? "";
-    const error = this.#allowedHosts.refuse(headers) ?? wrongPath(request);
+    const error = this.#allowedHosts.refuse(headers) ?? pathProblem(request);
     const refused = error === undefined
       ? this.#options.refuse(headers, remote)
       : failureResponse(error);
     if (refused !== undefined) {
-      void sendRefused(tcp, refused);
+      void sendRefusal(tcp, refused);
       return;
     }
     this.#endHandshake.get(tcp)?.();
@@ -176,7 +176,7 @@ function headersOf(request: IncomingMessage): Headers {
   return headers;
 }
 
-function wrongPath({ method = "", url = "" }: IncomingMessage): RangemakerError | undefined {
+function pathProblem({ method = "", url = "" }: IncomingMessage): RangemakerError | undefined {
   const [path = ""] = url.split("?");
   return isWebSocketPath(path) ? undefined : httpFailure("NOT_FOUND", { method, path });
 }
@@ -190,7 +190,7 @@ async function explainHandshake(response: ServerResponse): Promise<void> {
 }
 
 /** Answers a handshake in plain HTTP and ends the connection. */
-async function sendRefused(tcp: Socket, refused: Response): Promise<void> {
+async function sendRefusal(tcp: Socket, refused: Response): Promise<void> {
   tcp.on("error", () => {}); // the client has disconnected already
   const body = await refused.text();
   const head = [

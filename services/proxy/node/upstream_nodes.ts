@@ -111,7 +111,7 @@ export class UpstreamNodes {
 
   /** Whether the socket for subscriptions is open. */
   get isConnected(): boolean {
-    return this.#upstream.connected;
+    return this.#upstream.isConnected;
   }
 
   get hasSeveral(): boolean {

@@ -109,8 +109,8 @@ class Run {
     for (const trial of pending) {
       const { box } = trial;
       const counts = timeMs >= box.startMs && timeMs < box.endMs;
-      if (counts && (price < box.lower || price > box.upper)) trial.broken = true;
-      if (trial.broken || this.#endMs >= box.endMs) this.#end(trial, this.#endMs);
+      if (counts && (price < box.lower || price > box.upper)) trial.isBroken = true;
+      if (trial.isBroken || this.#endMs >= box.endMs) this.#end(trial, this.#endMs);
       else this.#keepPending(trial);
     }
   }
@@ -133,7 +133,7 @@ class Run {
     const { makers } = this.participants;
     const { reportFromMs, compareFromMs } = this.plan;
     makers.forEach((maker, index) =>
-      maker.settle?.(trial.kind, trial.offers[index], !trial.broken, endMs)
+      maker.settle?.(trial.kind, trial.offers[index], !trial.isBroken, endMs)
     );
     if (trial.quotedMs >= reportFromMs) this.results.add(trial, this.#names);
     else if (trial.quotedMs >= compareFromMs) this.#comparison.add(trial, this.#names);
@@ -190,7 +190,7 @@ class Run {
       offers: this.participants.makers.map((maker) => maker.offer(box, kind, nowMs)),
       bets: [],
       undecided: [],
-      broken: false,
+      isBroken: false,
     };
     for (const quoted of this.#quoted ?? []) {
       offerToUsers(trial, quoted, this.plan);

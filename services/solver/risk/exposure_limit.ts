@@ -73,7 +73,7 @@ export class ExposureLimit {
    */
   checkEstimate(bet: BetAtRisk): void {
     const { book } = this.#options;
-    const isComparable = book.complete && book.size <= ESTIMATE_BETS_MAX;
+    const isComparable = book.isComplete && book.size <= ESTIMATE_BETS_MAX;
     if (book.max !== undefined && isComparable) this.#requireWithinLimit(bet, book.max);
   }
 
@@ -107,7 +107,7 @@ export class ExposureLimit {
   }
 
   #requireWithinLimit(bet: BetAtRisk, max: bigint): void {
-    if (!this.#options.book.complete) throw refusal("EXPOSURE_UNKNOWN");
+    if (!this.#options.book.isComplete) throw refusal("EXPOSURE_UNKNOWN");
     const total = this.#totalWith([bet], max);
     if (total <= max) return;
     throw refusal("EXPOSURE_TOO_LARGE", { exposure: total, maxExposure: max, risk: riskOf(bet) });
