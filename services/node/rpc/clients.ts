@@ -151,19 +151,19 @@ export class Clients {
       const waiting = socket.bufferedAmount + answer.length;
       if (isShort || waiting <= UNSENT_PER_CLIENT_MAX - NOTIFICATION_BYTES) {
         if (answer !== "") send(answer);
-        client.announce(newIds);
+        client.activate(newIds);
       } else {
         refuse(`${socket.bufferedAmount} bytes wait to be read: read them and try again`);
         for (const id of newIds) client.unsubscribe(id); // the client never learns it
       }
     };
-    const leave = () => {
+    const onClosed = () => {
       this.#sockets.delete(socket);
       this.#bursts.delete(socket);
       client.disconnect();
       if (this.#sockets.size === 0) this.#onEmpty();
     };
-    socket.onclose = leave;
+    socket.onclose = onClosed;
     // A close event follows every error.
     socket.onerror = () => {};
   }

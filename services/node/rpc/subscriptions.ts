@@ -183,7 +183,7 @@ export class Subscriber {
   }
 
   /**
-   * Subscribes. Nothing is sent before {@link announce}, so that the client receives the id first.
+   * Subscribes. Nothing is sent before {@link activate}, so that the client receives the id first.
    * A client that has disconnected while its last calls still run gets an id, but no notifications.
    *
    * @throws {RangemakerError} `TOO_MANY_SUBSCRIPTIONS` beyond {@link SUBSCRIPTIONS_PER_CLIENT_MAX}.
@@ -201,7 +201,7 @@ export class Subscriber {
   }
 
   /** Activates subscriptions whose ids were sent, except those that have ended meanwhile. */
-  announce(ids: readonly string[]): void {
+  activate(ids: readonly string[]): void {
     for (const id of ids) {
       const subscription = this.#subscriptions.get(id);
       if (subscription !== undefined) this.#of(subscription.kind).set(id, subscription);
