@@ -74,7 +74,7 @@ export interface RpcSubscriberOptions {
   connect?: ((url: string) => SocketLike) | undefined;
 }
 
-/** The proxy waits 10 s for a node that is away before it refuses a subscription. */
+/** The proxy waits 10 s for a node that is unreachable before it refuses a subscription. */
 const ACCEPT_TIMEOUT_MS = 15_000;
 
 /** Time between two reads of {@link CatchUp}. */

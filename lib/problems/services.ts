@@ -135,7 +135,7 @@ const WITHOUT_PRICE = matching(
 
 const NO_NEW_BETS = "no new bets on these markets; bets that end there wait for a backfill";
 
-/** The effect of sources that are gone: none while each pair has a price. */
+/** The effect of sources that are lost: none while each pair has a price. */
 const effectOfLostSources = (figures: Figures) =>
   WITHOUT_PRICE.read(figures).length === 0
     ? "none yet: prices go on with the others"

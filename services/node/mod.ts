@@ -114,7 +114,7 @@ export const run: RunnableCommand = serviceCommand({
       "rangemaker node",
       "on ports 8545 and 8547, with development accounts, its chain in data/node",
     ],
-    ["rangemaker node --port 8645 --read-port 8647", "beside another node"],
+    ["rangemaker node --port 8645 --read-port 8647", "next to another node"],
     ["rangemaker node --data-dir :memory:", "a new chain at each start: for tests only"],
     ["rangemaker node --data-dir :memory: --dev", "with a faucet, snapshots and time travel"],
     ["rangemaker node --chain-id 7 --data-dir /var/lib/rangemaker", "another chain"],

@@ -8,7 +8,7 @@ import { ClientConnection, QUEUED_BYTES_MAX } from "./client_buffers.ts";
 /** Most unsent bytes of one client, answers included; a client over it is closed. */
 export const UNSENT_BYTES_MAX = 64 * 1024 * 1024;
 
-/** Seconds without a pong after which a client counts as gone. */
+/** Seconds without a pong after which a client counts as disconnected. */
 export const IDLE_TIMEOUT_S = 30;
 
 /** The part of the runtime's WebSocket that is used here; tests replace it. */

@@ -107,7 +107,7 @@ export class RequestBodies {
         chunks.push(value);
       }
     } catch (thrown) {
-      reader.cancel().catch(() => {}); // the connection may be gone already
+      reader.cancel().catch(() => {}); // the connection may be closed already
       throw thrown;
     } finally {
       expired.cancel();
@@ -126,7 +126,7 @@ export class RequestBodies {
         return;
       }
       watch.isLate = true;
-      end().catch(() => {}); // the connection is gone already
+      end().catch(() => {}); // the connection is closed already
     };
     cancelTimer = this.#clock.after(FIRST_BYTES_MS, check);
     return watch;

@@ -181,7 +181,7 @@ function pathProblem({ method = "", url = "" }: IncomingMessage): RangemakerErro
   return isWebSocketPath(path) ? undefined : httpFailure("NOT_FOUND", { method, path });
 }
 
-/** Answers a request that is no handshake. */
+/** Answers a request that is not a handshake. */
 async function explainHandshake(response: ServerResponse): Promise<void> {
   const { status, headers, body } = failureResponse(handshakeExpected("/ws"));
   const contentType = headers.get("content-type") ?? "";

@@ -142,7 +142,7 @@ export class Hub {
     this.table.opened(nowMs);
   }
 
-  /** The connection to the node is gone; clients keep their ids and wait. */
+  /** The connection to the node is lost; clients keep their ids and wait. */
   upstreamClosed(): void {
     this.table.closed();
   }

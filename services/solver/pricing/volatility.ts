@@ -127,7 +127,7 @@ export class MarketVolatility implements VolatilityForecaster {
     const bar = { endMs: timeMs, high: value, low: value, close: value };
     for (let index = 0; index < MINUTE_INDEX; index++) {
       const outcomes = this.#outcomes[index]!; // one of the horizons
-      if (timeMs !== this.#slotMs + SLOT_MS) outcomes.drop();
+      if (timeMs !== this.#slotMs + SLOT_MS) outcomes.discardOpen();
       outcomes.observe(bar);
       const moves = this.#movesPerMinute * outcomes.horizonMs / CANDLE_MS;
       if (moves >= SLOT_WINDOW_MOVES_MIN) this.#begin(index, timeMs, SLOT_MS, value);
@@ -211,7 +211,7 @@ export class MarketVolatility implements VolatilityForecaster {
     this.#close = close;
     this.#outcomes.forEach((outcomes, index) => {
       if (index < MINUTE_INDEX) return;
-      if (before === undefined) outcomes.drop();
+      if (before === undefined) outcomes.discardOpen();
       outcomes.observe({ endMs, high, low, close });
       this.#begin(index, endMs, durationMs, close);
     });

@@ -120,12 +120,12 @@ export class WindowOutcomes {
     );
   }
 
-  /** Forgets the windows under way: prices are missing. */
-  drop(): void {
+  /** Discards the open windows: prices are missing. */
+  discardOpen(): void {
     this.#state.open.length = 0;
   }
 
-  /** Adds a bar to the windows under way, and completes the windows that end with it. */
+  /** Adds a bar to the open windows, and completes those that end with it. */
   observe({ endMs, high, low, close }: WindowBar): void {
     const { open } = this.#state;
     for (const window of open) {
@@ -204,7 +204,7 @@ export class WindowOutcomes {
   ): void {
     const state = this.#state;
     const weight = this.stepMs / this.horizonMs;
-    const keep = 2 ** (-this.stepMs / memoryOf(this.horizonMs));
+    const decay = 2 ** (-this.stepMs / memoryOf(this.horizonMs));
     const move = Math.log(Math.max(Math.max(high / price, price / low), 1));
     const steps = this.horizonMs / SLOT_MS;
     const largest = logOfEquivalentContinuousMove(move, { deviation, moves, steps });
@@ -212,13 +212,13 @@ export class WindowOutcomes {
     const log = largest - base - this.offsetAt(startMs);
     this.#starts?.add(startMs, largest - base);
     const end = Math.abs(Math.log(close / price));
-    state.ends = state.ends * keep + (end > 0 ? weight * end / Math.exp(largest) : 0);
-    state.counts.forEach((count, bin) => state.counts[bin] = count * keep);
+    state.ends = state.ends * decay + (end > 0 ? weight * end / Math.exp(largest) : 0);
+    state.counts.forEach((count, bin) => state.counts[bin] = count * decay);
     const bin = Math.round((log - LOWEST) / BIN);
     state.counts[Math.max(0, Math.min(BINS - 1, bin))]! += weight; // within the bins
-    state.windows = state.windows * keep + weight;
+    state.windows = state.windows * decay + weight;
     bounds.forEach((bound, index) => {
-      this.#held[index]!.add(endMs, log <= bound, weight, keep); // one per bound
+      this.#held[index]!.add(endMs, log <= bound, weight, decay); // one per bound
     });
     this.#windowsSinceFit += 1;
   }

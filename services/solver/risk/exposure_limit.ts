@@ -31,7 +31,7 @@ export interface AdmissionFacts {
   inFlightBefore: InFlight;
 }
 
-/** Balances and `--max-exposure`: decides whether a bet fits beside all others of the solver. */
+/** Balances and `--max-exposure`: decides whether a bet fits together with all others of the solver. */
 export class ExposureLimit {
   readonly #options: ExposureLimitOptions;
   #isNear = false;
