@@ -130,8 +130,8 @@ export class ReconnectingSocket {
     const socket: SocketLike = connect ? connect(url) : new WebSocket(url);
     this.#socket = socket;
     socket.binaryType = "arraybuffer";
-    socket.onopen = () => this.#opened();
-    socket.onmessage = (event) => this.#received(event.data);
+    socket.onopen = () => this.#onOpened();
+    socket.onmessage = (event) => this.#onReceived(event.data);
     socket.onclose = (event) => {
       const cause = this.#isOpen ? "closed" : "not_opened";
       this.#lose(`closed with ${event.code} ${event.reason}`.trim(), cause, event.code);
@@ -147,7 +147,7 @@ export class ReconnectingSocket {
     });
   }
 
-  #opened(): void {
+  #onOpened(): void {
     const { clock, backoff, handlers, healthyAfterMs = HEALTHY_AFTER_MS } = this.#options;
     this.#timers.clear();
     this.#isOpen = true;
@@ -157,7 +157,7 @@ export class ReconnectingSocket {
     handlers.onOpen();
   }
 
-  #received(data: unknown): void {
+  #onReceived(data: unknown): void {
     this.#lastFrameAtMs = this.#options.clock.now();
     if (typeof data === "string") this.#options.handlers.onText(data);
     else if (data instanceof ArrayBuffer) {

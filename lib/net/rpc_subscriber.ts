@@ -128,7 +128,7 @@ export class RpcSubscriber {
       handlers: {
         onOpen: () => this.#subscribe(),
         onText: (text) => this.#receive(text),
-        onLost: (reason) => this.#lost(reason),
+        onLost: (reason) => this.#onLost(reason),
       },
     });
   }
@@ -208,7 +208,7 @@ export class RpcSubscriber {
     });
   }
 
-  #lost(reason: string): void {
+  #onLost(reason: string): void {
     this.#cancelTimer();
     this.#catchUp?.pause();
     this.#isLive = false;

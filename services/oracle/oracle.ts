@@ -42,7 +42,7 @@ export class Oracle {
         random,
         connect,
         handlers: {
-          onTrade: (symbol, price) => this.#trade(provider, symbol, price),
+          onTrade: (symbol, price) => this.#onTrade(provider, symbol, price),
           onConfirmed: (symbol) => this.#confirm(provider, symbol),
           onIdle: () => this.#keepAlive(provider),
           onLost: () => this.board.removeProvider(provider, clock.now()),
@@ -63,7 +63,7 @@ export class Oracle {
     this.#cancelExpiry?.();
   }
 
-  #trade(provider: ProviderName, symbol: string, price: bigint): void {
+  #onTrade(provider: ProviderName, symbol: string, price: bigint): void {
     const stop = this.#metrics.timeAggregation();
     this.board.update(provider, symbol, price, this.#clock.now());
     stop();

@@ -117,7 +117,7 @@ export class Session {
     if (lifetimeMs !== undefined) {
       this.#timers.after(
         lifetimeMs,
-        () => this.#fault("lifetime", "drop", `connected for ${lifetimeMs} ms`),
+        () => this.#reportFault("lifetime", "drop", `connected for ${lifetimeMs} ms`),
       );
     }
     if (liveness.ping !== undefined) this.#watchIdle(liveness.ping);
@@ -142,13 +142,13 @@ export class Session {
         }
         return;
       case "acknowledged":
-        return this.#acknowledged(frame.symbols ?? [...this.#streams.keys()]);
+        return this.#acknowledge(frame.symbols ?? [...this.#streams.keys()]);
       case "refused":
-        return this.#refused(frame.symbols ?? [], frame.reason);
+        return this.#onRefused(frame.symbols ?? [], frame.reason);
       case "alive":
-        return this.#alive(frame);
+        return this.#onAlive(frame);
       case "closing":
-        return this.#fault("shutdown_notice", "drop", frame.reason);
+        return this.#reportFault("shutdown_notice", "drop", frame.reason);
       case "dropped":
         return handlers.onFrameDropped?.(frame.reason);
     }
@@ -159,27 +159,31 @@ export class Session {
     const stream = this.#streams.get(trade.symbol);
     if (stream === undefined) return handlers.onFrameDropped?.("unknown_market");
     const order = stream.add(trade, this.#lastFrameAtMs);
-    if (order === "gap") this.#gap(`${stream.market} before ${trade.sequence}`);
+    if (order === "gap") this.#reportGap(`${stream.market} before ${trade.sequence}`);
     if (order === "restart") {
-      this.#fault("sequence_restart", "log", `${stream.market} continues at ${trade.sequence}`);
+      this.#reportFault(
+        "sequence_restart",
+        "log",
+        `${stream.market} continues at ${trade.sequence}`,
+      );
     }
     if (this.#hasEnded) return;
     if (order === "late") handlers.onFrameDropped?.("late");
     else handlers.onTrade(stream.market, trade.price);
     if (stream.isStuck(this.#lastFrameAtMs)) {
-      this.#fault("stuck_time", "drop", `${stream.market} stays at ${trade.exchangeTimeMs}`);
+      this.#reportFault("stuck_time", "drop", `${stream.market} stays at ${trade.exchangeTimeMs}`);
     }
   }
 
-  #acknowledged(symbols: readonly string[]): void {
+  #acknowledge(symbols: readonly string[]): void {
     for (const symbol of symbols) this.#streams.get(symbol)?.acknowledge(this.#lastFrameAtMs);
     this.#concludeIfAnswered();
   }
 
-  #refused(symbols: readonly string[], reason: string): void {
+  #onRefused(symbols: readonly string[], reason: string): void {
     this.#refusedFor = reason;
     for (const symbol of symbols) this.#streams.get(symbol)?.refuse();
-    this.#fault("refused", "log", reason);
+    this.#reportFault("refused", "log", reason);
     this.#concludeIfAnswered();
   }
 
@@ -204,8 +208,8 @@ export class Session {
     if (missing.length > 0) {
       const names = missing.map((stream) => stream.market).join(", ");
       const detail = `${names}: ${this.#refusedFor ?? `no answer in ${ACKNOWLEDGE_MS} ms`}`;
-      if (!isSomeAcknowledged) return this.#fault("not_acknowledged", "drop", detail);
-      this.#fault("not_acknowledged", "log", detail);
+      if (!isSomeAcknowledged) return this.#reportFault("not_acknowledged", "drop", detail);
+      this.#reportFault("not_acknowledged", "log", detail);
       this.#timers.after(RETRY_REFUSED_MS, () => this.#requestMissing());
     }
     this.#options.handlers.onSubscribed();
@@ -226,7 +230,7 @@ export class Session {
     this.#timers.after(RETRY_REFUSED_MS, () => this.#requestMissing());
   }
 
-  #alive({ newest, idle }: Extract<Frame, { kind: "alive" }>): void {
+  #onAlive({ newest, idle }: Extract<Frame, { kind: "alive" }>): void {
     const { handlers } = this.#options;
     if (idle) handlers.onIdle?.();
     if (newest === undefined) return;
@@ -234,16 +238,16 @@ export class Session {
     if (stream === undefined) return;
     if (stream.confirms(newest.sequence)) handlers.onConfirmed?.(stream.market);
     if (stream.recordNewest(newest.sequence, this.#lastFrameAtMs)) {
-      this.#gap(`${stream.market} at ${newest.sequence}`);
+      this.#reportGap(`${stream.market} at ${newest.sequence}`);
     }
   }
 
-  #gap(detail: string): void {
+  #reportGap(detail: string): void {
     const nowMs = this.#lastFrameAtMs;
     this.#gapsAtMs = this.#gapsAtMs.filter((atMs) => nowMs - atMs < GAPS_WINDOW_MS);
     this.#gapsAtMs.push(nowMs);
     const isOverLimit = this.#gapsAtMs.length > GAPS_MAX;
-    this.#fault("sequence_gap", isOverLimit ? "drop" : "log", `message lost: ${detail}`);
+    this.#reportFault("sequence_gap", isOverLimit ? "drop" : "log", `message lost: ${detail}`);
   }
 
   /** Requests silent markets again, in case their subscription was lost. */
@@ -258,7 +262,7 @@ export class Session {
         continue;
       }
       const remedy = silentMs < SILENCES_MAX * streamSilenceMs ? "log" : "drop";
-      this.#fault("stream_silent", remedy, `${stream.market} for ${silentMs} ms`);
+      this.#reportFault("stream_silent", remedy, `${stream.market} for ${silentMs} ms`);
       if (remedy === "drop") return;
       this.#request([symbol]);
     }
@@ -273,7 +277,7 @@ export class Session {
     this.#timers.after(waitMs, () => this.#watchIdle(ping));
   }
 
-  #fault(fault: Fault, remedy: Remedy, detail: string): void {
+  #reportFault(fault: Fault, remedy: Remedy, detail: string): void {
     this.#options.handlers.onFault(fault, remedy, detail);
   }
 }

@@ -111,7 +111,7 @@ class DiskStorage implements Storage {
     this.#db = opened.adopt(db, (db) => db.close());
     this.#run = run;
     onOpen(db);
-    const onCommit = (sequence: number) => this.#committed(sequence);
+    const onCommit = (sequence: number) => this.#onCommitted(sequence);
     const records = new ChainRecords(db, { markets, ringSlots, isDurable: true, onCommit });
     this.records = records;
     this.#files = this.#fileIds();
@@ -195,7 +195,7 @@ class DiskStorage implements Storage {
    *
    * @throws {StorageError} If the opened files were replaced or changed by others.
    */
-  #committed(sequence: number): void {
+  #onCommitted(sequence: number): void {
     if (this.#fileIds() !== this.#files) {
       throw new StorageError(
         `${databasePath(this.#dir)} or its log was removed, moved or replaced: restart the node`,

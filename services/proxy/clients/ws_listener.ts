@@ -81,7 +81,7 @@ export class WsListener {
     };
     this.#handshakes = new WebSocketServer(limits);
     this.#pending = new Deadlines(options.clock, HANDSHAKE_MS, (tcp) => tcp.destroy());
-    server.on("connection", (tcp: Socket) => this.#connected(tcp));
+    server.on("connection", (tcp: Socket) => this.#onConnected(tcp));
     server.on("error", ({ message: reason }) => log.warn("Accepting failed: {reason}", { reason }));
     server.on("upgrade", (request, tcp: Socket, head) => this.#upgrade(request, tcp, head));
     this.#pingLater();
@@ -121,7 +121,7 @@ export class WsListener {
   }
 
   /** Limits the number and duration of connections that are not WebSockets yet. */
-  #connected(tcp: Socket): void {
+  #onConnected(tcp: Socket): void {
     const keys = limitKeys(tcp.remoteAddress ?? "");
     const peer = { ...keys, peerKey: keys.key };
     if (!this.#pendingPerPeer.tryAdd(peer)) {

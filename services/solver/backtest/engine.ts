@@ -150,11 +150,11 @@ class Run {
         const dueMs = nowMs < askMs ? askMs : decide(nowMs);
         if (dueMs !== undefined) trial.undecided.push({ dueMs, decide });
       }
-      this.#await(trial);
+      this.#trackUndecided(trial);
     }
   }
 
-  #await(trial: Trial): void {
+  #trackUndecided(trial: Trial): void {
     if (trial.undecided.length === 0) this.#undecided.delete(trial);
     else this.#undecided.add(trial);
     for (const { dueMs } of trial.undecided) this.#dueMs = Math.min(this.#dueMs, dueMs);
@@ -175,14 +175,14 @@ class Run {
         for (const width of widths) {
           for (const offset of offsets) {
             const box = boxAround(price, width * move, offset, startMs, endMs);
-            this.#try(box, { durationMs, width }, nowMs);
+            this.#startTrial(box, { durationMs, width }, nowMs);
           }
         }
       }
     }
   }
 
-  #try(box: TrialBox, kind: TrialKind, nowMs: number): void {
+  #startTrial(box: TrialBox, kind: TrialKind, nowMs: number): void {
     const trial: Trial = {
       box,
       kind,
@@ -195,7 +195,7 @@ class Run {
     for (const quoted of this.#quoted ?? []) {
       offerToUsers(trial, quoted, this.plan);
     }
-    this.#await(trial);
+    this.#trackUndecided(trial);
     this.#keepPending(trial);
   }
 

@@ -163,7 +163,7 @@ export class WindowOutcomes {
    * @param prior The expectation before there are windows.
    */
   deviation(prior: LogDeviation): LogDeviation {
-    return this.#fitted(prior).deviation;
+    return this.#currentFit(prior).deviation;
   }
 
   /** The addition to {@link deviation} for a window that begins in that minute of the hour. */
@@ -223,18 +223,18 @@ export class WindowOutcomes {
     this.#windowsSinceFit += 1;
   }
 
-  #fitted(prior: LogDeviation) {
+  #currentFit(prior: LogDeviation) {
     const fit = this.#fit;
     if (fit !== undefined && fit.prior === prior && this.#windowsSinceFit < WINDOWS_PER_FIT) {
       return fit;
     }
     this.#windowsSinceFit = 0;
-    const deviation = this.#match(prior);
+    const deviation = this.#matchDeviation(prior);
     const bounds = CHECKED_PROBABILITIES.map((share) => largestMoveQuantile(share, deviation));
     return this.#fit = { deviation, bounds, prior };
   }
 
-  #match(prior: LogDeviation): LogDeviation {
+  #matchDeviation(prior: LogDeviation): LogDeviation {
     const { counts, windows } = this.#state;
     let before = 0;
     const weights = counts.map((count, bin) => {

@@ -83,21 +83,21 @@ export class ExposureLimit {
    */
   async report(): Promise<void> {
     const { refreshBook, onNear } = this.#options;
-    if (onNear === undefined || this.#change() === undefined) return;
+    if (onNear === undefined || this.#nearChange() === undefined) return;
     try {
       await refreshBook();
     } catch (thrown) {
       if (thrown instanceof RangemakerError) return;
       throw thrown;
     }
-    const change = this.#change();
+    const change = this.#nearChange();
     if (change === undefined) return;
     this.#isNear = change.isNear;
     onNear(change.isNear, change.total, change.max);
   }
 
   /** The exposure, if it has come near the limit or dropped well below it. */
-  #change(): { isNear: boolean; total: bigint; max: bigint } | undefined {
+  #nearChange(): { isNear: boolean; total: bigint; max: bigint } | undefined {
     const { max } = this.#options.book;
     if (max === undefined) return undefined;
     const total = this.#totalWith([], max);
