@@ -165,7 +165,7 @@ function processContext(): CommandContext {
     clock: systemClock,
     env: readVariable,
     variables: readableVariables,
-    forget(variable) {
+    deleteVariable(variable) {
       const { state } = Deno.permissions.querySync({ name: "env", variable });
       if (state === "granted") Deno.env.delete(variable);
     },

@@ -1,4 +1,4 @@
-/** Properties of an error beside its message. */
+/** Properties of an error besides its message. */
 export interface RangemakerErrorOptions extends ErrorOptions {
   /** Facts that help a caller find the fault, safe to show: never a key, never a stack. */
   details?: Readonly<Record<string, unknown>>;
@@ -10,7 +10,7 @@ export interface RangemakerErrorOptions extends ErrorOptions {
  * Base class of every error this program raises on purpose.
  *
  * `code` is for programs and comes from a finite list, `message` is one sentence a person can act on,
- * `details` are the facts behind it. Domain code knows no protocol: tables beside each protocol map
+ * `details` are the facts behind it. Domain code knows no protocol: tables next to each protocol map
  * codes to its statuses (`failures.ts` of a service, `services/node/rpc/`).
  */
 export class RangemakerError extends Error {

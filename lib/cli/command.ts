@@ -36,7 +36,7 @@ export interface CommandContext {
   env: Environment;
   /** Names of the variables that this process may read. */
   variables(): string[];
-  forget(variable: string): void;
+  deleteVariable(variable: string): void;
   /** Prints one line of results to standard output. */
   print(line: string): void;
   /** Prints one line about an error to standard error. */
@@ -141,7 +141,7 @@ export function command<T extends OptionTable, L = void>(
     }
     requireKnownVariables(context.variables(), definition, options);
     // Code that is loaded later, such as a strategy, must not find secrets in the environment.
-    secretVariables(options).forEach(context.forget);
+    secretVariables(options).forEach(context.deleteVariable);
     // Parsed by the logging rows of the table; the generic type hides their types.
     const { jsonLogs, logLevel } = values as Omit<LoggingOptions, "color">;
     await configureLogging({ jsonLogs, logLevel, color: context.color });

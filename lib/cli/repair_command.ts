@@ -96,7 +96,7 @@ export function repairCommand(definition: RepairCommand): RunnableCommand {
         print(definition.allMissingAdvice);
       }
       print(
-        `${counts.repaired} ${definition.repaired}, ${counts.present} were there, ${counts.failed} failed`,
+        `${counts.repaired} ${definition.repaired}, ${counts.present} already present, ${counts.failed} failed`,
       );
       return counts.failed === 0 ? ExitCode.ok : ExitCode.failed;
     },

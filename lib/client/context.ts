@@ -147,7 +147,7 @@ function chainIdOf({ chainId }: ClientOptions): number {
   throw wrongInput("chainId", "Expected the id of the chain to sign for, such as 1337", chainId);
 }
 
-/** The solver of the options, in EIP-55 form. @throws {InputError} If it is no address. */
+/** The solver of the options, in EIP-55 form. @throws {InputError} If it is not an address. */
 function solverOf({ solver }: ClientOptions): Address | undefined {
   requireAddress("solver", solver);
   return solver && addressSchema.parse(solver);

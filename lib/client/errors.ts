@@ -143,7 +143,7 @@ export function isRangemakerError(thrown: unknown, code?: string): thrown is Ran
 }
 
 /** Refusals of a signed quote after which a new one for the same bet is available at once. */
-const PRICE_MOVES: ReadonlySet<string> = new Set(["PRICE_MOVED", "PRICE_IMPROVED"]);
+const PRICE_MOVE_CODES: ReadonlySet<string> = new Set(["PRICE_MOVED", "PRICE_IMPROVED"]);
 
 /**
  * Whether `execute` failed because the price moved after the quote. No bet was placed: get a new
@@ -155,11 +155,11 @@ const PRICE_MOVES: ReadonlySet<string> = new Set(["PRICE_MOVED", "PRICE_IMPROVED
  * ```
  */
 export function hasPriceMoved(thrown: unknown): boolean {
-  return isRangemakerError(thrown) && PRICE_MOVES.has(thrown.code);
+  return isRangemakerError(thrown) && PRICE_MOVE_CODES.has(thrown.code);
 }
 
 /** Errors of `execute` after which the chain may have the bet. */
-const UNKNOWN_OUTCOMES: ReadonlySet<string> = new Set([
+const UNKNOWN_OUTCOME_CODES: ReadonlySet<string> = new Set([
   "SERVICE_UNREACHABLE",
   "SERVICE_TIMEOUT",
   "INVALID_ANSWER",
@@ -182,5 +182,5 @@ const UNKNOWN_OUTCOMES: ReadonlySet<string> = new Set([
  * ```
  */
 export function isOutcomeUnknown(thrown: unknown): boolean {
-  return !isRangemakerError(thrown) || UNKNOWN_OUTCOMES.has(thrown.code);
+  return !isRangemakerError(thrown) || UNKNOWN_OUTCOME_CODES.has(thrown.code);
 }

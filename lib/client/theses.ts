@@ -61,7 +61,7 @@ export class ThesisWatch {
   readonly #party: ThesisParty;
   readonly #subscriber: RpcSubscriber;
   /** Newest state of each thesis: as many as the party has. */
-  readonly #latest = new Map<number, Thesis>();
+  readonly #newest = new Map<number, Thesis>();
   readonly #waiters = new Set<Waiter>();
   #state: WatchState = "connecting";
   #lastFailure = "no answer";
@@ -104,7 +104,7 @@ export class ThesisWatch {
 
   /** Every known thesis in its newest state, oldest first. */
   get theses(): Thesis[] {
-    return [...this.#latest.values()].sort((a, b) => a.id - b.id);
+    return [...this.#newest.values()].sort((a, b) => a.id - b.id);
   }
 
   /**
@@ -132,15 +132,15 @@ export class ThesisWatch {
    * const next = await watch.until(({ status }) => status === "won", 60_000);
    * ```
    */
-  until(fits: (thesis: Thesis) => boolean, timeoutMs: number): Promise<Thesis> {
-    for (const thesis of this.#latest.values()) {
-      if (fits(thesis)) return Promise.resolve(thesis);
+  until(matches: (thesis: Thesis) => boolean, timeoutMs: number): Promise<Thesis> {
+    for (const thesis of this.#newest.values()) {
+      if (matches(thesis)) return Promise.resolve(thesis);
     }
     return this.#wait(
-      (changed) => changed && fits(changed) ? changed : undefined,
+      (changed) => changed && matches(changed) ? changed : undefined,
       timeoutMs,
       () => {
-        return new WatchError("WATCH_TIMEOUT", `No thesis fitted within ${timeoutMs} ms`, {
+        return new WatchError("WATCH_TIMEOUT", `No thesis matched within ${timeoutMs} ms`, {
           timeoutMs,
         });
       },
@@ -150,7 +150,7 @@ export class ThesisWatch {
   #wait<T>(
     find: (changed?: Thesis) => T | undefined,
     timeoutMs: number,
-    late: () => WatchError,
+    timeoutError: () => WatchError,
   ): Promise<T> {
     const found = find();
     if (found !== undefined) return Promise.resolve(found);
@@ -168,7 +168,7 @@ export class ThesisWatch {
         },
         reject: (reason) => (end(), reject(reason)),
       };
-      const cancel = this.#context.clock.after(timeoutMs, () => waiter.reject(late()));
+      const cancel = this.#context.clock.after(timeoutMs, () => waiter.reject(timeoutError()));
       this.#waiters.add(waiter);
     });
   }
@@ -234,12 +234,12 @@ export class ThesisWatch {
 
   /** Another hash under the same id: a development node was restarted with a new chain. */
   #knownOf({ id, quoteHash }: Thesis): Thesis | undefined {
-    const known = this.#latest.get(id);
+    const known = this.#newest.get(id);
     return known?.quoteHash === quoteHash ? known : undefined;
   }
 
   #update(thesis: Thesis): void {
-    this.#latest.set(thesis.id, thesis);
+    this.#newest.set(thesis.id, thesis);
     for (const waiter of this.#waiters) waiter.notify(thesis);
     this.#handlers.onThesis?.(thesis);
   }

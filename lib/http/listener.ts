@@ -106,7 +106,7 @@ class Listener implements AsyncDisposable {
   readonly #log = serviceLog("http");
   readonly #serve: () => Deno.HttpServer<Deno.NetAddr>;
   #server: Deno.HttpServer<Deno.NetAddr>;
-  #stopping = false;
+  #isStopping = false;
   #reopening: ReturnType<typeof setTimeout> | undefined;
 
   constructor(host: string, port: number, handler: RequestHandler, options: ListenOptions) {
@@ -140,7 +140,7 @@ class Listener implements AsyncDisposable {
    * are abandoned: they get no further answer and end with the process.
    */
   async stop(): Promise<void> {
-    this.#stopping = true;
+    this.#isStopping = true;
     clearTimeout(this.#reopening);
     // shutdown() waits forever for a peer that reads nothing, and in Deno 2.9 the serve signal cannot
     // be aborted once shutdown has begun (BadResource), so the wait itself is bounded. A failed server
@@ -164,7 +164,7 @@ class Listener implements AsyncDisposable {
   /** `Deno.serve` stops after one failed accept (EMFILE). */
   #watch(): void {
     this.#server.finished.catch((error: unknown) => {
-      if (this.#stopping) return;
+      if (this.#isStopping) return;
       this.#log.error("Listening failed, reopening: {reason}", { reason: messageOf(error) });
       this.#reopen();
     });

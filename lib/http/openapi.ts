@@ -177,7 +177,7 @@ function parametersOf(location: "path" | "query", schema: z.core.$ZodObject | un
 
 /**
  * A schema for the library, in zod's own JSON Schema: the library's conversion drops
- * everything beside a reference, such as a field's description.
+ * everything next to a reference, such as a field's description.
  */
 function wireSchema(schema: z.core.$ZodType) {
   return {

@@ -53,7 +53,7 @@ export async function configureLogging(options: LoggingOptions): Promise<void> {
 
 const jsonLines = getJsonLinesFormatter({ properties: "flatten" });
 
-/** One JSON object, with the fields of the record beside level and message. */
+/** One JSON object, with the fields of the record besides level and message. */
 function formatJson(record: LogRecord): string {
   const message = record.message.map((part) => {
     if (typeof part === "string") return part; // JSON escapes it; quotes around it would be noise

@@ -5,7 +5,7 @@ import { failureSchema } from "../protocol/answers.ts";
 import { redactUrls } from "../redact.ts";
 import { gatewayReason, NetworkError, request } from "./http_request.ts";
 
-/** Properties of a {@link ServiceError} beside its message. */
+/** Properties of a {@link ServiceError} besides its message. */
 export interface ServiceErrorOptions {
   status: number;
   details?: Readonly<Record<string, unknown>>;

@@ -20,10 +20,10 @@ export interface SocketLike {
 }
 
 /**
- * Why a connection is gone: it could not be opened, the other side closed it, it brought no frame for
+ * Why a connection was lost: it could not be opened, the other side closed it, it brought no frame for
  * too long, or its owner dropped it.
  */
-export type DownCause = "not_opened" | "closed" | "silent" | "dropped";
+export type LossCause = "not_opened" | "closed" | "silent" | "dropped";
 
 interface SocketHandlers {
   /** Connected: subscribe now. */
@@ -35,7 +35,7 @@ interface SocketHandlers {
    *
    * @param closeCode The code of the server's close (RFC 6455, section 7.4.1), if it closed.
    */
-  onDown?(reason: string, cause: DownCause, closeCode?: number): void;
+  onLost?(reason: string, cause: LossCause, closeCode?: number): void;
   /** An attempt is about to be made; the first one has number 1. */
   onAttempt?(attempt: number): void;
 }
@@ -68,8 +68,8 @@ export class ReconnectingSocket {
   readonly #options: ReconnectingSocketOptions;
   readonly #timers: Timers;
   #socket: SocketLike | undefined;
-  #open = false;
-  #stopped = true;
+  #isOpen = false;
+  #isStopped = true;
   #attempts = 0;
   #lastFrameAtMs = 0;
 
@@ -79,8 +79,8 @@ export class ReconnectingSocket {
   }
 
   /** Whether frames can be sent now. */
-  get connected(): boolean {
-    return this.#open;
+  get isConnected(): boolean {
+    return this.#isOpen;
   }
 
   /** Time of the newest frame, Unix milliseconds; 0 before the first. */
@@ -90,14 +90,14 @@ export class ReconnectingSocket {
 
   /** Connects, and keeps connecting. */
   start(): void {
-    if (!this.#stopped) return;
-    this.#stopped = false;
+    if (!this.#isStopped) return;
+    this.#isStopped = false;
     this.#connect();
   }
 
   /** Sends a frame. @returns False if there is no connection; the frame is discarded. */
   send(text: string): boolean {
-    if (!this.#open) return false;
+    if (!this.#isOpen) return false;
     this.#socket?.send(text);
     return true;
   }
@@ -110,14 +110,14 @@ export class ReconnectingSocket {
 
   /** Ends the wait for the next attempt; does nothing while there is a connection or an attempt. */
   reconnectNow(): void {
-    if (this.#stopped || this.#socket !== undefined) return;
+    if (this.#isStopped || this.#socket !== undefined) return;
     this.#timers.clear();
     this.#connect();
   }
 
   /** Closes the connection for good. */
   stop(): void {
-    this.#stopped = true;
+    this.#isStopped = true;
     this.#timers.clear();
     this.#detach();
   }
@@ -130,34 +130,34 @@ export class ReconnectingSocket {
     const socket: SocketLike = connect ? connect(url) : new WebSocket(url);
     this.#socket = socket;
     socket.binaryType = "arraybuffer";
-    socket.onopen = () => this.#opened();
-    socket.onmessage = (event) => this.#received(event.data);
+    socket.onopen = () => this.#onOpened();
+    socket.onmessage = (event) => this.#onReceived(event.data);
     socket.onclose = (event) => {
-      const cause = this.#open ? "closed" : "not_opened";
+      const cause = this.#isOpen ? "closed" : "not_opened";
       this.#lose(`closed with ${event.code} ${event.reason}`.trim(), cause, event.code);
     };
     socket.onerror = (event) => {
       // Once open, the close event that follows has the reason; before, only this event has it.
-      if (this.#open) return;
+      if (this.#isOpen) return;
       const reason = messageIn(event) ?? `cannot be connected to${originHint(url)}`;
       this.#lose(reason, "not_opened");
     };
     this.#timers.after(connectTimeoutMs, () => {
-      if (!this.#open) this.#lose(`not open after ${connectTimeoutMs} ms`, "not_opened");
+      if (!this.#isOpen) this.#lose(`not open after ${connectTimeoutMs} ms`, "not_opened");
     });
   }
 
-  #opened(): void {
+  #onOpened(): void {
     const { clock, backoff, handlers, healthyAfterMs = HEALTHY_AFTER_MS } = this.#options;
     this.#timers.clear();
-    this.#open = true;
+    this.#isOpen = true;
     this.#lastFrameAtMs = clock.now();
     if (healthyAfterMs !== Infinity) this.#timers.after(healthyAfterMs, () => backoff.reset());
     this.#watchSilence();
     handlers.onOpen();
   }
 
-  #received(data: unknown): void {
+  #onReceived(data: unknown): void {
     this.#lastFrameAtMs = this.#options.clock.now();
     if (typeof data === "string") this.#options.handlers.onText(data);
     else if (data instanceof ArrayBuffer) {
@@ -175,19 +175,19 @@ export class ReconnectingSocket {
     this.#timers.after(leftMs, () => this.#watchSilence());
   }
 
-  #lose(reason: string, cause: DownCause, closeCode?: number): void {
+  #lose(reason: string, cause: LossCause, closeCode?: number): void {
     this.#timers.clear();
     this.#detach();
-    if (this.#stopped) return;
+    if (this.#isStopped) return;
     const waitMs = this.#options.backoff.nextMs();
     this.#timers.after(waitMs, () => this.#connect());
-    this.#options.handlers.onDown?.(reason, cause, closeCode);
+    this.#options.handlers.onLost?.(reason, cause, closeCode);
   }
 
   #detach(): void {
     const socket = this.#socket;
     this.#socket = undefined;
-    this.#open = false;
+    this.#isOpen = false;
     if (socket === undefined) return;
     socket.onopen = socket.onmessage = socket.onclose = null;
     // Errors while closing do not matter, but `ws` throws unhandled ones.

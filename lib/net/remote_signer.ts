@@ -26,7 +26,7 @@ export type SignerMethod = (typeof SIGNER_METHODS)[number];
 const ANSWER_MS = 5_000;
 
 /** Most open requests, so that they do not pile up at a signer that is slower than its callers. */
-const IN_FLIGHT_MAX = 32;
+const OPEN_REQUESTS_MAX = 32;
 
 /** A signature, or JSON-RPC's error. */
 const answerSchema = z.union([
@@ -52,7 +52,7 @@ interface RemoteSignerOptions {
 export class RemoteSigner {
   readonly address: Address;
   readonly #options: RemoteSignerOptions;
-  #inFlight = 0;
+  #openRequests = 0;
 
   constructor(options: RemoteSignerOptions) {
     this.address = options.address;
@@ -68,10 +68,10 @@ export class RemoteSigner {
    */
   async sign(digest: Hex, tx: UnsignedTransaction, chainId: number): Promise<Hex> {
     const { url } = this.#options;
-    if (this.#inFlight >= IN_FLIGHT_MAX) {
-      throw new RemoteSignerError(`Signer ${url} is busy: ${IN_FLIGHT_MAX} requests are open`);
+    if (this.#openRequests >= OPEN_REQUESTS_MAX) {
+      throw new RemoteSignerError(`Signer ${url} is busy: ${OPEN_REQUESTS_MAX} requests are open`);
     }
-    this.#inFlight += 1;
+    this.#openRequests += 1;
     try {
       const signature = normalizeSignature(await this.#ask(typedDataOf(tx, chainId)));
       requireSigner("Signature of the remote signer", digest, signature, this.address);
@@ -82,7 +82,7 @@ export class RemoteSigner {
       }
       throw thrown;
     } finally {
-      this.#inFlight -= 1;
+      this.#openRequests -= 1;
     }
   }
 

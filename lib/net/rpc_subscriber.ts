@@ -74,7 +74,7 @@ export interface RpcSubscriberOptions {
   connect?: ((url: string) => SocketLike) | undefined;
 }
 
-/** The proxy waits 10 s for a node that is away before it refuses a subscription. */
+/** The proxy waits 10 s for a node that is unreachable before it refuses a subscription. */
 const ACCEPT_TIMEOUT_MS = 15_000;
 
 /** Time between two reads of {@link CatchUp}. */
@@ -128,7 +128,7 @@ export class RpcSubscriber {
       handlers: {
         onOpen: () => this.#subscribe(),
         onText: (text) => this.#receive(text),
-        onDown: (reason) => this.#lost(reason),
+        onLost: (reason) => this.#onLost(reason),
       },
     });
   }
@@ -208,7 +208,7 @@ export class RpcSubscriber {
     });
   }
 
-  #lost(reason: string): void {
+  #onLost(reason: string): void {
     this.#cancelTimer();
     this.#catchUp?.pause();
     this.#isLive = false;

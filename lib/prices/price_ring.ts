@@ -97,14 +97,16 @@ export class PriceRing implements PriceReader {
 
   /** Whether the slot that starts at `time` is in the ring now. */
   contains(time: number): boolean {
-    return this.#inRing(slotAt(time));
+    return this.#isInRing(slotAt(time));
   }
 
   /** The price of the slot that starts at `time`, or undefined. */
   at(time: number): bigint | undefined {
     const slot = slotAt(time);
     const index = 2 * (slot % this.slots);
-    return this.#inRing(slot) && this.#times[index] === time ? this.#prices[index + 1] : undefined;
+    return this.#isInRing(slot) && this.#times[index] === time
+      ? this.#prices[index + 1]
+      : undefined;
   }
 
   checkRange(from: number, to: number, range?: PriceRange): RangeCheck {
@@ -148,7 +150,7 @@ export class PriceRing implements PriceReader {
     }
   }
 
-  #inRing(slot: number): boolean {
+  #isInRing(slot: number): boolean {
     return slot >= 0 && slot <= this.#newestSlot && slot > this.#newestSlot - this.slots;
   }
 

@@ -140,7 +140,7 @@ export function matching(
   };
 }
 
-/** The values that are no less than a limit. */
+/** The values that are at or above a limit. */
 export function atLeast(limit: number, measure: Measure): Measure {
   return {
     promql: `(${measure.promql} >= ${limit})`,

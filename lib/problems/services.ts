@@ -135,7 +135,7 @@ const WITHOUT_PRICE = matching(
 
 const NO_NEW_BETS = "no new bets on these markets; bets that end there wait for a backfill";
 
-/** The effect of sources that are gone: none while each pair has a price. */
+/** The effect of sources that are lost: none while each pair has a price. */
 const effectOfLostSources = (figures: Figures) =>
   WITHOUT_PRICE.read(figures).length === 0
     ? "none yet: prices go on with the others"
@@ -191,7 +191,7 @@ export const ORACLE: readonly Problem[] = [
   {
     name: "OracleProviderSilent",
     title: "Prices of the slowest source, a second",
-    measure: rate("oracle_prints_total", "5m", { by: ["provider"] }),
+    measure: rate("oracle_trades_total", "5m", { by: ["provider"] }),
     bound: { op: "==", limit: 0 },
     severity: "warning",
     afterS: 120,

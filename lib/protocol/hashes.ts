@@ -21,13 +21,13 @@ function typeHash(type: FlatType): Uint8Array {
 }
 
 /** The hash of a domain is the same for every message of a chain, so the newest one is cached. */
-let newestDomain: { chainId: number; separator: Uint8Array } | undefined;
+let cachedDomain: { chainId: number; separator: Uint8Array } | undefined;
 
 function domainSeparator(chainId: number): Uint8Array {
-  if (newestDomain?.chainId === chainId) return newestDomain.separator;
+  if (cachedDomain?.chainId === chainId) return cachedDomain.separator;
   const domain = { ...signingDomain(chainId), chainId: BigInt(chainId) };
   const separator = hashStruct(DOMAIN_TYPE, domain);
-  newestDomain = { chainId, separator };
+  cachedDomain = { chainId, separator };
   return separator;
 }
 
@@ -165,11 +165,11 @@ function hasHexPrefix(value: unknown): value is string {
 
 const encoder = new TextEncoder();
 /** The newest hash of a text, cached because almost all texts are the same thesis type. */
-let newestText: { text: string; hash: Uint8Array } | undefined;
+let cachedText: { text: string; hash: Uint8Array } | undefined;
 
 function hashText(text: string): Uint8Array {
-  if (newestText?.text !== text) newestText = { text, hash: keccak256(encoder.encode(text)) };
-  return newestText.hash;
+  if (cachedText?.text !== text) cachedText = { text, hash: keccak256(encoder.encode(text)) };
+  return cachedText.hash;
 }
 
 function typeMismatch(expected: string, value: unknown): TypeError {

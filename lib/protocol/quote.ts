@@ -81,7 +81,7 @@ export const receivedQuoteSchema = z.pipe(
 /** A quote in JSON form. */
 export type QuoteWire = z.input<typeof quoteSchema>;
 
-/** Moves pair and range up, beside the other terms. */
+/** Moves pair and range up, to the other terms. */
 function flatten<
   T extends {
     oraclePair: Pick<BetTerms, "base" | "quote">;

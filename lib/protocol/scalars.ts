@@ -73,7 +73,7 @@ export const addressSchema = described(
   ),
   {
     id: "Address",
-    description: "Address; any case is taken, the EIP-55 form is sent",
+    description: "Address; any case is accepted, the EIP-55 form is returned",
     examples: ["0x70997970C51812dc3A010C7d01b50e0d17dc79C8"],
   },
 );
@@ -87,7 +87,7 @@ export const hash32Schema = described(
   ),
   {
     id: "Hash",
-    description: "32 bytes as hex; any case is taken, lower case is sent",
+    description: "32 bytes as hex; any case is accepted, lower case is returned",
     examples: [`0x${"1a".repeat(32)}`],
   },
 );

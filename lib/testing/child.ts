@@ -88,7 +88,7 @@ function denoPath(): string {
   return api.runInstall();
 }
 
-/** The arguments of Deno: the bundle beside this package's module, or the source in a checkout. */
+/** The arguments of Deno: the bundle next to this package's module, or the source in a checkout. */
 function programArguments(): string[] {
   const pathOf = (relative: string) => fileURLToPath(new URL(relative, import.meta.url));
   const isSource = import.meta.url.endsWith(".ts");

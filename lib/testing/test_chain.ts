@@ -175,7 +175,7 @@ export class TestChain implements AsyncDisposable {
   }
 
   /**
-   * Goes back to a snapshot, as often as necessary; later snapshots are gone.
+   * Goes back to a snapshot, as often as necessary; later snapshots are deleted.
    *
    * @returns The time of the chain; the clock of the clients went back to it too.
    * @example

@@ -21,7 +21,7 @@ import type { TransactionSigner } from "../../lib/protocol/transaction.ts";
 import { progressBar } from "../../lib/cli/terminal.ts";
 import { type BackfillRequest, findMissingPrices } from "./backfill_target.ts";
 import { Backfiller, type SpanReport } from "./backfiller.ts";
-import { ChosenPrice, priceText, TradeHistory } from "./trade_history.ts";
+import { FixedPriceHistory, priceText, TradeHistory } from "./trade_history.ts";
 
 /** The longest span that one run fills: as long as the longest thesis. */
 const SPAN_MAX_MS = THESIS_DURATION_MAX_MS;
@@ -145,7 +145,7 @@ async function backfill(
     chainId: options.chainId,
     history: price === undefined
       ? new TradeHistory(new ExchangeHistory(historyUrl, clock))
-      : new ChosenPrice(price),
+      : new FixedPriceHistory(price),
     clock,
     maxCarryMs: price === undefined ? maxCarryMs : 0,
     isStopping: () => isStopping,

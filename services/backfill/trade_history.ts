@@ -71,8 +71,8 @@ export class TradeHistory {
   }
 }
 
-/** A history in which every slot has a trade at the price that an admin has chosen. */
-export class ChosenPrice {
+/** A history in which every slot has a trade at the price that an admin has fixed. */
+export class FixedPriceHistory {
   readonly #price: bigint;
 
   /** @param price With 6 decimals. */

@@ -42,5 +42,5 @@ export const BRIDGE_STATUSES = {
 /** Advice to callers, added to the failures of the bridge. */
 export const BRIDGE_ADVICE = {
   ...INTENT_ADVICE,
-  TRANSACTION_FAILED: "this is final, send a new request once the cause is gone",
+  TRANSACTION_FAILED: "this is final, send a new request once the cause is fixed",
 } as const satisfies ErrorAdvice;

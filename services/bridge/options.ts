@@ -21,7 +21,7 @@ export const options = optionsFor("bridge", {
   port: {
     flags: "-p, --port",
     kind: kinds.port,
-    description: "HTTP port, also the solver's default; 0 takes a free one",
+    description: "HTTP port, also the solver's default; 0 chooses a free one",
     default: "3000",
   },
   ...listenOptions,

@@ -15,7 +15,7 @@ export interface VenueState {
   /** Trades of a market by the venue's own symbol; undefined for an unknown market. */
   log(symbol: string): TradeLog | undefined;
   /** Counts a subscribe frame. @returns False if it is over the limit. */
-  admitsSubscription(): boolean;
+  tryAddSubscription(): boolean;
 }
 
 interface VenueConnectionOptions {
@@ -47,7 +47,7 @@ export class VenueConnection {
   #stuckAtMs: number | undefined;
   /** Frame of the last published trade. */
   #lastPublished: string | undefined;
-  #ended = false;
+  #hasEnded = false;
 
   constructor(options: VenueConnectionOptions) {
     this.#options = options;
@@ -75,7 +75,7 @@ export class VenueConnection {
   }
 
   receive(text: string): void {
-    if (this.#ended) return;
+    if (this.#hasEnded) return;
     this.#lastReceivedMs = this.#options.clock.now();
     if (this.#messages?.tryAdd(this.#lastReceivedMs) === false) {
       return this.close(1008, "Too many messages");
@@ -93,15 +93,15 @@ export class VenueConnection {
 
   /** Stops all timers: the client has disconnected. */
   closed(): void {
-    if (this.#ended) return;
-    this.#ended = true;
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
     this.#timers.clear();
     this.#waiting = [];
     this.#options.onEnd();
   }
 
   close(code: number, reason: string): void {
-    if (this.#ended) return;
+    if (this.#hasEnded) return;
     this.closed();
     this.#options.peer.close(code, reason);
   }
@@ -109,8 +109,8 @@ export class VenueConnection {
   applyFault(fault: VenueFault): void {
     if (fault === "close") this.close(1011, "Fault on demand");
     if (fault !== "shutdown") return;
-    const { notice } = this.#options.venue.dialect;
-    if (notice !== undefined) this.#send(notice);
+    const { shutdownNotice } = this.#options.venue.dialect;
+    if (shutdownNotice !== undefined) this.#send(shutdownNotice);
     this.#timers.after(SHUTDOWN_NOTICE_MS, () => this.close(1012, "Service restart"));
   }
 
@@ -138,7 +138,7 @@ export class VenueConnection {
     const { venue } = this.#options;
     const { dialect } = venue;
     if (venue.hasFault("no_ack")) return;
-    if (!venue.admitsSubscription()) {
+    if (!venue.tryAddSubscription()) {
       for (const answer of dialect.refuse(symbols, "Too many requests", id)) this.#send(answer);
       return;
     }
@@ -183,11 +183,11 @@ export class VenueConnection {
   /** Sends a frame after all earlier ones, with this venue's delay. */
   #send(text: string): void {
     const { venue, clock } = this.#options;
-    if (venue.hasFault("stall") || this.#ended) return;
+    if (venue.hasFault("stall") || this.#hasEnded) return;
     if (this.#waiting.length >= FRAMES_WAITING_MAX) return this.close(1008, "Client too slow");
     const nowMs = clock.now();
-    const lateMs = venue.dialect.lateMs + (venue.hasFault("slow") ? SLOW_MS : 0);
-    this.#lastDueMs = Math.max(this.#lastDueMs, nowMs + lateMs);
+    const delayMs = venue.dialect.delayMs + (venue.hasFault("slow") ? SLOW_MS : 0);
+    this.#lastDueMs = Math.max(this.#lastDueMs, nowMs + delayMs);
     this.#waiting.push(text);
     this.#timers.after(this.#lastDueMs - nowMs, () => this.#sendOldest());
   }

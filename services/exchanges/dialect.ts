@@ -19,7 +19,7 @@ export interface Dialect {
   /** Path of the WebSocket endpoint in the stand-in. */
   readonly path: string;
   /** Delay of this venue's frames, in milliseconds. */
-  readonly lateMs: number;
+  readonly delayMs: number;
   readonly limits: VenueLimits;
   /** Reads a client's frame; never throws. */
   read(text: string): ClientFrame;
@@ -37,7 +37,7 @@ export interface Dialect {
   };
   readonly pong?: string;
   /** The frame that announces that the venue will close its connections, if it sends one. */
-  readonly notice?: string;
+  readonly shutdownNotice?: string;
 }
 
 /** At most `count` events in any `windowMs` milliseconds. */

@@ -44,14 +44,16 @@ export const SKIP_AFTER_MS = 2_000;
 export class TradePlayer {
   readonly #clock: Clock;
   readonly #deliver: (trade: Trade) => void;
-  readonly #heads: { source: TradeSource; trade: Trade }[];
+  readonly #upcoming: { source: TradeSource; trade: Trade }[];
   #cancelTimer: CancelTimer | undefined;
 
   constructor(sources: readonly TradeSource[], clock: Clock, deliver: (trade: Trade) => void) {
     this.#clock = clock;
     this.#deliver = deliver;
-    this.#heads = sources.map((source) => ({ source, trade: source.next() }));
-    if (this.#heads.length === 0) throw new RangeError("TradePlayer needs a source: received none");
+    this.#upcoming = sources.map((source) => ({ source, trade: source.next() }));
+    if (this.#upcoming.length === 0) {
+      throw new RangeError("TradePlayer needs a source: received none");
+    }
   }
 
   /** Plays due trades, and schedules the next run. */
@@ -59,13 +61,13 @@ export class TradePlayer {
     const nowMs = this.#clock.now();
     let dueMs = Infinity;
     for (;;) {
-      const head = this.#heads.reduce((a, b) => b.trade.timeMs < a.trade.timeMs ? b : a);
-      const { trade } = head;
+      const upcoming = this.#upcoming.reduce((a, b) => b.trade.timeMs < a.trade.timeMs ? b : a);
+      const { trade } = upcoming;
       if (trade.timeMs > nowMs) {
         dueMs = trade.timeMs;
         break;
       }
-      head.trade = head.source.next();
+      upcoming.trade = upcoming.source.next();
       if (trade.timeMs >= nowMs - SKIP_AFTER_MS) this.#deliver(trade);
     }
     this.#cancelTimer = this.#clock.after(dueMs - nowMs, () => this.start());

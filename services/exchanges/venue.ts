@@ -78,7 +78,7 @@ export class Venue implements VenueState {
   }
 
   /** Counts a subscribe frame. @returns False if it is over the limit. */
-  admitsSubscription(): boolean {
+  tryAddSubscription(): boolean {
     return this.#subscribing?.tryAdd(this.#clock.now()) ?? true;
   }
 

@@ -20,7 +20,7 @@ import { requireUndamaged } from "./store/damage_check.ts";
 export const options = optionTable({
   dataDir: { ...nodeOptions.dataDir, description: "directory of the chain" },
   to: {
-    kind: { ...kinds.outputFile, access: "database" }, // SQLite also writes files beside it
+    kind: { ...kinds.outputFile, access: "database" }, // SQLite also writes files next to it
     description: "new file for the backup",
     required: true,
   },

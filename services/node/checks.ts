@@ -35,8 +35,8 @@ export const checks: ServiceChecks<typeof options> = {
     const given = withDefaults(options, values);
     const read = async () => resolveSettings(given, await readMarkets(values.markets));
     const withSettings =
-      (judge: (settings: NodeSettings) => Finding | Promise<Finding>) => async () =>
-        await judge(await read().catch(blockedIfWrong));
+      (check: (settings: NodeSettings) => Finding | Promise<Finding>) => async () =>
+        await check(await read().catch(blockedIfWrong));
     return [
       optionalCheck("genesis", read, withSettings(genesisFinding)),
       optionalCheck("oracle", read, withSettings((settings) => checkOracle(settings, context))),

@@ -95,7 +95,7 @@ export class CoreNode {
         return this.#queue.pausedDuring(() => this.#oracle.poll());
       },
       seal: (dueMs, lateMs) => this.#seal(dueMs, lateMs),
-      missed: (fromMs, toMs) => this.#missed(fromMs, toMs),
+      missed: (fromMs, toMs) => this.#reportMissed(fromMs, toMs),
       clockBehind: (byMs) => this.#clockBehind(byMs),
       clockAhead: (byMs) => this.#clockAhead(byMs),
     });
@@ -201,7 +201,7 @@ export class CoreNode {
     this.#clockAheadMs = byMs;
   }
 
-  #missed(fromMs: number, toMs: number): void {
+  #reportMissed(fromMs: number, toMs: number): void {
     this.metrics.checkpointsMissed.inc((toMs - fromMs) / CHECKPOINT_MS);
     const cause = this.#clockAheadMs === undefined ? "Process was blocked" : "The clock was set";
     this.#log.warn("{cause}: missed {missedMs} ms of checkpoints from {from}", {

@@ -4,7 +4,7 @@ import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { IN_MEMORY } from "../../lib/intents/database_url.ts";
 import { requireFreePort, webSocketUrlOf } from "../../lib/http/listener.ts";
 import { type RunningService, startOrClose, startService } from "../../lib/http/service.ts";
-import { nodeApi, refuseForeignPage } from "./rpc/api.ts";
+import { nodeApi, refuseCrossOrigin } from "./rpc/api.ts";
 import { CoreNode, type Development } from "./core_node.ts";
 import { type NodeOptions, options, ORACLE_SETTINGS } from "./options.ts";
 import { resolveSettings } from "./settings.ts";
@@ -52,7 +52,7 @@ async function start(
   const development = given.dev ? developmentOf(dataDir, clock) : undefined;
   const create = () =>
     new CoreNode(settings, storage, development?.clock ?? clock, monotonic, development);
-  const node = await orClose(storage, create);
+  const node = await createOrClose(storage, create);
   opened.defer(() => storage.close(node.chain.head));
   const services: RunningService[] = [];
   opened.defer(async () => void await Promise.all(services.map((service) => service.stop())));
@@ -68,7 +68,7 @@ async function start(
       registry: node.metrics.registry,
       upgrade: (request, remote) => {
         const isSocket = request.headers.has("upgrade");
-        const refused = isSocket ? refuseForeignPage(request, given.corsOrigins) : undefined;
+        const refused = isSocket ? refuseCrossOrigin(request, given.corsOrigins) : undefined;
         return refused ?? node.clients.accept(request, remote, isReadOnly);
       },
       drain: () => node.clients.closeAll(),
@@ -87,7 +87,7 @@ async function start(
 }
 
 /** Creates a node; closes its storage if that fails. */
-async function orClose(storage: Storage, create: () => CoreNode): Promise<CoreNode> {
+async function createOrClose(storage: Storage, create: () => CoreNode): Promise<CoreNode> {
   try {
     return create();
   } catch (thrown) {
@@ -114,7 +114,7 @@ export const run: RunnableCommand = serviceCommand({
       "rangemaker node",
       "on ports 8545 and 8547, with development accounts, its chain in data/node",
     ],
-    ["rangemaker node --port 8645 --read-port 8647", "beside another node"],
+    ["rangemaker node --port 8645 --read-port 8647", "next to another node"],
     ["rangemaker node --data-dir :memory:", "a new chain at each start: for tests only"],
     ["rangemaker node --data-dir :memory: --dev", "with a faucet, snapshots and time travel"],
     ["rangemaker node --chain-id 7 --data-dir /var/lib/rangemaker", "another chain"],

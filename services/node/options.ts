@@ -79,14 +79,14 @@ export const options = optionsFor("node", {
   port: {
     flags: "-p, --port",
     kind: kinds.port,
-    description: "JSON-RPC port for HTTP and WebSocket; 0 takes a free one",
+    description: "JSON-RPC port for HTTP and WebSocket; 0 chooses a free one",
     default: "8545",
   },
   ...listenOptions,
   corsOrigins: readerOriginsOption,
   readPort: {
     kind: kinds.port,
-    description: "second port without the write methods; 0 takes a free one",
+    description: "second port without the write methods; 0 chooses a free one",
     default: "8547",
   },
   oracleUrl: {

@@ -70,7 +70,7 @@ async function testProvider(
         priced.add(symbol);
         if (priced.size === symbols.length) ended.resolve();
       },
-      onDrop: ended.resolve,
+      onLost: ended.resolve,
     },
   });
   const cancel = clock.after(timeoutMs, ended.resolve);

@@ -12,8 +12,8 @@ const SPREAD_WINDOW_MS = 10_000;
 
 /**
  * Window of the number of sources, in milliseconds. The highest number in this window and the last
- * one counts as "all sources". A source that has been away for longer must not block the price of
- * the others.
+ * one counts as "all sources". A source that has been unreachable for longer must not block the
+ * price of the others.
  */
 const SOURCES_WINDOW_MS = 1_800_000;
 

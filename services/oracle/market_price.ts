@@ -153,7 +153,7 @@ export class MarketPrice {
   }
 
   /** Removes a provider's price. @returns Whether the entry changed. */
-  drop(provider: ProviderName, timeMs: number): boolean {
+  removeProvider(provider: ProviderName, timeMs: number): boolean {
     this.#known = this.#known.filter((source) => source.provider !== provider);
     return this.refresh(timeMs);
   }
@@ -171,7 +171,7 @@ export class MarketPrice {
       source.aliveAtMs = Math.min(source.aliveAtMs, timeMs);
     }
     const fresh = this.#known.filter((source) => !this.#isStale(source, timeMs));
-    const quiet = this.#quiet(timeMs);
+    const quiet = this.#quietSources(timeMs);
     // Always fewer than the fresh ones.
     const quietSourcesKept = quiet.toSorted((a, b) => b.receivedAtMs - a.receivedAtMs)
       .slice(0, Math.max(0, fresh.length - 1));
@@ -200,7 +200,7 @@ export class MarketPrice {
     return timeMs - source.confirmedAtMs > this.#rules.maxSourceAgeMs;
   }
 
-  #quiet(timeMs: number): SourcePrice[] {
+  #quietSources(timeMs: number): SourcePrice[] {
     const { aggregation, maxSourceAgeMs } = this.#rules;
     if (aggregation === "average") return [];
     return this.#known.filter((source) =>

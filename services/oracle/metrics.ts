@@ -20,7 +20,7 @@ export function createOracleMetrics(registry: Registry) {
   let count = 0;
   const untimed = () => {};
   return {
-    trades: counter("oracle_prints_total", "Trades accepted, by provider.", "provider"),
+    trades: counter("oracle_trades_total", "Trades accepted, by provider.", "provider"),
     faults: counter(
       "oracle_faults_total",
       "Faults of connections and streams, by provider and kind.",

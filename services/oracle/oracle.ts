@@ -42,13 +42,13 @@ export class Oracle {
         random,
         connect,
         handlers: {
-          onTrade: (symbol, price) => this.#trade(provider, symbol, price),
+          onTrade: (symbol, price) => this.#onTrade(provider, symbol, price),
           onConfirmed: (symbol) => this.#confirm(provider, symbol),
           onIdle: () => this.#keepAlive(provider),
-          onDrop: () => this.board.drop(provider, clock.now()),
+          onLost: () => this.board.removeProvider(provider, clock.now()),
           onFault: (fault) => metrics.faults.inc({ provider, fault }),
           onReconnect: () => metrics.reconnects.inc({ provider }),
-          onDropped: (reason) => metrics.droppedFrames.inc({ provider, reason }),
+          onFrameDropped: (reason) => metrics.droppedFrames.inc({ provider, reason }),
         },
       });
     });
@@ -63,7 +63,7 @@ export class Oracle {
     this.#cancelExpiry?.();
   }
 
-  #trade(provider: ProviderName, symbol: string, price: bigint): void {
+  #onTrade(provider: ProviderName, symbol: string, price: bigint): void {
     const stop = this.#metrics.timeAggregation();
     this.board.update(provider, symbol, price, this.#clock.now());
     stop();

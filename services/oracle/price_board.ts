@@ -81,9 +81,9 @@ export class PriceBoard {
     if (changed.length > 0) this.#writeBody(timeMs);
   }
 
-  /** Removes a provider's prices: its connection is gone. */
-  drop(provider: ProviderName, timeMs: number): void {
-    const changed = this.#markets.filter((market) => market.drop(provider, timeMs));
+  /** Removes a provider's prices: its connection is lost. */
+  removeProvider(provider: ProviderName, timeMs: number): void {
+    const changed = this.#markets.filter((market) => market.removeProvider(provider, timeMs));
     if (changed.length > 0) this.#writeBody(timeMs);
   }
 

@@ -3,7 +3,7 @@ import type { Market } from "../../lib/protocol/markets.ts";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
 import { serviceLog } from "../../lib/log/logging.ts";
 import {
-  type DownCause,
+  type LossCause,
   ReconnectingSocket,
   type SocketLike,
 } from "../../lib/net/reconnecting_socket.ts";
@@ -13,9 +13,9 @@ import { RetrySchedule } from "./retry_schedule.ts";
 import { BoundedSocket } from "../../lib/net/bounded_socket.ts";
 
 interface ProviderConnectionHandlers
-  extends Pick<SessionHandlers, "onTrade" | "onConfirmed" | "onIdle" | "onDropped"> {
-  /** The connection is gone, and its prices are no longer valid. */
-  onDrop(): void;
+  extends Pick<SessionHandlers, "onTrade" | "onConfirmed" | "onIdle" | "onFrameDropped"> {
+  /** The connection is lost, and its prices are no longer valid. */
+  onLost(): void;
   onFault?(fault: Fault): void;
   /** A connection attempt after the first. */
   onReconnect?(): void;
@@ -70,10 +70,10 @@ export class ProviderConnection {
       silenceMs: liveness.silenceMs,
       healthyAfterMs: Infinity,
       handlers: {
-        onAttempt: (attempt) => this.#attempted(attempt),
-        onOpen: () => this.#opened(),
+        onAttempt: (attempt) => this.#onAttempt(attempt),
+        onOpen: () => this.#onOpen(),
         onText: (text) => this.#session?.receive(text),
-        onDown: (reason, cause) => this.#down(reason, cause),
+        onLost: (reason, cause) => this.#onLost(reason, cause),
       },
     });
   }
@@ -114,13 +114,13 @@ export class ProviderConnection {
     this.#endSession();
   }
 
-  #attempted(attempt: number): void {
+  #onAttempt(attempt: number): void {
     this.#schedule.count("connections");
     this.#attempts = attempt;
     if (attempt > 1) this.#options.handlers.onReconnect?.();
   }
 
-  #opened(): void {
+  #onOpen(): void {
     this.#schedule.count("subscriptions");
     const { provider, markets, clock, handlers } = this.#options;
     this.#session = new Session({
@@ -130,7 +130,7 @@ export class ProviderConnection {
       send: (text) => this.#socket.send(text),
       handlers: {
         ...handlers,
-        onSubscribed: () => this.#subscribed(),
+        onSubscribed: () => this.#onSubscribed(),
         onFault: (fault, remedy, detail) => {
           const reason = `${fault}: ${detail}`;
           this.#report(fault, detail, remedy === "drop" ? reason : undefined);
@@ -141,7 +141,7 @@ export class ProviderConnection {
     this.#session.start();
   }
 
-  #subscribed(): void {
+  #onSubscribed(): void {
     const event = this.#isLost ? "provider_back" : "provider_subscribed";
     this.#log.info("{provider} is subscribed", { event, provider: this.name });
     this.#isLost = false;
@@ -152,11 +152,11 @@ export class ProviderConnection {
     );
   }
 
-  #down(reason: string, cause: DownCause): void {
+  #onLost(reason: string, cause: LossCause): void {
     this.#endSession();
     this.#cancelHealth?.();
     if (cause !== "dropped") this.#report(cause, reason, reason);
-    this.#options.handlers.onDrop();
+    this.#options.handlers.onLost();
   }
 
   #endSession(): void {

@@ -33,7 +33,7 @@ export interface SessionHandlers {
   onSubscribed(): void;
   onFault(fault: Fault, remedy: Remedy, detail: string): void;
   /** A frame or a trade gave no price. */
-  onDropped?(reason: DropReason): void;
+  onFrameDropped?(reason: DropReason): void;
 }
 
 interface SessionOptions {
@@ -56,7 +56,7 @@ export const RETRY_REFUSED_MS = 300_000;
 /** Longest frame that is read; the largest real one has under 2,000 characters. */
 export const EXCHANGE_FRAME_CHARS_MAX = 65_536;
 
-/** A stream that is silent for this many times its `streamSilenceMs` ends the connection. */
+/** A stream that is silent for this isOverLimit times its `streamSilenceMs` ends the connection. */
 const SILENCES_MAX = 3;
 
 /** More lost messages than this within {@link GAPS_WINDOW_MS} end the connection. */
@@ -78,7 +78,7 @@ export class Session {
   readonly openedAtMs: number;
   #lastFrameAtMs: number;
   #isSubscribed = false;
-  #ended = false;
+  #hasEnded = false;
   #refusedFor: string | undefined;
   #gapsAtMs: number[] = [];
 
@@ -105,7 +105,7 @@ export class Session {
   }
 
   /** Whether {@link SessionHandlers.onSubscribed} has been called. */
-  get subscribed(): boolean {
+  get isSubscribed(): boolean {
     return this.#isSubscribed;
   }
 
@@ -117,7 +117,7 @@ export class Session {
     if (lifetimeMs !== undefined) {
       this.#timers.after(
         lifetimeMs,
-        () => this.#fault("lifetime", "drop", `connected for ${lifetimeMs} ms`),
+        () => this.#reportFault("lifetime", "drop", `connected for ${lifetimeMs} ms`),
       );
     }
     if (liveness.ping !== undefined) this.#watchIdle(liveness.ping);
@@ -125,66 +125,70 @@ export class Session {
 
   /** Ends the session: no handler is called afterwards. */
   end(): void {
-    this.#ended = true;
+    this.#hasEnded = true;
     this.#timers.clear();
   }
 
   receive(text: string): void {
     const { provider, handlers } = this.#options;
     this.#lastFrameAtMs = this.#options.clock.now();
-    if (text.length > EXCHANGE_FRAME_CHARS_MAX) return handlers.onDropped?.("too_long");
+    if (text.length > EXCHANGE_FRAME_CHARS_MAX) return handlers.onFrameDropped?.("too_long");
     const frame = provider.parse(text);
     switch (frame.kind) {
       case "trades":
         for (const trade of frame.trades) {
           // A trade may end the session; the rest of its frame is ignored.
-          if (!this.#ended) this.#receiveTrade(trade);
+          if (!this.#hasEnded) this.#receiveTrade(trade);
         }
         return;
       case "acknowledged":
-        return this.#acknowledged(frame.symbols ?? [...this.#streams.keys()]);
+        return this.#acknowledge(frame.symbols ?? [...this.#streams.keys()]);
       case "refused":
-        return this.#refused(frame.symbols ?? [], frame.reason);
+        return this.#onRefused(frame.symbols ?? [], frame.reason);
       case "alive":
-        return this.#alive(frame);
+        return this.#onAlive(frame);
       case "closing":
-        return this.#fault("shutdown_notice", "drop", frame.reason);
+        return this.#reportFault("shutdown_notice", "drop", frame.reason);
       case "dropped":
-        return handlers.onDropped?.(frame.reason);
+        return handlers.onFrameDropped?.(frame.reason);
     }
   }
 
   #receiveTrade(trade: Trade): void {
     const { handlers } = this.#options;
     const stream = this.#streams.get(trade.symbol);
-    if (stream === undefined) return handlers.onDropped?.("unknown_market");
+    if (stream === undefined) return handlers.onFrameDropped?.("unknown_market");
     const order = stream.add(trade, this.#lastFrameAtMs);
-    if (order === "gap") this.#gap(`${stream.market} before ${trade.sequence}`);
+    if (order === "gap") this.#reportGap(`${stream.market} before ${trade.sequence}`);
     if (order === "restart") {
-      this.#fault("sequence_restart", "log", `${stream.market} continues at ${trade.sequence}`);
+      this.#reportFault(
+        "sequence_restart",
+        "log",
+        `${stream.market} continues at ${trade.sequence}`,
+      );
     }
-    if (this.#ended) return;
-    if (order === "late") handlers.onDropped?.("late");
+    if (this.#hasEnded) return;
+    if (order === "late") handlers.onFrameDropped?.("late");
     else handlers.onTrade(stream.market, trade.price);
-    if (stream.stuck(this.#lastFrameAtMs)) {
-      this.#fault("stuck_time", "drop", `${stream.market} stays at ${trade.exchangeTimeMs}`);
+    if (stream.isStuck(this.#lastFrameAtMs)) {
+      this.#reportFault("stuck_time", "drop", `${stream.market} stays at ${trade.exchangeTimeMs}`);
     }
   }
 
-  #acknowledged(symbols: readonly string[]): void {
+  #acknowledge(symbols: readonly string[]): void {
     for (const symbol of symbols) this.#streams.get(symbol)?.acknowledge(this.#lastFrameAtMs);
     this.#concludeIfAnswered();
   }
 
-  #refused(symbols: readonly string[], reason: string): void {
+  #onRefused(symbols: readonly string[], reason: string): void {
     this.#refusedFor = reason;
     for (const symbol of symbols) this.#streams.get(symbol)?.refuse();
-    this.#fault("refused", "log", reason);
+    this.#reportFault("refused", "log", reason);
     this.#concludeIfAnswered();
   }
 
   #concludeIfAnswered(): void {
-    if (this.streams.every((stream) => stream.answered)) this.#conclude();
+    if (this.streams.every((stream) => stream.isAnswered)) this.#conclude();
   }
 
   /** Acknowledges markets that have trades: the exchange's acknowledgement may have been lost. */
@@ -198,14 +202,14 @@ export class Session {
   /** Ends the subscription phase: every market has an answer, or the time for it is over. */
   #conclude(): void {
     if (this.#isSubscribed) return;
-    const missing = this.streams.filter((stream) => !stream.acknowledged);
-    const some = missing.length < this.#streams.size;
-    this.#isSubscribed = some;
+    const missing = this.streams.filter((stream) => !stream.isAcknowledged);
+    const isSomeAcknowledged = missing.length < this.#streams.size;
+    this.#isSubscribed = isSomeAcknowledged;
     if (missing.length > 0) {
       const names = missing.map((stream) => stream.market).join(", ");
       const detail = `${names}: ${this.#refusedFor ?? `no answer in ${ACKNOWLEDGE_MS} ms`}`;
-      if (!some) return this.#fault("not_acknowledged", "drop", detail);
-      this.#fault("not_acknowledged", "log", detail);
+      if (!isSomeAcknowledged) return this.#reportFault("not_acknowledged", "drop", detail);
+      this.#reportFault("not_acknowledged", "log", detail);
       this.#timers.after(RETRY_REFUSED_MS, () => this.#requestMissing());
     }
     this.#options.handlers.onSubscribed();
@@ -219,31 +223,31 @@ export class Session {
 
   /** Requests refused or unacknowledged markets again: the exchange may have them by now. */
   #requestMissing(): void {
-    const missing = [...this.#streams].filter(([, stream]) => !stream.acknowledged)
+    const missing = [...this.#streams].filter(([, stream]) => !stream.isAcknowledged)
       .map(([symbol]) => symbol);
     if (missing.length === 0) return;
     this.#request(missing);
     this.#timers.after(RETRY_REFUSED_MS, () => this.#requestMissing());
   }
 
-  #alive({ newest, idle }: Extract<Frame, { kind: "alive" }>): void {
+  #onAlive({ newest, idle }: Extract<Frame, { kind: "alive" }>): void {
     const { handlers } = this.#options;
     if (idle) handlers.onIdle?.();
     if (newest === undefined) return;
     const stream = this.#streams.get(newest.symbol);
     if (stream === undefined) return;
     if (stream.confirms(newest.sequence)) handlers.onConfirmed?.(stream.market);
-    if (stream.missed(newest.sequence, this.#lastFrameAtMs)) {
-      this.#gap(`${stream.market} at ${newest.sequence}`);
+    if (stream.recordNewest(newest.sequence, this.#lastFrameAtMs)) {
+      this.#reportGap(`${stream.market} at ${newest.sequence}`);
     }
   }
 
-  #gap(detail: string): void {
+  #reportGap(detail: string): void {
     const nowMs = this.#lastFrameAtMs;
     this.#gapsAtMs = this.#gapsAtMs.filter((atMs) => nowMs - atMs < GAPS_WINDOW_MS);
     this.#gapsAtMs.push(nowMs);
-    const many = this.#gapsAtMs.length > GAPS_MAX;
-    this.#fault("sequence_gap", many ? "drop" : "log", `message lost: ${detail}`);
+    const isOverLimit = this.#gapsAtMs.length > GAPS_MAX;
+    this.#reportFault("sequence_gap", isOverLimit ? "drop" : "log", `message lost: ${detail}`);
   }
 
   /** Requests silent markets again, in case their subscription was lost. */
@@ -258,7 +262,7 @@ export class Session {
         continue;
       }
       const remedy = silentMs < SILENCES_MAX * streamSilenceMs ? "log" : "drop";
-      this.#fault("stream_silent", remedy, `${stream.market} for ${silentMs} ms`);
+      this.#reportFault("stream_silent", remedy, `${stream.market} for ${silentMs} ms`);
       if (remedy === "drop") return;
       this.#request([symbol]);
     }
@@ -273,7 +277,7 @@ export class Session {
     this.#timers.after(waitMs, () => this.#watchIdle(ping));
   }
 
-  #fault(fault: Fault, remedy: Remedy, detail: string): void {
+  #reportFault(fault: Fault, remedy: Remedy, detail: string): void {
     this.#options.handlers.onFault(fault, remedy, detail);
   }
 }

@@ -70,7 +70,7 @@ function providerStatus(
   const ageMs = (atMs: number | undefined) => atMs === undefined ? null : Math.max(0, nowMs - atMs);
   return {
     name,
-    ready: session?.subscribed ?? false,
+    ready: session?.isSubscribed ?? false,
     prices: board.pricesOf(name),
     exchange: EXCHANGE_OF[name],
     connectionAgeMs: ageMs(session?.openedAtMs),

@@ -17,7 +17,7 @@ export class Stream {
   readonly market: string;
   readonly #sequencing: Provider["sequence"];
   #acknowledgedAtMs: number | undefined;
-  #refused = false;
+  #isRefused = false;
   #lastTradeAtMs: number | undefined;
   #lagMs: number | undefined;
   #exchangeTimeMs = -Infinity;
@@ -50,12 +50,12 @@ export class Stream {
     return this.#lagMs;
   }
 
-  get acknowledged(): boolean {
+  get isAcknowledged(): boolean {
     return this.#acknowledgedAtMs !== undefined;
   }
 
-  get answered(): boolean {
-    return this.acknowledged || this.#refused;
+  get isAnswered(): boolean {
+    return this.isAcknowledged || this.#isRefused;
   }
 
   acknowledge(nowMs: number): void {
@@ -63,7 +63,7 @@ export class Stream {
   }
 
   refuse(): void {
-    this.#refused = true;
+    this.#isRefused = true;
   }
 
   /**
@@ -92,7 +92,7 @@ export class Stream {
   }
 
   /** Whether the exchange time has not advanced for {@link STUCK_TIME_MS} while trades arrived. */
-  stuck(nowMs: number): boolean {
+  isStuck(nowMs: number): boolean {
     return this.#stillSinceMs !== undefined && nowMs - this.#stillSinceMs >= STUCK_TIME_MS;
   }
 
@@ -106,7 +106,7 @@ export class Stream {
    *
    * @returns True if that trade is overdue. It then counts as lost and is reported only once.
    */
-  missed(newest: number, nowMs: number): boolean {
+  recordNewest(newest: number, nowMs: number): boolean {
     if (this.#sequence !== undefined && newest <= this.#sequence) {
       this.#behindSinceMs = undefined;
       return false;

@@ -1,4 +1,4 @@
-import { mayTakeAnother } from "../../lib/fair_share.ts";
+import { isWithinFairShare } from "../../lib/fair_share.ts";
 import type { CallerAddress } from "../../lib/http/caller_address.ts";
 
 /**
@@ -36,16 +36,16 @@ export class AddressCounts {
 
   /** Counts one more. @returns False if the address, a network or its peer is at its limit. */
   tryAdd(address: AddressKeys): boolean {
-    if (!this.hasRoom(address)) return false;
+    if (!this.canAdd(address)) return false;
     this.add(address);
     return true;
   }
 
   /** Whether one more stays within the limits and a fair share of what its peer has left. */
-  hasRoom(address: AddressKeys): boolean {
+  canAdd(address: AddressKeys): boolean {
     if (this.isAtOwnLimit(address)) return false;
     const { key, peerKey } = address;
-    return key === peerKey || mayTakeAnother(numberOf(this.#counts, key), this.#freeOf(peerKey));
+    return key === peerKey || isWithinFairShare(numberOf(this.#counts, key), this.#freeOf(peerKey));
   }
 
   isAtOwnLimit({ key, networks }: AddressKeys): boolean {

@@ -8,14 +8,14 @@ interface ApiOptions {
   cors: Cors;
   metrics: ProxyMetrics;
   /** The reason why the proxy is not ready; undefined if it is. */
-  notReady: () => string | undefined;
+  notReadyReason: () => string | undefined;
 }
 
 /**
  * The routes other than `POST /` and WebSockets (specification, "Endpoints"); `/health` and `/metrics`
  * are common to all services.
  */
-export function createApi({ cors, metrics, notReady }: ApiOptions): Hono {
+export function createApi({ cors, metrics, notReadyReason }: ApiOptions): Hono {
   const app = new Hono();
   app.use(async (c, next) => {
     const startedAtMs = performance.now();
@@ -25,7 +25,7 @@ export function createApi({ cors, metrics, notReady }: ApiOptions): Hono {
   });
   app.use(cors.handle);
   app.get("/ready", (c) => {
-    const reason = notReady();
+    const reason = notReadyReason();
     return reason === undefined ? c.text("OK") : c.text(reason, 503);
   });
   app.get("/ws", (c) => {

@@ -25,7 +25,7 @@ export class ByteBudget {
     return this.#used + bytes <= this.max;
   }
 
-  /** Whether this many more bytes fit beside the part that is reserved for small answers. */
+  /** Whether this many more bytes fit next to the part that is reserved for small answers. */
   fitsLarge(bytes: number): boolean {
     return this.#used + bytes <= this.max * LARGE_SHARE;
   }

@@ -63,7 +63,7 @@ function fastEnvelope(text: string, id: unknown, method: string): Envelope | und
 
 function parsedEnvelope(text: string, method: string): Envelope {
   const values = new Map<string, string>();
-  let fault: string | undefined;
+  let problem: string | undefined;
   visitMembers(text, (name, value) => {
     if (name.end - name.start > NAME_LENGTH_MAX) return;
     const written: unknown = tryParseJson(text.slice(name.start, name.end));
@@ -72,11 +72,11 @@ function parsedEnvelope(text: string, method: string): Envelope {
     // s.
     const folded = written.toUpperCase().toLowerCase();
     if (!MEMBERS.has(folded)) return;
-    if (written !== folded) fault = `Invalid request: write "${folded}" instead of "${written}"`;
-    if (values.has(folded)) fault = `Invalid request: "${folded}" is given twice`;
+    if (written !== folded) problem = `Invalid request: write "${folded}" instead of "${written}"`;
+    if (values.has(folded)) problem = `Invalid request: "${folded}" is given twice`;
     values.set(folded, text.slice(value.start, value.end));
   });
-  if (fault !== undefined) throw new RpcError(RpcCode.invalidRequest, fault);
+  if (problem !== undefined) throw new RpcError(RpcCode.invalidRequest, problem);
   const paramsText = values.get("params");
   return { id: values.get("id"), paramsText, textAfterId: textAfterIdOf(method, paramsText) };
 }

@@ -5,8 +5,8 @@ export interface Deadline<T> {
   readonly item: T;
   readonly endsAtMs: number;
   /** Its neighbours; both undefined once it is finished. */
-  before: Deadline<T> | undefined;
-  after: Deadline<T> | undefined;
+  previous: Deadline<T> | undefined;
+  next: Deadline<T> | undefined;
 }
 
 /**
@@ -41,15 +41,15 @@ export class Deadlines<T> {
   }
 
   add(item: T, nowMs = this.#clock.now()): Deadline<T> {
-    const before = this.#newest;
+    const previous = this.#newest;
     const deadline: Deadline<T> = {
       item,
       endsAtMs: nowMs + this.#timeoutMs,
-      before,
-      after: undefined,
+      previous,
+      next: undefined,
     };
-    if (before === undefined) this.#oldest = deadline;
-    else before.after = deadline;
+    if (previous === undefined) this.#oldest = deadline;
+    else previous.next = deadline;
     this.#newest = deadline;
     this.#size += 1;
     this.#watch();
@@ -58,13 +58,13 @@ export class Deadlines<T> {
 
   /** Ends the timeout of an item that is finished. @returns Whether it was still waiting. */
   finish(deadline: Deadline<T>): boolean {
-    const { before, after } = deadline;
-    if (before === undefined && this.#oldest !== deadline) return false;
-    if (before === undefined) this.#oldest = after;
-    else before.after = after;
-    if (after === undefined) this.#newest = before;
-    else after.before = before;
-    deadline.before = deadline.after = undefined;
+    const { previous, next } = deadline;
+    if (previous === undefined && this.#oldest !== deadline) return false;
+    if (previous === undefined) this.#oldest = next;
+    else previous.next = next;
+    if (next === undefined) this.#newest = previous;
+    else next.previous = previous;
+    deadline.previous = deadline.next = undefined;
     this.#size -= 1;
     return true;
   }

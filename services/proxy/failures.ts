@@ -22,17 +22,17 @@ export function nodeUnreachable(target: Target, why: string, cause?: unknown): P
 
 /** 502 / -32002: the request was sent and no answer came; a write may have taken effect. */
 export function answerLost(target: Target, why: string, cause?: unknown): ProxyError {
-  const message = `The ${target} node gave no answer: ${why}${doubtOf(target)}`;
+  const message = `The ${target} node gave no answer: ${why}${retryAdvice(target)}`;
   return new ProxyError(502, RpcCode.resourceUnavailable, message, cause);
 }
 
 /** 504 / -32002: no answer came in time; a write may have taken effect. */
 export function nodeTimeout(target: Target, timeoutMs: number, cause?: unknown): ProxyError {
-  const message = `The ${target} node did not answer within ${timeoutMs} ms${doubtOf(target)}`;
+  const message = `The ${target} node did not answer within ${timeoutMs} ms${retryAdvice(target)}`;
   return new ProxyError(504, RpcCode.resourceUnavailable, message, cause);
 }
 
-function doubtOf(target: Target): string {
+function retryAdvice(target: Target): string {
   return target === "write"
     ? "; the write may have taken effect: only the same signed transaction may be sent again"
     : "; try again";
@@ -46,7 +46,7 @@ export function originRefused(origin: string | null): ProxyError {
 }
 
 /** A request to become a WebSocket that lacks part of the handshake. */
-export function brokenHandshake(reason: string): ProxyError {
+export function invalidHandshake(reason: string): ProxyError {
   const message = `Invalid handshake: ${reason}; connect with a WebSocket client`;
   return new ProxyError(400, RpcCode.invalidRequest, message);
 }

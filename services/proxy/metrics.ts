@@ -4,7 +4,7 @@ import { allMethods } from "../../lib/protocol/methods/all.ts";
 import { type CounterSeries, memoize, PresetHistogram, SeriesCounter } from "./hot_metrics.ts";
 
 /** Further method names are counted as `other`, because callers choose names freely. */
-const INVENTED_METHODS_MAX = 180;
+const UNKNOWN_METHODS_MAX = 180;
 
 const METHOD_NAME = /^[a-zA-Z0-9]+_[a-zA-Z0-9]+$/;
 
@@ -70,7 +70,7 @@ export class ProxyMetrics {
   readonly #requestsOf: (method: string) => (target: string) => (status: number) => CounterSeries;
   readonly #calls: SeriesCounter<"method">;
   readonly #callsOf = new Map<string, CounterSeries>();
-  #inventedMethods = 0;
+  #unknownMethods = 0;
 
   constructor(registry: Registry) {
     this.registry = registry;
@@ -195,11 +195,11 @@ export class ProxyMetrics {
 
   #newCallSeries(method: string): CounterSeries {
     const isUsable = KNOWN_METHODS.has(method) ||
-      (this.#inventedMethods < INVENTED_METHODS_MAX && METHOD_NAME.test(method));
+      (this.#unknownMethods < UNKNOWN_METHODS_MAX && METHOD_NAME.test(method));
     const label = isUsable ? method : "other";
     const existing = this.#callsOf.get(label);
     if (existing !== undefined) return existing;
-    if (!KNOWN_METHODS.has(label)) this.#inventedMethods += 1;
+    if (!KNOWN_METHODS.has(label)) this.#unknownMethods += 1;
     const series = this.#calls.series({ method: label });
     this.#callsOf.set(label, series);
     return series;

@@ -52,7 +52,7 @@ async function start(options: ProxyOptions, opened: AsyncDisposableStack): Promi
   const app = createApi({
     cors,
     metrics,
-    notReady() {
+    notReadyReason() {
       if (isStopping) return "Shutting down";
       if (!nodes.isReachable) return "The read node cannot be reached";
     },

@@ -16,7 +16,7 @@ export const options = optionsFor("proxy", {
   port: {
     kind: kinds.port,
     env: "PORT",
-    description: "listening port; 0 takes a free one",
+    description: "listening port; 0 chooses a free one",
     default: "8546",
   },
   ...listenOptions,
@@ -24,7 +24,7 @@ export const options = optionsFor("proxy", {
     kind: kinds.port,
     description:
       "second port for WebSockets only, several times as fast with thousands of clients; " +
-      "0 takes a free one",
+      "0 chooses a free one",
   },
   reusePort: {
     kind: kinds.flag,
@@ -34,7 +34,7 @@ export const options = optionsFor("proxy", {
   metricsPort: {
     kind: kinds.port,
     description:
-      "further port for /metrics, /health and /ready of this process alone; 0 takes a free one",
+      "further port for /metrics, /health and /ready of this process alone; 0 chooses a free one",
   },
   writeNodeUrl: {
     kind: kinds.nodeUrl,

@@ -69,7 +69,7 @@ export class ProxyCore {
         received() {
           events.received();
           // A read that follows a notification must not share the answer to an older read.
-          inFlight.forget();
+          inFlight.clear();
         },
         announced: (head) => nodes.announced(head),
       },

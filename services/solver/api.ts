@@ -55,7 +55,7 @@ interface SolverApiOptions {
  * The routes of the solver (spec: quote solver, "Endpoints").
  *
  * A bet goes from `POST /execute` to `execution/executor.ts`, which checks it
- * (`risk/pre_trade_checks.ts`) and records it if it fits beside all others
+ * (`risk/pre_trade_checks.ts`) and records it if it fits together with all others
  * (`risk/exposure_limit.ts`, in the transaction of `lib/intents/shared_reservations.ts`).
  * `lib/intents/submitter.ts` then gets it hedged (`ExecutionHandler.prepare`) and signed
  * (`lib/intents/submission.ts`), and sends it.

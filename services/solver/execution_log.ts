@@ -147,7 +147,7 @@ export const executionLog = {
     });
   },
 
-  /** The exposure came near its bound, or dropped well below it again. */
+  /** The exposure came near its limit, or dropped well below it again. */
   exposure(isNear: boolean, exposure: bigint, bound: bigint): void {
     const facts = {
       exposure: exposure.toString(),
@@ -156,12 +156,12 @@ export const executionLog = {
       most: usdcText(bound),
     };
     if (isNear) {
-      log.warn("Exposure of {now} is near its bound of {most}", {
+      log.warn("Exposure of {now} is near its limit of {most}", {
         event: "exposure_near_bound",
         ...facts,
       });
     } else {
-      log.info("Exposure of {now} is below the warning level of its bound {most} again", {
+      log.info("Exposure of {now} is below the warning level of its limit {most} again", {
         event: "exposure_normal",
         ...facts,
       });

@@ -74,7 +74,7 @@ export function followNode(
     catchUp: {
       async read(signal) {
         await requireChainId(node, chainId);
-        minimumBet.requiredByChain(await node.minBetAmount());
+        minimumBet.setChainMinimum(await node.minBetAmount());
         await readOpenTheses(exposure, node, solver, signal);
         // Theses may have settled while disconnected.
         if (!signal.aborted) await reservations?.reconcileOrLog(signal);

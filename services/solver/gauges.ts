@@ -16,7 +16,7 @@ export function reportExposure(registry: Registry, exposure: ExposureBook): void
   scrapedGauge(
     "solver_exposure_complete",
     "1 while all open theses are known, 0 while the core node is not followed.",
-    () => Number(exposure.complete),
+    () => Number(exposure.isComplete),
   );
   const limit = new Gauge({
     name: "solver_exposure_limit_usdc",

@@ -26,7 +26,7 @@ export class MinimumBet {
   }
 
   /** Raises the minimum to that of the chain, since quotes for smaller bets could not be executed. */
-  requiredByChain(amount: bigint): void {
+  setChainMinimum(amount: bigint): void {
     this.#amount = amount > LIMITS.minBetAmount ? amount : LIMITS.minBetAmount;
   }
 }

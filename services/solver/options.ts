@@ -57,7 +57,7 @@ export const options = optionsFor("solver", {
   port: {
     flags: "-p, --port",
     kind: kinds.port,
-    description: "API server port, also the bridge's default; 0 takes a free one",
+    description: "API server port, also the bridge's default; 0 chooses a free one",
     default: "3000",
   },
   multiplier: {

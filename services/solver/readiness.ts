@@ -28,7 +28,7 @@ export interface ReadinessParts {
   problem(): Promise<RangemakerError | undefined>;
   node: { readonly url: string; chainId(): Promise<number> };
   account(): Promise<Account>;
-  exposure: { readonly complete: boolean };
+  exposure: { readonly isComplete: boolean };
   /** Symbols of the markets that cannot be priced now. */
   symbolsWithoutPrice(): readonly string[];
   chainId: number;
@@ -54,7 +54,7 @@ export function checkReadiness(parts: ReadinessParts): Promise<Readiness> {
       return balance > 0n ? undefined : `Solver ${address} has no balance: deposit USDC for it`;
     },
     feed() {
-      if (exposure.complete) return undefined;
+      if (exposure.isComplete) return undefined;
       return `Open theses are not known: core node at ${redactUrls(wsUrl)} is not followed`;
     },
     prices() {

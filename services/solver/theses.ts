@@ -47,7 +47,7 @@ export function viewTheses(
     exposure: book.total.toString(),
     executing: theses.reduce((rest, thesis) => rest - riskOf(thesis), book.total).toString(),
     maxExposure: book.max?.toString() ?? null,
-    complete: book.complete,
+    complete: book.isComplete,
     count: theses.length,
     theses: items.map((thesis) => toWire(thesis)),
     nextCursor,

@@ -36,7 +36,7 @@ export function portsAt(offset: number): Required<StackPorts> {
   return Object.fromEntries(moved) as Required<StackPorts>; // the keys are unchanged
 }
 
-/** Free ports only, and no console: for tests and the demo, which may run beside other programs. */
+/** Free ports only, and no console: for tests and the demo, which may run next to other programs. */
 export const FREE_PORTS: StackPorts = {
   exchanges: 0,
   oracle: 0,

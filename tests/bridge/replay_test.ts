@@ -43,7 +43,7 @@ Deno.test("bridge replay: sends a deposit again if the node has only a failed re
   withLostDeposit(async (node, replay) => {
     await sendRefused(node);
     const { code, stdout } = await replay();
-    assert.equal(stdout.split("\n").at(-1), "1 sent again, 0 were there, 0 failed");
+    assert.equal(stdout.split("\n").at(-1), "1 sent again, 0 already present, 0 failed");
     assert.equal(code, 0);
     assert.equal(node.credited.get(user.address), 25_000_000n);
   }));
@@ -54,7 +54,7 @@ Deno.test("bridge replay: reports a deposit that the node refuses, exit code 1",
     const { code, stdout } = await replay();
     const lines = [
       `${user.address}:1 failed: Refused by the test: do as it says`,
-      "0 sent again, 0 were there, 1 failed",
+      "0 sent again, 0 already present, 1 failed",
     ];
     assert.deepEqual([code, stdout.split("\n")], [1, lines]);
   }));
@@ -70,7 +70,7 @@ Deno.test("bridge replay: a deposit that another process changes meanwhile is re
     const { code, stdout } = await replay();
     const lines = [
       `${user.address}:1 was changed by another process meanwhile: stop that process and run this again`,
-      "0 sent again, 0 were there, 1 failed",
+      "0 sent again, 0 already present, 1 failed",
     ];
     assert.deepEqual([code, stdout.split("\n")], [1, lines]);
   }));

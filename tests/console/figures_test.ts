@@ -18,7 +18,7 @@ function historyOf(before: string, after: string): MetricsHistory {
 
 const rows: [ServiceName, before: string[], after: string[], figures: string[]][] = [
   ["exchanges", ["exchanges_trades_total 5"], ["exchanges_trades_total 25"], ["40"]],
-  ["oracle", ["oracle_prints_total 0"], ["oracle_prints_total 1200"], ["2,400"]],
+  ["oracle", ["oracle_trades_total 0"], ["oracle_trades_total 1200"], ["2,400"]],
   ["node", [], ["node_block_number 77", "node_theses_unsettled 3"], ["77", "3"]],
   ["proxy", [], ["proxy_ws_connections_active 12"], ["12"]],
   [

@@ -94,8 +94,8 @@ const WRONG: [service: ServiceName, before: string, after: string, chapter: stri
   ],
   [
     "oracle",
-    'oracle_prints_total{provider="p"} 5',
-    'oracle_prints_total{provider="p"} 5',
+    'oracle_trades_total{provider="p"} 5',
+    'oracle_trades_total{provider="p"} 5',
     "OracleProviderSilent",
   ],
   ["node", "node_block_number 5", "node_block_number 5", "NodeStopped"],
@@ -368,10 +368,10 @@ Deno.test("Problems: refused bets are listed by code, with the first steps for t
 });
 
 Deno.test("Problems: lost sources have no effect yet only while each pair has a price", () => {
-  const prints = 'oracle_prints_total{provider="p"} 5\n';
+  const trades = 'oracle_trades_total{provider="p"} 5\n';
   const price = 'oracle_price_age_seconds{pair="A/B"} 1';
   const effectsOf = (figures: string) =>
-    findingsOf([stateOf("oracle", [prints + figures, prints + figures])])
+    findingsOf([stateOf("oracle", [trades + figures, trades + figures])])
       .filter(({ severity }) => severity === "warning").map(({ effect }) => effect);
   const none = "none yet: prices go on with the others";
   assert.deepEqual(effectsOf(`oracle_sources{pair="A/B"} 2\n${price}`), [none, none]);
@@ -460,7 +460,7 @@ Deno.test("Problems: one problem of several markets is one line, with the worst 
 });
 
 Deno.test("Problems: a price source has the exchange's name if the oracle reports it, else its own", () => {
-  const silent = (provider: string) => `oracle_prints_total{provider="${provider}"} 5`;
+  const silent = (provider: string) => `oracle_trades_total{provider="${provider}"} 5`;
   const state = stateOf("oracle", [silent("b"), silent("b")]);
   const source = { ready: true, streams: {}, reconnects: 0, lastError: null, lastErrorTime: null };
   const providers = {

@@ -208,7 +208,7 @@ const DRILLS: Drill[] = [
   {
     restored: ["node"],
     notices: ["bridge", "solver"],
-    repairs: ["3 sent again, 3 were there, 0 failed", "2 gone, 2 were there, 0 failed"],
+    repairs: ["3 sent again, 3 already present, 0 failed", "2 gone, 2 already present, 0 failed"],
     bets: [2, 2],
   },
   { restored: ["bridge"], notices: [], repairs: [], bets: [4, 4] },
@@ -217,19 +217,19 @@ const DRILLS: Drill[] = [
   {
     restored: ["node", "bridge"],
     notices: ["solver"],
-    repairs: ["0 sent again, 3 were there, 0 failed", "2 gone, 2 were there, 0 failed"],
+    repairs: ["0 sent again, 3 already present, 0 failed", "2 gone, 2 already present, 0 failed"],
     bets: [2, 2],
   },
   {
     restored: ["node", "solver"],
     notices: ["bridge"],
-    repairs: ["3 sent again, 3 were there, 0 failed", "0 gone, 2 were there, 0 failed"],
+    repairs: ["3 sent again, 3 already present, 0 failed", "0 gone, 2 already present, 0 failed"],
     bets: [2, 4],
   },
   {
     restored: ["node", "bridge", "solver"],
     notices: [],
-    repairs: ["0 sent again, 3 were there, 0 failed", "0 gone, 2 were there, 0 failed"],
+    repairs: ["0 sent again, 3 already present, 0 failed", "0 gone, 2 already present, 0 failed"],
     bets: [2, 4],
   },
 ];
@@ -265,7 +265,7 @@ async function restore(deployment: Deployment, { restored, notices, repairs: sai
     assert.equal(text.trim().split("\n").at(-1), line, text);
     // Nothing is left for a second run.
     if (notices.length === 2) {
-      assert.match(await deployment.shell(command), /^0 [a-z ]+, \d were there, 0 failed$/m);
+      assert.match(await deployment.shell(command), /^0 [a-z ]+, \d already present, 0 failed$/m);
     }
   }
 }
@@ -346,10 +346,10 @@ Deno.test({
       const [replay = ""] = repairs;
       assert.match(
         await deployment.shell(replay),
-        /The node had none of them.*\n3 sent again, 0 were there/,
+        /The node had none of them.*\n3 sent again, 0 already present/,
       );
       await deployment.untilHealth("bridge", undefined);
-      for (const last of ["3 sent again, 3 were there", "0 sent again, 6 were there"]) {
+      for (const last of ["3 sent again, 3 already present", "0 sent again, 6 already present"]) {
         const text = await deployment.shell(replayEarlier);
         assert.match(text, /^The database belongs to 0x/);
         assert.match(text, new RegExp(`\n${last}, 0 failed\n$`));

@@ -40,8 +40,8 @@ for (const dialect of DIALECTS) {
     for (const frame of dialect.heartbeat?.frames([{ symbol, newest }], trade.timeMs) ?? []) {
       assert.equal(provider.parse(frame).kind, "alive", frame);
     }
-    if (dialect.notice !== undefined) {
-      assert.equal(provider.parse(dialect.notice).kind, "closing");
+    if (dialect.shutdownNotice !== undefined) {
+      assert.equal(provider.parse(dialect.shutdownNotice).kind, "closing");
     }
   });
 

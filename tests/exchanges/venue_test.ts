@@ -39,7 +39,7 @@ function setUp(name: ProviderName, clock = new FakeClock()) {
     });
     const subscribe = () => frames.forEach((frame) => connection.receive(frame));
     /** The frames since the last call, late ones included. */
-    const news = (waitMs = dialect.lateMs) => {
+    const news = (waitMs = dialect.delayMs) => {
       clock.advance(waitMs);
       return heard.splice(0);
     };
@@ -54,7 +54,7 @@ function kinds(name: ProviderName, frames: string[]): string[] {
   );
 }
 
-for (const { provider: name, lateMs, sendsNewest } of DIALECTS) {
+for (const { provider: name, delayMs, sendsNewest } of DIALECTS) {
   Deno.test(`Venue ${name}: acknowledges a subscription, then sends every trade after its latency`, () => {
     const { connect, trade, venue } = setUp(name);
     trade(3n);
@@ -62,7 +62,7 @@ for (const { provider: name, lateMs, sendsNewest } of DIALECTS) {
     trade(4n);
     assert.deepEqual(news(), [], "not subscribed");
     subscribe();
-    assert.deepEqual(news(lateMs - 1), []);
+    assert.deepEqual(news(delayMs - 1), []);
     const first = kinds(name, news(1));
     assert.equal(first[0], "acknowledged");
     assert.equal(first.filter((kind) => kind === "trades").length, sendsNewest ? 1 : 0);
@@ -109,14 +109,14 @@ for (const { provider: name, lateMs, sendsNewest } of DIALECTS) {
         .map((trade) => trade.exchangeTimeMs);
     };
     venue.inject("wrong_clock");
-    assert.deepEqual(times(), [clock.now() - lateMs + WRONG_CLOCK_MS]);
+    assert.deepEqual(times(), [clock.now() - delayMs + WRONG_CLOCK_MS]);
     venue.clear("wrong_clock");
     venue.inject("stuck_time");
     const [stuck] = times();
     clock.advance(100);
     assert.deepEqual(times(), [stuck]);
     venue.clear("stuck_time");
-    assert.deepEqual(times(), [clock.now() - lateMs]);
+    assert.deepEqual(times(), [clock.now() - delayMs]);
   });
 
   Deno.test(`Venue ${name}: faults can refuse subscriptions or leave them unanswered`, () => {
@@ -179,7 +179,7 @@ Deno.test("Venue: frames keep their order after a slow one", () => {
   trade();
   venue.clear("slow");
   trade();
-  assert.deepEqual(numbers(SLOW_MS + binance.lateMs - 1), []);
+  assert.deepEqual(numbers(SLOW_MS + binance.delayMs - 1), []);
   assert.deepEqual(numbers(1), [1, 2]);
   trade();
   assert.deepEqual(numbers(), [3], "on time again");

@@ -44,9 +44,9 @@ Deno.test("PriceBoard: drop removes all prices of a provider", () => {
   const prices = board();
   for (const { symbol } of MARKETS) prices.update("provider_a", symbol, 5n, T);
   assert.equal(prices.pricesOf("provider_a"), 3);
-  prices.drop("provider_b", T);
+  prices.removeProvider("provider_b", T);
   assert.equal(prices.pairsWithPrices, 3);
-  prices.drop("provider_a", T);
+  prices.removeProvider("provider_a", T);
   assert.equal(prices.pairsWithPrices, 0);
   assert.equal(prices.lastPriceUpdateMs, 0);
 });
@@ -147,12 +147,12 @@ Deno.test("PriceBoard: quiet sources contribute to a median as long as more sour
 Deno.test("PriceBoard: the timestamp is that of the last change", () => {
   const prices = board();
   prices.update("provider_a", "BTC/USDT", 5n, T);
-  prices.drop("provider_b", T + 1);
+  prices.removeProvider("provider_b", T + 1);
   prices.expire(T + 2);
   prices.keepAlive("provider_a", T + 3);
   prices.update("provider_a", "DOGE/USDT", 5n, T + 4);
   assert.equal(served(prices).timestamp, T);
-  prices.drop("provider_a", T + 5);
+  prices.removeProvider("provider_a", T + 5);
   assert.equal(served(prices).timestamp, T + 5);
 });
 
@@ -246,7 +246,7 @@ Deno.test("PriceBoard: equals a naive model after every step", () => {
           prices.update(step.provider, step.symbol, step.price, nowMs);
           receipts.set(`${step.provider} ${step.symbol}`, { price: step.price, atMs: nowMs });
         } else if (step.kind === "drop") {
-          prices.drop(step.provider, nowMs);
+          prices.removeProvider(step.provider, nowMs);
           for (const key of receipts.keys()) {
             if (key.startsWith(`${step.provider} `)) receipts.delete(key);
           }

@@ -28,10 +28,10 @@ function setUp(provider: Provider = binance, markets = ["BTC/USDT"]) {
       onTrade: (market, price) => events.push(`${market} ${price}`),
       onConfirmed: (market) => events.push(`confirmed ${market}`),
       onIdle: () => events.push("idle"),
-      onDrop: () => events.push("drop"),
+      onLost: () => events.push("drop"),
       onFault: (fault) => events.push(fault),
       onReconnect: () => events.push("reconnect"),
-      onDropped: (reason) => events.push(reason),
+      onFrameDropped: (reason) => events.push(reason),
     },
   });
   connection.start();

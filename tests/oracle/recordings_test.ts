@@ -64,7 +64,7 @@ for (const [name, file] of recordings) {
           streams.set(symbol, stream);
           const order = stream.add(trade, received_ms);
           assert(order === "next" || order === "gap", `${order}: ${frame}`);
-          assert(!stream.stuck(received_ms));
+          assert(!stream.isStuck(received_ms));
           traded += 1;
         }
       }

@@ -35,7 +35,7 @@ function setUp(provider: Provider, markets = ["BTC/USDT", "ETH/USDT"]) {
         events.push(`${fault} ${remedy}: ${detail}`);
         if (remedy === "drop") session.end();
       },
-      onDropped: (reason) => events.push(`dropped ${reason}`),
+      onFrameDropped: (reason) => events.push(`dropped ${reason}`),
     },
   });
   session.start();
@@ -53,9 +53,9 @@ Deno.test("OracleSession: subscribes, waits for the acknowledgement, and forward
   assert.deepEqual(sent, [
     '{"method":"SUBSCRIBE","params":["btcusdt@aggTrade","ethusdt@aggTrade"],"id":1}',
   ]);
-  assert(!session.subscribed);
+  assert(!session.isSubscribed);
   session.receive(ACK);
-  assert(session.subscribed);
+  assert(session.isSubscribed);
   session.receive(aggTrade(1, clock.now(), "100.5"));
   const openedAtMs = clock.now();
   clock.advance(7);
@@ -113,7 +113,7 @@ Deno.test("OracleSession: a refused market is reported and requested every five 
   assert.deepEqual(pass(RETRY_REFUSED_MS), [["ETH/USDT"]]);
   session.receive(krakenAnswer("ETH/USDT", true));
   assert.deepEqual(pass(RETRY_REFUSED_MS - 1_000), [], "it is acknowledged");
-  assert(session.streams.every(({ acknowledged }) => acknowledged));
+  assert(session.streams.every(({ isAcknowledged }) => isAcknowledged));
   session.end();
 });
 

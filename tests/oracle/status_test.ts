@@ -198,7 +198,7 @@ Deno.test("Oracle metrics: count trades, faults and frames, and report ages, sou
   const text = await registry.metrics();
   for (
     const line of [
-      'oracle_prints_total{provider="provider_a"} 128',
+      'oracle_trades_total{provider="provider_a"} 128',
       'oracle_reconnects_total{provider="provider_a"} 1',
       'oracle_faults_total{provider="provider_a",fault="not_opened"} 1',
       'oracle_dropped_frames_total{provider="provider_a",reason="not_json"} 1',

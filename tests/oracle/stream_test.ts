@@ -55,35 +55,35 @@ Deno.test("Stream: stuck if the exchange's time does not change while trades arr
   const stream = new Stream("BTC/USDT", "by_one");
   stream.add(trade(1, T), T);
   stream.add(trade(2, T), T + 60_000);
-  assert(!stream.stuck(T + 60_000), "one trade after a pause proves nothing");
+  assert(!stream.isStuck(T + 60_000), "one trade after a pause proves nothing");
   stream.add(trade(3, T), T + 60_000 + STUCK_TIME_MS - 1);
-  assert(!stream.stuck(T + 60_000 + STUCK_TIME_MS - 1));
+  assert(!stream.isStuck(T + 60_000 + STUCK_TIME_MS - 1));
   stream.add(trade(4, T), T + 60_000 + STUCK_TIME_MS);
-  assert(stream.stuck(T + 60_000 + STUCK_TIME_MS));
+  assert(stream.isStuck(T + 60_000 + STUCK_TIME_MS));
   stream.add(trade(5, T + 1), T + 60_001 + STUCK_TIME_MS);
-  assert(!stream.stuck(T + 60_001 + STUCK_TIME_MS));
+  assert(!stream.isStuck(T + 60_001 + STUCK_TIME_MS));
 });
 
 Deno.test("Stream: a trade that a heartbeat announces and that does not arrive within 2 s is reported lost, once", () => {
   const stream = new Stream("BTC/USDT", "rising");
   stream.add(trade(5, T), T);
-  assert(!stream.missed(5, T));
-  assert(!stream.missed(7, T + 1_000));
-  assert(!stream.missed(7, T + 1_000 + MISSED_AFTER_MS - 1));
-  assert(stream.missed(7, T + 1_000 + MISSED_AFTER_MS));
-  assert(!stream.missed(7, T + 9_000));
-  assert(!stream.missed(8, T + 10_000));
+  assert(!stream.recordNewest(5, T));
+  assert(!stream.recordNewest(7, T + 1_000));
+  assert(!stream.recordNewest(7, T + 1_000 + MISSED_AFTER_MS - 1));
+  assert(stream.recordNewest(7, T + 1_000 + MISSED_AFTER_MS));
+  assert(!stream.recordNewest(7, T + 9_000));
+  assert(!stream.recordNewest(8, T + 10_000));
   stream.add(trade(8, T + 10_001), T + 10_001);
-  assert(!stream.missed(8, T + 20_000), "it came in time");
+  assert(!stream.recordNewest(8, T + 20_000), "it came in time");
 });
 
 Deno.test("Stream: silence is measured from the last trade, or from the subscription", () => {
   const stream = new Stream("BTC/USDT", "none");
   assert.equal(stream.silentMs(T), undefined);
-  assert(!stream.answered);
+  assert(!stream.isAnswered);
   stream.acknowledge(T);
   stream.acknowledge(T + 500);
-  assert(stream.answered);
+  assert(stream.isAnswered);
   assert.equal(stream.silentMs(T + 1_000), 1_000);
   stream.add(trade(undefined, T), T + 2_000);
   assert.equal(stream.silentMs(T + 2_500), 500);
@@ -103,9 +103,9 @@ Deno.test("Stream: the lag is that of the last accepted trade", () => {
 Deno.test("Stream: a new trade restarts the wait for an announced one", () => {
   const stream = new Stream("BTC/USDT", "rising");
   stream.add(trade(5, T), T);
-  assert(!stream.missed(7, T));
+  assert(!stream.recordNewest(7, T));
   stream.add(trade(6, T + 1_000), T + 1_000);
-  assert(!stream.missed(7, T + MISSED_AFTER_MS));
-  assert(!stream.missed(7, T + 2 * MISSED_AFTER_MS - 1));
-  assert(stream.missed(7, T + 2 * MISSED_AFTER_MS));
+  assert(!stream.recordNewest(7, T + MISSED_AFTER_MS));
+  assert(!stream.recordNewest(7, T + 2 * MISSED_AFTER_MS - 1));
+  assert(stream.recordNewest(7, T + 2 * MISSED_AFTER_MS));
 });

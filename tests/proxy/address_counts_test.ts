@@ -19,9 +19,9 @@ Deno.test("Address counts: each address has its limit, and so has the peer that 
   assert.deepEqual([1, 2, 3].map(() => counts.tryAdd(direct)), [true, true, false]);
   assert(counts.tryAdd(from(undefined, "192.0.2.2")), "another peer has its own");
   counts.remove(behind(1));
-  assert(counts.hasRoom(behind(3)));
+  assert(counts.canAdd(behind(3)));
   assert(counts.tryAdd(behind(3)));
-  assert(!counts.hasRoom(behind(4)));
+  assert(!counts.canAdd(behind(4)));
 });
 
 Deno.test("Address counts: a few addresses behind a peer cannot use up all its places", () => {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { UNREAD_BYTES_MAX } from "../../services/proxy/clients/client_connection.ts";
+import { UNSENT_BYTES_MAX } from "../../services/proxy/clients/client_connection.ts";
 import { eventually } from "../support/eventually.ts";
 import { BOTH_PORTS, deafClient, type Scene, withProxy } from "./support.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
@@ -92,7 +92,7 @@ Deno.test(
   "Proxy, slow client: is closed with over 64 MiB of unread answers",
   () => {
     const MIB = 1024 * 1024;
-    const boundMib = UNREAD_BYTES_MAX / MIB;
+    const boundMib = UNSENT_BYTES_MAX / MIB;
     // In addition to the proxy, the kernel buffers some MiB of a connection's bytes.
     const asked = boundMib + 32;
     const result = "x".repeat(MIB);

@@ -93,7 +93,7 @@ function setUp(name: ProviderName, random: RandomSource) {
     clock,
     random,
     connect: exchange.connect,
-    handlers: { onTrade() {}, onDrop() {} },
+    handlers: { onTrade() {}, onLost() {} },
   });
   connection.start();
   return { clock, exchange, connection };
@@ -102,7 +102,7 @@ function setUp(name: ProviderName, random: RandomSource) {
 /** Lets time pass until the provider is subscribed. @returns How long it took, in milliseconds. */
 function untilSubscribed(connection: ProviderConnection, clock: FakeClock): number {
   const fromMs = clock.now();
-  while (!connection.session?.subscribed) clock.advance(10);
+  while (!connection.session?.isSubscribed) clock.advance(10);
   return clock.now() - fromMs;
 }
 

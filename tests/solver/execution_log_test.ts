@@ -102,13 +102,13 @@ const cases: readonly [
     { ...settled, result: "lost", pnl: "0.0001 USDC", profit: "100" },
   ],
   [
-    "exposure near its bound",
+    "exposure near its limit",
     () => executionLog.exposure(true, 9n, 10n),
     "warning",
     { event: "exposure_near_bound", ...bound },
   ],
   [
-    "exposure far from its bound",
+    "exposure far from its limit",
     () => executionLog.exposure(false, 9n, 10n),
     "info",
     { event: "exposure_normal", ...bound },

@@ -38,7 +38,7 @@ Deno.test("followNode: exposure, theses and prices are updated from the node unt
     reservations: {
       onThesisChanged: ({ id }) => Promise.resolve(void theses.push(id)),
       reconcileOrLog() {
-        assert.ok(exposure.complete);
+        assert.ok(exposure.isComplete);
         reconciled += 1;
         return Promise.resolve();
       },
@@ -48,7 +48,7 @@ Deno.test("followNode: exposure, theses and prices are updated from the node unt
   try {
     assert.equal(node.feed.count("prices"), 0, "it waits for its start");
     start();
-    await eventually("all open theses", () => exposure.complete || undefined);
+    await eventually("all open theses", () => exposure.isComplete || undefined);
     assert.equal(minimumBet.amount, 7n);
     node.feed.publish("theses", toWire(thesisOf(7)));
     publishPrice(node);
@@ -56,14 +56,14 @@ Deno.test("followNode: exposure, theses and prices are updated from the node unt
     assert.deepEqual([marketData.pricesOf(market).spot?.price, theses], [BigInt(SPOT), [7]]);
     node.paused = true;
     await node.feed.disconnect();
-    await eventually("the loss", () => exposure.complete ? undefined : true);
+    await eventually("the loss", () => exposure.isComplete ? undefined : true);
     node.methods.delete("core_getLimits"); // as an older node
     node.paused = false;
-    await eventually("all open theses again", () => exposure.complete || undefined);
+    await eventually("all open theses again", () => exposure.isComplete || undefined);
     assert.equal(reconciled, 2, "after each reading");
     assert.equal(minimumBet.amount, 1n);
     await stop();
-    assert.equal(exposure.complete, false, "nothing is followed any more");
+    assert.equal(exposure.isComplete, false, "nothing is followed any more");
     await eventually("the end", () => node.feed.count("prices") === 0 || undefined);
   } finally {
     await stop();
@@ -135,14 +135,14 @@ Deno.test("followNode: silence for 10 s, or a thesis of another shape, ends the 
   const { network, clock, exposure, accept, stop } = followFake();
   await accept();
   clock.advance(9_999);
-  assert.equal(exposure.complete, true);
+  assert.equal(exposure.isComplete, true);
   clock.advance(1);
-  assert.equal(exposure.complete, false);
+  assert.equal(exposure.isComplete, false);
   clock.advance(2_000);
   await accept();
-  assert.equal(exposure.complete, true);
+  assert.equal(exposure.isComplete, true);
   network.newest.deliver(subscriptionNotice("0xa", { id: 1 }));
-  assert.equal(exposure.complete, false);
+  assert.equal(exposure.isComplete, false);
   await stop();
 });
 
@@ -163,14 +163,14 @@ for (const [problem, [answer, reason]] of Object.entries(problems)) {
         clock.advance(waitMs);
         await setImmediate();
       }
-      assert.equal(exposure.complete, false);
+      assert.equal(exposure.isComplete, false);
       assert.equal(records.length, 1);
       assert.equal(records[0]?.properties.event, "exposure_unknown");
       assert.match(String(records[0]?.properties.reason), reason);
       chainId = () => Promise.resolve(1337);
       clock.advance(1_000);
       await setImmediate();
-      assert.equal(exposure.complete, true);
+      assert.equal(exposure.isComplete, true);
       await stop();
       assert.equal(clock.pending, 0);
     }));

@@ -29,7 +29,7 @@ Deno.test("readOpenTheses: reads open theses and those without prices, page by p
   const book = new ExposureBook(undefined, decodeBet);
   await readOpenTheses(book, node, solver.address, new AbortController().signal);
   assert.deepEqual(book.theses.map(({ id }) => id), [1, 2, 3, 4, 5, 6]);
-  assert.equal(book.complete, true);
+  assert.equal(book.isComplete, true);
   const asked = filters.map(({ solver, limit, status }) => [solver, limit, status]);
   const [open, waiting] = ["open", "needs_backfill"].map((
     status,
@@ -45,5 +45,5 @@ Deno.test("readOpenTheses: answers of a lost connection are ignored", async () =
   connection.abort();
   book.invalidate();
   await reading;
-  assert.deepEqual([book.complete, book.theses], [false, []]);
+  assert.deepEqual([book.isComplete, book.theses], [false, []]);
 });

@@ -25,7 +25,7 @@ function ports(given: Partial<ReadinessParts> = {}): ReadinessParts {
     problem: () => Promise.resolve(undefined),
     node: { url: "http://node", chainId: () => Promise.resolve(1337) },
     account: () => account(),
-    exposure: { complete: true },
+    exposure: { isComplete: true },
     symbolsWithoutPrice: () => [],
     chainId: 1337,
     wsUrl: "ws://node/key?secret=1",
@@ -59,7 +59,11 @@ const MISSING: [string, Partial<ReadinessParts>, RegExp][] = [
     /^Core node at http:\/\/…@node has chain id 5: expected 1337$/,
   ],
   ["balance", { account: penniless }, /^Solver 0x3C44.* has no balance: deposit USDC for it$/],
-  ["feed", { exposure: { complete: false } }, /^Open theses are not known: .*node\/key\?… is not/],
+  [
+    "feed",
+    { exposure: { isComplete: false } },
+    /^Open theses are not known: .*node\/key\?… is not/,
+  ],
   [
     "prices",
     { symbolsWithoutPrice: () => ["BTC/USDT", "SOL/USDT"] },

@@ -63,13 +63,13 @@ Deno.test("solver reconcile: ends a bet that a restored node lacks, once", () =>
         assert.equal(code, 0, stdout);
         return stdout.split("\n");
       };
-      assert.deepEqual(await reconcile(), ["0 gone, 1 were there, 0 failed"]);
+      assert.deepEqual(await reconcile(), ["0 gone, 1 already present, 0 failed"]);
       node.rewind();
       node.methods.set("core_getThesis", () => null);
       const [line = "", ...rest] = await reconcile();
       assert.match(line, new RegExp(`^Gone: thesis \\d+ of ${user.address}, 10 USDC`));
-      assert.deepEqual(rest, ["1 gone, 0 were there, 0 failed"]);
-      assert.deepEqual(await reconcile(), ["0 gone, 0 were there, 0 failed"]);
+      assert.deepEqual(rest, ["1 gone, 0 already present, 0 failed"]);
+      assert.deepEqual(await reconcile(), ["0 gone, 0 already present, 0 failed"]);
     }, { database });
   }));
 
@@ -94,7 +94,7 @@ Deno.test("solver reconcile: ends a bet that ended long ago, unless its settleme
       const { privateKey } = DEV_ACCOUNTS.solver;
       const options = ["--rpc-url", node.url, "--database", database, "--private-key", privateKey];
       const { stdout } = await runHere(["solver", "reconcile", ...options]);
-      assert.match(stdout, /2 gone, 1 were there, 0 failed$/);
+      assert.match(stdout, /2 gone, 1 already present, 0 failed$/);
       assert.equal((await store.get(quoteHashOf(1))).state, "committed");
     }, { database });
   }));

@@ -19,7 +19,7 @@ export function recordedContext(env: Record<string, string> = {}): RecordedConte
     clock: systemClock,
     env: (name) => env[name],
     variables: () => Object.keys(env),
-    forget: (name) => void delete env[name],
+    deleteVariable: (name) => void delete env[name],
     print: (line) => printed.push(line),
     printError: (line) => errors.push(line),
     untilSignal: () => new Promise(() => {}),

@@ -34,24 +34,26 @@ export function buildChecks(
 ): ServiceCheck[] {
   const { service, options, health } = target;
   const values = target.resolve?.(parsed) ?? parsed;
-  const ofKind = <S extends z.core.$ZodType>({ role }: kinds.OptionKind<S>) =>
+  const withRole = <S extends z.core.$ZodType>({ role }: kinds.OptionKind<S>) =>
     Object.entries(options)
       .filter(([key, option]) => option.kind.role === role && values[key] !== undefined)
       // The schemas of kinds with one role have one type.
       .map(([key, option]) => ({ key, option, value: values[key] as z.output<S> }));
   let opened: Promise<{ address: Address }> | undefined;
   const openSigner = async () =>
-    await target.openSigner?.(values) ?? ofKind(kinds.key)[0]?.value ??
+    await target.openSigner?.(values) ?? withRole(kinds.key)[0]?.value ??
       Promise.reject(new UsageError("Missing key"));
   // Opened once for all checks: opening a keystore is slow on purpose.
   const context = { clock, timeoutMs, signer: () => opened ??= openSigner() };
   /** The options that contain URLs: one entry per URL. */
   const urlsOf = (kind: kinds.OptionKind<z.core.$ZodType<string>>) =>
-    ofKind(kind).flatMap((each) => kinds.itemsOf(each.value).map((value) => ({ ...each, value })));
+    withRole(kind).flatMap((each) =>
+      kinds.itemsOf(each.value).map((value) => ({ ...each, value }))
+    );
   const nodes = urlsOf(kinds.nodeUrl);
   const signs = Object.values(options).some(({ kind }) => kind.role === "key");
-  const [chain] = ofKind(kinds.chainId);
-  const [host] = ofKind(kinds.host);
+  const [chain] = withRole(kinds.chainId);
+  const [host] = withRole(kinds.host);
   const optionErrors = Object.entries(options).map(([key, option]) =>
     optionalCheck(
       "option",
@@ -72,7 +74,7 @@ export function buildChecks(
       blocksEventLoop: true,
       run: () => checkKey(context.signer, option),
     }));
-  const markets = ofKind(kinds.marketsFile).map(({ option, value }) =>
+  const markets = withRole(kinds.marketsFile).map(({ option, value }) =>
     optionalCheck("markets", value, (path) => checkMarkets(path, option))
   );
   const nodeAnswers = nodes.map(({ key, option, value }) =>
@@ -90,10 +92,10 @@ export function buildChecks(
   const webSockets = urlsOf(kinds.wsUrl).map(({ option, value }) =>
     optionalCheck("websocket", value, (url) => checkWebSocket(url, option, context))
   );
-  const stores = ofKind(kinds.database).map(({ option, value }) =>
+  const stores = withRole(kinds.database).map(({ option, value }) =>
     optionalCheck("store", value, (database) => checkStore(database, service, option, context))
   );
-  const ports = host === undefined || health === undefined ? [] : ofKind(kinds.port).map(
+  const ports = host === undefined || health === undefined ? [] : withRole(kinds.port).map(
     ({ key, option, value: port }) =>
       portCheck(spacedWords(key), { host: host.value, port, option, health }, context),
   );

@@ -46,7 +46,7 @@ export async function checkWrites(
   { timeoutMs }: CheckContext,
 ): Promise<Finding> {
   const isAccepted = await new CoreClient({ url, timeoutMs }).acceptsTransactions().catch(
-    blockedIfAway,
+    blockedIfUnavailable,
   );
   if (isAccepted) return ok(`${url} accepts transactions`);
   return fail(
@@ -82,7 +82,7 @@ async function getAccount(url: string, { timeoutMs, signer }: CheckContext): Pro
   const { address } = await signer().catch(() => {
     throw new BlockedError("there is no key", "the key");
   });
-  return await new CoreClient({ url, timeoutMs }).getAccount(address).catch(blockedIfAway);
+  return await new CoreClient({ url, timeoutMs }).getAccount(address).catch(blockedIfUnavailable);
 }
 
 /** Checks that the clocks of the node and of this machine agree, and that the chain is live. */
@@ -90,7 +90,7 @@ export async function checkNodeClock(
   url: string,
   { clock, timeoutMs }: CheckContext,
 ): Promise<Finding> {
-  const head = await new CoreClient({ url, timeoutMs }).getHead().catch(blockedIfAway);
+  const head = await new CoreClient({ url, timeoutMs }).getHead().catch(blockedIfUnavailable);
   return clockFinding("the newest block of the node", clock.now() - head.timestampMs);
 }
 
@@ -112,7 +112,7 @@ export function clockFinding(what: string, ageMs: number): Finding {
   return differs > TIMESTAMP_DRIFT_MAX_MS ? fail(text, remedy) : warn(text, remedy);
 }
 
-function blockedIfAway(thrown: unknown): never {
+function blockedIfUnavailable(thrown: unknown): never {
   if (isNodeAway(thrown)) throw new BlockedError("the node did not answer", "the node");
   throw thrown;
 }

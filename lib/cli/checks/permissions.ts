@@ -63,10 +63,10 @@ export function requiredPermissions(
     const net = postgresServers(value).map(({ href }) => addressOf(href));
     return { net, env: ["PGPASSWORD"] };
   }
-  // SQLite creates files beside the database.
+  // SQLite creates files next to the database.
   const path = access === "database" ? dirname(value) : value;
   if (access === "connect") return { net: itemsOf(value).map(addressOf) };
-  // A value that is no path names something built in.
+  // A value that is not a path names something built in.
   if (access === "modules") return /[\\/.]/.test(value) ? { read: [dirname(value)] } : {};
   if (access === "read") return { read: [path] };
   return access === "write" ? { write: [path] } : { read: [path], write: [path] };

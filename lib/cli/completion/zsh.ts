@@ -65,8 +65,8 @@ function specsOf({ flags, description, value, isRepeatable }: CompletedOption): 
   const prefix = isRepeatable ? "*" : flags.length > 1 ? `(${flags.join(" ")})` : "";
   const explanation = `[${description.replace(/[[\]\\]/g, "\\$&")}]`;
   return flags.map((flag) => {
-    const takes = value === undefined ? "" : flag.startsWith("--") ? "=" : "+";
-    return quoted(`${prefix}${flag}${takes}${explanation}${value ? argumentOf(value) : ""}`);
+    const suffix = value === undefined ? "" : flag.startsWith("--") ? "=" : "+";
+    return quoted(`${prefix}${flag}${suffix}${explanation}${value ? argumentOf(value) : ""}`);
   });
 }
 

@@ -58,7 +58,7 @@ export const readMethods = {
     hasLargeAnswer: true,
   },
   core_getPrices: {
-    summary: "Newest prices by symbol, and whether bets on them are taken",
+    summary: "Newest prices by symbol, and whether bets on them are accepted",
     result: z.record(z.string(), nodePriceSchema),
   },
   core_getPriceHistory: {
@@ -92,7 +92,7 @@ export const readMethods = {
     }),
   },
   core_getOracleStatus: {
-    summary: "Pulls of the oracle, ages of its prices, and whether new theses are taken",
+    summary: "Pulls of the oracle, ages of its prices, and whether new theses are accepted",
     result: z.looseObject({}),
   },
 } satisfies MethodTable;

@@ -16,7 +16,7 @@ const subscribeSchema = z.object({
 export const binance: Dialect = {
   provider: "provider_a",
   path: "/binance/stream",
-  lateMs: 5,
+  delayMs: 5,
   limits: {
     connections: { count: 300, windowMs: 300_000 },
     messages: { count: 5, windowMs: 1_000 },
@@ -42,7 +42,7 @@ export const binance: Dialect = {
       },
     }),
   sendsNewest: false,
-  notice: JSON.stringify({ e: "serverShutdown" }),
+  shutdownNotice: JSON.stringify({ e: "serverShutdown" }),
 };
 
 /** The fields of an aggregate trade, the same in stream and history. */

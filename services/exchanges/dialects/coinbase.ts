@@ -13,7 +13,7 @@ const subscribeSchema = z.object({
 export const coinbase: Dialect = {
   provider: "provider_b",
   path: "/coinbase",
-  lateMs: 20,
+  delayMs: 20,
   limits: { subscribeWithinMs: 5_000 },
   read(text) {
     const parsed = subscribeSchema.safeParse(tryParseJson(text));

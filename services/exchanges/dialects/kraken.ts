@@ -18,7 +18,7 @@ const subscribeSchema = z.object({
 export const kraken: Dialect = {
   provider: "provider_c",
   path: "/kraken/v2",
-  lateMs: 35,
+  delayMs: 35,
   // Kraken asks clients to wait at least a second between connections. Two allow for a second
   // client.
   limits: { connections: { count: 2, windowMs: 1_000 } },
@@ -62,7 +62,7 @@ export const kraken: Dialect = {
     frames: () => [JSON.stringify({ channel: "heartbeat" })],
   },
   pong: JSON.stringify({ method: "pong" }),
-  notice: JSON.stringify({
+  shutdownNotice: JSON.stringify({
     channel: "status",
     type: "update",
     data: [{ system: "maintenance", api_version: "v2", version: "2.0.0" }],

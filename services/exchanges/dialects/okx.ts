@@ -15,7 +15,7 @@ const CONNECTION_ID = "a4d3ae55";
 export const okx: Dialect = {
   provider: "provider_d",
   path: "/okx/ws/v5/public",
-  lateMs: 50,
+  delayMs: 50,
   limits: {
     connections: { count: 3, windowMs: 1_000 },
     subscriptions: { count: 480, windowMs: 3_600_000 },
@@ -63,7 +63,7 @@ export const okx: Dialect = {
   },
   sendsNewest: true,
   pong: "pong",
-  notice: JSON.stringify({
+  shutdownNotice: JSON.stringify({
     event: "notice",
     code: "64008",
     msg: "The connection will soon be closed for a service upgrade. Please reconnect.",

@@ -40,7 +40,7 @@ export class CheckpointLoop {
   #offsetMs = 0;
   /** When the clock was first found ahead, in the time of the monotonic clock. */
   #aheadSinceMs: number | undefined;
-  #running = false;
+  #isRunning = false;
   #cancelTimer: CancelTimer = () => {};
   #inProgress: Promise<void> = Promise.resolve();
 
@@ -58,7 +58,7 @@ export class CheckpointLoop {
    * @param lastMs Time of the last checkpoint before a restart.
    */
   start(lastMs = 0): void {
-    this.#running = true;
+    this.#isRunning = true;
     this.#offsetMs = this.#offset();
     const fromMs = Math.max(this.#clock.now(), lastMs);
     this.#nextMs = (Math.floor(fromMs / CHECKPOINT_MS) + 1) * CHECKPOINT_MS;
@@ -75,7 +75,7 @@ export class CheckpointLoop {
 
   /** Stops; resolves when no checkpoint is in progress. */
   async stop(): Promise<void> {
-    this.#running = false;
+    this.#isRunning = false;
     this.#cancelTimer();
     await this.#inProgress;
   }
@@ -88,7 +88,7 @@ export class CheckpointLoop {
   }
 
   #runAfter(waitMs: number): void {
-    if (!this.#running) return;
+    if (!this.#isRunning) return;
     this.#cancelTimer = this.#clock.after(waitMs, () => {
       this.#inProgress = this.#run();
     });

@@ -15,7 +15,7 @@ export interface VerifiedTransaction {
   /** Only for an `RfqSubmit`. */
   quoteHash?: Hex;
   /** Set if a signature inside an `RfqSubmit` has the wrong signer: the transaction fails. */
-  fault?: Refusal;
+  refusal?: Refusal;
 }
 
 /** Checks the signatures inside a transaction that was signed by its sender. */
@@ -26,23 +26,23 @@ export function verifyEmbeddedSignatures(
 ): VerifiedTransaction {
   if (tx.type !== "RfqSubmit") return { tx, txHash };
   const quoteHash = hashQuote(quoteTermsOf(tx), chainId);
-  return { tx, txHash, quoteHash, fault: quoteFault(tx, quoteHash) };
+  return { tx, txHash, quoteHash, refusal: quoteSignatureRefusal(tx, quoteHash) };
 }
 
-function quoteFault(tx: RfqSubmit, quoteHash: Hex): Refusal | undefined {
+function quoteSignatureRefusal(tx: RfqSubmit, quoteHash: Hex): Refusal | undefined {
   try {
     requireSigner("Solver signature", quoteHash, tx.solverSignature, tx.from);
   } catch (thrown) {
-    return signatureFault("QUOTE_SIGNER_MISMATCH", thrown);
+    return signatureRefusal("QUOTE_SIGNER_MISMATCH", thrown);
   }
   try {
     requireSigner("User signature", quoteHash, tx.userSignature, tx.user);
   } catch (thrown) {
-    return signatureFault("USER_SIGNATURE_INVALID", thrown);
+    return signatureRefusal("USER_SIGNATURE_INVALID", thrown);
   }
 }
 
-function signatureFault(code: Refusal["code"], thrown: unknown): Refusal {
+function signatureRefusal(code: Refusal["code"], thrown: unknown): Refusal {
   if (!(thrown instanceof SignatureError)) throw thrown;
   return { code, message: thrown.message, details: thrown.details };
 }

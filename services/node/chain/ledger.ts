@@ -189,7 +189,7 @@ export class Ledger {
   }
 
   #refusalOf(verified: VerifiedTransaction, context: ExecutionContext): Refusal | undefined {
-    if (verified.fault !== undefined) return verified.fault;
+    if (verified.refusal !== undefined) return verified.refusal;
     const { tx } = verified;
     switch (tx.type) {
       case "Deposit":

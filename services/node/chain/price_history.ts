@@ -30,7 +30,7 @@ export class BackfilledSlots implements PriceReader {
   }
 
   /** Whether the price of this slot can be stored. */
-  hasRoomFor(time: number): boolean {
+  canStore(time: number): boolean {
     return this.#pages.size < BACKFILLED_PAGES_MAX || this.#pages.has(pageOf(slotAtOrAfter(time)));
   }
 
@@ -117,7 +117,7 @@ export class PriceHistory implements PriceReader {
 
   /** Whether a price of this slot can be backfilled: it has none, and is in the ring or needed. */
   canFill(time: number, isNeeded: boolean): boolean {
-    if (this.at(time) !== undefined || !this.backfilled.hasRoomFor(time)) return false;
+    if (this.at(time) !== undefined || !this.backfilled.canStore(time)) return false;
     return isNeeded || this.ring.contains(time);
   }
 

@@ -41,7 +41,7 @@ const TEXTS = {
   INVALID_TIME_RANGE: (d: Window | { slotTime: number; newestSlotTime: number }) =>
     "slotTime" in d
       ? `Slots up to ${d.newestSlotTime} can be filled: received one at ${d.slotTime}`
-      : `Window from ${d.startTime} to ${d.endTime} ${windowFault(d)}`,
+      : `Window from ${d.startTime} to ${d.endTime} ${windowProblem(d)}`,
   QUOTE_ALREADY_USED: (d: { quoteHash: Hex }) =>
     `Quote ${d.quoteHash} has already opened a thesis; request a new quote`,
   ORACLE_STALE: (d: { symbol: string }) =>
@@ -80,14 +80,14 @@ export function windowRefusal(
   maxStartAheadMs: number,
 ): Refusal | undefined {
   const window = { startTime, endTime, now, maxStartAheadMs };
-  return windowFault(window) === undefined ? undefined : refuse("INVALID_TIME_RANGE", window);
+  return windowProblem(window) === undefined ? undefined : refuse("INVALID_TIME_RANGE", window);
 }
 
 /**
  * No rule says that a window starts at most 24 h before its submission: a window ends in the future
  * and lasts at most 24 h.
  */
-function windowFault({ startTime, endTime, now, maxStartAheadMs }: Window): string | undefined {
+function windowProblem({ startTime, endTime, now, maxStartAheadMs }: Window): string | undefined {
   if (endTime <= now) return `ends in the past: it is ${now}; choose a later one`;
   if (slotAtOrAfter(startTime) >= slotAtOrAfter(endTime)) {
     return `contains no ${SLOT_MS} ms slot; choose a longer one`;

@@ -28,17 +28,17 @@ export class Schedule<T> {
 
   /** Removes and returns the items that are due: the earliest first, at most `max`. */
   removeDue(nowMs: number, max = Infinity): T[] {
-    let taken: T[] = [];
-    while (this.isDue(nowMs) && taken.length < max) {
+    let removed: T[] = [];
+    while (this.isDue(nowMs) && removed.length < max) {
       const time = this.#times.peek()!; // an item is due
       const due = this.#dueByTime.get(time)!; // each time has some
-      const items = due.items.slice(due.next, due.next + max - taken.length);
-      taken = taken.concat(items);
+      const items = due.items.slice(due.next, due.next + max - removed.length);
+      removed = removed.concat(items);
       due.next += items.length;
       if (due.next < due.items.length) continue;
       this.#dueByTime.delete(time);
       this.#times.pop();
     }
-    return taken;
+    return removed;
   }
 }

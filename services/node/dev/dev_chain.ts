@@ -123,7 +123,7 @@ export class DevChain {
       for (const later of this.#snapshots.keys()) if (later > id) this.#snapshots.delete(later);
       this.#shift(snapshot.atMs - clock.now());
     });
-    return this.#moved();
+    return this.#resumeCheckpoints();
   }
 
   /**
@@ -153,7 +153,7 @@ export class DevChain {
     // A checkpoint settles only some of the theses that end together.
     let moreAreDue = true;
     while (moreAreDue) moreAreDue = chain.settleDue();
-    return this.#moved();
+    return this.#resumeCheckpoints();
   }
 
   #shift(byMs: number): void {
@@ -162,7 +162,7 @@ export class DevChain {
     chain.oraclePrices.shift(byMs);
   }
 
-  #moved(): Moment {
+  #resumeCheckpoints(): Moment {
     const { chain, clock, continueAfter } = this.#parts;
     continueAfter(chain.head.timestampMs);
     return { now: clock.now(), blockNumber: chain.head.number };

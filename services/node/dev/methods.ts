@@ -6,7 +6,7 @@ import { type DevChain, DevelopmentOnlyError, type PricePaths } from "./dev_chai
 
 /** The methods of a development chain. If off, their error says how to enable them. */
 export function devMethods(dev: DevChain | undefined): [name: string, method: Method][] {
-  if (dev === undefined) return Object.keys(developmentMethods).map(switchedOff);
+  if (dev === undefined) return Object.keys(developmentMethods).map(disabledMethod);
   const methods = bindMethods(developmentMethods, {
     core_faucet: ({ address, amount }) => dev.faucet(address, amount),
     core_snapshot: () => dev.snapshot(),
@@ -20,7 +20,7 @@ export function devMethods(dev: DevChain | undefined): [name: string, method: Me
   );
 }
 
-function switchedOff(name: string): [name: string, method: Method] {
+function disabledMethod(name: string): [name: string, method: Method] {
   const call = () => {
     throw new DevelopmentOnlyError(`${name} is off: start the node with --dev to use it`);
   };

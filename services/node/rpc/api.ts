@@ -13,7 +13,7 @@ export const RPC_BODY_BYTES_MAX = 1024 * 1024;
  * Refuses calls of web pages of other origins: browsers send some calls without a preflight
  * request, and WebSockets always. Only browsers send an origin.
  */
-export function refuseForeignPage(
+export function refuseCrossOrigin(
   request: Request,
   corsOrigins: readonly string[] = [],
 ): Response | undefined {
@@ -56,7 +56,7 @@ export function nodeApi(
   // It reads a chunked body itself.
   const limited: MiddlewareHandler = (c, next) => readingBody(() => limit(c, next));
   app.post("/", limited, async (c: Context) => {
-    const refused = refuseForeignPage(c.req.raw, corsOrigins);
+    const refused = refuseCrossOrigin(c.req.raw, corsOrigins);
     if (refused !== undefined) return refused;
     // The listener sets the connection's address; a request without one comes from a test.
     const { remote = "unknown" }: { remote?: string } = c.env ?? {};

@@ -33,7 +33,7 @@ const NOTIFICATION_BYTES = 256 * 1024;
 const SHORT_ANSWER_CHARS = 16 * 1024;
 
 /** Most requests of one client without an answer. Further ones get an error. */
-export const REQUESTS_UNDER_WAY_MAX = 100;
+export const OPEN_REQUESTS_MAX = 100;
 
 /** How long clients may take to answer a close frame when the node stops. */
 const CLOSE_WAIT_MS = 1_000;
@@ -98,7 +98,7 @@ export class Clients {
     clearTimeout(deadline);
   }
 
-  #hasRoom(socket: WebSocket): boolean {
+  #canReceive(socket: WebSocket): boolean {
     const bytes = socket.bufferedAmount;
     if (bytes <= UNSENT_PER_CLIENT_MAX) {
       if (this.#bursts.size > 0) this.#bursts.delete(socket);
@@ -117,13 +117,13 @@ export class Clients {
     const { dispatcher, subscriptions, onSlowClient } = this.#options;
     const send = (text: string) => {
       if (socket.readyState !== WebSocket.OPEN) return;
-      if (this.#hasRoom(socket)) return socket.send(text);
+      if (this.#canReceive(socket)) return socket.send(text);
       onSlowClient();
       client.disconnect();
       socket.close(CLOSE_TRY_LATER, "Reading too slowly");
     };
     const client: Subscriber = subscriptions.connect(send);
-    let underWay = 0;
+    let openRequests = 0;
     socket.binaryType = "arraybuffer";
     this.#sockets.add(socket);
     socket.onmessage = async ({ data }) => {
@@ -135,35 +135,35 @@ export class Clients {
           `Requests may have ${REQUEST_CHARS_MAX} characters: received ${text.length}; send less at once`,
         );
       }
-      if (underWay >= REQUESTS_UNDER_WAY_MAX) {
+      if (openRequests >= OPEN_REQUESTS_MAX) {
         return refuse(
-          `${REQUESTS_UNDER_WAY_MAX} requests of this connection wait: try again later`,
+          `${OPEN_REQUESTS_MAX} requests of this connection wait: try again later`,
         );
       }
-      underWay += 1;
+      openRequests += 1;
       const newIds: string[] = [];
       const { text: answer = "" } = await dispatcher.handle(text, {
         ...caller,
         client: recordingIds(client, newIds),
       });
-      underWay -= 1;
+      openRequests -= 1;
       const isShort = answer.length <= SHORT_ANSWER_CHARS;
       const waiting = socket.bufferedAmount + answer.length;
       if (isShort || waiting <= UNSENT_PER_CLIENT_MAX - NOTIFICATION_BYTES) {
         if (answer !== "") send(answer);
-        client.announce(newIds);
+        client.activate(newIds);
       } else {
         refuse(`${socket.bufferedAmount} bytes wait to be read: read them and try again`);
         for (const id of newIds) client.unsubscribe(id); // the client never learns it
       }
     };
-    const leave = () => {
+    const onClosed = () => {
       this.#sockets.delete(socket);
       this.#bursts.delete(socket);
       client.disconnect();
       if (this.#sockets.size === 0) this.#onEmpty();
     };
-    socket.onclose = leave;
+    socket.onclose = onClosed;
     // A close event follows every error.
     socket.onerror = () => {};
   }

@@ -15,7 +15,7 @@ const ACCESS_NOTES = {
 };
 
 /** Moves the named schemas of a schema to the document's. */
-function hoisted(schema: z.core.$ZodType, components: Components): JsonSchema {
+function hoistDefinitions(schema: z.core.$ZodType, components: Components): JsonSchema {
   const { $defs, ...own } = toJsonSchema(schema);
   Object.assign(components, $defs);
   return own;
@@ -30,9 +30,9 @@ function describe(name: string, definition: MethodDefinition, components: Compon
     params: Object.entries<z.core.$ZodType>(params?._zod.def.shape ?? {}).map(([name, schema]) => ({
       name,
       required: !z.safeParse(schema, undefined).success,
-      schema: hoisted(schema, components),
+      schema: hoistDefinitions(schema, components),
     })),
-    result: { name: "result", schema: hoisted(result, components) },
+    result: { name: "result", schema: hoistDefinitions(result, components) },
   };
 }
 

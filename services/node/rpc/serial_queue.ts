@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers";
 import { RangemakerError } from "../../../lib/errors.ts";
-import { mayTakeAnother } from "../../../lib/fair_share.ts";
+import { isWithinFairShare } from "../../../lib/fair_share.ts";
 
 /**
  * Most tasks that wait in each lane. The first caller gets at most half of the places and the
@@ -60,12 +60,12 @@ export class SerialQueue {
   /**
    * Runs a task when its turn comes; rejects with what the task throws.
    *
-   * @param groups The groups of the caller, see {@link WaitingTasks.hasRoom}.
+   * @param groups The groups of the caller, see {@link WaitingTasks.canAdd}.
    * @throws {NodeBusyError} If the share of the caller, or of one of its groups, is used up.
    */
   run<T>(lane: Lane, groups: readonly string[], task: () => T): Promise<T> {
     const waiting = this.#lanes[lane];
-    if (!waiting.hasRoom(groups, TASKS_WAITING_MAX)) return Promise.reject(new NodeBusyError());
+    if (!waiting.canAdd(groups, TASKS_WAITING_MAX)) return Promise.reject(new NodeBusyError());
     return new Promise((resolve, reject) => {
       waiting.add(groups, () => {
         try {
@@ -137,18 +137,18 @@ class WaitingTasks {
    *   group share its places by the same rule.
    * @param max Places for all together.
    */
-  hasRoom(names: readonly string[], max: number): boolean {
-    let room = max - this.#size;
+  canAdd(names: readonly string[], max: number): boolean {
+    let free = max - this.#size;
     let groups: ReadonlyMap<string, WaitingTasks> = this.#groups;
     for (const name of names) {
       const group = groups.get(name);
       const own = group?.size ?? 0;
-      if (!mayTakeAnother(own, room)) return false;
-      // How many more places the group may have: the most x with own + x < room - x.
-      room = (room - own) / 2;
+      if (!isWithinFairShare(own, free)) return false;
+      // How many more places the group may have: the most x with own + x < free - x.
+      free = (free - own) / 2;
       groups = group === undefined ? NO_GROUPS : group.#groups;
     }
-    return room > 0;
+    return free > 0;
   }
 
   add([name, ...rest]: readonly string[], task: () => void): void {

@@ -170,7 +170,7 @@ export class Subscriber {
   readonly #newId: () => string;
   readonly #of: (kind: SubscriptionKind) => Map<string, Subscription>;
   readonly #subscriptions = new Map<string, Subscription>();
-  #isGone = false;
+  #isDisconnected = false;
 
   constructor(
     send: Send,
@@ -183,7 +183,7 @@ export class Subscriber {
   }
 
   /**
-   * Subscribes. Nothing is sent before {@link announce}, so that the client receives the id first.
+   * Subscribes. Nothing is sent before {@link activate}, so that the client receives the id first.
    * A client that has disconnected while its last calls still run gets an id, but no notifications.
    *
    * @throws {RangemakerError} `TOO_MANY_SUBSCRIPTIONS` beyond {@link SUBSCRIPTIONS_PER_CLIENT_MAX}.
@@ -196,12 +196,12 @@ export class Subscriber {
       );
     }
     const id = this.#newId();
-    if (!this.#isGone) this.#subscriptions.set(id, { id, kind, client: this, filter });
+    if (!this.#isDisconnected) this.#subscriptions.set(id, { id, kind, client: this, filter });
     return id;
   }
 
   /** Activates subscriptions whose ids were sent, except those that have ended meanwhile. */
-  announce(ids: readonly string[]): void {
+  activate(ids: readonly string[]): void {
     for (const id of ids) {
       const subscription = this.#subscriptions.get(id);
       if (subscription !== undefined) this.#of(subscription.kind).set(id, subscription);
@@ -219,7 +219,7 @@ export class Subscriber {
 
   /** Ends all subscriptions of the client; it can make no others. */
   disconnect(): void {
-    this.#isGone = true;
+    this.#isDisconnected = true;
     for (const id of this.#subscriptions.keys()) this.unsubscribe(id);
   }
 }

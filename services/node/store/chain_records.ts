@@ -191,11 +191,11 @@ export class ChainRecords {
       for (const [id, { thesis: { settledAt = 0, startTime, endTime, quoteHash } }] of oldTheses) {
         theses.delete(id);
         quotes.delete(quoteKey(startTime, quoteHash));
-        this.#dropped(Math.max(settledAt, endTime));
+        this.#raiseDroppedBefore(Math.max(settledAt, endTime));
       }
       for (const [key, { atMs }] of oldReceipts) {
         receipts.delete(key);
-        this.#dropped(atMs);
+        this.#raiseDroppedBefore(atMs);
       }
     });
   }
@@ -232,7 +232,7 @@ export class ChainRecords {
     this.#prices = this.#readPrices();
   }
 
-  #dropped(timeMs: number): void {
+  #raiseDroppedBefore(timeMs: number): void {
     this.#state.droppedBeforeMs = Math.max(this.#state.droppedBeforeMs, timeMs + 1);
   }
 

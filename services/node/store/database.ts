@@ -53,8 +53,8 @@ export class Database extends SqliteDatabase {
     );
   }
 
-  /** Changes when another connection has changed the database. */
-  get foreignChanges(): number {
+  /** SQLite's `data_version`: changes when another connection has changed the database. */
+  get dataVersion(): number {
     return Number(this.get("PRAGMA data_version")?.data_version);
   }
 }

@@ -58,11 +58,11 @@ export function openDatabase(
   const path = databasePath(dir);
   const found = inspectFiles(dir, record);
   const isRestored = found === "backup";
-  const putLogBack = isRestored ? renameReplacedLog(dir) : undefined;
+  const restoreLog = isRestored ? renameReplacedLog(dir) : undefined;
   try {
     if (found !== "nothing") requireMatchingChain(dir, isRestored ? undefined : record, identity);
   } catch (thrown) {
-    putLogBack?.();
+    restoreLog?.();
     throw thrown;
   }
   createDatabaseFile(dir, path);

@@ -82,11 +82,11 @@ class DiskStorage implements Storage {
   readonly #log = serviceLog("node");
   /** Device and inode of the database and its log. */
   readonly #files: string;
-  readonly #foreignChanges: number;
+  readonly #dataVersion: number;
   #checkpoints = 0;
   /** Number of the commit after which the log was last copied. */
   #copiedSequence = 0;
-  #logged: string | undefined;
+  #loggedFailure: string | undefined;
 
   constructor(
     settings: StorageSettings,
@@ -100,22 +100,22 @@ class DiskStorage implements Storage {
     this.#clock = clock;
     this.#retainMs = retainMs;
     this.#lock = opened.adopt(LockFile.lock(dir), (lock) => lock.close());
-    const seen = LockFile.read(dir);
+    const lockRecord = LockFile.read(dir);
     const { db, isNew, isRestored, run } = openDatabase(
       dir,
       this.#lock,
-      seen,
+      lockRecord,
       settings,
       clock.now(),
     );
     this.#db = opened.adopt(db, (db) => db.close());
     this.#run = run;
     onOpen(db);
-    const onCommit = (sequence: number) => this.#committed(sequence);
+    const onCommit = (sequence: number) => this.#onCommitted(sequence);
     const records = new ChainRecords(db, { markets, ringSlots, isDurable: true, onCommit });
     this.records = records;
     this.#files = this.#fileIds();
-    this.#foreignChanges = db.foreignChanges;
+    this.#dataVersion = db.dataVersion;
     this.resumeFrom = isNew ? undefined : records.resumePoint(clock.now());
     const rows = Object.values(records.state.totals).reduce((sum, table) => sum + table.rows, 0);
     const isChecked = rows <= ROWS_CHECKED_AT_START;
@@ -195,14 +195,14 @@ class DiskStorage implements Storage {
    *
    * @throws {StorageError} If the opened files were replaced or changed by others.
    */
-  #committed(sequence: number): void {
+  #onCommitted(sequence: number): void {
     if (this.#fileIds() !== this.#files) {
       throw new StorageError(
         `${databasePath(this.#dir)} or its log was removed, moved or replaced: restart the node`,
         { isFinal: true },
       );
     }
-    if (this.#db.foreignChanges !== this.#foreignChanges) {
+    if (this.#db.dataVersion !== this.#dataVersion) {
       throw new StorageError(
         `Another program has changed ${databasePath(this.#dir)}: restore a backup`,
         { isFinal: true },
@@ -234,8 +234,8 @@ class DiskStorage implements Storage {
   /** Logs once when a problem begins, changes or ends. */
   #logChange(): void {
     const reason = this.records.commits.failure?.message;
-    if (reason === this.#logged) return;
-    this.#logged = reason;
+    if (reason === this.#loggedFailure) return;
+    this.#loggedFailure = reason;
     if (reason === undefined) this.#log.info("The data directory can be written again");
     else this.#log.error("{reason}", { reason });
   }

@@ -8,7 +8,7 @@ const SLOTS = 4_096;
 const HASHED_CHARS = 64;
 
 /** A read without an answer yet. */
-interface Flight {
+interface InFlightRead {
   readonly key: string;
   /** Callbacks of the equal reads that wait for it. */
   waiting: ((answer: CallAnswer | undefined) => void)[] | undefined;
@@ -17,10 +17,10 @@ interface Flight {
 /** Reads without an answer yet, so that an equal read can wait for the same answer. */
 export class InFlightReads {
   /**
-   * The newest flight of each slot; an older one in the same slot can no longer be joined. A `Map`
+   * The newest read of each slot; an older one in the same slot can no longer be joined. A `Map`
    * would hash each whole text, which takes twice as long.
    */
-  readonly #slots: (Flight | undefined)[] = new Array(SLOTS).fill(undefined);
+  readonly #slots: (InFlightRead | undefined)[] = new Array(SLOTS).fill(undefined);
 
   /**
    * Asks for the answer to a read, or waits for that of an equal read in flight. Only a result is
@@ -38,21 +38,21 @@ export class InFlightReads {
       });
       return await joined ?? await ask();
     }
-    const flight: Flight = this.#slots[slot] = { key, waiting: undefined };
+    const read: InFlightRead = this.#slots[slot] = { key, waiting: undefined };
     let answer: CallAnswer | undefined;
     try {
       return answer = await ask();
     } finally {
-      if (this.#slots[slot] === flight) this.#slots[slot] = undefined;
-      if (flight.waiting !== undefined) {
+      if (this.#slots[slot] === read) this.#slots[slot] = undefined;
+      if (read.waiting !== undefined) {
         const shared = answer !== undefined && isResult(answer) ? answer : undefined;
-        for (const resolve of flight.waiting) resolve(shared);
+        for (const resolve of read.waiting) resolve(shared);
       }
     }
   }
 
   /** Prevents later reads from joining those in flight. */
-  forget(): void {
+  clear(): void {
     this.#slots.fill(undefined);
   }
 }

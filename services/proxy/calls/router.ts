@@ -124,7 +124,7 @@ export class Router {
       return { status: reply.status, body: answerForClient(call, node, body) };
     } finally {
       // After a change, even if its answer was lost, a read must not share an older read's answer.
-      inFlight.forget();
+      inFlight.clear();
     }
   }
 
@@ -214,7 +214,7 @@ export class Router {
         call.id === undefined ? undefined : failureText(call.id, failureForClient(call, thrown))
       );
     } finally {
-      if (!isPlain) this.#options.inFlight.forget();
+      if (!isPlain) this.#options.inFlight.clear();
     }
   }
 }

@@ -6,9 +6,9 @@ import type { FrameJoiner, OutgoingMessage } from "../hub/messages.ts";
 import { ClientConnection, QUEUED_BYTES_MAX } from "./client_buffers.ts";
 
 /** Most unsent bytes of one client, answers included; a client over it is closed. */
-export const UNREAD_BYTES_MAX = 64 * 1024 * 1024;
+export const UNSENT_BYTES_MAX = 64 * 1024 * 1024;
 
-/** Seconds without a pong after which a client counts as gone. */
+/** Seconds without a pong after which a client counts as disconnected. */
 export const IDLE_TIMEOUT_S = 30;
 
 /** The part of the runtime's WebSocket that is used here; tests replace it. */
@@ -47,7 +47,7 @@ export class NativeConnection extends ClientConnection {
 
   send(messages: readonly OutgoingMessage[], bytes: number): void {
     if (this.#socket.readyState !== WebSocket.OPEN) return;
-    if (this.#queued(UNREAD_BYTES_MAX) > UNREAD_BYTES_MAX) {
+    if (this.#queued(UNSENT_BYTES_MAX) > UNSENT_BYTES_MAX) {
       return this.refuseToQueue();
     }
     this.countQueued(bytes);
@@ -74,7 +74,7 @@ export class TcpConnection extends ClientConnection {
   readonly #socket: WsSocket;
   readonly #tcp: Socket;
   readonly #joiner: FrameJoiner;
-  #alive = true;
+  #isAlive = true;
 
   /** @param joiner Shared by connections that are likely to get the same messages. */
   constructor(socket: WsSocket, tcp: Socket, joiner: FrameJoiner) {
@@ -88,7 +88,7 @@ export class TcpConnection extends ClientConnection {
     socket.on("ping", (data: Buffer) => {
       if (this.freeQueueBytes() > 0) socket.pong(data);
     });
-    socket.on("pong", () => this.#alive = true);
+    socket.on("pong", () => this.#isAlive = true);
     socket.on("error", (error) => { // a close event follows
       if ("code" in error && TOO_LARGE.test(String(error.code))) this.onTooLarge();
     });
@@ -106,7 +106,7 @@ export class TcpConnection extends ClientConnection {
 
   send(messages: readonly OutgoingMessage[], bytes: number): void {
     if (this.#socket.readyState !== this.#socket.OPEN) return;
-    if (this.#tcp.writableLength > UNREAD_BYTES_MAX) {
+    if (this.#tcp.writableLength > UNSENT_BYTES_MAX) {
       return this.refuseToQueue();
     }
     this.countQueued(bytes);
@@ -120,8 +120,8 @@ export class TcpConnection extends ClientConnection {
 
   /** Terminates a client that did not answer the previous ping. */
   ping(): void {
-    if (!this.#alive) return this.terminate();
-    this.#alive = false;
+    if (!this.#isAlive) return this.terminate();
+    this.#isAlive = false;
     this.#socket.ping();
   }
 }

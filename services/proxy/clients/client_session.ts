@@ -41,7 +41,7 @@ export interface ClientSessionOptions {
 export class ClientSession {
   readonly #options: ClientSessionOptions;
   readonly #client: HubClient;
-  #ended = false;
+  #hasEnded = false;
 
   constructor(options: ClientSessionOptions) {
     this.#options = options;
@@ -114,13 +114,13 @@ export class ClientSession {
     }
   }
 
-  /** The connection's queue has room again. */
+  /** The connection's queue has capacity again. */
   resume(): void {
     this.#options.hub.resume(this.#client);
   }
 
   end(): void {
-    this.#ended = true;
+    this.#hasEnded = true;
     this.#options.hub.disconnect(this.#client);
   }
 
@@ -174,7 +174,7 @@ export class ClientSession {
 
   /** Sends an answer, or an error in its place if the process holds too many unread bytes. */
   #answer(text: string): void {
-    if (this.#ended) return;
+    if (this.#hasEnded) return;
     const { sink, metrics } = this.#options;
     let message = new OutgoingMessage(text);
     if (!sink.admitAnswer(message.byteLength)) {

@@ -46,7 +46,7 @@ export class RequestBodies {
     this.#deadlines = new Deadlines(
       this.#clock,
       FIRST_BYTES_MS,
-      (reject) => reject(this.#tooSlow()),
+      (reject) => reject(this.#tooSlowError()),
     );
   }
 
@@ -62,9 +62,9 @@ export class RequestBodies {
     // The server enforces a declared length.
     const bytes = length === null ? 0 : Number(length);
     const { maxBytes, budget } = this.#options;
-    if (bytes > maxBytes) return Promise.reject(this.#tooLarge());
+    if (bytes > maxBytes) return Promise.reject(this.#tooLargeError());
     if (length !== null && bytes <= RUNTIME_BYTES_MAX) return this.#readByRuntime(request);
-    if (!budget.fitsLarge(bytes)) return Promise.reject(this.#noMemory());
+    if (!budget.fitsLarge(bytes)) return Promise.reject(this.#noMemoryError());
     return this.#readInChunks(request, counted);
   }
 
@@ -97,17 +97,17 @@ export class RequestBodies {
         const { value, done } = await reader.read().catch((error) => {
           throw bodyEnded(error);
         });
-        if (expired.isLate) throw this.#tooSlow();
+        if (expired.isLate) throw this.#tooSlowError();
         if (done) return decoder.decode(await new Blob(chunks).bytes());
         bytes += value.length;
-        if (bytes > maxBytes) throw this.#tooLarge();
-        if (!budget.fitsLarge(value.length)) throw this.#noMemory();
+        if (bytes > maxBytes) throw this.#tooLargeError();
+        if (!budget.fitsLarge(value.length)) throw this.#noMemoryError();
         budget.add(value.length);
         counted.bytes += value.length;
         chunks.push(value);
       }
     } catch (thrown) {
-      reader.cancel().catch(() => {}); // the connection may be gone already
+      reader.cancel().catch(() => {}); // the connection may be closed already
       throw thrown;
     } finally {
       expired.cancel();
@@ -126,22 +126,22 @@ export class RequestBodies {
         return;
       }
       watch.isLate = true;
-      end().catch(() => {}); // the connection is gone already
+      end().catch(() => {}); // the connection is closed already
     };
     cancelTimer = this.#clock.after(FIRST_BYTES_MS, check);
     return watch;
   }
 
-  #tooSlow(): Error {
+  #tooSlowError(): Error {
     this.#options.metrics.countRefusal("slow_body");
     return limitExceeded(408, `Body is slower than ${BYTES_PER_S / 1024} KiB/s: send it at once`);
   }
 
-  #tooLarge(): Error {
+  #tooLargeError(): Error {
     return limitExceeded(413, `Body is over ${this.#options.maxBytes} bytes: send less at once`);
   }
 
-  #noMemory(): Error {
+  #noMemoryError(): Error {
     this.#options.metrics.countRefusal("buffered_bytes");
     return limitExceeded(429, "The proxy holds too many large messages: try again");
   }

@@ -9,8 +9,8 @@ import { ClientSession, type ClientSessionOptions } from "./client_session.ts";
 import { IDLE_TIMEOUT_S, NativeConnection } from "./client_connection.ts";
 import type { Cors } from "../../../lib/http/cors.ts";
 import {
-  brokenHandshake,
   failureText,
+  invalidHandshake,
   limitExceeded,
   originRefused,
   ProxyError,
@@ -72,7 +72,7 @@ export class WsClients {
       upgrade = Deno.upgradeWebSocket(request, { idleTimeout: IDLE_TIMEOUT_S });
     } catch (thrown) {
       // A header of the handshake is missing; the message names it.
-      return responseOf(brokenHandshake(messageOf(thrown)));
+      return responseOf(invalidHandshake(messageOf(thrown)));
     }
     const { socket, response } = upgrade;
     // A socket whose peer disconnects before it opens has no further event, not even a close.
@@ -156,7 +156,7 @@ export class WsClients {
       metrics.countRefusal("connections");
       return limitExceeded(429, `${maxClients} clients are connected: try again later`);
     }
-    if (!this.#perAddress.hasRoom(address)) {
+    if (!this.#perAddress.canAdd(address)) {
       metrics.countRefusal("connections_per_address");
       return limitExceeded(
         429,

@@ -81,7 +81,7 @@ export class WsListener {
     };
     this.#handshakes = new WebSocketServer(limits);
     this.#pending = new Deadlines(options.clock, HANDSHAKE_MS, (tcp) => tcp.destroy());
-    server.on("connection", (tcp: Socket) => this.#connected(tcp));
+    server.on("connection", (tcp: Socket) => this.#onConnected(tcp));
     server.on("error", ({ message: reason }) => log.warn("Accepting failed: {reason}", { reason }));
     server.on("upgrade", (request, tcp: Socket, head) => this.#upgrade(request, tcp, head));
     this.#pingLater();
@@ -121,7 +121,7 @@ export class WsListener {
   }
 
   /** Limits the number and duration of connections that are not WebSockets yet. */
-  #connected(tcp: Socket): void {
+  #onConnected(tcp: Socket): void {
     const keys = limitKeys(tcp.remoteAddress ?? "");
     const peer = { ...keys, peerKey: keys.key };
     if (!this.#pendingPerPeer.tryAdd(peer)) {
@@ -143,12 +143,12 @@ export class WsListener {
     const headers = headersOf(request);
     // Read now: a peer that disconnects before the end of the handshake has no address afterwards.
     const remote = tcp.remoteAddress ?? "";
-    const error = this.#allowedHosts.refuse(headers) ?? wrongPath(request);
+    const error = this.#allowedHosts.refuse(headers) ?? pathProblem(request);
     const refused = error === undefined
       ? this.#options.refuse(headers, remote)
       : failureResponse(error);
     if (refused !== undefined) {
-      void sendRefused(tcp, refused);
+      void sendRefusal(tcp, refused);
       return;
     }
     this.#endHandshake.get(tcp)?.();
@@ -176,12 +176,12 @@ function headersOf(request: IncomingMessage): Headers {
   return headers;
 }
 
-function wrongPath({ method = "", url = "" }: IncomingMessage): RangemakerError | undefined {
+function pathProblem({ method = "", url = "" }: IncomingMessage): RangemakerError | undefined {
   const [path = ""] = url.split("?");
   return isWebSocketPath(path) ? undefined : httpFailure("NOT_FOUND", { method, path });
 }
 
-/** Answers a request that is no handshake. */
+/** Answers a request that is not a handshake. */
 async function explainHandshake(response: ServerResponse): Promise<void> {
   const { status, headers, body } = failureResponse(handshakeExpected("/ws"));
   const contentType = headers.get("content-type") ?? "";
@@ -190,7 +190,7 @@ async function explainHandshake(response: ServerResponse): Promise<void> {
 }
 
 /** Answers a handshake in plain HTTP and ends the connection. */
-async function sendRefused(tcp: Socket, refused: Response): Promise<void> {
+async function sendRefusal(tcp: Socket, refused: Response): Promise<void> {
   tcp.on("error", () => {}); // the client has disconnected already
   const body = await refused.text();
   const head = [

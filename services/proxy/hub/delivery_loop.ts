@@ -3,7 +3,7 @@ import { type Clock, Timers } from "../../../lib/clock.ts";
 import type { Hub } from "./hub.ts";
 
 /**
- * The runtime's socket does not report when it has room again, so clients that are behind are
+ * The runtime's socket does not report when it has capacity again, so clients that are behind are
  * retried at this interval. A client that reads 50 MB/s empties its queue in that time.
  */
 const RETRY_EVERY_MS = 5;

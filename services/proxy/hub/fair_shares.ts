@@ -41,7 +41,7 @@ export class FairShares {
       return { refused: "upstream_subscriptions_per_address" };
     }
     const isFull = this.count >= this.#max;
-    if (!isFull && this.#counts.hasRoom(address)) return {};
+    if (!isFull && this.#counts.canAdd(address)) return {};
     const isPeersLimit = !isFull || this.#counts.isPeerFull(address);
     const evict = this.#findEvictable(client, isPeersLimit ? address.peerKey : undefined);
     if (evict !== undefined) return { evict };

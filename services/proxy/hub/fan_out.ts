@@ -25,7 +25,7 @@ interface FanOutOptions {
 
 /**
  * Delivers notifications to the members of their subscriptions. Clients that are up to date get
- * them at the next {@link flush}. Clients whose connection had no room get them later, from a
+ * them at the next {@link flush}. Clients whose connection was full get them later, from a
  * shared ring.
  *
  * Positions in the ring count the notifications of all subscriptions:
@@ -45,7 +45,7 @@ interface FanOutOptions {
 export class FanOut {
   readonly #options: FanOutOptions;
   readonly #ring: BroadcastRing<Notification>;
-  /** Clients whose connection had no room for everything due. */
+  /** Clients whose connection was too full for everything due. */
   readonly #behind = new Set<HubClient>();
   readonly #searchEvery: number;
   /** Ring position of the next search for clients about to miss something. */
@@ -113,14 +113,14 @@ export class FanOut {
     this.#unflushedFrom = this.#ring.end;
     for (const client of ringReaders) sent += this.#sendFromRing(client);
     if (this.#behind.size === 0) this.#ring.clear();
-    this.#sent(sent);
+    this.#countSent(sent);
   }
 
   /** Tries again to send to a client that is behind. */
   resume(client: HubClient): void {
     if (client.cursor === undefined) return;
     this.flush(); // or the ring would bring the same messages again
-    this.#sent(this.#sendFromRing(client));
+    this.#countSent(this.#sendFromRing(client));
   }
 
   /**
@@ -138,7 +138,7 @@ export class FanOut {
       const bytes = client.sink.overflowBytes();
       if (bytes > 0) sent += this.#sendFromRing(client, bytes);
     }
-    this.#sent(sent);
+    this.#countSent(sent);
   }
 
   /** Sends a client its messages from the ring. @returns How many. */
@@ -158,7 +158,7 @@ export class FanOut {
     return sent;
   }
 
-  #sent(count: number): void {
+  #countSent(count: number): void {
     if (count > 0) this.#options.events.sent(count);
   }
 }

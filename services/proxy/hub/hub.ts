@@ -142,7 +142,7 @@ export class Hub {
     this.table.opened(nowMs);
   }
 
-  /** The connection to the node is gone; clients keep their ids and wait. */
+  /** The connection to the node is lost; clients keep their ids and wait. */
   upstreamClosed(): void {
     this.table.closed();
   }
@@ -162,8 +162,8 @@ export class Hub {
     const frame = parseNodeFrame(text);
     if (frame === undefined) return false;
     this.#options.events.received();
-    if (typeof frame.id === "number") this.#answered(frame.id, text);
-    else if (typeof frame.method === "string") return this.#notified(frame, text);
+    if (typeof frame.id === "number") this.#onAnswer(frame.id, text);
+    else if (typeof frame.method === "string") return this.#onNotification(frame, text);
     return true;
   }
 
@@ -187,7 +187,7 @@ export class Hub {
     this.table.sweep(nowMs);
   }
 
-  #answered(requestId: number, text: string): void {
+  #onAnswer(requestId: number, text: string): void {
     const answer = this.table.answered(requestId, text);
     if (answer === undefined) return;
     const { subscription: answered, errorText, isGivenUp } = answer;
@@ -249,7 +249,7 @@ export class Hub {
     this.table.retire(subscription);
   }
 
-  #notified(frame: NodeFrame, text: string): boolean {
+  #onNotification(frame: NodeFrame, text: string): boolean {
     const upstreamId = frame.params?.subscription;
     if (typeof upstreamId !== "string") return true;
     const subscription = this.table.byUpstreamId(upstreamId);

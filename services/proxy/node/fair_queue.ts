@@ -1,4 +1,4 @@
-import { mayTakeAnother } from "../../../lib/fair_share.ts";
+import { isWithinFairShare } from "../../../lib/fair_share.ts";
 
 interface FairQueueLimits {
   slots: number;
@@ -36,7 +36,7 @@ export class FairQueue<T> {
   wait(caller: string, item: T): boolean {
     const queue = this.#waiting.get(caller);
     const free = this.#limits.waitingMax - this.#waitingInAll;
-    if (!mayTakeAnother(queue?.length ?? 0, free)) return false;
+    if (!isWithinFairShare(queue?.length ?? 0, free)) return false;
     if (queue === undefined) this.#waiting.set(caller, [item]);
     else queue.push(item);
     this.#waitingInAll += 1;

@@ -127,8 +127,8 @@ export class HttpConnection implements Dispatcher.DispatchHandler {
     if (length !== undefined) this.#body.expect(Number(length));
   }
 
-  onResponseData(_controller: Dispatcher.DispatchController, piece: Uint8Array): void {
-    this.#body.add(piece);
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
+    this.#body.add(chunk);
   }
 
   onResponseEnd(): void {

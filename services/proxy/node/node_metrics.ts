@@ -45,7 +45,7 @@ const COUNTERS: readonly NodeMetric[] = [
     value: ({ errorsTotal }) => errorsTotal,
   },
   {
-    name: "proxy_read_node_outs_total",
+    name: "proxy_read_node_removals_total",
     help:
       "How often each of several read nodes was removed from the read group, 0 for a single one.",
     value: ({ removalsTotal }) => removalsTotal,

@@ -32,7 +32,7 @@ export class ProbeRounds {
   /** Whether the chain was ahead of the announcements in the last round. */
   #wasAheadLastRound = false;
   #cancel: CancelTimer | undefined;
-  #stopped = false;
+  #isStopped = false;
 
   constructor(options: ProbeRoundsOptions) {
     this.#options = options;
@@ -44,7 +44,7 @@ export class ProbeRounds {
   }
 
   stop(): void {
-    this.#stopped = true;
+    this.#isStopped = true;
     this.#cancel?.();
   }
 
@@ -79,7 +79,7 @@ export class ProbeRounds {
     const due = nodes.names.map((_, node) => node)
       .filter((node) => nodes.isDue(node) && (isGroup || node === silent));
     Promise.all(due.map(probe)).then((heads) => {
-      if (this.#stopped) return;
+      if (this.#isStopped) return;
       if (isGroup) nodes.endRound();
       // The node may have announced a head meanwhile, or the hub may follow another node.
       const head = silent === this.#silentNode ? heads[due.indexOf(silent ?? NaN)] : undefined;

@@ -128,16 +128,16 @@ export function groupAfter(
   nodes: readonly Candidate[],
   choice: LeaderChoice,
 ): ReadGroup {
-  const left = new Set(members);
+  const remaining = new Set(members);
   for (const [index, fault] of found) {
-    if (fault === undefined) left.add(index);
-    else left.delete(index);
+    if (fault === undefined) remaining.add(index);
+    else remaining.delete(index);
   }
   const fault = found.get(leader);
-  const next = fault && nextLeader({ leader, members: left }, nodes, fault, choice);
-  if (next !== undefined) left.add(next); // it may be behind, but no better node is available
+  const next = fault && nextLeader({ leader, members: remaining }, nodes, fault, choice);
+  if (next !== undefined) remaining.add(next); // it may be behind, but no better node is available
   const last = members.has(leader) ? leader : Math.min(...members);
-  return { leader: next ?? leader, members: left.size > 0 ? left : new Set([last]) };
+  return { leader: next ?? leader, members: remaining.size > 0 ? remaining : new Set([last]) };
 }
 
 /**

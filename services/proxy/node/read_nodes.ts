@@ -20,7 +20,7 @@ export const FAILURES_MAX = 3;
 export const LEADER_KEPT_MS = 30_000;
 
 /** How long another node's repeated or lower heads are dropped; then clients follow its chain. */
-export const BEHIND_MS = 120_000;
+export const DUPLICATE_HEADS_MS = 120_000;
 
 /** A leader is slow if another node is more than twice as fast and faster by at least this much. */
 const SLOWER_LEADER_MS = 50;
@@ -51,7 +51,7 @@ export class ReadNodes {
   readonly #options: ReadNodesOptions;
   readonly #nodes: readonly ReadNode[];
   #group: ReadGroup;
-  #movedAtMs = -Infinity;
+  #leaderChangedAtMs = -Infinity;
   /** Rounds in a row in which another node was much faster than the leader. */
   #slowRounds = 0;
   /**
@@ -134,7 +134,7 @@ export class ReadNodes {
     const others = this.#othersThan(index).map((node) => node.recentHead(nowMs));
     if (blocksAbove(head, others, this.#options.maxLag) > 0) return false;
     this.#at(index).setHead(head, nowMs);
-    if (index !== this.#announcer) this.#duplicatesUntilMs = nowMs + BEHIND_MS;
+    if (index !== this.#announcer) this.#duplicatesUntilMs = nowMs + DUPLICATE_HEADS_MS;
     this.#announcer = index;
     if (head.number <= this.#announced && nowMs < this.#duplicatesUntilMs) return false;
     this.#duplicatesUntilMs = 0;
@@ -227,26 +227,26 @@ export class ReadNodes {
     const isSlow = this.#nodes.some((node) => node.isUp && node.tookMs < limitMs);
     this.#slowRounds = isSlow ? this.#slowRounds + 1 : 0;
     if (this.#slowRounds < ROUNDS_TO_CHANGE) return;
-    const next = nextLeader(this.#group, this.#nodes, { isUrgent: false }, this.#choice);
-    this.#become({ ...this.#group, leader: next ?? leader }, () => "it is slow");
+    const next = nextLeader(this.#group, this.#nodes, { isUrgent: false }, this.#leaderChoice);
+    this.#replaceGroup({ ...this.#group, leader: next ?? leader }, () => "it is slow");
   }
 
   #othersThan(index: number): ReadNode[] {
     return this.#nodes.filter((_, at) => at !== index);
   }
 
-  get #choice() {
+  get #leaderChoice() {
     const { clock, random } = this.#options;
-    return { isLeaderNew: clock.now() - this.#movedAtMs < LEADER_KEPT_MS, random };
+    return { isLeaderNew: clock.now() - this.#leaderChangedAtMs < LEADER_KEPT_MS, random };
   }
 
   #apply(found: Findings): void {
-    const next = groupAfter(found, this.#group, this.#nodes, this.#choice);
-    this.#become(next, (index) => found.get(index)?.reason);
+    const next = groupAfter(found, this.#group, this.#nodes, this.#leaderChoice);
+    this.#replaceGroup(next, (index) => found.get(index)?.reason);
   }
 
   /** Replaces the read group, and reports the differences. */
-  #become(next: ReadGroup, reasonOf: (index: number) => string | undefined): void {
+  #replaceGroup(next: ReadGroup, reasonOf: (index: number) => string | undefined): void {
     const { clock, onLeaderChange, onMembershipChange } = this.#options;
     const before = this.#group;
     const added = next.members.difference(before.members);
@@ -256,7 +256,7 @@ export class ReadNodes {
     for (const index of removed) this.#at(index).setRemoved(reasonOf(index));
     for (const index of added) onMembershipChange?.(index, undefined);
     if (next.leader !== before.leader) {
-      this.#movedAtMs = clock.now();
+      this.#leaderChangedAtMs = clock.now();
       this.#slowRounds = 0;
       onLeaderChange?.(next.leader, reasonOf(before.leader) ?? "");
     }

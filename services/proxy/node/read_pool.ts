@@ -29,7 +29,7 @@ export class ReadPool implements NodePort {
   readonly #probes: readonly HttpPool[];
   readonly #clock: Clock;
   #lastId = randomFirstId();
-  #stopped = false;
+  #isStopped = false;
 
   constructor({ urls, nodes, ...options }: ReadPoolOptions) {
     this.#nodes = nodes;
@@ -82,7 +82,7 @@ export class ReadPool implements NodePort {
       this.#nodes.onProbeAnswered(node, head, this.#clock.now() - startedAtMs);
       return head;
     } catch (thrown) {
-      if (this.#stopped) return;
+      if (this.#isStopped) return;
       const error = thrown instanceof ProxyError ? thrown.cause : undefined;
       if (!(error instanceof ConnectionError)) {
         this.#nodes.onProbeFailed(node, "its answer is not a block");
@@ -93,12 +93,12 @@ export class ReadPool implements NodePort {
   }
 
   stop(): void {
-    this.#stopped = true;
+    this.#isStopped = true;
     for (const pool of [...this.#pools, ...this.#probes]) pool.stop();
   }
 
   #report(node: number, status: number | undefined, error?: ConnectionError): void {
-    if (this.#stopped) return;
+    if (this.#isStopped) return;
     const isFailed = error !== undefined || isRefusal(status);
     // The probes detect a node that hangs.
     const isProxysLimit = error?.abortReason === "busy" || CALLER_CAUSED.has(error?.abortReason);
@@ -107,7 +107,7 @@ export class ReadPool implements NodePort {
   }
 
   #otherPool(failed: number): HttpPool | undefined {
-    const other = this.#stopped ? undefined : this.#nodes.otherNode(failed);
+    const other = this.#isStopped ? undefined : this.#nodes.otherNode(failed);
     return other === undefined ? undefined : this.#pools[other];
   }
 

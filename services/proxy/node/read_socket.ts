@@ -18,13 +18,13 @@ const log = serviceLog("proxy");
  * Reads that are open on the socket at once. rangemaker's node accepts 100 per socket. One caller
  * gets half of the slots at most, so that another one waits no longer than one turn.
  */
-export const READS_OPEN = { slots: 64, perCaller: 32, waitingMax: 8_192 };
+export const OPEN_READ_LIMITS = { slots: 64, perCaller: 32, waitingMax: 8_192 };
 
 /**
  * Reads that go over HTTP because they waited too long for a slot: half of the connections to a
  * node for all callers together, a tenth for one caller.
  */
-const OVERFLOW_READS = { slots: 512, perCaller: 100, waitingMax: 0 };
+const OVERFLOW_READ_LIMITS = { slots: 512, perCaller: 100, waitingMax: 0 };
 
 /**
  * Interval at which reads without an answer are checked. Reads that waited this long for a slot go
@@ -33,7 +33,7 @@ const OVERFLOW_READS = { slots: 512, perCaller: 100, waitingMax: 0 };
 export const TICK_INTERVAL_MS = 250;
 
 /** Reads without an answer for this long also go over HTTP: the longest `eth_call` of geth. */
-export const LATE_MS = 5_000;
+export const ALSO_OVER_HTTP_AFTER_MS = 5_000;
 
 /** Longer answers are not searched for an error, because errors are short. */
 const ERROR_LENGTH_MAX = 512;
@@ -74,9 +74,9 @@ export class ReadSocket {
   readonly #options: ReadSocketOptions;
   readonly #socket: ReconnectingSocket;
   readonly #health: SocketHealth;
-  readonly #open = new OpenReads(READS_OPEN.slots);
-  readonly #queue = new FairQueue<OpenRead>(READS_OPEN);
-  readonly #overflow = new FairQueue<OpenRead>(OVERFLOW_READS);
+  readonly #open = new OpenReads(OPEN_READ_LIMITS.slots);
+  readonly #queue = new FairQueue<OpenRead>(OPEN_READ_LIMITS);
+  readonly #overflow = new FairQueue<OpenRead>(OVERFLOW_READ_LIMITS);
   readonly #observe: (seconds: number) => void;
   #isStarted = false;
   #cancelTick: CancelTimer | undefined;
@@ -104,7 +104,7 @@ export class ReadSocket {
       handlers: {
         onOpen() {},
         onText: (text) => this.#onText(text),
-        onDown: () => this.#onDisconnected(),
+        onLost: () => this.#onDisconnected(),
       },
     });
     metrics.scrapedGauge(
@@ -152,7 +152,7 @@ export class ReadSocket {
   }
 
   get #isUsable(): boolean {
-    return this.#socket.connected && !this.#health.isPaused;
+    return this.#socket.isConnected && !this.#health.isPaused;
   }
 
   #connect(): void {
@@ -174,10 +174,10 @@ export class ReadSocket {
     if (Number.isNaN(id)) return this.#onErrorWithoutId();
     if (id === CHECK_CALL_ID) return void this.#health.onCheckAnswered(this.#socket.lastFrameAtMs);
     const open = this.#open.get(id);
-    if (open === undefined) return; // its answer is late
+    if (open === undefined) return; // it was answered over HTTP, or timed out
     this.#observe((this.#socket.lastFrameAtMs - open.startedAtMs) / 1000);
     this.#finish(open);
-    if (saysMethodAbsent(text)) return void this.#sendOverHttp(open);
+    if (isMethodNotFound(text)) return void this.#sendOverHttp(open);
     open.resolve({ status: 200, text, id: span });
   }
 
@@ -223,7 +223,7 @@ export class ReadSocket {
     );
   }
 
-  /** Sends late reads over HTTP too, and fails those that reached the timeout. */
+  /** Sends slow reads over HTTP too, and fails those that reached the timeout. */
   #checkOpenReads(): void {
     const { clock, timeoutMs } = this.#options;
     const nowMs = clock.now();
@@ -231,8 +231,8 @@ export class ReadSocket {
       const ageMs = nowMs - open.startedAtMs;
       if (ageMs >= timeoutMs) {
         this.#finish(open);
-        this.#rejectLate(open);
-      } else if (ageMs >= LATE_MS && !open.isAlsoOverHttp) {
+        this.#rejectTimedOut(open);
+      } else if (ageMs >= ALSO_OVER_HTTP_AFTER_MS && !open.isAlsoOverHttp) {
         open.isAlsoOverHttp = true;
         void this.#sendAlsoOverHttp(open);
       }
@@ -248,7 +248,7 @@ export class ReadSocket {
       const ageMs = nowMs - open.startedAtMs;
       if (ageMs >= timeoutMs) {
         this.#queue.remove(caller, open);
-        this.#rejectLate(open);
+        this.#rejectTimedOut(open);
       } else if (ageMs >= TICK_INTERVAL_MS && this.#overflow.tryStart(caller)) {
         this.#queue.remove(caller, open);
         void this.#sendOverHttp(open).then(() => this.#overflow.finish(caller));
@@ -256,7 +256,7 @@ export class ReadSocket {
     }
   }
 
-  #rejectLate(open: OpenRead): void {
+  #rejectTimedOut(open: OpenRead): void {
     const { metrics, timeoutMs } = this.#options;
     metrics.upstreamErrors.inc({ target: "read" });
     open.reject(nodeTimeout("read", timeoutMs));
@@ -282,6 +282,6 @@ export class ReadSocket {
  * Whether an answer may say that the node lacks the method. Nodes list methods for HTTP and
  * WebSocket separately, so that the method may exist over HTTP.
  */
-function saysMethodAbsent(text: string): boolean {
+function isMethodNotFound(text: string): boolean {
   return text.length <= ERROR_LENGTH_MAX && text.includes("-32601");
 }

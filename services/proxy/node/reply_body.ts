@@ -31,7 +31,7 @@ export class ReplyBody {
   readonly #budget: ByteBudget;
   /** Bytes counted in the budget: all of a large body. */
   #budgeted = 0;
-  /** The first piece, usually all of it. */
+  /** The first chunk, usually all of it. */
   #first: Uint8Array | undefined;
   #bytes: Uint8Array = Buffer.alloc(0);
   #length = 0;
@@ -42,7 +42,7 @@ export class ReplyBody {
   }
 
   /**
-   * Makes room for a body of a known length, before any of it is in memory.
+   * Reserves space for a body of a known length, before any of it is in memory.
    *
    * @throws {ReplyError} If it is over {@link REPLY_BYTES_MAX}, or too many bytes of answers are in
    *   memory.
@@ -62,15 +62,15 @@ export class ReplyBody {
     this.#budgeted = bytes;
   }
 
-  /** Adds the next piece. @throws As {@link expect}. */
-  add(piece: Uint8Array): void {
-    const length = this.#length + piece.length;
+  /** Adds the next chunk. @throws As {@link expect}. */
+  add(chunk: Uint8Array): void {
+    const length = this.#length + chunk.length;
     this.expect(length);
-    if (this.#length === 0) this.#first = piece;
+    if (this.#length === 0) this.#first = chunk;
     else {
       if (this.#first !== undefined) this.#copy(this.#first, 0);
       this.#first = undefined;
-      this.#copy(piece, this.#length);
+      this.#copy(chunk, this.#length);
     }
     this.#length = length;
   }
@@ -89,14 +89,14 @@ export class ReplyBody {
     this.#bytes = Buffer.alloc(0);
   }
 
-  #copy(piece: Uint8Array, at: number): void {
-    const length = at + piece.length;
+  #copy(chunk: Uint8Array, at: number): void {
+    const length = at + chunk.length;
     if (length > this.#bytes.length) {
       const capacity = Math.max(length, this.#budgeted, this.#bytes.length * 2, FIRST_CAPACITY);
       const larger = Buffer.alloc(capacity);
       larger.set(this.#bytes.subarray(0, at));
       this.#bytes = larger;
     }
-    this.#bytes.set(piece, at);
+    this.#bytes.set(chunk, at);
   }
 }

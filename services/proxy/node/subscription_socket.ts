@@ -44,7 +44,7 @@ export class SubscriptionSocket {
   readonly #backoff: Backoff;
   readonly #socket: ReconnectingSocket;
   #node = 0;
-  #isMoving = false;
+  #isChangingLeader = false;
 
   constructor(options: SubscriptionSocketOptions) {
     this.#options = options;
@@ -82,9 +82,9 @@ export class SubscriptionSocket {
             "The read node sent a frame that is not JSON-RPC, or a thesis without user and solver",
           );
         },
-        onDown: (reason, _cause, closeCode) => {
+        onLost: (reason, _cause, closeCode) => {
           metrics.upstreamConnected.set(0);
-          if (this.#isMoving) return events.leaderChanged();
+          if (this.#isChangingLeader) return events.leaderChanged();
           metrics.upstreamErrors.inc({ target: "read" });
           if (!isLost) {
             const facts = { event: "node_lost", url: this.#url, reason };
@@ -107,8 +107,8 @@ export class SubscriptionSocket {
     return this.#node;
   }
 
-  get connected(): boolean {
-    return this.#socket.connected;
+  get isConnected(): boolean {
+    return this.#socket.isConnected;
   }
 
   start(): void {
@@ -130,9 +130,9 @@ export class SubscriptionSocket {
   /** The leader changed: connects to it now. */
   followLeader(): void {
     if (this.#node === this.#options.leader()) return;
-    this.#isMoving = true;
+    this.#isChangingLeader = true;
     this.#socket.drop("another node is the leader now");
-    this.#isMoving = false;
+    this.#isChangingLeader = false;
     this.#backoff.reset();
     this.#socket.reconnectNow();
   }

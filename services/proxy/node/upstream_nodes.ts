@@ -61,7 +61,7 @@ export class UpstreamNodes {
       clock,
       unixClock,
       random: Math.random,
-      onLeaderChange: (leader, reason) => this.#leaderChanged(names[leader] ?? "", reason),
+      onLeaderChange: (leader, reason) => this.#onLeaderChanged(names[leader] ?? "", reason),
       onMembershipChange(node, reason) {
         const facts = { node: names[node], reason };
         if (reason === undefined) log.info("Read node {node} added to the read group", facts);
@@ -76,8 +76,8 @@ export class UpstreamNodes {
       clock,
       ...reconnects,
       events: {
-        opened: (node) => this.#opened(node),
-        lost: (node, reason) => this.#lost(node, reason),
+        opened: (node) => this.#onOpened(node),
+        lost: (node, reason) => this.#onLost(node, reason),
         // A socket that was closed because of a client says nothing about the node.
         refused: () => this.#listener?.upstreamRefused(clock.now()),
         leaderChanged: () => this.#listener?.upstreamClosed(),
@@ -111,7 +111,7 @@ export class UpstreamNodes {
 
   /** Whether the socket for subscriptions is open. */
   get isConnected(): boolean {
-    return this.#upstream.connected;
+    return this.#upstream.isConnected;
   }
 
   get hasSeveral(): boolean {
@@ -149,20 +149,20 @@ export class UpstreamNodes {
     this.write.stop();
   }
 
-  #opened(node: number): void {
+  #onOpened(node: number): void {
     this.readNodes.onConnected(node);
     this.#probeRounds.reconnected();
     this.#listener?.upstreamOpened(this.#clock.now());
   }
 
-  #lost(node: number, reason: string): void {
+  #onLost(node: number, reason: string): void {
     this.#listener?.upstreamClosed();
     // With 1013, a node asks clients to use another one. It is removed until its probes show that
     // it keeps up.
     this.readNodes.onDied(node, `its WebSocket is lost: ${reason}`);
   }
 
-  #leaderChanged(node: string, reason: string): void {
+  #onLeaderChanged(node: string, reason: string): void {
     log.warn("Read node {node} is now the leader: {reason}", { node, reason });
     this.#upstream.followLeader();
     this.#readSocket?.followLeader();

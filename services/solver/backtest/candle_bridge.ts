@@ -27,7 +27,7 @@ export interface CandleSource {
   durationMs: number;
   fromMs: number;
   toMs: number;
-  /** In pieces of any length. */
+  /** In chunks of any length. */
   candles(): AsyncIterable<readonly Candle[]>;
 }
 

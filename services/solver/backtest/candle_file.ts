@@ -14,7 +14,7 @@ const PRICE_UNITS = 1e6;
 const ROW_PATTERN = /^\d{1,15}(,\d{1,9}(\.\d{1,12})?){4}$/;
 
 /**
- * Candles of a CSV file, all of the same length. The file is read in pieces, so its size does not
+ * Candles of a CSV file, all of the same length. The file is read in chunks, so its size does not
  * matter.
  *
  * @throws {BacktestError} If the file cannot be read or used, naming the line.
@@ -47,7 +47,7 @@ interface NumberedRow {
 
 async function* readCandles(path: string, durationMs: number): AsyncIterable<Candle[]> {
   let beforeMs = -Infinity;
-  for await (const rows of readPieces(path)) {
+  for await (const rows of readChunks(path)) {
     yield rows.map(({ row, line }) => {
       if (row.timeMs < beforeMs + durationMs) {
         throw lineError(path, line, `a time at least ${durationMs} ms after the one above`);
@@ -60,20 +60,20 @@ async function* readCandles(path: string, durationMs: number): AsyncIterable<Can
 
 async function readRows(path: string, count: number): Promise<NumberedRow[]> {
   const found: NumberedRow[] = [];
-  for await (const rows of readPieces(path)) {
+  for await (const rows of readChunks(path)) {
     found.push(...rows.slice(0, count - found.length));
     if (found.length === count) break;
   }
   return found;
 }
 
-/** One list per piece of the file. Blank lines are skipped. */
-async function* readPieces(path: string): AsyncIterable<NumberedRow[]> {
+/** One list per chunk of the file. Blank lines are skipped. */
+async function* readChunks(path: string): AsyncIterable<NumberedRow[]> {
   const file = await open(path);
   let rest = "";
   let line = 0;
-  for await (const piece of file.readable.pipeThrough(new TextDecoderStream())) {
-    const lines = (rest + piece).split("\n");
+  for await (const chunk of file.readable.pipeThrough(new TextDecoderStream())) {
+    const lines = (rest + chunk).split("\n");
     rest = lines.pop() ?? "";
     const rows: NumberedRow[] = [];
     for (const text of lines) {

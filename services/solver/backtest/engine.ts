@@ -109,8 +109,8 @@ class Run {
     for (const trial of pending) {
       const { box } = trial;
       const counts = timeMs >= box.startMs && timeMs < box.endMs;
-      if (counts && (price < box.lower || price > box.upper)) trial.broken = true;
-      if (trial.broken || this.#endMs >= box.endMs) this.#end(trial, this.#endMs);
+      if (counts && (price < box.lower || price > box.upper)) trial.isBroken = true;
+      if (trial.isBroken || this.#endMs >= box.endMs) this.#end(trial, this.#endMs);
       else this.#keepPending(trial);
     }
   }
@@ -133,7 +133,7 @@ class Run {
     const { makers } = this.participants;
     const { reportFromMs, compareFromMs } = this.plan;
     makers.forEach((maker, index) =>
-      maker.settle?.(trial.kind, trial.offers[index], !trial.broken, endMs)
+      maker.settle?.(trial.kind, trial.offers[index], !trial.isBroken, endMs)
     );
     if (trial.quotedMs >= reportFromMs) this.results.add(trial, this.#names);
     else if (trial.quotedMs >= compareFromMs) this.#comparison.add(trial, this.#names);
@@ -150,11 +150,11 @@ class Run {
         const dueMs = nowMs < askMs ? askMs : decide(nowMs);
         if (dueMs !== undefined) trial.undecided.push({ dueMs, decide });
       }
-      this.#await(trial);
+      this.#trackUndecided(trial);
     }
   }
 
-  #await(trial: Trial): void {
+  #trackUndecided(trial: Trial): void {
     if (trial.undecided.length === 0) this.#undecided.delete(trial);
     else this.#undecided.add(trial);
     for (const { dueMs } of trial.undecided) this.#dueMs = Math.min(this.#dueMs, dueMs);
@@ -175,14 +175,14 @@ class Run {
         for (const width of widths) {
           for (const offset of offsets) {
             const box = boxAround(price, width * move, offset, startMs, endMs);
-            this.#try(box, { durationMs, width }, nowMs);
+            this.#startTrial(box, { durationMs, width }, nowMs);
           }
         }
       }
     }
   }
 
-  #try(box: TrialBox, kind: TrialKind, nowMs: number): void {
+  #startTrial(box: TrialBox, kind: TrialKind, nowMs: number): void {
     const trial: Trial = {
       box,
       kind,
@@ -190,12 +190,12 @@ class Run {
       offers: this.participants.makers.map((maker) => maker.offer(box, kind, nowMs)),
       bets: [],
       undecided: [],
-      broken: false,
+      isBroken: false,
     };
     for (const quoted of this.#quoted ?? []) {
       offerToUsers(trial, quoted, this.plan);
     }
-    this.#await(trial);
+    this.#trackUndecided(trial);
     this.#keepPending(trial);
   }
 

@@ -50,7 +50,7 @@ export interface Trial {
     /** @returns When to ask again; undefined once it is decided. */
     decide(nowMs: number): number | undefined;
   }[];
-  broken: boolean;
+  isBroken: boolean;
 }
 
 /** A market maker in the backtest. It sees only prices, as they become known. */

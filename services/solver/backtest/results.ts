@@ -54,7 +54,7 @@ export class Results {
   /** Adds a box that has ended. Scores only count boxes for which all makers have a probability. */
   add(trial: Trial, makers: readonly string[]): void {
     this.#boxes += 1;
-    const held = trial.broken ? 0 : 1;
+    const held = trial.isBroken ? 0 : 1;
     const { kind, quotedMs } = trial;
     const scored = trial.offers.every((offer) => offer?.probability !== undefined);
     if (scored) {

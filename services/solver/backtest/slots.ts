@@ -22,7 +22,7 @@ export interface SlotSource {
   recordedMs: number;
   fromMs: number;
   toMs: number;
-  /** In pieces of any length. */
+  /** In chunks of any length. */
   slots(): AsyncIterable<readonly SlotPrice[]>;
 }
 
@@ -30,7 +30,7 @@ export interface SlotSource {
 const SLOTS_MAX = 2 ** 22;
 
 /** Slots that are returned at once. */
-const PIECE_SLOTS = 10_000;
+const CHUNK_SLOTS = 10_000;
 
 /**
  * A price for every 100 ms of a tape, as the core node would have recorded it: the last trade at or
@@ -52,19 +52,19 @@ export function tradeSlots(rows: readonly TapeRow[]): SlotSource {
     async *slots() {
       let next = 0;
       let price = 0;
-      let piece: SlotPrice[] = [];
+      let chunk: SlotPrice[] = [];
       for (let slot = first; slot < end; slot++) {
         const timeMs = slot * SLOT_MS;
         for (let row = rows[next]; row !== undefined && row.timeMs <= timeMs; row = rows[next]) {
           price = Number(row.price);
           next += 1;
         }
-        piece.push({ timeMs, price });
-        if (piece.length < PIECE_SLOTS) continue;
-        yield await Promise.resolve(piece);
-        piece = [];
+        chunk.push({ timeMs, price });
+        if (chunk.length < CHUNK_SLOTS) continue;
+        yield await Promise.resolve(chunk);
+        chunk = [];
       }
-      if (piece.length > 0) yield piece;
+      if (chunk.length > 0) yield chunk;
     },
   };
 }

@@ -47,7 +47,7 @@ export class StrategyMaker implements Maker {
       const { probability = Math.min(1, 1 / ratio), chargedProbability, margin } = details ?? {};
       return { probability, chargedProbability, margin, ratio };
     } catch (thrown) {
-      if (!(thrown instanceof PricingRefusedError)) throw this.#fault(thrown);
+      if (!(thrown instanceof PricingRefusedError)) throw this.#errorForAuthor(thrown);
       const probability = thrown.pricing?.probability;
       return probability === undefined ? undefined : { probability, ratio: undefined };
     }
@@ -61,7 +61,7 @@ export class StrategyMaker implements Maker {
     try {
       return this.#strategy.holdMs?.(betOf(box), payoutOf(ratio)) ?? 0;
     } catch (thrown) {
-      throw this.#fault(thrown);
+      throw this.#errorForAuthor(thrown);
     }
   }
 
@@ -75,12 +75,12 @@ export class StrategyMaker implements Maker {
       return true;
     } catch (thrown) {
       if (thrown instanceof PricingRefusedError) return false;
-      throw this.#fault(thrown);
+      throw this.#errorForAuthor(thrown);
     }
   }
 
   /** An exception of a strategy's file as an error for its author. */
-  #fault(thrown: unknown): unknown {
+  #errorForAuthor(thrown: unknown): unknown {
     if (this.#path === undefined || thrown instanceof RangemakerError) return thrown;
     return new StrategyError(`Strategy ${this.#path} threw: ${messageOf(thrown)}`);
   }

@@ -84,11 +84,11 @@ export function transactionTermsOf({ quote, userSignature }: Execution): Transac
 }
 
 /**
- * What a node has of a committed bet: its thesis, or why there is none. `forgotten`: it ended so long
- * ago that the node may have dropped it. `missing`: every node of its chain must have it. `replaced`:
+ * What a node has of a committed bet: its thesis, or why there is none. `pruned`: it ended so long
+ * ago that the node may have deleted it. `missing`: every node of its chain must have it. `replaced`:
  * another bet has its id, so the chain went back and continued differently.
  */
-export type FoundBet = Thesis | "forgotten" | "missing" | "replaced";
+export type FoundBet = Thesis | "pruned" | "missing" | "replaced";
 
 /** Looks for the thesis of a committed execution. */
 export async function findBet(
@@ -100,7 +100,7 @@ export async function findBet(
   const thesis = thesisId === undefined ? null : await node.getThesis(thesisId);
   if (thesis !== null) return thesis.quoteHash === key ? thesis : "replaced";
   const { endTime } = decodeExecution(payload).quote;
-  return nowMs > endTime + RECEIPTS_KEPT_MS_MIN ? "forgotten" : "missing";
+  return nowMs > endTime + RECEIPTS_KEPT_MS_MIN ? "pruned" : "missing";
 }
 
 /**

@@ -15,8 +15,8 @@ export const run = repairCommand({
   repaired: "gone",
   async repair({ node }, intent, _chainId, clock) {
     const found = await findBet(node, intent, clock.now());
-    // The restored node lacks it, unless this solver knows that it was settled or forgotten before.
-    if (typeof found !== "string" || (found === "forgotten" && !intent.reserved)) return "present";
+    // The restored node lacks it, unless this solver knows that it was settled or pruned before.
+    if (typeof found !== "string" || (found === "pruned" && !intent.reserved)) return "present";
     const { thesisId } = receiptSchema.parse(JSON.parse(intent.receipt ?? "null"));
     const message = `Thesis ${thesisId} is gone: the core node was restored from a backup`;
     const failure = { code: "CHAIN_REWOUND", message, details: { thesisId } };

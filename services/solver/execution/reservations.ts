@@ -59,7 +59,7 @@ export class Reservations {
   async reconcile(signal?: AbortSignal): Promise<number> {
     const { store, book, node, requireChain, clock } = this.#options;
     await store.refreshReservations(book);
-    if (!book.complete) return 0;
+    if (!book.isComplete) return 0;
     await requireChain();
     let released = 0;
     for (const quoteHash of book.reservedKeys) {

@@ -37,18 +37,18 @@ export class DecayedShare {
   /**
    * Adds an observation that is later than all before.
    *
-   * @param keep Share of the weight of all earlier observations that remains, 0 to 1.
+   * @param decay Share of the weight of all earlier observations that remains, 0 to 1.
    */
-  add(timeMs: number, held: boolean, weight: number, keep: number): void {
+  add(timeMs: number, held: boolean, weight: number, decay: number): void {
     const { total, batch, squares } = this.#state;
     const index = Math.floor(timeMs / this.#batchMs);
     if (index !== batch.index) this.#endBatch(index);
-    squares.weight *= keep * keep;
-    squares.held *= keep * keep;
-    squares.product *= keep * keep;
+    squares.weight *= decay * decay;
+    squares.held *= decay * decay;
+    squares.product *= decay * decay;
     for (const sums of [total, batch]) {
-      sums.weight = sums.weight * keep + weight;
-      sums.held = sums.held * keep + (held ? weight : 0);
+      sums.weight = sums.weight * decay + weight;
+      sums.held = sums.held * decay + (held ? weight : 0);
     }
   }
 

@@ -42,7 +42,7 @@ export class RecentRange {
     this.#moving = moving;
     const candle = this.#candles.add(timeMs, price);
     if (candle === undefined) return;
-    const { range, weight } = this.#measured(candle);
+    const { range, weight } = this.#rangeAndWeight(candle);
     const elapsedMs = this.#before === undefined ? 0 : candle.timeMs - this.#before.timeMs;
     for (const mean of [this.#mean, this.#short]) {
       mean.decay(elapsedMs);
@@ -68,7 +68,7 @@ export class RecentRange {
   get mean(): { mean: number; halfLifeMs: number } | undefined {
     const { open } = this.#candles;
     if (open === undefined) return undefined;
-    const { range, weight } = this.#measured(open);
+    const { range, weight } = this.#rangeAndWeight(open);
     const meanOf = (past: DecayedMean) => {
       const total = past.weight + weight;
       return total === 0 ? undefined : ((past.mean ?? 0) * past.weight + range * weight) / total;
@@ -83,7 +83,7 @@ export class RecentRange {
   }
 
   /** The range of a candle, and its weight. The range of a partial candle is extrapolated. */
-  #measured(candle: JoinedCandle): { range: number; weight: number } {
+  #rangeAndWeight(candle: JoinedCandle): { range: number; weight: number } {
     const before = this.#before;
     const follows = before !== undefined && before.timeMs + SHORT_CANDLE_MS === candle.timeMs;
     const fromMs = follows ? before.lastMs : candle.firstMs;

@@ -56,7 +56,7 @@ class Cycle {
       recent: [],
       cell: { index: -1, sum: 0, ms: 0 },
     };
-    this.factors = this.#shrunk();
+    this.factors = this.#shrunkFactors();
   }
 
   at(timeMs: number): number {
@@ -98,10 +98,10 @@ class Cycle {
     const index = cellIndex % cells;
     cycles[index] = Math.min(memoryCycles, cycles[index]! + 1); // index is one of the cells
     ratios[index]! += (Math.min(RATIO_MAX, value / mean) - ratios[index]!) / cycles[index];
-    if (index === cells - 1) this.factors = this.#shrunk();
+    if (index === cells - 1) this.factors = this.#shrunkFactors();
   }
 
-  #shrunk(): number[] {
+  #shrunkFactors(): number[] {
     const { ratios, cycles } = this.#state;
     const shrunk = ratios.map((ratio, cell) =>
       1 + (ratio - 1) * cycles[cell]! / (cycles[cell]! + this.#options.priorCycles) // one per cell

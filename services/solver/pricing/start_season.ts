@@ -48,7 +48,7 @@ export class StartSeason {
 
   /** The offset of a window that begins at a time, to the logarithm of how far windows go. */
   at(startMs: number): number {
-    this.#offsets ??= this.#shrunk();
+    this.#offsets ??= this.#shrunkOffsets();
     return this.#offsets[this.#indexOf(startMs)]!; // one per cell
   }
 
@@ -75,7 +75,7 @@ export class StartSeason {
     return Math.floor(startMs % HOUR_MS / HOUR_MS * this.#state.cells.length);
   }
 
-  #shrunk(): number[] {
+  #shrunkOffsets(): number[] {
     const { cells, variance } = this.#state;
     const meanOf = (values: readonly number[]) =>
       values.reduce((sum, value) => sum + value, 0) / values.length;

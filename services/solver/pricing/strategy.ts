@@ -72,7 +72,7 @@ const PRICING_REFUSALS = {
 /** The reason why a strategy has no price. */
 export type PricingRefusal = keyof typeof PRICING_REFUSALS;
 
-/** Whether an error code is a refusal by the strategy, which is no fault of the solver. */
+/** Whether an error code is a refusal by the strategy, which is not a fault of the solver. */
 export const isPricingRefusal = (code: string): boolean => Object.hasOwn(PRICING_REFUSALS, code);
 
 /** A bet without a price. */

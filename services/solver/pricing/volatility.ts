@@ -127,7 +127,7 @@ export class MarketVolatility implements VolatilityForecaster {
     const bar = { endMs: timeMs, high: value, low: value, close: value };
     for (let index = 0; index < MINUTE_INDEX; index++) {
       const outcomes = this.#outcomes[index]!; // one of the horizons
-      if (timeMs !== this.#slotMs + SLOT_MS) outcomes.drop();
+      if (timeMs !== this.#slotMs + SLOT_MS) outcomes.discardOpen();
       outcomes.observe(bar);
       const moves = this.#movesPerMinute * outcomes.horizonMs / CANDLE_MS;
       if (moves >= SLOT_WINDOW_MOVES_MIN) this.#begin(index, timeMs, SLOT_MS, value);
@@ -161,13 +161,13 @@ export class MarketVolatility implements VolatilityForecaster {
     if (historyMs === 0 || historyMs < this.#options.minHistoryMs) return undefined;
     const horizonMs = Math.max(HORIZON_MS_MIN, endMs - nowMs);
     const missing = SPREAD_PER_MISSING_HISTORY * Math.max(0, Math.log(horizonMs / historyMs));
-    const { median, lowerVariance, upperVariance, endToRangeRatio } = this.#learnedOver(
+    const { median, lowerVariance, upperVariance, endToRangeRatio } = this.#learnedCorrection(
       nowMs,
       horizonMs,
     );
     const lower = Math.sqrt(lowerVariance) + missing;
     const upper = Math.sqrt(upperVariance) + missing;
-    const deviation = Math.exp((this.#base(nowMs, horizonMs) ?? -Infinity) + median);
+    const deviation = Math.exp((this.#logDeviation(nowMs, horizonMs) ?? -Infinity) + median);
     const volatility = Math.max(this.#options.floor, deviation * Math.sqrt(YEAR_MS / horizonMs));
     return { ...forecastOf(volatility, lower, upper), endToRangeRatio };
   }
@@ -211,7 +211,7 @@ export class MarketVolatility implements VolatilityForecaster {
     this.#close = close;
     this.#outcomes.forEach((outcomes, index) => {
       if (index < MINUTE_INDEX) return;
-      if (before === undefined) outcomes.drop();
+      if (before === undefined) outcomes.discardOpen();
       outcomes.observe({ endMs, high, low, close });
       this.#begin(index, endMs, durationMs, close);
     });
@@ -222,9 +222,9 @@ export class MarketVolatility implements VolatilityForecaster {
     const outcomes = this.#outcomes[index]!; // one of the horizons
     const step = (timeMs: number) => Math.floor(timeMs / outcomes.stepMs);
     if (step(nowMs) === step(nowMs - elapsedMs)) return;
-    const base = this.#base(nowMs, outcomes.horizonMs);
+    const base = this.#logDeviation(nowMs, outcomes.horizonMs);
     if (base === undefined) return;
-    const { median } = this.#learned()[index]!; // one per horizon
+    const { median } = this.#learnedCorrections()[index]!; // one per horizon
     const deviation = Math.exp(base + median + outcomes.offsetAt(nowMs));
     const moves = this.#movesPerMinute * outcomes.horizonMs / CANDLE_MS;
     outcomes.begin(nowMs, price, base, { deviation, moves });
@@ -235,7 +235,7 @@ export class MarketVolatility implements VolatilityForecaster {
   }
 
   /** Logarithm of the deviation over a horizon, before the learned correction. */
-  #base(nowMs: number, horizonMs: number): number | undefined {
+  #logDeviation(nowMs: number, horizonMs: number): number | undefined {
     const recent = this.#slotMoves === undefined ? undefined : this.#recent.mean;
     const fast = recent && {
       ...recent,
@@ -249,7 +249,7 @@ export class MarketVolatility implements VolatilityForecaster {
   }
 
   /** Learned correction per horizon. The prior of each is its neighbour nearer to one minute. */
-  #learned(): readonly LogDeviation[] {
+  #learnedCorrections(): readonly LogDeviation[] {
     const learned: LogDeviation[] = [];
     let prior = PRIOR;
     for (let index = MINUTE_INDEX; index < HORIZONS_MS.length; index++) {
@@ -263,11 +263,11 @@ export class MarketVolatility implements VolatilityForecaster {
   }
 
   /**
-   * {@link #learned} of a window that begins now, at any horizon: interpolated by the horizon's
-   * logarithm, constant beyond the ends.
+   * {@link #learnedCorrections} of a window that begins now, at any horizon: interpolated by the
+   * horizon's logarithm, constant beyond the ends.
    */
-  #learnedOver(nowMs: number, horizonMs: number): LogDeviation & { endToRangeRatio: number } {
-    const learned = this.#learned();
+  #learnedCorrection(nowMs: number, horizonMs: number): LogDeviation & { endToRangeRatio: number } {
+    const learned = this.#learnedCorrections();
     const at = (index: number) => {
       const outcomes = this.#outcomes.at(index)!; // one per horizon, like `learned`
       const { median, ...spread } = learned.at(index)!;

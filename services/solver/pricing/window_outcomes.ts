@@ -120,12 +120,12 @@ export class WindowOutcomes {
     );
   }
 
-  /** Forgets the windows under way: prices are missing. */
-  drop(): void {
+  /** Discards the open windows: prices are missing. */
+  discardOpen(): void {
     this.#state.open.length = 0;
   }
 
-  /** Adds a bar to the windows under way, and completes the windows that end with it. */
+  /** Adds a bar to the open windows, and completes those that end with it. */
   observe({ endMs, high, low, close }: WindowBar): void {
     const { open } = this.#state;
     for (const window of open) {
@@ -163,7 +163,7 @@ export class WindowOutcomes {
    * @param prior The expectation before there are windows.
    */
   deviation(prior: LogDeviation): LogDeviation {
-    return this.#fitted(prior).deviation;
+    return this.#currentFit(prior).deviation;
   }
 
   /** The addition to {@link deviation} for a window that begins in that minute of the hour. */
@@ -204,7 +204,7 @@ export class WindowOutcomes {
   ): void {
     const state = this.#state;
     const weight = this.stepMs / this.horizonMs;
-    const keep = 2 ** (-this.stepMs / memoryOf(this.horizonMs));
+    const decay = 2 ** (-this.stepMs / memoryOf(this.horizonMs));
     const move = Math.log(Math.max(Math.max(high / price, price / low), 1));
     const steps = this.horizonMs / SLOT_MS;
     const largest = logOfEquivalentContinuousMove(move, { deviation, moves, steps });
@@ -212,29 +212,29 @@ export class WindowOutcomes {
     const log = largest - base - this.offsetAt(startMs);
     this.#starts?.add(startMs, largest - base);
     const end = Math.abs(Math.log(close / price));
-    state.ends = state.ends * keep + (end > 0 ? weight * end / Math.exp(largest) : 0);
-    state.counts.forEach((count, bin) => state.counts[bin] = count * keep);
+    state.ends = state.ends * decay + (end > 0 ? weight * end / Math.exp(largest) : 0);
+    state.counts.forEach((count, bin) => state.counts[bin] = count * decay);
     const bin = Math.round((log - LOWEST) / BIN);
     state.counts[Math.max(0, Math.min(BINS - 1, bin))]! += weight; // within the bins
-    state.windows = state.windows * keep + weight;
+    state.windows = state.windows * decay + weight;
     bounds.forEach((bound, index) => {
-      this.#held[index]!.add(endMs, log <= bound, weight, keep); // one per bound
+      this.#held[index]!.add(endMs, log <= bound, weight, decay); // one per bound
     });
     this.#windowsSinceFit += 1;
   }
 
-  #fitted(prior: LogDeviation) {
+  #currentFit(prior: LogDeviation) {
     const fit = this.#fit;
     if (fit !== undefined && fit.prior === prior && this.#windowsSinceFit < WINDOWS_PER_FIT) {
       return fit;
     }
     this.#windowsSinceFit = 0;
-    const deviation = this.#match(prior);
+    const deviation = this.#matchDeviation(prior);
     const bounds = CHECKED_PROBABILITIES.map((share) => largestMoveQuantile(share, deviation));
     return this.#fit = { deviation, bounds, prior };
   }
 
-  #match(prior: LogDeviation): LogDeviation {
+  #matchDeviation(prior: LogDeviation): LogDeviation {
     const { counts, windows } = this.#state;
     let before = 0;
     const weights = counts.map((count, bin) => {

@@ -27,7 +27,7 @@ export class ExposureBook implements ReservationBook {
   readonly #entries = new Map<string, Entry>();
   readonly #index = new OverlapIndex();
   #total = 0n;
-  #complete = false;
+  #isComplete = false;
   #reading: Reading | undefined;
 
   /** @param decode Reads the bet from the payload of a reservation. */
@@ -51,8 +51,8 @@ export class ExposureBook implements ReservationBook {
   }
 
   /** Whether every open thesis is known: all were read after connecting, and followed since. */
-  get complete(): boolean {
-    return this.#complete;
+  get isComplete(): boolean {
+    return this.#isComplete;
   }
 
   /** Theses that the node reported open, oldest first. */
@@ -133,13 +133,13 @@ export class ExposureBook implements ReservationBook {
       if (!reported.has(quoteHash)) this.#setThesis(quoteHash, read.get(quoteHash));
     }
     this.#reading = undefined;
-    this.#complete = true;
+    this.#isComplete = true;
   }
 
   /** Call when disconnected: changes from now on are missed. */
   invalidate(): void {
     this.#reading = undefined;
-    this.#complete = false;
+    this.#isComplete = false;
   }
 
   #setThesis(quoteHash: string, thesis: Thesis | undefined): void {

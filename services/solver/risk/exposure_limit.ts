@@ -31,7 +31,7 @@ export interface AdmissionFacts {
   inFlightBefore: InFlight;
 }
 
-/** Balances and `--max-exposure`: decides whether a bet fits beside all others of the solver. */
+/** Balances and `--max-exposure`: decides whether a bet fits together with all others of the solver. */
 export class ExposureLimit {
   readonly #options: ExposureLimitOptions;
   #isNear = false;
@@ -59,7 +59,7 @@ export class ExposureLimit {
       inFlightBefore,
       decide: (inFlight) => {
         requireBalances(bet, balances, book.reservationsOf(inFlight));
-        if (book.max !== undefined) this.#requireRoom(bet, book.max);
+        if (book.max !== undefined) this.#requireWithinLimit(bet, book.max);
         book.reserve(quoteHash, bet);
       },
     };
@@ -73,8 +73,8 @@ export class ExposureLimit {
    */
   checkEstimate(bet: BetAtRisk): void {
     const { book } = this.#options;
-    const isComparable = book.complete && book.size <= ESTIMATE_BETS_MAX;
-    if (book.max !== undefined && isComparable) this.#requireRoom(bet, book.max);
+    const isComparable = book.isComplete && book.size <= ESTIMATE_BETS_MAX;
+    if (book.max !== undefined && isComparable) this.#requireWithinLimit(bet, book.max);
   }
 
   /**
@@ -83,21 +83,21 @@ export class ExposureLimit {
    */
   async report(): Promise<void> {
     const { refreshBook, onNear } = this.#options;
-    if (onNear === undefined || this.#change() === undefined) return;
+    if (onNear === undefined || this.#nearChange() === undefined) return;
     try {
       await refreshBook();
     } catch (thrown) {
       if (thrown instanceof RangemakerError) return;
       throw thrown;
     }
-    const change = this.#change();
+    const change = this.#nearChange();
     if (change === undefined) return;
     this.#isNear = change.isNear;
     onNear(change.isNear, change.total, change.max);
   }
 
   /** The exposure, if it has come near the limit or dropped well below it. */
-  #change(): { isNear: boolean; total: bigint; max: bigint } | undefined {
+  #nearChange(): { isNear: boolean; total: bigint; max: bigint } | undefined {
     const { max } = this.#options.book;
     if (max === undefined) return undefined;
     const total = this.#totalWith([], max);
@@ -106,8 +106,8 @@ export class ExposureLimit {
     return isNear === this.#isNear ? undefined : { isNear, total, max };
   }
 
-  #requireRoom(bet: BetAtRisk, max: bigint): void {
-    if (!this.#options.book.complete) throw refusal("EXPOSURE_UNKNOWN");
+  #requireWithinLimit(bet: BetAtRisk, max: bigint): void {
+    if (!this.#options.book.isComplete) throw refusal("EXPOSURE_UNKNOWN");
     const total = this.#totalWith([bet], max);
     if (total <= max) return;
     throw refusal("EXPOSURE_TOO_LARGE", { exposure: total, maxExposure: max, risk: riskOf(bet) });

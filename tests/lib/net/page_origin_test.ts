@@ -56,7 +56,7 @@ Deno.test("ReconnectingSocket: in a page, the reason why a socket did not open n
       url: "ws://127.0.0.1:1/ws",
       clock: new FakeClock(),
       backoff: { nextMs: () => 1_000, reset: () => {} },
-      handlers: { onOpen() {}, onText() {}, onDown: (reason) => reasons.push(reason) },
+      handlers: { onOpen() {}, onText() {}, onLost: (reason) => reasons.push(reason) },
       connect: () => fake,
     });
     socket.start();

@@ -20,7 +20,7 @@ function setUp(options: Partial<ReconnectingSocketOptions> = {}) {
     handlers: {
       onOpen: () => events.push("open"),
       onText: (text) => events.push(`text ${text}`),
-      onDown: (reason, cause) => events.push(`${cause}: ${reason}`),
+      onLost: (reason, cause) => events.push(`${cause}: ${reason}`),
       onAttempt: (attempt) => events.push(`attempt ${attempt}`),
     },
     ...options,
@@ -93,10 +93,10 @@ Deno.test("ReconnectingSocket: drops the connection after silenceMs without a fr
   network.newest.deliver("alive");
   assert.equal(socket.lastFrameAtMs, clock.now());
   clock.advance(4_999);
-  assert(socket.connected);
+  assert(socket.isConnected);
   clock.advance(1);
   assert.equal(events.at(-1), "silent: silent for 5000 ms");
-  assert(!socket.connected);
+  assert(!socket.isConnected);
   assert(network.newest.closed);
   socket.stop();
 });

@@ -43,8 +43,8 @@ Deno.test("BackfilledSlots: keepOnly keeps the pages of the given spans", () => 
 Deno.test("BackfilledSlots: accepts no further page at its limit", () => {
   const held = new BackfilledSlots();
   for (let page = 0; page < BACKFILLED_PAGES_MAX; page++) held.put(START + page * PAGE_MS, 1n);
-  assert.equal(held.hasRoomFor(START + 100), true);
-  assert.equal(held.hasRoomFor(START - 100), false);
+  assert.equal(held.canStore(START + 100), true);
+  assert.equal(held.canStore(START - 100), false);
 });
 
 Deno.test("PriceHistory: checkRange reports the earliest price outside, backfilled or in the ring", () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import {
   BURST,
   Clients,
-  REQUESTS_UNDER_WAY_MAX,
+  OPEN_REQUESTS_MAX,
   UNSENT_PER_CLIENT_MAX,
 } from "../../../services/node/rpc/clients.ts";
 import type { Method } from "../../../services/node/rpc/method.ts";
@@ -165,14 +165,14 @@ Deno.test("Clients: a client that reads nothing is disconnected if a burst lasts
 Deno.test("Clients: a client may send any number of requests one after the other", () =>
   withClients(async ({ url }) => {
     await using socket = await RpcSocket.open(url);
-    for (let sent = 0; sent < 3 * REQUESTS_UNDER_WAY_MAX; sent++) {
+    for (let sent = 0; sent < 3 * OPEN_REQUESTS_MAX; sent++) {
       assert.deepEqual((await socket.call("echo", [sent])).result, [sent]);
     }
   }));
 
 for (const excess of [0, 2]) {
   const then = excess === 0 ? "are all answered" : "get an error where they are too many";
-  const sent = REQUESTS_UNDER_WAY_MAX + excess;
+  const sent = OPEN_REQUESTS_MAX + excess;
   Deno.test(`Clients: ${sent} pending requests of a client ${then}`, () =>
     withClients(async ({ url, queue }) => {
       await using socket = await RpcSocket.open(url);

@@ -31,7 +31,7 @@ Deno.test("Subscriptions: nothing is sent before the answer with the id", () => 
   const id = client.subscribe("newHeads");
   subscriptions.publish("newHeads", () => 1);
   assert.deepEqual(sent, []);
-  client.announce([id]);
+  client.activate([id]);
   subscriptions.publish("newHeads", () => 2);
   assert.deepEqual(sent, [{ subscription: id, result: 2 }]);
 });
@@ -41,7 +41,7 @@ Deno.test("Subscriptions: each subscription gets each event of its kind once", (
   const clients = [newClient(subscriptions), newClient(subscriptions)];
   for (const { client } of clients) {
     const kinds = [...SUBSCRIPTION_KINDS, "prices" as const];
-    client.announce(kinds.map((kind) => client.subscribe(kind)));
+    client.activate(kinds.map((kind) => client.subscribe(kind)));
   }
   subscriptions.publish("prices", () => "p");
   for (const { sent } of clients) {
@@ -58,7 +58,7 @@ Deno.test("Subscriptions: an event is computed once for all subscribers, and not
   assert.equal(made, 0);
   for (let clients = 0; clients < 3; clients++) {
     const { client } = newClient(subscriptions);
-    client.announce([client.subscribe("newHeads")]);
+    client.activate([client.subscribe("newHeads")]);
   }
   subscriptions.publish("newHeads", make);
   assert.equal(made, 1);
@@ -76,7 +76,7 @@ Deno.test("Subscriptions: a thesis is sent to subscriptions whose filter matches
   ];
   const counts = filters.map((filter) => {
     const { client, sent } = newClient(subscriptions);
-    client.announce([client.subscribe("theses", filter)]);
+    client.activate([client.subscribe("theses", filter)]);
     return sent;
   });
   subscriptions.publishThesis({ user: user.address, solver: solver.address }, () => ({ id: 1 }));
@@ -88,7 +88,7 @@ Deno.test("Subscriptions: a subscription ended before its answer never starts", 
   const { client, sent } = newClient(subscriptions);
   const id = client.subscribe("newHeads");
   assert.equal(client.unsubscribe(id), true);
-  client.announce([id]);
+  client.activate([id]);
   subscriptions.publish("newHeads", () => 1);
   assert.deepEqual([sent.length, subscriptions.count("newHeads")], [0, 0]);
 });
@@ -97,7 +97,7 @@ Deno.test("Subscriptions: disconnecting removes all subscriptions of the client,
   const subscriptions = numbered();
   const [gone, stays] = [newClient(subscriptions), newClient(subscriptions)];
   for (const { client } of [gone, stays]) {
-    client.announce([client.subscribe("newHeads"), client.subscribe("theses")]);
+    client.activate([client.subscribe("newHeads"), client.subscribe("theses")]);
   }
   assert.equal(stays.client.unsubscribe("0x1"), false, "not its own");
   gone.client.disconnect();
@@ -110,7 +110,7 @@ Deno.test("Subscriptions: a call that ends after the client disconnected does no
   const ids = [client.subscribe("newHeads")];
   client.disconnect();
   ids.push(client.subscribe("newHeads"));
-  client.announce(ids);
+  client.activate(ids);
   assert.equal(subscriptions.count("newHeads"), 0);
   subscriptions.publish("newHeads", () => ({}));
 });
@@ -123,7 +123,7 @@ Deno.test("Subscriptions: a burst is sent over several turns, in order, and not 
   });
   const [stays, leaves] = [newClient(subscriptions), newClient(subscriptions)];
   for (const { client } of [stays, leaves]) {
-    client.announce([client.subscribe("theses")]);
+    client.activate([client.subscribe("theses")]);
   }
   const events = 2 * SENDS_PER_TURN;
   for (let n = 0; n < events; n++) {
@@ -151,7 +151,7 @@ Deno.test("Subscriptions: when too many events wait, all are sent at once", () =
   let sent = 0;
   const client = subscriptions.connect(() => sent += 1);
   const each = SUBSCRIPTIONS_PER_CLIENT_MAX;
-  client.announce(Array.from({ length: each }, () => client.subscribe("newHeads")));
+  client.activate(Array.from({ length: each }, () => client.subscribe("newHeads")));
   const events = Math.floor(SENDS_WAITING_MAX / each);
   for (let n = 0; n < events; n++) subscriptions.publish("newHeads", () => n);
   assert.equal(sent, SENDS_PER_TURN, "the turn never comes");

@@ -4,7 +4,7 @@ import { EventEmitter } from "node:events";
 import {
   NativeConnection,
   type NativeSocket,
-  UNREAD_BYTES_MAX,
+  UNSENT_BYTES_MAX,
 } from "../../../services/proxy/clients/client_connection.ts";
 import { FrameJoiner, OutgoingMessage } from "../../../services/proxy/hub/messages.ts";
 import { TcpConnection } from "../../../services/proxy/clients/client_connection.ts";
@@ -71,7 +71,7 @@ Deno.test("NativeConnection: reads bufferedAmount once for many messages", () =>
 Deno.test("NativeConnection: closes with more than 64 MiB unread, and sends nothing more", () => {
   const socket = new FakeSocket();
   const connection = new NativeConnection(socket);
-  const answer = new OutgoingMessage("x".repeat(UNREAD_BYTES_MAX / 4));
+  const answer = new OutgoingMessage("x".repeat(UNSENT_BYTES_MAX / 4));
   for (let n = 0; n < 4; n += 1) connection.send([answer], answer.byteLength);
   assert.equal(socket.closed, undefined);
   connection.send([new OutgoingMessage("one more")], 10);
@@ -173,14 +173,14 @@ Deno.test("TcpConnection: sends several messages in one write, while it is open 
   let refusals = 0;
   connection.register(new ClientBuffers(budget, new FakeClock(), () => refusals += 1), "a");
   const [a, b] = [new OutgoingMessage("a"), new OutgoingMessage("b")];
-  tcp.writableLength = UNREAD_BYTES_MAX;
+  tcp.writableLength = UNSENT_BYTES_MAX;
   connection.send([a], 1);
   connection.send([a, b], 2);
   assert.equal(written.length, 2, "at the bound, not over it");
   assert.deepEqual([connection.unsentUpperBound, budget.used, connection.unsentBytes], [
     3,
     3,
-    UNREAD_BYTES_MAX,
+    UNSENT_BYTES_MAX,
   ]);
   tcp.writableLength += 1;
   connection.send([a], 1);

@@ -84,7 +84,7 @@ function scene(
 Deno.test("ClientSession: a batch is an open request until it is answered, with or without subscriptions", async () => {
   for (const start of ["", " ", "\n\t"]) {
     const { open, session, openRequests, caller } = scene();
-    const isFree = () => openRequests.hasRoom(caller);
+    const isFree = () => openRequests.canAdd(caller);
     for (let n = 1; n < ADDRESS_MESSAGES_MAX; n += 1) openRequests.add(caller);
     assert.equal(isFree(), true, "for one more");
     const batch = JSON.stringify([
@@ -103,10 +103,10 @@ Deno.test("ClientSession: a disconnect removes the client's batch from the open 
   const { session, receive, openRequests, caller, got } = scene();
   for (let n = 1; n < ADDRESS_MESSAGES_MAX; n += 1) openRequests.add(caller);
   const batch = receive([call(1, "eth_subscribe", ["a"])]);
-  assert.equal(openRequests.hasRoom(caller), false);
+  assert.equal(openRequests.canAdd(caller), false);
   session.end();
   await batch;
-  assert.deepEqual([openRequests.hasRoom(caller), got], [true, []]);
+  assert.deepEqual([openRequests.canAdd(caller), got], [true, []]);
 });
 
 Deno.test("ClientSession: accepts a message as large as the limit, closes on a byte more", async () => {
@@ -248,7 +248,7 @@ Deno.test("ClientSession: a client over its rate is refused, without an open req
   await receive(call(1, "eth_chainId"));
   assert.deepEqual([frames()[0]?.id, frames()[0]?.error?.code], [1, -32005]);
   assert.equal(await metric('proxy_refusals_total{limit="request_rate"}'), 1);
-  assert.deepEqual([open.length, openRequests.hasRoom(caller)], [0, true]);
+  assert.deepEqual([open.length, openRequests.canAdd(caller)], [0, true]);
   waitS = undefined;
   void receive(call(2, "eth_chainId"));
   await Promise.resolve();
@@ -289,5 +289,5 @@ Deno.test("ClientSession: notifications are not answered, and a failed message l
   const failed = receive(call(1, "eth_call", ["x".repeat(100_000)]));
   open[1]?.answer.reject(new TypeError("a defect"));
   await assert.rejects(failed, TypeError);
-  assert.deepEqual([openRequests.hasRoom(caller), budget.used], [true, 0]);
+  assert.deepEqual([openRequests.canAdd(caller), budget.used], [true, 0]);
 });

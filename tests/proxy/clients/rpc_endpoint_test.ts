@@ -151,7 +151,7 @@ Deno.test("RpcEndpoint: a refusal for the rate has Retry-After, one for open req
   assert.equal(busy.headers.get("retry-after"), null);
   assert.deepEqual(await outcome(busy), [429, -32005]);
   assert.deepEqual(await refusals(), ["requests_per_address", "request_rate"]);
-  assert(!openRequests.hasRoom(caller), "the refused one was not counted");
+  assert(!openRequests.canAdd(caller), "the refused one was not counted");
   assert.equal(held.length, 1);
 });
 
@@ -191,7 +191,7 @@ Deno.test("RpcEndpoint: a request is open only after its body is complete", asyn
   const slow = post(body.readable);
   const caller = address("192.0.2.1");
   await nextTurn();
-  assert(openRequests.hasRoom(caller), "its body has not arrived");
+  assert(openRequests.canAdd(caller), "its body has not arrived");
   assert.equal((await post(JSON.stringify(READ))).status, 200);
   const writer = body.writable.getWriter();
   await writer.write(new TextEncoder().encode(JSON.stringify(READ)));
@@ -235,7 +235,7 @@ Deno.test("RpcEndpoint: an incomplete body is a parse error, is not logged, and 
       assert.deepEqual(records, []);
     });
     assert.equal(held.length, 0);
-    assert(openRequests.hasRoom(address("192.0.2.1")));
+    assert(openRequests.canAdd(address("192.0.2.1")));
   }
 });
 
@@ -249,5 +249,5 @@ Deno.test("RpcEndpoint: an unexpected error is answered with 500 and logged", as
       ["error", defect],
     ]);
   });
-  assert(openRequests.hasRoom(address("192.0.2.1")));
+  assert(openRequests.canAdd(address("192.0.2.1")));
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import {
-  BEHIND_MS,
+  DUPLICATE_HEADS_MS,
   FAILURES_MAX,
   LEADER_KEPT_MS,
   ReadNodes,
@@ -276,7 +276,7 @@ Deno.test("ReadNodes: heads announced again by another node are not shown to cli
   assert.deepEqual(shown(1, 12, 13), [12, 13], "it reorganises its chain");
   assert.equal(nodes.headOf(1), 13, "what it has is known all the same");
   assert.deepEqual(shown(0, 1), []);
-  clock.advance(BEHIND_MS - 1);
+  clock.advance(DUPLICATE_HEADS_MS - 1);
   assert.deepEqual(shown(0, 2), []);
   clock.advance(1);
   assert.deepEqual(shown(0, 3, 4), [3, 4], "its chain is another one");

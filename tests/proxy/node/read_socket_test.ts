@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { Registry } from "prom-client";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
 import {
-  LATE_MS,
-  READS_OPEN,
+  ALSO_OVER_HTTP_AFTER_MS,
+  OPEN_READ_LIMITS,
   ReadSocket,
   TICK_INTERVAL_MS,
 } from "../../../services/proxy/node/read_socket.ts";
@@ -165,11 +165,11 @@ Deno.test("ReadSocket: a read that is late is sent over HTTP too, once, and ends
         assert.equal(await scene.read(), "ws", "the node is well otherwise");
       }
     };
-    await pass(LATE_MS - TICK_INTERVAL_MS);
+    await pass(ALSO_OVER_HTTP_AFTER_MS - TICK_INTERVAL_MS);
     assert.equal(sent, 0);
     await pass(TICK_INTERVAL_MS);
     assert.equal(sent, 1);
-    await pass(TIMEOUT_MS - LATE_MS);
+    await pass(TIMEOUT_MS - ALSO_OVER_HTTP_AFTER_MS);
     assert.equal(await lost, 504);
     assert.equal(sent, 1);
   }));
@@ -187,7 +187,7 @@ Deno.test("ReadSocket: when the socket closes, a late read is sent over HTTP aga
       return await answer(method);
     };
     const reads = [scene.read("eth_lost"), scene.read("eth_failed")];
-    for (let passed = 0; passed < LATE_MS; passed += TICK_INTERVAL_MS) {
+    for (let passed = 0; passed < ALSO_OVER_HTTP_AFTER_MS; passed += TICK_INTERVAL_MS) {
       assert.equal(await scene.read(), "ws");
       scene.clock.advance(TICK_INTERVAL_MS);
     }
@@ -202,7 +202,7 @@ Deno.test("ReadSocket: when the socket closes, a late read is sent over HTTP aga
 Deno.test("ReadSocket: after several lost answers, these and all further reads use HTTP", () =>
   Scene.play(neverAnswers("eth_lost"), async (scene) => {
     const lost = [1, 2, 3].map(() => scene.read("eth_lost"));
-    for (let passed = 0; passed < LATE_MS; passed += TICK_INTERVAL_MS) {
+    for (let passed = 0; passed < ALSO_OVER_HTTP_AFTER_MS; passed += TICK_INTERVAL_MS) {
       assert.equal(await scene.read(), "ws");
       scene.clock.advance(TICK_INTERVAL_MS);
     }
@@ -275,7 +275,7 @@ for (const [name, frame] of faults) {
 Deno.test("ReadSocket: when the node closes the socket, open and waiting reads are repeated over HTTP", () =>
   Scene.play(neverAnswers("eth_slow"), async (scene) => {
     const reads = Array.from({ length: 100 }, () => scene.read("eth_slow"));
-    await scene.node.until(() => scene.node.requests.length === READS_OPEN.perCaller);
+    await scene.node.until(() => scene.node.requests.length === OPEN_READ_LIMITS.perCaller);
     scene.node.dropSockets(1009);
     assert.deepEqual(new Set(await Promise.all(reads)), new Set(["http"]));
     scene.clock.advance(100);
@@ -295,7 +295,7 @@ Deno.test("ReadSocket: a method that the node serves only over HTTP is repeated 
 
 Deno.test("ReadSocket: callers take turns, and reads that wait long at a slow node use HTTP", () =>
   Scene.play(neverAnswers("eth_slow"), async (scene) => {
-    const { perCaller } = READS_OPEN;
+    const { perCaller } = OPEN_READ_LIMITS;
     const greedy = Array.from({ length: 300 }, () => scene.read("eth_slow", "greedy"));
     await scene.node.until(() => scene.node.requests.length === perCaller);
     assert.equal(
@@ -317,7 +317,7 @@ Deno.test("ReadSocket: while a caller has 4,096 waiting reads, another caller wa
     return resultOf(text);
   });
   return Scene.play(answer, async (scene) => {
-    const { perCaller } = READS_OPEN;
+    const { perCaller } = OPEN_READ_LIMITS;
     const greedy = Array.from({ length: 4_096 }, () => scene.read("eth_call", "greedy"));
     for (let n = 0; n < 40; n += 1) {
       const before = answered;

@@ -74,10 +74,10 @@ Deno.test("SubscriptionSocket: an outage is logged once and counts as one reconn
     Scene.play(async (scene) => {
       const { upstream, nodes, clock } = scene;
       const next = () => eventually("an event", () => scene.happened.shift());
-      assert.deepEqual([await scene.counts(), upstream.connected], [[0, 0, 0], false]);
+      assert.deepEqual([await scene.counts(), upstream.isConnected], [[0, 0, 0], false]);
       assert.equal(upstream.send("too early"), false);
       assert.deepEqual(await next(), ["opened", 0]);
-      assert.deepEqual([await scene.counts(), upstream.connected], [[1, 0, 0], true]);
+      assert.deepEqual([await scene.counts(), upstream.isConnected], [[1, 0, 0], true]);
       assert.equal(await scene.reconnects(), 0);
       const { port } = nodes[0]!;
       await nodes[0]!.stop();
@@ -143,7 +143,7 @@ Deno.test("SubscriptionSocket: moves to a new leader at once, without an error o
     scene.leader = 1;
     upstream.followLeader();
     assert.deepEqual(await scene.next(2), [["moved"], ["opened", 1]]);
-    assert.deepEqual([upstream.connected, upstream.node], [true, 1]);
+    assert.deepEqual([upstream.isConnected, upstream.node], [true, 1]);
     assert.deepEqual(await scene.counts(), [1, 1, 0]);
     assert.equal(await scene.reconnects(), 0, "the first node's connection was not lost");
     await eventually("the other one is left", () => nodes[0]!.connections === 0 || undefined);

@@ -27,7 +27,7 @@ function trialOf(day: number, held: boolean, users: readonly string[]): Trial {
     ],
     bets: users.map((user) => ({ user, maker: 0, probability: 0.4 })),
     undecided: [],
-    broken: !held,
+    isBroken: !held,
   };
 }
 

@@ -161,7 +161,7 @@ Deno.test("Window outcomes: without windows the prior is used; a gap drops open 
   const { median, lowerVariance, upperVariance } = outcomes.deviation(PRIOR);
   assert.ok(Math.abs(median - PRIOR.median) < 0.05 && lowerVariance > 0 && upperVariance > 0);
   outcomes.begin(0, 100, -7, EXPECTED);
-  outcomes.drop();
+  outcomes.discardOpen();
   outcomes.observe({ endMs: MINUTE_MS, high: 101, low: 99, close: 100 });
   assert.deepEqual(outcomes.calibration, { horizonMs: MINUTE_MS, windows: 0, boxes: [] });
 });

@@ -70,7 +70,7 @@ Deno.test("Quoter: a bet below the chain's minimum is refused", () => {
   const minimumBet = new MinimumBet();
   const quoter = quoterOf({ minimumBet });
   for (const [required, smallest] of [[101n, 101n], [100n, 100n], [0n, 1n]] as const) {
-    minimumBet.requiredByChain(required);
+    minimumBet.setChainMinimum(required);
     assert.equal(quoter.minBetAmount, smallest);
     const tooSmall = { ...request, betAmount: smallest - 1n };
     for (const ask of ["quote", "estimate"] as const) {

@@ -88,7 +88,7 @@ Deno.test("Exposure: a reading that a lost connection interrupted cannot end", (
   book.beginReading();
   book.invalidate();
   assert.throws(() => book.endReading([thesisOf(1)]), TypeError);
-  assert.deepEqual([book.complete, book.total], [false, 0n]);
+  assert.deepEqual([book.isComplete, book.total], [false, 0n]);
 });
 
 Deno.test("Exposure: a bet adds its correlated risk once, from its reservation until its settlement", () => {
@@ -208,7 +208,7 @@ class World {
 
   /** The node answers; its answer is on the way for a while. */
   #read(): void {
-    if (this.#connected && !this.book.complete) this.#snapshot = [...this.open.values()];
+    if (this.#connected && !this.book.isComplete) this.#snapshot = [...this.open.values()];
   }
 
   #finishReading(): void {
@@ -234,7 +234,7 @@ Deno.test("Exposure: random concurrent executions and lost connections agree wit
         world.step();
         const { book, atRisk, max } = world;
         // Until all is known it may include settled bets, but never misses one at risk.
-        if (book.complete) assert.equal(book.total, atRisk);
+        if (book.isComplete) assert.equal(book.total, atRisk);
         else assert.ok(book.total >= atRisk, `${book.total} is below ${atRisk}`);
         assert.ok(atRisk <= max, `${atRisk} is above the bound`);
       }

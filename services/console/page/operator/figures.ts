@@ -102,7 +102,7 @@ const perMinute = (metric: string, labels?: Record<string, string>): Reader => (
 /** Figures that show how much a service is used. All other figures have an alert. */
 const USAGE_FIGURES: Readonly<Record<ServiceName, Readonly<Record<string, Reader>>>> = {
   exchanges: { "Trades a minute": perMinute("exchanges_trades_total") },
-  oracle: { "Prices a minute": perMinute("oracle_prints_total") },
+  oracle: { "Prices a minute": perMinute("oracle_trades_total") },
   node: { "Block": now("node_block_number"), "Open bets": now("node_theses_unsettled") },
   proxy: { "Clients": now("proxy_ws_connections_active") },
   bridge: { "Deposits a minute": perMinute("bridge_deposits_total", { outcome: "committed" }) },
