@@ -35,7 +35,7 @@ const END_SHARE = 0.5845;
 /** Windows between two fits: one window hardly moves a quantile. */
 const WINDOWS_PER_FIT = 20;
 
-/** Windows under way that overlap. */
+/** Open windows that overlap. */
 const OVERLAP = 8;
 
 /** The forecast's probabilities of the hypothetical boxes that are counted. */
