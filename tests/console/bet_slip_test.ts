@@ -21,7 +21,7 @@ import { changesOf, isWorse } from "../../services/console/page/trade/slip_voice
 import type { QuotedStage, Stage } from "../../services/console/page/trade/stage.ts";
 import { DraftStore } from "../../services/console/page/trade/draft_store.ts";
 import { QUOTE_LIFE_MS } from "../../services/console/page/trade/draft.ts";
-import { formatAmount } from "../../services/console/page/format.ts";
+import { formatAmount, formatTime } from "../../services/console/page/format.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { memoryStore } from "./memory_store.ts";
 import { hashOf, offerOf, OTHER, SIGNATURE, thesisOf, USER } from "./offers.ts";
@@ -124,7 +124,7 @@ Deno.test("BetSlip: a bet is quoted, signed and placed, and the box is cleared f
   assert.deepEqual(pending.of(USER), []);
   assert.deepEqual(said, [
     "(Bet 10.00, get 12.00 USDC, accepting 10 % less: at least 10.80, break-even 83.3 %. " +
-    "Sign before the window starts in 3 s. It lasts 15 s.)",
+    "Sign within 3 s, before the window starts. It lasts 15 s.)",
   ]);
 });
 
@@ -482,7 +482,7 @@ Deno.test("BetSlip: a quote shows its own chance, and is not compared with an es
       slip.terms,
       /^Bet 10\.00, get 12\.00 USDC, accepting 10 % less: at least 10\.80, chance 47\.1 %, break-even 83\.3 %\./,
     );
-    assert.match(said[0] ?? "", /^\(Bet 10\.00, .*, chance 47\.1 %, .* Sign before the window /);
+    assert.match(said[0] ?? "", /^\(Bet 10\.00, .*, chance 47\.1 %, .* Sign within \d+ s, before /);
   }
 });
 
@@ -690,7 +690,7 @@ Deno.test("BetSlip: a quote that replaces an expired one announces payout and st
   const { slip, clock, said } = scene();
   await slip.quote();
   clock.advance(20_000);
-  assert.match(said[1] ?? "", /^\(The window has begun: 15 s left\. /);
+  assert.match(said[1] ?? "", /^\(The window has begun\. Sign within 15 s: /);
   assert.deepEqual(said.slice(2), ["(Too late: the window has ended.)"]);
   await slip.quote();
   const stage = stageOf(slip);
@@ -698,20 +698,33 @@ Deno.test("BetSlip: a quote that replaces an expired one announces payout and st
   assert.equal(stage.offer.quote.startTime - (stage.replaces?.quote.startTime ?? 0), 20_000);
   assert.match(
     said.at(-1) ?? "",
-    /^\(Bet 10\.00, get .*\. Sign before the window starts in 3 s\. /,
+    /^\(Bet 10\.00, get .*\. Sign within 3 s, before the window starts\. /,
   );
 });
 
-Deno.test("BetSlip: the last 10 s to sign are announced if the window has not begun by then", async () => {
-  const { slip, clock, said } = scene();
-  slip.edit({ startsIn: "1 min" });
+Deno.test("BetSlip: the last 10 s to sign are announced, counted to the start of the window if that is earlier", async () => {
+  const terms =
+    "Bet 10.00, get 12.00 USDC, accepting 10 % less: at least 10.80, break-even 83.3 %.";
+  for (
+    const [startsIn, sign, warnedAfterMs] of [
+      ["1 min", `Sign within 25 s. The window starts at ${formatTime(1_060_000)}`, 15_000],
+      ["20 s", "Sign within 20 s, before the window starts. It", 10_000],
+    ] as const
+  ) {
+    const { slip, clock, said } = scene();
+    slip.edit({ startsIn });
+    await slip.quote();
+    clock.advance(warnedAfterMs - 1);
+    assert.equal(said.length, 1);
+    assert((said[0] ?? "").startsWith(`(${terms} ${sign}`), said[0]);
+    clock.advance(1);
+    assert.deepEqual(said.slice(1), ["(Sign within 10 s.)"]);
+  }
+  const { slip, clock, said } = scene(); // its window starts sooner
+  slip.edit({ startsIn: "8 s", lasts: "6 s" });
   await slip.quote();
-  clock.advance(15_000);
-  assert.deepEqual(said, [
-    "(Bet 10.00, get 12.00 USDC, accepting 10 % less: at least 10.80, break-even 83.3 %. " +
-    "Sign within 25 s. The window starts in 1 min and lasts 15 s.)",
-    "(10 s left to sign.)",
-  ]);
+  clock.advance(7_999);
+  assert.equal(said.length, 1);
 });
 
 Deno.test("BetSlip: an expiry is announced only while the quote is shown", async () => {
