@@ -32,7 +32,7 @@ export function BetPanel({ model, slip }: BetPanelProps) {
   const isFirst = stage.name === "draft" && hasMoney && portfolio?.theses.value.length === 0;
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === "Escape" && "offer" in stage) slip.back();
-    // Ignored, so that a key that is held since the request for the quote does not sign it.
+    // A key that is held since a step presses nothing in the next one.
     if (event.key === "Enter" && event.repeat) event.preventDefault();
   };
   return (
