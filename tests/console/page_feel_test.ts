@@ -265,12 +265,36 @@ Deno.test({
         assert.equal(await clip(), "none");
         await page.setViewport({ width: 320, height: 640 });
         assert.equal(await clip(), "inset(50%)", "they would cover the chart");
-        await page.keyboard.press("Escape"); // closes the message about the money, if it is still there
+        // Escape hides the keys first, then the message, and says so.
+        const close = '[aria-label="Close the message"]';
+        await page.keyboard.press("ArrowUp");
+        await hears(page, /^No box yet/);
+        await page.waitForSelector(close);
+        await page.$eval("html", (html) => html.style.setProperty("font-size", "200%"));
         await page.keyboard.press("?");
-        await hears(page, /^Enter: suggest a box, then quote it\. /);
+        await hears(
+          page,
+          /^Enter: suggest a box, then quote it\. .* Escape: hide these keys, undo /,
+        );
         assert.equal(await clip(), "none");
+        const [chartEnd = 0, keysStart = 0, scrolled] = await page.$eval(".chart", (chart) => {
+          const keys = chart.querySelector(".keys");
+          const bottom = chart.querySelector(".area")?.getBoundingClientRect().bottom;
+          return [
+            bottom,
+            keys?.getBoundingClientRect().top,
+            keys?.scrollHeight === keys?.clientHeight,
+          ];
+        });
+        assert(keysStart >= chartEnd && scrolled, "below the chart, without a scroll bar");
+        await page.$eval("html", (html) => html.style.removeProperty("font-size"));
         await page.keyboard.press("Escape");
+        await hears(page, /^Keys hidden\.$/);
         await page.waitForSelector('[aria-label="Keys of the chart"][aria-expanded="false"]');
+        assert.notEqual(await page.$(close), null, "the message is still there");
+        await page.keyboard.press("Escape");
+        await hears(page, /^Message closed\.$/);
+        await page.waitForSelector(close, { hidden: true });
         await page.setViewport({ width: 1360, height: 900 });
         await page.keyboard.press("ArrowUp");
         await hears(page, /No box yet: press Enter/);
@@ -296,7 +320,6 @@ Deno.test({
         assert.equal(await upper(), "");
         // Escape closes a message first, and only that.
         await page.keyboard.press("ArrowUp");
-        const close = '[aria-label="Close the message"]';
         await page.waitForSelector(close);
         await page.keyboard.press("Enter");
         await page.keyboard.press("Escape");
@@ -304,6 +327,24 @@ Deno.test({
         assert.notEqual(await upper(), "");
         await page.keyboard.press("Escape");
         assert.equal(await upper(), "");
+        // During a drag, it undoes that, whatever message is shown.
+        await page.keyboard.press("ArrowUp");
+        await page.waitForSelector(close);
+        const chart = await page.$eval(".chart .area", (area) => {
+          const { left, top, width, height } = area.getBoundingClientRect();
+          return { left, top, width, height };
+        });
+        const at = (x: number, y: number) =>
+          [chart.left + x * chart.width, chart.top + y * chart.height] as const;
+        await page.mouse.move(...at(0.6, 0.3));
+        await page.mouse.down();
+        await page.mouse.move(...at(0.8, 0.7), { steps: 4 });
+        assert.notEqual(await upper(), "");
+        await page.keyboard.press("Escape");
+        await hears(page, /^The drag was undone\.$/);
+        assert.equal(await upper(), "");
+        await page.mouse.up();
+        await page.keyboard.press("Escape"); // closes the message, if it is still there
         // Enter suggests a box although a field is wrong, with the times that are right.
         await visitor.fill("startsIn", "abc");
         await page.waitForSelector('input[name=startsIn][aria-invalid="true"]');
@@ -550,7 +591,15 @@ Deno.test({
           const size = { width: 844, height: 390, isMobile: true, hasTouch: true };
           const visitor = await open((page) => page.setViewport(size));
           const { page } = visitor;
-          await visitor.enter();
+          // The column stays at its top when the card of the box becomes its first one.
+          await visitor.press("Make a test account");
+          await visitor.sees(/Take test money/);
+          await page.$eval("button[data-next]", (button) => {
+            button.click();
+            button.closest(".side")?.scrollTo(0, 1_000);
+          });
+          await visitor.sees(/1,000\.00 USDC/);
+          await page.waitForFunction('document.querySelector(".side").scrollTop === 0');
           await page.$eval("html", (html) => html.scrollTop = 0);
           const bottoms = await page.$$eval(
             ".chart canvas, .action-bar button.wide",
@@ -598,6 +647,16 @@ Deno.test({
             "nothing covers the button",
           );
           await visitor.press("Move the box to the price");
+          await visitor.sees(/pays [\d.]+ USDC \(× [\d.]+\), chance .*, break-even /);
+          await page.$eval("html", (html) => html.scrollTop = 0);
+          const seen = await page.$$eval(
+            ".bar-payout, .action-bar button.wide, .legend [aria-label^=Show]",
+            (parts) =>
+              parts.map((part) => part.getBoundingClientRect())
+                .filter(({ top, bottom, height }) => height > 0 && top >= 0 && bottom <= 390)
+                .length,
+          );
+          assert.equal(seen, 4, "payout, next step and both zoom buttons are on the screen");
           await visitor.press("Get a quote");
           await visitor.sees(/Sign and place the bet/);
           await page.$eval(".side", (side) => side.scrollTop = 200);

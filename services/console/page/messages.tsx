@@ -22,8 +22,10 @@ export function Messages({ model }: { model: PageModel }) {
     const ended = new AbortController();
     document.addEventListener("keydown", (event) => {
       if (event.key !== "Escape" || !model.messages.peek().some(isVisible)) return;
+      if (document.querySelector("main :active") !== null) return; // it undoes a drag
       event.stopPropagation(); // nothing below the message is closed
       model.hideMessages();
+      model.announce("Message closed.", { isSpoken: true });
     }, { capture: true, signal: ended.signal });
     return () => ended.abort();
   }, []);

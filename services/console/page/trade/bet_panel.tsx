@@ -17,7 +17,7 @@ import { parseDuration } from "./input.ts";
 import { errorsOf, spokenText } from "./next_step.ts";
 import { obstacleNow, QuoteButton, situationOf } from "./quote_button.tsx";
 import { QuotePanel } from "./quote_panel.tsx";
-import { focusNextStep, showChart } from "./show_chart.ts";
+import { focusChart, focusNextStep, showChart } from "./show_chart.ts";
 
 interface BetPanelProps {
   model: PageModel;
@@ -236,7 +236,7 @@ export function sayBox(
 export function clearBox({ announce }: PageModel, slip: BetSlip): void {
   slip.clear();
   announce("The box was cleared.", { isSpoken: true });
-  document.querySelector<HTMLElement>(".chart .area")?.focus({ preventScroll: true });
+  focusChart();
 }
 
 /** Undoes the last change of the box, and announces the result. */

@@ -7,7 +7,7 @@ import { useNow } from "../use_now.ts";
 import { clearBox, placeBox, sayBox, undo } from "./bet_panel.tsx";
 import type { BetSlip } from "./bet_slip.ts";
 import { type ChartSource, contentOf, openBetsText, ownBetAt } from "./chart_content.ts";
-import { CHART_KEYS, keysOf } from "./chart_keys.ts";
+import { CHART_KEYS, KEYS_HIDDEN, keysOf } from "./chart_keys.ts";
 import { ChartPointer } from "./chart_pointer.ts";
 import { ChartProbe } from "./chart_probe.ts";
 import { pastShare } from "./chart_scales.ts";
@@ -15,18 +15,16 @@ import { labelOf, spanToSee, ZOOM_STEP, zoomed } from "./chart_spans.ts";
 import { LiveChart } from "./live_chart.ts";
 import { MarketChoice } from "./market_choice.tsx";
 import { marketObstacle } from "./next_step.ts";
+import { focusChart } from "./show_chart.ts";
 
 /** The chart of a market: its prices, and the user's boxes, which are drawn here. */
 export function ChartCard(props: Omit<ChartSource, "help">) {
   const { model, slip, spanMs } = props;
   const help = useSignal(false);
-  const closeHelp = (event: KeyboardEvent) => {
-    if (event.key !== "Escape" || !help.value) return;
-    help.value = false;
-    event.stopPropagation(); // the box stays
-  };
+  useCloseHelp(help, model);
   return (
-    <section class="card" aria-label="Market" onKeyDownCapture={closeHelp}>
+    <section class="card" aria-label="Market">
+      <h2 class="spoken">Market</h2>
       <MarketChoice model={model} slip={slip} />
       <Chart {...props} help={help} />
       <div class="row legend">
@@ -34,7 +32,7 @@ export function ChartCard(props: Omit<ChartSource, "help">) {
         <div class="choice">
           <button
             type="button"
-            title="Keys of the chart (?)"
+            title="Key ? on the chart"
             aria-label="Keys of the chart"
             aria-keyshortcuts="?"
             aria-expanded={help.value}
@@ -48,6 +46,23 @@ export function ChartCard(props: Omit<ChartSource, "help">) {
       </div>
     </section>
   );
+}
+
+/** Escape hides the keys before anything else, wherever the focus is. */
+function useCloseHelp(help: Signal<boolean>, { announce }: PageModel): void {
+  useEffect(() => {
+    if (!help.value) return;
+    const close = (event: KeyboardEvent) => {
+      if (event.key !== "Escape") return;
+      event.stopPropagation(); // messages and the box stay
+      if (document.activeElement?.matches(".keys")) focusChart();
+      help.value = false;
+      announce(KEYS_HIDDEN, { isSpoken: true });
+    };
+    const capture = true; // before the messages
+    addEventListener("keydown", close, { capture });
+    return () => removeEventListener("keydown", close, { capture });
+  }, [help.value]);
 }
 
 /** The number of open bets, and the countdown of the one that ends next. */
@@ -110,6 +125,9 @@ function Chart(props: ChartSource) {
       },
       tapped() {
         if (content().hint !== undefined) placeBox(model, slip);
+      },
+      dragUndone() {
+        model.announce("The drag was undone.", { isSpoken: true });
       },
       drewInPast() {
         model.announce("Nothing was drawn: a box lies to the right of “now”. Start there.");

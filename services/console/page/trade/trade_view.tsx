@@ -83,6 +83,7 @@ function TradeView({ model, slip }: { model: PageModel; slip: BetSlip }) {
   const step = { name: slip.stage.value.name, of: `${user?.address} ${money}` };
   useNextFocus(side, step, CHART);
   useBar(side);
+  useEffect(() => side.current?.scrollTo(0, 0), [isReady]); // where it scrolls by itself
   if (market === undefined) return null;
   /** Shows a bet on the chart, and as much time as that needs. */
   const show = (bet: Thesis) => {
