@@ -16,7 +16,7 @@ import { type EstimateState, Estimator } from "../../services/console/page/data/
 import { PendingBets } from "../../services/console/page/data/pending_bets.ts";
 import type { User } from "../../services/console/page/data/session.ts";
 import { BetSlip } from "../../services/console/page/trade/bet_slip.ts";
-import type { Obstacle } from "../../services/console/page/trade/next_step.ts";
+import type { Obstacle, WrongField } from "../../services/console/page/trade/next_step.ts";
 import { changesOf, isWorse } from "../../services/console/page/trade/slip_voice.ts";
 import type { QuotedStage, Stage } from "../../services/console/page/trade/stage.ts";
 import { DraftStore } from "../../services/console/page/trade/draft_store.ts";
@@ -53,6 +53,7 @@ function scene(
   const removed: string[] = [];
   const chain = { isKnown: false };
   const obstacle: { now: Obstacle | undefined } = { now: undefined };
+  const wrong: { now: WrongField | undefined } = { now: undefined };
   const network = { isOffline: false };
   const answers: Client = {
     quote: (bet) => Promise.resolve(quoteOf(bet)),
@@ -80,6 +81,7 @@ function scene(
       drafts: new DraftStore(store, clock),
       minBetAmount: () => 10_000n,
       obstacle: () => obstacle.now,
+      wrong: () => wrong.now,
       isOffline: () => network.isOffline,
       announce(text, { isSpoken = false } = {}) {
         said.push(isSpoken ? `(${text})` : text);
@@ -100,6 +102,7 @@ function scene(
     userOf,
     chain,
     obstacle,
+    wrong,
     network,
     untouched,
   };
@@ -400,17 +403,29 @@ Deno.test("BetSlip: while the market has a problem no payout is announced, since
 });
 
 Deno.test("BetSlip: a wrong field is announced instead of a payout once the box is still", () => {
-  const { slip, clock, said, obstacle } = scene();
-  obstacle.now = { button: "", text: "Your balance is 1.00 USDC.", field: "amount" };
+  const { slip, clock, said, obstacle, wrong } = scene();
+  obstacle.now = { button: "", text: "Open an account first." };
+  wrong.now = { field: "amount", text: "Your balance is 1.00 USDC." };
   slip.edit({ amount: "5000" });
   // These parts of an estimate are spoken.
   const estimate = { betAmount: 10_000_000n, payout: 16_800_000n };
   slip.estimator.state.value = { estimate, bet: BET } as EstimateState;
   clock.advance(5_000);
   assert.deepEqual(said, ["(Your balance is 1.00 USDC.)"]);
-  slip.edit({ lasts: "0" });
-  clock.advance(1_000);
+  slip.edit({ amount: "10", lasts: "15 s" });
+  wrong.now = { field: "startsIn", text: "Enter 0 to 1 d." };
+  slip.estimator.state.value = { estimate, bet: BET } as EstimateState;
+  clock.advance(5_000);
   assert.equal(said.length, 1, "another field is wrong");
+  wrong.now = undefined;
+  for (const startsIn of ["3", "3 ", "3 s"]) {
+    slip.edit({ startsIn });
+    slip.estimator.state.value = { estimate, bet: BET } as EstimateState;
+    clock.advance(900);
+  }
+  assert.equal(said.length, 1, "it is still being corrected");
+  clock.advance(5_000);
+  assert.match(said.slice(1).join(), /^\(Pays 16\.80 USDC [^()]*\)$/, "once");
 });
 
 Deno.test("BetSlip: a box that the price has left is announced with the key that moves it, once that is known", () => {
