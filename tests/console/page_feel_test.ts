@@ -45,13 +45,23 @@ Deno.test({
             await visitor.press(action);
             await visitor.sees(then);
           }
-          for (const scrollTop of [0, 100_000]) {
-            await page.$eval("html", (html, top) => html.scrollTop = top, scrollTop);
+          // On the lowest screen, a heading is where messages are.
+          const [heading = 0, bar = 0] = await page.$$eval(
+            ".side h2, .action-bar",
+            ([heading, bar]) => [heading?.getBoundingClientRect().bottom, bar?.clientHeight],
+          );
+          const low = Math.round(heading + bar + 20);
+          for (
+            const [scrollTop, height] of [[0, PHONE.height], [100_000, PHONE.height], [0, low]]
+          ) {
+            await page.setViewport({ ...PHONE, height: height ?? 0 });
+            await page.$eval("html", (html, top) => html.scrollTop = top, scrollTop ?? 0);
             await eventually(
               "a message beside what can be pressed",
               async () => (await coveredByMessage(page)).join() === "" || undefined,
             );
           }
+          await page.setViewport(PHONE);
           await assertInReach(page, "Suggest a box");
           await visitor.press("Suggest a box");
           await visitor.sees(
@@ -109,6 +119,24 @@ Deno.test({
         async () => {
           const visitor = await open((page) => page.setViewport(PHONE));
           const { page } = visitor;
+          // Without money, a box that is not worth it has its warning where its payout is.
+          await visitor.sees(/Live/);
+          for (const [field, text] of [["lower", "2000"], ["upper", "4000"]] as const) {
+            await visitor.fill(field, text);
+          }
+          await visitor.sees(
+            /It pays 10\.21 USDC, chance 95\.0 %, break-even 97\.9 %\. It barely pays/,
+          );
+          await page.$eval("html", (html) => html.scrollTop = 0);
+          const [end = 0, barStart] = await page.$$eval(
+            ".early-warning, .action-bar",
+            (parts) =>
+              parts.map((part) => part.getBoundingClientRect()).map(({ top, bottom }, index) =>
+                index === 0 ? bottom : top
+              ),
+          );
+          assert(end > 0 && end <= (barStart ?? 0), `${end} to ${barStart}`);
+          await visitor.press("Clear");
           await visitor.enter();
           await visitor.press("Suggest a box");
           await visitor.press("Get a quote");
@@ -799,7 +827,7 @@ async function swipe(visitor: Visitor, from: Place, to: Place, restMs = 0): Prom
 
 /** Parts that no message may cover, and that one covers; "no message" if there is none. */
 async function coveredByMessage(page: Page): Promise<string[]> {
-  return await page.$$eval("nav, footer select, .action-bar, .toasts", (parts) => {
+  return await page.$$eval("nav, footer select, .action-bar, .side h2, .toasts", (parts) => {
     const over = parts.find(({ className }) => className.startsWith("toasts"))
       ?.getBoundingClientRect();
     if (over === undefined || over.height === 0) return ["no message"];

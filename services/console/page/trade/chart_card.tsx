@@ -3,6 +3,7 @@ import type { RenderableProps } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { type CancelTimer, type Market, systemClock } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
+import { formatAmount } from "../format.ts";
 import { useNow } from "../use_now.ts";
 import { clearBox, placeBox, sayBox, undo } from "./bet_panel.tsx";
 import type { BetSlip } from "./bet_slip.ts";
@@ -15,7 +16,10 @@ import { labelOf, spanToSee, ZOOM_STEP, zoomed } from "./chart_spans.ts";
 import { LiveChart } from "./live_chart.ts";
 import { MarketChoice } from "./market_choice.tsx";
 import { marketObstacle } from "./next_step.ts";
+import { oddsOf } from "./odds.ts";
+import { estimateNow } from "./quote_button.tsx";
 import { focusChart } from "./show_chart.ts";
+import { chancesText } from "./slip_voice.ts";
 
 /** The chart of a market: its prices, and the user's boxes, which are drawn here. */
 export function ChartCard(props: Omit<ChartSource, "help">) {
@@ -44,7 +48,25 @@ export function ChartCard(props: Omit<ChartSource, "help">) {
           <SpanChoice spanMs={spanMs} />
         </div>
       </div>
+      <EarlyWarning model={model} slip={props.slip} />
     </section>
+  );
+}
+
+/**
+ * The warning about a box, for a phone: until the user has money, its other figures are far below the
+ * payout on the chart.
+ */
+function EarlyWarning({ model, slip }: { model: PageModel; slip: BetSlip }) {
+  const balance = model.session.user.value?.portfolio.account.value?.balance ?? 0n;
+  const estimate = estimateNow(model, slip);
+  if (balance > 0n || estimate === undefined || slip.stage.value.name !== "draft") return null;
+  const odds = oddsOf(estimate, model.maker.info.value?.config.maxPayoutRatio);
+  if (odds.warning === undefined) return null;
+  return (
+    <p class="warned early-warning">
+      It pays {formatAmount(estimate.payout)} USDC{chancesText(odds)}. {odds.warning}
+    </p>
   );
 }
 
