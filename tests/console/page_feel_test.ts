@@ -286,6 +286,19 @@ Deno.test({
         const market = await page.waitForSelector('::-p-aria([name="ETH/USDT"][role="button"])');
         await market?.focus();
         await page.waitForSelector('[aria-label^="ETH/USDT 2,"], [aria-label^="ETH/USDT 3,"]');
+        const headings = await page.$$eval(
+          "h1, h2",
+          (parts) => parts.map((part) => part.textContent),
+        );
+        assert.deepEqual(headings, [
+          "rangemaker",
+          "Market",
+          "3. Draw your box",
+          "Account",
+          "Your bets",
+        ]);
+        const described = await page.$eval("[aria-controls=chart-help]", (button) => button.title);
+        assert.equal(described, "Key ? on the chart", "not its name again");
         // The chart's keys are seen with its focus; in a narrow chart, with the button or "?".
         await page.focus(".chart .area");
         const clip = () =>
@@ -562,6 +575,17 @@ Deno.test({
             "the right cause first",
           );
           await visitor.sees(/ETH\/USDT\s+[23],\d{3}\.\d\d\s*old/);
+          await page.setViewport({ width: PHONE.width, height: PHONE.height }); // touch would reload it
+          const [chartEnd = 0, stateStart = 0] = await page.$$eval(
+            ".chart .area, .chart-state",
+            (
+              [area, state],
+            ) => [area?.getBoundingClientRect().bottom, state?.getBoundingClientRect().top],
+          );
+          assert(
+            stateStart >= chartEnd,
+            "on a phone, below the chart, whose labels it would cover",
+          );
           await page.setOfflineMode(false);
           await visitor.sees(/Live/);
           await visitor.close({ outages: true });
