@@ -16,12 +16,12 @@ import { type EstimateState, Estimator } from "../../services/console/page/data/
 import { PendingBets } from "../../services/console/page/data/pending_bets.ts";
 import type { User } from "../../services/console/page/data/session.ts";
 import { BetSlip } from "../../services/console/page/trade/bet_slip.ts";
-import type { Obstacle } from "../../services/console/page/trade/next_step.ts";
+import type { Obstacle, WrongField } from "../../services/console/page/trade/next_step.ts";
 import { changesOf, isWorse } from "../../services/console/page/trade/slip_voice.ts";
 import type { QuotedStage, Stage } from "../../services/console/page/trade/stage.ts";
 import { DraftStore } from "../../services/console/page/trade/draft_store.ts";
 import { QUOTE_LIFE_MS } from "../../services/console/page/trade/draft.ts";
-import { formatAmount } from "../../services/console/page/format.ts";
+import { formatAmount, formatTime } from "../../services/console/page/format.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { memoryStore } from "./memory_store.ts";
 import { hashOf, offerOf, OTHER, SIGNATURE, thesisOf, USER } from "./offers.ts";
@@ -53,6 +53,7 @@ function scene(
   const removed: string[] = [];
   const chain = { isKnown: false };
   const obstacle: { now: Obstacle | undefined } = { now: undefined };
+  const wrong: { now: WrongField | undefined } = { now: undefined };
   const network = { isOffline: false };
   const answers: Client = {
     quote: (bet) => Promise.resolve(quoteOf(bet)),
@@ -80,6 +81,7 @@ function scene(
       drafts: new DraftStore(store, clock),
       minBetAmount: () => 10_000n,
       obstacle: () => obstacle.now,
+      wrong: () => wrong.now,
       isOffline: () => network.isOffline,
       announce(text, { isSpoken = false } = {}) {
         said.push(isSpoken ? `(${text})` : text);
@@ -100,6 +102,7 @@ function scene(
     userOf,
     chain,
     obstacle,
+    wrong,
     network,
     untouched,
   };
@@ -124,7 +127,7 @@ Deno.test("BetSlip: a bet is quoted, signed and placed, and the box is cleared f
   assert.deepEqual(pending.of(USER), []);
   assert.deepEqual(said, [
     "(Bet 10.00, get 12.00 USDC, accepting 10 % less: at least 10.80, break-even 83.3 %. " +
-    "Sign before the window starts in 3 s. It lasts 15 s.)",
+    "Sign within 3 s, before the window starts. It lasts 15 s.)",
   ]);
 });
 
@@ -400,17 +403,29 @@ Deno.test("BetSlip: while the market has a problem no payout is announced, since
 });
 
 Deno.test("BetSlip: a wrong field is announced instead of a payout once the box is still", () => {
-  const { slip, clock, said, obstacle } = scene();
-  obstacle.now = { button: "", text: "Your balance is 1.00 USDC.", field: "amount" };
+  const { slip, clock, said, obstacle, wrong } = scene();
+  obstacle.now = { button: "", text: "Open an account first." };
+  wrong.now = { field: "amount", text: "Your balance is 1.00 USDC." };
   slip.edit({ amount: "5000" });
   // These parts of an estimate are spoken.
   const estimate = { betAmount: 10_000_000n, payout: 16_800_000n };
   slip.estimator.state.value = { estimate, bet: BET } as EstimateState;
   clock.advance(5_000);
   assert.deepEqual(said, ["(Your balance is 1.00 USDC.)"]);
-  slip.edit({ lasts: "0" });
-  clock.advance(1_000);
+  slip.edit({ amount: "10", lasts: "15 s" });
+  wrong.now = { field: "startsIn", text: "Enter 0 to 1 d." };
+  slip.estimator.state.value = { estimate, bet: BET } as EstimateState;
+  clock.advance(5_000);
   assert.equal(said.length, 1, "another field is wrong");
+  wrong.now = undefined;
+  for (const startsIn of ["3", "3 ", "3 s"]) {
+    slip.edit({ startsIn });
+    slip.estimator.state.value = { estimate, bet: BET } as EstimateState;
+    clock.advance(900);
+  }
+  assert.equal(said.length, 1, "it is still being corrected");
+  clock.advance(5_000);
+  assert.match(said.slice(1).join(), /^\(Pays 16\.80 USDC [^()]*\)$/, "once");
 });
 
 Deno.test("BetSlip: a box that the price has left is announced with the key that moves it, once that is known", () => {
@@ -482,7 +497,7 @@ Deno.test("BetSlip: a quote shows its own chance, and is not compared with an es
       slip.terms,
       /^Bet 10\.00, get 12\.00 USDC, accepting 10 % less: at least 10\.80, chance 47\.1 %, break-even 83\.3 %\./,
     );
-    assert.match(said[0] ?? "", /^\(Bet 10\.00, .*, chance 47\.1 %, .* Sign before the window /);
+    assert.match(said[0] ?? "", /^\(Bet 10\.00, .*, chance 47\.1 %, .* Sign within \d+ s, before /);
   }
 });
 
@@ -690,7 +705,7 @@ Deno.test("BetSlip: a quote that replaces an expired one announces payout and st
   const { slip, clock, said } = scene();
   await slip.quote();
   clock.advance(20_000);
-  assert.match(said[1] ?? "", /^\(The window has begun: 15 s left\. /);
+  assert.match(said[1] ?? "", /^\(The window has begun\. Sign within 15 s: /);
   assert.deepEqual(said.slice(2), ["(Too late: the window has ended.)"]);
   await slip.quote();
   const stage = stageOf(slip);
@@ -698,20 +713,33 @@ Deno.test("BetSlip: a quote that replaces an expired one announces payout and st
   assert.equal(stage.offer.quote.startTime - (stage.replaces?.quote.startTime ?? 0), 20_000);
   assert.match(
     said.at(-1) ?? "",
-    /^\(Bet 10\.00, get .*\. Sign before the window starts in 3 s\. /,
+    /^\(Bet 10\.00, get .*\. Sign within 3 s, before the window starts\. /,
   );
 });
 
-Deno.test("BetSlip: the last 10 s to sign are announced if the window has not begun by then", async () => {
-  const { slip, clock, said } = scene();
-  slip.edit({ startsIn: "1 min" });
+Deno.test("BetSlip: the last 10 s to sign are announced, counted to the start of the window if that is earlier", async () => {
+  const terms =
+    "Bet 10.00, get 12.00 USDC, accepting 10 % less: at least 10.80, break-even 83.3 %.";
+  for (
+    const [startsIn, sign, warnedAfterMs] of [
+      ["1 min", `Sign within 25 s. The window starts at ${formatTime(1_060_000)}`, 15_000],
+      ["20 s", "Sign within 20 s, before the window starts. It", 10_000],
+    ] as const
+  ) {
+    const { slip, clock, said } = scene();
+    slip.edit({ startsIn });
+    await slip.quote();
+    clock.advance(warnedAfterMs - 1);
+    assert.equal(said.length, 1);
+    assert((said[0] ?? "").startsWith(`(${terms} ${sign}`), said[0]);
+    clock.advance(1);
+    assert.deepEqual(said.slice(1), ["(Sign within 10 s.)"]);
+  }
+  const { slip, clock, said } = scene(); // its window starts sooner
+  slip.edit({ startsIn: "8 s", lasts: "6 s" });
   await slip.quote();
-  clock.advance(15_000);
-  assert.deepEqual(said, [
-    "(Bet 10.00, get 12.00 USDC, accepting 10 % less: at least 10.80, break-even 83.3 %. " +
-    "Sign within 25 s. The window starts in 1 min and lasts 15 s.)",
-    "(10 s left to sign.)",
-  ]);
+  clock.advance(7_999);
+  assert.equal(said.length, 1);
 });
 
 Deno.test("BetSlip: an expiry is announced only while the quote is shown", async () => {

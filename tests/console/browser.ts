@@ -89,7 +89,9 @@ export class Visitor {
   async press(name: string): Promise<void> {
     await this.page.bringToFront(); // a tab behind another one draws nothing
     await this.page.locator(`::-p-aria([name="${name}"][role="button"])`)
-      .filter((button) => button.getAttribute("aria-disabled") !== "true").click()
+      .filter((button) =>
+        button.getAttribute("aria-disabled") !== "true" && button.dataset.unread !== "true"
+      ).click()
       .catch((thrown) => this.#fail(`Cannot press ${name}`, thrown));
   }
 

@@ -56,10 +56,27 @@ Deno.test("parseFields: reads the text of fieldsOf as the same box", () => {
   const draft = draftOf({ fromMs: 1_200, toMs: 9_900, low: 149.8, high: 150.2 });
   assert(draft);
   const fields = fieldsOf(draft);
-  assert.deepEqual(fields, { lower: "149.8", upper: "150.2", startsIn: "1.2 s", lasts: "8.7 s" });
+  assert.deepEqual(fields, {
+    lower: "149.800",
+    upper: "150.200",
+    startsIn: "1.2 s",
+    lasts: "8.7 s",
+  });
   const parsed = parseFields({ ...fields, amount: "0.51" });
   assert.deepEqual(parsed, { draft, betAmount: 510_000n });
-  assert.equal(fieldsOf({ ...draft, upperPrice: 3_000_000_000n }).upper, "3000");
+});
+
+Deno.test("fieldsOf: both prices have the digits of the market, and further ones that they need", () => {
+  const times = { startsInMs: 0, durationMs: 1_000 };
+  const pricesOf = (lowerPrice: bigint, upperPrice: bigint) => {
+    const { lower, upper } = fieldsOf({ lowerPrice, upperPrice, ...times });
+    return [lower, upper];
+  };
+  assert.deepEqual(pricesOf(2_998_700_000n, 2_999_380_000n), ["2998.70", "2999.38"]);
+  assert.deepEqual(pricesOf(999_990_000n, 3_000_000_000n), ["999.99", "3000.00"]);
+  assert.deepEqual(pricesOf(2_998_700_001n, 2_999_000_000n), ["2998.700001", "2999.00"]);
+  assert.deepEqual(pricesOf(1_500_000n, 1_600_010n), ["1.5000", "1.60001"]);
+  assert.deepEqual(pricesOf(123_456_000_000n, 123_457_000_000n), ["123456", "123457"]);
 });
 
 Deno.test("repeatedDraft: the box of an earlier bet is moved around the current price, with its height, length, amount and time to the start", () => {
@@ -73,7 +90,7 @@ Deno.test("repeatedDraft: the box of an earlier bet is moved around the current 
   };
   const fields = { startsIn: "10 s", lasts: "30 s", amount: "7.5" };
   const again = repeatedDraft(bet, 4_000_000_000n);
-  assert.deepEqual(again, { lower: "3990", upper: "4010", ...fields });
+  assert.deepEqual(again, { lower: "3990.00", upper: "4010.00", ...fields });
   const cheap = { ...bet, lowerPrice: 5_000n, upperPrice: 35_000n };
   assert.equal(repeatedDraft(cheap, 10_000n).lower, "0.000001", "not below zero");
   const late = { ...bet, createdAt: 52_000 };

@@ -84,8 +84,15 @@ Deno.test("oddsOf: shows chance and break-even chance, and warns if the payout i
   const capped = oddsOf({ ...estimate, payout: 999n, probability: 0.09 }, 10);
   assert.deepEqual([capped.multiplier, capped.chance], ["× 9.99", "9.0 %"]);
   assert.match(capped.warning ?? "", /capped at × 10/);
-  const cut = oddsOf({ betAmount: 10_500_000n, payout: 104_999_000n, probability: 0.08 }, 10);
-  assert.equal(cut.multiplier, "× 9.99", "like the payout");
+  // Shown beside "100.00" of "10.00", and "57.31" of "29.00".
+  for (
+    const [betAmount, payout, multiplier] of [
+      [10_000_000n, 99_995_000n, "× 10.00"],
+      [29_000_000n, 57_310_000n, "× 1.98"],
+    ] as const
+  ) {
+    assert.equal(oddsOf({ betAmount, payout, probability: 0.08 }, 10).multiplier, multiplier);
+  }
   assert.equal(oddsOf({ ...estimate, payout: 980n, probability: 0.09 }, 10).warning, undefined);
   assert.equal(oddsOf({ ...estimate, probability: 0.9995 }, undefined).chance, "over 99.9 %");
   const random = oddsOf(estimate, undefined);

@@ -45,13 +45,23 @@ Deno.test({
             await visitor.press(action);
             await visitor.sees(then);
           }
-          for (const scrollTop of [0, 100_000]) {
-            await page.$eval("html", (html, top) => html.scrollTop = top, scrollTop);
+          // On the lowest screen, a heading is where messages are.
+          const [heading = 0, bar = 0] = await page.$$eval(
+            ".side h2, .action-bar",
+            ([heading, bar]) => [heading?.getBoundingClientRect().bottom, bar?.clientHeight],
+          );
+          const low = Math.round(heading + bar + 20);
+          for (
+            const [scrollTop, height] of [[0, PHONE.height], [100_000, PHONE.height], [0, low]]
+          ) {
+            await page.setViewport({ ...PHONE, height: height ?? 0 });
+            await page.$eval("html", (html, top) => html.scrollTop = top, scrollTop ?? 0);
             await eventually(
               "a message beside what can be pressed",
               async () => (await coveredByMessage(page)).join() === "" || undefined,
             );
           }
+          await page.setViewport(PHONE);
           await assertInReach(page, "Suggest a box");
           await visitor.press("Suggest a box");
           await visitor.sees(
@@ -62,7 +72,7 @@ Deno.test({
           await page.waitForSelector('[aria-label="Time shown: 3 min"]');
           for (
             const [action, then] of [
-              ["Get a quote", /Sign before the window starts in \d+ s\. It lasts/],
+              ["Get a quote", /Sign within \d+ s, before the window starts\. It lasts/],
               ["Sign and place the bet", /is placed/],
               ["Make another bet", /Draw on the chart/],
             ] as const
@@ -109,10 +119,28 @@ Deno.test({
         async () => {
           const visitor = await open((page) => page.setViewport(PHONE));
           const { page } = visitor;
+          // Without money, a box that is not worth it has its warning where its payout is.
+          await visitor.sees(/Live/);
+          for (const [field, text] of [["lower", "2000"], ["upper", "4000"]] as const) {
+            await visitor.fill(field, text);
+          }
+          await visitor.sees(
+            /It pays 10\.21 USDC, chance 95\.0 %, break-even 97\.9 %\. It barely pays/,
+          );
+          await page.$eval("html", (html) => html.scrollTop = 0);
+          const [end = 0, barStart] = await page.$$eval(
+            ".early-warning, .action-bar",
+            (parts) =>
+              parts.map((part) => part.getBoundingClientRect()).map(({ top, bottom }, index) =>
+                index === 0 ? bottom : top
+              ),
+          );
+          assert(end > 0 && end <= (barStart ?? 0), `${end} to ${barStart}`);
+          await visitor.press("Clear");
           await visitor.enter();
           await visitor.press("Suggest a box");
           await visitor.press("Get a quote");
-          await visitor.sees(/Sign before the window/);
+          await visitor.sees(/Sign within \d+ s, before/);
           // Refused as it is asked for, and by each estimate after it.
           await page.goBack();
           await visitor.sees(/\(× \d/);
@@ -151,7 +179,7 @@ Deno.test({
           assert(upper - lower > 1 && upper - lower < 60, `${lower} to ${upper}`);
           assert.equal(await page.$eval("input[name=lasts]", ({ value }) => value), "30 s");
           await visitor.press("Get a quote");
-          await visitor.sees(/Sign before the window/);
+          await visitor.sees(/Sign within \d+ s, before/);
           await page.reload();
           const dropped = /The quote was dropped as the page was loaded again/;
           await visitor.sees(dropped);
@@ -223,10 +251,10 @@ Deno.test({
           await visitor.press("Show the box →"); // it lay beyond the time shown
           await page.waitForSelector('[aria-label="Time shown: 3 min"]');
           await visitor.press("Get a quote");
-          await visitor.sees(/Sign before the window/);
+          await visitor.sees(/Sign within \d+ s, before/);
           await page.$eval("html", (html) => html.scrollTop = 0);
           await swipe(visitor, [0.5, 0.8], [0.75, 0.3]);
-          await visitor.sees(/Sign before the window/);
+          await visitor.sees(/Sign within \d+ s, before/);
           await visitor.close({ outages: true }); // the price may be outside
         },
       );
@@ -258,6 +286,19 @@ Deno.test({
         const market = await page.waitForSelector('::-p-aria([name="ETH/USDT"][role="button"])');
         await market?.focus();
         await page.waitForSelector('[aria-label^="ETH/USDT 2,"], [aria-label^="ETH/USDT 3,"]');
+        const headings = await page.$$eval(
+          "h1, h2",
+          (parts) => parts.map((part) => part.textContent),
+        );
+        assert.deepEqual(headings, [
+          "rangemaker",
+          "Market",
+          "3. Draw your box",
+          "Account",
+          "Your bets",
+        ]);
+        const described = await page.$eval("[aria-controls=chart-help]", (button) => button.title);
+        assert.equal(described, "Key ? on the chart", "not its name again");
         // The chart's keys are seen with its focus; in a narrow chart, with the button or "?".
         await page.focus(".chart .area");
         const clip = () =>
@@ -265,12 +306,36 @@ Deno.test({
         assert.equal(await clip(), "none");
         await page.setViewport({ width: 320, height: 640 });
         assert.equal(await clip(), "inset(50%)", "they would cover the chart");
-        await page.keyboard.press("Escape"); // closes the message about the money, if it is still there
+        // Escape hides the keys first, then the message, and says so.
+        const close = '[aria-label="Close the message"]';
+        await page.keyboard.press("ArrowUp");
+        await hears(page, /^No box yet/);
+        await page.waitForSelector(close);
+        await page.$eval("html", (html) => html.style.setProperty("font-size", "200%"));
         await page.keyboard.press("?");
-        await hears(page, /^Enter: suggest a box, then quote it\. /);
+        await hears(
+          page,
+          /^Enter: suggest a box, then quote it\. .* Escape: hide these keys, undo /,
+        );
         assert.equal(await clip(), "none");
+        const [chartEnd = 0, keysStart = 0, scrolled] = await page.$eval(".chart", (chart) => {
+          const keys = chart.querySelector(".keys");
+          const bottom = chart.querySelector(".area")?.getBoundingClientRect().bottom;
+          return [
+            bottom,
+            keys?.getBoundingClientRect().top,
+            keys?.scrollHeight === keys?.clientHeight,
+          ];
+        });
+        assert(keysStart >= chartEnd && scrolled, "below the chart, without a scroll bar");
+        await page.$eval("html", (html) => html.style.removeProperty("font-size"));
         await page.keyboard.press("Escape");
+        await hears(page, /^Keys hidden\.$/);
         await page.waitForSelector('[aria-label="Keys of the chart"][aria-expanded="false"]');
+        assert.notEqual(await page.$(close), null, "the message is still there");
+        await page.keyboard.press("Escape");
+        await hears(page, /^Message closed\.$/);
+        await page.waitForSelector(close, { hidden: true });
         await page.setViewport({ width: 1360, height: 900 });
         await page.keyboard.press("ArrowUp");
         await hears(page, /No box yet: press Enter/);
@@ -296,7 +361,6 @@ Deno.test({
         assert.equal(await upper(), "");
         // Escape closes a message first, and only that.
         await page.keyboard.press("ArrowUp");
-        const close = '[aria-label="Close the message"]';
         await page.waitForSelector(close);
         await page.keyboard.press("Enter");
         await page.keyboard.press("Escape");
@@ -304,6 +368,24 @@ Deno.test({
         assert.notEqual(await upper(), "");
         await page.keyboard.press("Escape");
         assert.equal(await upper(), "");
+        // During a drag, it undoes that, whatever message is shown.
+        await page.keyboard.press("ArrowUp");
+        await page.waitForSelector(close);
+        const chart = await page.$eval(".chart .area", (area) => {
+          const { left, top, width, height } = area.getBoundingClientRect();
+          return { left, top, width, height };
+        });
+        const at = (x: number, y: number) =>
+          [chart.left + x * chart.width, chart.top + y * chart.height] as const;
+        await page.mouse.move(...at(0.6, 0.3));
+        await page.mouse.down();
+        await page.mouse.move(...at(0.8, 0.7), { steps: 4 });
+        assert.notEqual(await upper(), "");
+        await page.keyboard.press("Escape");
+        await hears(page, /^The drag was undone\.$/);
+        assert.equal(await upper(), "");
+        await page.mouse.up();
+        await page.keyboard.press("Escape"); // closes the message, if it is still there
         // Enter suggests a box although a field is wrong, with the times that are right.
         await visitor.fill("startsIn", "abc");
         await page.waitForSelector('input[name=startsIn][aria-invalid="true"]');
@@ -372,11 +454,25 @@ Deno.test({
         const later = { startsIn: "20 s", lasts: "1 m" };
         for (const [field, text] of Object.entries(later)) await visitor.fill(field, text);
         await visitor.sees(/\(× \d/);
-        await page.keyboard.press("Enter");
+        // Neither a press as the quote appears signs it, nor a key that is held since the request.
+        await page.evaluate(`new MutationObserver((_, observer) => {
+          const button = document.querySelector("[data-next]");
+          if (button.textContent !== "Sign and place the bet") return;
+          observer.disconnect();
+          button.click();
+        }).observe(document.querySelector(".side"), { childList: true, subtree: true })`);
+        await page.keyboard.down("Enter");
         await focusIsOn(page, "Sign and place the bet");
+        await hears(page, /^The quote is new: press again to sign it\.$/);
+        await visitor.press("Close the message");
+        await page.focus(".action-bar [data-next]");
+        await page.waitForSelector("[data-next]:not([data-unread=true])");
+        await page.keyboard.down("Enter"); // repeats
+        await hears(page, /^The quote is new: press again to sign it\.$/);
+        await page.keyboard.up("Enter");
         await hears(
           page,
-          /^(It pays .*)?Bet 10\.00, get [\d.]+ USDC, .*Sign before the window starts in \d+ s\. It lasts 1 min\.$/,
+          /^(It pays .*)?Bet 10\.00, get [\d.]+ USDC, .*Sign within \d+ s, before the window starts\. It lasts 1 min\.$/,
         );
         const terms = await page.$eval(
           ":focus",
@@ -479,6 +575,17 @@ Deno.test({
             "the right cause first",
           );
           await visitor.sees(/ETH\/USDT\s+[23],\d{3}\.\d\d\s*old/);
+          await page.setViewport({ width: PHONE.width, height: PHONE.height }); // touch would reload it
+          const [chartEnd = 0, stateStart = 0] = await page.$$eval(
+            ".chart .area, .chart-state",
+            (
+              [area, state],
+            ) => [area?.getBoundingClientRect().bottom, state?.getBoundingClientRect().top],
+          );
+          assert(
+            stateStart >= chartEnd,
+            "on a phone, below the chart, whose labels it would cover",
+          );
           await page.setOfflineMode(false);
           await visitor.sees(/Live/);
           await visitor.close({ outages: true });
@@ -536,7 +643,15 @@ Deno.test({
           const size = { width: 844, height: 390, isMobile: true, hasTouch: true };
           const visitor = await open((page) => page.setViewport(size));
           const { page } = visitor;
-          await visitor.enter();
+          // The column stays at its top when the card of the box becomes its first one.
+          await visitor.press("Make a test account");
+          await visitor.sees(/Take test money/);
+          await page.$eval("button[data-next]", (button) => {
+            button.click();
+            button.closest(".side")?.scrollTo(0, 1_000);
+          });
+          await visitor.sees(/1,000\.00 USDC/);
+          await page.waitForFunction('document.querySelector(".side").scrollTop === 0');
           await page.$eval("html", (html) => html.scrollTop = 0);
           const bottoms = await page.$$eval(
             ".chart canvas, .action-bar button.wide",
@@ -584,6 +699,16 @@ Deno.test({
             "nothing covers the button",
           );
           await visitor.press("Move the box to the price");
+          await visitor.sees(/pays [\d.]+ USDC \(× [\d.]+\), chance .*, break-even /);
+          await page.$eval("html", (html) => html.scrollTop = 0);
+          const seen = await page.$$eval(
+            ".bar-payout, .action-bar button.wide, .legend [aria-label^=Show]",
+            (parts) =>
+              parts.map((part) => part.getBoundingClientRect())
+                .filter(({ top, bottom, height }) => height > 0 && top >= 0 && bottom <= 390)
+                .length,
+          );
+          assert.equal(seen, 4, "payout, next step and both zoom buttons are on the screen");
           await visitor.press("Get a quote");
           await visitor.sees(/Sign and place the bet/);
           await page.$eval(".side", (side) => side.scrollTop = 200);
@@ -726,7 +851,7 @@ async function swipe(visitor: Visitor, from: Place, to: Place, restMs = 0): Prom
 
 /** Parts that no message may cover, and that one covers; "no message" if there is none. */
 async function coveredByMessage(page: Page): Promise<string[]> {
-  return await page.$$eval("nav, footer select, .action-bar, .toasts", (parts) => {
+  return await page.$$eval("nav, footer select, .action-bar, .side h2, .toasts", (parts) => {
     const over = parts.find(({ className }) => className.startsWith("toasts"))
       ?.getBoundingClientRect();
     if (over === undefined || over.height === 0) return ["no message"];

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { formatTime } from "../../services/console/page/format.ts";
 import {
   isOutside,
   outsideText,
@@ -21,35 +22,33 @@ Deno.test('quoteLife: a quote whose window has ended is "window_over", even befo
   assert.deepEqual(quoteLife(quote, 3_600_000), { state: "window_over", remainingMs: 0 });
 });
 
-Deno.test("windowText: shows the seconds until the window starts, then until it ends", () => {
-  const window = { deadline: 30_000, startTime: 10_000, endTime: 30_000 };
-  assert.equal(windowText(window, 8_100), "Sign before the window starts in 2 s. It lasts 20 s.");
-  assert.equal(windowText(window, 9_999), "Sign before the window starts in 1 s. It lasts 20 s.");
-  assert.match(windowText(window, 10_000), /^The window has begun: 20 s left\. /);
-  assert.match(
-    windowText(window, 27_500),
-    /: 3 s left\. The maker may refuse it now; then nothing is/,
-  );
+Deno.test("windowText: the deadline is the start of the window; then, the end of the quote or the window", () => {
+  const window = { deadline: 60_000, startTime: 10_000, endTime: 30_000 };
+  const text = "Sign within 2 s, before the window starts. It lasts 20 s.";
+  assert.equal(windowText(window, 8_100), text);
+  assert.equal(windowText(window, 9_999), text.replace("2 s", "1 s"));
+  const begun = (left: string) =>
+    `The window has begun. Sign within ${left}: ` +
+    "the maker may refuse it now; then nothing is taken.";
+  assert.equal(windowText(window, 10_000), begun("20 s"));
+  assert.equal(windowText(window, 27_500), begun("3 s"));
+  assert.equal(windowText({ ...window, deadline: 20_000 }, 10_000), begun("5 s"));
 });
 
-Deno.test("windowText: shows the seconds to sign if the quote expires before its window starts", () => {
+Deno.test("windowText: the deadline is the end of the quote if that is before the window starts", () => {
   const window = { deadline: 15_000, startTime: 10_001, endTime: 30_001 };
   assert.equal(
     windowText(window, 100),
-    "Sign within 10 s. The window starts in 10 s and lasts 20 s.",
+    `Sign within 10 s. The window starts at ${formatTime(10_001)} and lasts 20 s.`,
   );
-  assert.match(
-    windowText({ ...window, startTime: 10_000 }, 100),
-    /^Sign before the window starts /,
-  );
+  assert.match(windowText({ ...window, startTime: 10_000 }, 100), /, before the window starts\./);
 });
 
-Deno.test("outsideText: a price outside the box may return until the window starts", () => {
+Deno.test("outsideText: a price outside the box may return until the window starts, and the deadline is the same", () => {
   const box = { lowerPrice: 10n, upperPrice: 12n };
   const outside = [9n, 10n, 12n, 13n].map((price) => isOutside(box, price));
   assert.deepEqual(outside, [true, false, false, true]);
-  assert.match(
-    outsideText({ startTime: 10_000 }, 8_100),
-    /has to be inside in 2 s, .* or you lose/,
-  );
+  const times = { deadline: 60_000, startTime: 10_000, endTime: 30_000 };
+  assert.match(outsideText(times, 8_100), /inside when the window starts, or .* within 2 s\.$/);
+  assert.match(outsideText({ ...times, deadline: 14_000 }, 8_100), /Sign within 1 s\.$/);
 });

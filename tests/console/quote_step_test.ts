@@ -22,7 +22,7 @@ Deno.test("quoteStepOf: a valid quote can be signed or declined", () => {
   for (const price of [11n, undefined]) {
     assert.deepEqual(quoteStepOf({ ...QUOTED, price }, 0), {
       button: "Sign and place the bet",
-      note: "Sign before the window starts in 10 s. It lasts 50 s.",
+      note: "Sign within 10 s, before the window starts. It lasts 50 s.",
       action: "sign",
       back: BACK,
     });
@@ -49,7 +49,7 @@ Deno.test("quoteStepOf: all that changed since the last quote and the price outs
   };
   const { look, note } = quoteStepOf({ ...QUOTED, stage }, 0);
   assert.equal(look, "warned", "half of what it paid");
-  assert.match(note ?? "", /^The odds changed, .* It pays 50 % less .* Sign before the window /);
+  assert.match(note ?? "", /^The odds changed, .* It pays 50 % less .* Sign within 10 s, before /);
   const { note: both } = quoteStepOf({ ...QUOTED, stage, price: 13n }, 0);
   assert.match(both ?? "", /^The odds changed, .* The price is outside the box\. /);
 });

@@ -40,10 +40,14 @@ export function decimalsOf(price: number): number {
   return Math.min(6, Math.max(0, 5 - Math.floor(Math.log10(Math.max(price, 1e-6)))));
 }
 
-/** A price such as 2,998.41. Below 0.1, it has more than four digits after the point. */
+/** Digits after the point that are shown of a price: more than four below 0.1. */
+export function shownDigits(price: number): number {
+  return Math.min(Math.abs(price) < 0.1 ? 6 : 4, decimalsOf(price));
+}
+
+/** A price such as 2,998.41. */
 export function formatQuotePrice(price: number): string {
-  const digits = Math.min(Math.abs(price) < 0.1 ? 6 : 4, decimalsOf(price));
-  return (byDigits[digits] ?? grouped).format(price);
+  return (byDigits[shownDigits(price)] ?? grouped).format(price);
 }
 
 /** The range of a box, such as `2,997.37 – 3,000.16`. */

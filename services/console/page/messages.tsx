@@ -22,8 +22,10 @@ export function Messages({ model }: { model: PageModel }) {
     const ended = new AbortController();
     document.addEventListener("keydown", (event) => {
       if (event.key !== "Escape" || !model.messages.peek().some(isVisible)) return;
+      if (document.querySelector("main :active") !== null) return; // it undoes a drag
       event.stopPropagation(); // nothing below the message is closed
       model.hideMessages();
+      model.announce("Message closed.", { isSpoken: true });
     }, { capture: true, signal: ended.signal });
     return () => ended.abort();
   }, []);
@@ -48,26 +50,49 @@ export function Messages({ model }: { model: PageModel }) {
 
 const isVisible = ({ isSpoken }: Message) => !isSpoken;
 
-/** No message covers these. */
-const KEPT_FREE = ":is(button, a, input, select, summary):focus, nav, footer select, .action-bar";
+const HEADINGS = "h2:not(.spoken)";
 
-/** Places messages at the bottom, or at the top if they would cover something there. */
+/** What a message leaves free, the most important parts first: what is pressed, what is read. */
+const KEPT_FREE = [
+  ":is(button, a, input, select, summary):focus, nav, footer select, .action-bar",
+  HEADINGS,
+  ".chart, .positions",
+];
+
+/** Pixels between a message and the heading below it. */
+const GAP = 6;
+
+/** Places messages where they cover the least: at the bottom, at the top, or above a heading there. */
 function usePlace(box: RefObject<HTMLDivElement | null>, messages: readonly unknown[]): void {
   useEffect(() => {
     const element = box.current;
     if (element === null) return;
-    const isOver = (parts: string) => {
+    const coveredOf = (parts: string) => {
       const { top, bottom, left, right, height } = element.getBoundingClientRect();
-      return height > 0 && [...document.querySelectorAll(parts)].some((part) => {
-        const covered = part.getBoundingClientRect();
-        return !element.contains(part) && covered.bottom > top && covered.top < bottom &&
-          covered.left < right && covered.right > left;
-      });
+      return [...document.querySelectorAll(parts)]
+        .filter((part) => height > 0 && !element.contains(part))
+        .map((part) => part.getBoundingClientRect())
+        .filter((part) =>
+          part.bottom > top && part.top < bottom && part.left < right && part.right > left
+        );
+    };
+    const move = ({ isAbove = false, liftPx = 0 }) => {
+      element.classList.toggle("above", isAbove);
+      element.style.translate = `0 ${-liftPx}px`;
+    };
+    /** The rank of the most important part that is covered there; higher is better. */
+    const rankAt = (spot: { isAbove?: boolean; liftPx?: number }) => {
+      move(spot);
+      const rank = KEPT_FREE.findIndex((parts) => coveredOf(parts).length > 0);
+      return rank < 0 ? KEPT_FREE.length : rank;
     };
     const place = () => {
-      element.classList.remove("above");
-      element.classList.toggle("above", isOver(`${KEPT_FREE}, .positions`));
-      if (isOver(KEPT_FREE)) element.classList.remove("above");
+      move({});
+      const { bottom } = element.getBoundingClientRect();
+      const lifts = coveredOf(HEADINGS).map(({ top }) => bottom + GAP - top);
+      const spots = [{}, { isAbove: true }, { liftPx: Math.max(0, ...lifts) }];
+      const ranks = spots.map(rankAt);
+      move(spots[ranks.indexOf(Math.max(...ranks))] ?? {});
     };
     const sizes = new ResizeObserver(place);
     sizes.observe(document.body);

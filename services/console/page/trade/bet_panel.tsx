@@ -17,7 +17,7 @@ import { parseDuration } from "./input.ts";
 import { errorsOf, spokenText } from "./next_step.ts";
 import { obstacleNow, QuoteButton, situationOf } from "./quote_button.tsx";
 import { QuotePanel } from "./quote_panel.tsx";
-import { focusNextStep, showChart } from "./show_chart.ts";
+import { focusChart, focusNextStep, showChart } from "./show_chart.ts";
 
 interface BetPanelProps {
   model: PageModel;
@@ -32,7 +32,7 @@ export function BetPanel({ model, slip }: BetPanelProps) {
   const isFirst = stage.name === "draft" && hasMoney && portfolio?.theses.value.length === 0;
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === "Escape" && "offer" in stage) slip.back();
-    // Ignored, so that a key that is held since the request for the quote does not sign it.
+    // A key that is held since a step presses nothing in the next one.
     if (event.key === "Enter" && event.repeat) event.preventDefault();
   };
   return (
@@ -236,7 +236,7 @@ export function sayBox(
 export function clearBox({ announce }: PageModel, slip: BetSlip): void {
   slip.clear();
   announce("The box was cleared.", { isSpoken: true });
-  document.querySelector<HTMLElement>(".chart .area")?.focus({ preventScroll: true });
+  focusChart();
 }
 
 /** Undoes the last change of the box, and announces the result. */

@@ -15,7 +15,7 @@ import {
 import type { DraftStore } from "./draft_store.ts";
 import { quoteLife } from "./quote_life.ts";
 import { NOT_PLACED, signingStages } from "./signing.ts";
-import { type Obstacle, stillText } from "./next_step.ts";
+import { type Findings, stillText } from "./next_step.ts";
 import {
   estimateText,
   repricedText,
@@ -31,12 +31,10 @@ const REFRESH_MS = 1_000;
 /** The same while the maker refuses the box. */
 const REFUSED_REFRESH_MS = 3_000;
 
-export interface BetSlipOptions extends SlipVoiceOptions {
+export interface BetSlipOptions extends SlipVoiceOptions, Findings {
   session: Pick<Session, "user">;
   estimate: Estimator;
   drafts: DraftStore;
-  /** Returns the obstacle to a quote, if there is one. */
-  obstacle(): Obstacle | undefined;
   /** The maker's smallest bet; 0 before that is known. */
   minBetAmount(): bigint;
   /** Whether the device has no network. */
@@ -299,7 +297,7 @@ export class BetSlip {
     this.#voice.still(() => {
       if (this.stage.value.name !== "draft") return "";
       const terms = this.draft === undefined ? "" : this.terms || undefined;
-      return stillText(this.#options.obstacle(), this.#edited, terms);
+      return stillText(this.#options, this.#edited, terms);
     });
   }
 

@@ -3,11 +3,12 @@ import type { RenderableProps } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { type CancelTimer, type Market, systemClock } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
+import { formatAmount } from "../format.ts";
 import { useNow } from "../use_now.ts";
 import { clearBox, placeBox, sayBox, undo } from "./bet_panel.tsx";
 import type { BetSlip } from "./bet_slip.ts";
 import { type ChartSource, contentOf, openBetsText, ownBetAt } from "./chart_content.ts";
-import { CHART_KEYS, keysOf } from "./chart_keys.ts";
+import { CHART_KEYS, KEYS_HIDDEN, keysOf } from "./chart_keys.ts";
 import { ChartPointer } from "./chart_pointer.ts";
 import { ChartProbe } from "./chart_probe.ts";
 import { pastShare } from "./chart_scales.ts";
@@ -15,18 +16,19 @@ import { labelOf, spanToSee, ZOOM_STEP, zoomed } from "./chart_spans.ts";
 import { LiveChart } from "./live_chart.ts";
 import { MarketChoice } from "./market_choice.tsx";
 import { marketObstacle } from "./next_step.ts";
+import { oddsOf } from "./odds.ts";
+import { estimateNow } from "./quote_button.tsx";
+import { focusChart } from "./show_chart.ts";
+import { chancesText } from "./slip_voice.ts";
 
 /** The chart of a market: its prices, and the user's boxes, which are drawn here. */
 export function ChartCard(props: Omit<ChartSource, "help">) {
   const { model, slip, spanMs } = props;
   const help = useSignal(false);
-  const closeHelp = (event: KeyboardEvent) => {
-    if (event.key !== "Escape" || !help.value) return;
-    help.value = false;
-    event.stopPropagation(); // the box stays
-  };
+  useCloseHelp(help, model);
   return (
-    <section class="card" aria-label="Market" onKeyDownCapture={closeHelp}>
+    <section class="card" aria-label="Market">
+      <h2 class="spoken">Market</h2>
       <MarketChoice model={model} slip={slip} />
       <Chart {...props} help={help} />
       <div class="row legend">
@@ -34,7 +36,7 @@ export function ChartCard(props: Omit<ChartSource, "help">) {
         <div class="choice">
           <button
             type="button"
-            title="Keys of the chart (?)"
+            title="Key ? on the chart"
             aria-label="Keys of the chart"
             aria-keyshortcuts="?"
             aria-expanded={help.value}
@@ -46,8 +48,43 @@ export function ChartCard(props: Omit<ChartSource, "help">) {
           <SpanChoice spanMs={spanMs} />
         </div>
       </div>
+      <EarlyWarning model={model} slip={props.slip} />
     </section>
   );
+}
+
+/**
+ * The warning about a box, for a phone: until the user has money, its other figures are far below the
+ * payout on the chart.
+ */
+function EarlyWarning({ model, slip }: { model: PageModel; slip: BetSlip }) {
+  const balance = model.session.user.value?.portfolio.account.value?.balance ?? 0n;
+  const estimate = estimateNow(model, slip);
+  if (balance > 0n || estimate === undefined || slip.stage.value.name !== "draft") return null;
+  const odds = oddsOf(estimate, model.maker.info.value?.config.maxPayoutRatio);
+  if (odds.warning === undefined) return null;
+  return (
+    <p class="warned early-warning">
+      It pays {formatAmount(estimate.payout)} USDC{chancesText(odds)}. {odds.warning}
+    </p>
+  );
+}
+
+/** Escape hides the keys before anything else, wherever the focus is. */
+function useCloseHelp(help: Signal<boolean>, { announce }: PageModel): void {
+  useEffect(() => {
+    if (!help.value) return;
+    const close = (event: KeyboardEvent) => {
+      if (event.key !== "Escape") return;
+      event.stopPropagation(); // messages and the box stay
+      if (document.activeElement?.matches(".keys")) focusChart();
+      help.value = false;
+      announce(KEYS_HIDDEN, { isSpoken: true });
+    };
+    const capture = true; // before the messages
+    addEventListener("keydown", close, { capture });
+    return () => removeEventListener("keydown", close, { capture });
+  }, [help.value]);
 }
 
 /** The number of open bets, and the countdown of the one that ends next. */
@@ -110,6 +147,9 @@ function Chart(props: ChartSource) {
       },
       tapped() {
         if (content().hint !== undefined) placeBox(model, slip);
+      },
+      dragUndone() {
+        model.announce("The drag was undone.", { isSpoken: true });
       },
       drewInPast() {
         model.announce("Nothing was drawn: a box lies to the right of “now”. Start there.");

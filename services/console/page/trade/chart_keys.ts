@@ -10,12 +10,16 @@ import { focusNextStep } from "./show_chart.ts";
 export const CHART_KEYS = [
   "Enter: suggest a box, then quote it. ",
   "Arrows: move, with Shift: size. ",
-  "Escape: clear. ",
+  "Escape: hide these keys, undo a drag, close a message, leave the quote, clear the box: " +
+  "the first of these that is there. ",
   "Ctrl+Z: undo. ",
   "M: move the box to the price, or fit its height. ",
   "P: say price and bet. ",
   "+ −: zoom.",
 ];
+
+/** Said when they are closed. */
+export const KEYS_HIDDEN = "Keys hidden.";
 
 /** Actions of keys on the chart, besides the keys that move the box. */
 export function keysOf(source: ChartSource): Record<string, () => void> {
@@ -26,6 +30,7 @@ export function keysOf(source: ChartSource): Record<string, () => void> {
     say(`Time shown: ${labelOf(spanMs.peek())}`);
   };
   const clear = () => {
+    if (slip.stage.peek().name === "placed") say("Ready for the next box.");
     if ("offer" in slip.stage.peek()) slip.back();
     else if (!slip.isEmpty) clearBox(model, slip);
   };
@@ -34,7 +39,7 @@ export function keysOf(source: ChartSource): Record<string, () => void> {
     "-": () => zoom(ZOOM_STEP),
     "?": () => {
       help.value = !help.peek();
-      if (help.peek()) say(CHART_KEYS.join(""));
+      say(help.peek() ? CHART_KEYS.join("") : KEYS_HIDDEN);
     },
     "ctrl z": () => undo(model, slip),
     escape: clear,

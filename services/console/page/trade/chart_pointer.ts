@@ -16,6 +16,8 @@ export interface PointerTarget {
   point(place: { x: number; y: number } | undefined, isFree: boolean): void;
   /** A press on the future, outside of a drawn box, has ended where it began. */
   tapped(): void;
+  /** Escape has undone a drag. */
+  dragUndone(): void;
   /** A drag has ended that drew no box, because it began or was in the past. */
   drewInPast(): void;
   /** A finger has swiped up or down, drew nothing, and did not scroll the page. */
@@ -254,7 +256,10 @@ export class ChartPointer {
   #key(event: KeyboardEvent): void {
     const [scales, draft] = [this.#target.chart.scales, this.#target.slip.draft];
     const name = (event.ctrlKey || event.metaKey ? "ctrl " : "") + event.key.toLowerCase();
-    if (event.key === "Escape" && this.#press !== undefined) return this.#cancel();
+    if (event.key === "Escape" && this.#press !== undefined) {
+      this.#cancel();
+      return this.#target.dragUndone();
+    }
     if (!event.altKey && !event.repeat) this.#target.keys[name]?.();
     if (scales === undefined || !event.key.startsWith("Arrow")) return;
     event.preventDefault(); // so that the page does not scroll

@@ -3,7 +3,14 @@
  * it is quoted.
  */
 import { type Bet, formatUnits, parsePrice, type Thesis } from "@rangemaker/client";
-import { CENT, decimalsOf, durationText, formatQuotePrice, toNumber } from "../format.ts";
+import {
+  CENT,
+  decimalsOf,
+  durationText,
+  formatQuotePrice,
+  shownDigits,
+  toNumber,
+} from "../format.ts";
 import { parseDecimal, parseDuration } from "./input.ts";
 
 /** A box before it is quoted: prices with 6 decimals, times in milliseconds. */
@@ -75,11 +82,16 @@ export const LABELS: Readonly<Record<keyof DraftFields, string>> = {
   amount: "You bet",
 };
 
-/** The fields for a draft; prices have no trailing zeros. */
+/** The fields for a draft; both prices have at least the digits that are shown of the upper one. */
 export function fieldsOf(draft: Draft): Omit<DraftFields, "amount"> {
+  const digits = shownDigits(toNumber(draft.upperPrice));
+  const priceText = (price: bigint) => {
+    const [whole, fraction = ""] = formatUnits(price).split(".");
+    return [whole, fraction.padEnd(digits, "0")].filter(Boolean).join(".");
+  };
   return {
-    lower: formatUnits(draft.lowerPrice),
-    upper: formatUnits(draft.upperPrice),
+    lower: priceText(draft.lowerPrice),
+    upper: priceText(draft.upperPrice),
     startsIn: durationText(draft.startsInMs),
     lasts: durationText(draft.durationMs),
   };

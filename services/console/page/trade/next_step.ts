@@ -131,19 +131,31 @@ export function spokenText({ text, button, fix }: Obstacle): string {
   return (text || button) + (fix === undefined ? "" : keys[fix]);
 }
 
+/** A field that is wrong, and its error as a sentence. */
+export type WrongField = NonNullable<ReturnType<typeof firstError>>;
+
+/** What stands against the box now. */
+export interface Findings {
+  /** Returns the obstacle to a quote, if there is one. */
+  obstacle(): Obstacle | undefined;
+  /** Returns the first wrong field and its error, if there is one. */
+  wrong(): WrongField | undefined;
+}
+
 /**
- * What is said once the box is still.
+ * What is said once the box is still. While a field is wrong, that is no payout.
  *
  * @param edited The last changed fields. What is wrong with another one is said when it is left.
  * @param terms What the box pays; undefined while that is unknown.
  */
 export function stillText(
-  obstacle: Obstacle | undefined,
+  findings: Findings,
   edited: readonly string[],
   terms: string | undefined,
 ): string | undefined {
-  if (obstacle?.field !== undefined) return edited.includes(obstacle.field) ? obstacle.text : "";
+  const [obstacle, wrong] = [findings.obstacle(), findings.wrong()];
   if (obstacle?.text === "") return ""; // the chart shows the reason
+  if (wrong !== undefined) return edited.includes(wrong.field) ? wrong.text : "";
   return obstacle?.fix && terms !== undefined ? spokenText(obstacle) : terms;
 }
 

@@ -3,7 +3,7 @@ import type { Estimate, Quote } from "@rangemaker/client";
 import { formatAmount } from "../format.ts";
 
 export interface Odds {
-  /** Such as `× 1.85`. */
+  /** Such as `× 1.85`: rounded, like the amounts beside it. */
   multiplier: string;
   /** The maker's probability that the price stays in the box; undefined if it has no model. */
   chance: string | undefined;
@@ -36,7 +36,7 @@ export function oddsOf(
   const isCapped = maxPayoutRatio !== undefined && ratio >= CAPPED_SHARE * maxPayoutRatio;
   const isPoor = probability !== undefined && probability * ratio < POOR_RETURN;
   return {
-    multiplier: `× ${(Math.floor(100 * ratio) / 100).toFixed(2)}`,
+    multiplier: `× ${ratio.toFixed(2)}`,
     chance: probability === undefined ? undefined : chanceText(probability),
     breakEven: chanceText(1 / ratio),
     warning: isPoor

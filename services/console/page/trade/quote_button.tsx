@@ -113,7 +113,8 @@ export function QuoteButton({ model, slip, onFix }: QuoteButtonProps) {
         {isQuoting ? "Asking the maker …" : obstacle?.button ?? "Get a quote"}
       </button>
       <div class="bar-note">
-        <p class={odds?.warning && failed === "" ? "warned" : "note"} id="obstacle">
+        {obstacle && odds?.warning && <p class="warned">{odds.warning}</p>}
+        <p class={!obstacle && odds?.warning && failed === "" ? "warned" : "note"} id="obstacle">
           {obstacle?.text ?? odds?.warning}
         </p>
         {obstacle?.fix && (

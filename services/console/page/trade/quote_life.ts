@@ -1,6 +1,6 @@
 /** How long a quote can still be signed. */
 import type { Quote } from "@rangemaker/client";
-import { durationText } from "../format.ts";
+import { durationText, formatTime } from "../format.ts";
 
 /** Nothing is signed later than this before the end, because a signature takes time to arrive. */
 const SIGN_MARGIN_MS = 5_000;
@@ -23,27 +23,34 @@ export function quoteLife(
 }
 
 /**
- * By when to sign a quote, and when its window runs. A window that starts before the quote expires
- * is the earlier deadline: once it has begun, makers refuse most quotes.
+ * Time until a quote should be signed: until its window starts or, if that is earlier or over, until
+ * it can no longer be signed. Once the window has begun, makers refuse most quotes.
  */
-export function windowText(
-  quote: Pick<Quote, "deadline" | "startTime" | "endTime">,
-  nowMs: number,
-): string {
-  const { startTime, endTime } = quote;
-  const secondsText = (ms: number) => durationText(1_000 * Math.ceil(ms / 1_000));
-  if (nowMs >= startTime) {
-    // At most its length, which may be no whole number of seconds.
-    const leftMs = Math.min(1_000 * Math.ceil((endTime - nowMs) / 1_000), endTime - startTime);
-    return `The window has begun: ${durationText(leftMs)} left. ` +
-      "The maker may refuse it now; then nothing is taken.";
-  }
+export function signWithinMs(quote: QuoteTimes, nowMs: number): number {
   const { remainingMs } = quoteLife(quote, nowMs);
-  const starts = `starts in ${secondsText(startTime - nowMs)}`;
-  const lasts = `lasts ${durationText(endTime - startTime)}`;
-  return nowMs + remainingMs < startTime
-    ? `Sign within ${secondsText(remainingMs)}. The window ${starts} and ${lasts}.`
-    : `Sign before the window ${starts}. It ${lasts}.`;
+  const aheadMs = quote.startTime - nowMs;
+  return aheadMs > 0 ? Math.min(remainingMs, aheadMs) : remainingMs;
+}
+
+/** The one deadline that users see and hear. */
+export function signWithinText(ms: number): string {
+  return `Sign within ${durationText(1_000 * Math.ceil(ms / 1_000))}`;
+}
+
+type QuoteTimes = Pick<Quote, "deadline" | "startTime" | "endTime">;
+
+/** By when to sign a quote, and when its window runs. Only the deadline counts down. */
+export function windowText(quote: QuoteTimes, nowMs: number): string {
+  const { startTime, endTime } = quote;
+  const withinMs = signWithinMs(quote, nowMs);
+  const sign = signWithinText(withinMs);
+  const lasts = durationText(endTime - startTime);
+  if (nowMs >= startTime) {
+    return `The window has begun. ${sign}: the maker may refuse it now; then nothing is taken.`;
+  }
+  return nowMs + withinMs < startTime
+    ? `${sign}. The window starts at ${formatTime(startTime)} and lasts ${lasts}.`
+    : `${sign}, before the window starts. It lasts ${lasts}.`;
 }
 
 /** Why a quote can no longer be signed. */
@@ -60,8 +67,7 @@ export function isOutside(
 }
 
 /** The effect of a price outside a quote's box before the window begins. */
-export function outsideText({ startTime }: Pick<Quote, "startTime">, nowMs: number): string {
-  return `The price is outside the box. It has to be inside in ${
-    durationText(1_000 * Math.ceil((startTime - nowMs) / 1_000))
-  }, when the window starts, or you lose.`;
+export function outsideText(quote: QuoteTimes, nowMs: number): string {
+  return "The price is outside the box. It has to be inside when the window starts, or you lose. " +
+    `${signWithinText(signWithinMs(quote, nowMs))}.`;
 }

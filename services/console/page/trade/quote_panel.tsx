@@ -1,4 +1,5 @@
-import { useEffect, useMemo } from "preact/hooks";
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import type { Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { Fact } from "../fact.tsx";
@@ -44,16 +45,30 @@ export function QuotePanel({ model, slip, stage, onRepeat }: QuotePanelProps) {
 /** A text whose figures do not break before their unit. */
 const unbroken = (text: string) => text.replaceAll(" %", "\u00a0%");
 
-/** For this long after a quote appears, the keyboard does not sign it: nobody has read it. */
-const READING_MS = 1_000;
+/**
+ * No press signs a quote that appeared less than this ago: nobody has read it, and the press may be
+ * the second one of a double click on the button for the quote, which was at the same place. Neither
+ * does a key that is held since then, however long. Both are told so, by mouse, finger and key alike;
+ * any later press signs.
+ */
+const UNREAD_MS = 400;
+
+/** Whether a quote has just appeared. */
+function useIsUnread(quoteHash: string): boolean {
+  const read = useSignal("");
+  useEffect(() => {
+    const timer = setTimeout(() => read.value = quoteHash, UNREAD_MS);
+    return () => clearTimeout(timer);
+  }, [quoteHash]);
+  return read.value !== quoteHash;
+}
 
 type LiveQuoteProps = Omit<QuotePanelProps, "stage" | "onRepeat"> & { stage: LiveStage };
 
 function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
   const nowMs = useNow(model.serverClock, 250);
   const { quote, quoteHash, probability } = stage.offer;
-  const shownAtMs = useMemo(() => nowMs, [quoteHash]);
-  const isUnread = stage.name === "quoted" && nowMs - shownAtMs < READING_MS;
+  const isUnread = useIsUnread(quoteHash);
   const symbol = slip.symbol.value;
   const user = model.session.user.value;
   const bets = user?.portfolio.bets.unresolved.value ?? [];
@@ -71,6 +86,7 @@ function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
   const isOver = look === "failure"; // terms that are no longer available are hidden
   const odds = oddsOf({ ...quote, probability }, model.maker.info.value?.config.maxPayoutRatio);
   const { bet, pays, accepts, least, chances } = termsOf(stage.offer, slip.tolerancePercent.value);
+  const refuse = () => model.announce("The quote is new: press again to sign it.");
   return (
     <>
       <dl class="facts">
@@ -100,13 +116,12 @@ function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
           aria-disabled={action === undefined}
           aria-describedby={action === "sign" ? "terms" : "bar-note"}
           data-unread={isUnread}
-          onKeyDown={(event) => {
-            if (!isUnread || !["Enter", " "].includes(event.key)) return;
-            event.preventDefault();
-            if (!event.repeat) model.announce("The quote is new: press again to sign it.");
+          onKeyDown={({ key, repeat }) => {
+            if (key === "Enter" && repeat && action === "sign") refuse(); // the panel ignores it
           }}
           onClick={() => {
-            if (action !== undefined) void (action === "sign" ? slip.place() : slip.quote());
+            if (action === "renew") void slip.quote();
+            else if (action === "sign") void (isUnread ? refuse() : slip.place());
           }}
         >
           {button}

@@ -11,3 +11,8 @@ export function showChart(): void {
 export function focusNextStep(): void {
   document.querySelector<HTMLElement>(".action-bar [data-next]")?.focus();
 }
+
+/** Moves the focus to the chart. */
+export function focusChart(): void {
+  document.querySelector<HTMLElement>(".chart .area")?.focus({ preventScroll: true });
+}

@@ -5,14 +5,14 @@ import { explain } from "../data/explain.ts";
 import type { Announce } from "../data/messages.ts";
 import { formatAmount } from "../format.ts";
 import { chanceText, leastPayout, type Odds, oddsOf } from "./odds.ts";
-import { overText, quoteLife, windowText } from "./quote_life.ts";
+import { overText, quoteLife, signWithinMs, signWithinText, windowText } from "./quote_life.ts";
 import type { QuotedStage } from "./stage.ts";
 
 /** The payout of the box is announced when the box has not changed for this long. */
 const STILL_MS = 1_000;
 
-/** The end of a quote is announced this long before it. */
-const EXPIRY_WARNING_MS = 10_000;
+/** The deadline of a quote is announced again this long before it. */
+const DEADLINE_WARNING_MS = 10_000;
 
 const CHECKING = "The maker has not answered: whether your bet was placed is being checked.";
 
@@ -71,10 +71,10 @@ export class SlipVoice {
     if (startTime > nowMs) {
       cancels.push(clock.after(startTime - nowMs, () => this.speak(windowText(quote, startTime))));
     }
-    const warnInMs = remainingMs - EXPIRY_WARNING_MS;
-    // Not of a quote that is probably refused by then.
-    if (warnInMs > 0 && nowMs + warnInMs < startTime) {
-      cancels.push(clock.after(warnInMs, () => this.speak("10 s left to sign.")));
+    const warnInMs = signWithinMs(quote, nowMs) - DEADLINE_WARNING_MS;
+    if (warnInMs > 0 && nowMs < startTime) {
+      const warning = `${signWithinText(DEADLINE_WARNING_MS)}.`;
+      cancels.push(clock.after(warnInMs, () => this.speak(warning)));
     }
     cancels.push(clock.after(remainingMs, () => {
       this.endQuote();

@@ -10,6 +10,7 @@ import { useNextFocus } from "../use_next_focus.ts";
 import { AccountPanel } from "./account_panel.tsx";
 import { BetPanel, repeatBet } from "./bet_panel.tsx";
 import { BetSlip } from "./bet_slip.ts";
+import { firstError } from "./draft.ts";
 import { DraftStore } from "./draft_store.ts";
 import { linkedBox } from "./box_link.ts";
 import { ChartCard } from "./chart_card.tsx";
@@ -17,7 +18,8 @@ import { stateOfBet } from "./chart_boxes.ts";
 import { pastShare } from "./chart_scales.ts";
 import { spanFor } from "./chart_spans.ts";
 import { Positions } from "./positions.tsx";
-import { obstacleNow } from "./quote_button.tsx";
+import { errorsOf } from "./next_step.ts";
+import { obstacleNow, situationOf } from "./quote_button.tsx";
 import { followHistory } from "./quote_history.ts";
 import { focusNextStep, showChart } from "./show_chart.ts";
 
@@ -42,6 +44,7 @@ export function openTradeView(model: PageModel): View {
     announce,
     minBetAmount: () => maker.info.peek()?.config.minBetAmount ?? 0n,
     obstacle: () => obstacleNow(model, slip),
+    wrong: () => firstError(errorsOf(situationOf(model, slip))),
     // The browser reports it a moment before the page has verified it.
     isOffline: () => model.isOffline.value || Reflect.get(navigator, "onLine") === false,
   });
@@ -83,6 +86,7 @@ function TradeView({ model, slip }: { model: PageModel; slip: BetSlip }) {
   const step = { name: slip.stage.value.name, of: `${user?.address} ${money}` };
   useNextFocus(side, step, CHART);
   useBar(side);
+  useEffect(() => side.current?.scrollTo(0, 0), [isReady]); // where it scrolls by itself
   if (market === undefined) return null;
   /** Shows a bet on the chart, and as much time as that needs. */
   const show = (bet: Thesis) => {
