@@ -135,14 +135,27 @@ Deno.test("Chart: labels move down to make room for the notice about old prices"
 });
 
 Deno.test("Chart: a label whose space is taken moves to the lower edge of its box", () => {
-  const tall: ChartBox = { ...OWN, kind: "won", low: 0, high: 9_000, label: "won" };
-  const { texts, scales: { plot } } = painted(new PriceSeries(), [
-    tall,
-    { ...tall, label: "lost" },
-  ]);
+  const tall: ChartBox = { ...OWN, low: 0, high: 9_000, label: "own" };
+  const chosen: ChartBox = { ...tall, kind: "open", thesisId: 3, label: "chosen" };
+  const { texts, scales: { plot } } = painted(new PriceSeries(), [chosen, tall]);
   const levelOf = (label: string) => texts.find(({ text }) => text === label)?.y ?? NaN;
-  assert(levelOf("lost") > plot.top && levelOf("lost") < 40);
-  assert(levelOf("won") < plot.bottom && levelOf("won") > plot.bottom - 40);
+  assert(levelOf("chosen") > plot.top && levelOf("chosen") < 40);
+  assert(levelOf("own") < plot.bottom && levelOf("own") > plot.bottom - 40);
+});
+
+Deno.test("Chart: an open box has a label where that covers no other box, or if it is chosen", () => {
+  const open: ChartBox = { ...OWN, kind: "open", low: 2_990, high: 3_000, label: "open" };
+  const around: ChartBox = { ...open, low: 2_985, high: 3_005, label: "around" };
+  const above: ChartBox = { ...open, low: 3_001, high: 3_010, label: "above" };
+  const labelsOf = (...boxes: ChartBox[]) =>
+    painted(new PriceSeries(), boxes).texts.map(({ text }) => text)
+      .filter((text) => ["open", "around", "above"].includes(text));
+  assert.deepEqual(labelsOf(around, open), ["around"]);
+  assert.deepEqual(labelsOf(around, { ...open, thesisId: 3 }), ["open", "around"]);
+  assert.deepEqual(labelsOf(above, open), ["open", "above"], "below its box, above its box");
+  const old = { toMs: NOW_MS - 6_001, fromMs: NOW_MS - 20_000 };
+  assert.deepEqual(labelsOf({ ...open, ...old, kind: "won" }), [], "faded");
+  assert.deepEqual(labelsOf({ ...around, ...old, kind: "won" }, { ...open, ...old }), ["open"]);
 });
 
 Deno.test("Chart: no label covers the newest price", () => {
