@@ -54,10 +54,14 @@ function callsFor(boxes: number, points: number): Record<string, number> {
 function painted(
   series: PriceSeries,
   boxes: readonly ChartBox[],
-  { isOld = false, hint }: { isOld?: boolean; hint?: string } = {},
+  { isOld = false, isSimulated = false, hint }: {
+    isOld?: boolean;
+    isSimulated?: boolean;
+    hint?: string;
+  } = {},
 ) {
   const { context, ...calls } = countingContext();
-  const content = { series, boxes, palette: {}, highlighted: 3, isOld, hint };
+  const content = { series, boxes, palette: {}, highlighted: 3, isOld, isSimulated, hint };
   const scales = scalesOf(SIZE, { nowMs: NOW_MS, spanMs: 60_000, low: 2_980, high: 3_020 });
   paint({ ...content, context, scales }, SIZE.width, SIZE.height);
   return { ...calls, scales };
@@ -132,6 +136,16 @@ Deno.test("Chart: labels move down to make room for the notice about old prices"
       NaN;
   assert(levelOf(false) < 40);
   assert(levelOf(true) > 60);
+});
+
+Deno.test("Chart: no label is under the badge about simulated prices", () => {
+  const fromMs = NOW_MS - 60_000; // from the left edge on
+  const tall: ChartBox = { ...OWN, kind: "won", fromMs, low: 0, high: 9_000, label: "won" };
+  const levelOf = (isSimulated: boolean) =>
+    painted(new PriceSeries(), [tall], { isSimulated }).texts
+      .find(({ text }) => text === "won")?.y ?? NaN;
+  assert(levelOf(false) < 40);
+  assert(levelOf(true) > 400, "at the lower edge");
 });
 
 Deno.test("Chart: a label whose space is taken moves to the lower edge of its box", () => {

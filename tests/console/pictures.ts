@@ -48,10 +48,13 @@ function shotsOf({ page }: Visitor) {
   };
 }
 
-/** Signs until the bet is placed: a new quote is there if the price moved. */
+/** Signs until the bet is placed: if the price moved, a new quote is there or has to be asked for. */
 async function sign(visitor: Visitor): Promise<void> {
   let outcome = "";
   while (!outcome.includes("placed")) {
+    if (await visitor.page.$('::-p-aria([name="Get a quote"][role="button"])')) {
+      await visitor.press("Get a quote");
+    }
     await visitor.press("Sign and place the bet");
     outcome = await visitor.sees(/● Bet \d+ is placed|nothing was taken/);
   }

@@ -116,10 +116,12 @@ const LABEL_WIDTH_MIN = 60;
  * one. Any other box has one only if it covers neither a label nor another box; faded ones have none.
  */
 export function paintBoxLabels(frame: Frame): void {
-  const { context, scales: { x, y, nowMs, plot }, palette, series, boxes, isOld } = frame;
+  const { context, scales: { x, y, nowMs, plot }, palette, series, boxes, isOld, isSimulated } =
+    frame;
   const newest = { at: x(series.times.at(-1) ?? 0), level: y(series.prices.at(-1) ?? 0) };
-  // No label covers the newest price.
+  // No label covers the newest price or the badge.
   const drawn: Label[] = [{ left: newest.at - DOT, width: 2 * DOT, level: newest.level }];
+  if (isSimulated) drawn.push(BADGE);
   const isChief = (box: ChartBox) => isHighlighted(frame, box) || isOwn(box);
   const seen = boxes.filter((box) => isChief(box) || !isFaded(box, nowMs));
   const areas = seen.map((box) => areaOf(frame, box));
@@ -178,6 +180,9 @@ interface Label {
 }
 
 const LABEL_HEIGHT = 18;
+
+/** The place of the badge about simulated prices, which the style sheet sets. */
+const BADGE: Label = { left: 0, width: 130, level: 16 };
 
 /** The middle of a label is this far from the edge of its box. */
 const LABEL_REACH = 11;
