@@ -167,6 +167,8 @@ Deno.test("Chart: an open box has a label where that covers no other box, or if 
   assert.deepEqual(labelsOf(around, open), ["around"]);
   assert.deepEqual(labelsOf(around, { ...open, thesisId: 3 }), ["open", "around"]);
   assert.deepEqual(labelsOf(above, open), ["open", "above"], "below its box, above its box");
+  const left: ChartBox = { ...around, fromMs: NOW_MS - 3_000, toMs: NOW_MS + 3_000 };
+  assert.deepEqual(labelsOf(left, open), ["open", "around"], "at its right end");
   const old = { toMs: NOW_MS - 6_001, fromMs: NOW_MS - 20_000 };
   assert.deepEqual(labelsOf({ ...open, ...old, kind: "won" }), [], "faded");
   assert.deepEqual(labelsOf({ ...around, ...old, kind: "won" }, { ...open, ...old }), ["open"]);

@@ -141,24 +141,39 @@ export function paintBoxLabels(frame: Frame): void {
       !drawn.some((other) => isOver(label, other)) &&
       (isChief(box) ||
         !areas.some((other, at) => at !== index && isOnArea(label, other)));
-    for (const edge of [area.top - LABEL_REACH, area.bottom + LABEL_REACH]) {
-      // Inside the chart.
-      const level = Math.min(plot.bottom - 11, Math.max(HIGHEST[isOld ? "old" : "fresh"], edge));
-      // Measuring takes longer than comparing.
-      if (!isFree({ left: Math.max(2, left), width: LABEL_WIDTH_MIN, level })) continue;
-      const width = context.measureText(box.label).width + 12;
-      const label = { left: Math.max(2, Math.min(left, plot.right - width)), width, level };
-      if (!isFree(label)) continue;
-      drawn.push(label);
-      const color = colorOf(box.kind, palette);
-      const look = isChief(box)
-        ? { ground: color, ink: palette.surface }
-        : { ground: palette.surface, ink: color };
-      paintLabel(frame, box.label, label, look);
-      break;
-    }
+    const label = placeFor(frame, box.label, area, isFree);
+    if (label === undefined) continue;
+    drawn.push(label);
+    const color = colorOf(box.kind, palette);
+    const look = isChief(box)
+      ? { ground: color, ink: palette.surface }
+      : { ground: palette.surface, ink: color };
+    paintLabel(frame, box.label, label, look);
   }
   context.font = `12px ${palette.font}`;
+}
+
+/** The first free place for a label at a corner of its box, inside the chart. */
+function placeFor(
+  { context, scales: { plot }, isOld }: Frame,
+  text: string,
+  { left, right, top, bottom }: Area,
+  isFree: (label: Label) => boolean,
+): Label | undefined {
+  for (const side of ["left", "right"] as const) {
+    for (const edge of [top - LABEL_REACH, bottom + LABEL_REACH]) {
+      const level = Math.min(plot.bottom - 11, Math.max(HIGHEST[isOld ? "old" : "fresh"], edge));
+      const labelOf = (width: number): Label => {
+        const start = side === "left" ? left : right - width;
+        return { left: Math.max(2, Math.min(start, plot.right - width)), width, level };
+      };
+      // Measuring takes longer than comparing.
+      if (!isFree(labelOf(LABEL_WIDTH_MIN))) continue;
+      const label = labelOf(context.measureText(text).width + 12);
+      if (isFree(label)) return label;
+    }
+  }
+  return undefined;
 }
 
 interface Area {

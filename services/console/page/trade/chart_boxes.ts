@@ -130,7 +130,7 @@ export interface BoxGroup {
 }
 
 /** A box is painted this weakly when it was settled longer ago than this. It never disappears. */
-const FADED = { strength: 0.25, afterMs: 6_000 };
+const FADED = { strength: 0.35, afterMs: 6_000 };
 
 /** Whether a bet is settled, and the user has had time to see it. */
 export function isFaded({ kind, breach, toMs }: ChartBox, nowMs: number): boolean {
