@@ -116,8 +116,7 @@ const LABEL_WIDTH_MIN = 60;
  * one. Any other box has one only if it covers neither a label nor another box; faded ones have none.
  */
 export function paintBoxLabels(frame: Frame): void {
-  const { context, scales: { x, y, nowMs, plot }, palette, series, boxes, isOld, isSimulated } =
-    frame;
+  const { context, scales: { x, y, nowMs, plot }, palette, series, boxes, isSimulated } = frame;
   const newest = { at: x(series.times.at(-1) ?? 0), level: y(series.prices.at(-1) ?? 0) };
   // No label covers the newest price or the badge.
   const drawn: Label[] = [{ left: newest.at - DOT, width: 2 * DOT, level: newest.level }];
