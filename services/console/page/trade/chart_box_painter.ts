@@ -104,7 +104,7 @@ function tracePath(
 /** Half the width of the newest price's dot, with space around it. */
 const DOT = 6;
 
-/** Most labels: more could not be read. */
+/** Among more boxes than this, labels could not be read. */
 const LABELS_MAX = 40;
 
 /** Least width of a box with a label, and of a label. */
@@ -113,7 +113,8 @@ const LABEL_WIDTH_MIN = 60;
 /**
  * Labels boxes with their states. Labels are drawn after all boxes, so that no box crosses them. The
  * highlighted box and the user's own one always have theirs, at the upper edge or else at the lower
- * one. Any other box has one only if it covers neither a label nor another box; faded ones have none.
+ * one. Any other box has one only if it covers neither a label nor another box; faded ones have none,
+ * nor has any of many.
  */
 export function paintBoxLabels(frame: Frame): void {
   const { context, scales: { x, y, nowMs, plot }, palette, series, boxes, isSimulated } = frame;
@@ -122,7 +123,11 @@ export function paintBoxLabels(frame: Frame): void {
   const drawn: Label[] = [{ left: newest.at - DOT, width: 2 * DOT, level: newest.level }];
   if (isSimulated) drawn.push(BADGE);
   const isChief = (box: ChartBox) => isHighlighted(frame, box) || isOwn(box);
-  const seen = boxes.filter((box) => isChief(box) || !isFaded(box, nowMs));
+  const inView = boxes.filter((box) =>
+    (isChief(box) || !isFaded(box, nowMs)) && x(box.toMs) >= plot.left &&
+    x(box.fromMs) <= plot.right
+  );
+  const seen = inView.length > LABELS_MAX ? inView.filter(isChief) : inView;
   const areas = seen.map((box) => areaOf(frame, box));
   const rank = (box: ChartBox) => isHighlighted(frame, box) ? 2 : isOwn(box) ? 1 : 0;
   const order = seen.map((_, index) => index).sort((a, b) =>
@@ -130,12 +135,9 @@ export function paintBoxLabels(frame: Frame): void {
   );
   context.font = `600 12px ${palette.font}`;
   for (const index of order) {
-    if (drawn.length > LABELS_MAX) break;
     const [box, area] = [seen[index]!, areas[index]!]; // of the same length
-    const { left, right } = area;
-    const isShown = right >= plot.left && left <= plot.right &&
-      (isChief(box) || right - left >= LABEL_WIDTH_MIN);
-    if (!isShown || box.label === "") continue;
+    const isWide = isChief(box) || area.right - area.left >= LABEL_WIDTH_MIN;
+    if (!isWide || box.label === "") continue;
     const isFree = (label: Label) =>
       !drawn.some((other) => isOver(label, other)) &&
       (isChief(box) ||
