@@ -120,6 +120,7 @@ Deno.test({
       await visitor.sees(/Prices a minute\s+[1-9]/);
       await visitor.sees(/ETH\/USDT[\s\S]*Oracle[\s\S]*ms\sold/);
       assert.equal((await visitor.page.$$("tr.source")).length, 4);
+      await visitor.sees(/provider_a ✓\s+simulated, in the format of binance/);
       await examine(visitor, "operator");
       await visitor.close();
     } finally {

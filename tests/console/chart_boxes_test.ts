@@ -61,13 +61,13 @@ Deno.test("groupsOf: 200 boxes are grouped into one shape for each state, the us
   assert.deepEqual(groups.map(({ boxes }) => boxes.length), [50, 50, 50, 50, 1, 1]);
 });
 
-Deno.test("groupsOf: settled boxes fade after half a minute, below all others; open ones never", () => {
+Deno.test("groupsOf: settled boxes fade 6 s after they were decided, below all others; open ones never", () => {
   const groups = groupsOf([
-    box("won", 1, NOW_MS - 30_001),
-    box("won", 2, NOW_MS - 30_000),
+    box("won", 1, NOW_MS - 6_001),
+    box("won", 2, NOW_MS - 6_000),
     box("open", 3, 0),
     box("lost", 4),
-    box("lost", 5, NOW_MS - 30_001),
+    { ...box("lost", 5, NOW_MS + 9_000), breach: { time: NOW_MS - 6_001, price: 9 } },
   ], NOW_MS);
   assert.deepEqual(
     groups.map((

@@ -54,10 +54,14 @@ function callsFor(boxes: number, points: number): Record<string, number> {
 function painted(
   series: PriceSeries,
   boxes: readonly ChartBox[],
-  { isOld = false, hint }: { isOld?: boolean; hint?: string } = {},
+  { isOld = false, isSimulated = false, hint }: {
+    isOld?: boolean;
+    isSimulated?: boolean;
+    hint?: string;
+  } = {},
 ) {
   const { context, ...calls } = countingContext();
-  const content = { series, boxes, palette: {}, highlighted: 3, isOld, hint };
+  const content = { series, boxes, palette: {}, highlighted: 3, isOld, isSimulated, hint };
   const scales = scalesOf(SIZE, { nowMs: NOW_MS, spanMs: 60_000, low: 2_980, high: 3_020 });
   paint({ ...content, context, scales }, SIZE.width, SIZE.height);
   return { ...calls, scales };
@@ -67,11 +71,14 @@ Deno.test("Chart: boxes of one kind are drawn in one shape, so 200 boxes take as
   const [few, many] = [callsFor(20, 600), callsFor(200, 600)];
   for (const call of ["fill", "stroke", "clip", "save"]) {
     const [before = 0, after = 0] = [few[call], many[call]];
-    // A label is a filled shape of its own, and there are at most forty.
-    const more = call === "fill" ? 40 : 8;
+    // A label is a filled shape of its own; many boxes have none.
+    const more = call === "fill" ? 0 : 8;
     assert(after <= before + more, `${call}: ${before} for 20 boxes, ${after} for 200`);
   }
-  assert((many.measureText ?? 0) <= 60, `${many.measureText} texts measured`);
+  assert(
+    (many.measureText ?? 0) <= 1,
+    `${many.measureText} texts measured: that of the chosen box`,
+  );
 });
 
 Deno.test("Chart: the price line has a few points per pixel at most, however many prices there are", () => {
@@ -134,15 +141,40 @@ Deno.test("Chart: labels move down to make room for the notice about old prices"
   assert(levelOf(true) > 60);
 });
 
+Deno.test("Chart: no label is under the badge about simulated prices", () => {
+  const fromMs = NOW_MS - 60_000; // from the left edge on
+  const tall: ChartBox = { ...OWN, kind: "won", fromMs, low: 0, high: 9_000, label: "won" };
+  const levelOf = (isSimulated: boolean) =>
+    painted(new PriceSeries(), [tall], { isSimulated }).texts
+      .find(({ text }) => text === "won")?.y ?? NaN;
+  assert(levelOf(false) < 40);
+  assert(levelOf(true) > 400, "at the lower edge");
+});
+
 Deno.test("Chart: a label whose space is taken moves to the lower edge of its box", () => {
-  const tall: ChartBox = { ...OWN, kind: "won", low: 0, high: 9_000, label: "won" };
-  const { texts, scales: { plot } } = painted(new PriceSeries(), [
-    tall,
-    { ...tall, label: "lost" },
-  ]);
+  const tall: ChartBox = { ...OWN, low: 0, high: 9_000, label: "own" };
+  const chosen: ChartBox = { ...tall, kind: "open", thesisId: 3, label: "chosen" };
+  const { texts, scales: { plot } } = painted(new PriceSeries(), [chosen, tall]);
   const levelOf = (label: string) => texts.find(({ text }) => text === label)?.y ?? NaN;
-  assert(levelOf("lost") > plot.top && levelOf("lost") < 40);
-  assert(levelOf("won") < plot.bottom && levelOf("won") > plot.bottom - 40);
+  assert(levelOf("chosen") > plot.top && levelOf("chosen") < 40);
+  assert(levelOf("own") < plot.bottom && levelOf("own") > plot.bottom - 40);
+});
+
+Deno.test("Chart: an open box has a label where that covers no other box, or if it is chosen", () => {
+  const open: ChartBox = { ...OWN, kind: "open", low: 2_990, high: 3_000, label: "open" };
+  const around: ChartBox = { ...open, low: 2_985, high: 3_005, label: "around" };
+  const above: ChartBox = { ...open, low: 3_001, high: 3_010, label: "above" };
+  const labelsOf = (...boxes: ChartBox[]) =>
+    painted(new PriceSeries(), boxes).texts.map(({ text }) => text)
+      .filter((text) => ["open", "around", "above"].includes(text));
+  assert.deepEqual(labelsOf(around, open), ["around"]);
+  assert.deepEqual(labelsOf(around, { ...open, thesisId: 3 }), ["open", "around"]);
+  assert.deepEqual(labelsOf(above, open), ["open", "above"], "below its box, above its box");
+  const left: ChartBox = { ...around, fromMs: NOW_MS - 3_000, toMs: NOW_MS + 3_000 };
+  assert.deepEqual(labelsOf(left, open), ["open", "around"], "at its right end");
+  const old = { toMs: NOW_MS - 6_001, fromMs: NOW_MS - 20_000 };
+  assert.deepEqual(labelsOf({ ...open, ...old, kind: "won" }), [], "faded");
+  assert.deepEqual(labelsOf({ ...around, ...old, kind: "won" }, { ...open, ...old }), ["open"]);
 });
 
 Deno.test("Chart: no label covers the newest price", () => {

@@ -8,6 +8,8 @@ import {
   stepOf,
   timeTicks,
 } from "../../services/console/page/trade/chart_scales.ts";
+import { DraftStore } from "../../services/console/page/trade/draft_store.ts";
+import { memoryStore } from "./memory_store.ts";
 import { SPAN_MAX_MS, spanFor, spanToSee } from "../../services/console/page/trade/chart_spans.ts";
 
 const view = { nowMs: 1_000_000_000, spanMs: 60_000, low: 10, high: 20 };
@@ -119,4 +121,14 @@ Deno.test("isKept: the range stays during a drag, and for a while after it if pr
   assert.equal(isKept(range, 1, [10, 20]), true);
   assert.equal(isKept(range, 0, [15]), false);
   for (const price of [9.9, 20.1]) assert.equal(isKept(range, 1, [15, price]), false);
+});
+
+Deno.test("DraftStore: the time shown survives a reload, for each market, within its bounds", () => {
+  const store = memoryStore();
+  const opened = () => new DraftStore(store, { now: () => 0 });
+  opened().keepSpan("ETH/USDT", 120_000);
+  opened().keepSpan("BTC/USDT", 9e9);
+  opened().keep("ETH/USDT", { lower: "1", upper: "2", startsIn: "3", lasts: "4", amount: "5" });
+  const spans = ["ETH/USDT", "BTC/USDT", "SOL/USDT"].map((symbol) => opened().spanOf(symbol));
+  assert.deepEqual(spans, [120_000, SPAN_MAX_MS, 60_000]);
 });

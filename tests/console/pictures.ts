@@ -48,12 +48,12 @@ function shotsOf({ page }: Visitor) {
   };
 }
 
-/** Signs until the bet is placed: a new quote is there if the price moved. */
+/** Signs until the bet is placed: if the price moved, a new quote is there or has to be asked for. */
 async function sign(visitor: Visitor): Promise<void> {
-  let outcome = "";
-  while (!outcome.includes("placed")) {
-    await visitor.press("Sign and place the bet");
-    outcome = await visitor.sees(/● Bet \d+ is placed|nothing was taken/);
+  const next = () => visitor.sees(/Sign and place the bet|Get a quote|Make another bet/);
+  for (let step = await next(); step !== "Make another bet"; step = await next()) {
+    await visitor.page.locator(`::-p-aria([name="${step}"][role="button"])`).setTimeout(2_000)
+      .click().catch(() => {}); // the next step has replaced it
   }
 }
 

@@ -6,6 +6,7 @@ import {
   headroomOf,
   RECENT_MS,
   REQUESTS,
+  spanOf,
 } from "../../services/console/page/maker/refusals.ts";
 
 /** Answers to bets by outcome, read a minute apart. */
@@ -52,6 +53,11 @@ Deno.test("answersTo: keeps recent answers from before a restart that have not c
     { outcome: "executed", recent: 4, total: 2, lastMs: 120_000 },
     { outcome: "VOLATILITY_UNAVAILABLE", recent: 40, total: 0, lastMs: 60_000 },
   ]);
+});
+
+Deno.test("spanOf: a history of less than 10 s has no time to show", () => {
+  const spans = [0, 9_999, 10_000, 39_700, 300_000].map((spanMs) => spanOf({ spanMs }));
+  assert.deepEqual(spans, [undefined, undefined, "last 10 s", "last 40 s", "last 5 min"]);
 });
 
 const roomAt = (atRisk: bigint, maxExposure: bigint | null) =>

@@ -57,6 +57,7 @@ Deno.test({
         await visitor.sees(/ETH\/USDT\s+[23],\d{3}\.\d{2}/);
         await visitor.sees(/Bet that the price stays in the box/);
         await visitor.sees(/1\. Open an account/);
+        await visitor.sees(/Simulated prices/);
         const bytes = await visitor.page.evaluate(() =>
           [
             ...performance.getEntriesByType("navigation"),

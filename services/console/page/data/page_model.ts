@@ -101,7 +101,9 @@ export function openPageModel(config: PageConfig, page: Window) {
   announceReturn(isOffline, announce, clock);
   session.restore();
   const connections = { config, client, serverClock, session, nodeChainId };
-  const market = { markets, feed, isOffline, stateOf, withBreach, maker };
+  /** The prices are those of stand-ins for the exchanges. */
+  const isSimulated = urls.exchanges !== undefined;
+  const market = { markets, feed, isOffline, isSimulated, stateOf, withBreach, maker };
   return { ...connections, ...market, problems, messages, hideMessages, announce };
 }
 

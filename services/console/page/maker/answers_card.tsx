@@ -1,10 +1,11 @@
 import { Card } from "../card.tsx";
 import type { MetricsHistory } from "../data/metrics.ts";
 import { formatShare, formatTime } from "../format.ts";
-import { Table } from "../table.tsx";
+import { type Column, Table } from "../table.tsx";
 import { Words } from "../words.tsx";
 import { Folded } from "./folded.tsx";
 import {
+  type AnswerCount,
   answersTo,
   isSuccess,
   REFUSAL_TEXTS,
@@ -21,21 +22,22 @@ interface AnswersProps {
 /** The solver's answers by code, in the last minutes and since its start. */
 export function Answers({ history, startedAtMs }: AnswersProps) {
   if (REQUESTS.every((request) => answersTo(request, history).length === 0)) return null;
-  const note = startedAtMs && `The solver started at ${formatTime(startedAtMs)}.`;
+  const since = startedAtMs === undefined
+    ? "Since the solver’s start"
+    : "Since the solver’s start" +
+      ` at ${formatTime(startedAtMs)}`;
   return (
-    <Card title="Quotes and refusals" note={note}>
-      <div class="columns">
-        {REQUESTS.map((request) => (
-          <AnswerTable key={request.name} request={request} history={history} />
-        ))}
-      </div>
+    <Card title="Quotes and refusals" note={since}>
+      {REQUESTS.map((request) => (
+        <AnswerTable key={request.name} request={request} history={history} />
+      ))}
     </Card>
   );
 }
 
-/** Answers to one kind of request, each with a bar for its share of the recent ones. */
+/** Answers to one kind of request, each with a bar for its share of all of them. */
 function AnswerTable({ request, history }: { request: RequestKind; history: MetricsHistory }) {
-  const { name } = request;
+  const { name, done, meaning } = request;
   const rows = answersTo(request, history);
   if (rows.length === 0) return null;
   const sumOf = (part: "recent" | "total", some = rows) =>
@@ -46,12 +48,20 @@ function AnswerTable({ request, history }: { request: RequestKind; history: Metr
   const accepted = textOf(sumOf("total", rows.filter(isSuccess)), total) || "none";
   const most = rows.filter((row) => !isSuccess(row) && row.total > 0)
     .sort((a, b) => b.total - a.total)[0];
-  const refused = most && `, most refusals: ${most.outcome}, ${textOf(most.total, total)}`;
+  const span = spanOf(history);
+  const recently: Column<AnswerCount> = {
+    name: `In the ${span}`,
+    number: (row) => (
+      <>
+        {textOf(row.recent, recent)}
+        {row.lastMs && <span class="detail">last at {formatTime(row.lastMs)}</span>}
+      </>
+    ),
+  };
   return (
     <Folded
-      title={`${name} since the start: ${accepted} ${name === "Bets" ? "accepted" : "priced"}${
-        refused ?? ""
-      }`}
+      title={`${name}: ${accepted} ${done}`}
+      note={most && `Most refusals: ${most.outcome}, ${textOf(most.total, total)}`}
     >
       <Table
         of={`answers to ${name.toLowerCase()}`}
@@ -62,26 +72,24 @@ function AnswerTable({ request, history }: { request: RequestKind; history: Metr
         columns={[
           {
             name: "Answer",
-            text: (row) => (
-              <>
-                {isSuccess(row) ? `✓ ${row.outcome}` : <code>{row.outcome}</code>}
-                <span class="detail">
-                  <Words text={REFUSAL_TEXTS[row.outcome] ?? ""} />
-                </span>
-                <span class="share" style={{ width: `${100 * row.recent / (recent || 1)}%` }} />
-              </>
-            ),
+            text: (row) => isSuccess(row) ? `✓ ${row.outcome}` : <code>{row.outcome}</code>,
           },
           {
-            name: `In the ${spanOf(history)}`,
+            name: "Meaning",
+            text: (row) => (
+              <Words text={isSuccess(row) ? meaning : REFUSAL_TEXTS[row.outcome] ?? ""} />
+            ),
+          },
+          ...(span === undefined ? [] : [recently]),
+          {
+            name: "Since the start",
             number: (row) => (
               <>
-                {textOf(row.recent, recent)}
-                {row.lastMs && <span class="detail">last at {formatTime(row.lastMs)}</span>}
+                {textOf(row.total, total)}
+                <span class="share" style={{ "--share": row.total / (total || 1) }} />
               </>
             ),
           },
-          { name: "Since the start", number: (row) => textOf(row.total, total) },
         ]}
       />
     </Folded>

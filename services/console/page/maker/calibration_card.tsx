@@ -32,11 +32,11 @@ export function Calibration({ predicted, markets }: CalibrationProps) {
             {notableOf(pictures).map((picture) => (
               <Picture key={`${picture.of} ${picture.horizonMs}`} {...picture} />
             ))}
+            <p class="note key">
+              Dashed: forecasts that are right. Bars: what chance explains. Grey: fewer than{" "}
+              {COUNT_MIN}.
+            </p>
           </div>
-          <p class="note">
-            Dashed: forecasts that are right. Bars: what chance explains. Grey: fewer than{" "}
-            {COUNT_MIN}.
-          </p>
         </Folded>
       )}
     </Card>

@@ -2,14 +2,19 @@ import type { ComponentChildren } from "preact";
 
 interface FoldedProps {
   title: string;
+  /** Shown beside the title while the content is not. */
+  note?: string | undefined;
   children: ComponentChildren;
 }
 
 /** Content that a phone shows only on request. */
-export function Folded({ title, children }: FoldedProps) {
+export function Folded({ title, note, children }: FoldedProps) {
   return (
     <details class="part" open={matchMedia("(min-width: 641px)").matches}>
-      <summary>{title}</summary>
+      <summary>
+        {title}
+        {note && <span class="detail">{note}</span>}
+      </summary>
       {children}
     </details>
   );

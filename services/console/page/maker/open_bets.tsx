@@ -77,7 +77,7 @@ export function OpenBets({ model, theses }: { model: PageModel; theses: readonly
           sortBy: ({ betAmount }) => toNumber(betAmount),
           number: ({ betAmount, payout }) => (
             <>
-              {formatAmount(betAmount)} × {(Number(payout) / Number(betAmount)).toFixed(2)}
+              {formatAmount(betAmount)} {factorText(Number(payout) / Number(betAmount))}
               <span class="detail">pays {formatAmount(payout)}</span>
             </>
           ),
@@ -91,6 +91,9 @@ export function OpenBets({ model, theses }: { model: PageModel; theses: readonly
     />
   );
 }
+
+/** Such as × 1.97. Small gains have a third digit, so that they are not hidden. */
+const factorText = (factor: number) => `× ${factor.toFixed(factor < 1.1 ? 3 : 2)}`;
 
 const lossOf = ({ betAmount, payout }: Thesis) => payout - betAmount;
 

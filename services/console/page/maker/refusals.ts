@@ -5,18 +5,31 @@ import type { MetricsHistory } from "../data/metrics.ts";
 import { formatAmount, formatShare } from "../format.ts";
 import { labelOf } from "../trade/chart_spans.ts";
 
-/** The kinds of requests, each with the counter of its answers. */
+/** The kinds of requests, each with the counter of its answers, and what a success means. */
 export const REQUESTS = [
-  { name: "Bets", counter: "solver_execute_answers_total", labels: {} },
-  { name: "Quotes", counter: "solver_quotes_total", labels: { kind: "quote" } },
-  { name: "Estimates", counter: "solver_quotes_total", labels: { kind: "estimate" } },
+  {
+    ...{ name: "Bets", counter: "solver_execute_answers_total", labels: {} },
+    ...{ done: "accepted", meaning: "The bet was placed." },
+  },
+  {
+    ...{ name: "Quotes", counter: "solver_quotes_total", labels: { kind: "quote" } },
+    ...{ done: "priced", meaning: "A price was signed." },
+  },
+  {
+    ...{ name: "Estimates", counter: "solver_quotes_total", labels: { kind: "estimate" } },
+    ...{ done: "priced", meaning: "A price was shown for a box." },
+  },
 ] as const;
 
 export type RequestKind = (typeof REQUESTS)[number];
 
-/** The time that the samples cover, such as `last 5 min`. */
-export const spanOf = ({ spanMs }: MetricsHistory) =>
-  `last ${labelOf(1_000 * Math.round(spanMs / 1_000))}`;
+/** Counts of a shorter time say nothing. */
+const SPAN_MIN_MS = 10_000;
+
+/** The time that the samples cover, such as `last 5 min`; undefined if it is too short. */
+export function spanOf({ spanMs }: Pick<MetricsHistory, "spanMs">): string | undefined {
+  return spanMs < SPAN_MIN_MS ? undefined : `last ${labelOf(1_000 * Math.round(spanMs / 1_000))}`;
+}
 
 /** How long the page keeps its samples of the counters. */
 export const RECENT_MS = 300_000;

@@ -33,7 +33,7 @@ export function Risk({ theses, results, solver, isOld, nowMs, balance, expected 
   const isMissing = waitingText(theses, nowMs) !== undefined;
   return (
     <Card title="What you may lose">
-      <div class="columns">
+      <div class="headline">
         <div class="part">
           <p class="huge" data-maker-exposure>{formatAmount(all)} USDC</p>
           <p class="note">
@@ -45,14 +45,12 @@ export function Risk({ theses, results, solver, isOld, nowMs, balance, expected 
               <span style={{ width: `${100 * Math.min(1, used)}%` }} />
             </p>
           )}
-          <p>
-            <strong class={style}>
-              <Words text={text} />
-            </strong>
+          <p class={style}>
+            <Words text={text} />
           </p>
           {complete === false && <p class="lost">▲ The solver does not know all open bets.</p>}
         </div>
-        <dl class="facts">
+        <dl class="facts tiles">
           {releases.map(({ label, atRisk }, index) => (
             <Fact key={index} label={label}>
               {index === 0 ? `frees ${formatAmount(atRisk)}` : `${formatAmount(atRisk)} in all`}

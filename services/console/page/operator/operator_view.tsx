@@ -65,7 +65,7 @@ function watchServices(model: PageModel) {
   const isOffline = withDelayedEnd(model.isOffline, BACK_ONLINE_MS);
   const { repairs, poll } = watchRepairs(model, states);
   const found = computed(() =>
-    findingsOf(states.value, sources?.providers.value)
+    findingsOf(states.value)
       .map((one) => withRepair(one, repairs.value, states.value))
   );
   const records = signal(storedRecords(localStorage));
@@ -207,6 +207,7 @@ function OperatorView({ model, watch }: { model: PageModel; watch: ServicesWatch
       {sources && (
         <Sources
           {...{ providers: sources.providers.value, states, symbols: model.markets.symbols }}
+          isSimulated={model.isSimulated}
         />
       )}
       <Ended records={endedOf(watch.records.value)} />

@@ -7,7 +7,6 @@ import {
   PROBLEMS,
 } from "../../../../lib/problems/mod.ts";
 import { RECENT_MS } from "../data/metrics.ts";
-import type { Providers } from "../data/providers.ts";
 import { type ServiceName, type ServiceState, WITH_READY } from "../data/service_watch.ts";
 import { formatDuration } from "../format.ts";
 import { formatValue, isProcessProblem, worstOf } from "./figures.ts";
@@ -73,14 +72,11 @@ export const HEALTH = "Health and readiness";
  * among both, missing prices of open bets come first, then services that are away, then other
  * critical problems.
  */
-export function findingsOf(
-  services: readonly ServiceState[],
-  providers?: Providers,
-): Finding[] {
+export function findingsOf(services: readonly ServiceState[]): Finding[] {
   // Before each has answered or is overdue, a consequence could not be told from its cause.
   if (services.some(({ isUp, isSilent }) => isUp === undefined && !isSilent)) return [];
   const firsts = new Set(processesOf(services).map(([first]) => first));
-  const findings = services.flatMap((state) => ownOf(state, firsts.has(state), providers));
+  const findings = services.flatMap((state) => ownOf(state, firsts.has(state)));
   return findings.map((finding) => {
     if (ROOT_CAUSES.has(finding.chapter)) return finding;
     const cause = services.find((other) => explains(other, finding, services));
@@ -124,11 +120,7 @@ function rankOf(finding: Finding): number {
 }
 
 /** The problems of one service, from its health and its figures. */
-function ownOf(
-  state: ServiceState,
-  isFirstOfProcess: boolean,
-  providers: Providers | undefined,
-): Finding[] {
+function ownOf(state: ServiceState, isFirstOfProcess: boolean): Finding[] {
   const beyond = PROBLEMS.filter((problem) =>
     state.isUp && (isFirstOfProcess || !isProcessProblem(problem)) &&
     beyondBound(problem, state.history).length > 0
@@ -137,7 +129,7 @@ function ownOf(
     !isCritical(problem) &&
     beyond.some((other) => other.measure === problem.measure && isCritical(other));
   const measured = beyond.filter((problem) => !hasCriticalTwin(problem))
-    .map((problem) => measuredOf(problem, state, providers));
+    .map((problem) => measuredOf(problem, state));
   const health = healthOf(state);
   if (health === undefined) return measured;
   const reason = measured.find((one) => isCritical(one) && !TO_BACKFILL.has(one.chapter));
@@ -148,23 +140,15 @@ function ownOf(
 }
 
 /** The finding for a problem that a service has. */
-function measuredOf(
-  problem: Problem,
-  { name: service, history }: ServiceState,
-  providers: Providers | undefined,
-): Finding {
+function measuredOf(problem: Problem, { name: service, history }: ServiceState): Finding {
   const { severity, message, bound, name: chapter, afterS = 0 } = problem;
   const effect = typeof problem.effect === "function" ? problem.effect(history) : problem.effect;
   const samples = beyondBound(problem, history);
-  const exchangeOf = (provider: string) =>
-    providers?.providers.find(({ name }) => name === provider)?.exchange ?? provider;
   const worst = worstOf(bound, samples) ?? NaN;
-  // One line for all markets or exchanges that it concerns.
+  // One line for all markets or sources that it concerns.
   const text = fillPlaceholders(message, (name) => {
     if (name === "value") return formatValue(worst, problem);
-    const labels = samples.map(({ labels }) => labels[name] ?? "");
-    const texts = name === "provider" ? labels.map(exchangeOf) : labels;
-    return [...new Set(texts)].join(", ");
+    return [...new Set(samples.map(({ labels }) => labels[name] ?? ""))].join(", ");
   });
   const parts = problem.parts?.read(history).filter(({ value }) => value > 0)
     .map(({ labels, value }) => [Object.values(labels).join(" "), value] as const) ?? [];

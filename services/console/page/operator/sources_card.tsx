@@ -9,12 +9,14 @@ interface SourcesProps {
   symbols: readonly string[];
   providers: Providers | undefined;
   states: readonly ServiceState[];
+  /** Whether stand-ins for the exchanges are the sources. */
+  isSimulated: boolean;
 }
 
 type Provider = Providers["providers"][number];
 
 /** Prices of the oracle and of each exchange, their age, and their distance from the median. */
-export function Sources({ providers, states, symbols }: SourcesProps) {
+export function Sources({ providers, states, symbols, isSimulated }: SourcesProps) {
   const oracle = states.find(({ name }) => name === "oracle")?.history.latest;
   const pricesOf = (symbol: string): Column<Provider | undefined> => ({
     name: symbol,
@@ -38,7 +40,10 @@ export function Sources({ providers, states, symbols }: SourcesProps) {
             columns={[
               {
                 name: "Source",
-                text: (provider) => provider === undefined ? "Oracle" : <Source {...provider} />,
+                text: (provider) =>
+                  provider === undefined
+                    ? "Oracle"
+                    : <Source {...provider} isSimulated={isSimulated} />,
               },
               ...symbols.map(pricesOf),
               { name: "Last fault", text: (provider) => provider && <LastFault {...provider} /> },
@@ -54,12 +59,16 @@ export function Sources({ providers, states, symbols }: SourcesProps) {
   );
 }
 
-function Source({ exchange, ...provider }: Provider) {
+/** A source has the name that logs, metrics and the API give it. */
+function Source({ exchange, isSimulated, ...provider }: Provider & { isSimulated: boolean }) {
   const fault = faultOf(provider);
   return (
     <>
-      {exchange}{" "}
+      {provider.name}{" "}
       {fault === undefined ? <span class="won">✓</span> : <span class="lost">✕ {fault}</span>}
+      <span class="detail">
+        {isSimulated ? `simulated, in the format of ${exchange}` : exchange}
+      </span>
     </>
   );
 }

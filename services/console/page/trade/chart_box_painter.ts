@@ -1,26 +1,25 @@
 /** Draws boxes on the chart. */
 import { grabArea, REACH } from "./box_drag.ts";
-import {
-  type BoxGroup,
-  type BoxKind,
-  type ChartBox,
-  groupsOf,
-  OUTLINES_MAX,
-} from "./chart_boxes.ts";
+import { type BoxGroup, type BoxKind, type ChartBox, groupsOf, isFaded } from "./chart_boxes.ts";
 import type { Frame } from "./chart_frame.ts";
 import type { Palette } from "./chart_palette.ts";
 
-/** Least width of a box with a label. */
-const LABEL_WIDTH_MIN = 60;
-
 const FILLS: Readonly<Record<BoxKind, number>> = {
-  draft: 0.12,
-  quoted: 0.2,
-  open: 0.1,
-  waiting: 0.06,
-  won: 0.16,
-  lost: 0.1,
+  draft: 0.16,
+  quoted: 0.24,
+  open: 0.06,
+  waiting: 0.05,
+  won: 0.12,
+  lost: 0.08,
 };
+
+/** The weakest outline of a box, among many. */
+const OUTLINE_MIN = 0.25;
+
+/** How much of everything below it a box hides that the user makes or points at. */
+const COVER = 0.7;
+
+const isOwn = ({ kind }: Pick<ChartBox, "kind">) => kind === "draft" || kind === "quoted";
 
 function colorOf(kind: BoxKind, palette: Palette): string {
   if (kind === "won" || kind === "lost") return palette[kind];
@@ -28,37 +27,55 @@ function colorOf(kind: BoxKind, palette: Palette): string {
 }
 
 /**
- * Draws all boxes; one may be highlighted. Boxes that look alike are painted as one shape, so that
- * colours do not add up where they overlap.
+ * Draws all boxes, and over them the user's own box and the highlighted one. Boxes that look alike
+ * are painted as one shape, so that colours do not add up where they overlap.
  */
 export function paintBoxes(frame: Frame): void {
-  const { boxes, highlighted, scales: { x, plot, nowMs } } = frame;
+  const { boxes, scales: { x, plot, nowMs } } = frame;
   const shown = boxes.filter(({ fromMs, toMs }) => x(toMs) >= plot.left && x(fromMs) <= plot.right);
-  for (const group of groupsOf(shown, nowMs)) paintGroup(frame, group);
-  const box = shown.find(({ thesisId }) => highlighted !== undefined && thesisId === highlighted);
+  for (const group of groupsOf(shown, nowMs)) paintGroup(frame, group, group.boxes.some(isOwn));
+  const box = shown.find((box) => isHighlighted(frame, box));
   if (box === undefined) return;
-  paintGroup(frame, { kind: box.kind, strength: 2, boxes: [box] });
+  paintGroup(frame, { kind: box.kind, strength: 1, boxes: [box] }, true);
 }
 
-function paintGroup(frame: Frame, { kind, strength, boxes }: BoxGroup): void {
+const isHighlighted = ({ highlighted }: Frame, { thesisId }: ChartBox) =>
+  highlighted !== undefined && thesisId === highlighted;
+
+/** @param isChief Whether it is the user's own box or the highlighted one, which stands out. */
+function paintGroup(frame: Frame, { kind, strength, boxes }: BoxGroup, isChief: boolean): void {
   const { context, scales, palette } = frame;
   const color = colorOf(kind, palette);
-  const isOwn = kind === "draft" || kind === "quoted";
+  if (isChief) paintCover(frame, boxes);
   context.fillStyle = context.strokeStyle = color;
-  context.globalAlpha = FILLS[kind] * strength;
+  context.globalAlpha = (isChief ? Math.max(0.16, FILLS[kind]) : FILLS[kind]) * strength;
   // A box is filled only up to the time at which the price left it.
   fillBoxes(frame, boxes, ({ breach, toMs }) => breach?.time ?? toMs);
   // The passed part of an open box is filled more strongly.
   if (kind === "open") {
     fillBoxes(frame, boxes, ({ toMs }) => Math.min(toMs, scales.nowMs));
   }
-  context.globalAlpha = Math.min(1, strength) * (boxes.length > OUTLINES_MAX ? 0.25 : 1);
-  context.lineWidth = isOwn || strength > 1 ? 2 : 1.25;
-  if (isOwn || kind === "lost") context.setLineDash([6, 4]); // not a bet yet, or a lost one
+  // The more boxes, the calmer: their outlines do not hide prices.
+  const calm = isChief ? 1 : Math.max(OUTLINE_MIN, boxes.length ** (-1 / 3));
+  context.globalAlpha = strength * calm;
+  context.lineWidth = isChief ? 2.5 : 1;
+  // Not a bet yet, or a lost one.
+  if (kind === "draft" || kind === "quoted" || kind === "lost") context.setLineDash([6, 4]);
   tracePath(frame, boxes, (box) => box.toMs);
   context.stroke();
   context.setLineDash([]);
   context.globalAlpha = 1;
+}
+
+/** Pushes what is below boxes into the background, with a bright edge around them. */
+function paintCover(frame: Frame, boxes: readonly ChartBox[]): void {
+  const { context, palette } = frame;
+  context.fillStyle = context.strokeStyle = palette.surface;
+  context.globalAlpha = COVER;
+  context.lineWidth = 6;
+  tracePath(frame, boxes, ({ toMs }) => toMs);
+  context.fill("nonzero");
+  context.stroke();
 }
 
 function fillBoxes(
@@ -87,49 +104,89 @@ function tracePath(
 /** Half the width of the newest price's dot, with space around it. */
 const DOT = 6;
 
-/** Most labels: more could not be read. */
+/** Among more boxes than this, labels could not be read. */
 const LABELS_MAX = 40;
 
+/** Least width of a box with a label, and of a label. */
+const LABEL_WIDTH_MIN = 60;
+
 /**
- * Labels boxes with their states. Labels are drawn after all boxes, so that no box crosses them.
- * The label of the highlighted box is drawn first, then the others from the topmost box down. A
- * label is at the upper edge of its box, or at the lower edge if another label is there. If both
- * are taken, the box has none.
+ * Labels boxes with their states. Labels are drawn after all boxes, so that no box crosses them. The
+ * highlighted box and the user's own one always have theirs, at the upper edge or else at the lower
+ * one. Any other box has one only if it covers neither a label nor another box; faded ones have none,
+ * nor has any of many.
  */
 export function paintBoxLabels(frame: Frame): void {
-  const { context, scales: { x, y, plot }, palette, series, boxes, highlighted, isOld } = frame;
+  const { context, scales: { x, y, nowMs, plot }, palette, series, boxes, isSimulated } = frame;
   const newest = { at: x(series.times.at(-1) ?? 0), level: y(series.prices.at(-1) ?? 0) };
-  // No label covers the newest price.
+  // No label covers the newest price or the badge.
   const drawn: Label[] = [{ left: newest.at - DOT, width: 2 * DOT, level: newest.level }];
-  const isFirst = ({ thesisId }: ChartBox) => thesisId !== undefined && thesisId === highlighted;
-  const ordered = [...boxes.filter((box) => !isFirst(box)), ...boxes.filter(isFirst)];
+  if (isSimulated) drawn.push(BADGE);
+  const isChief = (box: ChartBox) => isHighlighted(frame, box) || isOwn(box);
+  const inView = boxes.filter((box) =>
+    (isChief(box) || !isFaded(box, nowMs)) && x(box.toMs) >= plot.left &&
+    x(box.fromMs) <= plot.right
+  );
+  const seen = inView.length > LABELS_MAX ? inView.filter(isChief) : inView;
+  const areas = seen.map((box) => areaOf(frame, box));
+  const rank = (box: ChartBox) => isHighlighted(frame, box) ? 2 : isOwn(box) ? 1 : 0;
+  const order = seen.map((_, index) => index).sort((a, b) =>
+    rank(seen[b]!) - rank(seen[a]!) || b - a // from the topmost down
+  );
   context.font = `600 12px ${palette.font}`;
-  for (let index = ordered.length - 1; index >= 0 && drawn.length <= LABELS_MAX; index--) {
-    const box = ordered[index]!; // the index is below the length
-    const left = x(box.fromMs);
-    const right = x(box.toMs);
-    const isWide = isFirst(box) || right - left >= LABEL_WIDTH_MIN;
-    const isShown = right >= plot.left && left <= plot.right && isWide;
-    if (!isShown || box.label === "") continue;
-    for (const edge of [y(box.high) - 11, y(box.low) + 11]) {
-      const level = Math.min(plot.bottom - 11, Math.max(HIGHEST[isOld ? "old" : "fresh"], edge)); // inside the chart
-      const least = { left: Math.max(2, left), width: LABEL_WIDTH_MIN, level };
-      // Measuring takes longer than comparing.
-      if (drawn.some((other) => isOver(least, other))) continue;
-      const width = context.measureText(box.label).width + 12;
-      const label = {
-        left: Math.max(2, Math.min(left, right - width, plot.right - width)),
-        width,
-        level,
-      };
-      if (drawn.some((other) => isOver(label, other))) continue;
-      drawn.push(label);
-      paintLabel(frame, box.label, label, colorOf(box.kind, palette));
-      break;
-    }
+  for (const index of order) {
+    const [box, area] = [seen[index]!, areas[index]!]; // of the same length
+    const isWide = isChief(box) || area.right - area.left >= LABEL_WIDTH_MIN;
+    if (!isWide || box.label === "") continue;
+    const isFree = (label: Label) =>
+      !drawn.some((other) => isOver(label, other)) &&
+      (isChief(box) ||
+        !areas.some((other, at) => at !== index && isOnArea(label, other)));
+    const label = placeFor(frame, box.label, area, isFree);
+    if (label === undefined) continue;
+    drawn.push(label);
+    const color = colorOf(box.kind, palette);
+    const look = isChief(box)
+      ? { ground: color, ink: palette.surface }
+      : { ground: palette.surface, ink: color };
+    paintLabel(frame, box.label, label, look);
   }
   context.font = `12px ${palette.font}`;
 }
+
+/** The first free place for a label at a corner of its box, inside the chart. */
+function placeFor(
+  { context, scales: { plot }, isOld }: Frame,
+  text: string,
+  { left, right, top, bottom }: Area,
+  isFree: (label: Label) => boolean,
+): Label | undefined {
+  for (const side of ["left", "right"] as const) {
+    for (const edge of [top - LABEL_REACH, bottom + LABEL_REACH]) {
+      const level = Math.min(plot.bottom - 11, Math.max(HIGHEST[isOld ? "old" : "fresh"], edge));
+      const labelOf = (width: number): Label => {
+        const start = side === "left" ? left : right - width;
+        return { left: Math.max(2, Math.min(start, plot.right - width)), width, level };
+      };
+      // Measuring takes longer than comparing.
+      if (!isFree(labelOf(LABEL_WIDTH_MIN))) continue;
+      const label = labelOf(context.measureText(text).width + 12);
+      if (isFree(label)) return label;
+    }
+  }
+  return undefined;
+}
+
+interface Area {
+  left: number;
+  right: number;
+  top: number;
+  bottom: number;
+}
+
+const areaOf = ({ scales: { x, y } }: Frame, { fromMs, toMs, low, high }: ChartBox): Area => ({
+  ...{ left: x(fromMs), right: x(toMs), top: y(high), bottom: y(low) },
+});
 
 /** The position of a label; all labels have the same height. */
 interface Label {
@@ -140,12 +197,23 @@ interface Label {
 
 const LABEL_HEIGHT = 18;
 
+/** The place of the badge about simulated prices, which the style sheet sets. */
+const BADGE: Label = { left: 0, width: 130, level: 16 };
+
+/** The middle of a label is this far from the edge of its box. */
+const LABEL_REACH = 11;
+
 /** The highest position of a label, lower while a banner about old prices covers the chart. */
 const HIGHEST = { fresh: 18, old: 68 };
 
 function isOver(a: Label, b: Label): boolean {
   return Math.abs(a.level - b.level) < LABEL_HEIGHT && a.left < b.left + b.width &&
     b.left < a.left + a.width;
+}
+
+function isOnArea({ left, width, level }: Label, area: Area): boolean {
+  return left < area.right && area.left < left + width &&
+    level - LABEL_HEIGHT / 2 < area.bottom && area.top < level + LABEL_HEIGHT / 2;
 }
 
 /** Draws handles where the drawn box can be grabbed: outside its corners if the box is small. */
@@ -166,24 +234,26 @@ export function paintHandles({ context, scales, palette, draft }: Frame): void {
 }
 
 export function paintLabel(
-  { context, palette }: Frame,
+  { context }: Frame,
   text: string,
   { left, width, level }: Label,
-  color: string,
+  { ground, ink }: { ground: string; ink: string },
 ): void {
-  context.fillStyle = color;
+  context.fillStyle = ground;
   context.beginPath();
   context.roundRect(left, level - LABEL_HEIGHT / 2, width, LABEL_HEIGHT, 5);
   context.fill();
-  context.fillStyle = palette.surface;
+  context.fillStyle = ink;
   context.textAlign = "left";
   context.textBaseline = "middle";
   context.fillText(text, left + 6, level + 0.5);
 }
 
 /** Marks where the price left a box. */
-export function paintBreach({ context, scales, palette }: Frame, { breach }: ChartBox): void {
+export function paintBreach({ context, scales, palette }: Frame, box: ChartBox): void {
+  const { breach } = box;
   if (breach === undefined) return;
+  context.globalAlpha = isFaded(box, scales.nowMs) ? 0.5 : 1;
   const at = scales.x(breach.time);
   const level = scales.y(breach.price);
   for (const [width, color] of [[5, palette.surface], [2.5, palette.lost]] as const) {
@@ -196,4 +266,5 @@ export function paintBreach({ context, scales, palette }: Frame, { breach }: Cha
     context.lineTo(at - 5, level + 5);
     context.stroke();
   }
+  context.globalAlpha = 1;
 }

@@ -129,18 +129,19 @@ export interface BoxGroup {
   boxes: ChartBox[];
 }
 
-/** A settled box that ended longer ago than this is painted this weakly. It never disappears. */
-const FADED = { strength: 0.35, afterMs: 30_000 };
+/** A box is painted this weakly when it was settled longer ago than this. It never disappears. */
+const FADED = { strength: 0.35, afterMs: 6_000 };
 
-/** With more boxes than this, outlines are weak, so that they do not hide the prices. */
-export const OUTLINES_MAX = 40;
+/** Whether a bet is settled, and the user has had time to see it. */
+export function isFaded({ kind, breach, toMs }: ChartBox, nowMs: number): boolean {
+  return (kind === "won" || kind === "lost") && nowMs - (breach?.time ?? toMs) > FADED.afterMs;
+}
 
 /** Groups the shown boxes in the order of painting: settled ones first, the user's draft last. */
 export function groupsOf(boxes: readonly ChartBox[], nowMs: number): BoxGroup[] {
   const groups = new Map<string, BoxGroup>();
   for (const box of boxes) {
-    const isSettled = box.kind === "won" || box.kind === "lost";
-    const isOld = isSettled && nowMs - box.toMs > FADED.afterMs;
+    const isOld = isFaded(box, nowMs);
     const key = `${box.kind} ${isOld}`;
     const group = groups.get(key);
     if (group !== undefined) group.boxes.push(box);

@@ -219,6 +219,7 @@ function Chart(props: ChartSource) {
       >
         {CHART_KEYS.map((text) => <span key={text}>{text}</span>)}
       </p>
+      {model.isSimulated && !obstacle && <p class="note simulated">Simulated prices</p>}
       <p class={`chart-state ${obstacle ? "warned" : ""}`} role="status">{obstacle?.text}</p>
     </div>
   );

@@ -19,6 +19,8 @@ export interface ChartContent {
   hint: string | undefined;
   /** Whether the newest price is out of date. */
   isOld: boolean;
+  /** Whether a badge in the upper left corner says that prices are simulated. */
+  isSimulated: boolean;
   nowMs: number;
   spanMs: number;
 }

@@ -178,7 +178,10 @@ function paintProbe(frame: Frame): void {
   const width = context.measureText(text).width + 12;
   const left = Math.max(2, Math.min(at + 10, plot.right - width - 2));
   const above = level - 16 > plot.top + 10 ? level - 16 : level + 20;
-  paintLabel(frame, text, { left, width, level: above }, palette.ink);
+  paintLabel(frame, text, { left, width, level: above }, {
+    ground: palette.ink,
+    ink: palette.surface,
+  });
 }
 
 /** Height of a tag at the axis. */

@@ -1,7 +1,8 @@
-/** Stores drafts by market, the tolerance, and first signed payouts of recent bets. */
+/** Stores drafts and the time shown by market, the tolerance, and first signed payouts of recent bets. */
 import * as z from "zod";
 import type { Clock } from "@rangemaker/client";
 import type { TextStore } from "../data/wallets.ts";
+import { zoomed } from "./chart_spans.ts";
 import type { DraftFields } from "./draft.ts";
 
 const STORAGE_KEY = "rangemaker.drafts";
@@ -21,12 +22,17 @@ const fieldsSchema = z.object({
 /** Default of the tolerance: by how much less than quoted a bet may pay, in percent. */
 const TOLERANCE_PERCENT = 10;
 
+/** How much time the chart of a market shows at first. */
+const SPAN_MS = 60_000;
+
 /** Most bets whose first payout is kept: enough for the pages of the history that users open. */
 const SIGNED_MAX = 200;
 
 const keptSchema = z.object({
   symbol: z.string().default(""),
   drafts: z.record(z.string(), z.object({ atMs: z.number(), fields: fieldsSchema })).default({}),
+  /** How much time the chart shows, by market. */
+  spansMs: z.record(z.string(), z.number()).default({}),
   tolerancePercent: z.number().min(0).max(50).default(TOLERANCE_PERCENT),
   signedFor: z.record(z.string(), z.string().regex(/^\d+$/)).default({}),
 });
@@ -55,6 +61,16 @@ export class DraftStore {
   keep(symbol: string, fields: DraftFields): void {
     const drafts = { ...this.#read().drafts, [symbol]: { atMs: this.#clock.now(), fields } };
     this.#write({ symbol, drafts });
+  }
+
+  /** How much time the chart of a market showed last. */
+  spanOf(symbol: string): number {
+    return zoomed(this.#read().spansMs[symbol] ?? SPAN_MS, 1);
+  }
+
+  keepSpan(symbol: string, spanMs: number): void {
+    const { spansMs } = this.#read();
+    if (spansMs[symbol] !== spanMs) this.#write({ spansMs: { ...spansMs, [symbol]: spanMs } });
   }
 
   /** By how much less than quoted, in percent, a bet may pay if the price moves during signing. */

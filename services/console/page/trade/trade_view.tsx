@@ -1,4 +1,4 @@
-import { effect, useSignal } from "@preact/signals";
+import { effect, type Signal, signal, useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { systemClock, type Thesis } from "@rangemaker/client";
@@ -69,12 +69,24 @@ export function openTradeView(model: PageModel): View {
   };
   openLink();
   addEventListener("hashchange", openLink);
-  const Body = () => <TradeView model={model} slip={slip} />;
+  // Also survives a visit to another view.
+  const spanMs = signal(0);
+  effect(() => {
+    spanMs.value = drafts.spanOf(slip.symbol.value);
+  });
+  effect(() => drafts.keepSpan(slip.symbol.peek(), spanMs.value));
+  const Body = () => <TradeView {...{ model, slip, spanMs }} />;
   return { id: "trade", label: "Trade", Body };
 }
 
-function TradeView({ model, slip }: { model: PageModel; slip: BetSlip }) {
-  const spanMs = useSignal(60_000);
+interface TradeViewProps {
+  model: PageModel;
+  slip: BetSlip;
+  /** How much time the chart shows. */
+  spanMs: Signal<number>;
+}
+
+function TradeView({ model, slip, spanMs }: TradeViewProps) {
   const chosen = useSignal<number | undefined>(undefined);
   const market = model.markets.bySymbol(slip.symbol.value);
   // The card with the next step comes first.
