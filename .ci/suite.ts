@@ -1,14 +1,14 @@
 /**
- * `deno task suite [flag of deno test]…`: all tests, as the gate runs them. The test files of a folder
- * share an isolate: they load the modules that they have in common once, which takes a second for
- * each that starts services. `deno task test` gives each file an isolate of its own.
+ * `deno task suite [flag of deno test]…`: all tests, as the gate runs them. The test files of a service
+ * and those of `tests/lib` share an isolate: they load the modules that they have in common once, which
+ * takes half a second of CPU. `deno task test` gives each file an isolate of its own.
  */
 import { readdirSync } from "node:fs";
 import config from "../deno.json" with { type: "json" };
 import { joinReports } from "./verdict.ts";
 
 /**
- * Test files that start programs and browsers, or simulate hours. Those of a line share an isolate, and
+ * Test files that start stacks and browsers, or simulate hours. Those of a line share an isolate, and
  * start in this order, beside all others: lines that take longest first, so that none is left alone at
  * the end. Coverage would make what they compute twice as long, and the thresholds are reached without
  * it.
@@ -18,32 +18,32 @@ const LONG = [
   /^tests\/console\/(chart|outage)_test/,
   /^tests\/ship\/(client_examples|prometheus|python|tutorial)_/,
   /^tests\/console\/(one_intention|page_feel)_test/,
-  /^tests\/e2e\/(client|command_line|restore|solver_keystore|terminal)_/,
+  /^tests\/e2e\/(client|restore)_/,
   /^tests\/ship\/package_/,
   /^tests\/(bridge|solver)\/killed_process_test/,
   /^tests\/e2e\/runbooks_/,
-  /^tests\/ship\/front_/,
   /^tests\/console\/(board|trade)_test/,
+  /^tests\/ship\/front_/,
   /^tests\/ship\/commands_/,
   /^tests\/simulation\//,
-  /^tests\/ship\/(compile|dockerfile)_/,
-  /^tests\/solver\/pricing\/(recheck|volatility|window_outcomes)_/,
+  /^tests\/solver\/backtest\/(backtest|candle_bridge)_/,
+  /^tests\/solver\/pricing\/(box_price|box_probability|early_users|start_season|volatility|window_outcomes)_/,
   /^tests\/console\/suggested_box_test/,
 ];
 
 /**
- * Test files that share no isolate with the others of their folder: those of the specification
- * without its stack, since whatever they start has to end with them, and those whose requests to
- * services that are away end after them.
+ * Test files that share no isolate with the others of their service: those of the specification
+ * without its stack, since whatever they start has to end with them, those whose requests to
+ * services that are away end after them, and those that wait for PostgreSQL most of their time.
  */
 const APART =
-  /^tests\/(spec\/(configuration|price_oracle_node|rpc_proxy_upstream)|console\/session)_/;
+  /^tests\/(lib\/intents\/|spec\/(configuration|price_oracle_node|rpc_proxy_upstream)_|console\/session_)/;
 
 /** The test files of each isolate. */
 export interface Isolates {
   /** In the order of {@link LONG}, without coverage. */
   long: string[][];
-  /** With coverage: those of a folder, folders with most files first. */
+  /** With coverage: those of a folder of `tests/`, folders with most files first. */
   covered: string[][];
 }
 
@@ -53,7 +53,7 @@ export function isolatesOf(files: readonly string[]): Isolates {
   const isLong = new Set(long.flat());
   const folders = Map.groupBy(
     files.filter((file) => !isLong.has(file)),
-    (file) => `${APART.test(file)}${file.slice(0, file.lastIndexOf("/"))}`,
+    (file) => `${APART.test(file)}${file.split("/").slice(0, 2).join("/")}`,
   );
   return {
     long: long.filter((group) => group.length > 0),

@@ -2,30 +2,15 @@ import assert from "node:assert/strict";
 import WebSocket from "ws";
 import config from "../../deno.json" with { type: "json" };
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import { type ClientUrls, RangemakerClient, ServiceError } from "../../lib/client/mod.ts";
+import { type ClientUrls, RangemakerClient } from "../../lib/client/mod.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { systemClock } from "../../lib/clock.ts";
-import {
-  FREE_PORTS,
-  type RunningStack,
-  STACK_PRICING,
-  startStack,
-} from "../../services/stack/stack.ts";
+import { FREE_PORTS, STACK_PRICING, startStack } from "../../services/stack/stack.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
-import { recorded } from "../support/http_answers.ts";
 
 const DEV_USER = DEV_ACCOUNTS.admin.address;
 
 const readme = await Deno.readTextFile(new URL("../../README.md", import.meta.url));
-
-/** A running stack with prices, and a user of it. */
-async function withUser(
-  play: (client: RangemakerClient, stack: RunningStack, price: bigint) => Promise<void>,
-): Promise<void> {
-  await using stack = await startStack({ ports: FREE_PORTS, seed: 1 });
-  const client = clientOf(stack.urls);
-  await play(client, stack, (await waitForPrices(stack.urls, client, systemClock)).price);
-}
 
 function clientOf(urls: ClientUrls): RangemakerClient {
   return new RangemakerClient({
@@ -35,51 +20,15 @@ function clientOf(urls: ClientUrls): RangemakerClient {
   });
 }
 
-function betAround(price: bigint) {
-  const now = systemClock.now();
-  return {
-    symbol: "ETH/USDT",
-    lowerPrice: price * 99n / 100n,
-    upperPrice: price * 101n / 100n,
-    betAmount: 1_000_000n,
-    startTime: now,
-    endTime: now + 5_000,
-  };
-}
-
-Deno.test("RangemakerClient: deposits, quotes, executes and follows a bet to its end", async () => {
-  await withUser(async (client, _stack, price) => {
-    const from = systemClock.now() - 60_000;
-    await recorded(() => client.deposit(5_000_000n, 7n));
-    await assert.rejects(client.deposit(5_000_000n, 7n), (thrown) => {
-      return thrown instanceof ServiceError && thrown.status === 409 &&
-        thrown.code === "NONCE_USED" && !thrown.retryable;
-    });
-    const bet = betAround(price);
-    assert.match((await client.estimate(bet)).multiplier, /^1\.(0[5-9]|10)\d\d$/);
-    const offer = await client.quote(bet);
-    const signature = await client.sign(offer);
-    const first = await client.execute(offer, signature);
-    assert.deepEqual(await client.execute(offer, signature), first);
-    const thesis = await client.settled(first.thesisId, 15_000);
-    const user = await client.account();
-    const gain = thesis.status === "won" ? thesis.payout - thesis.betAmount : -thesis.betAmount;
-    assert.equal(user.balance, 5_000_000n + gain);
-    const { prices } = await client.history("ETH/USDT", from, systemClock.now());
-    assert(prices.some(({ time }) => time >= thesis.startTime && time < thesis.endTime));
-  });
-});
-
 Deno.test("RangemakerClient: watches over a WebSocket from the option connect, as needed on Node 20", async () => {
-  await withUser(async (_client, { urls }) => {
-    const connect = (url: string) => new WebSocket(url);
-    const client = new RangemakerClient({ urls, chainId: 1337, connect });
-    const states: string[] = [];
-    const watch = await client.watch({ onState: (state) => states.push(state) }, DEV_USER);
-    assert.deepEqual([states, watch.theses], [["live"], []]);
-    watch.close();
-    await assert.rejects(client.deposit(1n), { code: "WALLET_REQUIRED" });
-  });
+  await using stack = await startStack({ ports: FREE_PORTS, seed: 1 });
+  const connect = (url: string) => new WebSocket(url);
+  const client = new RangemakerClient({ urls: stack.urls, chainId: 1337, connect });
+  const states: string[] = [];
+  const watch = await client.watch({ onState: (state) => states.push(state) }, DEV_USER);
+  assert.deepEqual([states, watch.theses], [["live"], []]);
+  watch.close();
+  await assert.rejects(client.deposit(1n), { code: "WALLET_REQUIRED" });
 });
 
 const root = new URL("../../", import.meta.url).pathname;

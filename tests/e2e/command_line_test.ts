@@ -88,7 +88,7 @@ Deno.test("rangemaker: the error of a port taken by another rangemaker service n
   const running = new Program(["exchanges", "--port", "0"]);
   await running.until(({ stderr }) => stderr.includes("Listening on"));
   const [, port = ""] = /Listening on \S+:(\d+)/.exec(running.stderr) ?? [];
-  const { code, stderr } = await runProgram(["console", "--port", port]);
+  const { code, stderr } = await runHere(["console", "--port", port]);
   running.kill("SIGTERM");
   await running.finished();
   assert.equal(code, 1);
@@ -96,17 +96,17 @@ Deno.test("rangemaker: the error of a port taken by another rangemaker service n
     stderr.includes(`127.0.0.1:${port}: a running rangemaker exchanges listens there: `),
     stderr,
   );
-  assert.match(stderr, /give the service another port with --port\n$/);
+  assert.match(stderr, /give the service another port with --port$/);
 });
 
 Deno.test("rangemaker: the error of a taken WebSocket port of the proxy names --ws-port", async () => {
   const taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = taken.addr as Deno.NetAddr;
-  const { code, stderr } = await runProgram(["proxy", "--port", "0", "--ws-port", String(port)]);
+  const { code, stderr } = await runHere(["proxy", "--port", "0", "--ws-port", String(port)]);
   taken.close();
   assert.equal(code, 1);
   assert(stderr.includes(`Cannot listen on 127.0.0.1:${port}`), stderr);
-  assert.match(stderr, /give the service another port with --ws-port\n$/);
+  assert.match(stderr, /give the service another port with --ws-port$/);
 });
 
 Deno.test("rangemaker: a service that listens on every interface logs that", async () => {

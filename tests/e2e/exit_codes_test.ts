@@ -34,12 +34,6 @@ async function busyNode(): Promise<{ program: Program; request: Deno.TcpConn }> 
   return { program, request };
 }
 
-Deno.test("Exit code 1: the command failed", async () => {
-  const { code, stderr } = await runProgram(["solver", "backtest", "--tape", "none.csv"]);
-  assert.equal(code, ExitCode.failed);
-  assert.match(stderr, /^.*none\.csv.*\n$/);
-});
-
 Deno.test("Exit code 1: doctor found something that fails", async () => {
   const { port, close } = silentPort();
   const args = ["backfill", "--rpc-url", `http://127.0.0.1:${port}`, "--timeout-ms", "100"];

@@ -41,20 +41,6 @@ Deno.test("Tasks: relative paths of --database and --data-dir start at the user'
     assert((await Deno.stat(`${folder}/node/chain.sqlite`)).isFile);
   }));
 
-Deno.test("deno task solver backtest --tape: a relative path starts at the user's folder", () =>
-  withFolder(async (folder) => {
-    const rows = Array.from(
-      { length: 1_500 },
-      (_, index) =>
-        `${1_700_000_000_000 + index * 100},${index},buy,${3_000 + Math.sin(index / 50)},1`,
-    );
-    const tape = ["time_ms,trade_id,side,price,amount", ...rows].join("\n");
-    await Deno.writeTextFile(`${folder}/trades.csv`, tape);
-    const args = ["backtest", "--tape", "trades.csv"];
-    const { code, stderr } = await startTask("solver", args, folder).finished();
-    assert.equal(code, 0, stderr);
-  }));
-
 Deno.test("Without the task: the error of a path without permission is one line with the missing flags", () =>
   withFolder(async (folder) => {
     const program = new Program(["bridge", "--database", `${folder}/x.sqlite`], BRIDGE_KEY, {

@@ -10,7 +10,7 @@ import { recoverAddress } from "viem/utils";
 import { withFolder } from "../support/files.ts";
 
 const name =
-  "solver --keystore: signs quotes with a key of key new; a wrong password and a wrong file have different errors";
+  "solver --keystore: signs quotes with a key of key new; a wrong password is one clear line";
 
 // A keystore is slow to open on purpose.
 Deno.test(name, { timeout: 180_000 }, () =>
@@ -18,7 +18,6 @@ Deno.test(name, { timeout: 180_000 }, () =>
     const path = (name: string) => `${directory}/${name}`;
     await Deno.writeTextFile(path("password"), "correct horse\n");
     await Deno.writeTextFile(path("wrong"), "battery staple\n");
-    await Deno.writeTextFile(path("other.json"), '{"version":1}');
     const keyOf = (keystore: string, password: string) => [
       ...["--keystore", path(keystore)],
       ...["--keystore-password-file", path(password)],
@@ -46,15 +45,8 @@ Deno.test(name, { timeout: 180_000 }, () =>
       await kill(started);
     }
 
-    const refusals = [
-      ["solver.json", "wrong", "solver.json does not open: the password is wrong"],
-      ["other.json", "password", "other.json is not a keystore: expected JSON of version 3"],
-      ["none.json", "password", "none.json cannot be read: "],
-    ] as const;
-    for (const [keystore, password, message] of refusals) {
-      const { code, stderr } = await runProgram([...args, ...keyOf(keystore, password)]);
-      assert.equal(code, 1);
-      assert(stderr.includes(message), stderr);
-      assert.equal(stderr.trim().split("\n").length, 1, stderr);
-    }
+    const { code, stderr } = await runProgram([...args, ...keyOf("solver.json", "wrong")]);
+    assert.equal(code, 1);
+    assert(stderr.includes("solver.json does not open: the password is wrong"), stderr);
+    assert.equal(stderr.trim().split("\n").length, 1, stderr);
   }));

@@ -1,10 +1,9 @@
 /** nginx, HAProxy and Caddy with the configurations of docs/deployment/front, as real programs. */
 import assert from "node:assert/strict";
 import { FREE_PORTS, STACK_PRICING, startStack } from "../../services/stack/stack.ts";
-import { withCertificate } from "../support/certificate.ts";
+import { type Certificate, withCertificate } from "../support/certificate.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/ports.ts";
-import { withFolder } from "../support/files.ts";
 import { passagesOf } from "./documents.ts";
 import { fileUrl, hasProgram, readText, run } from "./support.ts";
 
@@ -40,17 +39,6 @@ const FRONTS = {
   },
 } as const;
 
-/** Gets a path of `rpc.example` over HTTP/2. @returns The version of HTTP and the status. */
-async function getOverHttp2Of(folder: string, port: number, path: string): Promise<string> {
-  const { code, stdout, text } = await run("curl", [
-    ...["-sS", "--http2", "-o", `${folder}/answer`, "-w", "%{http_version} %{http_code}"],
-    ...["--cacert", `${folder}/ca.pem`, "--resolve", `rpc.example:${port}:127.0.0.1`],
-    `https://rpc.example:${port}${path}`,
-  ]);
-  assert.equal(code, 0, text);
-  return stdout;
-}
-
 /** Other spellings of a path that is not public. */
 const SPELLINGS = [
   ...["/metrics", "/%6detrics", "/%6Detrics", "//metrics", "/./metrics", "/x/../metrics"],
@@ -70,194 +58,252 @@ const SPELLINGS = [
 const hasMounts = hasProgram("unshare", "--version") &&
   (await run("unshare", ["--map-root-user", "--mount", "true"])).code === 0;
 
-interface Front {
-  /** Sends a request to one of the names. @returns The answer's status and text. */
-  send(name: string, line: string, headers?: string[], body?: string): Promise<Answer>;
-  /** Gets a path of `rpc.example` over HTTP/2. @returns The version of HTTP and the status. */
-  getOverHttp2(path: string): Promise<string>;
-  /** Plays a whole bet. @returns What it printed. */
-  playBet(): Promise<string>;
-}
-
-/**
- * Plays the whole bet of docs/operating.md through a front, on a machine where the public names are
- * this one. @returns What it printed.
- */
-async function playBet(folder: string, port: number): Promise<string> {
-  const { text } = passagesOf("docs/operating.md").flatMap(({ commands }) => commands)
-    .find((command) => command.text.includes("bet.mjs")) ?? assert.fail("No bet");
-  const here = text
-    .replace("/etc/ssl/rangemaker/cert.pem", `${folder}/ca.pem`)
-    .replace("DENO_DIR=/opt/rangemaker/.deno ", "")
-    .replaceAll("/opt/rangemaker/", fileUrl(".").pathname)
-    .replaceAll(".example", `.example:${port}`);
-  await Deno.writeTextFile(`${folder}/hosts`, `127.0.0.1 localhost ${NAMES.join(" ")}\n`);
-  const script = `mount --bind ${folder}/hosts /etc/hosts && ${here}`;
-  const args = ["--map-root-user", "--mount", "bash", "-c", script];
-  const played = await run("unshare", args);
-  assert.equal(played.code, 0, played.text);
-  return played.stdout;
-}
-
 interface Answer {
   status: number;
   text: string;
 }
 
-/** Starts a front before `services`, with their ports in its file. */
-function withFront(
-  program: keyof typeof FRONTS,
-  services: Record<"8546" | "3000" | "3001", number>,
-  test: (front: Front) => Promise<void>,
-): Promise<void> {
-  const { file, args, listens } = FRONTS[program];
-  return withFolder((folder) =>
-    withCertificate(async ({ authority, cert, key }) => {
-      const port = freePort();
-      await Deno.writeTextFile(`${folder}/cert.pem`, cert);
-      await Deno.writeTextFile(`${folder}/key.pem`, key);
-      await Deno.writeTextFile(`${folder}/both.pem`, cert + key);
-      let text = listens(readText(`docs/deployment/front/${file}`), port)
-        .replaceAll("/etc/ssl/rangemaker", folder);
-      for (const [own, used] of Object.entries(services)) {
-        text = text.replaceAll(`127.0.0.1:${own}`, `127.0.0.1:${used}`);
-      }
-      await Deno.writeTextFile(`${folder}/${file}`, text);
-      const child = new Deno.Command(program, {
-        args: args(`${folder}/${file}`, folder),
-        env: { HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder },
-        stdout: "null",
-        stderr: "null",
-      }).spawn();
-      const caCerts = [await Deno.readTextFile(authority)];
-      const send = async (name: string, line: string, headers: string[] = [], body = "") => {
-        const tcp = await Deno.connect({ hostname: "127.0.0.1", port });
-        using connection = await Deno.startTls(tcp, { hostname: name, caCerts });
-        const length = body === "" ? [] : [`Content-Length: ${body.length}`];
-        const head = [`${line} HTTP/1.1`, `Host: ${name}`, ...headers, ...length, "", body];
-        await connection.write(new TextEncoder().encode(head.join("\r\n")));
-        const answer = new Uint8Array(4_096);
-        const read = await connection.read(answer) ?? 0;
-        const shown = new TextDecoder().decode(answer.subarray(0, read));
-        return { status: Number(/^HTTP\/1\.\d (\d+)/.exec(shown)?.[1]), text: shown };
-      };
-      try {
-        await eventually(`${program} answers`, async () =>
-          await send("rpc.example", "GET /nowhere").then(() => true, () => undefined));
-        const getOverHttp2 = (path: string) =>
-          getOverHttp2Of(folder, port, path);
-        await Deno.copyFile(authority, `${folder}/ca.pem`);
-        await test({ send, getOverHttp2, playBet: () => playBet(folder, port) });
-      } finally {
-        child.kill("SIGTERM");
-        await child.status;
-      }
-    }, NAMES)
-  );
+/** A running front. */
+interface Front extends AsyncDisposable {
+  /** Sends a request to one of the names. @returns The answer's status and text. */
+  send(name: string, line: string, headers?: string[], body?: string): Promise<Answer>;
+  /** Gets a path of `rpc.example` over HTTP/2. @returns The version of HTTP and the status. */
+  getOverHttp2(path: string): Promise<string>;
+  /**
+   * Plays the whole bet of docs/operating.md, on a machine where the public names are this one.
+   *
+   * @returns What it printed.
+   */
+  playBet(): Promise<string>;
 }
 
-for (const [program, { version }] of Object.entries(FRONTS)) {
-  Deno.test({
-    name:
-      `${program}: only public paths are served, over TLS, with the caller's address and JSON errors`,
-    ignore: !hasProgram(program, version) || !hasProgram("openssl", "version") ||
-      !hasProgram("curl"),
-    async fn() {
+type Program = keyof typeof FRONTS;
+const PROGRAMS = Object.keys(FRONTS) as Program[]; // the type leaves the names open
+
+/** The services behind a front, by their default ports. */
+type Services = Record<"8546" | "3000" | "3001", number>;
+
+/** Starts a front before `services`, with their ports in its file. */
+async function startFront(
+  program: Program,
+  services: Services,
+  { authority, cert, key }: Certificate,
+): Promise<Front> {
+  const { file, args, listens } = FRONTS[program];
+  const folder = await Deno.makeTempDir();
+  const port = freePort();
+  await Deno.writeTextFile(`${folder}/cert.pem`, cert);
+  await Deno.writeTextFile(`${folder}/key.pem`, key);
+  await Deno.writeTextFile(`${folder}/both.pem`, cert + key);
+  let text = listens(readText(`docs/deployment/front/${file}`), port)
+    .replaceAll("/etc/ssl/rangemaker", folder);
+  for (const [own, used] of Object.entries(services)) {
+    text = text.replaceAll(`127.0.0.1:${own}`, `127.0.0.1:${used}`);
+  }
+  await Deno.writeTextFile(`${folder}/${file}`, text);
+  const child = new Deno.Command(program, {
+    args: args(`${folder}/${file}`, folder),
+    env: { HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder },
+    stdout: "null",
+    stderr: "null",
+  }).spawn();
+  const caCerts = [await Deno.readTextFile(authority)];
+  const front: Front = {
+    async send(name, line, headers = [], body = "") {
+      const tcp = await Deno.connect({ hostname: "127.0.0.1", port });
+      using connection = await Deno.startTls(tcp, { hostname: name, caCerts });
+      const length = body === "" ? [] : [`Content-Length: ${body.length}`];
+      const head = [`${line} HTTP/1.1`, `Host: ${name}`, ...headers, ...length, "", body];
+      await connection.write(new TextEncoder().encode(head.join("\r\n")));
+      const answer = new Uint8Array(4_096);
+      const read = await connection.read(answer) ?? 0;
+      const shown = new TextDecoder().decode(answer.subarray(0, read));
+      return { status: Number(/^HTTP\/1\.\d (\d+)/.exec(shown)?.[1]), text: shown };
+    },
+    async getOverHttp2(path) {
+      const { code, stdout, text } = await run("curl", [
+        ...["-sS", "--http2", "-o", `${folder}/answer`, "-w", "%{http_version} %{http_code}"],
+        ...["--cacert", authority, "--resolve", `rpc.example:${port}:127.0.0.1`],
+        `https://rpc.example:${port}${path}`,
+      ]);
+      assert.equal(code, 0, text);
+      return stdout;
+    },
+    async playBet() {
+      const { text } = passagesOf("docs/operating.md").flatMap(({ commands }) => commands)
+        .find((command) => command.text.includes("bet.mjs")) ?? assert.fail("No bet");
+      const here = text
+        .replace("/etc/ssl/rangemaker/cert.pem", authority)
+        .replace("DENO_DIR=/opt/rangemaker/.deno ", "")
+        .replaceAll("/opt/rangemaker/", fileUrl(".").pathname)
+        .replaceAll(".example", `.example:${port}`);
+      await Deno.writeTextFile(`${folder}/hosts`, `127.0.0.1 localhost ${NAMES.join(" ")}\n`);
+      const script = `mount --bind ${folder}/hosts /etc/hosts && ${here}`;
+      const args = ["--map-root-user", "--mount", "bash", "-c", script];
+      const played = await run("unshare", args);
+      assert.equal(played.code, 0, played.text);
+      return played.stdout;
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGTERM");
+      await child.status;
+      await Deno.remove(folder, { recursive: true });
+    },
+  };
+  await eventually(
+    `${program} answers`,
+    () => front.send("rpc.example", "GET /nowhere").then(() => true, () => undefined),
+  );
+  return front;
+}
+
+/** A service behind a front. */
+interface Echo extends AsyncDisposable {
+  port: number;
+  stop(): Promise<void>;
+  /** Requests that reached it. */
+  reached: { path: string; forwardedFor: string | null }[];
+}
+
+function startEcho(): Echo {
+  const reached: Echo["reached"] = [];
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
+    const { pathname: path } = new URL(request.url);
+    const forwardedFor = request.headers.get("x-forwarded-for");
+    const isWhole = await request.text().then(() => true, () => false);
+    if (isWhole) reached.push({ path, forwardedFor });
+    return new Response("echo");
+  });
+  const stop = () => server.shutdown();
+  return { port: server.addr.port, reached, stop, [Symbol.asyncDispose]: stop };
+}
+
+/** A front before a service that takes everything. */
+interface Running {
+  front: Front;
+  echo: Echo;
+}
+
+const json = ["Content-Type: application/json"];
+
+/** Only public paths reach the services, with the caller's address. */
+async function assertPublicPaths(
+  { front: { send, getOverHttp2 }, echo: { reached } }: Running,
+): Promise<void> {
+  const call = '{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}';
+  const answer = await send("rpc.example", "POST /", json, call);
+  assert.equal(answer.status, 200, answer.text);
+  const handshake = await send("rpc.example", "GET /ws", [
+    ...["Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13"],
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+  ]);
+  assert.equal(handshake.status, 101, handshake.text);
+  assert.equal(await getOverHttp2("/ws"), "2 426");
+  assert.equal(await getOverHttp2("/health"), "2 200");
+  // The answer at / is only for people who call the service directly.
+  assert.equal(await getOverHttp2("/"), "2 404");
+  const preflight = [
+    "Origin: https://app.example",
+    "Access-Control-Request-Method: POST",
+  ];
+  assert.equal((await send("rpc.example", "OPTIONS /", preflight)).status, 204);
+
+  const forged = [...json, "X-Forwarded-For: 203.0.113.9"];
+  assert.equal((await send("solver.example", "POST /quote", forged, "{}")).status, 200);
+  assert.equal((await send("bridge.example", "POST /deposit", forged, "{}")).status, 200);
+  assert.deepEqual(reached.splice(0), [
+    { path: "/quote", forwardedFor: "127.0.0.1" },
+    { path: "/deposit", forwardedFor: "127.0.0.1" },
+  ]);
+
+  for (const name of NAMES) {
+    for (const path of SPELLINGS) {
+      const { text } = await send(name, `GET ${path}`);
+      assert.doesNotMatch(
+        text,
+        /process_start_time|# HELP|echo/,
+        `${name} ${path}: ${text}`,
+      );
+    }
+  }
+  assert.deepEqual(reached, []);
+
+  // Some fronts close the connection while the body is sent.
+  await send("solver.example", "POST /quote", json, "x".repeat(2_000_000))
+    .catch(() => {});
+  // It shows the URL of the node.
+  await send("bridge.example", "GET /info");
+  assert.deepEqual(reached, []);
+}
+
+/** Without the services, a front's errors are JSON that pages can read. */
+async function assertJsonErrors({ front: { send } }: Running): Promise<void> {
+  const page = ["Origin: https://app.example"];
+  for (
+    const [name, path, body] of [
+      ["solver.example", "/quote", /"code":"SERVICE_UNREACHABLE"\}$/],
+      ["bridge.example", "/deposit", /"code":"SERVICE_UNREACHABLE"\}$/],
+      ["rpc.example", "/", /"error":\{"code":-32002,"message":"[^"]+: try again"\}\}$/],
+    ] as const
+  ) {
+    const { status, text } = await send(name, `POST ${path}`, [...json, ...page], "{}");
+    assert(status === 502 || status === 503, text);
+    assert.match(text, /^content-type: application\/json/im);
+    assert.match(text, /^access-control-allow-origin: \*/im);
+    assert.match(text, body);
+  }
+}
+
+const missing = PROGRAMS.filter((program) => !hasProgram(program, FRONTS[program].version));
+const installed = PROGRAMS.filter((program) => !missing.includes(program));
+const leftOut = missing.length === 0 ? "" : ` (left out: no ${missing.join(", ")} here)`;
+
+/** Runs something for each front at once. @throws {Error} With the name of the front that failed. */
+async function forEach<T>(run: (program: Program, index: number) => Promise<T>): Promise<T[]> {
+  const ended = await Promise.allSettled(installed.map(run));
+  return ended.map((each, index) => {
+    if (each.status === "fulfilled") return each.value;
+    throw new Error(installed[index], { cause: each.reason });
+  });
+}
+
+Deno.test({
+  name:
+    `Fronts: serve public paths alone, over TLS, with the caller's address and JSON errors${leftOut}`,
+  ignore: installed.length === 0 || !hasProgram("openssl", "version") || !hasProgram("curl"),
+  fn: (t) =>
+    withCertificate(async (certificate) => {
       await using stack = await startStack({
         ports: FREE_PORTS,
         seed: 1,
         allowedHosts: NAMES,
         pricing: STACK_PRICING,
       });
-      const reached: { path: string; forwardedFor: string | null }[] = [];
-      await using echo = Deno.serve(
-        { hostname: "127.0.0.1", port: 0, onListen() {} },
-        async (request) => {
-          const { pathname: path } = new URL(request.url);
-          const forwardedFor = request.headers.get("x-forwarded-for");
-          const isWhole = await request.text().then(() => true, () => false);
-          if (isWhole) reached.push({ path, forwardedFor });
-          return new Response("echo");
-        },
-      );
-      const { port } = echo.addr;
       const portOf = (name: "proxy" | "solver" | "bridge") =>
         Number(new URL(stack.urls[name]).port);
-      const all = { "8546": portOf("proxy"), "3000": portOf("solver"), "3001": portOf("bridge") };
-      const services = { ...all, "3000": port, "3001": port };
-      if (hasMounts) {
-        await withFront(program as keyof typeof FRONTS, all, async ({ playBet }) => {
-          assert.match(await playBet(), /^(won|lost) \d+n\n$/);
-        });
-      }
-      await withFront(
-        program as keyof typeof FRONTS,
-        services,
-        async ({ send, getOverHttp2 }) => {
-          const json = ["Content-Type: application/json"];
-          const call = '{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}';
-          const answer = await send("rpc.example", "POST /", json, call);
-          assert.equal(answer.status, 200, answer.text);
-          const handshake = await send("rpc.example", "GET /ws", [
-            ...["Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13"],
-            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
-          ]);
-          assert.equal(handshake.status, 101, handshake.text);
-          assert.equal(await getOverHttp2("/ws"), "2 426");
-          assert.equal(await getOverHttp2("/health"), "2 200");
-          // The answer at / is only for people who call the service directly.
-          assert.equal(await getOverHttp2("/"), "2 404");
-          const preflight = [
-            "Origin: https://app.example",
-            "Access-Control-Request-Method: POST",
-          ];
-          assert.equal((await send("rpc.example", "OPTIONS /", preflight)).status, 204);
-
-          const forged = [...json, "X-Forwarded-For: 203.0.113.9"];
-          assert.equal((await send("solver.example", "POST /quote", forged, "{}")).status, 200);
-          assert.equal((await send("bridge.example", "POST /deposit", forged, "{}")).status, 200);
-          assert.deepEqual(reached.splice(0), [
-            { path: "/quote", forwardedFor: "127.0.0.1" },
-            { path: "/deposit", forwardedFor: "127.0.0.1" },
-          ]);
-
-          for (const name of NAMES) {
-            for (const path of SPELLINGS) {
-              const { text } = await send(name, `GET ${path}`);
-              assert.doesNotMatch(
-                text,
-                /process_start_time|# HELP|echo/,
-                `${name} ${path}: ${text}`,
-              );
-            }
-          }
-          assert.deepEqual(reached, []);
-
-          // Some fronts close the connection while the body is sent.
-          await send("solver.example", "POST /quote", json, "x".repeat(2_000_000))
-            .catch(() => {});
-          // It shows the URL of the node.
-          await send("bridge.example", "GET /info");
-          assert.deepEqual(reached, []);
-
-          await echo.shutdown();
-          await stack.stop();
-          const page = ["Origin: https://app.example"];
-          for (
-            const [name, path, body] of [
-              ["solver.example", "/quote", /"code":"SERVICE_UNREACHABLE"\}$/],
-              ["bridge.example", "/deposit", /"code":"SERVICE_UNREACHABLE"\}$/],
-              ["rpc.example", "/", /"error":\{"code":-32002,"message":"[^"]+: try again"\}\}$/],
-            ] as const
-          ) {
-            const { status, text } = await send(name, `POST ${path}`, [...json, ...page], "{}");
-            assert(status === 502 || status === 503, text);
-            assert.match(text, /^content-type: application\/json/im);
-            assert.match(text, /^access-control-allow-origin: \*/im);
-            assert.match(text, body);
-          }
+      const services = {
+        "8546": portOf("proxy"),
+        "3000": portOf("solver"),
+        "3001": portOf("bridge"),
+      };
+      await t.step({
+        name: "a whole bet is played through each",
+        ignore: !hasMounts,
+        fn: async () => {
+          await forEach(async (program) => {
+            await using front = await startFront(program, services, certificate);
+            assert.match(await front.playBet(), /^(won|lost) \d+n\n$/);
+          });
         },
-      );
-    },
-  });
-}
+      });
+      await using running = new AsyncDisposableStack();
+      const fronts: Running[] = await forEach(async (program) => {
+        const echo = running.use(startEcho());
+        const behind = { ...services, "3000": echo.port, "3001": echo.port };
+        return { echo, front: running.use(await startFront(program, behind, certificate)) };
+      });
+      await forEach((_, index) => assertPublicPaths(fronts[index]!));
+      await Promise.all([stack.stop(), ...fronts.map(({ echo }) => echo.stop())]);
+      await forEach((_, index) => assertJsonErrors(fronts[index]!));
+    }, NAMES),
+});

@@ -35,7 +35,8 @@ async function play(urls: StackUrls): Promise<{ code: number; text: string; stdo
 const signedBy = hasEthAccount ? "eth-account" : "a stand-in: eth-account is not installed";
 
 Deno.test(
-  `Examples: the bet in Python plays against a running stack (signed by ${signedBy})`,
+  `Examples: the bet in Python plays against a running stack (signed by ${signedBy}), and reports ` +
+    "the service or call that failed, exit code 1",
   { ignore },
   () =>
     withStack(async ({ urls }) => {
@@ -43,26 +44,21 @@ Deno.test(
       const { code, text, stdout } = await play(urls);
       assert.equal(code, 0, text);
       assert.match(stdout.trim(), /^(won|lost) \d+$/);
+
+      // A node that refuses every call, as JSON-RPC does: with status 200.
+      const options = { hostname: "127.0.0.1", port: 0, onListen() {} };
+      await using proxy = Deno.serve(options, () => {
+        const error = { code: -32002, message: "STORAGE: The disk is full" };
+        return Response.json({ jsonrpc: "2.0", id: 1, error });
+      });
+      const refused = await play({ ...urls, proxy: `http://127.0.0.1:${proxy.addr.port}` });
+      assert.deepEqual(
+        [refused.code, refused.text],
+        [1, "core_getPrices: -32002 STORAGE: The disk is full\n"],
+      );
+
+      const gone = await play({ ...urls, bridge: "http://127.0.0.1:1" });
+      assert.equal(gone.code, 1);
+      assert.match(gone.text, /^http:\/\/127\.0\.0\.1:1\S* cannot be reached: .*refused\n$/);
     }),
 );
-
-const FAILS = "Examples: the bet in Python reports the service or call that failed, exit code 1";
-
-Deno.test(FAILS, { ignore }, () =>
-  withStack(async ({ urls }) => {
-    // A node that refuses every call, as JSON-RPC does: with status 200.
-    const options = { hostname: "127.0.0.1", port: 0, onListen() {} };
-    await using proxy = Deno.serve(options, () => {
-      const error = { code: -32002, message: "STORAGE: The disk is full" };
-      return Response.json({ jsonrpc: "2.0", id: 1, error });
-    });
-    const refused = await play({ ...urls, proxy: `http://127.0.0.1:${proxy.addr.port}` });
-    assert.deepEqual(
-      [refused.code, refused.text],
-      [1, "core_getPrices: -32002 STORAGE: The disk is full\n"],
-    );
-
-    const gone = await play({ ...urls, bridge: "http://127.0.0.1:1" });
-    assert.equal(gone.code, 1);
-    assert.match(gone.text, /^http:\/\/127\.0\.0\.1:1\S* cannot be reached: .*refused\n$/);
-  }));

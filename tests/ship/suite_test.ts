@@ -8,7 +8,7 @@ import { denoEnv } from "../support/terminal.ts";
 import { withFolder } from "../support/files.ts";
 import { fileUrl, readText, run } from "./support.ts";
 
-Deno.test("suite: files of a folder share an isolate; long files run first in groups, without coverage", () => {
+Deno.test("suite: files of a service share an isolate; long files run first in groups, without coverage", () => {
   const files = [
     "tests/console/board_test.ts",
     "tests/console/format_test.ts",
@@ -28,9 +28,8 @@ Deno.test("suite: files of a folder share an isolate; long files run first in gr
       ["tests/console/board_test.ts", "tests/console/trade_test.ts"],
     ],
     covered: [
-      ["tests/lib/a_test.ts", "tests/lib/z_test.ts"],
+      ["tests/lib/a_test.ts", "tests/lib/net/b_test.ts", "tests/lib/z_test.ts"],
       ["tests/console/format_test.ts"],
-      ["tests/lib/net/b_test.ts"],
       ["tests/spec/configuration_test.ts"],
       ["tests/spec/quote_solver_test.ts"],
     ],

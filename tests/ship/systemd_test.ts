@@ -6,7 +6,7 @@ import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { withFolder } from "../support/files.ts";
 import { bundledProgram, Program, TEST_KEYSTORE_COST } from "../support/process.ts";
 import { passagesOf } from "./documents.ts";
-import { fileUrl, hasProgram, readText } from "./support.ts";
+import { fileUrl, hasProgram, readText, run } from "./support.ts";
 
 /** The highest exposure that systemd may see, of 10. */
 const EXPOSURE_MAX = 1.4;
@@ -15,12 +15,6 @@ const SERVICES = ["solver", "bridge", "proxy", "oracle", "node", "exchanges", "c
 const CONFINED = [...SERVICES.map((name) => `rangemaker-one@${name}`), "rangemaker-proxy@0"]
   .map((name) => `${name}.service`);
 const UNITS = [...CONFINED, "backup-rangemaker.service", "backup-rangemaker.timer"];
-
-async function run(command: string, args: string[]) {
-  const { code, stdout, stderr } = await new Deno.Command(command, { args }).output();
-  const decoder = new TextDecoder();
-  return { code, text: decoder.decode(stdout) + decoder.decode(stderr) };
-}
 
 /** A root folder with the units, the program that they start, and the targets that they name. */
 function withUnits(test: (root: string) => Promise<void>): Promise<void> {
@@ -51,10 +45,10 @@ Deno.test({
     withUnits(async (root) => {
       for (const name of SERVICES) assert(name in config.tasks, name);
       for (const unit of UNITS) {
-        const verified = await run("systemd-analyze", [
+        const { code, text: found } = await run("systemd-analyze", [
           ...["verify", `--root=${root}`, unit],
         ]);
-        assert.deepEqual(verified, { code: 0, text: "" }, unit);
+        assert.deepEqual([code, found], [0, ""], unit);
         if (!CONFINED.includes(unit)) continue;
         const { text } = await run("systemd-analyze", [
           ...["security", "--offline=true", "--no-pager", `--root=${root}`, unit],

@@ -19,6 +19,8 @@ import { type Answer, post } from "../support/http_answers.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import type { Hex } from "../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
+import { decodeBet } from "../../services/solver/execution/execution.ts";
+import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
 import type { AdmissionFacts } from "../../services/solver/risk/exposure_limit.ts";
 import { eventually } from "../support/eventually.ts";
 
@@ -163,6 +165,14 @@ export function thesisOf(id: number, given: Partial<Thesis> = {}): Thesis {
     status: "open",
     ...given,
   };
+}
+
+/** A book of this bound that knows all open theses. */
+export function completeBook(max?: bigint, theses: readonly Thesis[] = []): ExposureBook {
+  const book = new ExposureBook(max, decodeBet);
+  book.beginReading();
+  book.endReading(theses);
+  return book;
 }
 
 /** A bet of the test user with this much at risk. */

@@ -32,23 +32,20 @@ export interface Asked {
 }
 
 /** A server that is not ours, and the connections it has. */
-export class Server {
+abstract class ForeignServer {
   readonly sockets = new Set<Socket>();
   /** All connections there ever were. */
   opened = 0;
-  readonly #server = createServer(async (request, response) => {
-    let text = "";
-    for await (const piece of request.setEncoding("utf8")) text += piece;
-    this.answer({ request, response, text });
-  });
+  readonly #server: TcpServer;
 
-  constructor(public answer: (asked: Asked) => void) {
-    this.#server.keepAliveTimeout = 0; // it is the proxy's part to end them
-    this.#server.on("connection", (socket) => {
-      this.opened += 1;
-      this.sockets.add(socket);
-      socket.on("close", () => this.sockets.delete(socket));
-    });
+  constructor(server: TcpServer) {
+    this.#server = server;
+  }
+
+  protected add(socket: Socket): void {
+    this.opened += 1;
+    this.sockets.add(socket);
+    socket.on("close", () => this.sockets.delete(socket));
   }
 
   async listen(host = "127.0.0.1"): Promise<number> {
@@ -63,13 +60,24 @@ export class Server {
   }
 }
 
+/** A server of HTTP. */
+export class Server extends ForeignServer {
+  constructor(public answer: (asked: Asked) => void) {
+    const server = createServer(async (request, response) => {
+      let text = "";
+      for await (const piece of request.setEncoding("utf8")) text += piece;
+      this.answer({ request, response, text });
+    });
+    super(server);
+    server.keepAliveTimeout = 0; // it is the proxy's part to end them
+    server.on("connection", (socket) => this.add(socket));
+  }
+}
+
 /** A node that answers with bytes as they are, and perhaps ends the connection; it can speak TLS. */
-export class RawNode {
-  opened = 0;
+export class RawNode extends ForeignServer {
   /** Requests in the order of their connections. */
   readonly requests: { connection: number; text: string }[] = [];
-  readonly sockets = new Set<Socket>();
-  readonly #server: TcpServer;
 
   constructor(
     readonly answer: (
@@ -79,25 +87,13 @@ export class RawNode {
     tls?: { cert: string; key: string },
   ) {
     const serve = (socket: Socket) => this.#serve(socket);
-    this.#server = tls === undefined ? createTcpServer(serve) : createTlsServer(tls, serve);
-  }
-
-  async listen(): Promise<number> {
-    await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
-    return (this.#server.address() as AddressInfo).port; // it listens on TCP
-  }
-
-  async stop(): Promise<void> {
-    const closed = new Promise((resolve) => this.#server.close(resolve));
-    for (const socket of this.sockets) socket.destroy();
-    await closed;
+    super(tls === undefined ? createTcpServer(serve) : createTlsServer(tls, serve));
   }
 
   #serve(socket: Socket): void {
-    const connection = this.opened += 1;
-    this.sockets.add(socket);
-    socket.on("error", () => {}).on("close", () => this.sockets.delete(socket));
-    socket.on("data", async (data) => {
+    this.add(socket);
+    const connection = this.opened;
+    socket.on("error", () => {}).on("data", async (data) => {
       this.requests.push({ connection, text: data.toString() });
       const { pieces, ends } = this.answer(this.requests.length, data.toString());
       for (const piece of pieces) {

@@ -3,9 +3,8 @@ import { RangemakerError } from "../../../lib/errors.ts";
 import { OutcomeUnknownError, StoreError } from "../../../lib/intents/intent.ts";
 import { betTermsOf } from "../../../lib/protocol/terms.ts";
 import { hashTransaction } from "../../../lib/protocol/transaction.ts";
-import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
+import type { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import {
-  decodeBet,
   decodeExecution,
   encodeExecution,
   resultOf,
@@ -15,7 +14,7 @@ import type { Hedge } from "../../../services/solver/execution/hedge.ts";
 import { QuoteSigner } from "../../../services/solver/quoting/quote_signer.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
-import { CHAIN_ID, quoteHashOf, solver, user } from "../support.ts";
+import { CHAIN_ID, completeBook, quoteHashOf, solver, user } from "../support.ts";
 import { noHedge, recorded, signed, withExecutor } from "./support.ts";
 
 for (const [hedgeMs, isInTime] of [[1_000, true], [1_001, false]] as const) {
@@ -260,14 +259,6 @@ Deno.test("Executor: an execution that another process records at the same time 
     await assert.rejects(executor.execute(execution), { code: "STORE_DAMAGED" });
     assert.deepEqual(sent, []);
   }));
-
-/** A book of this bound that knows all open theses. */
-function completeBook(max: bigint): ExposureBook {
-  const book = new ExposureBook(max, decodeBet);
-  book.beginReading();
-  book.endReading([]);
-  return book;
-}
 
 Deno.test("Executor: an execution whose hedge was refused does not trigger the exposure warning", async () => {
   const clock = new FakeClock();

@@ -6,15 +6,7 @@ import { RangemakerError } from "../../../lib/errors.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import { ExposureLimit } from "../../../services/solver/risk/exposure_limit.ts";
 import { withSeed } from "../../support/random.ts";
-import { plenty, quoteHashOf, stakeOf, thesisOf } from "../support.ts";
-
-/** A book that knows all open theses. */
-function completeBook(max?: bigint, theses: readonly Thesis[] = []): ExposureBook {
-  const book = new ExposureBook(max, decodeBet);
-  book.beginReading();
-  book.endReading(theses);
-  return book;
-}
+import { completeBook, plenty, quoteHashOf, stakeOf, thesisOf } from "../support.ts";
 
 Deno.test("Exposure: a risk is counted once, from before its hedge until its settlement", () => {
   const book = completeBook();
