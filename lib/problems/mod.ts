@@ -22,3 +22,9 @@ export const PROBLEM_GROUPS = {
 } satisfies Record<string, readonly Problem[]>;
 
 export const PROBLEMS: readonly Problem[] = Object.values(PROBLEM_GROUPS).flat();
+
+/** The counters that are read over a window, and the longest one. */
+const COUNTERS = PROBLEMS.flatMap(({ measure, parts }) => [measure.counter, parts?.counter])
+  .flatMap((counter) => counter ?? []);
+export const COUNTER_METRICS: readonly string[] = COUNTERS.map(({ metric }) => metric);
+export const COUNTER_WINDOW_MS = Math.max(...COUNTERS.map(({ windowMs }) => windowMs));

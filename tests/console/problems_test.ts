@@ -3,7 +3,12 @@ import { MetricsHistory, parseMetrics } from "../../services/console/page/data/m
 import type { ServiceName, ServiceState } from "../../services/console/page/data/service_watch.ts";
 import { PROBLEMS } from "../../lib/problems/mod.ts";
 import { formatTime } from "../../services/console/page/format.ts";
-import { FIGURES, worstOf } from "../../services/console/page/operator/figures.ts";
+import {
+  alertText,
+  countedFor,
+  FIGURES,
+  worstOf,
+} from "../../services/console/page/operator/figures.ts";
 import {
   alertTimeText,
   followingText,
@@ -279,7 +284,10 @@ Deno.test("Problems: after an absence, a warning counted over it is a consequenc
   assert.deepEqual(causeOf({}), [["NodeCheckpointsMissed", undefined]]);
   assert.deepEqual(causeOf({ awayAgoMs: 10_000 }), [["NodeCheckpointsMissed", "node"]]);
   const [counted] = findingsOf([stateOf("node", skipped, { awayAgoMs: 10_000 })]);
-  assert.match(counted?.firstStep ?? "", /^Nothing, unless it lasts/);
+  assert.match(
+    counted?.firstStep ?? "",
+    /^Nothing, unless the number grows: it counts the time that it was away/,
+  );
   const full = ALIVE.map((text) => `${text}\nnode_storage_writable 0`);
   assert.deepEqual(
     causeOf({ awayAgoMs: 10_000 }, full),
@@ -346,6 +354,31 @@ Deno.test("Problems: a service that still does not answer seconds after the node
   assert.equal(causeOf({ isUp: false, awayAgoMs: 60_000 }), "node");
   assert.equal(causeOf({ awayAgoMs: 10_000 }), "node", "its answer may be under way");
   assert.equal(causeOf({ awayAgoMs: 10_001 }), undefined);
+});
+
+Deno.test("Problems: a counter has the window of its alert, or says how long it was counted", () => {
+  const skipped = ALIVE.map((text, index) =>
+    `${text}\nnode_checkpoints_missed_total ${139 * index}`
+  );
+  const textOf = (more = "") =>
+    findingsOf([stateOf("node", skipped.map((text) => text + more))])[0]?.text;
+  assert.equal(textOf(), "It has skipped at least 139 checkpoints in 10 minutes");
+  assert.equal(
+    textOf("\nprocess_start_time_seconds 0"),
+    "It has skipped 139 checkpoints in 10 minutes",
+  );
+  const missed = PROBLEMS.find(({ name }) => name === "NodeCheckpointsMissed");
+  assert(missed !== undefined);
+  assert.equal(alertText(missed).replaceAll("\u00a0", " "), "alert above 10 in 10 min");
+  assert.equal(countedFor(missed, stateOf("node", skipped).history), 10_000);
+  // After an outage it is reported for as long as its alert fires.
+  const node = stateOf("node", skipped, { awayAgoMs: 300_000 });
+  const [finding] = findingsOf([node]);
+  assert.match(finding?.firstStep ?? "", /its alert fires until 10 min after that\.$/);
+  assert.equal(
+    followingText(findingsOf([node]), [node]),
+    "1 problem, probably because node was away: this should end within 10 min",
+  );
 });
 
 Deno.test("Problems: refused bets are listed by code, with the first steps for these codes", () => {
@@ -549,6 +582,6 @@ Deno.test("Problems: a consequence names its cause", () => {
   );
   assert.match(
     textOf({ awayAgoMs: 20_000 }),
-    /^2 problems \(1 critical\), .* because oracle was away: this should end within a minute$/,
+    /^2 problems \(1 critical\), .* because oracle was away: this should end within 10 min$/,
   );
 });

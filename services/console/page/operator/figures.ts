@@ -8,7 +8,7 @@ import {
 import type { MetricsHistory } from "../data/metrics.ts";
 import type { ServiceName } from "../data/service_watch.ts";
 import type { Providers } from "../data/providers.ts";
-import { formatDuration, formatShare } from "../format.ts";
+import { durationText, formatDuration, formatShare } from "../format.ts";
 
 /** Whether a problem belongs to a process, so that only its first service reports it. */
 export const isProcessProblem = (problem: Problem) => PROBLEM_GROUPS.services.includes(problem);
@@ -50,10 +50,24 @@ export function worstOf({ op }: Problem["bound"], samples: readonly Sample[]): n
   return op === ">" ? Math.max(...values) : Math.min(...values);
 }
 
+/** How long the events of a problem have been counted, if that is shorter than its alert counts. */
+export function countedFor(
+  { measure: { counter } }: Problem,
+  history: MetricsHistory,
+): number | undefined {
+  if (counter === undefined) return undefined;
+  const { spanMs } = history.over(counter.windowMs);
+  // A page behind others reads the figures every 6 s.
+  return spanMs < counter.windowMs - READ_APART_MS ? spanMs : undefined;
+}
+
 /** The text of an alert's bound. */
-export function alertText({ bound: { op, limit }, isFlag, unit }: Problem): string {
+export function alertText({ bound: { op, limit }, isFlag, unit, measure }: Problem): string {
+  const { counter } = measure;
   const sign = { ">": "above ", "<": "below ", "==": isFlag ? "if " : "at " }[op];
-  return `alert ${sign}${formatValue(limit, { isFlag, unit }).replace(" ", "\u00a0")}`;
+  const window = counter === undefined ? "" : ` in ${durationText(counter.windowMs)}`;
+  return `alert ${sign}${formatValue(limit, { isFlag, unit }) + window}`.replaceAll(" ", "\u00a0")
+    .replace("\u00a0", " ");
 }
 
 /** An age such as `340 ms` or `2.1 s`. */
@@ -66,6 +80,9 @@ export function formatPoints(points: number): string {
   const text = `${Math.abs(points).toFixed(1)} bp`;
   return text === "0.0 bp" ? text : (points < 0 ? "−" : "+") + text;
 }
+
+/** Two readings of a service that answers are nearer to each other. */
+const READ_APART_MS = 15_000;
 
 /** A connected source without a trade in any market for this long is silent. */
 const SILENT_MS = 10_000;

@@ -1,7 +1,7 @@
 /** A problem as the operator reads it. */
 import type { Problem } from "../../../../lib/problems/mod.ts";
 import type { ServiceName, ServiceState } from "../data/service_watch.ts";
-import { formatTime } from "../format.ts";
+import { durationText, formatTime } from "../format.ts";
 import type { Repair } from "./repairs.ts";
 
 /** A problem that an operator must look at, with the members of its {@link Repair} if known. */
@@ -25,6 +25,8 @@ export interface Finding extends Partial<Repair> {
   chapter: string;
   /** The likely cause: a needed service that is or was away, or the service itself. */
   cause?: ServiceName;
+  /** The window of the alert, if it counts events. */
+  countedMs?: number;
   /** How far it exceeds its bound, over all markets or exchanges. */
   extent?: number;
 }
@@ -56,11 +58,13 @@ export function followingText(
   const following = findings.filter(({ cause }) => cause !== undefined);
   const more = following.length < findings.length ? "more " : "";
   const criticals = following.filter(({ severity }) => severity === "critical").length;
-  const reasons = [...new Set(following.flatMap(({ cause }) => cause ?? []))].map((name) =>
-    states.some((one) => one.name === name && one.isSilent)
-      ? `${name} does not answer`
-      : `${name} was away: this should end within a minute`
-  );
+  const reasons = [...new Set(following.flatMap(({ cause }) => cause ?? []))].map((name) => {
+    if (states.some((one) => one.name === name && one.isSilent)) return `${name} does not answer`;
+    const counted = following.filter(({ cause }) => cause === name)
+      .flatMap(({ countedMs }) => countedMs ?? []);
+    const end = counted.length === 0 ? "a minute" : durationText(Math.max(...counted));
+    return `${name} was away: this should end within ${end}`;
+  });
   return `${following.length} ${more}${following.length === 1 ? "problem" : "problems"}` +
     (criticals > 0 ? ` (${criticals} critical)` : "") + `, probably because ${reasons.join("; ")}`;
 }

@@ -9,8 +9,8 @@ import {
 import { RECENT_MS } from "../data/metrics.ts";
 import type { Providers } from "../data/providers.ts";
 import { type ServiceName, type ServiceState, WITH_READY } from "../data/service_watch.ts";
-import { formatDuration } from "../format.ts";
-import { formatValue, isProcessProblem, worstOf } from "./figures.ts";
+import { durationText, formatDuration } from "../format.ts";
+import { countedFor, formatValue, isProcessProblem, worstOf } from "./figures.ts";
 import { type Finding, isCritical } from "./finding.ts";
 import type { Repair } from "./repairs.ts";
 
@@ -87,9 +87,13 @@ export function findingsOf(
     if (cause !== undefined) return { ...finding, cause: cause.name };
     const own = services.find(({ name }) => name === finding.service);
     // Its figures include events that it missed while it was away.
-    const wasAway = own !== undefined && own.awayAgoMs <= own.history.spanMs;
+    const { countedMs = own?.history.spanMs ?? 0 } = finding;
+    const wasAway = own !== undefined && own.awayAgoMs <= countedMs;
     if (isCritical(finding) || !wasAway) return finding;
-    const firstStep = "Nothing, unless it lasts for over a minute: it was away until just now.";
+    const firstStep = finding.countedMs === undefined
+      ? "Nothing, unless it lasts for over a minute: it was away until just now."
+      : "Nothing, unless the number grows: it counts the time that it was away, and its alert " +
+        `fires until ${durationText(countedMs)} after that.`;
     return { ...finding, cause: finding.service, firstStep };
   }).sort((a, b) => rankOf(a) - rankOf(b));
 }
@@ -101,7 +105,8 @@ function explains(
   services: readonly ServiceState[],
 ): boolean {
   if (!DEPENDENCIES[finding.service].includes(name)) return false;
-  if (!isSilent && awayAgoMs > BACK_MS) return false;
+  const countedMs = isCritical(finding) ? 0 : finding.countedMs ?? 0;
+  if (!isSilent && awayAgoMs > Math.max(BACK_MS, countedMs)) return false;
   // Missing prices stay missing when the service is back.
   if (TO_BACKFILL.has(finding.chapter)) return !isUp || isSilent;
   if (!isAway(finding)) return true;
@@ -159,21 +164,32 @@ function measuredOf(
   const exchangeOf = (provider: string) =>
     providers?.providers.find(({ name }) => name === provider)?.exchange ?? provider;
   const worst = worstOf(bound, samples) ?? NaN;
+  const least = countedFor(problem, history) === undefined
+    ? ""
+    : message.startsWith("{")
+    ? "At least "
+    : "at least ";
   // One line for all markets or exchanges that it concerns.
   const text = fillPlaceholders(message, (name) => {
-    if (name === "value") return formatValue(worst, problem);
+    if (name === "value") return least + formatValue(worst, problem);
     const labels = samples.map(({ labels }) => labels[name] ?? "");
     const texts = name === "provider" ? labels.map(exchangeOf) : labels;
     return [...new Set(texts)].join(", ");
   });
   const parts = problem.parts?.read(history).filter(({ value }) => value > 0)
     .map(({ labels, value }) => [Object.values(labels).join(" "), value] as const) ?? [];
-  const span = formatDuration(history.spanMs);
+  const span = formatDuration(history.over(problem.parts?.counter?.windowMs ?? 0).spanMs);
   const details = parts.map(([name, value]) => `${name}: ${value} in the last ${span}`);
   const firstStep = firstStepOf(problem, parts.map(([name]) => name));
   const extent = samples.reduce((sum, { value }) => sum + 1 + Math.abs(value - bound.limit), 0);
   const found = { service, severity, text, details, firstStep, afterS, chapter, extent };
-  return { ...found, ...(effect && { effect }), mayBeOlder: isFirstLook(history) };
+  const countedMs = problem.measure.counter?.windowMs;
+  return {
+    ...found,
+    ...(effect && { effect }),
+    ...(countedMs && { countedMs }),
+    mayBeOlder: isFirstLook(history),
+  };
 }
 
 /** The steps for the affected parts. */

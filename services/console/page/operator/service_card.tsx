@@ -2,7 +2,7 @@ import { isBeyond, type Problem } from "../../../../lib/problems/mod.ts";
 import type { ServiceState } from "../data/service_watch.ts";
 import { Fact } from "../fact.tsx";
 import { formatDuration, formatTime } from "../format.ts";
-import { alertText, FIGURES, formatValue, useOf, worstOf } from "./figures.ts";
+import { alertText, countedFor, FIGURES, formatValue, useOf, worstOf } from "./figures.ts";
 import type { Finding } from "./finding.ts";
 
 interface ServiceCardProps {
@@ -50,7 +50,13 @@ export function ServiceCard({ state, findings, process }: ServiceCardProps) {
               : "all within their bounds"}
           </summary>
           <dl class="facts">
-            {figures.map((figure) => <AlertFact key={figure.problem.name} {...figure} />)}
+            {figures.map((figure) => (
+              <AlertFact
+                key={figure.problem.name}
+                {...figure}
+                countedMs={countedFor(figure.problem, history)}
+              />
+            ))}
           </dl>
         </details>
       )}
@@ -74,8 +80,15 @@ function verdictOf(
   return ["won", isReady === undefined ? "✓ healthy" : "✓ healthy, ready"];
 }
 
+interface AlertFactProps {
+  problem: Problem;
+  worst: number;
+  /** How long it has been counted, if that is too short for its alert. */
+  countedMs: number | undefined;
+}
+
 /** A figure that has an alert, its bound, and whether it exceeds the bound. */
-function AlertFact({ problem, worst }: { problem: Problem; worst: number }) {
+function AlertFact({ problem, worst, countedMs }: AlertFactProps) {
   const { title, bound } = problem;
   const isBad = isBeyond(worst, bound);
   return (
@@ -86,6 +99,7 @@ function AlertFact({ problem, worst }: { problem: Problem; worst: number }) {
       <dd class={isBad ? "lost" : undefined}>
         {isBad && "✕ "}
         {formatValue(bound.op === ">" ? Math.max(0, worst) : worst, problem)}
+        {countedMs !== undefined && ` in ${formatDuration(countedMs)}`}
       </dd>
     </div>
   );
