@@ -140,8 +140,9 @@ browserTest(
     // What another tab has logged is in the log of this one.
     await page.evaluate(`{
       const record = { service: "node", chapter: "X", text: "Seen by another tab", extent: 0 };
-      const times = { sinceMs: Date.now() - 9000, lastMs: Date.now() - 2000 };
-      const kind = { severity: "warning", isCause: true, isAlarm: false, mayBeOlder: false, hasEnded: true };
+      const lastMs = Date.now() - 2000;
+      const times = { sinceMs: lastMs - 7000, seenMs: lastMs, lastMs, endedMs: lastMs };
+      const kind = { severity: "warning", isCause: true, isAlarm: false, mayBeOlder: false };
       const key = "rangemaker.problems";
       localStorage.setItem(key, JSON.stringify([{ ...record, ...times, ...kind }]));
       dispatchEvent(new StorageEvent("storage", { key }));

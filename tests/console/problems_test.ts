@@ -30,7 +30,12 @@ function stateOf(name: ServiceName, texts: string[], more: Partial<ServiceState>
     new MetricsHistory(),
   );
   const healthy = { isUp: true, isHealthy: true, isReady: true, reason: "", health: "healthy" };
-  const since = { awayAgoMs: Infinity, isForbidden: false, isLate: false };
+  const since = {
+    checkedMs: history.latestMs,
+    awayAgoMs: Infinity,
+    isForbidden: false,
+    isLate: false,
+  };
   const url = `http://${name}`;
   return {
     name,

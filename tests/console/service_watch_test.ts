@@ -48,6 +48,7 @@ const GOOD = {
   isUp: true,
   isSilent: false,
   isLate: false,
+  checkedMs: new FakeClock().now(),
   awayAgoMs: Infinity,
   isForbidden: false,
   reason: "",

@@ -17,6 +17,8 @@ export interface Finding extends Partial<Repair> {
   firstStep: string;
   /** Commands by the way in which the service is run; one of them applies. */
   commandsByWay?: Problem["commandsByWay"];
+  /** When the figures that show it were read. */
+  atMs?: number;
   /** The page found it at its first poll of the service, so it may have begun earlier. */
   mayBeOlder: boolean;
   /** How long its alert waits; undefined if it has none. */

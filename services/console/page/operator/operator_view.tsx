@@ -69,7 +69,11 @@ function watchServices(model: PageModel) {
       .map((one) => withRepair(one, repairs.value, states.value))
   );
   const records = signal(storedRecords(localStorage));
-  const isShown = signal(false);
+  const isOpen = signal(false);
+  // A hidden tab asks late, and must not write what it has read before.
+  const isTabVisible = signal(!document.hidden);
+  document.addEventListener("visibilitychange", () => isTabVisible.value = !document.hidden);
+  const isShown = computed(() => isOpen.value && isTabVisible.value);
   const polls = pollsInThisTab(isShown);
   effect(() => {
     const pauseMs = isShown.value ? undefined : BACKGROUND_PAUSE_MS;
@@ -90,12 +94,15 @@ function watchServices(model: PageModel) {
   });
   effect(() => {
     const nowMs = Date.now();
+    const writes = isShown.peek() || polls.peek();
+    // Another tab may have just written, for example the end of a problem.
+    const known = writes ? storedRecords(localStorage) : records.peek();
     // The lost network itself was taken for outages before it was noticed.
     const before = isOffline.value
-      ? records.peek().filter(({ hasEnded, sinceMs }) =>
-        hasEnded || nowMs - sinceMs > OFFLINE_NOTICED_MS
+      ? known.filter(({ endedMs, sinceMs }) =>
+        endedMs !== undefined || nowMs - sinceMs > OFFLINE_NOTICED_MS
       )
-      : records.peek();
+      : known;
     const news = found.value.find((one) =>
       isAlarm(one) && recordOf(before, one, nowMs)?.isCause !== true
     );
@@ -104,13 +111,13 @@ function watchServices(model: PageModel) {
       const state = states.value.find(({ name }) => name === record.service);
       return state !== undefined && isVisible(state, record);
     }, nowMs);
-    if (isShown.peek() || polls.peek()) storeRecords(localStorage, records.value);
+    if (writes) storeRecords(localStorage, records.value);
   });
   const findings = computed(() =>
     found.value.map((one) => withStart(one, records.value, Date.now()))
   );
   const alarms = computed(() => records.value.filter(({ isAlarm }) => isAlarm).length);
-  return { states, sources, findings, records, alarms, isShown, isOffline };
+  return { states, sources, findings, records, alarms, isOpen, isOffline };
 }
 
 /** The first requests after a return to the network may still fail. */
@@ -147,9 +154,12 @@ function watchRepairs(
   });
   const isLacking = (chapter: string) =>
     chapter === PRICES_MISSING ? lacks.value.needed.length > 0 : lacks.value.waiting > 0;
-  // Deletes commands of a filled gap: the next gap needs other commands.
+  // Deletes commands of a filled gap: the next gap needs other commands, as does that of an outage.
+  const isNodeAway = computed(() =>
+    states.value.some(({ name, isUp }) => name === "node" && isUp === false)
+  );
   effect(() => {
-    const kept = [...repairs.peek()].filter(([chapter]) => isLacking(chapter));
+    const kept = [...repairs.peek()].filter(([chapter]) => isLacking(chapter) && !isNodeAway.value);
     if (kept.length < repairs.peek().size) repairs.value = new Map(kept);
   });
   const read = async () => {
@@ -183,10 +193,10 @@ function watchRepairs(
 type ServicesWatch = ReturnType<typeof watchServices>;
 
 function OperatorView({ model, watch }: { model: PageModel; watch: ServicesWatch }) {
-  const { sources, isShown } = watch;
+  const { sources, isOpen } = watch;
   useEffect(() => {
-    isShown.value = true;
-    return () => isShown.value = false;
+    isOpen.value = true;
+    return () => isOpen.value = false;
   }, []);
   const [states, findings] = [watch.states.value, watch.findings.value];
   const processes = processesOf(states);

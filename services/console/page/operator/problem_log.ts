@@ -20,9 +20,12 @@ const recordSchema = z.object({
   sinceMs: z.number(),
   /** The page found it at its first poll, and does not know when it began. */
   mayBeOlder: z.boolean(),
+  /** When it was last found. */
+  seenMs: z.number(),
   /** When it was last found, or could not be checked, for example because its service was away. */
   lastMs: z.number(),
-  hasEnded: z.boolean(),
+  /** When its end was noticed. */
+  endedMs: z.number().optional(),
 });
 
 /** A problem that lasts or has ended. If it returns, that is a new record. */
@@ -45,18 +48,19 @@ const EPISODE_MIN_MS = 1_000;
 
 const RECORDS_MAX = 200;
 
-const isLasting = ({ hasEnded, lastMs }: ProblemRecord, nowMs: number) =>
-  !hasEnded && nowMs - lastMs <= UNWATCHED_MAX_MS;
+const isLasting = ({ endedMs, lastMs }: ProblemRecord, nowMs: number) =>
+  endedMs === undefined && nowMs - lastMs <= UNWATCHED_MAX_MS;
+
+const isSame = (one: Pick<ProblemRecord, "service" | "chapter">, other: typeof one) =>
+  one.service === other.service && one.chapter === other.chapter;
 
 /** The record of a problem that lasts. */
 export function recordOf(
   records: readonly ProblemRecord[],
-  { service, chapter }: Finding,
+  finding: Finding,
   nowMs: number,
 ): ProblemRecord | undefined {
-  return records.find((one) =>
-    one.service === service && one.chapter === chapter && isLasting(one, nowMs)
-  );
+  return records.find((one) => isSame(one, finding) && isLasting(one, nowMs));
 }
 
 /** Whether one state of a problem is worse than another one. */
@@ -80,16 +84,27 @@ export function withStart(
  * seen, and so has never ended.
  */
 function continues(finding: Finding, one: ProblemRecord, nowMs: number): boolean {
-  const { service, chapter, sinceMs = nowMs } = finding;
-  return one.service === service && one.chapter === chapter &&
+  const { sinceMs = nowMs } = finding;
+  return isSame(one, finding) && !replaces(finding, one) &&
     (isLasting(one, nowMs) || sinceMs <= one.lastMs);
 }
 
+/** Whether a finding began after a record was last found: another problem of the same kind. */
+const replaces = (finding: Finding, one: ProblemRecord) =>
+  isSame(one, finding) && (finding.sinceMs ?? 0) > Math.max(one.sinceMs, one.seenMs);
+
+/** Whether the figures of a finding are older than the end of its problem, as another tab saw it. */
+const isOutdated = (finding: Finding, records: readonly ProblemRecord[]) =>
+  records.some((one) => isSame(one, finding) && (finding.atMs ?? Infinity) < (one.endedMs ?? 0));
+
 /** The record of a finding and of the records that it continues. */
 function merged(finding: Finding, known: readonly ProblemRecord[], nowMs: number): ProblemRecord {
-  const { service, chapter, afterS, cause, sinceMs, mayBeOlder } = finding;
+  const { service, chapter, afterS, cause, sinceMs, mayBeOlder, atMs = nowMs } = finding;
+  // Until its start is known, a gap may be another one than that before its service was away.
+  const isUnsure = TO_BACKFILL.has(chapter) && sinceMs === undefined &&
+    known.some((one) => one.lastMs > one.seenMs);
   const now = { text: finding.text, extent: finding.extent ?? 0, severity: finding.severity };
-  const { text, extent, severity } = [now, ...known]
+  const { text, extent, severity } = [...(isUnsure ? [] : [now]), ...known]
     .reduce((worst, one) => isWorse(one, worst) ? one : worst);
   return {
     service,
@@ -101,10 +116,10 @@ function merged(finding: Finding, known: readonly ProblemRecord[], nowMs: number
     ...(afterS !== undefined && { afterS }),
     isCause: cause === undefined ||
       known.some((one) => one.isCause && nowMs - one.sinceMs > CAUSE_LATE_MS),
-    sinceMs: Math.min(sinceMs ?? nowMs, ...known.map((one) => one.sinceMs)),
+    sinceMs: Math.min(sinceMs ?? atMs, ...known.map((one) => one.sinceMs)),
     mayBeOlder: sinceMs === undefined && (known[0]?.mayBeOlder ?? mayBeOlder),
-    lastMs: nowMs,
-    hasEnded: false,
+    seenMs: Math.max(isUnsure ? 0 : atMs, ...known.map((one) => one.seenMs)),
+    lastMs: Math.max(atMs, ...known.map((one) => one.lastMs)),
   };
 }
 
@@ -112,7 +127,7 @@ function merged(finding: Finding, known: readonly ProblemRecord[], nowMs: number
 function notFound(one: ProblemRecord, wasVisible: boolean, nowMs: number): ProblemRecord {
   return isLasting(one, nowMs) && !wasVisible
     ? { ...one, lastMs: nowMs, isAlarm: false }
-    : { ...one, hasEnded: true, isAlarm: false };
+    : { ...one, endedMs: one.endedMs ?? nowMs, isAlarm: false };
 }
 
 /**
@@ -126,12 +141,21 @@ export function updatedLog(
   isVisible: (record: ProblemRecord) => boolean,
   nowMs: number,
 ): ProblemRecord[] {
-  const current = findings.map((finding) =>
+  const present = findings.filter((finding) => !isOutdated(finding, before));
+  const current = present.map((finding) =>
     merged(finding, before.filter((one) => continues(finding, one, nowMs)), nowMs)
   );
   const others = before
-    .filter((one) => !findings.some((finding) => continues(finding, one, nowMs)))
-    .map((one) => notFound(one, isVisible(one), nowMs));
+    .filter((one) => !present.some((finding) => continues(finding, one, nowMs)))
+    .map((one) => {
+      const isReplaced = present.some((finding) => replaces(finding, one));
+      const { seenMs, lastMs } = one;
+      return notFound(
+        isReplaced ? { ...one, lastMs: Math.min(seenMs, lastMs) } : one,
+        isReplaced || isVisible(one),
+        nowMs,
+      );
+    });
   return [...current, ...others].slice(0, RECORDS_MAX);
 }
 
@@ -153,14 +177,14 @@ function alertOf({ sinceMs, lastMs, afterS = Infinity }: ProblemRecord): number 
 export function endedOf(records: readonly ProblemRecord[]): Episode[] {
   const outages = records.filter(isAway);
   const ended = records.map((one) => ({ ...one, alertedAtMs: alertOf(one) }))
-    .filter((one) => one.hasEnded && (one.isCause || one.alertedAtMs !== undefined))
+    .filter((one) => one.endedMs !== undefined && (one.isCause || one.alertedAtMs !== undefined))
     .filter((one) => !(one.chapter === HEALTH && outages.some((other) => isBeside(one, other))))
     .sort((a, b) => a.sinceMs - b.sinceMs);
   const episodes: Episode[] = [];
   for (const one of ended) {
-    const index = episodes.findLastIndex(({ service, chapter, lastMs }) =>
-      service === one.service && chapter === one.chapter && !isSeparate(chapter) &&
-      one.sinceMs - lastMs <= EPISODE_MS
+    const index = episodes.findLastIndex((other) =>
+      isSame(one, other) && !isSeparate(one.chapter) && one.sinceMs - other.lastMs <= EPISODE_MS &&
+      !outages.some(({ sinceMs }) => sinceMs > other.lastMs && sinceMs <= one.sinceMs)
     );
     const before = episodes[index];
     if (before === undefined) episodes.push(one);

@@ -80,7 +80,10 @@ export function findingsOf(
   // Before each has answered or is overdue, a consequence could not be told from its cause.
   if (services.some(({ isUp, isSilent }) => isUp === undefined && !isSilent)) return [];
   const firsts = new Set(processesOf(services).map(([first]) => first));
-  const findings = services.flatMap((state) => ownOf(state, firsts.has(state), providers));
+  const findings = services.flatMap((state) =>
+    ownOf(state, firsts.has(state), providers)
+      .map((finding) => ({ ...finding, atMs: state.checkedMs }))
+  );
   return findings.map((finding) => {
     if (ROOT_CAUSES.has(finding.chapter)) return finding;
     const cause = services.find((other) => explains(other, finding, services));
@@ -211,7 +214,7 @@ export function isVisible(
   { isUp, isSilent, history }: ServiceState,
   { chapter, lastMs }: { chapter: string; lastMs: number },
 ): boolean {
-  return isUp === true && !isSilent && history.latestMs >= lastMs &&
+  return isUp === true && !isSilent && history.latestMs > lastMs &&
     (isAway({ chapter }) || !isFirstLook(history));
 }
 
