@@ -110,6 +110,9 @@ browserTest(
         await visitor.sees(/Maker is away/);
         assert.deepEqual(await violationsEverywhere(page), []);
       }
+      if (name === "node") {
+        await visitor.sees(/left to start it and fill in prices: the bet ends at \d\d:/);
+      }
       // Some prices of the bet are missing.
       const hasGap = () => systemClock.now() > startTime + 500 || undefined;
       await eventually("the window of the bet has begun", hasGap);
@@ -117,7 +120,7 @@ browserTest(
       await isUp(name, true);
       if (name === "oracle") {
         await visitor.sees(
-          /: 1 bet of 1 user, 5\.00 USDC\.\s+\d+ min \d\d s left to fill in prices: the next of these/,
+          /: 1 bet of 1 user, 5\.00 USDC\.\s+\d+ min \d\d s left to fill in prices: the bet ends at/,
         );
         await visitor.sees(
           /backfill --market ETH\/USDT --from \d{4}-[\s\S]*Where these report slots/,

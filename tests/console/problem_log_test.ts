@@ -299,7 +299,18 @@ Deno.test("Repairs: missing prices have affected bets, deadlines and a stable ba
   assert.deepEqual(repair?.commands, [
     "deno task -q backfill --market A/B --from 1970-01-01T00:00:02.500Z --to 1970-01-01T00:00:05.000Z",
   ]);
-  assert.match(repair?.hint ?? "", / The last price of A\/B before [\d:]+ was 2998\.41\.$/);
+  assert.match(repair?.hint ?? "", /the last one before each gap is in these commands\.$/);
+  assert.deepEqual(repair?.lastResort, [`${repair?.commands[0]} --price 2998.41`]);
+  // One command fills both, but each has a price of its own.
+  const two = marketRepair([{
+    ...gap,
+    missing: [...missing, { from: 8_001, to: 8_500, priceBefore: 2_999_000_000n }],
+  }]);
+  assert.equal(two?.commands.length, 1);
+  assert.deepEqual(two?.lastResort?.map((text) => text.split(" --to 1970-01-01T00:00:")[1]), [
+    "05.000Z --price 2998.41",
+    "08.500Z --price 2999",
+  ]);
   const later = marketRepair([{ ...gap, missing: [...missing, { from: 35_001, to: 36_000 }] }]);
   assert.deepEqual(later?.commands.map((text) => text.slice(-34)), [
     "02.500Z --to 1970-01-01T00:00:05.000Z".slice(-34),

@@ -11,6 +11,7 @@ import {
 } from "../../services/console/page/operator/figures.ts";
 import {
   alertTimeText,
+  deadlineText,
   followingText,
   isAlarm,
   noProblemText,
@@ -559,6 +560,22 @@ Deno.test("Problems: commands are shown only after the gaps have been read", () 
   });
   const other = { ...finding, chapter: "NodeStopped" };
   assert.equal(withRepair(other, new Map(), []), other);
+});
+
+Deno.test("Problems: while the node is away, the bets that were open before have their deadline", () => {
+  const ends = [4_000, 60_000, 90_000];
+  const [away] = findingsOf([stateOf("node", [], { isUp: false }), stateOf("bridge", [])])
+    .map((one) => withRepair(one, new Map(), [], ends));
+  assert.deepEqual(away?.deadlinesMs, ends);
+  const [other] = findingsOf([stateOf("bridge", [], { isUp: false })])
+    .map((one) => withRepair(one, new Map(), [], ends));
+  assert.equal(other?.deadlinesMs, undefined, "bets do not need it");
+  assert.deepEqual(deadlineText(ends, 10_000), {
+    left: "50.0 s",
+    next: `the next of 2 bets ends at ${formatTime(60_000)}, and 1 has ended`,
+  });
+  assert.equal(deadlineText([5_000], 0)?.next, `the bet ends at ${formatTime(5_000)}`);
+  assert.equal(deadlineText(ends, 90_000), undefined);
 });
 
 Deno.test("Problems: counts down to an alert, then shows since when it fires", () => {

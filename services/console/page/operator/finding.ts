@@ -1,7 +1,7 @@
 /** A problem as the operator reads it. */
 import type { Problem } from "../../../../lib/problems/mod.ts";
 import type { ServiceName, ServiceState } from "../data/service_watch.ts";
-import { durationText, formatTime } from "../format.ts";
+import { durationText, formatDuration, formatTime } from "../format.ts";
 import type { Repair } from "./repairs.ts";
 
 /** A problem that an operator must look at, with the members of its {@link Repair} if known. */
@@ -69,6 +69,23 @@ export function followingText(
   });
   return `${following.length} ${more}${following.length === 1 ? "problem" : "problems"}` +
     (criticals > 0 ? ` (${criticals} critical)` : "") + `, probably because ${reasons.join("; ")}`;
+}
+
+/** The time until the next of some bets ends, and how many have already; undefined if all have. */
+export function deadlineText(
+  endsMs: readonly number[],
+  nowMs: number,
+): { left: string; next: string } | undefined {
+  const open = endsMs.filter((endMs) => endMs > nowMs);
+  if (open.length === 0) return undefined;
+  const nextMs = Math.min(...open);
+  const which = open.length === 1 ? "the bet" : `the next of ${open.length} bets`;
+  const count = endsMs.length - open.length;
+  const ended = count === 0 ? "" : `, and ${count} ${count === 1 ? "has" : "have"} ended`;
+  return {
+    left: formatDuration(nextMs - nowMs),
+    next: `${which} ends at ${formatTime(nextMs)}${ended}`,
+  };
 }
 
 /** When its alert fires, if the problem lasts; whether anybody is told is up to Prometheus. */

@@ -8,7 +8,15 @@ import { Table } from "../table.tsx";
 import { useNow } from "../use_now.ts";
 import { Words } from "../words.tsx";
 import type { Episode } from "./problem_log.ts";
-import { alertTimeText, type Finding, followingText, noProblemText, runbookOf } from "./finding.ts";
+import {
+  alertTimeText,
+  deadlineText,
+  type Finding,
+  followingText,
+  noProblemText,
+  runbookOf,
+} from "./finding.ts";
+import { isAway } from "./problems.ts";
 import { CARRY } from "./repairs.ts";
 
 interface FindingsProps {
@@ -121,6 +129,7 @@ function FindingList({ findings, states }: Pick<FindingsProps, "findings" | "sta
 function FindingItem({ url, ...finding }: Finding & { url: string }) {
   const { service, severity, text, effect, harm, details, firstStep, hint, chapter } = finding;
   const { sinceMs = 0, mayBeOlder, deadlinesMs = [], commandsByWay = {}, commands = [] } = finding;
+  const { lastResort = [] } = finding;
   const nowMs = useNow(systemClock, 1_000);
   return (
     <li class="finding" data-severity={severity}>
@@ -133,7 +142,7 @@ function FindingItem({ url, ...finding }: Finding & { url: string }) {
         </span>
       </p>
       {effect && <p>Effect: {effect}{harm && `: ${harm}`}.</p>}
-      <Deadline endsMs={deadlinesMs} />
+      <Deadline endsMs={deadlinesMs} isAway={isAway(finding)} />
       {details.map((detail) => <p key={detail} class="note">{detail}</p>)}
       <p>
         <strong>Do first:</strong> <Words text={firstStep} url={url} />
@@ -160,6 +169,14 @@ function FindingItem({ url, ...finding }: Finding & { url: string }) {
         </p>
       )}
       {hint && <p class="note">{hint}</p>}
+      {lastResort.length > 0 && (
+        <>
+          <pre>{lastResort.flatMap((text) => [<Command key={text} text={text} />, "\n"])}</pre>
+          <p>
+            <CopyButton text={lastResort.join("\n")} label="Copy with these prices" />
+          </p>
+        </>
+      )}
       <p>
         <a href={runbookOf(finding)} target="_blank">Runbook: {chapter}</a>
       </p>
@@ -173,15 +190,21 @@ function Command({ text }: { text: string }) {
   return <>{words.flatMap((word, at) => [<span key={at} class="word">{word}</span>, " "])}</>;
 }
 
+interface DeadlineProps {
+  endsMs: readonly number[];
+  /** The service has to be started first. */
+  isAway?: boolean;
+}
+
 /** The time until the next bet ends. */
-function Deadline({ endsMs }: { endsMs: readonly number[] }) {
+function Deadline({ endsMs, isAway = false }: DeadlineProps) {
   const nowMs = useNow(systemClock, 1_000);
-  const nextMs = Math.min(...endsMs.filter((endMs) => endMs > nowMs));
-  if (nextMs === Infinity) return null;
+  const text = deadlineText(endsMs, nowMs);
+  if (text === undefined) return null;
   return (
     <span class="detail">
-      <strong class="lost">{formatDuration(nextMs - nowMs)} left</strong>{" "}
-      to fill in prices: the next of these bets ends at {formatTime(nextMs)}.
+      <strong class="lost">{text.left} left</strong> to{" "}
+      {isAway ? "start it and " : ""}fill in prices: {text.next}.
     </span>
   );
 }

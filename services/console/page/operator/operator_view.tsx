@@ -36,7 +36,7 @@ import {
 } from "./problems.ts";
 import { ServiceCard } from "./service_card.tsx";
 import { Sources } from "./sources_card.tsx";
-import { betRepair, betsOf, gapOf, marketRepair, type Repair } from "./repairs.ts";
+import { betRepair, betsOf, gapOf, marketRepair, OPEN_BETS_MAX, type Repair } from "./repairs.ts";
 
 /** The order in which prices and bets flow. */
 const ORDER: readonly ServiceName[] = ["exchanges", "oracle", "node", "proxy", "bridge", "solver"];
@@ -63,10 +63,10 @@ function watchServices(model: PageModel) {
     : new ProvidersWatch(urls.oracle, systemClock);
   const states = computed(() => watches.map(({ state }) => state.value));
   const isOffline = withDelayedEnd(model.isOffline, BACK_ONLINE_MS);
-  const { repairs, poll } = watchRepairs(model, states);
+  const { repairs, openEndsMs, polls: repairPolls } = watchRepairs(model, states);
   const found = computed(() =>
     findingsOf(states.value, sources?.providers.value)
-      .map((one) => withRepair(one, repairs.value, states.value))
+      .map((one) => withRepair(one, repairs.value, states.value, openEndsMs.value))
   );
   const records = signal(storedRecords(localStorage));
   const isOpen = signal(false);
@@ -82,7 +82,7 @@ function watchServices(model: PageModel) {
     // Untracked, because polls read their states when they start.
     untracked(() => {
       if (isCutOff) { for (const watch of watches) watch.forget(); }
-      for (const one of [poll, ...watches.map(({ poll }) => poll)]) {
+      for (const one of [...repairPolls, ...watches.map(({ poll }) => poll)]) {
         isAsking ? one.start(pauseMs) : one.stop();
       }
     });
@@ -141,6 +141,9 @@ const OFFLINE_NOTICED_MS = 15_000;
 /** Pause between searches for missing prices, which read bets and prices while some are missing. */
 const REPAIRS_PAUSE_MS = 3_000;
 
+/** Pause between readings of the ends of open bets. */
+const OPEN_BETS_PAUSE_MS = 5_000;
+
 /** The commands for missing prices, by chapter; updated while prices are missing. */
 function watchRepairs(
   { config, client, markets }: PageModel,
@@ -187,7 +190,18 @@ function watchRepairs(
   const wait = (thrown: unknown) => {
     if (!isRangemakerError(thrown)) throw thrown;
   };
-  return { repairs, poll: new Poll(systemClock, () => read().catch(wait), REPAIRS_PAUSE_MS) };
+  // Kept while the node is away, when nobody else knows them.
+  const openEndsMs: Signal<readonly number[]> = signal([]);
+  const readOpen = async () => {
+    const node = states.value.find(({ name }) => name === "node");
+    const unsettled = node?.history.latest.sum("node_theses_unsettled") ?? 0;
+    if (!node?.isUp || node.isSilent || unsettled > OPEN_BETS_MAX) return;
+    const open = unsettled === 0 ? [] : await betsOf(client, "open");
+    openEndsMs.value = open.map(({ endTime }) => endTime);
+  };
+  const polls = ([[read, REPAIRS_PAUSE_MS], [readOpen, OPEN_BETS_PAUSE_MS]] as const)
+    .map(([pass, pauseMs]) => new Poll(systemClock, () => pass().catch(wait), pauseMs));
+  return { repairs, openEndsMs, polls };
 }
 
 type ServicesWatch = ReturnType<typeof watchServices>;

@@ -228,12 +228,18 @@ export function processesOf(services: readonly ServiceState[]): readonly Service
   return [...groups.values()];
 }
 
-/** A finding with the commands that were read for it, from the node through the proxy. */
+/**
+ * A finding with the commands that were read for it, from the node through the proxy.
+ *
+ * @param openEndsMs Ends of the bets that were open when the node last answered.
+ */
 export function withRepair(
   finding: Finding,
   repairs: ReadonlyMap<string, Repair>,
   services: readonly ServiceState[],
+  openEndsMs: readonly number[] = [],
 ): Finding {
+  if (isAway(finding) && finding.service === "node") return { ...finding, deadlinesMs: openEndsMs };
   if (!TO_BACKFILL.has(finding.chapter)) return finding;
   const silent = services.find(({ name, isSilent }) =>
     isSilent && (name === "proxy" || name === "node")
