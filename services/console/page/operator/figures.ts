@@ -108,6 +108,31 @@ export function faultText(lastError: string): string {
     .replace(/^\w+(?=: )/, (kind) => kind.replaceAll("_", " "));
 }
 
+/** Within this time after it continues, a stopped oracle finds that its sources were silent. */
+const STOPPED_LATE_MS = 10_000;
+
+/** Faults that an oracle finds when it continues are at most this far apart. */
+const AT_ONCE_MS = 3_000;
+
+type Faults = Pick<Providers["providers"][number], "lastError" | "lastErrorTime">;
+
+/**
+ * Whether a source was silent only because the oracle did not run: all were silent at that time.
+ *
+ * @param outages When the oracle did not answer.
+ */
+export function isOraclesFault(
+  { lastError, lastErrorTime }: Faults,
+  providers: readonly Faults[],
+  outages: readonly { sinceMs: number; lastMs: number }[],
+): boolean {
+  if (!lastError?.startsWith("silent:") || !lastErrorTime) return false;
+  return outages.some(({ sinceMs, lastMs }) =>
+    sinceMs <= lastErrorTime && lastErrorTime <= lastMs + STOPPED_LATE_MS
+  ) && // others may have had another fault since then
+    providers.every((other) => (other.lastErrorTime ?? 0) >= lastErrorTime - AT_ONCE_MS);
+}
+
 type Reader = (history: MetricsHistory) => number | undefined;
 
 const now = (metric: string): Reader => ({ latest }) => latest.sum(metric);

@@ -230,7 +230,8 @@ function OperatorView({ model, watch }: { model: PageModel; watch: ServicesWatch
       </section>
       {sources && (
         <Sources
-          {...{ providers: sources.providers.value, states, symbols: model.markets.symbols }}
+          {...{ states, records: watch.records.value, symbols: model.markets.symbols }}
+          providers={sources.providers.value}
         />
       )}
       <Ended records={endedOf(watch.records.value)} />

@@ -3,18 +3,22 @@ import type { Providers } from "../data/providers.ts";
 import type { ServiceState } from "../data/service_watch.ts";
 import { formatQuotePrice, formatTime, toNumber } from "../format.ts";
 import { type Column, Table } from "../table.tsx";
-import { faultOf, faultText, formatAge, formatPoints } from "./figures.ts";
+import { faultOf, faultText, formatAge, formatPoints, isOraclesFault } from "./figures.ts";
+import type { ProblemRecord } from "./problem_log.ts";
+import { isAway } from "./problems.ts";
 
 interface SourcesProps {
   symbols: readonly string[];
   providers: Providers | undefined;
   states: readonly ServiceState[];
+  records: readonly ProblemRecord[];
 }
 
 type Provider = Providers["providers"][number];
 
 /** Prices of the oracle and of each exchange, their age, and their distance from the median. */
-export function Sources({ providers, states, symbols }: SourcesProps) {
+export function Sources({ providers, states, symbols, records }: SourcesProps) {
+  const outages = records.filter((one) => one.service === "oracle" && isAway(one));
   const oracle = states.find(({ name }) => name === "oracle")?.history.latest;
   const pricesOf = (symbol: string): Column<Provider | undefined> => ({
     name: symbol,
@@ -41,7 +45,16 @@ export function Sources({ providers, states, symbols }: SourcesProps) {
                 text: (provider) => provider === undefined ? "Oracle" : <Source {...provider} />,
               },
               ...symbols.map(pricesOf),
-              { name: "Last fault", text: (provider) => provider && <LastFault {...provider} /> },
+              {
+                name: "Last fault",
+                text: (provider) =>
+                  provider && (
+                    <LastFault
+                      {...provider}
+                      isOracles={isOraclesFault(provider, providers.providers, outages)}
+                    />
+                  ),
+              },
             ]}
           />
           <p class="note">
@@ -64,11 +77,18 @@ function Source({ exchange, ...provider }: Provider) {
   );
 }
 
-const LastFault = ({ ready, lastError, lastErrorTime, reconnects }: Provider) =>
+interface LastFaultProps extends Provider {
+  /** The oracle itself did not run. */
+  isOracles: boolean;
+}
+
+const LastFault = ({ ready, lastError, lastErrorTime, reconnects, isOracles }: LastFaultProps) =>
   lastError && (
-    <span class={ready ? "note" : "lost"}>
+    <span class={ready || isOracles ? "note" : "lost"}>
       {lastErrorTime && `${formatTime(lastErrorTime)}: `}
-      {faultText(lastError)} (connected or tried {reconnects} ×)
+      {isOracles
+        ? "the oracle was stopped"
+        : `${faultText(lastError)} (connected or tried ${reconnects} ×)`}
     </span>
   );
 
