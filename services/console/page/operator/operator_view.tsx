@@ -194,10 +194,9 @@ function watchRepairs(
   const openEndsMs: Signal<readonly number[]> = signal([]);
   const readOpen = async () => {
     const node = states.value.find(({ name }) => name === "node");
-    const unsettled = node?.history.latest.sum("node_theses_unsettled") ?? 0;
-    if (!node?.isUp || node.isSilent || unsettled > OPEN_BETS_MAX) return;
-    const open = unsettled === 0 ? [] : await betsOf(client, "open");
-    openEndsMs.value = open.map(({ endTime }) => endTime);
+    if (node?.isSilent) return;
+    const open = await betsOf(client, "open", OPEN_BETS_MAX);
+    openEndsMs.value = open.length < OPEN_BETS_MAX ? open.map(({ endTime }) => endTime) : [];
   };
   const polls = ([[read, REPAIRS_PAUSE_MS], [readOpen, OPEN_BETS_PAUSE_MS]] as const)
     .map(([pass, pauseMs]) => new Poll(systemClock, () => pass().catch(wait), pauseMs));

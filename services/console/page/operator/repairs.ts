@@ -159,15 +159,22 @@ export function betRepair(
   };
 }
 
-/** Most open bets whose ends are read. If there are more, the next ends within seconds. */
+/** Most open bets whose ends are read. If there are so many, the next ends within seconds. */
 export const OPEN_BETS_MAX = 1_000;
 
 type Reader = Pick<RangemakerClient, "theses" | "history">;
 
-/** Reads all bets of a state. */
-export async function betsOf(client: Reader, status: Thesis["status"]): Promise<Thesis[]> {
+/** Reads the bets of a state until there are at least `enough`. */
+export async function betsOf(
+  client: Reader,
+  status: Thesis["status"],
+  enough = Infinity,
+): Promise<Thesis[]> {
   const bets: Thesis[] = [];
-  for await (const { theses } of client.theses({ status })) bets.push(...theses);
+  for await (const { theses } of client.theses({ status })) {
+    bets.push(...theses);
+    if (bets.length >= enough) break;
+  }
   return bets;
 }
 
