@@ -24,6 +24,8 @@ import {
   withRepair,
 } from "../../services/console/page/operator/problems.ts";
 
+const guide = await Deno.readTextFile(new URL("../../docs/operating.md", import.meta.url));
+
 /** A healthy service whose figures were read every 10 s. */
 function stateOf(name: ServiceName, texts: string[], more: Partial<ServiceState> = {}) {
   const history = texts.reduce(
@@ -33,6 +35,7 @@ function stateOf(name: ServiceName, texts: string[], more: Partial<ServiceState>
   const healthy = { isUp: true, isHealthy: true, isReady: true, reason: "", health: "healthy" };
   const since = {
     checkedMs: history.latestMs,
+    isRefused: false,
     awayAgoMs: Infinity,
     isForbidden: false,
     isLate: false,
@@ -246,6 +249,13 @@ Deno.test("Problems: down, unhealthy and unready services have a reason; critica
   ]);
   const [known] = findingsOf([stateOf("oracle", ["process_id 77"], { isUp: false })]);
   assert.equal(Object.values(known?.commandsByWay ?? {}).at(-1), "kill -KILL 77");
+  for (const name of ["exchanges", "oracle", "node", "proxy", "bridge", "solver"] as const) {
+    const [gone] = findingsOf([stateOf(name, ["process_id 77"], { isUp: false, isRefused: true })]);
+    const [, , start = "", ...more] = Object.values(gone?.commandsByWay ?? {});
+    assert(guide.includes(`\n$ ${start}\n`), start);
+    assert.deepEqual(more, [], "nothing to kill");
+    assert.equal(/trades/.test(gone?.firstStep ?? ""), name === "exchanges");
+  }
   const back = [
     stateOf("oracle", [], { awayAgoMs: 20_000 }),
     stateOf("node", [], { isHealthy: false }),

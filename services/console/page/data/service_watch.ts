@@ -20,6 +20,8 @@ export interface ServiceState {
   isSilent: boolean;
   /** The answer took too long, perhaps because the service waits for another one. */
   isLate: boolean;
+  /** Its machine refuses connections, or cannot be reached: its process is gone. */
+  isRefused: boolean;
   /** When it last answered, or was found not to answer. */
   checkedMs: number;
   /** Time since it was last away; Infinity if it never was. */
@@ -70,6 +72,7 @@ export class ServiceWatch {
       isUp: undefined,
       isSilent: false,
       isLate: false,
+      isRefused: false,
       checkedMs: 0,
       awayAgoMs: Infinity,
       reason: "",
@@ -121,7 +124,8 @@ export class ServiceWatch {
       const newestMs = nowMs - latestMs <= UNASKED_MAX_MS ? latestMs : undefined;
       const lastAnswerMs = before.isUp === false ? before.lastAnswerMs : newestMs;
       const reason = thrown.message;
-      const away = { isUp: false, reason, isForbidden, lastAnswerMs, checkedMs: nowMs };
+      const isRefused = thrown.cause !== undefined && !isForbidden;
+      const away = { isUp: false, reason, isForbidden, isRefused, lastAnswerMs, checkedMs: nowMs };
       this.state.value = { ...before, ...away };
     } finally {
       clearTimeout(overdue);
@@ -146,6 +150,7 @@ export class ServiceWatch {
       isUp: true,
       isSilent: false,
       isLate: false,
+      isRefused: false,
       checkedMs: nowMs,
       awayAgoMs: nowMs - this.#awayAtMs,
       reason: "",

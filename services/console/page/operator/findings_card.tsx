@@ -16,7 +16,7 @@ import {
   noProblemText,
   runbookOf,
 } from "./finding.ts";
-import { isAway } from "./problems.ts";
+import { isAway } from "./absence.ts";
 import { CARRY } from "./repairs.ts";
 
 interface FindingsProps {

@@ -1,7 +1,8 @@
 /** A log of when problems began and ended, kept in the browser, so that it survives a reload. */
 import * as z from "zod";
 import { type Finding, isAlarm } from "./finding.ts";
-import { HEALTH, isAway, TO_BACKFILL } from "./problems.ts";
+import { isAway } from "./absence.ts";
+import { HEALTH, TO_BACKFILL } from "./problems.ts";
 
 const recordSchema = z.object({
   service: z.string(),

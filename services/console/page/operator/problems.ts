@@ -3,31 +3,16 @@ import {
   beyondBound,
   fillPlaceholders,
   type Problem,
-  PROBLEM_GROUPS,
   PROBLEMS,
 } from "../../../../lib/problems/mod.ts";
 import { RECENT_MS } from "../data/metrics.ts";
 import type { Providers } from "../data/providers.ts";
 import { type ServiceName, type ServiceState, WITH_READY } from "../data/service_watch.ts";
 import { durationText, formatDuration } from "../format.ts";
+import { absenceOf, EFFECTS, isAway } from "./absence.ts";
 import { countedFor, formatValue, isProcessProblem, worstOf } from "./figures.ts";
 import { type Finding, isCritical } from "./finding.ts";
 import type { Repair } from "./repairs.ts";
-
-/** A restart may destroy what the next step needs. */
-const EXCHANGES_STEP =
-  "If it was only stopped, continue it: when it ends it loses its trades, which " +
-  "backfills read. If it has ended, start it again.";
-
-/** What users cannot do while a service is away. */
-const EFFECTS: Readonly<Record<ServiceName, string>> = {
-  exchanges: "no fresh prices, so no new bets; bets that end wait for a backfill",
-  oracle: "no fresh prices, so no new bets; bets that end wait for a backfill",
-  node: "no bets, no settlements and no deposits",
-  proxy: "pages show no prices, and nobody can bet",
-  bridge: "no deposits",
-  solver: "no quotes, so no new bets; open bets do not need it",
-};
 
 /** The services that each service needs, directly or indirectly. */
 const DEPENDENCIES: Readonly<Record<ServiceName, readonly ServiceName[]>> = {
@@ -62,8 +47,6 @@ const WAIT_MS = 10_000;
 
 /** Rates are known this long after a service's first poll. Problems found before may be older. */
 const FIRST_LOOK_MS = 15_000;
-
-const [SERVICE_DOWN] = PROBLEM_GROUPS.services;
 
 /** Chapter for a service that says that it is unhealthy, or not ready. */
 export const HEALTH = "Health and readiness";
@@ -122,9 +105,6 @@ const BLOCKING_SERVICES: ReadonlySet<ServiceName> = new Set(["node", "proxy"]);
 
 /** Whether a service seems to wait for another one. */
 const waits = ({ name, isLate }: ServiceState) => isLate && WITH_READY.has(name);
-
-/** Whether a service is away. Usually no dependency explains that: services still answer. */
-export const isAway = ({ chapter }: Pick<Finding, "chapter">) => chapter === SERVICE_DOWN?.name;
 
 function rankOf(finding: Finding): number {
   const isUrgent = [finding.chapter === PRICES_MISSING, isAway(finding), isCritical(finding), true];
@@ -252,40 +232,10 @@ export function withRepair(
 
 /** The finding from a service's own health answer, or from its absence. */
 function healthOf(state: ServiceState): Finding | undefined {
-  const { name: service, isUp, isHealthy, isReady, health, complaints, reason } = state;
+  const { name: service, isUp, isHealthy, isReady, health, complaints } = state;
   const severity = "critical";
-  if (isUp === undefined && !state.isSilent) return undefined;
-  if (isUp !== false && state.isSilent && SERVICE_DOWN !== undefined) {
-    const { name: chapter } = SERVICE_DOWN;
-    const text = "It has not answered the last request yet";
-    const { afterS = 0 } = SERVICE_DOWN;
-    const found = { service, severity: "warning", text, details: [], afterS, chapter } as const;
-    const firstStep = "Wait a few seconds: it is being asked again.";
-    return { ...found, effect: EFFECTS[service], firstStep, mayBeOlder: false };
-  }
-  if (!isUp && SERVICE_DOWN !== undefined) {
-    const { name: chapter, message, firstStep, afterS = 0, commandsByWay = {} } = SERVICE_DOWN;
-    const since = state.lastAnswerMs && { sinceMs: state.lastAnswerMs };
-    const mayBeOlder = since === undefined;
-    const found = { service, severity, afterS, chapter, mayBeOlder, ...since } as const;
-    if (state.isForbidden) {
-      const text = "It answers, but does not allow this page to read it";
-      const effect = "nothing for users, but this page cannot see what is wrong with it";
-      const start = `Start it with --cors-origins ${globalThis.location?.origin}.`;
-      return { ...found, text, effect, details: [], firstStep: start };
-    }
-    const pid = state.history.latest.sum("process_id") ?? `$(pgrep -nf 'main.ts ${service}')`;
-    const commands = Object.entries(commandsByWay).map(([way, command]) => [
-      way,
-      fillPlaceholders(command, (name) => name === "pid" ? String(pid) : service),
-    ]);
-    const step = {
-      details: [reason],
-      firstStep: service === "exchanges" ? EXCHANGES_STEP : firstStep,
-      commandsByWay: Object.fromEntries(commands),
-    };
-    return { ...found, text: message, effect: EFFECTS[service], ...step };
-  }
+  if (isUp === false || state.isSilent) return absenceOf(state);
+  if (!isUp) return undefined;
   if (isHealthy && isReady !== false) return undefined;
   const text = isHealthy ? "It is not ready" : `Its health is ${health || "bad"}`;
   const details = complaints.filter((text) => text !== "");
