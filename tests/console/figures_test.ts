@@ -3,8 +3,10 @@ import { MetricsHistory, parseMetrics } from "../../services/console/page/data/m
 import { formatShare } from "../../services/console/page/format.ts";
 import type { ServiceName } from "../../services/console/page/data/service_watch.ts";
 import {
+  blockJumpOf,
   faultOf,
   faultText,
+  figuresText,
   formatAge,
   formatPoints,
   formatValue,
@@ -51,6 +53,28 @@ for (const [name, before, after, expected] of rows) {
 Deno.test("Operator: counts per minute are unknown before the second reading", () => {
   const once = new MetricsHistory().with(0, parseMetrics("exchanges_trades_total 5"));
   assert.deepEqual(useOf("exchanges", once), [["Trades a minute", "–"]]);
+});
+
+Deno.test("Operator: figures have one verdict, which does not contradict that of their service", () => {
+  assert.equal(figuresText(5, 3, false), "5 figures, 3 beyond their bounds");
+  assert.equal(figuresText(5, 1, false), "5 figures, 1 beyond its bound");
+  assert.equal(figuresText(5, 0, true), "5 figures, all within their bounds");
+  assert.equal(figuresText(5, 0, false), "5 figures", "it has another problem");
+});
+
+Deno.test("Operator: a block number that jumped at a restart is explained for ten minutes", () => {
+  let history = new MetricsHistory();
+  const jumpAt = (minutes: number, block: number, startedAtS: number) => {
+    const text = `node_block_number ${block}\nprocess_start_time_seconds ${startedAtS}`;
+    history = history.with(60_000 * minutes, parseMetrics(text));
+    return blockJumpOf(history);
+  };
+  assert.equal(jumpAt(0, 3_000, 5), undefined);
+  assert.equal(jumpAt(4, 5_400, 5), undefined, "nobody asked it meanwhile");
+  assert.equal(jumpAt(5, 6_100, 299), undefined, "too few to be noticed");
+  const jump = { from: 6_100, to: 523_657 };
+  assert.deepEqual(jumpAt(6, 523_657, 359), jump);
+  assert.deepEqual([jumpAt(14, 528_000, 359), jumpAt(17, 530_000, 359)], [jump, undefined]);
 });
 
 Deno.test("Operator: values are written in their unit, flags as yes and no", () => {

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import {
   endedOf,
+  isBlip,
   type ProblemRecord,
   recordOf,
   storedRecords,
@@ -199,6 +200,28 @@ Deno.test("Problem log: an end that one tab has seen is an end, whatever a slowe
   assert.deepEqual(late, ended);
   assert.deepEqual(endedOf(late).map(({ alertedAtMs }) => alertedAtMs), [undefined]);
   assert.equal(log([[43_000, stale(42_000)]], ended).length, 2, "it is back");
+});
+
+Deno.test("Problem log: what an outage caused is below it, with its cause; problems too short for an alert are blips", () => {
+  const oracle = findingOf("oracle", { afterS: 30 });
+  const proxy = findingOf("proxy", { afterS: 30 });
+  const stale = findingOf("node", { chapter: "NodePricesStale", afterS: 15, cause: "oracle" });
+  const health = findingOf("solver", { chapter: "Health and readiness" });
+  const records = log([
+    ...[[0, oracle], [3_000, oracle, stale], [40_000, oracle, stale]] as const,
+    ...[[41_000, stale], [42_000, proxy, health], [52_000, proxy, health], [
+      53_000,
+      health,
+    ]] as const,
+    ...[[58_000, health], [60_000]] as const,
+  ]);
+  const rows = endedOf(records);
+  assert.deepEqual(rows.map((one) => [one.service, one.cause, isBlip(one)]), [
+    ["solver", undefined, false],
+    ["proxy", undefined, true],
+    ["oracle", undefined, false],
+    ["node", "oracle", false],
+  ]);
 });
 
 Deno.test("Problem log: two outages seconds apart are two rows, each with its alert", () => {

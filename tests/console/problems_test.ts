@@ -16,6 +16,7 @@ import {
   isAlarm,
   noProblemText,
   runbookOf,
+  verdictOf,
 } from "../../services/console/page/operator/finding.ts";
 import {
   findingsOf,
@@ -370,6 +371,29 @@ Deno.test("Problems: a service that still does not answer seconds after the node
   assert.equal(causeOf({ isUp: false, awayAgoMs: 60_000 }), "node");
   assert.equal(causeOf({ awayAgoMs: 10_000 }), "node", "its answer may be under way");
   assert.equal(causeOf({ awayAgoMs: 10_001 }), undefined);
+});
+
+Deno.test("Problems: quotes without a price are normal while the solver starts", () => {
+  const quotes = 'solver_quotes_total{kind="quote",outcome="VOLATILITY_UNAVAILABLE"}';
+  const foundAfter = (seconds: number) => {
+    const started = `process_start_time_seconds ${10 - seconds}`;
+    return findingsOf([stateOf("solver", [`${quotes} 0\n${started}`, `${quotes} 9\n${started}`])])
+      .map(({ chapter }) => chapter);
+  };
+  assert.deepEqual([foundAfter(89), foundAfter(91)], [[], ["SolverWithoutPrices"]]);
+});
+
+Deno.test("Problems: whatever is wrong, the list has a verdict", () => {
+  const [critical] = findingsOf([stateOf("node", [], { isUp: false })]);
+  assert(critical !== undefined);
+  const warning = { ...critical, severity: "warning" } as const;
+  const following = { ...critical, cause: "node" } as const;
+  const cases = [
+    [[warning], ["warning", "▲ 1 warning."]],
+    [[critical, critical, warning, following], ["lost", "✕ 2 critical problems, ▲ 1 warning."]],
+    [[following], ["warning", "▲ Only what an absence has left: it should end by itself."]],
+  ] as const;
+  for (const [findings, expected] of cases) assert.deepEqual(verdictOf(findings), expected);
 });
 
 Deno.test("Problems: a counter has the window of its alert, or says how long it was counted", () => {

@@ -81,7 +81,7 @@ export const RECENT_MS = 15_000;
 const STARTED = "process_start_time_seconds";
 
 /** What is kept of answers that are older than {@link WINDOW_MS}. */
-const KEPT = new Set([...COUNTER_METRICS, STARTED]);
+const KEPT = new Set([...COUNTER_METRICS, STARTED, "node_block_number"]);
 
 interface Answer {
   atMs: number;

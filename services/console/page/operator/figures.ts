@@ -1,5 +1,6 @@
 /** The figures of each service that are shown to operators. */
 import {
+  COUNTER_WINDOW_MS,
   type Problem,
   PROBLEM_GROUPS,
   PROBLEMS,
@@ -59,6 +60,36 @@ export function countedFor(
   const { spanMs } = history.over(counter.windowMs);
   // A page behind others reads the figures every 6 s.
   return spanMs < counter.windowMs - READ_APART_MS ? spanMs : undefined;
+}
+
+/** Whether its process has just started, so that a value beyond the bound is normal. */
+export function isWarmingUp({ warmUpS }: Problem, { latest, latestMs }: MetricsHistory): boolean {
+  const startedAtS = latest.sum("process_start_time_seconds");
+  return warmUpS !== undefined && startedAtS !== undefined &&
+    latestMs < 1_000 * (startedAtS + warmUpS);
+}
+
+/** How many figures a service has, and how many are beyond their bounds. */
+export function figuresText(all: number, bad: number, isHealthy: boolean): string {
+  const text = `${all} ${all === 1 ? "figure" : "figures"}`;
+  if (bad > 0) return `${text}, ${bad} beyond ${bad === 1 ? "its bound" : "their bounds"}`;
+  return isHealthy ? `${text}, all within their bounds` : text; // something else is wrong
+}
+
+/** A restarted node goes on at least this far from its last block, unless the chain is very young. */
+const JUMP_MIN = 1_000;
+
+/** The jump of the block number when the node was started again; undefined if there was none. */
+export function blockJumpOf(history: MetricsHistory): { from: number; to: number } | undefined {
+  const known = history.over(COUNTER_WINDOW_MS);
+  const blocks = known.series("node_block_number");
+  const starts = known.series("process_start_time_seconds");
+  const jumps = blocks.flatMap((to = 0, index) => {
+    const from = blocks[index - 1];
+    const isNew = starts[index] !== starts[index - 1];
+    return from !== undefined && isNew && to - from >= JUMP_MIN ? [{ from, to }] : [];
+  });
+  return jumps.at(-1);
 }
 
 /** The text of an alert's bound. */

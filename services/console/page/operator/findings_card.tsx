@@ -7,7 +7,7 @@ import { NotifyButton } from "../notify_button.tsx";
 import { Table } from "../table.tsx";
 import { useNow } from "../use_now.ts";
 import { Words } from "../words.tsx";
-import type { Episode } from "./problem_log.ts";
+import { type Episode, isBlip } from "./problem_log.ts";
 import {
   alertTimeText,
   deadlineText,
@@ -15,6 +15,7 @@ import {
   followingText,
   noProblemText,
   runbookOf,
+  verdictOf,
 } from "./finding.ts";
 import { isAway } from "./absence.ts";
 import { CARRY } from "./repairs.ts";
@@ -37,7 +38,7 @@ export function Findings({ findings, states, isOffline, announce }: FindingsProp
   const first = findings.filter(({ cause }) => cause === undefined);
   return (
     <Card
-      title={first.length === 0 ? "Health" : "What is wrong"}
+      title={findings.length === 0 ? "Health" : "What is wrong"}
       note={
         <NotifyButton
           label="Notify me of critical problems"
@@ -52,6 +53,7 @@ export function Findings({ findings, states, isOffline, announce }: FindingsProp
           {isKnown ? noProblemText(states.map(({ name }) => name)) : asking}
         </p>
       )}
+      {findings.length > 0 && <Verdict findings={findings} />}
       <FindingList findings={first} states={states} />
       {following.length > 0 && (
         <details>
@@ -66,47 +68,70 @@ export function Findings({ findings, states, isOffline, announce }: FindingsProp
   );
 }
 
+function Verdict({ findings }: Pick<FindingsProps, "findings">) {
+  const [style, text] = verdictOf(findings);
+  return <p class={style}>{text}</p>;
+}
+
 /** Number of past problems that are listed at first. */
 const ENDED_FIRST = 5;
 
-/** Problems that have ended, the last one first. */
+/** Problems that have ended, the last one first; what was too short for an alert is folded. */
 export function Ended({ records }: { records: readonly Episode[] }) {
   if (records.length === 0) return null;
+  const blips = records.filter(isBlip);
+  return (
+    <Card title="Ended">
+      <EndedTable of="ended problems" rows={records.filter((one) => !isBlip(one))} />
+      {blips.length > 0 && (
+        <details class="blips">
+          <summary>{blips.length} too short for an alert</summary>
+          <EndedTable of="short problems" rows={blips} />
+        </details>
+      )}
+    </Card>
+  );
+}
+
+function EndedTable({ of, rows }: { of: string; rows: readonly Episode[] }) {
+  if (rows.length === 0) return null;
   const startOf = ({ sinceMs }: Episode) =>
     (Date.now() - sinceMs < DAY_MS ? formatTime : formatDay)(sinceMs);
   return (
-    <Card title="Ended">
-      <Table
-        of="ended problems"
-        rows={records}
-        first={ENDED_FIRST}
-        isCards
-        keyOf={({ service, chapter, sinceMs }) => `${service} ${chapter} ${sinceMs}`}
-        columns={[
-          { name: "Time", text: (one) => `${startOf(one)} – ${formatTime(one.lastMs)}` },
-          {
-            name: "Lasted",
-            text: ({ sinceMs, lastMs, mayBeOlder }) =>
-              (mayBeOlder ? "at least " : "") + formatDuration(lastMs - sinceMs),
-          },
-          {
-            name: "Problem, at its worst",
-            text: ({ service, text }) => `${service}: ${text}`,
-          },
-          {
-            name: "Alert",
-            text: ({ severity, alertedAtMs }) => (
-              <>
-                <Severity severity={severity} />
-                <span class="detail">
-                  {alertedAtMs ? `fired ${formatTime(alertedAtMs)}` : "too short to fire"}
-                </span>
-              </>
-            ),
-          },
-        ]}
-      />
-    </Card>
+    <Table
+      {...{ of, rows }}
+      first={ENDED_FIRST}
+      isCards
+      keyOf={({ service, chapter, sinceMs }) => `${service} ${chapter} ${sinceMs}`}
+      columns={[
+        { name: "Time", text: (one) => `${startOf(one)} – ${formatTime(one.lastMs)}` },
+        {
+          name: "Lasted",
+          text: ({ sinceMs, lastMs, mayBeOlder }) =>
+            (mayBeOlder ? "at least " : "") + formatDuration(lastMs - sinceMs),
+        },
+        { name: "Problem, at its worst", text: ({ service, text }) => `${service}: ${text}` },
+        {
+          name: "Cause",
+          text: ({ cause }) => cause === undefined ? "itself" : `${cause} was away`,
+        },
+        {
+          name: "Alert",
+          text: ({ severity, alertedAtMs, afterS }) => (
+            <>
+              <Severity severity={severity} />
+              <span class="detail">
+                {alertedAtMs
+                  ? `fired ${formatTime(alertedAtMs)}`
+                  : afterS === undefined
+                  ? "has no alert"
+                  : "too short to fire"}
+              </span>
+            </>
+          ),
+        },
+      ]}
+    />
   );
 }
 

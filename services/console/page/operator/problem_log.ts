@@ -18,6 +18,8 @@ const recordSchema = z.object({
   isAlarm: z.boolean(),
   /** Whether it was a cause, and not only a consequence of another service's absence. */
   isCause: z.boolean(),
+  /** The service whose absence caused it. */
+  cause: z.string().optional(),
   sinceMs: z.number(),
   /** The page found it at its first poll, and does not know when it began. */
   mayBeOlder: z.boolean(),
@@ -115,6 +117,7 @@ function merged(finding: Finding, known: readonly ProblemRecord[], nowMs: number
     extent,
     isAlarm: isAlarm(finding),
     ...(afterS !== undefined && { afterS }),
+    ...pickCause(cause ?? known.find((one) => one.cause)?.cause),
     isCause: cause === undefined ||
       known.some((one) => one.isCause && nowMs - one.sinceMs > CAUSE_LATE_MS),
     sinceMs: Math.min(sinceMs ?? atMs, ...known.map((one) => one.sinceMs)),
@@ -123,6 +126,8 @@ function merged(finding: Finding, known: readonly ProblemRecord[], nowMs: number
     lastMs: Math.max(atMs, ...known.map((one) => one.lastMs)),
   };
 }
+
+const pickCause = (cause: string | undefined) => cause === undefined ? {} : { cause };
 
 /** A record whose problem a poll did not find. */
 function notFound(one: ProblemRecord, wasVisible: boolean, nowMs: number): ProblemRecord {
@@ -195,9 +200,29 @@ export function endedOf(records: readonly ProblemRecord[]): Episode[] {
       episodes[index] = { ...worst, sinceMs, mayBeOlder, alertedAtMs, lastMs: one.lastMs };
     }
   }
-  return episodes.filter(({ sinceMs, lastMs }) => lastMs - sinceMs >= EPISODE_MIN_MS)
-    .sort((a, b) => b.lastMs - a.lastMs);
+  return belowCauses(
+    episodes.filter(({ sinceMs, lastMs }) => lastMs - sinceMs >= EPISODE_MIN_MS)
+      .sort((a, b) => b.lastMs - a.lastMs),
+  );
 }
+
+/** Puts what an outage caused below it. */
+function belowCauses(episodes: readonly Episode[]): Episode[] {
+  const causeOf = (one: Episode) =>
+    episodes.find((outage) =>
+      outage !== one && isAway(outage) && outage.service === one.cause && !isAway(one) &&
+      one.sinceMs >= outage.sinceMs - CAUSE_LATE_MS && one.sinceMs <= outage.lastMs + EPISODE_MS
+    );
+  const followers = Map.groupBy(episodes, causeOf);
+  return (followers.get(undefined) ?? []).flatMap((one) => [one, ...followers.get(one) ?? []]);
+}
+
+/** A problem without an alert is too short below this time, as if its health had failed. */
+const SHORT_MS = 15_000;
+
+/** Whether a problem ended before an alert could fire. */
+export const isBlip = ({ afterS, alertedAtMs, sinceMs, lastMs }: Episode) =>
+  alertedAtMs === undefined && (afterS !== undefined || lastMs - sinceMs < SHORT_MS);
 
 export const LOG_KEY = "rangemaker.problems";
 

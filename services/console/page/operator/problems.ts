@@ -10,7 +10,7 @@ import type { Providers } from "../data/providers.ts";
 import { type ServiceName, type ServiceState, WITH_READY } from "../data/service_watch.ts";
 import { durationText, formatDuration } from "../format.ts";
 import { absenceOf, EFFECTS, isAway } from "./absence.ts";
-import { countedFor, formatValue, isProcessProblem, worstOf } from "./figures.ts";
+import { countedFor, formatValue, isProcessProblem, isWarmingUp, worstOf } from "./figures.ts";
 import { type Finding, isCritical } from "./finding.ts";
 import type { Repair } from "./repairs.ts";
 
@@ -119,7 +119,7 @@ function ownOf(
 ): Finding[] {
   const beyond = PROBLEMS.filter((problem) =>
     state.isUp && (isFirstOfProcess || !isProcessProblem(problem)) &&
-    beyondBound(problem, state.history).length > 0
+    !isWarmingUp(problem, state.history) && beyondBound(problem, state.history).length > 0
   );
   const hasCriticalTwin = (problem: Problem) =>
     !isCritical(problem) &&
