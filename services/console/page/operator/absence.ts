@@ -57,6 +57,7 @@ export function absenceOf(state: ServiceState): Finding {
     const start = `Start it with --cors-origins ${globalThis.location?.origin}.`;
     return { ...found, text, effect, details: [], firstStep: start };
   }
+  const pid = isRefused ? undefined : state.history.latest.sum("process_id");
   const exchangesStep = isRefused ? EXCHANGES_STEPS.ended : EXCHANGES_STEPS.hangs;
   return {
     ...found,
@@ -65,6 +66,7 @@ export function absenceOf(state: ServiceState): Finding {
     details: [reason],
     firstStep: service === "exchanges" ? exchangesStep : firstStep,
     commandsByWay: commandsOf(state),
+    ...(pid && { pid }),
   };
 }
 
@@ -87,3 +89,15 @@ const TERMINAL = "From a terminal";
 
 /** The way in which a service is run, without what is wrong with it. */
 export const wayOf = (label: string) => label.split(",")[0] ?? label;
+
+/** The commands for the way in which an operator runs services, and all others; all if that is unknown. */
+export function commandsFor(
+  commandsByWay: Readonly<Record<string, string>>,
+  own: string | undefined,
+): { own: [label: string, command: string][]; others: [label: string, command: string][] } {
+  const { true: known = [], false: others = [] } = Object.groupBy(
+    Object.entries(commandsByWay),
+    ([label]) => `${wayOf(label) === own}` as const,
+  );
+  return known.length === 0 ? { own: others, others: [] } : { own: known, others };
+}

@@ -19,6 +19,8 @@ export interface Finding extends Partial<Repair> {
   commandsByWay?: Problem["commandsByWay"];
   /** When the figures that show it were read. */
   atMs?: number;
+  /** The process that does not answer. */
+  pid?: number;
   /** The page found it at its first poll of the service, so it may have begun earlier. */
   mayBeOlder: boolean;
   /** How long its alert waits; undefined if it has none. */
@@ -62,9 +64,12 @@ export function verdictOf(findings: readonly Finding[]): [style: string, text: s
   return ["warning", "▲ Only what an absence has left: it should end by itself."];
 }
 
-/** Path of a chapter of the runbook, with commands for a service. */
-export function runbookOf({ chapter, service }: Pick<Finding, "chapter" | "service">): string {
-  return `/runbook/${encodeURIComponent(chapter)}?service=${service}`;
+/** Path of a chapter of the runbook, with commands for a service and its process. */
+export function runbookOf(
+  { chapter, service, pid }: Pick<Finding, "chapter" | "service" | "pid">,
+): string {
+  const process = pid === undefined ? "" : `&pid=${pid}`;
+  return `/runbook/${encodeURIComponent(chapter)}?service=${service}${process}`;
 }
 
 /** Such as `3 more problems (2 critical), probably because node does not answer`. */

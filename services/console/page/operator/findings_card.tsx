@@ -1,4 +1,4 @@
-import { useSignal } from "@preact/signals";
+import { signal, useSignal } from "@preact/signals";
 import { systemClock } from "@rangemaker/client";
 import { Card } from "../card.tsx";
 import type { ServiceState } from "../data/service_watch.ts";
@@ -17,7 +17,7 @@ import {
   runbookOf,
   verdictOf,
 } from "./finding.ts";
-import { isAway } from "./absence.ts";
+import { commandsFor, isAway, wayOf } from "./absence.ts";
 import { CARRY } from "./repairs.ts";
 
 interface FindingsProps {
@@ -155,6 +155,7 @@ function FindingItem({ url, ...finding }: Finding & { url: string }) {
   const { service, severity, text, effect, harm, details, firstStep, hint, chapter } = finding;
   const { sinceMs = 0, mayBeOlder, deadlinesMs = [], commandsByWay = {}, commands = [] } = finding;
   const { lastResort = [] } = finding;
+  const ways = commandsFor(commandsByWay, ownWay.value);
   const nowMs = useNow(systemClock, 1_000);
   return (
     <li class="finding" data-severity={severity}>
@@ -172,15 +173,15 @@ function FindingItem({ url, ...finding }: Finding & { url: string }) {
       <p>
         <strong>Do first:</strong> <Words text={firstStep} url={url} />
       </p>
-      {Object.entries(commandsByWay).map(([way, command]) => (
-        <p key={way}>
-          {way}:{" "}
-          <code class="command">
-            <Command text={command} />
-          </code>{" "}
-          <CopyButton text={command} />
-        </p>
-      ))}
+      {ways.own.map(([label, command]) => <WayCommand key={label} {...{ label, command }} />)}
+      {ways.others.length > 0 && (
+        <details>
+          <summary>Other ways to run it</summary>
+          {ways.others.map(([label, command]) => (
+            <WayCommand key={label} {...{ label, command }} />
+          ))}
+        </details>
+      )}
       {commands.length > 0 && (
         <pre>{commands.flatMap((text) => [<Command key={text} text={text} />, "\n"])}</pre>
       )}
@@ -206,6 +207,27 @@ function FindingItem({ url, ...finding }: Finding & { url: string }) {
         <a href={runbookOf(finding)} target="_blank">Runbook: {chapter}</a>
       </p>
     </li>
+  );
+}
+
+/** Storage key of the way in which this operator runs services: that of the last copied command. */
+const WAY_KEY = "rangemaker.way";
+
+const ownWay = signal(localStorage.getItem(WAY_KEY) ?? undefined);
+
+function WayCommand({ label, command }: { label: string; command: string }) {
+  const remember = () => {
+    ownWay.value = wayOf(label);
+    localStorage.setItem(WAY_KEY, wayOf(label));
+  };
+  return (
+    <p>
+      {label}:{" "}
+      <code class="command">
+        <Command text={command} />
+      </code>{" "}
+      <CopyButton text={command} onCopied={remember} />
+    </p>
   );
 }
 
@@ -237,12 +259,23 @@ function Deadline({ endsMs, isAway = false }: DeadlineProps) {
 /** How long a copy button shows the result. */
 const COPIED_MS = 3_000;
 
-function CopyButton({ text, label = "Copy" }: { text: string; label?: string }) {
+interface CopyButtonProps {
+  text: string;
+  label?: string;
+  onCopied?(): void;
+}
+
+function CopyButton({ text, label = "Copy", onCopied = () => {} }: CopyButtonProps) {
   const result = useSignal("");
   const copy = () =>
     navigator.clipboard.writeText(text).then(
       () => result.value = "Copied",
       () => result.value = "Not allowed: select them",
-    ).then(() => systemClock.after(COPIED_MS, () => result.value = ""));
+    ).then(() =>
+      systemClock.after(COPIED_MS, () => {
+        result.value = "";
+        onCopied();
+      })
+    );
   return <button type="button" onClick={() => void copy()}>{result.value || label}</button>;
 }
