@@ -207,9 +207,10 @@ Deno.test("Problem log: what an outage caused is below it, with its cause; probl
   const proxy = findingOf("proxy", { afterS: 30 });
   const stale = findingOf("node", { chapter: "NodePricesStale", afterS: 15, cause: "oracle" });
   const health = findingOf("solver", { chapter: "Health and readiness" });
+  const gap = findingOf("node", { chapter: "NodePricesMissing", afterS: 0, sinceMs: 2_000 });
   const records = log([
     ...[[0, oracle], [3_000, oracle, stale], [40_000, oracle, stale]] as const,
-    ...[[41_000, stale], [42_000, proxy, health], [52_000, proxy, health], [
+    ...[[41_000, stale, gap], [42_000, proxy, health], [52_000, proxy, health], [
       53_000,
       health,
     ]] as const,
@@ -220,6 +221,7 @@ Deno.test("Problem log: what an outage caused is below it, with its cause; probl
     ["solver", undefined, false],
     ["proxy", undefined, true],
     ["oracle", undefined, false],
+    ["node", "oracle", false],
     ["node", "oracle", false],
   ]);
 });

@@ -421,6 +421,12 @@ Deno.test("Problems: a counter has the window of its alert, or says how long it 
   assert(missed !== undefined);
   assert.equal(alertText(missed).replaceAll("\u00a0", " "), "alert above 10 in 10 min");
   assert.equal(countedFor(missed, stateOf("node", skipped).history), 10_000);
+  // It missed them itself, however long ago another service was away.
+  const both = findingsOf([
+    stateOf("oracle", [], { awayAgoMs: 60_000 }),
+    stateOf("node", skipped, { awayAgoMs: 30_000 }),
+  ]);
+  assert.deepEqual(both.map(({ cause }) => cause), ["node"]);
   // After an outage it is reported for as long as its alert fires.
   const node = stateOf("node", skipped, { awayAgoMs: 300_000 });
   const [finding] = findingsOf([node]);
@@ -506,6 +512,13 @@ Deno.test("Problems: while a service is away, or at its first reading, the end o
   assert.deepEqual(seen(20), [true, true]);
   assert.deepEqual(seen(20, false), [false, false]);
   assert.deepEqual(seen(20, true, 20_002), [false, false], "another tab saw it after that");
+});
+
+Deno.test("Problems: a problem was last seen in the newest figures, and an absence in the last request", () => {
+  const late = { isSilent: true, checkedMs: 14_000 };
+  const storage = ALIVE.map((text) => `${text}\nnode_storage_writable 0`);
+  const times = findingsOf([stateOf("node", storage, late)]).map((one) => [one.chapter, one.atMs]);
+  assert.deepEqual(times, [["ServiceDown", 14_000], ["NodeStorageFailed", 10_001]]);
 });
 
 Deno.test("Problems: a problem found at the first reading of a service may be older", () => {

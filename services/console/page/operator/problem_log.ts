@@ -208,14 +208,27 @@ export function endedOf(records: readonly ProblemRecord[]): Episode[] {
 
 /** Puts what an outage caused below it. */
 function belowCauses(episodes: readonly Episode[]): Episode[] {
-  const causeOf = (one: Episode) =>
-    episodes.find((outage) =>
-      outage !== one && isAway(outage) && outage.service === one.cause && !isAway(one) &&
-      one.sinceMs >= outage.sinceMs - CAUSE_LATE_MS && one.sinceMs <= outage.lastMs + EPISODE_MS
+  const outages = episodes.filter(isAway);
+  const outageOf = (one: Episode) =>
+    outages.find((outage) =>
+      !isAway(one) && isDuring(one, outage) &&
+      // The start of a gap is exact.
+      (one.cause === outage.service ||
+        TO_BACKFILL.has(one.chapter) && STOPS_PRICES.has(outage.service))
     );
-  const followers = Map.groupBy(episodes, causeOf);
-  return (followers.get(undefined) ?? []).flatMap((one) => [one, ...followers.get(one) ?? []]);
+  const followers = Map.groupBy(episodes, outageOf);
+  return (followers.get(undefined) ?? []).flatMap((one) => [
+    one,
+    ...(followers.get(one) ?? []).map((other) => ({ ...other, cause: one.service })),
+  ]);
 }
+
+/** Without one of these, the node has no prices. */
+const STOPS_PRICES: ReadonlySet<string> = new Set(["exchanges", "oracle", "node"]);
+
+/** Whether a problem began during an outage, or seconds later. */
+const isDuring = (one: Episode, outage: Episode) =>
+  one.sinceMs >= outage.sinceMs - CAUSE_LATE_MS && one.sinceMs <= outage.lastMs + EPISODE_MS;
 
 /** A problem without an alert is too short below this time, as if its health had failed. */
 const SHORT_MS = 15_000;

@@ -65,16 +65,20 @@ export function findingsOf(
   const firsts = new Set(processesOf(services).map(([first]) => first));
   const findings = services.flatMap((state) =>
     ownOf(state, firsts.has(state), providers)
-      .map((finding) => ({ ...finding, atMs: state.checkedMs }))
+      .map((finding) => {
+        const atMs = isAway(finding) ? state.checkedMs : state.history.latestMs;
+        return { ...finding, atMs };
+      })
   );
   return findings.map((finding) => {
     if (ROOT_CAUSES.has(finding.chapter)) return finding;
-    const cause = services.find((other) => explains(other, finding, services));
-    if (cause !== undefined) return { ...finding, cause: cause.name };
     const own = services.find(({ name }) => name === finding.service);
     // Its figures include events that it missed while it was away.
     const { countedMs = own?.history.spanMs ?? 0 } = finding;
     const wasAway = own !== undefined && own.awayAgoMs <= countedMs;
+    const cause = services.find((other) => explains(other, finding, services));
+    const isOwn = wasAway && own.awayAgoMs < (cause?.awayAgoMs ?? Infinity) && !cause?.isSilent;
+    if (cause !== undefined && !isOwn) return { ...finding, cause: cause.name };
     if (isCritical(finding) || !wasAway) return finding;
     const firstStep = finding.countedMs === undefined
       ? "Nothing, unless it lasts for over a minute: it was away until just now."
