@@ -226,6 +226,15 @@ Deno.test("Problem log: what an outage caused is below it, with its cause; probl
   ]);
 });
 
+Deno.test("Problem log: a service is away until it answers, however long ago it was asked", () => {
+  const away = { ...node, afterS: 30 };
+  const records = log([[0, { ...away, atMs: 0 }], [31_000, { ...away, atMs: 24_000 }], [33_000]]);
+  assert.deepEqual(endedOf(records).map((one) => [one.lastMs, one.alertedAtMs]), [[
+    31_000,
+    30_000,
+  ]]);
+});
+
 Deno.test("Problem log: two outages seconds apart are two rows, each with its alert", () => {
   const away = { ...node, afterS: 30 };
   const records = log([

@@ -75,8 +75,10 @@ function watchServices(model: PageModel) {
   document.addEventListener("visibilitychange", () => isTabVisible.value = !document.hidden);
   const isShown = computed(() => isOpen.value && isTabVisible.value);
   const polls = pollsInThisTab(isShown);
+  // The end of an outage, and whether its alert has fired, are worth a second look.
+  const isAnyAway = computed(() => states.value.some(({ isUp }) => isUp === false));
   effect(() => {
-    const pauseMs = isShown.value ? undefined : BACKGROUND_PAUSE_MS;
+    const pauseMs = isShown.value || isAnyAway.value ? undefined : BACKGROUND_PAUSE_MS;
     const isCutOff = isOffline.value;
     const isAsking = (isShown.value || polls.value) && !isCutOff;
     // Untracked, because polls read their states when they start.

@@ -123,7 +123,8 @@ function merged(finding: Finding, known: readonly ProblemRecord[], nowMs: number
     sinceMs: Math.min(sinceMs ?? atMs, ...known.map((one) => one.sinceMs)),
     mayBeOlder: sinceMs === undefined && (known[0]?.mayBeOlder ?? mayBeOlder),
     seenMs: Math.max(isUnsure ? 0 : atMs, ...known.map((one) => one.seenMs)),
-    lastMs: Math.max(atMs, ...known.map((one) => one.lastMs)),
+    // A service is away until it answers; figures are of the time when they were read.
+    lastMs: Math.max(isAway(finding) ? nowMs : atMs, ...known.map((one) => one.lastMs)),
   };
 }
 
