@@ -5,6 +5,7 @@ import {
   isBlip,
   type ProblemRecord,
   recordOf,
+  stillCounted,
   storedRecords,
   storeRecords,
   updatedLog,
@@ -233,6 +234,23 @@ Deno.test("Problem log: a service is away until it answers, however long ago it 
     31_000,
     30_000,
   ]]);
+});
+
+Deno.test("Problem log: what an alert still counts stays after a reload, until it counts it no longer", () => {
+  const missed = findingOf("node", {
+    ...{ chapter: "NodeCheckpointsMissed", severity: "warning", text: "455 checkpoints" },
+    ...{ afterS: 0, countedMs: 600_000, cause: "node" },
+  });
+  const before = log([[1_000, missed]]);
+  const after = updatedLog(before, [], () => false, 61_000);
+  const [counted] = stillCounted(after, [], 61_000);
+  assert.deepEqual([counted?.text, counted?.cause], ["455 checkpoints", "node"]);
+  assert.deepEqual(stillCounted(after, [missed], 61_000), [], "it is counted again");
+  assert.deepEqual(stillCounted(log([[62_000]], after), [], 62_000), [], "its end was seen");
+  assert.equal(stillCounted(updatedLog(after, [], () => false, 180_000), [], 180_000).length, 1);
+  const late = [61_000, 160_000, 260_000, 360_000, 460_000, 560_000, 601_000]
+    .reduce((records, atMs) => updatedLog(records, [], () => false, atMs), before);
+  assert.deepEqual(stillCounted(late, [], 601_000), []);
 });
 
 Deno.test("Problem log: two outages seconds apart are two rows, each with its alert", () => {

@@ -512,6 +512,10 @@ Deno.test("Problems: while a service is away, or at its first reading, the end o
   assert.deepEqual(seen(20), [true, true]);
   assert.deepEqual(seen(20, false), [false, false]);
   assert.deepEqual(seen(20, true, 20_002), [false, false], "another tab saw it after that");
+  const state = stateOf("node", Array(4).fill(ALIVE[0]));
+  const record = { chapter: "NodeCheckpointsMissed", lastMs: 5_000, countedMs: 600_000 };
+  assert(!isVisible(state, { ...record, seenMs: 5_000 }), "its alert counts more than this page");
+  assert(isVisible(state, { ...record, seenMs: -570_000 }), "no longer");
 });
 
 Deno.test("Problems: a problem was last seen in the newest figures, and an absence in the last request", () => {

@@ -56,10 +56,14 @@ export function countedFor(
   { measure: { counter } }: Problem,
   history: MetricsHistory,
 ): number | undefined {
-  if (counter === undefined) return undefined;
-  const { spanMs } = history.over(counter.windowMs);
+  return counter && shorterThan(counter.windowMs, history);
+}
+
+/** How long events have been counted, if that is shorter than a window. */
+export function shorterThan(windowMs: number, history: MetricsHistory): number | undefined {
+  const { spanMs } = history.over(windowMs);
   // A page behind others reads the figures every 6 s.
-  return spanMs < counter.windowMs - READ_APART_MS ? spanMs : undefined;
+  return spanMs < windowMs - READ_APART_MS ? spanMs : undefined;
 }
 
 /** Whether its process has just started, so that a value beyond the bound is normal. */

@@ -20,6 +20,7 @@ import {
   endedOf,
   LOG_KEY,
   recordOf,
+  stillCounted,
   storedRecords,
   storeRecords,
   updatedLog,
@@ -115,9 +116,11 @@ function watchServices(model: PageModel) {
     }, nowMs);
     if (writes) storeRecords(localStorage, records.value);
   });
-  const findings = computed(() =>
-    found.value.map((one) => withStart(one, records.value, Date.now()))
-  );
+  const findings = computed(() => {
+    const nowMs = Date.now();
+    const counted = stillCounted(records.value, found.value, nowMs);
+    return [...found.value, ...counted].map((one) => withStart(one, records.value, nowMs));
+  });
   const alarms = computed(() => records.value.filter(({ isAlarm }) => isAlarm).length);
   return { states, sources, findings, records, alarms, isOpen, isOffline };
 }

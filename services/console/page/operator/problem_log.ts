@@ -1,11 +1,14 @@
 /** A log of when problems began and ended, kept in the browser, so that it survives a reload. */
 import * as z from "zod";
 import { type Finding, isAlarm } from "./finding.ts";
+import { formatTime } from "../format.ts";
 import { isAway } from "./absence.ts";
 import { HEALTH, TO_BACKFILL } from "./problems.ts";
 
+const serviceSchema = z.enum(["exchanges", "oracle", "node", "proxy", "bridge", "solver"]);
+
 const recordSchema = z.object({
-  service: z.string(),
+  service: serviceSchema,
   chapter: z.string(),
   /** The text of its worst state. */
   text: z.string(),
@@ -19,7 +22,9 @@ const recordSchema = z.object({
   /** Whether it was a cause, and not only a consequence of another service's absence. */
   isCause: z.boolean(),
   /** The service whose absence caused it. */
-  cause: z.string().optional(),
+  cause: serviceSchema.optional(),
+  /** The window of its alert, if it counts events. */
+  countedMs: z.number().optional(),
   sinceMs: z.number(),
   /** The page found it at its first poll, and does not know when it began. */
   mayBeOlder: z.boolean(),
@@ -92,6 +97,31 @@ function continues(finding: Finding, one: ProblemRecord, nowMs: number): boolean
     (isLasting(one, nowMs) || sinceMs <= one.lastMs);
 }
 
+/**
+ * The problems whose alerts still count what this page no longer can: it was loaded again, or their
+ * service is away.
+ */
+export function stillCounted(
+  records: readonly ProblemRecord[],
+  found: readonly Finding[],
+  nowMs: number,
+): Finding[] {
+  return records.flatMap((one) => {
+    const { countedMs, seenMs, cause, service, chapter, severity, text, mayBeOlder } = one;
+    const isKnown = found.some((finding) => isSame(finding, one));
+    if (countedMs === undefined || nowMs - seenMs >= countedMs) return [];
+    if (isKnown || !isLasting(one, nowMs)) return [];
+    const until = formatTime(seenMs + countedMs);
+    return [{
+      ...{ service, chapter, severity, text, mayBeOlder, countedMs },
+      ...(one.afterS !== undefined && { afterS: one.afterS }),
+      ...pickCause(cause),
+      details: [`Seen at ${formatTime(seenMs)}. Its alert may count this until ${until}.`],
+      firstStep: "Nothing, unless it comes back: the page counts again.",
+    }];
+  });
+}
+
 /** Whether a finding began after a record was last found: another problem of the same kind. */
 const replaces = (finding: Finding, one: ProblemRecord) =>
   isSame(one, finding) && (finding.sinceMs ?? 0) > Math.max(one.sinceMs, one.seenMs);
@@ -103,6 +133,7 @@ const isOutdated = (finding: Finding, records: readonly ProblemRecord[]) =>
 /** The record of a finding and of the records that it continues. */
 function merged(finding: Finding, known: readonly ProblemRecord[], nowMs: number): ProblemRecord {
   const { service, chapter, afterS, cause, sinceMs, mayBeOlder, atMs = nowMs } = finding;
+  const { countedMs } = finding;
   // Until its start is known, a gap may be another one than that before its service was away.
   const isUnsure = TO_BACKFILL.has(chapter) && sinceMs === undefined &&
     known.some((one) => one.lastMs > one.seenMs);
@@ -117,6 +148,7 @@ function merged(finding: Finding, known: readonly ProblemRecord[], nowMs: number
     extent,
     isAlarm: isAlarm(finding),
     ...(afterS !== undefined && { afterS }),
+    ...(countedMs !== undefined && { countedMs }),
     ...pickCause(cause ?? known.find((one) => one.cause)?.cause),
     isCause: cause === undefined ||
       known.some((one) => one.isCause && nowMs - one.sinceMs > CAUSE_LATE_MS),
@@ -128,12 +160,12 @@ function merged(finding: Finding, known: readonly ProblemRecord[], nowMs: number
   };
 }
 
-const pickCause = (cause: string | undefined) => cause === undefined ? {} : { cause };
+const pickCause = (cause: ProblemRecord["cause"]) => cause === undefined ? {} : { cause };
 
 /** A record whose problem a poll did not find. */
 function notFound(one: ProblemRecord, wasVisible: boolean, nowMs: number): ProblemRecord {
   return isLasting(one, nowMs) && !wasVisible
-    ? { ...one, lastMs: nowMs, isAlarm: false }
+    ? { ...one, lastMs: nowMs, isAlarm: one.isAlarm && one.countedMs !== undefined }
     : { ...one, endedMs: one.endedMs ?? nowMs, isAlarm: false };
 }
 

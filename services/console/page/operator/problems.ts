@@ -10,7 +10,14 @@ import type { Providers } from "../data/providers.ts";
 import { type ServiceName, type ServiceState, WITH_READY } from "../data/service_watch.ts";
 import { durationText, formatDuration } from "../format.ts";
 import { absenceOf, EFFECTS, isAway } from "./absence.ts";
-import { countedFor, formatValue, isProcessProblem, isWarmingUp, worstOf } from "./figures.ts";
+import {
+  countedFor,
+  formatValue,
+  isProcessProblem,
+  isWarmingUp,
+  shorterThan,
+  worstOf,
+} from "./figures.ts";
 import { type Finding, isCritical } from "./finding.ts";
 import type { Repair } from "./repairs.ts";
 
@@ -192,13 +199,21 @@ const isFirstLook = ({ spanMs }: ServiceState["history"]) => spanMs < FIRST_LOOK
 /**
  * Whether a problem would be found if a service had it.
  *
- * @param lastMs When it was last seen, perhaps by another tab. Older answers prove nothing.
+ * @param record.lastMs When it was last seen, perhaps by another tab. Older answers prove nothing.
+ * @param record.countedMs The window of its alert: events before a reload of this page still count.
  */
 export function isVisible(
   { isUp, isSilent, history }: ServiceState,
-  { chapter, lastMs }: { chapter: string; lastMs: number },
+  { chapter, lastMs, seenMs = 0, countedMs = 0 }: {
+    chapter: string;
+    lastMs: number;
+    seenMs?: number;
+    countedMs?: number | undefined;
+  },
 ): boolean {
-  return isUp === true && !isSilent && history.latestMs > lastMs &&
+  const mayCount = history.latestMs - seenMs < countedMs &&
+    shorterThan(countedMs, history) !== undefined;
+  return isUp === true && !mayCount && !isSilent && history.latestMs > lastMs &&
     (isAway({ chapter }) || !isFirstLook(history));
 }
 
