@@ -194,6 +194,13 @@ browserTest(
     await visitor.sees(/Live/);
     const forOperators = asked.filter((url) => /\/(metrics|health|ready)$/.test(url));
     assert.deepEqual(forOperators, [], "a trader's page does not watch the services");
+    // Once another tab watches them, this one shows how many problems they have: the bridge and the
+    // solver have stores of the chain that is gone.
+    const operator = await visitor.newTab("#operator");
+    await operator.sees(/✕ has a problem/);
+    await visitor.page.bringToFront();
+    await visitor.sees(/Operator\s+✕ [1-9]/);
+    await operator.page.close();
   },
 );
 
