@@ -12,7 +12,13 @@ import {
   withStart,
 } from "../../services/console/page/operator/problem_log.ts";
 import type { Finding } from "../../services/console/page/operator/finding.ts";
-import { betRepair, gapOf, marketRepair } from "../../services/console/page/operator/repairs.ts";
+import {
+  betRepair,
+  betsOf,
+  gapOf,
+  marketRepair,
+} from "../../services/console/page/operator/repairs.ts";
+import { formatTime } from "../../services/console/page/format.ts";
 import { memoryStore } from "./memory_store.ts";
 import { thesisOf } from "./offers.ts";
 
@@ -176,6 +182,11 @@ Deno.test("Problem log: a gap after another one, which is found when its node is
     ["1965 checkpoints", 20_000, 230_000],
     ["98 checkpoints", 2_000, 18_500],
   ]);
+  // The next gap changes nothing of one that ended while its node was away.
+  const filled = updatedLog(log([[5_000, missing(40, 2_000)]]), [node], () => false, 90_000);
+  const next = log([[91_000], [95_000, missing(5, 94_000)], [98_000, missing(5, 94_000)]], filled);
+  const spans = next.filter(({ chapter }) => chapter === "NodePricesMissing");
+  assert.deepEqual(times(spans), [["node", 94_000, 98_000], ["node", 2_000, 90_000]]);
 });
 
 Deno.test("Problem log: figures beyond their bounds before and after an outage begins are two rows", () => {
@@ -189,6 +200,7 @@ Deno.test("Problem log: figures beyond their bounds before and after an outage b
   };
   assert.equal(rowsWith(findingOf("oracle")), 2);
   assert.equal(rowsWith(findingOf("oracle", { chapter: "OracleFewSources" })), 1);
+  assert.equal(rowsWith(findingOf("oracle", { sinceMs: 8_000 })), 1, "it began during the first");
 });
 
 Deno.test("Problem log: an end that one tab has seen is an end, whatever a slower tab has read before", () => {
@@ -244,13 +256,65 @@ Deno.test("Problem log: what an alert still counts stays after a reload, until i
   const before = log([[1_000, missed]]);
   const after = updatedLog(before, [], () => false, 61_000);
   const [counted] = stillCounted(after, [], 61_000);
-  assert.deepEqual([counted?.text, counted?.cause], ["455 checkpoints", "node"]);
+  assert.deepEqual([counted?.text, counted?.cause, counted?.afterS], [
+    "455 checkpoints",
+    "node",
+    0,
+  ]);
+  assert.match(counted?.details[0] ?? "", new RegExp(`until ${formatTime(601_000)}\\.$`));
+  const failed = findingOf("bridge", { chapter: "BridgeDepositsFail", countedMs: 600_000 });
+  const alarmsAfter = (one: Finding) =>
+    updatedLog(log([[1_000, one]]), [], () => false, 61_000).map(({ isAlarm }) => isAlarm);
+  assert.deepEqual([failed, bridge, missed].map(alarmsAfter), [[true], [false], [false]]);
+  assert.deepEqual(stillCounted(log([[1_000, bridge]]), [], 2_000), [], "it counts nothing");
   assert.deepEqual(stillCounted(after, [missed], 61_000), [], "it is counted again");
   assert.deepEqual(stillCounted(log([[62_000]], after), [], 62_000), [], "its end was seen");
   assert.equal(stillCounted(updatedLog(after, [], () => false, 180_000), [], 180_000).length, 1);
   const late = [61_000, 160_000, 260_000, 360_000, 460_000, 560_000, 601_000]
     .reduce((records, atMs) => updatedLog(records, [], () => false, atMs), before);
   assert.deepEqual(stillCounted(late, [], 601_000), []);
+});
+
+Deno.test("Problem log: below an outage is only what began during it or seconds later", () => {
+  const oracle = findingOf("oracle", { afterS: 30 });
+  const rowsWith = (one: Finding) =>
+    endedOf(log([
+      ...[[50_000, oracle], [90_000, oracle], [one.sinceMs ?? 0, one]] as const,
+      ...[[190_000, one], [191_000]] as const,
+    ])).map(({ service, cause }) => `${service} ${cause}`);
+  const gap = (sinceMs: number) =>
+    findingOf("node", { chapter: "NodePricesMissing", afterS: 0, sinceMs });
+  for (const sinceMs of [41_000, 60_000, 119_000]) {
+    assert.deepEqual(rowsWith(gap(sinceMs)), ["oracle undefined", "node oracle"], `${sinceMs}`);
+  }
+  for (const sinceMs of [39_000, 121_000]) {
+    assert.deepEqual(rowsWith(gap(sinceMs)), ["node undefined", "oracle undefined"], `${sinceMs}`);
+  }
+  const other = findingOf("bridge", { chapter: "BridgeRetrying", afterS: 0, sinceMs: 60_000 });
+  assert.deepEqual(rowsWith(other), ["bridge undefined", "oracle undefined"]);
+});
+
+Deno.test("Problem log: a problem without an alert is a blip below 15 s", () => {
+  const health = findingOf("solver", { chapter: "Health and readiness" });
+  const isBlipAfter = (ms: number) =>
+    endedOf(log([[20_000, health], [20_000 + ms, health], [90_000]])).map(isBlip);
+  assert.deepEqual([14_999, 15_000].map(isBlipAfter), [[true], [false]]);
+});
+
+Deno.test("Repairs: bets are read until there are enough", async () => {
+  const pages = [1, 2, 3].map((id) => ({
+    theses: [thesisOf(id), thesisOf(10 + id)],
+    nextCursor: null,
+  }));
+  const client = {
+    async *theses({ status }: { status?: string } = {}) {
+      assert.equal(status, "open");
+      for (const page of pages) yield await Promise.resolve(page);
+    },
+    history: () => assert.fail(),
+  };
+  const read = async (enough?: number) => (await betsOf(client, "open", enough)).length;
+  assert.deepEqual([await read(), await read(4), await read(3)], [6, 4, 4]);
 });
 
 Deno.test("Problem log: two outages seconds apart are two rows, each with its alert", () => {

@@ -18,6 +18,7 @@ import { Ended, Findings } from "./findings_card.tsx";
 import { pollsInThisTab } from "./one_tab.ts";
 import {
   endedOf,
+  isOutdated,
   LOG_KEY,
   recordOf,
   stillCounted,
@@ -107,7 +108,7 @@ function watchServices(model: PageModel) {
       )
       : known;
     const news = found.value.find((one) =>
-      isAlarm(one) && recordOf(before, one, nowMs)?.isCause !== true
+      isAlarm(one) && !isOutdated(one, before) && recordOf(before, one, nowMs)?.isCause !== true
     );
     if (news !== undefined) notify(`${news.service}: ${news.text}`);
     records.value = updatedLog(before, found.value, (record) => {

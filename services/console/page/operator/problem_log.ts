@@ -127,7 +127,7 @@ const replaces = (finding: Finding, one: ProblemRecord) =>
   isSame(one, finding) && (finding.sinceMs ?? 0) > Math.max(one.sinceMs, one.seenMs);
 
 /** Whether the figures of a finding are older than the end of its problem, as another tab saw it. */
-const isOutdated = (finding: Finding, records: readonly ProblemRecord[]) =>
+export const isOutdated = (finding: Finding, records: readonly ProblemRecord[]) =>
   records.some((one) => isSame(one, finding) && (finding.atMs ?? Infinity) < (one.endedMs ?? 0));
 
 /** The record of a finding and of the records that it continues. */
@@ -187,7 +187,8 @@ export function updatedLog(
   const others = before
     .filter((one) => !present.some((finding) => continues(finding, one, nowMs)))
     .map((one) => {
-      const isReplaced = present.some((finding) => replaces(finding, one));
+      const isReplaced = isLasting(one, nowMs) &&
+        present.some((finding) => replaces(finding, one));
       const { seenMs, lastMs } = one;
       return notFound(
         isReplaced ? { ...one, lastMs: Math.min(seenMs, lastMs) } : one,
