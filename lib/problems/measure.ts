@@ -17,12 +17,16 @@ export interface Figures {
   readonly spanMs: number;
   /** Only the newest answers, so that a rate falls soon after its cause has ended. */
   readonly recent: Figures;
+  /** The answers of a longer time, with counters that have a window only. */
+  over(windowMs: number): Figures;
 }
 
 /** An expression with a value for each set of labels. */
 export interface Measure {
   promql: string;
   read(figures: Figures): readonly Sample[];
+  /** The counter whose growth it is, and the time over which it is counted. */
+  counter?: { metric: string; windowMs: number };
 }
 
 /** A value that is constant for this long is reported as stuck. */
@@ -41,13 +45,18 @@ interface Counted {
   by?: readonly string[];
 }
 
-/**
- * The growth of a counter.
- *
- * @param window The window of the alert; a page measures over the time it has watched.
- */
-export function increase(metric: string, window: string, counted: Counted = {}): Measure {
-  return summed("increase", metric, window, counted, (series) => growthOf(series));
+/** The growth of a counter over a window of minutes: less if it was watched for a shorter time. */
+export function increase(metric: string, window: `${number}m`, counted: Counted = {}): Measure {
+  const windowMs = 60_000 * parseInt(window);
+  const growth = summed(
+    "increase",
+    metric,
+    window,
+    counted,
+    (series) => growthOf(series),
+    (figures) => figures.over(windowMs),
+  );
+  return { ...growth, counter: { metric, windowMs } };
 }
 
 /** Growth of a counter in a second. */

@@ -8,6 +8,7 @@ import type { Problem } from "./problem.ts";
 
 export { CALIBRATION } from "./money.ts";
 export { type Figures, growthOf, type LabelFilter, type Sample } from "./measure.ts";
+export { SERVICE_DOWN } from "./services.ts";
 export { beyondBound, fillPlaceholders, isBeyond, type Problem } from "./problem.ts";
 
 /** All problems, in the groups of the rules of Prometheus. */
@@ -22,3 +23,9 @@ export const PROBLEM_GROUPS = {
 } satisfies Record<string, readonly Problem[]>;
 
 export const PROBLEMS: readonly Problem[] = Object.values(PROBLEM_GROUPS).flat();
+
+/** The counters that are read over a window, and the longest one. */
+const COUNTERS = PROBLEMS.flatMap(({ measure, parts }) => [measure.counter, parts?.counter])
+  .flatMap((counter) => counter ?? []);
+export const COUNTER_METRICS: readonly string[] = COUNTERS.map(({ metric }) => metric);
+export const COUNTER_WINDOW_MS = Math.max(...COUNTERS.map(({ windowMs }) => windowMs));

@@ -194,6 +194,7 @@ export const SOLVER: readonly Problem[] = [
     unit: "share",
     severity: "critical",
     afterS: 120,
+    warmUpS: 90,
     message: "It has no price for {value} of the quotes",
     effect: "no quotes, so no new bets",
     firstStep: "Check `--ws-url` and the node's prices; after a first start, wait a minute.",

@@ -24,6 +24,8 @@ export interface Problem {
   severity: "critical" | "warning";
   /** How long the problem must last before the alert fires. */
   afterS?: number;
+  /** It is normal for this long after the start of the process: its alert waits for longer. */
+  warmUpS?: number;
   /**
    * What is wrong. `{value}` and names of labels in braces are filled in here; `{service}` and `{pid}`,
    * the process id, in commands.

@@ -12,24 +12,25 @@ import {
 } from "./measure.ts";
 import type { Problem } from "./problem.ts";
 
-export const SERVICES: readonly Problem[] = [
-  {
-    name: "ServiceDown",
-    title: "Answers scrapes",
-    measure: gauge("up"),
-    bound: { op: "==", limit: 0 },
-    severity: "critical",
-    afterS: 30,
-    message: "It does not answer",
-    firstStep: "Start it again: it continues where it stopped. Only `exchanges` loses its trades " +
-      "when it ends, and backfills read them: continue it if it was only stopped.",
-    commandsByWay: {
-      "In containers": "docker compose restart {service}",
-      "Under systemd": "systemctl restart rangemaker-one@{service}",
-      "From a terminal, if it was stopped": "kill -CONT {pid}",
-      "From a terminal, if it hangs (then start it there again)": "kill -KILL {pid}",
-    },
+export const SERVICE_DOWN = {
+  name: "ServiceDown",
+  title: "Answers scrapes",
+  measure: gauge("up"),
+  bound: { op: "==", limit: 0 },
+  severity: "critical",
+  afterS: 30,
+  message: "It does not answer",
+  firstStep: "Start it again: it continues where it stopped.",
+  commandsByWay: {
+    "In containers": "docker compose restart {service}",
+    "Under systemd": "systemctl restart rangemaker-one@{service}",
+    "From a terminal, if it was stopped": "kill -CONT {pid}",
+    "From a terminal, if it hangs (then start it there again)": "kill -KILL {pid}",
   },
+} satisfies Problem;
+
+export const SERVICES: readonly Problem[] = [
+  SERVICE_DOWN,
   {
     name: "ServiceRestarting",
     title: "Starts",

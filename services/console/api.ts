@@ -38,7 +38,8 @@ export function consoleApi({ page, config }: ConsoleApi): Hono {
   });
   const stylesheet = [...page.keys()].find((path) => /^\/main.*\.css$/.test(path)) ?? "";
   app.get("/runbook/:chapter", (c, next) => {
-    const html = runbookPage(c.req.param("chapter"), stylesheet, c.req.query("service"));
+    const { service, pid } = c.req.query();
+    const html = runbookPage(c.req.param("chapter"), stylesheet, service, pid);
     return html === undefined ? next() : c.html(html);
   });
   for (const [path, file] of page) {

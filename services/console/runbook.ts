@@ -22,19 +22,27 @@ const bodies = new Map<string, string>();
  * @param name Its heading, or its name in links.
  * @param stylesheet Path of the page's styles.
  * @param service Name of a service to insert into the chapter's commands.
+ * @param pid Id of its process, for the same.
  * @returns Undefined if there is no such chapter.
  */
 export function runbookPage(
   name: string,
   stylesheet: string,
   service?: string,
+  pid?: string,
 ): string | undefined {
   const slug = slugOf(name);
   const chapter = CHAPTERS.get(slug);
   if (chapter === undefined) return undefined;
   const body = bodies.get(slug) ?? bodyOf(chapter);
   bodies.set(slug, body);
-  const isName = service !== undefined && /^[a-z]{1,20}$/.test(service);
+  const values = Object.entries({ service, pid }).filter(([, value = ""]) =>
+    /^(?:[a-z]{1,20}|\d{1,10})$/.test(value)
+  );
+  const text = values.reduce(
+    (text, [name, value = ""]) => text.replaceAll(`&lt;${name}&gt;`, value),
+    body,
+  );
   return `<!doctype html>
 <html lang="en">
   <head>
@@ -54,7 +62,7 @@ export function runbookPage(
         <nav class="tabs" aria-label="Views"><a href="/#operator">← Operator</a></nav>
       </header>
       <main class="card prose">
-        ${isName ? body.replaceAll("&lt;service&gt;", service) : body}
+        ${text}
       </main>
     </div>
   </body>

@@ -64,13 +64,13 @@ export class Visitor {
     return visitor;
   }
 
-  /** Opens the same page in another tab of the same profile. */
-  async newTab(): Promise<Visitor> {
+  /** Opens the same page, or a view of it, in another tab of the same profile. */
+  async newTab(view = ""): Promise<Visitor> {
     const page = await this.page.browserContext().newPage();
     await page.setViewport({ width: 1360, height: 900 });
     const visitor = new Visitor(page);
     visitor.#watch();
-    await page.goto(this.page.url());
+    await page.goto(this.page.url() + view);
     return visitor;
   }
 

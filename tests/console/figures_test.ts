@@ -3,11 +3,14 @@ import { MetricsHistory, parseMetrics } from "../../services/console/page/data/m
 import { formatShare } from "../../services/console/page/format.ts";
 import type { ServiceName } from "../../services/console/page/data/service_watch.ts";
 import {
+  blockJumpOf,
   faultOf,
   faultText,
+  figuresText,
   formatAge,
   formatPoints,
   formatValue,
+  isOraclesFault,
   useOf,
 } from "../../services/console/page/operator/figures.ts";
 
@@ -50,6 +53,28 @@ for (const [name, before, after, expected] of rows) {
 Deno.test("Operator: counts per minute are unknown before the second reading", () => {
   const once = new MetricsHistory().with(0, parseMetrics("exchanges_trades_total 5"));
   assert.deepEqual(useOf("exchanges", once), [["Trades a minute", "–"]]);
+});
+
+Deno.test("Operator: figures have one verdict, which does not contradict that of their service", () => {
+  assert.equal(figuresText(5, 3, false), "5 figures, 3 beyond their bounds");
+  assert.equal(figuresText(5, 1, false), "5 figures, 1 beyond its bound");
+  assert.equal(figuresText(5, 0, true), "5 figures, all within their bounds");
+  assert.equal(figuresText(5, 0, false), "5 figures", "it has another problem");
+});
+
+Deno.test("Operator: a block number that jumped at a restart is explained for ten minutes", () => {
+  let history = new MetricsHistory();
+  const jumpAt = (minutes: number, block: number, startedAtS: number) => {
+    const text = `node_block_number ${block}\nprocess_start_time_seconds ${startedAtS}`;
+    history = history.with(60_000 * minutes, parseMetrics(text));
+    return blockJumpOf(history);
+  };
+  assert.equal(jumpAt(0, 3_000, 5), undefined);
+  assert.equal(jumpAt(4, 5_400, 5), undefined, "nobody asked it meanwhile");
+  assert.equal(jumpAt(5, 6_100, 299), undefined, "too few to be noticed");
+  const jump = { from: 6_100, to: 523_657 };
+  assert.deepEqual(jumpAt(6, 523_657, 359), jump);
+  assert.deepEqual([jumpAt(14, 528_000, 359), jumpAt(17, 530_000, 359)], [jump, undefined]);
 });
 
 Deno.test("Operator: values are written in their unit, flags as yes and no", () => {
@@ -97,4 +122,21 @@ Deno.test("Operator: the last fault of a source is shown in words", () => {
     ["sequence_gap: 3 of BTC/USDT", "sequence gap: 3 of BTC/USDT"],
   ];
   for (const [given = "", expected] of texts) assert.equal(faultText(given), expected);
+});
+
+Deno.test("Operator: sources that were silent while the oracle did not answer have no fault", () => {
+  const silent = (lastErrorTime: number) => ({
+    lastError: "silent: silent for 10000 ms",
+    lastErrorTime,
+  });
+  const outages = [{ sinceMs: 50_000, lastMs: 90_000 }];
+  const isIts = (time: number, others: readonly Parameters<typeof isOraclesFault>[0][]) =>
+    isOraclesFault(silent(time), [silent(time), ...others], outages);
+  assert(isIts(91_000, [silent(90_500), silent(91_200)]));
+  assert(isIts(91_000, [{ lastError: "closed: 1006", lastErrorTime: 120_000 }]), "a later fault");
+  assert(!isIts(91_000, [silent(60_000)]), "the other one was silent before");
+  assert(!isIts(91_000, [{ lastError: null }]), "the other one sent prices");
+  assert(!isIts(49_000, [silent(49_000)]), "the oracle answered");
+  assert(!isIts(100_001, [silent(100_001)]));
+  assert(!isOraclesFault({ lastError: "closed: 1006", lastErrorTime: 91_000 }, [], outages));
 });

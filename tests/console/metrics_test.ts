@@ -47,6 +47,27 @@ Deno.test("MetricsHistory: an increase covers the last minute, also across a res
   assert.equal(history.increase("never"), 0);
 });
 
+Deno.test("MetricsHistory: a counter's window is the alert's, also across an outage and a restart", () => {
+  const missed = "node_checkpoints_missed_total";
+  let history = new MetricsHistory();
+  const grownAt = (minutes: number, value: number, startedMinutes = -60) => {
+    const text = `${missed} ${value}\nprocess_start_time_seconds ${60 * startedMinutes}`;
+    history = history.with(60_000 * minutes, parseMetrics(text));
+    return history.over(600_000).increase(missed);
+  };
+  assert.deepEqual(
+    [grownAt(0, 5), grownAt(1, 109), grownAt(4, 109), grownAt(5, 248), grownAt(10, 248)],
+    [0, 104, 104, 243, 243],
+  );
+  assert.equal(history.increase(missed), 0, "in the last minute");
+  assert.deepEqual([grownAt(11, 248), grownAt(14, 248), grownAt(15.5, 248)], [139, 139, 0]);
+  assert.equal(grownAt(16, 7, 15.9), 7, "a new process");
+  history = new MetricsHistory();
+  assert.equal(grownAt(20, 243, 15), 243, "a page that was opened after its start");
+  history = new MetricsHistory();
+  assert.equal(grownAt(20, 243, 9), 0, "it may be older than the window");
+});
+
 Deno.test("parseMetrics: infinite values are numbers, and an empty history has none", () => {
   const metrics = parseMetrics('up{le="+Inf"} +Inf\ndown -Inf');
   assert.deepEqual([metrics.sum("up"), metrics.sum("down")], [Infinity, -Infinity]);

@@ -110,6 +110,11 @@ browserTest(
         await visitor.sees(/Maker is away/);
         assert.deepEqual(await violationsEverywhere(page), []);
       }
+      if (name === "node") {
+        await visitor.sees(
+          /left to start it and fill in prices: the (bet|next of \d bets) ends at \d\d:/,
+        );
+      }
       // Some prices of the bet are missing.
       const hasGap = () => systemClock.now() > startTime + 500 || undefined;
       await eventually("the window of the bet has begun", hasGap);
@@ -117,7 +122,7 @@ browserTest(
       await isUp(name, true);
       if (name === "oracle") {
         await visitor.sees(
-          /: 1 bet of 1 user, 5\.00 USDC\.\s+\d+ min \d\d s left to fill in prices: the next of these/,
+          /: 1 bet of 1 user, 5\.00 USDC\.\s+\d+ min \d\d s left to fill in prices: the bet ends at/,
         );
         await visitor.sees(
           /backfill --market ETH\/USDT --from \d{4}-[\s\S]*Where these report slots/,
@@ -125,8 +130,9 @@ browserTest(
       }
       await visitor.seesNo(new RegExp(`Critical\\s+${name}: It does not answer`));
     }
+    await page.$eval("details.blips", (blips) => blips.open = true);
     await visitor.sees(
-      /Ended[\s\S]*\d\d:\d\d:\d\d – \d\d:\d\d:\d\d\s+(at least )?\d+\.\d s\s+\w+: It does not answer\s+✕ Critical/,
+      /Ended[\s\S]*too short for an alert[\s\S]*\d\d:\d\d:\d\d – \d\d:\d\d:\d\d\s+(at least )?\d+\.\d s\s+\w+: It does not answer\s+itself\s+✕ Critical/,
     );
     await visitor.sees(/Live/);
     await page.$eval('nav a[href="#trade"]', (link) => link.click());
@@ -140,14 +146,15 @@ browserTest(
     // What another tab has logged is in the log of this one.
     await page.evaluate(`{
       const record = { service: "node", chapter: "X", text: "Seen by another tab", extent: 0 };
-      const times = { sinceMs: Date.now() - 9000, lastMs: Date.now() - 2000 };
-      const kind = { severity: "warning", isCause: true, isAlarm: false, mayBeOlder: false, hasEnded: true };
+      const lastMs = Date.now() - 2000;
+      const times = { sinceMs: lastMs - 7000, seenMs: lastMs, lastMs, endedMs: lastMs };
+      const kind = { afterS: 0, severity: "warning", isCause: true, isAlarm: false, mayBeOlder: false };
       const key = "rangemaker.problems";
       localStorage.setItem(key, JSON.stringify([{ ...record, ...times, ...kind }]));
       dispatchEvent(new StorageEvent("storage", { key }));
     }`);
     await page.$eval('nav a[href="#operator"]', (link) => link.click());
-    await visitor.sees(/Ended[\s\S]*7\.0 s\s+node: Seen by another tab\s+▲ Warning/);
+    await visitor.sees(/Ended[\s\S]*7\.0 s\s+node: Seen by another tab\s+itself\s+▲ Warning/);
     // Of two tabs, the last opened one polls for both until it is closed.
     const other = await visitor.newTab();
     await other.sees(/Seen by another tab/);
@@ -187,6 +194,13 @@ browserTest(
     await visitor.sees(/Live/);
     const forOperators = asked.filter((url) => /\/(metrics|health|ready)$/.test(url));
     assert.deepEqual(forOperators, [], "a trader's page does not watch the services");
+    // Once another tab watches them, this one shows how many problems they have: the bridge and the
+    // solver have stores of the chain that is gone.
+    const operator = await visitor.newTab("#operator");
+    await operator.sees(/✕ has a problem/);
+    await visitor.page.bringToFront();
+    await visitor.sees(/Operator\s+✕ [1-9]/);
+    await operator.page.close();
   },
 );
 

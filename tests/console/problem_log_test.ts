@@ -2,15 +2,23 @@
 import assert from "node:assert/strict";
 import {
   endedOf,
+  isBlip,
   type ProblemRecord,
   recordOf,
+  stillCounted,
   storedRecords,
   storeRecords,
   updatedLog,
   withStart,
 } from "../../services/console/page/operator/problem_log.ts";
 import type { Finding } from "../../services/console/page/operator/finding.ts";
-import { betRepair, gapOf, marketRepair } from "../../services/console/page/operator/repairs.ts";
+import {
+  betRepair,
+  betsOf,
+  gapOf,
+  marketRepair,
+} from "../../services/console/page/operator/repairs.ts";
+import { formatTime } from "../../services/console/page/format.ts";
 import { memoryStore } from "./memory_store.ts";
 import { thesisOf } from "./offers.ts";
 
@@ -110,7 +118,11 @@ Deno.test("Problem log: a problem continues across a reload, but is new if the p
   assert.deepEqual([record?.sinceMs, record?.mayBeOlder], [1_000, false]);
   const later = log([[121_001, again]], storedRecords(store));
   assert.deepEqual(times(later), [["node", 121_001, 121_001], ["node", 1_000, 1_000]]);
-  assert.deepEqual(times(later.filter(({ hasEnded }) => hasEnded)), [["node", 1_000, 1_000]]);
+  assert.deepEqual(times(later.filter(({ endedMs }) => endedMs !== undefined)), [[
+    "node",
+    1_000,
+    1_000,
+  ]]);
   const named = { ...again, sinceMs: 900 };
   assert.deepEqual(times(log([[300_000, again], [301_000, named]], storedRecords(store))), [
     ["node", 900, 301_000],
@@ -145,6 +157,164 @@ Deno.test("Problem log: a problem that returns within 30 s keeps its row; one th
     ) => [text, sinceMs, lastMs, alertedAtMs]),
     [["99 %", 0, 31_000, 25_000]],
   );
+});
+
+Deno.test("Problem log: a gap after another one, which is found when its node is back, has its own row and figure", () => {
+  const missing = (count: number, sinceMs?: number) =>
+    findingOf("node", {
+      ...{ chapter: "NodePricesMissing", text: `${count} checkpoints`, extent: count },
+      ...(sinceMs !== undefined && { sinceMs }),
+    });
+  // Filled at 19 s; the node is frozen from 20 s to 200 s.
+  let records = log([[5_000, missing(40)], [8_000, missing(70, 2_000)], [
+    18_500,
+    missing(98, 2_000),
+  ]]);
+  for (const atMs of [25_000, 100_000, 199_000]) {
+    records = updatedLog(records, [node], ({ chapter }) => chapter === "ServiceDown", atMs);
+  }
+  records = log([
+    ...[[201_000, missing(1_900)], [204_000, missing(1_965, 20_000)]] as const,
+    ...[[230_000, missing(1_965, 20_000)], [232_000]] as const,
+  ], records);
+  const rows = endedOf(records).filter(({ chapter }) => chapter === "NodePricesMissing");
+  assert.deepEqual(rows.map(({ text, sinceMs, lastMs }) => [text, sinceMs, lastMs]), [
+    ["1965 checkpoints", 20_000, 230_000],
+    ["98 checkpoints", 2_000, 18_500],
+  ]);
+  // The next gap changes nothing of one that ended while its node was away.
+  const filled = updatedLog(log([[5_000, missing(40, 2_000)]]), [node], () => false, 90_000);
+  const next = log([[91_000], [95_000, missing(5, 94_000)], [98_000, missing(5, 94_000)]], filled);
+  const spans = next.filter(({ chapter }) => chapter === "NodePricesMissing");
+  assert.deepEqual(times(spans), [["node", 94_000, 98_000], ["node", 2_000, 90_000]]);
+});
+
+Deno.test("Problem log: figures beyond their bounds before and after an outage begins are two rows", () => {
+  const stale = findingOf("node", { chapter: "NodePricesStale", afterS: 0 });
+  const rowsWith = (oracle: Finding) => {
+    const records = log([
+      ...[[0, stale], [9_000, stale], [10_000], [12_000, oracle], [14_000, oracle, stale]] as const,
+      ...[[30_000, oracle, stale], [31_000]] as const,
+    ]);
+    return endedOf(records).filter(({ chapter }) => chapter === "NodePricesStale").length;
+  };
+  assert.equal(rowsWith(findingOf("oracle")), 2);
+  assert.equal(rowsWith(findingOf("oracle", { chapter: "OracleFewSources" })), 1);
+  assert.equal(rowsWith(findingOf("oracle", { sinceMs: 8_000 })), 1, "it began during the first");
+});
+
+Deno.test("Problem log: an end that one tab has seen is an end, whatever a slower tab has read before", () => {
+  const stale = (atMs: number) =>
+    findingOf("node", { chapter: "NodePricesStale", afterS: 15, atMs });
+  const records = log([[26_000, stale(26_000)], [32_000, stale(31_000)]]);
+  assert.deepEqual(times(records), [["node", 26_000, 31_000]], "its figures are of then");
+  const ended = log([[35_000]], records);
+  const late = log([[43_000, stale(34_999)]], ended);
+  assert.deepEqual(late, ended);
+  assert.deepEqual(endedOf(late).map(({ alertedAtMs }) => alertedAtMs), [undefined]);
+  assert.equal(log([[43_000, stale(42_000)]], ended).length, 2, "it is back");
+});
+
+Deno.test("Problem log: what an outage caused is below it, with its cause; problems too short for an alert are blips", () => {
+  const oracle = findingOf("oracle", { afterS: 30 });
+  const proxy = findingOf("proxy", { afterS: 30 });
+  const stale = findingOf("node", { chapter: "NodePricesStale", afterS: 15, cause: "oracle" });
+  const health = findingOf("solver", { chapter: "Health and readiness" });
+  const gap = findingOf("node", { chapter: "NodePricesMissing", afterS: 0, sinceMs: 2_000 });
+  const records = log([
+    ...[[0, oracle], [3_000, oracle, stale], [40_000, oracle, stale]] as const,
+    ...[[41_000, stale, gap], [42_000, proxy, health], [52_000, proxy, health], [
+      53_000,
+      health,
+    ]] as const,
+    ...[[58_000, health], [60_000]] as const,
+  ]);
+  const rows = endedOf(records);
+  assert.deepEqual(rows.map((one) => [one.service, one.cause, isBlip(one)]), [
+    ["solver", undefined, false],
+    ["proxy", undefined, true],
+    ["oracle", undefined, false],
+    ["node", "oracle", false],
+    ["node", "oracle", false],
+  ]);
+});
+
+Deno.test("Problem log: a service is away until it answers, however long ago it was asked", () => {
+  const away = { ...node, afterS: 30 };
+  const records = log([[0, { ...away, atMs: 0 }], [31_000, { ...away, atMs: 24_000 }], [33_000]]);
+  assert.deepEqual(endedOf(records).map((one) => [one.lastMs, one.alertedAtMs]), [[
+    31_000,
+    30_000,
+  ]]);
+});
+
+Deno.test("Problem log: what an alert still counts stays after a reload, until it counts it no longer", () => {
+  const missed = findingOf("node", {
+    ...{ chapter: "NodeCheckpointsMissed", severity: "warning", text: "455 checkpoints" },
+    ...{ afterS: 0, countedMs: 600_000, cause: "node" },
+  });
+  const before = log([[1_000, missed]]);
+  const after = updatedLog(before, [], () => false, 61_000);
+  const [counted] = stillCounted(after, [], 61_000);
+  assert.deepEqual([counted?.text, counted?.cause, counted?.afterS], [
+    "455 checkpoints",
+    "node",
+    0,
+  ]);
+  assert.match(counted?.details[0] ?? "", new RegExp(`until ${formatTime(601_000)}\\.$`));
+  const failed = findingOf("bridge", { chapter: "BridgeDepositsFail", countedMs: 600_000 });
+  const alarmsAfter = (one: Finding) =>
+    updatedLog(log([[1_000, one]]), [], () => false, 61_000).map(({ isAlarm }) => isAlarm);
+  assert.deepEqual([failed, bridge, missed].map(alarmsAfter), [[true], [false], [false]]);
+  assert.deepEqual(stillCounted(log([[1_000, bridge]]), [], 2_000), [], "it counts nothing");
+  assert.deepEqual(stillCounted(after, [missed], 61_000), [], "it is counted again");
+  assert.deepEqual(stillCounted(log([[62_000]], after), [], 62_000), [], "its end was seen");
+  assert.equal(stillCounted(updatedLog(after, [], () => false, 180_000), [], 180_000).length, 1);
+  const late = [61_000, 160_000, 260_000, 360_000, 460_000, 560_000, 601_000]
+    .reduce((records, atMs) => updatedLog(records, [], () => false, atMs), before);
+  assert.deepEqual(stillCounted(late, [], 601_000), []);
+});
+
+Deno.test("Problem log: below an outage is only what began during it or seconds later", () => {
+  const oracle = findingOf("oracle", { afterS: 30 });
+  const rowsWith = (one: Finding) =>
+    endedOf(log([
+      ...[[50_000, oracle], [90_000, oracle], [one.sinceMs ?? 0, one]] as const,
+      ...[[190_000, one], [191_000]] as const,
+    ])).map(({ service, cause }) => `${service} ${cause}`);
+  const gap = (sinceMs: number) =>
+    findingOf("node", { chapter: "NodePricesMissing", afterS: 0, sinceMs });
+  for (const sinceMs of [41_000, 60_000, 119_000]) {
+    assert.deepEqual(rowsWith(gap(sinceMs)), ["oracle undefined", "node oracle"], `${sinceMs}`);
+  }
+  for (const sinceMs of [39_000, 121_000]) {
+    assert.deepEqual(rowsWith(gap(sinceMs)), ["node undefined", "oracle undefined"], `${sinceMs}`);
+  }
+  const other = findingOf("bridge", { chapter: "BridgeRetrying", afterS: 0, sinceMs: 60_000 });
+  assert.deepEqual(rowsWith(other), ["bridge undefined", "oracle undefined"]);
+});
+
+Deno.test("Problem log: a problem without an alert is a blip below 15 s", () => {
+  const health = findingOf("solver", { chapter: "Health and readiness" });
+  const isBlipAfter = (ms: number) =>
+    endedOf(log([[20_000, health], [20_000 + ms, health], [90_000]])).map(isBlip);
+  assert.deepEqual([14_999, 15_000].map(isBlipAfter), [[true], [false]]);
+});
+
+Deno.test("Repairs: bets are read until there are enough", async () => {
+  const pages = [1, 2, 3].map((id) => ({
+    theses: [thesisOf(id), thesisOf(10 + id)],
+    nextCursor: null,
+  }));
+  const client = {
+    async *theses({ status }: { status?: string } = {}) {
+      assert.equal(status, "open");
+      for (const page of pages) yield await Promise.resolve(page);
+    },
+    history: () => assert.fail(),
+  };
+  const read = async (enough?: number) => (await betsOf(client, "open", enough)).length;
+  assert.deepEqual([await read(), await read(4), await read(3)], [6, 4, 4]);
 });
 
 Deno.test("Problem log: two outages seconds apart are two rows, each with its alert", () => {
@@ -192,7 +362,7 @@ Deno.test("Problem log: an open problem begins when the services say, or else wh
   const records = log([[1_000, { ...gap, sinceMs: 500 }], [9_000, { ...gap, sinceMs: 8_000 }]]);
   const startOf = (finding: Finding) => withStart(finding, records, 9_000).sinceMs;
   assert.equal(startOf({ ...gap, sinceMs: 8_000 }), 8_000, "the gap before was filled");
-  assert.equal(startOf(gap), 500);
+  assert.equal(startOf(gap), 8_000);
   assert.equal(startOf(bridge), 9_000);
 });
 
@@ -245,7 +415,18 @@ Deno.test("Repairs: missing prices have affected bets, deadlines and a stable ba
   assert.deepEqual(repair?.commands, [
     "deno task -q backfill --market A/B --from 1970-01-01T00:00:02.500Z --to 1970-01-01T00:00:05.000Z",
   ]);
-  assert.match(repair?.hint ?? "", / The last price of A\/B before [\d:]+ was 2998\.41\.$/);
+  assert.match(repair?.hint ?? "", /the last one before each gap is in these commands\.$/);
+  assert.deepEqual(repair?.lastResort, [`${repair?.commands[0]} --price 2998.41`]);
+  // One command fills both, but each has a price of its own.
+  const two = marketRepair([{
+    ...gap,
+    missing: [...missing, { from: 8_001, to: 8_500, priceBefore: 2_999_000_000n }],
+  }]);
+  assert.equal(two?.commands.length, 1);
+  assert.deepEqual(two?.lastResort?.map((text) => text.split(" --to 1970-01-01T00:00:")[1]), [
+    "05.000Z --price 2998.41",
+    "08.500Z --price 2999",
+  ]);
   const later = marketRepair([{ ...gap, missing: [...missing, { from: 35_001, to: 36_000 }] }]);
   assert.deepEqual(later?.commands.map((text) => text.slice(-34)), [
     "02.500Z --to 1970-01-01T00:00:05.000Z".slice(-34),

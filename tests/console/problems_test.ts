@@ -1,15 +1,23 @@
 import assert from "node:assert/strict";
 import { MetricsHistory, parseMetrics } from "../../services/console/page/data/metrics.ts";
 import type { ServiceName, ServiceState } from "../../services/console/page/data/service_watch.ts";
+import { commandsFor } from "../../services/console/page/operator/absence.ts";
 import { PROBLEMS } from "../../lib/problems/mod.ts";
 import { formatTime } from "../../services/console/page/format.ts";
-import { FIGURES, worstOf } from "../../services/console/page/operator/figures.ts";
+import {
+  alertText,
+  countedFor,
+  FIGURES,
+  worstOf,
+} from "../../services/console/page/operator/figures.ts";
 import {
   alertTimeText,
+  deadlineText,
   followingText,
   isAlarm,
   noProblemText,
   runbookOf,
+  verdictOf,
 } from "../../services/console/page/operator/finding.ts";
 import {
   findingsOf,
@@ -18,6 +26,8 @@ import {
   withRepair,
 } from "../../services/console/page/operator/problems.ts";
 
+const guide = await Deno.readTextFile(new URL("../../docs/operating.md", import.meta.url));
+
 /** A healthy service whose figures were read every 10 s. */
 function stateOf(name: ServiceName, texts: string[], more: Partial<ServiceState> = {}) {
   const history = texts.reduce(
@@ -25,7 +35,13 @@ function stateOf(name: ServiceName, texts: string[], more: Partial<ServiceState>
     new MetricsHistory(),
   );
   const healthy = { isUp: true, isHealthy: true, isReady: true, reason: "", health: "healthy" };
-  const since = { awayAgoMs: Infinity, isForbidden: false, isLate: false };
+  const since = {
+    checkedMs: history.latestMs,
+    isRefused: false,
+    awayAgoMs: Infinity,
+    isForbidden: false,
+    isLate: false,
+  };
   const url = `http://${name}`;
   return {
     name,
@@ -235,6 +251,22 @@ Deno.test("Problems: down, unhealthy and unready services have a reason; critica
   ]);
   const [known] = findingsOf([stateOf("oracle", ["process_id 77"], { isUp: false })]);
   assert.equal(Object.values(known?.commandsByWay ?? {}).at(-1), "kill -KILL 77");
+  assert(known !== undefined);
+  assert.equal(runbookOf(known), "/runbook/ServiceDown?service=oracle&pid=77");
+  const waysOf = (own?: string) => {
+    const ways = commandsFor(known?.commandsByWay ?? {}, own);
+    return [ways.own, ways.others].map((commands) => commands.map(([, command]) => command));
+  };
+  assert.deepEqual(waysOf().map(({ length }) => length), [4, 0]);
+  assert.deepEqual(waysOf("In containers")[0], ["docker compose restart oracle"]);
+  assert.deepEqual(waysOf("From a terminal")[0], ["kill -CONT 77", "kill -KILL 77"]);
+  for (const name of ["exchanges", "oracle", "node", "proxy", "bridge", "solver"] as const) {
+    const [gone] = findingsOf([stateOf(name, ["process_id 77"], { isUp: false, isRefused: true })]);
+    const [, , start = "", ...more] = Object.values(gone?.commandsByWay ?? {});
+    assert(guide.includes(`\n$ ${start}\n`), start);
+    assert.deepEqual([more, gone?.pid], [[], undefined], "nothing to kill");
+    assert.equal(/trades/.test(gone?.firstStep ?? ""), name === "exchanges");
+  }
   const back = [
     stateOf("oracle", [], { awayAgoMs: 20_000 }),
     stateOf("node", [], { isHealthy: false }),
@@ -279,7 +311,10 @@ Deno.test("Problems: after an absence, a warning counted over it is a consequenc
   assert.deepEqual(causeOf({}), [["NodeCheckpointsMissed", undefined]]);
   assert.deepEqual(causeOf({ awayAgoMs: 10_000 }), [["NodeCheckpointsMissed", "node"]]);
   const [counted] = findingsOf([stateOf("node", skipped, { awayAgoMs: 10_000 })]);
-  assert.match(counted?.firstStep ?? "", /^Nothing, unless it lasts/);
+  assert.match(
+    counted?.firstStep ?? "",
+    /^Nothing, unless the number grows: it counts the time that it was away/,
+  );
   const full = ALIVE.map((text) => `${text}\nnode_storage_writable 0`);
   assert.deepEqual(
     causeOf({ awayAgoMs: 10_000 }, full),
@@ -346,6 +381,60 @@ Deno.test("Problems: a service that still does not answer seconds after the node
   assert.equal(causeOf({ isUp: false, awayAgoMs: 60_000 }), "node");
   assert.equal(causeOf({ awayAgoMs: 10_000 }), "node", "its answer may be under way");
   assert.equal(causeOf({ awayAgoMs: 10_001 }), undefined);
+});
+
+Deno.test("Problems: quotes without a price are normal while the solver starts", () => {
+  const quotes = 'solver_quotes_total{kind="quote",outcome="VOLATILITY_UNAVAILABLE"}';
+  const foundAfter = (seconds: number) => {
+    const started = `process_start_time_seconds ${10 - seconds}`;
+    return findingsOf([stateOf("solver", [`${quotes} 0\n${started}`, `${quotes} 9\n${started}`])])
+      .map(({ chapter }) => chapter);
+  };
+  assert.deepEqual([foundAfter(89), foundAfter(91)], [[], ["SolverWithoutPrices"]]);
+});
+
+Deno.test("Problems: whatever is wrong, the list has a verdict", () => {
+  const [critical] = findingsOf([stateOf("node", [], { isUp: false })]);
+  assert(critical !== undefined);
+  const warning = { ...critical, severity: "warning" } as const;
+  const following = { ...critical, cause: "node" } as const;
+  const cases = [
+    [[warning], ["warning", "▲ 1 warning."]],
+    [[critical, critical, warning, following], ["lost", "✕ 2 critical problems, ▲ 1 warning."]],
+    [[following], ["warning", "▲ Only what an absence has left: it should end by itself."]],
+  ] as const;
+  for (const [findings, expected] of cases) assert.deepEqual(verdictOf(findings), expected);
+});
+
+Deno.test("Problems: a counter has the window of its alert, or says how long it was counted", () => {
+  const skipped = ALIVE.map((text, index) =>
+    `${text}\nnode_checkpoints_missed_total ${139 * index}`
+  );
+  const textOf = (more = "") =>
+    findingsOf([stateOf("node", skipped.map((text) => text + more))])[0]?.text;
+  assert.equal(textOf(), "It has skipped at least 139 checkpoints in 10 minutes");
+  assert.equal(
+    textOf("\nprocess_start_time_seconds 0"),
+    "It has skipped 139 checkpoints in 10 minutes",
+  );
+  const missed = PROBLEMS.find(({ name }) => name === "NodeCheckpointsMissed");
+  assert(missed !== undefined);
+  assert.equal(alertText(missed).replaceAll("\u00a0", " "), "alert above 10 in 10 min");
+  assert.equal(countedFor(missed, stateOf("node", skipped).history), 10_000);
+  // It missed them itself, however long ago another service was away.
+  const both = findingsOf([
+    stateOf("oracle", [], { awayAgoMs: 60_000 }),
+    stateOf("node", skipped, { awayAgoMs: 30_000 }),
+  ]);
+  assert.deepEqual(both.map(({ cause }) => cause), ["node"]);
+  // After an outage it is reported for as long as its alert fires.
+  const node = stateOf("node", skipped, { awayAgoMs: 300_000 });
+  const [finding] = findingsOf([node]);
+  assert.match(finding?.firstStep ?? "", /its alert fires until 10 min after that\.$/);
+  assert.equal(
+    followingText(findingsOf([node]), [node]),
+    "1 problem, probably because node was away: this should end within 10 min",
+  );
 });
 
 Deno.test("Problems: refused bets are listed by code, with the first steps for these codes", () => {
@@ -423,6 +512,17 @@ Deno.test("Problems: while a service is away, or at its first reading, the end o
   assert.deepEqual(seen(20), [true, true]);
   assert.deepEqual(seen(20, false), [false, false]);
   assert.deepEqual(seen(20, true, 20_002), [false, false], "another tab saw it after that");
+  const state = stateOf("node", Array(4).fill(ALIVE[0]));
+  const record = { chapter: "NodeCheckpointsMissed", lastMs: 5_000, countedMs: 600_000 };
+  assert(!isVisible(state, { ...record, seenMs: 5_000 }), "its alert counts more than this page");
+  assert(isVisible(state, { ...record, seenMs: -570_000 }), "no longer");
+});
+
+Deno.test("Problems: a problem was last seen in the newest figures, and an absence in the last request", () => {
+  const late = { isSilent: true, checkedMs: 14_000 };
+  const storage = ALIVE.map((text) => `${text}\nnode_storage_writable 0`);
+  const times = findingsOf([stateOf("node", storage, late)]).map((one) => [one.chapter, one.atMs]);
+  assert.deepEqual(times, [["ServiceDown", 14_000], ["NodeStorageFailed", 10_001]]);
 });
 
 Deno.test("Problems: a problem found at the first reading of a service may be older", () => {
@@ -514,6 +614,22 @@ Deno.test("Problems: commands are shown only after the gaps have been read", () 
   assert.equal(withRepair(other, new Map(), []), other);
 });
 
+Deno.test("Problems: while the node is away, the bets that were open before have their deadline", () => {
+  const ends = [4_000, 60_000, 90_000];
+  const [away] = findingsOf([stateOf("node", [], { isUp: false }), stateOf("bridge", [])])
+    .map((one) => withRepair(one, new Map(), [], ends));
+  assert.deepEqual(away?.deadlinesMs, ends);
+  const [other] = findingsOf([stateOf("bridge", [], { isUp: false })])
+    .map((one) => withRepair(one, new Map(), [], ends));
+  assert.equal(other?.deadlinesMs, undefined, "bets do not need it");
+  assert.deepEqual(deadlineText(ends, 10_000), {
+    left: "50.0 s",
+    next: `the next of 2 bets ends at ${formatTime(60_000)}, and 1 has ended`,
+  });
+  assert.equal(deadlineText([5_000], 0)?.next, `the bet ends at ${formatTime(5_000)}`);
+  assert.equal(deadlineText(ends, 90_000), undefined);
+});
+
 Deno.test("Problems: counts down to an alert, then shows since when it fires", () => {
   const [finding] = findingsOf([stateOf("node", [], { isUp: false })]);
   assert(finding?.afterS === 30);
@@ -540,6 +656,6 @@ Deno.test("Problems: a consequence names its cause", () => {
   );
   assert.match(
     textOf({ awayAgoMs: 20_000 }),
-    /^2 problems \(1 critical\), .* because oracle was away: this should end within a minute$/,
+    /^2 problems \(1 critical\), .* because oracle was away: this should end within 10 min$/,
   );
 });

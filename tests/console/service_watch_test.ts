@@ -48,6 +48,8 @@ const GOOD = {
   isUp: true,
   isSilent: false,
   isLate: false,
+  isRefused: false,
+  checkedMs: new FakeClock().now(),
   awayAgoMs: Infinity,
   isForbidden: false,
   reason: "",
@@ -198,6 +200,7 @@ Deno.test("ServiceWatch: a service that goes away is down with the reason, and k
     assert.match(reason, /\/metrics answered with status 503$/);
     assert.equal(away.history, history, "its figures are the last that came");
     assert.equal(away.isForbidden, false, "something else answers in its place");
+    assert.equal(away.isRefused, false);
     assert.equal(away.lastAnswerMs, history.latestMs);
     const isOver = () => clock.pending === 1 || undefined;
     await eventually("the pass is over", isOver);
@@ -218,8 +221,9 @@ Deno.test("ServiceWatch: a service that goes away is down with the reason, and k
   });
   await eventually("the pass is over", () => clock.pending === 1 || undefined);
   clock.advance(120_001);
-  const { reason, isForbidden, lastAnswerMs } = await next(false);
+  const { reason, isForbidden, isRefused, lastAnswerMs } = await next(false);
   assert.deepEqual([isForbidden, lastAnswerMs], [false, undefined], "it was not asked for long");
+  assert(isRefused);
   assert.match(reason, /^http:\/\/127\.0\.0\.1:\d+\/\w* cannot be reached: /);
   await eventually("the pass is over", () => clock.pending === 1 || undefined);
   watch?.poll.stop();

@@ -49,6 +49,10 @@ if (root !== null) {
     return (await import("./maker/maker_view.tsx")).openMakerView(model);
   });
   if (localStorage.getItem(WATCHES_KEY) !== null) operator.open();
+  // Another tab has opened the operator's view: this one shows the same count beside its name.
+  addEventListener("storage", ({ key }) => {
+    if (key === WATCHES_KEY) operator.open();
+  });
   const views = [openTradeView(model), maker, operator];
   render(<Shell model={model} views={views} />, root);
 }

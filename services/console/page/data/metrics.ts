@@ -1,5 +1,7 @@
 /** Reads metrics in the Prometheus text format, which each service has at `GET /metrics`. */
 import {
+  COUNTER_METRICS,
+  COUNTER_WINDOW_MS,
   type Figures,
   growthOf,
   type LabelFilter,
@@ -76,18 +78,48 @@ export const WINDOW_MS = 60_000;
 /** How far back rates look. */
 export const RECENT_MS = 15_000;
 
+const STARTED = "process_start_time_seconds";
+
+/** What is kept of answers that are older than {@link WINDOW_MS}. */
+const KEPT = new Set([...COUNTER_METRICS, STARTED, "node_block_number"]);
+
+interface Answer {
+  atMs: number;
+  metrics: Metrics;
+}
+
 /** The metrics of the last minute or longer, from which rates are computed. */
 export class MetricsHistory implements Figures {
-  readonly #answers: readonly { atMs: number; metrics: Metrics }[];
+  readonly #answers: readonly Answer[];
+  /** Counters of the time before, as far back as alerts count. */
+  readonly #older: readonly Answer[];
 
-  constructor(answers: readonly { atMs: number; metrics: Metrics }[] = []) {
+  constructor(answers: readonly Answer[] = [], older: readonly Answer[] = []) {
     this.#answers = answers;
+    this.#older = older;
   }
 
   /** This history with one more answer, and without answers that are too old. */
   with(atMs: number, metrics: Metrics, windowMs = WINDOW_MS): MetricsHistory {
-    const kept = this.#answers.filter((answer) => answer.atMs >= atMs - windowMs);
-    return new MetricsHistory([...kept, { atMs, metrics }]);
+    const isOld = (answer: Answer) => answer.atMs < atMs - windowMs;
+    const older = [
+      ...this.#older,
+      ...this.#answers.filter(isOld).map(({ atMs, metrics }) => ({
+        atMs,
+        metrics: metrics.select(...KEPT),
+      })),
+    ].filter((answer) => answer.atMs >= atMs - COUNTER_WINDOW_MS);
+    const kept = this.#answers.filter((answer) => !isOld(answer));
+    return new MetricsHistory([...kept, { atMs, metrics }], older);
+  }
+
+  over(windowMs: number): MetricsHistory {
+    const fromMs = this.latestMs - windowMs;
+    const answers = [...this.#older, ...this.#answers].filter(({ atMs }) => atMs >= fromMs);
+    // The counters of a process that has started within the window were 0 before.
+    const isYoung = 1_000 * (answers[0]?.metrics.sum(STARTED) ?? -Infinity) >= fromMs;
+    const start = { atMs: fromMs, metrics: new Metrics(new Map()) };
+    return new MetricsHistory(isYoung ? [start, ...answers] : answers);
   }
 
   get recent(): MetricsHistory {

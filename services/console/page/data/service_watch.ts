@@ -20,6 +20,10 @@ export interface ServiceState {
   isSilent: boolean;
   /** The answer took too long, perhaps because the service waits for another one. */
   isLate: boolean;
+  /** Its machine refuses connections, or cannot be reached: its process is gone. */
+  isRefused: boolean;
+  /** When it last answered, or was found not to answer. */
+  checkedMs: number;
   /** Time since it was last away; Infinity if it never was. */
   awayAgoMs: number;
   /** When it last answered before it was away; undefined if nobody asked it shortly before. */
@@ -68,6 +72,8 @@ export class ServiceWatch {
       isUp: undefined,
       isSilent: false,
       isLate: false,
+      isRefused: false,
+      checkedMs: 0,
       awayAgoMs: Infinity,
       reason: "",
       isForbidden: false,
@@ -118,14 +124,18 @@ export class ServiceWatch {
       const newestMs = nowMs - latestMs <= UNASKED_MAX_MS ? latestMs : undefined;
       const lastAnswerMs = before.isUp === false ? before.lastAnswerMs : newestMs;
       const reason = thrown.message;
-      this.state.value = { ...before, isUp: false, reason, isForbidden, lastAnswerMs };
+      const isRefused = thrown.cause !== undefined && !isForbidden;
+      const away = { isUp: false, reason, isForbidden, isRefused, lastAnswerMs, checkedMs: nowMs };
+      this.state.value = { ...before, ...away };
     } finally {
       clearTimeout(overdue);
     }
   }
 
   #missAnswer(signal: AbortSignal, isLate: boolean): void {
-    if (!signal.aborted) this.state.value = { ...this.state.value, isSilent: true, isLate };
+    if (signal.aborted) return;
+    const checkedMs = this.#clock.now();
+    this.state.value = { ...this.state.value, isSilent: true, isLate, checkedMs };
   }
 
   #update(metrics: HttpAnswer, health: HttpAnswer, ready: HttpAnswer | undefined): void {
@@ -140,6 +150,8 @@ export class ServiceWatch {
       isUp: true,
       isSilent: false,
       isLate: false,
+      isRefused: false,
+      checkedMs: nowMs,
       awayAgoMs: nowMs - this.#awayAtMs,
       reason: "",
       isForbidden: false,

@@ -1,5 +1,6 @@
 /** The figures of each service that are shown to operators. */
 import {
+  COUNTER_WINDOW_MS,
   type Problem,
   PROBLEM_GROUPS,
   PROBLEMS,
@@ -8,7 +9,7 @@ import {
 import type { MetricsHistory } from "../data/metrics.ts";
 import type { ServiceName } from "../data/service_watch.ts";
 import type { Providers } from "../data/providers.ts";
-import { formatDuration, formatShare } from "../format.ts";
+import { durationText, formatDuration, formatShare } from "../format.ts";
 
 /** Whether a problem belongs to a process, so that only its first service reports it. */
 export const isProcessProblem = (problem: Problem) => PROBLEM_GROUPS.services.includes(problem);
@@ -50,10 +51,58 @@ export function worstOf({ op }: Problem["bound"], samples: readonly Sample[]): n
   return op === ">" ? Math.max(...values) : Math.min(...values);
 }
 
+/** How long the events of a problem have been counted, if that is shorter than its alert counts. */
+export function countedFor(
+  { measure: { counter } }: Problem,
+  history: MetricsHistory,
+): number | undefined {
+  return counter && shorterThan(counter.windowMs, history);
+}
+
+/** How long events have been counted, if that is shorter than a window. */
+export function shorterThan(windowMs: number, history: MetricsHistory): number | undefined {
+  const { spanMs } = history.over(windowMs);
+  // A page behind others reads the figures every 6 s.
+  return spanMs < windowMs - READ_APART_MS ? spanMs : undefined;
+}
+
+/** Whether its process has just started, so that a value beyond the bound is normal. */
+export function isWarmingUp({ warmUpS }: Problem, { latest, latestMs }: MetricsHistory): boolean {
+  const startedAtS = latest.sum("process_start_time_seconds");
+  return warmUpS !== undefined && startedAtS !== undefined &&
+    latestMs < 1_000 * (startedAtS + warmUpS);
+}
+
+/** How many figures a service has, and how many are beyond their bounds. */
+export function figuresText(all: number, bad: number, isHealthy: boolean): string {
+  const text = `${all} ${all === 1 ? "figure" : "figures"}`;
+  if (bad > 0) return `${text}, ${bad} beyond ${bad === 1 ? "its bound" : "their bounds"}`;
+  return isHealthy ? `${text}, all within their bounds` : text; // something else is wrong
+}
+
+/** A restarted node goes on at least this far from its last block, unless the chain is very young. */
+const JUMP_MIN = 1_000;
+
+/** The jump of the block number when the node was started again; undefined if there was none. */
+export function blockJumpOf(history: MetricsHistory): { from: number; to: number } | undefined {
+  const known = history.over(COUNTER_WINDOW_MS);
+  const blocks = known.series("node_block_number");
+  const starts = known.series("process_start_time_seconds");
+  const jumps = blocks.flatMap((to = 0, index) => {
+    const from = blocks[index - 1];
+    const isNew = starts[index] !== starts[index - 1];
+    return from !== undefined && isNew && to - from >= JUMP_MIN ? [{ from, to }] : [];
+  });
+  return jumps.at(-1);
+}
+
 /** The text of an alert's bound. */
-export function alertText({ bound: { op, limit }, isFlag, unit }: Problem): string {
+export function alertText({ bound: { op, limit }, isFlag, unit, measure }: Problem): string {
+  const { counter } = measure;
   const sign = { ">": "above ", "<": "below ", "==": isFlag ? "if " : "at " }[op];
-  return `alert ${sign}${formatValue(limit, { isFlag, unit }).replace(" ", "\u00a0")}`;
+  const window = counter === undefined ? "" : ` in ${durationText(counter.windowMs)}`;
+  return `alert ${sign}${formatValue(limit, { isFlag, unit }) + window}`.replaceAll(" ", "\u00a0")
+    .replace("\u00a0", " ");
 }
 
 /** An age such as `340 ms` or `2.1 s`. */
@@ -66,6 +115,9 @@ export function formatPoints(points: number): string {
   const text = `${Math.abs(points).toFixed(1)} bp`;
   return text === "0.0 bp" ? text : (points < 0 ? "−" : "+") + text;
 }
+
+/** Two readings of a service that answers are nearer to each other. */
+const READ_APART_MS = 15_000;
 
 /** A connected source without a trade in any market for this long is silent. */
 const SILENT_MS = 10_000;
@@ -89,6 +141,31 @@ export function faultText(lastError: string): string {
       (_, ms) => `sent nothing for ${formatDuration(Number(ms))}`,
     )
     .replace(/^\w+(?=: )/, (kind) => kind.replaceAll("_", " "));
+}
+
+/** Within this time after it continues, a stopped oracle finds that its sources were silent. */
+const STOPPED_LATE_MS = 10_000;
+
+/** Faults that an oracle finds when it continues are at most this far apart. */
+const AT_ONCE_MS = 3_000;
+
+type Faults = Pick<Providers["providers"][number], "lastError" | "lastErrorTime">;
+
+/**
+ * Whether a source was silent only because the oracle did not run: all were silent at that time.
+ *
+ * @param outages When the oracle did not answer.
+ */
+export function isOraclesFault(
+  { lastError, lastErrorTime }: Faults,
+  providers: readonly Faults[],
+  outages: readonly { sinceMs: number; lastMs: number }[],
+): boolean {
+  if (!lastError?.startsWith("silent:") || !lastErrorTime) return false;
+  return outages.some(({ sinceMs, lastMs }) =>
+    sinceMs <= lastErrorTime && lastErrorTime <= lastMs + STOPPED_LATE_MS
+  ) && // others may have had another fault since then
+    providers.every((other) => (other.lastErrorTime ?? 0) >= lastErrorTime - AT_ONCE_MS);
 }
 
 type Reader = (history: MetricsHistory) => number | undefined;

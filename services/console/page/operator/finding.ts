@@ -1,7 +1,7 @@
 /** A problem as the operator reads it. */
 import type { Problem } from "../../../../lib/problems/mod.ts";
 import type { ServiceName, ServiceState } from "../data/service_watch.ts";
-import { formatTime } from "../format.ts";
+import { durationText, formatDuration, formatTime } from "../format.ts";
 import type { Repair } from "./repairs.ts";
 
 /** A problem that an operator must look at, with the members of its {@link Repair} if known. */
@@ -17,6 +17,10 @@ export interface Finding extends Partial<Repair> {
   firstStep: string;
   /** Commands by the way in which the service is run; one of them applies. */
   commandsByWay?: Problem["commandsByWay"];
+  /** When the figures that show it were read. */
+  atMs?: number;
+  /** The process that does not answer. */
+  pid?: number;
   /** The page found it at its first poll of the service, so it may have begun earlier. */
   mayBeOlder: boolean;
   /** How long its alert waits; undefined if it has none. */
@@ -25,6 +29,8 @@ export interface Finding extends Partial<Repair> {
   chapter: string;
   /** The likely cause: a needed service that is or was away, or the service itself. */
   cause?: ServiceName;
+  /** The window of the alert, if it counts events. */
+  countedMs?: number;
   /** How far it exceeds its bound, over all markets or exchanges. */
   extent?: number;
 }
@@ -43,9 +49,27 @@ export function noProblemText(watched: readonly ServiceName[]): string {
   return `✓ The services below work. To watch all, start the console with ${options}.`;
 }
 
-/** Path of a chapter of the runbook, with commands for a service. */
-export function runbookOf({ chapter, service }: Pick<Finding, "chapter" | "service">): string {
-  return `/runbook/${encodeURIComponent(chapter)}?service=${service}`;
+/** How much is wrong, as a class and a text; only for lists that are not empty. */
+export function verdictOf(findings: readonly Finding[]): [style: string, text: string] {
+  const own = findings.filter(({ cause }) => cause === undefined);
+  const criticals = own.filter(isCritical).length;
+  const warnings = own.length - criticals;
+  const parts = [
+    ...(criticals > 0
+      ? [`✕ ${criticals} critical ${criticals === 1 ? "problem" : "problems"}`]
+      : []),
+    ...(warnings > 0 ? [`▲ ${warnings} ${warnings === 1 ? "warning" : "warnings"}`] : []),
+  ];
+  if (parts.length > 0) return [criticals > 0 ? "lost" : "warning", `${parts.join(", ")}.`];
+  return ["warning", "▲ Only what an absence has left: it should end by itself."];
+}
+
+/** Path of a chapter of the runbook, with commands for a service and its process. */
+export function runbookOf(
+  { chapter, service, pid }: Pick<Finding, "chapter" | "service" | "pid">,
+): string {
+  const process = pid === undefined ? "" : `&pid=${pid}`;
+  return `/runbook/${encodeURIComponent(chapter)}?service=${service}${process}`;
 }
 
 /** Such as `3 more problems (2 critical), probably because node does not answer`. */
@@ -56,13 +80,32 @@ export function followingText(
   const following = findings.filter(({ cause }) => cause !== undefined);
   const more = following.length < findings.length ? "more " : "";
   const criticals = following.filter(({ severity }) => severity === "critical").length;
-  const reasons = [...new Set(following.flatMap(({ cause }) => cause ?? []))].map((name) =>
-    states.some((one) => one.name === name && one.isSilent)
-      ? `${name} does not answer`
-      : `${name} was away: this should end within a minute`
-  );
+  const reasons = [...new Set(following.flatMap(({ cause }) => cause ?? []))].map((name) => {
+    if (states.some((one) => one.name === name && one.isSilent)) return `${name} does not answer`;
+    const counted = following.filter(({ cause }) => cause === name)
+      .flatMap(({ countedMs }) => countedMs ?? []);
+    const end = counted.length === 0 ? "a minute" : durationText(Math.max(...counted));
+    return `${name} was away: this should end within ${end}`;
+  });
   return `${following.length} ${more}${following.length === 1 ? "problem" : "problems"}` +
     (criticals > 0 ? ` (${criticals} critical)` : "") + `, probably because ${reasons.join("; ")}`;
+}
+
+/** The time until the next of some bets ends, and how many have already; undefined if all have. */
+export function deadlineText(
+  endsMs: readonly number[],
+  nowMs: number,
+): { left: string; next: string } | undefined {
+  const open = endsMs.filter((endMs) => endMs > nowMs);
+  if (open.length === 0) return undefined;
+  const nextMs = Math.min(...open);
+  const which = open.length === 1 ? "the bet" : `the next of ${open.length} bets`;
+  const count = endsMs.length - open.length;
+  const ended = count === 0 ? "" : `, and ${count} ${count === 1 ? "has" : "have"} ended`;
+  return {
+    left: formatDuration(nextMs - nowMs),
+    next: `${which} ends at ${formatTime(nextMs)}${ended}`,
+  };
 }
 
 /** When its alert fires, if the problem lasts; whether anybody is told is up to Prometheus. */

@@ -1,4 +1,4 @@
-import { useSignal } from "@preact/signals";
+import { signal, useSignal } from "@preact/signals";
 import { systemClock } from "@rangemaker/client";
 import { Card } from "../card.tsx";
 import type { ServiceState } from "../data/service_watch.ts";
@@ -7,8 +7,17 @@ import { NotifyButton } from "../notify_button.tsx";
 import { Table } from "../table.tsx";
 import { useNow } from "../use_now.ts";
 import { Words } from "../words.tsx";
-import type { Episode } from "./problem_log.ts";
-import { alertTimeText, type Finding, followingText, noProblemText, runbookOf } from "./finding.ts";
+import { type Episode, isBlip } from "./problem_log.ts";
+import {
+  alertTimeText,
+  deadlineText,
+  type Finding,
+  followingText,
+  noProblemText,
+  runbookOf,
+  verdictOf,
+} from "./finding.ts";
+import { commandsFor, isAway, wayOf } from "./absence.ts";
 import { CARRY } from "./repairs.ts";
 
 interface FindingsProps {
@@ -29,7 +38,7 @@ export function Findings({ findings, states, isOffline, announce }: FindingsProp
   const first = findings.filter(({ cause }) => cause === undefined);
   return (
     <Card
-      title={first.length === 0 ? "Health" : "What is wrong"}
+      title={findings.length === 0 ? "Health" : "What is wrong"}
       note={
         <NotifyButton
           label="Notify me of critical problems"
@@ -44,6 +53,7 @@ export function Findings({ findings, states, isOffline, announce }: FindingsProp
           {isKnown ? noProblemText(states.map(({ name }) => name)) : asking}
         </p>
       )}
+      {findings.length > 0 && <Verdict findings={findings} />}
       <FindingList findings={first} states={states} />
       {following.length > 0 && (
         <details>
@@ -58,47 +68,70 @@ export function Findings({ findings, states, isOffline, announce }: FindingsProp
   );
 }
 
+function Verdict({ findings }: Pick<FindingsProps, "findings">) {
+  const [style, text] = verdictOf(findings);
+  return <p class={style}>{text}</p>;
+}
+
 /** Number of past problems that are listed at first. */
 const ENDED_FIRST = 5;
 
-/** Problems that have ended, the last one first. */
+/** Problems that have ended, the last one first; what was too short for an alert is folded. */
 export function Ended({ records }: { records: readonly Episode[] }) {
   if (records.length === 0) return null;
+  const blips = records.filter(isBlip);
+  return (
+    <Card title="Ended">
+      <EndedTable of="ended problems" rows={records.filter((one) => !isBlip(one))} />
+      {blips.length > 0 && (
+        <details class="blips">
+          <summary>{blips.length} too short for an alert</summary>
+          <EndedTable of="short problems" rows={blips} />
+        </details>
+      )}
+    </Card>
+  );
+}
+
+function EndedTable({ of, rows }: { of: string; rows: readonly Episode[] }) {
+  if (rows.length === 0) return null;
   const startOf = ({ sinceMs }: Episode) =>
     (Date.now() - sinceMs < DAY_MS ? formatTime : formatDay)(sinceMs);
   return (
-    <Card title="Ended">
-      <Table
-        of="ended problems"
-        rows={records}
-        first={ENDED_FIRST}
-        isCards
-        keyOf={({ service, chapter, sinceMs }) => `${service} ${chapter} ${sinceMs}`}
-        columns={[
-          { name: "Time", text: (one) => `${startOf(one)} – ${formatTime(one.lastMs)}` },
-          {
-            name: "Lasted",
-            text: ({ sinceMs, lastMs, mayBeOlder }) =>
-              (mayBeOlder ? "at least " : "") + formatDuration(lastMs - sinceMs),
-          },
-          {
-            name: "Problem, at its worst",
-            text: ({ service, text }) => `${service}: ${text}`,
-          },
-          {
-            name: "Alert",
-            text: ({ severity, alertedAtMs }) => (
-              <>
-                <Severity severity={severity} />
-                <span class="detail">
-                  {alertedAtMs ? `fired ${formatTime(alertedAtMs)}` : "too short to fire"}
-                </span>
-              </>
-            ),
-          },
-        ]}
-      />
-    </Card>
+    <Table
+      {...{ of, rows }}
+      first={ENDED_FIRST}
+      isCards
+      keyOf={({ service, chapter, sinceMs }) => `${service} ${chapter} ${sinceMs}`}
+      columns={[
+        { name: "Time", text: (one) => `${startOf(one)} – ${formatTime(one.lastMs)}` },
+        {
+          name: "Lasted",
+          text: ({ sinceMs, lastMs, mayBeOlder }) =>
+            (mayBeOlder ? "at least " : "") + formatDuration(lastMs - sinceMs),
+        },
+        { name: "Problem, at its worst", text: ({ service, text }) => `${service}: ${text}` },
+        {
+          name: "Cause",
+          text: ({ cause }) => cause === undefined ? "itself" : `${cause} was away`,
+        },
+        {
+          name: "Alert",
+          text: ({ severity, alertedAtMs, afterS }) => (
+            <>
+              <Severity severity={severity} />
+              <span class="detail">
+                {alertedAtMs
+                  ? `fired ${formatTime(alertedAtMs)}`
+                  : afterS === undefined
+                  ? "has no alert"
+                  : "too short to fire"}
+              </span>
+            </>
+          ),
+        },
+      ]}
+    />
   );
 }
 
@@ -121,6 +154,8 @@ function FindingList({ findings, states }: Pick<FindingsProps, "findings" | "sta
 function FindingItem({ url, ...finding }: Finding & { url: string }) {
   const { service, severity, text, effect, harm, details, firstStep, hint, chapter } = finding;
   const { sinceMs = 0, mayBeOlder, deadlinesMs = [], commandsByWay = {}, commands = [] } = finding;
+  const { lastResort = [] } = finding;
+  const ways = commandsFor(commandsByWay, ownWay.value);
   const nowMs = useNow(systemClock, 1_000);
   return (
     <li class="finding" data-severity={severity}>
@@ -133,20 +168,20 @@ function FindingItem({ url, ...finding }: Finding & { url: string }) {
         </span>
       </p>
       {effect && <p>Effect: {effect}{harm && `: ${harm}`}.</p>}
-      <Deadline endsMs={deadlinesMs} />
+      <Deadline endsMs={deadlinesMs} isAway={isAway(finding)} />
       {details.map((detail) => <p key={detail} class="note">{detail}</p>)}
       <p>
         <strong>Do first:</strong> <Words text={firstStep} url={url} />
       </p>
-      {Object.entries(commandsByWay).map(([way, command]) => (
-        <p key={way}>
-          {way}:{" "}
-          <code class="command">
-            <Command text={command} />
-          </code>{" "}
-          <CopyButton text={command} />
-        </p>
-      ))}
+      {ways.own.map(([label, command]) => <WayCommand key={label} {...{ label, command }} />)}
+      {ways.others.length > 0 && (
+        <details>
+          <summary>Other ways to run it</summary>
+          {ways.others.map(([label, command]) => (
+            <WayCommand key={label} {...{ label, command }} />
+          ))}
+        </details>
+      )}
       {commands.length > 0 && (
         <pre>{commands.flatMap((text) => [<Command key={text} text={text} />, "\n"])}</pre>
       )}
@@ -160,10 +195,39 @@ function FindingItem({ url, ...finding }: Finding & { url: string }) {
         </p>
       )}
       {hint && <p class="note">{hint}</p>}
+      {lastResort.length > 0 && (
+        <>
+          <pre>{lastResort.flatMap((text) => [<Command key={text} text={text} />, "\n"])}</pre>
+          <p>
+            <CopyButton text={lastResort.join("\n")} label="Copy with these prices" />
+          </p>
+        </>
+      )}
       <p>
         <a href={runbookOf(finding)} target="_blank">Runbook: {chapter}</a>
       </p>
     </li>
+  );
+}
+
+/** Storage key of the way in which this operator runs services: that of the last copied command. */
+const WAY_KEY = "rangemaker.way";
+
+const ownWay = signal(localStorage.getItem(WAY_KEY) ?? undefined);
+
+function WayCommand({ label, command }: { label: string; command: string }) {
+  const remember = () => {
+    ownWay.value = wayOf(label);
+    localStorage.setItem(WAY_KEY, wayOf(label));
+  };
+  return (
+    <p>
+      {label}:{" "}
+      <code class="command">
+        <Command text={command} />
+      </code>{" "}
+      <CopyButton text={command} onCopied={remember} />
+    </p>
   );
 }
 
@@ -173,15 +237,21 @@ function Command({ text }: { text: string }) {
   return <>{words.flatMap((word, at) => [<span key={at} class="word">{word}</span>, " "])}</>;
 }
 
+interface DeadlineProps {
+  endsMs: readonly number[];
+  /** The service has to be started first. */
+  isAway?: boolean;
+}
+
 /** The time until the next bet ends. */
-function Deadline({ endsMs }: { endsMs: readonly number[] }) {
+function Deadline({ endsMs, isAway = false }: DeadlineProps) {
   const nowMs = useNow(systemClock, 1_000);
-  const nextMs = Math.min(...endsMs.filter((endMs) => endMs > nowMs));
-  if (nextMs === Infinity) return null;
+  const text = deadlineText(endsMs, nowMs);
+  if (text === undefined) return null;
   return (
     <span class="detail">
-      <strong class="lost">{formatDuration(nextMs - nowMs)} left</strong>{" "}
-      to fill in prices: the next of these bets ends at {formatTime(nextMs)}.
+      <strong class="lost">{text.left} left</strong> to{" "}
+      {isAway ? "start it and " : ""}fill in prices: {text.next}.
     </span>
   );
 }
@@ -189,12 +259,23 @@ function Deadline({ endsMs }: { endsMs: readonly number[] }) {
 /** How long a copy button shows the result. */
 const COPIED_MS = 3_000;
 
-function CopyButton({ text, label = "Copy" }: { text: string; label?: string }) {
+interface CopyButtonProps {
+  text: string;
+  label?: string;
+  onCopied?(): void;
+}
+
+function CopyButton({ text, label = "Copy", onCopied = () => {} }: CopyButtonProps) {
   const result = useSignal("");
   const copy = () =>
     navigator.clipboard.writeText(text).then(
       () => result.value = "Copied",
       () => result.value = "Not allowed: select them",
-    ).then(() => systemClock.after(COPIED_MS, () => result.value = ""));
+    ).then(() =>
+      systemClock.after(COPIED_MS, () => {
+        result.value = "";
+        onCopied();
+      })
+    );
   return <button type="button" onClick={() => void copy()}>{result.value || label}</button>;
 }

@@ -18,8 +18,10 @@ import { Ended, Findings } from "./findings_card.tsx";
 import { pollsInThisTab } from "./one_tab.ts";
 import {
   endedOf,
+  isOutdated,
   LOG_KEY,
   recordOf,
+  stillCounted,
   storedRecords,
   storeRecords,
   updatedLog,
@@ -36,7 +38,7 @@ import {
 } from "./problems.ts";
 import { ServiceCard } from "./service_card.tsx";
 import { Sources } from "./sources_card.tsx";
-import { betRepair, betsOf, gapOf, marketRepair, type Repair } from "./repairs.ts";
+import { betRepair, betsOf, gapOf, marketRepair, OPEN_BETS_MAX, type Repair } from "./repairs.ts";
 
 /** The order in which prices and bets flow. */
 const ORDER: readonly ServiceName[] = ["exchanges", "oracle", "node", "proxy", "bridge", "solver"];
@@ -63,22 +65,28 @@ function watchServices(model: PageModel) {
     : new ProvidersWatch(urls.oracle, systemClock);
   const states = computed(() => watches.map(({ state }) => state.value));
   const isOffline = withDelayedEnd(model.isOffline, BACK_ONLINE_MS);
-  const { repairs, poll } = watchRepairs(model, states);
+  const { repairs, openEndsMs, polls: repairPolls } = watchRepairs(model, states);
   const found = computed(() =>
     findingsOf(states.value)
-      .map((one) => withRepair(one, repairs.value, states.value))
+      .map((one) => withRepair(one, repairs.value, states.value, openEndsMs.value))
   );
   const records = signal(storedRecords(localStorage));
-  const isShown = signal(false);
+  const isOpen = signal(false);
+  // A hidden tab asks late, and must not write what it has read before.
+  const isTabVisible = signal(!document.hidden);
+  document.addEventListener("visibilitychange", () => isTabVisible.value = !document.hidden);
+  const isShown = computed(() => isOpen.value && isTabVisible.value);
   const polls = pollsInThisTab(isShown);
+  // The end of an outage, and whether its alert has fired, are worth a second look.
+  const isAnyAway = computed(() => states.value.some(({ isUp }) => isUp === false));
   effect(() => {
-    const pauseMs = isShown.value ? undefined : BACKGROUND_PAUSE_MS;
+    const pauseMs = isShown.value || isAnyAway.value ? undefined : BACKGROUND_PAUSE_MS;
     const isCutOff = isOffline.value;
     const isAsking = (isShown.value || polls.value) && !isCutOff;
     // Untracked, because polls read their states when they start.
     untracked(() => {
       if (isCutOff) { for (const watch of watches) watch.forget(); }
-      for (const one of [poll, ...watches.map(({ poll }) => poll)]) {
+      for (const one of [...repairPolls, ...watches.map(({ poll }) => poll)]) {
         isAsking ? one.start(pauseMs) : one.stop();
       }
     });
@@ -90,27 +98,32 @@ function watchServices(model: PageModel) {
   });
   effect(() => {
     const nowMs = Date.now();
+    const writes = isShown.peek() || polls.peek();
+    // Another tab may have just written, for example the end of a problem.
+    const known = writes ? storedRecords(localStorage) : records.peek();
     // The lost network itself was taken for outages before it was noticed.
     const before = isOffline.value
-      ? records.peek().filter(({ hasEnded, sinceMs }) =>
-        hasEnded || nowMs - sinceMs > OFFLINE_NOTICED_MS
+      ? known.filter(({ endedMs, sinceMs }) =>
+        endedMs !== undefined || nowMs - sinceMs > OFFLINE_NOTICED_MS
       )
-      : records.peek();
+      : known;
     const news = found.value.find((one) =>
-      isAlarm(one) && recordOf(before, one, nowMs)?.isCause !== true
+      isAlarm(one) && !isOutdated(one, before) && recordOf(before, one, nowMs)?.isCause !== true
     );
     if (news !== undefined) notify(`${news.service}: ${news.text}`);
     records.value = updatedLog(before, found.value, (record) => {
       const state = states.value.find(({ name }) => name === record.service);
       return state !== undefined && isVisible(state, record);
     }, nowMs);
-    if (isShown.peek() || polls.peek()) storeRecords(localStorage, records.value);
+    if (writes) storeRecords(localStorage, records.value);
   });
-  const findings = computed(() =>
-    found.value.map((one) => withStart(one, records.value, Date.now()))
-  );
+  const findings = computed(() => {
+    const nowMs = Date.now();
+    const counted = stillCounted(records.value, found.value, nowMs);
+    return [...found.value, ...counted].map((one) => withStart(one, records.value, nowMs));
+  });
   const alarms = computed(() => records.value.filter(({ isAlarm }) => isAlarm).length);
-  return { states, sources, findings, records, alarms, isShown, isOffline };
+  return { states, sources, findings, records, alarms, isOpen, isOffline };
 }
 
 /** The first requests after a return to the network may still fail. */
@@ -134,6 +147,9 @@ const OFFLINE_NOTICED_MS = 15_000;
 /** Pause between searches for missing prices, which read bets and prices while some are missing. */
 const REPAIRS_PAUSE_MS = 3_000;
 
+/** Pause between readings of the ends of open bets. */
+const OPEN_BETS_PAUSE_MS = 5_000;
+
 /** The commands for missing prices, by chapter; updated while prices are missing. */
 function watchRepairs(
   { config, client, markets }: PageModel,
@@ -147,9 +163,12 @@ function watchRepairs(
   });
   const isLacking = (chapter: string) =>
     chapter === PRICES_MISSING ? lacks.value.needed.length > 0 : lacks.value.waiting > 0;
-  // Deletes commands of a filled gap: the next gap needs other commands.
+  // Deletes commands of a filled gap: the next gap needs other commands, as does that of an outage.
+  const isNodeAway = computed(() =>
+    states.value.some(({ name, isUp }) => name === "node" && isUp === false)
+  );
   effect(() => {
-    const kept = [...repairs.peek()].filter(([chapter]) => isLacking(chapter));
+    const kept = [...repairs.peek()].filter(([chapter]) => isLacking(chapter) && !isNodeAway.value);
     if (kept.length < repairs.peek().size) repairs.value = new Map(kept);
   });
   const read = async () => {
@@ -177,16 +196,26 @@ function watchRepairs(
   const wait = (thrown: unknown) => {
     if (!isRangemakerError(thrown)) throw thrown;
   };
-  return { repairs, poll: new Poll(systemClock, () => read().catch(wait), REPAIRS_PAUSE_MS) };
+  // Kept while the node is away, when nobody else knows them.
+  const openEndsMs: Signal<readonly number[]> = signal([]);
+  const readOpen = async () => {
+    const node = states.value.find(({ name }) => name === "node");
+    if (node?.isSilent) return;
+    const open = await betsOf(client, "open", OPEN_BETS_MAX);
+    openEndsMs.value = open.length < OPEN_BETS_MAX ? open.map(({ endTime }) => endTime) : [];
+  };
+  const polls = ([[read, REPAIRS_PAUSE_MS], [readOpen, OPEN_BETS_PAUSE_MS]] as const)
+    .map(([pass, pauseMs]) => new Poll(systemClock, () => pass().catch(wait), pauseMs));
+  return { repairs, openEndsMs, polls };
 }
 
 type ServicesWatch = ReturnType<typeof watchServices>;
 
 function OperatorView({ model, watch }: { model: PageModel; watch: ServicesWatch }) {
-  const { sources, isShown } = watch;
+  const { sources, isOpen } = watch;
   useEffect(() => {
-    isShown.value = true;
-    return () => isShown.value = false;
+    isOpen.value = true;
+    return () => isOpen.value = false;
   }, []);
   const [states, findings] = [watch.states.value, watch.findings.value];
   const processes = processesOf(states);
@@ -206,7 +235,8 @@ function OperatorView({ model, watch }: { model: PageModel; watch: ServicesWatch
       </section>
       {sources && (
         <Sources
-          {...{ providers: sources.providers.value, states, symbols: model.markets.symbols }}
+          {...{ states, records: watch.records.value, symbols: model.markets.symbols }}
+          providers={sources.providers.value}
           isSimulated={model.isSimulated}
         />
       )}

@@ -1,10 +1,14 @@
 /** A log of when problems began and ended, kept in the browser, so that it survives a reload. */
 import * as z from "zod";
 import { type Finding, isAlarm } from "./finding.ts";
-import { HEALTH, isAway, TO_BACKFILL } from "./problems.ts";
+import { formatTime } from "../format.ts";
+import { isAway } from "./absence.ts";
+import { HEALTH, TO_BACKFILL } from "./problems.ts";
+
+const serviceSchema = z.enum(["exchanges", "oracle", "node", "proxy", "bridge", "solver"]);
 
 const recordSchema = z.object({
-  service: z.string(),
+  service: serviceSchema,
   chapter: z.string(),
   /** The text of its worst state. */
   text: z.string(),
@@ -17,12 +21,19 @@ const recordSchema = z.object({
   isAlarm: z.boolean(),
   /** Whether it was a cause, and not only a consequence of another service's absence. */
   isCause: z.boolean(),
+  /** The service whose absence caused it. */
+  cause: serviceSchema.optional(),
+  /** The window of its alert, if it counts events. */
+  countedMs: z.number().optional(),
   sinceMs: z.number(),
   /** The page found it at its first poll, and does not know when it began. */
   mayBeOlder: z.boolean(),
+  /** When it was last found. */
+  seenMs: z.number(),
   /** When it was last found, or could not be checked, for example because its service was away. */
   lastMs: z.number(),
-  hasEnded: z.boolean(),
+  /** When its end was noticed. */
+  endedMs: z.number().optional(),
 });
 
 /** A problem that lasts or has ended. If it returns, that is a new record. */
@@ -45,18 +56,19 @@ const EPISODE_MIN_MS = 1_000;
 
 const RECORDS_MAX = 200;
 
-const isLasting = ({ hasEnded, lastMs }: ProblemRecord, nowMs: number) =>
-  !hasEnded && nowMs - lastMs <= UNWATCHED_MAX_MS;
+const isLasting = ({ endedMs, lastMs }: ProblemRecord, nowMs: number) =>
+  endedMs === undefined && nowMs - lastMs <= UNWATCHED_MAX_MS;
+
+const isSame = (one: Pick<ProblemRecord, "service" | "chapter">, other: typeof one) =>
+  one.service === other.service && one.chapter === other.chapter;
 
 /** The record of a problem that lasts. */
 export function recordOf(
   records: readonly ProblemRecord[],
-  { service, chapter }: Finding,
+  finding: Finding,
   nowMs: number,
 ): ProblemRecord | undefined {
-  return records.find((one) =>
-    one.service === service && one.chapter === chapter && isLasting(one, nowMs)
-  );
+  return records.find((one) => isSame(one, finding) && isLasting(one, nowMs));
 }
 
 /** Whether one state of a problem is worse than another one. */
@@ -80,16 +92,53 @@ export function withStart(
  * seen, and so has never ended.
  */
 function continues(finding: Finding, one: ProblemRecord, nowMs: number): boolean {
-  const { service, chapter, sinceMs = nowMs } = finding;
-  return one.service === service && one.chapter === chapter &&
+  const { sinceMs = nowMs } = finding;
+  return isSame(one, finding) && !replaces(finding, one) &&
     (isLasting(one, nowMs) || sinceMs <= one.lastMs);
 }
 
+/**
+ * The problems whose alerts still count what this page no longer can: it was loaded again, or their
+ * service is away.
+ */
+export function stillCounted(
+  records: readonly ProblemRecord[],
+  found: readonly Finding[],
+  nowMs: number,
+): Finding[] {
+  return records.flatMap((one) => {
+    const { countedMs, seenMs, cause, service, chapter, severity, text, mayBeOlder } = one;
+    const isKnown = found.some((finding) => isSame(finding, one));
+    if (countedMs === undefined || nowMs - seenMs >= countedMs) return [];
+    if (isKnown || !isLasting(one, nowMs)) return [];
+    const until = formatTime(seenMs + countedMs);
+    return [{
+      ...{ service, chapter, severity, text, mayBeOlder, countedMs },
+      ...(one.afterS !== undefined && { afterS: one.afterS }),
+      ...pickCause(cause),
+      details: [`Seen at ${formatTime(seenMs)}. Its alert may count this until ${until}.`],
+      firstStep: "Nothing, unless it comes back: the page counts again.",
+    }];
+  });
+}
+
+/** Whether a finding began after a record was last found: another problem of the same kind. */
+const replaces = (finding: Finding, one: ProblemRecord) =>
+  isSame(one, finding) && (finding.sinceMs ?? 0) > Math.max(one.sinceMs, one.seenMs);
+
+/** Whether the figures of a finding are older than the end of its problem, as another tab saw it. */
+export const isOutdated = (finding: Finding, records: readonly ProblemRecord[]) =>
+  records.some((one) => isSame(one, finding) && (finding.atMs ?? Infinity) < (one.endedMs ?? 0));
+
 /** The record of a finding and of the records that it continues. */
 function merged(finding: Finding, known: readonly ProblemRecord[], nowMs: number): ProblemRecord {
-  const { service, chapter, afterS, cause, sinceMs, mayBeOlder } = finding;
+  const { service, chapter, afterS, cause, sinceMs, mayBeOlder, atMs = nowMs } = finding;
+  const { countedMs } = finding;
+  // Until its start is known, a gap may be another one than that before its service was away.
+  const isUnsure = TO_BACKFILL.has(chapter) && sinceMs === undefined &&
+    known.some((one) => one.lastMs > one.seenMs);
   const now = { text: finding.text, extent: finding.extent ?? 0, severity: finding.severity };
-  const { text, extent, severity } = [now, ...known]
+  const { text, extent, severity } = [...(isUnsure ? [] : [now]), ...known]
     .reduce((worst, one) => isWorse(one, worst) ? one : worst);
   return {
     service,
@@ -99,20 +148,25 @@ function merged(finding: Finding, known: readonly ProblemRecord[], nowMs: number
     extent,
     isAlarm: isAlarm(finding),
     ...(afterS !== undefined && { afterS }),
+    ...(countedMs !== undefined && { countedMs }),
+    ...pickCause(cause ?? known.find((one) => one.cause)?.cause),
     isCause: cause === undefined ||
       known.some((one) => one.isCause && nowMs - one.sinceMs > CAUSE_LATE_MS),
-    sinceMs: Math.min(sinceMs ?? nowMs, ...known.map((one) => one.sinceMs)),
+    sinceMs: Math.min(sinceMs ?? atMs, ...known.map((one) => one.sinceMs)),
     mayBeOlder: sinceMs === undefined && (known[0]?.mayBeOlder ?? mayBeOlder),
-    lastMs: nowMs,
-    hasEnded: false,
+    seenMs: Math.max(isUnsure ? 0 : atMs, ...known.map((one) => one.seenMs)),
+    // A service is away until it answers; figures are of the time when they were read.
+    lastMs: Math.max(isAway(finding) ? nowMs : atMs, ...known.map((one) => one.lastMs)),
   };
 }
+
+const pickCause = (cause: ProblemRecord["cause"]) => cause === undefined ? {} : { cause };
 
 /** A record whose problem a poll did not find. */
 function notFound(one: ProblemRecord, wasVisible: boolean, nowMs: number): ProblemRecord {
   return isLasting(one, nowMs) && !wasVisible
-    ? { ...one, lastMs: nowMs, isAlarm: false }
-    : { ...one, hasEnded: true, isAlarm: false };
+    ? { ...one, lastMs: nowMs, isAlarm: one.isAlarm && one.countedMs !== undefined }
+    : { ...one, endedMs: one.endedMs ?? nowMs, isAlarm: false };
 }
 
 /**
@@ -126,12 +180,22 @@ export function updatedLog(
   isVisible: (record: ProblemRecord) => boolean,
   nowMs: number,
 ): ProblemRecord[] {
-  const current = findings.map((finding) =>
+  const present = findings.filter((finding) => !isOutdated(finding, before));
+  const current = present.map((finding) =>
     merged(finding, before.filter((one) => continues(finding, one, nowMs)), nowMs)
   );
   const others = before
-    .filter((one) => !findings.some((finding) => continues(finding, one, nowMs)))
-    .map((one) => notFound(one, isVisible(one), nowMs));
+    .filter((one) => !present.some((finding) => continues(finding, one, nowMs)))
+    .map((one) => {
+      const isReplaced = isLasting(one, nowMs) &&
+        present.some((finding) => replaces(finding, one));
+      const { seenMs, lastMs } = one;
+      return notFound(
+        isReplaced ? { ...one, lastMs: Math.min(seenMs, lastMs) } : one,
+        isReplaced || isVisible(one),
+        nowMs,
+      );
+    });
   return [...current, ...others].slice(0, RECORDS_MAX);
 }
 
@@ -153,14 +217,14 @@ function alertOf({ sinceMs, lastMs, afterS = Infinity }: ProblemRecord): number 
 export function endedOf(records: readonly ProblemRecord[]): Episode[] {
   const outages = records.filter(isAway);
   const ended = records.map((one) => ({ ...one, alertedAtMs: alertOf(one) }))
-    .filter((one) => one.hasEnded && (one.isCause || one.alertedAtMs !== undefined))
+    .filter((one) => one.endedMs !== undefined && (one.isCause || one.alertedAtMs !== undefined))
     .filter((one) => !(one.chapter === HEALTH && outages.some((other) => isBeside(one, other))))
     .sort((a, b) => a.sinceMs - b.sinceMs);
   const episodes: Episode[] = [];
   for (const one of ended) {
-    const index = episodes.findLastIndex(({ service, chapter, lastMs }) =>
-      service === one.service && chapter === one.chapter && !isSeparate(chapter) &&
-      one.sinceMs - lastMs <= EPISODE_MS
+    const index = episodes.findLastIndex((other) =>
+      isSame(one, other) && !isSeparate(one.chapter) && one.sinceMs - other.lastMs <= EPISODE_MS &&
+      !outages.some(({ sinceMs }) => sinceMs > other.lastMs && sinceMs <= one.sinceMs)
     );
     const before = episodes[index];
     if (before === undefined) episodes.push(one);
@@ -170,9 +234,42 @@ export function endedOf(records: readonly ProblemRecord[]): Episode[] {
       episodes[index] = { ...worst, sinceMs, mayBeOlder, alertedAtMs, lastMs: one.lastMs };
     }
   }
-  return episodes.filter(({ sinceMs, lastMs }) => lastMs - sinceMs >= EPISODE_MIN_MS)
-    .sort((a, b) => b.lastMs - a.lastMs);
+  return belowCauses(
+    episodes.filter(({ sinceMs, lastMs }) => lastMs - sinceMs >= EPISODE_MIN_MS)
+      .sort((a, b) => b.lastMs - a.lastMs),
+  );
 }
+
+/** Puts what an outage caused below it. */
+function belowCauses(episodes: readonly Episode[]): Episode[] {
+  const outages = episodes.filter(isAway);
+  const outageOf = (one: Episode) =>
+    outages.find((outage) =>
+      !isAway(one) && isDuring(one, outage) &&
+      // The start of a gap is exact.
+      (one.cause === outage.service ||
+        TO_BACKFILL.has(one.chapter) && STOPS_PRICES.has(outage.service))
+    );
+  const followers = Map.groupBy(episodes, outageOf);
+  return (followers.get(undefined) ?? []).flatMap((one) => [
+    one,
+    ...(followers.get(one) ?? []).map((other) => ({ ...other, cause: one.service })),
+  ]);
+}
+
+/** Without one of these, the node has no prices. */
+const STOPS_PRICES: ReadonlySet<string> = new Set(["exchanges", "oracle", "node"]);
+
+/** Whether a problem began during an outage, or seconds later. */
+const isDuring = (one: Episode, outage: Episode) =>
+  one.sinceMs >= outage.sinceMs - CAUSE_LATE_MS && one.sinceMs <= outage.lastMs + EPISODE_MS;
+
+/** A problem without an alert is too short below this time, as if its health had failed. */
+const SHORT_MS = 15_000;
+
+/** Whether a problem ended before an alert could fire. */
+export const isBlip = ({ afterS, alertedAtMs, sinceMs, lastMs }: Episode) =>
+  alertedAtMs === undefined && (afterS !== undefined || lastMs - sinceMs < SHORT_MS);
 
 export const LOG_KEY = "rangemaker.problems";
 

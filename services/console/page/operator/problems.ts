@@ -3,30 +3,22 @@ import {
   beyondBound,
   fillPlaceholders,
   type Problem,
-  PROBLEM_GROUPS,
   PROBLEMS,
 } from "../../../../lib/problems/mod.ts";
 import { RECENT_MS } from "../data/metrics.ts";
 import { type ServiceName, type ServiceState, WITH_READY } from "../data/service_watch.ts";
-import { formatDuration } from "../format.ts";
-import { formatValue, isProcessProblem, worstOf } from "./figures.ts";
+import { durationText, formatDuration } from "../format.ts";
+import { absenceOf, EFFECTS, isAway } from "./absence.ts";
+import {
+  countedFor,
+  formatValue,
+  isProcessProblem,
+  isWarmingUp,
+  shorterThan,
+  worstOf,
+} from "./figures.ts";
 import { type Finding, isCritical } from "./finding.ts";
 import type { Repair } from "./repairs.ts";
-
-/** A restart may destroy what the next step needs. */
-const EXCHANGES_STEP =
-  "If it was only stopped, continue it: when it ends it loses its trades, which " +
-  "backfills read. If it has ended, start it again.";
-
-/** What users cannot do while a service is away. */
-const EFFECTS: Readonly<Record<ServiceName, string>> = {
-  exchanges: "no fresh prices, so no new bets; bets that end wait for a backfill",
-  oracle: "no fresh prices, so no new bets; bets that end wait for a backfill",
-  node: "no bets, no settlements and no deposits",
-  proxy: "pages show no prices, and nobody can bet",
-  bridge: "no deposits",
-  solver: "no quotes, so no new bets; open bets do not need it",
-};
 
 /** The services that each service needs, directly or indirectly. */
 const DEPENDENCIES: Readonly<Record<ServiceName, readonly ServiceName[]>> = {
@@ -62,8 +54,6 @@ const WAIT_MS = 10_000;
 /** Rates are known this long after a service's first poll. Problems found before may be older. */
 const FIRST_LOOK_MS = 15_000;
 
-const [SERVICE_DOWN] = PROBLEM_GROUPS.services;
-
 /** Chapter for a service that says that it is unhealthy, or not ready. */
 export const HEALTH = "Health and readiness";
 
@@ -76,16 +66,27 @@ export function findingsOf(services: readonly ServiceState[]): Finding[] {
   // Before each has answered or is overdue, a consequence could not be told from its cause.
   if (services.some(({ isUp, isSilent }) => isUp === undefined && !isSilent)) return [];
   const firsts = new Set(processesOf(services).map(([first]) => first));
-  const findings = services.flatMap((state) => ownOf(state, firsts.has(state)));
+  const findings = services.flatMap((state) =>
+    ownOf(state, firsts.has(state))
+      .map((finding) => {
+        const atMs = isAway(finding) ? state.checkedMs : state.history.latestMs;
+        return { ...finding, atMs };
+      })
+  );
   return findings.map((finding) => {
     if (ROOT_CAUSES.has(finding.chapter)) return finding;
-    const cause = services.find((other) => explains(other, finding, services));
-    if (cause !== undefined) return { ...finding, cause: cause.name };
     const own = services.find(({ name }) => name === finding.service);
     // Its figures include events that it missed while it was away.
-    const wasAway = own !== undefined && own.awayAgoMs <= own.history.spanMs;
+    const { countedMs = own?.history.spanMs ?? 0 } = finding;
+    const wasAway = own !== undefined && own.awayAgoMs <= countedMs;
+    const cause = services.find((other) => explains(other, finding, services));
+    const isOwn = wasAway && own.awayAgoMs < (cause?.awayAgoMs ?? Infinity) && !cause?.isSilent;
+    if (cause !== undefined && !isOwn) return { ...finding, cause: cause.name };
     if (isCritical(finding) || !wasAway) return finding;
-    const firstStep = "Nothing, unless it lasts for over a minute: it was away until just now.";
+    const firstStep = finding.countedMs === undefined
+      ? "Nothing, unless it lasts for over a minute: it was away until just now."
+      : "Nothing, unless the number grows: it counts the time that it was away, and its alert " +
+        `fires until ${durationText(countedMs)} after that.`;
     return { ...finding, cause: finding.service, firstStep };
   }).sort((a, b) => rankOf(a) - rankOf(b));
 }
@@ -97,7 +98,8 @@ function explains(
   services: readonly ServiceState[],
 ): boolean {
   if (!DEPENDENCIES[finding.service].includes(name)) return false;
-  if (!isSilent && awayAgoMs > BACK_MS) return false;
+  const countedMs = isCritical(finding) ? 0 : finding.countedMs ?? 0;
+  if (!isSilent && awayAgoMs > Math.max(BACK_MS, countedMs)) return false;
   // Missing prices stay missing when the service is back.
   if (TO_BACKFILL.has(finding.chapter)) return !isUp || isSilent;
   if (!isAway(finding)) return true;
@@ -111,9 +113,6 @@ const BLOCKING_SERVICES: ReadonlySet<ServiceName> = new Set(["node", "proxy"]);
 /** Whether a service seems to wait for another one. */
 const waits = ({ name, isLate }: ServiceState) => isLate && WITH_READY.has(name);
 
-/** Whether a service is away. Usually no dependency explains that: services still answer. */
-export const isAway = ({ chapter }: Pick<Finding, "chapter">) => chapter === SERVICE_DOWN?.name;
-
 function rankOf(finding: Finding): number {
   const isUrgent = [finding.chapter === PRICES_MISSING, isAway(finding), isCritical(finding), true];
   return isUrgent.indexOf(true) + (finding.cause === undefined ? 0 : isUrgent.length);
@@ -123,7 +122,7 @@ function rankOf(finding: Finding): number {
 function ownOf(state: ServiceState, isFirstOfProcess: boolean): Finding[] {
   const beyond = PROBLEMS.filter((problem) =>
     state.isUp && (isFirstOfProcess || !isProcessProblem(problem)) &&
-    beyondBound(problem, state.history).length > 0
+    !isWarmingUp(problem, state.history) && beyondBound(problem, state.history).length > 0
   );
   const hasCriticalTwin = (problem: Problem) =>
     !isCritical(problem) &&
@@ -145,19 +144,30 @@ function measuredOf(problem: Problem, { name: service, history }: ServiceState):
   const effect = typeof problem.effect === "function" ? problem.effect(history) : problem.effect;
   const samples = beyondBound(problem, history);
   const worst = worstOf(bound, samples) ?? NaN;
+  const least = countedFor(problem, history) === undefined
+    ? ""
+    : message.startsWith("{")
+    ? "At least "
+    : "at least ";
   // One line for all markets or sources that it concerns.
   const text = fillPlaceholders(message, (name) => {
-    if (name === "value") return formatValue(worst, problem);
+    if (name === "value") return least + formatValue(worst, problem);
     return [...new Set(samples.map(({ labels }) => labels[name] ?? ""))].join(", ");
   });
   const parts = problem.parts?.read(history).filter(({ value }) => value > 0)
     .map(({ labels, value }) => [Object.values(labels).join(" "), value] as const) ?? [];
-  const span = formatDuration(history.spanMs);
+  const span = formatDuration(history.over(problem.parts?.counter?.windowMs ?? 0).spanMs);
   const details = parts.map(([name, value]) => `${name}: ${value} in the last ${span}`);
   const firstStep = firstStepOf(problem, parts.map(([name]) => name));
   const extent = samples.reduce((sum, { value }) => sum + 1 + Math.abs(value - bound.limit), 0);
   const found = { service, severity, text, details, firstStep, afterS, chapter, extent };
-  return { ...found, ...(effect && { effect }), mayBeOlder: isFirstLook(history) };
+  const countedMs = problem.measure.counter?.windowMs;
+  return {
+    ...found,
+    ...(effect && { effect }),
+    ...(countedMs && { countedMs }),
+    mayBeOlder: isFirstLook(history),
+  };
 }
 
 /** The steps for the affected parts. */
@@ -173,13 +183,21 @@ const isFirstLook = ({ spanMs }: ServiceState["history"]) => spanMs < FIRST_LOOK
 /**
  * Whether a problem would be found if a service had it.
  *
- * @param lastMs When it was last seen, perhaps by another tab. Older answers prove nothing.
+ * @param record.lastMs When it was last seen, perhaps by another tab. Older answers prove nothing.
+ * @param record.countedMs The window of its alert: events before a reload of this page still count.
  */
 export function isVisible(
   { isUp, isSilent, history }: ServiceState,
-  { chapter, lastMs }: { chapter: string; lastMs: number },
+  { chapter, lastMs, seenMs = 0, countedMs = 0 }: {
+    chapter: string;
+    lastMs: number;
+    seenMs?: number;
+    countedMs?: number | undefined;
+  },
 ): boolean {
-  return isUp === true && !isSilent && history.latestMs >= lastMs &&
+  const mayCount = history.latestMs - seenMs < countedMs &&
+    shorterThan(countedMs, history) !== undefined;
+  return isUp === true && !mayCount && !isSilent && history.latestMs > lastMs &&
     (isAway({ chapter }) || !isFirstLook(history));
 }
 
@@ -193,12 +211,18 @@ export function processesOf(services: readonly ServiceState[]): readonly Service
   return [...groups.values()];
 }
 
-/** A finding with the commands that were read for it, from the node through the proxy. */
+/**
+ * A finding with the commands that were read for it, from the node through the proxy.
+ *
+ * @param openEndsMs Ends of the bets that were open when the node last answered.
+ */
 export function withRepair(
   finding: Finding,
   repairs: ReadonlyMap<string, Repair>,
   services: readonly ServiceState[],
+  openEndsMs: readonly number[] = [],
 ): Finding {
+  if (isAway(finding) && finding.service === "node") return { ...finding, deadlinesMs: openEndsMs };
   if (!TO_BACKFILL.has(finding.chapter)) return finding;
   const silent = services.find(({ name, isSilent }) =>
     isSilent && (name === "proxy" || name === "node")
@@ -211,40 +235,10 @@ export function withRepair(
 
 /** The finding from a service's own health answer, or from its absence. */
 function healthOf(state: ServiceState): Finding | undefined {
-  const { name: service, isUp, isHealthy, isReady, health, complaints, reason } = state;
+  const { name: service, isUp, isHealthy, isReady, health, complaints } = state;
   const severity = "critical";
-  if (isUp === undefined && !state.isSilent) return undefined;
-  if (isUp !== false && state.isSilent && SERVICE_DOWN !== undefined) {
-    const { name: chapter } = SERVICE_DOWN;
-    const text = "It has not answered the last request yet";
-    const { afterS = 0 } = SERVICE_DOWN;
-    const found = { service, severity: "warning", text, details: [], afterS, chapter } as const;
-    const firstStep = "Wait a few seconds: it is being asked again.";
-    return { ...found, effect: EFFECTS[service], firstStep, mayBeOlder: false };
-  }
-  if (!isUp && SERVICE_DOWN !== undefined) {
-    const { name: chapter, message, firstStep, afterS = 0, commandsByWay = {} } = SERVICE_DOWN;
-    const since = state.lastAnswerMs && { sinceMs: state.lastAnswerMs };
-    const mayBeOlder = since === undefined;
-    const found = { service, severity, afterS, chapter, mayBeOlder, ...since } as const;
-    if (state.isForbidden) {
-      const text = "It answers, but does not allow this page to read it";
-      const effect = "nothing for users, but this page cannot see what is wrong with it";
-      const start = `Start it with --cors-origins ${globalThis.location?.origin}.`;
-      return { ...found, text, effect, details: [], firstStep: start };
-    }
-    const pid = state.history.latest.sum("process_id") ?? `$(pgrep -nf 'main.ts ${service}')`;
-    const commands = Object.entries(commandsByWay).map(([way, command]) => [
-      way,
-      fillPlaceholders(command, (name) => name === "pid" ? String(pid) : service),
-    ]);
-    const step = {
-      details: [reason],
-      firstStep: service === "exchanges" ? EXCHANGES_STEP : firstStep,
-      commandsByWay: Object.fromEntries(commands),
-    };
-    return { ...found, text: message, effect: EFFECTS[service], ...step };
-  }
+  if (isUp === false || state.isSilent) return absenceOf(state);
+  if (!isUp) return undefined;
   if (isHealthy && isReady !== false) return undefined;
   const text = isHealthy ? "It is not ready" : `Its health is ${health || "bad"}`;
   const details = complaints.filter((text) => text !== "");

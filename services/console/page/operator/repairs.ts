@@ -1,6 +1,6 @@
 /** Commands that backfill the prices that bets need. */
 import { formatUnits, type RangemakerClient, type Thesis } from "@rangemaker/client";
-import { formatAmount, formatTime } from "../format.ts";
+import { formatAmount } from "../format.ts";
 
 /** How an operator fixes a problem, and whom the problem affects. */
 export interface Repair {
@@ -9,6 +9,8 @@ export interface Repair {
   commands: readonly string[];
   /** Shown after the commands. */
   hint?: string;
+  /** One command per gap that fills it with the last price before it, shown after the hint. */
+  lastResort?: readonly string[];
   /** When the problem began. */
   sinceMs: number;
   /** The affected bets, users and money. */
@@ -37,6 +39,12 @@ export interface MissingSpan {
 /** Spans that are nearer to each other have one command. */
 const GAP_APART_MS = 30_000;
 
+/** Shorter spans with prices do not end a gap for {@link Repair.lastResort}: nodes use prices this long. */
+const PRICE_FRESH_MS = 3_000;
+
+/** Most commands of the last resort; the others follow once these gaps are filled. */
+const LAST_RESORT_MAX = 20;
+
 /** Most bets with a command; the others follow once these are settled. */
 const COMMANDS_MAX = 5;
 
@@ -48,26 +56,34 @@ export const CARRY = "--max-carry-ms 60000";
 const HINT = `Where these report slots without a trade, run them again with ${CARRY}: ` +
   "the last trade then counts for a minute. For what is still missing then, that exchange has no " +
   "trades: nobody traded, or it has lost them, such as simulated exchanges after a restart. Try " +
-  "another --history-url. As a last resort, choose the price yourself: run them with --price.";
+  "another --history-url. As a last resort, choose the price yourself: ";
 
-/** The last price before each gap, which an operator may choose. */
-const priceHint = ({ symbol, missing }: MarketGap) =>
-  gapsOf(missing).flatMap(({ from, priceBefore }) =>
-    priceBefore === undefined
-      ? []
-      : ` The last price of ${symbol} before ${formatTime(from)} was ${formatUnits(priceBefore)}.`
-  ).join("");
+const WITH_PRICE = "run them with --price.";
 
 /** Joins spans that are near each other. */
-function gapsOf(missing: readonly MissingSpan[]): MissingSpan[] {
+function gapsOf(missing: readonly MissingSpan[], apartMs: number): MissingSpan[] {
   const gaps: MissingSpan[] = [];
   for (const span of missing) {
     const last = gaps.at(-1);
-    if (last === undefined || span.from - last.to > GAP_APART_MS) gaps.push({ ...span });
+    if (last === undefined || span.from - last.to > apartMs) gaps.push({ ...span });
     else last.to = span.to;
   }
   return gaps;
 }
+
+/** The options that name a gap. */
+const optionsOf = (symbol: string, gap: MissingSpan) => {
+  const [from, to] = [gap.from, gap.to].map((ms) => new Date(ms).toISOString());
+  return `--market ${symbol} --from ${from} --to ${to}`;
+};
+
+/** The commands that give each gap the last price before it. */
+const lastResortOf = ({ symbol, missing }: MarketGap) =>
+  gapsOf(missing, PRICE_FRESH_MS).flatMap((gap) =>
+    gap.priceBefore === undefined
+      ? []
+      : commandOf(`${optionsOf(symbol, gap)} --price ${formatUnits(gap.priceBefore)}`, {})
+  );
 
 /** The simulated exchanges, whose trades the commands read. */
 export interface TradeSource {
@@ -100,11 +116,9 @@ export function marketRepair(
   const spans = gaps.flatMap(({ missing }) => missing);
   if (spans.length === 0) return undefined;
   const commands = gaps.flatMap(({ symbol, missing }) =>
-    gapsOf(missing).map((gap) => {
-      const [from, to] = [gap.from, gap.to].map((ms) => new Date(ms).toISOString());
-      return commandOf(`--market ${symbol} --from ${from} --to ${to}`, source);
-    })
+    gapsOf(missing, GAP_APART_MS).map((gap) => commandOf(optionsOf(symbol, gap), source))
   );
+  const lastResort = gaps.flatMap(lastResortOf).slice(0, LAST_RESORT_MAX);
   const bets = gaps.flatMap(({ bets, missing }) =>
     bets.filter((bet) => missing.some(({ from, to }) => from <= bet.endTime && to >= bet.startTime))
   );
@@ -113,7 +127,11 @@ export function marketRepair(
       `${bets.length > 0 ? "Before these bets end, run" : "Run"} ${WITH_KEY}`,
       source,
     ),
-    ...{ commands, hint: HINT + gaps.map(priceHint).join("") },
+    ...(lastResort.length === 0 ? { commands, hint: HINT + WITH_PRICE } : {
+      commands,
+      lastResort,
+      hint: `${HINT}the last one before each gap is in these commands.`,
+    }),
     sinceMs: Math.min(...spans.map(({ from }) => from)),
     harm: harmOf(bets),
     deadlinesMs: bets.map(({ endTime }) => endTime),
@@ -134,19 +152,29 @@ export function betRepair(
   return {
     ...(own.length === 0
       ? { firstStep: "Run the commands for the missing prices: they settle these bets, too." }
-      : { firstStep: stepOf(`Run ${WITH_KEY}`, source), hint: HINT }),
+      : { firstStep: stepOf(`Run ${WITH_KEY}`, source), hint: HINT + WITH_PRICE }),
     commands: own.slice(0, COMMANDS_MAX).map(({ id }) => commandOf(`--thesis ${id}`, source)),
     sinceMs: Math.min(...bets.map(({ endTime }) => endTime)),
     harm: harmOf(bets),
   };
 }
 
+/** Most open bets whose ends are read. If there are so many, the next ends within seconds. */
+export const OPEN_BETS_MAX = 1_000;
+
 type Reader = Pick<RangemakerClient, "theses" | "history">;
 
-/** Reads all bets of a state. */
-export async function betsOf(client: Reader, status: Thesis["status"]): Promise<Thesis[]> {
+/** Reads the bets of a state until there are at least `enough`. */
+export async function betsOf(
+  client: Reader,
+  status: Thesis["status"],
+  enough = Infinity,
+): Promise<Thesis[]> {
   const bets: Thesis[] = [];
-  for await (const { theses } of client.theses({ status })) bets.push(...theses);
+  for await (const { theses } of client.theses({ status })) {
+    bets.push(...theses);
+    if (bets.length >= enough) break;
+  }
   return bets;
 }
 

@@ -2,7 +2,17 @@ import { isBeyond, type Problem } from "../../../../lib/problems/mod.ts";
 import type { ServiceState } from "../data/service_watch.ts";
 import { Fact } from "../fact.tsx";
 import { formatDuration, formatTime } from "../format.ts";
-import { alertText, FIGURES, formatValue, useOf, worstOf } from "./figures.ts";
+import {
+  alertText,
+  blockJumpOf,
+  countedFor,
+  FIGURES,
+  figuresText,
+  formatValue,
+  isWarmingUp,
+  useOf,
+  worstOf,
+} from "./figures.ts";
 import type { Finding } from "./finding.ts";
 
 interface ServiceCardProps {
@@ -21,7 +31,10 @@ export function ServiceCard({ state, findings, process }: ServiceCardProps) {
     const worst = worstOf(problem.bound, problem.measure.read(history));
     return worst === undefined ? [] : [{ problem, worst }];
   });
-  const bad = figures.filter(({ problem, worst }) => isBeyond(worst, problem.bound)).length;
+  const isBad = ({ problem, worst }: { problem: Problem; worst: number }) =>
+    isBeyond(worst, problem.bound) && !isWarmingUp(problem, history);
+  const bad = figures.filter(isBad).length;
+  const jump = blockJumpOf(history);
   return (
     <article class="card" data-service={name} data-up={isUp}>
       <div class="row">
@@ -42,15 +55,29 @@ export function ServiceCard({ state, findings, process }: ServiceCardProps) {
           ))}
         </dl>
       )}
+      {jump && (
+        <p class="note">
+          Block {jump.to.toLocaleString("en-US")} came after{" "}
+          {jump.from.toLocaleString("en-US")}: a restarted node skips all numbers that it may have
+          used and lost (
+          <a href="/runbook/Damaged%20files" target="_blank">why</a>).
+        </p>
+      )}
       {figures.length > 0 && (
         <details>
           <summary>
-            {figures.length} figures, {bad > 0
-              ? `${bad} beyond ${bad === 1 ? "its bound" : "their bounds"}`
-              : "all within their bounds"}
+            {figuresText(figures.length, bad, style === "won")}
           </summary>
           <dl class="facts">
-            {figures.map((figure) => <AlertFact key={figure.problem.name} {...figure} />)}
+            {figures.map((figure) => (
+              <AlertFact
+                key={figure.problem.name}
+                {...figure}
+                countedMs={countedFor(figure.problem, history)}
+                isBad={isBad(figure)}
+                isWarmingUp={isWarmingUp(figure.problem, history)}
+              />
+            ))}
           </dl>
         </details>
       )}
@@ -74,10 +101,18 @@ function verdictOf(
   return ["won", isReady === undefined ? "✓ healthy" : "✓ healthy, ready"];
 }
 
+interface AlertFactProps {
+  problem: Problem;
+  worst: number;
+  /** How long it has been counted, if that is too short for its alert. */
+  countedMs: number | undefined;
+  isBad: boolean;
+  isWarmingUp: boolean;
+}
+
 /** A figure that has an alert, its bound, and whether it exceeds the bound. */
-function AlertFact({ problem, worst }: { problem: Problem; worst: number }) {
+function AlertFact({ problem, worst, countedMs, isBad, isWarmingUp }: AlertFactProps) {
   const { title, bound } = problem;
-  const isBad = isBeyond(worst, bound);
   return (
     <div>
       <dt>
@@ -86,6 +121,8 @@ function AlertFact({ problem, worst }: { problem: Problem; worst: number }) {
       <dd class={isBad ? "lost" : undefined}>
         {isBad && "✕ "}
         {formatValue(bound.op === ">" ? Math.max(0, worst) : worst, problem)}
+        {isWarmingUp && " (warming up)"}
+        {countedMs !== undefined && ` in ${formatDuration(countedMs)}`}
       </dd>
     </div>
   );

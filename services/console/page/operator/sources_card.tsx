@@ -3,7 +3,9 @@ import type { Providers } from "../data/providers.ts";
 import type { ServiceState } from "../data/service_watch.ts";
 import { formatQuotePrice, formatTime, toNumber } from "../format.ts";
 import { type Column, Table } from "../table.tsx";
-import { faultOf, faultText, formatAge, formatPoints } from "./figures.ts";
+import { faultOf, faultText, formatAge, formatPoints, isOraclesFault } from "./figures.ts";
+import type { ProblemRecord } from "./problem_log.ts";
+import { isAway } from "./absence.ts";
 
 interface SourcesProps {
   symbols: readonly string[];
@@ -11,12 +13,14 @@ interface SourcesProps {
   states: readonly ServiceState[];
   /** Whether stand-ins for the exchanges are the sources. */
   isSimulated: boolean;
+  records: readonly ProblemRecord[];
 }
 
 type Provider = Providers["providers"][number];
 
 /** Prices of the oracle and of each exchange, their age, and their distance from the median. */
-export function Sources({ providers, states, symbols, isSimulated }: SourcesProps) {
+export function Sources({ providers, states, symbols, records, isSimulated }: SourcesProps) {
+  const outages = records.filter((one) => one.service === "oracle" && isAway(one));
   const oracle = states.find(({ name }) => name === "oracle")?.history.latest;
   const pricesOf = (symbol: string): Column<Provider | undefined> => ({
     name: symbol,
@@ -46,7 +50,16 @@ export function Sources({ providers, states, symbols, isSimulated }: SourcesProp
                     : <Source {...provider} isSimulated={isSimulated} />,
               },
               ...symbols.map(pricesOf),
-              { name: "Last fault", text: (provider) => provider && <LastFault {...provider} /> },
+              {
+                name: "Last fault",
+                text: (provider) =>
+                  provider && (
+                    <LastFault
+                      {...provider}
+                      isOracles={isOraclesFault(provider, providers.providers, outages)}
+                    />
+                  ),
+              },
             ]}
           />
           <p class="note">
@@ -73,11 +86,18 @@ function Source({ exchange, isSimulated, ...provider }: Provider & { isSimulated
   );
 }
 
-const LastFault = ({ ready, lastError, lastErrorTime, reconnects }: Provider) =>
+interface LastFaultProps extends Provider {
+  /** The oracle itself did not run. */
+  isOracles: boolean;
+}
+
+const LastFault = ({ ready, lastError, lastErrorTime, reconnects, isOracles }: LastFaultProps) =>
   lastError && (
-    <span class={ready ? "note" : "lost"}>
+    <span class={ready || isOracles ? "note" : "lost"}>
       {lastErrorTime && `${formatTime(lastErrorTime)}: `}
-      {faultText(lastError)} (connected or tried {reconnects} ×)
+      {isOracles
+        ? "the oracle was stopped"
+        : `${faultText(lastError)} (connected or tried ${reconnects} ×)`}
     </span>
   );
 
