@@ -1,5 +1,5 @@
 import { type Signal, useSignal } from "@preact/signals";
-import type { RenderableProps } from "preact";
+import type { RefObject, RenderableProps } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { type CancelTimer, type Market, systemClock } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
@@ -123,11 +123,13 @@ function BoxButtons(
   );
 }
 
-function Chart(props: ChartSource) {
-  const { model, slip, market, spanMs, chosen, help } = props;
-  const area = useRef<HTMLDivElement>(null);
-  const chart = useRef<LiveChart>(undefined);
-  const { symbol } = market;
+/** The chart that is drawn in an area, with pointer and keys, for as long as its market is shown. */
+function useLiveChart(
+  props: ChartSource,
+  area: RefObject<HTMLDivElement | null>,
+): RefObject<LiveChart | null> {
+  const { model, slip, market, spanMs, chosen } = props;
+  const chart = useRef<LiveChart>(null);
   useEffect(() => {
     const element = area.current;
     const canvas = element?.querySelector("canvas");
@@ -171,7 +173,14 @@ function Chart(props: ChartSource) {
       probe.show(undefined);
       ended.abort();
     };
-  }, [symbol]);
+  }, [market.symbol]);
+  return chart;
+}
+
+function Chart(props: ChartSource) {
+  const { model, slip, market: { symbol }, spanMs, help } = props;
+  const area = useRef<HTMLDivElement>(null);
+  const chart = useLiveChart(props, area);
   useEffect(() => {
     void model.feed.loadFrom(symbol, model.serverClock.now() - spanMs.value * 0.6);
   }, [symbol, spanMs.value, model.feed.isLive.value]);
