@@ -69,6 +69,10 @@ export const solverInfoSchema = z.object({
     "When the balance was read, Unix milliseconds; null before the node's first answer",
   ),
   dryRun: described(z.boolean(), "Quotes and estimates only"),
+  maxRisk: described(
+    z.optional(uint64Schema),
+    "Largest possible loss of the solver on one bet (payout minus bet) that it executes",
+  ),
   pricing: described(
     z.string(),
     "Pricing strategy: mock, barrier or the name of your own",

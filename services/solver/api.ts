@@ -45,6 +45,8 @@ interface SolverApiOptions {
   chainId: number;
   corsOrigins: readonly string[];
   dryRun: boolean;
+  /** USDC with 6 decimals; part of `GET /info`. */
+  maxRisk: bigint;
   /** Payout of `--pricing mock` for a bet of 1; part of `GET /info`. */
   multiplier: number;
   clock: Clock;
@@ -74,6 +76,7 @@ export function createSolverApi(api: SolverApiOptions): Hono {
         balance: balance.toString(),
         balanceTime: readAtMs,
         dryRun,
+        maxRisk: api.maxRisk.toString(),
         pricing: quoter.strategyName,
         calibration: api.calibration(),
         config: configOf(api.multiplier, quoter.minBetAmount),

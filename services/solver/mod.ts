@@ -77,6 +77,7 @@ async function start(
     chainId,
     corsOrigins,
     dryRun,
+    maxRisk: options.maxRisk,
     multiplier,
     clock,
     markets,

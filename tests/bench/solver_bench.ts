@@ -95,6 +95,7 @@ function ownApp(execute: Pick<Executor, "requireLive" | "execute">): Hono {
     chainId: CHAIN_ID,
     corsOrigins: ["*"],
     dryRun: false,
+    maxRisk: MAX_RISK,
     multiplier: 1.5,
     clock: systemClock,
   });

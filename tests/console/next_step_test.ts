@@ -6,6 +6,7 @@ import {
   obstacleOf,
   type Situation,
   spokenText,
+  unpriceableBy,
 } from "../../services/console/page/trade/next_step.ts";
 import { parseFields } from "../../services/console/page/trade/draft.ts";
 
@@ -191,4 +192,22 @@ Deno.test("chainObstacle: undefined with a key or a wallet on the right chain", 
   assert.equal(chainObstacle(undefined, 1), undefined);
   assert.equal(chainObstacle(1, 1), undefined);
   assert.equal(chainObstacle(2, 1)?.switchesChain, true);
+});
+
+Deno.test("Next step: a bet with more risk than the maker executes is refused before its quote, with the largest one", () => {
+  const config = { ...READY.limits, basePayoutMultiplier: 1, maxPayoutRatio: 10 };
+  const limits = { ...config, minBetAmount: 1n, maxBetAmount: 1_000_000_000_000n };
+  const info = { config: { ...limits, minDuration: 1, maxDuration: 2 }, maxRisk: 10_000_000_000n };
+  const bet = {
+    ...{ symbol: "ETH/USDT", betAmount: 50_000_000_000n, startTime: 1, endTime: 2 },
+    ...{ lowerPrice: 1n, upperPrice: 2n },
+  };
+  const estimate = { betAmount: bet.betAmount, multiplier: "1.6", solverCollateral: 1n };
+  const estimated = (payout: bigint) =>
+    unpriceableBy({ bet, estimate: { ...estimate, payout } }, info);
+  assert.equal(estimated(60_000_000_000n), undefined);
+  assert.deepEqual(estimated(82_195_460_000n), {
+    code: "RISK_TOO_LARGE",
+    text: "The maker takes at most 15,530.13 USDC on this box.",
+  });
 });

@@ -217,6 +217,7 @@ Deno.test(
         return {
           privateKey: () => assert.equal(info.address, solver.address),
           maxRisk: async () => {
+            assert.equal(info.maxRisk, "400000");
             const { error } = await execute(await execution(url));
             assert.match(String(error), /above 0.4 USDC; bet less/);
           },

@@ -59,6 +59,7 @@ export function solverApp(
     chainId: CHAIN_ID,
     corsOrigins: ["*"],
     dryRun: false,
+    maxRisk: 10_000_000_000n,
     multiplier: 1.5,
     clock: systemClock,
   });

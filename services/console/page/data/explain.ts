@@ -88,6 +88,12 @@ function roomText(details: unknown, { betAmount, minBetAmount }: BetSize): strin
     : `The maker takes at most ${formatCut(most)} USDC on this box now.`;
 }
 
+/** A bet that the maker would quote and never execute, with the largest one on the same box. */
+export function explainRisk(betAmount: bigint, risk: bigint, maxRisk: bigint): Explanation {
+  const most = formatCut(betAmount * maxRisk / risk);
+  return { code: "RISK_TOO_LARGE", text: `The maker takes at most ${most} USDC on this box.` };
+}
+
 /** Removes the called URL at the start of a service's message, which does not help the user. */
 function withoutAddress(message: string): string {
   return message.replace(/^https?:\S+ answered \d+: (?:[A-Z_]+: )?/, "");

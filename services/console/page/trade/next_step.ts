@@ -1,6 +1,7 @@
 /** Obstacles to a quote: one sentence and one button for each state. */
 import { formatUnits, type SolverInfo } from "@rangemaker/client";
-import type { Explanation } from "../data/explain.ts";
+import type { EstimateState } from "../data/estimator.ts";
+import { explain, explainRisk, type Explanation } from "../data/explain.ts";
 import type { MarketState } from "../data/price_feed.ts";
 import { formatCut, formatQuotePrice, formatTime, toNumber } from "../format.ts";
 import {
@@ -10,6 +11,7 @@ import {
   firstError,
   type ParsedFields,
 } from "./draft.ts";
+import { isWorthless } from "./odds.ts";
 import { CHECKING, OTHER_TAB } from "./quote_step.ts";
 
 /** All facts that decide whether a quote can be requested. */
@@ -208,4 +210,22 @@ function amountError({ parsed: { betAmount }, balance, limits }: Situation): str
     return `Enter at most ${formatCut(limits.maxBetAmount)} USDC, the maker’s largest bet`;
   }
   return undefined;
+}
+
+/** Why no quote is requested for a box; undefined if there is no reason. */
+export function unpriceableBy(
+  state: EstimateState,
+  info: Pick<SolverInfo, "config" | "maxRisk"> | undefined,
+): Explanation | undefined {
+  const { betAmount } = state.bet;
+  if ("failure" in state) {
+    return explain(state.failure, { betAmount, minBetAmount: info?.config.minBetAmount ?? 0n });
+  }
+  const risk = state.estimate.payout - betAmount;
+  if (info?.maxRisk !== undefined && risk > info.maxRisk) {
+    return explainRisk(betAmount, risk, info.maxRisk);
+  }
+  if (!isWorthless(state.estimate)) return undefined;
+  const text = "It would win almost nothing. Make the box less tall, or let it last longer.";
+  return { code: "PAYOUT_TOO_LOW", text };
 }

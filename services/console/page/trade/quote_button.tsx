@@ -1,11 +1,10 @@
 /** The button that requests a quote, and the reason why it is disabled or has failed. */
-import type { EstimateState } from "../data/estimator.ts";
-import { explain, type Explanation } from "../data/explain.ts";
+import { explain } from "../data/explain.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { formatAmount } from "../format.ts";
 import type { BetSlip } from "./bet_slip.ts";
-import { type Obstacle, obstacleOf, type Situation } from "./next_step.ts";
-import { isWorthless, oddsOf } from "./odds.ts";
+import { type Obstacle, obstacleOf, type Situation, unpriceableBy } from "./next_step.ts";
+import { oddsOf } from "./odds.ts";
 import { chancesText } from "./slip_voice.ts";
 import { failureText } from "./stage.ts";
 
@@ -49,19 +48,9 @@ export function situationOf(model: PageModel, slip: BetSlip): Situation {
     isEmpty: slip.isEmpty,
     parsed,
     price: model.feed.latest.peek()[symbol]?.price,
-    unpriceable: estimate && unpriceableBy(estimate, limits?.minBetAmount ?? 0n),
+    unpriceable: estimate && unpriceableBy(estimate, maker.info.value),
     limits,
   };
-}
-
-/** Why no quote is requested for a box; undefined if there is no reason. */
-function unpriceableBy(state: EstimateState, minBetAmount: bigint): Explanation | undefined {
-  if ("failure" in state) {
-    return explain(state.failure, { betAmount: state.bet.betAmount, minBetAmount });
-  }
-  if (!isWorthless(state.estimate)) return undefined;
-  const text = "It would win almost nothing. Make the box less tall, or let it last longer.";
-  return { code: "PAYOUT_TOO_LOW", text };
 }
 
 /** The estimate for the present box and amount, if the price is fresh. */
