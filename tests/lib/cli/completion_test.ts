@@ -28,13 +28,13 @@ Deno.test("Completion: offers what may come next, by the option table of the com
   assert.deepEqual(await offers("solver --port "), null);
 });
 
-/** Keys, and the resulting line that each shell must show. */
-const completed: readonly (readonly [typed: string, becomes: string])[] = [
-  ["solver back\t", "solver backtest"],
-  ["solver --pricing=b\t", "solver --pricing=barrier"],
-  ["backfill --market E\t", "backfill --market ETH/USDT"],
-  ["bridge --keystore ./some\t", "bridge --keystore ./some key.json"],
-  ["node --data-dir=./fo\t", "node --data-dir=./folder"],
+/** Keys, and the last word that each shell must make of them. */
+const completed: readonly (readonly [typed: string, lastWord: string])[] = [
+  ["solver back\t", "backtest"],
+  ["solver --pricing=b\t", "--pricing=barrier"],
+  ["backfill --market E\t", "ETH/USDT"],
+  ["bridge --keystore ./some\t", "./some key.json"],
+  ["node --data-dir=\t", "--data-dir=folder"],
 ];
 
 /** Text on a command line that completion must not run. */
@@ -50,7 +50,7 @@ function inShell(name: string, shell: string, test: (folder: string) => Promise<
       withFolder(async (folder) => {
         const program = `#!/bin/sh
 case $1 in complete) exec ${[fromSource.command, ...fromSource.args].join(" ")} "$@" ;; esac
-printf 'ran:%s:\\n' "$*"`;
+shift $(($# - 1)); printf 'ran:%s:\\n' "$1"`;
         await Deno.writeTextFile(`${folder}/rangemaker`, program, { mode: 0o755 });
         const { stdout: script } = await runHere(["completion", shell]);
         await Deno.writeTextFile(`${folder}/script`, script);
@@ -74,13 +74,13 @@ for (const shell of ["bash", "zsh"]) {
       : "exec bash --noprofile --rcfile .zshrc -i";
     const terminal = new Terminal(`cd ${folder} && ${start}`, denoEnv());
     await terminal.until(READY);
-    for (const [typed, becomes] of completed) {
+    for (const [typed, lastWord] of completed) {
       terminal.output = "";
       await terminal.type(`rangemaker ${typed}\n`);
       await terminal.until(/ran:.*:\r?\n[^]*ready>/);
-      const [, words] = /ran:(.*):\r?\n/.exec(terminal.output) ?? [];
+      const [, word] = /ran:(.*):\r?\n/.exec(terminal.output) ?? [];
       // Zsh removes the slash after a folder at the end of a line.
-      assert.equal(words?.replace(/\/$/, ""), becomes, typed);
+      assert.equal(word?.replace(/\/$/, ""), lastWord, typed);
     }
     if (shell === "zsh") {
       await terminal.type("rangemaker \t");
@@ -96,14 +96,13 @@ for (const shell of ["bash", "zsh"]) {
 }
 
 inShell("completes the last word", "fish", async (folder) => {
-  for (const [typed, becomes] of [...completed, [HOSTILE, `${HOSTILE}-url`]] as const) {
-    const line = typed.trimEnd();
-    const { stdout } = await new Deno.Command("fish", {
-      args: ["--no-config", "-c", "source ./script; complete -C $argv[1]", `rangemaker ${line}`],
+  for (const [typed, lastWord] of [...completed, [HOSTILE, "--rpc-url"]] as const) {
+    const { stdout, stderr } = await new Deno.Command("fish", {
+      args: ["-N", "-c", "source ./script; complete -C $argv[1]", `rangemaker ${typed.trimEnd()}`],
       cwd: folder,
       env: { PATH: `${folder}:${Deno.env.get("PATH")}` },
     }).output();
-    const [, offer] = /^([^\t]*?)\/?(?:\t.*)?\n$/.exec(new TextDecoder().decode(stdout)) ?? [];
-    assert.equal(line.replace(/\S+$/, "") + offer, becomes, typed);
+    const [offers, errors] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
+    assert.deepEqual([offers?.replace(/\/?(\t.*)?\n$/, ""), errors], [lastWord, ""]);
   }
 });
