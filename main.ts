@@ -61,7 +61,7 @@ export const commands: ProgramCommands = {
   },
   completion: {
     summary: "prints completion scripts for bash, zsh and fish",
-    open: async () => (await import("./lib/cli/completion/command.ts")).completionOf(commands),
+    open: () => import("./lib/cli/completion.ts"),
   },
 };
 
@@ -130,6 +130,12 @@ export function rangemaker(
   if (name === "-V" || name === "--version") {
     context.print(`rangemaker ${config.version}`);
     return ExitCode.ok;
+  }
+  if (name === "complete") { // run by the completion scripts
+    return import("./lib/cli/completion.ts").then(async ({ completions }) => {
+      for (const row of await completions(commands, rest)) context.print(row);
+      return ExitCode.ok;
+    });
   }
   return reportErrors(
     "",

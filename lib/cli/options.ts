@@ -167,7 +167,7 @@ function variablesText({ name, target = name }: CommandText): string {
     `[${target.replaceAll(" ", ".")}]\nof the settings file.\n`;
 }
 
-function addOption(parser: Parser, key: string, spec: OptionSpec): void {
+export function addOption(parser: Parser, key: string, spec: OptionSpec): void {
   const shownDefault = spec.default || spec.shownDefault;
   const notes = [
     ...(shownDefault === undefined ? [] : [`default: ${shownDefault}`]),

@@ -6,7 +6,8 @@ import assert from "node:assert/strict";
 import { parseMarkets } from "../../lib/cli/markets_file.ts";
 import { type OptionTable, parseOptions, withDefaults } from "../../lib/cli/options.ts";
 import { configOption } from "../../lib/cli/shared_options.ts";
-import { completedCommands } from "../../lib/cli/completion/tree.ts";
+import type { CommandEntries } from "../../lib/cli/command.ts";
+import { visibleOptions } from "../../lib/cli/completion.ts";
 import type { CommandName } from "../../lib/cli/option_names.ts";
 import { ChainReader } from "../../lib/client/chain_reader.ts";
 import { RangemakerClient } from "../../lib/client/mod.ts";
@@ -127,11 +128,20 @@ Deno.test("docs/operating.md: every service accepts the settings file; the node'
 
 const prose = DOCUMENTS.map(readText).join("\n");
 
+/** The flags of commands and their subcommands. */
+async function flagsOf(entries: CommandEntries): Promise<string[]> {
+  const flags = Object.values(entries).map(async ({ open }) => {
+    const { run: { definition, subcommands } } = await open();
+    const own = [...visibleOptions(), ...visibleOptions(definition.options)];
+    return [...own.map(({ long }) => `${long}`), ...await flagsOf(subcommands)];
+  });
+  return (await Promise.all(flags)).flat();
+}
+
 // Those within a command are parsed by `commands_test.ts`, if the command is one of this program.
 Deno.test("Documents: every option that they name exists", async () => {
   const others = ["--allow-net", "--allow-env", "--allow-read", "--jobs"]; // of Deno and of the suite
-  const own = (await completedCommands(commands))
-    .flatMap(({ options }) => options.flatMap(({ flags }) => flags));
+  const own = await flagsOf(commands);
   const named = [...prose.matchAll(/`(--[a-z][a-z-]*)/g)].map(([, option = ""]) => option);
   const unknown = new Set(named).difference(new Set([...others, ...own]));
   assert.deepEqual(unknown, new Set());

@@ -17,7 +17,7 @@ export interface Launch extends Pick<Deno.CommandOptions, "cwd" | "env" | "uid" 
   args: readonly string[];
 }
 
-const fromSource: Launch = {
+export const fromSource: Launch = {
   command: Deno.execPath(),
   args: ["run", "--no-prompt", "--allow-all", main],
 };
