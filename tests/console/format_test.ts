@@ -68,6 +68,7 @@ Deno.test("formatDuration, formatTime, shortAddress, messageOf: examples of each
   assert.equal(formatDuration(7_840), "7.8 s");
   assert.equal(formatDuration(125_000), "2 min 05 s");
   assert.equal(formatDuration(4_200_000), "1 h 10 min");
+  assert.deepEqual([59_940, 59_960].map(formatDuration), ["59.9 s", "1 min 00 s"]);
   assert.deepEqual([60_000, 3_600_000].map(formatDuration), ["1 min 00 s", "1 h 00 min"]);
   assert.match(formatDay(1_700_000_000_000), /^\d+ Nov, \d\d:\d\d$/);
   assert.match(formatTime(1_700_000_000_000), /^\d\d:\d\d:\d\d$/);

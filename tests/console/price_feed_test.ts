@@ -197,6 +197,13 @@ Deno.test("PriceFeed: history that could not be loaded is requested again, and o
   assert.deepEqual(feed.seriesOf(SYMBOL).times, []);
   await load();
   assert.equal(node.asked.length, 5, "of the next chain");
+  feed.clear();
+  const loading = load();
+  feed.clear();
+  await loading;
+  assert.deepEqual([feed.seriesOf(SYMBOL).times, node.asked.length], [[], 6], "of the old chain");
+  await load();
+  assert.equal(node.asked.length, 8);
 });
 
 Deno.test("PriceFeed: reports the state of each market, and when the connection opened", async () => {

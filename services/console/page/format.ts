@@ -57,7 +57,7 @@ export function formatRange(box: { lowerPrice: bigint; upperPrice: bigint }): st
 
 /** A running duration, such as `8.0 s`, `2 min 05 s`, `1 h 10 min`. */
 export function formatDuration(durationMs: number): string {
-  const seconds = Math.max(0, durationMs) / 1000;
+  const seconds = Math.round(Math.max(0, durationMs) / 100) / 10;
   if (seconds < 60) return `${seconds.toFixed(1)} s`;
   const minutes = Math.floor(seconds / 60);
   const rest = String(Math.floor(seconds % 60)).padStart(2, "0");

@@ -11,19 +11,21 @@ export interface PendingBet {
 
 const STORAGE_KEY = "rangemaker.pending-bets";
 
-/** Most bets that are kept: a user has very few at a time. */
-const PENDING_MAX = 20;
-
 const signatureSchema = z.custom<PendingBet["signature"]>((value) =>
   typeof value === "string" && /^0x[0-9a-fA-F]{130}$/.test(value)
 );
 
-const pendingSchema = z.array(
-  z.looseObject({ signature: signatureSchema }).transform(({ signature, ...offer }) => ({
-    offer: offerFromJson(offer),
-    signature,
-  })),
-);
+const entrySchema = z.looseObject({ signature: signatureSchema });
+
+/** A stored bet; none if another program wrote the entry. */
+function betsOf(entry: unknown): PendingBet[] {
+  try {
+    const { signature, ...offer } = entrySchema.parse(entry);
+    return [{ offer: offerFromJson(offer), signature }];
+  } catch {
+    return [];
+  }
+}
 
 /** The signed bets whose outcome this browser does not know yet. */
 export class PendingBets {
@@ -42,7 +44,7 @@ export class PendingBets {
   }
 
   add(bet: PendingBet): void {
-    this.#write([...this.#read(), bet].slice(-PENDING_MAX));
+    this.#write([...this.#read(), bet]);
   }
 
   /** Removes a bet whose outcome is known. */
@@ -61,7 +63,8 @@ export class PendingBets {
 
   #read(): PendingBet[] {
     try {
-      return pendingSchema.parse(JSON.parse(this.#store.getItem(STORAGE_KEY) ?? "[]"));
+      const entries: unknown = JSON.parse(this.#store.getItem(STORAGE_KEY) ?? "[]");
+      return z.array(z.unknown()).parse(entries).flatMap(betsOf);
     } catch {
       return []; // written by another program
     }

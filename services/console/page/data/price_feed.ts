@@ -67,8 +67,8 @@ export class PriceFeed {
   readonly #states: ReadonlyMap<string, ReadonlySignal<MarketState>>;
   /** Start of the loaded history, by market. */
   readonly #loadedFrom = new Map<string, number>();
-  /** Timers of gaps that are loaded again. */
-  #retries: CancelTimer[] = [];
+  /** Aborted when the chain is replaced: what is being loaded belongs to the old one. */
+  #chain = new AbortController();
 
   constructor(options: PriceFeedOptions) {
     this.#options = options;
@@ -121,12 +121,13 @@ export class PriceFeed {
   clear(): void {
     for (const series of this.#series.values()) series.clear();
     this.#loadedFrom.clear();
-    for (const cancel of this.#retries) cancel();
-    this.#retries = [];
+    this.#chain.abort();
+    this.#chain = new AbortController();
   }
 
   /** Loads history of a market back to a time, as far as the node has it; newest first. */
   async loadFrom(symbol: string, fromMs: number): Promise<void> {
+    const { signal } = this.#chain;
     const nowMs = this.#options.serverClock.now();
     const wanted = Math.max(fromMs, nowMs - HISTORY_MAX_MS);
     for (;;) {
@@ -136,6 +137,7 @@ export class PriceFeed {
       // Set before the request, so that no other caller repeats it; reset if it fails.
       this.#loadedFrom.set(symbol, from);
       const isDone = await this.#load(symbol, from, to) !== "failed";
+      if (signal.aborted) return;
       if (to === nowMs) this.loaded.value = new Set([...this.loaded.value, symbol]);
       if (!isDone) {
         if (to === nowMs) this.#loadedFrom.delete(symbol);
@@ -148,11 +150,13 @@ export class PriceFeed {
   /** Loads the prices of a gap, again and again while the node does not have them. */
   async #fill(symbol: string, fromMs: number, toMs: number, retryMs: number): Promise<void> {
     const { serverClock, clock } = this.#options;
+    const { signal } = this.#chain;
     const from = Math.max(fromMs, serverClock.now() - HISTORY_MAX_MS);
     if (from >= toMs || await this.#load(symbol, from, toMs) === "complete") return;
-    if (retryMs > GAP_RETRY_MS.last || !this.#loadedFrom.has(symbol)) return;
-    const retry = () => void this.#fill(symbol, fromMs, toMs, 2 * retryMs);
-    this.#retries.push(clock.after(retryMs, retry));
+    if (retryMs > GAP_RETRY_MS.last) return;
+    clock.after(retryMs, () => {
+      if (!signal.aborted) void this.#fill(symbol, fromMs, toMs, 2 * retryMs);
+    });
   }
 
   /** @returns Whether it was loaded, and had all prices. */
@@ -161,6 +165,7 @@ export class PriceFeed {
     fromMs: number,
     toMs: number,
   ): Promise<"complete" | "incomplete" | "failed"> {
+    const { signal } = this.#chain;
     let history: PriceHistory;
     try {
       history = await this.#options.client.history(symbol, Math.floor(fromMs), Math.ceil(toMs));
@@ -168,6 +173,7 @@ export class PriceFeed {
       console.info(`History of ${symbol} was not loaded: ${messageOf(thrown)}`);
       return "failed";
     }
+    if (signal.aborted) return "failed";
     this.seriesOf(symbol).merge(
       history.prices.map(({ time, price }) => ({ time, price: toNumber(price) })),
     );
