@@ -1,8 +1,6 @@
 /** Formats amounts, prices and times for users. */
 import { formatPrice } from "@rangemaker/client";
 
-export const DAY_MS = 86_400_000;
-
 const grouped = new Intl.NumberFormat("en-US", {
   minimumFractionDigits: 2,
   maximumFractionDigits: 2,
@@ -111,10 +109,6 @@ export function toNumber(price: bigint): number {
 /** An amount in USDC with 6 decimals. */
 export function fromNumber(usdc: number): bigint {
   return BigInt(Math.round(usdc * 1e6));
-}
-
-export function messageOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
 /** A share such as 0.0123 as text that does not break. */

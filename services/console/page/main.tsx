@@ -1,6 +1,6 @@
 import "./styles.css";
 import { render } from "preact";
-import { messageOf } from "./format.ts";
+import { messageOf } from "../../../lib/errors.ts";
 import { pageConfigSchema } from "../page_config.ts";
 import { openPageModel } from "./data/page_model.ts";
 import { Shell, viewOnDemand } from "./shell.tsx";

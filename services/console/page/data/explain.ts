@@ -1,7 +1,8 @@
 /** Explains errors to users: what happened, and what to do. */
 import * as z from "zod";
 import { isRangemakerError } from "@rangemaker/client";
-import { CENT, formatCut, messageOf } from "../format.ts";
+import { messageOf } from "../../../../lib/errors.ts";
+import { CENT, formatCut } from "../format.ts";
 
 /** An error as users see it. */
 export interface Explanation {

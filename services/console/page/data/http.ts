@@ -1,6 +1,6 @@
 /** Polls the services' plain HTTP interfaces. */
 import type { CancelTimer, Clock } from "@rangemaker/client";
-import { messageOf } from "../format.ts";
+import { messageOf } from "../../../../lib/errors.ts";
 
 /** Pause between two passes. */
 const POLL_MS = 1_500;

@@ -6,7 +6,7 @@ import {
   type Thesis,
   type ThesisWatch,
 } from "@rangemaker/client";
-import { messageOf } from "../format.ts";
+import { messageOf } from "../../../../lib/errors.ts";
 import { BetKeeper, type BetKeeperOptions } from "./bet_keeper.ts";
 
 /** Pause between attempts to follow the user's bets. */

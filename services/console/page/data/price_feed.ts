@@ -7,7 +7,8 @@ import {
   type RangemakerClient,
   SLOT_MS,
 } from "@rangemaker/client";
-import { messageOf, toNumber } from "../format.ts";
+import { messageOf } from "../../../../lib/errors.ts";
+import { toNumber } from "../format.ts";
 import { PriceSeries } from "./price_series.ts";
 import type { ServerClock } from "./server_clock.ts";
 

@@ -1,5 +1,6 @@
 /** Results of a maker's bets, computed from the theses alone. */
 import type { Market, Thesis } from "@rangemaker/client";
+import { DAY_MS, HOUR_MS } from "../../../../lib/time.ts";
 import { isDecided } from "./live_breaches.ts";
 
 /** Results of a set of bets from the maker's side. */
@@ -52,10 +53,10 @@ export function resultsByMarket(
 /** Periods up to now. */
 const PERIODS = [
   ["Last 5 min", 300_000],
-  ["Last hour", 3_600_000],
-  ["Last 24 h", 86_400_000],
-  ["Last 7 days", 7 * 86_400_000],
-  ["Last 30 days", 30 * 86_400_000],
+  ["Last hour", HOUR_MS],
+  ["Last 24 h", DAY_MS],
+  ["Last 7 days", 7 * DAY_MS],
+  ["Last 30 days", 30 * DAY_MS],
 ] as const;
 
 /** The results of bets decided in each period. Periods that contain all bets are left out. */

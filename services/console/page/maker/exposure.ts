@@ -2,7 +2,8 @@
 import { scaleSymlog } from "d3-scale";
 import type { Thesis } from "@rangemaker/client";
 import { isDecided } from "../data/live_breaches.ts";
-import { DAY_MS, formatAmount, formatTime, toNumber } from "../format.ts";
+import { DAY_MS } from "../../../../lib/time.ts";
+import { formatAmount, formatTime, toNumber } from "../format.ts";
 import { labelOf } from "../trade/chart_spans.ts";
 
 /** Losses by price and time, USDC. */

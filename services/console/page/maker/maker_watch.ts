@@ -12,7 +12,7 @@ import {
 import * as z from "zod";
 import { get, LateError, NoAnswerError, Poll } from "../data/http.ts";
 import { type Metrics, MetricsHistory, parseMetrics } from "../data/metrics.ts";
-import { messageOf } from "../format.ts";
+import { messageOf } from "../../../../lib/errors.ts";
 import { RECENT_MS, REQUESTS } from "./refusals.ts";
 
 /** The known state of the solver and its bets, read in one pass, so figures are consistent. */

@@ -1,7 +1,8 @@
 import type { Thesis } from "@rangemaker/client";
 import { scaleLinear } from "d3-scale";
 import { historyOf } from "../data/results.ts";
-import { DAY_MS, formatDay, formatGain, formatTime, fromNumber, toNumber } from "../format.ts";
+import { DAY_MS } from "../../../../lib/time.ts";
+import { formatDay, formatGain, formatTime, fromNumber, toNumber } from "../format.ts";
 import { Plot } from "../plot.tsx";
 
 /** Ticks of the axis: the longer texts of days need more space. */

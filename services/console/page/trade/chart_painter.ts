@@ -1,5 +1,6 @@
 /** Draws one frame of the chart. */
-import { DAY_MS, formatDay, formatQuotePrice, formatTime } from "../format.ts";
+import { DAY_MS } from "../../../../lib/time.ts";
+import { formatDay, formatQuotePrice, formatTime } from "../format.ts";
 import {
   paintBoxes,
   paintBoxLabels,

@@ -3,8 +3,8 @@ import type { Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { isDecided } from "../data/live_breaches.ts";
 import { resultsOf } from "../data/results.ts";
+import { DAY_MS } from "../../../../lib/time.ts";
 import {
-  DAY_MS,
   durationText,
   formatAmount,
   formatDay,
