@@ -56,7 +56,7 @@ export const RETRY_REFUSED_MS = 300_000;
 /** Longest frame that is read; the largest real one has under 2,000 characters. */
 export const EXCHANGE_FRAME_CHARS_MAX = 65_536;
 
-/** A stream that is silent for this isOverLimit times its `streamSilenceMs` ends the connection. */
+/** A stream that is silent for this many times its `streamSilenceMs` ends the connection. */
 const SILENCES_MAX = 3;
 
 /** More lost messages than this within {@link GAPS_WINDOW_MS} end the connection. */
