@@ -10,7 +10,7 @@ interface CommitHooks {
   /** Writes changes that are still only in memory. */
   write(): void;
   /**
-   * Called when everything is on the disk.
+   * Called when everything is on the disk, before the effects, to which it may add.
    *
    * @throws {StorageError} If the commit must not count as stored.
    */
@@ -125,8 +125,8 @@ export class GroupCommit {
   }
 
   /** Stops all writing until a {@link retry}; for good if the failure is final. */
-  fail(failure: StorageError): void {
-    this.#failure = failure;
+  fail(thrown: unknown): void {
+    const failure = this.#failure = asStorageError(thrown);
     if (this.#isOpen) this.#rollBack(failure);
   }
 
