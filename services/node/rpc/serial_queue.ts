@@ -67,7 +67,8 @@ export class SerialQueue {
     const waiting = this.#lanes[lane];
     if (!waiting.canAdd(groups, TASKS_WAITING_MAX)) return Promise.reject(new NodeBusyError());
     return new Promise((resolve, reject) => {
-      waiting.add(groups, () => {
+      // A caller may itself be a group: its own tasks take turns with those of its members.
+      waiting.add([...groups, "own"], () => {
         try {
           resolve(task());
         } catch (thrown) {
