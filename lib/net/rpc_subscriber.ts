@@ -48,7 +48,7 @@ interface CatchUp {
    */
   read(signal: AbortSignal): Promise<void>;
   backoff: Backoff;
-  /** Called after the first failed read following a good one. */
+  /** Called after a failed read, unless the one before failed with the same code. */
   onFailure(error: RangemakerError): void;
 }
 

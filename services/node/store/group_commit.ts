@@ -139,10 +139,10 @@ export class GroupCommit {
     this.#commitLater(0); // a second turn: the queue starts its next task only after the first one
   }
 
-  #commitLater(changes: number): void {
+  #commitLater(changesSeen: number): void {
     setImmediate(() => {
       if (!this.#isOpen) return;
-      const isQuiet = changes === this.#changes;
+      const isQuiet = changesSeen === this.#changes;
       if (isQuiet || performance.now() - this.#openedMs > COMMIT_DELAY_MAX_MS) this.commit();
       else this.#commitLater(this.#changes);
     });
