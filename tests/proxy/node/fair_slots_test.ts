@@ -27,7 +27,9 @@ Deno.test("FairSlots: a caller may queue as many items as places are free, so ot
 Deno.test("FairSlots: a removed or cleared item gets no slot", () => {
   const turns = new FairSlots<string>({ slots: 1, perCaller: 1, waitingMax: 9 });
   assert(turns.tryStart("a"));
+  turns.wait("a", "a0");
   for (const item of ["b0", "b1"]) turns.wait("b", item);
+  turns.remove("a", "a0");
   turns.remove("b", "b0");
   turns.remove("b", "unknown");
   turns.remove("unknown", "b1");
