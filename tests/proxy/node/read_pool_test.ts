@@ -113,11 +113,13 @@ Deno.test("ReadPool: a slow or large read is not a failure of its node", () =>
 Deno.test("ReadPool: a node to which all connections are in use keeps leading, and another one answers", () =>
   Scene.play(async (scene) => {
     scene.answers[0] = () => scene.never.promise;
-    const open = Array.from({ length: HTTP_CONNECTIONS_MAX }, () => scene.read());
+    const open = Promise.allSettled(
+      Array.from({ length: HTTP_CONNECTIONS_MAX }, () => scene.read()),
+    );
     assert.equal(await scene.read(), "1");
     assert.deepEqual([scene.moves, scene.reads[0], scene.nodes.isDead(0)], [[], [0, 0], false]);
     scene.pool.stop();
-    await Promise.allSettled(open);
+    await open;
   }));
 
 Deno.test("ReadPool: a node that refuses connections is replaced at once", () =>
