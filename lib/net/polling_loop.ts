@@ -1,5 +1,6 @@
 import type { CancelTimer, Clock } from "../clock.ts";
 import { RangemakerError } from "../errors.ts";
+import { OnceLog } from "../log/once_log.ts";
 import type { Backoff } from "./backoff.ts";
 
 export interface PollingLoopOptions {
@@ -14,6 +15,7 @@ export interface PollingLoopOptions {
   intervalMs: number;
   /** Waits after passes that failed; `intervalMs` if absent. */
   backoff?: Backoff;
+  /** Called after a failed pass, unless the one before failed with the same code. */
   onFailure(error: RangemakerError): void;
   /** Called after the first good pass following a failed one. */
   onRecovery?(): void;
@@ -25,7 +27,7 @@ export class PollingLoop {
   #run = new AbortController();
   #cancelNext: CancelTimer = () => {};
   #passes: Promise<void> = Promise.resolve();
-  #isFailing = false;
+  readonly #failure = new OnceLog();
 
   constructor(options: PollingLoopOptions) {
     this.#options = options;
@@ -73,14 +75,12 @@ export class PollingLoop {
     const { poll, onFailure, onRecovery } = this.#options;
     try {
       await poll(signal);
-      if (this.#isFailing) onRecovery?.();
-      this.#isFailing = false;
+      if (this.#failure.ends()) onRecovery?.();
       return true;
     } catch (thrown) {
       if (!(thrown instanceof RangemakerError)) throw thrown;
       if (signal.aborted) return false;
-      if (!this.#isFailing) onFailure(thrown);
-      this.#isFailing = true;
+      if (this.#failure.begins(thrown.code)) onFailure(thrown);
       return false;
     }
   }

@@ -1,5 +1,6 @@
 import type { Clock, ShiftedClock } from "../../lib/clock.ts";
 import { serviceLog } from "../../lib/log/logging.ts";
+import { OnceLog } from "../../lib/log/once_log.ts";
 import { toWire } from "../../lib/protocol/scalars.ts";
 import { toHeader } from "./chain/block.ts";
 import { Chain, type ChainEvents } from "./chain/chain.ts";
@@ -51,7 +52,7 @@ export class CoreNode {
   /** Runs costly calls and settlement in turns. */
   readonly #queue = new SerialQueue();
   #isSettling = false;
-  #isClockBehind = false;
+  readonly #clockBehindLog = new OnceLog();
   /** How far the clock was set forward; undefined once that is accepted or undone. */
   #clockAheadMs: number | undefined;
 
@@ -154,8 +155,7 @@ export class CoreNode {
   }
 
   #seal(dueMs: number, lateMs: number): void {
-    if (this.#isClockBehind) this.#log.info("The clock has passed the newest block again");
-    this.#isClockBehind = false;
+    if (this.#clockBehindLog.ends()) this.#log.info("The clock has passed the newest block again");
     this.#clockAheadMs = undefined;
     this.metrics.checkpointLateness.observe(lateMs / 1000);
     this.#storage.afterCheckpoint(this.chain.checkpoint(dueMs));
@@ -182,8 +182,7 @@ export class CoreNode {
   /** Logged once: there is no checkpoint until the clock has passed the newest block. */
   #clockBehind(byMs: number): void {
     this.chain.oraclePrices.clamp(this.#clock.now());
-    if (this.#isClockBehind) return;
-    this.#isClockBehind = true;
+    if (!this.#clockBehindLog.begins()) return;
     this.#log.warn(
       "The clock is {byMs} ms behind the newest block: no block, bet or settlement until it has passed that block",
       { byMs },

@@ -2,6 +2,7 @@ import type { CancelTimer, Clock, RandomSource } from "../../lib/clock.ts";
 import type { Market } from "../../lib/protocol/markets.ts";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
 import { serviceLog } from "../../lib/log/logging.ts";
+import { OnceLog } from "../../lib/log/once_log.ts";
 import {
   type LossCause,
   ReconnectingSocket,
@@ -53,7 +54,7 @@ export class ProviderConnection {
   #attempts = 0;
   #lastError: string | undefined;
   #lastErrorAtMs: number | undefined;
-  #isLost = false;
+  readonly #loss = new OnceLog();
   readonly #loggedAtMs = new Map<Fault, number>();
 
   constructor(options: ProviderConnectionOptions) {
@@ -142,9 +143,8 @@ export class ProviderConnection {
   }
 
   #onSubscribed(): void {
-    const event = this.#isLost ? "provider_back" : "provider_subscribed";
+    const event = this.#loss.ends() ? "provider_back" : "provider_subscribed";
     this.#log.info("{provider} is subscribed", { event, provider: this.name });
-    this.#isLost = false;
     this.#cancelHealth?.();
     this.#cancelHealth = this.#options.clock.after(
       PROVIDER_HEALTHY_AFTER_MS,
@@ -177,8 +177,7 @@ export class ProviderConnection {
     this.#options.handlers.onFault?.(fault);
     const nowMs = this.#options.clock.now();
     const isRepeated = nowMs - (this.#loggedAtMs.get(fault) ?? -Infinity) < LOG_EVERY_MS;
-    if (lossReason !== undefined && !this.#isLost) {
-      this.#isLost = true;
+    if (lossReason !== undefined && this.#loss.begins()) {
       this.#loggedAtMs.set(fault, nowMs);
       const facts = { event: "provider_lost", provider, fault, reason: lossReason };
       this.#log.warn("{provider} disconnected: {reason}", facts);

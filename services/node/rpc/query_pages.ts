@@ -5,19 +5,17 @@ import {
   type TimeSpan,
 } from "../../../lib/prices/price_slots.ts";
 import type { ParamsOf } from "../../../lib/protocol/methods/definition.ts";
-import type { readMethods } from "../../../lib/protocol/methods/reads.ts";
+import { type readMethods, THESES_PAGE_MAX } from "../../../lib/protocol/methods/reads.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import type { Ledger } from "../chain/ledger.ts";
 import type { PriceHistory } from "../chain/price_history.ts";
-
-/** Most ids read for one page, so that a filter that matches few theses does not cost more. */
-export const THESES_SCANNED_MAX = 10_000;
 
 type ThesesQuery = ParamsOf<typeof readMethods.core_getTheses>["filter"];
 
 /**
  * One page of the theses that match, oldest first. A page that is not the last one may have fewer
- * than `limit` theses, or none, because it reads at most {@link THESES_SCANNED_MAX} ids.
+ * than `limit` theses, or none: it reads at most {@link THESES_PAGE_MAX} ids, so that a filter that
+ * matches few theses delays a checkpoint no longer than a full page.
  *
  * @returns `nextCursor` is null on the last page.
  */
@@ -27,8 +25,8 @@ export function pageOfTheses(
 ): { theses: Thesis[]; nextCursor: string | null } {
   const page: Thesis[] = [];
   const from = Math.max(Number(query.cursor ?? 0) + 1, ledger.firstThesisId);
-  const end = Math.min(ledger.lastThesisId + 1, from + THESES_SCANNED_MAX);
-  for (const thesis of thesesBetween(ledger, from, end)) {
+  const end = Math.min(ledger.lastThesisId + 1, from + THESES_PAGE_MAX);
+  for (const thesis of ledger.thesesBetween(from, end)) {
     if (!matches(thesis, query)) continue;
     if (page.length === query.limit) {
       return { theses: page, nextCursor: page.at(-1)!.id.toString() }; // a limit is at least 1
@@ -39,16 +37,6 @@ export function pageOfTheses(
 }
 
 type Theses = Pick<Ledger, "firstThesisId" | "lastThesisId" | "thesesBetween">;
-
-/** How many ids are read at once. */
-const IDS_PER_READ = 500;
-
-/** Theses with an id in `[fromId, toId)`, by id. */
-function* thesesBetween(ledger: Theses, fromId: number, toId: number): Generator<Thesis> {
-  for (let id = fromId; id < toId; id += IDS_PER_READ) {
-    yield* ledger.thesesBetween(id, Math.min(toId, id + IDS_PER_READ));
-  }
-}
 
 function matches(thesis: Thesis, { user, solver, status }: ThesesQuery): boolean {
   return (user === undefined || thesis.user === user) &&

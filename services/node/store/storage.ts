@@ -1,6 +1,7 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { statOf } from "../../../lib/files.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
+import { OnceLog } from "../../../lib/log/once_log.ts";
 import type { Markets } from "../../../lib/protocol/markets.ts";
 import { ChainRecords, type ResumePoint } from "./chain_records.ts";
 import { damaged, Database, StorageError } from "./database.ts";
@@ -86,7 +87,7 @@ class DiskStorage implements Storage {
   #checkpoints = 0;
   /** Number of the commit after which the log was last copied. */
   #copiedSequence = 0;
-  #loggedFailure: string | undefined;
+  readonly #failureLog = new OnceLog();
 
   constructor(
     settings: StorageSettings,
@@ -196,6 +197,7 @@ class DiskStorage implements Storage {
    * @throws {StorageError} If the opened files were replaced or changed by others.
    */
   #onCommitted(sequence: number): void {
+    const { commits } = this.records;
     if (this.#fileIds() !== this.#files) {
       throw new StorageError(
         `${databasePath(this.#dir)} or its log was removed, moved or replaced: restart the node`,
@@ -208,7 +210,14 @@ class DiskStorage implements Storage {
         { isFinal: true },
       );
     }
-    this.#lock.write({ runs: [this.#run], sequence });
+    // The commit counts even if this fails; only later changes are refused.
+    commits.afterCommit(() => {
+      try {
+        this.#lock.write({ runs: [this.#run], sequence });
+      } catch (thrown) {
+        commits.fail(thrown);
+      }
+    });
   }
 
   #startCheck(): BackgroundCheck {
@@ -234,10 +243,9 @@ class DiskStorage implements Storage {
   /** Logs once when a problem begins, changes or ends. */
   #logChange(): void {
     const reason = this.records.commits.failure?.message;
-    if (reason === this.#loggedFailure) return;
-    this.#loggedFailure = reason;
-    if (reason === undefined) this.#log.info("The data directory can be written again");
-    else this.#log.error("{reason}", { reason });
+    if (reason !== undefined) {
+      if (this.#failureLog.begins(reason)) this.#log.error("{reason}", { reason });
+    } else if (this.#failureLog.ends()) this.#log.info("The data directory can be written again");
   }
 }
 

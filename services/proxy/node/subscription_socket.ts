@@ -1,6 +1,7 @@
 import { Backoff } from "../../../lib/net/backoff.ts";
 import type { Clock, RandomSource } from "../../../lib/clock.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
+import { OnceLog } from "../../../lib/log/once_log.ts";
 import { BoundedSocket } from "../../../lib/net/bounded_socket.ts";
 import { ReconnectingSocket } from "../../../lib/net/reconnecting_socket.ts";
 import { REPLY_BYTES_MAX } from "./reply_body.ts";
@@ -52,7 +53,7 @@ export class SubscriptionSocket {
     const { reconnectInitialMs: initialMs, reconnectMaxMs: maxMs } = options;
     metrics.upstreamConnected.set(0);
     this.#backoff = new Backoff({ initialMs, maxMs, random });
-    let isLost = false;
+    const loss = new OnceLog();
     let wasConnected = false;
     this.#socket = new ReconnectingSocket({
       url: () => {
@@ -68,10 +69,10 @@ export class SubscriptionSocket {
         },
         onOpen: () => {
           metrics.upstreamConnected.set(1);
-          const event = isLost ? "node_back" : "node_connected";
+          const isBack = loss.ends();
+          const event = isBack ? "node_back" : "node_connected";
           log.info("Connected to the read node at {url}", { event, url: this.#url });
-          if (isLost && wasConnected) metrics.reconnects.inc();
-          isLost = false;
+          if (isBack && wasConnected) metrics.reconnects.inc();
           wasConnected = true;
           events.opened(this.#node);
         },
@@ -86,11 +87,10 @@ export class SubscriptionSocket {
           metrics.upstreamConnected.set(0);
           if (this.#isChangingLeader) return events.leaderChanged();
           metrics.upstreamErrors.inc({ target: "read" });
-          if (!isLost) {
+          if (loss.begins()) {
             const facts = { event: "node_lost", url: this.#url, reason };
             log.warn("No connection to the read node at {url}: {reason}", facts);
           }
-          isLost = true;
           if (closeCode !== undefined && REFUSAL_CODES.has(closeCode)) events.refused();
           else events.lost(this.#node, reason);
         },

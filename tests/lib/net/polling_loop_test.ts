@@ -22,10 +22,10 @@ function setUp(options: Partial<PollingLoopOptions> = {}) {
     onRecovery: () => events.push("recovery"),
     ...options,
   });
-  const end = async (failure?: string) => {
+  const end = async (failure?: string, code = "TEST") => {
     const pass = passes.at(-1);
     if (failure === undefined) pass?.resolve();
-    else pass?.reject(new RangemakerError("TEST", failure));
+    else pass?.reject(new RangemakerError(code, failure));
     await nextTurn();
   };
   return { clock, events, passes, loop, end };
@@ -89,14 +89,15 @@ Deno.test("PollingLoop: waits grow while passes fail, and a successful pass rese
   await loop.stop();
 });
 
-Deno.test("PollingLoop: reports the start and the end of an outage once each", async () => {
+Deno.test("PollingLoop: reports the start, a change of the cause and the end of an outage once each", async () => {
   const { clock, events, loop, end } = setUp();
   loop.start();
-  for (const failure of [undefined, "one", "two", undefined, undefined, "three"]) {
-    await end(failure);
+  const failures = [[], ["one"], ["two"], ["three", "OTHER"], [], [], ["four"]] as const;
+  for (const failure of failures) {
+    await end(...failure);
     clock.advance(1_000);
   }
-  assert.deepEqual(events, ["failure: one", "recovery", "failure: three"]);
+  assert.deepEqual(events, ["failure: one", "failure: three", "recovery", "failure: four"]);
   await end();
   await loop.stop();
 });
