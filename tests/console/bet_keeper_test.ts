@@ -54,7 +54,7 @@ function scene(...answers: Answer[]) {
       pending: new PendingBets({ ...store, setItem }, tab),
       clock,
       serverClock: clock,
-      isChainKnown: () => chain.isKnown,
+      hasAllTheses: () => chain.isKnown,
       onResolved({ isChecking }, outcome) {
         outcomes.push(`${isChecking ? "checked: " : ""}${textOf(outcome)}`);
       },

@@ -64,7 +64,7 @@ function scene(
   const userOf = (address: Address): User => {
     const bets = new BetKeeper({
       ...{ client: answers, user: address, pending, clock, serverClock: clock },
-      ...{ isChainKnown: () => chain.isKnown, onResolved() {} },
+      ...{ hasAllTheses: () => chain.isKnown, onResolved() {} },
     });
     const portfolio = { refresh: () => Promise.resolve(), bets };
     // The slip uses these parts of a user alone.

@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import {
   firstOutside,
-  goingOnText,
   isDecided,
   LiveBreaches,
   outcomeText,
+  stillOpenText,
 } from "../../services/console/page/data/live_breaches.ts";
 import { PriceSeries } from "../../services/console/page/data/price_series.ts";
 import { historyOf, resultsOf } from "../../services/console/page/data/results.ts";
@@ -80,14 +80,14 @@ Deno.test("outcomeText: for a lost bet, it names the price of the breach and the
   assert.equal(outcomeText({ ...bet, status: "lost" }), lost);
 });
 
-Deno.test("goingOnText: names the open bets, lowest number first", () => {
+Deno.test("stillOpenText: names the open bets, lowest number first", () => {
   const numbered = [21, 20, 19].map((id) => ({ ...open, id }));
   assert.equal(
-    goingOnText([{ ...open, status: "won" }, { ...open, breach: { time: 0, price: 1n } }]),
+    stillOpenText([{ ...open, status: "won" }, { ...open, breach: { time: 0, price: 1n } }]),
     "",
   );
-  assert.equal(goingOnText([{ ...open, id: 19 }]), " Bet 19 goes on.");
-  assert.equal(goingOnText(numbered), " Bets 19, 20 and 21 go on.");
+  assert.equal(stillOpenText([{ ...open, id: 19 }]), " Bet 19 goes on.");
+  assert.equal(stillOpenText(numbered), " Bets 19, 20 and 21 go on.");
 });
 
 Deno.test("A bet with a breach is decided before the node settles it: in its box, its row and the maker's results", () => {

@@ -36,7 +36,7 @@ export interface BetKeeperOptions {
   /** The node's time, in which deadlines are. */
   serverClock: Pick<Clock, "now">;
   /** Whether {@link BetKeeper.confirm} has received all theses that the user has now. */
-  isChainKnown(): boolean;
+  hasAllTheses(): boolean;
   onResolved(bet: UnresolvedBet, outcome: BetOutcome): void;
 }
 
@@ -157,9 +157,9 @@ export class BetKeeper {
 
   /** Whether the bet can no longer be placed, and is known not to be on the chain. */
   #isOver({ bet: { offer: { quote } }, isResolvedElsewhere }: Run): boolean {
-    const { serverClock, isChainKnown } = this.#options;
+    const { serverClock, hasAllTheses } = this.#options;
     const isLate = serverClock.now() >= quote.deadline + DEADLINE_MARGIN_MS;
-    return (isResolvedElsewhere || isLate) && isChainKnown();
+    return (isResolvedElsewhere || isLate) && hasAllTheses();
   }
 
   #markChecking(run: Run): void {

@@ -89,7 +89,7 @@ export function outcomeText(thesis: Thesis): string {
 }
 
 /** Tells which bets of an account go on without it; empty if none is open. */
-export function goingOnText(theses: readonly Thesis[]): string {
+export function stillOpenText(theses: readonly Thesis[]): string {
   const ids = theses.filter((thesis) => !isDecided(thesis)).map(({ id }) => id).sort((a, b) =>
     a - b
   );

@@ -5,7 +5,7 @@ import { durationText, formatAmount, formatTime } from "../format.ts";
 import { notify } from "../notify_button.tsx";
 import type { BetOutcome, UnresolvedBet } from "./bet_keeper.ts";
 import { isAnswered, Poll } from "./http.ts";
-import { goingOnText, LiveBreaches, outcomeText } from "./live_breaches.ts";
+import { LiveBreaches, outcomeText, stillOpenText } from "./live_breaches.ts";
 import { MakerStatus } from "./maker_status.ts";
 import { announceReturn, openMessages } from "./messages.ts";
 import { PriceFeed } from "./price_feed.ts";
@@ -52,7 +52,7 @@ export function openPageModel(config: PageConfig, page: Window) {
       }
     },
     onLeft(theses) {
-      announce(`You have left the account.${goingOnText(theses.map(withBreach))}`);
+      announce(`You have left the account.${stillOpenText(theses.map(withBreach))}`);
     },
   });
   let genesis: string | undefined;

@@ -18,7 +18,7 @@ const REFRESH_MS = 10_000;
 /** A bet changes the balance; a read that soon covers all bets that are reported together. */
 const REFRESH_SOON_MS = 100;
 
-export interface PortfolioOptions extends Omit<BetKeeperOptions, "isChainKnown"> {
+export interface PortfolioOptions extends Omit<BetKeeperOptions, "hasAllTheses"> {
   client: RangemakerClient;
   /** Called when a bet that this page saw open is won or lost. */
   onSettled(thesis: Thesis): void;
@@ -48,7 +48,7 @@ export class Portfolio {
 
   constructor(options: PortfolioOptions) {
     this.#options = options;
-    this.bets = new BetKeeper({ ...options, isChainKnown: () => this.#watch?.state === "live" });
+    this.bets = new BetKeeper({ ...options, hasAllTheses: () => this.#watch?.state === "live" });
   }
 
   /** Starts following, and resends signed bets that have no answer. */

@@ -40,16 +40,10 @@ export class ProvidersWatch {
   constructor(oracleUrl: string, clock: Clock) {
     const url = `${oracleUrl.replace(/\/+$/, "")}/providers`;
     this.poll = new Poll(clock, async (signal) => {
-      const providers = await readProviders(url, signal);
+      const providers = await get(url, signal)
+        .then(({ text }) => providersSchema.parse(JSON.parse(text)))
+        .catch(() => undefined); // the view shows that the oracle does not answer
       if (!signal.aborted) this.providers.value = providers;
     });
-  }
-}
-
-async function readProviders(url: string, signal: AbortSignal): Promise<Providers | undefined> {
-  try {
-    return providersSchema.parse(JSON.parse((await get(url, signal)).text));
-  } catch {
-    return undefined; // the view shows that the oracle does not answer
   }
 }

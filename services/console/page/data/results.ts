@@ -28,14 +28,13 @@ export function gainOf(thesis: Thesis): bigint {
 export function resultsOf(theses: readonly Thesis[]): Results {
   const open = theses.filter((thesis) => !isDecided(thesis));
   const settled = theses.filter(isDecided);
-  const turnover = sumOf(settled, ({ betAmount }) => betAmount);
   return {
     open: open.length,
     atRisk: sumOf(open, ({ betAmount, payout }) => payout - betAmount),
     settled: settled.length,
     held: settled.filter(({ status }) => status === "won").length,
     profit: sumOf(settled, gainOf),
-    turnover,
+    turnover: sumOf(settled, ({ betAmount }) => betAmount),
   };
 }
 
@@ -74,14 +73,11 @@ export function resultsByPeriod(
 /** The total profit after each settlement, in chronological order. */
 export function historyOf(theses: readonly Thesis[]) {
   let profit = 0n;
-  return inOrderSettled(theses).map((thesis) => {
+  const settled = theses.filter(isDecided);
+  return settled.sort((a, b) => timeOf(a) - timeOf(b) || a.id - b.id).map((thesis) => {
     profit += gainOf(thesis);
     return { timeMs: timeOf(thesis), profit };
   });
-}
-
-function inOrderSettled(theses: readonly Thesis[]): Thesis[] {
-  return theses.filter(isDecided).sort((a, b) => timeOf(a) - timeOf(b) || a.id - b.id);
 }
 
 const timeOf = ({ settledAt, breach, endTime }: Thesis) => settledAt ?? breach?.time ?? endTime;

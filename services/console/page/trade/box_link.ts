@@ -1,6 +1,7 @@
 /** Links that open a box that another user has drawn. */
 import * as z from "zod";
 import { type DraftFields, EMPTY_FIELDS, parseFields } from "./draft.ts";
+import { fieldsSchema } from "./draft_store.ts";
 
 /** A linked box. It never contains an amount: the reader decides how much to bet. */
 export interface LinkedBox {
@@ -8,14 +9,7 @@ export interface LinkedBox {
   fields: Omit<DraftFields, "amount">;
 }
 
-const text = z.string().max(40);
-const linkSchema = z.object({
-  symbol: text,
-  lower: text,
-  upper: text,
-  startsIn: text,
-  lasts: text,
-});
+const linkSchema = fieldsSchema.omit({ amount: true }).extend({ symbol: z.string().max(40) });
 
 /** The address of the page with a box behind its `#`. */
 export function linkTo(page: string, { symbol, fields }: LinkedBox): string {
@@ -33,7 +27,9 @@ export function linkedBox(hash: string): LinkedBox | { symbol: string } | undefi
   if (view !== "#trade" || parts === undefined) return undefined;
   const values = new URLSearchParams(parts);
   const parsed = linkSchema.safeParse(Object.fromEntries(values));
-  if (!parsed.success) return { symbol: text.catch("").parse(values.get("symbol")) };
+  if (!parsed.success) {
+    return { symbol: linkSchema.shape.symbol.catch("").parse(values.get("symbol")) };
+  }
   const { symbol, ...fields } = parsed.data;
   const { amount } = EMPTY_FIELDS;
   return "errors" in parseFields({ ...fields, amount }) ? { symbol } : { symbol, fields };

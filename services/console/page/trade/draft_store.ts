@@ -11,7 +11,7 @@ const STORAGE_KEY = "rangemaker.drafts";
 const DRAFT_LIFE_MS = 3_600_000;
 
 const text = z.string().max(40);
-const fieldsSchema = z.object({
+export const fieldsSchema = z.object({
   lower: text,
   upper: text,
   startsIn: text,
