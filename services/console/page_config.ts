@@ -1,12 +1,7 @@
 import * as z from "zod";
-import type { Address } from "@rangemaker/client";
+import { addressSchema } from "../../lib/protocol/scalars.ts";
 
 const url = z.string();
-
-/** An address in any case. */
-export const addressSchema = z.custom<Address>((value) =>
-  typeof value === "string" && /^0x[0-9a-fA-F]{40}$/.test(value)
-);
 
 /** `GET /config.json`: the configuration of the page. It reads everything else from the services. */
 export const pageConfigSchema = z.object({

@@ -107,7 +107,7 @@ export class Session {
       if (wallet === undefined || isFound) return;
       isFound = true;
       void sharedAccounts(wallet.provider).then(([address]) => {
-        if (address !== undefined && !signal.aborted) void this.#open(wallet, address);
+        if (address !== undefined && !signal.aborted) this.#open(wallet, address);
       });
     });
     signal.addEventListener("abort", stop);
@@ -131,7 +131,7 @@ export class Session {
    * @throws {WalletError} If it shares no account.
    */
   async connect(wallet: InjectedWallet): Promise<void> {
-    await this.#open(wallet, await this.#clientOf(wallet.provider).address());
+    this.#open(wallet, await this.#clientOf(wallet.provider).address());
     this.#options.store.setItem(LAST_ACCOUNT_KEY, wallet.id);
   }
 
@@ -152,12 +152,10 @@ export class Session {
     this.user.value = { ...user, portfolio: this.#portfolioOf(user.client, user.address) };
   }
 
-  async #open(wallet: InjectedWallet, shared: Address): Promise<void> {
+  #open(wallet: InjectedWallet, address: Address): void {
     const { provider } = wallet;
     const request: typeof provider.request = (call) => provider.request(call);
-    const signer = { request, account: { address: shared } };
-    // In EIP-55 form: some wallets return another one.
-    const address = await this.#clientOf(signer).address();
+    const signer = { request, account: { address } };
     const user = this.#enter(signer, {
       address,
       walletName: wallet.name,
@@ -167,7 +165,7 @@ export class Session {
     followWallet(provider, {
       onAccounts: ([next]) => {
         if (next === undefined) this.#exit();
-        else if (next.toLowerCase() !== address.toLowerCase()) void this.#open(wallet, next);
+        else if (next !== address) this.#open(wallet, next);
       },
       onChain: (chainId) => user.walletChainId.value = chainId,
     }, this.#following.signal);

@@ -2,7 +2,7 @@
 import { type Signal, signal } from "@preact/signals";
 import * as z from "zod";
 import type { AccountWallet, Address, ProviderWallet } from "@rangemaker/client";
-import { addressSchema } from "../../page_config.ts";
+import { addressSchema } from "../../../../lib/protocol/scalars.ts";
 
 /** A wallet that the browser offers. */
 export interface InjectedWallet {
@@ -51,6 +51,7 @@ export interface WalletHandlers {
 /** Code of EIP-1193: the wallet has lost its node, but keeps its accounts. */
 const RETRYING = 1013;
 
+/** In EIP-55 form: some wallets report another one. */
 const accountsSchema = z.array(addressSchema).catch([]);
 const chainSchema = z.coerce.number().int().positive();
 
