@@ -2,6 +2,7 @@
 import * as z from "zod";
 import { isRangemakerError } from "@rangemaker/client";
 import { messageOf } from "../../../../lib/errors.ts";
+import { uint64Schema } from "../../../../lib/protocol/scalars.ts";
 import { CENT, formatCut } from "../format.ts";
 
 /** An error as users see it. */
@@ -69,13 +70,11 @@ export function explain(thrown: unknown, size?: BetSize): Explanation {
   return { code, text: room ?? TEXTS[code] ?? withoutAddress(message) };
 }
 
-const amountSchema = z.string().regex(/^\d+$/).transform(BigInt);
-
 /** Details of `EXPOSURE_TOO_LARGE`: the exposure with the bet, its limit, and the bet's part of it. */
 const exposureSchema = z.object({
-  exposure: amountSchema,
-  maxExposure: amountSchema,
-  risk: amountSchema.refine((risk) => risk > 0n),
+  exposure: uint64Schema,
+  maxExposure: uint64Schema,
+  risk: uint64Schema.check(z.refine((risk) => risk > 0n)),
 });
 
 /** The largest bet on the same box that fits the maker's limit; undefined if it is unknown. */

@@ -1,10 +1,8 @@
 import { type Signal, signal } from "@preact/signals";
 import * as z from "zod";
 import type { Clock } from "@rangemaker/client";
+import { uint64Schema } from "../../../../lib/protocol/scalars.ts";
 import { get, Poll } from "./http.ts";
-
-/** A price of 6 decimals. */
-const priceSchema = z.string().regex(/^\d{1,20}$/).transform(BigInt);
 
 /** The parts of the oracle's `GET /providers` that are shown. */
 export const providersSchema = z.object({
@@ -20,8 +18,8 @@ export const providersSchema = z.object({
   pairSources: z.record(
     z.string(),
     z.object({
-      price: priceSchema.optional(),
-      sourcePrices: z.record(z.string(), priceSchema),
+      price: z.optional(uint64Schema),
+      sourcePrices: z.record(z.string(), uint64Schema),
       deviationBasisPoints: z.record(z.string(), z.number()).optional(),
       outliers: z.array(z.string()),
     }),

@@ -13,6 +13,7 @@ import * as z from "zod";
 import { get, LateError, NoAnswerError, Poll } from "../data/http.ts";
 import { type Metrics, MetricsHistory, parseMetrics } from "../data/metrics.ts";
 import { messageOf } from "../../../../lib/errors.ts";
+import { uint64Schema } from "../../../../lib/protocol/scalars.ts";
 import { RECENT_MS, REQUESTS } from "./refusals.ts";
 
 /** The known state of the solver and its bets, read in one pass, so figures are consistent. */
@@ -43,14 +44,12 @@ type MakerClient = Pick<
   "account" | "genesisHash" | "solverInfo" | "theses" | "watch"
 >;
 
-const amountSchema = z.string().regex(/^\d+$/).transform(BigInt);
-
 /** The parts of the solver's `GET /theses` that are shown, USDC with 6 decimals. */
 const exposureSchema = z.object({
   /** Amount at risk in running executions, which are not yet on the chain. */
-  executing: amountSchema,
+  executing: uint64Schema,
   /** Bound on the exposure, or null. */
-  maxExposure: amountSchema.nullable(),
+  maxExposure: z.nullable(uint64Schema),
   /** Whether it knows all its open bets. */
   complete: z.boolean(),
 });
