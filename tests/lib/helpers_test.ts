@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { tryParseJson } from "../../lib/json.ts";
-import { lowerBound } from "../../services/solver/risk/worst_case_loss.ts";
+import { lowerBound } from "../../lib/lower_bound.ts";
 import { NewestMap } from "../../lib/newest_map.ts";
 import { redact } from "../../lib/redact.ts";
 import { Timers, waitMs } from "../../lib/clock.ts";

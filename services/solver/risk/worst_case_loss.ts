@@ -1,3 +1,4 @@
+import { lowerBound } from "../../../lib/lower_bound.ts";
 import { slotAtOrAfter } from "../../../lib/prices/price_slots.ts";
 import { marketKey } from "../../../lib/protocol/markets.ts";
 import { type BetAtRisk, riskOf } from "./bet_at_risk.ts";
@@ -83,15 +84,4 @@ function worstPriceLoss(boxes: readonly BoxInSlots[]): bigint {
     if (loss > worst) worst = loss;
   }
   return worst;
-}
-
-/** Index of the first value that is not below `least`, in ascending values. O(log n). */
-export function lowerBound(values: readonly number[], least: number): number {
-  let [low, high] = [0, values.length];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (values[middle]! < least) low = middle + 1; // middle is below the length
-    else high = middle;
-  }
-  return low;
 }

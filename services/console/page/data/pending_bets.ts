@@ -1,6 +1,7 @@
 /** Signed bets, stored in the browser until their outcome is known, to survive a reload. */
 import * as z from "zod";
 import { type Address, type Offer, offerFromJson, offerToJson } from "@rangemaker/client";
+import { tryParseJson } from "../../../../lib/json.ts";
 import type { TextStore } from "./wallets.ts";
 
 /** A signed bet, with all that is needed to send it again. */
@@ -62,12 +63,8 @@ export class PendingBets {
   }
 
   #read(): PendingBet[] {
-    try {
-      const entries: unknown = JSON.parse(this.#store.getItem(STORAGE_KEY) ?? "[]");
-      return z.array(z.unknown()).parse(entries).flatMap(betsOf);
-    } catch {
-      return []; // written by another program
-    }
+    const entries = tryParseJson(this.#store.getItem(STORAGE_KEY) ?? "");
+    return z.array(z.unknown()).catch([]).parse(entries).flatMap(betsOf);
   }
 
   #write(bets: readonly PendingBet[]): void {

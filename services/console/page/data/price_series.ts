@@ -1,3 +1,5 @@
+import { lowerBound } from "../../../../lib/lower_bound.ts";
+
 /** Most slots of a market: as many as the node keeps. */
 const POINTS_MAX = 65_536;
 
@@ -50,14 +52,7 @@ export class PriceSeries {
 
   /** Index of the first point at or after a time; the length if there is none. */
   indexAt(time: number): number {
-    let low = 0;
-    let high = this.times.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (this.times[middle]! < time) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    return lowerBound(this.times, time);
   }
 
   /**

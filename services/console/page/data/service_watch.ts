@@ -1,6 +1,7 @@
 import { type Signal, signal } from "@preact/signals";
 import * as z from "zod";
 import type { Clock } from "@rangemaker/client";
+import { tryParseJson } from "../../../../lib/json.ts";
 import { get, type HttpAnswer, isAnswered, LateError, NoAnswerError, Poll } from "./http.ts";
 import { MetricsHistory, parseMetrics } from "./metrics.ts";
 
@@ -179,9 +180,6 @@ function readinessOf(url: string, signal: AbortSignal): Promise<HttpAnswer> {
 function readStatus(answer: HttpAnswer | undefined): z.output<typeof statusSchema> {
   const text = answer?.text ?? "";
   if (!text.startsWith("{")) return { status: text.trim() };
-  try {
-    return statusSchema.parse(JSON.parse(text));
-  } catch {
-    return { status: "unreadable" }; // shown as it is: probably another program
-  }
+  const { data } = statusSchema.safeParse(tryParseJson(text));
+  return data ?? { status: "unreadable" }; // shown as it is: probably another program
 }

@@ -1,5 +1,6 @@
 /** A log of when problems began and ended, kept in the browser, so that it survives a reload. */
 import * as z from "zod";
+import { tryParseJson } from "../../../../lib/json.ts";
 import { type Finding, isAlarm } from "./finding.ts";
 import { formatTime } from "../format.ts";
 import { isAway } from "./absence.ts";
@@ -274,11 +275,8 @@ export const isBlip = ({ afterS, alertedAtMs, sinceMs, lastMs }: Episode) =>
 export const LOG_KEY = "rangemaker.problems";
 
 export function storedRecords(store: Pick<Storage, "getItem">): ProblemRecord[] {
-  try {
-    return z.array(recordSchema).parse(JSON.parse(store.getItem(LOG_KEY) ?? "[]"));
-  } catch {
-    return []; // written by another version, or edited
-  }
+  const records = z.array(recordSchema).safeParse(tryParseJson(store.getItem(LOG_KEY) ?? ""));
+  return records.data ?? []; // written by another version, or edited
 }
 
 export function storeRecords(

@@ -1,6 +1,7 @@
 /** Stores drafts and the time shown by market, the tolerance, and first signed payouts of recent bets. */
 import * as z from "zod";
 import type { Clock } from "@rangemaker/client";
+import { tryParseJson } from "../../../../lib/json.ts";
 import type { TextStore } from "../data/wallets.ts";
 import { zoomed } from "./chart_spans.ts";
 import type { DraftFields } from "./draft.ts";
@@ -100,10 +101,7 @@ export class DraftStore {
   }
 
   #read(): z.output<typeof keptSchema> {
-    try {
-      return keptSchema.parse(JSON.parse(this.#store.getItem(STORAGE_KEY) ?? "{}"));
-    } catch {
-      return keptSchema.parse({}); // written by another program
-    }
+    const kept = keptSchema.safeParse(tryParseJson(this.#store.getItem(STORAGE_KEY) ?? ""));
+    return kept.data ?? keptSchema.parse({}); // written by another program
   }
 }
