@@ -3,13 +3,13 @@ import { MARKETS } from "../../lib/protocol/markets.ts";
 import { SettlementError } from "../../services/node/chain/errors.ts";
 import { actors, backfill, deposit, ETH, hashOf, rfqSubmit } from "./support/actors.ts";
 import { pricesBody } from "./support/fake_oracle.ts";
-import { TestChain } from "./support/chain_in_memory.ts";
+import { MemoryChain } from "./support/chain_in_memory.ts";
 
 const INSIDE = 3_000_000_000n;
 const OUTSIDE = 1_000_000_000n;
 
-function fundedChain(ringSlots?: number): TestChain {
-  const test = new TestChain({ ringSlots });
+function fundedChain(ringSlots?: number): MemoryChain {
+  const test = new MemoryChain({ ringSlots });
   test.run(3);
   test.chain.submit(deposit({
     timestamp: test.now,
@@ -21,17 +21,17 @@ function fundedChain(ringSlots?: number): TestChain {
 }
 
 /** Opens a thesis from now on. */
-function open(test: TestChain, durationMs: number): void {
+function open(test: MemoryChain, durationMs: number): void {
   const fields = { timestamp: test.now, endTime: test.now + durationMs };
   assert.equal(test.chain.submit(rfqSubmit(fields)).status, "committed");
 }
 
-function statusOf(test: TestChain, id = 1): string | undefined {
+function statusOf(test: MemoryChain, id = 1): string | undefined {
   return test.chain.state.ledger.thesis(id)?.status;
 }
 
 /** The spans that a requested settlement reports as missing. */
-function missingOf(test: TestChain): unknown {
+function missingOf(test: MemoryChain): unknown {
   try {
     test.chain.settle(1);
   } catch (thrown) {
@@ -41,7 +41,7 @@ function missingOf(test: TestChain): unknown {
   }
 }
 
-function fill(test: TestChain, from: number, to: number, price = INSIDE) {
+function fill(test: MemoryChain, from: number, to: number, price = INSIDE) {
   const prices = Array<bigint>((to - from) / 100).fill(price);
   return test.chain.submit(backfill({ timestamp: test.now, startTime: from, prices }));
 }

@@ -9,7 +9,7 @@ import { Permissions } from "../../../services/node/chain/permissions.ts";
 import type { VerifiedTransaction } from "../../../services/node/chain/embedded_signatures.ts";
 import { withSeed } from "../../support/random.ts";
 import { actors, CHAIN_ID, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
-import { GENESIS, memoryRecords, SOLVER_BALANCE, TestChain } from "../support/chain_in_memory.ts";
+import { GENESIS, MemoryChain, memoryRecords, SOLVER_BALANCE } from "../support/chain_in_memory.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import {
   quoteTermsOf,
@@ -131,7 +131,7 @@ function verifiedBackfill(from: Address, change: { base?: Address } = {}): Verif
   };
 }
 
-Deno.test("Ledger: failed transactions of strangers are not recorded, those of members are", () => {
+Deno.test("Ledger: failed transactions of senders without permission or balance are not recorded, others are", () => {
   const ledger = newLedger();
   const { user, solver, relayer, admin, stranger } = actors;
   const from = ({ tx }: VerifiedTransaction, { address }: { address: Address }) => ({
@@ -202,8 +202,8 @@ Deno.test("Ledger: a thesis lasts at most 24 hours, needs a slot, and ends in th
 const { solver, stranger } = actors;
 
 /** A chain on which the stranger has money. */
-function chainWithStranger(): TestChain {
-  const chain = new TestChain();
+function chainWithStranger(): MemoryChain {
+  const chain = new MemoryChain();
   chain.run(1);
   const funds = { user: stranger.address, amount: 900_000_000n, externalTxHash: hashOf(1) };
   chain.chain.submit(deposit({ timestamp: chain.now, ...funds }));

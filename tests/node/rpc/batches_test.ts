@@ -19,7 +19,7 @@ import {
 } from "../../../services/node/rpc/query_pages.ts";
 import { SerialQueue, TASKS_WAITING_MAX } from "../../../services/node/rpc/serial_queue.ts";
 import { actors } from "../support/actors.ts";
-import { TestChain } from "../support/chain_in_memory.ts";
+import { MemoryChain } from "../support/chain_in_memory.ts";
 
 const PAGE_SLOTS = 6_000;
 
@@ -153,8 +153,8 @@ Deno.test("Dispatcher: waiting reads do not delay a write", async () => {
   assert.deepEqual(done, ["write", "read", "read", "read"]);
 });
 
-Deno.test("Node: every slow call waits for its turn", () => {
-  const test = new TestChain();
+Deno.test("Node: costly calls are queued", () => {
+  const test = new MemoryChain();
   const oracle = new OraclePoller({
     url: "http://oracle",
     pull: () => Promise.resolve({ body: {} }),
