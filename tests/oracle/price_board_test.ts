@@ -3,8 +3,9 @@ import fc from "fast-check";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import { oraclePricesSchema, type PriceEntry } from "../../lib/protocol/price.ts";
 import { PROVIDER_NAMES, type ProviderName } from "../../lib/protocol/providers.ts";
-import { average, median } from "../../services/oracle/aggregation.ts";
 import { PriceBoard, type PriceBoardOptions } from "../../services/oracle/price_board.ts";
+
+const T = 1_700_000_000_000;
 
 function board(options: Partial<PriceBoardOptions> = {}): PriceBoard {
   return new PriceBoard({
@@ -20,26 +21,6 @@ function served(board: PriceBoard) {
   return oraclePricesSchema.parse(JSON.parse(board.body));
 }
 
-Deno.test("PriceBoard: the answer has the form of the specification (oracle spec, Price entry)", () => {
-  const prices = board();
-  assert.equal(prices.body, '{"timestamp":0,"prices":{}}');
-  prices.update("provider_b", "ETH/USDT", 1_666_870_001n, T);
-  prices.update("provider_a", "ETH/USDT", 1_666_870_000n, T + 5);
-  assert.deepEqual(JSON.parse(prices.body), {
-    timestamp: T + 5,
-    prices: {
-      "ETH/USDT": {
-        base: "0x0000000000000000000000000000000000000002",
-        quote: "0x0000000000000000000000000000000000000100",
-        price: "1666870001",
-        decimals: 6,
-        lastUpdate: T,
-        sources: ["provider_a", "provider_b"],
-      },
-    },
-  });
-});
-
 Deno.test("PriceBoard: removeProvider removes all prices of a provider", () => {
   const prices = board();
   for (const { symbol } of MARKETS) prices.update("provider_a", symbol, 5n, T);
@@ -51,19 +32,6 @@ Deno.test("PriceBoard: removeProvider removes all prices of a provider", () => {
   assert.equal(prices.lastPriceUpdateMs, 0);
 });
 
-Deno.test("PriceBoard: a source older than its limit no longer contributes", () => {
-  const prices = board();
-  assert.equal(prices.expire(T), undefined);
-  prices.update("provider_a", "BTC/USDT", 100n, T);
-  prices.update("provider_b", "BTC/USDT", 200n, T + 4_000);
-  assert.equal(prices.expire(T + 10_000), T + 10_001);
-  assert.equal(prices.entry("BTC/USDT")?.price, 150n);
-  assert.equal(prices.expire(T + 10_001), T + 14_001);
-  assert.equal(prices.entry("BTC/USDT")?.price, 200n);
-  assert.equal(prices.expire(T + 14_001), undefined);
-  assert.equal(prices.entry("BTC/USDT"), undefined);
-});
-
 Deno.test("PriceBoard: a receipt time in the future is replaced by now", () => {
   const prices = board();
   prices.update("provider_a", "BTC/USDT", 100n, T + 3_600_000);
@@ -71,13 +39,6 @@ Deno.test("PriceBoard: a receipt time in the future is replaced by now", () => {
   assert.equal(served(prices).prices["BTC/USDT"]?.lastUpdate, T);
   prices.expire(T + 10_001);
   assert.equal(prices.entry("BTC/USDT"), undefined);
-});
-
-Deno.test("PriceBoard: a price of an unknown market is ignored", () => {
-  const prices = board();
-  prices.update("provider_a", "DOGE/USDT", 100n, T);
-  assert.equal(prices.body, '{"timestamp":0,"prices":{}}');
-  assert.deepEqual(prices.sources("DOGE/USDT"), []);
 });
 
 /** The providers that contribute to BTC/USDT, by letter. */
@@ -272,53 +233,4 @@ Deno.test("PriceBoard: equals a naive model after every step", () => {
     },
   ));
   assert(withheld < steps / 10, `withheld ${withheld} times in ${steps} steps`);
-});
-
-const T = 1_700_000_000_000;
-
-const prices = fc.array(fc.bigInt({ min: 1n, max: 2n ** 64n - 1n }), {
-  minLength: 1,
-  maxLength: 9,
-});
-
-Deno.test("median: the middle price, or the mean of the two in the middle (oracle spec, Aggregation)", () => {
-  assert.equal(median([5n]), 5n);
-  assert.equal(median([3n, 1n, 2n]), 2n);
-  assert.equal(median([10n, 20n]), 15n);
-  assert.equal(median([1n, 4n, 100n, 2n]), 3n);
-  assert.equal(median([100n, 101n, 102n, 1_000_000n]), 102n, "101.5 rounds away from zero");
-});
-
-Deno.test("average: the arithmetic mean, rounded half away from zero (oracle spec, Aggregation)", () => {
-  assert.equal(average([1n, 2n]), 2n);
-  assert.equal(average([1n, 1n, 2n]), 1n);
-  assert.equal(average([1n, 2n, 2n]), 2n);
-  assert.equal(average([7n]), 7n);
-});
-
-Deno.test("median: one source of three or more cannot move it beyond the others", () => {
-  fc.assert(
-    fc.property(
-      prices.filter((list) => list.length >= 3),
-      fc.bigInt(1n, 2n ** 64n),
-      (list, wild) => {
-        const others = list.slice(1);
-        const result = median([wild, ...others]);
-        const sorted = [...others].sort((a, b) => a < b ? -1 : 1);
-        assert(result >= (sorted[0] ?? 0n) && result <= (sorted.at(-1) ?? 0n));
-      },
-    ),
-  );
-});
-
-Deno.test("median and average: exact, in any order of the sources", () => {
-  fc.assert(fc.property(prices, (list) => {
-    const sum = list.reduce((a, b) => a + b);
-    const count = BigInt(list.length);
-    // Twice the error of the mean is at most one unit either way; a half goes up.
-    const error = 2n * (average(list) * count - sum);
-    assert(error > -count && error <= count);
-    assert.equal(median([...list].reverse()), median(list));
-    assert.equal(average([...list].reverse()), average(list));
-  }));
 });
