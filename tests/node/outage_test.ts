@@ -6,7 +6,6 @@ import { pricesBody } from "./support/fake_oracle.ts";
 import { MemoryChain } from "./support/chain_in_memory.ts";
 
 const INSIDE = 3_000_000_000n;
-const OUTSIDE = 1_000_000_000n;
 
 function fundedChain(ringSlots?: number): MemoryChain {
   const test = new MemoryChain({ ringSlots });
@@ -83,41 +82,6 @@ Deno.test("Outage: a partial backfill leaves the rest missing", () => {
     { from: start + 4_500, to: start + 5_100 },
   ]);
   assert.equal(statusOf(test), "needs_backfill");
-});
-
-Deno.test("Outage: a breach before a gap settles the thesis without a backfill", () => {
-  const test = fundedChain();
-  open(test, 10_000);
-  test.run(1, { "ETH/USDT": OUTSIDE });
-  const breach = { time: test.now, price: OUTSIDE };
-  test.run(1);
-  test.run(50, null);
-  test.run(48);
-  assert.deepEqual([statusOf(test), test.chain.state.ledger.thesis(1)?.breach], ["lost", breach]);
-});
-
-Deno.test("Outage: a breach inside a backfilled span pays the solver", () => {
-  const test = fundedChain();
-  const start = test.now;
-  open(test, 10_000);
-  test.run(50, null);
-  test.run(60);
-  fill(test, start + 4_000, start + 4_100, OUTSIDE);
-  assert.deepEqual(test.chain.state.ledger.thesis(1)?.breach, {
-    time: start + 4_000,
-    price: OUTSIDE,
-  });
-  assert.equal(statusOf(test), "lost");
-});
-
-Deno.test("Outage: a backfill never overwrites recorded prices", () => {
-  const test = fundedChain();
-  const start = test.now;
-  open(test, 2_000);
-  test.run(10);
-  assert.equal(fill(test, start + 100, start + 900, OUTSIDE).filledSlots, 0);
-  test.run(10);
-  assert.equal(statusOf(test), "won");
 });
 
 Deno.test("Outage: slots after the newest checkpoint cannot be filled", () => {

@@ -210,14 +210,6 @@ Deno.test("Chain: a backfill of several gaps settles each thesis that lacked one
   assert.deepEqual(statuses(), ["won", "won"]);
 });
 
-Deno.test("Chain: a backfill older than the ring fills only slots of unsettled windows", () => {
-  const { test, fill } = chainWithTheses([0, 1_000]);
-  test.run(4);
-  test.run(1, null);
-  test.run(100);
-  assert.equal(fill(-200, 1_200), 10);
-});
-
 Deno.test("ChainState: a slot without a price is needed until it is filled or its windows are settled", () => {
   const needed = (test: MemoryChain) =>
     [...test.chain.state.neededSlots(test.now)].reduce((sum, [, slots]) => sum + slots, 0);
