@@ -175,6 +175,13 @@ export function completeBook(max?: bigint, theses: readonly Thesis[] = []): Expo
   return book;
 }
 
+/** Resolves once the solver knows all its theses. */
+export function untilComplete(url: string): Promise<unknown> {
+  return eventually("all open theses known", async () => {
+    return (await (await fetch(`${url}/theses`)).json()).complete || undefined;
+  });
+}
+
 /** A bet of the test user with this much at risk. */
 export function stakeOf(risk: bigint): QuoteTerms {
   return termsAt(0, { payout: 100n + risk });

@@ -28,7 +28,7 @@ export class ConnectionLost extends Error {}
 export type SendBehaviour = (apply: () => Receipt, tx: Transaction) => Promise<Receipt> | Receipt;
 
 /**
- * A core node over real HTTP with no more to it than solver and bridge need: receipts by hash, one
+ * A core node over real HTTP with only what solver and bridge need: receipts by hash, one
  * deposit per external hash, one thesis per quote. What it does with a transaction can be replaced.
  */
 export class FakeNode implements AsyncDisposable {

@@ -86,7 +86,7 @@ function worstPriceLoss(boxes: readonly BoxInSlots[]): bigint {
 }
 
 /** Index of the first value that is not below `least`, in ascending values. O(log n). */
-export function lowerBound(values: readonly number[], least: number): number {
+function lowerBound(values: readonly number[], least: number): number {
   let [low, high] = [0, values.length];
   while (low < high) {
     const middle = (low + high) >>> 1;

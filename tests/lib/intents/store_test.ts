@@ -86,16 +86,6 @@ const contract: Record<string, StoreTest> = {
     for (const { intent } of inserts) assert.deepEqual(intent, winners[0]?.intent);
   },
 
-  async "resolved writes survive a reopen"(store, database) {
-    await store.insert(newIntent("a"));
-    const { intent } = await store.insert(newIntent("b"));
-    const { intent: finished } = await store.finish(intent, committed, 5);
-    await store.close();
-    await using again = await openIntentStore(database, "test");
-    assert.equal((await again.find("a"))?.state, "accepted");
-    assert.deepEqual(await again.find("b"), finished);
-  },
-
   async "the details of a failure survive a reopen, also after replaceCommitted"(
     store,
     database,
