@@ -1,4 +1,4 @@
-import { signal, useSignal } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import { systemClock } from "@rangemaker/client";
 import { Card } from "../card.tsx";
 import type { ServiceState } from "../data/service_watch.ts";
@@ -17,7 +17,7 @@ import {
   runbookOf,
   verdictOf,
 } from "./finding.ts";
-import { commandsFor, isAway, wayOf } from "./absence.ts";
+import { isAway, START_CHAPTER } from "./absence.ts";
 import { CARRY } from "./repairs.ts";
 
 interface FindingsProps {
@@ -155,7 +155,6 @@ function FindingItem({ url, ...finding }: Finding & { url: string }) {
   const { service, severity, text, effect, harm, details, firstStep, hint, chapter } = finding;
   const { sinceMs = 0, mayBeOlder, deadlinesMs = [], commandsByWay = {}, commands = [] } = finding;
   const { lastResort = [] } = finding;
-  const ways = commandsFor(commandsByWay, ownWay.value);
   const nowMs = useNow(systemClock, 1_000);
   return (
     <li class="finding" data-severity={severity}>
@@ -173,14 +172,23 @@ function FindingItem({ url, ...finding }: Finding & { url: string }) {
       <p>
         <strong>Do first:</strong> <Words text={firstStep} url={url} />
       </p>
-      {ways.own.map(([label, command]) => <WayCommand key={label} {...{ label, command }} />)}
-      {ways.others.length > 0 && (
-        <details>
-          <summary>Other ways to run it</summary>
-          {ways.others.map(([label, command]) => (
-            <WayCommand key={label} {...{ label, command }} />
-          ))}
-        </details>
+      {Object.entries(commandsByWay).map(([label, command]) => (
+        <p key={label}>
+          {label}:{" "}
+          <code class="command">
+            <Command text={command} />
+          </code>{" "}
+          <CopyButton text={command} />
+        </p>
+      ))}
+      {isAway(finding) && finding.commandsByWay && (
+        <p>
+          From a terminal, if it has ended: start it as you started it, options and all. Chapter
+          {" "}
+          <a href={runbookOf({ chapter: START_CHAPTER, service })} target="_blank">
+            {START_CHAPTER}
+          </a>
+        </p>
       )}
       {commands.length > 0 && (
         <pre>{commands.flatMap((text) => [<Command key={text} text={text} />, "\n"])}</pre>
@@ -207,27 +215,6 @@ function FindingItem({ url, ...finding }: Finding & { url: string }) {
         <a href={runbookOf(finding)} target="_blank">Runbook: {chapter}</a>
       </p>
     </li>
-  );
-}
-
-/** Storage key of the way in which this operator runs services: that of the last copied command. */
-const WAY_KEY = "rangemaker.way";
-
-const ownWay = signal(localStorage.getItem(WAY_KEY) ?? undefined);
-
-function WayCommand({ label, command }: { label: string; command: string }) {
-  const remember = () => {
-    ownWay.value = wayOf(label);
-    localStorage.setItem(WAY_KEY, wayOf(label));
-  };
-  return (
-    <p>
-      {label}:{" "}
-      <code class="command">
-        <Command text={command} />
-      </code>{" "}
-      <CopyButton text={command} onCopied={remember} />
-    </p>
   );
 }
 
@@ -262,20 +249,14 @@ const COPIED_MS = 3_000;
 interface CopyButtonProps {
   text: string;
   label?: string;
-  onCopied?(): void;
 }
 
-function CopyButton({ text, label = "Copy", onCopied = () => {} }: CopyButtonProps) {
+function CopyButton({ text, label = "Copy" }: CopyButtonProps) {
   const result = useSignal("");
   const copy = () =>
     navigator.clipboard.writeText(text).then(
       () => result.value = "Copied",
       () => result.value = "Not allowed: select them",
-    ).then(() =>
-      systemClock.after(COPIED_MS, () => {
-        result.value = "";
-        onCopied();
-      })
-    );
+    ).then(() => systemClock.after(COPIED_MS, () => result.value = ""));
   return <button type="button" onClick={() => void copy()}>{result.value || label}</button>;
 }
