@@ -1,6 +1,7 @@
 /** When problems began and ended, and the commands that end some. */
 import assert from "node:assert/strict";
 import {
+  asLogged,
   endedOf,
   isBlip,
   type ProblemRecord,
@@ -9,7 +10,6 @@ import {
   storedRecords,
   storeRecords,
   updatedLog,
-  withStart,
 } from "../../services/console/page/operator/problem_log.ts";
 import type { Finding } from "../../services/console/page/operator/finding.ts";
 import {
@@ -360,7 +360,7 @@ Deno.test("Problem log: an outage stays critical, with its alert, while its serv
 Deno.test("Problem log: an open problem begins when the services say, or else when it was logged", () => {
   const gap = findingOf("node", { chapter: "NodePricesMissing" });
   const records = log([[1_000, { ...gap, sinceMs: 500 }], [9_000, { ...gap, sinceMs: 8_000 }]]);
-  const startOf = (finding: Finding) => withStart(finding, records, 9_000).sinceMs;
+  const startOf = (finding: Finding) => asLogged(finding, records, 9_000).sinceMs;
   assert.equal(startOf({ ...gap, sinceMs: 8_000 }), 8_000, "the gap before was filled");
   assert.equal(startOf(gap), 8_000);
   assert.equal(startOf(bridge), 9_000);
@@ -496,4 +496,21 @@ Deno.test("Repairs: gaps are searched from the earliest start of a bet until now
   const ended = thesisOf(3, { startTime: 2, status: "needs_backfill" });
   assert.deepEqual((await gapOf(client, "A/B", [...open, ended], 9)).bets, open);
   assert.deepEqual(asked, [["A/B", 3, 9], ["A/B", 2, 9]]);
+});
+
+Deno.test("Problem log: a later outage changes neither the cause of a problem nor its first step", () => {
+  const missed = (cause?: "node" | "exchanges") =>
+    findingOf("node", {
+      ...{ chapter: "NodeCheckpointsMissed", severity: "warning", countedMs: 600_000 },
+      ...{ afterS: 0, firstStep: "Give it CPU time.", ...(cause && { cause }) },
+    });
+  const seen = (first: Finding) => {
+    const records = log([[1_000, first], [20_000, first], [21_000, missed("exchanges")]]);
+    const { cause, firstStep } = asLogged(missed("exchanges"), records, 21_000);
+    const [ended] = endedOf(log([[22_000]], records));
+    return [cause, firstStep.slice(0, 4), ended?.cause];
+  };
+  assert.deepEqual(seen(missed("node")), ["node", "Noth", "node"]);
+  assert.deepEqual(seen(missed("exchanges")), ["exchanges", "Give", "exchanges"]);
+  assert.deepEqual(seen(missed()), [undefined, "Give", undefined], "it was its own cause");
 });

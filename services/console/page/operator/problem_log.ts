@@ -3,7 +3,7 @@ import * as z from "zod";
 import { type Finding, isAlarm } from "./finding.ts";
 import { formatTime } from "../format.ts";
 import { isAway } from "./absence.ts";
-import { HEALTH, TO_BACKFILL } from "./problems.ts";
+import { HEALTH, TO_BACKFILL, withCause } from "./problems.ts";
 
 const serviceSchema = z.enum(["exchanges", "oracle", "node", "proxy", "bridge", "solver"]);
 
@@ -77,14 +77,19 @@ const isWorse = (
   other: Pick<ProblemRecord, "severity" | "extent">,
 ) => one.severity === other.severity ? one.extent > other.extent : one.severity === "critical";
 
-/** A finding with its start: its own, or the logged one, and whether that is exact. */
-export function withStart(
+/**
+ * A finding with its start: its own, or the logged one, and whether that is exact. A later outage
+ * does not change its logged cause.
+ */
+export function asLogged(
   finding: Finding,
   records: readonly ProblemRecord[],
   nowMs: number,
 ): Finding & { sinceMs: number } {
-  const { sinceMs = nowMs, mayBeOlder } = recordOf(records, finding, nowMs) ?? finding;
-  return { ...finding, mayBeOlder, sinceMs: finding.sinceMs ?? sinceMs };
+  const record = recordOf(records, finding, nowMs);
+  const { sinceMs = nowMs, mayBeOlder, cause } = record ?? finding;
+  const known = finding.cause === undefined ? finding : withCause(finding, cause);
+  return { ...known, mayBeOlder, sinceMs: finding.sinceMs ?? sinceMs };
 }
 
 /**
@@ -137,6 +142,7 @@ function merged(finding: Finding, known: readonly ProblemRecord[], nowMs: number
   // Until its start is known, a gap may be another one than that before its service was away.
   const isUnsure = TO_BACKFILL.has(chapter) && sinceMs === undefined &&
     known.some((one) => one.lastMs > one.seenMs);
+  const isRoot = known.some((one) => one.isCause && nowMs - one.sinceMs > CAUSE_LATE_MS);
   const now = { text: finding.text, extent: finding.extent ?? 0, severity: finding.severity };
   const { text, extent, severity } = [...(isUnsure ? [] : [now]), ...known]
     .reduce((worst, one) => isWorse(one, worst) ? one : worst);
@@ -149,9 +155,8 @@ function merged(finding: Finding, known: readonly ProblemRecord[], nowMs: number
     isAlarm: isAlarm(finding),
     ...(afterS !== undefined && { afterS }),
     ...(countedMs !== undefined && { countedMs }),
-    ...pickCause(cause ?? known.find((one) => one.cause)?.cause),
-    isCause: cause === undefined ||
-      known.some((one) => one.isCause && nowMs - one.sinceMs > CAUSE_LATE_MS),
+    ...pickCause(known.find((one) => one.cause)?.cause ?? (isRoot ? undefined : cause)),
+    isCause: cause === undefined || isRoot,
     sinceMs: Math.min(sinceMs ?? atMs, ...known.map((one) => one.sinceMs)),
     mayBeOlder: sinceMs === undefined && (known[0]?.mayBeOlder ?? mayBeOlder),
     seenMs: Math.max(isUnsure ? 0 : atMs, ...known.map((one) => one.seenMs)),
