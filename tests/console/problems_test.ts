@@ -17,6 +17,7 @@ import {
   isAlarm,
   noProblemText,
   runbookOf,
+  startText,
   verdictOf,
 } from "../../services/console/page/operator/finding.ts";
 import {
@@ -536,6 +537,20 @@ Deno.test("Problems: a service is away since its last answer, if it was asked sh
       .map(({ sinceMs, mayBeOlder }) => [sinceMs, mayBeOlder]);
   assert.deepEqual(startOf({ lastAnswerMs: 5_000 }), [[5_000, false]]);
   assert.deepEqual(startOf({}), [[undefined, true]]);
+});
+
+Deno.test("Problems: of a service that is away, only the time of its last answer is known", () => {
+  const textOf = (more: Partial<ServiceState>, texts = [ALIVE[0]]) => {
+    const [finding] = findingsOf([stateOf("node", texts, more)]);
+    assert(finding !== undefined);
+    return startText(finding, 5_000);
+  };
+  const time = formatTime(5_000);
+  assert.equal(textOf({ isUp: false, lastAnswerMs: 5_000 }), `last answer ${time}`);
+  assert.equal(textOf({ isUp: false }), `seen since ${time}, may be older`);
+  const full = Array(3).fill(`${ALIVE[0]}\nnode_storage_writable 0`);
+  assert.equal(textOf({}, full), `since ${time}`);
+  assert.equal(textOf({ isUp: undefined, isSilent: true }), `since ${time}`, "it is only late");
 });
 
 Deno.test("Problems: the worst value is the highest or the lowest, depending on the comparison", () => {

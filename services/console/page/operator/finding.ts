@@ -1,5 +1,5 @@
 /** A problem as the operator reads it. */
-import type { Problem } from "../../../../lib/problems/mod.ts";
+import { type Problem, SERVICE_DOWN } from "../../../../lib/problems/mod.ts";
 import type { ServiceName, ServiceState } from "../data/service_watch.ts";
 import { durationText, formatDuration, formatTime } from "../format.ts";
 import type { Repair } from "./repairs.ts";
@@ -106,6 +106,14 @@ export function deadlineText(
     left: formatDuration(nextMs - nowMs),
     next: `${which} ends at ${formatTime(nextMs)}${ended}`,
   };
+}
+
+/** When it began, as far as that is known. */
+export function startText(finding: Finding, sinceMs: number): string {
+  const time = formatTime(sinceMs);
+  if (finding.mayBeOlder) return `seen since ${time}, may be older`;
+  const isAway = finding.chapter === SERVICE_DOWN.name;
+  return isAway && isCritical(finding) ? `last answer ${time}` : `since ${time}`;
 }
 
 /** When its alert fires, if the problem lasts; whether anybody is told is up to Prometheus. */

@@ -15,6 +15,7 @@ import {
   followingText,
   noProblemText,
   runbookOf,
+  startText,
   verdictOf,
 } from "./finding.ts";
 import { isAway, START_CHAPTER } from "./absence.ts";
@@ -153,7 +154,7 @@ function FindingList({ findings, states }: Pick<FindingsProps, "findings" | "sta
 
 function FindingItem({ url, ...finding }: Finding & { url: string }) {
   const { service, severity, text, effect, harm, details, firstStep, hint, chapter } = finding;
-  const { sinceMs = 0, mayBeOlder, deadlinesMs = [], commandsByWay = {}, commands = [] } = finding;
+  const { sinceMs = 0, deadlinesMs = [], commandsByWay = {}, commands = [] } = finding;
   const { lastResort = [] } = finding;
   const nowMs = useNow(systemClock, 1_000);
   return (
@@ -161,8 +162,7 @@ function FindingItem({ url, ...finding }: Finding & { url: string }) {
       <p>
         <Severity severity={severity} /> <strong>{service}: {text}</strong>{" "}
         <span class="note">
-          {mayBeOlder ? "seen since" : "since"} {formatTime(sinceMs)}
-          {mayBeOlder && ", may be older"}
+          {startText(finding, sinceMs)}
           {alertTimeText(finding, sinceMs, nowMs)}
         </span>
       </p>
