@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import {
   asLogged,
+  causeText,
   endedOf,
-  isBlip,
   type ProblemRecord,
   recordOf,
   stillCounted,
@@ -153,9 +153,9 @@ Deno.test("Problem log: a problem that returns within 30 s keeps its row; one th
   ]);
   assert.deepEqual(
     endedOf(records).map((
-      { text, sinceMs, lastMs, alertedAtMs },
-    ) => [text, sinceMs, lastMs, alertedAtMs]),
-    [["99 %", 0, 31_000, 25_000]],
+      { text, sinceMs, lastMs, hasAlerted },
+    ) => [text, sinceMs, lastMs, hasAlerted]),
+    [["99 %", 0, 31_000, true]],
   );
 });
 
@@ -211,7 +211,7 @@ Deno.test("Problem log: an end that one tab has seen is an end, whatever a slowe
   const ended = log([[35_000]], records);
   const late = log([[43_000, stale(34_999)]], ended);
   assert.deepEqual(late, ended);
-  assert.deepEqual(endedOf(late).map(({ alertedAtMs }) => alertedAtMs), [undefined]);
+  assert.deepEqual(endedOf(late).map(({ hasAlerted }) => hasAlerted), [false]);
   assert.equal(log([[43_000, stale(42_000)]], ended).length, 2, "it is back");
 });
 
@@ -230,7 +230,7 @@ Deno.test("Problem log: what an outage caused is below it, with its cause; probl
     ...[[58_000, health], [60_000]] as const,
   ]);
   const rows = endedOf(records);
-  assert.deepEqual(rows.map((one) => [one.service, one.cause, isBlip(one)]), [
+  assert.deepEqual(rows.map((one) => [one.service, one.cause, one.isBlip]), [
     ["solver", undefined, false],
     ["proxy", undefined, true],
     ["oracle", undefined, false],
@@ -242,10 +242,7 @@ Deno.test("Problem log: what an outage caused is below it, with its cause; probl
 Deno.test("Problem log: a service is away until it answers, however long ago it was asked", () => {
   const away = { ...node, afterS: 30 };
   const records = log([[0, { ...away, atMs: 0 }], [31_000, { ...away, atMs: 24_000 }], [33_000]]);
-  assert.deepEqual(endedOf(records).map((one) => [one.lastMs, one.alertedAtMs]), [[
-    31_000,
-    30_000,
-  ]]);
+  assert.deepEqual(endedOf(records).map((one) => [one.lastMs, one.hasAlerted]), [[31_000, true]]);
 });
 
 Deno.test("Problem log: what an alert still counts stays after a reload, until it counts it no longer", () => {
@@ -297,7 +294,7 @@ Deno.test("Problem log: below an outage is only what began during it or seconds 
 Deno.test("Problem log: a problem without an alert is a blip below 15 s", () => {
   const health = findingOf("solver", { chapter: "Health and readiness" });
   const isBlipAfter = (ms: number) =>
-    endedOf(log([[20_000, health], [20_000 + ms, health], [90_000]])).map(isBlip);
+    endedOf(log([[20_000, health], [20_000 + ms, health], [90_000]])).map(({ isBlip }) => isBlip);
   assert.deepEqual([14_999, 15_000].map(isBlipAfter), [[true], [false]]);
 });
 
@@ -326,8 +323,8 @@ Deno.test("Problem log: two outages seconds apart are two rows, each with its al
     [63_000],
   ]);
   assert.deepEqual(
-    endedOf(records).map(({ sinceMs, lastMs, alertedAtMs }) => [sinceMs, lastMs, alertedAtMs]),
-    [[32_000, 62_000, 62_000], [0, 17_000, undefined]],
+    endedOf(records).map(({ sinceMs, lastMs, hasAlerted }) => [sinceMs, lastMs, hasAlerted]),
+    [[32_000, 62_000, true], [0, 17_000, false]],
   );
 });
 
@@ -352,8 +349,8 @@ Deno.test("Problem log: an outage stays critical, with its alert, while its serv
   const away = { ...node, afterS: 30 };
   const records = log([[0, overdue], [3_000, away], [36_000, away], [37_000, overdue], [38_000]]);
   assert.deepEqual(
-    endedOf(records).map(({ severity, text, alertedAtMs }) => [severity, text, alertedAtMs]),
-    [["critical", "It does not answer", 30_000]],
+    endedOf(records).map(({ severity, text, hasAlerted }) => [severity, text, hasAlerted]),
+    [["critical", "It does not answer", true]],
   );
 });
 
@@ -370,7 +367,7 @@ Deno.test("Problem log: an ended consequence is listed if it lasted until an ale
   const stale = findingOf("node", { chapter: "NodePricesStale", cause: "oracle", afterS: 15 });
   const endedAfter = (ms: number) => endedOf(log([[0, stale], [ms, stale], [ms + 1]]));
   assert.deepEqual(endedAfter(14_999), []);
-  assert.deepEqual(endedAfter(15_000).map(({ alertedAtMs }) => alertedAtMs), [15_000]);
+  assert.deepEqual(endedAfter(15_000).map(({ hasAlerted }) => hasAlerted), [true]);
 });
 
 Deno.test("Problem log: only critical problems that are present and have no cause are alarms", () => {
@@ -513,4 +510,23 @@ Deno.test("Problem log: a later outage changes neither the cause of a problem no
   assert.deepEqual(seen(missed("node")), ["node", "Noth", "node"]);
   assert.deepEqual(seen(missed("exchanges")), ["exchanges", "Give", "exchanges"]);
   assert.deepEqual(seen(missed()), [undefined, "Give", undefined], "it was its own cause");
+});
+
+Deno.test("Problem log: an outage is a blip only if all that it caused are blips", () => {
+  const away = { ...node, afterS: 30 };
+  const gap = (afterS: number) =>
+    findingOf("node", { chapter: "NodePricesMissing", afterS, sinceMs: 2_000 });
+  const isBlipWith = (one: Finding) =>
+    endedOf(log([[0, away], [20_000, away], [21_000, one], [30_000, one], [31_000]]))
+      .map(({ service, isBlip }) => [service, isBlip]);
+  assert.deepEqual(isBlipWith(gap(0)), [["node", false], ["node", false]]);
+  assert.deepEqual(isBlipWith(gap(60)), [["node", true], ["node", true]]);
+});
+
+Deno.test("Problem log: a service's own failure is worded in one way, another service's with its name", () => {
+  const texts = [undefined, "node", "oracle"] as const;
+  assert.deepEqual(
+    texts.map((cause) => causeText({ service: "node", ...(cause && { cause }) })),
+    ["itself", "itself", "oracle was away"],
+  );
 });

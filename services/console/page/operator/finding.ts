@@ -116,11 +116,9 @@ export function startText(finding: Finding, sinceMs: number): string {
   return isAway && isCritical(finding) ? `last answer ${time}` : `since ${time}`;
 }
 
-/** When its alert fires, if the problem lasts; whether anybody is told is up to Prometheus. */
+/** When its alert fires, if the problem lasts; when it has fired is known to Prometheus only. */
 export function alertTimeText({ afterS }: Finding, sinceMs: number, nowMs: number): string {
   if (afterS === undefined) return "";
   const atMs = sinceMs + 1_000 * afterS;
-  return nowMs < atMs
-    ? ` · alert in ${Math.ceil((atMs - nowMs) / 1_000)} s`
-    : ` · its alert fires, since ${formatTime(atMs)}`;
+  return nowMs < atMs ? ` · alert in ${Math.ceil((atMs - nowMs) / 1_000)} s` : " · its alert fires";
 }

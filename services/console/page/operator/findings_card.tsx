@@ -7,7 +7,7 @@ import { NotifyButton } from "../notify_button.tsx";
 import { Table } from "../table.tsx";
 import { useNow } from "../use_now.ts";
 import { Words } from "../words.tsx";
-import { type Episode, isBlip } from "./problem_log.ts";
+import { causeText, type Episode } from "./problem_log.ts";
 import {
   alertTimeText,
   deadlineText,
@@ -80,10 +80,10 @@ const ENDED_FIRST = 5;
 /** Problems that have ended, the last one first; what was too short for an alert is folded. */
 export function Ended({ records }: { records: readonly Episode[] }) {
   if (records.length === 0) return null;
-  const blips = records.filter(isBlip);
+  const blips = records.filter(({ isBlip }) => isBlip);
   return (
     <Card title="Ended">
-      <EndedTable of="ended problems" rows={records.filter((one) => !isBlip(one))} />
+      <EndedTable of="ended problems" rows={records.filter(({ isBlip }) => !isBlip)} />
       {blips.length > 0 && (
         <details class="blips">
           <summary>{blips.length} too short for an alert</summary>
@@ -112,21 +112,14 @@ function EndedTable({ of, rows }: { of: string; rows: readonly Episode[] }) {
             (mayBeOlder ? "at least " : "") + formatDuration(lastMs - sinceMs),
         },
         { name: "Problem, at its worst", text: ({ service, text }) => `${service}: ${text}` },
-        {
-          name: "Cause",
-          text: ({ cause }) => cause === undefined ? "itself" : `${cause} was away`,
-        },
+        { name: "Cause", text: (one) => causeText(one) },
         {
           name: "Alert",
-          text: ({ severity, alertedAtMs, afterS }) => (
+          text: ({ severity, hasAlerted, afterS }) => (
             <>
               <Severity severity={severity} />
               <span class="detail">
-                {alertedAtMs
-                  ? `fired ${formatTime(alertedAtMs)}`
-                  : afterS === undefined
-                  ? "has no alert"
-                  : "too short to fire"}
+                {hasAlerted ? "fired" : afterS === undefined ? "has no alert" : "too short to fire"}
               </span>
             </>
           ),

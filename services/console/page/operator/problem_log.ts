@@ -40,7 +40,12 @@ const recordSchema = z.object({
 export type ProblemRecord = z.output<typeof recordSchema>;
 
 /** A problem that has ended, or a figure that exceeded its bound several times. */
-export type Episode = ProblemRecord & { alertedAtMs: number | undefined };
+export type Episode = ProblemRecord & {
+  /** It lasted as long as its alert waits. When the alert fired is known to Prometheus only. */
+  hasAlerted: boolean;
+  /** Neither it nor what it caused lasted until an alert. */
+  isBlip: boolean;
+};
 
 /** A hanging service is detected this long after its consequences: a request waits for seconds. */
 const CAUSE_LATE_MS = 10_000;
@@ -212,17 +217,16 @@ const isBeside = (one: ProblemRecord, outage: ProblemRecord) =>
   one.service === outage.service && one.sinceMs <= outage.lastMs + CAUSE_LATE_MS &&
   one.lastMs >= outage.sinceMs - CAUSE_LATE_MS;
 
-/** When the alert of a problem was sent; undefined if it ended before that. */
-function alertOf({ sinceMs, lastMs, afterS = Infinity }: ProblemRecord): number | undefined {
-  const atMs = sinceMs + 1_000 * afterS;
-  return atMs <= lastMs ? atMs : undefined;
-}
+/** Whether the alert of a problem was sent, or it ended before that. */
+const hasAlerted = ({ sinceMs, lastMs, afterS = Infinity }: ProblemRecord) =>
+  sinceMs + 1_000 * afterS <= lastMs;
 
 /** Problems that have ended, the last one first: causes, and problems that sent an alert. */
 export function endedOf(records: readonly ProblemRecord[]): Episode[] {
   const outages = records.filter(isAway);
-  const ended = records.map((one) => ({ ...one, alertedAtMs: alertOf(one) }))
-    .filter((one) => one.endedMs !== undefined && (one.isCause || one.alertedAtMs !== undefined))
+  const ended = records.filter((one) => one.endedMs !== undefined)
+    .map((one) => ({ ...one, hasAlerted: hasAlerted(one), isBlip: false }))
+    .filter((one) => one.isCause || one.hasAlerted)
     .filter((one) => !(one.chapter === HEALTH && outages.some((other) => isBeside(one, other))))
     .sort((a, b) => a.sinceMs - b.sinceMs);
   const episodes: Episode[] = [];
@@ -234,9 +238,10 @@ export function endedOf(records: readonly ProblemRecord[]): Episode[] {
     const before = episodes[index];
     if (before === undefined) episodes.push(one);
     else {
-      const { sinceMs, mayBeOlder, alertedAtMs = one.alertedAtMs } = before;
+      const { sinceMs, mayBeOlder } = before;
+      const hasAlerted = before.hasAlerted || one.hasAlerted;
       const worst = isWorse(one, before) ? one : before;
-      episodes[index] = { ...worst, sinceMs, mayBeOlder, alertedAtMs, lastMs: one.lastMs };
+      episodes[index] = { ...worst, sinceMs, mayBeOlder, hasAlerted, lastMs: one.lastMs };
     }
   }
   return belowCauses(
@@ -256,10 +261,11 @@ function belowCauses(episodes: readonly Episode[]): Episode[] {
         TO_BACKFILL.has(one.chapter) && STOPS_PRICES.has(outage.service))
     );
   const followers = Map.groupBy(episodes, outageOf);
-  return (followers.get(undefined) ?? []).flatMap((one) => [
-    one,
-    ...(followers.get(one) ?? []).map((other) => ({ ...other, cause: one.service })),
-  ]);
+  return (followers.get(undefined) ?? []).flatMap((one) => {
+    const own = (followers.get(one) ?? [])
+      .map((other) => ({ ...other, cause: one.service, isBlip: isShort(other) }));
+    return [{ ...one, isBlip: isShort(one) && own.every(({ isBlip }) => isBlip) }, ...own];
+  });
 }
 
 /** Without one of these, the node has no prices. */
@@ -273,8 +279,12 @@ const isDuring = (one: Episode, outage: Episode) =>
 const SHORT_MS = 15_000;
 
 /** Whether a problem ended before an alert could fire. */
-export const isBlip = ({ afterS, alertedAtMs, sinceMs, lastMs }: Episode) =>
-  alertedAtMs === undefined && (afterS !== undefined || lastMs - sinceMs < SHORT_MS);
+const isShort = ({ afterS, hasAlerted, sinceMs, lastMs }: Episode) =>
+  !hasAlerted && (afterS !== undefined || lastMs - sinceMs < SHORT_MS);
+
+/** What caused a problem that has ended. A service's own failure is not named twice. */
+export const causeText = ({ service, cause = service }: Pick<ProblemRecord, "service" | "cause">) =>
+  cause === service ? "itself" : `${cause} was away`;
 
 export const LOG_KEY = "rangemaker.problems";
 
