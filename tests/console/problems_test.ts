@@ -17,6 +17,7 @@ import {
   isAlarm,
   noProblemText,
   runbookOf,
+  serviceVerdictOf,
   startText,
   verdictOf,
 } from "../../services/console/page/operator/finding.ts";
@@ -666,4 +667,15 @@ Deno.test("Problems: a consequence names its cause", () => {
     textOf({ awayAgoMs: 20_000 }),
     /^2 problems \(1 critical\), .* because oracle was away: this should end within 10 min$/,
   );
+});
+
+Deno.test("Problems: a service that is away waits only for another one that its absence comes from", () => {
+  const node = stateOf("node", [], { isUp: false });
+  const [away] = findingsOf([node]);
+  assert(away !== undefined);
+  const missed = { ...away, chapter: "NodeCheckpointsMissed", cause: "node" } as const;
+  assert.deepEqual(serviceVerdictOf(node, [missed, away]), ["lost", "✕ does not answer"]);
+  const late = stateOf("solver", [], { isUp: false });
+  const waiting = { ...away, service: "solver", cause: "node" } as const;
+  assert.deepEqual(serviceVerdictOf(late, [away, waiting]), ["warning", "▲ waits for node"]);
 });

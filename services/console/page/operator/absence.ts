@@ -23,9 +23,6 @@ const EXCHANGES_STEPS = {
     "backfills read. If it has ended, start it again.",
 };
 
-/** Whether a service is away. Usually no dependency explains that: services still answer. */
-export const isAway = ({ chapter }: Pick<Finding, "chapter">) => chapter === SERVICE_DOWN.name;
-
 /** The finding for a service that is away, or late. */
 export function absenceOf(state: ServiceState): Finding {
   const { name: service, isUp, isForbidden, isRefused, reason } = state;

@@ -39,6 +39,9 @@ export interface Finding extends Partial<Repair> {
 export const isAlarm = ({ severity, cause }: Finding) =>
   severity === "critical" && cause === undefined;
 
+/** Whether a service is away. Usually no dependency explains that: services still answer. */
+export const isAway = ({ chapter }: Pick<Finding, "chapter">) => chapter === SERVICE_DOWN.name;
+
 export const isCritical = ({ severity }: Pick<Finding, "severity">) => severity === "critical";
 
 /** The text that all watched services work, and how to watch the others. */
@@ -62,6 +65,23 @@ export function verdictOf(findings: readonly Finding[]): [style: string, text: s
   ];
   if (parts.length > 0) return [criticals > 0 ? "lost" : "warning", `${parts.join(", ")}.`];
   return ["warning", "▲ Only what an absence has left: it should end by itself."];
+}
+
+/** The state of a service as a sign, a word and a class. */
+export function serviceVerdictOf(
+  { name, isUp, isSilent, isReady }: ServiceState,
+  findings: readonly Finding[],
+): [style: string, text: string] {
+  if (isUp === undefined) return ["note", "… asking"];
+  const own = findings.filter(({ service }) => service === name);
+  if (!isUp) {
+    const cause = own.find(isAway)?.cause;
+    return cause ? ["warning", `▲ waits for ${cause}`] : ["lost", "✕ does not answer"];
+  }
+  if (isSilent) return ["warning", "▲ no answer yet"];
+  if (own.some(isCritical)) return ["lost", "✕ has a problem"];
+  if (own.length > 0) return ["warning", "▲ has a warning"];
+  return ["won", isReady === undefined ? "✓ healthy" : "✓ healthy, ready"];
 }
 
 /** Path of a chapter of the runbook, with commands for a service and its process. */
@@ -112,8 +132,7 @@ export function deadlineText(
 export function startText(finding: Finding, sinceMs: number): string {
   const time = formatTime(sinceMs);
   if (finding.mayBeOlder) return `seen since ${time}, may be older`;
-  const isAway = finding.chapter === SERVICE_DOWN.name;
-  return isAway && isCritical(finding) ? `last answer ${time}` : `since ${time}`;
+  return isAway(finding) && isCritical(finding) ? `last answer ${time}` : `since ${time}`;
 }
 
 /** When its alert fires, if the problem lasts; when it has fired is known to Prometheus only. */

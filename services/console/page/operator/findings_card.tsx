@@ -13,12 +13,13 @@ import {
   deadlineText,
   type Finding,
   followingText,
+  isAway,
   noProblemText,
   runbookOf,
   startText,
   verdictOf,
 } from "./finding.ts";
-import { isAway, START_CHAPTER } from "./absence.ts";
+import { START_CHAPTER } from "./absence.ts";
 import { CARRY } from "./repairs.ts";
 
 interface FindingsProps {

@@ -1,8 +1,7 @@
 /** A log of when problems began and ended, kept in the browser, so that it survives a reload. */
 import * as z from "zod";
-import { type Finding, isAlarm } from "./finding.ts";
+import { type Finding, isAlarm, isAway } from "./finding.ts";
 import { formatTime } from "../format.ts";
-import { isAway } from "./absence.ts";
 import { HEALTH, TO_BACKFILL, withCause } from "./problems.ts";
 
 const serviceSchema = z.enum(["exchanges", "oracle", "node", "proxy", "bridge", "solver"]);

@@ -8,7 +8,7 @@ import {
 import { RECENT_MS } from "../data/metrics.ts";
 import { type ServiceName, type ServiceState, WITH_READY } from "../data/service_watch.ts";
 import { durationText, formatDuration } from "../format.ts";
-import { absenceOf, EFFECTS, isAway } from "./absence.ts";
+import { absenceOf, EFFECTS } from "./absence.ts";
 import {
   countedFor,
   formatValue,
@@ -17,7 +17,7 @@ import {
   shorterThan,
   worstOf,
 } from "./figures.ts";
-import { type Finding, isCritical } from "./finding.ts";
+import { type Finding, isAway, isCritical } from "./finding.ts";
 import type { Repair } from "./repairs.ts";
 
 /** The services that each service needs, directly or indirectly. */
