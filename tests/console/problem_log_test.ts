@@ -370,11 +370,11 @@ Deno.test("Problem log: an ended consequence is listed if it lasted until an ale
   assert.deepEqual(endedAfter(15_000).map(({ hasAlerted }) => hasAlerted), [true]);
 });
 
-Deno.test("Problem log: only critical problems that are present and have no cause are alarms", () => {
+Deno.test("Problem log: all critical problems that are present are alarms, consequences too", () => {
   const alarmsOf = (...looks: Parameters<typeof log>[0]) =>
     log(looks).filter(({ isAlarm }) => isAlarm).length;
   assert.equal(alarmsOf([0, node, bridge]), 2);
-  assert.equal(alarmsOf([0, node, findingOf("bridge", { cause: "node" })]), 1);
+  assert.equal(alarmsOf([0, node, findingOf("bridge", { cause: "node" })]), 2);
   assert.equal(alarmsOf([0, findingOf("node", { severity: "warning" })]), 0);
   assert.equal(alarmsOf([0, node], [1_000]), 0);
 });

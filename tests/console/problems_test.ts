@@ -391,15 +391,15 @@ Deno.test("Problems: quotes without a price are normal while the solver starts",
   assert.deepEqual([foundAfter(89), foundAfter(91)], [[], ["SolverWithoutPrices"]]);
 });
 
-Deno.test("Problems: whatever is wrong, the list has a verdict", () => {
+Deno.test("Problems: the verdict counts consequences, too", () => {
   const [critical] = findingsOf([stateOf("node", [], { isUp: false })]);
   assert(critical !== undefined);
   const warning = { ...critical, severity: "warning" } as const;
   const following = { ...critical, cause: "node" } as const;
   const cases = [
     [[warning], ["warning", "▲ 1 warning."]],
-    [[critical, critical, warning, following], ["lost", "✕ 2 critical problems, ▲ 1 warning."]],
-    [[following], ["warning", "▲ Only what an absence has left: it should end by itself."]],
+    [[critical, critical, warning, following], ["lost", "✕ 3 critical problems, ▲ 1 warning."]],
+    [[warning, following], ["lost", "✕ 1 critical problem, ▲ 1 warning."]],
   ] as const;
   for (const [findings, expected] of cases) assert.deepEqual(verdictOf(findings), expected);
 });

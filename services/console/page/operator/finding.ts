@@ -52,19 +52,17 @@ export function noProblemText(watched: readonly ServiceName[]): string {
   return `✓ The services below work. To watch all, start the console with ${options}.`;
 }
 
-/** How much is wrong, as a class and a text; only for lists that are not empty. */
+/** How much is wrong with its consequences, as a class and a text; only for lists that are not empty. */
 export function verdictOf(findings: readonly Finding[]): [style: string, text: string] {
-  const own = findings.filter(({ cause }) => cause === undefined);
-  const criticals = own.filter(isCritical).length;
-  const warnings = own.length - criticals;
+  const criticals = findings.filter(isCritical).length;
+  const warnings = findings.length - criticals;
   const parts = [
     ...(criticals > 0
       ? [`✕ ${criticals} critical ${criticals === 1 ? "problem" : "problems"}`]
       : []),
     ...(warnings > 0 ? [`▲ ${warnings} ${warnings === 1 ? "warning" : "warnings"}`] : []),
   ];
-  if (parts.length > 0) return [criticals > 0 ? "lost" : "warning", `${parts.join(", ")}.`];
-  return ["warning", "▲ Only what an absence has left: it should end by itself."];
+  return [criticals > 0 ? "lost" : "warning", `${parts.join(", ")}.`];
 }
 
 /** The state of a service as a sign, a word and a class. */

@@ -1,6 +1,6 @@
 /** A log of when problems began and ended, kept in the browser, so that it survives a reload. */
 import * as z from "zod";
-import { type Finding, isAlarm, isAway } from "./finding.ts";
+import { type Finding, isAway, isCritical } from "./finding.ts";
 import { formatTime } from "../format.ts";
 import { HEALTH, TO_BACKFILL, withCause } from "./problems.ts";
 
@@ -156,7 +156,7 @@ function merged(finding: Finding, known: readonly ProblemRecord[], nowMs: number
     severity,
     text,
     extent,
-    isAlarm: isAlarm(finding),
+    isAlarm: isCritical(finding),
     ...(afterS !== undefined && { afterS }),
     ...(countedMs !== undefined && { countedMs }),
     ...pickCause(known.find((one) => one.cause)?.cause ?? (isRoot ? undefined : cause)),
