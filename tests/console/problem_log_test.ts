@@ -530,3 +530,22 @@ Deno.test("Problem log: a service's own failure is worded in one way, another se
     ["itself", "itself", "oracle was away"],
   );
 });
+
+Deno.test("Repairs: once the exchanges have started again since a gap, only commands with a price are left", () => {
+  const bets = [thesisOf(3, { startTime: 1_000, endTime: 9_000 })];
+  const lost = { from: 1_000, to: 2_000, priceBefore: 3_000_000_000n };
+  const later = { ...lost, from: 50_000, to: 51_000 };
+  const commandsAt = (startedMs: number, ...missing: typeof lost[]) => {
+    const repair = marketRepair([{ symbol: "A/B", bets, missing }], { startedMs });
+    return [repair?.commands.length, repair?.lastResort?.length, repair?.hint?.slice(0, 13)];
+  };
+  assert.deepEqual(commandsAt(1_001, lost), [0, 1, "The exchanges"]);
+  assert.deepEqual(
+    commandsAt(1_000, lost),
+    [1, 1, "Where these r"],
+    "it has the trades of the gap",
+  );
+  assert.deepEqual(commandsAt(1_001, lost, later), [1, 2, "Where these r"], "those of the second");
+  const gap = { symbol: "A/B", bets, missing: [{ from: 1_000, to: 2_000 }] };
+  assert.equal(marketRepair([gap], { startedMs: 5_000 })?.commands.length, 1, "no price is known");
+});

@@ -183,7 +183,12 @@ function watchRepairs(
     const filled = new Set(gaps.flatMap(({ symbol, missing }) => missing.length > 0 ? symbol : []));
     const own = ended.filter((bet) => !filled.has(symbolOf(bet)));
     const exchanges = states.value.find(({ name }) => name === "exchanges");
-    const source = { historyUrl: config.urls.exchanges, isAway: exchanges?.isUp === false };
+    const startedS = exchanges?.history.latest.sum("process_start_time_seconds");
+    const source = {
+      historyUrl: config.urls.exchanges,
+      isAway: exchanges?.isUp === false,
+      startedMs: startedS && 1_000 * startedS,
+    };
     const found = [
       [PRICES_MISSING, marketRepair(gaps, source)],
       [NEEDS_BACKFILL, betRepair(ended, own, source)],
