@@ -90,7 +90,7 @@ export function findingsOf(services: readonly ServiceState[]): Finding[] {
 export function withCause(finding: Finding, cause: Finding["cause"]): Finding {
   const { cause: _, ...found } = finding;
   if (cause === undefined) return found;
-  if (cause !== finding.service || isAway(finding)) return { ...found, cause };
+  if (cause !== finding.service) return { ...found, cause };
   const firstStep = finding.countedMs === undefined
     ? "Nothing, unless it lasts for over a minute: it was away until just now."
     : "Nothing, unless the number grows: it counts the time that it was away, and its alert " +
