@@ -32,7 +32,7 @@ export function absenceOf(state: ServiceState): Finding {
     const text = "It has not answered the last request yet";
     const step = "Wait a few seconds: it is being asked again.";
     const found = { service, severity: "warning", text, details: [], afterS, chapter } as const;
-    return { ...found, effect, firstStep: step, mayBeOlder: false };
+    return { ...found, effect, firstStep: step, mayBeOlder: true };
   }
   const since = state.lastAnswerMs && { sinceMs: state.lastAnswerMs };
   const mayBeOlder = since === undefined;
