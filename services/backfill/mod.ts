@@ -190,7 +190,7 @@ function requestOf(
 function lineOf({ symbol }: Market, report: SpanReport): string {
   const [from, to] = [report.span.from, report.span.to].map((ms) => new Date(ms).toISOString());
   const parts = [
-    `${report.filledSlots} slots filled`,
+    `${report.filledSlots} ${report.filledSlots === 1 ? "slot" : "slots"} filled`,
     `${report.slotsWithoutTrade} without a trade`,
     ...(report.slotsRefused === 0 ? [] : [
       `${report.slotsRefused} not accepted: too old for the ring, and no open thesis needs them`,

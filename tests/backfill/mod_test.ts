@@ -184,11 +184,19 @@ Deno.test("rangemaker backfill: fills a stretch of time in a market", () =>
   withSteppedNode(async (parts) => {
     const { from, to } = await lackingThesis(parts);
     const history = startFakeHistory([{ time: from - 10, price: 5n }]);
-    const span = ["--from", new Date(from).toISOString(), "--to", `${to}`];
-    const args = ["--rpc-url", parts.node.url, "--history-url", history.url, ...span];
-    const { code, lines } = await runBackfill(parts.clock, ...args, "--market", "eth/usdt");
-    assert.equal(code, 0, lines.join("\n"));
-    assert.match(lines[0]!, /: 13 slots filled, 0 without a trade$/);
+    const args = ["--rpc-url", parts.node.url, "--history-url", history.url];
+    for (const [end, filled] of [[from + 300, "1 slot"], [to, "12 slots"]] as const) {
+      const span = ["--from", new Date(from).toISOString(), "--to", `${end}`];
+      const { code, lines } = await runBackfill(
+        parts.clock,
+        ...args,
+        ...span,
+        "--market",
+        "eth/usdt",
+      );
+      assert.equal(code, 0, lines.join("\n"));
+      assert(lines[0]?.endsWith(`: ${filled} filled, 0 without a trade`), lines[0]);
+    }
     assert.deepEqual((await parts.client.getThesis(1))?.breach, { time: from + 200, price: 5n });
     await history.stop();
   }, SHORT_LIVED));
