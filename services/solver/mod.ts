@@ -49,6 +49,7 @@ async function start(
   const { intents, executor, limit, reservations } = createExecution(options, parts);
   const { store, stopSubmitting } = intents;
   opened.defer(() => intents.stop());
+  opened.defer(() => reservations.stop());
   const follower = followNode({
     wsUrl,
     chainId,
