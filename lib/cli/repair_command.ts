@@ -1,5 +1,5 @@
 /** The shared part of `bridge replay` and `solver reconcile`, which run after a node was restored. */
-import { type Clock, systemClock } from "../clock.ts";
+import type { Clock } from "../clock.ts";
 import { messageOf, RangemakerError } from "../errors.ts";
 import { requireGenesis } from "../intents/chain_guard.ts";
 import type { Intent, IntentOutcome } from "../intents/intent.ts";
@@ -87,9 +87,9 @@ export function repairCommand(definition: RepairCommand): RunnableCommand {
     description,
     examples,
     options,
-    async run(given, { print }) {
+    async run(given, { clock, print }) {
       await requireNotEmpty(given.database, definition.service);
-      const counts = await repairAll(definition, given, print);
+      const counts = await repairAll(definition, given, clock, print);
       if (
         counts.repaired > 0 && counts.present === 0 && definition.allMissingAdvice !== undefined
       ) {
@@ -114,9 +114,9 @@ async function requireNotEmpty(database: string, service: string): Promise<void>
 async function repairAll(
   { service, options: { privateKey }, acceptsEarlierKey = false, repair }: RepairCommand,
   options: OptionsOf<RepairTable> & RemoteKeyOptions,
+  clock: Clock,
   print: (line: string) => void,
 ) {
-  const clock = systemClock;
   const signer = await openTransactionSigner(options, optionLabel(privateKey));
   const parts = await openIntentParts({
     ...options,

@@ -5,7 +5,7 @@ import * as kinds from "../../lib/cli/option_kinds.ts";
 import { optionTable } from "../../lib/cli/options.ts";
 import { playBet } from "./bet.ts";
 import { priceOptions, warnOfDevelopmentKeys } from "./mod.ts";
-import { describeStack, FREE_PORTS, STACK_PRICING, startStack } from "./stack.ts";
+import { FREE_PORTS, greetingOf, STACK_PRICING, startStack } from "./stack.ts";
 
 const options = optionTable({
   ...priceOptions,
@@ -43,9 +43,7 @@ export const run = command({
       exitCode = ExitCode.failed;
     }
     if (keep) {
-      context.print("rangemaker stack is up:");
-      describeStack(stack.urls).forEach(context.print);
-      context.print("Stop it with Ctrl-C.");
+      greetingOf(stack.urls).forEach(context.print);
       await context.untilSignal();
     }
     return await stopInTime(stack, context) ? exitCode : ExitCode.failed;
