@@ -32,11 +32,6 @@ export class Backoff {
     this.#options = options;
   }
 
-  /** Number of waits since the last reset. */
-  get attempts(): number {
-    return this.#attempts;
-  }
-
   /** The next wait, in milliseconds. */
   nextMs(): number {
     const { initialMs, maxMs, random } = this.#options;
