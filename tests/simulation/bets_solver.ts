@@ -115,7 +115,7 @@ export class BetsSolver {
       handler: {
         termsOf: (intent) => handler.termsOf(intent),
         beforeSigning: (intent) => handler.prepare(intent),
-        onFoundFinished: (intent) => this.#reservations.onExecutionFinished(intent),
+        onFinalStateSeen: (intent) => this.#reservations.onExecutionFinished(intent),
       },
     });
     this.#executor = new Executor({

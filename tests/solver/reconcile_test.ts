@@ -81,7 +81,7 @@ Deno.test("solver reconcile: ends a bet that ended long ago, unless its settleme
       const [bet] = (await store.page(0, 1)).intents;
       assert.ok(bet !== undefined);
       for (const key of [1, 2].map(quoteHashOf)) {
-        const { intent } = await store.insert({ ...bet, key }, { reserves: true });
+        const { intent } = await store.insert({ ...bet, key });
         const { receipt } = bet;
         await store.finish(intent, { state: "committed", receipt, failure: null }, 2);
       }

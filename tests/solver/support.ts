@@ -183,7 +183,7 @@ export function stakeOf(risk: bigint): QuoteTerms {
 /** Both sides have more than any bet needs, and nothing was under way. */
 export const plenty: AdmissionFacts = {
   balances: { user: 10n ** 18n, solver: 10n ** 18n },
-  inFlightBefore: { keys: new Set(), newest: 0 },
+  inFlightBefore: { keys: new Set(), newestSequence: 0 },
 };
 
 /** The quote hash of {@link thesisOf}. */

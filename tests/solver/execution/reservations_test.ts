@@ -32,8 +32,8 @@ async function fill(store: IntentStore, count: number): Promise<void> {
     });
     const { intent } = await store.insert({
       ...{ key: quoteHashOf(id), subject: quote.user, payload, transaction: null },
-      ...{ expiresAtMs: 9, createdAtMs: 1 },
-    }, { reserves: true });
+      ...{ expiresAtMs: 9, createdAtMs: 1, reserved: true },
+    });
     const receipt = { txHash: quoteHashOf(id), status: "committed", blockNumber: 1, thesisId: id };
     const outcome = {
       state: "committed" as const,
@@ -166,7 +166,7 @@ Deno.test("Reservations: unfinished executions and open theses stay reserved; on
   withReservations(3, async ({ reservations, store, book, onNode, asked, held, outcomes }) => {
     const [open] = await reservedIntents(store);
     assert.ok(open !== undefined);
-    await store.insert({ ...open, key: quoteHashOf(9) }, { reserves: true });
+    await store.insert({ ...open, key: quoteHashOf(9) });
     read(book, [thesisOf(1)]);
     for (const id of [2, 3]) onNode.set(id, thesisOf(id, { status: "lost" }));
     const release = store.release.bind(store);
@@ -246,9 +246,7 @@ Deno.test("Reservations: a bet of another process counts nothing if its loss is 
 Deno.test("Reservations: a bet lost before its receipt was read is released with the receipt", () =>
   withReservations(1, async ({ reservations, store, book, onNode, held, outcomes }) => {
     const committed = await store.get(quoteHashOf(1));
-    const { intent } = await store.insert({ ...committed, key: quoteHashOf(2) }, {
-      reserves: true,
-    });
+    const { intent } = await store.insert({ ...committed, key: quoteHashOf(2) });
     await reservations.reconcile();
     const lost = thesisOf(2, { status: "lost" });
     onNode.set(2, lost);
@@ -265,9 +263,7 @@ Deno.test("Reservations: a bet lost before its receipt was read is released with
 Deno.test("Reservations: reconcile drops executions that another process ended, and stops when aborted", () =>
   withReservations(2, async ({ reservations, store, book, onNode, asked, held }) => {
     const committed = await store.get(quoteHashOf(1));
-    const { intent } = await store.insert({ ...committed, key: quoteHashOf(9) }, {
-      reserves: true,
-    });
+    const { intent } = await store.insert({ ...committed, key: quoteHashOf(9) });
     await reservations.reconcile();
     assert.equal(book.total, 30n);
     await store.finish(intent, { state: "failed", receipt: null, failure: null }, 3);
