@@ -85,7 +85,9 @@ export function followNode(
         log.warn("Open theses cannot be read: {reason}", { event: "exposure_unknown", reason }),
     },
     onLive() {
-      if (loss.ends()) log.info("Core node is followed again at {url}", { event: "node_back", url });
+      if (loss.ends()) {
+        log.info("Core node is followed again at {url}", { event: "node_back", url });
+      }
     },
     onLost(reason) {
       exposure.invalidate();
@@ -121,7 +123,7 @@ async function requireChainId(
  *
  * @throws {RangemakerError} If the node gives no valid answer.
  */
-export async function readOpenTheses(
+async function readOpenTheses(
   book: ExposureBook,
   node: Pick<CoreClient, "getTheses">,
   solver: Address,
