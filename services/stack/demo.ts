@@ -1,5 +1,4 @@
 import { messageOf } from "../../lib/errors.ts";
-import { systemClock } from "../../lib/clock.ts";
 import { command, ExitCode, stopInTime } from "../../lib/cli/command.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import { optionTable } from "../../lib/cli/options.ts";
@@ -35,7 +34,7 @@ export const run = command({
     warnOfDevelopmentKeys();
     let exitCode: number = ExitCode.ok;
     try {
-      const bet = await playBet(stack.urls, systemClock, context.print, context.progress);
+      const bet = await playBet(stack.urls, context.clock, context.print, context.progress);
       const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
       context.print(`Bet ${bet.thesis.status} by the user, end to end in ${seconds} s`);
     } catch (thrown) {
