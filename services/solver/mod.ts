@@ -48,8 +48,8 @@ async function start(
   const solver = parts.signer.address;
   const { intents, executor, limit, reservations } = createExecution(options, parts);
   const { store, stopSubmitting } = intents;
-  opened.defer(() => intents.stop());
   opened.defer(() => reservations.stop());
+  opened.defer(() => intents.stop());
   const follower = followNode({
     wsUrl,
     chainId,
