@@ -7,8 +7,8 @@ import type { Clock } from "../clock.ts";
 export const NODE_ANSWER_MS = 1_000;
 
 /**
- * Caches a result, failures included, for `forMs`. Concurrent callers share one request. The age
- * counts from the start of the request, so that no result is older than `forMs`.
+ * Caches a result, failures included, until its request began `forMs` ago. Callers share a pending
+ * request however long it takes: only then is a result older than `forMs`.
  */
 export function cached<T>(
   load: () => Promise<T>,

@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import type { CancelTimer, Clock } from "../clock.ts";
+import { type Clock, Timers } from "../clock.ts";
 import type { RangemakerError } from "../errors.ts";
 import { tryParseJson } from "../json.ts";
 import type { Backoff } from "./backoff.ts";
@@ -48,7 +48,7 @@ interface CatchUp {
    */
   read(signal: AbortSignal): Promise<void>;
   backoff: Backoff;
-  /** Called after the first failed read following a good one. */
+  /** Called after a failed read, unless the one before failed with the same code. */
   onFailure(error: RangemakerError): void;
 }
 
@@ -103,16 +103,16 @@ export class RpcSubscriber {
   readonly #accepted = new Map<string, RpcSubscription>();
   readonly #catchUp: PollingLoop | undefined;
   #isLive = false;
-  #cancelTimer: CancelTimer = () => {};
+  readonly #timers: Timers;
 
   constructor(options: RpcSubscriberOptions) {
     const { url, clock, backoff, silenceMs, connectTimeoutMs, connect, catchUp } = options;
     this.#options = options;
+    this.#timers = new Timers(clock);
     this.#catchUp = catchUp && new PollingLoop({
+      ...catchUp,
       clock,
       intervalMs: CATCH_UP_INTERVAL_MS,
-      backoff: catchUp.backoff,
-      onFailure: (error) => catchUp.onFailure(error),
       poll: async (signal) => {
         await catchUp.read(signal);
         if (!signal.aborted) this.#setLive();
@@ -145,15 +145,15 @@ export class RpcSubscriber {
 
   /** Closes the connection for good; resolves when nothing is being read. */
   async stop(): Promise<void> {
-    this.#cancelTimer();
+    this.#timers.clear();
     this.#socket.stop();
     await this.#catchUp?.stop();
   }
 
   #subscribe(): void {
-    const { subscriptions, clock, connectTimeoutMs = ACCEPT_TIMEOUT_MS } = this.#options;
+    const { subscriptions, connectTimeoutMs = ACCEPT_TIMEOUT_MS } = this.#options;
     subscriptions.forEach(({ params }, index) => this.#call(index + 1, "eth_subscribe", params));
-    this.#cancelTimer = clock.after(connectTimeoutMs, () => {
+    this.#timers.after(connectTimeoutMs, () => {
       this.drop(`no answer to a subscription within ${connectTimeoutMs} ms`);
     });
   }
@@ -182,7 +182,7 @@ export class RpcSubscriber {
   #accept(id: string, requested: RpcSubscription): void {
     this.#accepted.set(id, requested);
     if (this.#accepted.size < this.#options.subscriptions.length) return;
-    this.#cancelTimer();
+    this.#timers.clear();
     this.#scheduleHeartbeat();
     if (this.#catchUp === undefined) this.#setLive();
     else this.#catchUp.start();
@@ -197,11 +197,11 @@ export class RpcSubscriber {
   #scheduleHeartbeat(): void {
     const { clock, heartbeat } = this.#options;
     if (heartbeat === undefined) return;
-    this.#cancelTimer = clock.after(heartbeat.everyMs, () => {
+    this.#timers.after(heartbeat.everyMs, () => {
       const sentAtMs = clock.now();
       this.#call(HEARTBEAT_ID, "eth_chainId", []);
       // Measured from the request: a hidden browser tab may run this timer a minute late.
-      this.#cancelTimer = clock.after(heartbeat.answerMs, () => {
+      this.#timers.after(heartbeat.answerMs, () => {
         if (this.#socket.lastFrameAtMs < sentAtMs) return this.drop("no answer to a heartbeat");
         this.#scheduleHeartbeat();
       });
@@ -209,7 +209,7 @@ export class RpcSubscriber {
   }
 
   #onLost(reason: string): void {
-    this.#cancelTimer();
+    this.#timers.clear();
     this.#catchUp?.pause();
     this.#isLive = false;
     this.#accepted.clear();

@@ -1,4 +1,5 @@
 import type { ProviderName } from "../../lib/protocol/providers.ts";
+import type { RateLimit } from "../../lib/rate_window.ts";
 import type { NumberedTrade } from "./trades.ts";
 
 export type ClientFrame =
@@ -40,12 +41,6 @@ export interface Dialect {
   readonly shutdownNotice?: string;
 }
 
-/** At most `count` events in any `windowMs` milliseconds. */
-interface RateLimit {
-  count: number;
-  windowMs: number;
-}
-
 /** Limits of a venue; an absent one means no limit. */
 interface VenueLimits {
   /** Connections, of all clients together: usually there is one client. */
@@ -60,23 +55,4 @@ interface VenueLimits {
   idleMs?: number;
   /** A connection is closed at this age, in milliseconds. */
   lifetimeMs?: number;
-}
-
-/** Counts events against a {@link RateLimit}. Stores the times of at most `count` events. */
-export class RateWindow {
-  readonly #rate: RateLimit;
-  #timesMs: number[] = [];
-
-  constructor(rate: RateLimit) {
-    this.#rate = rate;
-  }
-
-  /** Counts an event. @returns False, without counting it, if it exceeds the limit. */
-  tryAdd(nowMs: number): boolean {
-    const { count, windowMs } = this.#rate;
-    this.#timesMs = this.#timesMs.filter((timeMs) => nowMs - timeMs < windowMs);
-    if (this.#timesMs.length >= count) return false;
-    this.#timesMs.push(nowMs);
-    return true;
-  }
 }

@@ -10,7 +10,7 @@ const VENUE_FAULTS = {
   duplicate: "sends every trade a second time, after the next one",
   gap: "leaves out every fifth trade",
   refuse: "refuses subscriptions",
-  close: "closes its connections, and new ones as they open",
+  close: "closes every connection, also new ones at once",
   no_ack: "acknowledges no subscription and sends no trades on it",
   slow: "sends everything two seconds late",
   wrong_clock: "has its clock an hour ahead",

@@ -1,6 +1,7 @@
-import { messageOf, RangemakerError } from "../../lib/errors.ts";
+import { RangemakerError } from "../../lib/errors.ts";
 import { failureResponse, handshakeExpected } from "../../lib/http/envelope.ts";
 import { pathOf } from "../../lib/http/listener.ts";
+import { upgradeWebSocket, wantsWebSocket } from "../../lib/http/web_socket.ts";
 import type { Venue } from "./venue.ts";
 
 /** A client with more unsent bytes than this is disconnected. */
@@ -17,16 +18,12 @@ const PING_AFTER_S = 20;
 export function upgradeToVenue(request: Request, venues: readonly Venue[]): Response | undefined {
   const venue = venues.find((venue) => venue.dialect.path === pathOf(request.url));
   if (venue === undefined) return undefined;
-  if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
+  if (!wantsWebSocket(request)) {
     return failureResponse(handshakeExpected(venue.dialect.path), { upgrade: "websocket" });
   }
-  let upgrade: Deno.WebSocketUpgrade;
-  try {
-    upgrade = Deno.upgradeWebSocket(request, { idleTimeout: PING_AFTER_S });
-  } catch (thrown) {
-    // A header of the handshake is missing; the message names it.
-    const message = `Invalid handshake: ${messageOf(thrown)}; connect with a WebSocket client`;
-    return failureResponse(new RangemakerError("INVALID_REQUEST", message));
+  const upgrade = upgradeWebSocket(request, { idleTimeout: PING_AFTER_S });
+  if (typeof upgrade === "string") {
+    return failureResponse(new RangemakerError("INVALID_REQUEST", upgrade));
   }
   upgrade.socket.onopen = () => serve(upgrade.socket, venue);
   return upgrade.response;

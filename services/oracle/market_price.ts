@@ -118,11 +118,11 @@ export class MarketPrice {
       this.refresh(timeMs);
       return;
     }
-    const joins = this.#isStale(known, timeMs);
+    const becomesFresh = this.#isStale(known, timeMs);
     const clockSetBack = timeMs < (this.#byConfirmation.at(-1)?.confirmedAtMs ?? 0);
     known.price = price;
     known.receivedAtMs = known.confirmedAtMs = known.aliveAtMs = timeMs;
-    if (joins || clockSetBack || timeMs >= this.#dueAtMs) {
+    if (becomesFresh || clockSetBack || timeMs >= this.#dueAtMs) {
       this.refresh(timeMs);
       return;
     }

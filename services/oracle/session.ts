@@ -1,5 +1,6 @@
 import { type Clock, Timers } from "../../lib/clock.ts";
 import { exchangeSymbol, type Market } from "../../lib/protocol/markets.ts";
+import { RateWindow } from "../../lib/rate_window.ts";
 import type { DropReason, Frame, Provider, Trade } from "./provider.ts";
 import { Stream } from "./stream.ts";
 
@@ -80,7 +81,7 @@ export class Session {
   #isSubscribed = false;
   #hasEnded = false;
   #refusedFor: string | undefined;
-  #gapsAtMs: number[] = [];
+  readonly #gaps = new RateWindow({ count: GAPS_MAX, windowMs: GAPS_WINDOW_MS });
 
   constructor(options: SessionOptions) {
     this.#options = options;
@@ -243,11 +244,8 @@ export class Session {
   }
 
   #reportGap(detail: string): void {
-    const nowMs = this.#lastFrameAtMs;
-    this.#gapsAtMs = this.#gapsAtMs.filter((atMs) => nowMs - atMs < GAPS_WINDOW_MS);
-    this.#gapsAtMs.push(nowMs);
-    const isOverLimit = this.#gapsAtMs.length > GAPS_MAX;
-    this.#reportFault("sequence_gap", isOverLimit ? "drop" : "log", `message lost: ${detail}`);
+    const remedy = this.#gaps.tryAdd(this.#lastFrameAtMs) ? "log" : "drop";
+    this.#reportFault("sequence_gap", remedy, `message lost: ${detail}`);
   }
 
   /** Requests silent markets again, in case their subscription was lost. */

@@ -45,12 +45,6 @@ export function originRefused(origin: string | null): ProxyError {
   return new ProxyError(403, RpcCode.invalidRequest, message);
 }
 
-/** A request to become a WebSocket that lacks part of the handshake. */
-export function invalidHandshake(reason: string): ProxyError {
-  const message = `Invalid handshake: ${reason}; connect with a WebSocket client`;
-  return new ProxyError(400, RpcCode.invalidRequest, message);
-}
-
 /** -32005: a limit is exceeded; 408 for a time, 413 for a size, 429 for a number in use. */
 export function limitExceeded(
   status: 408 | 413 | 429,

@@ -40,7 +40,7 @@ Deno.test("PriceBoard: the answer has the form of the specification (oracle spec
   });
 });
 
-Deno.test("PriceBoard: drop removes all prices of a provider", () => {
+Deno.test("PriceBoard: removeProvider removes all prices of a provider", () => {
   const prices = board();
   for (const { symbol } of MARKETS) prices.update("provider_a", symbol, 5n, T);
   assert.equal(prices.pricesOf("provider_a"), 3);

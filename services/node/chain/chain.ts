@@ -88,7 +88,8 @@ export class Chain {
     this.#events = parts.events;
     this.limits = { minBetAmount: parts.minBet, maxStartAheadMs: parts.maxStartAheadMs };
     this.blocks = new BlockLog({
-      nowMs: parts.clock.now(),
+      // While no block could be sealed, prices were still recorded.
+      nowMs: Math.max(parts.clock.now(), parts.records.prices.newestMs),
       createdAtMs: parts.records.createdAtMs,
       resumeFrom: parts.resumeFrom,
       reservedTo: () => parts.records.reservedTo,

@@ -19,14 +19,12 @@ export function refuseCrossOrigin(
 ): Response | undefined {
   const origin = request.headers.get("origin");
   if (new Cors(corsOrigins).allows(origin)) return undefined;
-  const message = `Pages of ${origin} may not call this node: use the proxy`;
-  return Response.json(rpcFailure(null, RpcCode.invalidRequest, message), { status: 403 });
+  return invalidRequest(403, `Pages of ${origin} may not call this node: use the proxy`);
 }
 
-/** Answers a request to become a WebSocket that lacks part of the handshake. */
-export function refuseHandshake(reason: string): Response {
-  const message = `Invalid handshake: ${reason}; connect with a WebSocket client`;
-  return Response.json(rpcFailure(null, RpcCode.invalidRequest, message), { status: 400 });
+/** The refusal of a request without a call. */
+export function invalidRequest(status: number, message: string): Response {
+  return Response.json(rpcFailure(null, RpcCode.invalidRequest, message), { status });
 }
 
 /**

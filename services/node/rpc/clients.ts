@@ -1,7 +1,7 @@
-import type { Clock } from "../../../lib/clock.ts";
-import { messageOf } from "../../../lib/errors.ts";
+import { type Clock, withinMs } from "../../../lib/clock.ts";
+import { upgradeWebSocket, wantsWebSocket } from "../../../lib/http/web_socket.ts";
 import { idAtStart, RpcCode, rpcFailure } from "../../../lib/protocol/jsonrpc.ts";
-import { refuseHandshake } from "./api.ts";
+import { invalidRequest } from "./api.ts";
 import { callerGroups, FORWARDED_FOR } from "./caller_groups.ts";
 import type { Caller, Dispatcher } from "./dispatcher.ts";
 import type { Subscriber, SubscribingCaller, Subscriptions } from "./subscriptions.ts";
@@ -69,15 +69,10 @@ export class Clients {
 
   /** Upgrades a request to a WebSocket; undefined if it does not ask for one. */
   accept(request: Request, remote: string, isReadOnly: boolean): Response | undefined {
-    if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") return undefined;
+    if (!wantsWebSocket(request)) return undefined;
     const groups = callerGroups(request.headers.get(FORWARDED_FOR), remote);
-    let upgrade: Deno.WebSocketUpgrade;
-    try {
-      upgrade = Deno.upgradeWebSocket(request);
-    } catch (thrown) {
-      // The request lacks a header of the handshake; the message names it.
-      return refuseHandshake(messageOf(thrown));
-    }
+    const upgrade = upgradeWebSocket(request);
+    if (typeof upgrade === "string") return invalidRequest(400, upgrade);
     this.#serve(upgrade.socket, { isReadOnly, groups: () => groups });
     return upgrade.response;
   }
@@ -91,11 +86,9 @@ export class Clients {
   async #closeAll(): Promise<void> {
     if (this.#sockets.size === 0) return;
     const { promise: empty, resolve } = Promise.withResolvers<void>();
-    const deadline = setTimeout(resolve, CLOSE_WAIT_MS);
     this.#onEmpty = resolve;
     for (const socket of this.#sockets) socket.close(CLOSE_RESTARTING, "Node is stopping");
-    await empty;
-    clearTimeout(deadline);
+    await withinMs(empty, CLOSE_WAIT_MS, undefined);
   }
 
   #canReceive(socket: WebSocket): boolean {

@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers";
 import { RangemakerError } from "../../../lib/errors.ts";
-import { isWithinFairShare } from "../../../lib/fair_share.ts";
+import { FairQueue } from "../../../lib/fair_share.ts";
 
 /**
  * Most tasks that wait in each lane. The first caller gets at most half of the places and the
@@ -37,7 +37,7 @@ type Lane = "write" | "read";
  * while the queue is paused.
  */
 export class SerialQueue {
-  readonly #lanes = { write: new WaitingTasks(), read: new WaitingTasks() };
+  readonly #lanes = { write: new FairQueue<() => void>(), read: new FairQueue<() => void>() };
   readonly #nextTurn: (task: () => void) => void;
   readonly #nowMs: () => number;
   #isPaused = false;
@@ -60,14 +60,15 @@ export class SerialQueue {
   /**
    * Runs a task when its turn comes; rejects with what the task throws.
    *
-   * @param groups The groups of the caller, see {@link WaitingTasks.canAdd}.
+   * @param groups The groups of the caller, see {@link FairQueue.canAdd}.
    * @throws {NodeBusyError} If the share of the caller, or of one of its groups, is used up.
    */
   run<T>(lane: Lane, groups: readonly string[], task: () => T): Promise<T> {
     const waiting = this.#lanes[lane];
     if (!waiting.canAdd(groups, TASKS_WAITING_MAX)) return Promise.reject(new NodeBusyError());
     return new Promise((resolve, reject) => {
-      waiting.add(groups, () => {
+      // A caller may itself be a group: its own tasks take turns with those of its members.
+      waiting.add([...groups, "own"], () => {
         try {
           resolve(task());
         } catch (thrown) {
@@ -113,65 +114,5 @@ export class SerialQueue {
     this.#turnOfCycle = (this.#turnOfCycle + 1) % TASKS_PER_READ;
     const [first, second] = this.#turnOfCycle === 0 ? [read, write] : [write, read];
     return first.removeNext() ?? second.removeNext();
-  }
-}
-
-const NO_GROUPS: ReadonlyMap<string, WaitingTasks> = new Map();
-
-/** Tasks that wait, by caller: each caller has a share of the places, and callers take turns. */
-class WaitingTasks {
-  readonly #tasks: (() => void)[] = [];
-  /** The group whose turn is next comes first. A group is deleted with its last task. */
-  readonly #groups = new Map<string, WaitingTasks>();
-  #size = 0;
-
-  /** How many wait. */
-  get size(): number {
-    return this.#size;
-  }
-
-  /**
-   * Whether one more task of a caller may wait.
-   *
-   * @param names The groups of the caller, the widest first, and the caller last. The members of a
-   *   group share its places by the same rule.
-   * @param max Places for all together.
-   */
-  canAdd(names: readonly string[], max: number): boolean {
-    let free = max - this.#size;
-    let groups: ReadonlyMap<string, WaitingTasks> = this.#groups;
-    for (const name of names) {
-      const group = groups.get(name);
-      const own = group?.size ?? 0;
-      if (!isWithinFairShare(own, free)) return false;
-      // How many more places the group may have: the most x with own + x < free - x.
-      free = (free - own) / 2;
-      groups = group === undefined ? NO_GROUPS : group.#groups;
-    }
-    return free > 0;
-  }
-
-  add([name, ...rest]: readonly string[], task: () => void): void {
-    this.#size += 1;
-    if (name === undefined) {
-      this.#tasks.push(task);
-      return;
-    }
-    const group = this.#groups.get(name) ?? new WaitingTasks();
-    group.add(rest, task);
-    this.#groups.set(name, group);
-  }
-
-  /** Removes and returns the next task. Groups take turns; a caller's tasks keep their order. */
-  removeNext(): (() => void) | undefined {
-    if (this.#size === 0) return undefined;
-    this.#size -= 1;
-    if (this.#tasks.length > 0) return this.#tasks.shift();
-    for (const [name, group] of this.#groups) {
-      const task = group.removeNext();
-      this.#groups.delete(name);
-      if (group.size > 0) this.#groups.set(name, group);
-      return task;
-    }
   }
 }

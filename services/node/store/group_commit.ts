@@ -10,7 +10,7 @@ interface CommitHooks {
   /** Writes changes that are still only in memory. */
   write(): void;
   /**
-   * Called when everything is on the disk.
+   * Called when everything is on the disk, before the effects, to which it may add.
    *
    * @throws {StorageError} If the commit must not count as stored.
    */
@@ -125,8 +125,8 @@ export class GroupCommit {
   }
 
   /** Stops all writing until a {@link retry}; for good if the failure is final. */
-  fail(failure: StorageError): void {
-    this.#failure = failure;
+  fail(thrown: unknown): void {
+    const failure = this.#failure = asStorageError(thrown);
     if (this.#isOpen) this.#rollBack(failure);
   }
 
@@ -139,10 +139,10 @@ export class GroupCommit {
     this.#commitLater(0); // a second turn: the queue starts its next task only after the first one
   }
 
-  #commitLater(changes: number): void {
+  #commitLater(changesSeen: number): void {
     setImmediate(() => {
       if (!this.#isOpen) return;
-      const isQuiet = changes === this.#changes;
+      const isQuiet = changesSeen === this.#changes;
       if (isQuiet || performance.now() - this.#openedMs > COMMIT_DELAY_MAX_MS) this.commit();
       else this.#commitLater(this.#changes);
     });

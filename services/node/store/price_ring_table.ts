@@ -33,6 +33,11 @@ export class PriceRingTable {
     this.#stored = this.#newest();
   }
 
+  /** Time of the newest price of all markets; 0 if there is none. */
+  get newestMs(): number {
+    return Math.max(0, ...this.rings.values().map(({ newest = 0 }) => newest));
+  }
+
   /** Writes new slots. @returns Marks them as stored; call it after the commit. */
   save(): () => void {
     const newest = this.#newest();

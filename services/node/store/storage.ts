@@ -197,6 +197,7 @@ class DiskStorage implements Storage {
    * @throws {StorageError} If the opened files were replaced or changed by others.
    */
   #onCommitted(sequence: number): void {
+    const { commits } = this.records;
     if (this.#fileIds() !== this.#files) {
       throw new StorageError(
         `${databasePath(this.#dir)} or its log was removed, moved or replaced: restart the node`,
@@ -209,7 +210,14 @@ class DiskStorage implements Storage {
         { isFinal: true },
       );
     }
-    this.#lock.write({ runs: [this.#run], sequence });
+    // The commit counts even if this fails; only later changes are refused.
+    commits.afterCommit(() => {
+      try {
+        this.#lock.write({ runs: [this.#run], sequence });
+      } catch (thrown) {
+        commits.fail(thrown);
+      }
+    });
   }
 
   #startCheck(): BackgroundCheck {

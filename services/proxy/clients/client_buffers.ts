@@ -31,46 +31,8 @@ const STALLED_MS = 1_000;
 const REFRESH_EVERY_MS = 10;
 
 /**
- * How many bytes of a connection are unsent. Bytes are counted as they are queued, which costs no
- * system call; {@link recount} replaces the count. A base class, not a member, because each delivery to
- * each client touches the count.
- */
-abstract class UnsentBytes {
-  #counted = 0;
-  #atLastRecount = 0;
-  #readAtMs = 0;
-
-  /** Unsent bytes now; may make a system call. */
-  abstract readonly unsentBytes: number;
-
-  /** All bytes queued since the last recount count as unsent. */
-  get unsentUpperBound(): number {
-    return this.#counted;
-  }
-
-  /** Counts bytes that are about to be queued. */
-  protected countUnsent(bytes: number): void {
-    this.#counted += bytes;
-  }
-
-  /** Sets the count to the actual bytes. @returns By how much the count changed. */
-  recount(nowMs: number): number {
-    const actual = this.unsentBytes;
-    const change = actual - this.#counted;
-    // Some was read since, or nothing was there to read.
-    if (change < 0 || this.#atLastRecount === 0) this.#readAtMs = nowMs;
-    this.#counted = this.#atLastRecount = actual;
-    return change;
-  }
-
-  /** How long the client has read nothing although bytes waited for it, as of the last recount. */
-  unreadForMs(nowMs: number): number {
-    return nowMs - this.#readAtMs;
-  }
-}
-
-/**
- * A client's WebSocket, of either port.
+ * A client's WebSocket, of either port. Its unsent bytes are counted as they are queued, which costs
+ * no system call; {@link recount} replaces the count.
  *
  * Which notifications are added to a client's queue, by the bytes that wait in it:
  *
@@ -81,7 +43,10 @@ abstract class UnsentBytes {
  * '------------------ writableBytes -----------------'----------- overflowBytes -------------'
  * ```
  */
-export abstract class ClientConnection extends UnsentBytes implements ClientSink {
+export abstract class ClientConnection implements ClientSink {
+  #counted = 0;
+  #atLastRecount = 0;
+  #readAtMs = 0;
   /** Undefined before {@link register} and after {@link unregister}. */
   #buffers: ClientBuffers | undefined;
 
@@ -94,6 +59,8 @@ export abstract class ClientConnection extends UnsentBytes implements ClientSink
   /** Called when a full queue has emptied, if the socket reports that. */
   onDrain = () => {};
 
+  /** Unsent bytes now; may make a system call. */
+  abstract readonly unsentBytes: number;
   abstract send(messages: readonly OutgoingMessage[], bytes: number): void;
   abstract close(code: number, reason: string): void;
   /** Ends the connection without a close handshake, to free memory. Undefined if impossible. */
@@ -130,13 +97,33 @@ export abstract class ClientConnection extends UnsentBytes implements ClientSink
     return this.#buffers?.admitAnswer(this, bytes) ?? true;
   }
 
+  /** All bytes queued since the last recount count as unsent. */
+  get unsentUpperBound(): number {
+    return this.#counted;
+  }
+
   /** Counts bytes that are about to be sent. */
   countQueued(bytes: number): void {
-    this.countUnsent(bytes);
+    this.#counted += bytes;
     this.#buffers?.budget.add(bytes);
   }
 
-  /** Sets the count to its actual unsent bytes. */
+  /** Sets the count to the actual bytes. @returns By how much the count changed. */
+  recount(nowMs: number): number {
+    const actual = this.unsentBytes;
+    const change = actual - this.#counted;
+    // Some was read since, or nothing was there to read.
+    if (change < 0 || this.#atLastRecount === 0) this.#readAtMs = nowMs;
+    this.#counted = this.#atLastRecount = actual;
+    return change;
+  }
+
+  /** How long the client has read nothing although bytes waited for it, as of the last recount. */
+  unreadForMs(nowMs: number): number {
+    return nowMs - this.#readAtMs;
+  }
+
+  /** Recounts its unsent bytes, also for all clients together. */
   refreshUnsent(): void {
     if (this.#buffers === undefined) this.recount(0);
     else this.#buffers.refreshUnsent(this);

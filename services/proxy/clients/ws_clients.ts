@@ -1,4 +1,5 @@
-import { messageOf } from "../../../lib/errors.ts";
+import { withinMs } from "../../../lib/clock.ts";
+import { upgradeWebSocket, wantsWebSocket } from "../../../lib/http/web_socket.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { AddressCounts, SHARE_PER_PEER } from "../address_counts.ts";
@@ -8,13 +9,7 @@ import { pathOf } from "../../../lib/http/listener.ts";
 import { ClientSession, type ClientSessionOptions } from "./client_session.ts";
 import { IDLE_TIMEOUT_S, NativeConnection } from "./client_connection.ts";
 import type { Cors } from "../../../lib/http/cors.ts";
-import {
-  failureText,
-  invalidHandshake,
-  limitExceeded,
-  originRefused,
-  ProxyError,
-} from "../failures.ts";
+import { failureText, limitExceeded, originRefused, ProxyError } from "../failures.ts";
 import { CloseCode } from "../hub/hub_client.ts";
 
 const log = serviceLog("proxy");
@@ -31,9 +26,8 @@ const CLOSE_DEADLINE_MS = 1_000;
 
 /** Whether a request asks for a WebSocket on one of its paths. */
 export function isHandshake(request: Request): boolean {
-  if (request.method !== "GET") return false;
-  if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") return false;
-  return isWebSocketPath(pathOf(request.url));
+  return request.method === "GET" && wantsWebSocket(request) &&
+    isWebSocketPath(pathOf(request.url));
 }
 
 export function isWebSocketPath(path: string): boolean {
@@ -67,12 +61,9 @@ export class WsClients {
   }
 
   #upgrade(request: Request, address: CallerAddress): Response {
-    let upgrade: Deno.WebSocketUpgrade;
-    try {
-      upgrade = Deno.upgradeWebSocket(request, { idleTimeout: IDLE_TIMEOUT_S });
-    } catch (thrown) {
-      // A header of the handshake is missing; the message names it.
-      return responseOf(invalidHandshake(messageOf(thrown)));
+    const upgrade = upgradeWebSocket(request, { idleTimeout: IDLE_TIMEOUT_S });
+    if (typeof upgrade === "string") {
+      return responseOf(new ProxyError(400, RpcCode.invalidRequest, upgrade));
     }
     const { socket, response } = upgrade;
     // A socket whose peer disconnects before it opens has no further event, not even a close.
@@ -138,9 +129,7 @@ export class WsClients {
     if (this.#connections.size === 0) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#onAllClosed = resolve;
-    const cancel = this.#options.clock.after(CLOSE_DEADLINE_MS, resolve);
-    await promise;
-    cancel();
+    await withinMs(promise, CLOSE_DEADLINE_MS, undefined, this.#options.clock);
   }
 
   #refuseClient(address: CallerAddress): ProxyError | undefined {

@@ -37,7 +37,7 @@ export class HubClient {
   readonly sink: ClientSink;
   readonly address: CallerAddress;
   /** For each subscription, the number of the notification due next; valid only with a cursor. */
-  readonly #due = new Map<HubSubscription, number>();
+  readonly #nextIndex = new Map<HubSubscription, number>();
   readonly #byId = new Map<string, HubSubscription>();
   /** Subscriptions that the node has not granted yet. */
   readonly pendingSubscriptions = new Set<HubSubscription>();
@@ -52,11 +52,11 @@ export class HubClient {
 
   /** Its subscriptions, pending ones included. */
   get subscriptionCount(): number {
-    return this.#due.size + this.pendingSubscriptions.size;
+    return this.#nextIndex.size + this.pendingSubscriptions.size;
   }
 
   subscriptions(): IterableIterator<HubSubscription> {
-    return this.#due.keys();
+    return this.#nextIndex.keys();
   }
 
   subscriptionOf(id: string): HubSubscription | undefined {
@@ -65,14 +65,14 @@ export class HubClient {
 
   /** Adds a subscription, beginning with its next notification. */
   join(subscription: HubSubscription, id: string): void {
-    this.#due.set(subscription, subscription.emitted);
+    this.#nextIndex.set(subscription, subscription.emitted);
     this.#byId.set(id, subscription);
   }
 
   /** Removes a subscription. @returns How many of its notifications the client missed. */
   leave(subscription: HubSubscription): number {
     const missed = this.cursor === undefined ? 0 : this.#missedOf(subscription);
-    this.#due.delete(subscription);
+    this.#nextIndex.delete(subscription);
     if (subscription.publicId !== undefined) this.#byId.delete(subscription.publicId);
     return missed;
   }
@@ -99,15 +99,15 @@ export class HubClient {
   /** Makes it read from the ring, beginning with the notifications since the last flush. */
   fallBehind(position: number): void {
     this.cursor = position;
-    for (const subscription of this.#due.keys()) {
-      this.#due.set(subscription, subscription.emitted - subscription.unflushed.length);
+    for (const subscription of this.#nextIndex.keys()) {
+      this.#nextIndex.set(subscription, subscription.emitted - subscription.unflushed.length);
     }
   }
 
   /** Skips overwritten notifications. @returns How many it missed. */
   skipMissed(): number {
     let missed = 0;
-    for (const subscription of this.#due.keys()) missed += this.#missedOf(subscription);
+    for (const subscription of this.#nextIndex.keys()) missed += this.#missedOf(subscription);
     return missed;
   }
 
@@ -118,7 +118,7 @@ export class HubClient {
     let bytes = 0;
     let position = Math.max(this.cursor, ring.start);
     for (; position < ring.end && bytes < maxBytes; position += 1) {
-      const message = this.#dueMessage(ring.at(position));
+      const message = this.#nextMessage(ring.at(position));
       if (message === undefined) continue;
       due.push(message);
       bytes += message.byteLength;
@@ -129,18 +129,19 @@ export class HubClient {
   }
 
   /** The message of a notification if it is due to this client; marks it as sent. */
-  #dueMessage(notice: Notification | undefined): OutgoingMessage | undefined {
-    const due = notice && this.#due.get(notice.subscription);
-    if (notice === undefined || due === undefined || notice.index < due) return undefined;
-    this.#due.set(notice.subscription, notice.index + 1);
-    return notice.message;
+  #nextMessage(notification: Notification | undefined): OutgoingMessage | undefined {
+    if (notification === undefined) return undefined;
+    const { subscription, index, message } = notification;
+    if (index < (this.#nextIndex.get(subscription) ?? Infinity)) return undefined;
+    this.#nextIndex.set(subscription, index + 1);
+    return message;
   }
 
   #missedOf(subscription: HubSubscription): number {
-    const due = this.#due.get(subscription) ?? subscription.overwritten;
-    if (due >= subscription.overwritten) return 0;
-    this.#due.set(subscription, subscription.overwritten);
-    return subscription.overwritten - due;
+    const next = this.#nextIndex.get(subscription) ?? subscription.overwritten;
+    if (next >= subscription.overwritten) return 0;
+    this.#nextIndex.set(subscription, subscription.overwritten);
+    return subscription.overwritten - next;
   }
 }
 

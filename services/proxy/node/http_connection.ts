@@ -34,6 +34,16 @@ export class ConnectionError extends RangemakerError {
       this.abortReason !== "abandoned";
   }
 
+  /** Whether nothing answers at the node's address. */
+  get isNodeDown(): boolean {
+    return this.stage === "connecting" && this.abortReason === undefined;
+  }
+
+  /** Whether a slow or large read reached a limit of the proxy, as it would at any node. */
+  get isCallerCaused(): boolean {
+    return this.abortReason === "timeout" || this.abortReason === "memory";
+  }
+
   /** Why the proxy itself ended the request; undefined if the node did. */
   get abortReason(): ReplyError["kind"] | undefined {
     return this.cause instanceof ReplyError ? this.cause.kind : undefined;

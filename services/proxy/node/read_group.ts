@@ -108,7 +108,7 @@ export interface ReadGroup {
 }
 
 /** What was found about some nodes, by their numbers: a fault, or undefined for one that keeps up again. */
-export type Findings = ReadonlyMap<number, Fault | undefined>;
+export type FaultsByNode = ReadonlyMap<number, Fault | undefined>;
 
 export type Candidate = Pick<ReadNode, "index" | "isDead" | "head" | "tookMs">;
 
@@ -123,7 +123,7 @@ interface LeaderChoice {
  * if all have a fault, the leader. A leader with a fault is replaced, if another node can lead.
  */
 export function groupAfter(
-  found: Findings,
+  found: FaultsByNode,
   { leader, members }: ReadGroup,
   nodes: readonly Candidate[],
   choice: LeaderChoice,

@@ -3,7 +3,7 @@ import type { Head } from "./head.ts";
 import {
   blocksAbove,
   fastestOf,
-  type Findings,
+  type FaultsByNode,
   groupAfter,
   type MembershipDecision,
   membershipDecision,
@@ -58,7 +58,7 @@ export class ReadNodes {
    * The last announced head: by which node, its number, and until when a repeated number counts as a
    * duplicate.
    */
-  #announcer = 0;
+  #lastAnnouncedBy = 0;
   #announced = -1;
   #duplicatesUntilMs = 0;
 
@@ -134,8 +134,8 @@ export class ReadNodes {
     const others = this.#othersThan(index).map((node) => node.recentHead(nowMs));
     if (blocksAbove(head, others, this.#options.maxLag) > 0) return false;
     this.#at(index).setHead(head, nowMs);
-    if (index !== this.#announcer) this.#duplicatesUntilMs = nowMs + DUPLICATE_HEADS_MS;
-    this.#announcer = index;
+    if (index !== this.#lastAnnouncedBy) this.#duplicatesUntilMs = nowMs + DUPLICATE_HEADS_MS;
+    this.#lastAnnouncedBy = index;
     if (head.number <= this.#announced && nowMs < this.#duplicatesUntilMs) return false;
     this.#duplicatesUntilMs = 0;
     this.#announced = head.number;
@@ -195,7 +195,7 @@ export class ReadNodes {
       membershipDecision(node, this.#othersThan(index), limits)
     );
     for (const node of this.#nodes) node.endRound(clock.now());
-    const found: Findings = new Map(
+    const found: FaultsByNode = new Map(
       decisions.flatMap((decision, index) =>
         decision !== undefined && this.#countDecision(index, decision)
           ? [[index, decision.fault]]
@@ -240,7 +240,7 @@ export class ReadNodes {
     return { isLeaderNew: clock.now() - this.#leaderChangedAtMs < LEADER_KEPT_MS, random };
   }
 
-  #apply(found: Findings): void {
+  #apply(found: FaultsByNode): void {
     const next = groupAfter(found, this.#group, this.#nodes, this.#leaderChoice);
     this.#replaceGroup(next, (index) => found.get(index)?.reason);
   }

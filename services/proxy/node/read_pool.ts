@@ -14,9 +14,6 @@ export const PROBE_TIMEOUT_MS = 2_000;
 /** Asks a node for its newest block. */
 const PROBE = callText(textAfterIdOf("eth_getBlockByNumber", '["latest",false]'), 1);
 
-/** Limits of the proxy that a caller reaches with a slow or large read, at any node. */
-const CALLER_CAUSED: ReadonlySet<unknown> = new Set(["timeout", "memory"]);
-
 interface ReadPoolOptions extends Omit<HttpPoolOptions, "target" | "url"> {
   urls: readonly string[];
   nodes: ReadNodes;
@@ -50,18 +47,13 @@ export class ReadPool implements NodePort {
     const node = options.node ?? this.#nodes.leader;
     const first = this.#at(this.#pools, node);
     if (!options.isPlain) return await first.post(text, options);
-    let reply: NodeReply | undefined;
-    let failure: unknown;
-    try {
-      reply = await first.post(text, options);
-    } catch (thrown) {
-      failure = thrown;
-    }
-    const isFailed = reply === undefined ? mayRetryElsewhere(failure) : isRefusal(reply.status);
-    const other = isFailed ? this.#otherPool(node) : undefined;
-    if (other !== undefined) return await other.post(text, options);
-    if (reply === undefined) throw failure;
-    return reply;
+    const sent = first.post(text, options);
+    const mayRetry = await sent.then(
+      ({ status }) => cannotServe(status),
+      (failure) => connectionErrorOf(failure)?.isCallerCaused === false,
+    );
+    const other = mayRetry ? this.#otherPool(node) : undefined;
+    return await (other === undefined ? sent : other.post(text, options));
   }
 
   /** Sends a plain read: see {@link askOverHttp}. */
@@ -83,11 +75,9 @@ export class ReadPool implements NodePort {
       return head;
     } catch (thrown) {
       if (this.#isStopped) return;
-      const error = thrown instanceof ProxyError ? thrown.cause : undefined;
-      if (!(error instanceof ConnectionError)) {
-        this.#nodes.onProbeFailed(node, "its answer is not a block");
-      } else if (isRefused(error)) this.#nodes.onProbeRefused(node, error.message);
-      else this.#nodes.onProbeFailed(node, error.message);
+      const error = connectionErrorOf(thrown);
+      if (error?.isNodeDown) this.#nodes.onProbeRefused(node, error.message);
+      else this.#nodes.onProbeFailed(node, error?.message ?? "its answer is not a block");
       if (this.#nodes.isDead(node)) this.#at(this.#pools, node).abandon("It does not respond");
     }
   }
@@ -99,11 +89,11 @@ export class ReadPool implements NodePort {
 
   #report(node: number, status: number | undefined, error?: ConnectionError): void {
     if (this.#isStopped) return;
-    const isFailed = error !== undefined || isRefusal(status);
+    const isFailed = error !== undefined || cannotServe(status);
     // The probes detect a node that hangs.
-    const isProxysLimit = error?.abortReason === "busy" || CALLER_CAUSED.has(error?.abortReason);
-    if (!isProxysLimit) this.#nodes.countRead(node, { isFailed });
-    if (error !== undefined && isRefused(error)) this.#nodes.onDied(node, error.message);
+    const isOurLimit = error?.abortReason === "busy" || error?.isCallerCaused;
+    if (!isOurLimit) this.#nodes.countRead(node, { isFailed });
+    if (error?.isNodeDown) this.#nodes.onDied(node, error.message);
   }
 
   #otherPool(failed: number): HttpPool | undefined {
@@ -119,18 +109,14 @@ export class ReadPool implements NodePort {
 }
 
 /** Whether a status means that the node cannot serve now. */
-function isRefusal(status = 0): boolean {
+function cannotServe(status = 0): boolean {
   return status === 429 || status >= 500;
 }
 
-/** Whether another node may answer a read that failed. */
-function mayRetryElsewhere(failure: unknown): boolean {
-  const error = failure instanceof ProxyError ? failure.cause : undefined;
-  return error instanceof ConnectionError && !CALLER_CAUSED.has(error.abortReason);
-}
-
-function isRefused({ stage, abortReason }: ConnectionError): boolean {
-  return stage === "connecting" && abortReason === undefined;
+/** The failure of the connection to the node, if that is the cause. */
+function connectionErrorOf(failure: unknown): ConnectionError | undefined {
+  const cause = failure instanceof ProxyError ? failure.cause : undefined;
+  return cause instanceof ConnectionError ? cause : undefined;
 }
 
 /**

@@ -10,7 +10,7 @@ import { limitExceeded, nodeTimeout } from "../failures.ts";
 import { OpenRead, OpenReads, type Read } from "./open_reads.ts";
 import { REPLY_BYTES_MAX } from "./reply_body.ts";
 import { PAUSE_MS, SocketHealth } from "./socket_health.ts";
-import { FairQueue } from "./fair_queue.ts";
+import { FairSlots } from "./fair_slots.ts";
 
 const log = serviceLog("proxy");
 
@@ -75,8 +75,8 @@ export class ReadSocket {
   readonly #socket: ReconnectingSocket;
   readonly #health: SocketHealth;
   readonly #open = new OpenReads(OPEN_READ_LIMITS.slots);
-  readonly #queue = new FairQueue<OpenRead>(OPEN_READ_LIMITS);
-  readonly #overflow = new FairQueue<OpenRead>(OVERFLOW_READ_LIMITS);
+  readonly #queue = new FairSlots<OpenRead>(OPEN_READ_LIMITS);
+  readonly #overflow = new FairSlots<OpenRead>(OVERFLOW_READ_LIMITS);
   readonly #observe: (seconds: number) => void;
   #isStarted = false;
   #cancelTick: CancelTimer | undefined;

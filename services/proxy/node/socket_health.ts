@@ -1,4 +1,5 @@
 import type { Clock } from "../../../lib/clock.ts";
+import { RateWindow } from "../../../lib/rate_window.ts";
 
 /** A check is slow if it exceeds twice its time over HTTP by more than this. */
 const SLOWER_THAN_HTTP_MS = 5;
@@ -9,10 +10,8 @@ const SLOW_CHECKS_MAX = 10;
 /** Ticks without any frame, while a check is unanswered, before reads go over HTTP. */
 const SILENT_TICKS_MAX = 4;
 
-/** Faults within {@link FAULTS_MS} after which reads go over HTTP. */
-const FAULTS_MAX = 3;
-
-const FAULTS_MS = 60_000;
+/** After more faults, reads go over HTTP. */
+const FAULTS_MAX = { count: 2, windowMs: 60_000 };
 
 /** How long reads then go over HTTP, before the socket is tried again. */
 export const PAUSE_MS = 600_000;
@@ -36,7 +35,7 @@ export class SocketHealth {
   readonly #options: SocketHealthOptions;
   #pausedUntilMs = 0;
   #slowChecks = 0;
-  #faultsAtMs: number[] = [];
+  #faults = new RateWindow(FAULTS_MAX);
   /** Whether a frame came since the last tick, and how many ticks in a row had none. */
   #isAlive = false;
   #silentTicks = 0;
@@ -55,7 +54,7 @@ export class SocketHealth {
   /** Another node leads, of which nothing is known. */
   clear(): void {
     this.#slowChecks = 0;
-    this.#faultsAtMs = [];
+    this.#faults = new RateWindow(FAULTS_MAX);
     this.#pausedUntilMs = 0;
   }
 
@@ -106,9 +105,7 @@ export class SocketHealth {
 
   /** The socket did not answer a read. */
   countFault(reason: string): void {
-    const nowMs = this.#options.clock.now();
-    this.#faultsAtMs = this.#faultsAtMs.filter((atMs) => nowMs - atMs < FAULTS_MS);
-    if (this.#faultsAtMs.push(nowMs) >= FAULTS_MAX) this.pause(reason);
+    if (!this.#faults.tryAdd(this.#options.clock.now())) this.pause(reason);
   }
 
   /** Sends reads over HTTP for a while. */

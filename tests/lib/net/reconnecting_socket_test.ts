@@ -112,14 +112,14 @@ Deno.test("ReconnectingSocket: after the clock was set back, silence is still no
 });
 
 Deno.test("ReconnectingSocket: a healthy connection resets the backoff, unless healthyAfterMs is Infinity", () => {
-  for (const [healthyAfterMs, nextMs] of [[2_000, 1_000], [Infinity, 2_000]] as const) {
+  for (const [healthyAfterMs, waitMs] of [[2_000, 1_000], [Infinity, 2_000]] as const) {
     const { clock, network, backoff, socket } = setUp({ healthyAfterMs });
     socket.start();
     network.newest.fail("refused");
     clock.advance(1_000);
     network.newest.open();
     clock.advance(60_000);
-    assert.equal(backoff.nextMs(), nextMs);
+    assert.equal(backoff.nextMs(), waitMs);
     assert.equal(clock.pending, 0, "nothing else is waited for");
     socket.stop();
   }

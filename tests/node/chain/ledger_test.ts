@@ -131,7 +131,7 @@ function verifiedBackfill(from: Address, change: { base?: Address } = {}): Verif
   };
 }
 
-Deno.test("Ledger: failed transactions of strangers are not recorded, those of members are", () => {
+Deno.test("Ledger: a failed transaction is recorded only if its sender has the permission or a balance", () => {
   const ledger = newLedger();
   const { user, solver, relayer, admin, stranger } = actors;
   const from = ({ tx }: VerifiedTransaction, { address }: { address: Address }) => ({

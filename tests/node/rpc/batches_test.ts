@@ -150,7 +150,7 @@ Deno.test("Dispatcher: waiting reads do not delay a write", async () => {
   assert.deepEqual(done, ["write", "read", "read", "read"]);
 });
 
-Deno.test("Node: every slow call waits for its turn", () => {
+Deno.test("Node: costly calls are queued", () => {
   const test = new TestChain();
   const oracle = new OraclePoller({
     url: "http://oracle",

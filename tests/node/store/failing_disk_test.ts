@@ -6,7 +6,9 @@ import { toWire } from "../../../lib/protocol/scalars.ts";
 import { CoreNode, SETTLEMENT_MS } from "../../../services/node/core_node.ts";
 import { SETTLEMENTS_PER_SLICE } from "../../../services/node/chain/state.ts";
 import { resolveSettings } from "../../../services/node/settings.ts";
+import { BLOCKS_RESERVED } from "../../../services/node/store/chain_records.ts";
 import { Database, StorageError } from "../../../services/node/store/database.ts";
+import { LockFile } from "../../../services/node/store/data_dir.ts";
 import {
   openStorage,
   SAVE_CHECKPOINTS,
@@ -327,6 +329,47 @@ Deno.test("Node: degraded with the clock an hour behind the newest block", async
     assert.equal((await node.health()).status, "healthy");
   });
 });
+
+Deno.test("Chain: a change that is stored is announced, even if the lock file cannot record its commit", () =>
+  withFolder(async (folder) => {
+    const disk = new DiskChain(folder, new FakeClock());
+    disk.run(1);
+    const { prototype } = LockFile;
+    const { write } = prototype;
+    prototype.write = () => {
+      throw new Error("No space left on device");
+    };
+    try {
+      disk.deposit(1);
+      disk.run(1);
+      assert.equal(disk.receipts.length, 1);
+      assert.throws(() => disk.deposit(2), /cannot be written: No space left/);
+    } finally {
+      prototype.write = write;
+    }
+    disk.run(SAVE_CHECKPOINTS);
+    disk.deposit(2);
+    disk.run(1);
+    assert.equal(disk.receipts.length, 2);
+    await disk.close();
+  }));
+
+Deno.test("Chain: continues after prices that are newer than its head, even if the clock is set back", () =>
+  withFolder(async (folder) => {
+    const clock = new FakeClock();
+    const disk = new DiskChain(`${folder}/node`, clock);
+    disk.failCommits(true);
+    disk.run(2 * BLOCKS_RESERVED);
+    disk.failCommits(false);
+    const { commits } = disk.storage.records;
+    while (commits.failure !== undefined) disk.run(1);
+    disk.kill(`${folder}/copy`);
+    await disk.close();
+    clock.jump(-3_600_000);
+    const { chain, storage } = new DiskChain(`${folder}/copy`, clock);
+    chain.checkpoint(chain.head.timestampMs + 100, () => 3_000_000_000n);
+    await storage.close(chain.head);
+  }));
 
 Deno.test("Node: receipts and reads show a change only after its commit", async () => {
   await withNode(async (node) => {

@@ -4,6 +4,7 @@ import { Registry } from "prom-client";
 import { ByteBudget, SMALL_BYTES } from "../../../services/proxy/byte_budget.ts";
 import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
 import { FAILURES_MAX, type ReadNodes } from "../../../services/proxy/node/read_nodes.ts";
+import { HTTP_CONNECTIONS_MAX } from "../../../services/proxy/node/http_pool.ts";
 import { PROBE_TIMEOUT_MS, ReadPool } from "../../../services/proxy/node/read_pool.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -107,6 +108,18 @@ Deno.test("ReadPool: a slow or large read is not a failure of its node", () =>
     await assert.rejects(scene.read(), { status: 429, rpcCode: -32005 });
     assert.deepEqual([scene.reads, scene.moves], [[[0, 0], [0, 0]], []]);
     assert.equal(scene.counts[1], 0, "another node would take as long");
+  }));
+
+Deno.test("ReadPool: a node to which all connections are in use keeps leading, and another one answers", () =>
+  Scene.play(async (scene) => {
+    scene.answers[0] = () => scene.never.promise;
+    const open = Promise.allSettled(
+      Array.from({ length: HTTP_CONNECTIONS_MAX }, () => scene.read()),
+    );
+    assert.equal(await scene.read(), "1");
+    assert.deepEqual([scene.moves, scene.reads[0], scene.nodes.isDead(0)], [[], [0, 0], false]);
+    scene.pool.stop();
+    await open;
   }));
 
 Deno.test("ReadPool: a node that refuses connections is replaced at once", () =>

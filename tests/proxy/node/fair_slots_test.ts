@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { FairQueue } from "../../../services/proxy/node/fair_queue.ts";
+import { FairSlots } from "../../../services/proxy/node/fair_slots.ts";
 
-Deno.test("FairQueue: callers take turns, however many items one has", () => {
-  const turns = new FairQueue<string>({ slots: 1, perCaller: 1, waitingMax: 10_000 });
+Deno.test("FairSlots: callers take turns, however many items one has", () => {
+  const turns = new FairSlots<string>({ slots: 1, perCaller: 1, waitingMax: 10_000 });
   assert(turns.tryStart("a"));
   for (let n = 0; n < 4_000; n += 1) assert(turns.wait("a", `a${n}`));
   for (const item of ["b0", "b1"]) assert(turns.wait("b", item));
@@ -14,8 +14,8 @@ Deno.test("FairQueue: callers take turns, however many items one has", () => {
   assert.equal(turns.items().length, 4_000 + 3 - 6);
 });
 
-Deno.test("FairQueue: a caller may queue as many items as places are free, so others can queue too", () => {
-  const turns = new FairQueue<number>({ slots: 0, perCaller: 0, waitingMax: 8 });
+Deno.test("FairSlots: a caller may queue as many items as places are free, so others can queue too", () => {
+  const turns = new FairSlots<number>({ slots: 0, perCaller: 0, waitingMax: 8 });
   const waits = (caller: string) => {
     let count = 0;
     while (turns.wait(caller, count)) count += 1;
@@ -24,10 +24,12 @@ Deno.test("FairQueue: a caller may queue as many items as places are free, so ot
   assert.deepEqual(["a", "b", "c", "d"].map(waits), [4, 2, 1, 1]);
 });
 
-Deno.test("FairQueue: a removed or cleared item gets no slot", () => {
-  const turns = new FairQueue<string>({ slots: 1, perCaller: 1, waitingMax: 9 });
+Deno.test("FairSlots: a removed or cleared item gets no slot", () => {
+  const turns = new FairSlots<string>({ slots: 1, perCaller: 1, waitingMax: 9 });
   assert(turns.tryStart("a"));
+  turns.wait("a", "a0");
   for (const item of ["b0", "b1"]) turns.wait("b", item);
+  turns.remove("a", "a0");
   turns.remove("b", "b0");
   turns.remove("b", "unknown");
   turns.remove("unknown", "b1");
@@ -38,11 +40,11 @@ Deno.test("FairQueue: a removed or cleared item gets no slot", () => {
   assert(turns.tryStart("x"));
 });
 
-Deno.test("FairQueue: for random calls, no limit is exceeded and no slot stays unused while an item may run", () => {
+Deno.test("FairSlots: for random calls, no limit is exceeded and no slot stays unused while an item may run", () => {
   const limits = { slots: 4, perCaller: 2, waitingMax: 20 };
   const step = fc.tuple(fc.constantFrom("ask", "end"), fc.constantFrom("a", "b", "c", "d"));
   fc.assert(fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
-    const turns = new FairQueue<string>(limits);
+    const turns = new FairSlots<string>(limits);
     const used: string[] = [];
     const waiting: string[] = [];
     for (const [kind, caller] of steps) {

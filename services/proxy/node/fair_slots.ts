@@ -1,6 +1,6 @@
-import { isWithinFairShare } from "../../../lib/fair_share.ts";
+import { FairQueue } from "../../../lib/fair_share.ts";
 
-interface FairQueueLimits {
+interface FairSlotsLimits {
   slots: number;
   perCaller: number;
   /** Most items that wait; each caller may have a fair share of them. */
@@ -11,16 +11,14 @@ interface FairQueueLimits {
  * Slots that callers share. Items without a slot wait, and callers take turns: a caller with
  * thousands of items delays another one by one item.
  */
-export class FairQueue<T> {
-  readonly #limits: FairQueueLimits;
+export class FairSlots<T> {
+  readonly #limits: FairSlotsLimits;
   /** Slots in use by caller. */
   readonly #used = new Map<string, number>();
   #usedInAll = 0;
-  /** Waiting items by caller; the caller whose turn is next comes first. */
-  readonly #waiting = new Map<string, T[]>();
-  #waitingInAll = 0;
+  #waiting = new FairQueue<T>();
 
-  constructor(limits: FairQueueLimits) {
+  constructor(limits: FairSlotsLimits) {
     this.#limits = limits;
   }
 
@@ -34,12 +32,8 @@ export class FairQueue<T> {
 
   /** Waits for a slot. @returns False if too many wait. */
   wait(caller: string, item: T): boolean {
-    const queue = this.#waiting.get(caller);
-    const free = this.#limits.waitingMax - this.#waitingInAll;
-    if (!isWithinFairShare(queue?.length ?? 0, free)) return false;
-    if (queue === undefined) this.#waiting.set(caller, [item]);
-    else queue.push(item);
-    this.#waitingInAll += 1;
+    if (!this.#waiting.canAdd([caller], this.#limits.waitingMax)) return false;
+    this.#waiting.add([caller], item);
     return true;
   }
 
@@ -49,37 +43,23 @@ export class FairQueue<T> {
     if (used > 1) this.#used.set(caller, used - 1);
     else this.#used.delete(caller);
     this.#usedInAll -= 1;
-    for (const [next, [item]] of this.#waiting) {
-      if (item === undefined || !this.tryStart(next)) continue;
-      this.remove(next, item);
-      const others = this.#waiting.get(next);
-      if (others !== undefined) { // its next turn comes after those of all others
-        this.#waiting.delete(next);
-        this.#waiting.set(next, others);
-      }
-      return item;
-    }
+    return this.#waiting.removeNext((next) => this.tryStart(next));
   }
 
   items(): T[] {
-    return [...this.#waiting.values()].flat();
+    return this.#waiting.values();
   }
 
   remove(caller: string, item: T): void {
-    const queue = this.#waiting.get(caller);
-    const at = queue?.indexOf(item) ?? -1;
-    if (queue === undefined || at === -1) return;
-    queue.splice(at, 1);
-    this.#waitingInAll -= 1;
-    if (queue.length === 0) this.#waiting.delete(caller);
+    this.#waiting.remove([caller], item);
   }
 
   /** Ends all waits and frees all slots. @returns The items that waited. */
   clear(): T[] {
     const items = this.items();
-    this.#waiting.clear();
+    this.#waiting = new FairQueue();
     this.#used.clear();
-    this.#usedInAll = this.#waitingInAll = 0;
+    this.#usedInAll = 0;
     return items;
   }
 
