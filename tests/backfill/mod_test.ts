@@ -6,7 +6,7 @@ import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { BACKFILL_SLOTS_MAX } from "../../lib/protocol/constants.ts";
 import type { Transaction } from "../../lib/protocol/transaction.ts";
 import { Backfiller } from "../../services/backfill/backfiller.ts";
-import { backfillCommand } from "../../services/backfill/mod.ts";
+import { run } from "../../services/backfill/mod.ts";
 import { SETTLEMENTS_PER_SLICE } from "../../services/node/chain/state.ts";
 import type { Trade } from "../../services/backfill/trade_history.ts";
 import { recordedContext } from "../support/command_context.ts";
@@ -85,10 +85,9 @@ async function runBackfill(clock: Clock, ...argv: string[]) {
 
 /** The same with another key than the admin's. */
 async function runBackfillAs(keyByte: string, clock: Clock, ...argv: string[]) {
-  const { context, printed: lines, errors } = recordedContext({
-    RANGEMAKER_BACKFILL_PRIVATE_KEY: `0x${keyByte.repeat(32)}`,
-  });
-  const code = await backfillCommand(clock)([...argv, "--log-level", "error"], context);
+  const env = { RANGEMAKER_BACKFILL_PRIVATE_KEY: `0x${keyByte.repeat(32)}` };
+  const { context, printed: lines, errors } = recordedContext(env, clock);
+  const code = await run([...argv, "--log-level", "error"], context);
   return { code, lines, errors };
 }
 

@@ -183,7 +183,7 @@ export class FakeNode implements AsyncDisposable {
     if (recoverSigner(txHash, tx.signature) !== tx.from) {
       throw new RpcError(RpcCode.transactionRejected, "Signature is not by the sender");
     }
-    if (Math.abs(Date.now() - tx.timestamp) > this.timestampToleranceMs) {
+    if (Math.abs(Date.now() + this.aheadMs - tx.timestamp) > this.timestampToleranceMs) {
       throw new RpcError(RpcCode.transactionRejected, "Timestamp is too far from now");
     }
     const receipt = this.#receiptOf(tx, txHash);

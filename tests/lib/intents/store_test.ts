@@ -138,13 +138,13 @@ const contract: Record<string, StoreTest> = {
     await stranger.insert(newIntent("z"));
     assert.deepEqual(await store.lookUp("a"), {
       state: undefined,
-      inFlight: { keys: new Set(), newest: 0 },
+      inFlight: { keys: new Set(), newestSequence: 0 },
     });
     const { intent } = await store.insert(newIntent("a", { transaction: null }));
     const other = (await store.insert(newIntent("b"))).intent;
     const seen = async () => {
       const { state, inFlight } = await store.lookUp("a");
-      return [state, ...[...inFlight.keys].sort(), inFlight.newest - other.sequence];
+      return [state, ...[...inFlight.keys].sort(), inFlight.newestSequence - other.sequence];
     };
     assert.deepEqual(await seen(), ["accepted", "a", "b", 0]);
     const signed = await store.setTransaction(intent, { txHash: hash(2), text: "2" }, 3);
