@@ -9,11 +9,10 @@ export class NewestMap<K, V> extends Map<K, V> {
 
   override set(key: K, value: V): this {
     this.delete(key); // a key that is set again is the newest
-    super.set(key, value);
-    if (this.size > this.#max) {
+    if (this.size >= this.#max) {
       const oldest = this.keys().next();
       if (oldest.done !== true) this.delete(oldest.value);
     }
-    return this;
+    return super.set(key, value);
   }
 }

@@ -28,8 +28,12 @@ import { type CommandName, optionsFor, requireKnownVariables } from "./option_na
  */
 export const ExitCode = { ok: 0, failed: 1, usage: 2, interrupted: 130 } as const;
 
-/** How long a service may take to stop before the process exits anyway. */
-export const STOP_DEADLINE_MS = 5_000;
+/**
+ * How long a service may take to stop before the process exits anyway. Open requests get 3 s to end,
+ * and an attempt that one of them began waits up to 5 s for a slow node. Less than the 10 s after which
+ * Docker and systemd kill a process.
+ */
+export const STOP_DEADLINE_MS = 9_000;
 
 export interface CommandContext {
   clock: Clock;

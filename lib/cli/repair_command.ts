@@ -1,5 +1,4 @@
 /** The shared part of `bridge replay` and `solver reconcile`, which run after a node was restored. */
-import { type Clock, systemClock } from "../clock.ts";
 import { messageOf, RangemakerError } from "../errors.ts";
 import { requireGenesis } from "../intents/chain_guard.ts";
 import type { Intent, IntentOutcome } from "../intents/intent.ts";
@@ -7,7 +6,7 @@ import { type IntentParts, openIntentParts } from "../intents/intent_parts.ts";
 import { inspectStore } from "../intents/open_store.ts";
 import { isNodeAway } from "../net/core_reader.ts";
 import { redactUrls } from "../redact.ts";
-import { command, ExitCode, type RunnableCommand } from "./command.ts";
+import { command, type CommandContext, ExitCode, type RunnableCommand } from "./command.ts";
 import { openTransactionSigner, type RemoteKeyOptions } from "./keystore.ts";
 import type * as kinds from "./option_kinds.ts";
 import {
@@ -57,7 +56,6 @@ interface RepairCommand extends Pick<CommandText, "name" | "description" | "exam
     parts: IntentParts,
     intent: Intent,
     chainId: number,
-    clock: Clock,
   ): Promise<
     { result: IntentOutcome & Pick<Intent, "transaction">; line: string } | "present"
   >;
@@ -87,9 +85,10 @@ export function repairCommand(definition: RepairCommand): RunnableCommand {
     description,
     examples,
     options,
-    async run(given, { print }) {
+    async run(given, context) {
+      const { print } = context;
       await requireNotEmpty(given.database, definition.service);
-      const counts = await repairAll(definition, given, print);
+      const counts = await repairAll(definition, given, context);
       if (
         counts.repaired > 0 && counts.present === 0 && definition.allMissingAdvice !== undefined
       ) {
@@ -114,9 +113,8 @@ async function requireNotEmpty(database: string, service: string): Promise<void>
 async function repairAll(
   { service, options: { privateKey }, acceptsEarlierKey = false, repair }: RepairCommand,
   options: OptionsOf<RepairTable> & RemoteKeyOptions,
-  print: (line: string) => void,
+  { clock, print }: CommandContext,
 ) {
-  const clock = systemClock;
   const signer = await openTransactionSigner(options, optionLabel(privateKey));
   const parts = await openIntentParts({
     ...options,
@@ -132,7 +130,7 @@ async function repairAll(
       const txHash = intent.transaction?.txHash;
       const receipt = txHash === undefined ? null : await node.getTransaction(txHash);
       if (receipt?.status === "committed") return "present";
-      const outcome = await repair(parts, intent, options.chainId, clock);
+      const outcome = await repair(parts, intent, options.chainId);
       if (outcome === "present") return outcome;
       if (!await store.replaceCommitted(intent, outcome.result, clock.now())) {
         print(

@@ -41,8 +41,14 @@ const THESES_PER_PAGE = 100;
 const PROPAGATION_MS = 3_000;
 const THESIS_POLL_MS = 100;
 
-/** What is read counts only if its rank is higher, so a slow answer never undoes a notification. */
+/** What is read counts at once only if its rank is higher, so a slow answer never undoes a notification. */
 const RANK = { open: 0, needs_backfill: 1, won: 2, lost: 2 } as const;
+
+/**
+ * An answer that contradicts a state known for longer than this is no slow one: the chain was restored
+ * while the watch was disconnected.
+ */
+const SLOW_ANSWER_MS = 10_000;
 
 /** A caller that waits for a thesis or for the connection. */
 interface Waiter {
@@ -60,8 +66,8 @@ export class ThesisWatch {
   readonly #handlers: WatchHandlers;
   readonly #party: ThesisParty;
   readonly #subscriber: RpcSubscriber;
-  /** Newest state of each thesis: as many as the party has. */
-  readonly #newest = new Map<number, Thesis>();
+  /** Newest state of each thesis, and when it was reported: as many as the party has. */
+  readonly #newest = new Map<number, { thesis: Thesis; atMs: number }>();
   readonly #waiters = new Set<Waiter>();
   #state: WatchState = "connecting";
   #lastFailure = "no answer";
@@ -104,7 +110,7 @@ export class ThesisWatch {
 
   /** Every known thesis in its newest state, oldest first. */
   get theses(): Thesis[] {
-    return [...this.#newest.values()].sort((a, b) => a.id - b.id);
+    return [...this.#newest.values()].map(({ thesis }) => thesis).sort((a, b) => a.id - b.id);
   }
 
   /**
@@ -133,7 +139,7 @@ export class ThesisWatch {
    * ```
    */
   until(matches: (thesis: Thesis) => boolean, timeoutMs: number): Promise<Thesis> {
-    for (const thesis of this.#newest.values()) {
+    for (const { thesis } of this.#newest.values()) {
       if (matches(thesis)) return Promise.resolve(thesis);
     }
     return this.#wait(
@@ -224,22 +230,24 @@ export class ThesisWatch {
 
   #onRead(thesis: Thesis): void {
     const known = this.#knownOf(thesis);
-    if (known === undefined || RANK[thesis.status] > RANK[known.status]) this.#update(thesis);
+    const isNewer = known === undefined || RANK[thesis.status] > RANK[known.thesis.status] ||
+      this.#context.clock.now() - known.atMs > SLOW_ANSWER_MS;
+    if (isNewer) this.#onNotification(thesis);
   }
 
   /** A revert of a development node opens settled theses again. */
   #onNotification(thesis: Thesis): void {
-    if (this.#knownOf(thesis)?.status !== thesis.status) this.#update(thesis);
+    if (this.#knownOf(thesis)?.thesis.status !== thesis.status) this.#update(thesis);
   }
 
   /** Another hash under the same id: a development node was restarted with a new chain. */
-  #knownOf({ id, quoteHash }: Thesis): Thesis | undefined {
+  #knownOf({ id, quoteHash }: Thesis): { thesis: Thesis; atMs: number } | undefined {
     const known = this.#newest.get(id);
-    return known?.quoteHash === quoteHash ? known : undefined;
+    return known?.thesis.quoteHash === quoteHash ? known : undefined;
   }
 
   #update(thesis: Thesis): void {
-    this.#newest.set(thesis.id, thesis);
+    this.#newest.set(thesis.id, { thesis, atMs: this.#context.clock.now() });
     for (const waiter of this.#waiters) waiter.notify(thesis);
     this.#handlers.onThesis?.(thesis);
   }

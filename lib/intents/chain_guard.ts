@@ -92,8 +92,8 @@ export class ChainGuard {
   /** An intent was committed: the node must have its receipt. */
   onCommitted(intent: Intent): void {
     this.#newestSequence = Math.max(this.#newestSequence, intent.sequence);
-    const since = this.#recentCommits.at(-2);
-    if (since !== undefined && intent.updatedAtMs - since.updatedAtMs < 1_000) {
+    const beforeLast = this.#recentCommits.at(-2);
+    if (beforeLast !== undefined && intent.updatedAtMs - beforeLast.updatedAtMs < 1_000) {
       this.#recentCommits.pop();
     }
     this.#recentCommits.push(intent);
@@ -193,8 +193,8 @@ export class ChainGuard {
    * again.
    */
   async #findMissing(dueMs: number): Promise<Intent | undefined> {
-    const firstLater = this.#recentCommits.findIndex(({ updatedAtMs }) => updatedAtMs > dueMs);
-    const due = this.#recentCommits.slice(0, firstLater < 0 ? undefined : firstLater);
+    const firstNotDue = this.#recentCommits.findIndex(({ updatedAtMs }) => updatedAtMs > dueMs);
+    const due = this.#recentCommits.slice(0, firstNotDue < 0 ? undefined : firstNotDue);
     const areCommitted = await Promise.all(due.map((intent) => this.#isStillCommitted(intent)));
     const missing = due[areCommitted.indexOf(false)];
     if (missing !== undefined) return missing;

@@ -74,21 +74,11 @@ export interface Reservation {
   payload: string;
 }
 
-export interface InsertOptions {
-  /**
-   * The intent has a {@link Reservation} from its insertion until it fails or is released. Absent:
-   * it has none.
-   */
-  reserves?: boolean;
-  /** Decides whether it is recorded, together with its reservation. */
-  admission?: Admission;
-}
-
 /** Which intents of a service were unfinished at a moment. */
 export interface InFlight {
   keys: ReadonlySet<string>;
   /** Sequence of the newest intent, finished or not; 0 if there was none. */
-  newest: number;
+  newestSequence: number;
 }
 
 /** A process's own count of the reservations in the database, made by all processes of its service. */

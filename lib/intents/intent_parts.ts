@@ -9,7 +9,7 @@ import { openWhenReady } from "./open_store.ts";
 import type { IntentStore } from "./store.ts";
 import { TransactionBuilder } from "./submission.ts";
 
-/** Timeout of calls to the node; below the deadline of a stop. */
+/** Timeout of calls to the node. A stop waits for them: see `STOP_DEADLINE_MS`. */
 const SUBMISSION_TIMEOUT_MS = 4_000;
 
 /**

@@ -2,6 +2,7 @@ import type { Logger } from "@logtape/logtape";
 import type { Gauge, Registry } from "prom-client";
 import { RangemakerError } from "../errors.ts";
 import { metricsIn } from "../http/metrics.ts";
+import { OnceLog } from "../log/once_log.ts";
 import { cached } from "../net/cached.ts";
 import { PollingLoop } from "../net/polling_loop.ts";
 import { type ChainGuard, WrongChainError } from "./chain_guard.ts";
@@ -51,7 +52,7 @@ export class IntentService {
   readonly #health: PollingLoop;
   readonly #upkeep: PollingLoop;
   readonly #problems: Gauge<"code">;
-  #reportedCode: string | undefined;
+  readonly #problemLog = new OnceLog();
 
   constructor({ parts, guard, handler, retainMs, registry }: IntentServiceOptions) {
     const { name, store, clock, log } = parts;
@@ -120,17 +121,15 @@ export class IntentService {
   /** Logs once when nothing can be submitted, and once when it can again. */
   async #check(): Promise<RangemakerError | undefined> {
     const problem = await this.#findProblem();
-    const code = problem?.code;
-    if (code !== undefined && code !== this.#reportedCode) {
-      this.#log.error("Nothing can be submitted ({code}): {reason}", {
-        event: "submitting_failed",
-        code,
-        reason: problem?.message,
-      });
-    } else if (code === undefined && this.#reportedCode !== undefined) {
+    if (problem !== undefined) {
+      const { code, message: reason } = problem;
+      if (this.#problemLog.begins(code)) {
+        const facts = { event: "submitting_failed", code, reason };
+        this.#log.error("Nothing can be submitted ({code}): {reason}", facts);
+      }
+    } else if (this.#problemLog.ends()) {
       this.#log.info("Intents can be submitted again", { event: "submitting_works" });
     }
-    this.#reportedCode = code;
     const found = problem ?? this.store.damaged.first ?? this.clockProblem;
     for (const code of PROBLEM_CODES) this.#problems.set({ code }, Number(code === found?.code));
     return found;

@@ -59,8 +59,8 @@ export function retryLoop(submitter: IntentRetrier, options: RetryLoopOptions): 
       }
     },
     onFailure({ code, message: reason }) {
-      isNodeLost = code === NODE_LOST;
-      if (isNodeLost) {
+      if (code === NODE_LOST) {
+        isNodeLost = true;
         log.warn("Core node at {url} does not answer: recorded intents wait", {
           event: "node_lost",
           url,
@@ -71,6 +71,7 @@ export function retryLoop(submitter: IntentRetrier, options: RetryLoopOptions): 
     },
     onRecovery() {
       if (!isNodeLost) return;
+      isNodeLost = false;
       log.info("Recorded intents no longer wait for core node at {url}", {
         event: "node_back",
         url,
@@ -88,15 +89,15 @@ async function retryAll(
   const nowMs = clock.now();
   let after = 0;
   while (!signal.aborted) {
-    const isProbe = submitter.isNodeLost;
-    const limit = isProbe ? 1 : RETRIES_AT_ONCE;
+    const triesOnlyOne = submitter.isNodeLost;
+    const limit = triesOnlyOne ? 1 : RETRIES_AT_ONCE;
     const page = await store.listUnfinished({
       limit,
       after,
       nowMs,
       unchangedForMs: RETRY_AFTER_MS,
     });
-    await Promise.all(page.map((intent) => retry(submitter, intent, isProbe, log)));
+    await Promise.all(page.map((intent) => retry(submitter, intent, triesOnlyOne, log)));
     after = page.at(-1)?.sequence ?? after;
     if (page.length < limit || submitter.isNodeLost) break;
   }
@@ -106,7 +107,7 @@ async function retryAll(
 async function retry(
   submitter: IntentRetrier,
   intent: Intent,
-  isProbe: boolean,
+  triesOnlyOne: boolean,
   log: Logger,
 ): Promise<void> {
   const { key } = intent;
@@ -115,7 +116,7 @@ async function retry(
     log.info("Intent {key} retried: {state}", { event: "intent_retried", key, state });
   } catch (thrown) {
     // Already logged when the node was lost.
-    if (isProbe && submitter.isNodeLost) return;
+    if (triesOnlyOne && submitter.isNodeLost) return;
     const reason = messageOf(thrown);
     log.warn("Intent {key} is still unfinished: {reason}", {
       event: "intent_unfinished",

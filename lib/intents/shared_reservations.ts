@@ -14,11 +14,11 @@ import {
   keysSchema,
   parseRow,
   sequenceSchema,
-  SERVICE_WITHOUT_INDEX,
   type SqlDriver,
   type SqlSteps,
   type Statement,
   UNFINISHED,
+  UNINDEXED_SERVICE,
 } from "./sql.ts";
 
 /** Maximum intents per transaction: a large batch would hold the row lock too long. */
@@ -35,7 +35,7 @@ const SQL = {
   keys: `SELECT string_agg(key, ',') AS keys FROM intents WHERE service = ? AND reserved = 1`,
   inFlight: `SELECT string_agg(key, ',') AS keys FROM (
     SELECT key FROM intents WHERE service = ? AND ${UNFINISHED}
-    UNION ALL SELECT key FROM intents WHERE ${SERVICE_WITHOUT_INDEX} = ? AND sequence > ?) AS recent`,
+    UNION ALL SELECT key FROM intents WHERE ${UNINDEXED_SERVICE} = ? AND sequence > ?) AS recent`,
 };
 
 const INTENT_MISSING =
@@ -104,7 +104,9 @@ export class SharedReservations {
     const [first] = batch;
     if (first === undefined) return [];
     const { book } = first.admission;
-    const since = Math.min(...batch.map(({ admission }) => admission.inFlightBefore.newest));
+    const since = Math.min(
+      ...batch.map(({ admission }) => admission.inFlightBefore.newestSequence),
+    );
     const [, rows = [], [row] = []] = yield [
       { sql: SQL.lock, values: [this.#service] },
       { sql: SQL.newer, values: [this.#service, this.#newest] },

@@ -61,7 +61,7 @@ const stateSchema = z.enum(INTENT_STATES);
 
 /** `SELECT … AS keys, … AS newest, … AS state`. */
 export const lookUpSchema = keysSchema.extend({
-  newest: integerSchema.nullable(),
+  newestSequence: integerSchema.nullable(),
   state: stateSchema.nullable(),
 });
 
@@ -180,7 +180,7 @@ export const UNFINISHED = "state IN ('accepted', 'submitted')";
  * The service of a row, written so that no index applies: with one, the planner would read every
  * row of the service.
  */
-export const SERVICE_WITHOUT_INDEX = "service || ''";
+export const UNINDEXED_SERVICE = "service || ''";
 
 const SELECT = `SELECT ${INTENT_COLUMNS} FROM intents WHERE service = ?`;
 
@@ -197,7 +197,7 @@ export const INTENT_SQL = {
   countUnfinished: `SELECT count(*) AS count FROM intents
     WHERE service = ? AND ${UNFINISHED} AND created_at_ms < ?`,
   lookUp: `SELECT string_agg(key, ',') AS keys,
-      (SELECT sequence FROM intents WHERE ${SERVICE_WITHOUT_INDEX} = ? ORDER BY sequence DESC LIMIT 1) AS newest,
+      (SELECT sequence FROM intents WHERE ${UNINDEXED_SERVICE} = ? ORDER BY sequence DESC LIMIT 1) AS "newestSequence",
       (SELECT state FROM intents WHERE service = ? AND key = ?) AS state
     FROM intents WHERE service = ? AND ${UNFINISHED}`,
   recordAttempt: `UPDATE intents
@@ -210,7 +210,7 @@ export const INTENT_SQL = {
       AND expires_at_ms < ? AND updated_at_ms < ?
     ORDER BY expires_at_ms LIMIT ?)`,
   newestCommitted: `SELECT ${INTENT_COLUMNS} FROM intents
-    WHERE ${SERVICE_WITHOUT_INDEX} = ? AND state = 'committed' ORDER BY sequence DESC LIMIT 1`,
+    WHERE ${UNINDEXED_SERVICE} = ? AND state = 'committed' ORDER BY sequence DESC LIMIT 1`,
   // Of all services: a row with a damaged service name belongs to no service.
   list: `SELECT ${INTENT_COLUMNS},
       (SELECT count(*) FROM services WHERE services.service = intents.service) AS is_known

@@ -2,9 +2,9 @@ import { serviceLog } from "../log/logging.ts";
 import { DamagedRows, ServiceStore } from "./service_store.ts";
 import {
   acceptedIntent,
+  type Admission,
   type InFlight,
   type Insertion,
-  type InsertOptions,
   type Intent,
   type IntentOutcome,
   type IntentState,
@@ -55,10 +55,18 @@ export class IntentStore extends ServiceStore {
     this.#reservations = new SharedReservations(db, service);
   }
 
-  /** Records an intent unless its key is taken. Throws what the admission's `decide` throws. */
-  async insert(intent: NewIntent, options: InsertOptions = {}): Promise<Insertion> {
+  /**
+   * Records an intent unless its key is taken.
+   *
+   * @param admission Decides whether it is recorded, and throws if not. The intent then has a
+   *   reservation until it fails or is released.
+   */
+  async insert(
+    intent: NewIntent & { reserved?: boolean },
+    admission?: Admission,
+  ): Promise<Insertion> {
     try {
-      return await this.#insertOnce(intent, options);
+      return await this.#insertOnce(intent, admission);
     } catch (thrown) {
       if (!(thrown instanceof StoreConnectionLostError)) throw thrown;
       // The insert may have succeeded. Check with a write: unlike a read, it waits for the standby.
@@ -69,10 +77,10 @@ export class IntentStore extends ServiceStore {
   }
 
   async #insertOnce(
-    given: NewIntent,
-    { admission, reserves: reserved = false }: InsertOptions,
+    given: NewIntent & { reserved?: boolean },
+    admission: Admission | undefined,
   ): Promise<Insertion> {
-    const intent = { ...given, reserved };
+    const intent = { ...given, reserved: given.reserved ?? admission !== undefined };
     const { key } = intent;
     const insert = this.#insertion(intent);
     if (admission !== undefined) {
@@ -101,8 +109,11 @@ export class IntentStore extends ServiceStore {
   async lookUp(key: string): Promise<{ state: IntentState | undefined; inFlight: InFlight }> {
     const values = [this.service, this.service, key, this.service];
     const [row] = await this.db.read(INTENT_SQL.lookUp, values);
-    const { keys, newest, state } = parseRow(lookUpSchema, row);
-    return { state: state ?? undefined, inFlight: { keys: keysOf(keys), newest: newest ?? 0 } };
+    const { keys, newestSequence, state } = parseRow(lookUpSchema, row);
+    return {
+      state: state ?? undefined,
+      inFlight: { keys: keysOf(keys), newestSequence: newestSequence ?? 0 },
+    };
   }
 
   /** Makes a book count exactly the reservations in the database. */

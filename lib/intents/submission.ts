@@ -43,7 +43,7 @@ export interface IntentHandler {
   /** Called after this process has set a final state. */
   onFinished?(intent: Intent): void;
   /** Called with each final state that an attempt found or set: another process may have set it. */
-  onFoundFinished?(intent: Intent): void;
+  onFinalStateSeen?(intent: Intent): void;
 }
 
 export interface SubmitterOptions {

@@ -95,7 +95,7 @@ export class Submitter {
     try {
       const finished = await this.#sendOrLookUp(intent, options);
       if (finished.state === "committed") guard.onCommitted(finished);
-      handler.onFoundFinished?.(finished);
+      handler.onFinalStateSeen?.(finished);
       return finished;
     } catch (thrown) {
       if (!(thrown instanceof RangemakerError)) throw thrown;

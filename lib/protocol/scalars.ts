@@ -3,6 +3,7 @@
  * into the type used inside, or fails with a message that names the broken rule.
  */
 import * as z from "zod/mini";
+import { NewestMap } from "../newest_map.ts";
 import { redact } from "../redact.ts";
 import { keccak_256 } from "@noble/hashes/sha3";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils";
@@ -14,8 +15,7 @@ export type Hex = `0x${string}`;
 export type Address = `0x${string}`;
 
 /** Cache of checksums, since requests contain the same few addresses; about 1 MB at most. */
-const checksums = new Map<string, Address>();
-const CHECKSUMS_MAX = 8_192;
+const checksums = new NewestMap<string, Address>(8_192);
 
 /**
  * The EIP-55 form of an address in any case.
@@ -31,8 +31,6 @@ export function checksumAddress(address: string): Address {
   for (const [index, digit] of [...digits].entries()) {
     checksum += Number.parseInt(hash.charAt(index), 16) >= 8 ? digit.toUpperCase() : digit;
   }
-  const [oldest] = checksums.keys();
-  if (checksums.size >= CHECKSUMS_MAX && oldest !== undefined) checksums.delete(oldest);
   checksums.set(address, checksum);
   return checksum;
 }

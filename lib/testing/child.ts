@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import { RangemakerError } from "../errors.ts";
+import { realClock } from "./real_clock.ts";
 
 /** How long the stack may take to start, and to stop before it is killed. */
 const START_MS = 30_000;
@@ -43,12 +44,12 @@ export async function startChild(signal?: AbortSignal): Promise<Child> {
     );
   });
   const killAfter = (ms: number) => {
-    const timer = setTimeout(() => {
+    const cancel = realClock.after(ms, () => {
       problem ??= `it took longer than ${ms / 1_000} s`;
       child.kill("SIGKILL");
-    }, ms);
-    void ended.then(() => clearTimeout(timer));
-    return timer;
+    });
+    void ended.then(cancel);
+    return cancel;
   };
   let output = "";
   const collect = (chunk: unknown) => output = `${output}${chunk}`.slice(-OUTPUT_CHARS_MAX);
@@ -61,9 +62,9 @@ export async function startChild(signal?: AbortSignal): Promise<Child> {
       if (printed.includes("\n")) resolve(printed);
     });
   });
-  const timer = killAfter(START_MS);
+  const cancelKill = killAfter(START_MS);
   const line = await Promise.race([started, ended.then(() => undefined)]);
-  clearTimeout(timer);
+  cancelKill();
   if (line === undefined) {
     const message = `The test chain did not start: ${await ended}\n${output}`.trimEnd();
     throw new RangemakerError("CHAIN_NOT_STARTED", message, { details: { output } });

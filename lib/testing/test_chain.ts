@@ -8,6 +8,7 @@ import { SLOT_MS } from "../protocol/constants.ts";
 import { developmentMethods } from "../protocol/methods/development.ts";
 import { type Address, addressSchema, type Hex } from "../protocol/scalars.ts";
 import { type Child, startChild } from "./child.ts";
+import { realClock } from "./real_clock.ts";
 
 /** Prices during a jump by symbol: one, or several for equal parts of it. */
 export type PricePaths = Readonly<Record<string, bigint | readonly bigint[]>>;
@@ -74,17 +75,6 @@ const startedSchema = z.object({
 /** How long prices may take to arrive, in milliseconds. */
 const PRICES_MS = 10_000;
 const NODE_POLL_MS = 20;
-
-const { clearTimeout: cancelTimer, Date: { now }, setTimeout: startTimer } = globalThis;
-
-/** The real time and timers, even if a test replaces those of the runtime later. */
-const realClock: Clock = {
-  now,
-  after(delayMs, task) {
-    const timer = startTimer(task, delayMs);
-    return () => cancelTimer(timer);
-  },
-};
 
 /**
  * Starts a chain with prices and funded wallets. Stop it after the test.
@@ -250,9 +240,9 @@ export class TestChain implements AsyncDisposable {
     what: string,
     fits: (prices: Awaited<ReturnType<DevNode["getPrices"]>>) => boolean | Promise<boolean>,
   ): Promise<void> {
-    const deadlineMs = now() + PRICES_MS;
+    const deadlineMs = realClock.now() + PRICES_MS;
     while (!await fits(await this.#node.getPrices())) {
-      if (now() > deadlineMs) {
+      if (realClock.now() > deadlineMs) {
         throw new RangemakerError("CHAIN_NOT_READY", `No ${what} within ${PRICES_MS} ms`);
       }
       await new Promise<void>((resolve) => realClock.after(NODE_POLL_MS, resolve));

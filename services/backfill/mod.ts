@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { type Clock, systemClock } from "../../lib/clock.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { EXCHANGE_HISTORY_URL, ExchangeHistory } from "../../lib/net/exchange_history.ts";
 import { THESIS_DURATION_MAX_MS } from "../../lib/protocol/constants.ts";
@@ -94,32 +93,28 @@ export function adminSigner(
   return openTransactionSigner(given, optionLabel(options.privateKey));
 }
 
-export function backfillCommand(clock: Clock) {
-  return command({
-    name: "backfill",
-    description:
-      "Fills price slots that the core node missed, from an exchange's trades, so that theses that " +
-      "lack them can be settled. If interrupted, run it again: it continues where it stopped.",
-    options,
-    examples: [
-      ["rangemaker backfill --thesis 7", "the slots that thesis 7 lacks"],
-      [
-        "rangemaker backfill --market ETH/USDT --from 2026-01-31T09:00:00Z --to 2026-01-31T09:10:00Z",
-        "ten minutes of a market",
-      ],
-      [
-        "rangemaker backfill --thesis 7 --keystore admin.json --keystore-password-file password",
-        "with the admin's key from an encrypted keystore",
-      ],
-      ["rangemaker backfill --thesis 7 --price 2998.41", "at a price that the admin has chosen"],
-    ],
-    defaultLogLevel: "warning",
-    run: (options, context) => backfill(options, context, clock),
-  });
-}
-
 /** `rangemaker backfill`: fills missing price slots from an exchange's trade history. */
-export const run = backfillCommand(systemClock);
+export const run = command({
+  name: "backfill",
+  description:
+    "Fills price slots that the core node missed, from an exchange's trades, so that theses that " +
+    "lack them can be settled. If interrupted, run it again: it continues where it stopped.",
+  options,
+  examples: [
+    ["rangemaker backfill --thesis 7", "the slots that thesis 7 lacks"],
+    [
+      "rangemaker backfill --market ETH/USDT --from 2026-01-31T09:00:00Z --to 2026-01-31T09:10:00Z",
+      "ten minutes of a market",
+    ],
+    [
+      "rangemaker backfill --thesis 7 --keystore admin.json --keystore-password-file password",
+      "with the admin's key from an encrypted keystore",
+    ],
+    ["rangemaker backfill --thesis 7 --price 2998.41", "at a price that the admin has chosen"],
+  ],
+  defaultLogLevel: "warning",
+  run: backfill,
+});
 
 /**
  * @returns The exit code: 0 if no slot is missing any more.
@@ -128,8 +123,8 @@ export const run = backfillCommand(systemClock);
 async function backfill(
   options: BackfillOptions,
   context: CommandContext,
-  clock: Clock,
 ): Promise<number> {
+  const { clock } = context;
   const markets = await readMarkets(options.markets);
   const request = requestOf(options, markets);
   const signer = await adminSigner(options);
@@ -190,7 +185,7 @@ function requestOf(
 function lineOf({ symbol }: Market, report: SpanReport): string {
   const [from, to] = [report.span.from, report.span.to].map((ms) => new Date(ms).toISOString());
   const parts = [
-    `${report.filledSlots} slots filled`,
+    `${report.filledSlots} ${report.filledSlots === 1 ? "slot" : "slots"} filled`,
     `${report.slotsWithoutTrade} without a trade`,
     ...(report.slotsRefused === 0 ? [] : [
       `${report.slotsRefused} not accepted: too old for the ring, and no open thesis needs them`,

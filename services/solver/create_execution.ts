@@ -98,7 +98,7 @@ function intentHandler({ handler, reservations, metrics }: {
       else handler.onFailed(intent, quote);
       executionLog.finished(intent);
     },
-    onFoundFinished: (intent) => reservations.onExecutionFinished(intent),
+    onFinalStateSeen: (intent) => reservations.onExecutionFinished(intent),
   };
 }
 

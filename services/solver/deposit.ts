@@ -36,10 +36,11 @@ export const run = command({
     "rangemaker solver deposit --bridge-url http://localhost:3001 --amount 500000000",
     "500 USDC for the key in SOLVER_PRIVATE_KEY",
   ]],
-  async run({ bridgeUrl, amount, chainId, ...key }, { print }) {
+  async run({ bridgeUrl, amount, chainId, ...key }, { clock, print }) {
     const signer = await openLocalSigner(key, optionLabel(privateKey));
     const nonce = randomNonce();
-    const request = { user: signer.address, amount, nonce, deadline: Date.now() + REQUEST_LIFE_MS };
+    const deadline = clock.now() + REQUEST_LIFE_MS;
+    const request = { user: signer.address, amount, nonce, deadline };
     const signature = signer.sign(hashDepositRequest(request, chainId));
     const body = { ...request, amount: `${amount}`, nonce: `${nonce}`, signature };
     const url = new URL("deposit", bridgeUrl.endsWith("/") ? bridgeUrl : `${bridgeUrl}/`);

@@ -3,6 +3,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { chainProblem } from "../../lib/http/readiness.ts";
 import { serviceLog } from "../../lib/log/logging.ts";
+import { OnceLog } from "../../lib/log/once_log.ts";
 import { Backoff, SERVICE_WAIT_MAX_MS } from "../../lib/net/backoff.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import { pagesOf } from "../../lib/net/core_reader.ts";
@@ -53,7 +54,7 @@ export function followNode(
   const { exposure, minimumBet, reservations, marketData } = parts;
   const log = serviceLog("solver");
   const backoff = () => new Backoff({ ...FEED_RECONNECT, random: Math.random });
-  let isLost = false;
+  const loss = new OnceLog();
   const subscriber = new RpcSubscriber({
     url,
     clock,
@@ -84,18 +85,15 @@ export function followNode(
         log.warn("Open theses cannot be read: {reason}", { event: "exposure_unknown", reason }),
     },
     onLive() {
-      if (isLost) log.info("Core node is followed again at {url}", { event: "node_back", url });
-      isLost = false;
+      if (loss.ends()) {
+        log.info("Core node is followed again at {url}", { event: "node_back", url });
+      }
     },
     onLost(reason) {
       exposure.invalidate();
-      if (isLost) return;
-      isLost = true;
-      log.warn("Core node cannot be followed at {url}: {reason}", {
-        event: "node_lost",
-        url,
-        reason,
-      });
+      if (!loss.begins()) return;
+      const facts = { event: "node_lost", url, reason };
+      log.warn("Core node cannot be followed at {url}: {reason}", facts);
     },
   });
   return {
@@ -125,7 +123,7 @@ async function requireChainId(
  *
  * @throws {RangemakerError} If the node gives no valid answer.
  */
-export async function readOpenTheses(
+async function readOpenTheses(
   book: ExposureBook,
   node: Pick<CoreClient, "getTheses">,
   solver: Address,

@@ -1,6 +1,5 @@
 import type { Context, MiddlewareHandler } from "hono";
 import type { Counter, Histogram, Registry } from "prom-client";
-import { type Clock, Timers } from "../../lib/clock.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { metricsIn } from "../../lib/http/metrics.ts";
 import type { Intent } from "../../lib/intents/intent.ts";
@@ -21,9 +20,6 @@ export const USDC_UNITS = 1e6;
 
 /** Counters and times of requests, executions, hedges and settled bets. */
 export class SolverMetrics {
-  readonly #clock: Clock;
-  /** Until the windows of bets that were lost early are over. */
-  readonly #windowEnds: Timers;
   readonly #markets: Markets;
   readonly #quotes: Counter<"kind" | "outcome">;
   readonly #quoteTime: Histogram<"kind">;
@@ -38,9 +34,7 @@ export class SolverMetrics {
   readonly #signatureFailures: Counter;
   readonly #hedgeTime: Histogram<"outcome">;
 
-  constructor(registry: Registry, markets: Markets, clock: Clock) {
-    this.#clock = clock;
-    this.#windowEnds = new Timers(clock);
+  constructor(registry: Registry, markets: Markets) {
     this.#markets = markets;
     const { counter, histogram } = metricsIn(registry);
     this.#quotes = counter(
@@ -126,11 +120,6 @@ export class SolverMetrics {
     this.#hedgeTime.zero({ outcome: "hedged" });
   }
 
-  /** Ends all timers. */
-  stop(): void {
-    this.#windowEnds.clear();
-  }
-
   /** Counts and times the answers of a quoting route. */
   countQuotes(kind: "quote" | "estimate"): MiddlewareHandler {
     return async (c, next) => {
@@ -168,17 +157,8 @@ export class SolverMetrics {
     this.#bets.inc({ market }, Number(betAmount) / USDC_UNITS);
   }
 
-  /**
-   * Counts a settled bet by the probability that was quoted for it, once its window is over. Bets
-   * that are lost early would otherwise be counted before those that are still open and may be won.
-   */
-  betSettled(probability: number, thesis: Thesis): void {
-    const leftMs = thesis.endTime - this.#clock.now();
-    if (leftMs <= 0) return this.#countOutcome(probability, thesis);
-    this.#windowEnds.after(leftMs, () => this.#countOutcome(probability, thesis));
-  }
-
-  #countOutcome(probability: number, { status, betAmount, payout }: Thesis): void {
+  /** Counts a settled bet by the probability that was quoted for it. */
+  betSettled(probability: number, { status, betAmount, payout }: Thesis): void {
     const held = status === "won";
     const predicted = rangeName(
       Math.min(PROBABILITY_RANGES - 1, Math.floor(probability * PROBABILITY_RANGES)),

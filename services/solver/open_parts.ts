@@ -44,8 +44,7 @@ export async function openParts(
   const signer = await openLocalSigner(options, optionLabel(optionTable.privateKey));
   const markets = await readMarkets(options.markets);
   const registry = createRegistry();
-  const metrics = new SolverMetrics(registry, markets, clock);
-  opened.defer(() => metrics.stop());
+  const metrics = new SolverMetrics(registry, markets);
   const intentParts = await openIntentParts({
     name: "solver",
     database: options.database,

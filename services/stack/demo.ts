@@ -1,11 +1,10 @@
 import { messageOf } from "../../lib/errors.ts";
-import { systemClock } from "../../lib/clock.ts";
 import { command, ExitCode, stopInTime } from "../../lib/cli/command.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import { optionTable } from "../../lib/cli/options.ts";
 import { playBet } from "./bet.ts";
 import { priceOptions, warnOfDevelopmentKeys } from "./mod.ts";
-import { describeStack, FREE_PORTS, STACK_PRICING, startStack } from "./stack.ts";
+import { FREE_PORTS, greetingOf, STACK_PRICING, startStack } from "./stack.ts";
 
 const options = optionTable({
   ...priceOptions,
@@ -35,7 +34,7 @@ export const run = command({
     warnOfDevelopmentKeys();
     let exitCode: number = ExitCode.ok;
     try {
-      const bet = await playBet(stack.urls, systemClock, context.print, context.progress);
+      const bet = await playBet(stack.urls, context.clock, context.print, context.progress);
       const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
       context.print(`Bet ${bet.thesis.status} by the user, end to end in ${seconds} s`);
     } catch (thrown) {
@@ -43,9 +42,7 @@ export const run = command({
       exitCode = ExitCode.failed;
     }
     if (keep) {
-      context.print("rangemaker stack is up:");
-      describeStack(stack.urls).forEach(context.print);
-      context.print("Stop it with Ctrl-C.");
+      greetingOf(stack.urls).forEach(context.print);
       await context.untilSignal();
     }
     return await stopInTime(stack, context) ? exitCode : ExitCode.failed;

@@ -26,7 +26,6 @@ import {
 } from "../../lib/cli/options.ts";
 import { configOption, keystoreOptions, loggingOptions } from "../../lib/cli/shared_options.ts";
 import { optionsFor, requireKnownVariables } from "../../lib/cli/option_names.ts";
-import { systemClock } from "../../lib/clock.ts";
 import { configureLogging } from "../../lib/log/logging.ts";
 
 /** A check that ignores its timeout is abandoned this long after it. */
@@ -175,7 +174,7 @@ async function runDoctor(
       env,
     );
     if (!isNamed && !hasKey(target, options)) return [];
-    return buildChecks(target, options, { clock: systemClock, timeoutMs: own.timeoutMs });
+    return buildChecks(target, options, { clock: context.clock, timeoutMs: own.timeoutMs });
   });
   return await runAndReport(checks, own, context);
 }
@@ -196,14 +195,14 @@ function readable(env: Environment): Environment {
 async function runAndReport(
   checks: readonly ServiceCheck[],
   { json, timeoutMs, jsonLogs, logLevel }: DoctorOptions,
-  { print, progress, color, printsColor }: CommandContext,
+  { clock, print, progress, color, printsColor }: CommandContext,
 ): Promise<number> {
   await configureLogging({ jsonLogs, logLevel, color });
   const widthOf = (key: "service" | "subject") =>
     Math.max(...checks.map((check) => check[key].length));
   const widths = { service: widthOf("service"), subject: widthOf("subject") };
   const results = await runChecks(checks, {
-    clock: systemClock,
+    clock,
     deadlineMs: timeoutMs + GRACE_MS,
     onResult(result) {
       if (!json) resultLines(result, widths, printsColor).forEach(print);

@@ -245,8 +245,8 @@ async function startAll(
   };
 }
 
-/** The URLs, and the development accounts with their keys, as lines of text. */
-export function describeStack(urls: StackUrls): string[] {
+/** What `rangemaker stack` prints once it runs: URLs, and development accounts with their keys. */
+export function greetingOf(urls: StackUrls): string[] {
   const rows = [
     ["console", urls.console],
     ["exchanges", urls.exchanges],
@@ -259,20 +259,13 @@ export function describeStack(urls: StackUrls): string[] {
     ["solver", urls.solver],
   ];
   return [
+    "rangemaker stack is up:",
     ...rows.filter(([, url]) => url !== undefined)
       .map(([name = "", url]) => `  ${name.padEnd(17)} ${url}`),
     "Accounts with their private keys. Everyone knows these keys: use them for tests only.",
     ...Object.entries(DEV_ACCOUNTS).map(([name, { address, privateKey }]) =>
       `  ${name.padEnd(8)} ${address} ${privateKey}`
     ),
-  ];
-}
-
-/** What `rangemaker stack` prints once it runs. */
-export function greetingOf(urls: StackUrls): string[] {
-  return [
-    "rangemaker stack is up:",
-    ...describeStack(urls),
     "For tests, call at the proxy: core_faucet gives USDC, core_snapshot and",
     "core_revert save and restore the chain, core_advance moves its time.",
     "Stop it with Ctrl-C.",

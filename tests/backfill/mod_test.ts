@@ -6,7 +6,7 @@ import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { BACKFILL_SLOTS_MAX } from "../../lib/protocol/constants.ts";
 import type { Transaction } from "../../lib/protocol/transaction.ts";
 import { Backfiller } from "../../services/backfill/backfiller.ts";
-import { backfillCommand } from "../../services/backfill/mod.ts";
+import { run } from "../../services/backfill/mod.ts";
 import { SETTLEMENTS_PER_SLICE } from "../../services/node/chain/state.ts";
 import type { Trade } from "../../services/backfill/trade_history.ts";
 import { recordedContext } from "../support/command_context.ts";
@@ -85,10 +85,9 @@ async function runBackfill(clock: Clock, ...argv: string[]) {
 
 /** The same with another key than the admin's. */
 async function runBackfillAs(keyByte: string, clock: Clock, ...argv: string[]) {
-  const { context, printed: lines, errors } = recordedContext({
-    RANGEMAKER_BACKFILL_PRIVATE_KEY: `0x${keyByte.repeat(32)}`,
-  });
-  const code = await backfillCommand(clock)([...argv, "--log-level", "error"], context);
+  const env = { RANGEMAKER_BACKFILL_PRIVATE_KEY: `0x${keyByte.repeat(32)}` };
+  const { context, printed: lines, errors } = recordedContext(env, clock);
+  const code = await run([...argv, "--log-level", "error"], context);
   return { code, lines, errors };
 }
 
@@ -184,11 +183,19 @@ Deno.test("rangemaker backfill: fills a stretch of time in a market", () =>
   withSteppedNode(async (parts) => {
     const { from, to } = await lackingThesis(parts);
     const history = startFakeHistory([{ time: from - 10, price: 5n }]);
-    const span = ["--from", new Date(from).toISOString(), "--to", `${to}`];
-    const args = ["--rpc-url", parts.node.url, "--history-url", history.url, ...span];
-    const { code, lines } = await runBackfill(parts.clock, ...args, "--market", "eth/usdt");
-    assert.equal(code, 0, lines.join("\n"));
-    assert.match(lines[0]!, /: 13 slots filled, 0 without a trade$/);
+    const args = ["--rpc-url", parts.node.url, "--history-url", history.url];
+    for (const [end, filled] of [[from + 300, "1 slot"], [to, "12 slots"]] as const) {
+      const span = ["--from", new Date(from).toISOString(), "--to", `${end}`];
+      const { code, lines } = await runBackfill(
+        parts.clock,
+        ...args,
+        ...span,
+        "--market",
+        "eth/usdt",
+      );
+      assert.equal(code, 0, lines.join("\n"));
+      assert(lines[0]?.endsWith(`: ${filled} filled, 0 without a trade`), lines[0]);
+    }
     assert.deepEqual((await parts.client.getThesis(1))?.breach, { time: from + 200, price: 5n });
     await history.stop();
   }, SHORT_LIVED));

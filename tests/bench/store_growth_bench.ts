@@ -3,7 +3,6 @@
  * for one of them. Prints the size after each day. Run with
  * `deno run --allow-all tests/bench/store_growth_bench.ts [intents a day]`.
  */
-import type { NewIntent } from "../../lib/intents/intent.ts";
 import { openIntentStore } from "../../lib/intents/open_store.ts";
 import type { Hex } from "../../lib/protocol/scalars.ts";
 import { signTransaction, transactionToText } from "../../lib/protocol/transaction.ts";
@@ -79,12 +78,11 @@ async function grow(service: string, requestAt: (nowMs: number) => (n: number) =
     const requestOf = requestAt(nowMs);
     await Promise.all(Array.from({ length: perHour }, async () => {
       const { key, payload, txHash, text } = requestOf(number += 1);
-      const intent: NewIntent = {
+      const reserved = service === "solver";
+      const { intent: accepted } = await store.insert({
         ...{ key, subject: user.address, payload, transaction: null },
-        ...{ expiresAtMs: nowMs, createdAtMs: nowMs },
-      };
-      const reserves = service === "solver";
-      const { intent: accepted } = await store.insert(intent, { reserves });
+        ...{ expiresAtMs: nowMs, createdAtMs: nowMs, reserved },
+      });
       const signed = await store.setTransaction(accepted, { txHash, text }, nowMs);
       const receipt = { txHash, status: "committed", blockNumber: number, thesisId: number };
       const outcome = {
@@ -93,7 +91,7 @@ async function grow(service: string, requestAt: (nowMs: number) => (n: number) =
         failure: null,
       } as const;
       await store.finish(signed, outcome, nowMs);
-      if (reserves) await store.release(key);
+      if (reserved) await store.release(key);
     }));
     while (await store.deleteFinished({ beforeMs: nowMs - RETAIN_MS, limit: 200 }) > 0);
     if (hour % 24 !== 0) continue;

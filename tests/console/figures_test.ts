@@ -50,9 +50,12 @@ for (const [name, before, after, expected] of rows) {
   });
 }
 
-Deno.test("Operator: counts per minute are unknown before the second reading", () => {
-  const once = new MetricsHistory().with(0, parseMetrics("exchanges_trades_total 5"));
-  assert.deepEqual(useOf("exchanges", once), [["Trades a minute", "–"]]);
+Deno.test("Operator: counts per minute are unknown until a service was watched for 15 s", () => {
+  const trades = parseMetrics("exchanges_trades_total 5");
+  const rateAfter = (ms: number) =>
+    useOf("exchanges", new MetricsHistory().with(0, trades).with(ms, trades));
+  assert.deepEqual(rateAfter(14_999), [["Trades a minute", "–"]]);
+  assert.deepEqual(rateAfter(15_000), [["Trades a minute", "0"]]);
 });
 
 Deno.test("Operator: figures have one verdict, which does not contradict that of their service", () => {

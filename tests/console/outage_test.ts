@@ -101,7 +101,9 @@ browserTest(
       await isUp(name, true);
       await services.stop(name);
       await isUp(name, false);
-      await visitor.sees(new RegExp(`✕ Critical\\s+${name}: It does not answer\\s+since \\d\\d:`));
+      await visitor.sees(
+        new RegExp(`✕ Critical\\s+${name}: It does not answer\\s+last answer \\d\\d:`),
+      );
       await visitor.sees(/Effect: [a-z]/);
       assert.match(await page.title(), /^✕ [1-9] · Operator/);
       const icon = await page.$eval("link[rel=icon]", (link) => link.getAttribute("href"));

@@ -1,15 +1,15 @@
 /** When problems began and ended, and the commands that end some. */
 import assert from "node:assert/strict";
 import {
+  asLogged,
+  causeText,
   endedOf,
-  isBlip,
   type ProblemRecord,
   recordOf,
   stillCounted,
   storedRecords,
   storeRecords,
   updatedLog,
-  withStart,
 } from "../../services/console/page/operator/problem_log.ts";
 import type { Finding } from "../../services/console/page/operator/finding.ts";
 import {
@@ -153,9 +153,9 @@ Deno.test("Problem log: a problem that returns within 30 s keeps its row; one th
   ]);
   assert.deepEqual(
     endedOf(records).map((
-      { text, sinceMs, lastMs, alertedAtMs },
-    ) => [text, sinceMs, lastMs, alertedAtMs]),
-    [["99 %", 0, 31_000, 25_000]],
+      { text, sinceMs, lastMs, hasAlerted },
+    ) => [text, sinceMs, lastMs, hasAlerted]),
+    [["99 %", 0, 31_000, true]],
   );
 });
 
@@ -211,7 +211,7 @@ Deno.test("Problem log: an end that one tab has seen is an end, whatever a slowe
   const ended = log([[35_000]], records);
   const late = log([[43_000, stale(34_999)]], ended);
   assert.deepEqual(late, ended);
-  assert.deepEqual(endedOf(late).map(({ alertedAtMs }) => alertedAtMs), [undefined]);
+  assert.deepEqual(endedOf(late).map(({ hasAlerted }) => hasAlerted), [false]);
   assert.equal(log([[43_000, stale(42_000)]], ended).length, 2, "it is back");
 });
 
@@ -230,7 +230,7 @@ Deno.test("Problem log: what an outage caused is below it, with its cause; probl
     ...[[58_000, health], [60_000]] as const,
   ]);
   const rows = endedOf(records);
-  assert.deepEqual(rows.map((one) => [one.service, one.cause, isBlip(one)]), [
+  assert.deepEqual(rows.map((one) => [one.service, one.cause, one.isBlip]), [
     ["solver", undefined, false],
     ["proxy", undefined, true],
     ["oracle", undefined, false],
@@ -242,10 +242,7 @@ Deno.test("Problem log: what an outage caused is below it, with its cause; probl
 Deno.test("Problem log: a service is away until it answers, however long ago it was asked", () => {
   const away = { ...node, afterS: 30 };
   const records = log([[0, { ...away, atMs: 0 }], [31_000, { ...away, atMs: 24_000 }], [33_000]]);
-  assert.deepEqual(endedOf(records).map((one) => [one.lastMs, one.alertedAtMs]), [[
-    31_000,
-    30_000,
-  ]]);
+  assert.deepEqual(endedOf(records).map((one) => [one.lastMs, one.hasAlerted]), [[31_000, true]]);
 });
 
 Deno.test("Problem log: what an alert still counts stays after a reload, until it counts it no longer", () => {
@@ -297,7 +294,7 @@ Deno.test("Problem log: below an outage is only what began during it or seconds 
 Deno.test("Problem log: a problem without an alert is a blip below 15 s", () => {
   const health = findingOf("solver", { chapter: "Health and readiness" });
   const isBlipAfter = (ms: number) =>
-    endedOf(log([[20_000, health], [20_000 + ms, health], [90_000]])).map(isBlip);
+    endedOf(log([[20_000, health], [20_000 + ms, health], [90_000]])).map(({ isBlip }) => isBlip);
   assert.deepEqual([14_999, 15_000].map(isBlipAfter), [[true], [false]]);
 });
 
@@ -326,8 +323,8 @@ Deno.test("Problem log: two outages seconds apart are two rows, each with its al
     [63_000],
   ]);
   assert.deepEqual(
-    endedOf(records).map(({ sinceMs, lastMs, alertedAtMs }) => [sinceMs, lastMs, alertedAtMs]),
-    [[32_000, 62_000, 62_000], [0, 17_000, undefined]],
+    endedOf(records).map(({ sinceMs, lastMs, hasAlerted }) => [sinceMs, lastMs, hasAlerted]),
+    [[32_000, 62_000, true], [0, 17_000, false]],
   );
 });
 
@@ -352,15 +349,15 @@ Deno.test("Problem log: an outage stays critical, with its alert, while its serv
   const away = { ...node, afterS: 30 };
   const records = log([[0, overdue], [3_000, away], [36_000, away], [37_000, overdue], [38_000]]);
   assert.deepEqual(
-    endedOf(records).map(({ severity, text, alertedAtMs }) => [severity, text, alertedAtMs]),
-    [["critical", "It does not answer", 30_000]],
+    endedOf(records).map(({ severity, text, hasAlerted }) => [severity, text, hasAlerted]),
+    [["critical", "It does not answer", true]],
   );
 });
 
 Deno.test("Problem log: an open problem begins when the services say, or else when it was logged", () => {
   const gap = findingOf("node", { chapter: "NodePricesMissing" });
   const records = log([[1_000, { ...gap, sinceMs: 500 }], [9_000, { ...gap, sinceMs: 8_000 }]]);
-  const startOf = (finding: Finding) => withStart(finding, records, 9_000).sinceMs;
+  const startOf = (finding: Finding) => asLogged(finding, records, 9_000).sinceMs;
   assert.equal(startOf({ ...gap, sinceMs: 8_000 }), 8_000, "the gap before was filled");
   assert.equal(startOf(gap), 8_000);
   assert.equal(startOf(bridge), 9_000);
@@ -370,14 +367,14 @@ Deno.test("Problem log: an ended consequence is listed if it lasted until an ale
   const stale = findingOf("node", { chapter: "NodePricesStale", cause: "oracle", afterS: 15 });
   const endedAfter = (ms: number) => endedOf(log([[0, stale], [ms, stale], [ms + 1]]));
   assert.deepEqual(endedAfter(14_999), []);
-  assert.deepEqual(endedAfter(15_000).map(({ alertedAtMs }) => alertedAtMs), [15_000]);
+  assert.deepEqual(endedAfter(15_000).map(({ hasAlerted }) => hasAlerted), [true]);
 });
 
-Deno.test("Problem log: only critical problems that are present and have no cause are alarms", () => {
+Deno.test("Problem log: all critical problems that are present are alarms, consequences too", () => {
   const alarmsOf = (...looks: Parameters<typeof log>[0]) =>
     log(looks).filter(({ isAlarm }) => isAlarm).length;
   assert.equal(alarmsOf([0, node, bridge]), 2);
-  assert.equal(alarmsOf([0, node, findingOf("bridge", { cause: "node" })]), 1);
+  assert.equal(alarmsOf([0, node, findingOf("bridge", { cause: "node" })]), 2);
   assert.equal(alarmsOf([0, findingOf("node", { severity: "warning" })]), 0);
   assert.equal(alarmsOf([0, node], [1_000]), 0);
 });
@@ -496,4 +493,59 @@ Deno.test("Repairs: gaps are searched from the earliest start of a bet until now
   const ended = thesisOf(3, { startTime: 2, status: "needs_backfill" });
   assert.deepEqual((await gapOf(client, "A/B", [...open, ended], 9)).bets, open);
   assert.deepEqual(asked, [["A/B", 3, 9], ["A/B", 2, 9]]);
+});
+
+Deno.test("Problem log: a later outage changes neither the cause of a problem nor its first step", () => {
+  const missed = (cause?: "node" | "exchanges") =>
+    findingOf("node", {
+      ...{ chapter: "NodeCheckpointsMissed", severity: "warning", countedMs: 600_000 },
+      ...{ afterS: 0, firstStep: "Give it CPU time.", ...(cause && { cause }) },
+    });
+  const seen = (first: Finding) => {
+    const records = log([[1_000, first], [20_000, first], [21_000, missed("exchanges")]]);
+    const { cause, firstStep } = asLogged(missed("exchanges"), records, 21_000);
+    const [ended] = endedOf(log([[22_000]], records));
+    return [cause, firstStep.slice(0, 4), ended?.cause];
+  };
+  assert.deepEqual(seen(missed("node")), ["node", "Noth", "node"]);
+  assert.deepEqual(seen(missed("exchanges")), ["exchanges", "Give", "exchanges"]);
+  assert.deepEqual(seen(missed()), [undefined, "Give", undefined], "it was its own cause");
+});
+
+Deno.test("Problem log: an outage is a blip only if all that it caused are blips", () => {
+  const away = { ...node, afterS: 30 };
+  const gap = (afterS: number) =>
+    findingOf("node", { chapter: "NodePricesMissing", afterS, sinceMs: 2_000 });
+  const isBlipWith = (one: Finding) =>
+    endedOf(log([[0, away], [20_000, away], [21_000, one], [30_000, one], [31_000]]))
+      .map(({ service, isBlip }) => [service, isBlip]);
+  assert.deepEqual(isBlipWith(gap(0)), [["node", false], ["node", false]]);
+  assert.deepEqual(isBlipWith(gap(60)), [["node", true], ["node", true]]);
+});
+
+Deno.test("Problem log: a service's own failure is worded in one way, another service's with its name", () => {
+  const texts = [undefined, "node", "oracle"] as const;
+  assert.deepEqual(
+    texts.map((cause) => causeText({ service: "node", ...(cause && { cause }) })),
+    ["itself", "itself", "oracle was away"],
+  );
+});
+
+Deno.test("Repairs: once the exchanges have started again since a gap, only commands with a price are left", () => {
+  const bets = [thesisOf(3, { startTime: 1_000, endTime: 9_000 })];
+  const lost = { from: 1_000, to: 2_000, priceBefore: 3_000_000_000n };
+  const later = { ...lost, from: 50_000, to: 51_000 };
+  const commandsAt = (startedMs: number, ...missing: typeof lost[]) => {
+    const repair = marketRepair([{ symbol: "A/B", bets, missing }], { startedMs });
+    return [repair?.commands.length, repair?.lastResort?.length, repair?.hint?.slice(0, 13)];
+  };
+  assert.deepEqual(commandsAt(1_001, lost), [0, 1, "The exchanges"]);
+  assert.deepEqual(
+    commandsAt(1_000, lost),
+    [1, 1, "Where these r"],
+    "it has the trades of the gap",
+  );
+  assert.deepEqual(commandsAt(1_001, lost, later), [1, 2, "Where these r"], "those of the second");
+  const gap = { symbol: "A/B", bets, missing: [{ from: 1_000, to: 2_000 }] };
+  assert.equal(marketRepair([gap], { startedMs: 5_000 })?.commands.length, 1, "no price is known");
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { MetricsHistory, parseMetrics } from "../../services/console/page/data/metrics.ts";
 import type { ServiceName, ServiceState } from "../../services/console/page/data/service_watch.ts";
-import { commandsFor } from "../../services/console/page/operator/absence.ts";
+import { START_CHAPTER } from "../../services/console/page/operator/absence.ts";
 import { PROBLEMS } from "../../lib/problems/mod.ts";
 import { formatTime } from "../../services/console/page/format.ts";
 import {
@@ -17,6 +17,8 @@ import {
   isAlarm,
   noProblemText,
   runbookOf,
+  serviceVerdictOf,
+  startText,
   verdictOf,
 } from "../../services/console/page/operator/finding.ts";
 import {
@@ -246,25 +248,21 @@ Deno.test("Problems: down, unhealthy and unready services have a reason; critica
   assert.deepEqual(Object.values(problems[0]?.commandsByWay ?? {}), [
     "docker compose restart oracle",
     "systemctl restart rangemaker-one@oracle",
-    "kill -CONT $(pgrep -nf 'main.ts oracle')",
-    "kill -KILL $(pgrep -nf 'main.ts oracle')",
-  ]);
+    "ps -eo pid,stat,pcpu,etime,args | grep '[m]ain.ts oracle'",
+  ], "without its process id, no command ends a process");
+  assert(guide.includes("$ ps -eo pid,stat,pcpu,etime,args | grep '[m]ain.ts <service>'\n"));
+  assert(guide.includes(`\n## ${START_CHAPTER}\n`));
   const [known] = findingsOf([stateOf("oracle", ["process_id 77"], { isUp: false })]);
-  assert.equal(Object.values(known?.commandsByWay ?? {}).at(-1), "kill -KILL 77");
+  assert.deepEqual(Object.values(known?.commandsByWay ?? {}).slice(2), [
+    "kill -CONT 77",
+    "kill -KILL 77",
+  ]);
   assert(known !== undefined);
   assert.equal(runbookOf(known), "/runbook/ServiceDown?service=oracle&pid=77");
-  const waysOf = (own?: string) => {
-    const ways = commandsFor(known?.commandsByWay ?? {}, own);
-    return [ways.own, ways.others].map((commands) => commands.map(([, command]) => command));
-  };
-  assert.deepEqual(waysOf().map(({ length }) => length), [4, 0]);
-  assert.deepEqual(waysOf("In containers")[0], ["docker compose restart oracle"]);
-  assert.deepEqual(waysOf("From a terminal")[0], ["kill -CONT 77", "kill -KILL 77"]);
   for (const name of ["exchanges", "oracle", "node", "proxy", "bridge", "solver"] as const) {
     const [gone] = findingsOf([stateOf(name, ["process_id 77"], { isUp: false, isRefused: true })]);
-    const [, , start = "", ...more] = Object.values(gone?.commandsByWay ?? {});
-    assert(guide.includes(`\n$ ${start}\n`), start);
-    assert.deepEqual([more, gone?.pid], [[], undefined], "nothing to kill");
+    assert.deepEqual(Object.keys(gone?.commandsByWay ?? {}), ["In containers", "Under systemd"]);
+    assert.equal(gone?.pid, undefined, "nothing to kill");
     assert.equal(/trades/.test(gone?.firstStep ?? ""), name === "exchanges");
   }
   const back = [
@@ -393,15 +391,15 @@ Deno.test("Problems: quotes without a price are normal while the solver starts",
   assert.deepEqual([foundAfter(89), foundAfter(91)], [[], ["SolverWithoutPrices"]]);
 });
 
-Deno.test("Problems: whatever is wrong, the list has a verdict", () => {
+Deno.test("Problems: the verdict counts consequences, too", () => {
   const [critical] = findingsOf([stateOf("node", [], { isUp: false })]);
   assert(critical !== undefined);
   const warning = { ...critical, severity: "warning" } as const;
   const following = { ...critical, cause: "node" } as const;
   const cases = [
     [[warning], ["warning", "▲ 1 warning."]],
-    [[critical, critical, warning, following], ["lost", "✕ 2 critical problems, ▲ 1 warning."]],
-    [[following], ["warning", "▲ Only what an absence has left: it should end by itself."]],
+    [[critical, critical, warning, following], ["lost", "✕ 3 critical problems, ▲ 1 warning."]],
+    [[warning, following], ["lost", "✕ 1 critical problem, ▲ 1 warning."]],
   ] as const;
   for (const [findings, expected] of cases) assert.deepEqual(verdictOf(findings), expected);
 });
@@ -542,6 +540,21 @@ Deno.test("Problems: a service is away since its last answer, if it was asked sh
   assert.deepEqual(startOf({}), [[undefined, true]]);
 });
 
+Deno.test("Problems: of a service that is away, only the time of its last answer is known", () => {
+  const textOf = (more: Partial<ServiceState>, texts = [ALIVE[0]]) => {
+    const [finding] = findingsOf([stateOf("node", texts, more)]);
+    assert(finding !== undefined);
+    return startText(finding, 5_000);
+  };
+  const time = formatTime(5_000);
+  assert.equal(textOf({ isUp: false, lastAnswerMs: 5_000 }), `last answer ${time}`);
+  assert.equal(textOf({ isUp: false }), `seen since ${time}, may be older`);
+  const full = Array(3).fill(`${ALIVE[0]}\nnode_storage_writable 0`);
+  assert.equal(textOf({}, full), `since ${time}`);
+  const late = { isUp: undefined, isSilent: true };
+  assert.equal(textOf(late), `seen since ${time}, may be older`, "it may hang for longer");
+});
+
 Deno.test("Problems: the worst value is the highest or the lowest, depending on the comparison", () => {
   const samples = [3, 1, 2].map((value) => ({ labels: {}, value }));
   const worst = ([">", "<", "=="] as const).map((op) => worstOf({ op, limit: 0 }, samples));
@@ -630,14 +643,11 @@ Deno.test("Problems: while the node is away, the bets that were open before have
   assert.equal(deadlineText(ends, 90_000), undefined);
 });
 
-Deno.test("Problems: counts down to an alert, then shows since when it fires", () => {
+Deno.test("Problems: counts down to an alert, then shows that it fires", () => {
   const [finding] = findingsOf([stateOf("node", [], { isUp: false })]);
   assert(finding?.afterS === 30);
   assert.equal(alertTimeText(finding, 1_000, 9_001), " · alert in 22 s");
-  assert.equal(
-    alertTimeText(finding, 1_000, 31_000),
-    ` · its alert fires, since ${formatTime(31_000)}`,
-  );
+  assert.equal(alertTimeText(finding, 1_000, 31_000), " · its alert fires");
   const [unready] = findingsOf([stateOf("bridge", [], { isReady: false })]);
   assert(unready !== undefined);
   assert.equal(alertTimeText(unready, 0, 0), "", "it has no alert");
@@ -658,4 +668,15 @@ Deno.test("Problems: a consequence names its cause", () => {
     textOf({ awayAgoMs: 20_000 }),
     /^2 problems \(1 critical\), .* because oracle was away: this should end within 10 min$/,
   );
+});
+
+Deno.test("Problems: a service that is away waits only for another one that its absence comes from", () => {
+  const node = stateOf("node", [], { isUp: false });
+  const [away] = findingsOf([node]);
+  assert(away !== undefined);
+  const missed = { ...away, chapter: "NodeCheckpointsMissed", cause: "node" } as const;
+  assert.deepEqual(serviceVerdictOf(node, [missed, away]), ["lost", "✕ does not answer"]);
+  const late = stateOf("solver", [], { isUp: false });
+  const waiting = { ...away, service: "solver", cause: "node" } as const;
+  assert.deepEqual(serviceVerdictOf(late, [away, waiting]), ["warning", "▲ waits for node"]);
 });

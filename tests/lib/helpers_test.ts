@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { tryParseJson } from "../../lib/json.ts";
-import { lowerBound } from "../../lib/lower_bound.ts";
 import { NewestMap } from "../../lib/newest_map.ts";
 import { redact } from "../../lib/redact.ts";
 import { Timers, waitMs } from "../../lib/clock.ts";
@@ -11,15 +10,6 @@ Deno.test("tryParseJson: returns the value, null included, and undefined for inv
   assert.deepEqual(tryParseJson('{"a":[1,"2"]}'), { a: [1, "2"] });
   assert.equal(tryParseJson("null"), null);
   for (const text of ["", "OK", "{", '"\\x"']) assert.equal(tryParseJson(text), undefined);
-});
-
-Deno.test("lowerBound: is the number of smaller values", () => {
-  const ids = fc.array(fc.integer({ min: 0, max: 30 }), { maxLength: 20 });
-  fc.assert(fc.property(ids, fc.integer({ min: -1, max: 31 }), (given, least) => {
-    const values = given.toSorted((a, b) => a - b);
-    const below = values.filter((value) => value < least).length;
-    assert.equal(lowerBound(values, least), below);
-  }));
 });
 
 Deno.test("NewestMap: at capacity a new key evicts the oldest, a new value of a known key evicts nothing", () => {

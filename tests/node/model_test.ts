@@ -198,7 +198,8 @@ function assertTwins({ chain, naive, committed }: Twins): void {
   assert.equal(ledger.issued, naive.issued);
   assert.equal(ledger.holdings, ledger.issued, "balances and open theses equal what was issued");
   for (const { address } of people) {
-    assert.equal(ledger.account(address).balance, naive.balances.get(address) ?? 0n);
+    const { balance, locked } = ledger.account(address);
+    assert.deepEqual([balance, locked], [naive.balances.get(address) ?? 0n, naive.locked(address)]);
   }
   assert.deepEqual(
     ledger.theses.map(({ status }) => status),
@@ -352,6 +353,14 @@ export class NaiveChain {
       if (slot * 100 > flushedMs) this.#recorded.delete(slot);
     }
     this.price = undefined;
+  }
+
+  /** Stakes of a party in theses that are not settled. */
+  locked(address: Address): bigint {
+    return this.theses.filter((thesis) => !isSettled(thesis))
+      .map(({ user, solver, betAmount, payout }) =>
+        (user === address ? betAmount : 0n) + (solver === address ? payout - betAmount : 0n)
+      ).reduce((sum, stake) => sum + stake, 0n);
   }
 
   #attempt(thesis: NaiveThesis): void {

@@ -3,13 +3,12 @@ import { MARKETS } from "../../lib/protocol/markets.ts";
 import { SettlementError } from "../../services/node/chain/errors.ts";
 import { actors, backfill, deposit, ETH, hashOf, rfqSubmit } from "./support/actors.ts";
 import { pricesBody } from "./support/fake_oracle.ts";
-import { TestChain } from "./support/chain_in_memory.ts";
+import { MemoryChain } from "./support/chain_in_memory.ts";
 
 const INSIDE = 3_000_000_000n;
-const OUTSIDE = 1_000_000_000n;
 
-function fundedChain(ringSlots?: number): TestChain {
-  const test = new TestChain({ ringSlots });
+function fundedChain(ringSlots?: number): MemoryChain {
+  const test = new MemoryChain({ ringSlots });
   test.run(3);
   test.chain.submit(deposit({
     timestamp: test.now,
@@ -21,17 +20,17 @@ function fundedChain(ringSlots?: number): TestChain {
 }
 
 /** Opens a thesis from now on. */
-function open(test: TestChain, durationMs: number): void {
+function open(test: MemoryChain, durationMs: number): void {
   const fields = { timestamp: test.now, endTime: test.now + durationMs };
   assert.equal(test.chain.submit(rfqSubmit(fields)).status, "committed");
 }
 
-function statusOf(test: TestChain, id = 1): string | undefined {
+function statusOf(test: MemoryChain, id = 1): string | undefined {
   return test.chain.state.ledger.thesis(id)?.status;
 }
 
 /** The spans that a requested settlement reports as missing. */
-function missingOf(test: TestChain): unknown {
+function missingOf(test: MemoryChain): unknown {
   try {
     test.chain.settle(1);
   } catch (thrown) {
@@ -41,7 +40,7 @@ function missingOf(test: TestChain): unknown {
   }
 }
 
-function fill(test: TestChain, from: number, to: number, price = INSIDE) {
+function fill(test: MemoryChain, from: number, to: number, price = INSIDE) {
   const prices = Array<bigint>((to - from) / 100).fill(price);
   return test.chain.submit(backfill({ timestamp: test.now, startTime: from, prices }));
 }
@@ -83,41 +82,6 @@ Deno.test("Outage: a partial backfill leaves the rest missing", () => {
     { from: start + 4_500, to: start + 5_100 },
   ]);
   assert.equal(statusOf(test), "needs_backfill");
-});
-
-Deno.test("Outage: a breach before a gap settles the thesis without a backfill", () => {
-  const test = fundedChain();
-  open(test, 10_000);
-  test.run(1, { "ETH/USDT": OUTSIDE });
-  const breach = { time: test.now, price: OUTSIDE };
-  test.run(1);
-  test.run(50, null);
-  test.run(48);
-  assert.deepEqual([statusOf(test), test.chain.state.ledger.thesis(1)?.breach], ["lost", breach]);
-});
-
-Deno.test("Outage: a breach inside a backfilled span pays the solver", () => {
-  const test = fundedChain();
-  const start = test.now;
-  open(test, 10_000);
-  test.run(50, null);
-  test.run(60);
-  fill(test, start + 4_000, start + 4_100, OUTSIDE);
-  assert.deepEqual(test.chain.state.ledger.thesis(1)?.breach, {
-    time: start + 4_000,
-    price: OUTSIDE,
-  });
-  assert.equal(statusOf(test), "lost");
-});
-
-Deno.test("Outage: a backfill never overwrites recorded prices", () => {
-  const test = fundedChain();
-  const start = test.now;
-  open(test, 2_000);
-  test.run(10);
-  assert.equal(fill(test, start + 100, start + 900, OUTSIDE).filledSlots, 0);
-  test.run(10);
-  assert.equal(statusOf(test), "won");
 });
 
 Deno.test("Outage: slots after the newest checkpoint cannot be filled", () => {

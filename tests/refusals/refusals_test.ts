@@ -26,7 +26,7 @@ import {
 } from "./support.ts";
 
 /** Documented codes that no request provokes here: why not, and the test that does. */
-const ELSEWHERE: Readonly<Record<string, [why: string, test: string]>> = {
+const TESTED_ELSEWHERE: Readonly<Record<string, [why: string, test: string]>> = {
   HISTORY_UNAVAILABLE: ["a gap in the prices", "solver/pricing/barrier_strategy_test.ts"],
   PRICE_MOVED: ["a price that moves", "solver/pricing/barrier_strategy_test.ts"],
   PRICE_IMPROVED: ["a price that moves", "solver/api_test.ts"],
@@ -116,9 +116,9 @@ Deno.test("Refusals: every refusal has a documented code, a reason and advice", 
     const came = new Set([...refusals.seen.keys()].flatMap((code) => code.split(" ")));
     const documented = [...documentedCodes(), ...documentedRpcCodes(), ...TRANSACTION_ERROR_CODES];
     assert(documented.length > 50, documented.join());
-    const missing = documented.filter((code) => !came.has(code) && !(code in ELSEWHERE));
+    const missing = documented.filter((code) => !came.has(code) && !(code in TESTED_ELSEWHERE));
     assert.deepEqual(missing, []);
-    for (const [code, [why, test]] of Object.entries(ELSEWHERE)) {
+    for (const [code, [why, test]] of Object.entries(TESTED_ELSEWHERE)) {
       assert(documented.includes(code) && !came.has(code), `${code} needs ${why}`);
       const text = Deno.readTextFileSync(new URL(`../${test}`, import.meta.url));
       assert(text.includes(code), `${test} does not test ${code}`);

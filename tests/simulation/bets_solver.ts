@@ -80,8 +80,16 @@ export class BetsSolver {
       timeBounds: { maxStartAheadMs: 4_000, maxStartBehindMs: 2_000, maxDeadlineMs: 10_000 },
     });
     const hedge = hedgeOf(world);
+    // A process that is dead reports nothing.
+    const dead = (thrown: unknown) => {
+      throw thrown instanceof Died ? new StoreError(thrown.message) : thrown;
+    };
     this.#reservations = new Reservations({
-      store,
+      store: {
+        find: (key) => store.find(key).catch(dead),
+        refreshReservations: (book) => store.refreshReservations(book).catch(dead),
+        release: (key) => store.release(key).catch(dead),
+      },
       book,
       node,
       requireChain: () => Promise.resolve(),
@@ -115,7 +123,7 @@ export class BetsSolver {
       handler: {
         termsOf: (intent) => handler.termsOf(intent),
         beforeSigning: (intent) => handler.prepare(intent),
-        onFoundFinished: (intent) => this.#reservations.onExecutionFinished(intent),
+        onFinalStateSeen: (intent) => this.#reservations.onExecutionFinished(intent),
       },
     });
     this.#executor = new Executor({
@@ -134,10 +142,6 @@ export class BetsSolver {
       clock,
       dryRun: false,
     });
-    // A process that is dead reports nothing.
-    const dead = (thrown: unknown) => {
-      throw thrown instanceof Died ? new StoreError(thrown.message) : thrown;
-    };
     this.#reconciler = new PollingLoop({
       clock,
       intervalMs: RECONCILE_MS,
@@ -174,6 +178,7 @@ export class BetsSolver {
 
   async stop(): Promise<void> {
     await this.#started.catch(() => {});
+    this.#reservations.stop();
     await Promise.all([this.#submitter.stop(), this.#reconciler.stop()]);
   }
 

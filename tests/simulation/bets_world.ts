@@ -20,7 +20,7 @@ import { isUnsettled, type Thesis } from "../../lib/protocol/thesis.ts";
 import { transactionSchema } from "../../lib/protocol/transaction.ts";
 import { decodeExecution } from "../../services/solver/execution/execution.ts";
 import { actors, backfill, deposit, ETH, hashOf } from "../node/support/actors.ts";
-import { GENESIS, TestChain } from "../node/support/chain_in_memory.ts";
+import { GENESIS, MemoryChain } from "../node/support/chain_in_memory.ts";
 
 /** What the solvers may lose together, USDC with 6 decimals. */
 export const EXPOSURE_MAX = 100_000n;
@@ -65,7 +65,7 @@ function agreementOf(terms: Agreement): string {
 
 /** The world, step by step; {@link check} must pass after each. */
 export class BetsWorld {
-  readonly chain: TestChain;
+  readonly chain: MemoryChain;
   readonly database = SqliteDriver.open(":memory:");
   readonly store = this.newStore();
   readonly random: RandomSource;
@@ -84,7 +84,7 @@ export class BetsWorld {
 
   /** @param balances What users have at genesis, beside the solver's. */
   constructor(random: RandomSource, balances: Iterable<[Address, bigint]>) {
-    this.chain = new TestChain({
+    this.chain = new MemoryChain({
       genesis: { ...GENESIS, balances: new Map([...GENESIS.balances, ...balances]) },
     });
     this.random = random;

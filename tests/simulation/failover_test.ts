@@ -13,6 +13,7 @@ import {
   user,
   USER_BALANCE,
 } from "../solver/support.ts";
+import { eventually } from "../support/eventually.ts";
 import { type Answer, post } from "../support/http_answers.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import { NEEDS_POSTGRES_PROGRAMS, type Pair, withPair } from "../support/postgres_cluster.ts";
@@ -72,20 +73,19 @@ class Load {
   }
 }
 
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
-}
-
 async function failOver(pair: Pair, loads: readonly Load[]): Promise<number> {
-  await until(() => loads.every(({ answered }) => answered >= ANSWERED));
+  await eventually(
+    "answers",
+    () => loads.every(({ answered }) => answered >= ANSWERED) || undefined,
+  );
   await pair.primary.end("SIGKILL");
   await pair.promote();
   const promotedAtMs = Date.now();
   const backAtMs = await Promise.all(loads.map(async (load) => {
     const before = load.answered;
-    await until(() => load.answered > before);
+    await eventually("an answer", () => load.answered > before || undefined);
     const backMs = Date.now();
-    await until(() => load.answered >= before + ANSWERED);
+    await eventually("more answers", () => load.answered >= before + ANSWERED || undefined);
     return backMs;
   }));
   return Math.max(...backAtMs) - promotedAtMs;

@@ -17,7 +17,7 @@ const SUBSCRIBE_TIMEOUT_MS = 1_000;
 interface Claim {
   id: string;
   topic: string;
-  /** Global numbers of the notifications that were broadcast while it stood. */
+  /** Global numbers of the notifications that were broadcast while it was subscribed. */
   owed: number[];
   got: number[];
   /** The subscription at the node that it was fed from, on each connection. */
@@ -25,10 +25,10 @@ interface Claim {
 }
 
 /**
- * A client that "reads" accepts everything before it would be missed, however slowly; one that
- * "dawdles" accepts a part; a "deaf" one nothing.
+ * A client that "reads" accepts everything before it would be missed, however slowly; a "slow" one
+ * accepts a part, one that "never reads" nothing.
  */
-const READERS = ["reads", "dawdles", "deaf"] as const;
+const READERS = ["reads", "slow", "never reads"] as const;
 
 interface Client extends ClientSink {
   /** Whether its queue has room. */
@@ -185,7 +185,7 @@ class HubWorld {
         return this.writable ? 1 + below(400) : 0;
       },
       overflowBytes() {
-        if (reader === "dawdles") return below(400);
+        if (reader === "slow") return below(400);
         return reader === "reads" ? Infinity : 0;
       },
       send: (messages) => messages.forEach(({ text }) => this.#delivered(client, text)),
@@ -276,7 +276,7 @@ class HubWorld {
 
   #delivered(client: Client, text: string): void {
     assert(!client.gone, "Nothing is sent to a client that left");
-    const takes = client.writable || client.reader !== "deaf";
+    const takes = client.writable || client.reader !== "never reads";
     assert(takes, "Nothing is sent to a client that takes nothing");
     const { params: { subscription, result } } = JSON.parse(text);
     const claim = client.claims.get(subscription);

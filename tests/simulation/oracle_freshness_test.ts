@@ -18,14 +18,14 @@ const T = 1_700_000_000_000;
 const QUIET_MS = 30_000;
 
 interface SourceEvent {
-  kind: "trade" | "confirm" | "idle";
+  kind: "trade" | "confirm" | "idle" | "lost";
   provider: ProviderName;
   atMs: number;
   price: bigint;
 }
 
-/** What a source does after it stopped: nothing, or heartbeats that prove less or more. */
-type AfterStop = "dead" | "idle" | "confirmed";
+/** What a source does after it stopped: nothing, heartbeats that prove less or more, or it is lost. */
+type AfterStop = "dead" | "idle" | "confirmed" | "lost";
 
 /** How a market moves: price in millionths of a dollar after `ms`. */
 type Path = (ms: number) => number;
@@ -50,7 +50,8 @@ function drawSource(
   random: RandomSource,
 ): SourceEvent[] {
   const events: SourceEvent[] = [];
-  const after: AfterStop = (["dead", "idle", "confirmed"] as const)[Math.floor(random() * 3)]!;
+  const after: AfterStop =
+    (["dead", "idle", "confirmed", "lost"] as const)[Math.floor(random() * 4)]!;
   const offset = (random() - 0.5) * 40e6;
   const gapMs = 50 + random() * 1_500;
   let price = 0n;
@@ -59,8 +60,11 @@ function drawSource(
     price = BigInt(Math.round(path(ms) + offset));
     events.push({ kind: "trade", provider, atMs: T + Math.floor(ms), price });
   }
-  const kind = after === "idle" ? "idle" : "confirm";
   if (after === "dead" || price === 0n) return events;
+  if (after === "lost") {
+    return [...events, { kind: "lost", provider, atMs: T + Math.ceil(stopsAtMs), price }];
+  }
+  const kind = after === "idle" ? "idle" : "confirm";
   for (let ms = stopsAtMs; ms < lengthMs; ms += 1_000) {
     events.push({ kind, provider, atMs: T + Math.ceil(ms), price });
   }
@@ -81,7 +85,7 @@ function served(past: readonly SourceEvent[], rules: PriceBoardOptions, nowMs: n
   const known = PROVIDER_NAMES.flatMap((provider): Known[] => {
     const mine = past.filter((event) => event.provider === provider);
     const trade = mine.findLast(({ kind }) => kind === "trade");
-    if (trade === undefined) return [];
+    if (trade === undefined || mine.at(-1)?.kind === "lost") return [];
     const tradedAtMs = trade.atMs;
     const confirm = mine.findLast(({ kind, atMs }) =>
       kind === "confirm" && atMs >= tradedAtMs && atMs - tradedAtMs <= QUIET_MS
@@ -143,7 +147,8 @@ function apply(board: PriceBoard, event: SourceEvent): void {
   const { kind, provider, price, atMs } = event;
   if (kind === "trade") board.update(provider, SYMBOL, price, atMs);
   else if (kind === "confirm") board.confirm(provider, SYMBOL, atMs);
-  else board.keepAlive(provider, atMs);
+  else if (kind === "idle") board.keepAlive(provider, atMs);
+  else board.removeProvider(provider, atMs);
 }
 
 /** Plays one schedule: one source continues, the others stop at random times. */
@@ -202,40 +207,3 @@ Deno.test("PriceBoard: while random sources stop, price and age equal those of a
   withSeed((random) => {
     for (let schedule = 0; schedule < SCHEDULES; schedule++) play(random);
   }));
-
-for (const aggregation of ["median", "average"] as const) {
-  Deno.test(`PriceBoard: if three of four sources stop, the ${aggregation} is the price of the fourth after 2.5 s`, () => {
-    const maxSourceAgeMs = 2_500;
-    const board = new PriceBoard({ markets: MARKETS, aggregation, minSources: 1, maxSourceAgeMs });
-    const livePrice = (ms: number) => 60_000_000_000n + BigInt(ms) * 1_000n; // a dollar a second
-    for (const provider of PROVIDER_NAMES) board.update(provider, SYMBOL, livePrice(0), T);
-    for (let ms = 24; ms <= 20_000; ms += 24) {
-      board.update("provider_d", SYMBOL, livePrice(ms), T + ms);
-      const entry = board.entry(SYMBOL);
-      if (ms <= maxSourceAgeMs) assert.equal(entry?.lastUpdate, T, "as old as what stopped");
-      else {
-        assert.deepEqual(entry?.sources, ["provider_d"]);
-        assert.equal(entry?.price, livePrice(ms));
-        assert.equal(entry?.lastUpdate, T + ms);
-      }
-    }
-  });
-}
-
-Deno.test("PriceBoard: a quiet source contributes as long as more are fresh, at most 30 s", () => {
-  const rules = { aggregation: "median", minSources: 1, maxSourceAgeMs: 2_500 } as const;
-  const board = new PriceBoard({ markets: MARKETS, ...rules });
-  const sourcesAt = (ms: number, ...fresh: ProviderName[]) => {
-    for (const provider of fresh) board.update(provider, SYMBOL, 5n, T + ms);
-    board.keepAlive("provider_c", T + ms);
-    board.expire(T + ms);
-    return board.entry(SYMBOL)?.sources.map((name) => name.at(-1)).join("") ?? "";
-  };
-  board.update("provider_c", SYMBOL, 4n, T);
-  assert.equal(sourcesAt(0), "c");
-  assert.equal(sourcesAt(10_000), "", "alone it is too old");
-  assert.equal(sourcesAt(11_000, "provider_a"), "a", "one against one");
-  assert.equal(sourcesAt(12_000, "provider_a", "provider_b"), "abc");
-  assert.equal(sourcesAt(30_000, "provider_a", "provider_b"), "abc");
-  assert.equal(sourcesAt(30_001, "provider_a", "provider_b"), "ab");
-});

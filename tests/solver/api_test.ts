@@ -10,6 +10,7 @@ import {
   quoteRequest,
   SPOT,
   thesisOf,
+  untilComplete,
   user,
   withSolver,
 } from "./support.ts";
@@ -68,11 +69,6 @@ const viewSchema = z.strictObject({
 
 async function viewOf(url: string, query = ""): Promise<z.output<typeof viewSchema>> {
   return viewSchema.parse(await (await fetch(`${url}/theses${query}`)).json());
-}
-
-/** Resolves once the solver knows all its theses. */
-function untilComplete(url: string): Promise<unknown> {
-  return eventually("all open theses known", async () => (await viewOf(url)).complete || undefined);
 }
 
 function riskOf(body: { quote: unknown }): bigint {

@@ -72,7 +72,7 @@ Deno.test("followNode: exposure, theses and prices are updated from the node unt
 });
 
 /** A follower of a node whose WebSocket the test controls. */
-function followFake(chainId: () => Promise<number> = () => Promise.resolve(1337)) {
+function followFake(given: Partial<Parameters<typeof followNode>[0]["node"]> = {}) {
   const [network, clock, exposure] = [
     new FakeNetwork(),
     new FakeClock(),
@@ -84,9 +84,10 @@ function followFake(chainId: () => Promise<number> = () => Promise.resolve(1337)
     solver: solver.address,
     node: {
       url: "http://node",
-      chainId,
+      chainId: () => Promise.resolve(1337),
       minBetAmount: () => Promise.resolve(1n),
       getTheses: () => Promise.resolve({ theses: [], nextCursor: null }),
+      ...given,
     },
     clock,
     exposure,
@@ -146,6 +147,46 @@ Deno.test("followNode: silence for 10 s, or a thesis of another shape, ends the 
   await stop();
 });
 
+Deno.test("followNode: reads open theses and those without prices, page by page", async () => {
+  const theses = [
+    ...[1, 2, 3, 4, 5].map((id) => thesisOf(id)),
+    thesisOf(6, { status: "needs_backfill" }),
+    thesisOf(7, { status: "won" }),
+  ];
+  const asked: unknown[] = [];
+  const { exposure, accept, stop } = followFake({
+    getTheses({ solver, limit, status, cursor = "0" }) {
+      asked.push([solver, limit, status]);
+      const rest = theses.filter((one) => one.status === status && one.id > Number(cursor));
+      const page = rest.slice(0, 2);
+      const nextCursor = rest.length > 2 ? String(page.at(-1)?.id) : null;
+      return Promise.resolve({ theses: page, nextCursor });
+    },
+  });
+  await accept();
+  assert.deepEqual(exposure.theses.map(({ id }) => id), [1, 2, 3, 4, 5, 6]);
+  assert.equal(exposure.isComplete, true);
+  const [open, waiting] = ["open", "needs_backfill"].map((one) => [solver.address, 1_000, one]);
+  assert.deepEqual(asked, [open, open, open, waiting]);
+  await stop();
+});
+
+Deno.test("followNode: answers of a lost connection are ignored", async () => {
+  const gate = Promise.withResolvers<void>();
+  const { network, exposure, accept, stop } = followFake({
+    async getTheses() {
+      await gate.promise;
+      return { theses: [thesisOf(1)], nextCursor: null };
+    },
+  });
+  await accept();
+  network.newest.end();
+  gate.resolve();
+  await setImmediate();
+  assert.deepEqual([exposure.isComplete, exposure.theses], [false, []]);
+  await stop();
+});
+
 const problems: Record<string, [() => Promise<number>, RegExp]> = {
   "is away": [() => Promise.reject(new NodeUnreachableError("http://node", "away")), /away/],
   "has another chain": [
@@ -157,7 +198,7 @@ for (const [problem, [answer, reason]] of Object.entries(problems)) {
   Deno.test(`followNode: while the node ${problem}, no theses are known, and one line is logged`, () =>
     withLogs("warning", async (records) => {
       let chainId = answer;
-      const { clock, exposure, accept, stop } = followFake(() => chainId());
+      const { clock, exposure, accept, stop } = followFake({ chainId: () => chainId() });
       await accept();
       for (const waitMs of [250, 500]) {
         clock.advance(waitMs);

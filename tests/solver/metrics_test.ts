@@ -1,12 +1,10 @@
 import assert from "node:assert/strict";
-import { systemClock } from "../../lib/clock.ts";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { reportAccount, reportCalibration, reportExposure } from "../../services/solver/gauges.ts";
 import { SolverMetrics } from "../../services/solver/metrics.ts";
 import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
 import { post, seriesIn } from "../support/http_answers.ts";
-import { FakeClock } from "../support/fake_clock.ts";
 import { askQuote, execution, quoteRequest, thesisOf, withSolver } from "./support.ts";
 
 Deno.test("Solver metrics: quotes, refusals, executions, hedges, exposure and signature failures", () =>
@@ -55,7 +53,7 @@ Deno.test("Solver metrics: the exposure limit is --max-exposure, and absent with
 
 Deno.test("Solver metrics: an execution whose price moved is counted as refused, not as failed", async () => {
   const registry = createRegistry();
-  const metrics = new SolverMetrics(registry, SPEC_MARKETS, systemClock);
+  const metrics = new SolverMetrics(registry, SPEC_MARKETS);
   const codes = ["PRICE_MOVED", "PRICE_IMPROVED", "HEDGE_REFUSED"];
   for (const code of codes) {
     metrics.executionFinished({ state: "failed", failure: { code, message: "" } });
@@ -108,7 +106,7 @@ Deno.test("Solver metrics: the calibration is read at each scrape, by market, le
 
 Deno.test("Solver metrics: settled bets are counted by quoted probability", async () => {
   const registry = createRegistry();
-  const metrics = new SolverMetrics(registry, SPEC_MARKETS, systemClock);
+  const metrics = new SolverMetrics(registry, SPEC_MARKETS);
   const amounts = { betAmount: 2_000_000n, payout: 10_000_000n };
   for (const probability of [0.05, 0.61, 0.69, 1]) {
     const status = probability < 0.65 ? "won" : "lost";
@@ -127,19 +125,4 @@ Deno.test("Solver metrics: settled bets are counted by quoted probability", asyn
       'solver_settled_usdc_total{part="paid"} 20',
     ]
   ) assert(text.includes(`${line}\n`), line);
-});
-
-Deno.test("Solver metrics: a bet that is lost early is counted when its window is over", async () => {
-  const registry = createRegistry();
-  const clock = new FakeClock(10_000);
-  const metrics = new SolverMetrics(registry, SPEC_MARKETS, clock);
-  const line = 'solver_predicted_bets_total{predicted="0.5-0.6",outcome="left"}';
-  metrics.betSettled(0.5, thesisOf(1, { status: "lost", endTime: 12_000 }));
-  clock.advance(1_999);
-  assert((await registry.metrics()).includes(`${line} 0\n`));
-  clock.advance(1);
-  assert((await registry.metrics()).includes(`${line} 1\n`));
-  metrics.betSettled(0.5, thesisOf(2, { status: "lost", endTime: 20_000 }));
-  await metrics.stop();
-  assert.equal(clock.pending, 0);
 });

@@ -8,7 +8,6 @@ import { openIntentStore } from "../../lib/intents/open_store.ts";
 import type { IntentStore } from "../../lib/intents/store.ts";
 import { toWire } from "../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
-import { decodeExecution, encodeExecution } from "../../services/solver/execution/execution.ts";
 import { reservedIntents } from "../support/intents.ts";
 import { withFolder } from "../support/files.ts";
 import { execution, quoteHashOf, startTestSolver, thesisOf, user, withSolver } from "./support.ts";
@@ -82,9 +81,7 @@ Deno.test("solver reconcile: ends a bet that ended long ago, unless its settleme
       const [bet] = (await store.page(0, 1)).intents;
       assert.ok(bet !== undefined);
       for (const key of [1, 2].map(quoteHashOf)) {
-        const { quote, ...rest } = decodeExecution(bet.payload);
-        const payload = encodeExecution({ ...rest, quote: { ...quote, endTime: 6 } });
-        const { intent } = await store.insert({ ...bet, key, payload }, { reserves: true });
+        const { intent } = await store.insert({ ...bet, key });
         const { receipt } = bet;
         await store.finish(intent, { state: "committed", receipt, failure: null }, 2);
       }
@@ -93,7 +90,9 @@ Deno.test("solver reconcile: ends a bet that ended long ago, unless its settleme
       node.methods.set("core_getThesis", () => null);
       const { privateKey } = DEV_ACCOUNTS.solver;
       const options = ["--rpc-url", node.url, "--database", database, "--private-key", privateKey];
-      const { stdout } = await runHere(["solver", "reconcile", ...options]);
+      const clock = new ShiftedClock(systemClock);
+      clock.shift(LONG_STOP_MS);
+      const { stdout } = await runHere(["solver", "reconcile", ...options], {}, clock);
       assert.match(stdout, /2 gone, 1 already present, 0 failed$/);
       assert.equal((await store.get(quoteHashOf(1))).state, "committed");
     }, { database });

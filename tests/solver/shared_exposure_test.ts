@@ -22,6 +22,7 @@ import {
   startTestSolver,
   termsAt,
   thesisOf,
+  untilComplete,
   user,
   USER_BALANCE,
 } from "./support.ts";
@@ -97,13 +98,6 @@ function executionOf(risk: bigint) {
 
 function randomExecution(random: RandomSource) {
   return executionOf(BigInt(1 + Math.floor(random() * Number(RISK_MAX))));
-}
-
-async function untilComplete(url: string): Promise<void> {
-  await eventually("all open theses known", async () => {
-    const { complete } = await (await fetch(`${url}/theses`)).json();
-    return complete === true ? true : undefined;
-  });
 }
 
 /** Resolves when nothing is pending. @returns The keys of the reservations. */

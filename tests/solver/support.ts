@@ -77,6 +77,14 @@ export async function askQuote(
   return body.quote as QuoteWire;
 }
 
+/** Resolves once the solver knows all its theses. */
+export function untilComplete(url: string): Promise<unknown> {
+  return eventually("all open theses known", async () => {
+    const { complete } = await (await fetch(`${url}/theses`)).json();
+    return complete || undefined;
+  });
+}
+
 /** A body of `POST /execute` for a fresh quote. */
 export async function execution(url: string, given: Record<string, unknown> = {}) {
   const quote = await askQuote(url, given);
@@ -175,6 +183,13 @@ export function completeBook(max?: bigint, theses: readonly Thesis[] = []): Expo
   return book;
 }
 
+/** Resolves once the solver knows all its theses. */
+export function untilComplete(url: string): Promise<unknown> {
+  return eventually("all open theses known", async () => {
+    return (await (await fetch(`${url}/theses`)).json()).complete || undefined;
+  });
+}
+
 /** A bet of the test user with this much at risk. */
 export function stakeOf(risk: bigint): QuoteTerms {
   return termsAt(0, { payout: 100n + risk });
@@ -183,7 +198,7 @@ export function stakeOf(risk: bigint): QuoteTerms {
 /** Both sides have more than any bet needs, and nothing was under way. */
 export const plenty: AdmissionFacts = {
   balances: { user: 10n ** 18n, solver: 10n ** 18n },
-  inFlightBefore: { keys: new Set(), newest: 0 },
+  inFlightBefore: { keys: new Set(), newestSequence: 0 },
 };
 
 /** The quote hash of {@link thesisOf}. */

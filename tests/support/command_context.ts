@@ -1,5 +1,5 @@
 import type { CommandContext } from "../../lib/cli/command.ts";
-import { systemClock } from "../../lib/clock.ts";
+import { type Clock, systemClock } from "../../lib/clock.ts";
 import { rangemaker } from "../../main.ts";
 
 /** A context for a command run in this process, and the command's output. */
@@ -12,11 +12,14 @@ export interface RecordedContext {
 }
 
 /** A context without terminal and signals that records output. */
-export function recordedContext(env: Record<string, string> = {}): RecordedContext {
+export function recordedContext(
+  env: Record<string, string> = {},
+  clock: Clock = systemClock,
+): RecordedContext {
   const printed: string[] = [];
   const errors: string[] = [];
   const context: CommandContext = {
-    clock: systemClock,
+    clock,
     env: (name) => env[name],
     variables: () => Object.keys(env),
     deleteVariable: (name) => void delete env[name],
@@ -33,8 +36,12 @@ export function recordedContext(env: Record<string, string> = {}): RecordedConte
 }
 
 /** Runs a command line in this process, which saves the start of another one. */
-export async function runHere(args: readonly string[], env: Record<string, string> = {}) {
-  const { context, printed, errors } = recordedContext(env);
+export async function runHere(
+  args: readonly string[],
+  env: Record<string, string> = {},
+  clock?: Clock,
+) {
+  const { context, printed, errors } = recordedContext(env, clock);
   const code = await rangemaker(args, context);
   return { code, stdout: printed.join("\n"), stderr: errors.join("\n") };
 }

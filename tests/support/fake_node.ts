@@ -28,7 +28,7 @@ export class ConnectionLost extends Error {}
 export type SendBehaviour = (apply: () => Receipt, tx: Transaction) => Promise<Receipt> | Receipt;
 
 /**
- * A core node over real HTTP with no more to it than solver and bridge need: receipts by hash, one
+ * A core node over real HTTP with only what solver and bridge need: receipts by hash, one
  * deposit per external hash, one thesis per quote. What it does with a transaction can be replaced.
  */
 export class FakeNode implements AsyncDisposable {
@@ -183,7 +183,7 @@ export class FakeNode implements AsyncDisposable {
     if (recoverSigner(txHash, tx.signature) !== tx.from) {
       throw new RpcError(RpcCode.transactionRejected, "Signature is not by the sender");
     }
-    if (Math.abs(Date.now() - tx.timestamp) > this.timestampToleranceMs) {
+    if (Math.abs(Date.now() + this.aheadMs - tx.timestamp) > this.timestampToleranceMs) {
       throw new RpcError(RpcCode.transactionRejected, "Timestamp is too far from now");
     }
     const receipt = this.#receiptOf(tx, txHash);

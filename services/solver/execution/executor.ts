@@ -158,7 +158,7 @@ export class Executor {
         transaction: null,
         expiresAtMs: quote.deadline,
         createdAtMs: clock.now(),
-      }, { reserves: true, admission });
+      }, admission);
     try {
       return await insert();
     } catch (thrown) {

@@ -37,7 +37,7 @@ export function createHistoryReader(
     const firstMs = Math.max(0, to - RING_SLOTS_DEFAULT * SLOT_MS);
     let from = nextFromMs.get(market) ?? 0;
     // The clock was ahead at the last read: nothing after the newest price was read.
-    if (from > to) from = Math.min(to, known.endWithNewest());
+    if (from > to) from = Math.min(to, known.truncateToNewest());
     // Older prices are not available: their empty pages would use up the pages of this read.
     from = Math.max(firstMs, from);
     let newestMs = from - SLOT_MS;

@@ -62,7 +62,7 @@ class MarketPrices implements MarketView {
   }
 
   /** Ends the history with its newest price, since its end was computed from a wrong time. */
-  endWithNewest(): number {
+  truncateToNewest(): number {
     return this.#historyEndMs = (this.history.newest ?? -SLOT_MS) + SLOT_MS;
   }
 }

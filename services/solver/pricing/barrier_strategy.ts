@@ -96,7 +96,7 @@ export class BarrierStrategy implements PricingStrategy {
   recheck(bet: BetTerms, payout: bigint, isRecorded: boolean): void {
     const { margin, skew: skewOptions } = this.#options;
     const value = this.#value(bet);
-    // The box of a recorded execution has survived its wait.
+    // The box of a recorded execution is still unbroken after its wait.
     const probability = isRecorded ? value.probability : value.chargedProbability;
     // The book counts a recorded bet.
     const skew = bookSkew(skewOptions, bet, isRecorded ? payout - bet.betAmount : 0n);

@@ -36,17 +36,17 @@ export function requireLastLook(
   { probability, margin, skew, withheldAtLeast }: PriceNow,
 ): void {
   /** The maker's average share of the payout before the part withheld for the book. */
-  const keptBefore = (withheld: number) =>
+  const makerShareBeforeSkew = (withheld: number) =>
     1 - (1 + Number(payout - betAmount) / Number(betAmount) / (1 - withheld)) * probability;
   const tolerance = margin * TOLERANCE_OF_MARGIN;
   const current = payoutFor(betAmount, probability, margin, skew);
-  const kept = keptBefore(withheldAtLeast);
+  const kept = makerShareBeforeSkew(withheldAtLeast);
   const minKept = margin - tolerance;
   if (kept < minKept - ROUNDING) {
     const currentPayout = current ?? null;
     throw refusal("PRICE_MOVED", { signedPayout: payout, currentPayout, kept, minKept });
   }
-  if (current === undefined || keptBefore(skew) <= margin + tolerance + ROUNDING) return;
+  if (current === undefined || makerShareBeforeSkew(skew) <= margin + tolerance + ROUNDING) return;
   const priceImprovement = current - payout;
   // A payout at the limit, or one that rounding decides, cannot improve.
   if (Number(priceImprovement) <= tolerance * Number(payout)) return;

@@ -14,15 +14,12 @@ const CACHED_MAX = 20_000;
 export class QuoteSigner {
   readonly #signer: Pick<LocalSigner, "address" | "sign">;
   /** By quote hash. */
-  readonly #cached: NewestMap<Hex, { signature: Hex; probability: number | undefined }>;
+  readonly #cached = new NewestMap<Hex, { signature: Hex; probability: number | undefined }>(
+    CACHED_MAX,
+  );
 
-  /** @param cachedMax Size of the cache, for tests; the oldest quote is evicted. */
-  constructor(
-    signer: Pick<LocalSigner, "address" | "sign">,
-    cachedMax: number = CACHED_MAX,
-  ) {
+  constructor(signer: Pick<LocalSigner, "address" | "sign">) {
     this.#signer = signer;
-    this.#cached = new NewestMap(cachedMax);
   }
 
   /**

@@ -18,7 +18,8 @@ interface Entry {
  * database, and the open theses of the chain. A bet counts once, from before its hedge until it
  * fails or the node reports its settlement, whatever the order of reports.
  *
- * The number of bets is bounded by the balances of solver and users.
+ * The number of bets at risk is bounded by the balances of solver and users. Those that were lost
+ * early are known until their windows are over.
  */
 export class ExposureBook implements ReservationBook {
   /** Bound on the exposure, or undefined. {@link ExposureLimit} enforces it. */
@@ -27,6 +28,7 @@ export class ExposureBook implements ReservationBook {
   readonly #entries = new Map<string, Entry>();
   readonly #index = new OverlapIndex();
   #total = 0n;
+  #size = 0;
   #isComplete = false;
   #reading: Reading | undefined;
 
@@ -41,9 +43,9 @@ export class ExposureBook implements ReservationBook {
     return this.#total;
   }
 
-  /** Number of bets that are known, of which nearly all are at risk. */
+  /** Number of bets at risk. */
   get size(): number {
-    return this.#entries.size;
+    return this.#size;
   }
 
   get betsAtRisk(): BetAtRisk[] {
@@ -155,6 +157,7 @@ export class ExposureBook implements ReservationBook {
     else this.#entries.delete(quoteHash);
     const change = Number(isAtRisk(entry)) - Number(earlier !== undefined && isAtRisk(earlier));
     if (change === 0) return;
+    this.#size += change;
     this.#total += BigInt(change) * riskOf(entry.bet);
     if (change > 0) this.#index.add(quoteHash, entry.bet);
     else this.#index.delete(quoteHash, entry.bet);

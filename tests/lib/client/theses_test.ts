@@ -150,6 +150,24 @@ Deno.test("ThesisWatch: a settled thesis that a revert opened again is open, unt
   watch.close();
 });
 
+Deno.test("ThesisWatch: a thesis of a chain that was restored while disconnected is open again", async () => {
+  const { clock, network, node, events, watch, accept } = setUp();
+  node.theses = [thesis(1, "won"), thesis(2, "won")];
+  const opened = watch.open(5_000);
+  await accept();
+  await opened;
+  network.newest.end(1012, "restart");
+  node.theses = [thesis(1, "open"), thesis(2, "lost")];
+  clock.advance(10_000);
+  await accept();
+  assert.deepEqual(events.slice(2), ["live", "connecting", "live"], "the answer may be a late one");
+  network.newest.end(1012, "restart");
+  clock.advance(5_000);
+  await accept();
+  assert.deepEqual(events.slice(5), ["connecting", "1 open", "2 lost", "live"]);
+  watch.close();
+});
+
 Deno.test("ThesisWatch: the same id with another quote hash is a thesis of a new chain", async () => {
   const { watch, accept, publish, events } = setUp();
   const opened = watch.open(5_000);

@@ -50,7 +50,7 @@ Deno.test({
       ]);
       try {
         const keys = Array.from({ length: 100 }, (_, index) => `key ${index}`);
-        const before = { keys: new Set<string>(), newest: 0 };
+        const before = { keys: new Set<string>(), newestSequence: 0 };
         const book = {
           reservedKeys: [],
           isReserved: () => false,
@@ -58,13 +58,11 @@ Deno.test({
           release() {},
         };
         const admission = { book, inFlightBefore: before, decide() {} };
-        const inserted = await Promise.all(keys.flatMap((key) =>
-          stores.map((store) => store.insert(newIntent(key), { reserves: true, admission }))
-        ));
+        const inserted = await Promise.all(
+          keys.flatMap((key) => stores.map((store) => store.insert(newIntent(key), admission))),
+        );
         assert.equal(
-          inserted.filter((one) =>
-            one.inserted
-          ).length,
+          inserted.filter((one) => one.inserted).length,
           keys.length,
         );
         await Promise.all(

@@ -60,7 +60,7 @@ class Count implements ReservationBook {
   admission(key: string, amount: number): Admission {
     return {
       book: this,
-      inFlightBefore: { keys: new Set(), newest: 0 },
+      inFlightBefore: { keys: new Set(), newestSequence: 0 },
       decide: () => {
         const sum = this.sum + amount;
         if (sum > this.#max) throw new RangeError(`${sum} is above ${this.#max}`);
@@ -70,10 +70,7 @@ class Count implements ReservationBook {
   }
 
   reserve(store: IntentStore, key: string, amount: number) {
-    return store.insert(amountOf(key, amount), {
-      reserves: true,
-      admission: this.admission(key, amount),
-    });
+    return store.insert(amountOf(key, amount), this.admission(key, amount));
   }
 }
 
@@ -104,8 +101,8 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
     });
 
   test("a reservation lasts until its intent fails, or until its release after the commit", async (store) => {
-    const { intent: a } = await store.insert(newIntent("a"), { reserves: true });
-    const { intent: b } = await store.insert(newIntent("b"), { reserves: true });
+    const { intent: a } = await store.insert({ ...newIntent("a"), reserved: true });
+    const { intent: b } = await store.insert({ ...newIntent("b"), reserved: true });
     await store.insert(newIntent("c"));
     assert.deepEqual(await heldKeys(store), ["a", "b"]);
     assert.equal(await store.release("a"), false, "it is under way");
@@ -160,10 +157,10 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
 
   test("a decision includes each reservation of another process once", async (store, other) => {
     const count = new Count(1_000);
-    for (let n = 0; n < 12; n++) await other.insert(amountOf(`k${n}`, n), { reserves: true });
+    for (let n = 0; n < 12; n++) await other.insert({ ...amountOf(`k${n}`, n), reserved: true });
     await count.reserve(store, "a", 1);
     assert.deepEqual([count.reported.length, count.sum], [12, 67]);
-    await other.insert(amountOf("z", 99), { reserves: true });
+    await other.insert({ ...amountOf("z", 99), reserved: true });
     await count.reserve(store, "b", 1);
     await count.reserve(store, "c", 1);
     assert.deepEqual(count.reported.slice(12), ["z"]);
@@ -172,7 +169,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
 
   test("another process's release is seen once a refusal needs its room", async (store, other) => {
     const count = new Count(10);
-    const { intent } = await other.insert(amountOf("z", 9), { reserves: true });
+    const { intent } = await other.insert({ ...amountOf("z", 9), reserved: true });
     await count.reserve(store, "a", 1);
     await other.finish(intent, failed, 3);
     assert.equal(count.sum, 10);
@@ -184,7 +181,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
   test("a key that another process finished returns its intent", async (store, other) => {
     const count = new Count(10);
     await count.reserve(store, "a", 1);
-    const { intent } = await other.insert(amountOf("z", 5), { reserves: true });
+    const { intent } = await other.insert({ ...amountOf("z", 5), reserved: true });
     await other.finish(intent, failed, 3);
     for (const amount of [5, 50]) {
       const { inserted, intent: found } = await count.reserve(store, "z", amount);
@@ -207,11 +204,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
           seen.push([...inFlight].sort());
           admission.decide(inFlight);
         };
-        const options = {
-          reserves: true,
-          admission: { ...admission, inFlightBefore: before, decide },
-        };
-        await store.insert(newIntent(key), options);
+        await store.insert(newIntent(key), { ...admission, inFlightBefore: before, decide });
       };
       const record = async (key: string) => (await count.reserve(other, key, 1)).intent;
       await other.finish(await record("long over"), committed, 3);
@@ -241,7 +234,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
     const count = new Count(1_000);
     const recorded = await Promise.all(["a", "b"].map((key) => count.reserve(store, key, 1)));
     for (const { intent } of recorded) await other.finish(intent, failed, 3);
-    await other.insert(amountOf("c", 7), { reserves: true });
+    await other.insert({ ...amountOf("c", 7), reserved: true });
     await store.refreshReservations(count);
     assert.deepEqual([...count.held], [["c", 7]]);
     count.release("c");
@@ -279,8 +272,8 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
         heldBefore.push([...count.held.keys()]);
         admission.decide(inFlight);
       };
-      const options = { reserves: true, admission: { ...admission, decide } };
-      assert.equal((await store.insert(amountOf("b", 5), options)).inserted, true);
+      const { inserted } = await store.insert(amountOf("b", 5), { ...admission, decide });
+      assert.equal(inserted, true);
       assert.deepEqual([heldBefore, [...count.held.keys()]], [[["a"], []], ["b"]]);
     },
   );
@@ -307,7 +300,7 @@ testOnPostgres(
           SELECT pg_advisory_lock(hashtext(current_schema()))`);
       const count = new Count(10);
       // Without an admission it does not wait for its turn.
-      const late = other.insert(amountOf("late", 5), { reserves: true });
+      const late = other.insert({ ...amountOf("late", 5), reserved: true });
       await eventually("the late one has begun", async () => {
         const rows = await admin`SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
             AND objid = (hashtext(current_schema())::bigint & 4294967295)::oid`;
@@ -333,16 +326,13 @@ Deno.test("Reservations on SQLite: after a failed transaction, a decision does n
     await using store = new IntentStore(driver, "test");
     const count = new Count(1_000);
     const look = (key: string, payload: string) =>
-      store.insert(newIntent(key, { payload }), {
-        reserves: true,
-        admission: count.admission(key, 1),
-      });
+      store.insert(newIntent(key, { payload }), count.admission(key, 1));
     await look("before", "1");
     const batch = [look("a", "1"), look("b", "2"), look("c", "x".repeat(200_000))];
     for (const answer of await Promise.allSettled(batch)) assert.equal(answer.status, "rejected");
     assert.deepEqual([...count.held.keys()], ["before"]);
     // It gets the sequence number of a row that was rolled back.
-    await store.insert(newIntent("d", { payload: "44" }), { reserves: true });
+    await store.insert({ ...newIntent("d", { payload: "44" }), reserved: true });
     await look("e", "555");
     assert.deepEqual([...count.held.entries()], [["before", 1], ["d", 44], ["e", 1]]);
   }));

@@ -151,6 +151,28 @@ Deno.test("retryLoop: logs that the node is back once no intent is left, even if
     assert.deepEqual(levels(), { info: 1 });
   }));
 
+Deno.test("retryLoop: logs each cause of an outage, and that the node is back although the store failed meanwhile", () =>
+  withLevels(async (world, levels) => {
+    await world.recordAll("stuck");
+    const { submit, store } = world;
+    const works = store.listUnfinished.bind(store);
+    store.listUnfinished = () => Promise.reject(new StoreError("Database failed: locked"));
+    await world.start();
+    assert.deepEqual(levels(), { error: 1 });
+    store.listUnfinished = works;
+    world.isNodeLost = true;
+    world.submit = () => Promise.reject(new Error("away"));
+    await world.nextPass();
+    assert.deepEqual(levels(), { warning: 1 });
+    store.listUnfinished = () => Promise.reject(new StoreError("Database failed: locked"));
+    await world.nextPass();
+    assert.deepEqual(levels(), { error: 1 });
+    store.listUnfinished = works;
+    await submit(await store.get("stuck"));
+    await world.nextPass();
+    assert.deepEqual(levels(), { info: 1 });
+  }));
+
 Deno.test("retryLoop: an intent that changed exactly a second ago is retried, one changed later is not", () =>
   withRetries(async (world) => {
     await world.start();

@@ -125,26 +125,6 @@ Deno.test("Submitter: temporary errors of the node are retried", () =>
     assert.deepEqual(world.ended, []);
   }));
 
-Deno.test("Submitter: after the deadline nothing is sent, and the intent fails when the node can no longer commit it", () =>
-  withWorld(async (world) => {
-    world.node.onSend = away;
-    const intent = await world.record("k", { lifeMs: 1_000 });
-    await assert.rejects(() => world.submitter.submit(intent), OutcomeUnknownError);
-    const sent = world.node.sent.length;
-    world.clock.advance(1_001);
-    // What was sent may still be on its way until it is too old for the node.
-    await assert.rejects(() => world.submitter.submit(intent), /deadline passed/);
-    world.clock.advance(70_000);
-    world.node.onLookup = away;
-    await assert.rejects(() => world.submitter.submit(intent), OutcomeUnknownError);
-    assert.equal((await world.store.find("k"))?.state, "submitted");
-    world.node.onLookup = () => null;
-    const finished = await world.submitter.submit(intent);
-    assert.equal(finished.state, "failed");
-    assert.equal(finished.failure?.code, "DEADLINE_PASSED");
-    assert.equal(world.node.sent.length, sent);
-  }));
-
 Deno.test("Submitter: after the deadline, the receipt is still looked up", () =>
   withWorld(async (world) => {
     world.node.onSend = (tx) => world.node.commitUnanswered(tx, TIMEOUT);
@@ -173,17 +153,6 @@ Deno.test("Submitter: two processes on one store finish an intent once, with the
     assert.deepEqual(both[0], both[1]);
     assert.equal(world.node.receipts.size, 1);
     assert.deepEqual(world.events, ["final committed"]); // one of them has counted it
-    await other.stop();
-  }));
-
-Deno.test("Submitter: a final state set by another process is returned, but not counted", () =>
-  withWorld(async (world) => {
-    const stale = await world.record("k", { signed: false });
-    const other = world.newSubmitter();
-    await other.submit(stale);
-    assert.equal((await world.submitter.submit(stale)).state, "committed");
-    assert.deepEqual(world.ended, ["committed", "committed"]);
-    assert.deepEqual(world.events, ["final committed"]);
     await other.stop();
   }));
 

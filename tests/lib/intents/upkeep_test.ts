@@ -55,7 +55,7 @@ Deno.test("Upkeep: a finished intent is deleted when both its end and its deadli
 Deno.test("Upkeep: unfinished intents and reservations are kept", () =>
   withUpkeep(async (world) => {
     await world.record("unfinished", { lifeMs: 0 });
-    await world.record("reserved", { lifeMs: 0, reserves: true });
+    await world.record("reserved", { lifeMs: 0, reserved: true });
     await world.finish("reserved");
     await pass(world, 10 * RETAIN_MS);
     assert.equal(await has(world, "unfinished"), true);

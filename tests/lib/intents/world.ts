@@ -24,7 +24,7 @@ const TERMS = {
 interface RecordOptions {
   signed?: boolean;
   lifeMs?: number;
-  reserves?: boolean;
+  reserved?: boolean;
 }
 
 /** A store in memory, a fake clock, a scripted node, and what submits intents to it. */
@@ -56,7 +56,7 @@ export class World implements AsyncDisposable {
         termsOf: () => TERMS,
         onRetry: (intent) => this.#report("retry", intent),
         onFinished: (intent) => this.#report("final", intent),
-        onFoundFinished: ({ state }) => this.ended.push(state),
+        onFinalStateSeen: ({ state }) => this.ended.push(state),
       },
     });
   }
@@ -93,16 +93,15 @@ export class World implements AsyncDisposable {
   /** Records an intent that may be sent for a minute. */
   async record(
     key = "k",
-    { signed = true, lifeMs = 60_000, reserves = false }: RecordOptions = {},
+    { signed = true, lifeMs = 60_000, reserved = false }: RecordOptions = {},
   ): Promise<Intent> {
-    const { intent } = await this.store.insert(
-      newIntent(key, {
-        transaction: signed ? this.signed() : null,
-        expiresAtMs: this.clock.now() + lifeMs,
-        createdAtMs: this.clock.now(),
-      }),
-      { reserves },
-    );
+    const { intent } = await this.store.insert({
+      ...newIntent(key),
+      transaction: signed ? this.signed() : null,
+      expiresAtMs: this.clock.now() + lifeMs,
+      createdAtMs: this.clock.now(),
+      reserved,
+    });
     return intent;
   }
 

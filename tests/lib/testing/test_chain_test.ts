@@ -85,6 +85,16 @@ Deno.test("Test chain: a test controls prices, time, snapshots and balances", as
     await assert.rejects(chain.faucet(chain.wallets[0]!.address, 0n), /at least 1/);
     await assert.rejects(chain.revert(999), /No snapshot has the id 999/);
   });
+
+  await t.step("its stop has a time limit even if a test has replaced the timers", async () => {
+    const { setTimeout } = globalThis;
+    Object.assign(globalThis, { setTimeout: assert.fail });
+    try {
+      await chain.stop();
+    } finally {
+      Object.assign(globalThis, { setTimeout });
+    }
+  });
 });
 
 Deno.test("Test chain: an aborted start rejects with CHAIN_NOT_STARTED", async () => {

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { genesisBlock, sealBlock, toEthereumBlock } from "../../../services/node/chain/block.ts";
 import { BlockLog, BLOCKS_KEPT, headOnStart } from "../../../services/node/chain/block_log.ts";
 import { actors, deposit, hashOf } from "../support/actors.ts";
-import { TestChain } from "../support/chain_in_memory.ts";
+import { MemoryChain } from "../support/chain_in_memory.ts";
 
 Deno.test("Chain: each block has the hash of its parent, and old blocks are dropped", () => {
-  const test = new TestChain();
+  const test = new MemoryChain();
   test.run(4_100, null);
   const { head } = test.chain;
   assert.equal(head.number, 4_100);
@@ -18,7 +18,7 @@ Deno.test("Chain: each block has the hash of its parent, and old blocks are drop
 });
 
 Deno.test("Chain: a block contains each transaction since the previous block once", () => {
-  const test = new TestChain();
+  const test = new MemoryChain();
   const hashes = [1, 2, 3].map((number) => {
     const fields = { timestamp: test.now, user: actors.user.address, amount: 1n };
     const { txHash } = test.chain.submit(deposit({ ...fields, externalTxHash: hashOf(number) }));
@@ -31,7 +31,7 @@ Deno.test("Chain: a block contains each transaction since the previous block onc
 });
 
 Deno.test("Chain: checkpoints without prices advance the time, also of the price history", () => {
-  const test = new TestChain({ maxStaleMs: 0 });
+  const test = new MemoryChain({ maxStaleMs: 0 });
   test.run(1);
   test.run(3, null);
   for (const { ring } of test.chain.state.histories.values()) assert.equal(ring.newest, test.now);

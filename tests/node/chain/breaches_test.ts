@@ -3,7 +3,7 @@ import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { BreachWatch } from "../../../services/node/chain/breaches.ts";
 import { withSeed } from "../../support/random.ts";
 import { actors, backfill, deposit, hashOf, rfqSubmit } from "../support/actors.ts";
-import { TestChain } from "../support/chain_in_memory.ts";
+import { MemoryChain } from "../support/chain_in_memory.ts";
 
 const PRICE = 3_000_000_000n;
 const OUTSIDE = 3_300_000_000n;
@@ -58,7 +58,7 @@ Deno.test("BreachWatch: finds the same theses as a full scan, for random additio
   }));
 
 function chainWithBet(fromMs: number, toMs: number) {
-  const test = new TestChain();
+  const test = new MemoryChain();
   test.run(1);
   const { now: timestamp } = test;
   const funds = { timestamp, user: actors.user.address, amount: 5_000_000n };

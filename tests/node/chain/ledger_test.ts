@@ -2,14 +2,12 @@ import assert from "node:assert/strict";
 import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
-import { isUnsettled } from "../../../lib/protocol/thesis.ts";
 import { DAY_MS } from "../../../lib/time.ts";
 import { type ExecutionContext, Ledger } from "../../../services/node/chain/ledger.ts";
 import { Permissions } from "../../../services/node/chain/permissions.ts";
 import type { VerifiedTransaction } from "../../../services/node/chain/embedded_signatures.ts";
-import { withSeed } from "../../support/random.ts";
 import { actors, CHAIN_ID, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
-import { GENESIS, memoryRecords, SOLVER_BALANCE, TestChain } from "../support/chain_in_memory.ts";
+import { GENESIS, MemoryChain, memoryRecords, SOLVER_BALANCE } from "../support/chain_in_memory.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import {
   quoteTermsOf,
@@ -27,12 +25,6 @@ const context: ExecutionContext = {
   breachOf: () => undefined,
   newestSlotMs: NOW,
 };
-const people: Address[] = [
-  actors.user.address,
-  actors.solver.address,
-  actors.stranger.address,
-];
-
 function newLedger(): Ledger {
   const balances = new Map([[actors.solver.address, 10_000n]]);
   return new Ledger(memoryRecords({ genesis: { ...GENESIS, balances } }), new Permissions(GENESIS));
@@ -77,48 +69,6 @@ function verifiedRfq(
     },
   };
 }
-
-Deno.test("Ledger: balances plus locked stakes equal all deposits plus genesis, for random operations", async () => {
-  await withSeed((random) => {
-    const ledger = newLedger();
-    const open = new Set<number>();
-    const below = (bound: number) => Math.floor(random() * bound);
-    const anyone = () => people[below(people.length)]!;
-    for (let step = 0; step < 5_000; step++) {
-      const roll = random();
-      const number = below(step + 2);
-      if (roll < 0.3) {
-        execute(ledger, verifiedDeposit(number, anyone(), BigInt(1 + below(500))));
-      } else if (roll < 0.7) {
-        const betAmount = BigInt(1 + below(300));
-        const amounts = { betAmount, payout: betAmount + BigInt(below(300)) };
-        const parties = { user: anyone(), solver: anyone() };
-        const { thesisId } = execute(ledger, verifiedRfq(number, parties, amounts));
-        const opened = thesisId === undefined ? undefined : ledger.thesis(thesisId);
-        if (opened !== undefined && isUnsettled(opened.status)) open.add(opened.id);
-      } else {
-        const id = [...open][below(open.size)];
-        if (id === undefined) continue;
-        const outcome = roll < 0.75
-          ? { status: "needs_backfill" as const, missing: [{ from: NOW, to: NOW + 100 }] }
-          : roll < 0.85
-          ? { status: "lost" as const, breach: { time: NOW, price: 3n } }
-          : { status: "won" as const };
-        const { status } = ledger.applyOutcome(id, outcome, NOW);
-        if (!isUnsettled(status)) open.delete(id);
-      }
-      assert.equal(ledger.holdings, ledger.issued);
-      for (const address of people) {
-        const { balance, locked } = ledger.account(address);
-        assert.ok(balance >= 0n && locked >= 0n, `${address} has ${balance} and ${locked}`);
-      }
-      const locked = people.reduce((sum, address) => sum + ledger.account(address).locked, 0n);
-      const balances = people.reduce((sum, address) => sum + ledger.account(address).balance, 0n);
-      assert.equal(balances + locked, ledger.issued);
-    }
-    assert.ok(ledger.theses.length > 100, "theses were opened");
-  });
-});
 
 /** A backfill of two slots, the second of which is the newest. */
 function verifiedBackfill(from: Address, change: { base?: Address } = {}): VerifiedTransaction {
@@ -202,8 +152,8 @@ Deno.test("Ledger: a thesis lasts at most 24 hours, needs a slot, and ends in th
 const { solver, stranger } = actors;
 
 /** A chain on which the stranger has money. */
-function chainWithStranger(): TestChain {
-  const chain = new TestChain();
+function chainWithStranger(): MemoryChain {
+  const chain = new MemoryChain();
   chain.run(1);
   const funds = { user: stranger.address, amount: 900_000_000n, externalTxHash: hashOf(1) };
   chain.chain.submit(deposit({ timestamp: chain.now, ...funds }));

@@ -7,7 +7,7 @@ import { DevChain, SNAPSHOTS_MAX } from "../../../services/node/dev/dev_chain.ts
 import { StorageError } from "../../../services/node/store/database.ts";
 import { withSeed } from "../../support/random.ts";
 import { actors, backfill, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
-import { GENESIS, TestChain } from "../support/chain_in_memory.ts";
+import { GENESIS, MemoryChain } from "../support/chain_in_memory.ts";
 import { MINUTE_MS } from "../../../lib/time.ts";
 
 const { user, solver } = actors;
@@ -15,8 +15,8 @@ const PRICE = 3_000_000_000n;
 const OUTSIDE = 3_300_000_000n;
 
 /** A development chain with prices and a funded user. */
-function startChain(options: ConstructorParameters<typeof TestChain>[0] = {}) {
-  const test = new TestChain({ ringSlots: 16_384, ...options });
+function startChain(options: ConstructorParameters<typeof MemoryChain>[0] = {}) {
+  const test = new MemoryChain({ ringSlots: 16_384, ...options });
   const continued: number[] = [];
   let deposits = 1_000;
   const dev = new DevChain({
@@ -32,7 +32,7 @@ function startChain(options: ConstructorParameters<typeof TestChain>[0] = {}) {
   return { test, dev, continued };
 }
 
-function openThesis(test: TestChain, durationMs: number, upperPrice = 3_150_000_000n): number {
+function openThesis(test: MemoryChain, durationMs: number, upperPrice = 3_150_000_000n): number {
   const { now: timestamp } = test;
   const bet = rfqSubmit({ timestamp, endTime: timestamp + durationMs, upperPrice });
   const receipt = test.chain.submit(bet);
@@ -40,10 +40,10 @@ function openThesis(test: TestChain, durationMs: number, upperPrice = 3_150_000_
   return receipt.thesisId!;
 }
 
-const statusOf = (test: TestChain, id: number) => test.chain.state.ledger.thesis(id)?.status;
+const statusOf = (test: MemoryChain, id: number) => test.chain.state.ledger.thesis(id)?.status;
 
 /** Everything that a snapshot has to restore. */
-function fingerprint({ chain, now }: TestChain) {
+function fingerprint({ chain, now }: MemoryChain) {
   const { ledger, histories, settlements } = chain.state;
   const prices = [...histories].map(([{ symbol }, { ring }]) => {
     const known: [number, bigint][] = [];

@@ -16,7 +16,7 @@ import { methodsOf } from "../../../services/node/rpc/methods.ts";
 import { pageOfPrices, pageOfTheses } from "../../../services/node/rpc/query_pages.ts";
 import { SerialQueue, TASKS_WAITING_MAX } from "../../../services/node/rpc/serial_queue.ts";
 import { actors } from "../support/actors.ts";
-import { TestChain } from "../support/chain_in_memory.ts";
+import { MemoryChain } from "../support/chain_in_memory.ts";
 
 const PAGE_SLOTS = 6_000;
 
@@ -151,7 +151,7 @@ Deno.test("Dispatcher: waiting reads do not delay a write", async () => {
 });
 
 Deno.test("Node: costly calls are queued", () => {
-  const test = new TestChain();
+  const test = new MemoryChain();
   const oracle = new OraclePoller({
     url: "http://oracle",
     pull: () => Promise.resolve({ body: {} }),

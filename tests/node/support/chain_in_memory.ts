@@ -46,7 +46,7 @@ export function memoryRecords(options: MemoryOptions = {}): ChainRecords {
 }
 
 /** A chain that a test drives checkpoint by checkpoint, and everything that it announced. */
-export class TestChain {
+export class MemoryChain {
   readonly clock = new FakeClock();
   /** The clock of the chain: the other one, unless the chain travels in time. */
   readonly travelClock = new ShiftedClock(this.clock);

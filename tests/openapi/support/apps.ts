@@ -50,7 +50,7 @@ export function solverApp(
     executor: { requireLive() {}, execute: unused },
     exposure: new ExposureBook(undefined, decodeBet),
     store: { page: readPage },
-    metrics: new SolverMetrics(new Registry(), SPEC_MARKETS, systemClock),
+    metrics: new SolverMetrics(new Registry(), SPEC_MARKETS),
     limiter: unlimited,
     ownBalance: unused,
     calibration: () => undefined,

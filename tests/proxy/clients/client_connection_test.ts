@@ -17,7 +17,7 @@ import {
 import { FakeClock } from "../../support/fake_clock.ts";
 
 /** A socket that writes nothing until the test asks for it. */
-class FakeSocket implements NativeSocket {
+class BlockedSocket implements NativeSocket {
   readyState: number = WebSocket.OPEN;
   binaryType: BinaryType = "blob";
   onmessage: NativeSocket["onmessage"] = null;
@@ -42,7 +42,7 @@ class FakeSocket implements NativeSocket {
 }
 
 Deno.test("NativeConnection: reports exactly the free bytes of its queue", () => {
-  const socket = new FakeSocket();
+  const socket = new BlockedSocket();
   const connection = new NativeConnection(socket);
   const message = new OutgoingMessage("é".repeat(500)); // 1,000 bytes
   for (let n = 0; n < 200; n += 1) {
@@ -56,7 +56,7 @@ Deno.test("NativeConnection: reports exactly the free bytes of its queue", () =>
 });
 
 Deno.test("NativeConnection: reads bufferedAmount once for many messages", () => {
-  const socket = new FakeSocket();
+  const socket = new BlockedSocket();
   const connection = new NativeConnection(socket);
   const message = new OutgoingMessage("x".repeat(600));
   for (let n = 0; n < 1_000; n += 1) {
@@ -69,7 +69,7 @@ Deno.test("NativeConnection: reads bufferedAmount once for many messages", () =>
 });
 
 Deno.test("NativeConnection: closes with more than 64 MiB unread, and sends nothing more", () => {
-  const socket = new FakeSocket();
+  const socket = new BlockedSocket();
   const connection = new NativeConnection(socket);
   const answer = new OutgoingMessage("x".repeat(UNSENT_BYTES_MAX / 4));
   for (let n = 0; n < 4; n += 1) connection.send([answer], answer.byteLength);
@@ -83,7 +83,7 @@ Deno.test("NativeConnection: closes with more than 64 MiB unread, and sends noth
 });
 
 Deno.test("NativeConnection: sends nothing on a closing socket, and does not close it again", () => {
-  const socket = new FakeSocket();
+  const socket = new BlockedSocket();
   const connection = new NativeConnection(socket);
   socket.readyState = WebSocket.CLOSING;
   connection.send([new OutgoingMessage("late")], 6);
@@ -92,7 +92,7 @@ Deno.test("NativeConnection: sends nothing on a closing socket, and does not clo
 });
 
 Deno.test("NativeConnection: reports text and binary messages, and its end", () => {
-  const socket = new FakeSocket();
+  const socket = new BlockedSocket();
   const connection = new NativeConnection(socket);
   const texts: string[] = [];
   let gone = 0;
@@ -113,7 +113,7 @@ Deno.test("NativeConnection: reports text and binary messages, and its end", () 
 Deno.test("ClientConnection: writable bytes are limited by its queue and the shared budget, at least 16 KiB", () => {
   const budget = new ByteBudget(2 * QUEUED_BYTES_MAX);
   const buffers = new ClientBuffers(budget, new FakeClock(), () => {});
-  const connections = [new FakeSocket(), new FakeSocket()].map((socket) => {
+  const connections = [new BlockedSocket(), new BlockedSocket()].map((socket) => {
     const connection = new NativeConnection(socket);
     connection.register(buffers, "a");
     return { connection, socket };

@@ -94,7 +94,7 @@ Deno.test("Executor: an unfinished execution of an earlier run is updated in the
     },
   };
   return withExecutor(noting, async ({ executor, clock, store }) => {
-    await store.insert(recorded(clock), { reserves: true });
+    await store.insert({ ...recorded(clock), reserved: true });
     const recordAttempt = store.recordAttempt.bind(store);
     store.recordAttempt = (key, nowMs) => {
       order.push("written");
@@ -109,7 +109,7 @@ Deno.test("Executor: an unfinished execution of an earlier run is updated in the
 
 Deno.test("Executor: the outcome of a recorded execution that cannot be read is unknown", () =>
   withExecutor(noHedge, async ({ executor, clock, store }) => {
-    await store.insert(recorded(clock), { reserves: true });
+    await store.insert({ ...recorded(clock), reserved: true });
     const { execution } = signed(clock);
     const { get, recordAttempt } = store;
     const fails = () => Promise.reject(new StoreError("Database failed: it is locked"));
@@ -298,7 +298,7 @@ Deno.test("Executor: before it refuses at the limit, it releases theses whose se
       exposure.beginReading();
       exposure.endReading([]);
       await store.release(first.quoteHash);
-      await store.insert({ ...recorded(clock), key: quoteHashOf(7) }, { reserves: true });
+      await store.insert({ ...recorded(clock), key: quoteHashOf(7), reserved: true });
       const insert = store.insert.bind(store);
       let attempts = 0;
       store.insert = (...parameters) => {

@@ -119,7 +119,7 @@ function createExecutor(hedge: Hedge, given: Given) {
     handler: {
       termsOf: (intent) => handler.termsOf(intent),
       beforeSigning: (intent) => handler.prepare(intent),
-      onFoundFinished: (intent) => reservations.onExecutionFinished(intent),
+      onFinalStateSeen: (intent) => reservations.onExecutionFinished(intent),
     },
     node: submissionNode,
   });

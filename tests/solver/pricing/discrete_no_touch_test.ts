@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
-import { seededRandom } from "../../../lib/random.ts";
 import { shiftedDistance } from "../../../services/solver/pricing/barrier_shift.ts";
-import { boxProbability, simulateChecks } from "./reference.ts";
+
 import {
   type CheckedCorridor,
   type Move,
@@ -9,7 +8,6 @@ import {
   STEPS_WIDE_MAX,
 } from "../../../services/solver/pricing/discrete_no_touch.ts";
 import { noTouchProbability } from "../../../services/solver/pricing/double_no_touch.ts";
-import { YEAR_MS } from "../../../lib/time.ts";
 
 const unit = { variance: 1, drift: 0 };
 const atOnce = { variance: 0, drift: 0 };
@@ -134,63 +132,5 @@ Deno.test("Barrier shift: at most 0.12 / n above the exact recursion, never belo
         assert.ok(above > -2e-5 && above < 0.13, `${steps}, ${width}, ${place}: ${above}`);
       }
     }
-  }
-});
-
-Deno.test("Box: exact for one second with the price on the bound", () => {
-  const volatility = 0.5;
-  const deviation = volatility * Math.sqrt(100 / YEAR_MS);
-  const spot = 10n ** 15n;
-  const box = {
-    spot,
-    lower: spot,
-    upper: BigInt(Math.round(1e15 * Math.exp(60 * deviation))),
-    nowMs: 1_700_000_000_000,
-    startMs: 1_700_000_000_000,
-    endMs: 1_700_000_001_000,
-    volatility,
-  };
-  // Nine checks after the one of now: C(18, 9) / 4^9.
-  assert.ok(Math.abs(boxProbability(box) - 48_620 / 262_144) < 2e-5);
-});
-
-Deno.test("Box: still slots have the simulated probability, with few and many moves", () => {
-  const random = seededRandom(1);
-  const nowMs = 1_700_000_000_000;
-  const volatility = 1;
-  const deviation = volatility * Math.sqrt(100 / YEAR_MS);
-  for (
-    const [stillShare, endMs, steps] of [
-      [0.9, nowMs + 3_000, 29],
-      [0.5, nowMs + 6_000, 59],
-    ] as const
-  ) {
-    const spot = 10n ** 12n;
-    const toLower = 0.7 * deviation;
-    const toUpper = 6 * deviation;
-    const box = {
-      spot,
-      lower: BigInt(Math.round(1e12 * Math.exp(-toLower))),
-      upper: BigInt(Math.round(1e12 * Math.exp(toUpper))),
-      nowMs,
-      startMs: nowMs,
-      endMs,
-      volatility,
-      stillShare,
-    };
-    const paths = 20_000;
-    const held = simulateChecks(random, paths, {
-      toLower,
-      toUpper,
-      firstDeviation: 0,
-      stepDeviation: deviation,
-      steps,
-      stillShare,
-    });
-    const expected = boxProbability(box);
-    const error = Math.sqrt(expected * (1 - expected) / paths);
-    const bias = stillShare === 0.5 ? 0.12 / (steps * 0.5) : 0;
-    assert.ok(held - expected < 4.5 * error, `${held} held of ${expected}`);
-    assert.ok(expected - held < 4.5 * error + bias, `${held} held of ${expected}`);
   }
 });

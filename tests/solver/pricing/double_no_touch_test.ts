@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { gaussian, seededRandom } from "../../../lib/random.ts";
 import { barrierShift } from "../../../services/solver/pricing/barrier_shift.ts";
 import {
   type Corridor,
@@ -99,35 +98,6 @@ Deno.test("Double no-touch: agrees within 1e-10 with sixty Fourier terms on a gr
   }
 });
 
-Deno.test("Double no-touch: agrees with simulated paths within their sampling error", () => {
-  const random = seededRandom(1);
-  const paths = 4_000;
-  const steps = 200;
-  for (const [lower, upper] of [[0.01, 0.01], [0.02, 0.008], [0.03, 0.02]] as const) {
-    const variance = 0.02 ** 2;
-    let stayed = 0;
-    for (let path = 0; path < paths; path++) {
-      let move = 0;
-      let inside = true;
-      for (let step = 0; step < steps && inside; step++) {
-        move += Math.sqrt(variance / steps) * gaussian(random) - variance / 2 / steps;
-        inside = move >= -lower && move <= upper;
-      }
-      if (inside) stayed += 1;
-    }
-    const shift = barrierShift(variance / steps);
-    const expected = noTouchProbability({
-      toLower: lower + shift,
-      toUpper: upper + shift,
-      variance,
-      drift: -variance / 2,
-    });
-    const error = Math.sqrt(expected * (1 - expected) / paths);
-    // Five deviations, and a little for the correction itself at 200 looks.
-    assertNear(stayed / paths, expected, 5 * error + 0.003, `${lower} and ${upper}`);
-  }
-});
-
 const deviations = fc.double({ min: 0.01, max: 20, noNaN: true });
 
 /** Distances in deviations of the move, so that most corridors are neither safe nor hopeless. */
@@ -149,20 +119,6 @@ Deno.test("Double no-touch: a probability for every corridor, higher for a wider
       assert.ok(probability >= 0 && probability <= 1, `${probability}`);
       const wider = { ...corridor, toUpper: corridor.toUpper * factor };
       assert.ok(noTouchProbability(wider) >= probability - 1e-12);
-    }),
-    { numRuns: 2_000 },
-  );
-});
-
-Deno.test("Double no-touch: less for a longer time or a higher volatility", () => {
-  fc.assert(
-    fc.property(corridors, fc.double({ min: 1, max: 3, noNaN: true }), (corridor, factor) => {
-      const longer = {
-        ...corridor,
-        variance: corridor.variance * factor,
-        drift: corridor.drift * factor,
-      };
-      assert.ok(noTouchProbability(longer) <= noTouchProbability(corridor) + 1e-12);
     }),
     { numRuns: 2_000 },
   );

@@ -50,18 +50,6 @@ Deno.test("Still prices: a price that has just stopped is still at once", () => 
   assert.ok(stillness.share > 0.9, `${stillness.share}`);
 });
 
-Deno.test("Still prices: missing slots are ignored, and old ticks are forgotten", () => {
-  const stillness = new StillPrices();
-  stillness.add(0, 1_000n);
-  stillness.add(10, 1_001n);
-  assert.equal(stillness.share, 0);
-  assert.equal(stillness.tick, undefined);
-  stillness.add(11, 1_002n);
-  assert.equal(stillness.tick, 1n);
-  feed(stillness, 12, 40_000, (price) => price + 7n);
-  assert.equal(stillness.tick, 7n);
-});
-
 /** Prices in slots that follow each other, from a slot on. */
 function addFrom(stillness: StillPrices, slot: number, ...prices: bigint[]): void {
   for (const [index, price] of prices.entries()) stillness.add(slot + index, price);

@@ -57,7 +57,7 @@ Deno.test("QuoteSigner: accepts the same signatures with and without the cache",
   });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 12 }), (steps) => {
-      const quotes = new QuoteSigner(solver, 2);
+      const quotes = new QuoteSigner(solver);
       for (const { digest, form, signsFirst } of steps) {
         if (signsFirst) assert.equal(quotes.sign(digest), solver.sign(digest));
         const signature = forms[form]?.(solver.sign(digest), digest) ?? assert.fail(form);
@@ -74,12 +74,13 @@ Deno.test("QuoteSigner: accepts the same signatures with and without the cache",
 Deno.test("QuoteSigner: caches the newest signatures up to its limit, each for its own hash", () => {
   // No curve would accept these signatures, so accepted ones come from the cache.
   const signer = { address: solver.address, sign: (digest: Hex): Hex => `0x${digest.slice(-2)}` };
-  const quotes = new QuoteSigner(signer, 2);
-  const signatures = [1, 2, 3].map((n) => quotes.sign(digestOf(n)));
+  const quotes = new QuoteSigner(signer);
+  const newest = 20_001;
+  const signatures = Array.from({ length: newest }, (_, index) => quotes.sign(digestOf(index + 1)));
   const isAccepted = (n: number, signature: Hex | undefined) =>
     refusalOf(() => quotes.require(digestOf(n), signature ?? assert.fail())) === undefined;
   assert.equal(isAccepted(1, signatures[0]), false);
   assert.equal(isAccepted(2, signatures[1]), true);
-  assert.equal(isAccepted(3, signatures[2]), true);
-  assert.equal(isAccepted(3, signatures[1]), false);
+  assert.equal(isAccepted(newest, signatures[newest - 1]), true);
+  assert.equal(isAccepted(newest, signatures[1]), false);
 });

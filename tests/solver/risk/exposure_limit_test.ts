@@ -99,7 +99,7 @@ Deno.test("ExposureLimit: without a limit, only balances are checked", () => {
 
 Deno.test("ExposureLimit: balances must cover all pending bets of the same user, and of the same solver", () => {
   const { limit } = limitOf(undefined);
-  const inFlightBefore = { keys: new Set<string>(), newest: 0 };
+  const inFlightBefore = { keys: new Set<string>(), newestSequence: 0 };
   const inFlight = new Set([quoteHashOf(1), quoteHashOf(2), quoteHashOf(7)]);
   const decideWith = (balances: Balances, bet = betOf(5n)) => {
     const { book, decide } = limit.admission(quoteHashOf(99), bet, { balances, inFlightBefore });

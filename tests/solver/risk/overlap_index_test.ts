@@ -18,43 +18,11 @@ function box(lower: number, width: number, startTime: number, durationMs: number
 
 const asked = box(100, 100, 1_000, 1_000);
 
-const cases: readonly [name: string, held: BetAtRisk, nowMs: number, risk: number][] = [
-  ["the same box adds its full risk", asked, 1_000, 100],
-  ["a box inside adds its full risk", box(150, 10, 1_200, 100), 1_000, 100],
-  ["a box around it adds its full risk", box(1, 1_000, 0, 9_000), 1_000, 100],
-  ["half of the range adds half of the risk", box(150, 100, 1_000, 1_000), 1_000, 50],
-  ["half of range and time adds a quarter of the risk", box(150, 100, 1_500, 1_000), 1_000, 25],
-  ["a box without a common price adds nothing", box(200, 100, 1_000, 1_000), 1_000, 0],
-  ["a box without a common time adds nothing", box(100, 100, 2_000, 1_000), 1_000, 0],
-  ["only the rest of a begun window is compared", box(100, 100, 0, 1_500), 1_400, 100],
-  ["a window that has ended adds nothing", box(100, 100, 0, 1_500), 1_500, 0],
-];
-
-for (const [name, held, nowMs, risk] of cases) {
-  Deno.test(`OverlapIndex: ${name}`, () => {
-    const index = new OverlapIndex();
-    index.add("held", held);
-    assert.equal(index.correlatedRisk(asked, nowMs), risk);
-  });
-}
-
 Deno.test("OverlapIndex: bets of other markets are ignored", () => {
   const index = new OverlapIndex();
   const other = MARKETS.find(({ base }) => base !== asked.base)!; // there are three
   index.add("held", { ...asked, base: other.base });
   assert.equal(index.correlatedRisk(asked, 1_000), 0);
-});
-
-Deno.test("OverlapIndex: grows beyond its initial capacity, and ignores deleted bets", () => {
-  const index = new OverlapIndex();
-  for (let count = 1; count <= 100; count++) {
-    index.add(`held ${count}`, asked);
-    assert.equal(index.correlatedRisk(asked, 1_000), 100 * count);
-  }
-  for (let count = 1; count <= 100; count++) {
-    index.delete(`held ${count}`, asked);
-    assert.equal(index.correlatedRisk(asked, 1_000), 100 * (100 - count));
-  }
 });
 
 /** What one held bet adds, by sets of prices and milliseconds. */

@@ -17,35 +17,10 @@ function bet(lower: number, upper: number, from: number, to: number, risk = 100n
   });
 }
 
-const cases: readonly [name: string, bets: BetAtRisk[], loss: bigint][] = [
-  ["no bet costs nothing", [], 0n],
-  ["boxes that share a price can all win", [bet(1, 5, 0, 9), bet(5, 9, 0, 9)], 200n],
-  [
-    "only one of two boxes without a common price can win",
-    [bet(1, 4, 0, 9), bet(5, 9, 0, 9)],
-    100n,
-  ],
-  ["boxes with consecutive windows can all win", [bet(1, 4, 0, 5), bet(5, 9, 5, 9)], 200n],
-  [
-    "the side with the larger loss is used",
-    [bet(1, 4, 0, 9, 70n), bet(5, 9, 0, 9, 40n), bet(6, 9, 1, 8, 40n)],
-    80n,
-  ],
-];
-
-for (const [name, bets, loss] of cases) {
-  Deno.test(`worstCaseLoss: ${name}`, () => assert.equal(worstCaseLoss(bets), loss));
-}
-
 Deno.test("worstCaseLoss: the losses of two markets are added", () => {
   const [one, other] = MARKETS;
   const onOther = { ...bet(5, 9, 0, 9), base: other!.base };
   assert.equal(worstCaseLoss([{ ...bet(1, 4, 0, 9), base: one!.base }, onOther]), 200n);
-});
-
-Deno.test("worstCaseLoss: a window without a slot is a sure loss for the solver", () => {
-  const between = { ...bet(1, 4, 0, 9), startTime: 101, endTime: 199 };
-  assert.equal(worstCaseLoss([between, { ...between, lowerPrice: 5n, upperPrice: 9n }]), 200n);
 });
 
 /** The true worst case: of every set of bets, whether some path of prices lets them all win. */

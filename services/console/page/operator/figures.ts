@@ -6,7 +6,7 @@ import {
   PROBLEMS,
   type Sample,
 } from "../../../../lib/problems/mod.ts";
-import type { MetricsHistory } from "../data/metrics.ts";
+import { type MetricsHistory, RECENT_MS } from "../data/metrics.ts";
 import type { ServiceName } from "../data/service_watch.ts";
 import type { Providers } from "../data/providers.ts";
 import { durationText, formatDuration, formatShare } from "../format.ts";
@@ -172,9 +172,11 @@ type Reader = (history: MetricsHistory) => number | undefined;
 
 const now = (metric: string): Reader => ({ latest }) => latest.sum(metric);
 
-/** Reads the rate of events per minute over the watched time. */
+/** Reads the rate of events per minute over the watched time, once that is long enough. */
 const perMinute = (metric: string, labels?: Record<string, string>): Reader => (history) =>
-  history.spanMs === 0 ? undefined : 60_000 * history.increase(metric, labels) / history.spanMs;
+  history.spanMs < RECENT_MS
+    ? undefined
+    : 60_000 * history.increase(metric, labels) / history.spanMs;
 
 /** Figures that show how much a service is used. All other figures have an alert. */
 const USAGE_FIGURES: Readonly<Record<ServiceName, Readonly<Record<string, Reader>>>> = {

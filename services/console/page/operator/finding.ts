@@ -1,5 +1,5 @@
 /** A problem as the operator reads it. */
-import type { Problem } from "../../../../lib/problems/mod.ts";
+import { type Problem, SERVICE_DOWN } from "../../../../lib/problems/mod.ts";
 import type { ServiceName, ServiceState } from "../data/service_watch.ts";
 import { durationText, formatDuration, formatTime } from "../format.ts";
 import type { Repair } from "./repairs.ts";
@@ -39,6 +39,9 @@ export interface Finding extends Partial<Repair> {
 export const isAlarm = ({ severity, cause }: Finding) =>
   severity === "critical" && cause === undefined;
 
+/** Whether a service is away. Usually no dependency explains that: services still answer. */
+export const isAway = ({ chapter }: Pick<Finding, "chapter">) => chapter === SERVICE_DOWN.name;
+
 export const isCritical = ({ severity }: Pick<Finding, "severity">) => severity === "critical";
 
 /** The text that all watched services work, and how to watch the others. */
@@ -49,19 +52,34 @@ export function noProblemText(watched: readonly ServiceName[]): string {
   return `✓ The services below work. To watch all, start the console with ${options}.`;
 }
 
-/** How much is wrong, as a class and a text; only for lists that are not empty. */
+/** How much is wrong with its consequences, as a class and a text; only for lists that are not empty. */
 export function verdictOf(findings: readonly Finding[]): [style: string, text: string] {
-  const own = findings.filter(({ cause }) => cause === undefined);
-  const criticals = own.filter(isCritical).length;
-  const warnings = own.length - criticals;
+  const criticals = findings.filter(isCritical).length;
+  const warnings = findings.length - criticals;
   const parts = [
     ...(criticals > 0
       ? [`✕ ${criticals} critical ${criticals === 1 ? "problem" : "problems"}`]
       : []),
     ...(warnings > 0 ? [`▲ ${warnings} ${warnings === 1 ? "warning" : "warnings"}`] : []),
   ];
-  if (parts.length > 0) return [criticals > 0 ? "lost" : "warning", `${parts.join(", ")}.`];
-  return ["warning", "▲ Only what an absence has left: it should end by itself."];
+  return [criticals > 0 ? "lost" : "warning", `${parts.join(", ")}.`];
+}
+
+/** The state of a service as a sign, a word and a class. */
+export function serviceVerdictOf(
+  { name, isUp, isSilent, isReady }: ServiceState,
+  findings: readonly Finding[],
+): [style: string, text: string] {
+  if (isUp === undefined) return ["note", "… asking"];
+  const own = findings.filter(({ service }) => service === name);
+  if (!isUp) {
+    const cause = own.find(isAway)?.cause;
+    return cause ? ["warning", `▲ waits for ${cause}`] : ["lost", "✕ does not answer"];
+  }
+  if (isSilent) return ["warning", "▲ no answer yet"];
+  if (own.some(isCritical)) return ["lost", "✕ has a problem"];
+  if (own.length > 0) return ["warning", "▲ has a warning"];
+  return ["won", isReady === undefined ? "✓ healthy" : "✓ healthy, ready"];
 }
 
 /** Path of a chapter of the runbook, with commands for a service and its process. */
@@ -108,11 +126,16 @@ export function deadlineText(
   };
 }
 
-/** When its alert fires, if the problem lasts; whether anybody is told is up to Prometheus. */
+/** When it began, as far as that is known. */
+export function startText(finding: Finding, sinceMs: number): string {
+  const time = formatTime(sinceMs);
+  if (finding.mayBeOlder) return `seen since ${time}, may be older`;
+  return isAway(finding) && isCritical(finding) ? `last answer ${time}` : `since ${time}`;
+}
+
+/** When its alert fires, if the problem lasts; when it has fired is known to Prometheus only. */
 export function alertTimeText({ afterS }: Finding, sinceMs: number, nowMs: number): string {
   if (afterS === undefined) return "";
   const atMs = sinceMs + 1_000 * afterS;
-  return nowMs < atMs
-    ? ` · alert in ${Math.ceil((atMs - nowMs) / 1_000)} s`
-    : ` · its alert fires, since ${formatTime(atMs)}`;
+  return nowMs < atMs ? ` · alert in ${Math.ceil((atMs - nowMs) / 1_000)} s` : " · its alert fires";
 }

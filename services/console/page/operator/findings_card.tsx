@@ -1,4 +1,4 @@
-import { signal, useSignal } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import { systemClock } from "@rangemaker/client";
 import { Card } from "../card.tsx";
 import type { ServiceState } from "../data/service_watch.ts";
@@ -8,17 +8,19 @@ import { NotifyButton } from "../notify_button.tsx";
 import { Table } from "../table.tsx";
 import { useNow } from "../use_now.ts";
 import { Words } from "../words.tsx";
-import { type Episode, isBlip } from "./problem_log.ts";
+import { causeText, type Episode } from "./problem_log.ts";
 import {
   alertTimeText,
   deadlineText,
   type Finding,
   followingText,
+  isAway,
   noProblemText,
   runbookOf,
+  startText,
   verdictOf,
 } from "./finding.ts";
-import { commandsFor, isAway, wayOf } from "./absence.ts";
+import { START_CHAPTER } from "./absence.ts";
 import { CARRY } from "./repairs.ts";
 
 interface FindingsProps {
@@ -80,10 +82,10 @@ const ENDED_FIRST = 5;
 /** Problems that have ended, the last one first; what was too short for an alert is folded. */
 export function Ended({ records }: { records: readonly Episode[] }) {
   if (records.length === 0) return null;
-  const blips = records.filter(isBlip);
+  const blips = records.filter(({ isBlip }) => isBlip);
   return (
     <Card title="Ended">
-      <EndedTable of="ended problems" rows={records.filter((one) => !isBlip(one))} />
+      <EndedTable of="ended problems" rows={records.filter(({ isBlip }) => !isBlip)} />
       {blips.length > 0 && (
         <details class="blips">
           <summary>{blips.length} too short for an alert</summary>
@@ -112,21 +114,14 @@ function EndedTable({ of, rows }: { of: string; rows: readonly Episode[] }) {
             (mayBeOlder ? "at least " : "") + formatDuration(lastMs - sinceMs),
         },
         { name: "Problem, at its worst", text: ({ service, text }) => `${service}: ${text}` },
-        {
-          name: "Cause",
-          text: ({ cause }) => cause === undefined ? "itself" : `${cause} was away`,
-        },
+        { name: "Cause", text: (one) => causeText(one) },
         {
           name: "Alert",
-          text: ({ severity, alertedAtMs, afterS }) => (
+          text: ({ severity, hasAlerted, afterS }) => (
             <>
               <Severity severity={severity} />
               <span class="detail">
-                {alertedAtMs
-                  ? `fired ${formatTime(alertedAtMs)}`
-                  : afterS === undefined
-                  ? "has no alert"
-                  : "too short to fire"}
+                {hasAlerted ? "fired" : afterS === undefined ? "has no alert" : "too short to fire"}
               </span>
             </>
           ),
@@ -154,17 +149,15 @@ function FindingList({ findings, states }: Pick<FindingsProps, "findings" | "sta
 
 function FindingItem({ url, ...finding }: Finding & { url: string }) {
   const { service, severity, text, effect, harm, details, firstStep, hint, chapter } = finding;
-  const { sinceMs = 0, mayBeOlder, deadlinesMs = [], commandsByWay = {}, commands = [] } = finding;
+  const { sinceMs = 0, deadlinesMs = [], commandsByWay = {}, commands = [] } = finding;
   const { lastResort = [] } = finding;
-  const ways = commandsFor(commandsByWay, ownWay.value);
   const nowMs = useNow(systemClock, 1_000);
   return (
     <li class="finding" data-severity={severity}>
       <p>
         <Severity severity={severity} /> <strong>{service}: {text}</strong>{" "}
         <span class="note">
-          {mayBeOlder ? "seen since" : "since"} {formatTime(sinceMs)}
-          {mayBeOlder && ", may be older"}
+          {startText(finding, sinceMs)}
           {alertTimeText(finding, sinceMs, nowMs)}
         </span>
       </p>
@@ -174,14 +167,23 @@ function FindingItem({ url, ...finding }: Finding & { url: string }) {
       <p>
         <strong>Do first:</strong> <Words text={firstStep} url={url} />
       </p>
-      {ways.own.map(([label, command]) => <WayCommand key={label} {...{ label, command }} />)}
-      {ways.others.length > 0 && (
-        <details>
-          <summary>Other ways to run it</summary>
-          {ways.others.map(([label, command]) => (
-            <WayCommand key={label} {...{ label, command }} />
-          ))}
-        </details>
+      {Object.entries(commandsByWay).map(([label, command]) => (
+        <p key={label}>
+          {label}:{" "}
+          <code class="command">
+            <Command text={command} />
+          </code>{" "}
+          <CopyButton text={command} />
+        </p>
+      ))}
+      {isAway(finding) && finding.commandsByWay && (
+        <p>
+          From a terminal, if it has ended: start it as you started it, options and all. Chapter
+          {" "}
+          <a href={runbookOf({ chapter: START_CHAPTER, service })} target="_blank">
+            {START_CHAPTER}
+          </a>
+        </p>
       )}
       {commands.length > 0 && (
         <pre>{commands.flatMap((text) => [<Command key={text} text={text} />, "\n"])}</pre>
@@ -208,27 +210,6 @@ function FindingItem({ url, ...finding }: Finding & { url: string }) {
         <a href={runbookOf(finding)} target="_blank">Runbook: {chapter}</a>
       </p>
     </li>
-  );
-}
-
-/** Storage key of the way in which this operator runs services: that of the last copied command. */
-const WAY_KEY = "rangemaker.way";
-
-const ownWay = signal(localStorage.getItem(WAY_KEY) ?? undefined);
-
-function WayCommand({ label, command }: { label: string; command: string }) {
-  const remember = () => {
-    ownWay.value = wayOf(label);
-    localStorage.setItem(WAY_KEY, wayOf(label));
-  };
-  return (
-    <p>
-      {label}:{" "}
-      <code class="command">
-        <Command text={command} />
-      </code>{" "}
-      <CopyButton text={command} onCopied={remember} />
-    </p>
   );
 }
 
@@ -263,20 +244,14 @@ const COPIED_MS = 3_000;
 interface CopyButtonProps {
   text: string;
   label?: string;
-  onCopied?(): void;
 }
 
-function CopyButton({ text, label = "Copy", onCopied = () => {} }: CopyButtonProps) {
+function CopyButton({ text, label = "Copy" }: CopyButtonProps) {
   const result = useSignal("");
   const copy = () =>
     navigator.clipboard.writeText(text).then(
       () => result.value = "Copied",
       () => result.value = "Not allowed: select them",
-    ).then(() =>
-      systemClock.after(COPIED_MS, () => {
-        result.value = "";
-        onCopied();
-      })
-    );
+    ).then(() => systemClock.after(COPIED_MS, () => result.value = ""));
   return <button type="button" onClick={() => void copy()}>{result.value || label}</button>;
 }

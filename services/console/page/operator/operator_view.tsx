@@ -17,6 +17,7 @@ import type { View } from "../shell.tsx";
 import { Ended, Findings } from "./findings_card.tsx";
 import { pollsInThisTab } from "./one_tab.ts";
 import {
+  asLogged,
   endedOf,
   isOutdated,
   LOG_KEY,
@@ -25,7 +26,6 @@ import {
   storedRecords,
   storeRecords,
   updatedLog,
-  withStart,
 } from "./problem_log.ts";
 import { isAlarm } from "./finding.ts";
 import {
@@ -120,7 +120,7 @@ function watchServices(model: PageModel) {
   const findings = computed(() => {
     const nowMs = Date.now();
     const counted = stillCounted(records.value, found.value, nowMs);
-    return [...found.value, ...counted].map((one) => withStart(one, records.value, nowMs));
+    return [...found.value, ...counted].map((one) => asLogged(one, records.value, nowMs));
   });
   const alarms = computed(() => records.value.filter(({ isAlarm }) => isAlarm).length);
   return { states, sources, findings, records, alarms, isOpen, isOffline };
@@ -183,7 +183,12 @@ function watchRepairs(
     const filled = new Set(gaps.flatMap(({ symbol, missing }) => missing.length > 0 ? symbol : []));
     const own = ended.filter((bet) => !filled.has(symbolOf(bet)));
     const exchanges = states.value.find(({ name }) => name === "exchanges");
-    const source = { historyUrl: config.urls.exchanges, isAway: exchanges?.isUp === false };
+    const startedS = exchanges?.history.latest.sum("process_start_time_seconds");
+    const source = {
+      historyUrl: config.urls.exchanges,
+      isAway: exchanges?.isUp === false,
+      startedMs: startedS && 1_000 * startedS,
+    };
     const found = [
       [PRICES_MISSING, marketRepair(gaps, source)],
       [NEEDS_BACKFILL, betRepair(ended, own, source)],

@@ -1,10 +1,9 @@
 /** A log of when problems began and ended, kept in the browser, so that it survives a reload. */
 import * as z from "zod";
 import { tryParseJson } from "../../../../lib/json.ts";
-import { type Finding, isAlarm } from "./finding.ts";
+import { type Finding, isAway, isCritical } from "./finding.ts";
 import { formatTime } from "../format.ts";
-import { isAway } from "./absence.ts";
-import { HEALTH, TO_BACKFILL } from "./problems.ts";
+import { HEALTH, TO_BACKFILL, withCause } from "./problems.ts";
 
 const serviceSchema = z.enum(["exchanges", "oracle", "node", "proxy", "bridge", "solver"]);
 
@@ -41,7 +40,12 @@ const recordSchema = z.object({
 export type ProblemRecord = z.output<typeof recordSchema>;
 
 /** A problem that has ended, or a figure that exceeded its bound several times. */
-export type Episode = ProblemRecord & { alertedAtMs: number | undefined };
+export type Episode = ProblemRecord & {
+  /** It lasted as long as its alert waits. When the alert fired is known to Prometheus only. */
+  hasAlerted: boolean;
+  /** Neither it nor what it caused lasted until an alert. */
+  isBlip: boolean;
+};
 
 /** A hanging service is detected this long after its consequences: a request waits for seconds. */
 const CAUSE_LATE_MS = 10_000;
@@ -78,14 +82,19 @@ const isWorse = (
   other: Pick<ProblemRecord, "severity" | "extent">,
 ) => one.severity === other.severity ? one.extent > other.extent : one.severity === "critical";
 
-/** A finding with its start: its own, or the logged one, and whether that is exact. */
-export function withStart(
+/**
+ * A finding with its start: its own, or the logged one, and whether that is exact. A later outage
+ * does not change its logged cause.
+ */
+export function asLogged(
   finding: Finding,
   records: readonly ProblemRecord[],
   nowMs: number,
 ): Finding & { sinceMs: number } {
-  const { sinceMs = nowMs, mayBeOlder } = recordOf(records, finding, nowMs) ?? finding;
-  return { ...finding, mayBeOlder, sinceMs: finding.sinceMs ?? sinceMs };
+  const record = recordOf(records, finding, nowMs);
+  const { sinceMs = nowMs, mayBeOlder, cause } = record ?? finding;
+  const known = finding.cause === undefined ? finding : withCause(finding, cause);
+  return { ...known, mayBeOlder, sinceMs: finding.sinceMs ?? sinceMs };
 }
 
 /**
@@ -138,6 +147,7 @@ function merged(finding: Finding, known: readonly ProblemRecord[], nowMs: number
   // Until its start is known, a gap may be another one than that before its service was away.
   const isUnsure = TO_BACKFILL.has(chapter) && sinceMs === undefined &&
     known.some((one) => one.lastMs > one.seenMs);
+  const isRoot = known.some((one) => one.isCause && nowMs - one.sinceMs > CAUSE_LATE_MS);
   const now = { text: finding.text, extent: finding.extent ?? 0, severity: finding.severity };
   const { text, extent, severity } = [...(isUnsure ? [] : [now]), ...known]
     .reduce((worst, one) => isWorse(one, worst) ? one : worst);
@@ -147,12 +157,11 @@ function merged(finding: Finding, known: readonly ProblemRecord[], nowMs: number
     severity,
     text,
     extent,
-    isAlarm: isAlarm(finding),
+    isAlarm: isCritical(finding),
     ...(afterS !== undefined && { afterS }),
     ...(countedMs !== undefined && { countedMs }),
-    ...pickCause(cause ?? known.find((one) => one.cause)?.cause),
-    isCause: cause === undefined ||
-      known.some((one) => one.isCause && nowMs - one.sinceMs > CAUSE_LATE_MS),
+    ...pickCause(known.find((one) => one.cause)?.cause ?? (isRoot ? undefined : cause)),
+    isCause: cause === undefined || isRoot,
     sinceMs: Math.min(sinceMs ?? atMs, ...known.map((one) => one.sinceMs)),
     mayBeOlder: sinceMs === undefined && (known[0]?.mayBeOlder ?? mayBeOlder),
     seenMs: Math.max(isUnsure ? 0 : atMs, ...known.map((one) => one.seenMs)),
@@ -208,17 +217,16 @@ const isBeside = (one: ProblemRecord, outage: ProblemRecord) =>
   one.service === outage.service && one.sinceMs <= outage.lastMs + CAUSE_LATE_MS &&
   one.lastMs >= outage.sinceMs - CAUSE_LATE_MS;
 
-/** When the alert of a problem was sent; undefined if it ended before that. */
-function alertOf({ sinceMs, lastMs, afterS = Infinity }: ProblemRecord): number | undefined {
-  const atMs = sinceMs + 1_000 * afterS;
-  return atMs <= lastMs ? atMs : undefined;
-}
+/** Whether the alert of a problem was sent, or it ended before that. */
+const hasAlerted = ({ sinceMs, lastMs, afterS = Infinity }: ProblemRecord) =>
+  sinceMs + 1_000 * afterS <= lastMs;
 
 /** Problems that have ended, the last one first: causes, and problems that sent an alert. */
 export function endedOf(records: readonly ProblemRecord[]): Episode[] {
   const outages = records.filter(isAway);
-  const ended = records.map((one) => ({ ...one, alertedAtMs: alertOf(one) }))
-    .filter((one) => one.endedMs !== undefined && (one.isCause || one.alertedAtMs !== undefined))
+  const ended = records.filter((one) => one.endedMs !== undefined)
+    .map((one) => ({ ...one, hasAlerted: hasAlerted(one), isBlip: false }))
+    .filter((one) => one.isCause || one.hasAlerted)
     .filter((one) => !(one.chapter === HEALTH && outages.some((other) => isBeside(one, other))))
     .sort((a, b) => a.sinceMs - b.sinceMs);
   const episodes: Episode[] = [];
@@ -230,9 +238,10 @@ export function endedOf(records: readonly ProblemRecord[]): Episode[] {
     const before = episodes[index];
     if (before === undefined) episodes.push(one);
     else {
-      const { sinceMs, mayBeOlder, alertedAtMs = one.alertedAtMs } = before;
+      const { sinceMs, mayBeOlder } = before;
+      const hasAlerted = before.hasAlerted || one.hasAlerted;
       const worst = isWorse(one, before) ? one : before;
-      episodes[index] = { ...worst, sinceMs, mayBeOlder, alertedAtMs, lastMs: one.lastMs };
+      episodes[index] = { ...worst, sinceMs, mayBeOlder, hasAlerted, lastMs: one.lastMs };
     }
   }
   return belowCauses(
@@ -252,10 +261,11 @@ function belowCauses(episodes: readonly Episode[]): Episode[] {
         TO_BACKFILL.has(one.chapter) && STOPS_PRICES.has(outage.service))
     );
   const followers = Map.groupBy(episodes, outageOf);
-  return (followers.get(undefined) ?? []).flatMap((one) => [
-    one,
-    ...(followers.get(one) ?? []).map((other) => ({ ...other, cause: one.service })),
-  ]);
+  return (followers.get(undefined) ?? []).flatMap((one) => {
+    const own = (followers.get(one) ?? [])
+      .map((other) => ({ ...other, cause: one.service, isBlip: isShort(other) }));
+    return [{ ...one, isBlip: isShort(one) && own.every(({ isBlip }) => isBlip) }, ...own];
+  });
 }
 
 /** Without one of these, the node has no prices. */
@@ -269,8 +279,12 @@ const isDuring = (one: Episode, outage: Episode) =>
 const SHORT_MS = 15_000;
 
 /** Whether a problem ended before an alert could fire. */
-export const isBlip = ({ afterS, alertedAtMs, sinceMs, lastMs }: Episode) =>
-  alertedAtMs === undefined && (afterS !== undefined || lastMs - sinceMs < SHORT_MS);
+const isShort = ({ afterS, hasAlerted, sinceMs, lastMs }: Episode) =>
+  !hasAlerted && (afterS !== undefined || lastMs - sinceMs < SHORT_MS);
+
+/** What caused a problem that has ended. A service's own failure is not named twice. */
+export const causeText = ({ service, cause = service }: Pick<ProblemRecord, "service" | "cause">) =>
+  cause === service ? "itself" : `${cause} was away`;
 
 export const LOG_KEY = "rangemaker.problems";
 

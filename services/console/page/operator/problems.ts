@@ -8,7 +8,7 @@ import {
 import { RECENT_MS } from "../data/metrics.ts";
 import { type ServiceName, type ServiceState, WITH_READY } from "../data/service_watch.ts";
 import { durationText, formatDuration } from "../format.ts";
-import { absenceOf, EFFECTS, isAway } from "./absence.ts";
+import { absenceOf, EFFECTS } from "./absence.ts";
 import {
   countedFor,
   formatValue,
@@ -17,7 +17,7 @@ import {
   shorterThan,
   worstOf,
 } from "./figures.ts";
-import { type Finding, isCritical } from "./finding.ts";
+import { type Finding, isAway, isCritical } from "./finding.ts";
 import type { Repair } from "./repairs.ts";
 
 /** The services that each service needs, directly or indirectly. */
@@ -82,13 +82,20 @@ export function findingsOf(services: readonly ServiceState[]): Finding[] {
     const cause = services.find((other) => explains(other, finding, services));
     const isOwn = wasAway && own.awayAgoMs < (cause?.awayAgoMs ?? Infinity) && !cause?.isSilent;
     if (cause !== undefined && !isOwn) return { ...finding, cause: cause.name };
-    if (isCritical(finding) || !wasAway) return finding;
-    const firstStep = finding.countedMs === undefined
-      ? "Nothing, unless it lasts for over a minute: it was away until just now."
-      : "Nothing, unless the number grows: it counts the time that it was away, and its alert " +
-        `fires until ${durationText(countedMs)} after that.`;
-    return { ...finding, cause: finding.service, firstStep };
+    return isCritical(finding) || !wasAway ? finding : withCause(finding, finding.service);
   }).sort((a, b) => rankOf(a) - rankOf(b));
+}
+
+/** A finding with its cause. Only time ends what the absence of the service itself has caused. */
+export function withCause(finding: Finding, cause: Finding["cause"]): Finding {
+  const { cause: _, ...found } = finding;
+  if (cause === undefined) return found;
+  if (cause !== finding.service) return { ...found, cause };
+  const firstStep = finding.countedMs === undefined
+    ? "Nothing, unless it lasts for over a minute: it was away until just now."
+    : "Nothing, unless the number grows: it counts the time that it was away, and its alert " +
+      `fires until ${durationText(finding.countedMs)} after that.`;
+  return { ...found, cause, firstStep };
 }
 
 /** Whether the absence of a service probably caused a finding of another one. */

@@ -60,6 +60,10 @@ const HINT = `Where these report slots without a trade, run them again with ${CA
 
 const WITH_PRICE = "run them with --price.";
 
+const LOST =
+  "The exchanges have started again since, and have lost their trades of that time. The " +
+  "last price before each gap is in these commands.";
+
 /** Joins spans that are near each other. */
 function gapsOf(missing: readonly MissingSpan[], apartMs: number): MissingSpan[] {
   const gaps: MissingSpan[] = [];
@@ -89,6 +93,8 @@ const lastResortOf = ({ symbol, missing }: MarketGap) =>
 export interface TradeSource {
   historyUrl?: string | undefined;
   isAway?: boolean;
+  /** When its process started: it has no trades of the time before. */
+  startedMs?: number | undefined;
 }
 
 const stepOf = (step: string, { isAway = false }: TradeSource) =>
@@ -115,10 +121,12 @@ export function marketRepair(
 ): Repair | undefined {
   const spans = gaps.flatMap(({ missing }) => missing);
   if (spans.length === 0) return undefined;
-  const commands = gaps.flatMap(({ symbol, missing }) =>
-    gapsOf(missing, GAP_APART_MS).map((gap) => commandOf(optionsOf(symbol, gap), source))
-  );
   const lastResort = gaps.flatMap(lastResortOf).slice(0, LAST_RESORT_MAX);
+  const lostBeforeMs = lastResort.length > 0 ? source.startedMs ?? 0 : 0;
+  const commands = gaps.flatMap(({ symbol, missing }) =>
+    gapsOf(missing, GAP_APART_MS).filter(({ from }) => from >= lostBeforeMs)
+      .map((gap) => commandOf(optionsOf(symbol, gap), source))
+  );
   const bets = gaps.flatMap(({ bets, missing }) =>
     bets.filter((bet) => missing.some(({ from, to }) => from <= bet.endTime && to >= bet.startTime))
   );
@@ -130,7 +138,9 @@ export function marketRepair(
     ...(lastResort.length === 0 ? { commands, hint: HINT + WITH_PRICE } : {
       commands,
       lastResort,
-      hint: `${HINT}the last one before each gap is in these commands.`,
+      hint: commands.length === 0
+        ? LOST
+        : `${HINT}the last one before each gap is in these commands.`,
     }),
     sinceMs: Math.min(...spans.map(({ from }) => from)),
     harm: harmOf(bets),

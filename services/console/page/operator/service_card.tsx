@@ -13,7 +13,7 @@ import {
   useOf,
   worstOf,
 } from "./figures.ts";
-import type { Finding } from "./finding.ts";
+import { type Finding, serviceVerdictOf } from "./finding.ts";
 
 interface ServiceCardProps {
   state: ServiceState;
@@ -25,7 +25,7 @@ interface ServiceCardProps {
 /** The state of a service, its use, and its figures that have an alert. */
 export function ServiceCard({ state, findings, process }: ServiceCardProps) {
   const { name, url, isUp, history } = state;
-  const [style, verdict] = verdictOf(state, findings);
+  const [style, verdict] = serviceVerdictOf(state, findings);
   // Figures of a service that is away are out of date.
   const figures = (isUp ? FIGURES : []).flatMap((problem) => {
     const worst = worstOf(problem.bound, problem.measure.read(history));
@@ -83,22 +83,6 @@ export function ServiceCard({ state, findings, process }: ServiceCardProps) {
       )}
     </article>
   );
-}
-
-/** The state of a service as a sign, a word and a class. */
-function verdictOf(
-  { name, isUp, isSilent, isReady }: ServiceState,
-  findings: readonly Finding[],
-): [style: string, text: string] {
-  if (isUp === undefined) return ["note", "… asking"];
-  const own = findings.filter(({ service }) => service === name);
-  const [cause] = own.flatMap(({ cause }) => cause ?? []);
-  if (!isUp && cause !== undefined) return ["warning", `▲ waits for ${cause}`];
-  if (!isUp) return ["lost", "✕ away"];
-  if (isSilent) return ["warning", "▲ no answer yet"];
-  if (own.some(({ severity }) => severity === "critical")) return ["lost", "✕ has a problem"];
-  if (own.length > 0) return ["warning", "▲ has a warning"];
-  return ["won", isReady === undefined ? "✓ healthy" : "✓ healthy, ready"];
 }
 
 interface AlertFactProps {

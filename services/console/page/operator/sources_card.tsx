@@ -5,7 +5,7 @@ import { formatQuotePrice, formatTime, toNumber } from "../format.ts";
 import { type Column, Table } from "../table.tsx";
 import { faultOf, faultText, formatAge, formatPoints, isOraclesFault } from "./figures.ts";
 import type { ProblemRecord } from "./problem_log.ts";
-import { isAway } from "./absence.ts";
+import { isAway } from "./finding.ts";
 
 interface SourcesProps {
   symbols: readonly string[];

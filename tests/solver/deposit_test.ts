@@ -1,0 +1,23 @@
+import assert from "node:assert/strict";
+import { ShiftedClock, systemClock } from "../../lib/clock.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import { withBridge } from "../bridge/support.ts";
+import { runHere } from "../support/command_context.ts";
+
+Deno.test("solver deposit: credits the account of the solver's key, by the clock of the chain", () => {
+  const clock = new ShiftedClock(systemClock);
+  clock.shift(3_600_000);
+  return withBridge(
+    async ({ url }, node) => {
+      node.aheadMs = 3_600_000;
+      const { address, privateKey } = DEV_ACCOUNTS.solver;
+      const options = ["--bridge-url", url, "--amount", "5000000", "--private-key", privateKey];
+      const { code, stdout, stderr } = await runHere(["solver", "deposit", ...options], {}, clock);
+      assert.equal(code, 0, stderr);
+      assert.match(stdout, new RegExp(`^5 USDC for ${address}, transaction 0x`));
+      assert.equal(node.credited.get(address), 5_000_000n);
+    },
+    {},
+    clock,
+  );
+});
