@@ -77,14 +77,6 @@ export async function askQuote(
   return body.quote as QuoteWire;
 }
 
-/** Resolves once the solver knows all its theses. */
-export function untilComplete(url: string): Promise<unknown> {
-  return eventually("all open theses known", async () => {
-    const { complete } = await (await fetch(`${url}/theses`)).json();
-    return complete || undefined;
-  });
-}
-
 /** A body of `POST /execute` for a fresh quote. */
 export async function execution(url: string, given: Record<string, unknown> = {}) {
   const quote = await askQuote(url, given);
