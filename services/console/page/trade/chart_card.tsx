@@ -1,6 +1,6 @@
 import { type Signal, useSignal } from "@preact/signals";
 import type { RefObject, RenderableProps } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { type CancelTimer, type Market, systemClock } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { formatAmount } from "../format.ts";
@@ -72,7 +72,7 @@ function EarlyWarning({ model, slip }: { model: PageModel; slip: BetSlip }) {
 
 /** Escape hides the keys before anything else, wherever the focus is. */
 function useCloseHelp(help: Signal<boolean>, { announce }: PageModel): void {
-  useEffect(() => {
+  useLayoutEffect(() => { // as soon as they are shown
     if (!help.value) return;
     const close = (event: KeyboardEvent) => {
       if (event.key !== "Escape") return;
