@@ -361,7 +361,7 @@ Deno.test({
         await page.keyboard.press("?");
         await hears(
           page,
-          /^Enter: suggest a box, then quote it\. .* Escape: hide these keys, undo /,
+          /^Enter: suggest a box, then quote it\. .* Escape: hide these keys, undo .* Delete: leave /,
         );
         assert.equal(await isShown(), true);
         const [chartEnd = 0, keysStart = 0, scrolled] = await page.$eval(".chart", (chart) => {
@@ -547,6 +547,9 @@ Deno.test({
         );
         const lost = await page.evaluate("framesWithoutFocus");
         assert.ok(Number(lost) < 10, `${lost} frames without a focus while signing`);
+        await page.focus(".chart .area");
+        await page.keyboard.press("m");
+        await hears(page, /^No box yet: press Enter/);
         // In enlarged text, messages and the button are at the same place.
         await page.setViewport({ width: 320, height: 640 });
         await page.$eval("html", (html) => html.style.setProperty("font-size", "200%"));
