@@ -248,6 +248,16 @@ Deno.test("BetSlip: payouts that improve with each new quote are signed until th
   assert.deepEqual([stage.offer.quote.payout, signed.length], [17_000_000n, 6]);
 });
 
+Deno.test("BetSlip: payouts above the signed one are signed until the bet is placed, also while they fall", async () => {
+  const payouts = [12n, 17n, 16n, 15n, 14n, 13n].map((payout) => payout * 1_000_000n);
+  const { slip, signed } = moving(5, payouts);
+  await slip.quote();
+  await slip.place();
+  const stage = stageOf(slip);
+  assert(stage.name === "placed");
+  assert.deepEqual([stage.offer.quote.payout, signed.length], [13_000_000n, 6]);
+});
+
 Deno.test("BetSlip: below the tolerance, or after three more signatures, the user decides", async () => {
   const cases = [
     { tolerance: 5, payouts: [12_000_000n, 11_399_999n], signatures: 1 },
@@ -285,7 +295,7 @@ Deno.test("BetSlip: a bet that pays more, but was refused at each try, says so",
   assert.deepEqual([stageOf(slip).name, signed.length], ["quoted", 11]);
   assert.match(
     said.at(-1) ?? "",
-    /^\(The odds changed at each of 11 tries, and nothing was taken\. It pays 92 % more than the quote before/,
+    /^\(The odds changed at each of 11 tries, and nothing was taken: a better payout needs a new signature too\. It pays 92 % more than the quote before/,
   );
 });
 
@@ -390,7 +400,9 @@ Deno.test("BetSlip: a payout is announced once the box has been still for a seco
   state.value = { estimate, bet: { ...BET, lowerPrice: 2_991_000_000n } } as EstimateState;
   clock.advance(1_000);
   await settle();
-  assert.deepEqual(said, ["(Pays 16.80 USDC if it stays, chance 56.0 %, break-even 59.5 %.)"]);
+  assert.deepEqual(said, [
+    "(Your box pays 16.80 USDC if it stays, chance 56.0 %, break-even 59.5 %.)",
+  ]);
   assert.equal(said[0], `(${slip.terms})`);
 });
 
@@ -425,7 +437,7 @@ Deno.test("BetSlip: a wrong field is announced instead of a payout once the box 
   }
   assert.equal(said.length, 1, "it is still being corrected");
   clock.advance(5_000);
-  assert.match(said.slice(1).join(), /^\(Pays 16\.80 USDC [^()]*\)$/, "once");
+  assert.match(said.slice(1).join(), /^\(Your box pays 16\.80 USDC [^()]*\)$/, "once");
 });
 
 Deno.test("BetSlip: a box that the price has left is announced with the key that moves it, once that is known", () => {
@@ -740,6 +752,15 @@ Deno.test("BetSlip: the last 10 s to sign are announced, counted to the start of
   await slip.quote();
   clock.advance(7_999);
   assert.equal(said.length, 1);
+});
+
+Deno.test("BetSlip: the terms of an expired quote are that it has expired, and what Enter does", async () => {
+  const { slip, clock } = scene();
+  await slip.quote();
+  assert.match(slip.terms, /^Bet 10\.00, get /);
+  clock.jump(QUOTE_LIFE_MS - 5_000); // signed before that at the latest
+  const how = "Enter goes to the button for a new one.";
+  assert.match(slip.terms, new RegExp(`^(The quote has expired|Too late: .*)\\. ${how}$`));
 });
 
 Deno.test("BetSlip: an expiry is announced only while the quote is shown", async () => {

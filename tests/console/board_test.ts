@@ -122,6 +122,7 @@ Deno.test({
       assert.equal((await visitor.page.$$("tr.source")).length, 4);
       await visitor.sees(/provider_a ✓\s+simulated, in the format of binance/);
       await examine(visitor, "operator");
+      await assertSourcesFitPhones(visitor);
       await visitor.close();
     } finally {
       await browser.close();
@@ -129,6 +130,22 @@ Deno.test({
     }
   },
 });
+
+/** On the narrowest page, prices of the markets are side by side, and below each other in large text. */
+async function assertSourcesFitPhones({ page }: Visitor): Promise<void> {
+  const rowsOf = async (textSize: string) => {
+    await page.$eval("html", (html, size) => html.style.setProperty("font-size", size), textSize);
+    return await page.$eval('[aria-label="price sources"] tr.source', (row) => {
+      const cells = [...row.querySelectorAll("td.number")];
+      const tops = new Set(cells.map((cell) => cell.getBoundingClientRect().top));
+      const isCut = cells.some(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth);
+      return { lines: tops.size, isCut };
+    });
+  };
+  await page.setViewport({ width: 320, height: 640 });
+  assert.deepEqual(await rowsOf("100%"), { lines: 1, isCut: false });
+  assert.deepEqual(await rowsOf("200%"), { lines: 3, isCut: false });
+}
 
 /** A phone has a field in place of headings, and bets without labels in two lines. */
 async function sortsOnPhones(

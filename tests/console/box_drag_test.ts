@@ -124,10 +124,11 @@ Deno.test("isSwipe: a quick, nearly vertical move of a finger scrolls the page",
 Deno.test("nudged: arrow keys move the box, or resize it with Shift, no earlier than now", () => {
   assert(before);
   const press = (key: string, shiftKey = false) => nudged(scales, before, { key, shiftKey });
-  const [ms, price] = [600, 1.2]; // six pixels of a chart with 1,000 and 500 of them
+  // Six pixels of a chart with 1,000 and 500 of them, at least a second.
+  const [ms, price] = [1_000, 1.2];
   const box = { fromMs: 10_000, toMs: 20_000, low: 140, high: 160 };
-  assert.deepEqual(press("ArrowRight"), draftOf({ ...box, fromMs: 10_600, toMs: 20_600 }));
-  assert.deepEqual(press("ArrowLeft"), draftOf({ ...box, fromMs: 9_400, toMs: 19_400 }));
+  assert.deepEqual(press("ArrowRight"), draftOf({ ...box, fromMs: 11_000, toMs: 21_000 }));
+  assert.deepEqual(press("ArrowLeft"), draftOf({ ...box, fromMs: 9_000, toMs: 19_000 }));
   assert.deepEqual(press("ArrowUp"), draftOf({ ...box, low: 140 + price, high: 160 + price }));
   assert.deepEqual(press("ArrowDown"), draftOf({ ...box, low: 140 - price, high: 160 - price }));
   assert.deepEqual(press("ArrowRight", true), draftOf({ ...box, toMs: 20_000 + ms }));
@@ -143,4 +144,8 @@ Deno.test("nudged: arrow keys move the box, or resize it with Shift, no earlier 
   assert.equal(press("a"), undefined);
   const soon = draftOf({ ...box, fromMs: 100, toMs: 1_100 }) ?? assert.fail();
   assert.equal(nudged(scales, soon, { key: "ArrowLeft", shiftKey: false })?.startsInMs, 0);
+  const view = { nowMs: NOW_MS, spanMs: 600_000, low: 100, high: 200 };
+  const long = scalesOf({ width: 1_074, height: 532 }, view); // six pixels are 3.6 s
+  const moved = nudged(long, before, { key: "ArrowRight", shiftKey: false });
+  assert.equal(moved?.startsInMs, 14_000, "whole seconds");
 });

@@ -54,7 +54,8 @@ function callsFor(boxes: number, points: number): Record<string, number> {
 function painted(
   series: PriceSeries,
   boxes: readonly ChartBox[],
-  { isOld = false, isSimulated = false, hint }: {
+  { isOld = false, isSimulated = false, hint, width = SIZE.width }: {
+    width?: number;
     isOld?: boolean;
     isSimulated?: boolean;
     hint?: string;
@@ -62,8 +63,9 @@ function painted(
 ) {
   const { context, ...calls } = countingContext();
   const content = { series, boxes, palette: {}, highlighted: 3, isOld, isSimulated, hint };
-  const scales = scalesOf(SIZE, { nowMs: NOW_MS, spanMs: 60_000, low: 2_980, high: 3_020 });
-  paint({ ...content, context, scales }, SIZE.width, SIZE.height);
+  const size = { ...SIZE, width };
+  const scales = scalesOf(size, { nowMs: NOW_MS, spanMs: 60_000, low: 2_980, high: 3_020 });
+  paint({ ...content, context, scales }, size.width, size.height);
   return { ...calls, scales };
 }
 
@@ -149,6 +151,13 @@ Deno.test("Chart: no label is under the badge about simulated prices", () => {
       .find(({ text }) => text === "won")?.y ?? NaN;
   assert(levelOf(false) < 40);
   assert(levelOf(true) > 400, "at the lower edge");
+});
+
+Deno.test("Chart: a label that is wider than the chart is left out, not cut", () => {
+  const own: ChartBox = { ...OWN, label: "quote: pays 13.23" };
+  const isLabelled = (width: number) =>
+    painted(new PriceSeries(), [own], { width }).texts.some(({ text }) => text === own.label);
+  assert.deepEqual([isLabelled(400), isLabelled(190)], [true, false]);
 });
 
 Deno.test("Chart: a label whose space is taken moves to the lower edge of its box", () => {

@@ -149,7 +149,11 @@ Deno.test("parseFields: for a text without a number, the error asks for one", ()
     assert.deepEqual(errorOf(text), Array(2).fill(noNumber));
   }
   const small = ["Enter a price above 0", "Enter an amount of at least 0.01"];
-  for (const text of ["", "0", "-1", "0,0000001"]) assert.deepEqual(errorOf(text), small);
+  for (const text of ["0", "-1", "0,0000001"]) assert.deepEqual(errorOf(text), small);
+  assert.deepEqual(errorOf(" "), ["Enter a price", "Enter an amount"]);
+  const largest = "of at most 18,446,744,073,709";
+  const large = [`Enter a price ${largest}`, `Enter an amount ${largest}`];
+  assert.deepEqual(errorOf("1000000000000000"), large);
 });
 
 Deno.test("betOf: times are relative to the moment of the quote", () => {

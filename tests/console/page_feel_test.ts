@@ -183,7 +183,7 @@ Deno.test({
           await page.reload();
           const dropped = /The quote was dropped as the page was loaded again/;
           await visitor.sees(dropped);
-          await hears(page, /^Pays [\d.]+ USDC/);
+          await hears(page, /^Your box pays [\d.]+ USDC/);
           const shown = await page.$$eval(
             ".messages p",
             (lines) =>
@@ -269,6 +269,34 @@ Deno.test({
         await visitor.sees(/Make a test account/);
         await page.keyboard.press("Enter");
         await focusIsOn(page, "Take test money");
+        // What is wrong with an amount is said each time.
+        for (
+          const [amount, problem] of [
+            ["1000000000000000", "Enter an amount of at most 18,446,744,073,709."],
+            ["0.0000001", "Enter an amount of at least 0.000001."],
+            ["0", "Enter an amount of at least 0.000001."],
+          ] as const
+        ) {
+          await page.$eval("[aria-describedby=deposit-problem]", (input) => input.select());
+          await page.focus("[aria-describedby=deposit-problem]");
+          await page.keyboard.type(amount);
+          await page.$$eval(
+            ".messages p",
+            (lines) => lines.forEach((line) => line.setAttribute("data-heard", "")),
+          );
+          await page.keyboard.press("Enter");
+          await page.waitForFunction(
+            (problem, messages) => {
+              const newest = messages?.querySelector("p:last-child:not([data-heard])");
+              return newest?.textContent === problem;
+            },
+            {},
+            problem,
+            await page.$(".messages"),
+          );
+        }
+        await page.$eval("[aria-describedby=deposit-problem]", (input) => input.select());
+        await page.keyboard.type("1000");
         await page.keyboard.press("Enter");
         await focusIsOn(page, "Suggest a box");
         const { top, bottom } = await page.$eval(":focus", (part) => {
@@ -282,8 +310,10 @@ Deno.test({
         assert(right <= 320, `the focused tab ends at ${right} of 320`);
         await page.$eval("html", (html) => html.style.removeProperty("font-size"));
         await page.setViewport({ width: 1360, height: 900 });
-        // The price of the moment is part of a button's name while it has the focus.
-        const market = await page.waitForSelector('::-p-aria([name="ETH/USDT"][role="button"])');
+        // The price is part of a button's name, which does not change while it has the focus.
+        const market = await page.$('.markets button:has([data-price="ETH/USDT"])');
+        const named = await page.accessibility.snapshot({ root: market ?? assert.fail() });
+        assert.match(named?.name ?? "", /^ETH\/USDT [23],\d{3}\.\d\d$/);
         await market?.focus();
         await page.waitForSelector('[aria-label^="ETH/USDT 2,"], [aria-label^="ETH/USDT 3,"]');
         const headings = await page.$$eval(
@@ -299,13 +329,29 @@ Deno.test({
         ]);
         const described = await page.$eval("[aria-controls=chart-help]", (button) => button.title);
         assert.equal(described, "Key ? on the chart", "not its name again");
-        // The chart's keys are seen with its focus; in a narrow chart, with the button or "?".
+        // The chart's keys are seen, and reached with Tab, only after their button or "?".
         await page.focus(".chart .area");
-        const clip = () =>
-          page.$eval(".keys", (keys) => keys.computedStyleMap().get("clip-path")?.toString());
-        assert.equal(await clip(), "none");
+        const area = await page.accessibility.snapshot({
+          root: await page.$(".chart .area") ?? assert.fail(),
+        });
+        assert.equal(area?.description, "Press ? for the keys.");
+        const isShown = () => page.$eval(".keys", (keys) => keys.checkVisibility());
+        assert.equal(await isShown(), false);
+        await page.keyboard.press("?");
+        await page.waitForSelector(".keys", { visible: true });
+        await page.keyboard.press("Tab");
+        await page.waitForSelector(".keys:focus");
+        await page.keyboard.press("Escape");
+        await page.waitForSelector(".chart .area:focus");
+        await page.waitForSelector(".keys", { hidden: true });
         await page.setViewport({ width: 320, height: 640 });
-        assert.equal(await clip(), "inset(50%)", "they would cover the chart");
+        await page.$eval("html", (html) => html.style.setProperty("font-size", "200%"));
+        await page.keyboard.press("Tab");
+        await page.waitForSelector('[aria-label="Keys of the chart"]:focus');
+        await page.$eval("html", (html) => html.style.removeProperty("font-size"));
+        await page.focus(".chart .area");
+        await page.keyboard.press("m");
+        await hears(page, /^No box yet/);
         // Escape hides the keys first, then the message, and says so.
         const close = '[aria-label="Close the message"]';
         await page.keyboard.press("ArrowUp");
@@ -315,9 +361,9 @@ Deno.test({
         await page.keyboard.press("?");
         await hears(
           page,
-          /^Enter: suggest a box, then quote it\. .* Escape: hide these keys, undo /,
+          /^Enter: suggest a box, then quote it\. .* Escape: hide these keys, undo .* Delete: leave /,
         );
-        assert.equal(await clip(), "none");
+        assert.equal(await isShown(), true);
         const [chartEnd = 0, keysStart = 0, scrolled] = await page.$eval(".chart", (chart) => {
           const keys = chart.querySelector(".keys");
           const bottom = chart.querySelector(".area")?.getBoundingClientRect().bottom;
@@ -346,6 +392,10 @@ Deno.test({
         await hears(page, /^Time shown: 2 min$/);
         await page.keyboard.press("+");
         await hears(page, /^Time shown: 1 min$/);
+        await visitor.press("Show less time");
+        await hears(page, /^Time shown: 30 s$/);
+        await visitor.press("Show more time");
+        await page.focus(".chart .area");
         await page.keyboard.press("Enter");
         await hears(page, /^Suggested box: /);
         await visitor.press("Clear");
@@ -402,12 +452,15 @@ Deno.test({
         await hears(page, /^Suggested box: from .* to .*, starts in 20 s, lasts 1 min\.$/);
         await hears(
           page,
-          /^Pays [\d.]+ USDC if it stays, chance [\d.]+ %, break-even [\d.]+ %\./,
+          /^Your box pays [\d.]+ USDC if it stays, chance [\d.]+ %, break-even [\d.]+ %\./,
         );
         await visitor.sees(/\(× \d/);
         await page.focus(".chart .area");
         await page.keyboard.press("p");
-        await hears(page, /^ETH\/USDT: [23],\d{3}\.\d\d\. Pays [\d.]+ USDC if it stays, chance /);
+        await hears(
+          page,
+          /^ETH\/USDT: [23],\d{3}\.\d\d\. Your box pays [\d.]+ USDC if it stays, chance /,
+        );
         await page.keyboard.press("m");
         await hears(page, /^Moved box: from .* to .*, starts in 20 s, lasts 1 min\.$/);
         const before = await page.$eval("input[name=upper]", ({ value }) => Number(value));
@@ -494,11 +547,27 @@ Deno.test({
         );
         const lost = await page.evaluate("framesWithoutFocus");
         assert.ok(Number(lost) < 10, `${lost} frames without a focus while signing`);
+        await page.focus(".chart .area");
+        await page.keyboard.press("m");
+        await hears(page, /^No box yet: press Enter/);
         // In enlarged text, messages and the button are at the same place.
         await page.setViewport({ width: 320, height: 640 });
         await page.$eval("html", (html) => html.style.setProperty("font-size", "200%"));
         await page.focus('[aria-label^="Repeat bet"]');
         await page.keyboard.press("Enter");
+        await page.waitForSelector(".box-buttons button");
+        const [shown, buttons, badge] = await page.$$eval(
+          ".chart .area, .box-buttons, .simulated",
+          (parts) =>
+            parts.map((part) => {
+              const { top, bottom, right, width } = part.getBoundingClientRect();
+              return { top, bottom, right, width };
+            }),
+        );
+        assert(shown && buttons && badge);
+        assert(buttons.top >= shown.bottom, "in the page's text, below the chart");
+        const axis = 68 * shown.width / 190; // as large as the text that is drawn
+        assert(badge.right <= shown.right - axis, `${badge.right} is on a price`);
         await hears(
           page,
           /^The same bet of 10 USDC, around the price of now: .*starts in \d+ s/,
@@ -531,6 +600,11 @@ Deno.test({
         assert.equal(scroll, client, "the list fits");
         await page.select(".positions select", "profit");
         await page.focus("tbody th button");
+        const [buttonStart = 0, tableStart = 0] = await page.$$eval(
+          ".positions .scroller, tbody th button:focus",
+          (parts) => parts.map((part) => part.getBoundingClientRect().left).reverse(),
+        );
+        assert(tableStart <= buttonStart - 4, "the outline of 4 pixels is not cut");
         await page.keyboard.press("Enter");
         await hears(page, /^Bet \d+ is shown on the chart: pays [\d.]+, ETH\/USDT from /);
         const notify = await page.waitForSelector("::-p-text(Notify me when a bet ends)");

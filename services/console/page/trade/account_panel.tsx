@@ -5,7 +5,7 @@ import type { User } from "../data/session.ts";
 import { Fact } from "../fact.tsx";
 import { formatAmount, formatCut } from "../format.ts";
 import { explain } from "../data/explain.ts";
-import { parseDecimal } from "./input.ts";
+import { numberError, parseDecimal } from "./input.ts";
 import { chainObstacle } from "./next_step.ts";
 import { SwitchChain } from "./quote_button.tsx";
 
@@ -108,12 +108,18 @@ function Deposit({ model, user, isFirst }: { model: PageModel; user: User; isFir
   const isBusy = useSignal(false);
   const problem = useSignal("");
   const isTest = model.config.isDevelopmentChain;
+  // Announced each time, also the same problem again.
+  const fail = (text: string) => {
+    problem.value = text;
+    model.announce(text, { isSpoken: true, isAnswer: true });
+  };
   const deposit = async (event: Event) => {
     event.preventDefault();
     const units = parseDecimal(amount.value);
     if (typeof units !== "bigint") {
       isWrong.value = true;
-      return void (problem.value = units ?? "Enter an amount above 0.");
+      const error = units ?? numberError(amount.value, "an amount", "of at least 0.000001");
+      return fail(`${error}.`);
     }
     isBusy.value = true;
     problem.value = "";
@@ -122,7 +128,7 @@ function Deposit({ model, user, isFirst }: { model: PageModel; user: User; isFir
       model.announce(`${formatAmount(units)} USDC arrived.`);
       await user.portfolio.refresh();
     } catch (thrown) {
-      problem.value = explain(thrown).text;
+      fail(explain(thrown).text);
     }
     isBusy.value = false;
   };
@@ -151,7 +157,7 @@ function Deposit({ model, user, isFirst }: { model: PageModel; user: User; isFir
           {isBusy.value ? "Depositing …" : isTest ? "Take test money" : "Deposit"}
         </button>
       </div>
-      <p class="failure" role="alert" id="deposit-problem">{problem.value}</p>
+      <p class="failure" id="deposit-problem">{problem.value}</p>
     </form>
   );
   if (isFirst) return form;

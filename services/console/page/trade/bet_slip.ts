@@ -21,7 +21,7 @@ import {
   repricedText,
   SlipVoice,
   type SlipVoiceOptions,
-  termsOf,
+  termsText,
 } from "./slip_voice.ts";
 import { failureText, type PlacedStage, type QuotedStage, type Stage } from "./stage.ts";
 
@@ -100,11 +100,12 @@ export class BetSlip {
     return lower === "" && upper === "";
   }
 
-  /** A sentence about what the quote or the box pays; empty if that is unknown. */
+  /** A sentence about the quote, or about what the box pays; empty if that is unknown. */
   get terms(): string {
     const stage = this.stage.value;
     if (stage.name === "quoted") {
-      return `${Object.values(termsOf(stage.offer, this.tolerancePercent.value)).join("")}.`;
+      const nowMs = this.#options.serverClock.now();
+      return termsText(stage.offer, this.tolerancePercent.value, nowMs);
     }
     const state = this.#estimated;
     return state === undefined || stage.name !== "draft"

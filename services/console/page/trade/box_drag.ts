@@ -128,7 +128,7 @@ export class BoxDrag {
   }
 }
 
-/** Distance by which a press of an arrow key moves a side, in pixels. */
+/** Distance by which a press of an arrow key moves a side, in pixels; times in whole seconds. */
 const NUDGE = 6;
 
 /** The used parts of a keyboard event. */
@@ -143,7 +143,7 @@ export function nudged(
   draft: Draft,
   { key, shiftKey }: ArrowPress,
 ): Draft | undefined {
-  const time = x.invert(NUDGE) - x.invert(0);
+  const time = 1_000 * Math.max(1, Math.round((x.invert(NUDGE) - x.invert(0)) / 1_000));
   const price = y.invert(0) - y.invert(NUDGE);
   const ms = key === "ArrowRight" ? time : key === "ArrowLeft" ? -time : 0;
   const rise = key === "ArrowUp" ? price : key === "ArrowDown" ? -price : 0;

@@ -154,7 +154,7 @@ export function paintBoxLabels(frame: Frame): void {
   context.font = `12px ${palette.font}`;
 }
 
-/** The first free place for a label at a corner of its box, inside the chart. */
+/** The first free place for a whole label at a corner of its box, inside the chart. */
 function placeFor(
   { context, scales: { plot }, isOld }: Frame,
   text: string,
@@ -171,7 +171,8 @@ function placeFor(
       // Measuring takes longer than comparing.
       if (!isFree(labelOf(LABEL_WIDTH_MIN))) continue;
       const label = labelOf(context.measureText(text).width + 12);
-      if (isFree(label)) return label;
+      const isWhole = label.left + label.width <= plot.right;
+      if (isWhole && isFree(label)) return label;
     }
   }
   return undefined;

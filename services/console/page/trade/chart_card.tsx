@@ -1,6 +1,6 @@
 import { type Signal, useSignal } from "@preact/signals";
 import type { RefObject, RenderableProps } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { type CancelTimer, type Market, systemClock } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { formatAmount } from "../format.ts";
@@ -8,11 +8,11 @@ import { useNow } from "../use_now.ts";
 import { clearBox, placeBox, sayBox, undo } from "./bet_panel.tsx";
 import type { BetSlip } from "./bet_slip.ts";
 import { type ChartSource, contentOf, openBetsText, ownBetAt } from "./chart_content.ts";
-import { CHART_KEYS, KEYS_HIDDEN, keysOf } from "./chart_keys.ts";
+import { CHART_KEYS, KEYS_HIDDEN, keysOf, zoomBy } from "./chart_keys.ts";
 import { ChartPointer } from "./chart_pointer.ts";
 import { ChartProbe } from "./chart_probe.ts";
 import { pastShare } from "./chart_scales.ts";
-import { labelOf, spanToSee, ZOOM_STEP, zoomed } from "./chart_spans.ts";
+import { labelOf, spanToSee, ZOOM_STEP } from "./chart_spans.ts";
 import { LiveChart } from "./live_chart.ts";
 import { MarketChoice } from "./market_choice.tsx";
 import { marketObstacle } from "./next_step.ts";
@@ -45,7 +45,7 @@ export function ChartCard(props: Omit<ChartSource, "help">) {
           >
             ?
           </button>
-          <SpanChoice spanMs={spanMs} />
+          <SpanChoice model={model} spanMs={spanMs} />
         </div>
       </div>
       <EarlyWarning model={model} slip={props.slip} />
@@ -72,7 +72,7 @@ function EarlyWarning({ model, slip }: { model: PageModel; slip: BetSlip }) {
 
 /** Escape hides the keys before anything else, wherever the focus is. */
 function useCloseHelp(help: Signal<boolean>, { announce }: PageModel): void {
-  useEffect(() => {
+  useLayoutEffect(() => { // as soon as they are shown
     if (!help.value) return;
     const close = (event: KeyboardEvent) => {
       if (event.key !== "Escape") return;
@@ -95,9 +95,9 @@ function Legend({ model, market }: { model: PageModel; market: Market }) {
 }
 
 /** Buttons for how much time the chart shows, as an alternative to wheel and fingers. */
-function SpanChoice({ spanMs }: { spanMs: Signal<number> }) {
-  const zoom = (factor: number) => spanMs.value = zoomed(spanMs.value, factor);
-  const label = labelOf(spanMs.value);
+function SpanChoice(props: Pick<ChartSource, "model" | "spanMs">) {
+  const zoom = (factor: number) => zoomBy(props, factor);
+  const label = labelOf(props.spanMs.value);
   return (
     <div class="choice" role="group" aria-label={`Time shown: ${label}`}>
       <button type="button" aria-label="Show more time" onClick={() => zoom(ZOOM_STEP)}>−</button>
@@ -212,19 +212,19 @@ function Chart(props: ChartSource) {
         role="application"
         tabIndex={0}
         aria-label={`Live prices of ${symbol}`}
-        aria-describedby="chart-help"
+        aria-describedby="chart-hint"
       >
         <canvas />
       </div>
+      <span id="chart-hint" hidden>Press ? for the keys.</span>
       <BoxButtons model={model} slip={slip}>
         {isBeyond && <button type="button" onClick={fit}>Show the box →</button>}
       </BoxButtons>
       <p
         class="keys note"
         id="chart-help"
-        aria-hidden={!help.value}
-        data-open={help.value}
-        tabIndex={help.value ? 0 : undefined} // it may have to be scrolled
+        hidden={!help.value}
+        tabIndex={0} // it may have to be scrolled
       >
         {CHART_KEYS.map((text) => <span key={text}>{text}</span>)}
       </p>

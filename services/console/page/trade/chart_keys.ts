@@ -12,6 +12,7 @@ export const CHART_KEYS = [
   "Arrows: move, with Shift: size. ",
   "Escape: hide these keys, undo a drag, close a message, leave the quote, clear the box: " +
   "the first of these that is there. ",
+  "Delete: leave the quote, clear the box. ",
   "Ctrl+Z: undo. ",
   "M: move the box to the price, or fit its height. ",
   "P: say price and bet. ",
@@ -21,22 +22,25 @@ export const CHART_KEYS = [
 /** Said when they are closed. */
 export const KEYS_HIDDEN = "Keys hidden.";
 
+/** Multiplies the time that the chart shows, and announces it. */
+export function zoomBy({ model, spanMs }: Pick<ChartSource, "model" | "spanMs">, factor: number) {
+  spanMs.value = zoomed(spanMs.peek(), factor);
+  const text = `Time shown: ${labelOf(spanMs.peek())}`;
+  model.announce(text, { isSpoken: true, isAnswer: true });
+}
+
 /** Actions of keys on the chart, besides the keys that move the box. */
 export function keysOf(source: ChartSource): Record<string, () => void> {
-  const { model, slip, market, spanMs, help } = source;
-  const say = (text: string) => model.announce(text, { isSpoken: true });
-  const zoom = (factor: number) => {
-    spanMs.value = zoomed(spanMs.peek(), factor);
-    say(`Time shown: ${labelOf(spanMs.peek())}`);
-  };
+  const { model, slip, market, help } = source;
+  const say = (text: string) => model.announce(text, { isSpoken: true, isAnswer: true });
   const clear = () => {
     if (slip.stage.peek().name === "placed") say("Ready for the next box.");
     if ("offer" in slip.stage.peek()) slip.back();
     else if (!slip.isEmpty) clearBox(model, slip);
   };
   return {
-    "+": () => zoom(1 / ZOOM_STEP),
-    "-": () => zoom(ZOOM_STEP),
+    "+": () => zoomBy(source, 1 / ZOOM_STEP),
+    "-": () => zoomBy(source, ZOOM_STEP),
     "?": () => {
       help.value = !help.peek();
       say(help.peek() ? CHART_KEYS.join("") : KEYS_HIDDEN);
@@ -53,8 +57,8 @@ export function keysOf(source: ChartSource): Record<string, () => void> {
       askQuote(model, slip);
     },
     m() {
-      if (slip.stage.peek().name !== "draft") return;
       if (slip.draft === undefined) return say("No box yet: press Enter for one around the price.");
+      if (slip.stage.peek().name !== "draft") return;
       placeBox(model, slip, { keepsHeight: obstacleNow(model, slip)?.fix !== "height" });
     },
     p() {

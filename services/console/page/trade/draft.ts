@@ -11,7 +11,7 @@ import {
   shownDigits,
   toNumber,
 } from "../format.ts";
-import { parseDecimal, parseDuration } from "./input.ts";
+import { numberError, parseDecimal, parseDuration } from "./input.ts";
 
 /** A box before it is quoted: prices with 6 decimals, times in milliseconds. */
 export interface Draft {
@@ -122,17 +122,17 @@ export function errorText(field: keyof DraftFields, error: string): string {
 
 const SPAN_RULE = "such as 15 s, 5 min, 2 h or 1 d";
 
-/** The error of a text that is no number: a number that is too small has another one. */
-const NO_NUMBER = "Enter a number such as 10.50";
-
 /** Reads the fields of the form. */
 export function parseFields(fields: DraftFields): ParsedFields {
   const errors: FieldErrors = {};
-  const number = (name: "lower" | "upper" | "amount", rule: string, min = 1n): bigint => {
+  const number = (
+    name: "lower" | "upper" | "amount",
+    ...rule: [noun: string, minText: string, min?: bigint]
+  ): bigint => {
     const parsed = parseDecimal(fields[name]);
+    const [, , min = 1n] = rule;
     if (typeof parsed === "bigint" && parsed >= min) return parsed;
-    const isSmall = Number(fields[name].replace(",", ".")) * 1e6 < Number(min);
-    errors[name] = typeof parsed === "string" ? parsed : isSmall ? rule : NO_NUMBER;
+    errors[name] = typeof parsed === "string" ? parsed : numberError(fields[name], ...rule);
     return 0n;
   };
   const duration = (name: "startsIn" | "lasts", minMs: number): number => {
@@ -141,9 +141,9 @@ export function parseFields(fields: DraftFields): ParsedFields {
     errors[name] = `Enter ${minMs === 0 ? "0" : "1 s"} to 1 d, ${SPAN_RULE}`;
     return 0;
   };
-  const lowerPrice = number("lower", "Enter a price above 0");
-  const upperPrice = number("upper", "Enter a price above 0");
-  const betAmount = number("amount", "Enter an amount of at least 0.01", CENT);
+  const lowerPrice = number("lower", "a price", "above 0");
+  const upperPrice = number("upper", "a price", "above 0");
+  const betAmount = number("amount", "an amount", "of at least 0.01", CENT);
   const startsInMs = duration("startsIn", 0);
   const durationMs = duration("lasts", DURATION_MIN_MS);
   const prices = {

@@ -29,6 +29,24 @@ export function parseDecimal(text: string): bigint | string | undefined {
   return parsePrice(`${whole.replaceAll(separator, "")}.${fraction}`);
 }
 
+/** The largest number that {@link parseDecimal} accepts. */
+const LARGEST = 18_446_744_073_709;
+
+/**
+ * What to enter instead of a text that is no number from `min` on.
+ *
+ * @param noun Such as `a price`.
+ * @param minText Such as `above 0`.
+ * @param min In millionths.
+ */
+export function numberError(text: string, noun: string, minText: string, min = 1n): string {
+  if (text.trim() === "") return `Enter ${noun}`;
+  const value = Number(text.replace(",", "."));
+  if (value * 1e6 < Number(min)) return `Enter ${noun} ${minText}`;
+  if (value > LARGEST) return `Enter ${noun} of at most ${LARGEST.toLocaleString("en-US")}`;
+  return "Enter a number such as 10.50";
+}
+
 /** Whether digits can be a group between separators of thousands. */
 function isGroup(digits: string, index: number): boolean {
   return (index === 0 ? /^\d{1,3}$/ : /^\d{3}$/).test(digits);

@@ -28,7 +28,7 @@ interface MarketButtonProps {
 
 /**
  * A price changes ten times a second; only its text is updated. Screen readers would read each change
- * of a name, so the button's name has the price of the moment when it gets the focus.
+ * of the focused button's name, so that keeps the price of the moment when it got the focus.
  */
 function MarketButton({ model, slip, symbol, isChosen }: MarketButtonProps) {
   const price = useComputed(() => priceText(model, symbol));
@@ -49,7 +49,7 @@ function MarketButton({ model, slip, symbol, isChosen }: MarketButtonProps) {
       }}
     >
       <span>{symbol}</span>
-      <strong data-price={symbol} aria-hidden>{price}</strong>
+      <strong data-price={symbol}>{price}</strong>
       {old && <span class="spoken">{old}</span>}
     </button>
   );

@@ -80,7 +80,10 @@ async function sign(user: User, offer: Offer) {
   }
 }
 
-/** How often a bet is signed again if its payout keeps moving: fewer times if it now pays less. */
+/**
+ * How often a bet is signed again if its payout keeps moving: fewer times if it now pays less than
+ * the user agreed to, and less than the refused quote.
+ */
 const SIGNED_AGAIN_MAX = { less: 3, more: 10 };
 
 /** Quotes of one bet, in their order: the user agreed to the first one. */
@@ -98,7 +101,10 @@ function isSignedAgain(
 ): boolean {
   return next.startTime === first.startTime &&
     next.payout >= leastPayout(first, tolerancePercent) &&
-    times < SIGNED_AGAIN_MAX[next.payout > refused.payout ? "more" : "less"];
+    times <
+      SIGNED_AGAIN_MAX[
+        next.payout > refused.payout || next.payout > first.payout ? "more" : "less"
+      ];
 }
 
 /** The bet of a refused quote. If its window has begun, it starts as the fields say. */

@@ -109,7 +109,7 @@ export function estimateText(state: EstimateState, minBetAmount: bigint): string
     return explain(state.failure, { betAmount: state.bet.betAmount, minBetAmount }).text;
   }
   const odds = oddsOf(state.estimate, undefined);
-  const pays = `Pays ${formatAmount(state.estimate.payout)} USDC if it stays`;
+  const pays = `Your box pays ${formatAmount(state.estimate.payout)} USDC if it stays`;
   return `${pays}${chancesText(odds)}.${odds.warning === undefined ? "" : ` ${odds.warning}`}`;
 }
 
@@ -136,15 +136,18 @@ export function changesOf(stage: QuotedStage): string[] {
   const { seen, share } = changeOf(stage);
   const isLater = replaces !== undefined && offer.quote.startTime > replaces.quote.startTime;
   const later = isLater ? " Its window had begun: this one starts later." : "";
-  const refused = refusals === 1
-    ? "The odds changed, and nothing was taken."
-    : `The odds changed at each of ${refusals} tries, and nothing was taken.`;
-  const changes = refusals > 0 ? [refused + later] : [];
+  const tries = refusals === 1 ? "" : ` at each of ${refusals} tries`;
+  const why = share > 0 ? ": a better payout needs a new signature too." : ".";
+  const changes = refusals > 0
+    ? [`The odds changed${tries}, and nothing was taken${why}${later}`]
+    : [];
   if (seen !== undefined && Math.abs(share) >= QUIET_SHARE) {
     const before = `${replaces ? "quote before" : "estimate"} of ${formatAmount(seen.payout)} USDC`;
     const percent = Math.round(100 * Math.abs(share));
-    const why = Math.abs(share) >= WARNED_SHARE ? reasonOf(seen, offer) : "";
-    changes.push(`It pays ${percent} % ${share < 0 ? "less" : "more"} than the ${before}${why}.`);
+    const reason = Math.abs(share) >= WARNED_SHARE ? reasonOf(seen, offer) : "";
+    changes.push(
+      `It pays ${percent} % ${share < 0 ? "less" : "more"} than the ${before}${reason}.`,
+    );
   }
   return changes;
 }
@@ -187,6 +190,14 @@ export function termsOf({ quote, probability }: Offer, tolerancePercent: number)
     least: isFirm ? "" : `at least ${formatAmount(least)}`,
     chances: chancesText(oddsOf({ ...quote, probability }, undefined)),
   };
+}
+
+/** The terms of a quote as a sentence; once it is over, that it is, and how to get a new one. */
+export function termsText(offer: Offer, tolerancePercent: number, nowMs: number): string {
+  const { quote } = offer;
+  return quoteLife(quote, nowMs).state === "valid"
+    ? `${Object.values(termsOf(offer, tolerancePercent)).join("")}.`
+    : `${overText(quote, nowMs)} Enter goes to the button for a new one.`;
 }
 
 /** The chance of a bet, if the maker reports it, and its break-even. */
