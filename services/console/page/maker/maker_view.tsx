@@ -170,7 +170,7 @@ const styleOf = (gain: bigint) => gain < 0n ? "lost" : gain > 0n ? "won" : undef
 function chanceText({ expected, chance }: ReturnType<typeof earningsOf>): string {
   const [low, high] = [-chance.together, chance.together]
     .map((usdc) => formatGain(fromNumber(expected + usdc)));
-  return `By chance alone, it would lie between ${low} and ${high} in 19 of 20 cases`;
+  return `By chance alone, the result would lie between ${low} and ${high} in 19 of 20 cases`;
 }
 
 interface GlanceProps {
