@@ -173,8 +173,8 @@ Deno.test("earningsVerdict: a difference within chance is explained, except belo
   const verdictOf = (bets: number, actual: number) =>
     earningsVerdict({ bets, expected: 3, actual, chance: { independent: 5, together: 10 } });
   assert.deepEqual([1, 19].map((bets) => verdictOf(bets, 99)), [
-    "too few bets to tell",
-    "too few bets to tell",
+    "Too few bets to tell",
+    "Too few bets to tell",
   ]);
   const maybe = "chance may explain it, since windows overlap";
   assert.deepEqual([-8, -7, -3, -2, 8, 9, 13, 14].map((actual) => verdictOf(20, actual)), [

@@ -136,29 +136,24 @@ Deno.test("profitAfter: boxes around the moved price are won by their users, all
   assert.equal(profitAfter([{ ...theses[0]!, status: "won" }], 100, 0, 5), 0);
 });
 
-Deno.test("releasesOf: sums the risk that ends at the next end, within 1 min, 5 min or hours, and at the last", () => {
+Deno.test("releasesOf: sums the risk that ends at the next end, within 1 min, 5 min and 1 h, and at the last, always as the same steps", () => {
   const nowMs = 4_999;
   const lost = { ...bet(3, 1, 2, 0, 4_000), breach: { time: 1, price: 3n } };
   const endingAt = (id: number, endTime: number) => bet(id, 1, 2, 0, endTime);
   const soon = [endingAt(1, 5_000), endingAt(2, 5_000), endingAt(4, 64_999), endingAt(5, 65_000)];
-  const shown = (theses: Thesis[]) =>
-    releasesOf(theses, nowMs).map(({ label, atRisk }) => [
-      label.replace(/: [\d:]+/, ""),
-      Number(atRisk / 1_000_000n),
-    ]);
-  assert.deepEqual(shown([...soon, lost]), [
-    ["Next end, in 0 s", 30],
-    ["Within 1 min", 45],
-    ["Last end, in 1 min", 60],
+  const shown = (theses: Thesis[], atMs = nowMs) =>
+    releasesOf(theses, atMs).map(({ atRisk }) => Number(atRisk / 1_000_000n));
+  const releases = releasesOf([...soon, endingAt(6, 4_000_000), lost], nowMs);
+  assert.deepEqual(releases.map(({ label, inMs }) => [label, inMs]), [
+    ["Next end", 1],
+    ["Within 1 min", undefined],
+    ["Within 5 min", undefined],
+    ["Within 1 h", undefined],
+    ["Last end", 4_000_000 - nowMs],
   ]);
-  assert.deepEqual(shown([...soon, endingAt(6, 4_000_000)]), [
-    ["Next end, in 0 s", 30],
-    ["Within 1 min", 45],
-    ["Within 5 min", 60],
-    ["Last end, in 1.1 h", 75],
-  ]);
-  assert.deepEqual(shown([endingAt(1, 65_000)]), [["Next end, in 1 min", 15]]);
-  assert.deepEqual(releasesOf(soon, 65_000), []);
+  assert.deepEqual(shown([...soon, endingAt(6, 4_000_000), lost]), [30, 45, 60, 60, 75]);
+  assert.deepEqual(shown([endingAt(1, 65_000)]), [15, 0, 15, 15, 15]);
+  assert.deepEqual(shown(soon, 65_000), [0, 0, 0, 0, 0]);
 });
 
 Deno.test("riskiestUserOf: is the user whose open bets together lose most, not the user with the largest bet", () => {

@@ -5,6 +5,7 @@ import { listen } from "../../lib/http/listener.ts";
 import { MakerWatch } from "../../services/console/page/maker/maker_watch.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
+import { memoryStore } from "./memory_store.ts";
 import { OTHER, thesisOf } from "./offers.ts";
 
 const PASS_MS = 1_500;
@@ -46,7 +47,8 @@ Deno.test("MakerWatch: a pass reads all figures; while the solver is away, the o
     watch: () => Promise.resolve({ theses: [...theses], state: "live", close: () => closed++ }),
   };
   // The parts of the client that a watch uses.
-  const watch = new MakerWatch(client as never, `${solver.url}/`, clock);
+  const store = memoryStore();
+  const watch = new MakerWatch(client as never, `${solver.url}/`, clock, store);
   const next = async () => {
     const before = watch.state.value;
     await eventually("the pass is over", () => clock.pending === 1 || undefined);
@@ -74,6 +76,8 @@ Deno.test("MakerWatch: a pass reads all figures; while the solver is away, the o
   assert.equal(watch.problem.value, undefined, "the node answers");
   assert.equal(later.solver, same.solver, "with the time at which it was read");
   assert.equal(later.readAtMs, same.readAtMs + PASS_MS);
+  const placing = { address: OTHER, executing: 7n, readAtMs: same.readAtMs };
+  assert.deepEqual([same.placing, later.placing], [placing, placing]);
 
   isAway = false;
   executed = 7;
@@ -81,6 +85,7 @@ Deno.test("MakerWatch: a pass reads all figures; while the solver is away, the o
   genesis = "0x2";
   const back = await next();
   assert.deepEqual([back.solver?.executing, closed], [0n, 1], "another chain has other bets");
+  assert.equal(back.placing?.executing, 0n);
   assert.equal(asked.at(-1), "0", "it may have another database");
   assert.equal(watch.solverProblem.value, undefined, "without its database it has other figures");
   const { answers } = back.solver ?? assert.fail();
@@ -91,9 +96,12 @@ Deno.test("MakerWatch: a pass reads all figures; while the solver is away, the o
   assert.equal(closed, 2);
 });
 
-Deno.test("MakerWatch: while the balance cannot be read, one watch stays open", async () => {
+Deno.test("MakerWatch: while the balance cannot be read, one watch stays open; bets being placed are known from before a reload", async () => {
   await using solver = listen("127.0.0.1", 0, () => new Response("", { status: 502 }));
   const clock = new FakeClock();
+  const store = memoryStore();
+  const kept = { address: OTHER, executing: "7", readAtMs: 5 };
+  store.setItem("rangemaker.placing", JSON.stringify(kept));
   let opened = 0;
   let asked = 0;
   const client = {
@@ -108,12 +116,13 @@ Deno.test("MakerWatch: while the balance cannot be read, one watch stays open", 
       return Promise.resolve({ theses: [], state: "live", close() {} });
     },
   };
-  const watch = new MakerWatch(client as never, solver.url, clock); // the parts that it uses
+  const watch = new MakerWatch(client as never, solver.url, clock, store); // the parts that it uses
   watch.start();
-  await eventually("a balance", () => {
+  const state = await eventually("a balance", () => {
     if (clock.pending === 1) clock.advance(PASS_MS);
     return watch.state.value;
   });
   watch.stop();
   assert.deepEqual([asked, opened], [3, 1]);
+  assert.deepEqual(state.placing, { ...kept, executing: 7n }, "of the time before the reload");
 });

@@ -71,7 +71,7 @@ const obstacles: readonly [
     "wrong fields",
     { parsed: { errors: { lower: "?", lasts: "!" }, prices: {} } },
     QUOTE,
-    /^Stays above: \?\.$/,
+    /^Stays above: \?\. Until then, no box is drawn\.$/,
   ],
   [
     "more than the balance",
@@ -142,10 +142,10 @@ Deno.test("errorsOf: a price that was probably mistyped is the wrong field, not 
       ...{ ...READY, price: 3_000_000_000n },
       parsed: parseFields({ ...FIELDS, lower, upper }),
     });
-  const low = { lower: "Enter a lower price: it is 3,000.00 now", upper: undefined };
+  const low = { lower: "Enter a price below the upper one", upper: undefined };
   assert.deepEqual(wrong("99999", "3010"), low);
-  assert.equal(wrong("99999", "").lower, low.lower);
-  assert.equal(wrong("", "1").upper, "Enter a higher price: it is 3,000.00 now");
+  assert.equal(wrong("99999", "").lower, "Enter a lower price: the market’s is far below");
+  assert.equal(wrong("", "1").upper, "Enter a higher price: the market’s is far above");
   assert.deepEqual(wrong("2990", "29"), { upper: "Enter a price above the lower one" });
   assert.equal(wrong("4000", "").lower, undefined, "not far");
   const unknown = {

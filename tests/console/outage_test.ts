@@ -54,9 +54,17 @@ browserTest(
     await visitor.sees(/No news of the solver: the solver .*Trying again/);
     await visitor.sees(/No news of the solver: .* Its own figures are of \d\d:\d\d:\d\d\./);
     await visitor.sees(/no bet is settled yet[\s\S]*1 open/);
+    const known = await visitor.textOf("[data-maker-exposure]");
+    // As if a bet had been on its way at the last answer.
+    await visitor.page.evaluate((name) => {
+      const kept = JSON.parse(sessionStorage.getItem(name) ?? "");
+      sessionStorage.setItem(name, JSON.stringify({ ...kept, executing: "7000000" }));
+    }, "rangemaker.placing");
     await visitor.page.reload(); // the node has the bets
     await visitor.sees(/no bet is settled yet[\s\S]*1 open/);
     await visitor.sees(/which has not answered yet/);
+    await visitor.sees(/in 1 open bet, and up to 7\.00 more if the bets that were being placed/);
+    assert.equal(await visitor.textOf("[data-maker-exposure]"), known);
     assert.deepEqual(await violationsEverywhere(visitor.page), []);
     await services.start("solver");
     await visitor.seesNo(/does not answer|has not answered/);

@@ -21,15 +21,15 @@ function historyOf(...reads: Record<string, number>[]): MetricsHistory {
 
 const [BETS, QUOTES] = REQUESTS;
 
-Deno.test("answersTo: lists executed bets first, then refusals by their recent count, with recent and total counts", () => {
+Deno.test("answersTo: lists executed bets first, then refusals by their count since the start, with both counts", () => {
   const history = historyOf(
     { executed: 10, PRICE_MOVED: 50, WINDOW_ENDED: 0 },
     { executed: 12, PRICE_MOVED: 50, DURATION_TOO_LONG: 3, WINDOW_ENDED: 0 },
   );
   assert.deepEqual(answersTo(BETS, history), [
     { outcome: "executed", recent: 2, total: 12, lastMs: 60_000 },
-    { outcome: "DURATION_TOO_LONG", recent: 3, total: 3, lastMs: 60_000 },
     { outcome: "PRICE_MOVED", recent: 0, total: 50, lastMs: undefined },
+    { outcome: "DURATION_TOO_LONG", recent: 3, total: 3, lastMs: 60_000 },
   ]);
   assert.deepEqual(answersTo(QUOTES, history), []);
 });

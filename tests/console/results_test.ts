@@ -3,6 +3,7 @@ import { MARKETS, type Thesis } from "../../lib/client/mod.ts";
 import {
   gainOf,
   historyOf,
+  labelIndices,
   resultsByMarket,
   resultsByPeriod,
   resultsOf,
@@ -92,4 +93,14 @@ Deno.test("historyOf: bets settled at the same time are ordered by id; without a
   const points = historyOf(theses.map((one) => ({ ...one, settledAt: undefined, endTime: 9 })));
   assert.deepEqual(points.map(({ timeMs, profit }) => [timeMs, profit]), [[9, -15n], [9, -5n]]);
   assert.equal(gainOf(thesisOf(1, "needs_backfill")), 0n);
+});
+
+Deno.test("labelIndices: the second label is far from the first, which begins at its point, and later ones less far", () => {
+  for (let length = 1; length < 200; length++) {
+    const [first, ...others] = labelIndices(length).map((index) => index / length);
+    assert.equal(first, 0);
+    const gaps = others.map((at, index) => at - (others[index - 1] ?? 0));
+    assert.ok(gaps.every((gap, index) => gap >= (index === 0 ? 0.4 : 0.2)), `${length}: ${gaps}`);
+  }
+  assert.deepEqual(labelIndices(20), [0, 8, 14]);
 });

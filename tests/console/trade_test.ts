@@ -195,8 +195,11 @@ Deno.test({
           const visitor = await open();
           await visitor.enter();
           await visitor.drag(...LATER);
+          await visitor.sees(/pays [\d.]+ USDC/);
           await visitor.fill("amount", "5000");
           await visitor.sees(/Enter at most 1,000\.00 USDC, your balance/);
+          await visitor.page.waitForSelector("#obstacle.failure");
+          assert.equal(await visitor.page.$(".bar-payout strong"), null, "it cannot be made");
           await visitor.page.waitForSelector(
             'input[name=amount][aria-invalid="true"][aria-describedby="error-amount"]',
           );

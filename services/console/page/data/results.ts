@@ -85,3 +85,11 @@ const timeOf = ({ settledAt, breach, endTime }: Thesis) => settledAt ?? breach?.
 function sumOf(theses: readonly Thesis[], part: (thesis: Thesis) => bigint): bigint {
   return theses.reduce((sum, thesis) => sum + part(thesis), 0n);
 }
+
+/** Positions of labels as shares of the width, far enough apart for their texts on a phone. */
+export const LABELS = { day: [0, 0.5], time: [0, 0.4, 0.7] };
+
+/** The first point at or after each position. A short history has fewer labels. */
+export function labelIndices(length: number, shares = LABELS.time): number[] {
+  return shares.map((share) => Math.ceil(share * length)).filter((index) => index < length);
+}

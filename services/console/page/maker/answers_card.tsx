@@ -1,6 +1,6 @@
 import { Card } from "../card.tsx";
 import type { MetricsHistory } from "../data/metrics.ts";
-import { formatShare, formatTime } from "../format.ts";
+import { formatAmount, formatShare, formatTime, fromNumber } from "../format.ts";
 import { type Column, Table } from "../table.tsx";
 import { Words } from "../words.tsx";
 import { Folded } from "./folded.tsx";
@@ -17,17 +17,26 @@ import {
 interface AnswersProps {
   history: MetricsHistory;
   startedAtMs: number | undefined;
+  /** Risk of the bets refused because of `--max-exposure`, USDC. */
+  refusedRisk: number;
 }
 
 /** The solver's answers by code, in the last minutes and since its start. */
-export function Answers({ history, startedAtMs }: AnswersProps) {
-  if (REQUESTS.every((request) => answersTo(request, history).length === 0)) return null;
-  const since = startedAtMs === undefined
-    ? "Since the solver’s start"
-    : "Since the solver’s start" +
-      ` at ${formatTime(startedAtMs)}`;
+export function Answers({ history, startedAtMs, refusedRisk }: AnswersProps) {
+  const time = startedAtMs === undefined ? "" : ` at ${formatTime(startedAtMs)}`;
+  const isUnasked = REQUESTS.every((request) => answersTo(request, history).length === 0);
   return (
-    <Card title="Quotes and refusals" note={since}>
+    <Card title="Quotes and refusals" note={!isUnasked && `Since the solver’s start${time}`}>
+      {isUnasked && <p class="note">Nothing was asked since the solver’s start{time}.</p>}
+      {refusedRisk > 0 && (
+        <p class="note">
+          <Words
+            text={`Bets refused with \`EXPOSURE_TOO_LARGE\` would have risked ${
+              formatAmount(fromNumber(refusedRisk))
+            } USDC in all.`}
+          />
+        </p>
+      )}
       {REQUESTS.map((request) => (
         <AnswerTable key={request.name} request={request} history={history} />
       ))}
@@ -35,7 +44,7 @@ export function Answers({ history, startedAtMs }: AnswersProps) {
   );
 }
 
-/** Answers to one kind of request, each with a bar for its share of all of them. */
+/** Answers to one kind of request, each with its share of all of them. */
 function AnswerTable({ request, history }: { request: RequestKind; history: MetricsHistory }) {
   const { name, done, meaning } = request;
   const rows = answersTo(request, history);
@@ -61,6 +70,7 @@ function AnswerTable({ request, history }: { request: RequestKind; history: Metr
   return (
     <Folded
       title={`${name}: ${accepted} ${done}`}
+      isOpen={request === REQUESTS[0]}
       note={most && `Most refusals: ${most.outcome}, ${textOf(most.total, total)}`}
     >
       <Table
@@ -74,20 +84,12 @@ function AnswerTable({ request, history }: { request: RequestKind; history: Metr
             name: "Answer",
             text: (row) => isSuccess(row) ? `✓ ${row.outcome}` : <code>{row.outcome}</code>,
           },
+          { name: "Since the start", number: (row) => textOf(row.total, total) },
+          ...(span === undefined ? [] : [recently]),
           {
             name: "Meaning",
             text: (row) => (
               <Words text={isSuccess(row) ? meaning : REFUSAL_TEXTS[row.outcome] ?? ""} />
-            ),
-          },
-          ...(span === undefined ? [] : [recently]),
-          {
-            name: "Since the start",
-            number: (row) => (
-              <>
-                {textOf(row.total, total)}
-                <span class="share" style={{ "--share": row.total / (total || 1) }} />
-              </>
             ),
           },
         ]}

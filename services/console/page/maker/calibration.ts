@@ -190,7 +190,7 @@ export function earningsVerdict(
   { bets, expected, actual, chance }: Omit<ReturnType<typeof earningsOf>, "stakes">,
 ): string {
   const surprise = actual - expected;
-  if (bets < COUNT_MIN) return "too few bets to tell";
+  if (bets < COUNT_MIN) return "Too few bets to tell";
   if (Math.abs(surprise) <= chance.independent) return "chance explains it";
   if (Math.abs(surprise) <= chance.together) return "chance may explain it, since windows overlap";
   return `▲ ${surprise < 0 ? "less" : "more"} than chance explains`;

@@ -27,7 +27,12 @@ export function Calibration({ predicted, markets }: CalibrationProps) {
     <Card title="Forecasts against the market">
       <p>{verdictOf(pictures)}</p>
       {pictures.length > 0 && (
-        <Folded title="Pictures of the longest windows">
+        <Folded
+          title="Pictures of the longest windows"
+          isOpen={pictures.some(({ forecasts }) =>
+            forecasts.some(({ verdict }) => verdict === "off")
+          )}
+        >
           <div class="columns small">
             {notableOf(pictures).map((picture) => (
               <Picture key={`${picture.of} ${picture.horizonMs}`} {...picture} />

@@ -2,8 +2,7 @@
 import { scaleSymlog } from "d3-scale";
 import type { Thesis } from "@rangemaker/client";
 import { isDecided } from "../data/live_breaches.ts";
-import { DAY_MS } from "../../../../lib/time.ts";
-import { formatAmount, formatTime, toNumber } from "../format.ts";
+import { formatAmount, toNumber } from "../format.ts";
 import { labelOf } from "../trade/chart_spans.ts";
 
 /** Losses by price and time, USDC. */
@@ -24,7 +23,7 @@ export const [ROWS, COLUMNS] = [12, 24];
 /** The first half minute is about as wide as the time from there to ten times as long. */
 const NEAR_MS = 30_000;
 
-/** Colours of losses. The last is for the largest loss of all markets, each earlier one for half. */
+/** Colours of losses. The last is for the largest loss on the map, each earlier one for half. */
 export const STEPS = [1, 2, 3, 4, 5] as const;
 
 /** The largest loss with a colour. */
@@ -141,7 +140,7 @@ export function waitingText(theses: readonly Thesis[], nowMs: number): string | 
 }
 
 /** Moves of the price that are evaluated, as shares of the price. */
-export const MOVES = [-0.03, -0.01, -0.003, -0.001, 0, 0.001, 0.003, 0.01, 0.03] as const;
+export const MOVES = [-0.01, -0.005, -0.002, -0.001, 0, 0.001, 0.002, 0.005, 0.01] as const;
 
 /**
  * Profit and loss on the open bets of a market if the price moves once and then stays. Users win
@@ -162,34 +161,34 @@ export function profitAfter(
 }
 
 /** Spans in which bets end, from now on. */
-const RELEASE_SPANS_MS = [60_000, 300_000, 3_600_000, 6 * 3_600_000, DAY_MS];
+const RELEASE_SPANS_MS = [60_000, 300_000, 3_600_000];
 
-/** An amount at risk that is free at a time, or within a span. */
+/** An amount at risk that is free within a time; of an end, also how far away it is. */
 export interface Release {
   label: string;
   atRisk: bigint;
+  inMs?: number;
 }
 
-/** When the amount at risk in open bets is free: at the next end, within some spans, and all of it. */
+/**
+ * When the amount at risk in open bets is free: at the next end, within some spans, and all of it.
+ * Always the same steps, so that none moves.
+ */
 export function releasesOf(theses: readonly Thesis[], nowMs: number): Release[] {
   const open = theses.filter((thesis) => isUndecided(thesis, nowMs));
-  if (open.length === 0) return [];
   const ends = open.map(({ endTime }) => endTime);
   const [firstMs, lastMs] = [Math.min(...ends), Math.max(...ends)];
   const until = (timeMs: number) => riskOf(open.filter(({ endTime }) => endTime <= timeMs));
-  const inText = (timeMs: number) => `${formatTime(timeMs)}, in ${labelOf(timeMs - nowMs)}`;
-  const spans = RELEASE_SPANS_MS.filter((ms) => nowMs + ms < lastMs)
-    .map((ms) => ({ label: `Within ${labelOf(ms)}`, atRisk: until(nowMs + ms) }));
-  const steps = [
-    { label: `Next end: ${inText(firstMs)}`, atRisk: until(firstMs) },
-    ...spans,
-    { label: `Last end: ${inText(lastMs)}`, atRisk: until(lastMs) },
+  const endOf = (label: string, timeMs: number): Release => ({
+    ...{ label, atRisk: until(timeMs), inMs: timeMs - nowMs },
+  });
+  return [
+    endOf("Next end", firstMs),
+    ...RELEASE_SPANS_MS.map((ms) => ({
+      ...{ label: `Within ${labelOf(ms)}`, atRisk: until(nowMs + ms) },
+    })),
+    endOf("Last end", lastMs),
   ];
-  const releases: Release[] = [];
-  for (const step of steps) {
-    if (step.atRisk > (releases.at(-1)?.atRisk ?? 0n)) releases.push(step);
-  }
-  return releases;
 }
 
 /** The user whose open bets may cause the largest loss; undefined without open bets. */

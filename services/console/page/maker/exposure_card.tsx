@@ -53,7 +53,6 @@ export function Exposure({ model, theses }: { model: PageModel; theses: readonly
   });
   const named = (symbol: string | undefined) => markets.find((market) => market.symbol === symbol);
   const worst = markets.toSorted((a, b) => b.grid.most - a.grid.most)[0];
-  const scale = worst?.grid.most ?? 0;
   const market = named(chosen.value) ?? named(first.current) ?? worst;
   first.current = market?.symbol ?? "";
   const waiting = waitingText(theses, nowMs);
@@ -75,7 +74,7 @@ export function Exposure({ model, theses }: { model: PageModel; theses: readonly
         ))}
       </div>
       <div class="columns">
-        <HeatMap key={market.symbol} {...market} scale={scale} nowMs={nowMs} />
+        <HeatMap key={market.symbol} {...market} nowMs={nowMs} />
         <Moves market={market} markets={markets} nowMs={nowMs} />
       </div>
     </>
@@ -130,9 +129,10 @@ const EDGE = 6;
 /** Outlines of more boxes could not be told apart: then only those at the pointer are drawn. */
 const OUTLINES_MAX = 12;
 
+/** Percent of the map's height above and below all boxes, so that their edges are visible. */
+const HEADROOM = 8;
+
 interface HeatMapProps extends OpenMarket {
-  /** The loss with the darkest colour, USDC. */
-  scale: number;
   nowMs: number;
 }
 
@@ -150,10 +150,10 @@ function covers(
   return x >= left && x <= left + width && y >= top && y <= top + height;
 }
 
-function HeatMap({ symbol, own, grid, price, scale, nowMs }: HeatMapProps) {
-  const { cells, low, high } = grid;
+function HeatMap({ symbol, own, grid, price, nowMs }: HeatMapProps) {
+  const { cells, low, high, most } = grid;
   const pointed = useSignal<[row: number, column: number] | undefined>(undefined);
-  const toY = scaleLinear([low, high], [100, 0]);
+  const toY = scaleLinear([low, high], [100 - HEADROOM, HEADROOM]);
   const boxes = outlinesOf(own, grid);
   const outlines = boxes.length <= OUTLINES_MAX
     ? boxes
@@ -182,32 +182,34 @@ function HeatMap({ symbol, own, grid, price, scale, nowMs }: HeatMapProps) {
         yTicks={toY.ticks(3).map((tick) => ({ at: toY(tick), text: formatQuotePrice(tick) }))
           .filter(({ at }) => at > EDGE && at < 100 - EDGE)}
       >
-        {cells.flatMap((losses, y) =>
-          losses.map((loss, x) => (
-            <rect
-              key={`${x} ${y}`}
-              class="heat"
-              {...place(y, x)}
-              style={{ "--step": loss > 0 ? stepOf(loss, scale) : 0 }}
-              onPointerEnter={() => pointed.value = [y, x]}
-            />
-          ))
-        )}
-        {outlines.map(({ id, left, top, ...size }) => (
-          <rect key={id} class="outline" x={left} y={top} {...size} />
-        ))}
+        <g transform={`translate(0 ${HEADROOM}) scale(1 ${1 - HEADROOM / 50})`}>
+          {cells.flatMap((losses, y) =>
+            losses.map((loss, x) => (
+              <rect
+                key={`${x} ${y}`}
+                class="heat"
+                {...place(y, x)}
+                style={{ "--step": loss > 0 ? stepOf(loss, most) : 0 }}
+                onPointerEnter={() => pointed.value = [y, x]}
+              />
+            ))
+          )}
+          {outlines.map(({ id, left, top, ...size }) => (
+            <rect key={id} class="outline" x={left} y={top} {...size} />
+          ))}
+          {pointed.value && <rect class="pointed" {...place(...pointed.value)} />}
+        </g>
         {price !== undefined && <path class="mark" d={`M0 ${toY(price)} H100`} />}
-        {pointed.value && <rect class="pointed" {...place(...pointed.value)} />}
       </Plot>
       <p class="note heat-key">
         {STEPS.map((step) => (
           <span key={step} class="heat" style={{ "--step": step }}>
-            {scale < 100 ? usdc(-boundOf(step, scale)) : whole(-boundOf(step, scale))}
+            {most < 100 ? usdc(-boundOf(step, most)) : whole(-boundOf(step, most))}
           </span>
         ))}
       </p>
       <p class="note">
-        The near future is drawn wider than the far one. All markets have the same colours.
+        The near future is drawn wider than the far one.
         {boxes.length > OUTLINES_MAX && " Point at the map to see the boxes there."}
       </p>
     </figure>

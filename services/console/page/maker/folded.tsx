@@ -4,13 +4,15 @@ interface FoldedProps {
   title: string;
   /** Shown beside the title while the content is not. */
   note?: string | undefined;
+  /** Whether a wide page shows the content at first. */
+  isOpen?: boolean;
   children: ComponentChildren;
 }
 
 /** Content that a phone shows only on request. */
-export function Folded({ title, note, children }: FoldedProps) {
+export function Folded({ title, note, isOpen = true, children }: FoldedProps) {
   return (
-    <details class="part" open={matchMedia("(min-width: 641px)").matches}>
+    <details class="part" open={isOpen && matchMedia("(min-width: 641px)").matches}>
       <summary>
         {title}
         {note && <span class="detail">{note}</span>}

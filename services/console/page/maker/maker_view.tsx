@@ -18,7 +18,7 @@ import { makerCsv } from "../trade/history.ts";
 import { download } from "../trade/positions.tsx";
 import { Answers } from "./answers_card.tsx";
 import {
-  type chanceOf,
+  COUNT_MIN,
   earningsOf,
   earningsVerdict,
   expectedOfOpen,
@@ -34,7 +34,8 @@ import { Risk } from "./risk_card.tsx";
 
 /** The maker's view: the money, risk and results of the solver. It polls only while it is shown. */
 export function openMakerView(model: PageModel): View {
-  const watch = new MakerWatch(model.client, model.config.urls.solver, systemClock);
+  const { solver } = model.config.urls;
+  const watch = new MakerWatch(model.client, solver, systemClock, sessionStorage);
   const Body = () => <MakerView model={model} watch={watch} />;
   return { id: "maker", label: "Maker", Body };
 }
@@ -107,7 +108,15 @@ function Maker({ model, state, isOld }: MakerProps) {
   return (
     <>
       <Risk
-        {...{ theses, results, solver, isOld, nowMs, balance: state.account.balance }}
+        {...{
+          theses,
+          results,
+          solver,
+          isOld,
+          nowMs,
+          placing: state.placing,
+          balance: state.account.balance,
+        }}
         expected={expectedOfOpen(theses, probabilities)}
       />
       <Glance results={results} predicted={predicted} />
@@ -139,7 +148,13 @@ function Maker({ model, state, isOld }: MakerProps) {
           )}
         </div>
       </Card>
-      {solver && <Answers history={solver.answers} startedAtMs={startedAtMs} />}
+      {solver && (
+        <Answers
+          history={solver.answers}
+          startedAtMs={startedAtMs}
+          refusedRisk={solver.metrics.sum("solver_refused_risk_usdc_total") ?? 0}
+        />
+      )}
       {solver && <Calibration predicted={predicted} markets={solver.info.calibration ?? []} />}
     </>
   );
@@ -151,10 +166,11 @@ const shareText = ({ turnover, profit }: Results) =>
 
 const styleOf = (gain: bigint) => gain < 0n ? "lost" : gain > 0n ? "won" : undefined;
 
-/** Such as `± 12.30`, or `± 12.30 to 40.10` if windows overlap. */
-function chanceText({ independent, together }: ReturnType<typeof chanceOf>): string {
-  const [low, high] = [independent, together].map((usdc) => formatAmount(fromNumber(usdc)));
-  return together > 1.1 * independent ? `±\u00a0${low} to\u00a0${high}` : `±\u00a0${low}`;
+/** Where the result lies in 19 of 20 cases if the forecasts are right. */
+function chanceText({ expected, chance }: ReturnType<typeof earningsOf>): string {
+  const [low, high] = [-chance.together, chance.together]
+    .map((usdc) => formatGain(fromNumber(expected + usdc)));
+  return `By chance alone, the result would lie between ${low} and ${high} in 19 of 20 cases`;
 }
 
 interface GlanceProps {
@@ -162,40 +178,55 @@ interface GlanceProps {
   predicted: readonly PredictedBet[];
 }
 
-/** What the bets brought, and what the solver expected of them. */
+/** What the solver expected of its bets, and what the same bets brought. */
 function Glance({ results, predicted }: GlanceProps) {
-  const { settled, held, profit } = results;
+  const { settled, held, profit, open } = results;
   // Compares all pairs of bets that overlap, so only after another one was counted.
   const earnings = useMemo(() => earningsOf(predicted), [predicted.length]);
-  const { bets, stakes, expected, actual, chance } = earnings;
+  const { bets, stakes, expected, actual } = earnings;
   const verdict = earningsVerdict(earnings);
+  const All = bets > 0 ? "span" : "strong";
   return (
-    <dl class="card columns glance">
-      <Fact label="Profit and loss">
-        <strong class={styleOf(profit)} data-maker-profit>{formatGain(profit)} USDC</strong>
-        <span class="detail">
-          {settled === 0 ? "no bet is settled yet" : (
-            <>
-              {shareText(results)} of the stakes; users won{" "}
-              <span data-maker-hits>{held} of {settled}</span>
-            </>
-          )}
-        </span>
-      </Fact>
-      {bets > 0 && (
-        <Fact label={`Expected of ${bets} ${bets === 1 ? "bet" : "bets"} whose window is over`}>
-          <strong>{formatGain(fromNumber(expected))} USDC</strong>
+    <Card
+      title="Profit and loss"
+      note={bets > 0 && `${bets} ${bets === 1 ? "bet" : "bets"} whose window is over`}
+    >
+      <dl class="columns glance">
+        {bets > 0 && (
+          <>
+            <Fact label="Expected, USDC">
+              <strong>{formatGain(fromNumber(expected))}</strong>
+              <span class="detail">{formatChange(expected / stakes)} of the stakes</span>
+            </Fact>
+            <Fact label="Brought, USDC">
+              <strong class={styleOf(fromNumber(actual))}>
+                {formatGain(fromNumber(actual))}
+              </strong>
+              <span class="detail">{formatChange(actual / stakes)} of the stakes</span>
+            </Fact>
+          </>
+        )}
+        <Fact label="All decided bets">
+          <All class={styleOf(profit)} data-maker-profit>{formatGain(profit)} USDC</All>
           <span class="detail">
-            {formatChange(expected / stakes)} of the stakes. {bets === 1 ? "It" : "They"} brought
-            {" "}
-            {formatGain(fromNumber(actual))}{" "}
-            ({formatChange(actual / stakes)}). Two standard deviations are {chanceText(chance)}:
-            {" "}
-            <span class={verdict.startsWith("▲") ? "warning" : undefined}>{verdict}</span>
+            {settled === 0 ? "no bet is settled yet" : (
+              <>
+                {shareText(results)} of the stakes; users won{" "}
+                <span data-maker-hits>{held} of {settled}</span>
+              </>
+            )}
           </span>
         </Fact>
+      </dl>
+      {bets > 0 && (
+        <p class="note">
+          {bets >= COUNT_MIN && `${chanceText(earnings)}: `}
+          <span class={verdict.startsWith("▲") ? "warning" : undefined}>{verdict}</span>.
+          {settled > bets && open > 0 &&
+            " Bets that users lose early are decided at once, so all bets look better while some are open."}
+        </p>
       )}
-    </dl>
+    </Card>
   );
 }
 

@@ -14,6 +14,7 @@ import { get, LateError, NoAnswerError, Poll } from "../data/http.ts";
 import { type Metrics, MetricsHistory, parseMetrics } from "../data/metrics.ts";
 import { messageOf } from "../../../../lib/errors.ts";
 import { uint64Schema } from "../../../../lib/protocol/scalars.ts";
+import type { TextStore } from "../data/wallets.ts";
 import { RECENT_MS, REQUESTS } from "./refusals.ts";
 
 /** The known state of the solver and its bets, read in one pass, so figures are consistent. */
@@ -21,6 +22,8 @@ export interface MakerState {
   /** The solver's own figures. Undefined if it has not answered since the page was opened. */
   solver: SolverFigures | undefined;
   address: Address;
+  /** Bets that were being placed at the solver's last answer, before a reload too. */
+  placing: Placing | undefined;
   account: Account;
   /** Oldest first. */
   theses: readonly Thesis[];
@@ -39,6 +42,11 @@ export interface SolverFigures extends z.output<typeof exposureSchema> {
   readAtMs: number;
 }
 
+/** Bets that a solver was placing. */
+export type Placing = z.output<typeof placingSchema>;
+
+const PLACING_KEY = "rangemaker.placing";
+
 type MakerClient = Pick<
   RangemakerClient,
   "account" | "genesisHash" | "solverInfo" | "theses" | "watch"
@@ -52,6 +60,15 @@ const exposureSchema = z.object({
   maxExposure: z.nullable(uint64Schema),
   /** Whether it knows all its open bets. */
   complete: z.boolean(),
+});
+
+const placingSchema = z.object({
+  /** The solver. */
+  address: z.string(),
+  /** At risk in these bets, USDC with 6 decimals. */
+  executing: uint64Schema,
+  /** When the solver answered, Unix milliseconds. */
+  readAtMs: z.number(),
 });
 
 /** The solver's `GET /predictions`. */
@@ -74,6 +91,7 @@ export class MakerWatch {
   readonly #client: MakerClient;
   readonly #solverUrl: string;
   readonly #clock: Clock;
+  readonly #store: TextStore;
   readonly #poll: Poll;
   #answers = new MetricsHistory();
   #probabilities = new Map<string, number>();
@@ -83,10 +101,17 @@ export class MakerWatch {
   /** Identifies the solver and the chain of the watch. */
   #watched = "";
 
-  constructor(client: MakerClient, solverUrl: string, clock: Clock) {
+  /** @param store Outlives a reload of the page. */
+  constructor(
+    client: MakerClient,
+    solverUrl: string,
+    clock: Clock,
+    store: TextStore,
+  ) {
     this.#client = client;
     this.#solverUrl = solverUrl.replace(/\/+$/, "");
     this.#clock = clock;
+    this.#store = store;
     this.#poll = new Poll(clock, (signal) => this.#read(signal));
   }
 
@@ -126,12 +151,27 @@ export class MakerWatch {
       if (signal.aborted) return;
       const { theses } = watch;
       const readAtMs = this.#clock.now();
-      this.state.value = { solver: solver ?? known?.solver, address, account, theses, readAtMs };
+      const placing = this.#placingOf(address, solver);
+      this.state.value = {
+        ...{ solver: solver ?? known?.solver, address, placing, account, theses, readAtMs },
+      };
       this.problem.value = watch.state === "live" ? undefined : "reconnecting";
     } catch (thrown) {
       if (!isRangemakerError(thrown)) throw thrown;
       if (!signal.aborted) this.problem.value = reasonOf(thrown);
     }
+  }
+
+  /** Keeps what an answer says of bets being placed; without an answer, returns what was kept. */
+  #placingOf(address: Address, solver: SolverFigures | undefined): Placing | undefined {
+    if (solver !== undefined) {
+      const { executing, readAtMs } = solver;
+      const kept = { address, executing: `${executing}`, readAtMs };
+      this.#store.setItem(PLACING_KEY, JSON.stringify(kept));
+    }
+    const kept: unknown = JSON.parse(this.#store.getItem(PLACING_KEY) ?? "null");
+    const { data } = placingSchema.safeParse(kept);
+    return data?.address === address ? data : undefined;
   }
 
   async #firstSolver(): Promise<Address> {

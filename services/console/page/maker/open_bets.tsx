@@ -26,7 +26,7 @@ export function OpenBets({ model, theses }: { model: PageModel; theses: readonly
       isCards
       empty="No bet is open: nothing is at risk."
       rows={open}
-      first={10}
+      first={6}
       sort={sort}
       keyOf={({ id }) => id}
       columns={[

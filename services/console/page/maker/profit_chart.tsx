@@ -1,12 +1,9 @@
 import type { Thesis } from "@rangemaker/client";
 import { scaleLinear } from "d3-scale";
-import { historyOf } from "../data/results.ts";
+import { historyOf, labelIndices, LABELS } from "../data/results.ts";
 import { DAY_MS } from "../../../../lib/time.ts";
 import { formatDay, formatGain, formatTime, fromNumber, toNumber } from "../format.ts";
 import { Plot } from "../plot.tsx";
-
-/** Ticks of the axis: the longer texts of days need more space. */
-const TICKS = { day: 3, time: 4 };
 
 /** Profit and loss after each settlement, as equal steps: times without bets take no space. */
 export function ProfitChart({ theses, nowMs }: { theses: readonly Thesis[]; nowMs: number }) {
@@ -17,16 +14,16 @@ export function ProfitChart({ theses, nowMs }: { theses: readonly Thesis[]; nowM
   const toX = scaleLinear([0, points.length], [0, 100]);
   const toY = scaleLinear([Math.min(0, ...profits), Math.max(0, ...profits)], [97, 3]).nice(4);
   const steps = profits.map((profit, index) => `V${toY(profit)} H${toX(index + 1)}`);
-  const [nameOf, ticks] = nowMs - fromMs > DAY_MS
-    ? [formatDay, TICKS.day]
-    : [formatTime, TICKS.time];
+  const [nameOf, shares] = nowMs - fromMs > DAY_MS
+    ? [formatDay, LABELS.day]
+    : [formatTime, LABELS.time];
   return (
     <figure class="part">
       <h3>Profit and loss after each bet, USDC</h3>
       <Plot
         label={`Profit and loss from ${nameOf(fromMs)} to now, at last ` +
           `${formatGain(fromNumber(profits.at(-1) ?? 0))} USDC`}
-        xTicks={tickIndices(points.length, ticks)
+        xTicks={labelIndices(points.length, shares)
           .map((index) => ({ at: toX(index), text: nameOf(points[index]?.timeMs ?? fromMs) }))}
         yTicks={toY.ticks(4).map((tick) => ({
           at: toY(tick),
@@ -38,10 +35,4 @@ export function ProfitChart({ theses, nowMs }: { theses: readonly Thesis[]; nowM
       </Plot>
     </figure>
   );
-}
-
-/** Indices from the first one on, at equal distances. */
-function tickIndices(length: number, ticks: number): number[] {
-  const count = Math.min(length, ticks);
-  return Array.from({ length: count }, (_, index) => Math.floor(index * length / count));
 }

@@ -45,7 +45,7 @@ export interface AnswerCount {
   lastMs: number | undefined;
 }
 
-/** The answers to one kind of request: the success first, then the most frequent. */
+/** The answers to one kind of request: the success first, then the most frequent since the start. */
 export function answersTo(
   { counter, labels }: RequestKind,
   history: MetricsHistory,
@@ -58,7 +58,7 @@ export function answersTo(
     total: history.latest.sum(counter, { ...labels, outcome }) ?? 0,
     lastMs: history.lastGrowthMs(counter, { ...labels, outcome }),
   })).filter(({ recent, total }) => recent + total > 0).sort((a, b) =>
-    Number(isSuccess(b)) - Number(isSuccess(a)) || b.recent - a.recent || b.total - a.total
+    Number(isSuccess(b)) - Number(isSuccess(a)) || b.total - a.total || b.recent - a.recent
   );
 }
 

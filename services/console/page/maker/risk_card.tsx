@@ -2,9 +2,10 @@ import type { Thesis } from "@rangemaker/client";
 import { Card } from "../card.tsx";
 import type { Results } from "../data/results.ts";
 import { Fact } from "../fact.tsx";
-import { formatAmount, formatGain, fromNumber, shortAddress } from "../format.ts";
+import { formatAmount, formatGain, formatTime, fromNumber, shortAddress } from "../format.ts";
+import { labelOf } from "../trade/chart_spans.ts";
 import { releasesOf, riskiestUserOf, waitingText } from "./exposure.ts";
-import type { SolverFigures } from "./maker_watch.ts";
+import type { Placing, SolverFigures } from "./maker_watch.ts";
 import { Words } from "../words.tsx";
 import { headroomOf } from "./refusals.ts";
 
@@ -12,6 +13,7 @@ interface RiskProps {
   theses: readonly Thesis[];
   results: Results;
   solver: SolverFigures | undefined;
+  placing: Placing | undefined;
   /** Whether the solver does not answer now. */
   isOld: boolean;
   nowMs: number;
@@ -22,10 +24,12 @@ interface RiskProps {
 }
 
 /** The largest loss on all open bets, including bets being placed, and `--max-exposure`. */
-export function Risk({ theses, results, solver, isOld, nowMs, balance, expected }: RiskProps) {
+export function Risk(props: RiskProps) {
+  const { theses, results, solver, placing, isOld, nowMs, balance, expected } = props;
   const { open, atRisk } = results;
-  const { executing = 0n, complete } = solver ?? {};
-  const all = atRisk + executing;
+  const { executing = 0n, readAtMs = 0 } = placing ?? {};
+  // During an outage, nobody knows whether they were placed.
+  const all = isOld ? atRisk : atRisk + executing;
   const { style, text, used } = headroomOf(all, isOld ? undefined : solver);
   const releases = releasesOf(theses, nowMs);
   const user = riskiestUserOf(theses);
@@ -38,7 +42,10 @@ export function Risk({ theses, results, solver, isOld, nowMs, balance, expected 
           <p class="huge" data-maker-exposure>{formatAmount(all)} USDC</p>
           <p class="note">
             {formatAmount(atRisk)} in {open} open {open === 1 ? "bet" : "bets"}
-            {executing > 0n && `, ${formatAmount(executing)} in bets being placed`}
+            {executing > 0n && (isOld
+              ? `, and up to ${formatAmount(executing)} more if the bets that were being placed ` +
+                `at ${formatTime(readAtMs)} have been`
+              : `, ${formatAmount(executing)} in bets being placed`)}
           </p>
           {used !== undefined && (
             <p class={`level ${style}`} aria-hidden="true">
@@ -48,28 +55,30 @@ export function Risk({ theses, results, solver, isOld, nowMs, balance, expected 
           <p class={style}>
             <Words text={text} />
           </p>
-          {complete === false && <p class="lost">▲ The solver does not know all open bets.</p>}
+          {solver?.complete === false && (
+            <p class="lost">▲ The solver does not know all open bets.</p>
+          )}
         </div>
         <dl class="facts tiles">
-          {releases.map(({ label, atRisk }, index) => (
-            <Fact key={index} label={label}>
-              {index === 0 ? `frees ${formatAmount(atRisk)}` : `${formatAmount(atRisk)} in all`}
-              {isMissing && ", if its prices are there"}
+          {releases.map(({ label, atRisk, inMs }) => (
+            <Fact key={label} label={`${label} frees`}>
+              {open === 0 ? "–" : `${isMissing ? "at most " : ""}${formatAmount(atRisk)}`}
+              {open > 0 && inMs !== undefined && ` in ${labelOf(inMs)}`}
             </Fact>
           ))}
-          {user && (
-            <Fact
-              // A word joiner prevents a line break within the address.
-              label={`Most from one user: ${shortAddress(user.user).replace("…", "…\u2060")}`}
-            >
-              {formatAmount(user.atRisk)} in {user.bets} {user.bets === 1 ? "bet" : "bets"}
-            </Fact>
-          )}
-          {expected !== undefined && (
-            <Fact label="Expected of the open bets, when they were quoted">
-              {formatGain(fromNumber(expected))}
-            </Fact>
-          )}
+          {/* A word joiner prevents a line break within the address. */}
+          <Fact
+            label={`Most from ${
+              user ? shortAddress(user.user).replace("…", "…\u2060") : "one user"
+            }`}
+          >
+            {user === undefined
+              ? "–"
+              : `${formatAmount(user.atRisk)} in ${user.bets} ${user.bets === 1 ? "bet" : "bets"}`}
+          </Fact>
+          <Fact label="Expected when quoted">
+            {expected === undefined ? "–" : formatGain(fromNumber(expected))}
+          </Fact>
           <Fact label="Balance for new bets">
             <span data-maker-balance>{formatAmount(balance)}</span>
           </Fact>

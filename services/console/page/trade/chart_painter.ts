@@ -206,8 +206,8 @@ function tagsOf(frame: Frame): Tag[] {
   if (newest !== undefined) tags.push({ price: newest, level: y(newest), isBound: false });
   if (box !== undefined) {
     tags.push(
-      { price: box.high, level: y(box.high) - TAG_HEIGHT / 2, isBound: true },
-      { price: box.low, level: y(box.low) + TAG_HEIGHT / 2, isBound: true },
+      { price: box.high, level: y(box.high), isBound: true },
+      { price: box.low, level: y(box.low), isBound: true },
     );
   }
   tags.sort((a, b) => b.price - a.price);

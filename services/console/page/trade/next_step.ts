@@ -3,7 +3,7 @@ import { formatUnits, type SolverInfo } from "@rangemaker/client";
 import type { EstimateState } from "../data/estimator.ts";
 import { explain, explainRisk, type Explanation } from "../data/explain.ts";
 import type { MarketState } from "../data/price_feed.ts";
-import { formatCut, formatQuotePrice, formatTime, toNumber } from "../format.ts";
+import { formatCut, formatTime } from "../format.ts";
 import {
   type DraftFields,
   type FieldErrors,
@@ -119,7 +119,10 @@ export function obstacleOf(situation: Situation): Obstacle | undefined {
     return blocked(`The node has chain ${nodeChainId}, and this page is for chain ${chainId}.`);
   }
   if (nodeChainId === undefined) return { button: "Connecting …", text: "Asking the node …" };
-  if (wrong !== undefined) return { button: QUOTE, ...wrong };
+  if (wrong !== undefined) {
+    const text = situation.parsed.draft ? wrong.text : `${wrong.text} Until then, no box is drawn.`;
+    return { ...wrong, button: QUOTE, text };
+  }
   const fix = unpriceable && FIXES[unpriceable.code];
   return unpriceable && { ...blocked(unpriceable.text), ...(fix && { fix }) };
 }
@@ -184,14 +187,16 @@ export function errorsOf(situation: Situation): FieldErrors {
  * the lower one if it is above the upper one and farther from the market's.
  */
 function mistyped({ lower, upper }: FieldPrices, price: bigint): FieldErrors {
-  const now = `it is ${formatQuotePrice(toNumber(price))} now`;
-  const lowerError = `Enter a lower price: ${now}`;
   if (lower !== undefined && upper !== undefined) {
     if (lower < upper || distance(lower, price) <= distance(upper, price)) return {};
-    return { lower: lowerError, upper: undefined };
+    return { lower: "Enter a price below the upper one", upper: undefined };
   }
-  if (lower !== undefined && 2n * lower > 3n * price) return { lower: lowerError };
-  if (upper !== undefined && 2n * upper < price) return { upper: `Enter a higher price: ${now}` };
+  if (lower !== undefined && 2n * lower > 3n * price) {
+    return { lower: "Enter a lower price: the market’s is far below" };
+  }
+  if (upper !== undefined && 2n * upper < price) {
+    return { upper: "Enter a higher price: the market’s is far above" };
+  }
   return {};
 }
 

@@ -3,7 +3,8 @@ import { explain } from "../data/explain.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { formatAmount } from "../format.ts";
 import type { BetSlip } from "./bet_slip.ts";
-import { type Obstacle, obstacleOf, type Situation, unpriceableBy } from "./next_step.ts";
+import { firstError } from "./draft.ts";
+import { errorsOf, type Obstacle, obstacleOf, type Situation, unpriceableBy } from "./next_step.ts";
 import { oddsOf } from "./odds.ts";
 import { chancesText } from "./slip_voice.ts";
 import { failureText } from "./stage.ts";
@@ -53,10 +54,12 @@ export function situationOf(model: PageModel, slip: BetSlip): Situation {
   };
 }
 
-/** The estimate for the present box and amount, if the price is fresh. */
-export function estimateNow(model: PageModel, { symbol, parsed, estimator }: BetSlip) {
+/** The estimate for the present box and amount, if the price is fresh and they can be bet. */
+export function estimateNow(model: PageModel, slip: BetSlip) {
+  const { symbol, parsed, estimator } = slip;
   const state = estimator.state.value;
   if (state === undefined || "failure" in state || "errors" in parsed.value) return undefined;
+  if (firstError(errorsOf(situationOf(model, slip))) !== undefined) return undefined;
   // During a drag, the estimate is a moment behind, so only the amount must match.
   const hasSameStake = state.bet.betAmount === parsed.value.betAmount;
   return hasSameStake && model.stateOf(symbol.value) === "fresh" ? state.estimate : undefined;
@@ -66,7 +69,8 @@ export function estimateNow(model: PageModel, { symbol, parsed, estimator }: Bet
 export function QuoteButton({ model, slip, onFix }: QuoteButtonProps) {
   const stage = slip.stage.value;
   const isQuoting = stage.name === "quoting";
-  const obstacle = obstacleNow(model, slip);
+  const situation = situationOf(model, slip);
+  const obstacle = obstacleOf(situation);
   if (obstacle?.switchesChain) return <SwitchChain model={model} obstacle={obstacle} />;
   const state = slip.estimator.state.value;
   const estimate = estimateNow(model, slip);
@@ -76,18 +80,23 @@ export function QuoteButton({ model, slip, onFix }: QuoteButtonProps) {
   const failed = failure
     ? failureText(failure, state, obstacle?.text ?? "", model.isOffline.value)
     : "";
+  const { unpriceable } = situation;
+  const unpaid = unpriceable && unpriceable.text !== obstacle?.text
+    ? unpriceable.text
+    : !obstacle?.field && "pays –";
   return (
     <>
-      {!("errors" in slip.parsed.value) && (
+      {!("errors" in slip.parsed.value) && (odds || unpaid) && (
         <p class="bar-payout">
-          pays {odds ? <strong>{formatAmount(estimate.payout)} USDC</strong> : "–"}
-          {odds && (
-            <>
-              {" "}
-              <span class="whole">({odds.multiplier})</span>
-              {chancesText(odds).replaceAll(" %", "\u00a0%")}
-            </>
-          )}
+          {odds
+            ? (
+              <>
+                pays <strong>{formatAmount(estimate.payout)} USDC</strong>{" "}
+                <span class="whole">({odds.multiplier})</span>
+                {chancesText(odds).replaceAll(" %", "\u00a0%")}
+              </>
+            )
+            : unpaid}
         </p>
       )}
       {failed !== "" && <p class="warned bar-failure">{failed}</p>}
@@ -103,7 +112,14 @@ export function QuoteButton({ model, slip, onFix }: QuoteButtonProps) {
       </button>
       <div class="bar-note">
         {obstacle && odds?.warning && <p class="warned">{odds.warning}</p>}
-        <p class={!obstacle && odds?.warning && failed === "" ? "warned" : "note"} id="obstacle">
+        <p
+          class={obstacle?.field
+            ? "failure"
+            : !obstacle && odds?.warning && failed === ""
+            ? "warned"
+            : "note"}
+          id="obstacle"
+        >
           {obstacle?.text ?? odds?.warning}
         </p>
         {obstacle?.fix && (
