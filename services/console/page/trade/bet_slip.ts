@@ -189,7 +189,6 @@ export class BetSlip {
     const stages = signingStages(stage, {
       user,
       symbol: this.symbol.value,
-      startsInMs: this.draft?.startsInMs,
       tolerancePercent: this.tolerancePercent.value,
       serverClock: this.#options.serverClock,
       maySign: () => user === this.#user,
@@ -219,7 +218,7 @@ export class BetSlip {
     const estimated = state !== undefined && "estimate" in state ? state.estimate : undefined;
     const replaces = before.name === "quoted" ? before.offer : undefined;
     const offer = await user.client.quote(bet);
-    yield { name: "quoted", offer, estimated, replaces, refusals: 0 };
+    yield { name: "quoted", offer, estimated, replaces, notPlaced: undefined };
   }
 
   /** Shows stages until the bet or its user changes. */

@@ -1,6 +1,6 @@
 /** The next step of a quote: one button and one sentence for each state. */
 import type { Quote } from "@rangemaker/client";
-import { formatCut } from "../format.ts";
+import { formatAmount, formatCut } from "../format.ts";
 import { isOutside, outsideText, overText, quoteLife, windowText } from "./quote_life.ts";
 import { isWorthless } from "./odds.ts";
 import { changesOf, isWorse } from "./slip_voice.ts";
@@ -88,8 +88,11 @@ function signStep({ price }: QuoteSituation, stage: QuotedStage, nowMs: number):
   const { quote } = stage.offer;
   const isOut = price !== undefined && isOutside(quote, price);
   const text = isOut ? outsideText(quote, nowMs) : windowText(quote, nowMs);
+  const isRefused = stage.notPlaced !== undefined;
   return {
-    ...{ button: SIGN, note: [...changesOf(stage), text].join(" "), action: "sign" },
-    ...((isOut || isWorse(stage)) && { look: "warned" }),
+    button: isRefused ? `Sign again: ${formatAmount(quote.payout)}` : SIGN,
+    note: [...changesOf(stage), text].join(" "),
+    action: "sign",
+    ...((isOut || isRefused || isWorse(stage)) && { look: "warned" }),
   };
 }

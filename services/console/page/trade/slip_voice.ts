@@ -3,7 +3,7 @@ import type { CancelTimer, Clock, Estimate, Offer } from "@rangemaker/client";
 import type { EstimateState } from "../data/estimator.ts";
 import { explain } from "../data/explain.ts";
 import type { Announce } from "../data/messages.ts";
-import { formatAmount } from "../format.ts";
+import { formatAmount, formatTime } from "../format.ts";
 import { chanceText, leastPayout, type Odds, oddsOf } from "./odds.ts";
 import { overText, quoteLife, signWithinMs, signWithinText, windowText } from "./quote_life.ts";
 import type { QuotedStage } from "./stage.ts";
@@ -68,7 +68,7 @@ export class SlipVoice {
     const cancels = [remove];
     this.#endQuote = () => cancels.forEach((cancel) => cancel());
     const { startTime } = quote;
-    if (startTime > nowMs) {
+    if (startTime > nowMs && startTime < nowMs + remainingMs) {
       cancels.push(clock.after(startTime - nowMs, () => this.speak(windowText(quote, startTime))));
     }
     const warnInMs = signWithinMs(quote, nowMs) - DEADLINE_WARNING_MS;
@@ -132,14 +132,12 @@ export function isWorse(stage: QuotedStage): boolean {
 
 /** Sentences about changes since the last quote or estimate, announced before signing. */
 export function changesOf(stage: QuotedStage): string[] {
-  const { replaces, refusals, offer } = stage;
+  const { replaces, notPlaced, offer } = stage;
   const { seen, share } = changeOf(stage);
-  const isLater = replaces !== undefined && offer.quote.startTime > replaces.quote.startTime;
-  const later = isLater ? " Its window had begun: this one starts later." : "";
-  const refused = refusals === 1
-    ? "The odds changed, and nothing was taken."
-    : `The odds changed at each of ${refusals} tries, and nothing was taken.`;
-  const changes = refusals > 0 ? [refused + later] : [];
+  const from = formatTime(offer.quote.startTime);
+  const changes = notPlaced === undefined
+    ? []
+    : [`Not placed: ${notPlaced}. This is a new quote, for a window from ${from}.`];
   if (seen !== undefined && Math.abs(share) >= QUIET_SHARE) {
     const before = `${replaces ? "quote before" : "estimate"} of ${formatAmount(seen.payout)} USDC`;
     const percent = Math.round(100 * Math.abs(share));

@@ -14,14 +14,14 @@ export type Stage =
   | { name: "quoting" }
   /**
    * `estimated`: the last estimate of this bet. `replaces`: the last quote that the user saw, which
-   * has expired, or was refused because the price moved. `refusals`: how often it was refused for that.
+   * has expired or was refused. `notPlaced`: why it was refused.
    */
   | {
     name: "quoted";
     offer: Offer;
     estimated: Estimate | undefined;
     replaces: Offer | undefined;
-    refusals: number;
+    notPlaced: string | undefined;
   }
   /** `isAgain`: a second signature, because the price moved within the user's tolerance. */
   | { name: "signing"; offer: Offer; isAgain: boolean }
