@@ -796,6 +796,22 @@ Deno.test("BetSlip: each market keeps its box across a reload, for an hour", () 
   assert.equal(open().draft, undefined);
 });
 
+Deno.test("BetSlip: a change of account or a dropped quote does not store this tab's box over that of another tab", async () => {
+  const { slip, open, user, userOf } = scene();
+  const idle = open();
+  await idle.quote();
+  slip.edit({ lower: "1", upper: "9000", amount: "100" });
+  idle.back();
+  assert.deepEqual(open().fields.value, slip.fields.value);
+  user.value = userOf(OTHER);
+  assert.deepEqual(open().fields.value, slip.fields.value);
+});
+  slip.back();
+  user.value = undefined;
+  user.value = userOf(OTHER);
+  assert.deepEqual(open().fields.value, other.fields.value);
+});
+
 Deno.test("BetSlip: after a rejected signature nothing is stored or sent", async () => {
   const { slip, pending } = scene({
     sign: () => Promise.reject(new WalletError("USER_REJECTED", "no")),

@@ -1,4 +1,8 @@
 import assert from "node:assert/strict";
+import { effect, signal } from "@preact/signals";
+import type { Market, Thesis } from "../../lib/client/mod.ts";
+import type { PageModel } from "../../services/console/page/data/page_model.ts";
+import { openBetsText } from "../../services/console/page/trade/chart_content.ts";
 import {
   betAt,
   type BoxKind,
@@ -135,4 +139,26 @@ Deno.test("whereabouts: shows the distance of a price to the nearer edge, and it
     [2_989_000_000n, "outside, 1.00 below the lower edge"],
   ];
   for (const [price, text] of cases) assert.equal(whereabouts(bet, price), text);
+});
+
+Deno.test("openBetsText: the countdown ends with the outcome, reported by the node or seen in the prices, without waiting for a second", () => {
+  for (const seen of ["node", "page"]) {
+    const open = thesisOf(3, { endTime: 25_000 });
+    const breached = { ...open, breach: { time: 1_000, price: 3n } };
+    const theses = signal([open]);
+    const latest = signal({});
+    const state = { breach: false };
+    // The text is made of these parts of a model alone.
+    const model = {
+      session: { user: signal({ portfolio: { theses } }) },
+      feed: { latest },
+      withBreach: (thesis: Thesis) => state.breach ? breached : thesis,
+    } as unknown as PageModel;
+    const market: Market = { symbol: "A/B", base: open.base, quote: open.quote };
+    const shown: (string | undefined)[] = [];
+    effect(() => void shown.push(openBetsText(model, market, 0)));
+    if (seen === "node") theses.value = [{ ...open, status: "lost" }];
+    else [state.breach, latest.value] = [true, {}];
+    assert.deepEqual(shown, ["Bet 3: 25 s left, pays 0.00 USDC", undefined], seen);
+  }
 });

@@ -132,6 +132,7 @@ export class BetSlip {
     if (this.stage.value.name === "sending") return;
     this.#edited = Object.keys(fields);
     this.fields.value = { ...this.fields.value, ...fields };
+    this.#keep();
     this.#changed();
   }
 
@@ -161,7 +162,13 @@ export class BetSlip {
     this.replaced.value = undefined;
     this.estimator.clear();
     this.fields.value = { ...this.#options.drafts.of(symbol) ?? EMPTY_FIELDS, amount };
+    this.#keep();
     this.#changed();
+  }
+
+  /** Stores the fields, only when the user changes them: another tab may have stored newer ones. */
+  #keep(): void {
+    this.#options.drafts.keep(this.symbol.value, this.fields.value);
   }
 
   /** Sets the tolerance, for this bet and the next ones. */
@@ -291,7 +298,6 @@ export class BetSlip {
     this.#voice.endQuote();
     this.stage.value = { name: "draft" };
     if ("errors" in this.parsed.value) this.estimator.clear();
-    this.#options.drafts.keep(this.symbol.value, this.fields.value);
     this.#refresh();
     this.#voice.still(() => {
       if (this.stage.value.name !== "draft") return "";

@@ -35,7 +35,7 @@ export interface ChartSource {
 
 /** The user's bets of a market, newest first, with breaches that the page has seen. */
 function betsOf({ session, withBreach }: PageModel, { base }: Market): readonly Thesis[] {
-  const theses = session.user.peek()?.portfolio.theses.peek() ?? [];
+  const theses = session.user.value?.portfolio.theses.value ?? [];
   return theses.filter((thesis) => thesis.base === base).map(withBreach);
 }
 
@@ -44,8 +44,12 @@ export function nextBet(model: PageModel, market: Market, nowMs: number): Thesis
   return nextToEnd(betsOf(model, market), nowMs);
 }
 
-/** The state of the user's open bets of a market; undefined if none ends later. */
+/**
+ * The state of the user's open bets of a market; undefined if none ends later. Reads the signals of
+ * bets and prices, either of which may decide a bet.
+ */
 export function openBetsText(model: PageModel, market: Market, nowMs: number): string | undefined {
+  void model.feed.latest.value;
   return openText(betsOf(model, market), nowMs);
 }
 
