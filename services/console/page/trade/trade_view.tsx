@@ -22,6 +22,7 @@ import { errorsOf } from "./next_step.ts";
 import { obstacleNow, situationOf } from "./quote_button.tsx";
 import { followHistory } from "./quote_history.ts";
 import { focusNextStep, showChart } from "./show_chart.ts";
+import { dropFailureAtOutcome } from "./stage.ts";
 
 /** The market that is shown first, if it exists: its prices move the most visibly. */
 const FIRST_MARKET = "ETH/USDT";
@@ -49,6 +50,7 @@ export function openTradeView(model: PageModel): View {
     isOffline: () => model.isOffline.value || Reflect.get(navigator, "onLine") === false,
   });
   followHistory(slip, announce);
+  dropFailureAtOutcome(slip.stage, session);
   effect(() => {
     const state = slip.estimator.state.value;
     if (state === undefined) return;
