@@ -17,7 +17,11 @@ import { PendingBets } from "../../services/console/page/data/pending_bets.ts";
 import type { User } from "../../services/console/page/data/session.ts";
 import { BetSlip } from "../../services/console/page/trade/bet_slip.ts";
 import type { Obstacle, WrongField } from "../../services/console/page/trade/next_step.ts";
-import { changesOf, isWorse } from "../../services/console/page/trade/slip_voice.ts";
+import {
+  changesOf,
+  isWorse,
+  shortWindowText,
+} from "../../services/console/page/trade/slip_voice.ts";
 import type { QuotedStage, Stage } from "../../services/console/page/trade/stage.ts";
 import { DraftStore } from "../../services/console/page/trade/draft_store.ts";
 import { QUOTE_LIFE_MS } from "../../services/console/page/trade/draft.ts";
@@ -472,7 +476,9 @@ Deno.test("BetSlip: a box that the price has left is announced with the key that
   const bet = { ...BET, betAmount: 20_000_000n };
   slip.estimator.state.value = { failure: new Error("outside"), bet };
   clock.advance(1_000);
-  assert.deepEqual(said, ["(The price is outside. Press M on the chart to move it there.)"]);
+  assert.deepEqual(said, [
+    "(The price is outside. Press “Move the box to the price”, or M on the chart.)",
+  ]);
 });
 
 Deno.test("BetSlip: a box is estimated every second, while it is valid and not quoted", async () => {
@@ -722,6 +728,14 @@ Deno.test("changesOf: a quote within 1 % of the estimate shows no change; 5 % fr
     true,
     `It pays 30 % less ${than}: the maker charges more, as it has similar bets open.`,
   ]);
+});
+
+Deno.test("shortWindowText: up to 10 s, and unless 20 % less is accepted, says that the box is often refused", () => {
+  const text = "So short a window is often refused: accept 20 % less, or let it last longer.";
+  assert.equal(shortWindowText(10_000, 10), text);
+  for (const [ms, tolerance] of [[10_001, 10], [10_000, 20], [undefined, 0]] as const) {
+    assert.equal(shortWindowText(ms, tolerance), undefined);
+  }
 });
 
 Deno.test("BetSlip: a quote that replaces an expired one announces payout and start of its window", async () => {

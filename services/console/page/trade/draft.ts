@@ -23,7 +23,7 @@ export interface Draft {
 }
 
 /** Shortest window of a bet. */
-const DURATION_MIN_MS = 1_000;
+export const DURATION_MIN_MS = 1_000;
 
 /** Longest window of a bet, and latest start. */
 const DURATION_MAX_MS = 86_400_000;
@@ -95,6 +95,12 @@ export function fieldsOf(draft: Draft): Omit<DraftFields, "amount"> {
     startsIn: durationText(draft.startsInMs),
     lasts: durationText(draft.durationMs),
   };
+}
+
+/** An amount for its field: whole, or with two decimals like all amounts on the page. */
+export function amountText(amount: bigint): string {
+  const [whole, fraction] = formatUnits(amount).split(".");
+  return fraction === undefined ? `${whole}` : `${whole}.${fraction.padEnd(2, "0")}`;
 }
 
 /** Errors by field. */
@@ -267,7 +273,7 @@ export function repeatedDraft(
     low: Math.max(0.000001, Number(price - half) / 1e6),
     high: Number(price + half) / 1e6,
   });
-  return { ...fieldsOf(draft ?? suggestedDraft(price)), amount: formatUnits(betAmount) };
+  return { ...fieldsOf(draft ?? suggestedDraft(price)), amount: amountText(betAmount) };
 }
 
 type RepeatedBet = Pick<Thesis, "createdAt"> & Omit<Bet, "symbol">;

@@ -4,9 +4,9 @@ import { explain, type Explanation } from "../data/explain.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { formatAmount } from "../format.ts";
 import type { BetSlip } from "./bet_slip.ts";
-import { type Obstacle, obstacleOf, type Situation } from "./next_step.ts";
+import { FIX_BUTTONS, type Obstacle, obstacleOf, type Situation } from "./next_step.ts";
 import { isWorthless, oddsOf } from "./odds.ts";
-import { chancesText } from "./slip_voice.ts";
+import { chancesText, shortWindowText } from "./slip_voice.ts";
 import { failureText } from "./stage.ts";
 
 interface QuoteButtonProps {
@@ -87,6 +87,7 @@ export function QuoteButton({ model, slip, onFix }: QuoteButtonProps) {
   const failed = failure
     ? failureText(failure, state, obstacle?.text ?? "", model.isOffline.value)
     : "";
+  const shortWindow = shortWindowText(slip.draft?.durationMs, slip.tolerancePercent.value);
   return (
     <>
       {!("errors" in slip.parsed.value) && (
@@ -115,7 +116,7 @@ export function QuoteButton({ model, slip, onFix }: QuoteButtonProps) {
       <div class="bar-note">
         {obstacle && odds?.warning && <p class="warned">{odds.warning}</p>}
         <p class={!obstacle && odds?.warning && failed === "" ? "warned" : "note"} id="obstacle">
-          {obstacle?.text ?? odds?.warning}
+          {obstacle?.text ?? odds?.warning ?? shortWindow}
         </p>
         {obstacle?.fix && (
           <button
@@ -123,7 +124,7 @@ export function QuoteButton({ model, slip, onFix }: QuoteButtonProps) {
             title="Key M on the chart"
             onClick={() => onFix(obstacle.fix === "move")}
           >
-            {obstacle.fix === "move" ? "Move the box to the price" : "Fit its height"}
+            {FIX_BUTTONS[obstacle.fix]}
           </button>
         )}
       </div>

@@ -27,6 +27,8 @@ export interface QuoteSituation {
 export interface QuoteStep {
   button: string;
   note?: string;
+  /** By when to sign: never cut off, unlike a long note. */
+  deadline?: string;
   /** Style of the note. After a failure, the quote is over. */
   look?: "warned" | "failure";
   /** Action of the button; if absent, the button waits. */
@@ -91,7 +93,8 @@ function signStep({ price }: QuoteSituation, stage: QuotedStage, nowMs: number):
   const isRefused = stage.notPlaced !== undefined;
   return {
     button: isRefused ? `Sign again: ${formatAmount(quote.payout)}` : SIGN,
-    note: [...changesOf(stage), text].join(" "),
+    note: changesOf(stage).join(" "),
+    deadline: text,
     action: "sign",
     ...((isOut || isRefused || isWorse(stage)) && { look: "warned" }),
   };

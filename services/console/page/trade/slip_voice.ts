@@ -113,6 +113,21 @@ export function estimateText(state: EstimateState, minBetAmount: bigint): string
   return `${pays}${chancesText(odds)}.${odds.warning === undefined ? "" : ` ${odds.warning}`}`;
 }
 
+/** The odds of a shorter window change while it is signed by more than a smaller tolerance. */
+const SHORT_WINDOW = { ms: 10_000, tolerancePercent: 20 };
+
+/** What to expect of a box with a short window; undefined if it lasts longer, or more is accepted. */
+export function shortWindowText(
+  durationMs: number | undefined,
+  tolerancePercent: number,
+): string | undefined {
+  if (durationMs === undefined || durationMs > SHORT_WINDOW.ms) return undefined;
+  return tolerancePercent >= SHORT_WINDOW.tolerancePercent
+    ? undefined
+    : `So short a window is often refused: accept ${SHORT_WINDOW.tolerancePercent} % less, ` +
+      "or let it last longer.";
+}
+
 /** Smaller changes of a payout, as a share, are not announced. */
 const QUIET_SHARE = 0.01;
 
