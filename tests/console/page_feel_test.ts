@@ -99,6 +99,11 @@ Deno.test({
           await page.$eval("html", (html) => html.scrollTop = 900);
           await page.$eval('tr[data-thesis="1"]', (row) => row.click());
           await page.waitForSelector('tr[data-thesis="1"][data-chosen="true"]');
+          const marked = await page.$eval(
+            'tr[data-thesis="1"]',
+            (row) => row.ownerDocument.defaultView?.getComputedStyle(row).backgroundColor,
+          );
+          assert.notEqual(marked, "rgba(0, 0, 0, 0)", "the whole row, not its cells");
           const top = await page.$eval(".chart", (chart) => chart.getBoundingClientRect().top);
           assert(top > -1 && top < PHONE.height / 2, `${top}`);
           assert.equal(await page.$eval("input[name=lower]", ({ value }) => value), "");
@@ -741,7 +746,14 @@ Deno.test({
           await visitor.sees(/Press “Move the box to the price”, or M on the chart\./);
           const message = await page.$(".toasts button");
           assert(await message?.isVisible(), "a message that can be closed");
-          assert.deepEqual(await cutOff(page, [".legend .choice"]), []);
+          await page.evaluate(`(() => {
+            const bottomOf = (part) => document.querySelector(part).getBoundingClientRect().bottom;
+            document.documentElement.scrollTop += bottomOf(".legend .choice") - bottomOf(".toasts");
+          })()`);
+          await eventually(
+            "the zoom beside the message",
+            async () => (await cutOff(page, [".legend .choice"])).length === 0 || undefined,
+          );
           await page.click(".toasts button");
           await page.setViewport({ ...PHONE, height: 430 });
           await page.$eval("html", (html) => html.scrollTop = 0);
@@ -769,7 +781,14 @@ Deno.test({
             problem.className = "warned";
             problems.replaceChildren(problem);
           });
-          assert.deepEqual(await cutOff(page, [".brand", ".connection", ".account-chip"]), []);
+          const tops = await page.$$eval(
+            "header, .problems p",
+            ([header, problem]) => [
+              header?.getBoundingClientRect().bottom,
+              problem?.getBoundingClientRect().top,
+            ],
+          );
+          assert((tops[1] ?? 0) >= (tops[0] ?? 1), `a problem is below the header: ${tops}`);
           await visitor.close({ outages: true }); // and a box that is not priced
         },
       );
