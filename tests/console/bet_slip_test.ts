@@ -318,8 +318,13 @@ Deno.test("BetSlip: nothing is signed again once the window has begun, or if the
 Deno.test("BetSlip: after a refusal, the window of the new quote starts as far ahead as the first one's did", async () => {
   for (const [begun, reason] of [[false, "the odds changed"], [true, "its window had begun"]]) {
     let payout = 12_000_000n; // below the tolerance with each quote
+    const announced: boolean[] = [];
     const { slip, clock, said } = scene({
-      quote: (bet) => Promise.resolve(offerOf(7, { ...quoteOf(bet).quote, payout: payout-- })),
+      quote(bet) {
+        const stage = stageOf(slip);
+        if (stage.name === "signing") announced.push(stage.isAgain);
+        return Promise.resolve(offerOf(7, { ...quoteOf(bet).quote, payout: payout-- }));
+      },
       execute() {
         clock.jump(begun ? 1_000 : 500); // on its way
         return Promise.reject(new ExecutionError("PRICE_IMPROVED", "It moved"));
@@ -332,6 +337,7 @@ Deno.test("BetSlip: after a refusal, the window of the new quote starts as far a
     const stage = stageOf(slip);
     assert(stage.name === "quoted");
     assert.equal(stage.notPlaced, reason);
+    assert.equal(announced[0], !begun, "one more signature was announced only if it may follow");
     assert.equal(stage.offer.quote.startTime, clock.now() + 3_000);
     assert(said.at(-1)?.startsWith(`(Not placed: ${reason}. This is a new quote, for a window `));
   }

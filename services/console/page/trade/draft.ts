@@ -173,7 +173,7 @@ function durationOf(text: string, minMs: number): number | undefined {
 }
 
 /** Time until a suggested box starts: more than users need to read or hear its quote. */
-export const SUGGESTED_START_MS = 20_000;
+const SUGGESTED_START_MS = 20_000;
 
 /**
  * Length of a suggested box. Payouts of shorter boxes change by more than most users accept while

@@ -57,10 +57,10 @@ export async function* signingStages(
     }
     if (outcome.name === "expired") throw NOT_PLACED;
     if (!hasPriceMoved(outcome.reason)) throw outcome.reason;
-    yield { name: "signing", offer, isAgain: true };
+    const aheadMs = offer.quote.startTime - serverClock.now();
+    yield { name: "signing", offer, isAgain: aheadMs > 0 };
     const quoteIn = (startsInMs: number, nowMs = serverClock.now()) =>
       user.client.quote(betStarting(startsInMs, symbol, offer.quote, nowMs));
-    const aheadMs = offer.quote.startTime - serverClock.now();
     const next = aheadMs > 0 ? await quoteIn(aheadMs) : undefined;
     const notPlaced = notPlacedText(aheadMs, signedAgain + 1);
     const quotes = next && { first: first.quote, refused: offer.quote, next: next.quote };
