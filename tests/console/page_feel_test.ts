@@ -742,7 +742,7 @@ Deno.test({
             await visitor.fill(field, text);
           }
           await page.waitForSelector(".bar-note button::-p-text(Move the box)");
-          await page.$eval("[data-next]", (button) => button.click());
+          await page.$eval("button[data-next]", (button) => button.click());
           await visitor.sees(/Press “Move the box to the price”, or M on the chart\./);
           const message = await page.$(".toasts button");
           assert(await message?.isVisible(), "a message that can be closed");
@@ -771,7 +771,7 @@ Deno.test({
           );
           const heights = await page.$$eval(
             ".connection, .account-chip strong",
-            (parts) => parts.map(({ clientHeight, offsetHeight }) => clientHeight || offsetHeight),
+            (parts) => parts.map((part) => part.getBoundingClientRect().height),
           );
           assert(heights.every((height) => height < 30), `one line each: ${heights}`);
           await page.setViewport(PHONE);
