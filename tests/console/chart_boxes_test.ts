@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import { effect, signal } from "@preact/signals";
-import type { Market, Thesis } from "../../lib/client/mod.ts";
-import type { PageModel } from "../../services/console/page/data/page_model.ts";
-import { openBetsText } from "../../services/console/page/trade/chart_content.ts";
+import type { Thesis } from "../../lib/client/mod.ts";
 import {
   betAt,
   type BoxKind,
@@ -14,6 +12,7 @@ import {
   groupsOf,
   isWaiting,
   nextToEnd,
+  openBetsText,
   openText,
   stateOfBet,
   whereabouts,
@@ -148,15 +147,13 @@ Deno.test("openBetsText: the countdown ends with the outcome, reported by the no
     const theses = signal([open]);
     const latest = signal({});
     const state = { breach: false };
-    // The text is made of these parts of a model alone.
-    const model = {
+    const source = {
       session: { user: signal({ portfolio: { theses } }) },
       feed: { latest },
       withBreach: (thesis: Thesis) => state.breach ? breached : thesis,
-    } as unknown as PageModel;
-    const market: Market = { symbol: "A/B", base: open.base, quote: open.quote };
+    };
     const shown: (string | undefined)[] = [];
-    effect(() => void shown.push(openBetsText(model, market, 0)));
+    effect(() => void shown.push(openBetsText(source, open, 0)));
     if (seen === "node") theses.value = [{ ...open, status: "lost" }];
     else [state.breach, latest.value] = [true, {}];
     assert.deepEqual(shown, ["Bet 3: 25 s left, pays 0.00 USDC", undefined], seen);
