@@ -17,7 +17,11 @@ import { PendingBets } from "../../services/console/page/data/pending_bets.ts";
 import type { User } from "../../services/console/page/data/session.ts";
 import { BetSlip } from "../../services/console/page/trade/bet_slip.ts";
 import type { Obstacle, WrongField } from "../../services/console/page/trade/next_step.ts";
-import { changesOf, isWorse } from "../../services/console/page/trade/slip_voice.ts";
+import {
+  changesOf,
+  isWorse,
+  shortWindowText,
+} from "../../services/console/page/trade/slip_voice.ts";
 import type { QuotedStage, Stage } from "../../services/console/page/trade/stage.ts";
 import { DraftStore } from "../../services/console/page/trade/draft_store.ts";
 import { QUOTE_LIFE_MS } from "../../services/console/page/trade/draft.ts";
@@ -278,10 +282,13 @@ Deno.test("BetSlip: below the tolerance, or after three more signatures, the use
     assert.equal(stage.replaces, signed[0], "the one that was heard");
     assert.notEqual(stage.offer.quoteHash, signed.at(-1)?.quoteHash);
     const tries = signatures === 1 ? "" : ` at each of ${signatures} tries`;
-    assert(said.at(-1)?.startsWith(`(The odds changed${tries}, and nothing was taken. `));
+    const from = formatTime(stage.offer.quote.startTime);
+    const text =
+      `(Not placed: the odds changed${tries}. This is a new quote, for a window from ${from}. `;
+    assert(said.at(-1)?.startsWith(text), said.at(-1));
     assert.match(
       said.at(-1) ?? "",
-      /^\(The odds changed[^.]+\. (It pays \d+ % less than the quote before of 12\.00 USDC.*\. )?Bet 10\.00, get [\d.]+ USDC/,
+      /^\(Not placed: [^.]+\. This [^.]+\. (It pays \d+ % less than the quote before of 12\.00 USDC.*\. )?Bet 10\.00, get [\d.]+ USDC/,
     );
     assert.equal(said.length, 2);
   }
@@ -295,7 +302,7 @@ Deno.test("BetSlip: a bet that pays more, but was refused at each try, says so",
   assert.deepEqual([stageOf(slip).name, signed.length], ["quoted", 11]);
   assert.match(
     said.at(-1) ?? "",
-    /^\(The odds changed at each of 11 tries, and nothing was taken: a better payout needs a new signature too\. It pays 92 % more than the quote before/,
+    /^\(Not placed: the odds changed at each of 11 tries, and a better payout needs a new signature too\. This [^.]+\. It pays 92 % more than the quote before/,
   );
 });
 
@@ -318,6 +325,44 @@ Deno.test("BetSlip: nothing is signed again once the window has begun, or if the
   assert.deepEqual([stageOf(left.slip), left.signed.length], [{ name: "draft" }, 1]);
 });
 
+Deno.test("BetSlip: after a refusal, the window of the new quote starts as far ahead as the first one's did", async () => {
+  for (const [begun, reason] of [[false, "the odds changed"], [true, "its window had begun"]]) {
+    let payout = 12_000_000n; // below the tolerance with each quote
+    const announced: boolean[] = [];
+    const { slip, clock, said } = scene({
+      quote(bet) {
+        const stage = stageOf(slip);
+        if (stage.name === "signing") announced.push(stage.isAgain);
+        return Promise.resolve(offerOf(7, { ...quoteOf(bet).quote, payout: payout-- }));
+      },
+      execute() {
+        clock.jump(begun ? 1_000 : 500); // on its way
+        return Promise.reject(new ExecutionError("PRICE_IMPROVED", "It moved"));
+      },
+    });
+    slip.setTolerance(0);
+    await slip.quote();
+    clock.jump(2_000); // the quote is read
+    await slip.place();
+    const stage = stageOf(slip);
+    assert(stage.name === "quoted");
+    assert.equal(stage.notPlaced, reason);
+    assert.equal(announced[0], !begun, "one more signature was announced only if it may follow");
+    assert.equal(stage.offer.quote.startTime, clock.now() + 3_000);
+    assert(said.at(-1)?.startsWith(`(Not placed: ${reason}. This is a new quote, for a window `));
+  }
+});
+
+Deno.test("BetSlip: once its window has begun, a quote is neither signed nor sent", async () => {
+  let signed = 0;
+  const { slip, clock, said } = scene({ sign: () => (signed++, Promise.resolve(SIGNATURE)) });
+  await slip.quote();
+  clock.advance(3_000);
+  assert.deepEqual(said.slice(1), ["(Too late: the window has begun.)"]);
+  await slip.place();
+  assert.deepEqual([stageOf(slip).name, signed], ["quoted", 0]);
+});
+
 Deno.test("BetSlip: if the chain is reset while a new quote is asked for, the user decides on it", async () => {
   let asked = 0;
   const signed: Offer[] = [];
@@ -332,7 +377,7 @@ Deno.test("BetSlip: if the chain is reset while a new quote is asked for, the us
   });
   await result.slip.quote();
   await result.slip.place();
-  assert.deepEqual([stageOf(result.slip).name, asked, signed.length], ["quoted", 2, 1]);
+  assert.deepEqual([stageOf(result.slip).name, asked, signed.length], ["quoted", 3, 1]);
 });
 
 Deno.test("BetSlip: a bet from before a reload is shown with its outcome, and its box is cleared", async () => {
@@ -449,7 +494,9 @@ Deno.test("BetSlip: a box that the price has left is announced with the key that
   const bet = { ...BET, betAmount: 20_000_000n };
   slip.estimator.state.value = { failure: new Error("outside"), bet };
   clock.advance(1_000);
-  assert.deepEqual(said, ["(The price is outside. Press M on the chart to move it there.)"]);
+  assert.deepEqual(said, [
+    "(The price is outside. Press “Move the box to the price”, or M on the chart.)",
+  ]);
 });
 
 Deno.test("BetSlip: a box is estimated every second, while it is valid and not quoted", async () => {
@@ -605,7 +652,7 @@ Deno.test("BetSlip: a refusal is explained, and the box stays", async () => {
   await slip.place();
   assert.match(
     said.at(-1) ?? "",
-    /^\(No bet was placed, nothing was taken\. Your balance is too small/,
+    /^\(No bet was placed on the box from \d\d:\d\d:\d\d, nothing was taken\. Your balance is too small/,
   );
   const stage = stageOf(slip);
   assert(stage.name === "draft");
@@ -680,7 +727,7 @@ Deno.test("changesOf: a quote within 1 % of the estimate shows no change; 5 % fr
   const changes = (payout: bigint, probability: number, seen = 0.5) => {
     const estimated = { ...ESTIMATE, payout: 20_000_000n, probability: seen };
     const offer = { ...offerOf(1, { payout }), probability };
-    const stage = { name: "quoted", offer, estimated, replaces: undefined, refusals: 0 };
+    const stage = { name: "quoted", offer, estimated, replaces: undefined, notPlaced: undefined };
     return [isWorse(stage as QuotedStage), ...changesOf(stage as QuotedStage)];
   };
   assert.deepEqual(changes(19_850_000n, 0.5), [false]);
@@ -701,24 +748,19 @@ Deno.test("changesOf: a quote within 1 % of the estimate shows no change; 5 % fr
   ]);
 });
 
-Deno.test("changesOf: after a refusal, a quote whose window starts later says why", () => {
-  const changes = (startTime: number) => {
-    const [replaces, offer] = [offerOf(1, { startTime: 5_000 }), offerOf(2, { startTime })];
-    const stage = { name: "quoted", offer, estimated: undefined, replaces, refusals: 1 };
-    return changesOf(stage as QuotedStage);
-  };
-  assert.deepEqual(changes(5_000), ["The odds changed, and nothing was taken."]);
-  assert.deepEqual(changes(9_000), [
-    "The odds changed, and nothing was taken. Its window had begun: this one starts later.",
-  ]);
+Deno.test("shortWindowText: up to 10 s, and unless 20 % less is accepted, says that the box is often refused", () => {
+  const text = "So short a window is often refused: accept 20 % less, or let it last longer.";
+  assert.equal(shortWindowText(10_000, 10), text);
+  for (const [ms, tolerance] of [[10_001, 10], [10_000, 20], [undefined, 0]] as const) {
+    assert.equal(shortWindowText(ms, tolerance), undefined);
+  }
 });
 
 Deno.test("BetSlip: a quote that replaces an expired one announces payout and start of its window", async () => {
   const { slip, clock, said } = scene();
   await slip.quote();
   clock.advance(20_000);
-  assert.match(said[1] ?? "", /^\(The window has begun\. Sign within 15 s: /);
-  assert.deepEqual(said.slice(2), ["(Too late: the window has ended.)"]);
+  assert.deepEqual(said.slice(1), ["(Too late: the window has begun.)"]);
   await slip.quote();
   const stage = stageOf(slip);
   assert(stage.name === "quoted");
@@ -727,6 +769,15 @@ Deno.test("BetSlip: a quote that replaces an expired one announces payout and st
     said.at(-1) ?? "",
     /^\(Bet 10\.00, get .*\. Sign within 3 s, before the window starts\. /,
   );
+});
+
+Deno.test("BetSlip: for a window that starts at once, its start and its end are announced", async () => {
+  const { slip, clock, said } = scene();
+  slip.edit({ startsIn: "2" });
+  await slip.quote();
+  clock.advance(17_000);
+  assert.match(said[1] ?? "", /^\(The window has begun\. Sign within 15 s: /);
+  assert.deepEqual(said.slice(2), ["(Too late: the window has ended.)"]);
 });
 
 Deno.test("BetSlip: the last 10 s to sign are announced, counted to the start of the window if that is earlier", async () => {
@@ -784,6 +835,17 @@ Deno.test("BetSlip: each market keeps its box across a reload, for an hour", () 
   assert.deepEqual(open().draft, draft);
   clock.advance(3_600_000);
   assert.equal(open().draft, undefined);
+});
+
+Deno.test("BetSlip: a change of account or a dropped quote does not store this tab's box over that of another tab", async () => {
+  const { slip, open, user, userOf } = scene();
+  const idle = open();
+  await idle.quote();
+  slip.edit({ lower: "1", upper: "9000", amount: "100" });
+  idle.back();
+  assert.deepEqual(open().fields.value, slip.fields.value);
+  user.value = userOf(OTHER);
+  assert.deepEqual(open().fields.value, slip.fields.value);
 });
 
 Deno.test("BetSlip: after a rejected signature nothing is stored or sent", async () => {

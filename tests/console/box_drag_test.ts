@@ -77,6 +77,21 @@ Deno.test("BoxDrag: a drag of a side or corner resizes the box", () => {
   }
 });
 
+Deno.test("BoxDrag: a side that is dragged beyond the opposite one stops there", () => {
+  const box = { fromMs: 10_000, toMs: 20_000, low: 140, high: 160 };
+  const sides = [
+    [[15_000, 140], [15_000, 190], { low: 159.999 }],
+    [[15_000, 160], [15_000, 110], { high: 140.001 }],
+    [[10_000, 150], [35_000, 150], { fromMs: 19_000 }],
+    [[20_000, 150], [1_000, 150], { toMs: 11_000 }],
+  ] as const;
+  for (const [[ms, price], [beyondMs, beyond], changed] of sides) {
+    const grip = gripAt(scales, before, ...at(ms, price), 8);
+    const drag = new BoxDrag(grip, before, scales, ...at(ms, price));
+    assert.deepEqual(drag.to(scales, ...at(beyondMs, beyond)), draftOf({ ...box, ...changed }));
+  }
+});
+
 Deno.test("BoxDrag: a drag beyond the chart stops at its edge", () => {
   const drag = new BoxDrag({ kind: "new" }, undefined, scales, ...at(5_000, 150));
   const draft = drag.to(scales, 5_000, -500);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import {
+  amountText,
   betOf,
   type DraftFields,
   draftOf,
@@ -79,6 +80,11 @@ Deno.test("fieldsOf: both prices have the digits of the market, and further ones
   assert.deepEqual(pricesOf(123_456_000_000n, 123_457_000_000n), ["123456", "123457"]);
 });
 
+Deno.test("amountText: an amount is whole or has at least two decimals", () => {
+  const texts = [10_000_000n, 12_500_000n, 12_345_000n].map(amountText);
+  assert.deepEqual(texts, ["10", "12.50", "12.345"]);
+});
+
 Deno.test("repeatedDraft: the box of an earlier bet is moved around the current price, with its height, length, amount and time to the start", () => {
   const sides = { lowerPrice: 2_990_000_000n, upperPrice: 3_010_000_000n };
   const bet = {
@@ -88,7 +94,7 @@ Deno.test("repeatedDraft: the box of an earlier bet is moved around the current 
     startTime: 50_000,
     endTime: 80_000,
   };
-  const fields = { startsIn: "10 s", lasts: "30 s", amount: "7.5" };
+  const fields = { startsIn: "10 s", lasts: "30 s", amount: "7.50" };
   const again = repeatedDraft(bet, 4_000_000_000n);
   assert.deepEqual(again, { lower: "3990.00", upper: "4010.00", ...fields });
   const cheap = { ...bet, lowerPrice: 5_000n, upperPrice: 35_000n };
@@ -96,7 +102,7 @@ Deno.test("repeatedDraft: the box of an earlier bet is moved around the current 
   const late = { ...bet, createdAt: 52_000 };
   assert.equal(repeatedDraft(late, 4_000_000_000n).startsIn, "6 s", "placed after its start");
   const flat = repeatedDraft({ ...bet, upperPrice: bet.lowerPrice }, 4_000_000_000n);
-  assert.deepEqual(flat, { ...fieldsOf(suggestedDraft(4_000_000_000n)), amount: "7.5" });
+  assert.deepEqual(flat, { ...fieldsOf(suggestedDraft(4_000_000_000n)), amount: "7.50" });
 });
 
 const mistakes: readonly (readonly [keyof DraftFields, string])[] = [

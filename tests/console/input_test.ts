@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { durationText } from "../../services/console/page/format.ts";
-import { parseDecimal, parseDuration } from "../../services/console/page/trade/input.ts";
+import { parseDecimal, parseDuration, unitOf } from "../../services/console/page/trade/input.ts";
 
 const numbers: Record<string, bigint | undefined> = {
   "10": 10_000_000n,
@@ -104,5 +104,12 @@ for (const [text, expected] of Object.entries(durations)) {
 Deno.test("durationText: a duration is read back as the same", () => {
   for (const ms of [0, 100, 15_000, 90_000, 125_000, 300_000, 3_600_000, 5_400_000, 86_400_000]) {
     assert.equal(parseDuration(durationText(ms)), ms);
+  }
+});
+
+Deno.test("unitOf: a plain number counts seconds, also while it is typed", () => {
+  for (const text of ["25", " 2.5 ", "1,", "0"]) assert.equal(unitOf(text), "s", text);
+  for (const text of ["", "25 s", "2:05", "5 min", "-1", "a"]) {
+    assert.equal(unitOf(text), undefined);
   }
 });

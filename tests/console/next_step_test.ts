@@ -160,7 +160,7 @@ Deno.test('obstacleOf: a box that the maker refuses for its height gets the fix 
   for (const code of ["PAYOUT_TOO_LOW", "RANGE_TOO_NARROW"]) {
     const obstacle = obstacleOf({ ...READY, unpriceable: { code, text: "?" } });
     assert.equal(obstacle?.fix, "height");
-    assert.equal(obstacle && spokenText(obstacle), "? Press M to fit its height.");
+    assert.equal(obstacle && spokenText(obstacle), "? Press “Fit its height”, or M on the chart.");
   }
 });
 

@@ -99,6 +99,11 @@ Deno.test({
           await page.$eval("html", (html) => html.scrollTop = 900);
           await page.$eval('tr[data-thesis="1"]', (row) => row.click());
           await page.waitForSelector('tr[data-thesis="1"][data-chosen="true"]');
+          const marked = await page.$eval(
+            'tr[data-thesis="1"]',
+            (row) => row.ownerDocument.defaultView?.getComputedStyle(row).backgroundColor,
+          );
+          assert.notEqual(marked, "rgba(0, 0, 0, 0)", "the whole row, not its cells");
           const top = await page.$eval(".chart", (chart) => chart.getBoundingClientRect().top);
           assert(top > -1 && top < PHONE.height / 2, `${top}`);
           assert.equal(await page.$eval("input[name=lower]", ({ value }) => value), "");
@@ -570,7 +575,7 @@ Deno.test({
         assert(badge.right <= shown.right - axis, `${badge.right} is on a price`);
         await hears(
           page,
-          /^The same bet of 10 USDC, around the price of now: .*starts in \d+ s/,
+          /^The same bet of 10\.00 USDC, around the price of now: .*starts in \d+ s/,
         );
         await focusIsOn(page, "Get a quote");
         await page.waitForFunction(`(() => {
@@ -785,11 +790,80 @@ Deno.test({
           assert.equal(seen, 4, "payout, next step and both zoom buttons are on the screen");
           await visitor.press("Get a quote");
           await visitor.sees(/Sign and place the bet/);
+          const close = await page.$(".toasts button");
+          await close?.click();
+          const parts = [".deadline", ".side .facts dt", ".side .facts dd", "[data-next]"];
+          assert.deepEqual(await cutOff(page, parts), []);
+          await page.$eval("#bar-note p", (note) => note.textContent = "It pays more. ".repeat(30));
+          assert.deepEqual(await cutOff(page, [".deadline", "[data-next]"]), [], "a long note");
           await page.$eval(".side", (side) => side.scrollTop = 200);
           await visitor.press("Sign and place the bet");
           await visitor.sees(/is placed/);
           assert.equal(await page.$eval(".side", ({ scrollTop }) => scrollTop), 0);
           await visitor.close({ outages: true });
+        },
+      );
+
+      await t.step(
+        "a phone with its keyboard open keeps header and next step; a tap on a dimmed one says why",
+        async () => {
+          const visitor = await open((page) => page.setViewport(PHONE));
+          const { page } = visitor;
+          await visitor.enter();
+          await visitor.fill("lasts", "25");
+          assert.equal(await visitor.textOf(".field-lasts .unit"), "(s)");
+          for (const [field, text] of [["upper", "8994"], ["lower", "8990"]] as const) {
+            await visitor.fill(field, text);
+          }
+          await page.waitForSelector(".bar-note button::-p-text(Move the box)");
+          await page.$eval("button[data-next]", (button) => button.click());
+          await visitor.sees(/Press “Move the box to the price”, or M on the chart\./);
+          const message = await page.$(".toasts button");
+          assert(await message?.isVisible(), "a message that can be closed");
+          await page.evaluate(`(() => {
+            const bottomOf = (part) => document.querySelector(part).getBoundingClientRect().bottom;
+            document.documentElement.scrollTop += bottomOf(".legend .choice") - bottomOf(".toasts");
+          })()`);
+          await eventually(
+            "the zoom beside the message",
+            async () => (await cutOff(page, [".legend .choice"])).length === 0 || undefined,
+          );
+          await page.click(".toasts button");
+          await page.setViewport({ ...PHONE, height: 430 });
+          await page.$eval("html", (html) => html.scrollTop = 0);
+          await eventually(
+            "the header and the next step on the screen",
+            async () => {
+              const cut = await cutOff(page, [
+                ".brand",
+                ".connection",
+                ".account-chip",
+                "[data-next]",
+              ]);
+              return cut.length === 0 || undefined;
+            },
+          );
+          const heights = await page.$$eval(
+            ".connection, .account-chip strong",
+            (parts) => parts.map((part) => part.getBoundingClientRect().height),
+          );
+          assert(heights.every((height) => height < 30), `one line each: ${heights}`);
+          await page.setViewport(PHONE);
+          await page.$eval(".problems", (problems) => {
+            const problem = problems.ownerDocument.createElement("p");
+            problem.textContent = "Your bets may be out of date: reconnecting.";
+            problem.className = "warned";
+            problems.replaceChildren(problem);
+          });
+          const tops = await page.$$eval(
+            "header, .problems p",
+            ([header, problem]) => [
+              header?.getBoundingClientRect().bottom,
+              problem?.getBoundingClientRect().top,
+            ],
+          );
+          assert((tops[1] ?? 0) >= (tops[0] ?? 1), `a problem is below the header: ${tops}`);
+          await visitor.close({ outages: true }); // and a box that is not priced
         },
       );
 
@@ -910,6 +984,22 @@ async function hiddenFocus(page: Page): Promise<string[]> {
     if (found !== "") hidden.push(String(found));
   }
   return hidden;
+}
+
+/** Those parts, by selector, that are not whole on the screen, or that another one covers. */
+async function cutOff(page: Page, selectors: readonly string[]): Promise<string[]> {
+  const isWhole = (selector: string) =>
+    page.$eval(selector, (part) => {
+      const { left, right, top, bottom } = part.getBoundingClientRect();
+      const view = part.ownerDocument.defaultView;
+      if (top < 0 || bottom > (view?.innerHeight ?? 0) || bottom <= top) return false;
+      return [[left + 3, top + 3], [right - 3, bottom - 3]].every(([x = 0, y = 0]) => {
+        const found = part.ownerDocument.elementFromPoint(x, y);
+        return found !== null && (part.contains(found) || found.contains(part));
+      });
+    });
+  const whole = await Promise.all(selectors.map(isWhole));
+  return selectors.filter((_, index) => !whole[index]);
 }
 
 /** Moves a finger over the chart in steps, between shares of its width and height. */

@@ -3,11 +3,13 @@ import { formatTime } from "../../services/console/page/format.ts";
 import {
   isOutside,
   outsideText,
+  overText,
   quoteLife,
   windowText,
 } from "../../services/console/page/trade/quote_life.ts";
 
-const quote = { deadline: 30_000, endTime: 60_000 };
+/** Its window starts at once. */
+const quote = { deadline: 30_000, startTime: 2_999, endTime: 60_000 };
 
 Deno.test("quoteLife: a quote expires five seconds before its deadline", () => {
   assert.deepEqual(quoteLife(quote, 0), { state: "valid", remainingMs: 25_000 });
@@ -22,8 +24,19 @@ Deno.test('quoteLife: a quote whose window has ended is "window_over", even befo
   assert.deepEqual(quoteLife(quote, 3_600_000), { state: "window_over", remainingMs: 0 });
 });
 
-Deno.test("windowText: the deadline is the start of the window; then, the end of the quote or the window", () => {
-  const window = { deadline: 60_000, startTime: 10_000, endTime: 30_000 };
+Deno.test("quoteLife: a quote for a later window expires at its start", () => {
+  const later = { ...quote, startTime: 3_000 };
+  assert.deepEqual(quoteLife(later, 2_999), { state: "valid", remainingMs: 1 });
+  assert.deepEqual(quoteLife(later, 3_000), { state: "expired", remainingMs: 0 });
+  for (const [nowMs, text] of [[3_000, "begun"], [26_000, "begun"], [60_000, "ended"]] as const) {
+    assert.equal(overText(later, nowMs), `Too late: the window has ${text}.`);
+  }
+  assert.equal(overText(quote, 26_000), "The quote has expired.");
+  assert.equal(overText({ ...quote, startTime: 25_001 }, 26_000), "The quote has expired.");
+});
+
+Deno.test("windowText: the deadline is the start of a window; of one that starts at once then the end of the quote or the window", () => {
+  const window = { deadline: 38_000, startTime: 10_000, endTime: 30_000 };
   const text = "Sign within 2 s, before the window starts. It lasts 20 s.";
   assert.equal(windowText(window, 8_100), text);
   assert.equal(windowText(window, 9_999), text.replace("2 s", "1 s"));
@@ -32,7 +45,8 @@ Deno.test("windowText: the deadline is the start of the window; then, the end of
     "the maker may refuse it now; then nothing is taken.";
   assert.equal(windowText(window, 10_000), begun("20 s"));
   assert.equal(windowText(window, 27_500), begun("3 s"));
-  assert.equal(windowText({ ...window, deadline: 20_000 }, 10_000), begun("5 s"));
+  assert.equal(windowText(window, 29_999), begun("1 s"));
+  assert.equal(windowText({ ...window, endTime: 60_000 }, 28_000), begun("5 s"));
 });
 
 Deno.test("windowText: the deadline is the end of the quote if that is before the window starts", () => {

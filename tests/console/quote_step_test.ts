@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { formatTime } from "../../services/console/page/format.ts";
 import { type QuoteSituation, quoteStepOf } from "../../services/console/page/trade/quote_step.ts";
 import type { QuotedStage } from "../../services/console/page/trade/stage.ts";
 import { offerOf } from "./offers.ts";
@@ -9,20 +10,54 @@ const offer = offerOf(1, {
 });
 
 const QUOTED: QuoteSituation = {
-  stage: { name: "quoted", offer, estimated: undefined, replaces: undefined, refusals: 0 },
+  stage: { name: "quoted", offer, estimated: undefined, replaces: undefined, notPlaced: undefined },
   ...{ isDevelopmentKey: false, isChecking: false, hasOther: false, isOffline: false },
   balance: 100_000_000n,
   price: 11n,
   hasLeft: false,
 };
 
+/** A quote whose window starts at once. */
+const AT_ONCE: QuotedStage = {
+  ...{ name: "quoted", estimated: undefined, replaces: undefined, notPlaced: undefined },
+  offer: { ...offer, quote: { ...offer.quote, deadline: 40_000 } },
+};
+
 const BACK = "Change the box";
+
+Deno.test("quoteStepOf: once the window has begun, a quote that was ahead of it is renewed; one for a window that starts at once is signed", () => {
+  assert.equal(quoteStepOf(QUOTED, 9_999).action, "sign");
+  const { look: _, ...late } = quoteStepOf(QUOTED, 10_000);
+  assert.deepEqual(late, {
+    button: "Ask for a new quote",
+    note: "Too late: the window has begun. The window of a new quote starts later.",
+    action: "renew",
+    back: BACK,
+  });
+  const atOnce = quoteStepOf({ ...QUOTED, stage: AT_ONCE }, 12_000);
+  assert.equal(atOnce.action, "sign");
+  assert.match(atOnce.deadline ?? "", /^The window has begun\. Sign within 23 s: /);
+});
+
+Deno.test("quoteStepOf: after a refusal the button says for which payout it signs again, and the note is a warning", () => {
+  const paying = { ...offer, quote: { ...offer.quote, betAmount: 9n, payout: 134_760_000n } };
+  const stage: QuotedStage = {
+    ...{ name: "quoted", offer: paying, estimated: undefined },
+    ...{ replaces: paying, notPlaced: "its window had begun" },
+  };
+  const { button, look, note } = quoteStepOf({ ...QUOTED, stage }, 0);
+  assert.deepEqual([button, look], ["Sign again: 134.76", "warned"]);
+  const from = formatTime(10_000);
+  const text = `Not placed: its window had begun. This is a new quote, for a window from ${from}. `;
+  assert.equal(`${note} `, text);
+});
 
 Deno.test("quoteStepOf: a valid quote can be signed or declined", () => {
   for (const price of [11n, undefined]) {
     assert.deepEqual(quoteStepOf({ ...QUOTED, price }, 0), {
       button: "Sign and place the bet",
-      note: "Sign within 10 s, before the window starts. It lasts 50 s.",
+      note: "",
+      deadline: "Sign within 10 s, before the window starts. It lasts 50 s.",
       action: "sign",
       back: BACK,
     });
@@ -32,33 +67,39 @@ Deno.test("quoteStepOf: a valid quote can be signed or declined", () => {
 Deno.test("quoteStepOf: a price outside the box is a warning before the window starts, and prevents signing afterwards", () => {
   const early = quoteStepOf({ ...QUOTED, price: 13n }, 9_999);
   assert.deepEqual([early.action, early.look], ["sign", "warned"]);
-  assert.match(early.note ?? "", /^The price is outside the box\. /);
+  assert.match(early.deadline ?? "", /^The price is outside the box\. /);
   for (const left of [{ price: 13n }, { hasLeft: true }]) {
-    const late = quoteStepOf({ ...QUOTED, ...left }, 10_000);
+    const late = quoteStepOf({ ...QUOTED, stage: AT_ONCE, ...left }, 10_000);
     assert.deepEqual([late.action, late.look, late.back], ["renew", "failure", BACK]);
     assert.match(late.note ?? "", /^The price has left the box/);
   }
-  assert.equal(quoteStepOf(QUOTED, 10_000).action, "sign", "inside");
+  assert.equal(quoteStepOf({ ...QUOTED, stage: AT_ONCE }, 10_000).action, "sign", "inside");
 });
 
-Deno.test("quoteStepOf: all that changed since the last quote and the price outside are one note", () => {
+Deno.test("quoteStepOf: all that changed since the last quote is one note; a price outside is told with the deadline", () => {
   const before = { ...offer, quote: { ...offer.quote, payout: 2n * offer.quote.payout } };
   const stage: QuotedStage = {
     ...{ name: "quoted", offer, estimated: undefined },
-    ...{ replaces: before, refusals: 1 },
+    ...{ replaces: before, notPlaced: "the odds changed" },
   };
-  const { look, note } = quoteStepOf({ ...QUOTED, stage }, 0);
+  const { look, note, deadline, button } = quoteStepOf({ ...QUOTED, stage }, 0);
+  assert.match(deadline ?? "", /^Sign within 10 s, before /, "apart: a long note may be cut off");
+  assert.equal(button, "Sign again: 0.00");
   assert.equal(look, "warned", "half of what it paid");
-  assert.match(note ?? "", /^The odds changed, .* It pays 50 % less .* Sign within 10 s, before /);
-  const { note: both } = quoteStepOf({ ...QUOTED, stage, price: 13n }, 0);
-  assert.match(both ?? "", /^The odds changed, .* The price is outside the box\. /);
+  assert.match(
+    note ?? "",
+    /^Not placed: the odds changed\. This .* It pays 50 % less /,
+  );
+  const both = quoteStepOf({ ...QUOTED, stage, price: 13n }, 0);
+  assert.match(both.note ?? "", /^Not placed: the odds changed\. /);
+  assert.match(both.deadline ?? "", /^The price is outside the box\. /);
 });
 
 Deno.test("quoteStepOf: a quote that wins less than a thousandth of the stake is not offered for signing", () => {
   const paying = (payout: bigint) => {
     const poor = { ...offer, quote: { ...offer.quote, betAmount: 10_000_000n, payout } };
     const stage = { name: "quoted" as const, offer: poor, estimated: undefined };
-    const situation = { ...QUOTED, stage: { ...stage, replaces: undefined, refusals: 0 } };
+    const situation = { ...QUOTED, stage: { ...stage, replaces: undefined, notPlaced: undefined } };
     return quoteStepOf(situation, 0).action;
   };
   assert.deepEqual([paying(10_009_999n), paying(10_010_000n)], ["renew", "sign"]);
@@ -71,7 +112,7 @@ Deno.test("quoteStepOf: a quote above the balance cannot be signed, with a note"
 });
 
 Deno.test("quoteStepOf: an expired quote can be renewed", () => {
-  const expired = quoteStepOf({ ...QUOTED, price: 13n }, 25_000);
+  const expired = quoteStepOf({ ...QUOTED, stage: AT_ONCE, price: 13n }, 35_000);
   assert.deepEqual([expired.action, expired.look], ["renew", "failure"]);
   assert.match(expired.note ?? "", /^The quote has expired/);
   assert.match(quoteStepOf(QUOTED, 60_000).note ?? "", /^Too late: the window has ended\. /);

@@ -52,17 +52,21 @@ const isVisible = ({ isSpoken }: Message) => !isSpoken;
 
 const HEADINGS = "h2:not(.spoken)";
 
+/** The buttons that zoom the chart. */
+const ZOOM = ".legend > .choice";
+
 /** What a message leaves free, the most important parts first: what is pressed, what is read. */
 const KEPT_FREE = [
   ":is(button, a, input, select, summary):focus, nav, footer select, .action-bar",
   HEADINGS,
+  ZOOM,
   ".chart, .positions",
 ];
 
-/** Pixels between a message and the heading below it. */
+/** Pixels between a message and the heading or buttons below it. */
 const GAP = 6;
 
-/** Places messages where they cover the least: at the bottom, at the top, or above a heading there. */
+/** Places messages where they cover the least: at the bottom, at the top, or above a heading or the zoom. */
 function usePlace(box: RefObject<HTMLDivElement | null>, messages: readonly unknown[]): void {
   useEffect(() => {
     const element = box.current;
@@ -87,10 +91,14 @@ function usePlace(box: RefObject<HTMLDivElement | null>, messages: readonly unkn
       return rank < 0 ? KEPT_FREE.length : rank;
     };
     const place = () => {
-      move({});
-      const { bottom } = element.getBoundingClientRect();
-      const lifts = coveredOf(HEADINGS).map(({ top }) => bottom + GAP - top);
-      const spots = [{}, { isAbove: true }, { liftPx: Math.max(0, ...lifts) }];
+      const spots: { isAbove?: boolean; liftPx?: number }[] = [{}, { isAbove: true }];
+      let liftPx = 0;
+      for (const parts of [HEADINGS, ZOOM]) {
+        move({ liftPx });
+        const { bottom } = element.getBoundingClientRect();
+        liftPx += Math.max(0, ...coveredOf(parts).map(({ top }) => bottom + GAP - top));
+        spots.push({ liftPx });
+      }
       const ranks = spots.map(rankAt);
       move(spots[ranks.indexOf(Math.max(...ranks))] ?? {});
     };

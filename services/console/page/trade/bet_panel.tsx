@@ -1,8 +1,9 @@
-import { formatUnits, type Thesis } from "@rangemaker/client";
+import type { Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
-import { CENT, durationText } from "../format.ts";
+import { CENT, durationText, formatAmount } from "../format.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import {
+  amountText,
   describeDraft,
   type DraftFields,
   errorText,
@@ -13,7 +14,7 @@ import {
   timesOf,
 } from "./draft.ts";
 import { linkTo } from "./box_link.ts";
-import { parseDuration } from "./input.ts";
+import { parseDuration, unitOf } from "./input.ts";
 import { errorsOf, spokenText } from "./next_step.ts";
 import { obstacleNow, QuoteButton, situationOf } from "./quote_button.tsx";
 import { QuotePanel } from "./quote_panel.tsx";
@@ -116,7 +117,11 @@ function Field({ announce, slip, name, error, isInBar = false }: FieldProps) {
   const isWrong = error !== undefined && !(isPrice && slip.fields.value[name] === "");
   const errorId = `error-${name}`;
   const isDuration = name === "startsIn" || name === "lasts";
-  const unit = name === "amount" ? "USDC" : slip.symbol.value.split("/")[1];
+  const unit = isDuration
+    ? unitOf(slip.fields.value[name])
+    : name === "amount"
+    ? "USDC"
+    : slip.symbol.value.split("/")[1];
   // Writes a duration without units with them.
   const leave = () => {
     if (isWrong) announce(errorText(name, error), { isSpoken: true });
@@ -128,7 +133,7 @@ function Field({ announce, slip, name, error, isInBar = false }: FieldProps) {
   return (
     <div class={`field field-${name}`}>
       <label for={`field-${name}`}>
-        {LABELS[name]} {!isDuration && <span class="unit">({unit})</span>}
+        {LABELS[name]} {unit && <span class="unit">({unit})</span>}
       </label>
       <input
         id={`field-${name}`}
@@ -151,7 +156,7 @@ const STAKES = ["10", "50", "100"];
 
 function Stakes({ model, slip }: BetPanelProps) {
   const balance = model.session.user.value?.portfolio.account.value?.balance ?? 0n;
-  const all = formatUnits(balance / CENT * CENT);
+  const all = amountText(balance / CENT * CENT);
   return (
     <div class="choice stakes" role="group" aria-label="Amounts">
       {[...STAKES, ...(balance > 0n ? ["All"] : [])].map((stake) => (
@@ -218,7 +223,7 @@ export function repeatBet(model: PageModel, slip: BetSlip, bet: Thesis): void {
   slip.saveForUndo();
   slip.edit(repeatedDraft(bet, price));
   showChart();
-  const name = `The same bet of ${slip.fields.value.amount} USDC, around the price of now`;
+  const name = `The same bet of ${formatAmount(bet.betAmount)} USDC, around the price of now`;
   sayBox(model, slip, name, { isSpoken: false });
 }
 
@@ -253,7 +258,9 @@ export function askQuote(model: PageModel, slip: BetSlip): void {
   if (obstacle === undefined) return void slip.quote();
   if (obstacle.suggests) return placeBox(model, slip);
   if (obstacle.field) document.getElementById(`field-${obstacle.field}`)?.focus();
-  model.announce(spokenText(obstacle), { isSpoken: true, isAnswer: true });
+  // A wrong field has the focus and shows its error; any other reason is easily overlooked.
+  const isSpoken = obstacle.field !== undefined;
+  model.announce(spokenText(obstacle), { isSpoken, isAnswer: true });
 }
 
 /** Choices of {@link Tolerance}, in percent. */

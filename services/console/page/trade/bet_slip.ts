@@ -133,7 +133,7 @@ export class BetSlip {
     if (this.stage.value.name === "sending") return;
     this.#edited = Object.keys(fields);
     this.fields.value = { ...this.fields.value, ...fields };
-    this.#changed();
+    this.#changed({ isEdited: true });
   }
 
   /** Saves the fields for {@link undo}, before the box changes. */
@@ -162,7 +162,7 @@ export class BetSlip {
     this.replaced.value = undefined;
     this.estimator.clear();
     this.fields.value = { ...this.#options.drafts.of(symbol) ?? EMPTY_FIELDS, amount };
-    this.#changed();
+    this.#changed({ isEdited: true });
   }
 
   /** Sets the tolerance, for this bet and the next ones. */
@@ -178,7 +178,7 @@ export class BetSlip {
     if (user === undefined || bet === undefined) return;
     if (before.name !== "draft" && before.name !== "quoted") return;
     this.stage.value = { name: "quoting" };
-    await this.#follow(this.#quoteStages(user, bet, before), false);
+    await this.#follow(this.#quoteStages(user, bet, before));
   }
 
   /** Signs and sends the quote. Signs a new one if the price moves within the user's tolerance. */
@@ -190,13 +190,12 @@ export class BetSlip {
     const stages = signingStages(stage, {
       user,
       symbol: this.symbol.value,
-      startsInMs: this.draft?.startsInMs,
       tolerancePercent: this.tolerancePercent.value,
       serverClock: this.#options.serverClock,
       maySign: () => user === this.#user,
     });
     this.stage.value = { name: "signing", offer: stage.offer, isAgain: false };
-    await this.#follow(stages, true);
+    await this.#follow(stages, stage.offer.quote.startTime);
   }
 
   /** Returns to the box and drops the quote. */
@@ -220,11 +219,11 @@ export class BetSlip {
     const estimated = state !== undefined && "estimate" in state ? state.estimate : undefined;
     const replaces = before.name === "quoted" ? before.offer : undefined;
     const offer = await user.client.quote(bet);
-    yield { name: "quoted", offer, estimated, replaces, refusals: 0 };
+    yield { name: "quoted", offer, estimated, replaces, notPlaced: undefined };
   }
 
   /** Shows stages until the bet or its user changes. */
-  async #follow(stages: AsyncIterable<Stage>, isSigning: boolean): Promise<void> {
+  async #follow(stages: AsyncIterable<Stage>, signedStartMs?: number): Promise<void> {
     const version = this.#version += 1;
     try {
       for await (const stage of stages) {
@@ -234,7 +233,7 @@ export class BetSlip {
         else this.stage.value = stage;
       }
     } catch (thrown) {
-      if (version === this.#version) this.#fail(thrown, isSigning && thrown !== NOT_PLACED);
+      if (version === this.#version) this.#fail(thrown, signedStartMs);
     }
   }
 
@@ -252,7 +251,7 @@ export class BetSlip {
         this.stage.value = { ...outcome, offer };
       }
     } else if (name === "draft") {
-      this.stage.value = { name, failure: { ...explain(NOT_PLACED), isSigningFailure: false } };
+      this.stage.value = { name, failure: { ...explain(NOT_PLACED), signedStartMs: undefined } };
     }
   }
 
@@ -278,22 +277,23 @@ export class BetSlip {
     this.#voice.speak(repricedText(signedFirst, stage.offer));
   }
 
-  #fail(thrown: unknown, isSigningFailure: boolean): void {
+  #fail(thrown: unknown, signedStartMs: number | undefined): void {
     const { betAmount = 0n } = this.parsed.value;
     const size = { betAmount, minBetAmount: this.#options.minBetAmount() };
-    const failure = { ...explain(thrown, size), isSigningFailure };
+    const failure = { ...explain(thrown, size), signedStartMs };
     this.estimator.clear(); // so every later estimate is newer than the failure
     this.stage.value = { name: "draft", failure };
     this.#voice.speak(failureText(failure, undefined, "", this.#options.isOffline()));
     this.#refresh();
   }
 
-  #changed(): void {
+  /** @param options With `isEdited`, stores the fields: another tab may have stored newer ones. */
+  #changed({ isEdited = false } = {}): void {
+    if (isEdited) this.#options.drafts.keep(this.symbol.value, this.fields.value);
     this.#version += 1;
     this.#voice.endQuote();
     this.stage.value = { name: "draft" };
     if ("errors" in this.parsed.value) this.estimator.clear();
-    this.#options.drafts.keep(this.symbol.value, this.fields.value);
     this.#refresh();
     this.#voice.still(() => {
       if (this.stage.value.name !== "draft") return "";

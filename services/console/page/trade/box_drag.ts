@@ -1,7 +1,7 @@
 /** Turns a drag on the chart into a box: a new one, or the drawn one moved or resized. */
-import { toNumber } from "../format.ts";
+import { decimalsOf, toNumber } from "../format.ts";
 import type { Scales } from "./chart_scales.ts";
-import { type Corners, type Draft, draftOf } from "./draft.ts";
+import { type Corners, type Draft, draftOf, DURATION_MIN_MS } from "./draft.ts";
 
 /** The dragged part: a new box, the whole box, or some of its sides. */
 export type Grip =
@@ -118,12 +118,17 @@ export class BoxDrag {
         high: before.high + shift,
       };
     }
+    // A side stops at the opposite one.
+    const { fromMs, toMs, low, high } = before;
+    const height = 10 ** -decimalsOf(high);
     return {
       ...before,
-      ...(grip.horizontal === "from" && { fromMs: before.fromMs + sideMs }),
-      ...(grip.horizontal === "to" && { toMs: before.toMs + sideMs }),
-      ...(grip.vertical === "low" && { low: before.low + shift }),
-      ...(grip.vertical === "high" && { high: before.high + shift }),
+      ...(grip.horizontal === "from" && {
+        fromMs: Math.min(fromMs + sideMs, toMs - DURATION_MIN_MS),
+      }),
+      ...(grip.horizontal === "to" && { toMs: Math.max(toMs + sideMs, fromMs + DURATION_MIN_MS) }),
+      ...(grip.vertical === "low" && { low: Math.min(low + shift, high - height) }),
+      ...(grip.vertical === "high" && { high: Math.max(high + shift, low + height) }),
     };
   }
 }

@@ -8,12 +8,12 @@ import { formatAmount } from "../format.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import {
   betAt,
+  betsOf,
   boxOfDraft,
   boxOfQuote,
   boxOfThesis,
   type ChartBox,
   nextToEnd,
-  openText,
 } from "./chart_boxes.ts";
 import type { ChartContent } from "./chart_frame.ts";
 import type { ChartProbe } from "./chart_probe.ts";
@@ -33,20 +33,9 @@ export interface ChartSource {
   help: Signal<boolean>;
 }
 
-/** The user's bets of a market, newest first, with breaches that the page has seen. */
-function betsOf({ session, withBreach }: PageModel, { base }: Market): readonly Thesis[] {
-  const theses = session.user.peek()?.portfolio.theses.peek() ?? [];
-  return theses.filter((thesis) => thesis.base === base).map(withBreach);
-}
-
 /** The user's open bet of a market that ends next. */
 export function nextBet(model: PageModel, market: Market, nowMs: number): Thesis | undefined {
   return nextToEnd(betsOf(model, market), nowMs);
-}
-
-/** The state of the user's open bets of a market; undefined if none ends later. */
-export function openBetsText(model: PageModel, market: Market, nowMs: number): string | undefined {
-  return openText(betsOf(model, market), nowMs);
 }
 
 /** The user's topmost bet at a position. */

@@ -23,7 +23,7 @@ export interface Draft {
 }
 
 /** Shortest window of a bet. */
-const DURATION_MIN_MS = 1_000;
+export const DURATION_MIN_MS = 1_000;
 
 /** Longest window of a bet, and latest start. */
 const DURATION_MAX_MS = 86_400_000;
@@ -97,6 +97,12 @@ export function fieldsOf(draft: Draft): Omit<DraftFields, "amount"> {
   };
 }
 
+/** An amount for its field: whole, or with two decimals like all amounts on the page. */
+export function amountText(amount: bigint): string {
+  const [whole, fraction] = formatUnits(amount).split(".");
+  return fraction === undefined ? `${whole}` : `${whole}.${fraction.padEnd(2, "0")}`;
+}
+
 /** Errors by field. */
 export type FieldErrors = Partial<Record<keyof DraftFields, string>>;
 
@@ -167,7 +173,7 @@ function durationOf(text: string, minMs: number): number | undefined {
 }
 
 /** Time until a suggested box starts: more than users need to read or hear its quote. */
-export const SUGGESTED_START_MS = 20_000;
+const SUGGESTED_START_MS = 20_000;
 
 /**
  * Length of a suggested box. Payouts of shorter boxes change by more than most users accept while
@@ -267,7 +273,7 @@ export function repeatedDraft(
     low: Math.max(0.000001, Number(price - half) / 1e6),
     high: Number(price + half) / 1e6,
   });
-  return { ...fieldsOf(draft ?? suggestedDraft(price)), amount: formatUnits(betAmount) };
+  return { ...fieldsOf(draft ?? suggestedDraft(price)), amount: amountText(betAmount) };
 }
 
 type RepeatedBet = Pick<Thesis, "createdAt"> & Omit<Bet, "symbol">;

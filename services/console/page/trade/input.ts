@@ -63,6 +63,11 @@ const UNITS = [
 /** Minutes and seconds as on a clock, with hours before them if needed. */
 const CLOCK = /^(?:(\d{1,2}):(?=[0-5]\d:))?(\d{1,3}):([0-5]\d)$/;
 
+/** The unit that a duration without one has: a plain number counts seconds. */
+export function unitOf(text: string): "s" | undefined {
+  return /^\s*\d+([.,]\d*)?\s*$/.test(text) ? "s" : undefined;
+}
+
 /**
  * Milliseconds of a duration such as `15 s`, `1,5 h`, `2 min 5 s`, `2:05`, or `15`, which are
  * seconds.

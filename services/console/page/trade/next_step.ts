@@ -127,13 +127,16 @@ export function obstacleOf(situation: Situation): Obstacle | undefined {
   return unpriceable && { ...blocked(unpriceable.text), ...(fix && { fix }) };
 }
 
-/** What is said about an obstacle: its text, and the key on the chart that removes it. */
+/** The separate buttons that remove an obstacle. Key M on the chart does the same. */
+export const FIX_BUTTONS: Readonly<Record<NonNullable<Obstacle["fix"]>, string>> = {
+  move: "Move the box to the price",
+  height: "Fit its height",
+};
+
+/** What is said about an obstacle: its text, and the button or key that removes it. */
 export function spokenText({ text, button, fix }: Obstacle): string {
-  const keys = {
-    move: " Press M on the chart to move it there.",
-    height: " Press M to fit its height.",
-  };
-  return (text || button) + (fix === undefined ? "" : keys[fix]);
+  const remedy = fix && ` Press “${FIX_BUTTONS[fix]}”, or M on the chart.`;
+  return (text || button) + (remedy ?? "");
 }
 
 /** A field that is wrong, and its error as a sentence. */

@@ -4,9 +4,16 @@ import type { PageModel } from "../data/page_model.ts";
 import { formatAmount } from "../format.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { firstError } from "./draft.ts";
-import { errorsOf, type Obstacle, obstacleOf, type Situation, unpriceableBy } from "./next_step.ts";
+import {
+  errorsOf,
+  FIX_BUTTONS,
+  type Obstacle,
+  obstacleOf,
+  type Situation,
+  unpriceableBy,
+} from "./next_step.ts";
 import { oddsOf } from "./odds.ts";
-import { chancesText } from "./slip_voice.ts";
+import { chancesText, shortWindowText } from "./slip_voice.ts";
 import { failureText } from "./stage.ts";
 
 interface QuoteButtonProps {
@@ -84,6 +91,7 @@ export function QuoteButton({ model, slip, onFix }: QuoteButtonProps) {
   const unpaid = unpriceable && unpriceable.text !== obstacle?.text
     ? unpriceable.text
     : !obstacle?.field && "pays –";
+  const shortWindow = shortWindowText(slip.draft?.durationMs, slip.tolerancePercent.value);
   return (
     <>
       {!("errors" in slip.parsed.value) && (odds || unpaid) && (
@@ -120,7 +128,7 @@ export function QuoteButton({ model, slip, onFix }: QuoteButtonProps) {
             : "note"}
           id="obstacle"
         >
-          {obstacle?.text ?? odds?.warning}
+          {obstacle?.text ?? odds?.warning ?? shortWindow}
         </p>
         {obstacle?.fix && (
           <button
@@ -128,7 +136,7 @@ export function QuoteButton({ model, slip, onFix }: QuoteButtonProps) {
             title="Key M on the chart"
             onClick={() => onFix(obstacle.fix === "move")}
           >
-            {obstacle.fix === "move" ? "Move the box to the price" : "Fit its height"}
+            {FIX_BUTTONS[obstacle.fix]}
           </button>
         )}
       </div>

@@ -1,6 +1,7 @@
 /** How long a quote can still be signed. */
 import type { Quote } from "@rangemaker/client";
 import { durationText, formatTime } from "../format.ts";
+import { QUOTE_LIFE_MS } from "./draft.ts";
 
 /** Nothing is signed later than this before the end, because a signature takes time to arrive. */
 const SIGN_MARGIN_MS = 5_000;
@@ -12,20 +13,32 @@ export interface QuoteLife {
   remainingMs: number;
 }
 
-/** Computes the remaining time to the deadline, or to the end of the window if that is sooner. */
-export function quoteLife(
-  { deadline, endTime }: Pick<Quote, "deadline" | "endTime">,
-  nowMs: number,
-): QuoteLife {
-  const remainingMs = Math.max(0, Math.min(deadline - SIGN_MARGIN_MS, endTime) - nowMs);
+/**
+ * The window of a quote starts at once if it starts sooner than this after the quote: nobody reads and
+ * signs in less. It can be signed while its window runs.
+ */
+const AT_ONCE_MS = 3_000;
+
+/** Time from a quote to the start of its window. */
+export function leadMs({ startTime, deadline }: Pick<Quote, "startTime" | "deadline">): number {
+  return startTime - (deadline - QUOTE_LIFE_MS);
+}
+
+const startsAtOnce = (quote: QuoteTimes) => leadMs(quote) < AT_ONCE_MS;
+
+/**
+ * Computes the remaining time to the deadline, or to the start of the window if that is sooner: once
+ * it has begun, makers refuse nearly all quotes. For a window that starts at once, its end counts.
+ */
+export function quoteLife(quote: QuoteTimes, nowMs: number): QuoteLife {
+  const { deadline, startTime, endTime } = quote;
+  const lastMs = startsAtOnce(quote) ? endTime : startTime;
+  const remainingMs = Math.max(0, Math.min(deadline - SIGN_MARGIN_MS, lastMs) - nowMs);
   if (nowMs >= endTime) return { state: "window_over", remainingMs };
   return { state: remainingMs > 0 ? "valid" : "expired", remainingMs };
 }
 
-/**
- * Time until a quote should be signed: until its window starts or, if that is earlier or over, until
- * it can no longer be signed. Once the window has begun, makers refuse most quotes.
- */
+/** Time until a quote should be signed: if its window starts at once, first until that start. */
 export function signWithinMs(quote: QuoteTimes, nowMs: number): number {
   const { remainingMs } = quoteLife(quote, nowMs);
   const aheadMs = quote.startTime - nowMs;
@@ -54,8 +67,10 @@ export function windowText(quote: QuoteTimes, nowMs: number): string {
 }
 
 /** Why a quote can no longer be signed. */
-export function overText({ endTime }: Pick<Quote, "endTime">, nowMs: number): string {
-  return nowMs >= endTime ? "Too late: the window has ended." : "The quote has expired.";
+export function overText(quote: QuoteTimes, nowMs: number): string {
+  if (nowMs >= quote.endTime) return "Too late: the window has ended.";
+  const isByStart = !startsAtOnce(quote) && quote.startTime <= quote.deadline - SIGN_MARGIN_MS;
+  return isByStart ? "Too late: the window has begun." : "The quote has expired.";
 }
 
 /** Whether a price is outside the box of a quote. */

@@ -73,7 +73,7 @@ function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
   const user = model.session.user.value;
   const bets = user?.portfolio.bets.unresolved.value ?? [];
   const own = bets.find(({ offer }) => offer.quoteHash === quoteHash);
-  const { button, note, look, action, back } = quoteStepOf({
+  const { button, note, deadline, look, action, back } = quoteStepOf({
     stage,
     isDevelopmentKey: user?.isDevelopmentKey ?? false,
     isChecking: (own === undefined ? bets : [own]).some((bet) => bet.isChecking),
@@ -127,7 +127,9 @@ function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
           {button}
         </button>
         {back && <button type="button" onClick={() => slip.back()}>{back}</button>}
-        <p class={`bar-note ${look ?? "note"}`} id="bar-note">{note}</p>
+        <div class={`bar-note ${look ?? "note"}`} id="bar-note">
+          <p>{note}</p> <p class="deadline">{deadline}</p>
+        </div>
       </div>
     </>
   );

@@ -1,6 +1,6 @@
 /** The next step of a quote: one button and one sentence for each state. */
 import type { Quote } from "@rangemaker/client";
-import { formatCut } from "../format.ts";
+import { formatAmount, formatCut } from "../format.ts";
 import { isOutside, outsideText, overText, quoteLife, windowText } from "./quote_life.ts";
 import { isWorthless } from "./odds.ts";
 import { changesOf, isWorse } from "./slip_voice.ts";
@@ -27,6 +27,8 @@ export interface QuoteSituation {
 export interface QuoteStep {
   button: string;
   note?: string;
+  /** By when to sign: never cut off, unlike a long note. */
+  deadline?: string;
   /** Style of the note. After a failure, the quote is over. */
   look?: "warned" | "failure";
   /** Action of the button; if absent, the button waits. */
@@ -88,8 +90,12 @@ function signStep({ price }: QuoteSituation, stage: QuotedStage, nowMs: number):
   const { quote } = stage.offer;
   const isOut = price !== undefined && isOutside(quote, price);
   const text = isOut ? outsideText(quote, nowMs) : windowText(quote, nowMs);
+  const isRefused = stage.notPlaced !== undefined;
   return {
-    ...{ button: SIGN, note: [...changesOf(stage), text].join(" "), action: "sign" },
-    ...((isOut || isWorse(stage)) && { look: "warned" }),
+    button: isRefused ? `Sign again: ${formatAmount(quote.payout)}` : SIGN,
+    note: changesOf(stage).join(" "),
+    deadline: text,
+    action: "sign",
+    ...((isOut || isRefused || isWorse(stage)) && { look: "warned" }),
   };
 }

@@ -8,10 +8,10 @@ import {
   RangemakerError,
 } from "@rangemaker/client";
 import type { User } from "../data/session.ts";
-import { betOf, SUGGESTED_START_MS } from "./draft.ts";
+import { betOf } from "./draft.ts";
 import { leastPayout } from "./odds.ts";
-import { quoteLife } from "./quote_life.ts";
-import type { SlipVoiceOptions } from "./slip_voice.ts";
+import { leadMs, quoteLife } from "./quote_life.ts";
+import { ODDS_CHANGED, type SlipVoiceOptions } from "./slip_voice.ts";
 import type { QuotedStage, Stage } from "./stage.ts";
 
 export const NOT_PLACED = new RangemakerError(
@@ -22,8 +22,6 @@ export const NOT_PLACED = new RangemakerError(
 export interface SigningOptions extends Pick<SlipVoiceOptions, "serverClock"> {
   user: User;
   symbol: string;
-  /** From a new quote to the start of its window, if that of the first quote has begun. */
-  startsInMs: number | undefined;
   /** By how much less than first signed, in percent, the bet may pay. */
   tolerancePercent: number;
   /** Whether the user may still sign. */
@@ -32,7 +30,8 @@ export interface SigningOptions extends Pick<SlipVoiceOptions, "serverClock"> {
 
 /**
  * Signs and sends a quote. If the price moves meanwhile, signs the next quote, within the user's
- * tolerance.
+ * tolerance and while the window has not begun. Otherwise the user decides about a quote for a later
+ * window, with as much time to read it as the first one had.
  *
  * @returns The stages after the first request for a signature. The last one is `placed`, or
  *   `quoted` if the user has to decide again. Nothing more is signed or sent once they are no longer
@@ -41,7 +40,7 @@ export interface SigningOptions extends Pick<SlipVoiceOptions, "serverClock"> {
  */
 export async function* signingStages(
   stage: QuotedStage,
-  { user, symbol, startsInMs, tolerancePercent, serverClock, maySign }: SigningOptions,
+  { user, symbol, tolerancePercent, serverClock, maySign }: SigningOptions,
 ): AsyncGenerator<Stage, void> {
   const first = stage.offer;
   for (let signedAgain = 0;; signedAgain++) {
@@ -58,12 +57,18 @@ export async function* signingStages(
     }
     if (outcome.name === "expired") throw NOT_PLACED;
     if (!hasPriceMoved(outcome.reason)) throw outcome.reason;
-    yield { name: "signing", offer, isAgain: true };
-    const bet = betToSignAgain(symbol, offer.quote, startsInMs, serverClock.now());
-    const next = await user.client.quote(bet);
-    stage = { ...stage, offer: next, replaces: first, refusals: signedAgain + 1 };
-    const quotes = { first: first.quote, refused: offer.quote, next: next.quote };
-    if (!isSignedAgain(quotes, tolerancePercent, signedAgain) || !maySign()) return yield stage;
+    const aheadMs = offer.quote.startTime - serverClock.now();
+    yield { name: "signing", offer, isAgain: aheadMs > 0 };
+    const quoteIn = (startsInMs: number, nowMs = serverClock.now()) =>
+      user.client.quote(betStarting(startsInMs, symbol, offer.quote, nowMs));
+    const next = aheadMs > 0 ? await quoteIn(aheadMs) : undefined;
+    const notPlaced = notPlacedText(aheadMs, signedAgain + 1);
+    const quotes = next && { first: first.quote, refused: offer.quote, next: next.quote };
+    if (!quotes || !isSignedAgain(quotes, tolerancePercent, signedAgain) || !maySign()) {
+      const later = await quoteIn(Math.max(0, leadMs(first.quote)));
+      return yield { ...stage, offer: later, replaces: first, notPlaced };
+    }
+    stage = { ...stage, offer: next, replaces: first, notPlaced };
     yield { name: "signing", offer: next, isAgain: true };
   }
 }
@@ -99,26 +104,19 @@ function isSignedAgain(
   tolerancePercent: number,
   times: number,
 ): boolean {
-  return next.startTime === first.startTime &&
-    next.payout >= leastPayout(first, tolerancePercent) &&
-    times <
-      SIGNED_AGAIN_MAX[
-        next.payout > refused.payout || next.payout > first.payout ? "more" : "less"
-      ];
+  const kind = next.payout > refused.payout || next.payout > first.payout ? "more" : "less";
+  return next.payout >= leastPayout(first, tolerancePercent) && times < SIGNED_AGAIN_MAX[kind];
 }
 
-/** The bet of a refused quote. If its window has begun, it starts as the fields say. */
-function betToSignAgain(
-  symbol: string,
-  quote: Quote,
-  startsInMs: number | undefined,
-  nowMs: number,
-): Bet {
+/** Why a quote was refused, whose window began or begins in a time. */
+function notPlacedText(aheadMs: number, tries: number): string {
+  if (aheadMs <= 0) return "its window had begun";
+  return tries === 1 ? ODDS_CHANGED : `${ODDS_CHANGED} at each of ${tries} tries`;
+}
+
+/** The bet of a quote, with another start of its window. */
+function betStarting(startsInMs: number, symbol: string, quote: Quote, nowMs: number): Bet {
   const { lowerPrice, upperPrice, startTime, endTime, betAmount } = quote;
-  const aheadMs = startTime - nowMs;
-  const times = {
-    startsInMs: aheadMs > 0 ? aheadMs : startsInMs ?? SUGGESTED_START_MS,
-    durationMs: endTime - startTime,
-  };
-  return betOf(symbol, { lowerPrice, upperPrice, ...times }, betAmount, nowMs);
+  const draft = { lowerPrice, upperPrice, startsInMs, durationMs: endTime - startTime };
+  return betOf(symbol, draft, betAmount, nowMs);
 }

@@ -3,7 +3,7 @@ import type { CancelTimer, Clock, Estimate, Offer } from "@rangemaker/client";
 import type { EstimateState } from "../data/estimator.ts";
 import { explain } from "../data/explain.ts";
 import type { Announce } from "../data/messages.ts";
-import { formatAmount } from "../format.ts";
+import { formatAmount, formatTime } from "../format.ts";
 import { chanceText, leastPayout, type Odds, oddsOf } from "./odds.ts";
 import { overText, quoteLife, signWithinMs, signWithinText, windowText } from "./quote_life.ts";
 import type { QuotedStage } from "./stage.ts";
@@ -68,7 +68,7 @@ export class SlipVoice {
     const cancels = [remove];
     this.#endQuote = () => cancels.forEach((cancel) => cancel());
     const { startTime } = quote;
-    if (startTime > nowMs) {
+    if (startTime > nowMs && startTime < nowMs + remainingMs) {
       cancels.push(clock.after(startTime - nowMs, () => this.speak(windowText(quote, startTime))));
     }
     const warnInMs = signWithinMs(quote, nowMs) - DEADLINE_WARNING_MS;
@@ -113,6 +113,21 @@ export function estimateText(state: EstimateState, minBetAmount: bigint): string
   return `${pays}${chancesText(odds)}.${odds.warning === undefined ? "" : ` ${odds.warning}`}`;
 }
 
+/** The odds of a shorter window change while it is signed by more than a smaller tolerance. */
+const SHORT_WINDOW = { ms: 10_000, tolerancePercent: 20 };
+
+/** What to expect of a box with a short window; undefined if it lasts longer, or more is accepted. */
+export function shortWindowText(
+  durationMs: number | undefined,
+  tolerancePercent: number,
+): string | undefined {
+  if (durationMs === undefined || durationMs > SHORT_WINDOW.ms) return undefined;
+  return tolerancePercent >= SHORT_WINDOW.tolerancePercent
+    ? undefined
+    : `So short a window is often refused: accept ${SHORT_WINDOW.tolerancePercent} % less, ` +
+      "or let it last longer.";
+}
+
 /** Smaller changes of a payout, as a share, are not announced. */
 const QUIET_SHARE = 0.01;
 
@@ -130,17 +145,19 @@ export function isWorse(stage: QuotedStage): boolean {
   return changeOf(stage).share <= -WARNED_SHARE;
 }
 
+/** The reason of a refusal by the maker, who cannot raise a signed payout either. */
+export const ODDS_CHANGED = "the odds changed";
+
 /** Sentences about changes since the last quote or estimate, announced before signing. */
 export function changesOf(stage: QuotedStage): string[] {
-  const { replaces, refusals, offer } = stage;
+  const { replaces, notPlaced, offer } = stage;
   const { seen, share } = changeOf(stage);
-  const isLater = replaces !== undefined && offer.quote.startTime > replaces.quote.startTime;
-  const later = isLater ? " Its window had begun: this one starts later." : "";
-  const tries = refusals === 1 ? "" : ` at each of ${refusals} tries`;
-  const why = share > 0 ? ": a better payout needs a new signature too." : ".";
-  const changes = refusals > 0
-    ? [`The odds changed${tries}, and nothing was taken${why}${later}`]
-    : [];
+  const from = formatTime(offer.quote.startTime);
+  const isBetter = notPlaced?.startsWith(ODDS_CHANGED) && share > 0;
+  const why = isBetter ? ", and a better payout needs a new signature too" : "";
+  const changes = notPlaced === undefined
+    ? []
+    : [`Not placed: ${notPlaced}${why}. This is a new quote, for a window from ${from}.`];
   if (seen !== undefined && Math.abs(share) >= QUIET_SHARE) {
     const before = `${replaces ? "quote before" : "estimate"} of ${formatAmount(seen.payout)} USDC`;
     const percent = Math.round(100 * Math.abs(share));

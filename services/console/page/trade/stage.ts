@@ -1,12 +1,19 @@
 /** The stages of a bet, from draft to placed. */
+import { effect, type Signal, untracked } from "@preact/signals";
 import type { Estimate, Offer } from "@rangemaker/client";
+import type { Session } from "../data/session.ts";
 import type { EstimateState } from "../data/estimator.ts";
 import { explain, type Explanation } from "../data/explain.ts";
+import { isDecided } from "../data/live_breaches.ts";
+import { formatTime } from "../format.ts";
 
 /** Why the last attempt failed. */
 export interface Failure extends Explanation {
-  /** It failed after the user pressed "sign", so the text must say whether money moved. */
-  isSigningFailure: boolean;
+  /**
+   * Start of the window that the user signed for; undefined before that. The text must say whether
+   * money moved, and name the box, since it may be shown beside other bets.
+   */
+  signedStartMs: number | undefined;
 }
 
 export type Stage =
@@ -14,14 +21,14 @@ export type Stage =
   | { name: "quoting" }
   /**
    * `estimated`: the last estimate of this bet. `replaces`: the last quote that the user saw, which
-   * has expired, or was refused because the price moved. `refusals`: how often it was refused for that.
+   * has expired or was refused. `notPlaced`: why it was refused.
    */
   | {
     name: "quoted";
     offer: Offer;
     estimated: Estimate | undefined;
     replaces: Offer | undefined;
-    refusals: number;
+    notPlaced: string | undefined;
   }
   /** `isAgain`: a second signature, because the price moved within the user's tolerance. */
   | { name: "signing"; offer: Offer; isAgain: boolean }
@@ -45,7 +52,6 @@ const NETWORK_CODES: ReadonlySet<string> = new Set([
   ...["SERVICE_UNREACHABLE", "SERVICE_TIMEOUT", "NODE_UNREACHABLE", "NODE_TIMEOUT"],
 ]);
 
-const NOTHING_TAKEN = "No bet was placed, nothing was taken.";
 const OFFLINE = "You are offline; nothing was taken.";
 
 /**
@@ -56,13 +62,14 @@ const OFFLINE = "You are offline; nothing was taken.";
  * @param shown Text that the slip shows in any case.
  */
 export function failureText(
-  { code, text, isSigningFailure }: Failure,
+  { code, text, signedStartMs }: Failure,
   state: EstimateState | undefined,
   shown: string,
   isOffline: boolean,
 ): string {
+  const isSigned = signedStartMs !== undefined && code !== "NOT_PLACED"; // says it itself
   if (NETWORK_CODES.has(code)) {
-    if (isOffline) return isSigningFailure ? OFFLINE : "";
+    if (isOffline) return isSigned ? OFFLINE : "";
     const isAnswered = state !== undefined &&
       ("estimate" in state || !NETWORK_CODES.has(explain(state.failure).code));
     if (isAnswered) return "";
@@ -71,6 +78,29 @@ export function failureText(
   const isNewer = shown !== "" && state !== undefined && "failure" in state &&
     explain(state.failure).code === code; // with other figures, perhaps
   const reason = hasMoved || isNewer || shown.startsWith(text) ? "" : text;
-  if (!isSigningFailure) return reason;
-  return `${NOTHING_TAKEN} ${hasMoved ? "The odds had changed." : reason}`.trim();
+  if (!isSigned) return reason;
+  const nothing = `No bet was placed on the box from ${formatTime(signedStartMs)}, ` +
+    "nothing was taken.";
+  return `${nothing} ${hasMoved ? "The odds had changed." : reason}`.trim();
+}
+
+/**
+ * Drops a failure to sign when the next bet is decided, so that it is not read as that bet's outcome.
+ */
+export function dropFailureAtOutcome(
+  stage: Signal<Stage>,
+  { user }: Pick<Session, "user">,
+): void {
+  let decided = 0;
+  effect(() => {
+    const before = decided;
+    decided = user.value?.portfolio.theses.value.filter(isDecided).length ?? 0;
+    if (decided > before) {
+      untracked(() => {
+        const { value } = stage;
+        const isSigned = value.name === "draft" && value.failure?.signedStartMs !== undefined;
+        if (isSigned) stage.value = { name: "draft" };
+      });
+    }
+  });
 }

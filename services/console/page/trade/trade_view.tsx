@@ -22,6 +22,7 @@ import { errorsOf } from "./next_step.ts";
 import { obstacleNow, situationOf } from "./quote_button.tsx";
 import { followHistory } from "./quote_history.ts";
 import { focusNextStep, showChart } from "./show_chart.ts";
+import { dropFailureAtOutcome } from "./stage.ts";
 
 /** The market that is shown first, if it exists: its prices move the most visibly. */
 const FIRST_MARKET = "ETH/USDT";
@@ -49,6 +50,7 @@ export function openTradeView(model: PageModel): View {
     isOffline: () => model.isOffline.value || Reflect.get(navigator, "onLine") === false,
   });
   followHistory(slip, announce);
+  dropFailureAtOutcome(slip.stage, session);
   effect(() => {
     const state = slip.estimator.state.value;
     if (state === undefined) return;
@@ -98,7 +100,8 @@ function TradeView({ model, slip, spanMs }: TradeViewProps) {
   const step = { name: slip.stage.value.name, of: `${user?.address} ${money}` };
   useNextFocus(side, step, CHART);
   useBar(side);
-  useEffect(() => side.current?.scrollTo(0, 0), [isReady]); // where it scrolls by itself
+  // Where it scrolls by itself, a new card or quote is seen from its top.
+  useEffect(() => side.current?.scrollTo(0, 0), [isReady, "offer" in slip.stage.value]);
   if (market === undefined) return null;
   /** Shows a bet on the chart, and as much time as that needs. */
   const show = (bet: Thesis) => {
@@ -154,6 +157,12 @@ const CHART = ".chart .area";
 /** A screen that is lower than this, in rem, has no space for a sticky bar. */
 const SHORT_REM = 30;
 
+/** The same for a narrow screen, which is low while the keyboard is open. */
+const SHORT_NARROW_REM = 24;
+
+/** A screen that is narrower than this, in rem, is not a phone in landscape. */
+const NARROW_REM = 35;
+
 /**
  * Sets the height of the bar with the next step, and whether the screen is low, for the style
  * sheet, which cannot measure enlarged text.
@@ -165,7 +174,9 @@ function useBar(part: RefObject<HTMLElement | null>): void {
     const { dataset } = part.current;
     const root = document.documentElement;
     const look = () => {
-      dataset.short = String(innerHeight < SHORT_REM * parseFloat(getComputedStyle(root).fontSize));
+      const remPx = parseFloat(getComputedStyle(root).fontSize);
+      const shortRem = innerWidth < NARROW_REM * remPx ? SHORT_NARROW_REM : SHORT_REM;
+      dataset.short = String(innerHeight < shortRem * remPx);
       root.style.setProperty("--bar", `${bar.offsetHeight}px`);
     };
     const sizes = new ResizeObserver(look);
