@@ -25,7 +25,7 @@ export interface Figures {
 export interface Measure {
   promql: string;
   read(figures: Figures): readonly Sample[];
-  /** The counter whose growth it is, and the time over which it is counted. */
+  /** The counter whose growth or shares it is, and the time over which it is counted. */
   counter?: { metric: string; windowMs: number };
 }
 
@@ -159,6 +159,14 @@ export function atLeast(limit: number, measure: Measure): Measure {
 
 export function ratio(part: Measure, whole: Measure): Measure {
   return combined(part, "/", whole, (a, b) => b === 0 ? undefined : a / b);
+}
+
+/** The events with some labels as a share of all events of a counter, over a window of minutes. */
+export function shareOf(metric: string, window: `${number}m`, labels: LabelFilter): Measure {
+  const [part, whole] = [increase(metric, window, { labels }), increase(metric, window)];
+  const { promql } = ratio(rate(metric, window, { labels }), rate(metric, window));
+  const { read } = ratio(part, whole);
+  return { promql, read, ...(whole.counter && { counter: whole.counter }) };
 }
 
 /** A measure minus a multiple of another one. */

@@ -8,6 +8,7 @@ import {
   minus,
   rate,
   ratio,
+  shareOf,
   shareOfHighest,
   union,
 } from "./measure.ts";
@@ -146,10 +147,7 @@ export const SOLVER: readonly Problem[] = [
   {
     name: "SolverRefusesBets",
     title: "Signed bets that it cannot accept",
-    measure: ratio(
-      rate("solver_execute_answers_total", "5m", { labels: { outcome: SOLVER_CAUSED_REFUSALS } }),
-      rate("solver_execute_answers_total", "5m"),
-    ),
+    measure: shareOf("solver_execute_answers_total", "5m", { outcome: SOLVER_CAUSED_REFUSALS }),
     parts: increase("solver_execute_answers_total", "5m", {
       labels: { outcome: SOLVER_CAUSED_REFUSALS },
       by: ["outcome"],

@@ -199,6 +199,20 @@ Deno.test("Problems: each figure beyond its bound is reported, with message, fir
   }
 });
 
+Deno.test("Problems: the share of refused bets is that of the alert's window, as are its parts", () => {
+  const answers = (accepted: number, refused: number) =>
+    `solver_execute_answers_total{outcome="accepted"} ${accepted}\n` +
+    `solver_execute_answers_total{outcome="EXPOSURE_TOO_LARGE"} ${refused}`;
+  const texts = [answers(0, 0), answers(60, 0), answers(60, 5), answers(60, 20)];
+  const refused = () => findingsOf([stateOf("solver", texts)]);
+  assert.match(refused()[0]?.text ?? "", /^It refuses 25\s% of the signed bets/);
+  assert.match(refused()[0]?.details[0] ?? "", /^EXPOSURE_TOO_LARGE: 20 in the last 30/);
+  texts.push(...Array.from({ length: 29 }, () => answers(60, 20)));
+  assert.equal(refused().length, 1, "the alert fires for as long");
+  texts.push(answers(60, 20), answers(60, 20));
+  assert.deepEqual(refused(), []);
+});
+
 /** Problems that the page does not measure: it notices the first itself, and lacks the time for two. */
 const NOT_MEASURED = ["ServiceDown", "ServiceRestarting", "ProxySlow"];
 

@@ -151,7 +151,7 @@ function measuredOf(problem: Problem, { name: service, history }: ServiceState):
   const effect = typeof problem.effect === "function" ? problem.effect(history) : problem.effect;
   const samples = beyondBound(problem, history);
   const worst = worstOf(bound, samples) ?? NaN;
-  const least = countedFor(problem, history) === undefined
+  const least = problem.unit === "share" || countedFor(problem, history) === undefined
     ? ""
     : message.startsWith("{")
     ? "At least "
