@@ -85,23 +85,20 @@ Deno.test("amountText: an amount is whole or has at least two decimals", () => {
   assert.deepEqual(texts, ["10", "12.50", "12.345"]);
 });
 
-Deno.test("repeatedDraft: the box of an earlier bet is moved around the current price, with its height, length, amount and time to the start", () => {
+Deno.test("repeatedDraft: the box of an earlier bet is moved around the current price, with its height, length and amount; it starts as told", () => {
   const sides = { lowerPrice: 2_990_000_000n, upperPrice: 3_010_000_000n };
   const bet = {
     ...sides,
     betAmount: 7_500_000n,
-    createdAt: 46_300,
     startTime: 50_000,
     endTime: 80_000,
   };
   const fields = { startsIn: "10 s", lasts: "30 s", amount: "7.50" };
-  const again = repeatedDraft(bet, 4_000_000_000n);
+  const again = repeatedDraft(bet, 4_000_000_000n, 10_000);
   assert.deepEqual(again, { lower: "3990.00", upper: "4010.00", ...fields });
   const cheap = { ...bet, lowerPrice: 5_000n, upperPrice: 35_000n };
-  assert.equal(repeatedDraft(cheap, 10_000n).lower, "0.000001", "not below zero");
-  const late = { ...bet, createdAt: 52_000 };
-  assert.equal(repeatedDraft(late, 4_000_000_000n).startsIn, "6 s", "placed after its start");
-  const flat = repeatedDraft({ ...bet, upperPrice: bet.lowerPrice }, 4_000_000_000n);
+  assert.equal(repeatedDraft(cheap, 10_000n, 10_000).lower, "0.000001", "not below zero");
+  const flat = repeatedDraft({ ...bet, upperPrice: bet.lowerPrice }, 4_000_000_000n, 10_000);
   assert.deepEqual(flat, { ...fieldsOf(suggestedDraft(4_000_000_000n)), amount: "7.50" });
 });
 

@@ -108,3 +108,13 @@ Deno.test("Estimator: a refusal becomes the state, and a request without an answ
   await settle();
   assert.deepEqual(estimator.state.value, { failure: new Error("no"), bet: betOf(2n) });
 });
+
+Deno.test("Estimator: requests nothing while it is paused", () => {
+  const { requests, estimator } = scene();
+  estimator.isPaused = true;
+  estimator.ask(betOf(1n));
+  assert.equal(requests.length, 0);
+  estimator.isPaused = false;
+  estimator.ask(betOf(1n));
+  assert.equal(requests.length, 1);
+});

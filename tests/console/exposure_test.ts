@@ -69,6 +69,11 @@ Deno.test("exposureGrid: no cell shows less than the loss at one of its prices a
       prices.map((price) => lossAt(price, startTime))
     );
     assert.equal(Math.max(...grid.cells.flat()), Math.max(...naive));
+    const { loss, low, high, fromMs } = grid.worst;
+    assert.equal(loss, Math.max(...naive));
+    for (const price of [low, (low + high) / 2, high]) {
+      assert.equal(lossAt(BigInt(Math.round(price * 1e6)), fromMs), loss, "all of the worst place");
+    }
     for (let probe = 0; probe < 20; probe++) {
       const price = grid.low + random() * (grid.high - grid.low);
       const time = Math.floor(random() * grid.timesMs[24]!);
@@ -80,18 +85,17 @@ Deno.test("exposureGrid: no cell shows less than the loss at one of its prices a
   }
 });
 
-Deno.test("placeOf: spans the adjacent rows with the cell's loss; defaults to the first worst cell", () => {
+Deno.test("placeOf: spans the adjacent rows with the cell's loss; the worst place is exact", () => {
   const grid = exposureGrid([
-    bet(1, 100, 112, 0, 60_000),
-    bet(2, 104, 108, 30_000, 60_000),
+    bet(1, 1_000, 1_120, 0, 60_000),
+    bet(2, 1_043, 1_046, 30_000, 60_000),
   ], 0) ?? assert.fail();
   assert.equal(grid.most, 30);
-  assert.deepEqual(placeOf(grid, [11, 0]), { loss: 15, low: 100, high: 112, fromMs: 0 });
-  const worst = placeOf(grid);
-  const column = grid.timesMs.indexOf(worst.fromMs);
-  assert.deepEqual([worst.loss, worst.low, worst.high], [30, 104, 108]);
-  assert(worst.fromMs <= 30_000 && grid.timesMs[column + 1]! > 30_000, "where the second begins");
-  assert.deepEqual(placeOf(grid, [5, column]), worst);
+  assert.deepEqual(placeOf(grid, [11, 0]), { loss: 15, low: 1_000, high: 1_120, fromMs: 0 });
+  assert.deepEqual(grid.worst, { loss: 30, low: 1_043, high: 1_046, fromMs: 30_000 });
+  const column = grid.timesMs.findLastIndex((timeMs) => timeMs <= 30_000);
+  const { loss, low, high } = placeOf(grid, [7, column]);
+  assert.deepEqual([loss, low, high], [30, 1_040, 1_050], "within this cell");
 });
 
 Deno.test("stepOf: the darkest colour is the largest loss, each lighter colour ends at half of it", () => {

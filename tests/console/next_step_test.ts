@@ -106,6 +106,14 @@ Deno.test("obstacleOf: undefined for a user with a balance and a priced box", ()
   assert.equal(obstacleOf({ ...READY, ...unknown }), undefined);
 });
 
+Deno.test("obstacleOf: no box is suggested while a time is wrong, since that would replace its text", () => {
+  for (const field of ["startsIn", "lasts"] as const) {
+    const parsed = parseFields({ ...FIELDS, lower: "", upper: "", [field]: "abc" });
+    const found = obstacleOf({ ...READY, isEmpty: true, parsed });
+    assert.deepEqual([found?.suggests, found?.field], [false, field]);
+  }
+});
+
 for (const [index, [name, change, button, text]] of obstacles.entries()) {
   Deno.test(`obstacleOf: for ${name} there is one sentence and one button`, () => {
     const later = obstacles.slice(index + 1).filter(([other]) => other !== "wrong fields")

@@ -544,6 +544,11 @@ Deno.test({
             requestAnimationFrame(look);
           })()`);
         await page.waitForSelector("[data-next]:not([data-unread=true])");
+        // On the chart, Enter goes to the button; neither that press nor holding it signs.
+        await page.focus(".chart .area");
+        for (let count = 0; count < 5; count++) await page.keyboard.down("Enter");
+        await page.keyboard.up("Enter");
+        await focusIsOn(page, "Sign and place the bet");
         await page.keyboard.press("Enter");
         await focusIsOn(page, "Make another bet");
         await hears(
@@ -637,6 +642,7 @@ Deno.test({
           await page.focus('nav a[href="#maker"]');
           await page.keyboard.press("Enter");
           await page.waitForFunction(`document.title === "Maker · rangemaker"`);
+          assert.equal(await page.evaluate("scrollY"), 0, "header and views stay in sight");
           const focused = await page.$eval(":focus", (part) => part.getAttribute("aria-label"));
           assert.equal(focused, "Maker");
           await page.goBack();
@@ -681,7 +687,11 @@ Deno.test({
           await visitor.sees(/✓ (All services|The services below) work/);
           await page.setOfflineMode(true);
           await visitor.sees(/You are offline: nothing is known of the services/);
+          await page.evaluate('location.hash = "#maker"'); // whose code was never loaded
+          await visitor.sees(/This view was not loaded/);
           await page.setOfflineMode(false);
+          await visitor.sees(/What you may lose/);
+          await page.evaluate('location.hash = "#operator"');
           await visitor.sees(/✓ (All services|The services below) work/);
           const text = await page.$eval("main", ({ innerText }) => innerText);
           assert(!/Ended|does not answer|not answered/.test(text), text);

@@ -16,20 +16,26 @@ export interface View {
   alarms?: ReadonlySignal<number>;
 }
 
-/** A view whose code is loaded on demand, because few traders open it. */
+/** A view whose code is loaded on demand, because few traders open it; again once it is online. */
 export function viewOnDemand(id: string, label: string, load: () => Promise<View>) {
   const loaded = signal<View | "loading" | "failed">("loading");
   let isAsked = false;
   const open = () => {
     if (isAsked) return;
     isAsked = true;
-    load().then((view) => loaded.value = view, () => loaded.value = "failed");
+    load().then((view) => loaded.value = view, () => {
+      isAsked = false;
+      loaded.value = "failed";
+      addEventListener("online", open, { once: true });
+    });
   };
   const Body = () => {
     useEffect(open, []);
     const view = loaded.value;
     if (typeof view === "object") return <view.Body />;
-    const text = view === "loading" ? "Loading …" : "This view was not loaded: reload the page.";
+    const text = view === "loading"
+      ? "Loading …"
+      : "This view was not loaded. Open it again once the connection is back.";
     return <p class="board note">{text}</p>;
   };
   const alarms = computed(() =>
@@ -52,7 +58,10 @@ export function Shell({ model, views }: { model: PageModel; views: readonly View
     document.title = `${alarms > 0 ? `✕ ${alarms} · ` : ""}${view?.label} · rangemaker`;
   }, [view, alarms]);
   useEffect(() => {
-    if (before.current !== view) body.current?.focus();
+    if (before.current !== view) {
+      body.current?.focus({ preventScroll: true });
+      scrollTo(0, 0);
+    }
     before.current = view;
   }, [view]);
   if (view === undefined) return null;

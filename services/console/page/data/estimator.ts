@@ -21,6 +21,8 @@ export interface EstimatorOptions {
 export class Estimator {
   /** Undefined while no bet is estimated. */
   readonly state: Signal<EstimateState | undefined> = signal(undefined);
+  /** Set while nobody sees the estimates: nothing is requested. */
+  isPaused = false;
   readonly #options: EstimatorOptions;
   #wanted: Bet | undefined;
   #running: AbortController | undefined;
@@ -33,6 +35,7 @@ export class Estimator {
 
   /** Requests an estimate after a short pause. */
   ask(bet: Bet): void {
+    if (this.isPaused) return;
     this.#wanted = bet;
     this.#pump();
   }

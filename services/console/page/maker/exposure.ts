@@ -15,6 +15,16 @@ export interface ExposureGrid {
   timesMs: readonly number[];
   /** The largest loss of all. */
   most: number;
+  /** Where the largest loss is first: exactly, not by cells. */
+  worst: Place;
+}
+
+/** A loss in USDC, the prices between which it is the same, and from when. */
+interface Place {
+  loss: number;
+  low: number;
+  high: number;
+  fromMs: number;
 }
 
 /** Cells of the grid. */
@@ -81,29 +91,33 @@ export function exposureGrid(theses: readonly Thesis[], nowMs: number): Exposure
     ...bottoms.map((price) => ({ price, order: 2, box: undefined, change: 0 })),
     ...boxes.map((box) => ({ price: box.upper, order: 1, box, change: -box.loss })),
   ].sort((a, b) => a.price - b.price || a.order - b.order);
+  let worst: Place = { loss: 0, low, high, fromMs: Infinity };
   for (const time of new Set([...timesMs.slice(0, COLUMNS), ...boxes.map(({ from }) => from)])) {
     const column = timesMs.findLastIndex((timeMs) => timeMs <= time);
+    const now = edges.filter(({ box }) => !box || (box.from <= time && time < box.to));
     let loss = 0;
-    for (const { price, box, change } of edges) {
-      if (box !== undefined && !(box.from <= time && time < box.to)) continue;
+    for (const [index, { price, box, change }] of now.entries()) {
       loss += change;
       if (price >= high) continue;
+      const isWorst = loss / 1e6 > worst.loss ||
+        (loss / 1e6 === worst.loss && time < worst.fromMs && box !== undefined);
+      if (isWorst && loss > 0) {
+        const end = now.slice(index + 1).find((next) => next.change < 0);
+        worst = { loss: loss / 1e6, low: price, high: end?.price ?? high, fromMs: time };
+      }
       // Rounding may put a price below the last row.
       const cell = cells[bottoms.findIndex((bottom) => bottom <= price)] ?? cells.at(-1)!;
       cell[column] = Math.max(cell[column] ?? 0, loss / 1e6);
     }
   }
-  return { cells, low, high, timesMs, most: Math.max(...cells.flat()) };
+  return { cells, low, high, timesMs, most: worst.loss, worst };
 }
 
-/** The prices around a cell with the same loss; by default, around the first with the largest. */
+/** The prices of a cell and of those around it with the same largest loss. */
 export function placeOf(
-  { cells, low, high, timesMs, most }: ExposureGrid,
-  cell?: readonly [row: number, column: number],
-) {
-  const column = cell?.[1] ??
-    timesMs.findIndex((_, column) => cells.some((losses) => losses[column] === most));
-  const row = cell?.[0] ?? cells.findIndex((losses) => losses[column] === most);
+  { cells, low, high, timesMs }: ExposureGrid,
+  [row, column]: readonly [row: number, column: number],
+): Place {
   const loss = cells[row]?.[column] ?? 0;
   const isSame = (row: number) => cells[row]?.[column] === loss;
   let [top, bottom] = [row, row];

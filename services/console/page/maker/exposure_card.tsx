@@ -159,10 +159,10 @@ function HeatMap({ symbol, own, grid, price, nowMs }: HeatMapProps) {
     ? boxes
     : boxes.filter((box) => pointed.value !== undefined && covers(box, place(...pointed.value)));
   const describe = (cell?: [row: number, column: number]) => {
-    const { loss, low, high, fromMs } = placeOf(grid, cell);
+    const { loss, low, high, fromMs } = cell ? placeOf(grid, cell) : grid.worst;
     const time = fromMs <= nowMs ? "now" : `in ${labelOf(fromMs - nowMs)}`;
     const prices = `${formatQuotePrice(low)} – ${formatQuotePrice(high)}`;
-    return `${usdc(-loss)} at about ${prices}, ${time}`;
+    return `${usdc(-loss)} ${cell ? "at most, within" : "at"} ${prices}, ${time}`;
   };
   return (
     <figure class="part">

@@ -115,6 +115,7 @@ function Deposit({ model, user, isFirst }: { model: PageModel; user: User; isFir
   };
   const deposit = async (event: Event) => {
     event.preventDefault();
+    if (isBusy.value) return;
     const units = parseDecimal(amount.value);
     if (typeof units !== "bigint") {
       isWrong.value = true;
@@ -152,7 +153,8 @@ function Deposit({ model, user, isFirst }: { model: PageModel; user: User; isFir
           type="submit"
           class={isFirst ? "primary wide" : ""}
           data-next={isFirst || undefined}
-          disabled={isBusy.value}
+          // Not `disabled`, so that it keeps the focus.
+          aria-disabled={isBusy.value}
         >
           {isBusy.value ? "Depositing …" : isTest ? "Take test money" : "Deposit"}
         </button>

@@ -221,7 +221,7 @@ export function repeatBet(model: PageModel, slip: BetSlip, bet: Thesis): void {
   if (!symbol || price === undefined || slip.stage.peek().name === "sending") return;
   slip.choose(symbol);
   slip.saveForUndo();
-  slip.edit(repeatedDraft(bet, price));
+  slip.edit(repeatedDraft(bet, price, timesOf(slip.fields.value).startsInMs));
   showChart();
   const name = `The same bet of ${formatAmount(bet.betAmount)} USDC, around the price of now`;
   sayBox(model, slip, name, { isSpoken: false });

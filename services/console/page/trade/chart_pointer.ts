@@ -260,6 +260,8 @@ export class ChartPointer {
       this.#cancel();
       return this.#target.dragUndone();
     }
+    // The press that moves the focus to a button does not press it.
+    if (event.key === "Enter") event.preventDefault();
     if (!event.altKey && !event.repeat) this.#target.keys[name]?.();
     if (scales === undefined || !event.key.startsWith("Arrow")) return;
     event.preventDefault(); // so that the page does not scroll

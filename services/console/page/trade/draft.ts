@@ -2,7 +2,7 @@
  * The box that the user draws. Its times count from now, so it keeps its place on the chart until
  * it is quoted.
  */
-import { type Bet, formatUnits, parsePrice, type Thesis } from "@rangemaker/client";
+import { type Bet, formatUnits, parsePrice } from "@rangemaker/client";
 import {
   CENT,
   decimalsOf,
@@ -253,20 +253,17 @@ export function suggestedDraft(
   return keptHeight ? { ...draft, upperPrice: draft.lowerPrice + keptHeight } : draft;
 }
 
-/** Time that users take to get and sign the quote of a box that they know. */
-const SIGNING_MS = 6_000;
-
 /**
- * The fields for an earlier bet's box around the present price, with its length and amount. It
- * starts as long after the signature as that bet did.
+ * The fields for an earlier bet's box around the present price, with its length and amount.
+ *
+ * @param fromMs When it starts, from now: a bet does not tell what its user had entered.
  */
 export function repeatedDraft(
-  { createdAt, startTime, endTime, betAmount, lowerPrice, upperPrice }: RepeatedBet,
+  { startTime, endTime, betAmount, lowerPrice, upperPrice }: Omit<Bet, "symbol">,
   price: bigint,
+  fromMs: number,
 ): DraftFields {
   const half = (upperPrice - lowerPrice) / 2n;
-  const leadMs = Math.max(0, startTime - createdAt);
-  const fromMs = SIGNING_MS + 1_000 * Math.round(leadMs / 1_000);
   const draft = draftOf({
     fromMs,
     toMs: fromMs + endTime - startTime,
@@ -275,8 +272,6 @@ export function repeatedDraft(
   });
   return { ...fieldsOf(draft ?? suggestedDraft(price)), amount: amountText(betAmount) };
 }
-
-type RepeatedBet = Pick<Thesis, "createdAt"> & Omit<Bet, "symbol">;
 
 /** The bet for a draft that is quoted now. */
 export function betOf(symbol: string, draft: Draft, betAmount: bigint, nowMs: number): Bet {

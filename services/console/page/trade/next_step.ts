@@ -108,7 +108,9 @@ export function obstacleOf(situation: Situation): Obstacle | undefined {
   const wrong = firstError(errorsOf(situation));
   if (isEmpty) {
     const text = "Draw a box on the chart, or fill in the fields.";
-    return { button: "Suggest a box", text, suggests: true, ...wrong };
+    // A suggestion would replace a wrong time.
+    const suggests = wrong?.field !== "startsIn" && wrong?.field !== "lasts";
+    return { button: "Suggest a box", text, suggests, ...wrong };
   }
   const blocked = (text: string): Obstacle => ({ button: QUOTE, text });
   if (!hasUser) return blocked("Open an account first.");

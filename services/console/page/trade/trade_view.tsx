@@ -96,6 +96,12 @@ function TradeView({ model, slip, spanMs }: TradeViewProps) {
   const balance = user?.portfolio.account.value?.balance;
   const isReady = balance !== undefined && balance > 0n;
   const side = useRef<HTMLElement>(null);
+  useEffect(() => {
+    slip.estimator.isPaused = false;
+    return () => {
+      slip.estimator.isPaused = true;
+    };
+  }, []);
   const money = balance === undefined ? "unknown" : isReady;
   const step = { name: slip.stage.value.name, of: `${user?.address} ${money}` };
   useNextFocus(side, step, CHART);
