@@ -50,7 +50,10 @@ function shotsOf({ page }: Visitor) {
 
 /** Signs until the bet is placed: if the price moved, a new quote is there or has to be asked for. */
 async function sign(visitor: Visitor): Promise<void> {
-  const next = () => visitor.sees(/Sign and place the bet|Get a quote|Make another bet/);
+  const next = () =>
+    visitor.sees(
+      /Sign and place the bet|Sign again: [\d.,]+|Ask for a new quote|Get a quote|Make another bet/,
+    );
   for (let step = await next(); step !== "Make another bet"; step = await next()) {
     await visitor.page.locator(`::-p-aria([name="${step}"][role="button"])`).setTimeout(2_000)
       .click().catch(() => {}); // the next step has replaced it
