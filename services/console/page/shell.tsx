@@ -1,6 +1,7 @@
 import { computed, type ReadonlySignal, signal, useSignal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import { systemClock } from "@rangemaker/client";
 import type { PageModel } from "./data/page_model.ts";
 import { formatCut, shortAddress } from "./format.ts";
 import { Messages } from "./messages.tsx";
@@ -16,7 +17,10 @@ export interface View {
   alarms?: ReadonlySignal<number>;
 }
 
-/** A view whose code is loaded on demand, because few traders open it; again once it is online. */
+/** Pause before the code of a view is requested again. */
+const RETRY_MS = 2_000;
+
+/** A view whose code is loaded on demand, because few traders open it. */
 export function viewOnDemand(id: string, label: string, load: () => Promise<View>) {
   const loaded = signal<View | "loading" | "failed">("loading");
   let isAsked = false;
@@ -26,7 +30,7 @@ export function viewOnDemand(id: string, label: string, load: () => Promise<View
     load().then((view) => loaded.value = view, () => {
       isAsked = false;
       loaded.value = "failed";
-      addEventListener("online", open, { once: true });
+      systemClock.after(RETRY_MS, open);
     });
   };
   const Body = () => {
@@ -35,7 +39,7 @@ export function viewOnDemand(id: string, label: string, load: () => Promise<View
     if (typeof view === "object") return <view.Body />;
     const text = view === "loading"
       ? "Loading …"
-      : "This view was not loaded. Open it again once the connection is back.";
+      : "This view was not loaded. The page tries again.";
     return <p class="board note">{text}</p>;
   };
   const alarms = computed(() =>
