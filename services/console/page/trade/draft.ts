@@ -256,7 +256,7 @@ export function suggestedDraft(
 /**
  * The fields for an earlier bet's box around the present price, with its length and amount.
  *
- * @param fromMs When it starts, from now: a bet does not tell what its user had entered.
+ * @param fromMs When it starts, from now: a bet does not contain what its user entered.
  */
 export function repeatedDraft(
   { startTime, endTime, betAmount, lowerPrice, upperPrice }: Omit<Bet, "symbol">,
