@@ -2,7 +2,15 @@ import { crc32 } from "node:zlib";
 import { z } from "zod";
 import { tryParseJson } from "../json.ts";
 import { describeIssue, hash32Schema } from "../protocol/scalars.ts";
-import { type Intent, INTENT_STATES, isFinal, rowDamaged, StoreDamagedError } from "./intent.ts";
+import {
+  acceptedIntent,
+  type Intent,
+  INTENT_STATES,
+  isFinal,
+  type NewIntent,
+  rowDamaged,
+  StoreDamagedError,
+} from "./intent.ts";
 
 /** Longest key shown in an error; real keys are shorter. */
 const KEY_SHOWN_MAX = 200;
@@ -135,7 +143,7 @@ export function checksumOf(service: string, intent: Omit<Intent, "sequence">): n
 }
 
 /** The columns that change after the insertion, beside state, time and checksum. */
-export function columnsOf(
+function columnsOf(
   { transaction, receipt, failure, reserved }: Intent,
 ): Record<string, SqlValue> {
   const { code = null, message = null, details } = failure ?? {};
@@ -148,6 +156,40 @@ export function columnsOf(
     failure_details: details === undefined ? null : JSON.stringify(details),
     reserved: reserved ? 1 : 0,
   };
+}
+
+/** Inserts an intent unless its key is taken; returns its sequence if it does. */
+export function intentInsertion(
+  service: string,
+  intent: NewIntent & { reserved: boolean },
+): Statement {
+  const { key, subject, payload, transaction, expiresAtMs, createdAtMs, reserved } = intent;
+  const { txHash, text } = transaction ?? { txHash: null, text: null };
+  const times = [expiresAtMs, createdAtMs, createdAtMs];
+  const values = [service, key, subject, payload, txHash, text, ...times];
+  const checksum = checksumOf(service, acceptedIntent(intent, 0));
+  return { sql: INTENT_SQL.insert, values: [...values, reserved ? 1 : 0, checksum] };
+}
+
+/**
+ * Changes an intent if it still has the transaction it was read with and a condition fits. Sets only
+ * columns that differ: setting an indexed column, even to the same value, makes the database update
+ * the index.
+ */
+export function intentUpdate(
+  service: string,
+  condition: string,
+  read: Intent,
+  next: Intent,
+): Statement {
+  const before = columnsOf(read);
+  const changed = Object.entries(columnsOf(next)).filter(([name, value]) => value !== before[name]);
+  const set = ["state", "updated_at_ms", "checksum", ...changed.map(([name]) => name)];
+  const sql = `UPDATE intents SET ${set.map((name) => `${name} = ?`).join(", ")}
+    WHERE service = ? AND key = ? AND tx_hash IS NOT DISTINCT FROM ? AND ${condition}`;
+  const values = [next.state, next.updatedAtMs, checksumOf(service, next)];
+  const where = [service, read.key, before.tx_hash ?? null];
+  return { sql, values: [...values, ...changed.map(([, value]) => value), ...where] };
 }
 
 /** Reads a row of {@link INTENT_COLUMNS}. @throws {StoreDamagedError} If it is not as it was written. */

@@ -18,17 +18,16 @@ import {
   StoreError,
 } from "./intent.ts";
 import {
-  checksumOf,
-  columnsOf,
   countOfRow,
   INTENT_SQL,
+  intentInsertion,
   intentOfRow,
+  intentUpdate,
   lookUpSchema,
   ownerSchema,
   parseRow,
   sequenceSchema,
   type SqlDriver,
-  type Statement,
   UNFINISHED,
 } from "./sql.ts";
 import { keysOf, SharedReservations } from "./shared_reservations.ts";
@@ -82,7 +81,7 @@ export class IntentStore extends ServiceStore {
   ): Promise<Insertion> {
     const intent = { ...given, reserved: given.reserved ?? admission !== undefined };
     const { key } = intent;
-    const insert = this.#insertion(intent);
+    const insert = intentInsertion(this.service, intent);
     if (admission !== undefined) {
       const find = { sql: INTENT_SQL.find, values: [this.service, key] };
       return await this.#reservations.insert({ intent, insert, find, admission });
@@ -91,15 +90,6 @@ export class IntentStore extends ServiceStore {
     if (row === undefined) return { inserted: false, intent: await this.get(key) };
     const { sequence } = parseRow(sequenceSchema, row);
     return { inserted: true, intent: acceptedIntent(intent, sequence) };
-  }
-
-  #insertion(intent: NewIntent & { reserved: boolean }): Statement {
-    const { key, subject, payload, transaction, expiresAtMs, createdAtMs, reserved } = intent;
-    const { txHash, text } = transaction ?? { txHash: null, text: null };
-    const times = [expiresAtMs, createdAtMs, createdAtMs];
-    const values = [this.service, key, subject, payload, txHash, text, ...times];
-    const checksum = checksumOf(this.service, acceptedIntent(intent, 0));
-    return { sql: INTENT_SQL.insert, values: [...values, reserved ? 1 : 0, checksum] };
   }
 
   /**
@@ -284,22 +274,10 @@ export class IntentStore extends ServiceStore {
     return { intent: isFirst ? next : await this.get(read.key), isFirst };
   }
 
-  /**
-   * Changes an intent if it still has the transaction it was read with and a condition fits;
-   * returns whether it did. Sets only columns that differ: setting an indexed column, even to the
-   * same value, makes the database update the index.
-   */
+  /** Runs an {@link intentUpdate}. @returns Whether it changed the intent. */
   async #replace(condition: string, read: Intent, next: Intent): Promise<boolean> {
-    const before = columnsOf(read);
-    const changed = Object.entries(columnsOf(next)).filter(([name, value]) =>
-      value !== before[name]
-    );
-    const set = ["state", "updated_at_ms", "checksum", ...changed.map(([name]) => name)];
-    const sql = `UPDATE intents SET ${set.map((name) => `${name} = ?`).join(", ")}
-      WHERE service = ? AND key = ? AND tx_hash IS NOT DISTINCT FROM ? AND ${condition}`;
-    const values = [next.state, next.updatedAtMs, checksumOf(this.service, next)];
-    const where = [this.service, read.key, before.tx_hash ?? null];
-    return await this.change(sql, [...values, ...changed.map(([, value]) => value), ...where]) > 0;
+    const { sql, values } = intentUpdate(this.service, condition, read, next);
+    return await this.change(sql, values) > 0;
   }
 
   /** @throws {StoreDamagedError} If it is not as it was written. */
