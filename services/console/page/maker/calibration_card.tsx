@@ -1,5 +1,6 @@
 import type { SolverInfo } from "@rangemaker/client";
 import { scaleLinear } from "d3-scale";
+import { CALIBRATION } from "../../../../lib/problems/mod.ts";
 import { Card } from "../card.tsx";
 import { Plot } from "../plot.tsx";
 import { labelOf } from "../trade/chart_spans.ts";
@@ -8,9 +9,9 @@ import {
   type ForecastPicture,
   notableOf,
   picturesOf,
-  type PredictedBet,
   verdictOf,
 } from "./calibration.ts";
+import type { PredictedBet } from "./earnings.ts";
 import { Folded } from "./folded.tsx";
 
 const percent = (share: number) => `${(100 * share).toFixed(0)} %`;
@@ -38,7 +39,10 @@ export function Calibration({ predicted, markets }: CalibrationProps) {
               <Picture key={`${picture.of} ${picture.horizonMs}`} {...picture} />
             ))}
             <p class="note key">
-              Dashed: forecasts that are right. Bars: what chance explains. Grey: fewer than{" "}
+              Dashed: forecasts that are right. Bars: what chance explains, {CALIBRATION.errors}
+              {" "}
+              standard errors and {100 * CALIBRATION.share}{" "}
+              points each way, so that many comparisons raise no false alarm. Grey: fewer than{" "}
               {COUNT_MIN}.
             </p>
           </div>

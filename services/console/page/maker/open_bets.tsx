@@ -61,7 +61,8 @@ export function OpenBets({ model, theses }: { model: PageModel; theses: readonly
         {
           name: "Time left",
           sortBy: ({ endTime }) => endTime,
-          number: (thesis) => (
+          // A text, so that the first press sorts the soonest first.
+          text: (thesis) => (
             <>
               {describeTime(thesis, nowMs)}
               <span class="detail">
