@@ -97,7 +97,7 @@ Deno.test({
       );
       assert.match(
         forecasts ?? "",
-        /^Your bets: predicted \d+ %, held \d+ % of [1-9]\d*, too few to tell/,
+        /^Your bets: predicted [\d.]+\s%, held [\d.]+\s% of [1-9]\d*, too few to tell/,
       );
       await visitor.sees(new RegExp(`Your bets\\s+↑ % held, of ${SHORT} settled`));
       const map = await visitor.page.waitForSelector('svg[aria-label*="loss by price and time"]');

@@ -85,7 +85,7 @@ browserTest(
 
     await services.stop("oracle");
     await visitor.sees(/Most: .*; the price of now is missing/);
-    await visitor.sees(/0 %\s+–\s+–/); // no result of a move of it
+    await visitor.sees(/0\.0\s%\s+–\s+–/); // no result of a move of it
     await services.start("oracle");
     await visitor.seesNo(/the price of now is missing/);
 

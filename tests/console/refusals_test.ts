@@ -5,7 +5,7 @@ import {
   answersOf,
   lacksHistory,
   RECENT_MS,
-  spanOf,
+  startText,
 } from "../../services/console/page/maker/refusals.ts";
 
 /** Answers to bets by outcome, read a minute apart. */
@@ -31,14 +31,14 @@ Deno.test("answersOf: the accepted requests first, then refusals by their count 
         60_000 * index,
         parseMetrics(
           `solver_execute_answers_total{outcome="executed"} ${executed}
-          solver_execute_answers_total{outcome="PRICE_MOVED"} ${moved}
           solver_execute_answers_total{outcome="DURATION_TOO_LONG"} ${long}
+          solver_execute_answers_total{outcome="PRICE_MOVED"} ${moved}
           solver_execute_answers_total{outcome="WINDOW_ENDED"} 0
           solver_quotes_total{kind="quote",outcome="quoted"} 70
           solver_quotes_total{kind="estimate",outcome="quoted"} 90
+          solver_quotes_total{kind="estimate",outcome="RATE_LIMITED"} 99
           solver_quotes_total{kind="quote",outcome="PRICE_STALE"} 8
-          solver_quotes_total{kind="quote",outcome="DURATION_TOO_LONG"} 9
-          solver_quotes_total{kind="estimate",outcome="RATE_LIMITED"} 99`.replace(/^ +/gm, ""),
+          solver_quotes_total{kind="quote",outcome="DURATION_TOO_LONG"} 9`.replace(/^ +/gm, ""),
         ),
         RECENT_MS,
       ),
@@ -86,7 +86,10 @@ Deno.test("lacksHistory: from the first refusal for lack of price history until 
   ]);
 });
 
-Deno.test("spanOf: a history of less than 10 s has no time to show", () => {
-  const spans = [0, 9_999, 10_000, 39_700, 300_000].map((spanMs) => spanOf({ spanMs }));
-  assert.deepEqual(spans, [undefined, undefined, "last 10 s", "last 40 s", "last 5 min"]);
+Deno.test("startText: has the time of the solver's start, if it is known", () => {
+  assert.match(
+    startText(parseMetrics("process_start_time_seconds 1700000000")),
+    /^the solver’s start at \d\d:\d\d:20$/,
+  );
+  assert.equal(startText(parseMetrics("")), "the solver’s start");
 });

@@ -118,15 +118,17 @@ Deno.test("chanceOf: adds up variances, and deviations of windows of one market 
     thesis: betOf(id, "lost", { startTime, endTime, base }),
     probability: 0.5,
   });
-  const [one, later] = [at(1, 0, 100), at(2, 100, 200)];
+  const [one, later] = [at(1, 50, 150), at(2, 200, 300)];
   const chance = (...bets: PredictedBet[]) => Math.round(chanceOf(bets));
   const two = Math.round(20 * Math.SQRT2);
   assert.equal(chance(), 0);
   assert.equal(chance(one), 20);
   assert.equal(chance(later, one), two);
-  assert.equal(chance(one, at(3, 0, 100)), 40, "the same window");
-  assert.equal(chance(one, at(3, 50, 150)), Math.round(20 * Math.sqrt(3)), "half");
-  assert.equal(chance(one, at(3, 0, 100, USER)), two, "another market");
+  assert.equal(chance(one, at(3, 50, 150)), 40, "the same window");
+  const half = Math.round(20 * Math.sqrt(3));
+  assert.equal(chance(one, at(3, 100, 200)), half);
+  assert.equal(chance(one, at(3, 100, 150)), half, "half of the longer one");
+  assert.equal(chance(one, at(3, 50, 150, USER)), two, "another market");
 });
 
 Deno.test("chanceText: the range around the expected profit, marked if the profit is outside; none below 20 bets or without probabilities", () => {

@@ -9,14 +9,12 @@ import {
   answersOf,
   REFUSAL_TEXTS,
   REQUESTS,
-  spanOf,
   startText,
 } from "./refusals.ts";
 
 /** The solver's answers by code, each with its share, since its start and in the last minutes. */
 export function Answers({ answers, metrics }: Pick<SolverFigures, "answers" | "metrics">) {
   const rows = answersOf(answers);
-  const span = spanOf(answers);
   const start = startText(metrics);
   const refusedRisk = metrics.sum("solver_refused_risk_usdc_total") ?? 0;
   const textOf = (row: AnswerCount, request: number, part: "recent" | "sinceStart") => {
@@ -28,7 +26,7 @@ export function Answers({ answers, metrics }: Pick<SolverFigures, "answers" | "m
   return (
     <Card
       title="Quotes and refusals"
-      note={`Since ${start}${span ? `, small: in the ${span}` : ""}`}
+      note={`Since ${start}; small: in the last 5 min, as far as this page saw them`}
     >
       <Table
         of="answers"
@@ -45,10 +43,8 @@ export function Answers({ answers, metrics }: Pick<SolverFigures, "answers" | "m
           ...REQUESTS.map(({ name }, request) => ({
             name,
             number: (row: AnswerCount) => {
-              const [all, recent] = [
-                textOf(row, request, "sinceStart"),
-                span && textOf(row, request, "recent"),
-              ];
+              const all = textOf(row, request, "sinceStart");
+              const recent = textOf(row, request, "recent");
               return (
                 <>
                   {all}

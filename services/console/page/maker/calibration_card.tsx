@@ -2,6 +2,7 @@ import type { SolverInfo } from "@rangemaker/client";
 import { scaleLinear } from "d3-scale";
 import { CALIBRATION } from "../../../../lib/problems/mod.ts";
 import { Card } from "../card.tsx";
+import { formatShare } from "../format.ts";
 import { Plot } from "../plot.tsx";
 import { labelOf } from "../trade/chart_spans.ts";
 import {
@@ -13,8 +14,6 @@ import {
 } from "./calibration.ts";
 import type { PredictedBet } from "./earnings.ts";
 import { Folded } from "./folded.tsx";
-
-const percent = (share: number) => `${(100 * share).toFixed(0)} %`;
 
 interface CalibrationProps {
   predicted: readonly PredictedBet[];
@@ -61,7 +60,7 @@ const VERDICT_TEXTS = { few: ", too few to tell", fits: "", off: ", more than ch
 
 function Picture({ of, horizonMs, count, forecasts }: ForecastPicture) {
   const texts = forecasts.map(({ predicted, held, count, verdict }) =>
-    `predicted ${percent(predicted)}, held ${percent(held)} of ${count.toFixed(0)}` +
+    `predicted ${formatShare(predicted)}, held ${formatShare(held)} of ${count.toFixed(0)}` +
     VERDICT_TEXTS[verdict]
   );
   return (

@@ -3,7 +3,7 @@ import type { Thesis } from "@rangemaker/client";
 import { scaleLinear } from "d3-scale";
 import { useRef } from "preact/hooks";
 import type { PageModel } from "../data/page_model.ts";
-import { formatGain, formatQuotePrice, fromNumber, toNumber } from "../format.ts";
+import { formatChange, formatGain, formatQuotePrice, fromNumber, toNumber } from "../format.ts";
 import { Plot } from "../plot.tsx";
 import { Table } from "../table.tsx";
 import { labelOf } from "../trade/chart_spans.ts";
@@ -101,7 +101,7 @@ function Moves({ market, markets, nowMs }: MovesProps) {
         rows={MOVES}
         keyOf={(move) => move}
         columns={[
-          { name: "Move", text: percent },
+          { name: "Move", text: formatChange },
           {
             name: "Price",
             number: (move) => price === undefined ? "–" : formatQuotePrice(price * (1 + move)),
@@ -115,9 +115,6 @@ function Moves({ market, markets, nowMs }: MovesProps) {
     </Folded>
   );
 }
-
-const percent = (move: number) =>
-  move === 0 ? "0 %" : `${move > 0 ? "+" : "−"}${Math.abs(100 * move)} %`;
 
 /** Ticks closer than this to an end of the axis have no space for a label. */
 const EDGE = 6;

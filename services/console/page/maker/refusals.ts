@@ -1,7 +1,6 @@
 /** The solver's answers in the last minutes and since its start. */
 import type { Metrics, MetricsHistory } from "../data/metrics.ts";
 import { formatTime } from "../format.ts";
-import { labelOf } from "../trade/chart_spans.ts";
 
 /** The kinds of requests, each with the counter of its answers. */
 export const REQUESTS = [
@@ -9,14 +8,6 @@ export const REQUESTS = [
   { name: "Quotes", counter: "solver_quotes_total", labels: { kind: "quote" } },
   { name: "Estimates", counter: "solver_quotes_total", labels: { kind: "estimate" } },
 ] as const;
-
-/** Counts of a shorter time say nothing. */
-const SPAN_MIN_MS = 10_000;
-
-/** The time that the samples cover, such as `last 5 min`; undefined if it is too short. */
-export function spanOf({ spanMs }: Pick<MetricsHistory, "spanMs">): string | undefined {
-  return spanMs < SPAN_MIN_MS ? undefined : `last ${labelOf(1_000 * Math.round(spanMs / 1_000))}`;
-}
 
 /** How long the page keeps its samples of the counters. */
 export const RECENT_MS = 300_000;
