@@ -88,8 +88,8 @@ Deno.test("lacksHistory: from the first refusal for lack of price history until 
 
 Deno.test("startText: has the time of the solver's start, if it is known", () => {
   assert.match(
-    startText(parseMetrics("process_start_time_seconds 1700000000")),
-    /^the solver’s start at \d\d:\d\d:20$/,
+    startText(parseMetrics("process_start_time_seconds 1700000007")),
+    /^the solver’s start at \d\d:\d\d:27$/,
   );
   assert.equal(startText(parseMetrics("")), "the solver’s start");
 });
