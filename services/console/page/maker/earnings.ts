@@ -1,10 +1,10 @@
 /** What a maker's bets brought, beside what their quoted probabilities made it expect. */
 import type { Market, Thesis } from "@rangemaker/client";
+import { CALIBRATION } from "../../../../lib/problems/mod.ts";
 import { DAY_MS, HOUR_MS } from "../../../../lib/time.ts";
 import { isDecided } from "../data/live_breaches.ts";
 import { gainOf, type Results, resultsOf } from "../data/results.ts";
 import { formatGain, fromNumber, toNumber } from "../format.ts";
-import { COUNT_MIN } from "./calibration.ts";
 
 /** A bet with the probability that was quoted for it. */
 export interface PredictedBet {
@@ -104,7 +104,7 @@ export function earningsOf(
 
 /** Where chance alone puts the profit, marked if it is elsewhere; undefined for too few bets. */
 export function chanceText({ settled, profit, expected, chance }: Earnings): string | undefined {
-  if (expected === undefined || settled < COUNT_MIN) return undefined;
+  if (expected === undefined || settled < CALIBRATION.countMin) return undefined;
   const [low, high] = [fromNumber(expected - chance), fromNumber(expected + chance)];
   const isExplained = low <= profit && profit <= high;
   return `${isExplained ? "" : "▲ "}${formatGain(low)} to ${formatGain(high)}`;
