@@ -1,20 +1,13 @@
-/** Forecasts against outcomes, and expected against actual earnings, as the maker sees them. */
+/** Forecasts against outcomes, as the maker sees them. */
 import assert from "node:assert/strict";
-import type { Address, Thesis } from "../../lib/client/mod.ts";
 import { seededRandom } from "../../lib/random.ts";
 import {
-  chanceOf,
-  earningsOf,
-  earningsVerdict,
-  expectedOfOpen,
   judge,
   notableOf,
   picturesOf,
-  type PredictedBet,
-  predictedBets,
   verdictOf,
 } from "../../services/console/page/maker/calibration.ts";
-import { OTHER, thesisOf, USER } from "./offers.ts";
+import { thesisOf } from "./offers.ts";
 
 const USDC = 1_000_000n;
 
@@ -54,16 +47,6 @@ Deno.test("picturesOf: the bets by quoted probability, lowest first, then each h
   assert.deepEqual(picturesOf([], []), []);
   const [sure] = picturesOf([betOf(1, 1, "won"), betOf(2, 0.9, "won")], []);
   assert.equal(sure?.forecasts.length, 1, "1 belongs to the highest range");
-});
-
-Deno.test("predictedBets: counts decided bets whose window is over and whose probability is known", () => {
-  const lost = thesisOf(1, { status: "lost", endTime: 1_000 });
-  const known = new Map([[lost.quoteHash, 0.5]]);
-  const countAt = (thesis: Thesis, timeMs: number, probabilities = known) =>
-    predictedBets([thesis], probabilities, timeMs).length;
-  assert.deepEqual([999, 1_000].map((timeMs) => countAt(lost, timeMs)), [0, 1]);
-  assert.equal(countAt({ ...lost, status: "open" }, 2_000), 0);
-  assert.equal(countAt(lost, 2_000, new Map()), 0);
 });
 
 Deno.test("notableOf: the bets, the longest windows of each market, and any that are off", () => {
@@ -131,60 +114,4 @@ Deno.test("verdictOf: reports how many forecasts differ by more than chance", ()
     horizonMs,
   }));
   assert.match(verdictOf(windows), /\. Windows of up to 1 min were compared\.$/);
-});
-
-Deno.test("earningsOf: expected and actual gain are the stakes less the expected and the paid payouts", () => {
-  const { chance, expected, ...earnings } = earningsOf(BETS);
-  assert.deepEqual(earnings, { bets: 6, stakes: 60, actual: 0 });
-  assert.equal(expected.toFixed(6), (60 - 20 * 2.7).toFixed(6));
-  assert.ok(chance.together > 2 * chance.independent, "six bets that nearly coincide");
-  const none = { bets: 0, stakes: 0, expected: 0, actual: 0 };
-  assert.deepEqual(earningsOf([]), { ...none, chance: { independent: 0, together: 0 } });
-});
-
-Deno.test("expectedOfOpen: sums stakes less expected payouts of open bets, if all probabilities are known", () => {
-  const open = { ...betOf(1, 0.5, "won").thesis, status: "open" as const };
-  const other = { ...open, quoteHash: betOf(2, 0.5, "won").thesis.quoteHash };
-  const known = new Map([[open.quoteHash, 0.25]]);
-  assert.equal(expectedOfOpen([open, betOf(3, 0.5, "lost").thesis], known), 5);
-  assert.equal(expectedOfOpen([open, other], known), undefined);
-  assert.equal(expectedOfOpen([], known), undefined);
-});
-
-Deno.test("chanceOf: adds up variances, and deviations of windows of one market as far as they overlap", () => {
-  const at = (id: number, startTime: number, endTime: number, base: Address = OTHER) => {
-    const { thesis, probability } = betOf(id, 0.5, "lost");
-    return { thesis: { ...thesis, startTime, endTime, base }, probability };
-  };
-  const [one, later] = [at(1, 0, 100), at(2, 100, 200)];
-  const rounded = (bets: PredictedBet[]) => {
-    const { independent, together } = chanceOf(bets);
-    return [Math.round(independent), Math.round(together)];
-  };
-  const two = Math.round(20 * Math.SQRT2);
-  assert.deepEqual(rounded([one]), [20, 20]);
-  assert.deepEqual(rounded([later, one]), [two, two]);
-  assert.deepEqual(rounded([one, at(3, 0, 100)]), [two, 40], "the same window");
-  assert.deepEqual(rounded([one, at(3, 50, 150)]), [two, Math.round(20 * Math.sqrt(3))], "half");
-  assert.deepEqual(rounded([one, at(3, 0, 100, USER)]), [two, two], "another market");
-});
-
-Deno.test("earningsVerdict: a difference within chance is explained, except below 20 settled bets", () => {
-  const verdictOf = (bets: number, actual: number) =>
-    earningsVerdict({ bets, expected: 3, actual, chance: { independent: 5, together: 10 } });
-  assert.deepEqual([1, 19].map((bets) => verdictOf(bets, 99)), [
-    "Too few bets to tell",
-    "Too few bets to tell",
-  ]);
-  const maybe = "chance may explain it, since windows overlap";
-  assert.deepEqual([-8, -7, -3, -2, 8, 9, 13, 14].map((actual) => verdictOf(20, actual)), [
-    "▲ less than chance explains",
-    maybe,
-    maybe,
-    "chance explains it",
-    "chance explains it",
-    maybe,
-    maybe,
-    "▲ more than chance explains",
-  ]);
 });

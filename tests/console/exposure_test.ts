@@ -3,7 +3,7 @@ import type { Thesis } from "../../lib/client/mod.ts";
 import {
   boundOf,
   exposureGrid,
-  outlinesOf,
+  headroomOf,
   placeOf,
   profitAfter,
   releasesOf,
@@ -90,7 +90,7 @@ Deno.test("placeOf: spans the adjacent rows with the cell's loss; the worst plac
     bet(1, 1_000, 1_120, 0, 60_000),
     bet(2, 1_043, 1_046, 30_000, 60_000),
   ], 0) ?? assert.fail();
-  assert.equal(grid.most, 30);
+  assert.equal(grid.worst.loss, 30);
   assert.deepEqual(placeOf(grid, [11, 0]), { loss: 15, low: 1_000, high: 1_120, fromMs: 0 });
   assert.deepEqual(grid.worst, { loss: 30, low: 1_043, high: 1_046, fromMs: 30_000 });
   const column = grid.timesMs.findLastIndex((timeMs) => timeMs <= 30_000);
@@ -199,21 +199,42 @@ Deno.test("waitingText: names the bets that ended without an outcome, and their 
   );
 });
 
-Deno.test("outlinesOf: the boxes of undecided bets, those that have begun from the left edge on", () => {
-  const nowMs = 100_000;
-  const sides = { lowerPrice: 10_000_000n, upperPrice: 20_000_000n };
-  const times = { startTime: 90_000, endTime: 160_000 };
-  const theses = [
-    thesisOf(1, { ...sides, ...times }),
-    thesisOf(2, { ...sides, ...times, upperPrice: 15_000_000n, startTime: 130_000 }),
-    thesisOf(3, { ...sides, ...times, endTime: 100_000 }),
-    thesisOf(4, { ...sides, ...times, status: "lost" }),
-  ];
-  const grid = exposureGrid(theses, nowMs) ?? assert.fail();
-  const [first, second, ...others] = outlinesOf(theses, grid);
-  assert.deepEqual(first, { id: 1, left: 0, top: 0, width: 100, height: 100 });
-  assert.deepEqual([second?.id, second?.top, second?.height], [2, 50, 50]);
-  const { left = 0, width } = second ?? {};
-  assert(left > 50 && left + Number(width) === 100, "the near future is wider");
-  assert.deepEqual(others, []);
+const roomAt = (atRisk: bigint, maxExposure: bigint | null) =>
+  headroomOf(atRisk, { maxExposure, info: { config: { minBetAmount: 1_000_000n } } });
+
+Deno.test("headroomOf: the exposure limit is fine up to 80 % used, nearly full above, and full above 95 %", () => {
+  const at = (atRisk: bigint) => {
+    const { style, text, used } = roomAt(atRisk, 100_000_000n);
+    return [style, text, used];
+  };
+  assert.deepEqual(at(80_000_000n), [
+    ...["won", "✓ Fine: 20.00 USDC is free. 80\u00a0% of the limit of 100.00 is used.", 0.8],
+  ]);
+  assert.deepEqual(at(81_000_000n), [
+    "warning",
+    "▲ Nearly full: bets that may lose more than 19.00 USDC are refused. " +
+    "81\u00a0% of the limit of 100.00 is used.",
+    0.81,
+  ]);
+  const [style, text] = at(95_005_001n);
+  assert.equal(style, "lost");
+  assert.match(
+    `${text}`,
+    /^✕ Full: bets that may lose more than 4\.99 USDC are refused/,
+    "cut off",
+  );
+  assert.match(`${at(120_000_000n)[1]}`, /more than 0\.00 USDC/);
+});
+
+Deno.test("headroomOf: a limit below the smallest bet gets a warning about its decimals", () => {
+  const { style, text, used } = roomAt(0n, 5_000n);
+  assert.deepEqual([style, used], ["warning", undefined]);
+  assert.match(text, /^▲ The limit is 0\.005 USDC: .* counts 6 decimals/);
+});
+
+Deno.test("headroomOf: notes that no limit is set, or that the solver has not answered", () => {
+  const rooms = [headroomOf(1n, undefined), roomAt(1n, null)];
+  assert.deepEqual(rooms.map(({ style }) => style), ["note", "note"]);
+  assert.match(rooms[0]?.text ?? "", /once solver and chain answer/);
+  assert.match(rooms[1]?.text ?? "", /^No limit is set/);
 });

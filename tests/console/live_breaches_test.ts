@@ -8,7 +8,8 @@ import {
   stillOpenText,
 } from "../../services/console/page/data/live_breaches.ts";
 import { PriceSeries } from "../../services/console/page/data/price_series.ts";
-import { historyOf, resultsOf } from "../../services/console/page/data/results.ts";
+import { resultsOf } from "../../services/console/page/data/results.ts";
+import { profitHistory } from "../../services/console/page/maker/earnings.ts";
 import { boxOfThesis, stateOfBet } from "../../services/console/page/trade/chart_boxes.ts";
 import { thesisOf } from "./offers.ts";
 
@@ -97,5 +98,5 @@ Deno.test("A bet with a breach is decided before the node settles it: in its box
   assert.deepEqual([boxOfThesis(left, 0).kind, boxOfThesis(open, 0).kind], ["lost", "open"]);
   const { open: count, settled, held, profit, atRisk } = resultsOf([left]);
   assert.deepEqual([count, settled, held, profit, atRisk], [0, 1, 0, 10n, 0n]);
-  assert.deepEqual(historyOf([left]), [{ timeMs: 1_500, profit: 10n }]);
+  assert.deepEqual(profitHistory([left]), [{ timeMs: 1_500, profit: 10n }]);
 });

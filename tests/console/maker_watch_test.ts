@@ -5,7 +5,6 @@ import { listen } from "../../lib/http/listener.ts";
 import { MakerWatch } from "../../services/console/page/maker/maker_watch.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
-import { memoryStore } from "./memory_store.ts";
 import { OTHER, thesisOf } from "./offers.ts";
 
 const PASS_MS = 1_500;
@@ -38,17 +37,24 @@ Deno.test("MakerWatch: a pass reads all figures; while the solver is away, the o
   const theses: Thesis[] = [thesisOf(1)];
   let closed = 0;
   let genesis = "0x1";
+  let connection = "live";
   const client = {
     account: () => Promise.resolve({ balance: 5n, locked: 3n }),
     genesisHash: () => Promise.resolve(genesis),
     solverInfo: () =>
       isAway ? Promise.reject(new RangemakerError("AWAY", "away")) : Promise.resolve(INFO),
     theses: () => assert.fail("its address is known"),
-    watch: () => Promise.resolve({ theses: [...theses], state: "live", close: () => closed++ }),
+    watch: () =>
+      Promise.resolve({
+        theses: [...theses],
+        get state() {
+          return connection;
+        },
+        close: () => closed++,
+      }),
   };
   // The parts of the client that a watch uses.
-  const store = memoryStore();
-  const watch = new MakerWatch(client as never, `${solver.url}/`, clock, store);
+  const watch = new MakerWatch(client as never, `${solver.url}/`, clock);
   const next = async () => {
     const before = watch.state.value;
     await eventually("the pass is over", () => clock.pending === 1 || undefined);
@@ -76,8 +82,12 @@ Deno.test("MakerWatch: a pass reads all figures; while the solver is away, the o
   assert.equal(watch.problem.value, undefined, "the node answers");
   assert.equal(later.solver, same.solver, "with the time at which it was read");
   assert.equal(later.readAtMs, same.readAtMs + PASS_MS);
-  const placing = { address: OTHER, executing: 7n, readAtMs: same.readAtMs };
-  assert.deepEqual([same.placing, later.placing], [placing, placing]);
+  assert.deepEqual([same.placing, later.placing], [7n, 7n]);
+  for (let pass = 2; pass <= 4; pass++) assert.equal((await next()).placing, 7n, "for 6 s");
+  connection = "reconnecting";
+  assert.equal((await next()).placing, 7n, "the bets on the chain are not known either");
+  connection = "live";
+  assert.equal((await next()).placing, 0n, "they are on the chain, or were not placed");
 
   isAway = false;
   executed = 7;
@@ -85,7 +95,6 @@ Deno.test("MakerWatch: a pass reads all figures; while the solver is away, the o
   genesis = "0x2";
   const back = await next();
   assert.deepEqual([back.solver?.executing, closed], [0n, 1], "another chain has other bets");
-  assert.equal(back.placing?.executing, 0n);
   assert.equal(asked.at(-1), "0", "it may have another database");
   assert.equal(watch.solverProblem.value, undefined, "without its database it has other figures");
   const { answers } = back.solver ?? assert.fail();
@@ -96,12 +105,9 @@ Deno.test("MakerWatch: a pass reads all figures; while the solver is away, the o
   assert.equal(closed, 2);
 });
 
-Deno.test("MakerWatch: while the balance cannot be read, one watch stays open; bets being placed are known from before a reload", async () => {
+Deno.test("MakerWatch: while the balance cannot be read, one watch stays open", async () => {
   await using solver = listen("127.0.0.1", 0, () => new Response("", { status: 502 }));
   const clock = new FakeClock();
-  const store = memoryStore();
-  const kept = { address: OTHER, executing: "7", readAtMs: 5 };
-  store.setItem("rangemaker.placing", JSON.stringify(kept));
   let opened = 0;
   let asked = 0;
   const client = {
@@ -116,7 +122,7 @@ Deno.test("MakerWatch: while the balance cannot be read, one watch stays open; b
       return Promise.resolve({ theses: [], state: "live", close() {} });
     },
   };
-  const watch = new MakerWatch(client as never, solver.url, clock, store); // the parts that it uses
+  const watch = new MakerWatch(client as never, solver.url, clock); // the parts that it uses
   watch.start();
   const state = await eventually("a balance", () => {
     if (clock.pending === 1) clock.advance(PASS_MS);
@@ -124,5 +130,5 @@ Deno.test("MakerWatch: while the balance cannot be read, one watch stays open; b
   });
   watch.stop();
   assert.deepEqual([asked, opened], [3, 1]);
-  assert.deepEqual(state.placing, { ...kept, executing: 7n }, "of the time before the reload");
+  assert.equal(state.placing, 0n);
 });

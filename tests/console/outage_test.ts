@@ -1,5 +1,6 @@
 /** The console while services stop and return: it shows outages, and continues by itself. */
 import assert from "node:assert/strict";
+import type { HTTPRequest } from "puppeteer-core";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { RangemakerClient } from "../../lib/client/mod.ts";
 import { systemClock } from "../../lib/clock.ts";
@@ -48,44 +49,62 @@ browserTest(
   "#maker",
   async (visitor, services) => {
     await placeBet(services);
-    await visitor.sees(/no bet is settled yet[\s\S]*1 open/);
+    await visitor.sees(/No bet’s window is over yet[\s\S]*1 open/);
 
-    await services.stop("solver");
+    const exposureOf = () => visitor.textOf("[data-maker-exposure]");
+    const open = Number.parseFloat(await exposureOf());
+    const { page } = visitor;
+    const thesesUrl = `${services.urlOf("solver")}/theses`;
+    const isPlacing = (request: HTTPRequest) =>
+      void (request.url().startsWith(thesesUrl)
+        ? request.respond({
+          headers: { "access-control-allow-origin": "*" },
+          body: JSON.stringify({ executing: "7000000", maxExposure: null, complete: true }),
+        })
+        : request.continue());
+    await page.setRequestInterception(true);
+    page.on("request", isPlacing);
+    await visitor.sees(/in 1 open bet, 7\.00 in bets being placed\s/);
+    // For some seconds only, which the page itself waits for.
+    const worst = visitor.sees(
+      new RegExp(
+        `${(open + 7).toFixed(2)} USDC\\s+${open.toFixed(2)} in 1 open bet, 7\\.00 in bets being ` +
+          "placed at \\d\\d:\\d\\d:\\d\\d",
+      ),
+    );
+    await Promise.all([worst, services.stop("solver")]);
+    await visitor.seesNo(/being placed/); // the chain has been read since
+    assert.equal(await exposureOf(), `${open.toFixed(2)} USDC`);
+    page.off("request", isPlacing);
+    await page.setRequestInterception(false);
     await visitor.sees(/No news of the solver: the solver .*Trying again/);
     await visitor.sees(/No news of the solver: .* Its own figures are of \d\d:\d\d:\d\d\./);
-    await visitor.sees(/no bet is settled yet[\s\S]*1 open/);
-    const known = await visitor.textOf("[data-maker-exposure]");
-    // As if a bet had been on its way at the last answer.
-    await visitor.page.evaluate((name) => {
-      const kept = JSON.parse(sessionStorage.getItem(name) ?? "");
-      sessionStorage.setItem(name, JSON.stringify({ ...kept, executing: "7000000" }));
-    }, "rangemaker.placing");
+    await visitor.sees(/No bet’s window is over yet[\s\S]*1 open/);
     await visitor.page.reload(); // the node has the bets
-    await visitor.sees(/no bet is settled yet[\s\S]*1 open/);
+    await visitor.sees(/No bet’s window is over yet[\s\S]*1 open/);
     await visitor.sees(/which has not answered yet/);
-    await visitor.sees(/in 1 open bet, and up to 7\.00 more if the bets that were being placed/);
-    assert.equal(await visitor.textOf("[data-maker-exposure]"), known);
+    await visitor.sees(/Expected profit, refusals and forecasts are known once the solver answers/);
     assert.deepEqual(await violationsEverywhere(visitor.page), []);
     await services.start("solver");
     await visitor.seesNo(/does not answer|has not answered/);
 
     await services.stop("oracle");
     await visitor.sees(/Most: .*; the price of now is missing/);
-    await visitor.sees(/0 %\s+–\s+–/); // no result of a move of it
+    await visitor.sees(/0\.0\s%\s+–\s+–/); // no result of a move of it
     await services.start("oracle");
     await visitor.seesNo(/the price of now is missing/);
 
     await services.stop("proxy");
     await visitor.sees(/The bets are of [\d:]+: .*Trying again/);
     await visitor.sees(/Reconnecting/);
-    await visitor.sees(/no bet is settled yet[\s\S]*1 open/);
+    await visitor.sees(/No bet’s window is over yet[\s\S]*1 open/);
     await services.start("proxy");
     await visitor.seesNo(/out of date|Reconnecting/);
 
     await services.stop("node");
     await visitor.sees(/The bets are of [\d:]+/);
     await services.start("node");
-    await visitor.sees(/in 0 open bets[\s\S]*no bet is settled yet/);
+    await visitor.sees(/in 0 open bets[\s\S]*No bet’s window is over yet/);
     await visitor.seesNo(/out of date|Reconnecting/);
     // Their stores are of the chain that is gone.
     for (const name of ["bridge", "solver"] as const) {
@@ -93,7 +112,7 @@ browserTest(
       await services.start(name);
     }
     await placeBet(services);
-    await visitor.sees(/no bet is settled yet[\s\S]*1 open/);
+    await visitor.sees(/No bet’s window is over yet[\s\S]*1 open/);
   },
 );
 

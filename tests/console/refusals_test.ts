@@ -1,12 +1,11 @@
-/** The maker's page: the solver's answers and its limit. */
+/** The maker's page: the solver's answers. */
 import assert from "node:assert/strict";
 import { MetricsHistory, parseMetrics } from "../../services/console/page/data/metrics.ts";
 import {
-  answersTo,
-  headroomOf,
+  answersOf,
+  lacksHistory,
   RECENT_MS,
-  REQUESTS,
-  spanOf,
+  startText,
 } from "../../services/console/page/maker/refusals.ts";
 
 /** Answers to bets by outcome, read a minute apart. */
@@ -19,83 +18,78 @@ function historyOf(...reads: Record<string, number>[]): MetricsHistory {
   }, new MetricsHistory());
 }
 
-const [BETS, QUOTES] = REQUESTS;
+/** The counts of answers to bets. */
+const betsOf = (history: MetricsHistory) =>
+  answersOf(history).map((
+    { outcome, counts: [bets] },
+  ) => [outcome, bets?.recent, bets?.sinceStart]);
 
-Deno.test("answersTo: lists executed bets first, then refusals by their count since the start, with both counts", () => {
-  const history = historyOf(
-    { executed: 10, PRICE_MOVED: 50, WINDOW_ENDED: 0 },
-    { executed: 12, PRICE_MOVED: 50, DURATION_TOO_LONG: 3, WINDOW_ENDED: 0 },
+Deno.test("answersOf: the accepted requests first, then refusals by their count since the start, of bets before quotes and estimates", () => {
+  const history = [[10, 50, 0], [12, 50, 3]].reduce(
+    (history, [executed, moved, long], index) =>
+      history.with(
+        60_000 * index,
+        parseMetrics(
+          `solver_execute_answers_total{outcome="executed"} ${executed}
+          solver_execute_answers_total{outcome="DURATION_TOO_LONG"} ${long}
+          solver_execute_answers_total{outcome="PRICE_MOVED"} ${moved}
+          solver_execute_answers_total{outcome="WINDOW_ENDED"} 0
+          solver_quotes_total{kind="quote",outcome="quoted"} 70
+          solver_quotes_total{kind="estimate",outcome="quoted"} 90
+          solver_quotes_total{kind="estimate",outcome="RATE_LIMITED"} 99
+          solver_quotes_total{kind="quote",outcome="PRICE_STALE"} 8
+          solver_quotes_total{kind="quote",outcome="DURATION_TOO_LONG"} 9`.replace(/^ +/gm, ""),
+        ),
+        RECENT_MS,
+      ),
+    new MetricsHistory(),
   );
-  assert.deepEqual(answersTo(BETS, history), [
-    { outcome: "executed", recent: 2, total: 12, lastMs: 60_000 },
-    { outcome: "PRICE_MOVED", recent: 0, total: 50, lastMs: undefined },
-    { outcome: "DURATION_TOO_LONG", recent: 3, total: 3, lastMs: 60_000 },
+  const rows = answersOf(history);
+  assert.deepEqual(rows.map(({ outcome, counts }) => [outcome, counts.map((c) => c.sinceStart)]), [
+    ["accepted", [12, 70, 90]],
+    ["PRICE_MOVED", [50, 0, 0]],
+    ["DURATION_TOO_LONG", [3, 9, 0]],
+    ["PRICE_STALE", [0, 8, 0]],
+    ["RATE_LIMITED", [0, 0, 99]],
   ]);
-  assert.deepEqual(answersTo(QUOTES, history), []);
+  assert.deepEqual(rows.map(({ counts }) => counts[0]?.recent), [2, 0, 3, 0, 0]);
 });
 
-Deno.test("answersTo: counts the last five minutes, also across a restart of the counter", () => {
+Deno.test("answersOf: counts the last five minutes, also across a restart of the counter", () => {
   const counts = [100, 130, 4, 5, 6, 7, 8].map((executed) => ({ executed }));
-  assert.deepEqual(answersTo(BETS, historyOf(...counts.slice(0, 4))), [
-    { outcome: "executed", recent: 30 + 4 + 1, total: 5, lastMs: 180_000 },
-  ]);
-  const [last] = answersTo(BETS, historyOf(...counts)); // the first minute is too old
-  assert.deepEqual(last, { outcome: "executed", recent: 4 + 4, total: 8, lastMs: 360_000 });
+  assert.deepEqual(betsOf(historyOf(...counts.slice(0, 4))), [["accepted", 30 + 4 + 1, 5]]);
+  assert.deepEqual(betsOf(historyOf(...counts)), [["accepted", 4 + 4, 8]], "one minute is too old");
 });
 
-Deno.test("answersTo: keeps recent answers from before a restart that have not come since", () => {
+Deno.test("answersOf: keeps recent answers from before a restart that have not come since", () => {
   const history = historyOf(
     { executed: 1, VOLATILITY_UNAVAILABLE: 10 },
     { executed: 3, VOLATILITY_UNAVAILABLE: 50 },
     { executed: 2 },
   );
-  assert.deepEqual(answersTo(BETS, history), [
-    { outcome: "executed", recent: 4, total: 2, lastMs: 120_000 },
-    { outcome: "VOLATILITY_UNAVAILABLE", recent: 40, total: 0, lastMs: 60_000 },
+  assert.deepEqual(betsOf(history), [
+    ["accepted", 4, 2],
+    ["VOLATILITY_UNAVAILABLE", 40, 0],
   ]);
 });
 
-Deno.test("spanOf: a history of less than 10 s has no time to show", () => {
-  const spans = [0, 9_999, 10_000, 39_700, 300_000].map((spanMs) => spanOf({ spanMs }));
-  assert.deepEqual(spans, [undefined, undefined, "last 10 s", "last 40 s", "last 5 min"]);
+Deno.test("lacksHistory: from the first refusal for lack of price history until something is priced", () => {
+  const textOf = (outcome: string, count: number) =>
+    `solver_quotes_total{kind="estimate",outcome="${outcome}"} ${count}`;
+  const refused = textOf("VOLATILITY_UNAVAILABLE", 3);
+  const cases = [[], [textOf("VOLATILITY_UNAVAILABLE", 0)], [refused, textOf("quoted", 0)], [
+    refused,
+    textOf("quoted", 1),
+  ]];
+  assert.deepEqual(cases.map((lines) => lacksHistory(parseMetrics(lines.join("\n")))), [
+    ...[false, false, true, false],
+  ]);
 });
 
-const roomAt = (atRisk: bigint, maxExposure: bigint | null) =>
-  headroomOf(atRisk, { maxExposure, info: { config: { minBetAmount: 1_000_000n } } });
-
-Deno.test("headroomOf: the exposure limit is fine up to 80 % used, nearly full above, and full above 95 %", () => {
-  const at = (atRisk: bigint) => {
-    const { style, text, used } = roomAt(atRisk, 100_000_000n);
-    return [style, text, used];
-  };
-  assert.deepEqual(at(80_000_000n), [
-    ...["won", "✓ Fine: 20.00 USDC is free. 80\u00a0% of the limit of 100.00 is used.", 0.8],
-  ]);
-  assert.deepEqual(at(81_000_000n), [
-    "warning",
-    "▲ Nearly full: bets that may lose more than 19.00 USDC are refused. " +
-    "81\u00a0% of the limit of 100.00 is used.",
-    0.81,
-  ]);
-  const [style, text] = at(95_005_001n);
-  assert.equal(style, "lost");
+Deno.test("startText: has the time of the solver's start, if it is known", () => {
   assert.match(
-    `${text}`,
-    /^✕ Full: bets that may lose more than 4\.99 USDC are refused/,
-    "cut off",
+    startText(parseMetrics("process_start_time_seconds 1700000007")),
+    /^the solver’s start at \d\d:\d\d:27$/,
   );
-  assert.match(`${at(120_000_000n)[1]}`, /more than 0\.00 USDC/);
-});
-
-Deno.test("headroomOf: a limit below the smallest bet gets a warning about its decimals", () => {
-  const { style, text, used } = roomAt(0n, 5_000n);
-  assert.deepEqual([style, used], ["warning", undefined]);
-  assert.match(text, /^▲ The limit is 0\.005 USDC: .* counts 6 decimals/);
-});
-
-Deno.test("headroomOf: notes that no limit is set, or that the solver has not answered", () => {
-  const rooms = [headroomOf(1n, undefined), roomAt(1n, null)];
-  assert.deepEqual(rooms.map(({ style }) => style), ["note", "note"]);
-  assert.match(rooms[0]?.text ?? "", /once solver and chain answer/);
-  assert.match(rooms[1]?.text ?? "", /^No limit is set/);
+  assert.equal(startText(parseMetrics("")), "the solver’s start");
 });

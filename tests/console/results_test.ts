@@ -1,106 +1,144 @@
 import assert from "node:assert/strict";
-import { MARKETS, type Thesis } from "../../lib/client/mod.ts";
-import {
-  gainOf,
-  historyOf,
-  labelIndices,
-  resultsByMarket,
-  resultsByPeriod,
-  resultsOf,
-} from "../../services/console/page/data/results.ts";
+import { type Address, MARKETS, type Thesis } from "../../lib/client/mod.ts";
 import { DAY_MS } from "../../lib/time.ts";
-
-const USER = "0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A";
-const SOLVER = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
-const HASH = `0x${"ab".repeat(32)}` as const;
+import { gainOf, resultsOf } from "../../services/console/page/data/results.ts";
+import {
+  chanceOf,
+  chanceText,
+  comparableBets,
+  type Earnings,
+  earningsOf,
+  expectedOfOpen,
+  type PredictedBet,
+  profitHistory,
+} from "../../services/console/page/maker/earnings.ts";
+import { OTHER, thesisOf, USER } from "./offers.ts";
 
 const [FIRST = assert.fail(), SECOND = assert.fail()] = MARKETS;
 
-const thesisOf = (id: number, status: Thesis["status"], more: Partial<Thesis> = {}): Thesis => ({
-  id,
-  status,
-  user: USER,
-  solver: SOLVER,
-  thesisType: "box",
-  base: FIRST.base,
-  quote: FIRST.quote,
-  lowerPrice: 1n,
-  upperPrice: 2n,
-  betAmount: 10n,
-  payout: 25n,
-  startTime: 0,
-  endTime: 1_000,
-  createdAt: 0,
-  quoteHash: HASH,
-  txHash: HASH,
-  ...more,
-});
+const USDC = 1_000_000n;
+
+/** A bet of 10 USDC that pays 20. */
+const betOf = (id: number, status: Thesis["status"], more: Partial<Thesis> = {}): Thesis =>
+  thesisOf(id, {
+    ...{ status, base: FIRST.base, quote: FIRST.quote },
+    ...{ betAmount: 10n * USDC, payout: 20n * USDC },
+    ...more,
+  });
 
 const THESES = [
-  thesisOf(1, "won", { settledAt: 3_000 }),
-  thesisOf(2, "lost", { settledAt: 2_000, betAmount: 40n, payout: 50n }),
-  thesisOf(3, "open"),
-  thesisOf(4, "needs_backfill", { base: SECOND.base, payout: 30n }),
+  betOf(1, "won", { settledAt: 3_000, payout: 25n * USDC }),
+  betOf(2, "lost", { settledAt: 2_000, betAmount: 40n * USDC, payout: 50n * USDC }),
+  betOf(3, "open", { payout: 25n * USDC }),
+  betOf(4, "needs_backfill", { base: SECOND.base, payout: 30n * USDC }),
 ];
 
 Deno.test("Results: the maker gains the stakes of lost bets, and pays the winnings of won bets", () => {
   assert.deepEqual(resultsOf(THESES), {
-    open: 2,
-    atRisk: 35n,
-    settled: 2,
-    held: 1,
-    profit: 40n - 15n,
-    turnover: 50n,
+    ...{ open: 2, atRisk: 35n * USDC, settled: 2, held: 1 },
+    ...{ profit: 40n * USDC - 15n * USDC, turnover: 50n * USDC },
   });
-  const [[, first], [, second]] = resultsByMarket(THESES, MARKETS) as [
-    ReturnType<typeof resultsByMarket>[number],
-    ReturnType<typeof resultsByMarket>[number],
-  ];
-  assert.deepEqual([first.atRisk, second.atRisk], [15n, 20n]);
+  assert.equal(gainOf(betOf(1, "needs_backfill")), 0n);
 });
 
-Deno.test("Results: profit is added up in the order of settlement", () => {
-  assert.deepEqual(historyOf(THESES), [
-    { timeMs: 2_000, profit: 40n },
-    { timeMs: 3_000, profit: 25n },
-  ]);
-});
+/** Probabilities of bets by their ids. */
+const known = (probabilities: Record<number, number>) =>
+  new Map(
+    Object.entries(probabilities).map(([id, value]) => [thesisOf(Number(id)).quoteHash, value]),
+  );
 
-Deno.test("Results: a period contains the bets decided in it, by a settlement or a breach", () => {
+Deno.test("earningsOf: each row has what its bets brought and, of the same bets, what they should have", () => {
   const theses = [
-    thesisOf(1, "won", { settledAt: 0 }),
-    thesisOf(2, "lost", { settledAt: 40 * DAY_MS - 1 }),
-    thesisOf(3, "open", { breach: { time: 40 * DAY_MS - 2, price: 3n } }),
-    thesisOf(4, "open"),
-    thesisOf(5, "lost", { settledAt: 39 * DAY_MS }),
+    betOf(1, "won"),
+    betOf(2, "lost"),
+    betOf(3, "lost", { base: SECOND.base, endTime: 400_000 }),
   ];
-  const rows = resultsByPeriod(theses, 40 * DAY_MS).map(([name, { settled }]) => [name, settled]);
-  assert.deepEqual(rows, [
-    ["Last 5 min", 2],
-    ["Last hour", 2],
-    ["Last 24 h", 2],
-    ["Last 7 days", 3],
-    ["Last 30 days", 3],
+  const rows = earningsOf(theses, MARKETS, known({ 1: 0.25, 2: 0.25, 3: 0.45 }), 500_000);
+  const shown = rows.map(({ name, settled, profit, expected }) =>
+    [name, settled, Number(profit / USDC), expected] as const
+  );
+  assert.deepEqual(shown, [
+    ["All", 3, 10, 5 + 5 + 1],
+    [FIRST.symbol, 2, 0, 5 + 5],
+    [SECOND.symbol, 1, 10, 1],
+    [MARKETS[2]?.symbol, 0, 0, undefined],
+    ["Last 5 min", 1, 10, 1],
   ]);
-  const young = resultsByPeriod(theses.slice(1, 3), 40 * DAY_MS);
-  assert.deepEqual(young, [], "all were decided just now");
-  const older = resultsByPeriod(theses.slice(1, 3), 40 * DAY_MS + 600_000);
-  assert.deepEqual(older.map(([name]) => name), ["Last 5 min"]);
+  const [all] = earningsOf(theses, MARKETS, new Map(), 500_000);
+  assert.deepEqual([all?.profit, all?.expected], [10n * USDC, undefined], "like mock pricing");
 });
 
-Deno.test("historyOf: bets settled at the same time are ordered by id; without a settlement time, by their end", () => {
-  const theses = [thesisOf(3, "lost"), thesisOf(2, "won"), thesisOf(1, "needs_backfill")];
-  const points = historyOf(theses.map((one) => ({ ...one, settledAt: undefined, endTime: 9 })));
-  assert.deepEqual(points.map(({ timeMs, profit }) => [timeMs, profit]), [[9, -15n], [9, -5n]]);
-  assert.equal(gainOf(thesisOf(1, "needs_backfill")), 0n);
+Deno.test("earningsOf: a period has the bets whose window ended in it; periods that contain all are left out", () => {
+  const nowMs = 40 * DAY_MS;
+  const ended = [nowMs - 1, nowMs - 300_000, nowMs - DAY_MS + 1, nowMs - 7 * DAY_MS];
+  const theses = ended.map((endTime, id) => betOf(id, "lost", { endTime }));
+  const periodsOf = (theses: readonly Thesis[]) =>
+    earningsOf(theses, [], new Map(), nowMs).slice(1).map(({ name, settled }) => [name, settled]);
+  assert.deepEqual(periodsOf(theses), [
+    ["Last 5 min", 1],
+    ["Last hour", 2],
+    ["Last 24 h", 3],
+    ["Last 7 days", 3],
+  ]);
+  assert.deepEqual(periodsOf(theses.slice(0, 1)), []);
 });
 
-Deno.test("labelIndices: the second label is far from the first, which begins at its point, and later ones less far", () => {
-  for (let length = 1; length < 200; length++) {
-    const [first, ...others] = labelIndices(length).map((index) => index / length);
-    assert.equal(first, 0);
-    const gaps = others.map((at, index) => at - (others[index - 1] ?? 0));
-    assert.ok(gaps.every((gap, index) => gap >= (index === 0 ? 0.4 : 0.2)), `${length}: ${gaps}`);
-  }
-  assert.deepEqual(labelIndices(20), [0, 8, 14]);
+Deno.test("comparableBets: decided bets whose window is over and whose probability is known, unless that of none is", () => {
+  const early = betOf(1, "lost", { endTime: 1_001 });
+  const over = betOf(2, "won", { endTime: 1_000 });
+  const unknown = betOf(3, "lost", { endTime: 1_000 });
+  const open = betOf(4, "open", { endTime: 1_000 });
+  const idsAt = (timeMs: number, probabilities = known({ 1: 0.5, 2: 0.5, 4: 0.5 })) =>
+    comparableBets([early, over, unknown, open], probabilities, timeMs).map(({ id }) => id);
+  assert.deepEqual([1_000, 1_001].map((timeMs) => idsAt(timeMs)), [[2], [1, 2]]);
+  assert.deepEqual(idsAt(1_000, known({})), [2, 3]);
+});
+
+Deno.test("profitHistory: profit is added up in the order of decisions, at the same time by id; without a settlement time, by the end", () => {
+  const points = profitHistory([
+    betOf(4, "lost", { settledAt: 8 }),
+    ...[3, 2].map((id) => betOf(id, id === 3 ? "lost" : "won", { endTime: 9 })),
+  ]);
+  assert.deepEqual(points, [
+    { timeMs: 8, profit: 10n * USDC },
+    { timeMs: 9, profit: 0n },
+    { timeMs: 9, profit: 10n * USDC },
+  ]);
+});
+
+Deno.test("expectedOfOpen: sums stakes less expected payouts of open bets, if all probabilities are known", () => {
+  const [open, other, lost] = [betOf(1, "open"), betOf(2, "open"), betOf(3, "lost")];
+  assert.equal(expectedOfOpen([open, lost], known({ 1: 0.25 })), 5);
+  assert.equal(expectedOfOpen([open, other], known({ 1: 0.25 })), undefined);
+  assert.equal(expectedOfOpen([], known({ 1: 0.25 })), undefined);
+});
+
+Deno.test("chanceOf: adds up variances, and deviations of windows of one market as far as they overlap", () => {
+  const at = (id: number, startTime: number, endTime: number, base: Address = OTHER) => ({
+    thesis: betOf(id, "lost", { startTime, endTime, base }),
+    probability: 0.5,
+  });
+  const [one, later] = [at(1, 50, 150), at(2, 200, 300)];
+  const chance = (...bets: PredictedBet[]) => Math.round(chanceOf(bets));
+  const two = Math.round(20 * Math.SQRT2);
+  assert.equal(chance(), 0);
+  assert.equal(chance(one), 20);
+  assert.equal(chance(later, one), two);
+  assert.equal(chance(one, at(3, 50, 150)), 40, "the same window");
+  const half = Math.round(20 * Math.sqrt(3));
+  assert.equal(chance(one, at(3, 100, 200)), half);
+  assert.equal(chance(one, at(3, 100, 150)), half, "half of the longer one");
+  assert.equal(chance(one, at(3, 50, 150, USER)), two, "another market");
+});
+
+Deno.test("chanceText: the range around the expected profit, marked if the profit is outside; none below 20 bets or without probabilities", () => {
+  const row = { ...resultsOf([]), name: "All", settled: 20, expected: 3, chance: 10 };
+  const textOf = (profitUsdc: number, more: Partial<Earnings> = {}) =>
+    chanceText({ ...row, profit: BigInt(Math.round(100 * profitUsdc)) * USDC / 100n, ...more });
+  const range = "−7.00 to +13.00";
+  assert.deepEqual([-7.01, -7, 13, 13.01].map((profit) => textOf(profit)), [
+    ...[`▲ ${range}`, range, range, `▲ ${range}`],
+  ]);
+  assert.equal(textOf(99, { settled: 19 }), undefined);
+  assert.equal(textOf(99, { expected: undefined }), undefined);
 });

@@ -155,15 +155,6 @@ export class MetricsHistory implements Figures {
     return this.#answers.map(({ metrics }) => metrics.sum(name, labels));
   }
 
-  /** When a counter was last seen to have grown. */
-  lastGrowthMs(name: string, labels?: LabelFilter): number | undefined {
-    const series = this.series(name, labels);
-    const index = series.findLastIndex((value = 0, index) =>
-      index > 0 && value > 0 && value !== series[index - 1]
-    );
-    return this.#answers[index]?.atMs;
-  }
-
   /** By how much a counter grew in the time of this history. */
   increase(name: string, labels?: LabelFilter): number {
     return growthOf(this.series(name, labels));

@@ -1,99 +1,77 @@
 import { Card } from "../card.tsx";
-import type { MetricsHistory } from "../data/metrics.ts";
-import { formatAmount, formatShare, formatTime, fromNumber } from "../format.ts";
-import { type Column, Table } from "../table.tsx";
+import { formatAmount, formatShare, fromNumber } from "../format.ts";
+import { Table } from "../table.tsx";
 import { Words } from "../words.tsx";
-import { Folded } from "./folded.tsx";
+import type { SolverFigures } from "./maker_watch.ts";
 import {
+  ACCEPTED,
   type AnswerCount,
-  answersTo,
-  isSuccess,
+  answersOf,
   REFUSAL_TEXTS,
-  type RequestKind,
   REQUESTS,
-  spanOf,
+  startText,
 } from "./refusals.ts";
 
-interface AnswersProps {
-  history: MetricsHistory;
-  startedAtMs: number | undefined;
-  /** Risk of the bets refused because of `--max-exposure`, USDC. */
-  refusedRisk: number;
-}
-
-/** The solver's answers by code, in the last minutes and since its start. */
-export function Answers({ history, startedAtMs, refusedRisk }: AnswersProps) {
-  const time = startedAtMs === undefined ? "" : ` at ${formatTime(startedAtMs)}`;
-  const isUnasked = REQUESTS.every((request) => answersTo(request, history).length === 0);
-  return (
-    <Card title="Quotes and refusals" note={!isUnasked && `Since the solver’s start${time}`}>
-      {isUnasked && <p class="note">Nothing was asked since the solver’s start{time}.</p>}
-      {refusedRisk > 0 && (
-        <p class="note">
-          <Words
-            text={`Bets refused with \`EXPOSURE_TOO_LARGE\` would have risked ${
-              formatAmount(fromNumber(refusedRisk))
-            } USDC in all.`}
-          />
-        </p>
-      )}
-      {REQUESTS.map((request) => (
-        <AnswerTable key={request.name} request={request} history={history} />
-      ))}
-    </Card>
-  );
-}
-
-/** Answers to one kind of request, each with its share of all of them. */
-function AnswerTable({ request, history }: { request: RequestKind; history: MetricsHistory }) {
-  const { name, done, meaning } = request;
-  const rows = answersTo(request, history);
-  if (rows.length === 0) return null;
-  const sumOf = (part: "recent" | "total", some = rows) =>
-    some.reduce((sum, row) => sum + row[part], 0);
-  const [recent, total] = [sumOf("recent"), sumOf("total")];
-  const textOf = (count: number, all: number) =>
-    count > 0 && `${count.toLocaleString("en-US")}\u00a0(${formatShare(count / all)})`;
-  const accepted = textOf(sumOf("total", rows.filter(isSuccess)), total) || "none";
-  const most = rows.filter((row) => !isSuccess(row) && row.total > 0)
-    .sort((a, b) => b.total - a.total)[0];
-  const span = spanOf(history);
-  const recently: Column<AnswerCount> = {
-    name: `In the ${span}`,
-    number: (row) => (
-      <>
-        {textOf(row.recent, recent)}
-        {row.lastMs && <span class="detail">last at {formatTime(row.lastMs)}</span>}
-      </>
-    ),
+/** The solver's answers by code, each with its share, since its start and in the last minutes. */
+export function Answers({ answers, metrics }: Pick<SolverFigures, "answers" | "metrics">) {
+  const rows = answersOf(answers);
+  const start = startText(metrics);
+  const refusedRisk = metrics.sum("solver_refused_risk_usdc_total") ?? 0;
+  const textOf = (row: AnswerCount, request: number, part: "recent" | "sinceStart") => {
+    const countOf = ({ counts }: AnswerCount) => counts[request]?.[part] ?? 0;
+    const all = rows.reduce((sum, each) => sum + countOf(each), 0);
+    const count = countOf(row);
+    return count > 0 && `${count.toLocaleString("en-US")}\u00a0(${formatShare(count / all)})`;
   };
   return (
-    <Folded
-      title={`${name}: ${accepted} ${done}`}
-      isOpen={request === REQUESTS[0]}
-      note={most && `Most refusals: ${most.outcome}, ${textOf(most.total, total)}`}
+    <Card
+      title="Quotes and refusals"
+      note={`Since ${start}; small: in the last 5 min, as far as this page saw them`}
     >
       <Table
-        of={`answers to ${name.toLowerCase()}`}
-        first={4}
+        of="answers"
+        empty={`Nothing was asked since ${start}.`}
+        first={5}
         isCards
         rows={rows}
         keyOf={({ outcome }) => outcome}
         columns={[
           {
             name: "Answer",
-            text: (row) => isSuccess(row) ? `✓ ${row.outcome}` : <code>{row.outcome}</code>,
+            text: ({ outcome }) => outcome === ACCEPTED ? `✓ ${outcome}` : <code>{outcome}</code>,
           },
-          { name: "Since the start", number: (row) => textOf(row.total, total) },
-          ...(span === undefined ? [] : [recently]),
+          ...REQUESTS.map(({ name }, request) => ({
+            name,
+            number: (row: AnswerCount) => {
+              const all = textOf(row, request, "sinceStart");
+              const recent = textOf(row, request, "recent");
+              return (
+                <>
+                  {all}
+                  {recent && recent !== all && <span class="detail">{recent}</span>}
+                </>
+              );
+            },
+          })),
           {
             name: "Meaning",
-            text: (row) => (
-              <Words text={isSuccess(row) ? meaning : REFUSAL_TEXTS[row.outcome] ?? ""} />
-            ),
+            text: ({ outcome }) =>
+              outcome === ACCEPTED
+                ? "Bets were placed, quotes signed, estimates shown."
+                : <Words text={REFUSAL_TEXTS[outcome] ?? ""} />,
           },
         ]}
       />
-    </Folded>
+      <p class="note">
+        {refusedRisk > 0 && (
+          <Words
+            text={`Bets refused with \`EXPOSURE_TOO_LARGE\` would have risked ${
+              formatAmount(fromNumber(refusedRisk))
+            } USDC in all, each attempt counted. `}
+          />
+        )}
+        The counts before a restart are in Prometheus and Grafana, the users in the solver’s log.
+      </p>
+    </Card>
   );
 }

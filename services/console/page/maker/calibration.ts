@@ -1,9 +1,7 @@
-import type { SolverInfo, Thesis } from "@rangemaker/client";
+import type { SolverInfo } from "@rangemaker/client";
 import { CALIBRATION } from "../../../../lib/problems/mod.ts";
-import { isDecided } from "../data/live_breaches.ts";
-import { gainOf } from "../data/results.ts";
-import { toNumber } from "../format.ts";
 import { labelOf } from "../trade/chart_spans.ts";
+import type { PredictedBet } from "./earnings.ts";
 
 /** A predicted probability, and the share of these boxes that the price did not leave. */
 export interface Forecast {
@@ -44,28 +42,6 @@ export function judge(counted: Counted): Forecast {
     ...{ ...counted, low: Math.max(0, held - half), high: Math.min(1, held + half) },
     verdict: count < COUNT_MIN ? "few" : isOff ? "off" : "fits",
   };
-}
-
-/** A decided bet with the probability that was quoted for it. */
-export interface PredictedBet {
-  thesis: Thesis;
-  probability: number;
-}
-
-/**
- * The decided bets with a known probability whose window was over at a time. Bets that are lost early
- * would otherwise be counted before those that may still be won.
- */
-export function predictedBets(
-  theses: readonly Thesis[],
-  probabilities: ReadonlyMap<string, number>,
-  timeMs: number,
-): PredictedBet[] {
-  return theses.flatMap((thesis) => {
-    const probability = probabilities.get(thesis.quoteHash);
-    const isOver = isDecided(thesis) && thesis.endTime <= timeMs;
-    return isOver && probability !== undefined ? [{ thesis, probability }] : [];
-  });
 }
 
 type Markets = NonNullable<SolverInfo["calibration"]>;
@@ -129,69 +105,4 @@ export function verdictOf(pictures: readonly ForecastPicture[]): string {
   if (off === 0) return `Chance explains all differences.${tested}`;
   return `${off} of ${looks} ${off === 1 ? "differs" : "differ"} by more than chance. ` +
     "Above the line, users win more than they pay for; below it, they are paid too little.";
-}
-
-const expectedOf = ({ thesis: { betAmount, payout }, probability }: PredictedBet) =>
-  toNumber(betAmount) - probability * toNumber(payout);
-
-/** What the open bets should bring by their quoted probabilities, USDC; undefined unless all are known. */
-export function expectedOfOpen(
-  theses: readonly Thesis[],
-  probabilities: ReadonlyMap<string, number>,
-): number | undefined {
-  const open = theses.filter((thesis) => !isDecided(thesis));
-  const known = open.flatMap((thesis) => {
-    const probability = probabilities.get(thesis.quoteHash);
-    return probability === undefined ? [] : [{ thesis, probability }];
-  });
-  if (open.length === 0 || known.length < open.length) return undefined;
-  return known.reduce((sum, bet) => sum + expectedOf(bet), 0);
-}
-
-/** What the maker expected of its bets and what they brought, USDC. */
-export function earningsOf(predicted: readonly PredictedBet[]) {
-  const sumOf = (part: (bet: PredictedBet) => number) =>
-    predicted.reduce((sum, bet) => sum + part(bet), 0);
-  return {
-    bets: predicted.length,
-    stakes: sumOf(({ thesis }) => toNumber(thesis.betAmount)),
-    expected: sumOf(expectedOf),
-    actual: sumOf(({ thesis }) => toNumber(gainOf(thesis))),
-    chance: chanceOf(predicted),
-  };
-}
-
-/**
- * Two standard deviations of the profit from bets, USDC: if their outcomes are independent, and if
- * windows of one market end alike as far as they overlap. The truth lies between.
- */
-export function chanceOf(predicted: readonly PredictedBet[]) {
-  const bets = predicted.map(({ thesis, probability }) => ({
-    ...thesis,
-    deviation: toNumber(thesis.payout) * Math.sqrt(probability * (1 - probability)),
-  })).sort((a, b) => a.startTime - b.startTime);
-  let [alone, shared] = [0, 0];
-  for (const [index, bet] of bets.entries()) {
-    alone += bet.deviation ** 2;
-    for (let next = index + 1; next < bets.length; next++) {
-      const other = bets[next]!; // below the length
-      if (other.startTime >= bet.endTime) break;
-      if (other.base !== bet.base || other.quote !== bet.quote) continue;
-      const sharedMs = Math.min(bet.endTime, other.endTime) - other.startTime;
-      const longerMs = Math.max(bet.endTime - bet.startTime, other.endTime - other.startTime);
-      shared += 2 * bet.deviation * other.deviation * sharedMs / longerMs;
-    }
-  }
-  return { independent: 2 * Math.sqrt(alone), together: 2 * Math.sqrt(alone + shared) };
-}
-
-/** Compares expected and actual earnings. */
-export function earningsVerdict(
-  { bets, expected, actual, chance }: Omit<ReturnType<typeof earningsOf>, "stakes">,
-): string {
-  const surprise = actual - expected;
-  if (bets < COUNT_MIN) return "Too few bets to tell";
-  if (Math.abs(surprise) <= chance.independent) return "chance explains it";
-  if (Math.abs(surprise) <= chance.together) return "chance may explain it, since windows overlap";
-  return `▲ ${surprise < 0 ? "less" : "more"} than chance explains`;
 }

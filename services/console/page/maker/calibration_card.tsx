@@ -1,6 +1,8 @@
 import type { SolverInfo } from "@rangemaker/client";
 import { scaleLinear } from "d3-scale";
+import { CALIBRATION } from "../../../../lib/problems/mod.ts";
 import { Card } from "../card.tsx";
+import { formatShare } from "../format.ts";
 import { Plot } from "../plot.tsx";
 import { labelOf } from "../trade/chart_spans.ts";
 import {
@@ -8,12 +10,10 @@ import {
   type ForecastPicture,
   notableOf,
   picturesOf,
-  type PredictedBet,
   verdictOf,
 } from "./calibration.ts";
+import type { PredictedBet } from "./earnings.ts";
 import { Folded } from "./folded.tsx";
-
-const percent = (share: number) => `${(100 * share).toFixed(0)} %`;
 
 interface CalibrationProps {
   predicted: readonly PredictedBet[];
@@ -38,7 +38,10 @@ export function Calibration({ predicted, markets }: CalibrationProps) {
               <Picture key={`${picture.of} ${picture.horizonMs}`} {...picture} />
             ))}
             <p class="note key">
-              Dashed: forecasts that are right. Bars: what chance explains. Grey: fewer than{" "}
+              Dashed: forecasts that are right. Bars: what chance explains, {CALIBRATION.errors}
+              {" "}
+              standard errors and {100 * CALIBRATION.share}{" "}
+              points each way, so that many comparisons raise no false alarm. Grey: fewer than{" "}
               {COUNT_MIN}.
             </p>
           </div>
@@ -57,7 +60,7 @@ const VERDICT_TEXTS = { few: ", too few to tell", fits: "", off: ", more than ch
 
 function Picture({ of, horizonMs, count, forecasts }: ForecastPicture) {
   const texts = forecasts.map(({ predicted, held, count, verdict }) =>
-    `predicted ${percent(predicted)}, held ${percent(held)} of ${count.toFixed(0)}` +
+    `predicted ${formatShare(predicted)}, held ${formatShare(held)} of ${count.toFixed(0)}` +
     VERDICT_TEXTS[verdict]
   );
   return (

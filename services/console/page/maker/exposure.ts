@@ -1,8 +1,9 @@
-/** Possible losses on open bets, by price and time. */
+/** Possible losses on open bets: by price, time and user, and within the limit. */
 import { scaleSymlog } from "d3-scale";
-import type { Thesis } from "@rangemaker/client";
+import { formatUnits, type Thesis } from "@rangemaker/client";
+import { PROBLEMS } from "../../../../lib/problems/mod.ts";
 import { isDecided } from "../data/live_breaches.ts";
-import { formatAmount, toNumber } from "../format.ts";
+import { formatAmount, formatShare, toNumber } from "../format.ts";
 import { labelOf } from "../trade/chart_spans.ts";
 
 /** Losses by price and time, USDC. */
@@ -13,9 +14,7 @@ export interface ExposureGrid {
   high: number;
   /** Starts of the columns and end of the last, Unix milliseconds. Near times have more space. */
   timesMs: readonly number[];
-  /** The largest loss of all. */
-  most: number;
-  /** Where the largest loss is first: exactly, not by cells. */
+  /** The largest loss of all, and where it is first: exactly, not by cells. */
   worst: Place;
 }
 
@@ -110,7 +109,7 @@ export function exposureGrid(theses: readonly Thesis[], nowMs: number): Exposure
       cell[column] = Math.max(cell[column] ?? 0, loss / 1e6);
     }
   }
-  return { cells, low, high, timesMs, most: worst.loss, worst };
+  return { cells, low, high, timesMs, worst };
 }
 
 /** The prices of a cell and of those around it with the same largest loss. */
@@ -125,18 +124,6 @@ export function placeOf(
   while (isSame(bottom + 1)) bottom++;
   const priceAt = (edge: number) => high - edge * (high - low) / ROWS;
   return { loss, low: priceAt(bottom + 1), high: priceAt(top), fromMs: timesMs[column] ?? 0 };
-}
-
-/** The boxes of undecided bets on the map, in percent of its width and height. */
-export function outlinesOf(theses: readonly Thesis[], { low, high, timesMs }: ExposureGrid) {
-  const [startMs, endMs] = [timesMs[0]!, timesMs[COLUMNS]!]; // its start and its end
-  const x = timeScaleOf(endMs - startMs);
-  const y = (price: bigint) => 100 * (high - toNumber(price)) / (high - low);
-  return theses.filter((thesis) => isUndecided(thesis, startMs))
-    .map(({ id, startTime, endTime, lowerPrice, upperPrice }) => {
-      const [left, top] = [x(Math.max(0, startTime - startMs)), y(upperPrice)];
-      return { id, left, top, width: x(endTime - startMs) - left, height: y(lowerPrice) - top };
-    });
 }
 
 /** Whether future prices decide a bet. */
@@ -216,3 +203,43 @@ export function riskiestUserOf(theses: readonly Thesis[]) {
 
 const riskOf = (theses: readonly Thesis[]) =>
   theses.reduce((sum, { payout, betAmount }) => sum + payout - betAmount, 0n);
+
+/** The shares of the limit at which the alerts for operators fire. */
+const [NEARLY_FULL = 1, FULL = 1] = ["SolverExposureHigh", "SolverExposureFull"].flatMap((name) =>
+  PROBLEMS.find((one) => one.name === name)?.bound.limit ?? []
+);
+
+/** The known facts about the limit, USDC with 6 decimals. */
+interface Limit {
+  maxExposure: bigint | null;
+  info: { config: { minBetAmount: bigint } };
+}
+
+/** How much more may be risked, as text with a style, and the used share of the limit. */
+export function headroomOf(
+  atRisk: bigint,
+  solver: Limit | undefined,
+): { style: string; text: string; used?: number } {
+  if (solver === undefined) {
+    return { style: "note", text: "How much is free is known once solver and chain answer." };
+  }
+  const { maxExposure: max, info: { config } } = solver;
+  if (max === null) return { style: "note", text: "No limit is set (`--max-exposure`)." };
+  if (max < config.minBetAmount) {
+    const text = `▲ The limit is ${formatUnits(max)} USDC: hardly a bet fits. ` +
+      "`--max-exposure` counts 6 decimals: 5000000000 is 5,000 USDC.";
+    return { style: "warning", text };
+  }
+  const free = formatAmount(atRisk < max ? max - atRisk : 0n);
+  const used = Number(atRisk) / Number(max);
+  const [style, state] = used > FULL
+    ? ["lost", "✕ Full"]
+    : used > NEARLY_FULL
+    ? ["warning", "▲ Nearly full"]
+    : ["won", "✓ Fine"];
+  const what = style === "won"
+    ? `${free} USDC is free`
+    : `bets that may lose more than ${free} USDC are refused`;
+  const share = `${formatShare(used)} of the limit of ${formatAmount(max)} is used`;
+  return { style, used, text: `${state}: ${what}. ${share}.` };
+}

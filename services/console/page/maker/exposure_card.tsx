@@ -3,7 +3,7 @@ import type { Thesis } from "@rangemaker/client";
 import { scaleLinear } from "d3-scale";
 import { useRef } from "preact/hooks";
 import type { PageModel } from "../data/page_model.ts";
-import { formatGain, formatQuotePrice, fromNumber, toNumber } from "../format.ts";
+import { formatChange, formatGain, formatQuotePrice, fromNumber, toNumber } from "../format.ts";
 import { Plot } from "../plot.tsx";
 import { Table } from "../table.tsx";
 import { labelOf } from "../trade/chart_spans.ts";
@@ -13,7 +13,6 @@ import {
   type ExposureGrid,
   exposureGrid,
   MOVES,
-  outlinesOf,
   placeOf,
   profitAfter,
   ROWS,
@@ -25,9 +24,6 @@ import {
 import { Folded } from "./folded.tsx";
 
 const usdc = (amount: number) => formatGain(fromNumber(amount));
-
-/** Formats whole USDC. */
-const whole = (amount: number) => usdc(Math.round(amount)).replace(".00", "");
 
 /** A market that has open bets. */
 interface OpenMarket {
@@ -52,7 +48,7 @@ export function Exposure({ model, theses }: { model: PageModel; theses: readonly
     return grid === undefined ? [] : [{ symbol, price, own, grid }];
   });
   const named = (symbol: string | undefined) => markets.find((market) => market.symbol === symbol);
-  const worst = markets.toSorted((a, b) => b.grid.most - a.grid.most)[0];
+  const worst = markets.toSorted((a, b) => b.grid.worst.loss - a.grid.worst.loss)[0];
   const market = named(chosen.value) ?? named(first.current) ?? worst;
   first.current = market?.symbol ?? "";
   const waiting = waitingText(theses, nowMs);
@@ -69,7 +65,7 @@ export function Exposure({ model, theses }: { model: PageModel; theses: readonly
             aria-pressed={symbol === market.symbol}
             onClick={() => chosen.value = symbol}
           >
-            {symbol} <span class="detail">{usdc(-grid.most)}</span>
+            {symbol} <span class="detail">{usdc(-grid.worst.loss)}</span>
           </button>
         ))}
       </div>
@@ -105,7 +101,7 @@ function Moves({ market, markets, nowMs }: MovesProps) {
         rows={MOVES}
         keyOf={(move) => move}
         columns={[
-          { name: "Move", text: percent },
+          { name: "Move", text: formatChange },
           {
             name: "Price",
             number: (move) => price === undefined ? "–" : formatQuotePrice(price * (1 + move)),
@@ -120,14 +116,8 @@ function Moves({ market, markets, nowMs }: MovesProps) {
   );
 }
 
-const percent = (move: number) =>
-  move === 0 ? "0 %" : `${move > 0 ? "+" : "−"}${Math.abs(100 * move)} %`;
-
 /** Ticks closer than this to an end of the axis have no space for a label. */
 const EDGE = 6;
-
-/** Outlines of more boxes could not be told apart: then only those at the pointer are drawn. */
-const OUTLINES_MAX = 12;
 
 /** Percent of the map's height above and below all boxes, so that their edges are visible. */
 const HEADROOM = 8;
@@ -141,25 +131,12 @@ const place = (y: number, x: number) => ({
   ...{ x: 100 * x / COLUMNS, y: 100 * y / ROWS, width: 100 / COLUMNS, height: 100 / ROWS },
 });
 
-/** Whether a box covers the middle of a cell. */
-function covers(
-  { left, top, width, height }: ReturnType<typeof outlinesOf>[number],
-  cell: ReturnType<typeof place>,
-): boolean {
-  const [x, y] = [cell.x + cell.width / 2, cell.y + cell.height / 2];
-  return x >= left && x <= left + width && y >= top && y <= top + height;
-}
-
-function HeatMap({ symbol, own, grid, price, nowMs }: HeatMapProps) {
-  const { cells, low, high, most } = grid;
+function HeatMap({ symbol, grid, price, nowMs }: HeatMapProps) {
+  const { cells, low, high, worst } = grid;
   const pointed = useSignal<[row: number, column: number] | undefined>(undefined);
   const toY = scaleLinear([low, high], [100 - HEADROOM, HEADROOM]);
-  const boxes = outlinesOf(own, grid);
-  const outlines = boxes.length <= OUTLINES_MAX
-    ? boxes
-    : boxes.filter((box) => pointed.value !== undefined && covers(box, place(...pointed.value)));
   const describe = (cell?: [row: number, column: number]) => {
-    const { loss, low, high, fromMs } = cell ? placeOf(grid, cell) : grid.worst;
+    const { loss, low, high, fromMs } = cell ? placeOf(grid, cell) : worst;
     const time = fromMs <= nowMs ? "now" : `in ${labelOf(fromMs - nowMs)}`;
     const prices = `${formatQuotePrice(low)} – ${formatQuotePrice(high)}`;
     return `${usdc(-loss)} ${cell ? "at most, within" : "at"} ${prices}, ${time}`;
@@ -189,14 +166,11 @@ function HeatMap({ symbol, own, grid, price, nowMs }: HeatMapProps) {
                 key={`${x} ${y}`}
                 class="heat"
                 {...place(y, x)}
-                style={{ "--step": loss > 0 ? stepOf(loss, most) : 0 }}
+                style={{ "--step": loss > 0 ? stepOf(loss, worst.loss) : 0 }}
                 onPointerEnter={() => pointed.value = [y, x]}
               />
             ))
           )}
-          {outlines.map(({ id, left, top, ...size }) => (
-            <rect key={id} class="outline" x={left} y={top} {...size} />
-          ))}
           {pointed.value && <rect class="pointed" {...place(...pointed.value)} />}
         </g>
         {price !== undefined && <path class="mark" d={`M0 ${toY(price)} H100`} />}
@@ -204,14 +178,11 @@ function HeatMap({ symbol, own, grid, price, nowMs }: HeatMapProps) {
       <p class="note heat-key">
         {STEPS.map((step) => (
           <span key={step} class="heat" style={{ "--step": step }}>
-            {most < 100 ? usdc(-boundOf(step, most)) : whole(-boundOf(step, most))}
+            {usdc(-boundOf(step, worst.loss))}
           </span>
         ))}
       </p>
-      <p class="note">
-        The near future is drawn wider than the far one.
-        {boxes.length > OUTLINES_MAX && " Point at the map to see the boxes there."}
-      </p>
+      <p class="note">Losses in USDC. The near future is drawn wider than the far one.</p>
     </figure>
   );
 }

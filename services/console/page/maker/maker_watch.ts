@@ -14,7 +14,6 @@ import { get, LateError, NoAnswerError, Poll } from "../data/http.ts";
 import { type Metrics, MetricsHistory, parseMetrics } from "../data/metrics.ts";
 import { messageOf } from "../../../../lib/errors.ts";
 import { uint64Schema } from "../../../../lib/protocol/scalars.ts";
-import type { TextStore } from "../data/wallets.ts";
 import { RECENT_MS, REQUESTS } from "./refusals.ts";
 
 /** The known state of the solver and its bets, read in one pass, so figures are consistent. */
@@ -22,8 +21,8 @@ export interface MakerState {
   /** The solver's own figures. Undefined if it has not answered since the page was opened. */
   solver: SolverFigures | undefined;
   address: Address;
-  /** Bets that were being placed at the solver's last answer, before a reload too. */
-  placing: Placing | undefined;
+  /** At risk in bets that the solver was placing and that may not be among `theses` yet. */
+  placing: bigint;
   account: Account;
   /** Oldest first. */
   theses: readonly Thesis[];
@@ -42,10 +41,11 @@ export interface SolverFigures extends z.output<typeof exposureSchema> {
   readAtMs: number;
 }
 
-/** Bets that a solver was placing. */
-export type Placing = z.output<typeof placingSchema>;
-
-const PLACING_KEY = "rangemaker.placing";
+/**
+ * How long a bet may take from the solver's answer to the chain. While it does not answer, bets that
+ * it was placing are on the chain by then, or were not placed.
+ */
+const PLACED_MS = 6_000;
 
 type MakerClient = Pick<
   RangemakerClient,
@@ -60,15 +60,6 @@ const exposureSchema = z.object({
   maxExposure: z.nullable(uint64Schema),
   /** Whether it knows all its open bets. */
   complete: z.boolean(),
-});
-
-const placingSchema = z.object({
-  /** The solver. */
-  address: z.string(),
-  /** At risk in these bets, USDC with 6 decimals. */
-  executing: uint64Schema,
-  /** When the solver answered, Unix milliseconds. */
-  readAtMs: z.number(),
 });
 
 /** The solver's `GET /predictions`. */
@@ -91,7 +82,6 @@ export class MakerWatch {
   readonly #client: MakerClient;
   readonly #solverUrl: string;
   readonly #clock: Clock;
-  readonly #store: TextStore;
   readonly #poll: Poll;
   #answers = new MetricsHistory();
   #probabilities = new Map<string, number>();
@@ -101,17 +91,10 @@ export class MakerWatch {
   /** Identifies the solver and the chain of the watch. */
   #watched = "";
 
-  /** @param store Outlives a reload of the page. */
-  constructor(
-    client: MakerClient,
-    solverUrl: string,
-    clock: Clock,
-    store: TextStore,
-  ) {
+  constructor(client: MakerClient, solverUrl: string, clock: Clock) {
     this.#client = client;
     this.#solverUrl = solverUrl.replace(/\/+$/, "");
     this.#clock = clock;
-    this.#store = store;
     this.#poll = new Poll(clock, (signal) => this.#read(signal));
   }
 
@@ -132,16 +115,17 @@ export class MakerWatch {
   async #read(signal: AbortSignal): Promise<void> {
     try {
       const known = this.state.value;
-      const solver = await this.#readSolver(signal);
+      const answer = await this.#readSolver(signal);
+      const solver = answer ?? known?.solver;
       // If the solver does not answer, use the solver of the chain's first bet: most chains have
       // one solver.
-      const address = solver?.info.address ?? known?.address ?? await this.#firstSolver();
+      const address = answer?.info.address ?? known?.address ?? await this.#firstSolver();
       // Differs for another solver or another chain.
       const watched = `${address} ${await this.#client.genesisHash()}`;
       if (signal.aborted) return;
       if (watched !== this.#watched) {
         this.#closeWatch();
-        if (this.#watched !== "") this.#forgetPredictions();
+        if (this.#watched !== "") [this.#probabilities, this.#cursor] = [new Map(), "0"];
       }
       const watch = this.#watch ?? await this.#client.watch({}, { solver: address });
       if (signal.aborted) return watch === this.#watch ? undefined : watch.close();
@@ -151,27 +135,15 @@ export class MakerWatch {
       if (signal.aborted) return;
       const { theses } = watch;
       const readAtMs = this.#clock.now();
-      const placing = this.#placingOf(address, solver);
-      this.state.value = {
-        ...{ solver: solver ?? known?.solver, address, placing, account, theses, readAtMs },
-      };
-      this.problem.value = watch.state === "live" ? undefined : "reconnecting";
+      const isLive = watch.state === "live";
+      const arePlaced = isLive && readAtMs > (solver?.readAtMs ?? 0) + PLACED_MS;
+      const placing = arePlaced ? 0n : solver?.executing ?? 0n;
+      this.state.value = { solver, address, placing, account, theses, readAtMs };
+      this.problem.value = isLive ? undefined : "reconnecting";
     } catch (thrown) {
       if (!isRangemakerError(thrown)) throw thrown;
       if (!signal.aborted) this.problem.value = reasonOf(thrown);
     }
-  }
-
-  /** Keeps what an answer says of bets being placed; without an answer, returns what was kept. */
-  #placingOf(address: Address, solver: SolverFigures | undefined): Placing | undefined {
-    if (solver !== undefined) {
-      const { executing, readAtMs } = solver;
-      const kept = { address, executing: `${executing}`, readAtMs };
-      this.#store.setItem(PLACING_KEY, JSON.stringify(kept));
-    }
-    const kept: unknown = JSON.parse(this.#store.getItem(PLACING_KEY) ?? "null");
-    const { data } = placingSchema.safeParse(kept);
-    return data?.address === address ? data : undefined;
   }
 
   async #firstSolver(): Promise<Address> {
@@ -213,10 +185,6 @@ export class MakerWatch {
       if (!signal.aborted) this.solverProblem.value = reasonOf(thrown);
       return undefined;
     }
-  }
-
-  #forgetPredictions(): void {
-    [this.#probabilities, this.#cursor] = [new Map(), "0"];
   }
 
   /** Continues at the newest page that is known. */

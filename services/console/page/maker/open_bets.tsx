@@ -18,14 +18,12 @@ export function OpenBets({ model, theses }: { model: PageModel; theses: readonly
     return known?.state === "fresh" ? toNumber(known.price) : undefined;
   };
   const sort = useSignal<Sort>({ by: "You may lose", isDescending: true });
-  const open = theses.filter((thesis) => !isDecided(model.withBreach(thesis)))
-    .sort((a, b) => a.endTime - b.endTime);
   return (
     <Table
       of="open bets"
       isCards
       empty="No bet is open: nothing is at risk."
-      rows={open}
+      rows={theses.filter((thesis) => !isDecided(thesis))}
       first={6}
       sort={sort}
       keyOf={({ id }) => id}
@@ -61,7 +59,8 @@ export function OpenBets({ model, theses }: { model: PageModel; theses: readonly
         {
           name: "Time left",
           sortBy: ({ endTime }) => endTime,
-          number: (thesis) => (
+          // A text, so that the first press sorts the soonest first.
+          text: (thesis) => (
             <>
               {describeTime(thesis, nowMs)}
               <span class="detail">

@@ -1,108 +1,61 @@
-/** The solver's answers in the last minutes and since its start, and its remaining exposure. */
-import { formatUnits } from "@rangemaker/client";
-import { PROBLEMS } from "../../../../lib/problems/mod.ts";
-import type { MetricsHistory } from "../data/metrics.ts";
-import { formatAmount, formatShare } from "../format.ts";
-import { labelOf } from "../trade/chart_spans.ts";
+/** The solver's answers in the last minutes and since its start. */
+import type { Metrics, MetricsHistory } from "../data/metrics.ts";
+import { formatTime } from "../format.ts";
 
-/** The kinds of requests, each with the counter of its answers, and what a success means. */
+/** The kinds of requests, each with the counter of its answers. */
 export const REQUESTS = [
-  {
-    ...{ name: "Bets", counter: "solver_execute_answers_total", labels: {} },
-    ...{ done: "accepted", meaning: "The bet was placed." },
-  },
-  {
-    ...{ name: "Quotes", counter: "solver_quotes_total", labels: { kind: "quote" } },
-    ...{ done: "priced", meaning: "A price was signed." },
-  },
-  {
-    ...{ name: "Estimates", counter: "solver_quotes_total", labels: { kind: "estimate" } },
-    ...{ done: "priced", meaning: "A price was shown for a box." },
-  },
+  { name: "Bets", counter: "solver_execute_answers_total", labels: {} },
+  { name: "Quotes", counter: "solver_quotes_total", labels: { kind: "quote" } },
+  { name: "Estimates", counter: "solver_quotes_total", labels: { kind: "estimate" } },
 ] as const;
-
-export type RequestKind = (typeof REQUESTS)[number];
-
-/** Counts of a shorter time say nothing. */
-const SPAN_MIN_MS = 10_000;
-
-/** The time that the samples cover, such as `last 5 min`; undefined if it is too short. */
-export function spanOf({ spanMs }: Pick<MetricsHistory, "spanMs">): string | undefined {
-  return spanMs < SPAN_MIN_MS ? undefined : `last ${labelOf(1_000 * Math.round(spanMs / 1_000))}`;
-}
 
 /** How long the page keeps its samples of the counters. */
 export const RECENT_MS = 300_000;
 
-/** How often a request had one answer. */
+/** The answer to requests that were not refused. */
+export const ACCEPTED = "accepted";
+
+const ACCEPTED_OUTCOMES = /quoted|executed/;
+
+/** How often each kind of request had one answer. */
 export interface AnswerCount {
-  /** Code of the refusal, or `quoted` or `executed`. */
+  /** Code of the refusal, or {@link ACCEPTED}. */
   outcome: string;
-  recent: number;
-  /** Since the solver's start. */
-  total: number;
-  /** When the page last saw one, within the kept samples. */
-  lastMs: number | undefined;
+  /** In the order of {@link REQUESTS}. */
+  counts: readonly { recent: number; sinceStart: number }[];
 }
 
-/** The answers to one kind of request: the success first, then the most frequent since the start. */
-export function answersTo(
-  { counter, labels }: RequestKind,
-  history: MetricsHistory,
-): AnswerCount[] {
+/** All answers: the success first, then the most frequent since the start, to bets first. */
+export function answersOf(history: MetricsHistory): AnswerCount[] {
   // Answers from before a restart are no longer among the newest.
-  const outcomes = history.valuesOf("outcome", counter, labels);
-  return [...outcomes].map((outcome): AnswerCount => ({
+  const outcomes = REQUESTS.flatMap(({ counter }) => [...history.valuesOf("outcome", counter)]);
+  const refusals = new Set(outcomes.filter((outcome) => !ACCEPTED_OUTCOMES.test(outcome)));
+  const answerOf = (outcome: string, wanted: string | RegExp = outcome): AnswerCount => ({
     outcome,
-    recent: history.increase(counter, { ...labels, outcome }),
-    total: history.latest.sum(counter, { ...labels, outcome }) ?? 0,
-    lastMs: history.lastGrowthMs(counter, { ...labels, outcome }),
-  })).filter(({ recent, total }) => recent + total > 0).sort((a, b) =>
-    Number(isSuccess(b)) - Number(isSuccess(a)) || b.total - a.total || b.recent - a.recent
-  );
+    counts: REQUESTS.map(({ counter, labels }) => ({
+      recent: history.increase(counter, { ...labels, outcome: wanted }),
+      sinceStart: history.latest.sum(counter, { ...labels, outcome: wanted }) ?? 0,
+    })),
+  });
+  const differenceOf = (a: AnswerCount, b: AnswerCount) =>
+    b.counts.map(({ sinceStart }, index) => sinceStart - (a.counts[index]?.sinceStart ?? 0))
+      .find((difference) => difference !== 0) ?? 0;
+  return [
+    answerOf(ACCEPTED, ACCEPTED_OUTCOMES),
+    ...[...refusals].map((outcome) => answerOf(outcome)).sort(differenceOf),
+  ].filter(({ counts }) => counts.some(({ recent, sinceStart }) => recent + sinceStart > 0));
 }
 
-export const isSuccess = ({ outcome }: AnswerCount) =>
-  outcome === "quoted" || outcome === "executed";
-
-/** The shares of the limit at which the alerts for operators fire. */
-const [NEARLY_FULL = 1, FULL = 1] = ["SolverExposureHigh", "SolverExposureFull"].flatMap((name) =>
-  PROBLEMS.find((one) => one.name === name)?.bound.limit ?? []
-);
-
-/** The known facts about the limit, USDC with 6 decimals. */
-interface Limit {
-  maxExposure: bigint | null;
-  info: { config: { minBetAmount: bigint } };
+/** The solver's start with its time, as far as it is known. */
+export function startText(metrics: Metrics): string {
+  const startedAtS = metrics.sum("process_start_time_seconds");
+  return `the solver’s start${startedAtS ? ` at ${formatTime(1_000 * startedAtS)}` : ""}`;
 }
 
-/** How much more may be risked, as text with a style, and the used share of the limit. */
-export function headroomOf(
-  atRisk: bigint,
-  solver: Limit | undefined,
-): { style: string; text: string; used?: number } {
-  if (solver === undefined) {
-    return { style: "note", text: "How much is free is known once solver and chain answer." };
-  }
-  const { maxExposure: max, info: { config } } = solver;
-  if (max === null) return { style: "note", text: "No limit is set (`--max-exposure`)." };
-  if (max < config.minBetAmount) {
-    const text = `▲ The limit is ${formatUnits(max)} USDC: hardly a bet fits. ` +
-      "`--max-exposure` counts 6 decimals: 5000000000 is 5,000 USDC.";
-    return { style: "warning", text };
-  }
-  const free = formatAmount(atRisk < max ? max - atRisk : 0n);
-  const used = Number(atRisk) / Number(max);
-  const [style, state] = used > FULL
-    ? ["lost", "✕ Full"]
-    : used > NEARLY_FULL
-    ? ["warning", "▲ Nearly full"]
-    : ["won", "✓ Fine"];
-  const what = style === "won"
-    ? `${free} USDC is free`
-    : `bets that may lose more than ${free} USDC are refused`;
-  const share = `${formatShare(used)} of the limit of ${formatAmount(max)} is used`;
-  return { style, used, text: `${state}: ${what}. ${share}.` };
+/** Whether the solver has priced nothing since its start, for lack of price history. */
+export function lacksHistory(metrics: Metrics): boolean {
+  const countOf = (outcome: string) => metrics.sum("solver_quotes_total", { outcome }) ?? 0;
+  return countOf("VOLATILITY_UNAVAILABLE") > 0 && countOf("quoted") === 0;
 }
 
 /** The meaning of the solver's refusals for the maker. Texts for users are in data/explain.ts. */

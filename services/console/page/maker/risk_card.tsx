@@ -4,16 +4,16 @@ import type { Results } from "../data/results.ts";
 import { Fact } from "../fact.tsx";
 import { formatAmount, formatGain, formatTime, fromNumber, shortAddress } from "../format.ts";
 import { labelOf } from "../trade/chart_spans.ts";
-import { releasesOf, riskiestUserOf, waitingText } from "./exposure.ts";
-import type { Placing, SolverFigures } from "./maker_watch.ts";
+import { headroomOf, releasesOf, riskiestUserOf, waitingText } from "./exposure.ts";
+import type { SolverFigures } from "./maker_watch.ts";
 import { Words } from "../words.tsx";
-import { headroomOf } from "./refusals.ts";
 
 interface RiskProps {
   theses: readonly Thesis[];
   results: Results;
   solver: SolverFigures | undefined;
-  placing: Placing | undefined;
+  /** At risk in bets being placed. */
+  placing: bigint;
   /** Whether the solver does not answer now. */
   isOld: boolean;
   nowMs: number;
@@ -27,9 +27,8 @@ interface RiskProps {
 export function Risk(props: RiskProps) {
   const { theses, results, solver, placing, isOld, nowMs, balance, expected } = props;
   const { open, atRisk } = results;
-  const { executing = 0n, readAtMs = 0 } = placing ?? {};
-  // During an outage, nobody knows whether they were placed.
-  const all = isOld ? atRisk : atRisk + executing;
+  // During an outage too, when nobody knows whether they were placed.
+  const all = atRisk + placing;
   const { style, text, used } = headroomOf(all, isOld ? undefined : solver);
   const releases = releasesOf(theses, nowMs);
   const user = riskiestUserOf(theses);
@@ -42,10 +41,8 @@ export function Risk(props: RiskProps) {
           <p class="huge" data-maker-exposure>{formatAmount(all)} USDC</p>
           <p class="note">
             {formatAmount(atRisk)} in {open} open {open === 1 ? "bet" : "bets"}
-            {executing > 0n && (isOld
-              ? `, and up to ${formatAmount(executing)} more if the bets that were being placed ` +
-                `at ${formatTime(readAtMs)} have been`
-              : `, ${formatAmount(executing)} in bets being placed`)}
+            {placing > 0n && `, ${formatAmount(placing)} in bets being placed`}
+            {placing > 0n && isOld && solver && ` at ${formatTime(solver.readAtMs)}`}
           </p>
           {used !== undefined && (
             <p class={`level ${style}`} aria-hidden="true">

@@ -1,0 +1,146 @@
+/** What a maker's bets brought, beside what their quoted probabilities made it expect. */
+import type { Market, Thesis } from "@rangemaker/client";
+import { CALIBRATION } from "../../../../lib/problems/mod.ts";
+import { DAY_MS, HOUR_MS } from "../../../../lib/time.ts";
+import { isDecided } from "../data/live_breaches.ts";
+import { gainOf, type Results, resultsOf } from "../data/results.ts";
+import { formatGain, fromNumber, toNumber } from "../format.ts";
+
+/** A bet with the probability that was quoted for it. */
+export interface PredictedBet {
+  thesis: Thesis;
+  probability: number;
+}
+
+/** Quoted probabilities by quote hash, as far as the solver keeps them. */
+type Probabilities = ReadonlyMap<string, number>;
+
+/** The bets with a known probability. */
+export function predictedBets(
+  theses: readonly Thesis[],
+  probabilities: Probabilities,
+): PredictedBet[] {
+  return theses.flatMap((thesis) => {
+    const probability = probabilities.get(thesis.quoteHash);
+    return probability === undefined ? [] : [{ thesis, probability }];
+  });
+}
+
+/** What bets should bring, USDC. */
+const expectedOf = (bets: readonly PredictedBet[]) =>
+  bets.reduce(
+    (sum, { thesis: { betAmount, payout }, probability }) =>
+      sum + toNumber(betAmount) - probability * toNumber(payout),
+    0,
+  );
+
+/** What the open bets should bring, USDC; undefined unless all probabilities are known. */
+export function expectedOfOpen(
+  theses: readonly Thesis[],
+  probabilities: Probabilities,
+): number | undefined {
+  const open = theses.filter((thesis) => !isDecided(thesis));
+  const predicted = predictedBets(open, probabilities);
+  return open.length > 0 && predicted.length === open.length ? expectedOf(predicted) : undefined;
+}
+
+/**
+ * The decided bets whose results show whether the maker earns what it expects: their window is over,
+ * because of those of the same time only lost ones are decided earlier, and their probability is
+ * known, unless none is.
+ */
+export function comparableBets(
+  theses: readonly Thesis[],
+  probabilities: Probabilities,
+  nowMs: number,
+): Thesis[] {
+  const over = theses.filter((thesis) => isDecided(thesis) && thesis.endTime <= nowMs);
+  const known = over.filter(({ quoteHash }) => probabilities.has(quoteHash));
+  return known.length > 0 ? known : over;
+}
+
+/** The results of a market, of a period or of all bets. */
+export interface Earnings extends Results {
+  name: string;
+  /** What these bets should have brought, USDC; undefined if their probabilities are unknown. */
+  expected: number | undefined;
+  /** By how much chance alone moves the profit from there in 19 of 20 cases, USDC. */
+  chance: number;
+}
+
+/** Periods up to now. */
+const PERIODS = [
+  ["Last 5 min", 300_000],
+  ["Last hour", HOUR_MS],
+  ["Last 24 h", DAY_MS],
+  ["Last 7 days", 7 * DAY_MS],
+] as const;
+
+/**
+ * The earnings from all comparable bets, from those of each market, and from those whose window ended
+ * in each period that does not contain all.
+ */
+export function earningsOf(
+  theses: readonly Thesis[],
+  markets: readonly Market[],
+  probabilities: Probabilities,
+  nowMs: number,
+): Earnings[] {
+  const groups: (readonly [string, readonly Thesis[]])[] = [
+    ["All", theses],
+    ...markets.map(({ symbol, base, quote }) =>
+      [symbol, theses.filter((bet) => bet.base === base && bet.quote === quote)] as const
+    ),
+    ...PERIODS.map(([name, ms]) =>
+      [name, theses.filter(({ endTime }) => endTime > nowMs - ms)] as const
+    ).filter(([, bets]) => bets.length < theses.length),
+  ];
+  return groups.map(([name, bets]) => {
+    const predicted = predictedBets(bets, probabilities);
+    const expected = predicted.length > 0 ? expectedOf(predicted) : undefined;
+    return { name, ...resultsOf(bets), expected, chance: chanceOf(predicted) };
+  });
+}
+
+/** Where chance alone puts the profit, marked if it is elsewhere; undefined for too few bets. */
+export function chanceText({ settled, profit, expected, chance }: Earnings): string | undefined {
+  if (expected === undefined || settled < CALIBRATION.countMin) return undefined;
+  const [low, high] = [fromNumber(expected - chance), fromNumber(expected + chance)];
+  const isExplained = low <= profit && profit <= high;
+  return `${isExplained ? "" : "▲ "}${formatGain(low)} to ${formatGain(high)}`;
+}
+
+/**
+ * Two standard deviations of the profit from bets, USDC. Bets of one market are correlated by the
+ * share of time that their windows have in common.
+ */
+export function chanceOf(predicted: readonly PredictedBet[]): number {
+  const bets = predicted.map(({ thesis, probability }) => ({
+    ...thesis,
+    deviation: toNumber(thesis.payout) * Math.sqrt(probability * (1 - probability)),
+  })).sort((a, b) => a.startTime - b.startTime);
+  let variance = 0;
+  for (const [index, bet] of bets.entries()) {
+    variance += bet.deviation ** 2;
+    for (let next = index + 1; next < bets.length; next++) {
+      const other = bets[next]!; // below the length
+      if (other.startTime >= bet.endTime) break;
+      if (other.base !== bet.base || other.quote !== bet.quote) continue;
+      const sharedMs = Math.min(bet.endTime, other.endTime) - other.startTime;
+      const longerMs = Math.max(bet.endTime - bet.startTime, other.endTime - other.startTime);
+      variance += 2 * bet.deviation * other.deviation * sharedMs / longerMs;
+    }
+  }
+  return 2 * Math.sqrt(variance);
+}
+
+/** The total profit after each bet, in the order in which they were decided. */
+export function profitHistory(theses: readonly Thesis[]) {
+  let profit = 0n;
+  return theses.toSorted((a, b) => timeOf(a) - timeOf(b) || a.id - b.id).map((thesis) => {
+    profit += gainOf(thesis);
+    return { timeMs: timeOf(thesis), profit };
+  });
+}
+
+const timeOf = ({ settledAt, breach, endTime }: Thesis) => settledAt ?? breach?.time ?? endTime;

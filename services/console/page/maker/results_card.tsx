@@ -1,0 +1,143 @@
+import type { Market, Thesis } from "@rangemaker/client";
+import { scaleLinear } from "d3-scale";
+import type { ComponentChildren } from "preact";
+import { useMemo } from "preact/hooks";
+import { DAY_MS } from "../../../../lib/time.ts";
+import { Card } from "../card.tsx";
+import { type Results, resultsOf } from "../data/results.ts";
+import {
+  formatChange,
+  formatDay,
+  formatGain,
+  formatTime,
+  fromNumber,
+  toNumber,
+} from "../format.ts";
+import { Plot } from "../plot.tsx";
+import { Table } from "../table.tsx";
+import { COUNT_MIN } from "./calibration.ts";
+import { chanceText, type Earnings, earningsOf, profitHistory } from "./earnings.ts";
+
+const usdc = (amount: number) => formatGain(fromNumber(amount));
+
+/** Results are compared this often while no window ends, because periods move on. */
+const PERIOD_STEP_MS = 10_000;
+
+interface ResultsProps {
+  /** Those that are compared. */
+  theses: readonly Thesis[];
+  /** The results of all bets. */
+  all: Results;
+  markets: readonly Market[];
+  probabilities: ReadonlyMap<string, number>;
+  nowMs: number;
+  /** A button beside the heading. */
+  action: ComponentChildren;
+}
+
+/** What the bets brought, beside what was expected of the same bets. */
+export function ResultsCard({ theses, all, markets, probabilities, nowMs, action }: ResultsProps) {
+  // Compares all pairs of bets that overlap.
+  const rows = useMemo(
+    () => earningsOf(theses, markets, probabilities, nowMs),
+    [theses.length, probabilities.size, Math.floor(nowMs / PERIOD_STEP_MS)],
+  );
+  const leftOut = all.settled - theses.length;
+  return (
+    <Card title="Results" note={action}>
+      {theses.length === 0
+        ? <p class="note">No bet’s window is over yet.</p>
+        : (
+          <div class="columns">
+            <EarningsTable rows={rows} />
+            <ProfitChart theses={theses} nowMs={nowMs} />
+          </div>
+        )}
+      {rows[0]?.expected !== undefined && (
+        <p class="note">
+          By chance: where the profit lies in 19 of 20 cases if the forecasts are right, from{" "}
+          {COUNT_MIN}{" "}
+          bets on. Boxes of a market that overlap are counted as ending alike for the time that they
+          share.
+        </p>
+      )}
+      {leftOut > 0 && (
+        <p class="note">
+          Not counted: {leftOut} decided {leftOut === 1 ? "bet" : "bets"} with{" "}
+          {formatGain(all.profit - resultsOf(theses).profit)}{" "}
+          USDC, whose window is not over or whose probability is unknown.
+        </p>
+      )}
+    </Card>
+  );
+}
+
+const styleOf = (gain: bigint) => gain < 0n ? "lost" : gain > 0n ? "won" : undefined;
+
+function EarningsTable({ rows }: { rows: readonly Earnings[] }) {
+  return (
+    <Table
+      of="results"
+      rows={rows}
+      keyOf={({ name }) => name}
+      attributesOf={({ name }) => ({ class: name === "All" ? "total" : undefined })}
+      columns={[
+        { name: "Market or period", text: ({ name }) => name },
+        { name: "Expected", number: ({ expected }) => expected !== undefined && usdc(expected) },
+        {
+          name: "Profit",
+          number: ({ settled, profit }) =>
+            settled > 0 && <span class={styleOf(profit)}>{formatGain(profit)}</span>,
+        },
+        {
+          name: "By chance",
+          number: (row) => {
+            const text = chanceText(row);
+            return text && <span class={text.startsWith("▲") ? "warning" : undefined}>{text}</span>;
+          },
+        },
+        {
+          name: "Of the stakes",
+          number: ({ settled, profit, turnover }) =>
+            settled > 0 && formatChange(Number(profit) / Number(turnover)),
+        },
+        {
+          name: "Users won",
+          number: ({ settled, held }) => settled > 0 && `${held} of ${settled}`,
+        },
+      ]}
+    />
+  );
+}
+
+/** Profit and loss after each bet, as equal steps: times without bets take no space. */
+function ProfitChart({ theses, nowMs }: { theses: readonly Thesis[]; nowMs: number }) {
+  const points = profitHistory(theses);
+  const fromMs = points[0]?.timeMs ?? nowMs;
+  const profits = points.map(({ profit }) => toNumber(profit));
+  const toX = scaleLinear([0, points.length], [0, 100]);
+  const toY = scaleLinear([Math.min(0, ...profits), Math.max(0, ...profits)], [97, 3]).nice(4);
+  const steps = profits.map((profit, index) => `V${toY(profit)} H${toX(index + 1)}`);
+  const nameOf = nowMs - fromMs > DAY_MS ? formatDay : formatTime;
+  return (
+    <figure class="part">
+      <figcaption>Profit after each bet, USDC</figcaption>
+      <Plot
+        label={`Profit and loss from ${nameOf(fromMs)} to now, at last ${
+          usdc(profits.at(-1) ?? 0)
+        } USDC`}
+        xTicks={[0, Math.ceil(points.length / 2)].flatMap((index) => {
+          const point = points[index];
+          return point ? [{ at: toX(index), text: nameOf(point.timeMs) }] : [];
+        })}
+        yTicks={toY.ticks(4).map((tick) => ({
+          at: toY(tick),
+          text: usdc(tick).replace(".00", ""),
+        }))}
+      >
+        <path class="mark" d={`M0 ${toY(0)} H100`} />
+        <path class="value" d={`M0 ${toY(0)} ${steps.join(" ")}`} />
+      </Plot>
+    </figure>
+  );
+}
