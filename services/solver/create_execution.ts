@@ -25,7 +25,7 @@ export function createExecution(options: SolverOptions, parts: SolverParts) {
     node: intentParts.shortTimeoutNode,
     async isOnChain(intent) {
       const found = await findBet(parts.node, intent, clock.now());
-      return found !== "missing" && found !== "replaced";
+      return found !== "missing" && found !== "rewound";
     },
   });
   const reservations = new Reservations({

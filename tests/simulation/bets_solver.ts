@@ -1,3 +1,4 @@
+import { pageOfTheses } from "../../services/node/rpc/query_pages.ts";
 import { MinimumBet } from "../../services/solver/limits.ts";
 import { onlyChain } from "../support/intents.ts";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
@@ -233,6 +234,7 @@ function nodeOf(world: BetsWorld) {
     url: "http://node",
     getHead: () => world.call(() => chain.head),
     getThesis: (id: number) => world.call(() => ledger.thesis(id) ?? null),
+    getTheses: () => world.call(() => pageOfTheses(ledger, { limit: 1 })),
     getAccount: (address: Address) => world.call(() => ledger.account(address)),
     getPrices: () =>
       world.call(() => {

@@ -18,6 +18,8 @@ const LONG_STOP_MS = 3_600_000;
 /** Calls `test` with a solver that was stopped for an hour, and knows a bet whose receipt is gone. */
 const withLongStop = (
   thesis: Thesis | null,
+  /** Id of the newest thesis of the chain. */
+  lastId: number,
   test: (health: { status: string; code?: string }, store: IntentStore) => Promise<void>,
 ) =>
   withFolder(async (folder) => {
@@ -27,6 +29,7 @@ const withLongStop = (
       await before.stop();
       node.rewind();
       node.methods.set("core_getThesis", () => toWire(thesis));
+      node.methods.set("core_getTheses", () => ({ theses: [], nextCursor: null, lastId }));
       const clock = new ShiftedClock(systemClock);
       clock.shift(node.aheadMs = LONG_STOP_MS);
       await using solver = await startTestSolver(node, { database }, clock);
@@ -37,7 +40,7 @@ const withLongStop = (
   });
 
 Deno.test("solver: works again after a stop in which the node settled its bet and dropped it", () =>
-  withLongStop(null, async ({ status }, store) => {
+  withLongStop(null, 1, async ({ status }, store) => {
     assert.equal(status, "ok");
     const held = async () => (await reservedIntents(store)).length;
     await eventually("the release", async () => await held() === 0 || undefined);
@@ -45,7 +48,13 @@ Deno.test("solver: works again after a stop in which the node settled its bet an
   }));
 
 Deno.test("solver: notices after a long stop that the chain went back, since another bet has the id", () =>
-  withLongStop(thesisOf(1), async ({ status, code }, store) => {
+  withLongStop(thesisOf(1), 1, async ({ status, code }, store) => {
+    assert.deepEqual([status, code], ["failed", "CHAIN_REWOUND"]);
+    assert.equal((await reservedIntents(store)).length, 1);
+  }));
+
+Deno.test("solver: notices after a long stop that the chain went back, since it has no bet with so high an id", () =>
+  withLongStop(null, 0, async ({ status, code }, store) => {
     assert.deepEqual([status, code], ["failed", "CHAIN_REWOUND"]);
     assert.equal((await reservedIntents(store)).length, 1);
   }));
@@ -72,9 +81,11 @@ Deno.test("solver reconcile: ends a bet that a restored node lacks, once", () =>
     }, { database });
   }));
 
-Deno.test("solver reconcile: ends a bet that ended long ago, unless its settlement is known", () =>
-  withFolder(async (folder) => {
+/** The output of `solver reconcile` an hour after three bets, of which one was settled. */
+async function reconcileLater(lastId?: number): Promise<string> {
+  return await withFolder(async (folder) => {
     const database = `${folder}/solver.sqlite`;
+    let output = "";
     await withSolver(async ({ url }, node) => {
       assert.equal((await post(`${url}/execute`, await execution(url))).status, 200);
       await using store = await openIntentStore(database, "solver");
@@ -88,12 +99,23 @@ Deno.test("solver reconcile: ends a bet that ended long ago, unless its settleme
       assert(await store.release(quoteHashOf(1)));
       node.rewind();
       node.methods.set("core_getThesis", () => null);
+      node.methods.set("core_getTheses", () => ({ theses: [], nextCursor: null, lastId }));
       const { privateKey } = DEV_ACCOUNTS.solver;
       const options = ["--rpc-url", node.url, "--database", database, "--private-key", privateKey];
       const clock = new ShiftedClock(systemClock);
       clock.shift(LONG_STOP_MS);
-      const { stdout } = await runHere(["solver", "reconcile", ...options], {}, clock);
-      assert.match(stdout, /2 gone, 1 already present, 0 failed$/);
-      assert.equal((await store.get(quoteHashOf(1))).state, "committed");
+      output = (await runHere(["solver", "reconcile", ...options], {}, clock)).stdout;
     }, { database });
-  }));
+    return output;
+  });
+}
+
+Deno.test("solver reconcile: ends a bet that ended long ago, unless its settlement is known", async () => {
+  for (const lastId of [1, undefined]) {
+    assert.match(await reconcileLater(lastId), /\n2 gone, 1 already present, 0 failed$/);
+  }
+});
+
+Deno.test("solver reconcile: ends a bet whose settlement is known, if the chain never came to its id", async () => {
+  assert.match(await reconcileLater(0), /\n3 gone, 0 already present, 0 failed$/);
+});

@@ -53,7 +53,12 @@ export const readMethods = {
     params: z.object({
       filter: z.prefault(thesisFilterSchema, {}),
     }),
-    result: z.object({ theses: z.array(thesisSchema), nextCursor: z.nullable(z.string()) }),
+    result: z.object({
+      theses: z.array(thesisSchema),
+      nextCursor: z.nullable(z.string()),
+      /** Id of the newest thesis of the chain, also if it was deleted; 0 before the first. */
+      lastId: z.optional(z.number().check(z.int(), z.nonnegative())),
+    }),
     isCostly: true,
     hasLargeAnswer: true,
   },

@@ -22,18 +22,19 @@ type ThesesQuery = ParamsOf<typeof readMethods.core_getTheses>["filter"];
 export function pageOfTheses(
   ledger: Theses,
   query: ThesesQuery,
-): { theses: Thesis[]; nextCursor: string | null } {
+): { theses: Thesis[]; nextCursor: string | null; lastId: number } {
+  const { lastThesisId: lastId } = ledger;
   const page: Thesis[] = [];
   const from = Math.max(Number(query.cursor ?? 0) + 1, ledger.firstThesisId);
-  const end = Math.min(ledger.lastThesisId + 1, from + THESES_PAGE_MAX);
+  const end = Math.min(lastId + 1, from + THESES_PAGE_MAX);
   for (const thesis of ledger.thesesBetween(from, end)) {
     if (!matches(thesis, query)) continue;
     if (page.length === query.limit) {
-      return { theses: page, nextCursor: page.at(-1)!.id.toString() }; // a limit is at least 1
+      return { theses: page, nextCursor: page.at(-1)!.id.toString(), lastId }; // a limit is at least 1
     }
     page.push(thesis);
   }
-  return { theses: page, nextCursor: end <= ledger.lastThesisId ? `${end - 1}` : null };
+  return { theses: page, nextCursor: end <= lastId ? `${end - 1}` : null, lastId };
 }
 
 type Theses = Pick<Ledger, "firstThesisId" | "lastThesisId" | "thesesBetween">;

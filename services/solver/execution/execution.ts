@@ -85,22 +85,25 @@ export function transactionTermsOf({ quote, userSignature }: Execution): Transac
 
 /**
  * What a node has of a committed bet: its thesis, or why there is none. `pruned`: it ended so long
- * ago that the node may have deleted it. `missing`: every node of its chain must have it. `replaced`:
- * another bet has its id, so the chain went back and continued differently.
+ * ago that the node may have deleted it. `missing`: every node of its chain must have it. `rewound`: the
+ * chain went back, since another bet has its id, or the newest bet an older one.
  */
-export type FoundBet = Thesis | "pruned" | "missing" | "replaced";
+export type FoundBet = Thesis | "pruned" | "missing" | "rewound";
 
 /** Looks for the thesis of a committed execution. */
 export async function findBet(
-  node: Pick<CoreClient, "getThesis">,
+  node: Pick<CoreClient, "getThesis" | "getTheses">,
   { key, payload, receipt }: Intent,
   nowMs: number,
 ): Promise<FoundBet> {
   const { thesisId } = receiptSchema.parse(JSON.parse(receipt ?? "null"));
   const thesis = thesisId === undefined ? null : await node.getThesis(thesisId);
-  if (thesis !== null) return thesis.quoteHash === key ? thesis : "replaced";
+  if (thesis !== null) return thesis.quoteHash === key ? thesis : "rewound";
   const { endTime } = decodeExecution(payload).quote;
-  return nowMs > endTime + RECEIPTS_KEPT_MS_MIN ? "pruned" : "missing";
+  if (thesisId === undefined || nowMs <= endTime + RECEIPTS_KEPT_MS_MIN) return "missing";
+  // Another implementation of the node may not say how far the chain is.
+  const { lastId = thesisId } = await node.getTheses({ cursor: `${thesisId}`, limit: 1 });
+  return lastId < thesisId ? "rewound" : "pruned";
 }
 
 /**

@@ -12,7 +12,7 @@ import { decodeExecution, findBet } from "./execution.ts";
 export interface ReservationsOptions {
   store: Pick<IntentStore, "find" | "refreshReservations" | "release">;
   book: ExposureBook;
-  node: Pick<CoreClient, "getThesis">;
+  node: Pick<CoreClient, "getThesis" | "getTheses">;
   /** Throws unless the node has the chain of the store: on another chain, all theses would be missing. */
   requireChain(): Promise<void>;
   clock: Clock;

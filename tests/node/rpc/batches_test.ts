@@ -247,7 +247,10 @@ Deno.test("pageOfTheses: a filter that matches little is answered page by page",
 });
 
 Deno.test("pageOfTheses: the first page starts at the oldest thesis that was not deleted", () => {
-  const { theses, nextCursor } = pageOfTheses(ledgerOf(thesesOf(201, 1_100)), { limit: 1_000 });
+  const { theses, nextCursor, lastId } = pageOfTheses(ledgerOf(thesesOf(201, 1_100)), {
+    limit: 1_000,
+  });
+  assert.equal(lastId, 1_100);
   const expected = Array.from({ length: 900 }, (_, at) => 201 + at);
   assert.deepEqual([theses.map(({ id }) => id), nextCursor], [expected, null]);
 });

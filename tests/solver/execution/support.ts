@@ -96,7 +96,10 @@ function createExecutor(hedge: Hedge, given: Given) {
   const reservations = new Reservations({
     store,
     book: exposure,
-    node: { getThesis: () => Promise.resolve(null) },
+    node: {
+      getThesis: () => Promise.resolve(null),
+      getTheses: () => Promise.resolve({ theses: [], nextCursor: null }),
+    },
     requireChain: () => chain.require(),
     clock,
   });
