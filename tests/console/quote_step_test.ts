@@ -120,7 +120,7 @@ Deno.test("quoteStepOf: an expired quote can be renewed", () => {
 
 Deno.test("quoteStepOf: offline, or while a bet is being placed, nothing can be signed", () => {
   const waiting: [Partial<QuoteSituation>, button: string, back: string | undefined][] = [
-    [{ isOffline: true }, "You are offline", BACK],
+    [{ isOffline: true }, "Waiting for live prices", BACK],
     [
       { hasOther: true, isChecking: true, isOffline: true },
       "Outcome unknown, checking …",
@@ -128,15 +128,23 @@ Deno.test("quoteStepOf: offline, or while a bet is being placed, nothing can be 
     ],
     [{ hasOther: true }, "Your other tab is placing a bet …", BACK],
     [{ balance: 9n }, "Sign and place the bet", BACK],
-    [{ stage: { name: "sending", offer }, hasOther: true }, "Placing the bet …", undefined],
     [
-      { stage: { name: "sending", offer }, hasOther: true, isChecking: true },
+      { stage: { name: "sending", offer, least: 1n }, hasOther: true },
+      "Placing the bet …",
+      undefined,
+    ],
+    [
+      { stage: { name: "sending", offer, least: 1n }, hasOther: true, isChecking: true },
       "Outcome unknown, checking …",
       undefined,
     ],
-    [{ stage: { name: "signing", offer, isAgain: false } }, "Sign in your wallet …", "Cancel"],
     [
-      { stage: { name: "signing", offer, isAgain: true }, isDevelopmentKey: true },
+      { stage: { name: "signing", offer, least: 1n, isAgain: false } },
+      "Sign in your wallet …",
+      "Cancel",
+    ],
+    [
+      { stage: { name: "signing", offer, least: 1n, isAgain: true }, isDevelopmentKey: true },
       "Signing …",
       undefined,
     ],

@@ -37,8 +37,6 @@ export interface PriceFeedOptions {
   clock: Clock;
   /** Called when the feed has connected or reconnected. */
   onConnected(): void;
-  /** Whether the device has lost its network. */
-  hasNoNetwork(): Promise<boolean>;
 }
 
 /** The connection hangs if no price arrives for this long: normally there are ten a second. */
@@ -58,8 +56,10 @@ export class PriceFeed {
   #cancelSilence: CancelTimer = () => {};
   /** Why no prices arrive; undefined while they do, and during the first connection attempt. */
   readonly problem: Signal<string | undefined> = signal(undefined);
-  /** The device has lost its network. Reset by the next price. */
+  /** The device has lost its network. A price disproves it: the services may be on this device. */
   readonly isOffline: Signal<boolean> = signal(false);
+  /** The browser's last report of the network. */
+  #isOnline = true;
   /** Markets whose history was requested: either it has been loaded, or it cannot be. */
   readonly loaded: Signal<ReadonlySet<string>> = signal(new Set());
   readonly #options: PriceFeedOptions;
@@ -88,14 +88,15 @@ export class PriceFeed {
         this.problem.value = reason;
         if (state === "live") this.#options.onConnected();
         // The last price may have been in flight when the network was lost.
-        else void this.checkNetwork();
+        else this.isOffline.value = !this.#isOnline;
       },
     });
   }
 
-  /** Finds out whether the device has lost its network. */
-  async checkNetwork(): Promise<void> {
-    if (await this.#options.hasNoNetwork()) this.isOffline.value = true;
+  /** The browser reports that the device has lost its network, or has it again. */
+  setOnline(isOnline: boolean): void {
+    this.#isOnline = isOnline;
+    this.isOffline.value = !isOnline;
   }
 
   /** The state of a market: `fresh`, or why it has no fresh price. */

@@ -73,6 +73,11 @@ export function overText(quote: QuoteTimes, nowMs: number): string {
   return isByStart ? "Too late: the window has begun." : "The quote has expired.";
 }
 
+/** The same, and what the button does now, to be spoken. */
+export function endedText(quote: QuoteTimes, nowMs: number): string {
+  return `${overText(quote, nowMs)} The button now asks for a new quote.`;
+}
+
 /** Whether a price is outside the box of a quote. */
 export function isOutside(
   { lowerPrice, upperPrice }: Pick<Quote, "lowerPrice" | "upperPrice">,

@@ -6,12 +6,12 @@ import { Fact } from "../fact.tsx";
 import { firstOutside, isDecided, outcomeText } from "../data/live_breaches.ts";
 import { durationText, formatAmount, formatRange, formatTime } from "../format.ts";
 import { useNow } from "../use_now.ts";
+import { Marked } from "../words.tsx";
 import type { BetSlip } from "./bet_slip.ts";
-import { oddsOf } from "./odds.ts";
+import { oddsOf, repricedText, termsText } from "./odds.ts";
 import { quoteStepOf } from "./quote_step.ts";
 import { showChart } from "./show_chart.ts";
-import { repricedText, termsOf } from "./slip_voice.ts";
-import type { LiveStage, PlacedStage } from "./stage.ts";
+import { leastOf, type LiveStage, type PlacedStage } from "./stage.ts";
 
 interface QuotePanelProps {
   model: PageModel;
@@ -41,9 +41,6 @@ export function QuotePanel({ model, slip, stage, onRepeat }: QuotePanelProps) {
     </>
   );
 }
-
-/** A text whose figures do not break before their unit. */
-const unbroken = (text: string) => text.replaceAll(" %", "\u00a0%");
 
 /**
  * No press signs a quote that appeared less than this ago: nobody has read it, and the press may be
@@ -85,7 +82,6 @@ function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
   }, nowMs);
   const isOver = look === "failure"; // terms that are no longer available are hidden
   const odds = oddsOf({ ...quote, probability }, model.maker.info.value?.config.maxPayoutRatio);
-  const { bet, pays, accepts, least, chances } = termsOf(stage.offer, slip.tolerancePercent.value);
   const refuse = () => model.announce("The quote is new: press again to sign it.");
   return (
     <>
@@ -100,12 +96,8 @@ function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
       {odds.warning !== undefined && !isOver && <p class="note">{odds.warning}</p>}
       <div class="action-bar">
         {!isOver && (
-          <p class="bar-payout bar-terms" id="terms">
-            {bet}
-            <strong data-payout={quote.payout.toString()}>{pays}</strong>
-            {unbroken(accepts)}
-            {least !== "" && <strong>{least}</strong>}
-            {unbroken(chances)}
+          <p class="bar-payout bar-terms" id="terms" data-payout={quote.payout.toString()}>
+            <Marked text={termsText(stage.offer, leastOf(stage, slip.tolerancePercent.value))} />
           </p>
         )}
         <button

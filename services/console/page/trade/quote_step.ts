@@ -1,6 +1,6 @@
 /** The next step of a quote: one button and one sentence for each state. */
 import type { Quote } from "@rangemaker/client";
-import { formatAmount, formatCut } from "../format.ts";
+import { formatAmount, formatCut, formatTime } from "../format.ts";
 import { isOutside, outsideText, overText, quoteLife, windowText } from "./quote_life.ts";
 import { isWorthless } from "./odds.ts";
 import { changesOf, isWorse } from "./slip_voice.ts";
@@ -39,6 +39,8 @@ export interface QuoteStep {
 
 export const CHECKING = "Outcome unknown, checking …";
 export const OTHER_TAB = "Your other tab is placing a bet …";
+/** The disabled button while the chart shows why there are no bets. */
+export const WAITING = "Waiting for live prices";
 const SIGN = "Sign and place the bet";
 const BACK = "Change the box";
 
@@ -47,7 +49,8 @@ export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep
   if (stage.name === "sending") {
     if (!isChecking) return { button: "Placing the bet …" };
     const note =
-      "The maker has not answered. The same signed bet is sent again: it is placed once, or not.";
+      "An answer was lost. The same signed bet is sent again: it is placed once, or not. " +
+      `That is known shortly after ${formatTime(stage.offer.quote.deadline)} at the latest.`;
     return { button: CHECKING, note };
   }
   if (stage.name === "signing") {
@@ -67,7 +70,7 @@ export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep
     return { button: SIGN, note, look: "failure", back: BACK };
   }
   if (quoteLife(quote, nowMs).state === "valid" && isOffline) {
-    return { button: "You are offline", note: "Nothing can be placed now.", back: BACK };
+    return { button: WAITING, note: "", back: BACK };
   }
   const over = overReason(situation, quote, nowMs);
   if (over !== undefined) {
