@@ -380,7 +380,7 @@ Deno.test("BetSlip: a bet from before a reload is shown with its outcome, and it
   await settle();
   assert.deepEqual(stageOf(slip), { name: "placed", thesisId: 8, offer });
   assert.equal(slip.draft, undefined);
-  assert.match(said.join(), /^An answer was lost: [^.]+\.$/);
+  assert.match(said.join(), /^The answer is missing: [^.]+\.$/);
   slip.edit({ lower: "1", upper: "2" });
   pending.add({ offer: offerOf(9, { lowerPrice, upperPrice }), signature: SIGNATURE });
   bets.start();
@@ -406,7 +406,7 @@ Deno.test("BetSlip: a bet that expired while the page was closed is reported as 
   const { bets } = user.value?.portfolio ?? assert.fail();
   void bets.send({ offer: offerOf(8, { deadline: clock.now() + 1_000 }), signature: SIGNATURE });
   await settle();
-  assert.deepEqual(said, ["An answer was lost: whether your bet was placed is being checked."]);
+  assert.deepEqual(said, ["The answer is missing: whether your bet was placed is being checked."]);
   for (let second = 0; second < 12; second++) {
     clock.advance(1_000);
     await settle();
@@ -778,6 +778,17 @@ Deno.test("BetSlip: an expiry is announced only while the quote is shown", async
   clock.advance(500);
   assert.deepEqual(said.slice(1), ["(Back to the box: no bet was placed.)"]);
   clock.advance(60_000);
+  assert.equal(said.length, 2);
+});
+
+Deno.test("BetSlip: while another view is shown, nothing about the slip is announced", async () => {
+  const { slip, clock, said } = scene();
+  await slip.quote();
+  slip.estimator.isPaused = true; // as the trade view does when it is left
+  clock.advance(60_000);
+  assert.equal(said.length, 1, "not that it expired");
+  slip.estimator.isPaused = false;
+  slip.back();
   assert.equal(said.length, 2);
 });
 

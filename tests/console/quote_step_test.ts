@@ -118,6 +118,12 @@ Deno.test("quoteStepOf: an expired quote can be renewed", () => {
   assert.match(quoteStepOf(QUOTED, 60_000).note ?? "", /^Too late: the window has ended\. /);
 });
 
+Deno.test("quoteStepOf: while an answer is missing, it says until when at most", () => {
+  const stage = { name: "sending" as const, offer, least: 1n };
+  const { note } = quoteStepOf({ ...QUOTED, stage, isChecking: true }, 0);
+  assert(note?.endsWith(`known shortly after ${formatTime(30_000)} at the latest.`), note);
+});
+
 Deno.test("quoteStepOf: offline, or while a bet is being placed, nothing can be signed", () => {
   const waiting: [Partial<QuoteSituation>, button: string, back: string | undefined][] = [
     [{ isOffline: true }, "Waiting for live prices", BACK],

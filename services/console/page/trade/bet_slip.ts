@@ -16,6 +16,7 @@ import type { DraftStore } from "./draft_store.ts";
 import { endedText, quoteLife } from "./quote_life.ts";
 import { NOT_PLACED, signingStages } from "./signing.ts";
 import type { MakerStatus } from "../data/maker_status.ts";
+import type { Announce } from "../data/messages.ts";
 import { repricedText, termsText, unmarked } from "./odds.ts";
 import { boxText, type Obstacle, spokenText } from "./next_step.ts";
 import { SlipVoice, type SlipVoiceOptions } from "./slip_voice.ts";
@@ -62,7 +63,10 @@ export class BetSlip {
     this.estimator = options.estimate;
     this.tolerancePercent = signal(options.drafts.tolerancePercent);
     this.#options = options;
-    this.#voice = new SlipVoice(options);
+    // On other views, only the outcomes of bets are announced.
+    const announce: Announce = (...message) =>
+      this.estimator.isPaused ? () => {} : options.announce(...message);
+    this.#voice = new SlipVoice({ ...options, announce });
     let address = options.session.user.peek()?.address;
     effect(() => {
       const next = options.session.user.value?.address;

@@ -81,9 +81,8 @@ export function QuoteButton({ model, slip, onFix }: QuoteButtonProps) {
   // The bet slip has announced the failure already.
   const failed = stage.name === "draft" && stage.failure ? failureText(stage.failure, state) : "";
   const { unpriceable } = situation;
-  const unpaid = unpriceable && unpriceable.text !== obstacle?.text
-    ? unpriceable.text
-    : !obstacle?.field && "pays –";
+  const unpaid = !obstacle?.field &&
+    (unpriceable && unpriceable.text !== obstacle?.text ? unpriceable.text : "pays –");
   return (
     <>
       {!("errors" in slip.parsed.value) && (odds || unpaid) && (

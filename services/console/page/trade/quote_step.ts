@@ -49,7 +49,7 @@ export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep
   if (stage.name === "sending") {
     if (!isChecking) return { button: "Placing the bet …" };
     const note =
-      "An answer was lost. The same signed bet is sent again: it is placed once, or not. " +
+      "The answer is missing. The same signed bet is sent again: it is placed once, or not. " +
       `That is known shortly after ${formatTime(stage.offer.quote.deadline)} at the latest.`;
     return { button: CHECKING, note };
   }

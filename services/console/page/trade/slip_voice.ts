@@ -11,7 +11,7 @@ const STILL_MS = 1_000;
 /** The deadline of a quote is announced again this long before it. */
 const DEADLINE_WARNING_MS = 10_000;
 
-const CHECKING = "An answer was lost: whether your bet was placed is being checked.";
+const CHECKING = "The answer is missing: whether your bet was placed is being checked.";
 
 export interface SlipVoiceOptions {
   announce: Announce;

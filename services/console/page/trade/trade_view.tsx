@@ -39,8 +39,7 @@ export function openTradeView(model: PageModel): View {
     serverClock,
     clock: systemClock,
     drafts,
-    // On the other views, only the outcomes of bets are announced.
-    announce: (...message) => slip.estimator.isPaused ? () => {} : announce(...message),
+    announce,
     maker,
     obstacle: () => obstacleNow(model, slip),
   });
