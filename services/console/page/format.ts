@@ -44,7 +44,12 @@ export function shownDigits(price: number): number {
 }
 
 /** A price such as 2,998.41. */
-export function formatQuotePrice(price: number, digits = shownDigits(price)): string {
+export function formatQuotePrice(price: number): string {
+  return formatDigits(price, shownDigits(price));
+}
+
+/** A price with a number of digits after the point, 6 at most. */
+export function formatDigits(price: number, digits: number): string {
   return (byDigits[digits] ?? grouped).format(price);
 }
 

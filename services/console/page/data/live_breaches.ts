@@ -1,5 +1,5 @@
 import { isUnsettled, SLOT_MS, type Thesis } from "@rangemaker/client";
-import { formatAmount, formatQuotePrice, shownDigits, toNumber } from "../format.ts";
+import { formatAmount, formatDigits, shownDigits, toNumber } from "../format.ts";
 import type { PriceSeries } from "./price_series.ts";
 
 /** The page's prices may be a slot off, so prices this close to a window's edges prove nothing. */
@@ -95,7 +95,7 @@ export function crossingText(
 ): [price: string, side: string] {
   const numbers = [price, price < lowerPrice ? lowerPrice : upperPrice].map(toNumber);
   for (let digits = shownDigits(numbers[1]!);; digits++) {
-    const [one = "", other = ""] = numbers.map((number) => formatQuotePrice(number, digits));
+    const [one = "", other = ""] = numbers.map((number) => formatDigits(number, digits));
     if (one !== other || digits >= 6) return [one, other];
   }
 }

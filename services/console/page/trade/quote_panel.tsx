@@ -120,7 +120,12 @@ function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
         </button>
         {back && <button type="button" onClick={() => slip.back()}>{back}</button>}
         <div class={`bar-note ${look ?? "note"}`} id="bar-note">
-          <p>{note}</p> <p class="deadline">{deadline}</p>
+          <p>
+            <Marked text={note ?? ""} />
+          </p>{" "}
+          <p class="deadline">
+            <Marked text={deadline ?? ""} />
+          </p>
         </div>
       </div>
     </>
