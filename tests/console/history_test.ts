@@ -9,10 +9,10 @@ import {
   pageOf,
   userCsv,
 } from "../../services/console/page/trade/history.ts";
-import { leastPayout, oddsOf } from "../../services/console/page/trade/odds.ts";
+import { leastPayout, oddsOf, termsText } from "../../services/console/page/trade/odds.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { memoryStore } from "./memory_store.ts";
-import { hashOf, OTHER, thesisOf, USER } from "./offers.ts";
+import { hashOf, offerOf, OTHER, thesisOf, USER } from "./offers.ts";
 
 const breach = { time: 500, price: 3_000_000n };
 const theses = [
@@ -119,6 +119,14 @@ Deno.test("leastPayout: is the payout less the tolerance, but never less than th
   assert.equal(leastPayout(quote, 0), 10_060_000n);
   for (const tolerance of [2, 5, 50]) assert.equal(leastPayout(quote, tolerance), 10_000_000n);
   assert.equal(leastPayout({ ...quote, payout: 20_000_000n }, 5), 19_000_000n);
+});
+
+Deno.test("termsText: names the least payout, unless only the quoted one is accepted", () => {
+  const offer = offerOf(1, { betAmount: 10_000_000n, payout: 20_000_000n });
+  const text = "Bet 10.00, get *20.00 USDC*, break-even 50.0 %";
+  assert.equal(termsText(offer, 20_000_000n), text);
+  const limited = text.replace(", break", ", or *at least 18.00* if the odds change, break");
+  assert.equal(termsText(offer, 18_000_000n), limited);
 });
 
 Deno.test("DraftStore: a draft is kept for an hour; stored text of another form is ignored", () => {

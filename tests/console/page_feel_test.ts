@@ -565,7 +565,7 @@ Deno.test({
         assert(badge.right <= shown.right - axis, `${badge.right} is on a price`);
         await hears(
           page,
-          /^The same bet of 10\.00 USDC, around the price of now: .*starts in \d+ s/,
+          /^The same bet of 10\.00 USDC on ETH\/USDT, around the price of now: .*starts in \d+ s/,
         );
         await focusIsOn(page, "Get a quote");
         await page.waitForFunction(`(() => {

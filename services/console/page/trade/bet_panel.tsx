@@ -235,7 +235,8 @@ export function repeatBet(model: PageModel, slip: BetSlip, bet: Thesis): void {
   slip.saveForUndo();
   slip.edit(repeatedDraft(bet, price, timesOf(slip.fields.value).startsInMs));
   showChart();
-  const name = `The same bet of ${formatAmount(bet.betAmount)} USDC, around the price of now`;
+  const amount = formatAmount(bet.betAmount);
+  const name = `The same bet of ${amount} USDC on ${symbol}, around the price of now`;
   sayBox(model, slip, name, { isSpoken: false });
 }
 

@@ -143,7 +143,7 @@ function useLiveChart(
         cancelSaying();
         cancelSaying = systemClock.after(SAY_AFTER_MS, () => {
           if (slip.draft !== undefined) return sayBox(model, slip, "Box");
-          model.announce("No box yet: press Enter for one around the price.");
+          model.announce("No box yet: press Enter for one around the price.", { isAnswer: true });
         });
       },
     }, ended.signal);
