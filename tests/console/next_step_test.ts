@@ -7,6 +7,7 @@ import {
   spokenText,
   unpriceableBy,
 } from "../../services/console/page/trade/next_step.ts";
+import { offerOf, SIGNATURE } from "./offers.ts";
 import { parseFields } from "../../services/console/page/trade/draft.ts";
 
 const FIELDS = { lower: "1", upper: "2", startsIn: "3", lasts: "15", amount: "10" };
@@ -27,6 +28,8 @@ const READY: Situation = {
 
 const QUOTE = "Get a quote";
 
+const signed = { offer: offerOf(1), signature: SIGNATURE };
+
 /** In order of priority: each is shown even if all later ones apply too. */
 const obstacles: readonly [
   name: string,
@@ -36,13 +39,13 @@ const obstacles: readonly [
 ][] = [
   [
     "a bet on its way",
-    { onItsWay: { deadline: 0, isChecking: true } },
+    { onItsWay: { ...signed, isChecking: true } },
     "Outcome unknown, checking …",
     /New quotes wait/,
   ],
   [
     "a bet that another tab is placing",
-    { onItsWay: { deadline: 0, isChecking: false } },
+    { onItsWay: { ...signed, isChecking: false } },
     "Your other tab is placing a bet …",
     /^$/,
   ],

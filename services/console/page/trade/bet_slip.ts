@@ -13,7 +13,7 @@ import {
   parseFields,
 } from "./draft.ts";
 import type { DraftStore } from "./draft_store.ts";
-import { endedText, quoteLife } from "./quote_life.ts";
+import { endedText, signableMs } from "./quote_life.ts";
 import { NOT_PLACED, signingStages } from "./signing.ts";
 import type { MakerStatus } from "../data/maker_status.ts";
 import type { Announce } from "../data/messages.ts";
@@ -253,7 +253,7 @@ export class BetSlip {
   }
 
   #isValid({ quote }: Offer): boolean {
-    return quoteLife(quote, this.#options.serverClock.now()).state === "valid";
+    return signableMs(quote, this.#options.serverClock.now()) > 0;
   }
 
   #showQuote(stage: QuotedStage): void {

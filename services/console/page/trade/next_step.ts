@@ -1,5 +1,6 @@
 /** Obstacles to a quote: one sentence and one button for each state. */
 import { formatUnits, type SolverInfo } from "@rangemaker/client";
+import type { UnresolvedBet } from "../data/bet_keeper.ts";
 import type { EstimateState } from "../data/estimator.ts";
 import { explain, explainRisk, type Explanation } from "../data/explain.ts";
 import type { MarketState } from "../data/price_feed.ts";
@@ -19,8 +20,8 @@ export interface Situation {
   walletChainId: number | undefined;
   /** Undefined before the node has answered. */
   balance: bigint | undefined;
-  /** An unresolved signed bet: its deadline, and whether its answer is overdue. */
-  onItsWay: { deadline: number; isChecking: boolean } | undefined;
+  /** A signed bet whose outcome is not known. */
+  onItsWay: UnresolvedBet | undefined;
   isEmpty: boolean;
   parsed: ParsedFields;
   /** Why the box cannot be priced now. */
@@ -74,7 +75,9 @@ export function obstacleOf(situation: Situation): Obstacle | undefined {
       button: CHECKING,
       text:
         "It is not known yet whether your signed bet was placed. New quotes wait until it is, " +
-        `or until it can no longer be placed, shortly after ${formatTime(onItsWay.deadline)}.`,
+        `or until it can no longer be placed, shortly after ${
+          formatTime(onItsWay.offer.quote.deadline)
+        }.`,
     };
   }
   if (market !== "fresh") return { button: WAITING, text: "" };

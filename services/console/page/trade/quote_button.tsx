@@ -38,7 +38,6 @@ export function situationOf(model: PageModel, slip: BetSlip): Situation {
   const parsed = slip.parsed.value;
   const estimate = slip.estimator.state.value;
   const limits = maker.info.value?.config;
-  const [unresolved] = user?.portfolio.bets.unresolved.value ?? [];
   return {
     market: model.stateOf(slip.symbol.value),
     chainId: config.chainId,
@@ -46,10 +45,7 @@ export function situationOf(model: PageModel, slip: BetSlip): Situation {
     hasUser: user !== undefined,
     walletChainId: user?.walletChainId.value,
     balance: user?.portfolio.account.value?.balance,
-    onItsWay: unresolved && {
-      deadline: unresolved.offer.quote.deadline,
-      isChecking: unresolved.isChecking,
-    },
+    onItsWay: user?.portfolio.bets.unresolved.value[0],
     isEmpty: slip.isEmpty,
     parsed,
     unpriceable: estimate && unpriceableBy(estimate, maker.info.value),

@@ -69,12 +69,10 @@ function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
   const symbol = slip.symbol.value;
   const user = model.session.user.value;
   const bets = user?.portfolio.bets.unresolved.value ?? [];
-  const own = bets.find(({ offer }) => offer.quoteHash === quoteHash);
   const { button, note, deadline, look, action, back } = quoteStepOf({
     stage,
     isDevelopmentKey: user?.isDevelopmentKey ?? false,
-    isChecking: (own === undefined ? bets : [own]).some((bet) => bet.isChecking),
-    hasOther: bets.length > 0,
+    onItsWay: bets.find(({ offer }) => offer.quoteHash === quoteHash) ?? bets[0],
     balance: user?.portfolio.account.value?.balance,
     isOffline: model.isOffline.value,
     price: model.feed.latest.value[symbol]?.price,

@@ -9,7 +9,7 @@ import {
 } from "@rangemaker/client";
 import type { User } from "../data/session.ts";
 import { betOf } from "./draft.ts";
-import { leadMs, quoteLife } from "./quote_life.ts";
+import { leadMs, signableMs } from "./quote_life.ts";
 import type { SlipVoiceOptions } from "./slip_voice.ts";
 import type { QuotedStage, Stage } from "./stage.ts";
 
@@ -46,7 +46,7 @@ export async function* signingStages(
     const { offer } = stage;
     const signature = await sign(user, offer);
     // The wallet's prompt may have been open for long: a late quote is not sent.
-    if (quoteLife(offer.quote, serverClock.now()).state !== "valid") return yield stage;
+    if (signableMs(offer.quote, serverClock.now()) === 0) return yield stage;
     yield { name: "sending", offer, least };
     const outcome = await user.portfolio.bets.send({ offer, signature });
     void user.portfolio.refresh();

@@ -2,7 +2,7 @@ import { effect, untracked } from "@preact/signals";
 import type { CancelTimer, Clock } from "@rangemaker/client";
 import type { Announce } from "../data/messages.ts";
 import { formatAmount, formatTime } from "../format.ts";
-import { endedText, quoteLife, signWithinMs, signWithinText, windowText } from "./quote_life.ts";
+import { endedText, signableMs, signWithinMs, signWithinText, windowText } from "./quote_life.ts";
 import type { QuotedStage } from "./stage.ts";
 
 /** The payout of the box is announced when the box has not changed for this long. */
@@ -58,7 +58,7 @@ export class SlipVoice {
     this.endQuote();
     const { announce, clock, serverClock } = this.#options;
     const nowMs = serverClock.now();
-    const { remainingMs } = quoteLife(quote, nowMs);
+    const remainingMs = signableMs(quote, nowMs);
     if (remainingMs === 0) return this.speak(endedText(quote, nowMs));
     const text = [...changesOf(stage), terms, windowText(quote, nowMs)].join(" ");
     const remove = announce(text, { isSpoken: true }); // the slip shows it
