@@ -71,14 +71,10 @@ export function obstacleOf(situation: Situation): Obstacle | undefined {
   const { onItsWay, isEmpty, unpriceable } = situation;
   if (onItsWay?.isChecking === false) return { button: OTHER_TAB, text: "" };
   if (onItsWay !== undefined) {
-    return {
-      button: CHECKING,
-      text:
-        "It is not known yet whether your signed bet was placed. New quotes wait until it is, " +
-        `or until it can no longer be placed, shortly after ${
-          formatTime(onItsWay.offer.quote.deadline)
-        }.`,
-    };
+    const text =
+      "It is not known yet whether your signed bet was placed. New quotes wait until it " +
+      `is, shortly after ${formatTime(onItsWay.offer.quote.deadline)} at the latest.`;
+    return { button: CHECKING, text };
   }
   if (market !== "fresh") return { button: WAITING, text: "" };
   const wrong = firstError(errorsOf(situation));

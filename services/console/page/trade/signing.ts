@@ -18,6 +18,12 @@ export const NOT_PLACED = new RangemakerError(
   "The bet was not placed: nothing was taken.",
 );
 
+/** How often a bet is signed again if its payout keeps moving. */
+const SIGNED_AGAIN_MAX = 3;
+
+/** The same if the next quote pays more than the first or the refused one. */
+const SIGNED_FOR_MORE_MAX = 10;
+
 export interface SigningOptions extends Pick<SlipVoiceOptions, "serverClock"> {
   user: User;
   symbol: string;
@@ -85,12 +91,6 @@ async function sign(user: User, offer: Offer) {
     throw thrown;
   }
 }
-
-/** How often a bet is signed again if its payout keeps moving. */
-const SIGNED_AGAIN_MAX = 3;
-
-/** The same if the next quote pays more than the first or the refused one. */
-const SIGNED_FOR_MORE_MAX = 10;
 
 /** The bet of a quote, with another start of its window. */
 function betStarting(startsInMs: number, symbol: string, quote: Quote, nowMs: number): Bet {
