@@ -105,12 +105,12 @@ export class Visitor {
     await keyboard.type(text);
   }
 
-  /** Waits until the page shows a text that fits. @returns What it found. */
+  /** Waits until the page shows a text that fits, whose spaces may be unbreakable. @returns It. */
   async sees(pattern: RegExp): Promise<string> {
     await this.page.bringToFront();
     const body = await this.page.$("body");
     const found = await this.page.waitForFunction(
-      (source, body) => new RegExp(source).exec(body?.innerText ?? "")?.[0],
+      (source, body) => new RegExp(source).exec(body?.innerText.replaceAll("\xa0", " ") ?? "")?.[0],
       {},
       pattern.source,
       body,
@@ -122,7 +122,7 @@ export class Visitor {
   async seesNo(pattern: RegExp): Promise<void> {
     await this.page.bringToFront();
     await this.page.waitForFunction(
-      (source, body) => !new RegExp(source).test(body?.innerText ?? ""),
+      (source, body) => !new RegExp(source).test(body?.innerText.replaceAll("\xa0", " ") ?? ""),
       {},
       pattern.source,
       await this.page.$("body"),

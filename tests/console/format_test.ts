@@ -9,6 +9,7 @@ import {
   formatDuration,
   formatGain,
   formatQuotePrice,
+  formatRange,
   formatTime,
   fromNumber,
   shortAddress,
@@ -54,6 +55,8 @@ Deno.test("formatAmount, formatGain: a deposit, the balance and the loss agree, 
 });
 
 Deno.test("formatQuotePrice: six significant digits, for prices of any size", () => {
+  const range = { lowerPrice: 2_997_370_000n, upperPrice: 3_000_160_000n };
+  assert.equal(formatRange(range), "2,997.37 – 3,000.16");
   assert.equal(formatQuotePrice(60_009.68), "60,009.7");
   assert.equal(formatQuotePrice(2_999.5), "2,999.50");
   assert.equal(formatQuotePrice(149.9), "149.900");

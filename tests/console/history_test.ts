@@ -7,13 +7,12 @@ import {
   makerCsv,
   PAGE_ROWS,
   pageOf,
-  sorted,
   userCsv,
 } from "../../services/console/page/trade/history.ts";
-import { leastPayout, oddsOf } from "../../services/console/page/trade/odds.ts";
+import { leastPayout, oddsOf, termsText } from "../../services/console/page/trade/odds.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { memoryStore } from "./memory_store.ts";
-import { hashOf, OTHER, thesisOf, USER } from "./offers.ts";
+import { hashOf, offerOf, OTHER, thesisOf, USER } from "./offers.ts";
 
 const breach = { time: 500, price: 3_000_000n };
 const theses = [
@@ -45,9 +44,8 @@ const markets = new Markets([{ symbol: "A/B", base: OTHER, quote: OTHER }]);
 
 Deno.test("userCsv: lists all bets, oldest first, with what each pays, paid and brought", () => {
   const markets = new Markets([{ symbol: "A/B", base: OTHER, quote: OTHER }]);
-  const signedFor = { [hashOf(2)]: "30" };
-  const [head, ...rows] = userCsv(theses, markets, signedFor).trimEnd().split("\r\n");
-  assert.match(head ?? "", /,stake,payout_if_won,paid,gain,left_at,left_price,user,signed_for$/);
+  const [head, ...rows] = userCsv(theses, markets).trimEnd().split("\r\n");
+  assert.match(head ?? "", /,stake,payout_if_won,paid,gain,left_at,left_price,user$/);
   const zero = "1970-01-01T00:00:00.000Z";
   const terms = `${zero},${zero},1970-01-01T00:00:01.000Z,0.000001,0.000002,0.00001,0.000025`;
   const left = "0,-0.00001,1970-01-01T00:00:00.500Z,3";
@@ -56,10 +54,10 @@ Deno.test("userCsv: lists all bets, oldest first, with what each pays, paid and 
   assert.deepEqual(
     rows.map(zeros),
     [
-      `1,A/B,open,${terms},,,,,${USER},`,
-      `2,A/B,won,${terms},0.000025,0.000015,,,${USER},0.00003`,
-      `3,A/B,lost,${terms},${left},${USER},`,
-      `4,A/B,open,${terms},${left},${USER},`,
+      `1,A/B,open,${terms},,,,,${USER}`,
+      `2,A/B,won,${terms},0.000025,0.000015,,,${USER}`,
+      `3,A/B,lost,${terms},${left},${USER}`,
+      `4,A/B,open,${terms},${left},${USER}`,
     ].map(zeros),
   );
   for (const row of rows) assert.equal(row.split(",").length, head?.split(",").length);
@@ -123,6 +121,14 @@ Deno.test("leastPayout: is the payout less the tolerance, but never less than th
   assert.equal(leastPayout({ ...quote, payout: 20_000_000n }, 5), 19_000_000n);
 });
 
+Deno.test("termsText: names the least payout, unless only the quoted one is accepted", () => {
+  const offer = offerOf(1, { betAmount: 10_000_000n, payout: 20_000_000n });
+  const text = "Bet 10.00, get *20.00 USDC*, break-even 50.0 %";
+  assert.equal(termsText(offer, 20_000_000n), text);
+  const limited = text.replace(", break", ", or *at least 18.00* if the odds change, break");
+  assert.equal(termsText(offer, 18_000_000n), limited);
+});
+
 Deno.test("DraftStore: a draft is kept for an hour; stored text of another form is ignored", () => {
   const clock = new FakeClock(0);
   const store = memoryStore();
@@ -140,17 +146,4 @@ Deno.test("DraftStore: a draft is kept for an hour; stored text of another form 
     store.setItem("rangemaker.drafts", text);
     assert.deepEqual([drafts.symbol, drafts.of("A/B")], ["", undefined], text);
   }
-});
-
-Deno.test("sorted: the newest or the largest first; equal bets stay in their order", () => {
-  const rows = [
-    thesisOf(3, { betAmount: 5n, payout: 30n }),
-    thesisOf(2, { betAmount: 7n, payout: 20n, status: "won" }),
-    thesisOf(1, { betAmount: 7n, payout: 40n, status: "lost" }),
-  ];
-  const idsBy = (order: string) => sorted(rows, order).map(({ id }) => id);
-  assert.deepEqual(sorted(rows.toReversed(), "newest"), rows);
-  assert.deepEqual(idsBy("your bet"), [2, 1, 3]);
-  assert.deepEqual(idsBy("payout"), [1, 3, 2]);
-  assert.deepEqual(idsBy("profit"), [2, 3, 1]);
 });

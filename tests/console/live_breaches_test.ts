@@ -78,6 +78,11 @@ Deno.test("outcomeText: for a lost bet, it names the price of the breach and the
   const lost = "Bet 1 lost: 10.00 USDC.";
   assert.equal(textAt(2_989_380_000n), `${lost} The price fell to 2,989.38, below 2,990.00.`);
   assert.equal(textAt(3_010_500_000n), `${lost} The price rose to 3,010.50, above 3,010.00.`);
+  assert.equal(
+    textAt(2_989_999_900n),
+    `${lost} The price fell to 2,989.9999, below 2,990.0000.`,
+    "with the digits that tell them apart",
+  );
   assert.equal(outcomeText({ ...bet, status: "lost" }), lost);
 });
 

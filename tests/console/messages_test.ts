@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { signal } from "@preact/signals";
-import { announceReturn, openMessages } from "../../services/console/page/data/messages.ts";
+import { openMessages } from "../../services/console/page/data/messages.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 
 Deno.test("Messages: each is shown for 8 s, and a repeated text is announced once", () => {
@@ -62,18 +61,4 @@ Deno.test("Messages: a press hides messages that were shown for 1.5 s; spoken on
   announce("new");
   hideSeen();
   assert.deepEqual(messages.value.map(({ text }) => text), ["spoken", "new"]);
-});
-
-Deno.test("announceReturn: reports once that a device is online again after at least a second offline", () => {
-  const clock = new FakeClock();
-  const isOffline = signal(false);
-  const { messages, announce } = openMessages(clock);
-  announceReturn(isOffline, announce, clock);
-  for (const awayMs of [999, 1_000]) {
-    isOffline.value = true;
-    clock.advance(awayMs);
-    isOffline.value = false;
-  }
-  clock.advance(5_000);
-  assert.deepEqual(messages.value.map(({ text }) => text), ["You are online again."]);
 });

@@ -2,18 +2,17 @@ import assert from "node:assert/strict";
 import {
   chainObstacle,
   errorsOf,
-  marketObstacle,
   obstacleOf,
   type Situation,
   spokenText,
   unpriceableBy,
 } from "../../services/console/page/trade/next_step.ts";
+import { offerOf, SIGNATURE } from "./offers.ts";
 import { parseFields } from "../../services/console/page/trade/draft.ts";
 
 const FIELDS = { lower: "1", upper: "2", startsIn: "3", lasts: "15", amount: "10" };
 
 const READY: Situation = {
-  symbol: "ETH/USDT",
   market: "fresh",
   chainId: 1337,
   nodeChainId: 1337,
@@ -23,12 +22,13 @@ const READY: Situation = {
   onItsWay: undefined,
   isEmpty: false,
   parsed: parseFields(FIELDS),
-  price: 1_500_000n,
   unpriceable: undefined,
   limits: { minBetAmount: 1n, maxBetAmount: 10_000_000n },
 };
 
 const QUOTE = "Get a quote";
+
+const signed = { offer: offerOf(1), signature: SIGNATURE };
 
 /** In order of priority: each is shown even if all later ones apply too. */
 const obstacles: readonly [
@@ -39,39 +39,23 @@ const obstacles: readonly [
 ][] = [
   [
     "a bet on its way",
-    { onItsWay: { deadline: 0, isChecking: true } },
+    { onItsWay: { ...signed, isChecking: true } },
     "Outcome unknown, checking …",
     /New quotes wait/,
   ],
   [
     "a bet that another tab is placing",
-    { onItsWay: { deadline: 0, isChecking: false } },
+    { onItsWay: { ...signed, isChecking: false } },
     "Your other tab is placing a bet …",
     /^$/,
   ],
-  ["no connection", { market: "away" }, "Reconnecting …", /^$/],
-  ["no network", { market: "offline" }, "You are offline", /^$/],
+  ["no live prices", { market: "away" }, "Waiting for live prices", /^$/],
   ["no box", { isEmpty: true }, "Suggest a box", /^Draw a box/],
-  ["a stranger", { hasUser: false }, QUOTE, /^Open an account first\.$/],
-  ["no money", { balance: 0n }, QUOTE, /^Take money to bet with first\.$/],
-  [
-    "a wallet on another chain",
-    { walletChainId: 5 },
-    "Switch the wallet’s chain",
-    /^The wallet is on chain 5; bets are on chain 1337\.$/,
-  ],
-  [
-    "a node of another chain",
-    { nodeChainId: 9 },
-    QUOTE,
-    /^The node has chain 9, and this page is for chain 1337\.$/,
-  ],
-  ["a node that has not answered", { nodeChainId: undefined }, "Connecting …", /Asking the node/],
   [
     "wrong fields",
-    { parsed: { errors: { lower: "?", lasts: "!" }, prices: {} } },
+    { parsed: { errors: { lower: "?", lasts: "!" } } },
     QUOTE,
-    /^Stays above: \?\. Until then, no box is drawn\.$/,
+    /^Stays above: \?\.$/,
   ],
   [
     "more than the balance",
@@ -91,6 +75,21 @@ const obstacles: readonly [
     QUOTE,
     /^You bet: Enter at most 9\.99 USDC, the maker’s largest bet\.$/,
   ],
+  ["a stranger", { hasUser: false }, QUOTE, /^Open an account first\.$/],
+  ["no money", { balance: 0n }, QUOTE, /^Take money to bet with first\.$/],
+  [
+    "a wallet on another chain",
+    { walletChainId: 5 },
+    "Switch the wallet’s chain",
+    /^The wallet is on chain 5; bets are on chain 1337\.$/,
+  ],
+  [
+    "a node of another chain",
+    { nodeChainId: 9 },
+    QUOTE,
+    /^The node has chain 9, and this page is for chain 1337\.$/,
+  ],
+  ["a node that has not answered", { nodeChainId: undefined }, "Connecting …", /Asking the node/],
   [
     "a price that left the box",
     { unpriceable: { code: "OUTSIDE_RANGE", text: "It left." } },
@@ -144,26 +143,6 @@ Deno.test("errorsOf: every wrong field has its error, including an amount above 
   });
 });
 
-Deno.test("errorsOf: a price that was probably mistyped is the wrong field, not the other one", () => {
-  const wrong = (lower: string, upper: string) =>
-    errorsOf({
-      ...{ ...READY, price: 3_000_000_000n },
-      parsed: parseFields({ ...FIELDS, lower, upper }),
-    });
-  const low = { lower: "Enter a price below the upper one", upper: undefined };
-  assert.deepEqual(wrong("99999", "3010"), low);
-  assert.equal(wrong("99999", "").lower, "Enter a lower price: the market’s is far below");
-  assert.equal(wrong("", "1").upper, "Enter a higher price: the market’s is far above");
-  assert.deepEqual(wrong("2990", "29"), { upper: "Enter a price above the lower one" });
-  assert.equal(wrong("4000", "").lower, undefined, "not far");
-  const unknown = {
-    ...READY,
-    parsed: parseFields({ ...FIELDS, lower: "99999" }),
-    price: undefined,
-  };
-  assert.deepEqual(Object.keys(errorsOf(unknown)), ["upper"]);
-});
-
 Deno.test('obstacleOf: a box that the maker refuses for its height gets the fix "height"', () => {
   for (const code of ["PAYOUT_TOO_LOW", "RANGE_TOO_NARROW"]) {
     const obstacle = obstacleOf({ ...READY, unpriceable: { code, text: "?" } });
@@ -180,20 +159,6 @@ Deno.test("obstacleOf: without a box, it reports a wrong time, but not empty pri
   const wrong = found({ ...empty, startsIn: "abc" });
   assert.equal(wrong?.field, "startsIn");
   assert.match(wrong?.text ?? "", /^Starts in: Enter 0 to 1 d[^.]*\.$/);
-});
-
-Deno.test('marketObstacle: every state but "fresh" has a button text', () => {
-  assert.equal(marketObstacle("fresh", "A/B"), undefined);
-  const texts = (["away", "connecting", "missing", "stale"] as const)
-    .map((state) => marketObstacle(state, "A/B"));
-  assert.deepEqual(texts.map((obstacle) => obstacle?.button), [
-    "Reconnecting …",
-    "Connecting …",
-    "Waiting for a price",
-    "Waiting for a fresh price",
-  ]);
-  assert.match(texts[2]?.text ?? "", /^A\/B has no price yet/);
-  assert.match(texts[3]?.text ?? "", /^The price of A\/B is not fresh/);
 });
 
 Deno.test("chainObstacle: undefined with a key or a wallet on the right chain", () => {

@@ -96,16 +96,16 @@ browserTest(
 
     await services.stop("proxy");
     await visitor.sees(/The bets are of [\d:]+: .*Trying again/);
-    await visitor.sees(/Reconnecting/);
+    await visitor.sees(/Not live/);
     await visitor.sees(/No bet’s window is over yet[\s\S]*1 open/);
     await services.start("proxy");
-    await visitor.seesNo(/out of date|Reconnecting/);
+    await visitor.seesNo(/Not live/);
 
     await services.stop("node");
     await visitor.sees(/The bets are of [\d:]+/);
     await services.start("node");
     await visitor.sees(/in 0 open bets[\s\S]*No bet’s window is over yet/);
-    await visitor.seesNo(/out of date|Reconnecting/);
+    await visitor.seesNo(/Not live/);
     // Their stores are of the chain that is gone.
     for (const name of ["bridge", "solver"] as const) {
       await services.stop(name);
@@ -211,15 +211,15 @@ browserTest(
     await visitor.sees(/ETH\/USDT\s+[23],\d{3}\.\d{2}/);
 
     await services.stop("oracle");
-    await visitor.sees(/The price of ETH\/USDT is not fresh: no bets until it is/);
+    await visitor.sees(/The price is not fresh: no bets until it is/);
     await services.start("oracle");
     await visitor.seesNo(/is not fresh/);
 
     await services.stop("node");
-    await visitor.sees(/No live prices: reconnecting/);
+    await visitor.sees(/The price service does not answer: reconnecting/);
     await services.start("node");
     await visitor.sees(/The chain was reset/);
-    await visitor.seesNo(/No live prices|is not fresh/);
+    await visitor.seesNo(/does not answer|is not fresh/);
     await visitor.sees(/Live/);
     const forOperators = asked.filter((url) => /\/(metrics|health|ready)$/.test(url));
     assert.deepEqual(forOperators, [], "a trader's page does not watch the services");
@@ -249,12 +249,12 @@ browserTest(
           await services.start(name);
         }
       });
-      await visitor.seesNo(/No live prices|out of date|does not answer|is down|Reconnecting/);
+      await visitor.seesNo(/Not live|out of date|does not answer|is down/);
       await visitor.sees(/Live/);
     }
     // It is live indeed: the next outage is noticed.
     await services.stop("oracle");
-    await visitor.sees(/No fresh prices/);
+    await visitor.sees(/Not live/);
   },
 );
 

@@ -14,7 +14,7 @@ function setUp() {
   const clock = new FakeClock(START_MS);
   const handlers: { current?: PriceHandlers } = {};
   const node = {
-    ...{ away: [] as string[], asked: [] as string[], connected: 0, isReachable: true },
+    ...{ away: [] as string[], asked: [] as string[], connected: 0 },
     /** Before this time it has recorded no price. */
     recordedFrom: 0,
   };
@@ -40,7 +40,6 @@ function setUp() {
     serverClock: new ServerClock(() => clock.now()),
     clock,
     onConnected: () => node.connected += 1,
-    hasNoNetwork: () => Promise.resolve(!node.isReachable),
   });
   feed.start();
   const { onPrices, onState } = handlers.current ?? assert.fail();
@@ -85,20 +84,26 @@ Deno.test("PriceFeed: stale after five seconds without a price, even if the conn
   assert.equal(feed.stateOf(SYMBOL), "fresh");
 });
 
-Deno.test("PriceFeed: offline when the network check fails, until a price arrives", async () => {
-  const { feed, node, onState, deliver } = setUp();
+Deno.test("PriceFeed: offline once the browser reports the loss of its network, unless prices still arrive 2 s later", async () => {
+  const { clock, feed, onState, deliver } = setUp();
   onState?.("live");
   await deliver();
-  await feed.checkNetwork();
-  assert.equal(feed.stateOf(SYMBOL), "fresh", "the console answers");
-  node.isReachable = false;
-  await feed.checkNetwork();
+  feed.setOnline(false);
   assert.equal(feed.stateOf(SYMBOL), "offline", "before the connection is found lost");
+  clock.advance(1_999);
   await deliver();
-  assert.equal(feed.stateOf(SYMBOL), "fresh", "as with services on the same machine");
+  assert.equal(feed.stateOf(SYMBOL), "offline", "that price was on its way");
   onState?.("connecting", "silent");
-  await settled();
-  assert.equal(feed.stateOf(SYMBOL), "offline", "though a price was on its way");
+  assert.equal(feed.stateOf(SYMBOL), "offline");
+  onState?.("live");
+  clock.advance(1);
+  await deliver();
+  assert.equal(feed.stateOf(SYMBOL), "fresh", "the services are on the same machine");
+  onState?.("connecting", "silent");
+  assert.equal(feed.stateOf(SYMBOL), "away", "and now they do not answer");
+  feed.setOnline(false);
+  feed.setOnline(true);
+  assert.equal(feed.stateOf(SYMBOL), "away");
 });
 
 Deno.test("PriceFeed: a page that slept for minutes loads the missing prices", async () => {

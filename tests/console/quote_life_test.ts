@@ -4,30 +4,30 @@ import {
   isOutside,
   outsideText,
   overText,
-  quoteLife,
+  signableMs,
   windowText,
 } from "../../services/console/page/trade/quote_life.ts";
 
 /** Its window starts at once. */
 const quote = { deadline: 30_000, startTime: 2_999, endTime: 60_000 };
 
-Deno.test("quoteLife: a quote expires five seconds before its deadline", () => {
-  assert.deepEqual(quoteLife(quote, 0), { state: "valid", remainingMs: 25_000 });
-  assert.deepEqual(quoteLife(quote, 24_999), { state: "valid", remainingMs: 1 });
-  assert.deepEqual(quoteLife(quote, 25_000), { state: "expired", remainingMs: 0 });
+Deno.test("signableMs: a quote expires five seconds before its deadline", () => {
+  assert.equal(signableMs(quote, 0), 25_000);
+  assert.equal(signableMs(quote, 24_999), 1);
+  assert.equal(signableMs(quote, 25_000), 0);
 });
 
-Deno.test('quoteLife: a quote whose window has ended is "window_over", even before its deadline', () => {
+Deno.test("signableMs: a quote whose window has ended expires even before its deadline", () => {
   const short = { ...quote, endTime: 4_000 };
-  assert.deepEqual(quoteLife(short, 1_000), { state: "valid", remainingMs: 3_000 });
-  assert.deepEqual(quoteLife(short, 4_000), { state: "window_over", remainingMs: 0 });
-  assert.deepEqual(quoteLife(quote, 3_600_000), { state: "window_over", remainingMs: 0 });
+  assert.equal(signableMs(short, 1_000), 3_000);
+  assert.equal(signableMs(short, 4_000), 0);
+  assert.equal(signableMs(quote, 3_600_000), 0);
 });
 
-Deno.test("quoteLife: a quote for a later window expires at its start", () => {
+Deno.test("signableMs: a quote for a later window expires at its start", () => {
   const later = { ...quote, startTime: 3_000 };
-  assert.deepEqual(quoteLife(later, 2_999), { state: "valid", remainingMs: 1 });
-  assert.deepEqual(quoteLife(later, 3_000), { state: "expired", remainingMs: 0 });
+  assert.equal(signableMs(later, 2_999), 1);
+  assert.equal(signableMs(later, 3_000), 0);
   for (const [nowMs, text] of [[3_000, "begun"], [26_000, "begun"], [60_000, "ended"]] as const) {
     assert.equal(overText(later, nowMs), `Too late: the window has ${text}.`);
   }

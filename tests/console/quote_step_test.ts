@@ -11,7 +11,7 @@ const offer = offerOf(1, {
 
 const QUOTED: QuoteSituation = {
   stage: { name: "quoted", offer, estimated: undefined, replaces: undefined, notPlaced: undefined },
-  ...{ isDevelopmentKey: false, isChecking: false, hasOther: false, isOffline: false },
+  ...{ isDevelopmentKey: false, onItsWay: undefined, isOffline: false },
   balance: 100_000_000n,
   price: 11n,
   hasLeft: false,
@@ -118,25 +118,39 @@ Deno.test("quoteStepOf: an expired quote can be renewed", () => {
   assert.match(quoteStepOf(QUOTED, 60_000).note ?? "", /^Too late: the window has ended\. /);
 });
 
+Deno.test("quoteStepOf: while an answer is missing, it says until when at most", () => {
+  const stage = { name: "sending" as const, offer, least: 1n };
+  const { note } = quoteStepOf({ ...QUOTED, stage, onItsWay: { isChecking: true } }, 0);
+  assert(note?.endsWith(`known shortly after ${formatTime(30_000)} at the latest.`), note);
+});
+
 Deno.test("quoteStepOf: offline, or while a bet is being placed, nothing can be signed", () => {
   const waiting: [Partial<QuoteSituation>, button: string, back: string | undefined][] = [
-    [{ isOffline: true }, "You are offline", BACK],
+    [{ isOffline: true }, "Waiting for live prices", BACK],
     [
-      { hasOther: true, isChecking: true, isOffline: true },
+      { onItsWay: { isChecking: true }, isOffline: true },
       "Outcome unknown, checking …",
       undefined,
     ],
-    [{ hasOther: true }, "Your other tab is placing a bet …", BACK],
+    [{ onItsWay: { isChecking: false } }, "Your other tab is placing a bet …", BACK],
     [{ balance: 9n }, "Sign and place the bet", BACK],
-    [{ stage: { name: "sending", offer }, hasOther: true }, "Placing the bet …", undefined],
     [
-      { stage: { name: "sending", offer }, hasOther: true, isChecking: true },
+      { stage: { name: "sending", offer, least: 1n }, onItsWay: { isChecking: false } },
+      "Placing the bet …",
+      undefined,
+    ],
+    [
+      { stage: { name: "sending", offer, least: 1n }, onItsWay: { isChecking: true } },
       "Outcome unknown, checking …",
       undefined,
     ],
-    [{ stage: { name: "signing", offer, isAgain: false } }, "Sign in your wallet …", "Cancel"],
     [
-      { stage: { name: "signing", offer, isAgain: true }, isDevelopmentKey: true },
+      { stage: { name: "signing", offer, least: 1n, isAgain: false } },
+      "Sign in your wallet …",
+      "Cancel",
+    ],
+    [
+      { stage: { name: "signing", offer, least: 1n, isAgain: true }, isDevelopmentKey: true },
       "Signing …",
       undefined,
     ],

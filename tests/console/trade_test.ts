@@ -6,7 +6,7 @@ import { systemClock } from "../../lib/clock.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { addressSchema, hash32Schema } from "../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
-import { formatAmount, formatCut } from "../../services/console/page/format.ts";
+import { formatAmount } from "../../services/console/page/format.ts";
 import { linkTo } from "../../services/console/page/trade/box_link.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
 import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
@@ -102,7 +102,7 @@ Deno.test({
           assert.equal(balance, 1_000_000_000n + gain);
           const paid = bet.status === "won" ? "Paid" : "Would have paid";
           await visitor.sees(new RegExp(`${paid} ${formatAmount(bet.payout)}`));
-          await visitor.sees(new RegExp(`Balance\\s+${formatCut(balance)} USDC`));
+          await visitor.sees(new RegExp(`Balance\\s+${formatAmount(balance)} USDC`));
           await visitor.close();
         },
       );
@@ -129,7 +129,7 @@ Deno.test({
           await tabTo(visitor, field);
           await visitor.fill(field, text);
         }
-        await visitor.sees(/\(× \d/);
+        await visitor.sees(/\(×\s\d/);
         await tabTo(visitor, "Get a quote");
         const lasts = await visitor.page.$eval("input[name=lasts]", ({ value }) => value);
         assert.equal(lasts, "1 s", "a number alone gets its unit");
@@ -302,7 +302,7 @@ Deno.test({
           const visitor = await open();
           await visitor.enter();
           await visitor.press("Suggest a box");
-          await visitor.sees(/\(× \d/);
+          await visitor.sees(/\(×\s\d/);
           assert.deepEqual(await violationsEverywhere(visitor.page), [], "draft");
           await visitor.page.setViewport({ width: 1360, height: 900 });
           await visitor.press("Get a quote");

@@ -21,7 +21,7 @@ export function formatAmount(amount: bigint): string {
   return formatCut(amount < 0n ? amount - CENT / 2n : amount + CENT / 2n);
 }
 
-/** A balance, or the most that can be bet: further digits are cut off. */
+/** The most that can be bet: further digits are cut off. */
 export function formatCut(amount: bigint): string {
   const sign = amount <= -CENT ? "−" : "";
   const text = formatPrice(amount < 0n ? -amount : amount, 2);
@@ -45,7 +45,12 @@ export function shownDigits(price: number): number {
 
 /** A price such as 2,998.41. */
 export function formatQuotePrice(price: number): string {
-  return (byDigits[shownDigits(price)] ?? grouped).format(price);
+  return formatDigits(price, shownDigits(price));
+}
+
+/** A price with a number of digits after the point, 6 at most. */
+export function formatDigits(price: number, digits: number): string {
+  return (byDigits[digits] ?? grouped).format(price);
 }
 
 /** The range of a box, such as `2,997.37 – 3,000.16`. */

@@ -3,7 +3,7 @@ import type { ComponentType } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { systemClock } from "@rangemaker/client";
 import type { PageModel } from "./data/page_model.ts";
-import { formatCut, shortAddress } from "./format.ts";
+import { formatAmount, shortAddress } from "./format.ts";
 import { Messages } from "./messages.tsx";
 import { applyTheme, theme, THEMES } from "./theme.ts";
 
@@ -84,7 +84,6 @@ export function Shell({ model, views }: { model: PageModel; views: readonly View
         <Connection model={model} />
         <AccountChip model={model} />
       </header>
-      <Problems model={model} />
       <main ref={body} aria-label={view.label} tabIndex={-1}>
         <view.Body />
       </main>
@@ -140,15 +139,6 @@ function useHashView(views: readonly View[]): View | undefined {
   return views.find(({ id }) => hash.value.split("?")[0] === `#${id}`) ?? views[0];
 }
 
-const CONNECTION_TEXTS = {
-  fresh: "Live",
-  stale: "No fresh prices",
-  missing: "No prices yet",
-  connecting: "Connecting",
-  away: "Reconnecting",
-  offline: "Offline",
-};
-
 /** The best state of all markets: one live market is enough to bet, if the maker answers. */
 function Connection({ model }: { model: PageModel }) {
   const { markets, maker, stateOf } = model;
@@ -158,7 +148,9 @@ function Connection({ model }: { model: PageModel }) {
   if (state === "fresh" && maker.isAway.value) {
     return <span class="connection away">Maker is away</span>;
   }
-  return <span class={`connection ${state}`}>{CONNECTION_TEXTS[state]}</span>;
+  // The chart says why.
+  const text = state === "fresh" ? "Live" : state === "connecting" ? "Connecting" : "Not live";
+  return <span class={`connection ${state}`}>{text}</span>;
 }
 
 /** The choice of a light or dark theme, or that of the system. */
@@ -185,17 +177,8 @@ function AccountChip({ model }: { model: PageModel }) {
   const account = user.portfolio.account.value;
   return (
     <span class="account-chip" title={`${user.walletName}: ${user.address}`}>
-      <strong>{account === undefined ? "…" : `${formatCut(account.balance)} USDC`}</strong>
+      <strong>{account === undefined ? "…" : `${formatAmount(account.balance)} USDC`}</strong>
       <code>{shortAddress(user.address)}</code>
     </span>
-  );
-}
-
-/** Problems as text, laid over the page, so that nothing below moves. */
-function Problems({ model }: { model: PageModel }) {
-  return (
-    <div class="problems" role="status" aria-atomic="false">
-      {model.problems.value.map((text) => <p key={text} class="warned">{text}</p>)}
-    </div>
   );
 }

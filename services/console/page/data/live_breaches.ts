@@ -1,5 +1,5 @@
 import { isUnsettled, SLOT_MS, type Thesis } from "@rangemaker/client";
-import { formatAmount, formatQuotePrice, toNumber } from "../format.ts";
+import { formatAmount, formatDigits, shownDigits, toNumber } from "../format.ts";
 import type { PriceSeries } from "./price_series.ts";
 
 /** The page's prices may be a slot off, so prices this close to a window's edges prove nothing. */
@@ -73,7 +73,7 @@ export function isDecided({ status, breach }: Thesis): boolean {
 
 /** The outcome of a decided bet in words; for a lost bet, also where the price left the box. */
 export function outcomeText(thesis: Thesis): string {
-  const { id, status, betAmount, payout, breach, lowerPrice, upperPrice } = thesis;
+  const { id, status, betAmount, payout, breach, lowerPrice } = thesis;
   if (status === "won") {
     return `Bet ${id} won ${formatAmount(payout - betAmount)} USDC: ${
       formatAmount(payout)
@@ -81,11 +81,23 @@ export function outcomeText(thesis: Thesis): string {
   }
   const lost = `Bet ${id} lost: ${formatAmount(betAmount)} USDC.`;
   if (breach === undefined) return lost;
-  const price = (exact: bigint) => formatQuotePrice(toNumber(exact));
+  const [price, side] = crossingText(thesis, breach.price);
   return `${lost} The price ` +
     (breach.price < lowerPrice
-      ? `fell to ${price(breach.price)}, below ${price(lowerPrice)}.`
-      : `rose to ${price(breach.price)}, above ${price(upperPrice)}.`);
+      ? `fell to ${price}, below ${side}.`
+      : `rose to ${price}, above ${side}.`);
+}
+
+/** A price outside a box and the side that it crossed, with enough digits to tell them apart. */
+export function crossingText(
+  { lowerPrice, upperPrice }: Pick<Thesis, "lowerPrice" | "upperPrice">,
+  price: bigint,
+): [price: string, side: string] {
+  const numbers = [price, price < lowerPrice ? lowerPrice : upperPrice].map(toNumber);
+  for (let digits = shownDigits(numbers[1]!);; digits++) {
+    const [one = "", other = ""] = numbers.map((number) => formatDigits(number, digits));
+    if (one !== other || digits >= 6) return [one, other];
+  }
 }
 
 /** Tells which bets of an account go on without it; empty if none is open. */

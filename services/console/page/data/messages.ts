@@ -1,4 +1,4 @@
-import { effect, type ReadonlySignal, type Signal, signal, untracked } from "@preact/signals";
+import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { Clock } from "@rangemaker/client";
 
 /** The text about an event. */
@@ -65,22 +65,4 @@ export function openMessages(
   const hide = () => hideBefore(Infinity);
   const hideSeen = () => hideBefore(clock.now() - SEEN_MS);
   return { messages, announce, hide, hideSeen };
-}
-
-/** A shorter loss of the network is not announced: a price in flight may disprove it. */
-const OFFLINE_MIN_MS = 1_000;
-
-/** Announces that the device is online again. */
-export function announceReturn(
-  isOffline: ReadonlySignal<boolean>,
-  announce: Announce,
-  clock: Pick<Clock, "now">,
-): void {
-  let sinceMs = Infinity;
-  effect(() => {
-    const nowMs = clock.now();
-    if (isOffline.value) return void (sinceMs = nowMs);
-    if (nowMs - sinceMs >= OFFLINE_MIN_MS) untracked(() => announce("You are online again."));
-    sinceMs = Infinity;
-  });
 }

@@ -1,13 +1,13 @@
-import { computed, type Signal, signal } from "@preact/signals";
+import { type Signal, signal } from "@preact/signals";
 import { Markets, RangemakerClient, systemClock, type Thesis } from "@rangemaker/client";
 import type { PageConfig } from "../../page_config.ts";
 import { durationText, formatAmount, formatTime } from "../format.ts";
 import { notify } from "../notify_button.tsx";
 import type { BetOutcome, UnresolvedBet } from "./bet_keeper.ts";
-import { isAnswered, Poll } from "./http.ts";
+import { Poll } from "./http.ts";
 import { LiveBreaches, outcomeText, stillOpenText } from "./live_breaches.ts";
 import { MakerStatus } from "./maker_status.ts";
-import { announceReturn, openMessages } from "./messages.ts";
+import { openMessages } from "./messages.ts";
 import { PriceFeed } from "./price_feed.ts";
 import { ServerClock } from "./server_clock.ts";
 import { Session } from "./session.ts";
@@ -30,7 +30,7 @@ export function openPageModel(config: PageConfig, page: Window) {
   /** The newest events, for screen readers and the message line. */
   const { messages, announce, hide: hideMessages, hideSeen } = openMessages(clock);
   page.addEventListener("pointerdown", hideSeen);
-  const maker = new MakerStatus(hasNoNetwork);
+  const maker = new MakerStatus();
   /** The node's chain id, once it has answered. */
   const nodeChainId: Signal<number | undefined> = signal(undefined);
   const session = new Session({
@@ -76,7 +76,6 @@ export function openPageModel(config: PageConfig, page: Window) {
       void checkChain();
       void client.chainId().then((id) => nodeChainId.value = id, () => {});
     },
-    hasNoNetwork,
   });
   const breaches = new LiveBreaches();
   /** A thesis of any market, with the breach that the page's own prices show. */
@@ -84,27 +83,23 @@ export function openPageModel(config: PageConfig, page: Window) {
     const market = markets.find(thesis.base, thesis.quote);
     return breaches.withBreach(thesis, market && feed.seriesOf(market.symbol));
   };
-  /** Problems of the whole page. A problem of one market is shown on its chart. */
-  const problems = computed(() => problemsOf(chainId, session, nodeChainId.value));
-  /** The device has no network, so services that do not answer are not to blame. */
-  const isOffline = computed(() => feed.isOffline.value || maker.isCutOff.value);
   /** Whether a market can be bet on. */
-  const stateOf = (symbol: string) => isOffline.value ? "offline" : feed.stateOf(symbol);
+  const stateOf = (symbol: string) => feed.stateOf(symbol);
   feed.start();
-  page.addEventListener("offline", () => void feed.checkNetwork());
+  page.addEventListener("offline", () => feed.setOnline(false));
   const makerPoll = new Poll(clock, () => maker.read(() => client.solverInfo()), MAKER_POLL_MS);
   makerPoll.start();
   page.addEventListener("online", () => {
-    feed.isOffline.value = false;
+    feed.setOnline(true);
     makerPoll.start();
   });
-  announceReturn(isOffline, announce, clock);
   session.restore();
   const connections = { config, client, serverClock, session, nodeChainId };
   /** The prices are those of stand-ins for the exchanges. */
   const isSimulated = urls.exchanges !== undefined;
+  const { isOffline } = feed;
   const market = { markets, feed, isOffline, isSimulated, stateOf, withBreach, maker };
-  return { ...connections, ...market, problems, messages, hideMessages, announce };
+  return { ...connections, ...market, messages, hideMessages, announce };
 }
 
 /** Whether the part of the page that shows the outcome of a bet is visible and not covered. */
@@ -113,23 +108,6 @@ function isOutcomeSeen(document: Document, { id }: Thesis): boolean {
   if (place === null || document.hidden) return false;
   const { left, top, width, height } = place.getBoundingClientRect();
   return place.contains(document.elementFromPoint(left + width / 2, top + height / 2));
-}
-
-/** Whether the browser reports no network and cannot reach even the console, which may be local. */
-async function hasNoNetwork(): Promise<boolean> {
-  if (Reflect.get(navigator, "onLine") !== false) return false;
-  return !await isAnswered(`/config.json`, new AbortController().signal);
-}
-
-function problemsOf(chainId: number, session: Session, nodeChainId: number | undefined): string[] {
-  const problems: string[] = [];
-  if (session.user.value?.portfolio.problem.value !== undefined) {
-    problems.push("Your bets may be out of date: reconnecting.");
-  }
-  if (nodeChainId !== undefined && nodeChainId !== chainId) {
-    problems.push(`The node has chain ${nodeChainId}, and this page is set up for ${chainId}.`);
-  }
-  return problems;
 }
 
 function resolutionOf(

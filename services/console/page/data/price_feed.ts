@@ -37,12 +37,13 @@ export interface PriceFeedOptions {
   clock: Clock;
   /** Called when the feed has connected or reconnected. */
   onConnected(): void;
-  /** Whether the device has lost its network. */
-  hasNoNetwork(): Promise<boolean>;
 }
 
 /** The connection hangs if no price arrives for this long: normally there are ten a second. */
 const SILENT_MS = 5_000;
+
+/** Prices that arrive this soon after the loss of the network were sent before it. */
+const IN_FLIGHT_MS = 2_000;
 
 /** Before the first message. */
 const NOT_RECEIVED: Readonly<Record<string, NodePrice>> = {};
@@ -58,8 +59,9 @@ export class PriceFeed {
   #cancelSilence: CancelTimer = () => {};
   /** Why no prices arrive; undefined while they do, and during the first connection attempt. */
   readonly problem: Signal<string | undefined> = signal(undefined);
-  /** The device has lost its network. Reset by the next price. */
+  /** The device has lost its network. Later prices disprove it: services may be on this device. */
   readonly isOffline: Signal<boolean> = signal(false);
+  #offlineAtMs = 0;
   /** Markets whose history was requested: either it has been loaded, or it cannot be. */
   readonly loaded: Signal<ReadonlySet<string>> = signal(new Set());
   readonly #options: PriceFeedOptions;
@@ -87,15 +89,14 @@ export class PriceFeed {
         this.isLive.value = state === "live";
         this.problem.value = reason;
         if (state === "live") this.#options.onConnected();
-        // The last price may have been in flight when the network was lost.
-        else void this.checkNetwork();
       },
     });
   }
 
-  /** Finds out whether the device has lost its network. */
-  async checkNetwork(): Promise<void> {
-    if (await this.#options.hasNoNetwork()) this.isOffline.value = true;
+  /** The browser reports that the device has lost its network, or has it again. */
+  setOnline(isOnline: boolean): void {
+    this.#offlineAtMs = this.#options.clock.now();
+    this.isOffline.value = !isOnline;
   }
 
   /** The state of a market: `fresh`, or why it has no fresh price. */
@@ -184,7 +185,7 @@ export class PriceFeed {
 
   #receive(prices: Record<string, NodePrice>): void {
     const { serverClock, clock } = this.#options;
-    this.isOffline.value = false;
+    if (clock.now() - this.#offlineAtMs >= IN_FLIGHT_MS) this.isOffline.value = false;
     this.#isSilent.value = false;
     this.#cancelSilence();
     this.#cancelSilence = clock.after(SILENT_MS, () => this.#isSilent.value = true);

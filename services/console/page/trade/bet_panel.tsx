@@ -60,7 +60,7 @@ function DraftPanel({ model, slip }: BetPanelProps) {
   const { isEmpty } = slip;
   const { announce } = model;
   const errors = errorsOf(situationOf(model, slip));
-  const isInBar = obstacleNow(model, slip)?.field === "amount";
+  const field = obstacleNow(model, slip)?.field;
   return (
     <form
       noValidate
@@ -78,12 +78,22 @@ function DraftPanel({ model, slip }: BetPanelProps) {
       )}
       <div class="fields">
         {(["lower", "upper", "startsIn", "lasts"] as const).map((name) => (
-          <Field key={name} {...{ announce, slip, name }} error={errors[name]} />
+          <Field
+            key={name}
+            {...{ announce, slip, name }}
+            error={errors[name]}
+            isSaid={name === field}
+          />
         ))}
       </div>
       <Tolerance slip={slip} />
       <div class="action-bar">
-        <Field {...{ announce, slip }} name="amount" error={errors.amount} isInBar={isInBar} />
+        <Field
+          {...{ announce, slip }}
+          name="amount"
+          error={errors.amount}
+          isSaid={field === "amount"}
+        />
         <Stakes model={model} slip={slip} />
         <QuoteButton
           model={model}
@@ -103,16 +113,16 @@ interface FieldProps extends Pick<PageModel, "announce"> {
   slip: BetSlip;
   name: keyof DraftFields;
   error: string | undefined;
-  /** The bar with the next step shows the error. */
-  isInBar?: boolean;
+  /** The bar with the next step shows the error, and the slip announces it. */
+  isSaid: boolean;
 }
 
 /**
- * A field of the bet, with its error below it unless the bar shows that. The error is the field's
+ * A field of the bet, with its error below it unless the bar beside it shows that. The error is the field's
  * description, not part of its name, so screen readers read it once. An empty price is not wrong yet:
  * the user may not have reached it.
  */
-function Field({ announce, slip, name, error, isInBar = false }: FieldProps) {
+function Field({ announce, slip, name, error, isSaid }: FieldProps) {
   const isPrice = name === "lower" || name === "upper";
   const isWrong = error !== undefined && !(isPrice && slip.fields.value[name] === "");
   const errorId = `error-${name}`;
@@ -124,7 +134,7 @@ function Field({ announce, slip, name, error, isInBar = false }: FieldProps) {
     : slip.symbol.value.split("/")[1];
   // Writes a duration without units with them.
   const leave = () => {
-    if (isWrong) announce(errorText(name, error), { isSpoken: true });
+    if (isWrong && !isSaid) announce(errorText(name, error), { isSpoken: true });
     const ms = isDuration ? parseDuration(slip.fields.value[name]) : undefined;
     if (ms !== undefined && /^[\d.,:\s]+$/.test(slip.fields.value[name])) {
       slip.fields.value = { ...slip.fields.value, [name]: durationText(ms) };
@@ -146,7 +156,9 @@ function Field({ announce, slip, name, error, isInBar = false }: FieldProps) {
         onInput={(event) => slip.edit({ [name]: event.currentTarget.value })}
         onBlur={leave}
       />
-      {isWrong && <span class="failure" id={errorId} hidden={isInBar}>{error}</span>}
+      {isWrong && (
+        <span class="failure" id={errorId} hidden={isSaid && name === "amount"}>{error}</span>
+      )}
     </div>
   );
 }
@@ -223,7 +235,8 @@ export function repeatBet(model: PageModel, slip: BetSlip, bet: Thesis): void {
   slip.saveForUndo();
   slip.edit(repeatedDraft(bet, price, timesOf(slip.fields.value).startsInMs));
   showChart();
-  const name = `The same bet of ${formatAmount(bet.betAmount)} USDC, around the price of now`;
+  const amount = formatAmount(bet.betAmount);
+  const name = `The same bet of ${amount} USDC on ${symbol}, around the price of now`;
   sayBox(model, slip, name, { isSpoken: false });
 }
 

@@ -13,17 +13,14 @@ import {
   parseFields,
 } from "./draft.ts";
 import type { DraftStore } from "./draft_store.ts";
-import { quoteLife } from "./quote_life.ts";
+import { endedText, signableMs } from "./quote_life.ts";
 import { NOT_PLACED, signingStages } from "./signing.ts";
-import { type Findings, stillText } from "./next_step.ts";
-import {
-  estimateText,
-  repricedText,
-  SlipVoice,
-  type SlipVoiceOptions,
-  termsText,
-} from "./slip_voice.ts";
-import { failureText, type PlacedStage, type QuotedStage, type Stage } from "./stage.ts";
+import type { MakerStatus } from "../data/maker_status.ts";
+import type { Announce } from "../data/messages.ts";
+import { repricedText, termsText, unmarked } from "./odds.ts";
+import { boxText, type Obstacle, spokenText } from "./next_step.ts";
+import { SlipVoice, type SlipVoiceOptions } from "./slip_voice.ts";
+import { failureText, leastOf, type PlacedStage, type QuotedStage, type Stage } from "./stage.ts";
 
 /** Interval at which an estimate is updated, because the price moves. */
 const REFRESH_MS = 1_000;
@@ -31,14 +28,13 @@ const REFRESH_MS = 1_000;
 /** The same while the maker refuses the box. */
 const REFUSED_REFRESH_MS = 3_000;
 
-export interface BetSlipOptions extends SlipVoiceOptions, Findings {
+export interface BetSlipOptions extends SlipVoiceOptions {
   session: Pick<Session, "user">;
   estimate: Estimator;
   drafts: DraftStore;
-  /** The maker's smallest bet; 0 before that is known. */
-  minBetAmount(): bigint;
-  /** Whether the device has no network. */
-  isOffline(): boolean;
+  maker: Pick<MakerStatus, "info">;
+  /** Returns the obstacle to a quote, if there is one. */
+  obstacle(): Obstacle | undefined;
 }
 
 /** The bet that the user is making: drawn, estimated, quoted, signed, sent. */
@@ -49,8 +45,6 @@ export class BetSlip {
   readonly estimator: Estimator;
   /** By how much less than quoted, in percent, a bet may pay if the price moves during signing. */
   readonly tolerancePercent: Signal<number>;
-  /** First signed payouts of bets that were signed again for another payout, by quote hash. */
-  readonly firstPayouts: Signal<Readonly<Record<string, string>>>;
   /** The fields before the box was last drawn, moved or cleared. */
   readonly replaced: Signal<DraftFields | undefined> = signal(undefined);
   readonly #options: BetSlipOptions;
@@ -60,17 +54,19 @@ export class BetSlip {
   readonly parsed = computed(() => parseFields(this.fields.value));
   /** Increased when the bet or its user changes, to drop quotes and signatures for earlier ones. */
   #version = 0;
-  /** The fields that the user changed last; none while the box is the one restored from the store. */
-  #edited: readonly string[] = [];
+  /** Whether the user has changed the box that was restored from the store. */
+  #isEdited = false;
 
   constructor(symbol: string, options: BetSlipOptions) {
     this.symbol = signal(symbol);
     this.fields = signal(options.drafts.of(symbol) ?? EMPTY_FIELDS);
     this.estimator = options.estimate;
     this.tolerancePercent = signal(options.drafts.tolerancePercent);
-    this.firstPayouts = signal(options.drafts.firstPayouts);
     this.#options = options;
-    this.#voice = new SlipVoice(options);
+    // On other views, only the outcomes of bets are announced.
+    const announce: Announce = (...message) =>
+      this.estimator.isPaused ? () => {} : options.announce(...message);
+    this.#voice = new SlipVoice({ ...options, announce });
     let address = options.session.user.peek()?.address;
     effect(() => {
       const next = options.session.user.value?.address;
@@ -104,13 +100,13 @@ export class BetSlip {
   get terms(): string {
     const stage = this.stage.value;
     if (stage.name === "quoted") {
-      const nowMs = this.#options.serverClock.now();
-      return termsText(stage.offer, this.tolerancePercent.value, nowMs);
+      return this.#isValid(stage.offer)
+        ? `${unmarked(termsText(stage.offer, leastOf(stage, this.tolerancePercent.value)))}.`
+        : endedText(stage.offer.quote, this.#options.serverClock.now());
     }
     const state = this.#estimated;
-    return state === undefined || stage.name !== "draft"
-      ? ""
-      : estimateText(state, this.#options.minBetAmount());
+    if (state === undefined || stage.name !== "draft") return "";
+    return boxText(state, this.#options.maker.info.value);
   }
 
   /** The newest estimate, if it is for the present box and amount. */
@@ -131,7 +127,7 @@ export class BetSlip {
   /** Applies the user's input. A signed bet is not changed any more. */
   edit(fields: Partial<DraftFields>): void {
     if (this.stage.value.name === "sending") return;
-    this.#edited = Object.keys(fields);
+    this.#isEdited = true;
     this.fields.value = { ...this.fields.value, ...fields };
     this.#changed({ isEdited: true });
   }
@@ -187,14 +183,15 @@ export class BetSlip {
     const stage = this.stage.value;
     if (user === undefined || stage.name !== "quoted" || !this.#isValid(stage.offer)) return;
     this.#voice.endQuote();
+    const least = leastOf(stage, this.tolerancePercent.value);
     const stages = signingStages(stage, {
       user,
       symbol: this.symbol.value,
-      tolerancePercent: this.tolerancePercent.value,
+      least,
       serverClock: this.#options.serverClock,
       maySign: () => user === this.#user,
     });
-    this.stage.value = { name: "signing", offer: stage.offer, isAgain: false };
+    this.stage.value = { name: "signing", offer: stage.offer, least, isAgain: false };
     await this.#follow(stages, stage.offer.quote.startTime);
   }
 
@@ -247,7 +244,7 @@ export class BetSlip {
     if (outcome.name === "placed") {
       if (isSame) this.clear();
       this.replaced.value = undefined;
-      if (isChecking && (isSame || this.#edited.length === 0)) {
+      if (isChecking && (isSame || !this.#isEdited)) {
         this.stage.value = { ...outcome, offer };
       }
     } else if (name === "draft") {
@@ -256,7 +253,7 @@ export class BetSlip {
   }
 
   #isValid({ quote }: Offer): boolean {
-    return quoteLife(quote, this.#options.serverClock.now()).state === "valid";
+    return signableMs(quote, this.#options.serverClock.now()) > 0;
   }
 
   #showQuote(stage: QuotedStage): void {
@@ -266,24 +263,22 @@ export class BetSlip {
   }
 
   #showPlaced(stage: PlacedStage): void {
-    const { offer: { quoteHash }, signedFirst } = stage;
+    const { offer, signedFirst } = stage;
     this.stage.value = { name: "draft" };
     this.clear();
     this.replaced.value = undefined; // it would be the same bet twice
     this.stage.value = stage;
-    if (signedFirst === undefined) return;
-    const { drafts } = this.#options;
-    this.firstPayouts.value = drafts.keepFirstPayout(quoteHash, signedFirst.quote.payout);
-    this.#voice.speak(repricedText(signedFirst, stage.offer));
+    if (signedFirst !== undefined) this.#voice.speak(repricedText(signedFirst, offer));
   }
 
   #fail(thrown: unknown, signedStartMs: number | undefined): void {
     const { betAmount = 0n } = this.parsed.value;
-    const size = { betAmount, minBetAmount: this.#options.minBetAmount() };
+    const { minBetAmount = 0n } = this.#options.maker.info.value?.config ?? {};
+    const size = { betAmount, minBetAmount };
     const failure = { ...explain(thrown, size), signedStartMs };
     this.estimator.clear(); // so every later estimate is newer than the failure
     this.stage.value = { name: "draft", failure };
-    this.#voice.speak(failureText(failure, undefined, "", this.#options.isOffline()));
+    this.#voice.speak(failureText(failure, undefined));
     this.#refresh();
   }
 
@@ -295,11 +290,17 @@ export class BetSlip {
     this.stage.value = { name: "draft" };
     if ("errors" in this.parsed.value) this.estimator.clear();
     this.#refresh();
-    this.#voice.still(() => {
-      if (this.stage.value.name !== "draft") return "";
-      const terms = this.draft === undefined ? "" : this.terms || undefined;
-      return stillText(this.#options, this.#edited, terms);
-    });
+    this.#voice.still(() => this.#stillText());
+  }
+
+  /** What is said once the box is still: what is wrong, or what it pays; undefined if unknown. */
+  #stillText(): string | undefined {
+    if (this.stage.value.name !== "draft") return "";
+    const obstacle = this.#options.obstacle();
+    // The user may not have reached an empty field yet.
+    if (obstacle?.field) return this.fields.value[obstacle.field] === "" ? "" : obstacle.text;
+    if (obstacle?.text === "" || this.draft === undefined) return ""; // the chart shows the reason
+    return this.terms && obstacle?.fix ? spokenText(obstacle) : this.terms || undefined;
   }
 
   /** Updates the estimate regularly while there is a box. */

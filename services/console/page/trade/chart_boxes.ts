@@ -110,8 +110,11 @@ export function countdownOf({ id, startTime, endTime, payout }: Thesis, nowMs: n
 const secondsTo = (timeMs: number, nowMs: number) =>
   durationText(1_000 * Math.ceil((timeMs - nowMs) / 1_000));
 
-/** Describes where a price is in the box of a bet, for users who do not see the chart. */
-export function whereabouts({ lowerPrice, upperPrice }: Thesis, price: bigint): string {
+/** Describes where a price is in a box, for users who do not see the chart. */
+export function whereabouts(
+  { lowerPrice, upperPrice }: Pick<Thesis, "lowerPrice" | "upperPrice">,
+  price: bigint,
+): string {
   const [below, above] = [upperPrice - price, price - lowerPrice];
   const [distance, edge] = below < above
     ? [below, `${below < 0n ? "above" : "below"} the upper`]

@@ -3,7 +3,6 @@ import type { RefObject, RenderableProps } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { type CancelTimer, type Market, systemClock } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
-import { formatAmount } from "../format.ts";
 import { useNow } from "../use_now.ts";
 import { clearBox, placeBox, sayBox, undo } from "./bet_panel.tsx";
 import type { BetSlip } from "./bet_slip.ts";
@@ -16,11 +15,8 @@ import { pastShare } from "./chart_scales.ts";
 import { labelOf, spanToSee, ZOOM_STEP } from "./chart_spans.ts";
 import { LiveChart } from "./live_chart.ts";
 import { MarketChoice } from "./market_choice.tsx";
-import { marketObstacle } from "./next_step.ts";
-import { oddsOf } from "./odds.ts";
-import { estimateNow } from "./quote_button.tsx";
+import { MARKET_TEXTS } from "./next_step.ts";
 import { focusChart } from "./show_chart.ts";
-import { chancesText } from "./slip_voice.ts";
 
 /** The chart of a market: its prices, and the user's boxes, which are drawn here. */
 export function ChartCard(props: Omit<ChartSource, "help">) {
@@ -49,25 +45,7 @@ export function ChartCard(props: Omit<ChartSource, "help">) {
           <SpanChoice model={model} spanMs={spanMs} />
         </div>
       </div>
-      <EarlyWarning model={model} slip={props.slip} />
     </section>
-  );
-}
-
-/**
- * The warning about a box, for a phone: until the user has money, its other figures are far below the
- * payout on the chart.
- */
-function EarlyWarning({ model, slip }: { model: PageModel; slip: BetSlip }) {
-  const balance = model.session.user.value?.portfolio.account.value?.balance ?? 0n;
-  const estimate = estimateNow(model, slip);
-  if (balance > 0n || estimate === undefined || slip.stage.value.name !== "draft") return null;
-  const odds = oddsOf(estimate, model.maker.info.value?.config.maxPayoutRatio);
-  if (odds.warning === undefined) return null;
-  return (
-    <p class="warned early-warning">
-      It pays {formatAmount(estimate.payout)} USDC{chancesText(odds)}. {odds.warning}
-    </p>
   );
 }
 
@@ -165,7 +143,7 @@ function useLiveChart(
         cancelSaying();
         cancelSaying = systemClock.after(SAY_AFTER_MS, () => {
           if (slip.draft !== undefined) return sayBox(model, slip, "Box");
-          model.announce("No box yet: press Enter for one around the price.");
+          model.announce("No box yet: press Enter for one around the price.", { isAnswer: true });
         });
       },
     }, ended.signal);
@@ -204,7 +182,7 @@ function Chart(props: ChartSource) {
     addEventListener("resize", fit);
     return () => removeEventListener("resize", fit);
   }, [startsInMs, durationMs]);
-  const obstacle = marketObstacle(model.stateOf(symbol), symbol);
+  const state = model.stateOf(symbol);
   return (
     <div class="chart">
       <div
@@ -229,8 +207,10 @@ function Chart(props: ChartSource) {
       >
         {CHART_KEYS.map((text) => <span key={text}>{text}</span>)}
       </p>
-      {model.isSimulated && !obstacle && <p class="note simulated">Simulated prices</p>}
-      <p class={`chart-state ${obstacle ? "warned" : ""}`} role="status">{obstacle?.text}</p>
+      {model.isSimulated && state === "fresh" && <p class="note simulated">Simulated prices</p>}
+      <p class={`chart-state ${state === "fresh" ? "" : "warned"}`} role="status">
+        {state === "fresh" ? <span class="spoken">Live prices.</span> : MARKET_TEXTS[state]}
+      </p>
     </div>
   );
 }

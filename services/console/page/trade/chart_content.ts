@@ -19,7 +19,7 @@ import type { ChartContent } from "./chart_frame.ts";
 import type { ChartProbe } from "./chart_probe.ts";
 import { isOld } from "./market_choice.tsx";
 import { estimateNow } from "./quote_button.tsx";
-import { quoteLife } from "./quote_life.ts";
+import { signableMs } from "./quote_life.ts";
 
 /** Everything that the chart of a market shows and changes. */
 export interface ChartSource {
@@ -91,7 +91,7 @@ function ownBox(model: PageModel, slip: BetSlip, nowMs: number): ChartBox | unde
   if (stage.name === "placed") return undefined;
   const series = model.feed.seriesOf(slip.symbol.peek());
   const isLive = (quote: Quote) =>
-    quoteLife(quote, nowMs).state === "valid" && firstOutside(quote, series) === undefined;
+    signableMs(quote, nowMs) > 0 && firstOutside(quote, series) === undefined;
   const isQuoted = "offer" in stage && (stage.name !== "quoted" || isLive(stage.offer.quote));
   if (isQuoted) return boxOfQuote(stage.offer.quote);
   const { draft } = slip;

@@ -3,6 +3,7 @@ import { askQuote, clearBox, placeBox, undo } from "./bet_panel.tsx";
 import { type ChartSource, nextBet } from "./chart_content.ts";
 import { labelOf, ZOOM_STEP, zoomed } from "./chart_spans.ts";
 import { priceText } from "./market_choice.tsx";
+import { MARKET_TEXTS } from "./next_step.ts";
 import { obstacleNow } from "./quote_button.tsx";
 import { focusNextStep } from "./show_chart.ts";
 
@@ -62,17 +63,20 @@ export function keysOf(source: ChartSource): Record<string, () => void> {
       placeBox(model, slip, { keepsHeight: obstacleNow(model, slip)?.fix !== "height" });
     },
     p() {
-      if (model.isOffline.peek()) {
-        return say(`You are offline. The last price was ${priceText(model, market.symbol)}.`);
-      }
+      const state = model.stateOf(market.symbol);
       const price = model.feed.latest.peek()[market.symbol]?.price;
-      const text = price === undefined ? "no price yet" : priceText(model, market.symbol);
+      const shown = priceText(model, market.symbol);
+      if (state !== "fresh" || price === undefined) {
+        const why = MARKET_TEXTS[state === "fresh" ? "missing" : state];
+        return say(price === undefined ? why : `${why} The last price was ${shown}.`);
+      }
       const nowMs = model.serverClock.now();
       const bet = nextBet(model, market, nowMs);
-      const open = bet === undefined || price === undefined
-        ? ""
-        : `${countdownOf(bet, nowMs)}. The price is ${whereabouts(bet, price)}.`;
-      say([`${market.symbol}: ${text}.`, open, slip.terms].filter(Boolean).join(" "));
+      const open = bet && `${countdownOf(bet, nowMs)}. The price is ${whereabouts(bet, price)}.`;
+      const stage = slip.stage.peek();
+      const box = stage.name === "quoted" ? stage.offer.quote : slip.draft;
+      const own = box && `The price is ${whereabouts(box, price)} of your box.`;
+      say([`${market.symbol}: ${shown}.`, open, own, slip.terms].filter(Boolean).join(" "));
     },
   };
 }

@@ -77,8 +77,7 @@ export class ChartProbe {
     const isFresh = model.stateOf(symbol) === "fresh" && slip.stage.peek().name === "draft";
     if (!isFresh || spot === undefined || place.time < nowMs) return undefined;
     const draft = draftAt(place, nowMs, { futureMs: endMs - nowMs, spot });
-    const amount = parseDecimal(slip.fields.peek().amount);
-    return draft && betOf(symbol, draft, typeof amount === "bigint" ? amount : STAKE, nowMs);
+    return draft && betOf(symbol, draft, parseDecimal(slip.fields.peek().amount) ?? STAKE, nowMs);
   }
 }
 

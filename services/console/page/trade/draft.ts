@@ -106,13 +106,10 @@ export function amountText(amount: bigint): string {
 /** Errors by field. */
 export type FieldErrors = Partial<Record<keyof DraftFields, string>>;
 
-/** The prices of the fields that have one. */
-export type FieldPrices = Partial<Record<"lower" | "upper", bigint>>;
-
 /** The values of the fields; or the errors by field, with the values of valid fields. */
 export type ParsedFields =
   | { draft: Draft; betAmount: bigint }
-  | { errors: FieldErrors; prices: FieldPrices; draft?: Draft; betAmount?: bigint };
+  | { errors: FieldErrors; draft?: Draft; betAmount?: bigint };
 
 /** The first wrong field of the form, and its error as a sentence. */
 export function firstError(errors: FieldErrors) {
@@ -137,8 +134,8 @@ export function parseFields(fields: DraftFields): ParsedFields {
   ): bigint => {
     const parsed = parseDecimal(fields[name]);
     const [, , min = 1n] = rule;
-    if (typeof parsed === "bigint" && parsed >= min) return parsed;
-    errors[name] = typeof parsed === "string" ? parsed : numberError(fields[name], ...rule);
+    if (parsed !== undefined && parsed >= min) return parsed;
+    errors[name] = numberError(fields[name], ...rule);
     return 0n;
   };
   const duration = (name: "startsIn" | "lasts", minMs: number): number => {
@@ -152,18 +149,14 @@ export function parseFields(fields: DraftFields): ParsedFields {
   const betAmount = number("amount", "an amount", "of at least 0.01", CENT);
   const startsInMs = duration("startsIn", 0);
   const durationMs = duration("lasts", DURATION_MIN_MS);
-  const prices = {
-    ...(errors.lower === undefined && { lower: lowerPrice }),
-    ...(errors.upper === undefined && { upper: upperPrice }),
-  };
   if (errors.lower === undefined && errors.upper === undefined && lowerPrice >= upperPrice) {
     errors.upper = "Enter a price above the lower one";
   }
   const draft = { lowerPrice, upperPrice, startsInMs, durationMs };
   const wrong = Object.keys(errors);
   if (wrong.length === 0) return { draft, betAmount };
-  if (wrong.every((name) => name === "amount")) return { errors, prices, draft };
-  return { errors, prices, ...(errors.amount === undefined && { betAmount }) };
+  if (wrong.every((name) => name === "amount")) return { errors, draft };
+  return { errors, ...(errors.amount === undefined && { betAmount }) };
 }
 
 /** Undefined if the text is not a duration, or is outside the limits of bets. */

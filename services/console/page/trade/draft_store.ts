@@ -1,4 +1,4 @@
-/** Stores drafts and the time shown by market, the tolerance, and first signed payouts of recent bets. */
+/** Stores drafts and the time shown by market, and the tolerance. */
 import * as z from "zod";
 import type { Clock } from "@rangemaker/client";
 import { tryParseJson } from "../../../../lib/json.ts";
@@ -26,16 +26,12 @@ const TOLERANCE_PERCENT = 10;
 /** How much time the chart of a market shows at first. */
 const SPAN_MS = 60_000;
 
-/** Most bets whose first payout is kept: enough for the pages of the history that users open. */
-const SIGNED_MAX = 200;
-
 const keptSchema = z.object({
   symbol: z.string().default(""),
   drafts: z.record(z.string(), z.object({ atMs: z.number(), fields: fieldsSchema })).default({}),
   /** How much time the chart shows, by market. */
   spansMs: z.record(z.string(), z.number()).default({}),
   tolerancePercent: z.number().min(0).max(50).default(TOLERANCE_PERCENT),
-  signedFor: z.record(z.string(), z.string().regex(/^\d+$/)).default({}),
 });
 
 /** Keeps drafts across a change of the market and a reload. */
@@ -81,19 +77,6 @@ export class DraftStore {
 
   set tolerancePercent(tolerancePercent: number) {
     this.#write({ tolerancePercent });
-  }
-
-  /** First signed payouts of bets that were placed at another payout, by quote hash. */
-  get firstPayouts(): Readonly<Record<string, string>> {
-    return this.#read().signedFor;
-  }
-
-  /** @returns All of them. */
-  keepFirstPayout(quoteHash: string, payout: bigint): Readonly<Record<string, string>> {
-    const all = Object.entries({ ...this.firstPayouts, [quoteHash]: String(payout) });
-    const signedFor = Object.fromEntries(all.slice(-SIGNED_MAX));
-    this.#write({ signedFor });
-    return signedFor;
   }
 
   #write(part: Partial<z.output<typeof keptSchema>>): void {

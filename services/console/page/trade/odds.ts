@@ -1,5 +1,5 @@
-/** Texts of the bet slip about an estimate. */
-import type { Estimate, Quote } from "@rangemaker/client";
+/** What a box or a quote pays, and its chance, in words. Parts in asterisks matter most. */
+import type { Estimate, Offer, Quote } from "@rangemaker/client";
 import { formatAmount } from "../format.ts";
 
 export interface Odds {
@@ -70,4 +70,41 @@ export function leastPayout(
 export function chanceText(probability: number): string {
   if (probability < 0.001) return "under 0.1 %";
   return probability > 0.999 ? "over 99.9 %" : `${(100 * probability).toFixed(1)} %`;
+}
+
+type Priced = Pick<Estimate, "betAmount" | "payout" | "probability">;
+
+/** What a box pays. */
+export function paysText(estimate: Priced): string {
+  const { multiplier } = oddsOf(estimate, undefined);
+  return `pays *${formatAmount(estimate.payout)} USDC* (${multiplier})${chancesText(estimate)}`;
+}
+
+/** What is signed. @param least The least payout of a bet that is placed without asking again. */
+export function termsText({ quote, probability }: Offer, least: bigint): string {
+  const atLeast = least < quote.payout
+    ? `, or *at least ${formatAmount(least)}* if the odds change`
+    : "";
+  return `Bet ${formatAmount(quote.betAmount)}, get *${
+    formatAmount(quote.payout)
+  } USDC*${atLeast}` +
+    chancesText({ ...quote, probability });
+}
+
+/** A text without its asterisks, to be spoken. */
+export function unmarked(text: string): string {
+  return text.replaceAll("*", "");
+}
+
+/** The outcome of a bet whose price moved while it was signed. */
+export function repricedText(first: Offer, { quote: { payout }, probability }: Offer): string {
+  const chance = probability === undefined ? "" : `, chance ${chanceText(probability)}`;
+  return `You signed for ${formatAmount(first.quote.payout)} USDC; the odds changed as you did: ` +
+    `it pays ${formatAmount(payout)} USDC${chance}.`;
+}
+
+/** The chance of a bet, if the maker reports it, and its break-even. */
+function chancesText(priced: Priced): string {
+  const { chance, breakEven } = oddsOf(priced, undefined);
+  return `${chance === undefined ? "" : `, chance ${chance}`}, break-even ${breakEven}`;
 }

@@ -1,7 +1,7 @@
 import { type Signal, useSignal } from "@preact/signals";
 import type { Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
-import { isDecided } from "../data/live_breaches.ts";
+import { crossingText, isDecided } from "../data/live_breaches.ts";
 import { resultsOf } from "../data/results.ts";
 import { DAY_MS } from "../../../../lib/time.ts";
 import {
@@ -9,17 +9,15 @@ import {
   formatAmount,
   formatDay,
   formatGain,
-  formatQuotePrice,
   formatRange,
   formatTime,
   shortAddress,
-  toNumber,
 } from "../format.ts";
 import { NotifyButton } from "../notify_button.tsx";
 import { type Column, Table } from "../table.tsx";
 import { useNow } from "../use_now.ts";
 import { stateOfBet } from "./chart_boxes.ts";
-import { FILTERS, ORDERS, pageOf, sorted, userCsv } from "./history.ts";
+import { FILTERS, pageOf, userCsv } from "./history.ts";
 
 /** Interval at which the list is drawn while a bet is open, and while none is. */
 const [STEP_MS, SETTLED_STEP_MS] = [500, 60_000];
@@ -27,8 +25,6 @@ const [STEP_MS, SETTLED_STEP_MS] = [500, 60_000];
 interface PositionsProps {
   model: PageModel;
   chosen: Signal<number | undefined>;
-  /** First signed payouts of bets that were placed at another payout, by quote hash. */
-  firstPayouts: Readonly<Record<string, string>>;
   onShow(bet: Thesis): void;
   onRepeat(bet: Thesis): void;
 }
@@ -36,17 +32,18 @@ interface PositionsProps {
 /** The user's bets: open ones with their progress, settled ones with their gain or loss. */
 export function Positions(props: PositionsProps) {
   const { model, chosen, onShow } = props;
-  const { session } = model;
+  const { session, isOffline } = model;
+  // The chart shows that the page is offline.
+  const isOld = session.user.value?.portfolio.problem.value !== undefined && !isOffline.value;
   const theses = (session.user.value?.portfolio.theses.value ?? []).map(model.withBreach);
   const nowMs = useNow(model.serverClock, theses.every(isDecided) ? SETTLED_STEP_MS : STEP_MS);
   const filter = useSignal<FilterName>("All");
   const wanted = useSignal(0);
-  const order = useSignal("newest");
   const { settled, held, profit } = resultsOf(theses); // from the maker's side
-  const shown = sorted(theses.filter(FILTERS[filter.value]), order.value);
+  const shown = theses.filter(FILTERS[filter.value]);
   const { page, pages, rows } = pageOf(shown, wanted.value);
   const save = () => {
-    download(userCsv(shown, model.markets, props.firstPayouts));
+    download(userCsv(shown, model.markets));
     model.announce(`bets.csv was downloaded, with ${countText(shown.length)}.`);
   };
   const choose = (name: FilterName) => {
@@ -64,6 +61,7 @@ export function Positions(props: PositionsProps) {
     <section class="card positions" aria-label="Your bets">
       <div class="row">
         <h2>Your bets</h2>
+        {isOld && <span class="warned">They may be out of date: reconnecting.</span>}
         {theses.length > 0 && (
           <span>
             Profit and loss <strong data-profit>{formatGain(-profit)} USDC</strong>
@@ -85,12 +83,6 @@ export function Positions(props: PositionsProps) {
                 <Filters {...{ filters, choose }} chosen={filter.value} />
               </div>
               <span class="spacer" />
-              <label>
-                Sort by{" "}
-                <select onChange={({ currentTarget }) => order.value = currentTarget.value}>
-                  {Object.keys(ORDERS).map((name) => <option key={name}>{name}</option>)}
-                </select>
-              </label>
               <button type="button" onClick={save}>Download CSV</button>
               <NotifyButton
                 label="Notify me when a bet ends"
@@ -124,7 +116,7 @@ export function Positions(props: PositionsProps) {
 }
 
 function columnsOf(
-  { model, firstPayouts, onRepeat }: PositionsProps,
+  { model, onRepeat }: PositionsProps,
   nowMs: number,
 ): Column<Thesis>[] {
   return [
@@ -148,15 +140,8 @@ function columnsOf(
     {
       name: "Pays",
       number: (thesis) => {
-        const first = firstPayouts[thesis.quoteHash];
-        const isWon = FILTERS.Won(thesis);
-        const verb = isWon ? "Paid" : FILTERS.Lost(thesis) && "Would have paid";
-        return (
-          <>
-            {verb && <span class="note">{verb}</span>} {formatAmount(thesis.payout)}
-            {first && !isWon && ` (signed for ${formatAmount(BigInt(first))})`}
-          </>
-        );
+        const verb = FILTERS.Won(thesis) ? "Paid" : FILTERS.Lost(thesis) && "Would have paid";
+        return <>{verb && <span class="note">{verb}</span>} {formatAmount(thesis.payout)}</>;
       },
     },
     {
@@ -251,7 +236,7 @@ function Outcome({ thesis, nowMs }: { thesis: Thesis; nowMs: number }) {
   const { kind, text } = stateOfBet(thesis, nowMs);
   if (kind === "won" || kind === "waiting") return <span class={kind}>{text}</span>;
   if (kind === "lost") {
-    const at = breach && `: ${formatQuotePrice(toNumber(breach.price))}` +
+    const at = breach && `: ${crossingText(thesis, breach.price)[0]}` +
         (status === "lost" ? ` at ${formatTime(breach.time)}` : "");
     return <span class="lost">{text}{at}</span>;
   }

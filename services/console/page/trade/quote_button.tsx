@@ -1,7 +1,7 @@
 /** The button that requests a quote, and the reason why it is disabled or has failed. */
 import { explain } from "../data/explain.ts";
 import type { PageModel } from "../data/page_model.ts";
-import { formatAmount } from "../format.ts";
+import { Marked } from "../words.tsx";
 import type { BetSlip } from "./bet_slip.ts";
 import { firstError } from "./draft.ts";
 import {
@@ -12,8 +12,7 @@ import {
   type Situation,
   unpriceableBy,
 } from "./next_step.ts";
-import { oddsOf } from "./odds.ts";
-import { chancesText, shortWindowText } from "./slip_voice.ts";
+import { oddsOf, paysText } from "./odds.ts";
 import { failureText } from "./stage.ts";
 
 interface QuoteButtonProps {
@@ -37,25 +36,18 @@ export function situationOf(model: PageModel, slip: BetSlip): Situation {
   const { session, config, nodeChainId, maker } = model;
   const user = session.user.value;
   const parsed = slip.parsed.value;
-  const symbol = slip.symbol.value;
   const estimate = slip.estimator.state.value;
   const limits = maker.info.value?.config;
-  const [unresolved] = user?.portfolio.bets.unresolved.value ?? [];
   return {
-    symbol,
-    market: model.stateOf(symbol),
+    market: model.stateOf(slip.symbol.value),
     chainId: config.chainId,
     nodeChainId: nodeChainId.value,
     hasUser: user !== undefined,
     walletChainId: user?.walletChainId.value,
     balance: user?.portfolio.account.value?.balance,
-    onItsWay: unresolved && {
-      deadline: unresolved.offer.quote.deadline,
-      isChecking: unresolved.isChecking,
-    },
+    onItsWay: user?.portfolio.bets.unresolved.value[0],
     isEmpty: slip.isEmpty,
     parsed,
-    price: model.feed.latest.peek()[symbol]?.price,
     unpriceable: estimate && unpriceableBy(estimate, maker.info.value),
     limits,
   };
@@ -83,28 +75,15 @@ export function QuoteButton({ model, slip, onFix }: QuoteButtonProps) {
   const estimate = estimateNow(model, slip);
   const odds = estimate && oddsOf(estimate, model.maker.info.value?.config.maxPayoutRatio);
   // The bet slip has announced the failure already.
-  const failure = stage.name === "draft" && stage.failure;
-  const failed = failure
-    ? failureText(failure, state, obstacle?.text ?? "", model.isOffline.value)
-    : "";
+  const failed = stage.name === "draft" && stage.failure ? failureText(stage.failure, state) : "";
   const { unpriceable } = situation;
-  const unpaid = unpriceable && unpriceable.text !== obstacle?.text
-    ? unpriceable.text
-    : !obstacle?.field && "pays –";
-  const shortWindow = shortWindowText(slip.draft?.durationMs, slip.tolerancePercent.value);
+  const unpaid = !obstacle?.field &&
+    (unpriceable && unpriceable.text !== obstacle?.text ? unpriceable.text : "pays –");
   return (
     <>
       {!("errors" in slip.parsed.value) && (odds || unpaid) && (
         <p class="bar-payout">
-          {odds
-            ? (
-              <>
-                pays <strong>{formatAmount(estimate.payout)} USDC</strong>{" "}
-                <span class="whole">({odds.multiplier})</span>
-                {chancesText(odds).replaceAll(" %", "\u00a0%")}
-              </>
-            )
-            : unpaid}
+          {odds ? <Marked text={paysText(estimate)} /> : unpaid}
         </p>
       )}
       {failed !== "" && <p class="warned bar-failure">{failed}</p>}
@@ -128,7 +107,7 @@ export function QuoteButton({ model, slip, onFix }: QuoteButtonProps) {
             : "note"}
           id="obstacle"
         >
-          {obstacle?.text ?? odds?.warning ?? shortWindow}
+          {obstacle?.text ?? odds?.warning}
         </p>
         {obstacle?.fix && (
           <button

@@ -6,13 +6,6 @@ import { QUOTE_LIFE_MS } from "./draft.ts";
 /** Nothing is signed later than this before the end, because a signature takes time to arrive. */
 const SIGN_MARGIN_MS = 5_000;
 
-/** Whether a quote can be signed, and for how long. */
-export interface QuoteLife {
-  state: "valid" | "expired" | "window_over";
-  /** Time until it can no longer be signed. */
-  remainingMs: number;
-}
-
 /**
  * The window of a quote starts at once if it starts sooner than this after the quote: nobody reads and
  * signs in less. It can be signed while its window runs.
@@ -27,20 +20,21 @@ export function leadMs({ startTime, deadline }: Pick<Quote, "startTime" | "deadl
 const startsAtOnce = (quote: QuoteTimes) => leadMs(quote) < AT_ONCE_MS;
 
 /**
- * Computes the remaining time to the deadline, or to the start of the window if that is sooner: once
- * it has begun, makers refuse nearly all quotes. For a window that starts at once, its end counts.
+ * For how long a quote can still be signed: until its deadline, or the start of the window if that is
+ * sooner: once it has begun, makers refuse nearly all quotes. For a window that starts at once, its
+ * end counts.
+ *
+ * @returns 0 if it is too late.
  */
-export function quoteLife(quote: QuoteTimes, nowMs: number): QuoteLife {
+export function signableMs(quote: QuoteTimes, nowMs: number): number {
   const { deadline, startTime, endTime } = quote;
   const lastMs = startsAtOnce(quote) ? endTime : startTime;
-  const remainingMs = Math.max(0, Math.min(deadline - SIGN_MARGIN_MS, lastMs) - nowMs);
-  if (nowMs >= endTime) return { state: "window_over", remainingMs };
-  return { state: remainingMs > 0 ? "valid" : "expired", remainingMs };
+  return Math.max(0, Math.min(deadline - SIGN_MARGIN_MS, lastMs) - nowMs);
 }
 
 /** Time until a quote should be signed: if its window starts at once, first until that start. */
 export function signWithinMs(quote: QuoteTimes, nowMs: number): number {
-  const { remainingMs } = quoteLife(quote, nowMs);
+  const remainingMs = signableMs(quote, nowMs);
   const aheadMs = quote.startTime - nowMs;
   return aheadMs > 0 ? Math.min(remainingMs, aheadMs) : remainingMs;
 }
@@ -71,6 +65,11 @@ export function overText(quote: QuoteTimes, nowMs: number): string {
   if (nowMs >= quote.endTime) return "Too late: the window has ended.";
   const isByStart = !startsAtOnce(quote) && quote.startTime <= quote.deadline - SIGN_MARGIN_MS;
   return isByStart ? "Too late: the window has begun." : "The quote has expired.";
+}
+
+/** The same, and what the button does now, to be spoken. */
+export function endedText(quote: QuoteTimes, nowMs: number): string {
+  return `${overText(quote, nowMs)} The button now asks for a new quote.`;
 }
 
 /** Whether a price is outside the box of a quote. */

@@ -6,12 +6,12 @@ import { Fact } from "../fact.tsx";
 import { firstOutside, isDecided, outcomeText } from "../data/live_breaches.ts";
 import { durationText, formatAmount, formatRange, formatTime } from "../format.ts";
 import { useNow } from "../use_now.ts";
+import { Marked } from "../words.tsx";
 import type { BetSlip } from "./bet_slip.ts";
-import { oddsOf } from "./odds.ts";
+import { oddsOf, repricedText, termsText } from "./odds.ts";
 import { quoteStepOf } from "./quote_step.ts";
 import { showChart } from "./show_chart.ts";
-import { repricedText, termsOf } from "./slip_voice.ts";
-import type { LiveStage, PlacedStage } from "./stage.ts";
+import { leastOf, type LiveStage, type PlacedStage } from "./stage.ts";
 
 interface QuotePanelProps {
   model: PageModel;
@@ -42,9 +42,6 @@ export function QuotePanel({ model, slip, stage, onRepeat }: QuotePanelProps) {
   );
 }
 
-/** A text whose figures do not break before their unit. */
-const unbroken = (text: string) => text.replaceAll(" %", "\u00a0%");
-
 /**
  * No press signs a quote that appeared less than this ago: nobody has read it, and the press may be
  * the second one of a double click on the button for the quote, which was at the same place. Neither
@@ -72,12 +69,10 @@ function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
   const symbol = slip.symbol.value;
   const user = model.session.user.value;
   const bets = user?.portfolio.bets.unresolved.value ?? [];
-  const own = bets.find(({ offer }) => offer.quoteHash === quoteHash);
   const { button, note, deadline, look, action, back } = quoteStepOf({
     stage,
     isDevelopmentKey: user?.isDevelopmentKey ?? false,
-    isChecking: (own === undefined ? bets : [own]).some((bet) => bet.isChecking),
-    hasOther: bets.length > 0,
+    onItsWay: bets.find(({ offer }) => offer.quoteHash === quoteHash) ?? bets[0],
     balance: user?.portfolio.account.value?.balance,
     isOffline: model.isOffline.value,
     price: model.feed.latest.value[symbol]?.price,
@@ -85,7 +80,6 @@ function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
   }, nowMs);
   const isOver = look === "failure"; // terms that are no longer available are hidden
   const odds = oddsOf({ ...quote, probability }, model.maker.info.value?.config.maxPayoutRatio);
-  const { bet, pays, accepts, least, chances } = termsOf(stage.offer, slip.tolerancePercent.value);
   const refuse = () => model.announce("The quote is new: press again to sign it.");
   return (
     <>
@@ -100,12 +94,8 @@ function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
       {odds.warning !== undefined && !isOver && <p class="note">{odds.warning}</p>}
       <div class="action-bar">
         {!isOver && (
-          <p class="bar-payout bar-terms" id="terms">
-            {bet}
-            <strong data-payout={quote.payout.toString()}>{pays}</strong>
-            {unbroken(accepts)}
-            {least !== "" && <strong>{least}</strong>}
-            {unbroken(chances)}
+          <p class="bar-payout bar-terms" id="terms" data-payout={quote.payout.toString()}>
+            <Marked text={termsText(stage.offer, leastOf(stage, slip.tolerancePercent.value))} />
           </p>
         )}
         <button
@@ -128,7 +118,12 @@ function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
         </button>
         {back && <button type="button" onClick={() => slip.back()}>{back}</button>}
         <div class={`bar-note ${look ?? "note"}`} id="bar-note">
-          <p>{note}</p> <p class="deadline">{deadline}</p>
+          <p>
+            <Marked text={note ?? ""} />
+          </p>{" "}
+          <p class="deadline">
+            <Marked text={deadline ?? ""} />
+          </p>
         </div>
       </div>
     </>

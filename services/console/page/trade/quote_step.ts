@@ -1,7 +1,8 @@
 /** The next step of a quote: one button and one sentence for each state. */
 import type { Quote } from "@rangemaker/client";
-import { formatAmount, formatCut } from "../format.ts";
-import { isOutside, outsideText, overText, quoteLife, windowText } from "./quote_life.ts";
+import type { UnresolvedBet } from "../data/bet_keeper.ts";
+import { formatAmount, formatCut, formatTime } from "../format.ts";
+import { isOutside, outsideText, overText, signableMs, windowText } from "./quote_life.ts";
 import { isWorthless } from "./odds.ts";
 import { changesOf, isWorse } from "./slip_voice.ts";
 import type { LiveStage, QuotedStage } from "./stage.ts";
@@ -11,10 +12,8 @@ export interface QuoteSituation {
   stage: LiveStage;
   /** A key of this browser signs without a prompt. */
   isDevelopmentKey: boolean;
-  /** The answer to a signed bet, this one or another, is overdue. */
-  isChecking: boolean;
-  /** Another signed bet is unresolved. */
-  hasOther: boolean;
+  /** A signed bet whose outcome is not known: this one, or another. */
+  onItsWay: Pick<UnresolvedBet, "isChecking"> | undefined;
   /** Undefined before the node has answered. */
   balance: bigint | undefined;
   isOffline: boolean;
@@ -39,15 +38,18 @@ export interface QuoteStep {
 
 export const CHECKING = "Outcome unknown, checking …";
 export const OTHER_TAB = "Your other tab is placing a bet …";
+/** The disabled button while the chart shows why there are no bets. */
+export const WAITING = "Waiting for live prices";
 const SIGN = "Sign and place the bet";
 const BACK = "Change the box";
 
 export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep {
-  const { stage, isDevelopmentKey, isChecking, hasOther, balance, isOffline } = situation;
+  const { stage, isDevelopmentKey, onItsWay, balance, isOffline } = situation;
   if (stage.name === "sending") {
-    if (!isChecking) return { button: "Placing the bet …" };
+    if (!onItsWay?.isChecking) return { button: "Placing the bet …" };
     const note =
-      "The maker has not answered. The same signed bet is sent again: it is placed once, or not.";
+      "The answer is missing. The same signed bet is sent again: it is placed once, or not. " +
+      `That is known shortly after ${formatTime(stage.offer.quote.deadline)} at the latest.`;
     return { button: CHECKING, note };
   }
   if (stage.name === "signing") {
@@ -57,17 +59,17 @@ export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep
     if (isDevelopmentKey) return { button: "Signing …", note };
     return { button: "Sign in your wallet …", note, back: "Cancel" };
   }
-  if (hasOther && isChecking) {
+  if (onItsWay?.isChecking) {
     return { button: CHECKING, note: "Another signed bet is on its way." };
   }
-  if (hasOther) return { button: OTHER_TAB, note: "This quote waits for it.", back: BACK };
+  if (onItsWay) return { button: OTHER_TAB, note: "This quote waits for it.", back: BACK };
   const { quote } = stage.offer;
   if (balance !== undefined && quote.betAmount > balance) {
     const note = `Your balance is ${formatCut(balance)} USDC now: bet less.`;
     return { button: SIGN, note, look: "failure", back: BACK };
   }
-  if (quoteLife(quote, nowMs).state === "valid" && isOffline) {
-    return { button: "You are offline", note: "Nothing can be placed now.", back: BACK };
+  if (signableMs(quote, nowMs) > 0 && isOffline) {
+    return { button: WAITING, note: "", back: BACK };
   }
   const over = overReason(situation, quote, nowMs);
   if (over !== undefined) {
@@ -79,7 +81,7 @@ export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep
 
 /** Why a quote can no longer become a bet; undefined while it can. */
 function overReason({ price, hasLeft }: QuoteSituation, quote: Quote, nowMs: number) {
-  if (quoteLife(quote, nowMs).state !== "valid") return overText(quote, nowMs);
+  if (signableMs(quote, nowMs) === 0) return overText(quote, nowMs);
   const isOut = price !== undefined && isOutside(quote, price) && nowMs >= quote.startTime;
   if (hasLeft || isOut) return "The price has left the box: nothing can be placed.";
   return isWorthless(quote) ? "It would win almost nothing." : undefined;

@@ -9,9 +9,8 @@ import {
 } from "@rangemaker/client";
 import type { User } from "../data/session.ts";
 import { betOf } from "./draft.ts";
-import { leastPayout } from "./odds.ts";
-import { leadMs, quoteLife } from "./quote_life.ts";
-import { ODDS_CHANGED, type SlipVoiceOptions } from "./slip_voice.ts";
+import { leadMs, signableMs } from "./quote_life.ts";
+import type { SlipVoiceOptions } from "./slip_voice.ts";
 import type { QuotedStage, Stage } from "./stage.ts";
 
 export const NOT_PLACED = new RangemakerError(
@@ -19,11 +18,17 @@ export const NOT_PLACED = new RangemakerError(
   "The bet was not placed: nothing was taken.",
 );
 
+/** How often a bet is signed again if its payout keeps moving. */
+const SIGNED_AGAIN_MAX = 3;
+
+/** The same if the next quote pays more than the first or the refused one. */
+const SIGNED_FOR_MORE_MAX = 10;
+
 export interface SigningOptions extends Pick<SlipVoiceOptions, "serverClock"> {
   user: User;
   symbol: string;
-  /** By how much less than first signed, in percent, the bet may pay. */
-  tolerancePercent: number;
+  /** The least payout that the user has agreed to. */
+  least: bigint;
   /** Whether the user may still sign. */
   maySign(): boolean;
 }
@@ -40,15 +45,15 @@ export interface SigningOptions extends Pick<SlipVoiceOptions, "serverClock"> {
  */
 export async function* signingStages(
   stage: QuotedStage,
-  { user, symbol, tolerancePercent, serverClock, maySign }: SigningOptions,
+  { user, symbol, least, serverClock, maySign }: SigningOptions,
 ): AsyncGenerator<Stage, void> {
   const first = stage.offer;
   for (let signedAgain = 0;; signedAgain++) {
     const { offer } = stage;
     const signature = await sign(user, offer);
     // The wallet's prompt may have been open for long: a late quote is not sent.
-    if (quoteLife(offer.quote, serverClock.now()).state !== "valid") return yield stage;
-    yield { name: "sending", offer };
+    if (signableMs(offer.quote, serverClock.now()) === 0) return yield stage;
+    yield { name: "sending", offer, least };
     const outcome = await user.portfolio.bets.send({ offer, signature });
     void user.portfolio.refresh();
     if (outcome.name === "placed") {
@@ -58,18 +63,20 @@ export async function* signingStages(
     if (outcome.name === "expired") throw NOT_PLACED;
     if (!hasPriceMoved(outcome.reason)) throw outcome.reason;
     const aheadMs = offer.quote.startTime - serverClock.now();
-    yield { name: "signing", offer, isAgain: aheadMs > 0 };
+    yield { name: "signing", offer, least, isAgain: aheadMs > 0 };
     const quoteIn = (startsInMs: number, nowMs = serverClock.now()) =>
       user.client.quote(betStarting(startsInMs, symbol, offer.quote, nowMs));
     const next = aheadMs > 0 ? await quoteIn(aheadMs) : undefined;
-    const notPlaced = notPlacedText(aheadMs, signedAgain + 1);
-    const quotes = next && { first: first.quote, refused: offer.quote, next: next.quote };
-    if (!quotes || !isSignedAgain(quotes, tolerancePercent, signedAgain) || !maySign()) {
+    const notPlaced = aheadMs > 0 ? "the odds changed" : "its window had begun";
+    const payout = next?.quote.payout ?? 0n;
+    const isMore = payout > offer.quote.payout || payout > first.quote.payout;
+    const isTriedAgain = signedAgain < (isMore ? SIGNED_FOR_MORE_MAX : SIGNED_AGAIN_MAX);
+    if (next === undefined || payout < least || !isTriedAgain || !maySign()) {
       const later = await quoteIn(Math.max(0, leadMs(first.quote)));
       return yield { ...stage, offer: later, replaces: first, notPlaced };
     }
     stage = { ...stage, offer: next, replaces: first, notPlaced };
-    yield { name: "signing", offer: next, isAgain: true };
+    yield { name: "signing", offer: next, least, isAgain: true };
   }
 }
 
@@ -83,35 +90,6 @@ async function sign(user: User, offer: Offer) {
     }
     throw thrown;
   }
-}
-
-/**
- * How often a bet is signed again if its payout keeps moving: fewer times if it now pays less than
- * the user agreed to, and less than the refused quote.
- */
-const SIGNED_AGAIN_MAX = { less: 3, more: 10 };
-
-/** Quotes of one bet, in their order: the user agreed to the first one. */
-type Quotes = Record<"first" | "refused" | "next", Quote>;
-
-/**
- * Whether the next quote is signed without asking.
- *
- * @param times How often it was signed again already.
- */
-function isSignedAgain(
-  { first, refused, next }: Quotes,
-  tolerancePercent: number,
-  times: number,
-): boolean {
-  const kind = next.payout > refused.payout || next.payout > first.payout ? "more" : "less";
-  return next.payout >= leastPayout(first, tolerancePercent) && times < SIGNED_AGAIN_MAX[kind];
-}
-
-/** Why a quote was refused, whose window began or begins in a time. */
-function notPlacedText(aheadMs: number, tries: number): string {
-  if (aheadMs <= 0) return "its window had begun";
-  return tries === 1 ? ODDS_CHANGED : `${ODDS_CHANGED} at each of ${tries} tries`;
 }
 
 /** The bet of a quote, with another start of its window. */

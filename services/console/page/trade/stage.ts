@@ -1,11 +1,9 @@
 /** The stages of a bet, from draft to placed. */
-import { effect, type Signal, untracked } from "@preact/signals";
 import type { Estimate, Offer } from "@rangemaker/client";
-import type { Session } from "../data/session.ts";
 import type { EstimateState } from "../data/estimator.ts";
-import { explain, type Explanation } from "../data/explain.ts";
-import { isDecided } from "../data/live_breaches.ts";
+import type { Explanation } from "../data/explain.ts";
 import { formatTime } from "../format.ts";
+import { leastPayout } from "./odds.ts";
 
 /** Why the last attempt failed. */
 export interface Failure extends Explanation {
@@ -30,9 +28,12 @@ export type Stage =
     replaces: Offer | undefined;
     notPlaced: string | undefined;
   }
-  /** `isAgain`: a second signature, because the price moved within the user's tolerance. */
-  | { name: "signing"; offer: Offer; isAgain: boolean }
-  | { name: "sending"; offer: Offer }
+  /**
+   * `least`: the least payout that the user has agreed to. `isAgain`: a second signature, because the
+   * price moved within the user's tolerance.
+   */
+  | { name: "signing"; offer: Offer; least: bigint; isAgain: boolean }
+  | { name: "sending"; offer: Offer; least: bigint }
   /** `signedFirst`: the first signed offer, if the bet was placed at another payout. */
   | { name: "placed"; thesisId: number; offer: Offer; signedFirst?: Offer };
 
@@ -41,66 +42,44 @@ export type PlacedStage = Extract<Stage, { name: "placed" }>;
 /** The stages with a quote that is not a bet yet. */
 export type LiveStage = Exclude<Extract<Stage, { offer: Offer }>, PlacedStage>;
 
-/** Failures that depend on the price: a new estimate shows that they no longer apply. */
-const PRICE_CODES: ReadonlySet<string> = new Set([
+/** The least payout at which a bet is placed without asking again. */
+export function leastOf(stage: LiveStage, tolerancePercent: number): bigint {
+  return "least" in stage ? stage.least : leastPayout(stage.offer.quote, tolerancePercent);
+}
+
+/** Failures that the next answer to an estimate replaces. */
+const PASSING_CODES: ReadonlySet<string> = new Set([
   ...["RANGE_BROKEN", "OUTSIDE_RANGE", "RANGE_TOO_NARROW", "PAYOUT_TOO_LOW"],
   ...["ORACLE_STALE", "PRICE_STALE", "PRICE_UNAVAILABLE", "PRICE_MOVED", "PRICE_IMPROVED"],
-]);
-
-/** Failures of the connection: a new estimate shows that it works again. */
-const NETWORK_CODES: ReadonlySet<string> = new Set([
   ...["SERVICE_UNREACHABLE", "SERVICE_TIMEOUT", "NODE_UNREACHABLE", "NODE_TIMEOUT"],
 ]);
 
-const OFFLINE = "You are offline; nothing was taken.";
+const LEFT = "The price had left the box.";
+const CHANGED = "The odds had changed.";
+
+/** Why a signed bet was not placed, if its explanation is about the box of now. */
+const PAST_REASONS: Readonly<Record<string, string>> = {
+  RANGE_BROKEN: LEFT,
+  OUTSIDE_RANGE: LEFT,
+  PRICE_MOVED: CHANGED,
+  PRICE_IMPROVED: CHANGED,
+  NOT_PLACED: "",
+};
 
 /**
- * The text of a failure, without parts that no longer apply or that the slip shows elsewhere; may
- * be empty. A failure of the network ends with the next answer.
+ * The text of a failure. It stays after signing, since it is about money. Before that, it ends with
+ * the next estimate, if that tells the same or shows that the failure has passed.
  *
  * @param state The newest estimate, which is newer than the failure.
- * @param shown Text that the slip shows in any case.
  */
 export function failureText(
   { code, text, signedStartMs }: Failure,
   state: EstimateState | undefined,
-  shown: string,
-  isOffline: boolean,
 ): string {
-  const isSigned = signedStartMs !== undefined && code !== "NOT_PLACED"; // says it itself
-  if (NETWORK_CODES.has(code)) {
-    if (isOffline) return isSigned ? OFFLINE : "";
-    const isAnswered = state !== undefined &&
-      ("estimate" in state || !NETWORK_CODES.has(explain(state.failure).code));
-    if (isAnswered) return "";
+  if (signedStartMs === undefined) {
+    return state && ("failure" in state || PASSING_CODES.has(code)) ? "" : text;
   }
-  const hasMoved = state !== undefined && "estimate" in state && PRICE_CODES.has(code);
-  const isNewer = shown !== "" && state !== undefined && "failure" in state &&
-    explain(state.failure).code === code; // with other figures, perhaps
-  const reason = hasMoved || isNewer || shown.startsWith(text) ? "" : text;
-  if (!isSigned) return reason;
   const nothing = `No bet was placed on the box from ${formatTime(signedStartMs)}, ` +
     "nothing was taken.";
-  return `${nothing} ${hasMoved ? "The odds had changed." : reason}`.trim();
-}
-
-/**
- * Drops a failure to sign when the next bet is decided, so that it is not read as that bet's outcome.
- */
-export function dropFailureAtOutcome(
-  stage: Signal<Stage>,
-  { user }: Pick<Session, "user">,
-): void {
-  let decided = 0;
-  effect(() => {
-    const before = decided;
-    decided = user.value?.portfolio.theses.value.filter(isDecided).length ?? 0;
-    if (decided > before) {
-      untracked(() => {
-        const { value } = stage;
-        const isSigned = value.name === "draft" && value.failure?.signedStartMs !== undefined;
-        if (isSigned) stage.value = { name: "draft" };
-      });
-    }
-  });
+  return `${nothing} ${PAST_REASONS[code] ?? text}`.trim();
 }

@@ -10,7 +10,6 @@ import { useNextFocus } from "../use_next_focus.ts";
 import { AccountPanel } from "./account_panel.tsx";
 import { BetPanel, repeatBet } from "./bet_panel.tsx";
 import { BetSlip } from "./bet_slip.ts";
-import { firstError } from "./draft.ts";
 import { DraftStore } from "./draft_store.ts";
 import { linkedBox } from "./box_link.ts";
 import { ChartCard } from "./chart_card.tsx";
@@ -18,11 +17,9 @@ import { stateOfBet } from "./chart_boxes.ts";
 import { pastShare } from "./chart_scales.ts";
 import { spanFor } from "./chart_spans.ts";
 import { Positions } from "./positions.tsx";
-import { errorsOf } from "./next_step.ts";
-import { obstacleNow, situationOf } from "./quote_button.tsx";
+import { obstacleNow } from "./quote_button.tsx";
 import { followHistory } from "./quote_history.ts";
 import { focusNextStep, showChart } from "./show_chart.ts";
-import { dropFailureAtOutcome } from "./stage.ts";
 
 /** The market that is shown first, if it exists: its prices move the most visibly. */
 const FIRST_MARKET = "ETH/USDT";
@@ -43,18 +40,14 @@ export function openTradeView(model: PageModel): View {
     clock: systemClock,
     drafts,
     announce,
-    minBetAmount: () => maker.info.peek()?.config.minBetAmount ?? 0n,
+    maker,
     obstacle: () => obstacleNow(model, slip),
-    wrong: () => firstError(errorsOf(situationOf(model, slip))),
-    // The browser reports it a moment before the page has verified it.
-    isOffline: () => model.isOffline.value || Reflect.get(navigator, "onLine") === false,
   });
   followHistory(slip, announce);
-  dropFailureAtOutcome(slip.stage, session);
   effect(() => {
     const state = slip.estimator.state.value;
     if (state === undefined) return;
-    void maker.report("failure" in state ? state.failure : undefined);
+    maker.report("failure" in state ? state.failure : undefined);
   });
   const openLink = () => {
     const box = linkedBox(location.hash);
@@ -145,7 +138,6 @@ function TradeView({ model, slip, spanMs }: TradeViewProps) {
         <Positions
           model={model}
           chosen={chosen}
-          firstPayouts={slip.firstPayouts.value}
           onShow={show}
           onRepeat={(bet) => {
             repeatBet(model, slip, bet);
