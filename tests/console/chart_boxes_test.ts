@@ -42,7 +42,7 @@ Deno.test("A box has the sides and times of its draft, quote or bet, and a label
   const breach = { time: 500, price: 9_500_000n };
   const lost = thesisOf(7, { ...terms, status: "lost", breach });
   assert.deepEqual(boxOfThesis(lost, 0), {
-    ...{ kind: "lost", ...SIDES, ...times, label: "✕ lost −5.00", thesisId: 7 },
+    ...{ kind: "lost", ...SIDES, ...times, label: "✕ 7 lost −5.00", thesisId: 7 },
     breach: { time: 500, price: 9.5 },
   });
   const states = [

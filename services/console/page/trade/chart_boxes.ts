@@ -129,7 +129,7 @@ export function boxOfThesis(thesis: Thesis, nowMs: number): ChartBox {
     ...sidesOf(thesis),
     fromMs: startTime,
     toMs: endTime,
-    label: text,
+    label: text.replace(" ", ` ${id} `), // after its sign
     thesisId: id,
     ...(breach && { breach: { time: breach.time, price: toNumber(breach.price) } }),
   };

@@ -1,5 +1,5 @@
 import { type Signal, useSignal } from "@preact/signals";
-import type { RefObject, RenderableProps } from "preact";
+import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { type CancelTimer, type Market, systemClock } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
@@ -19,7 +19,6 @@ import { MarketChoice } from "./market_choice.tsx";
 import { marketObstacle } from "./next_step.ts";
 import { oddsOf } from "./odds.ts";
 import { estimateNow } from "./quote_button.tsx";
-import { focusChart } from "./show_chart.ts";
 import { chancesText } from "./slip_voice.ts";
 
 /** The chart of a market: its prices, and the user's boxes, which are drawn here. */
@@ -35,6 +34,7 @@ export function ChartCard(props: Omit<ChartSource, "help">) {
       <div class="row legend">
         <Legend model={model} market={props.market} />
         <div class="choice">
+          <BoxButtons {...props} />
           <button
             type="button"
             title="Key ? on the chart"
@@ -49,6 +49,9 @@ export function ChartCard(props: Omit<ChartSource, "help">) {
           <SpanChoice model={model} spanMs={spanMs} />
         </div>
       </div>
+      <ul class="keys note" id="chart-help" hidden={!help.value}>
+        {CHART_KEYS.map((text) => <li key={text}>{text}</li>)}
+      </ul>
       <EarlyWarning model={model} slip={props.slip} />
     </section>
   );
@@ -78,7 +81,6 @@ function useCloseHelp(help: Signal<boolean>, { announce }: PageModel): void {
     const close = (event: KeyboardEvent) => {
       if (event.key !== "Escape") return;
       event.stopPropagation(); // messages and the box stay
-      if (document.activeElement?.matches(".keys")) focusChart();
       help.value = false;
       announce(KEYS_HIDDEN, { isSpoken: true });
     };
@@ -88,11 +90,19 @@ function useCloseHelp(help: Signal<boolean>, { announce }: PageModel): void {
   }, [help.value]);
 }
 
-/** The number of open bets, and the countdown of the one that ends next. */
+/** Why there is no live price, or whose prices these are; and the open bets. */
 function Legend({ model, market }: { model: PageModel; market: Market }) {
   const nowMs = useNow(model.serverClock, 500);
   const text = openBetsText(model, market, nowMs);
-  return text === undefined ? null : <p class="open">● {text}</p>;
+  const obstacle = marketObstacle(model.stateOf(market.symbol), market.symbol);
+  return (
+    <div class="note legend-text">
+      <p class={obstacle && "warned"} role="status">
+        {obstacle?.text ?? (model.isSimulated && "Simulated prices")}
+      </p>
+      {text && <p class="open">● {text}</p>}
+    </div>
+  );
 }
 
 /** Buttons for how much time the chart shows, as an alternative to wheel and fingers. */
@@ -110,18 +120,31 @@ function SpanChoice(props: Pick<ChartSource, "model" | "spanMs">) {
   );
 }
 
-/** Buttons for a drawn box at the chart, because on a phone the fields are far below. */
-function BoxButtons(
-  { model, slip, children }: RenderableProps<{ model: PageModel; slip: BetSlip }>,
-) {
+/** Buttons for a drawn box below the chart, because on a phone the fields are far below. */
+function BoxButtons({ model, slip, spanMs }: Omit<ChartSource, "help">) {
   if (slip.stage.value.name !== "draft") return null;
+  const { draft } = slip;
+  const isBeyond = draft !== undefined && draft.startsInMs >= spanMs.value * future().share;
   return (
-    <div class="box-buttons" role="group" aria-label="Box">
+    <div class="choice" role="group" aria-label="Box">
+      {isBeyond && (
+        <button
+          type="button"
+          onClick={() => spanMs.value = spanToSee(draft, spanMs.value, future())}
+        >
+          Show the box →
+        </button>
+      )}
       {slip.replaced.value && <button type="button" onClick={() => undo(model, slip)}>Undo</button>}
       {!slip.isEmpty && <button type="button" onClick={() => clearBox(model, slip)}>Clear</button>}
-      {children}
     </div>
   );
+}
+
+/** How the chart shows the future. */
+function future(): { share: number; width: number } {
+  const width = document.querySelector(".chart")?.clientWidth ?? 0;
+  return { share: 1 - pastShare(width), width };
 }
 
 /** The chart that is drawn in an area, with pointer and keys, for as long as its market is shown. */
@@ -179,7 +202,7 @@ function useLiveChart(
 }
 
 function Chart(props: ChartSource) {
-  const { model, slip, market: { symbol }, spanMs, help } = props;
+  const { model, slip, market: { symbol }, spanMs } = props;
   const area = useRef<HTMLDivElement>(null);
   const chart = useLiveChart(props, area);
   useEffect(() => {
@@ -187,16 +210,12 @@ function Chart(props: ChartSource) {
   }, [symbol, spanMs.value, model.feed.isLive.value]);
   const { draft } = slip;
   const { startsInMs, durationMs } = draft ?? {};
-  const width = () => area.current?.clientWidth ?? 0;
-  const futureShare = () => 1 - pastShare(width());
   const fit = () => {
     if (draft === undefined) return;
-    const future = { share: futureShare(), width: width() };
-    const fitting = spanToSee(draft, spanMs.value, future);
+    const fitting = spanToSee(draft, spanMs.value, future());
     // A box that is being drawn stays as narrow as the user makes it.
     if (fitting > spanMs.value || !chart.current?.isHeld) spanMs.value = fitting;
   };
-  const isBeyond = draft !== undefined && draft.startsInMs >= spanMs.value * futureShare();
   // A suggested or typed box may end beyond the chart or be hardly seen, and so may any box after
   // the screen was rotated.
   useEffect(() => {
@@ -204,7 +223,6 @@ function Chart(props: ChartSource) {
     addEventListener("resize", fit);
     return () => removeEventListener("resize", fit);
   }, [startsInMs, durationMs]);
-  const obstacle = marketObstacle(model.stateOf(symbol), symbol);
   return (
     <div class="chart">
       <div
@@ -218,19 +236,6 @@ function Chart(props: ChartSource) {
         <canvas />
       </div>
       <span id="chart-hint" hidden>Press ? for the keys.</span>
-      <BoxButtons model={model} slip={slip}>
-        {isBeyond && <button type="button" onClick={fit}>Show the box →</button>}
-      </BoxButtons>
-      <p
-        class="keys note"
-        id="chart-help"
-        hidden={!help.value}
-        tabIndex={0} // it may have to be scrolled
-      >
-        {CHART_KEYS.map((text) => <span key={text}>{text}</span>)}
-      </p>
-      {model.isSimulated && !obstacle && <p class="note simulated">Simulated prices</p>}
-      <p class={`chart-state ${obstacle ? "warned" : ""}`} role="status">{obstacle?.text}</p>
     </div>
   );
 }

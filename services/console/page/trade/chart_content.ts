@@ -78,7 +78,6 @@ export function contentOf(
         ? "Tap or draw"
         : undefined,
       isOld: isOld(model, market.symbol),
-      isSimulated: model.isSimulated,
       nowMs,
       spanMs: spanMs.peek(),
     };

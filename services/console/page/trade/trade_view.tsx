@@ -161,13 +161,7 @@ function TradeView({ model, slip, spanMs }: TradeViewProps) {
 const CHART = ".chart .area";
 
 /** A screen that is lower than this, in rem, has no space for a sticky bar. */
-const SHORT_REM = 30;
-
-/** The same for a narrow screen, which is low while the keyboard is open. */
-const SHORT_NARROW_REM = 24;
-
-/** A screen that is narrower than this, in rem, is not a phone in landscape. */
-const NARROW_REM = 35;
+const SHORT_REM = 22;
 
 /**
  * Sets the height of the bar with the next step, and whether the screen is low, for the style
@@ -181,8 +175,7 @@ function useBar(part: RefObject<HTMLElement | null>): void {
     const root = document.documentElement;
     const look = () => {
       const remPx = parseFloat(getComputedStyle(root).fontSize);
-      const shortRem = innerWidth < NARROW_REM * remPx ? SHORT_NARROW_REM : SHORT_REM;
-      dataset.short = String(innerHeight < shortRem * remPx);
+      dataset.short = String(innerHeight < SHORT_REM * remPx);
       root.style.setProperty("--bar", `${bar.offsetHeight}px`);
     };
     const sizes = new ResizeObserver(look);
