@@ -1,6 +1,4 @@
 import assert from "node:assert/strict";
-import { effect, signal } from "@preact/signals";
-import type { Thesis } from "../../lib/client/mod.ts";
 import {
   betAt,
   type BoxKind,
@@ -12,7 +10,6 @@ import {
   groupsOf,
   isWaiting,
   nextToEnd,
-  openBetsText,
   openText,
   stateOfBet,
   whereabouts,
@@ -138,24 +135,4 @@ Deno.test("whereabouts: shows the distance of a price to the nearer edge, and it
     [2_989_000_000n, "outside, 1.00 below the lower edge"],
   ];
   for (const [price, text] of cases) assert.equal(whereabouts(bet, price), text);
-});
-
-Deno.test("openBetsText: the countdown ends with the outcome, reported by the node or seen in the prices, without waiting for a second", () => {
-  for (const seen of ["node", "page"]) {
-    const open = thesisOf(3, { endTime: 25_000 });
-    const breached = { ...open, breach: { time: 1_000, price: 3n } };
-    const theses = signal([open]);
-    const latest = signal({});
-    const state = { breach: false };
-    const source = {
-      session: { user: signal({ portfolio: { theses } }) },
-      feed: { latest },
-      withBreach: (thesis: Thesis) => state.breach ? breached : thesis,
-    };
-    const shown: (string | undefined)[] = [];
-    effect(() => void shown.push(openBetsText(source, open, 0)));
-    if (seen === "node") theses.value = [{ ...open, status: "lost" }];
-    else [state.breach, latest.value] = [true, {}];
-    assert.deepEqual(shown, ["Bet 3: 25 s left, pays 0.00 USDC", undefined], seen);
-  }
 });

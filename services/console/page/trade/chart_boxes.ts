@@ -1,7 +1,7 @@
 /** The boxes on the chart: the user's bets, and the box that is being drawn. */
-import type { ReadonlySignal } from "@preact/signals";
 import type { Market, Quote, Thesis } from "@rangemaker/client";
 import { isDecided } from "../data/live_breaches.ts";
+import type { PageModel } from "../data/page_model.ts";
 import {
   decimalsOf,
   durationText,
@@ -55,38 +55,13 @@ export function nextToEnd(theses: readonly Thesis[], nowMs: number): Thesis | un
     .sort((a, b) => a.endTime - b.endTime)[0];
 }
 
-/** What the user's bets are read from. */
-export interface BetSource {
-  session: {
-    user: ReadonlySignal<
-      { portfolio: { theses: ReadonlySignal<readonly Thesis[]> } } | undefined
-    >;
-  };
-  feed: { latest: ReadonlySignal<unknown> };
-  /** Adds the breach that the page has seen. */
-  withBreach(thesis: Thesis): Thesis;
-}
-
 /** The user's bets of a market, newest first, with breaches that the page has seen. */
 export function betsOf(
-  { session, withBreach }: Omit<BetSource, "feed">,
+  { session, withBreach }: Pick<PageModel, "session" | "withBreach">,
   { base }: Pick<Market, "base">,
 ): readonly Thesis[] {
   const theses = session.user.value?.portfolio.theses.value ?? [];
   return theses.filter((thesis) => thesis.base === base).map(withBreach);
-}
-
-/**
- * The state of the user's open bets of a market; undefined if none ends later. Reads the signals of
- * bets and prices, either of which may decide a bet.
- */
-export function openBetsText(
-  source: BetSource,
-  market: Pick<Market, "base">,
-  nowMs: number,
-): string | undefined {
-  void source.feed.latest.value;
-  return openText(betsOf(source, market), nowMs);
 }
 
 /** The countdown of the only open bet; the number of several, and which one ends next. */

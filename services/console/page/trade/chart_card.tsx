@@ -7,7 +7,7 @@ import { formatAmount } from "../format.ts";
 import { useNow } from "../use_now.ts";
 import { clearBox, placeBox, sayBox, undo } from "./bet_panel.tsx";
 import type { BetSlip } from "./bet_slip.ts";
-import { openBetsText } from "./chart_boxes.ts";
+import { betsOf, openText } from "./chart_boxes.ts";
 import { type ChartSource, contentOf, ownBetAt } from "./chart_content.ts";
 import { CHART_KEYS, KEYS_HIDDEN, keysOf, zoomBy } from "./chart_keys.ts";
 import { ChartPointer } from "./chart_pointer.ts";
@@ -93,7 +93,7 @@ function useCloseHelp(help: Signal<boolean>, { announce }: PageModel): void {
 /** Why there is no live price, or whose prices these are; and the open bets. */
 function Legend({ model, market }: { model: PageModel; market: Market }) {
   const nowMs = useNow(model.serverClock, 500);
-  const text = openBetsText(model, market, nowMs);
+  const text = openText(betsOf(model, market), nowMs);
   const obstacle = marketObstacle(model.stateOf(market.symbol), market.symbol);
   return (
     <div class="note legend-text">

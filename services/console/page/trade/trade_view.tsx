@@ -1,4 +1,4 @@
-import { effect, type Signal, signal, useSignal } from "@preact/signals";
+import { computed, effect, type Signal, signal, useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { systemClock, type Thesis } from "@rangemaker/client";
@@ -21,6 +21,7 @@ import { Positions } from "./positions.tsx";
 import { errorsOf } from "./next_step.ts";
 import { obstacleNow, situationOf } from "./quote_button.tsx";
 import { followHistory } from "./quote_history.ts";
+import { isOutside } from "./quote_life.ts";
 import { focusNextStep, showChart } from "./show_chart.ts";
 import { dropFailureAtOutcome } from "./stage.ts";
 
@@ -49,6 +50,13 @@ export function openTradeView(model: PageModel): View {
     // The browser reports it a moment before the page has verified it.
     isOffline: () => model.isOffline.value || Reflect.get(navigator, "onLine") === false,
   });
+  // Only an estimate says that the price has left the drawn box, or is in it again.
+  const isOutsideDraft = computed(() => {
+    const { draft, symbol } = slip;
+    const price = model.feed.latest.value[symbol.value]?.price;
+    return draft !== undefined && price !== undefined && isOutside(draft, price);
+  });
+  isOutsideDraft.subscribe(() => slip.refresh());
   followHistory(slip, announce);
   dropFailureAtOutcome(slip.stage, session);
   effect(() => {
