@@ -26,9 +26,9 @@ export function colorOf(kind: BoxKind, palette: Palette): string {
   return kind === "waiting" ? palette["ink-soft"] : palette[kind];
 }
 
-/** Whether the window of a bet goes beyond the chart on both sides: only its bounds are drawn. */
-const isAround = ({ x, plot }: Scales, { fromMs, toMs }: ChartBox) =>
-  x(fromMs) <= plot.left && x(toMs) >= plot.right;
+/** Whether the window of an open bet goes beyond the chart on both sides: only its bounds are drawn. */
+const isAround = ({ x, plot }: Scales, { kind, fromMs, toMs }: ChartBox) =>
+  kind === "open" && x(fromMs) <= plot.left && x(toMs) >= plot.right;
 
 /** Height of the light edge inside the bounds of a box that is not filled. */
 const EDGE = 5;
