@@ -19,21 +19,21 @@ function countingContext() {
   const counts: Record<string, number> = {};
   const texts: { text: string; x: number; y: number }[] = [];
   const rectangles: { top: number; bottom: number }[] = [];
-  const filledHeights: number[] = [];
-  let path: number[] = [];
+  const filled: { width: number; height: number }[] = [];
+  let path: typeof filled = [];
   const context = new Proxy({}, {
     get: (_, name) => (text?: unknown, x = 0, y = 0, height = 0) => {
       counts[String(name)] = (counts[String(name)] ?? 0) + 1;
       if (name === "fillText") texts.push({ text: String(text), x, y });
       if (name === "beginPath") path = [];
-      if (name === "rect") path.push(Math.round(height));
-      if (name === "fill") filledHeights.push(...path);
+      if (name === "rect") path.push({ width: Math.round(y), height: Math.round(height) });
+      if (name === "fill") filled.push(...path);
       if (name === "strokeRect") rectangles.push({ top: x, bottom: x + height });
       return { width: 7 * String(text).length };
     },
     set: () => true,
   });
-  return { counts, texts, rectangles, filledHeights, context };
+  return { counts, texts, rectangles, filled, context };
 }
 
 /** Calls for one frame with this many boxes, and prices ten times a second. */
@@ -137,21 +137,31 @@ Deno.test("Chart: the bounds of the highlighted open bet, or of the next one to 
 Deno.test("Chart: an open bet that began before the chart and ends after it is not filled; its bounds have an edge", () => {
   const open: ChartBox = { ...OWN, kind: "open", low: 2_990, high: 3_010, thesisId: 1 };
   const far = { fromMs: NOW_MS - 100_000, toMs: NOW_MS + 100_000 };
-  const { filledHeights, texts, scales: { y } } = painted(new PriceSeries(), [{
+  const { filled, texts, scales: { y } } = painted(new PriceSeries(), [{
     ...open,
     ...far,
     label: "around",
   }]);
-  assert.deepEqual(filledHeights, [5, 5]);
+  assert.deepEqual(filled.map(({ height }) => height), [5, 5]);
   assert.deepEqual(
     texts.filter(({ text }) => text === "around").map(({ y }) => Math.round(y)),
     [Math.round(y(3_010) - 11 + 0.5)],
     "at its upper bound",
   );
   for (const side of [{ fromMs: NOW_MS }, { toMs: NOW_MS }]) {
-    const { filledHeights } = painted(new PriceSeries(), [{ ...open, ...far, ...side }]);
-    assert(filledHeights.every((height) => height > 100) && filledHeights.length > 0);
+    const { filled } = painted(new PriceSeries(), [{ ...open, ...far, ...side }]);
+    assert(filled.every(({ height }) => height > 100) && filled.length > 0);
   }
+});
+
+Deno.test("Chart: a lost box ends where the price left it, and is not drawn once that is before the chart", () => {
+  const lost: ChartBox = { ...OWN, kind: "lost", toMs: NOW_MS + 20_000, thesisId: 1, label: "" };
+  const leftAt = (time: number) =>
+    painted(new PriceSeries(), [{ ...lost, fromMs: NOW_MS - 90_000, breach: { time, price: 1 } }]);
+  const { filled, scales: { x } } = leftAt(NOW_MS - 1_000);
+  const width = Math.round(x(NOW_MS - 1_000) - x(NOW_MS - 90_000));
+  assert.deepEqual(filled.map((box) => box.width), [width]);
+  assert.deepEqual(leftAt(NOW_MS - 60_000).filled, []);
 });
 
 Deno.test("Chart: bounds of an open bet that are above or below the chart have tags with arrows, and no label", () => {

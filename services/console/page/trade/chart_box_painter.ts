@@ -39,12 +39,15 @@ const EDGE = 5;
  */
 export function paintBoxes(frame: Frame): void {
   const { boxes, scales: { x, plot, nowMs } } = frame;
-  const shown = boxes.filter(({ fromMs, toMs }) => x(toMs) >= plot.left && x(fromMs) <= plot.right);
+  const shown = boxes.filter((box) => x(endOf(box)) >= plot.left && x(box.fromMs) <= plot.right);
   for (const group of groupsOf(shown, nowMs)) paintGroup(frame, group, group.boxes.some(isOwn));
   const box = shown.find((box) => isHighlighted(frame, box));
   if (box === undefined) return;
   paintGroup(frame, { kind: box.kind, strength: 1, boxes: [box] }, true);
 }
+
+/** A box ends where the price left it. */
+const endOf = ({ breach, toMs }: ChartBox) => breach?.time ?? toMs;
 
 const isHighlighted = ({ highlighted }: Frame, { thesisId }: ChartBox) =>
   highlighted !== undefined && thesisId === highlighted;
@@ -57,11 +60,11 @@ function paintGroup(frame: Frame, { kind, strength, boxes }: BoxGroup, isChief: 
   if (isChief) paintCover(frame, filled);
   context.fillStyle = context.strokeStyle = color;
   context.globalAlpha = (isChief ? Math.max(0.16, FILLS[kind]) : FILLS[kind]) * strength;
-  // A box is filled only up to the time at which the price left it.
-  fillBoxes(frame, filled, ({ breach, toMs }) => breach?.time ?? toMs);
-  // The passed part of an open box is filled more strongly.
-  if (kind === "open") {
-    fillBoxes(frame, filled, ({ toMs }) => Math.min(toMs, scales.nowMs));
+  tracePath(frame, filled);
+  context.fill("nonzero");
+  if (kind === "open") { // its passed part more strongly
+    tracePath(frame, filled, scales.nowMs);
+    context.fill("nonzero");
   }
   if (filled.length < boxes.length) {
     context.globalAlpha = 0.15;
@@ -73,7 +76,7 @@ function paintGroup(frame: Frame, { kind, strength, boxes }: BoxGroup, isChief: 
   context.lineWidth = isChief ? 2.5 : 1;
   // Not a bet yet, or a lost one.
   if (kind === "draft" || kind === "quoted" || kind === "lost") context.setLineDash([6, 4]);
-  tracePath(frame, boxes, (box) => box.toMs);
+  tracePath(frame, boxes);
   context.stroke();
   context.setLineDash([]);
   context.globalAlpha = 1;
@@ -85,18 +88,9 @@ function paintCover(frame: Frame, boxes: readonly ChartBox[]): void {
   context.fillStyle = context.strokeStyle = palette.surface;
   context.globalAlpha = COVER;
   context.lineWidth = 6;
-  tracePath(frame, boxes, ({ toMs }) => toMs);
+  tracePath(frame, boxes);
   context.fill("nonzero");
   context.stroke();
-}
-
-function fillBoxes(
-  frame: Frame,
-  boxes: readonly ChartBox[],
-  endOf: (box: ChartBox) => number,
-): void {
-  tracePath(frame, boxes, endOf);
-  frame.context.fill("nonzero");
 }
 
 function fillEdges({ context, scales: { plot, y } }: Frame, boxes: readonly ChartBox[]): void {
@@ -108,16 +102,16 @@ function fillEdges({ context, scales: { plot, y } }: Frame, boxes: readonly Char
   context.fill("nonzero");
 }
 
-/** Traces the outlines of boxes, from their start to the given end. */
+/** Traces the outlines of boxes, as far as the given time. */
 function tracePath(
   { context, scales: { x, y } }: Frame,
   boxes: readonly ChartBox[],
-  endOf: (box: ChartBox) => number,
+  untilMs = Infinity,
 ): void {
   context.beginPath();
   for (const box of boxes) {
     const [left, top] = [x(box.fromMs), y(box.high)];
-    const width = x(endOf(box)) - left;
+    const width = x(Math.min(endOf(box), untilMs)) - left;
     if (width > 0) context.rect(left, top, width, y(box.low) - top);
   }
 }
