@@ -86,6 +86,8 @@ Deno.test("betAt: finds the topmost bet at a point, edges included, and never th
   for (const [time, price] of [[-1, 15], [NOW_MS + 1, 15], [5, 9], [5, 21]] as const) {
     assert.equal(betAt(boxes, time, price), undefined);
   }
+  const lost: ChartBox = { ...box("lost", 3), breach: { time: 500, price: 9 } };
+  assert.deepEqual([betAt([lost], 500, 15), betAt([lost], 501, 15)], [3, undefined]);
 });
 
 Deno.test("isWaiting: a bet whose end has passed waits for prices, unless it is settled or breached", () => {

@@ -1,6 +1,13 @@
 /** Draws boxes on the chart. */
 import { grabArea, REACH } from "./box_drag.ts";
-import { type BoxGroup, type BoxKind, type ChartBox, groupsOf, isFaded } from "./chart_boxes.ts";
+import {
+  type BoxGroup,
+  type BoxKind,
+  type ChartBox,
+  endOf,
+  groupsOf,
+  isFaded,
+} from "./chart_boxes.ts";
 import type { Frame, Palette } from "./chart_frame.ts";
 import type { Scales } from "./chart_scales.ts";
 
@@ -45,9 +52,6 @@ export function paintBoxes(frame: Frame): void {
   if (box === undefined) return;
   paintGroup(frame, { kind: box.kind, strength: 1, boxes: [box] }, true);
 }
-
-/** A box ends where the price left it. */
-const endOf = ({ breach, toMs }: ChartBox) => breach?.time ?? toMs;
 
 const isHighlighted = ({ highlighted }: Frame, { thesisId }: ChartBox) =>
   highlighted !== undefined && thesisId === highlighted;

@@ -143,9 +143,12 @@ export interface BoxGroup {
 const FADED = { strength: 0.35, afterMs: 6_000 };
 
 /** Whether a bet is settled, and the user has had time to see it. */
-export function isFaded({ kind, breach, toMs }: ChartBox, nowMs: number): boolean {
-  return (kind === "won" || kind === "lost") && nowMs - (breach?.time ?? toMs) > FADED.afterMs;
+export function isFaded(box: ChartBox, nowMs: number): boolean {
+  return (box.kind === "won" || box.kind === "lost") && nowMs - endOf(box) > FADED.afterMs;
 }
+
+/** A box ends where the price left it. */
+export const endOf = ({ breach, toMs }: ChartBox) => breach?.time ?? toMs;
 
 /** Groups the shown boxes in the order of painting: settled ones first, the user's draft last. */
 export function groupsOf(boxes: readonly ChartBox[], nowMs: number): BoxGroup[] {
@@ -165,7 +168,8 @@ const ORDER: readonly BoxKind[] = ["lost", "won", "waiting", "open", "quoted", "
 
 /** The topmost bet at a point of the chart, given as a time and a price. */
 export function betAt(boxes: readonly ChartBox[], timeMs: number, price: number) {
-  return boxes.findLast(({ thesisId, fromMs, toMs, low, high }) =>
-    thesisId !== undefined && timeMs >= fromMs && timeMs <= toMs && price >= low && price <= high
+  return boxes.findLast((box) =>
+    box.thesisId !== undefined && timeMs >= box.fromMs && timeMs <= endOf(box) &&
+    price >= box.low && price <= box.high
   )?.thesisId;
 }
