@@ -789,6 +789,14 @@ Deno.test({
           await close?.click();
           const parts = [".deadline", ".side .facts dt", ".side .facts dd", "[data-next]"];
           assert.deepEqual(await cutOff(page, parts), []);
+          const hidden = await page.$eval("#bar-note p", (note) => {
+            note.textContent =
+              "Not placed: the odds changed. This is a new quote, for a window from " +
+              "17:20:33. It pays 15 % less than the estimate of 215.82 USDC: the chance rose.";
+            return note.scrollHeight - note.clientHeight;
+          });
+          assert.equal(hidden, 0, "the whole notice");
+          assert.deepEqual(await cutOff(page, ["#bar-note p", ".deadline", "[data-next]"]), []);
           await page.$eval("#bar-note p", (note) => note.textContent = "It pays more. ".repeat(30));
           assert.deepEqual(await cutOff(page, [".deadline", "[data-next]"]), [], "a long note");
           await page.$eval(".side", (side) => side.scrollTop = 200);
