@@ -1,7 +1,6 @@
 /** The boxes on the chart: the user's bets, and the box that is being drawn. */
-import type { Market, Quote, Thesis } from "@rangemaker/client";
+import type { Quote, Thesis } from "@rangemaker/client";
 import { isDecided } from "../data/live_breaches.ts";
-import type { PageModel } from "../data/page_model.ts";
 import {
   decimalsOf,
   durationText,
@@ -53,15 +52,6 @@ export function stateOfBet(thesis: Thesis, nowMs: number): { kind: BoxKind; text
 export function nextToEnd(theses: readonly Thesis[], nowMs: number): Thesis | undefined {
   return theses.filter((thesis) => !isDecided(thesis) && thesis.endTime > nowMs)
     .sort((a, b) => a.endTime - b.endTime)[0];
-}
-
-/** The user's bets of a market, newest first, with breaches that the page has seen. */
-export function betsOf(
-  { session, withBreach }: Pick<PageModel, "session" | "withBreach">,
-  { base }: Pick<Market, "base">,
-): readonly Thesis[] {
-  const theses = session.user.value?.portfolio.theses.value ?? [];
-  return theses.filter((thesis) => thesis.base === base).map(withBreach);
 }
 
 /** The countdown of the only open bet; the number of several, and which one ends next. */
