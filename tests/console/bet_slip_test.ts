@@ -516,6 +516,23 @@ Deno.test("BetSlip: a refused box is estimated every 3 s, until the maker prices
   assert.deepEqual(askedAtMs, [0, 1_000, 4_000, 7_000, 10_000]);
 });
 
+Deno.test("BetSlip: a refresh estimates a refused box at once, because the price has left it or is in it again", async () => {
+  const askedAtMs: number[] = [];
+  const { slip, clock } = scene({}, ({ startTime }) => {
+    askedAtMs.push(startTime - 1_003_000);
+    return Promise.reject(new Error("no"));
+  });
+  await settle();
+  clock.advance(1_000);
+  await settle();
+  clock.advance(500);
+  slip.refresh();
+  await settle();
+  clock.advance(3_000);
+  await settle();
+  assert.deepEqual(askedAtMs, [0, 1_000, 1_500, 4_500], "then every 3 s");
+});
+
 Deno.test("BetSlip: a quote shows its own chance, and is not compared with an estimate of other terms", async () => {
   const late = { betAmount: 1_000_000n, payout: 1_180_000n, probability: 0.8 };
   const others = [{ betAmount: 1_000_000n }, { endTime: BET.endTime + 100 }, {

@@ -1,6 +1,4 @@
 import assert from "node:assert/strict";
-import { effect, signal } from "@preact/signals";
-import type { Thesis } from "../../lib/client/mod.ts";
 import {
   betAt,
   type BoxKind,
@@ -12,7 +10,6 @@ import {
   groupsOf,
   isWaiting,
   nextToEnd,
-  openBetsText,
   openText,
   stateOfBet,
   whereabouts,
@@ -42,7 +39,7 @@ Deno.test("A box has the sides and times of its draft, quote or bet, and a label
   const breach = { time: 500, price: 9_500_000n };
   const lost = thesisOf(7, { ...terms, status: "lost", breach });
   assert.deepEqual(boxOfThesis(lost, 0), {
-    ...{ kind: "lost", ...SIDES, ...times, label: "✕ lost −5.00", thesisId: 7 },
+    ...{ kind: "lost", ...SIDES, ...times, label: "✕ 7 lost −5.00", thesisId: 7 },
     breach: { time: 500, price: 9.5 },
   });
   const states = [
@@ -89,6 +86,8 @@ Deno.test("betAt: finds the topmost bet at a point, edges included, and never th
   for (const [time, price] of [[-1, 15], [NOW_MS + 1, 15], [5, 9], [5, 21]] as const) {
     assert.equal(betAt(boxes, time, price), undefined);
   }
+  const lost: ChartBox = { ...box("lost", 3), breach: { time: 500, price: 9 } };
+  assert.deepEqual([betAt([lost], 500, 15), betAt([lost], 501, 15)], [3, undefined]);
 });
 
 Deno.test("isWaiting: a bet whose end has passed waits for prices, unless it is settled or breached", () => {
@@ -138,24 +137,4 @@ Deno.test("whereabouts: shows the distance of a price to the nearer edge, and it
     [2_989_000_000n, "outside, 1.00 below the lower edge"],
   ];
   for (const [price, text] of cases) assert.equal(whereabouts(bet, price), text);
-});
-
-Deno.test("openBetsText: the countdown ends with the outcome, reported by the node or seen in the prices, without waiting for a second", () => {
-  for (const seen of ["node", "page"]) {
-    const open = thesisOf(3, { endTime: 25_000 });
-    const breached = { ...open, breach: { time: 1_000, price: 3n } };
-    const theses = signal([open]);
-    const latest = signal({});
-    const state = { breach: false };
-    const source = {
-      session: { user: signal({ portfolio: { theses } }) },
-      feed: { latest },
-      withBreach: (thesis: Thesis) => state.breach ? breached : thesis,
-    };
-    const shown: (string | undefined)[] = [];
-    effect(() => void shown.push(openBetsText(source, open, 0)));
-    if (seen === "node") theses.value = [{ ...open, status: "lost" }];
-    else [state.breach, latest.value] = [true, {}];
-    assert.deepEqual(shown, ["Bet 3: 25 s left, pays 0.00 USDC", undefined], seen);
-  }
 });

@@ -14,21 +14,26 @@ const NOW_MS = 1_000_000;
 const SIZE = { width: 900, height: 500 };
 const KINDS: readonly BoxKind[] = ["lost", "won", "waiting", "open"];
 
-/** A canvas that counts calls by kind, and records its texts and their places. */
+/** A canvas that counts calls by kind, and records its texts, their places, and what is filled. */
 function countingContext() {
   const counts: Record<string, number> = {};
   const texts: { text: string; x: number; y: number }[] = [];
   const rectangles: { top: number; bottom: number }[] = [];
+  const filled: { width: number; height: number }[] = [];
+  let path: typeof filled = [];
   const context = new Proxy({}, {
     get: (_, name) => (text?: unknown, x = 0, y = 0, height = 0) => {
       counts[String(name)] = (counts[String(name)] ?? 0) + 1;
       if (name === "fillText") texts.push({ text: String(text), x, y });
+      if (name === "beginPath") path = [];
+      if (name === "rect") path.push({ width: Math.round(y), height: Math.round(height) });
+      if (name === "fill") filled.push(...path);
       if (name === "strokeRect") rectangles.push({ top: x, bottom: x + height });
       return { width: 7 * String(text).length };
     },
     set: () => true,
   });
-  return { counts, texts, rectangles, context };
+  return { counts, texts, rectangles, filled, context };
 }
 
 /** Calls for one frame with this many boxes, and prices ten times a second. */
@@ -54,15 +59,10 @@ function callsFor(boxes: number, points: number): Record<string, number> {
 function painted(
   series: PriceSeries,
   boxes: readonly ChartBox[],
-  { isOld = false, isSimulated = false, hint, width = SIZE.width }: {
-    width?: number;
-    isOld?: boolean;
-    isSimulated?: boolean;
-    hint?: string;
-  } = {},
+  { hint, width = SIZE.width }: { width?: number; hint?: string } = {},
 ) {
   const { context, ...calls } = countingContext();
-  const content = { series, boxes, palette: {}, highlighted: 3, isOld, isSimulated, hint };
+  const content = { series, boxes, palette: {}, highlighted: 3, hint };
   const size = { ...SIZE, width };
   const scales = scalesOf(size, { nowMs: NOW_MS, spanMs: 60_000, low: 2_980, high: 3_020 });
   paint({ ...content, context, scales }, size.width, size.height);
@@ -134,23 +134,46 @@ Deno.test("Chart: the bounds of the highlighted open bet, or of the next one to 
   assert.deepEqual(tagsOf(undefined, [chosen, ...boxes]), ["2,996.00", "2,995.00"]);
 });
 
-Deno.test("Chart: labels move down to make room for the notice about old prices", () => {
-  const tall: ChartBox = { ...OWN, kind: "won", low: 0, high: 9_000, label: "won" };
-  const levelOf = (isOld: boolean) =>
-    painted(new PriceSeries(), [tall], { isOld }).texts.find(({ text }) => text === "won")?.y ??
-      NaN;
-  assert(levelOf(false) < 40);
-  assert(levelOf(true) > 60);
+Deno.test("Chart: an open bet that began before the chart and ends after it is not filled; its bounds have an edge", () => {
+  const open: ChartBox = { ...OWN, kind: "open", low: 2_990, high: 3_010, thesisId: 1 };
+  const far = { fromMs: NOW_MS - 100_000, toMs: NOW_MS + 100_000 };
+  const { filled, texts, scales: { y } } = painted(new PriceSeries(), [{
+    ...open,
+    ...far,
+    label: "around",
+  }]);
+  assert.deepEqual(filled.map(({ height }) => height), [5, 5]);
+  assert.deepEqual(
+    texts.filter(({ text }) => text === "around").map(({ y }) => Math.round(y)),
+    [Math.round(y(3_010) - 11 + 0.5)],
+    "at its upper bound",
+  );
+  for (const side of [{ fromMs: NOW_MS }, { toMs: NOW_MS }]) {
+    const { filled } = painted(new PriceSeries(), [{ ...open, ...far, ...side }]);
+    assert(filled.every(({ height }) => height > 100) && filled.length > 0);
+  }
 });
 
-Deno.test("Chart: no label is under the badge about simulated prices", () => {
-  const fromMs = NOW_MS - 60_000; // from the left edge on
-  const tall: ChartBox = { ...OWN, kind: "won", fromMs, low: 0, high: 9_000, label: "won" };
-  const levelOf = (isSimulated: boolean) =>
-    painted(new PriceSeries(), [tall], { isSimulated }).texts
-      .find(({ text }) => text === "won")?.y ?? NaN;
-  assert(levelOf(false) < 40);
-  assert(levelOf(true) > 400, "at the lower edge");
+Deno.test("Chart: a lost box ends where the price left it, and is not drawn once that is before the chart", () => {
+  const lost: ChartBox = { ...OWN, kind: "lost", toMs: NOW_MS + 20_000, thesisId: 1, label: "" };
+  const leftAt = (time: number) =>
+    painted(new PriceSeries(), [{ ...lost, fromMs: NOW_MS - 90_000, breach: { time, price: 1 } }]);
+  const { filled, scales: { x } } = leftAt(NOW_MS - 1_000);
+  const width = Math.round(x(NOW_MS - 1_000) - x(NOW_MS - 90_000));
+  assert.deepEqual(filled.map((box) => box.width), [width]);
+  assert.deepEqual(leftAt(NOW_MS - 60_000).filled, []);
+});
+
+Deno.test("Chart: bounds of an open bet that are above or below the chart have tags with arrows, and no label", () => {
+  const far: ChartBox = {
+    ...{ ...OWN, kind: "open", thesisId: 1, label: "far", low: 2_950, high: 3_050 },
+    ...{ fromMs: NOW_MS - 100_000, toMs: NOW_MS + 100_000 },
+  };
+  const { texts, scales: { plot } } = painted(new PriceSeries(), [far]);
+  const levelOf = (tag: string) => texts.find(({ text }) => text === tag)?.y ?? NaN;
+  assert(levelOf("↑3,050.00") - plot.top < 20);
+  assert(plot.bottom - levelOf("↓2,950.00") < 20);
+  assert(Number.isNaN(levelOf("far")), "it would seem to be at a bound of another bet");
 });
 
 Deno.test("Chart: a label that is wider than the chart is left out, not cut", () => {

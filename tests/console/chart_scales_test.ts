@@ -5,9 +5,12 @@ import {
   pastShare,
   PriceWindow,
   scalesOf,
+  shownRange,
   stepOf,
   timeTicks,
 } from "../../services/console/page/trade/chart_scales.ts";
+import { PriceSeries } from "../../services/console/page/data/price_series.ts";
+import type { ChartBox } from "../../services/console/page/trade/chart_boxes.ts";
 import { DraftStore } from "../../services/console/page/trade/draft_store.ts";
 import { memoryStore } from "./memory_store.ts";
 import { SPAN_MAX_MS, spanFor, spanToSee } from "../../services/console/page/trade/chart_spans.ts";
@@ -131,4 +134,38 @@ Deno.test("DraftStore: the time shown survives a reload, for each market, within
   opened().keep("ETH/USDT", { lower: "1", upper: "2", startsIn: "3", lasts: "4", amount: "5" });
   const spans = ["ETH/USDT", "BTC/USDT", "SOL/USDT"].map((symbol) => opened().spanOf(symbol));
   assert.deepEqual(spans, [120_000, SPAN_MAX_MS, 60_000]);
+});
+
+Deno.test("shownRange: shown prices, the user's own box, and bets that end on the chart, up to four times the prices", () => {
+  const series = new PriceSeries();
+  series.merge(
+    [[900, 90], [1_000, 100], [1_100, 110]].map(([time = 0, price = 0]) => ({ time, price })),
+  );
+  const box: ChartBox = {
+    ...{ kind: "open", label: "", fromMs: 1_050, toMs: 1_500, low: 80, high: 112 },
+  };
+  const rangeOf = (...boxes: ChartBox[]) =>
+    shownRange({ series, boxes, nowMs: 1_200, spanMs: 1_000 }, 1_000);
+  const prices = { low: 100, high: 110 };
+  assert.deepEqual(rangeOf(), prices, "not the price before the chart");
+  assert.deepEqual(rangeOf(box), { low: 80, high: 112 });
+  assert.deepEqual(rangeOf({ ...box, low: 10, high: 900 }), { low: 60, high: 150 });
+  assert.deepEqual(rangeOf({ ...box, toMs: 2_000 }), { low: 80, high: 112 });
+  assert.deepEqual(rangeOf({ ...box, toMs: 2_001 }), prices, "it ends beyond the chart");
+  assert.deepEqual(rangeOf({ ...box, toMs: 1_199 }), prices, "it has ended");
+  assert.deepEqual(rangeOf({ ...box, kind: "lost" }), prices);
+  for (const kind of ["draft", "quoted"] as const) {
+    assert.deepEqual(rangeOf({ ...box, kind, low: 10, high: 900, toMs: 9_000 }), {
+      low: 10,
+      high: 900,
+    });
+  }
+});
+
+Deno.test("shownRange: without a price on the chart, the newest one; undefined before the first", () => {
+  const series = new PriceSeries();
+  const at = { series, boxes: [], nowMs: 1_200, spanMs: 1_000 };
+  assert.equal(shownRange(at, 1_000), undefined);
+  series.merge([{ time: 500, price: 7 }]);
+  assert.deepEqual(shownRange(at, 1_000), { low: 7, high: 7 });
 });

@@ -1,5 +1,6 @@
 /** Outcomes that the page derives from prices before the node reports them. */
 import assert from "node:assert/strict";
+import { effect } from "@preact/signals";
 import {
   firstOutside,
   isDecided,
@@ -48,6 +49,21 @@ Deno.test("LiveBreaches: a price that replaces the newest slot is checked again"
   assert.equal(breaches.withBreach(open, series), open);
   series.append(1_200, 99); // the newest slot is replaced while it lasts
   assert.equal(breaches.withBreach(open, series).breach?.time, 1_200);
+});
+
+Deno.test("LiveBreaches: whoever has read an open bet learns of its breach as soon as anybody finds it", async () => {
+  const breaches = new LiveBreaches();
+  const series = seriesOf(1_200, 15);
+  const seen: unknown[] = [];
+  const stop = effect(() => void seen.push(breaches.withBreach(open, series).breach?.time));
+  breaches.withBreach(open, series);
+  await Promise.resolve();
+  assert.deepEqual(seen, [undefined], "nothing new");
+  series.append(1_300, 99);
+  breaches.withBreach(open, series);
+  await Promise.resolve();
+  assert.deepEqual(seen, [undefined, 1_300]);
+  stop();
 });
 
 Deno.test("firstOutside: a price outside the box counts from two slots after the window began, even if the price is back", () => {

@@ -80,7 +80,6 @@ export function Shell({ model, views }: { model: PageModel; views: readonly View
           <h1>rangemaker</h1>
         </div>
         {views.length > 1 && <Tabs views={views} current={view} alarmsOf={alarmsOf} />}
-        <span class="spacer" />
         <Connection model={model} />
         <AccountChip model={model} />
       </header>
@@ -106,22 +105,16 @@ interface TabsProps {
 }
 
 function Tabs({ views, current, alarmsOf }: TabsProps) {
-  const nav = useRef<HTMLElement>(null);
-  // Enlarged text leaves no space for all of them.
-  const show = (tab: Element | null | undefined) =>
-    tab?.scrollIntoView({ block: "nearest", inline: "nearest" });
-  useEffect(() => show(nav.current?.querySelector("[aria-current]")), [current]);
   return (
-    <nav ref={nav} class="tabs" aria-label="Views">
+    <nav class="tabs" aria-label="Views">
       {views.map((view) => (
         <a
           key={view.id}
           href={`#${view.id}`}
           aria-current={view === current ? "page" : undefined}
-          onFocus={(event) => show(event.currentTarget)}
         >
           {view.label}
-          {alarmsOf(view) > 0 && <span class="lost">✕ {alarmsOf(view)}</span>}
+          {alarmsOf(view) > 0 && <span class="failure">✕ {alarmsOf(view)}</span>}
         </a>
       ))}
     </nav>

@@ -1,3 +1,4 @@
+import { signal } from "@preact/signals";
 import { isUnsettled, SLOT_MS, type Thesis } from "@rangemaker/client";
 import { formatAmount, formatDigits, shownDigits, toNumber } from "../format.ts";
 import type { PriceSeries } from "./price_series.ts";
@@ -40,10 +41,12 @@ interface Comparison {
 
 /**
  * Finds from the page's own prices that the price has left an open box. The node reports it a
- * moment later, or much later if the connection is down.
+ * moment later, or much later if the connection is down. Views that read an open bet are drawn again
+ * as soon as any of them, such as the chart in each frame, finds its breach.
  */
 export class LiveBreaches {
   readonly #comparisons = new Map<string, Comparison>();
+  readonly #found = signal(0);
 
   /** A thesis with the breach that the page has seen. The node may still list it as open. */
   withBreach(thesis: Thesis, series: PriceSeries | undefined): Thesis {
@@ -51,6 +54,7 @@ export class LiveBreaches {
       this.#comparisons.delete(thesis.quoteHash);
       return thesis;
     }
+    void this.#found.value;
     const breach = this.#breachOf(thesis, series);
     return breach === undefined ? thesis : { ...thesis, breach };
   }
@@ -60,7 +64,11 @@ export class LiveBreaches {
     const known = this.#comparisons.get(quoteHash) ??
       { toMs: startTime + EDGE_MS, breach: undefined };
     this.#comparisons.set(quoteHash, known);
-    known.breach ??= firstOutside(thesis, series, known.toMs);
+    if (known.breach === undefined) {
+      known.breach = firstOutside(thesis, series, known.toMs);
+      // Not while a view is drawn that reads it.
+      if (known.breach !== undefined) queueMicrotask(() => this.#found.value++);
+    }
     known.toMs = Math.max(known.toMs, series.times.at(-1) ?? 0);
     return known.breach;
   }

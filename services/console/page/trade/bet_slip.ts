@@ -82,7 +82,7 @@ export class BetSlip {
     this.#voice.checking(() =>
       options.session.user.value?.portfolio.bets.unresolved.value.some((bet) => bet.isChecking)
     );
-    this.#refresh();
+    this.refresh();
   }
 
   /** The box in the fields, whatever the amount; undefined while they are empty or wrong. */
@@ -279,7 +279,7 @@ export class BetSlip {
     this.estimator.clear(); // so every later estimate is newer than the failure
     this.stage.value = { name: "draft", failure };
     this.#voice.speak(failureText(failure, undefined));
-    this.#refresh();
+    this.refresh();
   }
 
   /** @param options With `isEdited`, stores the fields: another tab may have stored newer ones. */
@@ -289,7 +289,7 @@ export class BetSlip {
     this.#voice.endQuote();
     this.stage.value = { name: "draft" };
     if ("errors" in this.parsed.value) this.estimator.clear();
-    this.#refresh();
+    this.refresh();
     this.#voice.still(() => this.#stillText());
   }
 
@@ -303,8 +303,8 @@ export class BetSlip {
     return this.terms && obstacle?.fix ? spokenText(obstacle) : this.terms || undefined;
   }
 
-  /** Updates the estimate regularly while there is a box. */
-  #refresh(): void {
+  /** Updates the estimate now, and regularly while there is a box. */
+  refresh(): void {
     const { clock } = this.#options;
     this.#cancelRefresh();
     const bet = this.#bet;
@@ -313,6 +313,6 @@ export class BetSlip {
     const state = this.estimator.state.peek();
     const isRefused = state !== undefined && "failure" in state;
     const pauseMs = isRefused ? REFUSED_REFRESH_MS : REFRESH_MS;
-    this.#cancelRefresh = clock.after(pauseMs, () => this.#refresh());
+    this.#cancelRefresh = clock.after(pauseMs, () => this.refresh());
   }
 }

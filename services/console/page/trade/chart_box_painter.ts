@@ -1,8 +1,15 @@
 /** Draws boxes on the chart. */
 import { grabArea, REACH } from "./box_drag.ts";
-import { type BoxGroup, type BoxKind, type ChartBox, groupsOf, isFaded } from "./chart_boxes.ts";
-import type { Frame } from "./chart_frame.ts";
-import type { Palette } from "./chart_palette.ts";
+import {
+  type BoxGroup,
+  type BoxKind,
+  type ChartBox,
+  endOf,
+  groupsOf,
+  isFaded,
+} from "./chart_boxes.ts";
+import type { Frame, Palette } from "./chart_frame.ts";
+import type { Scales } from "./chart_scales.ts";
 
 const FILLS: Readonly<Record<BoxKind, number>> = {
   draft: 0.16,
@@ -21,10 +28,17 @@ const COVER = 0.7;
 
 const isOwn = ({ kind }: Pick<ChartBox, "kind">) => kind === "draft" || kind === "quoted";
 
-function colorOf(kind: BoxKind, palette: Palette): string {
-  if (kind === "won" || kind === "lost") return palette[kind];
-  return kind === "waiting" ? palette["ink-soft"] : palette.accent;
+export function colorOf(kind: BoxKind, palette: Palette): string {
+  if (kind === "draft" || kind === "quoted") return palette.accent;
+  return kind === "waiting" ? palette["ink-soft"] : palette[kind];
 }
+
+/** Whether the window of an open bet goes beyond the chart on both sides: only its bounds are drawn. */
+const isAround = ({ x, plot }: Scales, { kind, fromMs, toMs }: ChartBox) =>
+  kind === "open" && x(fromMs) <= plot.left && x(toMs) >= plot.right;
+
+/** Height of the light edge inside the bounds of a box that is not filled. */
+const EDGE = 5;
 
 /**
  * Draws all boxes, and over them the user's own box and the highlighted one. Boxes that look alike
@@ -32,7 +46,7 @@ function colorOf(kind: BoxKind, palette: Palette): string {
  */
 export function paintBoxes(frame: Frame): void {
   const { boxes, scales: { x, plot, nowMs } } = frame;
-  const shown = boxes.filter(({ fromMs, toMs }) => x(toMs) >= plot.left && x(fromMs) <= plot.right);
+  const shown = boxes.filter((box) => x(endOf(box)) >= plot.left && x(box.fromMs) <= plot.right);
   for (const group of groupsOf(shown, nowMs)) paintGroup(frame, group, group.boxes.some(isOwn));
   const box = shown.find((box) => isHighlighted(frame, box));
   if (box === undefined) return;
@@ -46,14 +60,19 @@ const isHighlighted = ({ highlighted }: Frame, { thesisId }: ChartBox) =>
 function paintGroup(frame: Frame, { kind, strength, boxes }: BoxGroup, isChief: boolean): void {
   const { context, scales, palette } = frame;
   const color = colorOf(kind, palette);
-  if (isChief) paintCover(frame, boxes);
+  const filled = boxes.filter((box) => !isAround(scales, box));
+  if (isChief) paintCover(frame, filled);
   context.fillStyle = context.strokeStyle = color;
   context.globalAlpha = (isChief ? Math.max(0.16, FILLS[kind]) : FILLS[kind]) * strength;
-  // A box is filled only up to the time at which the price left it.
-  fillBoxes(frame, boxes, ({ breach, toMs }) => breach?.time ?? toMs);
-  // The passed part of an open box is filled more strongly.
-  if (kind === "open") {
-    fillBoxes(frame, boxes, ({ toMs }) => Math.min(toMs, scales.nowMs));
+  tracePath(frame, filled);
+  context.fill("nonzero");
+  if (kind === "open") { // its passed part more strongly
+    tracePath(frame, filled, scales.nowMs);
+    context.fill("nonzero");
+  }
+  if (filled.length < boxes.length) {
+    context.globalAlpha = 0.15;
+    fillEdges(frame, boxes.filter((box) => isAround(scales, box)));
   }
   // The more boxes, the calmer: their outlines do not hide prices.
   const calm = isChief ? 1 : Math.max(OUTLINE_MIN, boxes.length ** (-1 / 3));
@@ -61,7 +80,7 @@ function paintGroup(frame: Frame, { kind, strength, boxes }: BoxGroup, isChief: 
   context.lineWidth = isChief ? 2.5 : 1;
   // Not a bet yet, or a lost one.
   if (kind === "draft" || kind === "quoted" || kind === "lost") context.setLineDash([6, 4]);
-  tracePath(frame, boxes, (box) => box.toMs);
+  tracePath(frame, boxes);
   context.stroke();
   context.setLineDash([]);
   context.globalAlpha = 1;
@@ -73,30 +92,30 @@ function paintCover(frame: Frame, boxes: readonly ChartBox[]): void {
   context.fillStyle = context.strokeStyle = palette.surface;
   context.globalAlpha = COVER;
   context.lineWidth = 6;
-  tracePath(frame, boxes, ({ toMs }) => toMs);
+  tracePath(frame, boxes);
   context.fill("nonzero");
   context.stroke();
 }
 
-function fillBoxes(
-  frame: Frame,
-  boxes: readonly ChartBox[],
-  endOf: (box: ChartBox) => number,
-): void {
-  tracePath(frame, boxes, endOf);
-  frame.context.fill("nonzero");
+function fillEdges({ context, scales: { plot, y } }: Frame, boxes: readonly ChartBox[]): void {
+  context.beginPath();
+  for (const { low, high } of boxes) {
+    context.rect(plot.left, y(high), plot.right - plot.left, EDGE);
+    context.rect(plot.left, y(low) - EDGE, plot.right - plot.left, EDGE);
+  }
+  context.fill("nonzero");
 }
 
-/** Traces the outlines of boxes, from their start to the given end. */
+/** Traces the outlines of boxes, as far as the given time. */
 function tracePath(
   { context, scales: { x, y } }: Frame,
   boxes: readonly ChartBox[],
-  endOf: (box: ChartBox) => number,
+  untilMs = Infinity,
 ): void {
   context.beginPath();
   for (const box of boxes) {
     const [left, top] = [x(box.fromMs), y(box.high)];
-    const width = x(endOf(box)) - left;
+    const width = x(Math.min(endOf(box), untilMs)) - left;
     if (width > 0) context.rect(left, top, width, y(box.low) - top);
   }
 }
@@ -117,11 +136,10 @@ const LABEL_WIDTH_MIN = 60;
  * nor has any of many.
  */
 export function paintBoxLabels(frame: Frame): void {
-  const { context, scales: { x, y, nowMs, plot }, palette, series, boxes, isSimulated } = frame;
+  const { context, scales: { x, y, nowMs, plot }, palette, series, boxes } = frame;
   const newest = { at: x(series.times.at(-1) ?? 0), level: y(series.prices.at(-1) ?? 0) };
-  // No label covers the newest price or the badge.
+  // No label covers the newest price.
   const drawn: Label[] = [{ left: newest.at - DOT, width: 2 * DOT, level: newest.level }];
-  if (isSimulated) drawn.push(BADGE);
   const isChief = (box: ChartBox) => isHighlighted(frame, box) || isOwn(box);
   const inView = boxes.filter((box) =>
     (isChief(box) || !isFaded(box, nowMs)) && x(box.toMs) >= plot.left &&
@@ -141,7 +159,9 @@ export function paintBoxLabels(frame: Frame): void {
     const isFree = (label: Label) =>
       !drawn.some((other) => isOver(label, other)) &&
       (isChief(box) ||
-        !areas.some((other, at) => at !== index && isOnArea(label, other)));
+        !areas.some((other, at) =>
+          at !== index && !isAround(frame.scales, seen[at]!) && isOnArea(label, other)
+        ));
     const label = placeFor(frame, box.label, area, isFree);
     if (label === undefined) continue;
     drawn.push(label);
@@ -156,18 +176,20 @@ export function paintBoxLabels(frame: Frame): void {
 
 /** The first free place for a whole label at a corner of its box, inside the chart. */
 function placeFor(
-  { context, scales: { plot }, isOld }: Frame,
+  { context, scales: { plot } }: Frame,
   text: string,
   { left, right, top, bottom }: Area,
   isFree: (label: Label) => boolean,
 ): Label | undefined {
   for (const side of ["left", "right"] as const) {
     for (const edge of [top - LABEL_REACH, bottom + LABEL_REACH]) {
-      const level = Math.min(plot.bottom - 11, Math.max(HIGHEST[isOld ? "old" : "fresh"], edge));
+      const level = Math.min(plot.bottom - 11, Math.max(HIGHEST, edge));
       const labelOf = (width: number): Label => {
         const start = side === "left" ? left : right - width;
         return { left: Math.max(2, Math.min(start, plot.right - width)), width, level };
       };
+      // Beside a bound that is not on the chart, it would be taken for that of another bet.
+      if (left <= plot.left && right >= plot.right && level !== edge) continue;
       // Measuring takes longer than comparing.
       if (!isFree(labelOf(LABEL_WIDTH_MIN))) continue;
       const label = labelOf(context.measureText(text).width + 12);
@@ -198,14 +220,11 @@ interface Label {
 
 const LABEL_HEIGHT = 18;
 
-/** The place of the badge about simulated prices, which the style sheet sets. */
-const BADGE: Label = { left: 0, width: 130, level: 16 };
-
 /** The middle of a label is this far from the edge of its box. */
 const LABEL_REACH = 11;
 
-/** The highest position of a label, lower while a banner about old prices covers the chart. */
-const HIGHEST = { fresh: 18, old: 68 };
+/** The highest position of a label. */
+const HIGHEST = 18;
 
 function isOver(a: Label, b: Label): boolean {
   return Math.abs(a.level - b.level) < LABEL_HEIGHT && a.left < b.left + b.width &&

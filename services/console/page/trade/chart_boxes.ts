@@ -1,6 +1,5 @@
 /** The boxes on the chart: the user's bets, and the box that is being drawn. */
-import type { ReadonlySignal } from "@preact/signals";
-import type { Market, Quote, Thesis } from "@rangemaker/client";
+import type { Quote, Thesis } from "@rangemaker/client";
 import { isDecided } from "../data/live_breaches.ts";
 import {
   decimalsOf,
@@ -55,40 +54,6 @@ export function nextToEnd(theses: readonly Thesis[], nowMs: number): Thesis | un
     .sort((a, b) => a.endTime - b.endTime)[0];
 }
 
-/** What the user's bets are read from. */
-export interface BetSource {
-  session: {
-    user: ReadonlySignal<
-      { portfolio: { theses: ReadonlySignal<readonly Thesis[]> } } | undefined
-    >;
-  };
-  feed: { latest: ReadonlySignal<unknown> };
-  /** Adds the breach that the page has seen. */
-  withBreach(thesis: Thesis): Thesis;
-}
-
-/** The user's bets of a market, newest first, with breaches that the page has seen. */
-export function betsOf(
-  { session, withBreach }: Omit<BetSource, "feed">,
-  { base }: Pick<Market, "base">,
-): readonly Thesis[] {
-  const theses = session.user.value?.portfolio.theses.value ?? [];
-  return theses.filter((thesis) => thesis.base === base).map(withBreach);
-}
-
-/**
- * The state of the user's open bets of a market; undefined if none ends later. Reads the signals of
- * bets and prices, either of which may decide a bet.
- */
-export function openBetsText(
-  source: BetSource,
-  market: Pick<Market, "base">,
-  nowMs: number,
-): string | undefined {
-  void source.feed.latest.value;
-  return openText(betsOf(source, market), nowMs);
-}
-
 /** The countdown of the only open bet; the number of several, and which one ends next. */
 export function openText(theses: readonly Thesis[], nowMs: number): string | undefined {
   const next = nextToEnd(theses, nowMs);
@@ -132,7 +97,7 @@ export function boxOfThesis(thesis: Thesis, nowMs: number): ChartBox {
     ...sidesOf(thesis),
     fromMs: startTime,
     toMs: endTime,
-    label: text,
+    label: text.replace(" ", ` ${id} `), // after its sign
     thesisId: id,
     ...(breach && { breach: { time: breach.time, price: toNumber(breach.price) } }),
   };
@@ -171,9 +136,12 @@ export interface BoxGroup {
 const FADED = { strength: 0.35, afterMs: 6_000 };
 
 /** Whether a bet is settled, and the user has had time to see it. */
-export function isFaded({ kind, breach, toMs }: ChartBox, nowMs: number): boolean {
-  return (kind === "won" || kind === "lost") && nowMs - (breach?.time ?? toMs) > FADED.afterMs;
+export function isFaded(box: ChartBox, nowMs: number): boolean {
+  return (box.kind === "won" || box.kind === "lost") && nowMs - endOf(box) > FADED.afterMs;
 }
+
+/** A box ends where the price left it. */
+export const endOf = ({ breach, toMs }: ChartBox) => breach?.time ?? toMs;
 
 /** Groups the shown boxes in the order of painting: settled ones first, the user's draft last. */
 export function groupsOf(boxes: readonly ChartBox[], nowMs: number): BoxGroup[] {
@@ -193,7 +161,8 @@ const ORDER: readonly BoxKind[] = ["lost", "won", "waiting", "open", "quoted", "
 
 /** The topmost bet at a point of the chart, given as a time and a price. */
 export function betAt(boxes: readonly ChartBox[], timeMs: number, price: number) {
-  return boxes.findLast(({ thesisId, fromMs, toMs, low, high }) =>
-    thesisId !== undefined && timeMs >= fromMs && timeMs <= toMs && price >= low && price <= high
+  return boxes.findLast((box) =>
+    box.thesisId !== undefined && timeMs >= box.fromMs && timeMs <= endOf(box) &&
+    price >= box.low && price <= box.high
   )?.thesisId;
 }

@@ -1,13 +1,12 @@
 import { type Signal, useSignal } from "@preact/signals";
-import type { RefObject, RenderableProps } from "preact";
+import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { type CancelTimer, type Market, systemClock } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { useNow } from "../use_now.ts";
 import { clearBox, placeBox, sayBox, undo } from "./bet_panel.tsx";
-import type { BetSlip } from "./bet_slip.ts";
-import { openBetsText } from "./chart_boxes.ts";
-import { type ChartSource, contentOf, ownBetAt } from "./chart_content.ts";
+import { openText } from "./chart_boxes.ts";
+import { betsOf, type ChartSource, contentOf, ownBetAt } from "./chart_content.ts";
 import { CHART_KEYS, KEYS_HIDDEN, keysOf, zoomBy } from "./chart_keys.ts";
 import { ChartPointer } from "./chart_pointer.ts";
 import { ChartProbe } from "./chart_probe.ts";
@@ -16,7 +15,6 @@ import { labelOf, spanToSee, ZOOM_STEP } from "./chart_spans.ts";
 import { LiveChart } from "./live_chart.ts";
 import { MarketChoice } from "./market_choice.tsx";
 import { MARKET_TEXTS } from "./next_step.ts";
-import { focusChart } from "./show_chart.ts";
 
 /** The chart of a market: its prices, and the user's boxes, which are drawn here. */
 export function ChartCard(props: Omit<ChartSource, "help">) {
@@ -31,6 +29,7 @@ export function ChartCard(props: Omit<ChartSource, "help">) {
       <div class="row legend">
         <Legend model={model} market={props.market} />
         <div class="choice">
+          <BoxButtons {...props} />
           <button
             type="button"
             title="Key ? on the chart"
@@ -45,6 +44,9 @@ export function ChartCard(props: Omit<ChartSource, "help">) {
           <SpanChoice model={model} spanMs={spanMs} />
         </div>
       </div>
+      <ul class="keys note" id="chart-help" hidden={!help.value}>
+        {CHART_KEYS.map((text) => <li key={text}>{text}</li>)}
+      </ul>
     </section>
   );
 }
@@ -56,7 +58,6 @@ function useCloseHelp(help: Signal<boolean>, { announce }: PageModel): void {
     const close = (event: KeyboardEvent) => {
       if (event.key !== "Escape") return;
       event.stopPropagation(); // messages and the box stay
-      if (document.activeElement?.matches(".keys")) focusChart();
       help.value = false;
       announce(KEYS_HIDDEN, { isSpoken: true });
     };
@@ -66,11 +67,21 @@ function useCloseHelp(help: Signal<boolean>, { announce }: PageModel): void {
   }, [help.value]);
 }
 
-/** The number of open bets, and the countdown of the one that ends next. */
+/** Why there is no live price, or whose prices these are; and the open bets. */
 function Legend({ model, market }: { model: PageModel; market: Market }) {
   const nowMs = useNow(model.serverClock, 500);
-  const text = openBetsText(model, market, nowMs);
-  return text === undefined ? null : <p class="open">● {text}</p>;
+  const text = openText(betsOf(model, market), nowMs);
+  const state = model.stateOf(market.symbol);
+  const isLive = state === "fresh";
+  return (
+    <div class="note legend-text">
+      <p class={isLive ? undefined : "warned"} role="status">
+        {isLive ? <span class="spoken">Live prices.</span> : MARKET_TEXTS[state]}
+        {isLive && model.isSimulated && " Simulated prices"}
+      </p>
+      {text && <p class="open">● {text}</p>}
+    </div>
+  );
 }
 
 /** Buttons for how much time the chart shows, as an alternative to wheel and fingers. */
@@ -88,18 +99,31 @@ function SpanChoice(props: Pick<ChartSource, "model" | "spanMs">) {
   );
 }
 
-/** Buttons for a drawn box at the chart, because on a phone the fields are far below. */
-function BoxButtons(
-  { model, slip, children }: RenderableProps<{ model: PageModel; slip: BetSlip }>,
-) {
+/** Buttons for a drawn box below the chart, because on a phone the fields are far below. */
+function BoxButtons({ model, slip, spanMs }: Omit<ChartSource, "help">) {
   if (slip.stage.value.name !== "draft") return null;
+  const { draft } = slip;
+  const isBeyond = draft !== undefined && draft.startsInMs >= spanMs.value * future().share;
   return (
-    <div class="box-buttons" role="group" aria-label="Box">
+    <div class="choice" role="group" aria-label="Box">
+      {isBeyond && (
+        <button
+          type="button"
+          onClick={() => spanMs.value = spanToSee(draft, spanMs.value, future())}
+        >
+          Show the box →
+        </button>
+      )}
       {slip.replaced.value && <button type="button" onClick={() => undo(model, slip)}>Undo</button>}
       {!slip.isEmpty && <button type="button" onClick={() => clearBox(model, slip)}>Clear</button>}
-      {children}
     </div>
   );
+}
+
+/** How the chart shows the future. */
+function future(): { share: number; width: number } {
+  const width = document.querySelector(".chart")?.clientWidth ?? 0;
+  return { share: 1 - pastShare(width), width };
 }
 
 /** The chart that is drawn in an area, with pointer and keys, for as long as its market is shown. */
@@ -157,7 +181,7 @@ function useLiveChart(
 }
 
 function Chart(props: ChartSource) {
-  const { model, slip, market: { symbol }, spanMs, help } = props;
+  const { model, slip, market: { symbol }, spanMs } = props;
   const area = useRef<HTMLDivElement>(null);
   const chart = useLiveChart(props, area);
   useEffect(() => {
@@ -165,16 +189,12 @@ function Chart(props: ChartSource) {
   }, [symbol, spanMs.value, model.feed.isLive.value]);
   const { draft } = slip;
   const { startsInMs, durationMs } = draft ?? {};
-  const width = () => area.current?.clientWidth ?? 0;
-  const futureShare = () => 1 - pastShare(width());
   const fit = () => {
     if (draft === undefined) return;
-    const future = { share: futureShare(), width: width() };
-    const fitting = spanToSee(draft, spanMs.value, future);
+    const fitting = spanToSee(draft, spanMs.value, future());
     // A box that is being drawn stays as narrow as the user makes it.
     if (fitting > spanMs.value || !chart.current?.isHeld) spanMs.value = fitting;
   };
-  const isBeyond = draft !== undefined && draft.startsInMs >= spanMs.value * futureShare();
   // A suggested or typed box may end beyond the chart or be hardly seen, and so may any box after
   // the screen was rotated.
   useEffect(() => {
@@ -182,7 +202,6 @@ function Chart(props: ChartSource) {
     addEventListener("resize", fit);
     return () => removeEventListener("resize", fit);
   }, [startsInMs, durationMs]);
-  const state = model.stateOf(symbol);
   return (
     <div class="chart">
       <div
@@ -196,21 +215,6 @@ function Chart(props: ChartSource) {
         <canvas />
       </div>
       <span id="chart-hint" hidden>Press ? for the keys.</span>
-      <BoxButtons model={model} slip={slip}>
-        {isBeyond && <button type="button" onClick={fit}>Show the box →</button>}
-      </BoxButtons>
-      <p
-        class="keys note"
-        id="chart-help"
-        hidden={!help.value}
-        tabIndex={0} // it may have to be scrolled
-      >
-        {CHART_KEYS.map((text) => <span key={text}>{text}</span>)}
-      </p>
-      {model.isSimulated && state === "fresh" && <p class="note simulated">Simulated prices</p>}
-      <p class={`chart-state ${state === "fresh" ? "" : "warned"}`} role="status">
-        {state === "fresh" ? <span class="spoken">Live prices.</span> : MARKET_TEXTS[state]}
-      </p>
     </div>
   );
 }

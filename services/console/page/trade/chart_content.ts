@@ -8,7 +8,6 @@ import { formatAmount } from "../format.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import {
   betAt,
-  betsOf,
   boxOfDraft,
   boxOfQuote,
   boxOfThesis,
@@ -31,6 +30,15 @@ export interface ChartSource {
   chosen: Signal<number | undefined>;
   /** Whether the list of keys is open. */
   help: Signal<boolean>;
+}
+
+/** The user's bets of a market, newest first, with breaches that the page has seen. */
+export function betsOf(
+  { session, withBreach }: Pick<PageModel, "session" | "withBreach">,
+  { base }: Pick<Market, "base">,
+): readonly Thesis[] {
+  const theses = session.user.value?.portfolio.theses.value ?? [];
+  return theses.filter((thesis) => thesis.base === base).map(withBreach);
 }
 
 /** The user's open bet of a market that ends next. */
@@ -78,7 +86,6 @@ export function contentOf(
         ? "Tap or draw"
         : undefined,
       isOld: isOld(model, market.symbol),
-      isSimulated: model.isSimulated,
       nowMs,
       spanMs: spanMs.peek(),
     };

@@ -1,7 +1,6 @@
 /** One frame of the chart: its content, scales and colours. */
 import type { Point, PriceSeries } from "../data/price_series.ts";
 import type { ChartBox } from "./chart_boxes.ts";
-import type { Palette } from "./chart_palette.ts";
 import type { Scales } from "./chart_scales.ts";
 import type { Draft } from "./draft.ts";
 
@@ -19,8 +18,6 @@ export interface ChartContent {
   hint: string | undefined;
   /** Whether the newest price is out of date. */
   isOld: boolean;
-  /** Whether a badge in the upper left corner says that prices are simulated. */
-  isSimulated: boolean;
   nowMs: number;
   spanMs: number;
 }
@@ -30,4 +27,31 @@ export interface Frame extends ChartContent {
   context: CanvasRenderingContext2D;
   scales: Scales;
   palette: Palette;
+}
+
+/** Colours, by their names in the style sheet. */
+const NAMES = [
+  "surface",
+  "future",
+  "grid",
+  "ink",
+  "ink-soft",
+  "accent",
+  "open",
+  "won",
+  "lost",
+] as const;
+
+export type Palette = Record<(typeof NAMES)[number] | "font", string>;
+
+/** Reads the colours of the current theme. They are resolved only when an element uses them. */
+export function readPalette(element: HTMLElement): Palette {
+  const style = getComputedStyle(element);
+  const values = NAMES.map((name) => {
+    element.style.color = `var(--${name})`;
+    return [name, style.color];
+  });
+  element.style.color = "";
+  // Every name has a value.
+  return Object.fromEntries([...values, ["font", style.fontFamily]]) as Palette;
 }

@@ -2,6 +2,7 @@
 import { DAY_MS } from "../../../../lib/time.ts";
 import { formatDay, formatQuotePrice, formatTime } from "../format.ts";
 import {
+  colorOf,
   paintBoxes,
   paintBoxLabels,
   paintBreach,
@@ -131,7 +132,7 @@ function paintLine({ context, scales, series, palette }: Frame): void {
     lastTime = time;
   }
   flush();
-  context.strokeStyle = palette.line;
+  context.strokeStyle = palette.ink;
   context.lineWidth = 1.75;
   context.lineJoin = "round";
   context.stroke();
@@ -188,10 +189,15 @@ function paintProbe(frame: Frame): void {
 /** Height of a tag at the axis. */
 const TAG_HEIGHT = 20;
 
+/** Least distance of the middle of a tag from the top of the plot. */
+const TAG_INSET = 4;
+
 interface Tag {
   price: number;
   level: number;
   isBound: boolean;
+  /** Shown before a bound that is above or below the chart. */
+  arrow: string;
 }
 
 /**
@@ -203,13 +209,13 @@ function tagsOf(frame: Frame): Tag[] {
   const newest = series.prices.at(-1);
   const box = taggedBox(frame);
   const tags: Tag[] = [];
-  if (newest !== undefined) tags.push({ price: newest, level: y(newest), isBound: false });
-  if (box !== undefined) {
-    tags.push(
-      { price: box.high, level: y(box.high), isBound: true },
-      { price: box.low, level: y(box.low), isBound: true },
-    );
-  }
+  const add = (price: number, isBound: boolean) => {
+    const level = y(price);
+    const arrow = !isBound ? "" : level < plot.top ? "↑" : level > plot.bottom ? "↓" : "";
+    tags.push({ price, level, isBound, arrow });
+  };
+  if (newest !== undefined) add(newest, false);
+  for (const bound of box === undefined ? [] : [box.high, box.low]) add(bound, true);
   tags.sort((a, b) => b.price - a.price);
   const middle = Math.max(0, tags.findIndex(({ isBound }) => !isBound));
   let [higher, lower] = [tags[middle]?.level ?? 0, tags[middle]?.level ?? 0];
@@ -221,7 +227,8 @@ function tagsOf(frame: Frame): Tag[] {
   }
   for (const [index, tag] of tags.entries()) {
     const lowest = plot.bottom - TAG_HEIGHT * (tags.length - 1 - index);
-    tag.level = Math.min(lowest, Math.max(plot.top + TAG_HEIGHT * index, tag.level));
+    const highest = plot.top + TAG_INSET + TAG_HEIGHT * index; // whole
+    tag.level = Math.min(lowest, Math.max(highest, tag.level));
   }
   return tags;
 }
@@ -237,10 +244,11 @@ function taggedBox({ boxes, highlighted }: Frame): ChartBox | undefined {
 /** Paints the newest price as a dot at the line's end, weaker if old, and the tags at the axis. */
 function paintPrices(frame: Frame): void {
   const { context, scales: { plot, x }, series, palette, isOld } = frame;
-  const lineColor = isOld ? palette["ink-soft"] : palette.line;
-  for (const { price, level, isBound } of tagsOf(frame)) {
+  const lineColor = isOld ? palette["ink-soft"] : palette.ink;
+  const boundColor = colorOf(taggedBox(frame)?.kind ?? "draft", palette);
+  for (const { price, level, isBound, arrow } of tagsOf(frame)) {
     const at = x(series.times.at(-1) ?? Infinity);
-    context.fillStyle = isBound ? palette.accent : lineColor;
+    context.fillStyle = isBound ? boundColor : lineColor;
     if (!isBound && at >= plot.left) paintNewest(frame, Math.min(at, plot.right), level);
     context.beginPath();
     context.roundRect(plot.right + 2, level - TAG_HEIGHT / 2, 66, TAG_HEIGHT, 4);
@@ -249,12 +257,12 @@ function paintPrices(frame: Frame): void {
     context.font = `600 12px ${palette.font}`;
     context.textAlign = "left";
     context.textBaseline = "middle";
-    context.fillText(formatQuotePrice(price), plot.right + 6, level + 0.5);
+    context.fillText(arrow + formatQuotePrice(price), plot.right + 6, level + 0.5, 60);
   }
 }
 
 function paintNewest({ context, scales: { plot }, palette }: Frame, at: number, level: number) {
-  context.strokeStyle = palette.line;
+  context.strokeStyle = palette.ink;
   context.globalAlpha = 0.45;
   context.lineWidth = 1;
   context.setLineDash([2, 3]);

@@ -1,5 +1,7 @@
 /** Positions of times and prices on the chart. */
 import { type ScaleLinear, scaleLinear } from "d3-scale";
+import type { PriceSeries } from "../data/price_series.ts";
+import type { ChartBox } from "./chart_boxes.ts";
 
 /** The part of the chart where prices are drawn, in CSS pixels. */
 export interface Plot {
@@ -84,6 +86,51 @@ const PADDING = 0.35;
 
 /** The least height of the chart, as a share of the price: a flat line stays flat. */
 const HEIGHT_MIN_SHARE = 0.0006;
+
+/** Open bets may stretch the chart to this many times the height of its prices. */
+const STRETCH_MAX = 4;
+
+/**
+ * The range of the shown prices, extended by the box that the user makes, and by bets that are not
+ * decided. A bet that ends beyond the chart does not extend it: its bounds may be far away.
+ *
+ * @param fromMs Start of the chart.
+ */
+export function shownRange(
+  { series, boxes, nowMs, spanMs }: {
+    series: PriceSeries;
+    boxes: readonly ChartBox[];
+    nowMs: number;
+    spanMs: number;
+  },
+  fromMs: number,
+): PriceRange | undefined {
+  const { prices } = series;
+  let low = Infinity;
+  let high = -Infinity;
+  for (let index = series.indexAt(fromMs); index < prices.length; index++) {
+    const price = prices[index]!; // the index is below the length
+    if (price < low) low = price;
+    if (price > high) high = price;
+  }
+  if (low > high) {
+    const newest = prices.at(-1);
+    if (newest === undefined) return undefined;
+    low = high = newest;
+  }
+  const reach = Math.max(high - low, high * HEIGHT_MIN_SHARE) * STRETCH_MAX;
+  const [lowest, highest] = [low - reach, high + reach];
+  for (const { kind, toMs, ...box } of boxes) {
+    if (kind === "draft" || kind === "quoted") {
+      low = Math.min(low, box.low);
+      high = Math.max(high, box.high);
+    } else if (kind === "open" && toMs >= nowMs && toMs <= fromMs + spanMs) {
+      low = Math.min(low, Math.max(lowest, box.low));
+      high = Math.max(high, Math.min(highest, box.high));
+    }
+  }
+  return { low, high };
+}
 
 /** How fast the range follows, in milliseconds: smoothly, so that users can follow a box. */
 const GLIDE_MS = 180;

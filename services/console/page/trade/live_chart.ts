@@ -1,8 +1,7 @@
 import { theme } from "../theme.ts";
 import { toNumber } from "../format.ts";
-import type { ChartContent } from "./chart_frame.ts";
+import { type ChartContent, type Palette, readPalette } from "./chart_frame.ts";
 import { paint } from "./chart_painter.ts";
-import { type Palette, readPalette } from "./chart_palette.ts";
 import {
   CALM_STEP_MS,
   isKept,
@@ -11,11 +10,9 @@ import {
   PriceWindow,
   type Scales,
   scalesOf,
+  shownRange,
   stepOf,
 } from "./chart_scales.ts";
-
-/** Boxes may stretch the chart to this many times the height of its prices. */
-const STRETCH_MAX = 4;
 
 /** The range of prices stays fixed for this long after a drag, in case another one follows. */
 const UNFREEZE_AFTER_MS = 4_000;
@@ -149,7 +146,12 @@ export class LiveChart {
     if (isNew) this.#atMs = atMs;
     if (!this.#isRangeKept(content)) this.#frozen = undefined;
     if (this.#frozen !== undefined) this.#range = this.#frozen.range;
-    else if (isNew) this.#range = this.#window.next(shownRange(content, width), elapsedMs);
+    else if (isNew) {
+      this.#range = this.#window.next(
+        shownRange(content, nowMs - spanMs * pastShare(width)),
+        elapsedMs,
+      );
+    }
     const key = keyOf(content, nowMs, this.#range, height, isStepped);
     if (key === this.#painted) return;
     this.#painted = key;
@@ -184,38 +186,4 @@ function keyOf(
     ...[draft?.startsInMs, draft?.durationMs],
     ...[probe?.text, probe?.place.time, probe?.place.price],
   ].join();
-}
-
-/** The range of the shown prices, extended by boxes that are not decided. */
-function shownRange(
-  { series, boxes, nowMs, spanMs }: ChartContent,
-  width: number,
-): PriceRange | undefined {
-  const { prices } = series;
-  let low = Infinity;
-  let high = -Infinity;
-  for (
-    let index = series.indexAt(nowMs - spanMs * pastShare(width));
-    index < prices.length;
-    index++
-  ) {
-    const price = prices[index]!; // the index is below the length
-    if (price < low) low = price;
-    if (price > high) high = price;
-  }
-  if (low > high) {
-    const newest = prices.at(-1);
-    if (newest === undefined) return undefined;
-    low = high = newest;
-  }
-  const reach = Math.max(high - low, high * 0.0006) * STRETCH_MAX;
-  const [lowest, highest] = [low - reach, high + reach];
-  for (const box of boxes) {
-    const isSettled = box.kind === "won" || box.kind === "lost";
-    if (isSettled || box.toMs < nowMs || box.fromMs > nowMs + spanMs) continue;
-    const isDraft = box.kind === "draft" || box.kind === "quoted";
-    low = Math.min(low, isDraft ? box.low : Math.max(lowest, box.low));
-    high = Math.max(high, isDraft ? box.high : Math.min(highest, box.high));
-  }
-  return { low, high };
 }

@@ -92,7 +92,6 @@ export function Positions(props: PositionsProps) {
             </div>
             <Table
               of="your bets"
-              isCards
               rows={rows}
               keyOf={({ id }) => id}
               attributesOf={(thesis) => ({

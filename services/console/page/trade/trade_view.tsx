@@ -1,4 +1,4 @@
-import { effect, type Signal, signal, useSignal } from "@preact/signals";
+import { computed, effect, type Signal, signal, useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { systemClock, type Thesis } from "@rangemaker/client";
@@ -19,6 +19,7 @@ import { spanFor } from "./chart_spans.ts";
 import { Positions } from "./positions.tsx";
 import { obstacleNow } from "./quote_button.tsx";
 import { followHistory } from "./quote_history.ts";
+import { isOutside } from "./quote_life.ts";
 import { focusNextStep, showChart } from "./show_chart.ts";
 
 /** The market that is shown first, if it exists: its prices move the most visibly. */
@@ -43,6 +44,13 @@ export function openTradeView(model: PageModel): View {
     maker,
     obstacle: () => obstacleNow(model, slip),
   });
+  // Only an estimate says that the price has left the drawn box, or is in it again.
+  const isOutsideDraft = computed(() => {
+    const { draft, symbol } = slip;
+    const price = model.feed.latest.value[symbol.value]?.price;
+    return draft !== undefined && price !== undefined && isOutside(draft, price);
+  });
+  isOutsideDraft.subscribe(() => slip.refresh());
   followHistory(slip, announce);
   effect(() => {
     const state = slip.estimator.state.value;
@@ -153,13 +161,7 @@ function TradeView({ model, slip, spanMs }: TradeViewProps) {
 const CHART = ".chart .area";
 
 /** A screen that is lower than this, in rem, has no space for a sticky bar. */
-const SHORT_REM = 30;
-
-/** The same for a narrow screen, which is low while the keyboard is open. */
-const SHORT_NARROW_REM = 24;
-
-/** A screen that is narrower than this, in rem, is not a phone in landscape. */
-const NARROW_REM = 35;
+const SHORT_REM = 22;
 
 /**
  * Sets the height of the bar with the next step, and whether the screen is low, for the style
@@ -173,8 +175,7 @@ function useBar(part: RefObject<HTMLElement | null>): void {
     const root = document.documentElement;
     const look = () => {
       const remPx = parseFloat(getComputedStyle(root).fontSize);
-      const shortRem = innerWidth < NARROW_REM * remPx ? SHORT_NARROW_REM : SHORT_REM;
-      dataset.short = String(innerHeight < shortRem * remPx);
+      dataset.short = String(innerHeight < SHORT_REM * remPx);
       root.style.setProperty("--bar", `${bar.offsetHeight}px`);
     };
     const sizes = new ResizeObserver(look);
