@@ -40,6 +40,8 @@ Deno.test("Problem times: a problem keeps its start, and is listed when it has e
   const bridge = findingOf("bridge");
   const ended = afterLooks([[6_000, bridge], [8_000, node, bridge], [9_000, node]], first).ended;
   assert.deepEqual(times(ended), [["bridge", 5_000, 8_000], ["node", 1_000, 5_000]]);
+  const other = { ...node, chapter: "Slow" };
+  assert.equal(withStart(other, afterLooks([[6_000, node, other]], first)).sinceMs, 6_000);
   const again = afterLooks([[6_000], [7_000, node]], first);
   assert.equal(withStart(node, again).sinceMs, 7_000, "it is another one");
 });
@@ -75,7 +77,8 @@ Deno.test("Problem times: an ended problem has its worst text", () => {
 
 Deno.test("Problem times: late answers, what was short, and what ended as a consequence are not listed", () => {
   const endedWith = (...looks: Finding[]) =>
-    afterLooks([...looks.map((one, at) => [3_000 * at, one] as const), [99_000]]).ended.length;
+    afterLooks([...looks.map((one, at) => [9_000 + 3_000 * at, one] as const), [99_000]]).ended
+      .length;
   const late = { ...away, severity: "warning" } as const;
   assert.deepEqual([endedWith(late, late), endedWith(late, away, late), endedWith(away)], [
     0,

@@ -234,6 +234,8 @@ Deno.test("Problems: down, unhealthy and unready services have a reason; critica
   assert.match(problems[0]?.effect ?? "", /no new bets/);
   assert.deepEqual(problems[0]?.details, ["It cannot be reached"]);
   assert.equal(problems[1]?.text, "Its health is failed");
+  assert.match(problems[1]?.firstStep ?? "", /^Fix what it names in its log: /);
+  assert.match(problems[2]?.firstStep ?? "", /^Fix what it names here or in its log: /);
   assert.equal(problems[2]?.text, "It is not ready");
   assert.deepEqual(problems[2]?.details, ["The store is read-only"]);
   assert(problems.every(({ severity, effect }) => severity === "warning" || effect !== undefined));
@@ -318,6 +320,19 @@ const CAUSES: [what: string, states: ServiceState[], expected: string[]][] = [
     stateOf("bridge", [], { presence: "gone" }),
     stateOf("solver", [], { presence: "replaced" }),
   ], ["node", "bridge", "solver"]],
+  ["all but the bridge need the exchanges", [
+    hanging("exchanges"),
+    ...(["oracle", "node", "proxy", "bridge", "solver"] as const)
+      .map((name) => stateOf(name, [], { isReady: false })),
+  ], [
+    "exchanges",
+    "bridge",
+    ...["oracle", "node", "proxy", "solver"].map((name) => `${name} (exchanges)`),
+  ]],
+  ["a late answer waits for the node", [
+    hanging("node"),
+    stateOf("bridge", [], { presence: "overdue" }),
+  ], ["node", "bridge (node)"]],
   ["nobody waits for the exchanges", [hanging("exchanges"), hanging("proxy"), hanging("solver")], [
     "exchanges",
     "proxy",
@@ -361,9 +376,18 @@ const CAUSES: [what: string, states: ServiceState[], expected: string[]][] = [
     hanging("exchanges"),
     stateOf("node", SKIPPED, { awayAgoMs: 590_000 }),
   ], ["exchanges", "node (node)"]],
-  ["an absence of its own does not explain a critical problem", [
-    stateOf("bridge", [], { isHealthy: false, awayAgoMs: 1_000 }),
-  ], ["bridge"]],
+  ["a service that is back may take 20 s", [
+    stateOf("bridge", [], { isHealthy: false, awayAgoMs: 20_000 }),
+  ], ["bridge (bridge)"]],
+  ["it has had time since", [stateOf("bridge", [], { isHealthy: false, awayAgoMs: 20_001 })], [
+    "bridge",
+  ]],
+  ["a node that is back needs the missing prices", [{
+    ...MISSING,
+    lastAwayMs: MISSING.lastAnswerMs!,
+  }], [
+    "node",
+  ]],
 ];
 
 for (const [what, states, expected] of CAUSES) {
@@ -582,8 +606,14 @@ Deno.test("Problems: commands are shown only after the gaps have been read", () 
   assert(finding !== undefined);
   const reading = withRepair(finding, new Map(), []);
   assert.deepEqual([reading.firstStep, reading.commands], ["reading the gaps …", undefined]);
-  const silent = withRepair(finding, new Map(), [stateOf("proxy", [], { presence: "overdue" })]);
-  assert.match(silent.firstStep, /^Start proxy first: .* are read from it\.$/);
+  for (const name of ["proxy", "node"] as const) {
+    const { firstStep } = withRepair(finding, new Map(), [
+      nodeWith(),
+      hanging("bridge"),
+      hanging(name),
+    ]);
+    assert(firstStep.startsWith(`Start ${name} first: the gaps, and the commands`));
+  }
   const repair = { firstStep: "Run:", commands: ["a"], sinceMs: 5, harm: "1 bet" };
   assert.deepEqual(withRepair(finding, new Map([["NodeNeedsBackfill", repair]]), []), {
     ...finding,

@@ -38,6 +38,9 @@ import { betRepair, betsOf, gapOf, marketRepair, OPEN_BETS_MAX, type Repair } fr
 /** The order in which prices and bets flow. */
 const ORDER: readonly ServiceName[] = ["exchanges", "oracle", "node", "proxy", "bridge", "solver"];
 
+/** The first requests after a return to the network may still fail. */
+const BACK_ONLINE_MS = 2_000;
+
 /** The operator's view. It watches the services while it is open, in a hidden tab too. */
 export function openOperatorView(model: PageModel): View {
   const watch = watchServices(model);
@@ -56,7 +59,7 @@ function watchServices(model: PageModel) {
     ? undefined
     : new ProvidersWatch(urls.oracle, systemClock);
   const states = computed(() => watches.map(({ state }) => state.value));
-  const isOffline = withDelayedEnd(model.isOffline, BACK_ONLINE_MS);
+  const { isOffline } = model;
   const { repairs, openEndsMs, polls } = watchRepairs(model, states);
   const found = computed(() =>
     findingsOf(states.value)
@@ -74,9 +77,13 @@ function watchServices(model: PageModel) {
   };
   const isOpen = signal(false);
   const isAsking = computed(() => isOpen.value && !isOffline.value);
+  let cancelStart: CancelTimer = () => {};
+  let wasOffline = false;
   effect(() => {
-    const isStarting = isAsking.value;
-    untracked(() => isStarting ? start() : stop()); // polls read their states
+    cancelStart();
+    untracked(stop); // it reads what the polls have found
+    if (isAsking.value) cancelStart = systemClock.after(wasOffline ? BACK_ONLINE_MS : 0, start);
+    wasOffline = isOffline.value;
   });
   // Browsers delay the polls of a hidden tab, so its prices may be old.
   document.addEventListener("visibilitychange", () => {
@@ -101,22 +108,7 @@ function watchServices(model: PageModel) {
       findings.value = found.value.map((one) => withStart(one, after));
     });
   });
-  return { states, sources, findings, seen, isOpen, isOffline };
-}
-
-/** The first requests after a return to the network may still fail. */
-const BACK_ONLINE_MS = 2_000;
-
-/** A state that ends some time after another one. */
-function withDelayedEnd(state: ReadonlySignal<boolean>, delayMs: number): ReadonlySignal<boolean> {
-  const delayed = signal(state.peek());
-  let cancel: CancelTimer = () => {};
-  effect(() => {
-    cancel();
-    if (state.value) delayed.value = true;
-    else cancel = systemClock.after(delayMs, () => delayed.value = false);
-  });
-  return delayed;
+  return { states, sources, findings, seen, isOpen };
 }
 
 /** A device without a network is noticed within this time. */
@@ -207,7 +199,7 @@ function OperatorView({ model, watch }: { model: PageModel; watch: ServicesWatch
   return (
     <div class="board">
       <Findings
-        {...{ findings, states, announce: model.announce, isOffline: watch.isOffline.value }}
+        {...{ findings, states, announce: model.announce, isOffline: model.isOffline.value }}
       />
       <section class="services" aria-label="Services">
         {states.map((state) => (

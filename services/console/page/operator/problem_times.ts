@@ -73,7 +73,7 @@ const isListed = ({ chapter, cause, worst, sinceMs, seenMs }: SeenProblem) =>
 
 /** A finding with its start. */
 export function withStart(finding: Finding, { lasting }: SeenProblems): StartedFinding {
-  const { sinceMs = Date.now(), mayBeOlder = true } = lasting.find(isSame(finding)) ?? {};
+  const { sinceMs = 0, mayBeOlder = false } = lasting.find(isSame(finding)) ?? {};
   return { ...finding, sinceMs, mayBeOlder };
 }
 

@@ -63,37 +63,34 @@ export function findingsOf(services: readonly ServiceState[]): Finding[] {
 
 /**
  * A finding with its likely cause: a service that its own service needs and that does not answer,
- * or did not while the figure was measured. That is 20 s, or for a warning that counts events the
- * window of its alert. Warnings may also be due to an absence of their own service. Missing prices
- * stay missing when a service is back, and services only wait for those that they ask themselves.
+ * or did not while the figure was measured; or its own service, after an absence. Figures are of
+ * the last 20 s, and warnings that count events of the window of their alert. Missing prices stay
+ * missing when a service is back. A service that is late itself waits for those that it asks.
  */
 function withCause(finding: Finding, services: readonly ServiceState[]): Finding {
   const { service, chapter, countedMs } = finding;
   const own = services.find(({ name }) => name === service);
   if (own === undefined || ROOT_CAUSES.has(chapter)) return finding;
   const measuredMs = Math.max(BACK_MS, isCritical(finding) ? 0 : countedMs ?? 0);
-  const isOwn = !isCritical(finding) && !isAbsence(finding) && backForMs(own) <= measuredMs;
-  if (isOwn) return { ...finding, cause: service, firstStep: stepAfterAbsence(countedMs) };
+  const wasAway = ({ history, lastAwayMs }: ServiceState) =>
+    !TO_BACKFILL.has(chapter) && history.latestMs - lastAwayMs <= measuredMs;
+  if (!isAbsence(finding) && wasAway(own)) {
+    const firstStep = stepAfterAbsence(countedMs);
+    return { ...finding, severity: "warning", cause: service, firstStep };
+  }
   const cause = services.find((other) =>
-    DEPENDENCIES[service].includes(other.name) &&
-    (!isAbsence(finding) || waits(own) && BLOCKING_SERVICES.has(other.name)) &&
-    (isSilent(other) || !TO_BACKFILL.has(chapter) && backForMs(other) <= measuredMs)
+    DEPENDENCIES[service].includes(other.name) && (isSilent(other) || wasAway(other)) &&
+    (!isAbsence(finding) || waits(own) && BLOCKING_SERVICES.has(other.name))
   );
   if (cause === undefined) return finding;
   // What is left of an outage that is over ends by itself.
-  return {
-    ...finding,
-    cause: cause.name,
-    ...(!isSilent(cause) && { severity: "warning" }),
-  };
+  const severity = isSilent(cause) ? finding.severity : "warning";
+  return { ...finding, severity, cause: cause.name };
 }
 
 const isSilent = ({ presence }: ServiceState) => presence !== "answers" && presence !== "forbidden";
 
 const waits = ({ presence }: ServiceState) => presence === "overdue" || presence === "hangs";
-
-/** The time from the end of its last absence to its newest figures. */
-const backForMs = ({ history, lastAwayMs }: ServiceState) => history.latestMs - lastAwayMs;
 
 /** Only time ends what the absence of the service itself has caused. */
 const stepAfterAbsence = (countedMs: number | undefined) =>
