@@ -1,5 +1,6 @@
 /** What the operator's page learns from a service that answers, half answers or is away. */
 import assert from "node:assert/strict";
+import { systemClock, waitMs } from "../../lib/clock.ts";
 import { listen } from "../../lib/http/listener.ts";
 import { Poll } from "../../services/console/page/data/http.ts";
 import { ProvidersWatch } from "../../services/console/page/data/providers.ts";
@@ -176,6 +177,21 @@ Deno.test("ServiceWatch: a service that does not answer for 1.5 s is overdue, an
     watch.forget();
     assert.equal(watch.state.value.presence, "unknown");
     assert(!isUp(watch.state.value));
+  }));
+
+Deno.test("ServiceWatch: a service whose readiness waits for another one is not overdue", () =>
+  withService(async ({ url, answers }) => {
+    const waiting = Promise.withResolvers<string>();
+    Object.assign(answers, WELL, { "/ready": waiting.promise });
+    const watch = new ServiceWatch("solver", url, new FakeClock());
+    const seen = new Set<Presence>();
+    watch.state.subscribe(({ presence }) => void seen.add(presence));
+    watch.poll.start();
+    await waitMs(systemClock, 1_700);
+    waiting.resolve("{}");
+    await becomes(watch, "answers");
+    watch.poll.stop();
+    assert.deepEqual([...seen], ["unknown", "answers"]);
   }));
 
 Deno.test("ServiceWatch: a service that goes away has a reason, and keeps its last figures and answer", async () => {

@@ -18,7 +18,7 @@ export type Presence =
   | "answers"
   /** It has not answered the newest request yet. After two such requests it is away. */
   | "overdue"
-  /** Its answers take too long, perhaps because it waits for another service. */
+  /** Its answers take too long. */
   | "hangs"
   /** Its machine refuses connections, or cannot be reached: its process is gone. */
   | "gone"
@@ -100,7 +100,6 @@ export class ServiceWatch {
   }
 
   async #read(signal: AbortSignal, attempt = this.#isExpected ? 1 : 2): Promise<void> {
-    const overdue = setTimeout(() => this.#missAnswer(signal), OVERDUE_MS);
     try {
       await this.#ask(signal);
     } catch (thrown) {
@@ -114,8 +113,6 @@ export class ServiceWatch {
       if (presence === "forbidden" && attempt === 2) return await this.#read(signal, 3);
       const lastAwayMs = presence === "forbidden" ? {} : { lastAwayMs: this.#clock.now() };
       this.state.value = { ...this.state.value, presence, reason: thrown.message, ...lastAwayMs };
-    } finally {
-      clearTimeout(overdue);
     }
   }
 
@@ -128,16 +125,18 @@ export class ServiceWatch {
   /** @throws {NoAnswerError} */
   async #ask(signal: AbortSignal): Promise<void> {
     const { url, name } = this.state.value;
-    const [metrics, health, ready] = await Promise.all([
+    // It may wait for another service, which is no fault of this one.
+    const ready = WITH_READY.has(name) ? readinessOf(url, signal) : undefined;
+    const overdue = setTimeout(() => this.#missAnswer(signal), OVERDUE_MS);
+    const [metrics, health] = await Promise.all([
       get(`${url}/metrics`, signal),
       get(`${url}/health`, signal),
-      WITH_READY.has(name) ? readinessOf(url, signal) : undefined,
-    ]);
-    if (signal.aborted) return;
+    ]).finally(() => clearTimeout(overdue));
     if (metrics.status !== 200) {
       throw new NoAnswerError(`${url}/metrics answered with status ${metrics.status}`);
     }
-    this.#update(metrics, health, ready);
+    const readiness = await ready;
+    if (!signal.aborted) this.#update(metrics, health, readiness);
   }
 
   #missAnswer(signal: AbortSignal): void {

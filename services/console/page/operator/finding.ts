@@ -36,7 +36,7 @@ export interface StartedFinding extends Finding {
   mayBeOlder: boolean;
 }
 
-/** Whether a service is away or late. Usually no dependency explains that: services still answer. */
+/** Whether a service is away or late. */
 export const isAbsence = ({ chapter }: Pick<Finding, "chapter">) => chapter === SERVICE_DOWN.name;
 
 export const isCritical = ({ severity }: Pick<Finding, "severity">) => severity === "critical";
@@ -73,11 +73,8 @@ export function serviceVerdictOf(
   const { name, presence, isReady } = state;
   if (presence === "unknown") return ["note", "… asking"];
   if (presence === "overdue") return ["warning", "▲ no answer yet"];
+  if (isAway(state)) return ["lost", "✕ does not answer"];
   const own = findings.filter(({ service }) => service === name);
-  if (isAway(state)) {
-    const cause = own.find(isAbsence)?.cause;
-    return cause ? ["warning", `▲ waits for ${cause}`] : ["lost", "✕ does not answer"];
-  }
   if (own.some(isCritical)) return ["lost", "✕ has a problem"];
   if (own.length > 0) return ["warning", "▲ has a warning"];
   return ["won", isReady === undefined ? "✓ healthy" : "✓ healthy, ready"];

@@ -23,9 +23,6 @@ const DEPENDENCIES: Readonly<Record<ServiceName, readonly ServiceName[]>> = {
   solver: ["exchanges", "oracle", "node", "proxy"],
 };
 
-/** Services that others wait for, so that their own answers are late. */
-const BLOCKING_SERVICES: ReadonlySet<ServiceName> = new Set(["node", "proxy"]);
-
 /** Problems that a backfill fixes: prices that open bets, or bets that have ended, lack. */
 export const PRICES_MISSING = "NodePricesMissing";
 export const NEEDS_BACKFILL = "NodeNeedsBackfill";
@@ -65,22 +62,21 @@ export function findingsOf(services: readonly ServiceState[]): Finding[] {
  * A finding with its likely cause: a service that its own service needs and that does not answer,
  * or did not while the figure was measured; or its own service, after an absence. Figures are of
  * the last 20 s, and warnings that count events of the window of their alert. Missing prices stay
- * missing when a service is back. A service that is late itself waits for those that it asks.
+ * missing when a service is back. Nothing explains that a service itself is away.
  */
 function withCause(finding: Finding, services: readonly ServiceState[]): Finding {
   const { service, chapter, countedMs } = finding;
   const own = services.find(({ name }) => name === service);
-  if (own === undefined || ROOT_CAUSES.has(chapter)) return finding;
+  if (own === undefined || ROOT_CAUSES.has(chapter) || isAbsence(finding)) return finding;
   const measuredMs = Math.max(BACK_MS, isCritical(finding) ? 0 : countedMs ?? 0);
   const wasAway = ({ history, lastAwayMs }: ServiceState) =>
     !TO_BACKFILL.has(chapter) && history.latestMs - lastAwayMs <= measuredMs;
-  if (!isAbsence(finding) && wasAway(own)) {
+  if (wasAway(own)) {
     const firstStep = stepAfterAbsence(countedMs);
     return { ...finding, severity: "warning", cause: service, firstStep };
   }
   const cause = services.find((other) =>
-    DEPENDENCIES[service].includes(other.name) && (isSilent(other) || wasAway(other)) &&
-    (!isAbsence(finding) || waits(own) && BLOCKING_SERVICES.has(other.name))
+    DEPENDENCIES[service].includes(other.name) && (isSilent(other) || wasAway(other))
   );
   if (cause === undefined) return finding;
   // What is left of an outage that is over ends by itself.
@@ -89,8 +85,6 @@ function withCause(finding: Finding, services: readonly ServiceState[]): Finding
 }
 
 const isSilent = ({ presence }: ServiceState) => presence !== "answers" && presence !== "forbidden";
-
-const waits = ({ presence }: ServiceState) => presence === "overdue" || presence === "hangs";
 
 /** Only time ends what the absence of the service itself has caused. */
 const stepAfterAbsence = (countedMs: number | undefined) =>
