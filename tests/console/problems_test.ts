@@ -397,7 +397,8 @@ Deno.test("Problems: effects of two services that are away do not contradict", (
 Deno.test("Problems: an end is seen only of a service that answers, and whose rates are known", () => {
   const seen = (seconds: number, more: Partial<ServiceState> = {}) => {
     const state = stateOf("node", Array(1 + seconds / 10).fill(ALIVE[0]), more);
-    return ["ServiceDown", "NodeStopped"].map((chapter) => isChecked(state, { chapter }));
+    return ["ServiceDown", "NodeStopped"]
+      .map((chapter) => isChecked({ service: "node", chapter }, [stateOf("proxy", []), state]));
   };
   assert.deepEqual(seen(0), [true, false]);
   assert.deepEqual(seen(10), [true, true]);

@@ -14,6 +14,7 @@ import type { PageModel } from "../data/page_model.ts";
 import { ProvidersWatch } from "../data/providers.ts";
 import {
   isAway,
+  isUp,
   type ServiceName,
   type ServiceState,
   ServiceWatch,
@@ -100,9 +101,7 @@ function watchServices(model: PageModel) {
     const before = { lasting: lasting.filter(isKept), ended };
     const alarm = newAlarmOf(found.value, before);
     if (alarm !== undefined) notify(`${alarm.service}: ${alarm.text}`);
-    const canCheck: Parameters<typeof afterLook>[2] = (problem) =>
-      states.value.some((state) => state.name === problem.service && isChecked(state, problem));
-    const after = afterLook(before, found.value, canCheck, nowMs);
+    const after = afterLook(before, found.value, (one) => isChecked(one, states.value), nowMs);
     batch(() => {
       seen.value = after;
       findings.value = found.value.map((one) => withStart(one, after));
@@ -127,19 +126,15 @@ function watchRepairs(
 ) {
   const repairs: Signal<ReadonlyMap<string, Repair>> = signal(new Map());
   const lacks = computed(() => {
-    const latest = states.value.find(({ name }) => name === "node")?.history.latest;
+    const node = states.value.find(({ name }) => name === "node");
+    const latest = node && isUp(node) ? node.history.latest : undefined;
     const needed = latest?.of("node_price_slots_needed").filter(({ value }) => value > 0) ?? [];
     return { needed, waiting: latest?.sum("node_theses_without_prices") ?? 0 };
   });
-  const isLacking = (chapter: string) =>
-    chapter === PRICES_MISSING ? lacks.value.needed.length > 0 : lacks.value.waiting > 0;
   // Deletes commands of a filled gap: the next gap needs other commands, as does that of an outage.
-  const isNodeAway = computed(() =>
-    states.value.some((state) => state.name === "node" && isAway(state))
-  );
   effect(() => {
-    const kept = [...repairs.peek()].filter(([chapter]) => isLacking(chapter) && !isNodeAway.value);
-    if (kept.length < repairs.peek().size) repairs.value = new Map(kept);
+    const { needed, waiting } = lacks.value;
+    if (needed.length === 0 && waiting === 0) repairs.value = new Map();
   });
   const read = async () => {
     const { needed, waiting } = lacks.value;
@@ -164,7 +159,7 @@ function watchRepairs(
       [NEEDS_BACKFILL, betRepair(ended, own, source)],
     ] as const;
     repairs.value = new Map(
-      found.flatMap(([chapter, one]) => one && isLacking(chapter) ? [[chapter, one]] : []),
+      found.flatMap(([chapter, one]) => one ? [[chapter, one]] : []),
     );
   };
   // Without the node there are no commands. Its absence is reported separately.

@@ -160,12 +160,15 @@ function firstStepOf({ stepsByPart = {}, firstStep }: Problem, parts: readonly s
     .join(" ");
 }
 
-/** Whether a problem would be found if a service had it. */
+/** Whether a problem would be found if its service had it. */
 export const isChecked = (
-  { presence, history }: ServiceState,
-  problem: Pick<Finding, "chapter">,
+  problem: Pick<Finding, "service" | "chapter">,
+  services: readonly ServiceState[],
 ): boolean =>
-  presence === "answers" && (isAbsence(problem) || history.recent.spanMs >= RATES_KNOWN_MS);
+  services.some(({ name, presence, history }) =>
+    name === problem.service && presence === "answers" &&
+    (isAbsence(problem) || history.recent.spanMs >= RATES_KNOWN_MS)
+  );
 
 /** The services that answer, grouped by process. */
 export function processesOf(services: readonly ServiceState[]): readonly ServiceState[][] {
