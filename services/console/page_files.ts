@@ -72,10 +72,6 @@ const NO_EVAL = "globalThis.__zod_globalConfig = { jitless: true };\n";
 const ICON =
   `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect x="5" y="8" width="22" height="16" rx="3" fill="#4f46e5"/><path d="M5 18l5-4 5 5 5-6 7 4" fill="none" stroke="#fff" stroke-width="2.5" stroke-linejoin="round"/></svg>`;
 
-/** The icon during a critical problem: red, with a cross. */
-const ALARM_ICON =
-  `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect x="1" y="1" width="30" height="30" rx="6" fill="#c2410c"/><path d="M9 9l14 14M23 9L9 23" stroke="#fff" stroke-width="4" stroke-linecap="round"/></svg>`;
-
 /**
  * Loads the page. Reads the sources and the packages, so it must run before a command drops its
  * access to files.
@@ -92,7 +88,6 @@ export async function loadPage(): Promise<PageFiles> {
     { name: "no_eval.js", bytes: encoder.encode(NO_EVAL) },
     { name: "index.html", bytes: encoder.encode(html) },
     { name: "icon.svg", bytes: encoder.encode(ICON) },
-    { name: "icon_alarm.svg", bytes: encoder.encode(ALARM_ICON) },
   ];
   const entries = files.map(
     async ({ name, bytes }): Promise<[string, PageFile]> => [`/${name}`, await fileOf(name, bytes)],

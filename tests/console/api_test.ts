@@ -140,11 +140,3 @@ Deno.test("Console: every link within the runbook leads to a chapter, and none t
   }
   assert(links > 20);
 });
-
-Deno.test("Console: the alarm icon differs from the normal icon", async () => {
-  const [calm, alarm] = await Promise.all(
-    ["/icon.svg", "/icon_alarm.svg"].map(async (path) => (await app.request(path)).text()),
-  );
-  assert.match(alarm ?? "", /^<svg/);
-  assert.notEqual(calm, alarm);
-});

@@ -10,7 +10,6 @@ import {
   formatAge,
   formatPoints,
   formatValue,
-  isOraclesFault,
   useOf,
 } from "../../services/console/page/operator/figures.ts";
 
@@ -125,21 +124,4 @@ Deno.test("Operator: the last fault of a source is shown in words", () => {
     ["sequence_gap: 3 of BTC/USDT", "sequence gap: 3 of BTC/USDT"],
   ];
   for (const [given = "", expected] of texts) assert.equal(faultText(given), expected);
-});
-
-Deno.test("Operator: sources that were silent while the oracle did not answer have no fault", () => {
-  const silent = (lastErrorTime: number) => ({
-    lastError: "silent: silent for 10000 ms",
-    lastErrorTime,
-  });
-  const outages = [{ sinceMs: 50_000, lastMs: 90_000 }];
-  const isIts = (time: number, others: readonly Parameters<typeof isOraclesFault>[0][]) =>
-    isOraclesFault(silent(time), [silent(time), ...others], outages);
-  assert(isIts(91_000, [silent(90_500), silent(91_200)]));
-  assert(isIts(91_000, [{ lastError: "closed: 1006", lastErrorTime: 120_000 }]), "a later fault");
-  assert(!isIts(91_000, [silent(60_000)]), "the other one was silent before");
-  assert(!isIts(91_000, [{ lastError: null }]), "the other one sent prices");
-  assert(!isIts(49_000, [silent(49_000)]), "the oracle answered");
-  assert(!isIts(100_001, [silent(100_001)]));
-  assert(!isOraclesFault({ lastError: "closed: 1006", lastErrorTime: 91_000 }, [], outages));
 });

@@ -1,9 +1,13 @@
 /** What the operator's page learns from a service that answers, half answers or is away. */
 import assert from "node:assert/strict";
+import { systemClock, waitMs } from "../../lib/clock.ts";
 import { listen } from "../../lib/http/listener.ts";
 import { Poll } from "../../services/console/page/data/http.ts";
 import { ProvidersWatch } from "../../services/console/page/data/providers.ts";
 import {
+  isAway,
+  isUp,
+  type Presence,
   type ServiceName,
   type ServiceState,
   ServiceWatch,
@@ -45,19 +49,22 @@ const WELL: Answers = {
   "/metrics": "up 1\n",
 };
 const GOOD = {
-  isUp: true,
-  isSilent: false,
-  isLate: false,
-  isRefused: false,
-  checkedMs: new FakeClock().now(),
-  awayAgoMs: Infinity,
-  isForbidden: false,
+  presence: "answers",
+  lastAnswerMs: new FakeClock().now(),
+  lastAwayMs: -Infinity,
   reason: "",
   health: "healthy",
   isHealthy: true,
   isReady: true,
   complaints: [],
 };
+
+/** The state of a service, as soon as it has this presence. */
+const becomes = (watch: ServiceWatch, presence: Presence) =>
+  eventually(`it is "${presence}"`, () => {
+    const state = watch.state.value;
+    return state.presence === presence ? state : undefined;
+  });
 
 const CASES: [what: string, answers: Answers, expected: Partial<ServiceState>][] = [
   ["all is well", {}, {}],
@@ -94,10 +101,9 @@ Deno.test("ServiceWatch: health, readiness and complaints are taken from the ser
       Object.assign(answers, WELL, given);
       const clock = new FakeClock();
       const watch = new ServiceWatch("bridge", `${url}//`, clock);
-      assert.deepEqual([watch.state.value.isUp, watch.state.value.url], [undefined, url]);
+      assert.deepEqual([watch.state.value.presence, watch.state.value.url], ["unknown", url]);
       watch.poll.start();
-      await eventually("a pass", () => watch.state.value.isUp);
-      const { name: _, url: __, history, ...state } = watch.state.value;
+      const { name: _, url: __, history, ...state } = await becomes(watch, "answers");
       assert.deepEqual(state, { ...GOOD, ...expected }, what);
       assert.equal(history.latest.sum("up"), 1);
       watch.poll.stop();
@@ -113,11 +119,11 @@ Deno.test("ServiceWatch: asks only proxy and solver for /ready", () =>
       asked.length = 0;
       const watch = new ServiceWatch(name, url, new FakeClock());
       watch.poll.start();
-      await eventually("a pass", () => watch.state.value.isUp);
+      const { isReady } = await becomes(watch, "answers");
       watch.poll.stop();
       const asksReady = name === "proxy" || name === "solver";
       assert.equal(asked.includes("/ready"), asksReady, name);
-      assert.equal(watch.state.value.isReady, asksReady ? false : undefined);
+      assert.equal(isReady, asksReady ? false : undefined);
     }
   }));
 
@@ -126,106 +132,108 @@ Deno.test("ServiceWatch: a service without an answer to /ready only is up, but n
     Object.assign(answers, WELL, { "/ready": null });
     const watch = new ServiceWatch("solver", url, new FakeClock());
     watch.poll.start();
-    await eventually("a pass", () => watch.state.value.isUp !== undefined || undefined);
+    const { isReady, complaints } = await becomes(watch, "answers");
     watch.poll.stop();
-    const { isUp, isReady, complaints } = watch.state.value;
-    assert.deepEqual([isUp, isReady], [true, false]);
+    assert.equal(isReady, false);
     assert.match(complaints[0] ?? "", /\/ready cannot be reached/);
   }));
 
-Deno.test("ServiceWatch: after one missing answer the service is asked again at once, and stays up", () =>
+Deno.test("ServiceWatch: after one missing answer the service is asked again at once", () =>
   withService(async ({ url, answers, asked }) => {
     Object.assign(answers, WELL, { "/health": null });
     const watch = new ServiceWatch("node", url, new FakeClock());
-    const seen = new Set<unknown>();
-    watch.state.subscribe(({ isUp, isSilent }) => {
-      seen.add(`${isUp} ${isSilent}`);
-      if (isSilent) Object.assign(answers, WELL);
+    const seen = new Set<Presence>();
+    watch.state.subscribe((state) => {
+      seen.add(state.presence);
+      if (state.presence === "overdue") {
+        Object.assign(answers, WELL);
+        assert(!isUp(state), "it has never answered");
+      }
     });
     watch.poll.start();
-    await eventually("an answer", () => watch.state.value.isUp);
+    await becomes(watch, "answers");
     watch.poll.stop();
-    assert.deepEqual([...seen], ["undefined false", "undefined true", "true false"]);
+    assert.deepEqual([...seen], ["unknown", "overdue", "answers"]);
     assert.equal(asked.filter((path) => path === "/health").length, 2);
   }));
 
-Deno.test("ServiceWatch: a service that does not answer for 1.5 s is silent, and up again with its answer", () =>
+Deno.test("ServiceWatch: a service that does not answer for 1.5 s is overdue, and up until it is away", () =>
   withService(async ({ url, answers, asked }) => {
     const late = Promise.withResolvers<string>();
     Object.assign(answers, WELL);
     const clock = new FakeClock();
     const watch = new ServiceWatch("node", url, clock);
     watch.poll.start();
-    await eventually("an answer", () => watch.state.value.isUp);
+    await becomes(watch, "answers");
     await eventually("the pass is over", () => clock.pending === 1 || undefined);
     answers["/health"] = late.promise;
     clock.advance(PASS_MS);
-    const { isUp, isLate, awayAgoMs } = await eventually("silence", () => {
-      const state = watch.state.value;
-      return state.isSilent ? state : undefined;
-    });
-    assert.deepEqual([isUp, isLate, awayAgoMs], [true, true, Infinity], "it is not away");
+    const overdue = await becomes(watch, "overdue");
+    assert(isUp(overdue) && !isAway(overdue));
     late.resolve('{"status":"healthy"}');
-    await eventually("its answer", () => !watch.state.value.isSilent || undefined);
-    assert.equal(watch.state.value.isLate, false);
+    const { lastAwayMs } = await becomes(watch, "answers");
+    assert.equal(lastAwayMs, -Infinity, "it was not away");
     assert.equal(asked.filter((path) => path === "/health").length, 2, "it was not asked again");
-    watch.poll.stop();
+    watch.forget();
+    assert.equal(watch.state.value.presence, "unknown");
+    assert(!isUp(watch.state.value));
   }));
 
-Deno.test("ServiceWatch: a service that goes away is down with the reason, and keeps its last figures", async () => {
+Deno.test("ServiceWatch: a service whose readiness waits for another one is not overdue", () =>
+  withService(async ({ url, answers }) => {
+    const waiting = Promise.withResolvers<string>();
+    Object.assign(answers, WELL, { "/ready": waiting.promise });
+    const watch = new ServiceWatch("solver", url, new FakeClock());
+    const seen = new Set<Presence>();
+    watch.state.subscribe(({ presence }) => void seen.add(presence));
+    watch.poll.start();
+    await waitMs(systemClock, 1_700);
+    waiting.resolve("{}");
+    await becomes(watch, "answers");
+    watch.poll.stop();
+    assert.deepEqual([...seen], ["unknown", "answers"]);
+  }));
+
+Deno.test("ServiceWatch: a service that goes away has a reason, and keeps its last figures and answer", async () => {
   const clock = new FakeClock();
   let watch: ServiceWatch | undefined;
-  const next = async (isUp: boolean) => {
-    await eventually("the pass is over", () => clock.pending === 1 || undefined);
-    clock.advance(PASS_MS - 1);
-    assert.equal(clock.pending, 1);
+  const isOver = () => clock.pending === 1 || undefined;
+  const next = async (presence: Presence, pauseMs = PASS_MS) => {
+    await eventually("the pass is over", isOver);
+    clock.advance(pauseMs - 1);
+    assert(watch !== undefined && (clock.pending === 1 || pauseMs > PASS_MS));
     clock.advance(1);
-    return await eventually("the next state", () => {
-      const state = watch?.state.value;
-      return state?.isUp === isUp ? state : undefined;
-    });
+    const state = await becomes(watch, presence);
+    await eventually("the pass is over", isOver);
+    assert.equal(isAway(watch.state.value), presence !== "answers");
+    return state;
   };
   await withService(async ({ url, answers }) => {
     Object.assign(answers, WELL);
     watch = new ServiceWatch("oracle", url, clock);
     watch.poll.start();
-    await eventually("a pass", () => watch?.state.value.isUp);
-    answers["/health"] = "fine";
-    await next(true);
-    await eventually("its health", () => watch?.state.value.health === "fine" || undefined);
-    assert.ok(watch.state.value.history.spanMs >= PASS_MS);
+    await becomes(watch, "answers");
+    await next("answers");
     const { history } = watch.state.value;
+    assert.ok(history.spanMs >= PASS_MS);
     answers["/metrics"] = [503, "no upstream"];
-    const { reason, ...away } = await next(false);
+    const { reason, ...away } = await next("replaced");
     assert.match(reason, /\/metrics answered with status 503$/);
     assert.equal(away.history, history, "its figures are the last that came");
-    assert.equal(away.isForbidden, false, "something else answers in its place");
-    assert.equal(away.isRefused, false);
     assert.equal(away.lastAnswerMs, history.latestMs);
-    const isOver = () => clock.pending === 1 || undefined;
-    await eventually("the pass is over", isOver);
-    clock.advance(200_000);
-    await eventually("the pass is over", isOver);
-    assert.equal(watch.state.value.lastAnswerMs, history.latestMs, "it was away all the time");
+    const { lastAnswerMs } = await next("replaced", 200_000);
+    assert.equal(lastAnswerMs, history.latestMs, "it was away all the time");
+    const awayMs = clock.now();
     answers["/metrics"] = "up 1\n";
-    assert.equal((await next(true)).awayAgoMs, PASS_MS);
-    clock.advance(20_000);
-    await eventually(
-      "a pass",
-      () => watch?.state.value.awayAgoMs === PASS_MS + 20_000 || undefined,
-    );
+    assert.equal((await next("answers")).lastAwayMs, awayMs);
     answers["/health"] = null;
-    assert.ok((await next(false)).isForbidden);
+    const { lastAwayMs } = await next("forbidden");
+    assert.equal(lastAwayMs, awayMs, "it answers others");
     answers["/health"] = "fine";
-    assert.ok((await next(true)).awayAgoMs > 20_000, "it was not away");
+    await next("answers");
   });
-  await eventually("the pass is over", () => clock.pending === 1 || undefined);
-  clock.advance(120_001);
-  const { reason, isForbidden, isRefused, lastAnswerMs } = await next(false);
-  assert.deepEqual([isForbidden, lastAnswerMs], [false, undefined], "it was not asked for long");
-  assert(isRefused);
+  const { reason } = await next("gone");
   assert.match(reason, /^http:\/\/127\.0\.0\.1:\d+\/\w* cannot be reached: /);
-  await eventually("the pass is over", () => clock.pending === 1 || undefined);
   watch?.poll.stop();
   assert.equal(clock.pending, 0);
 });
@@ -239,12 +247,12 @@ Deno.test("Poll: a pass that was stopped changes nothing, and a second start rep
     watch.poll.stop();
     const other = new ServiceWatch("oracle", url, new FakeClock());
     other.poll.start();
-    await eventually("the pass of another", () => other.state.value.isUp);
+    await becomes(other, "answers");
     other.poll.stop();
-    assert.equal(watch.state.value.isUp, undefined);
+    assert.equal(watch.state.value.presence, "unknown");
     watch.poll.start();
     watch.poll.start();
-    await eventually("a pass", () => watch.state.value.isUp);
+    await becomes(watch, "answers");
     await eventually("the pass is over", () => clock.pending > 0 || undefined);
     assert.equal(clock.pending, 1);
     watch.poll.stop();
@@ -270,25 +278,6 @@ Deno.test("Poll: an unexpected error in a pass does not end the polling", async 
   removeEventListener("unhandledrejection", report);
 });
 
-Deno.test("Poll: start can set the pause between passes, until the next start", async () => {
-  const clock = new FakeClock();
-  let passes = 0;
-  const poll = new Poll(clock, () => Promise.resolve(void (passes += 1)));
-  const passesAfter = async (ms: number) => {
-    await eventually("a pass is over", () => clock.pending === 1 || undefined);
-    clock.advance(ms);
-    return passes;
-  };
-  poll.start(6_000);
-  assert.equal(await passesAfter(5_999), 1);
-  assert.equal(await passesAfter(1), 2);
-  assert.equal(await passesAfter(5_999), 2);
-  poll.start();
-  assert.equal(await passesAfter(PASS_MS - 1), 3);
-  assert.equal(await passesAfter(1), 4);
-  poll.stop();
-});
-
 Deno.test("ProvidersWatch: lists the sources of each market, or none if the oracle's answer is not valid", () =>
   withService(async ({ url, answers }) => {
     const provider = {
@@ -307,7 +296,7 @@ Deno.test("ProvidersWatch: lists the sources of each market, or none if the orac
     answers["/providers"] = JSON.stringify(body);
     const clock = new FakeClock();
     const watch = new ProvidersWatch(`${url}//`, clock);
-    watch.poll.start();
+    watch.start();
     const providers = await eventually("the sources", () => watch.providers.value);
     assert.deepEqual(providers, {
       ...body,
@@ -328,5 +317,7 @@ Deno.test("ProvidersWatch: lists the sources of each market, or none if the orac
         return watch.providers.value;
       });
     }
+    watch.start();
+    assert.equal(watch.providers.value, undefined, "what it knew may be out of date");
     watch.poll.stop();
   }));

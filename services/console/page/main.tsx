@@ -28,9 +28,6 @@ async function readConfig(onFailure: (reason: string) => void) {
   }
 }
 
-/** Storage key that operators' browsers set: the page then watches the services behind any view. */
-const WATCHES_KEY = "rangemaker.watches";
-
 const root = document.getElementById("page");
 if (root !== null) {
   followTheme();
@@ -40,19 +37,18 @@ if (root !== null) {
   });
   const model = openPageModel(config, globalThis.window);
   root.replaceChildren();
-  const operator = viewOnDemand("operator", "Operator", async () => {
-    localStorage.setItem(WATCHES_KEY, "yes");
-    return (await import("./operator/operator_view.tsx")).openOperatorView(model);
-  });
-  const maker = viewOnDemand("maker", "Maker", async () => {
-    operator.open();
-    return (await import("./maker/maker_view.tsx")).openMakerView(model);
-  });
-  if (localStorage.getItem(WATCHES_KEY) !== null) operator.open();
-  // Another tab has opened the operator's view: this one shows the same count beside its name.
-  addEventListener("storage", ({ key }) => {
-    if (key === WATCHES_KEY) operator.open();
-  });
-  const views = [openTradeView(model), maker, operator];
+  const views = [
+    openTradeView(model),
+    viewOnDemand(
+      "maker",
+      "Maker",
+      async () => (await import("./maker/maker_view.tsx")).openMakerView(model),
+    ),
+    viewOnDemand(
+      "operator",
+      "Operator",
+      async () => (await import("./operator/operator_view.tsx")).openOperatorView(model),
+    ),
+  ];
   render(<Shell model={model} views={views} />, root);
 }

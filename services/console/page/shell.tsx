@@ -1,4 +1,4 @@
-import { computed, type ReadonlySignal, signal, useSignal } from "@preact/signals";
+import { signal, useSignal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { systemClock } from "@rangemaker/client";
@@ -13,15 +13,13 @@ export interface View {
   id: string;
   label: string;
   Body: ComponentType;
-  /** Number of critical problems, shown in its tab and in the title of the page. */
-  alarms?: ReadonlySignal<number>;
 }
 
 /** Pause before the code of a view is requested again. */
 const RETRY_MS = 2_000;
 
 /** A view whose code is loaded on demand, because few traders open it. */
-export function viewOnDemand(id: string, label: string, load: () => Promise<View>) {
+export function viewOnDemand(id: string, label: string, load: () => Promise<View>): View {
   const loaded = signal<View | "loading" | "failed">("loading");
   let isAsked = false;
   const open = () => {
@@ -42,10 +40,7 @@ export function viewOnDemand(id: string, label: string, load: () => Promise<View
       : "This view was not loaded. The page tries again.";
     return <p class="board note">{text}</p>;
   };
-  const alarms = computed(() =>
-    typeof loaded.value === "object" ? loaded.value.alarms?.value ?? 0 : 0
-  );
-  return { id, label, Body, alarms, open };
+  return { id, label, Body };
 }
 
 /** The frame of every view: name, tabs, account and problems. */
@@ -53,14 +48,9 @@ export function Shell({ model, views }: { model: PageModel; views: readonly View
   const view = useHashView(views);
   const body = useRef<HTMLElement>(null);
   const before = useRef(view);
-  // Without a network, every service seems to be away.
-  const alarmsOf = ({ alarms }: View) => model.isOffline.value ? 0 : alarms?.value ?? 0;
-  const alarms = views.reduce((sum, view) => sum + alarmsOf(view), 0);
   useEffect(() => {
-    const icon = document.querySelector<HTMLLinkElement>("link[rel=icon]");
-    if (icon !== null) icon.href = alarms > 0 ? "/icon_alarm.svg" : "/icon.svg";
-    document.title = `${alarms > 0 ? `✕ ${alarms} · ` : ""}${view?.label} · rangemaker`;
-  }, [view, alarms]);
+    document.title = `${view?.label} · rangemaker`;
+  }, [view]);
   useEffect(() => {
     if (before.current !== view) {
       body.current?.focus({ preventScroll: true });
@@ -79,7 +69,7 @@ export function Shell({ model, views }: { model: PageModel; views: readonly View
           <img src="/icon.svg" alt="" width="28" height="28" />
           <h1>rangemaker</h1>
         </div>
-        {views.length > 1 && <Tabs views={views} current={view} alarmsOf={alarmsOf} />}
+        {views.length > 1 && <Tabs views={views} current={view} />}
         <Connection model={model} />
         <AccountChip model={model} />
       </header>
@@ -101,10 +91,9 @@ export function Shell({ model, views }: { model: PageModel; views: readonly View
 interface TabsProps {
   views: readonly View[];
   current: View;
-  alarmsOf(view: View): number;
 }
 
-function Tabs({ views, current, alarmsOf }: TabsProps) {
+function Tabs({ views, current }: TabsProps) {
   return (
     <nav class="tabs" aria-label="Views">
       {views.map((view) => (
@@ -114,7 +103,6 @@ function Tabs({ views, current, alarmsOf }: TabsProps) {
           aria-current={view === current ? "page" : undefined}
         >
           {view.label}
-          {alarmsOf(view) > 0 && <span class="failure">✕ {alarmsOf(view)}</span>}
         </a>
       ))}
     </nav>

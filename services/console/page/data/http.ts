@@ -53,11 +53,10 @@ export class Poll {
     this.#pauseMs = pauseMs;
   }
 
-  /** @param pauseMs Pause after each pass from now on. */
-  start(pauseMs = this.#pauseMs): void {
+  start(): void {
     this.stop();
     this.#run = new AbortController();
-    void this.#go(this.#run.signal, pauseMs);
+    void this.#go(this.#run.signal);
   }
 
   /** Also aborts the current pass. */
@@ -66,12 +65,12 @@ export class Poll {
     this.#cancelNext();
   }
 
-  async #go(signal: AbortSignal, pauseMs: number): Promise<void> {
+  async #go(signal: AbortSignal): Promise<void> {
     try {
       await this.#pass(signal);
     } finally { // an error that a pass does not expect is reported, and does not end the polling
       if (!signal.aborted) {
-        this.#cancelNext = this.#clock.after(pauseMs, () => void this.#go(signal, pauseMs));
+        this.#cancelNext = this.#clock.after(this.#pauseMs, () => void this.#go(signal));
       }
     }
   }

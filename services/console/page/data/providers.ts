@@ -31,7 +31,7 @@ export type Providers = z.output<typeof providersSchema>;
 
 /** Polls the oracle's sources while its {@link poll} is started. */
 export class ProvidersWatch {
-  /** Undefined while the oracle does not answer. */
+  /** Undefined until the oracle answers, and while it does not. */
   readonly providers: Signal<Providers | undefined> = signal(undefined);
   readonly poll: Poll;
 
@@ -43,5 +43,11 @@ export class ProvidersWatch {
         .catch(() => undefined); // the view shows that the oracle does not answer
       if (!signal.aborted) this.providers.value = providers;
     });
+  }
+
+  /** Asks at once, and forgets what may be out of date. */
+  start(): void {
+    this.providers.value = undefined;
+    this.poll.start();
   }
 }

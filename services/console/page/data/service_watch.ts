@@ -11,28 +11,42 @@ export type ServiceName = "exchanges" | "oracle" | "node" | "proxy" | "bridge" |
 /** Services with `GET /ready`, which checks the services that they need. */
 export const WITH_READY: ReadonlySet<ServiceName> = new Set(["proxy", "bridge", "solver"]);
 
+/** Whether a service answers, as far as is known. */
+export type Presence =
+  /** It was not asked yet, or not since this device had no network. */
+  | "unknown"
+  | "answers"
+  /** It has not answered the newest request yet. After two such requests it is away. */
+  | "overdue"
+  /** Its answers take too long. */
+  | "hangs"
+  /** Its machine refuses connections, or cannot be reached: its process is gone. */
+  | "gone"
+  /** Something answers in its place, for example a reverse proxy. */
+  | "replaced"
+  /** It answers, but does not allow this page to read it. */
+  | "forbidden";
+
+const AWAY: ReadonlySet<Presence> = new Set(["hangs", "gone", "replaced", "forbidden"]);
+
+/** Whether nothing can be read of a service. */
+export const isAway = ({ presence }: Pick<ServiceState, "presence">) => AWAY.has(presence);
+
+/** Whether the newest figures of a service are up to date. */
+export const isUp = (state: Pick<ServiceState, "presence" | "lastAnswerMs">) =>
+  state.lastAnswerMs !== undefined && !isAway(state);
+
 /** The known state of a service. */
 export interface ServiceState {
   name: ServiceName;
   url: string;
-  /** Undefined before the first poll has ended. */
-  isUp: boolean | undefined;
-  /** It has not answered a poll, or not yet ({@link OVERDUE_MS}). After two such polls it is away. */
-  isSilent: boolean;
-  /** The answer took too long, perhaps because the service waits for another one. */
-  isLate: boolean;
-  /** Its machine refuses connections, or cannot be reached: its process is gone. */
-  isRefused: boolean;
-  /** When it last answered, or was found not to answer. */
-  checkedMs: number;
-  /** Time since it was last away; Infinity if it never was. */
-  awayAgoMs: number;
-  /** When it last answered before it was away; undefined if nobody asked it shortly before. */
-  lastAnswerMs?: number | undefined;
+  presence: Presence;
+  /** Its last answer since it has been asked without a break; undefined if there is none. */
+  lastAnswerMs: number | undefined;
+  /** When it was last away; -Infinity if it never was. */
+  lastAwayMs: number;
   /** Why it is away. */
   reason: string;
-  /** The service answers, but does not allow this page to read it. */
-  isForbidden: boolean;
   /** The status of its health answer. */
   health: string;
   /** Whether its health answer says healthy. */
@@ -47,9 +61,6 @@ export interface ServiceState {
 /** A healthy service answers sooner. */
 const OVERDUE_MS = 1_500;
 
-/** A service that was not asked for longer may have been away before: the computer slept. */
-const UNASKED_MAX_MS = 120_000;
-
 /** The parts of the services' answers to `/health` and `/ready` that are shown. */
 const statusSchema = z.object({
   status: z.string().optional(),
@@ -63,21 +74,16 @@ export class ServiceWatch {
   readonly state: Signal<ServiceState>;
   readonly #clock: Clock;
   readonly poll: Poll;
-  #awayAtMs = -Infinity;
 
   constructor(name: ServiceName, url: string, clock: Clock) {
     this.#clock = clock;
     this.state = signal({
       name,
       url: url.replace(/\/+$/, ""),
-      isUp: undefined,
-      isSilent: false,
-      isLate: false,
-      isRefused: false,
-      checkedMs: 0,
-      awayAgoMs: Infinity,
+      presence: "unknown",
+      lastAnswerMs: undefined,
+      lastAwayMs: -Infinity,
       reason: "",
-      isForbidden: false,
       health: "",
       isHealthy: true,
       isReady: undefined,
@@ -87,56 +93,62 @@ export class ServiceWatch {
     this.poll = new Poll(clock, (signal) => this.#read(signal));
   }
 
-  /** Nothing is known of the service until it is asked again, as when this device had no network. */
+  /** Stops. Nothing is known of the service until it is asked again. */
   forget(): void {
     this.poll.stop();
-    this.state.value = { ...this.state.value, isUp: undefined, isSilent: false, isLate: false };
+    this.state.value = { ...this.state.value, presence: "unknown", lastAnswerMs: undefined };
   }
 
-  async #read(signal: AbortSignal, attempt = this.state.value.isSilent ? 2 : 1): Promise<void> {
-    const { url, name } = this.state.value;
-    const overdue = setTimeout(() => this.#missAnswer(signal, true), OVERDUE_MS);
+  async #read(signal: AbortSignal, attempt = this.#isExpected ? 1 : 2): Promise<void> {
     try {
-      const [metrics, health, ready] = await Promise.all([
-        get(`${url}/metrics`, signal),
-        get(`${url}/health`, signal),
-        WITH_READY.has(name) ? readinessOf(url, signal) : undefined,
-      ]);
-      if (signal.aborted) return;
-      // A reverse proxy may answer in place of the service, for example with 503.
-      if (metrics.status !== 200) {
-        throw new NoAnswerError(`${url}/metrics answered with status ${metrics.status}`);
-      }
-      this.#update(metrics, health, ready);
+      await this.#ask(signal);
     } catch (thrown) {
       if (!(thrown instanceof NoAnswerError)) throw thrown;
       if (signal.aborted) return;
-      this.#missAnswer(signal, thrown instanceof LateError);
+      this.#missAnswer(signal);
       if (attempt === 1) return await this.#read(signal, 2);
-      // Only a request for anything shows whether the others were refused by CORS or not answered.
-      const isForbidden = thrown.cause !== undefined && await isAnswered(`${url}/`, signal);
+      const presence = await this.#presenceAfter(thrown, signal);
       if (signal.aborted) return;
       // It may be answered because the network has just come back.
-      if (isForbidden && attempt === 2) return await this.#read(signal, 3);
-      const nowMs = this.#clock.now();
-      if (!isForbidden) this.#awayAtMs = nowMs;
-      const before = this.state.value;
-      const { latestMs } = before.history;
-      const newestMs = nowMs - latestMs <= UNASKED_MAX_MS ? latestMs : undefined;
-      const lastAnswerMs = before.isUp === false ? before.lastAnswerMs : newestMs;
-      const reason = thrown.message;
-      const isRefused = thrown.cause !== undefined && !isForbidden;
-      const away = { isUp: false, reason, isForbidden, isRefused, lastAnswerMs, checkedMs: nowMs };
-      this.state.value = { ...before, ...away };
-    } finally {
-      clearTimeout(overdue);
+      if (presence === "forbidden" && attempt === 2) return await this.#read(signal, 3);
+      const lastAwayMs = presence === "forbidden" ? {} : { lastAwayMs: this.#clock.now() };
+      this.state.value = { ...this.state.value, presence, reason: thrown.message, ...lastAwayMs };
     }
   }
 
-  #missAnswer(signal: AbortSignal, isLate: boolean): void {
-    if (signal.aborted) return;
-    const checkedMs = this.#clock.now();
-    this.state.value = { ...this.state.value, isSilent: true, isLate, checkedMs };
+  /** Whether nothing is wrong with it yet. */
+  get #isExpected(): boolean {
+    const { presence } = this.state.value;
+    return presence === "unknown" || presence === "answers";
+  }
+
+  /** @throws {NoAnswerError} */
+  async #ask(signal: AbortSignal): Promise<void> {
+    const { url, name } = this.state.value;
+    // It may wait for another service, which is no fault of this one.
+    const ready = WITH_READY.has(name) ? readinessOf(url, signal) : undefined;
+    const overdue = setTimeout(() => this.#missAnswer(signal), OVERDUE_MS);
+    const [metrics, health] = await Promise.all([
+      get(`${url}/metrics`, signal),
+      get(`${url}/health`, signal),
+    ]).finally(() => clearTimeout(overdue));
+    if (metrics.status !== 200) {
+      throw new NoAnswerError(`${url}/metrics answered with status ${metrics.status}`);
+    }
+    const readiness = await ready;
+    if (!signal.aborted) this.#update(metrics, health, readiness);
+  }
+
+  #missAnswer(signal: AbortSignal): void {
+    if (signal.aborted || !this.#isExpected) return;
+    this.state.value = { ...this.state.value, presence: "overdue" };
+  }
+
+  async #presenceAfter(error: NoAnswerError, signal: AbortSignal): Promise<Presence> {
+    if (error instanceof LateError) return "hangs";
+    if (error.cause === undefined) return "replaced";
+    // Only a request for anything shows whether the others were refused by CORS or not answered.
+    return await isAnswered(`${this.state.value.url}/`, signal) ? "forbidden" : "gone";
   }
 
   #update(metrics: HttpAnswer, health: HttpAnswer, ready: HttpAnswer | undefined): void {
@@ -145,17 +157,11 @@ export class ServiceWatch {
     const healthBody = readStatus(health);
     const word = healthBody.status ?? "";
     const nowMs = this.#clock.now();
-    const history = before.history.with(nowMs, parseMetrics(metrics.text));
     this.state.value = {
       ...before,
-      isUp: true,
-      isSilent: false,
-      isLate: false,
-      isRefused: false,
-      checkedMs: nowMs,
-      awayAgoMs: nowMs - this.#awayAtMs,
+      presence: "answers",
+      lastAnswerMs: nowMs,
       reason: "",
-      isForbidden: false,
       health: word,
       isHealthy: health.status === 200 && word !== "degraded" && word !== "failed",
       isReady,
@@ -163,7 +169,7 @@ export class ServiceWatch {
         ...[healthBody.reason ?? healthBody.error ?? []].flat(),
         ...(isReady === false ? readStatus(ready).problems ?? [ready?.text ?? ""] : []),
       ],
-      history,
+      history: before.history.with(nowMs, parseMetrics(metrics.text)),
     };
   }
 }

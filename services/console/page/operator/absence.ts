@@ -16,44 +16,41 @@ export const EFFECTS: Readonly<Record<ServiceName, string>> = {
 /** The chapter of docs/operating.md that starts each service in a terminal. */
 export const START_CHAPTER = "Each service on its own";
 
-/** Simulated exchanges lose their trades when they end, and backfills read them. */
-const EXCHANGES_STEPS = {
-  ended: "Start it again. It has lost its trades, so backfills of the time before need a price.",
-  hangs: "If it was only stopped, continue it: when it ends it loses its trades, which " +
-    "backfills read. If it has ended, start it again.",
-};
-
 /** The finding for a service that is away, or late. */
 export function absenceOf(state: ServiceState): Finding {
-  const { name: service, isUp, isForbidden, isRefused, reason } = state;
-  const { name: chapter, message, firstStep, afterS } = SERVICE_DOWN;
+  const { name: service, presence, lastAnswerMs: sinceMs, reason } = state;
+  const { name: chapter, message: text } = SERVICE_DOWN;
   const effect = EFFECTS[service];
-  if (isUp !== false) {
+  const since = sinceMs === undefined ? {} : { sinceMs };
+  const found = { service, severity: "critical", chapter, effect, ...since } as const;
+  if (presence === "overdue") {
     const text = "It has not answered the last request yet";
-    const step = "Wait a few seconds: it is being asked again.";
-    const found = { service, severity: "warning", text, details: [], afterS, chapter } as const;
-    return { ...found, effect, firstStep: step, mayBeOlder: true };
+    const firstStep = "Wait a few seconds: it is being asked again.";
+    return { ...found, severity: "warning", text, details: [], firstStep };
   }
-  const since = state.lastAnswerMs && { sinceMs: state.lastAnswerMs };
-  const mayBeOlder = since === undefined;
-  const found = { service, severity: "critical", afterS, chapter, mayBeOlder, ...since } as const;
-  if (isForbidden) {
+  if (presence === "forbidden") {
     const text = "It answers, but does not allow this page to read it";
     const effect = "nothing for users, but this page cannot see what is wrong with it";
-    const start = `Start it with --cors-origins ${globalThis.location?.origin}.`;
-    return { ...found, text, effect, details: [], firstStep: start };
+    const firstStep = `Start it with --cors-origins ${globalThis.location?.origin}.`;
+    return { ...found, text, effect, details: [], firstStep };
   }
-  const pid = isRefused ? undefined : state.history.latest.sum("process_id");
-  const exchangesStep = isRefused ? EXCHANGES_STEPS.ended : EXCHANGES_STEPS.hangs;
+  const pid = presence === "gone" ? undefined : state.history.latest.sum("process_id");
   return {
     ...found,
-    text: message,
-    effect,
+    text,
     details: [reason],
-    firstStep: service === "exchanges" ? exchangesStep : firstStep,
+    firstStep: firstStepOf(state),
     commandsByWay: commandsOf(state, pid),
     ...(pid && { pid }),
   };
+}
+
+/** Simulated exchanges lose their trades when they end, and backfills read them. */
+function firstStepOf({ name, presence }: ServiceState): string {
+  if (name !== "exchanges") return SERVICE_DOWN.firstStep;
+  if (presence === "gone") return "Start it again.";
+  return "If it was only stopped, continue it: when it ends it loses its trades, which backfills " +
+    "read. If it has ended, start it again.";
 }
 
 /** Lists the processes of a service, as in the runbook: a pattern may fit those of another stack. */
@@ -61,11 +58,14 @@ const PS = "ps -eo pid,stat,pcpu,etime,args | grep '[m]ain.ts {service}'";
 
 /** The commands that make a service answer again. A process that is gone cannot be continued or killed. */
 function commandsOf(
-  { name, isRefused }: ServiceState,
+  { name, presence }: ServiceState,
   pid: number | undefined,
 ): Record<string, string> {
   const search = { "From a terminal, to find its process (then see the runbook)": PS };
-  const commands = { ...SERVICE_DOWN.commandsByWay, ...(!pid && !isRefused && search) };
+  const commands = {
+    ...SERVICE_DOWN.commandsByWay,
+    ...(!pid && presence !== "gone" && search),
+  };
   return Object.fromEntries(
     Object.entries(commands)
       .filter(([, command]) => pid || !command.includes("{pid}"))

@@ -56,15 +56,13 @@ export function countedFor(
   { measure: { counter } }: Problem,
   history: MetricsHistory,
 ): number | undefined {
-  return counter && shorterThan(counter.windowMs, history);
+  if (counter === undefined) return undefined;
+  const { spanMs } = history.over(counter.windowMs);
+  return spanMs < counter.windowMs - READ_APART_MS ? spanMs : undefined;
 }
 
-/** How long events have been counted, if that is shorter than a window. */
-export function shorterThan(windowMs: number, history: MetricsHistory): number | undefined {
-  const { spanMs } = history.over(windowMs);
-  // A page behind others reads the figures every 6 s.
-  return spanMs < windowMs - READ_APART_MS ? spanMs : undefined;
-}
+/** Two readings of a service that answers are nearer to each other. */
+const READ_APART_MS = 15_000;
 
 /** Whether its process has just started, so that a value beyond the bound is normal. */
 export function isWarmingUp({ warmUpS }: Problem, { latest, latestMs }: MetricsHistory): boolean {
@@ -116,9 +114,6 @@ export function formatPoints(points: number): string {
   return text === "0.0 bp" ? text : (points < 0 ? "−" : "+") + text;
 }
 
-/** Two readings of a service that answers are nearer to each other. */
-const READ_APART_MS = 15_000;
-
 /** A connected source without a trade in any market for this long is silent. */
 const SILENT_MS = 10_000;
 
@@ -141,31 +136,6 @@ export function faultText(lastError: string): string {
       (_, ms) => `sent nothing for ${formatDuration(Number(ms))}`,
     )
     .replace(/^\w+(?=: )/, (kind) => kind.replaceAll("_", " "));
-}
-
-/** Within this time after it continues, a stopped oracle finds that its sources were silent. */
-const STOPPED_LATE_MS = 10_000;
-
-/** Faults that an oracle finds when it continues are at most this far apart. */
-const AT_ONCE_MS = 3_000;
-
-type Faults = Pick<Providers["providers"][number], "lastError" | "lastErrorTime">;
-
-/**
- * Whether a source was silent only because the oracle did not run: all were silent at that time.
- *
- * @param outages When the oracle did not answer.
- */
-export function isOraclesFault(
-  { lastError, lastErrorTime }: Faults,
-  providers: readonly Faults[],
-  outages: readonly { sinceMs: number; lastMs: number }[],
-): boolean {
-  if (!lastError?.startsWith("silent:") || !lastErrorTime) return false;
-  return outages.some(({ sinceMs, lastMs }) =>
-    sinceMs <= lastErrorTime && lastErrorTime <= lastMs + STOPPED_LATE_MS
-  ) && // others may have had another fault since then
-    providers.every((other) => (other.lastErrorTime ?? 0) >= lastErrorTime - AT_ONCE_MS);
 }
 
 type Reader = (history: MetricsHistory) => number | undefined;

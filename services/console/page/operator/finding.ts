@@ -1,6 +1,6 @@
 /** A problem as the operator reads it. */
 import { type Problem, SERVICE_DOWN } from "../../../../lib/problems/mod.ts";
-import type { ServiceName, ServiceState } from "../data/service_watch.ts";
+import { isAway, type ServiceName, type ServiceState } from "../data/service_watch.ts";
 import { durationText, formatDuration, formatTime } from "../format.ts";
 import type { Repair } from "./repairs.ts";
 
@@ -17,32 +17,32 @@ export interface Finding extends Partial<Repair> {
   firstStep: string;
   /** Commands by the way in which the service is run; one of them applies. */
   commandsByWay?: Problem["commandsByWay"];
-  /** When the figures that show it were read. */
-  atMs?: number;
   /** The process that does not answer. */
   pid?: number;
-  /** The page found it at its first poll of the service, so it may have begun earlier. */
-  mayBeOlder: boolean;
-  /** How long its alert waits; undefined if it has none. */
-  afterS?: number;
   /** Heading of the chapter in docs/operating.md. */
   chapter: string;
   /** The likely cause: a needed service that is or was away, or the service itself. */
-  cause?: ServiceName;
+  cause?: ServiceName | undefined;
   /** The window of the alert, if it counts events. */
   countedMs?: number;
   /** How far it exceeds its bound, over all markets or exchanges. */
-  extent?: number;
+  extent?: number | undefined;
 }
 
-/** Whether a problem is critical and has no other cause. */
-export const isAlarm = ({ severity, cause }: Finding) =>
-  severity === "critical" && cause === undefined;
+/** A problem with its start. */
+export interface StartedFinding extends Finding {
+  sinceMs: number;
+  /** Its service was not watched before, so it may have begun earlier. */
+  mayBeOlder: boolean;
+}
 
-/** Whether a service is away. Usually no dependency explains that: services still answer. */
-export const isAway = ({ chapter }: Pick<Finding, "chapter">) => chapter === SERVICE_DOWN.name;
+/** Whether a service is away or late. */
+export const isAbsence = ({ chapter }: Pick<Finding, "chapter">) => chapter === SERVICE_DOWN.name;
 
 export const isCritical = ({ severity }: Pick<Finding, "severity">) => severity === "critical";
+
+/** Whether a problem is critical and has no other cause. */
+export const isAlarm = (finding: Finding) => isCritical(finding) && finding.cause === undefined;
 
 /** The text that all watched services work, and how to watch the others. */
 export function noProblemText(watched: readonly ServiceName[]): string {
@@ -67,16 +67,14 @@ export function verdictOf(findings: readonly Finding[]): [style: string, text: s
 
 /** The state of a service as a sign, a word and a class. */
 export function serviceVerdictOf(
-  { name, isUp, isSilent, isReady }: ServiceState,
+  state: ServiceState,
   findings: readonly Finding[],
 ): [style: string, text: string] {
-  if (isUp === undefined) return ["note", "… asking"];
+  const { name, presence, isReady } = state;
+  if (presence === "unknown") return ["note", "… asking"];
+  if (presence === "overdue") return ["warning", "▲ no answer yet"];
+  if (isAway(state)) return ["lost", "✕ does not answer"];
   const own = findings.filter(({ service }) => service === name);
-  if (!isUp) {
-    const cause = own.find(isAway)?.cause;
-    return cause ? ["warning", `▲ waits for ${cause}`] : ["lost", "✕ does not answer"];
-  }
-  if (isSilent) return ["warning", "▲ no answer yet"];
   if (own.some(isCritical)) return ["lost", "✕ has a problem"];
   if (own.length > 0) return ["warning", "▲ has a warning"];
   return ["won", isReady === undefined ? "✓ healthy" : "✓ healthy, ready"];
@@ -99,7 +97,8 @@ export function followingText(
   const more = following.length < findings.length ? "more " : "";
   const criticals = following.filter(({ severity }) => severity === "critical").length;
   const reasons = [...new Set(following.flatMap(({ cause }) => cause ?? []))].map((name) => {
-    if (states.some((one) => one.name === name && one.isSilent)) return `${name} does not answer`;
+    const state = states.find((one) => one.name === name);
+    if (state?.presence !== "answers") return `${name} does not answer`;
     const counted = following.filter(({ cause }) => cause === name)
       .flatMap(({ countedMs }) => countedMs ?? []);
     const end = counted.length === 0 ? "a minute" : durationText(Math.max(...counted));
@@ -127,15 +126,8 @@ export function deadlineText(
 }
 
 /** When it began, as far as that is known. */
-export function startText(finding: Finding, sinceMs: number): string {
-  const time = formatTime(sinceMs);
+export function startText(finding: StartedFinding): string {
+  const time = formatTime(finding.sinceMs);
   if (finding.mayBeOlder) return `seen since ${time}, may be older`;
-  return isAway(finding) && isCritical(finding) ? `last answer ${time}` : `since ${time}`;
-}
-
-/** When its alert fires, if the problem lasts; when it has fired is known to Prometheus only. */
-export function alertTimeText({ afterS }: Finding, sinceMs: number, nowMs: number): string {
-  if (afterS === undefined) return "";
-  const atMs = sinceMs + 1_000 * afterS;
-  return nowMs < atMs ? ` · alert in ${Math.ceil((atMs - nowMs) / 1_000)} s` : " · its alert fires";
+  return isAbsence(finding) ? `last answer ${time}` : `since ${time}`;
 }

@@ -2,29 +2,27 @@ import { useSignal } from "@preact/signals";
 import { systemClock } from "@rangemaker/client";
 import { Card } from "../card.tsx";
 import type { ServiceState } from "../data/service_watch.ts";
-import { DAY_MS } from "../../../../lib/time.ts";
-import { formatDay, formatDuration, formatTime } from "../format.ts";
+import { formatTime } from "../format.ts";
 import { NotifyButton } from "../notify_button.tsx";
-import { Table } from "../table.tsx";
 import { useNow } from "../use_now.ts";
 import { Words } from "../words.tsx";
-import { causeText, type Episode } from "./problem_log.ts";
 import {
-  alertTimeText,
   deadlineText,
   type Finding,
   followingText,
-  isAway,
+  isAbsence,
   noProblemText,
   runbookOf,
+  type StartedFinding,
   startText,
   verdictOf,
 } from "./finding.ts";
+import type { SeenProblem } from "./problem_times.ts";
 import { START_CHAPTER } from "./absence.ts";
 import { CARRY } from "./repairs.ts";
 
 interface FindingsProps {
-  findings: readonly Finding[];
+  findings: readonly StartedFinding[];
   states: readonly ServiceState[];
   /** This device has no network. */
   isOffline: boolean;
@@ -36,7 +34,7 @@ export function Findings({ findings, states, isOffline, announce }: FindingsProp
   const asking = isOffline
     ? "You are offline: nothing is known of the services."
     : "Asking the services …";
-  const isKnown = states.every(({ isUp }) => isUp !== undefined);
+  const isKnown = states.every(({ presence }) => presence !== "unknown");
   const following = findings.filter(({ cause }) => cause !== undefined);
   const first = findings.filter(({ cause }) => cause === undefined);
   return (
@@ -45,7 +43,7 @@ export function Findings({ findings, states, isOffline, announce }: FindingsProp
       note={
         <NotifyButton
           label="Notify me of critical problems"
-          granted="You will be notified of critical problems while this page is hidden."
+          granted="You will be notified of critical problems while this view is open in a hidden tab."
           denied="This browser does not allow this page to notify you of critical problems."
           announce={announce}
         />
@@ -60,10 +58,7 @@ export function Findings({ findings, states, isOffline, announce }: FindingsProp
       <FindingList findings={first} states={states} />
       {following.length > 0 && (
         <details>
-          <summary>
-            {followingText(findings, states)}
-            <Deadline endsMs={following.flatMap(({ deadlinesMs = [] }) => deadlinesMs)} />
-          </summary>
+          <summary>{followingText(findings, states)}</summary>
           <FindingList findings={following} states={states} />
         </details>
       )}
@@ -71,63 +66,42 @@ export function Findings({ findings, states, isOffline, announce }: FindingsProp
   );
 }
 
+/** How much is wrong, and the time until the next bet ends that lacks prices. */
 function Verdict({ findings }: Pick<FindingsProps, "findings">) {
   const [style, text] = verdictOf(findings);
-  return <p class={style}>{text}</p>;
-}
-
-/** Number of past problems that are listed at first. */
-const ENDED_FIRST = 5;
-
-/** Problems that have ended, the last one first; what was too short for an alert is folded. */
-export function Ended({ records }: { records: readonly Episode[] }) {
-  if (records.length === 0) return null;
-  const blips = records.filter(({ isBlip }) => isBlip);
+  const nowMs = useNow(systemClock, 1_000);
+  const urgent = findings.find(({ deadlinesMs = [] }) => deadlinesMs.length > 0);
+  const deadline = deadlineText(urgent?.deadlinesMs ?? [], nowMs);
   return (
-    <Card title="Ended">
-      <EndedTable of="ended problems" rows={records.filter(({ isBlip }) => !isBlip)} />
-      {blips.length > 0 && (
-        <details class="blips">
-          <summary>{blips.length} too short for an alert</summary>
-          <EndedTable of="short problems" rows={blips} />
-        </details>
+    <p class={style}>
+      {text}
+      {urgent && deadline && (
+        <span class="detail">
+          <strong class="lost">{deadline.left} left</strong> to{" "}
+          {isAbsence(urgent) ? `start ${urgent.service} and ` : ""}fill in prices: {deadline.next}.
+        </span>
       )}
-    </Card>
+    </p>
   );
 }
 
-function EndedTable({ of, rows }: { of: string; rows: readonly Episode[] }) {
-  if (rows.length === 0) return null;
-  const startOf = ({ sinceMs }: Episode) =>
-    (Date.now() - sinceMs < DAY_MS ? formatTime : formatDay)(sinceMs);
+/** Problems that have ended, the last one first. */
+export function Ended({ problems }: { problems: readonly SeenProblem[] }) {
+  if (problems.length === 0) return null;
   return (
-    <Table
-      {...{ of, rows }}
-      first={ENDED_FIRST}
-      isCards
-      keyOf={({ service, chapter, sinceMs }) => `${service} ${chapter} ${sinceMs}`}
-      columns={[
-        { name: "Time", text: (one) => `${startOf(one)} – ${formatTime(one.lastMs)}` },
-        {
-          name: "Lasted",
-          text: ({ sinceMs, lastMs, mayBeOlder }) =>
-            (mayBeOlder ? "at least " : "") + formatDuration(lastMs - sinceMs),
-        },
-        { name: "Problem, at its worst", text: ({ service, text }) => `${service}: ${text}` },
-        { name: "Cause", text: (one) => causeText(one) },
-        {
-          name: "Alert",
-          text: ({ severity, hasAlerted, afterS }) => (
-            <>
-              <Severity severity={severity} />
-              <span class="detail">
-                {hasAlerted ? "fired" : afterS === undefined ? "has no alert" : "too short to fire"}
-              </span>
-            </>
-          ),
-        },
-      ]}
-    />
+    <Card title="Ended since this page was opened">
+      <ul>
+        {problems.map(({ service, chapter, worst, sinceMs, mayBeOlder, seenMs }) => (
+          <li key={`${service} ${chapter} ${seenMs}`}>
+            <Severity severity={worst.severity} /> {service}: {worst.text}{" "}
+            <span class="note">
+              {mayBeOlder && "before "}
+              {formatTime(sinceMs)} – {formatTime(seenMs)}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Card>
   );
 }
 
@@ -147,22 +121,16 @@ function FindingList({ findings, states }: Pick<FindingsProps, "findings" | "sta
   );
 }
 
-function FindingItem({ url, ...finding }: Finding & { url: string }) {
+function FindingItem({ url, ...finding }: StartedFinding & { url: string }) {
   const { service, severity, text, effect, harm, details, firstStep, hint, chapter } = finding;
-  const { sinceMs = 0, deadlinesMs = [], commandsByWay = {}, commands = [] } = finding;
-  const { lastResort = [] } = finding;
-  const nowMs = useNow(systemClock, 1_000);
+  const { commandsByWay = {}, commands = [], lastResort = [] } = finding;
   return (
     <li class="finding" data-severity={severity}>
       <p>
         <Severity severity={severity} /> <strong>{service}: {text}</strong>{" "}
-        <span class="note">
-          {startText(finding, sinceMs)}
-          {alertTimeText(finding, sinceMs, nowMs)}
-        </span>
+        <span class="note">{startText(finding)}</span>
       </p>
       {effect && <p>Effect: {effect}{harm && `: ${harm}`}.</p>}
-      <Deadline endsMs={deadlinesMs} isAway={isAway(finding)} />
       {details.map((detail) => <p key={detail} class="note">{detail}</p>)}
       <p>
         <strong>Do first:</strong> <Words text={firstStep} url={url} />
@@ -176,7 +144,7 @@ function FindingItem({ url, ...finding }: Finding & { url: string }) {
           <CopyButton text={command} />
         </p>
       ))}
-      {isAway(finding) && finding.commandsByWay && (
+      {isAbsence(finding) && finding.commandsByWay && (
         <p>
           From a terminal, if it has ended: start it as you started it, options and all. Chapter
           {" "}
@@ -185,27 +153,15 @@ function FindingItem({ url, ...finding }: Finding & { url: string }) {
           </a>
         </p>
       )}
-      {commands.length > 0 && (
-        <pre>{commands.flatMap((text) => [<Command key={text} text={text} />, "\n"])}</pre>
-      )}
-      {commands.length > 0 && (
-        <p>
-          <CopyButton text={commands.join("\n")} />{" "}
-          <CopyButton
-            text={commands.map((text) => `${text} ${CARRY}`).join("\n")}
-            label={`Copy with ${CARRY}`}
-          />
-        </p>
-      )}
+      <Commands
+        list={commands}
+        copies={{
+          "Copy": commands,
+          [`Copy with ${CARRY}`]: commands.map((text) => `${text} ${CARRY}`),
+        }}
+      />
       {hint && <p class="note">{hint}</p>}
-      {lastResort.length > 0 && (
-        <>
-          <pre>{lastResort.flatMap((text) => [<Command key={text} text={text} />, "\n"])}</pre>
-          <p>
-            <CopyButton text={lastResort.join("\n")} label="Copy with these prices" />
-          </p>
-        </>
-      )}
+      <Commands list={lastResort} copies={{ "Copy with these prices": lastResort }} />
       <p>
         <a href={runbookOf(finding)} target="_blank">Runbook: {chapter}</a>
       </p>
@@ -213,29 +169,31 @@ function FindingItem({ url, ...finding }: Finding & { url: string }) {
   );
 }
 
+interface CommandsProps {
+  list: readonly string[];
+  /** What each button copies. */
+  copies: Readonly<Record<string, readonly string[]>>;
+}
+
+function Commands({ list, copies }: CommandsProps) {
+  if (list.length === 0) return null;
+  return (
+    <>
+      <pre>{list.flatMap((text) => [<Command key={text} text={text} />, "\n"])}</pre>
+      <p>
+        {Object.entries(copies).flatMap(([label, texts]) => [
+          <CopyButton key={label} label={label} text={texts.join("\n")} />,
+          " ",
+        ])}
+      </p>
+    </>
+  );
+}
+
 /** A command that breaks between its words only, if they fit a line; browsers break at hyphens. */
 function Command({ text }: { text: string }) {
   const words = text.split(" ");
   return <>{words.flatMap((word, at) => [<span key={at} class="word">{word}</span>, " "])}</>;
-}
-
-interface DeadlineProps {
-  endsMs: readonly number[];
-  /** The service has to be started first. */
-  isAway?: boolean;
-}
-
-/** The time until the next bet ends. */
-function Deadline({ endsMs, isAway = false }: DeadlineProps) {
-  const nowMs = useNow(systemClock, 1_000);
-  const text = deadlineText(endsMs, nowMs);
-  if (text === undefined) return null;
-  return (
-    <span class="detail">
-      <strong class="lost">{text.left} left</strong> to{" "}
-      {isAway ? "start it and " : ""}fill in prices: {text.next}.
-    </span>
-  );
 }
 
 /** How long a copy button shows the result. */

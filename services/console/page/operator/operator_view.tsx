@@ -1,4 +1,5 @@
 import {
+  batch,
   computed,
   effect,
   type ReadonlySignal,
@@ -11,26 +12,21 @@ import { useEffect } from "preact/hooks";
 import { Poll } from "../data/http.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { ProvidersWatch } from "../data/providers.ts";
-import { type ServiceName, type ServiceState, ServiceWatch } from "../data/service_watch.ts";
+import {
+  isAway,
+  isUp,
+  type ServiceName,
+  type ServiceState,
+  ServiceWatch,
+} from "../data/service_watch.ts";
 import { notify } from "../notify_button.tsx";
 import type { View } from "../shell.tsx";
 import { Ended, Findings } from "./findings_card.tsx";
-import { pollsInThisTab } from "./one_tab.ts";
-import {
-  asLogged,
-  endedOf,
-  isOutdated,
-  LOG_KEY,
-  recordOf,
-  stillCounted,
-  storedRecords,
-  storeRecords,
-  updatedLog,
-} from "./problem_log.ts";
-import { isAlarm } from "./finding.ts";
+import { isCritical, type StartedFinding } from "./finding.ts";
+import { afterLook, newAlarmOf, type SeenProblems, withStart } from "./problem_times.ts";
 import {
   findingsOf,
-  isVisible,
+  isChecked,
   NEEDS_BACKFILL,
   PRICES_MISSING,
   processesOf,
@@ -43,17 +39,17 @@ import { betRepair, betsOf, gapOf, marketRepair, OPEN_BETS_MAX, type Repair } fr
 /** The order in which prices and bets flow. */
 const ORDER: readonly ServiceName[] = ["exchanges", "oracle", "node", "proxy", "bridge", "solver"];
 
-/** Pause between polls of a service while another view is shown: rates need two polls in 15 s. */
-const BACKGROUND_PAUSE_MS = 6_000;
+/** The first requests after a return to the network may still fail. */
+const BACK_ONLINE_MS = 2_000;
 
-/** The operator's view. Once opened, one tab also polls services behind other views, less often. */
+/** The operator's view. It watches the services while it is open, in a hidden tab too. */
 export function openOperatorView(model: PageModel): View {
   const watch = watchServices(model);
   const Body = () => <OperatorView model={model} watch={watch} />;
-  return { id: "operator", label: "Operator", Body, alarms: watch.alarms };
+  return { id: "operator", label: "Operator", Body };
 }
 
-/** Finds problems and logs them. */
+/** Finds problems. */
 function watchServices(model: PageModel) {
   const { urls } = model.config;
   const watches = ORDER.flatMap((name) => {
@@ -64,81 +60,54 @@ function watchServices(model: PageModel) {
     ? undefined
     : new ProvidersWatch(urls.oracle, systemClock);
   const states = computed(() => watches.map(({ state }) => state.value));
-  const isOffline = withDelayedEnd(model.isOffline, BACK_ONLINE_MS);
-  const { repairs, openEndsMs, polls: repairPolls } = watchRepairs(model, states);
+  const { isOffline } = model;
+  const { repairs, openEndsMs, polls } = watchRepairs(model, states);
   const found = computed(() =>
     findingsOf(states.value)
       .map((one) => withRepair(one, repairs.value, states.value, openEndsMs.value))
   );
-  const records = signal(storedRecords(localStorage));
+  const start = () => {
+    for (const { poll } of watches) poll.start();
+    for (const poll of polls) poll.start();
+    sources?.start();
+  };
+  const stop = () => {
+    for (const watch of watches) watch.forget();
+    for (const poll of polls) poll.stop();
+    sources?.poll.stop();
+  };
   const isOpen = signal(false);
-  // A hidden tab asks late, and must not write what it has read before.
-  const isTabVisible = signal(!document.hidden);
-  document.addEventListener("visibilitychange", () => isTabVisible.value = !document.hidden);
-  const isShown = computed(() => isOpen.value && isTabVisible.value);
-  const polls = pollsInThisTab(isShown);
-  // The end of an outage, and whether its alert has fired, are worth a second look.
-  const isAnyAway = computed(() => states.value.some(({ isUp }) => isUp === false));
+  const isAsking = computed(() => isOpen.value && !isOffline.value);
+  let cancelStart: CancelTimer = () => {};
+  let wasOffline = false;
   effect(() => {
-    const pauseMs = isShown.value || isAnyAway.value ? undefined : BACKGROUND_PAUSE_MS;
-    const isCutOff = isOffline.value;
-    const isAsking = (isShown.value || polls.value) && !isCutOff;
-    // Untracked, because polls read their states when they start.
-    untracked(() => {
-      if (isCutOff) { for (const watch of watches) watch.forget(); }
-      for (const one of [...repairPolls, ...watches.map(({ poll }) => poll)]) {
-        isAsking ? one.start(pauseMs) : one.stop();
-      }
-    });
-    isShown.value ? sources?.poll.start() : sources?.poll.stop();
+    cancelStart();
+    untracked(stop); // it reads what the polls have found
+    if (isAsking.value) cancelStart = systemClock.after(wasOffline ? BACK_ONLINE_MS : 0, start);
+    wasOffline = isOffline.value;
   });
-  // Another tab has polled.
-  addEventListener("storage", ({ key }) => {
-    if (key === LOG_KEY) records.value = storedRecords(localStorage);
+  // Browsers delay the polls of a hidden tab, so its prices may be old.
+  document.addEventListener("visibilitychange", () => {
+    if (isAsking.value) sources?.start();
   });
+  const seen: Signal<SeenProblems> = signal({ lasting: [], ended: [] });
+  const findings: Signal<readonly StartedFinding[]> = signal([]);
   effect(() => {
     const nowMs = Date.now();
-    const writes = isShown.peek() || polls.peek();
-    // Another tab may have just written, for example the end of a problem.
-    const known = writes ? storedRecords(localStorage) : records.peek();
+    const { lasting, ended } = seen.peek();
     // The lost network itself was taken for outages before it was noticed.
-    const before = isOffline.value
-      ? known.filter(({ endedMs, sinceMs }) =>
-        endedMs !== undefined || nowMs - sinceMs > OFFLINE_NOTICED_MS
-      )
-      : known;
-    const news = found.value.find((one) =>
-      isAlarm(one) && !isOutdated(one, before) && recordOf(before, one, nowMs)?.isCause !== true
-    );
-    if (news !== undefined) notify(`${news.service}: ${news.text}`);
-    records.value = updatedLog(before, found.value, (record) => {
-      const state = states.value.find(({ name }) => name === record.service);
-      return state !== undefined && isVisible(state, record);
-    }, nowMs);
-    if (writes) storeRecords(localStorage, records.value);
+    const isKept = ({ sinceMs }: { sinceMs: number }) =>
+      !isOffline.value || nowMs - sinceMs > OFFLINE_NOTICED_MS;
+    const before = { lasting: lasting.filter(isKept), ended };
+    const alarm = newAlarmOf(found.value, before);
+    if (alarm !== undefined) notify(`${alarm.service}: ${alarm.text}`);
+    const after = afterLook(before, found.value, (one) => isChecked(one, states.value), nowMs);
+    batch(() => {
+      seen.value = after;
+      findings.value = found.value.map((one) => withStart(one, after));
+    });
   });
-  const findings = computed(() => {
-    const nowMs = Date.now();
-    const counted = stillCounted(records.value, found.value, nowMs);
-    return [...found.value, ...counted].map((one) => asLogged(one, records.value, nowMs));
-  });
-  const alarms = computed(() => records.value.filter(({ isAlarm }) => isAlarm).length);
-  return { states, sources, findings, records, alarms, isOpen, isOffline };
-}
-
-/** The first requests after a return to the network may still fail. */
-const BACK_ONLINE_MS = 2_000;
-
-/** A state that ends some time after another one. */
-function withDelayedEnd(state: ReadonlySignal<boolean>, delayMs: number): ReadonlySignal<boolean> {
-  const delayed = signal(state.peek());
-  let cancel: CancelTimer = () => {};
-  effect(() => {
-    cancel();
-    if (state.value) delayed.value = true;
-    else cancel = systemClock.after(delayMs, () => delayed.value = false);
-  });
-  return delayed;
+  return { states, sources, findings, seen, isOpen };
 }
 
 /** A device without a network is noticed within this time. */
@@ -157,19 +126,15 @@ function watchRepairs(
 ) {
   const repairs: Signal<ReadonlyMap<string, Repair>> = signal(new Map());
   const lacks = computed(() => {
-    const latest = states.value.find(({ name }) => name === "node")?.history.latest;
+    const node = states.value.find(({ name }) => name === "node");
+    const latest = node && isUp(node) ? node.history.latest : undefined;
     const needed = latest?.of("node_price_slots_needed").filter(({ value }) => value > 0) ?? [];
     return { needed, waiting: latest?.sum("node_theses_without_prices") ?? 0 };
   });
-  const isLacking = (chapter: string) =>
-    chapter === PRICES_MISSING ? lacks.value.needed.length > 0 : lacks.value.waiting > 0;
   // Deletes commands of a filled gap: the next gap needs other commands, as does that of an outage.
-  const isNodeAway = computed(() =>
-    states.value.some(({ name, isUp }) => name === "node" && isUp === false)
-  );
   effect(() => {
-    const kept = [...repairs.peek()].filter(([chapter]) => isLacking(chapter) && !isNodeAway.value);
-    if (kept.length < repairs.peek().size) repairs.value = new Map(kept);
+    const { needed, waiting } = lacks.value;
+    if (needed.length === 0 && waiting === 0) repairs.value = new Map();
   });
   const read = async () => {
     const { needed, waiting } = lacks.value;
@@ -186,15 +151,15 @@ function watchRepairs(
     const startedS = exchanges?.history.latest.sum("process_start_time_seconds");
     const source = {
       historyUrl: config.urls.exchanges,
-      isAway: exchanges?.isUp === false,
-      startedMs: startedS && 1_000 * startedS,
+      isAway: exchanges !== undefined && isAway(exchanges),
+      startedMs: exchanges?.presence === "gone" ? Infinity : startedS && 1_000 * startedS,
     };
     const found = [
       [PRICES_MISSING, marketRepair(gaps, source)],
       [NEEDS_BACKFILL, betRepair(ended, own, source)],
     ] as const;
     repairs.value = new Map(
-      found.flatMap(([chapter, one]) => one && isLacking(chapter) ? [[chapter, one]] : []),
+      found.flatMap(([chapter, one]) => one ? [[chapter, one]] : []),
     );
   };
   // Without the node there are no commands. Its absence is reported separately.
@@ -204,8 +169,6 @@ function watchRepairs(
   // Kept while the node is away, when nobody else knows them.
   const openEndsMs: Signal<readonly number[]> = signal([]);
   const readOpen = async () => {
-    const node = states.value.find(({ name }) => name === "node");
-    if (node?.isSilent) return;
     const open = await betsOf(client, "open", OPEN_BETS_MAX);
     openEndsMs.value = open.length < OPEN_BETS_MAX ? open.map(({ endTime }) => endTime) : [];
   };
@@ -218,16 +181,20 @@ type ServicesWatch = ReturnType<typeof watchServices>;
 
 function OperatorView({ model, watch }: { model: PageModel; watch: ServicesWatch }) {
   const { sources, isOpen } = watch;
+  const [states, findings] = [watch.states.value, watch.findings.value];
+  const processes = processesOf(states);
+  const criticals = findings.filter(isCritical).length;
   useEffect(() => {
     isOpen.value = true;
     return () => isOpen.value = false;
   }, []);
-  const [states, findings] = [watch.states.value, watch.findings.value];
-  const processes = processesOf(states);
+  useEffect(() => {
+    document.title = `${criticals > 0 ? `✕ ${criticals} · ` : ""}Operator · rangemaker`;
+  }, [criticals]);
   return (
     <div class="board">
       <Findings
-        {...{ findings, states, announce: model.announce, isOffline: watch.isOffline.value }}
+        {...{ findings, states, announce: model.announce, isOffline: model.isOffline.value }}
       />
       <section class="services" aria-label="Services">
         {states.map((state) => (
@@ -240,12 +207,13 @@ function OperatorView({ model, watch }: { model: PageModel; watch: ServicesWatch
       </section>
       {sources && (
         <Sources
-          {...{ states, records: watch.records.value, symbols: model.markets.symbols }}
+          oracle={states.find(({ name }) => name === "oracle")}
+          symbols={model.markets.symbols}
           providers={sources.providers.value}
           isSimulated={model.isSimulated}
         />
       )}
-      <Ended records={endedOf(watch.records.value)} />
+      <Ended problems={watch.seen.value.ended} />
     </div>
   );
 }

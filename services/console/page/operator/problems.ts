@@ -6,18 +6,11 @@ import {
   PROBLEMS,
 } from "../../../../lib/problems/mod.ts";
 import { RECENT_MS } from "../data/metrics.ts";
-import { type ServiceName, type ServiceState, WITH_READY } from "../data/service_watch.ts";
+import { isUp, type ServiceName, type ServiceState } from "../data/service_watch.ts";
 import { durationText, formatDuration } from "../format.ts";
 import { absenceOf, EFFECTS } from "./absence.ts";
-import {
-  countedFor,
-  formatValue,
-  isProcessProblem,
-  isWarmingUp,
-  shorterThan,
-  worstOf,
-} from "./figures.ts";
-import { type Finding, isAway, isCritical } from "./finding.ts";
+import { countedFor, formatValue, isProcessProblem, isWarmingUp, worstOf } from "./figures.ts";
+import { type Finding, isAbsence, isCritical } from "./finding.ts";
 import type { Repair } from "./repairs.ts";
 
 /** The services that each service needs, directly or indirectly. */
@@ -35,27 +28,21 @@ export const PRICES_MISSING = "NodePricesMissing";
 export const NEEDS_BACKFILL = "NodeNeedsBackfill";
 
 /** These problems last until an operator runs the backfill commands that the view shows. */
-export const TO_BACKFILL: ReadonlySet<string> = new Set([PRICES_MISSING, NEEDS_BACKFILL]);
+const TO_BACKFILL: ReadonlySet<string> = new Set([PRICES_MISSING, NEEDS_BACKFILL]);
 
 /** Problems that no other one explains. */
 const ROOT_CAUSES = new Set(
   PROBLEMS.filter(({ isRootCause }) => isRootCause).map(({ name }) => name),
 );
 
-/** For this long after a service is back, its rates still contain the outage. */
+/** For this long after a service is back, figures still contain the outage. */
 const BACK_MS = RECENT_MS + 5_000;
 
-/**
- * Services that waited for another one answer within this time after it last did not: pages behind
- * others ask every 6 s.
- */
-const WAIT_MS = 10_000;
-
-/** Rates are known this long after a service's first poll. Problems found before may be older. */
-const FIRST_LOOK_MS = 15_000;
+/** Rates are known after this time. */
+const RATES_KNOWN_MS = 10_000;
 
 /** Chapter for a service that says that it is unhealthy, or not ready. */
-export const HEALTH = "Health and readiness";
+const HEALTH = "Health and readiness";
 
 /**
  * Services that are away, and figures that exceed their bounds. Causes come before consequences;
@@ -64,71 +51,62 @@ export const HEALTH = "Health and readiness";
  */
 export function findingsOf(services: readonly ServiceState[]): Finding[] {
   // Before each has answered or is overdue, a consequence could not be told from its cause.
-  if (services.some(({ isUp, isSilent }) => isUp === undefined && !isSilent)) return [];
+  if (services.some(({ presence }) => presence === "unknown")) return [];
   const firsts = new Set(processesOf(services).map(([first]) => first));
-  const findings = services.flatMap((state) =>
-    ownOf(state, firsts.has(state))
-      .map((finding) => {
-        const atMs = isAway(finding) ? state.checkedMs : state.history.latestMs;
-        return { ...finding, atMs };
-      })
-  );
-  return findings.map((finding) => {
-    if (ROOT_CAUSES.has(finding.chapter)) return finding;
-    const own = services.find(({ name }) => name === finding.service);
-    // Its figures include events that it missed while it was away.
-    const { countedMs = own?.history.spanMs ?? 0 } = finding;
-    const wasAway = own !== undefined && own.awayAgoMs <= countedMs;
-    const cause = services.find((other) => explains(other, finding, services));
-    const isOwn = wasAway && own.awayAgoMs < (cause?.awayAgoMs ?? Infinity) && !cause?.isSilent;
-    if (cause !== undefined && !isOwn) return { ...finding, cause: cause.name };
-    return isCritical(finding) || !wasAway ? finding : withCause(finding, finding.service);
-  }).sort((a, b) => rankOf(a) - rankOf(b));
+  return services.flatMap((state) => ownOf(state, firsts.has(state)))
+    .map((finding) => withCause(finding, services))
+    .sort((a, b) => rankOf(a) - rankOf(b));
 }
 
-/** A finding with its cause. Only time ends what the absence of the service itself has caused. */
-export function withCause(finding: Finding, cause: Finding["cause"]): Finding {
-  const { cause: _, ...found } = finding;
-  if (cause === undefined) return found;
-  if (cause !== finding.service) return { ...found, cause };
-  const firstStep = finding.countedMs === undefined
+/**
+ * A finding with its likely cause: a service that its own service needs and that does not answer,
+ * or did not while the figure was measured; or its own service, after an absence. Figures are of
+ * the last 20 s, and warnings that count events of the window of their alert. Missing prices stay
+ * missing when a service is back. Nothing explains that a service itself is away.
+ */
+function withCause(finding: Finding, services: readonly ServiceState[]): Finding {
+  const { service, chapter, countedMs } = finding;
+  const own = services.find(({ name }) => name === service);
+  if (own === undefined || ROOT_CAUSES.has(chapter) || isAbsence(finding)) return finding;
+  const measuredMs = Math.max(BACK_MS, isCritical(finding) ? 0 : countedMs ?? 0);
+  const wasAway = ({ history, lastAwayMs }: ServiceState) =>
+    !TO_BACKFILL.has(chapter) && history.latestMs - lastAwayMs <= measuredMs;
+  if (wasAway(own)) {
+    const firstStep = stepAfterAbsence(countedMs);
+    return { ...finding, severity: "warning", cause: service, firstStep };
+  }
+  const cause = services.find((other) =>
+    DEPENDENCIES[service].includes(other.name) && (isSilent(other) || wasAway(other))
+  );
+  if (cause === undefined) return finding;
+  // What is left of an outage that is over ends by itself.
+  const severity = isSilent(cause) ? finding.severity : "warning";
+  return { ...finding, severity, cause: cause.name };
+}
+
+const isSilent = ({ presence }: ServiceState) => presence !== "answers" && presence !== "forbidden";
+
+/** Only time ends what the absence of the service itself has caused. */
+const stepAfterAbsence = (countedMs: number | undefined) =>
+  countedMs === undefined
     ? "Nothing, unless it lasts for over a minute: it was away until just now."
     : "Nothing, unless the number grows: it counts the time that it was away, and its alert " +
-      `fires until ${durationText(finding.countedMs)} after that.`;
-  return { ...found, cause, firstStep };
-}
-
-/** Whether the absence of a service probably caused a finding of another one. */
-function explains(
-  { name, isUp, isSilent, awayAgoMs }: ServiceState,
-  finding: Finding,
-  services: readonly ServiceState[],
-): boolean {
-  if (!DEPENDENCIES[finding.service].includes(name)) return false;
-  const countedMs = isCritical(finding) ? 0 : finding.countedMs ?? 0;
-  if (!isSilent && awayAgoMs > Math.max(BACK_MS, countedMs)) return false;
-  // Missing prices stay missing when the service is back.
-  if (TO_BACKFILL.has(finding.chapter)) return !isUp || isSilent;
-  if (!isAway(finding)) return true;
-  const isWaiting = services.some((state) => state.name === finding.service && waits(state));
-  return isWaiting && BLOCKING_SERVICES.has(name) && (isSilent || awayAgoMs <= WAIT_MS);
-}
-
-/** Services that others wait for, so that their own answers are late. */
-const BLOCKING_SERVICES: ReadonlySet<ServiceName> = new Set(["node", "proxy"]);
-
-/** Whether a service seems to wait for another one. */
-const waits = ({ name, isLate }: ServiceState) => isLate && WITH_READY.has(name);
+      `fires until ${durationText(countedMs)} after that.`;
 
 function rankOf(finding: Finding): number {
-  const isUrgent = [finding.chapter === PRICES_MISSING, isAway(finding), isCritical(finding), true];
+  const isUrgent = [
+    finding.chapter === PRICES_MISSING,
+    isAbsence(finding),
+    isCritical(finding),
+    true,
+  ];
   return isUrgent.indexOf(true) + (finding.cause === undefined ? 0 : isUrgent.length);
 }
 
 /** The problems of one service, from its health and its figures. */
 function ownOf(state: ServiceState, isFirstOfProcess: boolean): Finding[] {
   const beyond = PROBLEMS.filter((problem) =>
-    state.isUp && (isFirstOfProcess || !isProcessProblem(problem)) &&
+    isUp(state) && (isFirstOfProcess || !isProcessProblem(problem)) &&
     !isWarmingUp(problem, state.history) && beyondBound(problem, state.history).length > 0
   );
   const hasCriticalTwin = (problem: Problem) =>
@@ -139,7 +117,9 @@ function ownOf(state: ServiceState, isFirstOfProcess: boolean): Finding[] {
   const health = healthOf(state);
   if (health === undefined) return measured;
   const reason = measured.find((one) => isCritical(one) && !TO_BACKFILL.has(one.chapter));
-  if (!state.isUp || state.isHealthy || reason === undefined) return [health, ...measured];
+  if (health.chapter !== HEALTH || state.isHealthy || reason === undefined) {
+    return [health, ...measured];
+  }
   // A figure that explains the bad health is more informative.
   const explained = { ...reason, details: [...reason.details, ...health.details] };
   return measured.map((one) => one === reason ? explained : one);
@@ -147,7 +127,7 @@ function ownOf(state: ServiceState, isFirstOfProcess: boolean): Finding[] {
 
 /** The finding for a problem that a service has. */
 function measuredOf(problem: Problem, { name: service, history }: ServiceState): Finding {
-  const { severity, message, bound, name: chapter, afterS = 0 } = problem;
+  const { severity, message, bound, name: chapter } = problem;
   const effect = typeof problem.effect === "function" ? problem.effect(history) : problem.effect;
   const samples = beyondBound(problem, history);
   const worst = worstOf(bound, samples) ?? NaN;
@@ -167,14 +147,9 @@ function measuredOf(problem: Problem, { name: service, history }: ServiceState):
   const details = parts.map(([name, value]) => `${name}: ${value} in the last ${span}`);
   const firstStep = firstStepOf(problem, parts.map(([name]) => name));
   const extent = samples.reduce((sum, { value }) => sum + 1 + Math.abs(value - bound.limit), 0);
-  const found = { service, severity, text, details, firstStep, afterS, chapter, extent };
+  const found = { service, severity, text, details, firstStep, chapter, extent };
   const countedMs = problem.measure.counter?.windowMs;
-  return {
-    ...found,
-    ...(effect && { effect }),
-    ...(countedMs && { countedMs }),
-    mayBeOlder: isFirstLook(history),
-  };
+  return { ...found, ...(effect && { effect }), ...(countedMs && { countedMs }) };
 }
 
 /** The steps for the affected parts. */
@@ -185,33 +160,20 @@ function firstStepOf({ stepsByPart = {}, firstStep }: Problem, parts: readonly s
     .join(" ");
 }
 
-const isFirstLook = ({ spanMs }: ServiceState["history"]) => spanMs < FIRST_LOOK_MS;
-
-/**
- * Whether a problem would be found if a service had it.
- *
- * @param record.lastMs When it was last seen, perhaps by another tab. Older answers prove nothing.
- * @param record.countedMs The window of its alert: events before a reload of this page still count.
- */
-export function isVisible(
-  { isUp, isSilent, history }: ServiceState,
-  { chapter, lastMs, seenMs = 0, countedMs = 0 }: {
-    chapter: string;
-    lastMs: number;
-    seenMs?: number;
-    countedMs?: number | undefined;
-  },
-): boolean {
-  const mayCount = history.latestMs - seenMs < countedMs &&
-    shorterThan(countedMs, history) !== undefined;
-  return isUp === true && !mayCount && !isSilent && history.latestMs > lastMs &&
-    (isAway({ chapter }) || !isFirstLook(history));
-}
+/** Whether a problem would be found if its service had it. */
+export const isChecked = (
+  problem: Pick<Finding, "service" | "chapter">,
+  services: readonly ServiceState[],
+): boolean =>
+  services.some(({ name, presence, history }) =>
+    name === problem.service && presence === "answers" &&
+    (isAbsence(problem) || history.recent.spanMs >= RATES_KNOWN_MS)
+  );
 
 /** The services that answer, grouped by process. */
 export function processesOf(services: readonly ServiceState[]): readonly ServiceState[][] {
   const groups = Map.groupBy(
-    services.filter(({ isUp }) => isUp),
+    services.filter(isUp),
     ({ url, history }) =>
       `${new URL(url).hostname} ${history.latest.sum("process_start_time_seconds")}`,
   );
@@ -229,10 +191,12 @@ export function withRepair(
   services: readonly ServiceState[],
   openEndsMs: readonly number[] = [],
 ): Finding {
-  if (isAway(finding) && finding.service === "node") return { ...finding, deadlinesMs: openEndsMs };
+  if (isAbsence(finding) && finding.service === "node") {
+    return { ...finding, deadlinesMs: openEndsMs };
+  }
   if (!TO_BACKFILL.has(finding.chapter)) return finding;
-  const silent = services.find(({ name, isSilent }) =>
-    isSilent && (name === "proxy" || name === "node")
+  const silent = services.find(({ name, presence }) =>
+    presence !== "answers" && (name === "proxy" || name === "node")
   );
   const firstStep = silent === undefined
     ? "reading the gaps …"
@@ -242,16 +206,13 @@ export function withRepair(
 
 /** The finding from a service's own health answer, or from its absence. */
 function healthOf(state: ServiceState): Finding | undefined {
-  const { name: service, isUp, isHealthy, isReady, health, complaints } = state;
-  const severity = "critical";
-  if (isUp === false || state.isSilent) return absenceOf(state);
-  if (!isUp) return undefined;
+  const { name: service, presence, isHealthy, isReady, health, complaints } = state;
+  if (presence !== "answers") return absenceOf(state);
   if (isHealthy && isReady !== false) return undefined;
   const text = isHealthy ? "It is not ready" : `Its health is ${health || "bad"}`;
   const details = complaints.filter((text) => text !== "");
   const named = details.length > 0 ? "here or in its log" : "in its log";
   const firstStep = `Fix what it names ${named}: then it goes on by itself.`;
-  const chapter = HEALTH;
-  const found = { service, severity, text, details, firstStep, chapter } as const;
-  return { ...found, effect: EFFECTS[service], mayBeOlder: isFirstLook(state.history) };
+  const found = { service, text, details, firstStep, chapter: HEALTH };
+  return { ...found, severity: "critical", effect: EFFECTS[service] };
 }

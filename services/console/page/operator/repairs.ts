@@ -60,9 +60,7 @@ const HINT = `Where these report slots without a trade, run them again with ${CA
 
 const WITH_PRICE = "run them with --price.";
 
-const LOST =
-  "The exchanges have started again since, and have lost their trades of that time. The " +
-  "last price before each gap is in these commands.";
+const LOST = "The exchanges have ended since, and with them their trades of that time. ";
 
 /** Joins spans that are near each other. */
 function gapsOf(missing: readonly MissingSpan[], apartMs: number): MissingSpan[] {
@@ -93,12 +91,15 @@ const lastResortOf = ({ symbol, missing }: MarketGap) =>
 export interface TradeSource {
   historyUrl?: string | undefined;
   isAway?: boolean;
-  /** When its process started: it has no trades of the time before. */
+  /** When its process started, or will start: it has no trades of the time before. */
   startedMs?: number | undefined;
 }
 
-const stepOf = (step: string, { isAway = false }: TradeSource) =>
-  (isAway ? "Start exchanges first: the commands read its trades. " : "") + step;
+/** The step for commands, which read trades unless these are lost. */
+const stepOf = (step: string, { isAway = false }: TradeSource, isLost: boolean) => {
+  const why = isLost ? "until then the gap grows" : "the commands read its trades";
+  return (isAway ? `Make exchanges answer first: ${why}. ` : "") + step;
+};
 
 const commandOf = (options: string, { historyUrl }: TradeSource) =>
   `deno task -q backfill ${options}${historyUrl ? ` --history-url ${historyUrl}` : ""}`;
@@ -134,12 +135,13 @@ export function marketRepair(
     firstStep: stepOf(
       `${bets.length > 0 ? "Before these bets end, run" : "Run"} ${WITH_KEY}`,
       source,
+      commands.length === 0,
     ),
-    ...(lastResort.length === 0 ? { commands, hint: HINT + WITH_PRICE } : {
-      commands,
+    commands,
+    ...(lastResort.length === 0 ? { hint: HINT + WITH_PRICE } : {
       lastResort,
       hint: commands.length === 0
-        ? LOST
+        ? `${LOST}The last price before each gap is in these commands.`
         : `${HINT}the last one before each gap is in these commands.`,
     }),
     sinceMs: Math.min(...spans.map(({ from }) => from)),
@@ -159,10 +161,14 @@ export function betRepair(
   source: TradeSource = {},
 ): Repair | undefined {
   if (bets.length === 0) return undefined;
+  const isLost = own.some(({ startTime }) => startTime < (source.startedMs ?? 0));
   return {
     ...(own.length === 0
       ? { firstStep: "Run the commands for the missing prices: they settle these bets, too." }
-      : { firstStep: stepOf(`Run ${WITH_KEY}`, source), hint: HINT + WITH_PRICE }),
+      : {
+        firstStep: stepOf(`Run ${WITH_KEY}`, source, isLost),
+        hint: isLost ? `${LOST}Choose a price yourself: ${WITH_PRICE}` : HINT + WITH_PRICE,
+      }),
     commands: own.slice(0, COMMANDS_MAX).map(({ id }) => commandOf(`--thesis ${id}`, source)),
     sinceMs: Math.min(...bets.map(({ endTime }) => endTime)),
     harm: harmOf(bets),

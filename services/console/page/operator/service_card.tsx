@@ -1,5 +1,5 @@
 import { isBeyond, type Problem } from "../../../../lib/problems/mod.ts";
-import type { ServiceState } from "../data/service_watch.ts";
+import { isAway, isUp, type ServiceState } from "../data/service_watch.ts";
 import { Fact } from "../fact.tsx";
 import { formatDuration, formatTime } from "../format.ts";
 import {
@@ -24,10 +24,10 @@ interface ServiceCardProps {
 
 /** The state of a service, its use, and its figures that have an alert. */
 export function ServiceCard({ state, findings, process }: ServiceCardProps) {
-  const { name, url, isUp, history } = state;
+  const { name, url, history } = state;
   const [style, verdict] = serviceVerdictOf(state, findings);
   // Figures of a service that is away are out of date.
-  const figures = (isUp ? FIGURES : []).flatMap((problem) => {
+  const figures = (isUp(state) ? FIGURES : []).flatMap((problem) => {
     const worst = worstOf(problem.bound, problem.measure.read(history));
     return worst === undefined ? [] : [{ problem, worst }];
   });
@@ -36,7 +36,7 @@ export function ServiceCard({ state, findings, process }: ServiceCardProps) {
   const bad = figures.filter(isBad).length;
   const jump = blockJumpOf(history);
   return (
-    <article class="card" data-service={name} data-up={isUp}>
+    <article class="card" data-service={name} data-up={isUp(state)}>
       <div class="row">
         <h3>{name}</h3>
         <span class={style}>{verdict}</span>
@@ -45,11 +45,11 @@ export function ServiceCard({ state, findings, process }: ServiceCardProps) {
         {[
           url.replace(/^https?:\/\//, ""),
           ...processTexts(state, process),
-          isUp === false && history.latestMs > 0 && `last known, ${formatTime(history.latestMs)}`,
+          isAway(state) && history.latestMs > 0 && `last known, ${formatTime(history.latestMs)}`,
         ].flatMap((text) => text ? text.replaceAll(" ", "\u00a0") : []).join(" · ")}
       </p>
       {history.latestMs > 0 && (
-        <dl class="facts" data-old={isUp === false}>
+        <dl class="facts" data-old={!isUp(state)}>
           {useOf(name, history).map(([label, text]) => (
             <Fact key={label} label={label}>{text}</Fact>
           ))}

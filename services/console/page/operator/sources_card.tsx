@@ -1,39 +1,36 @@
 import { Card } from "../card.tsx";
 import type { Providers } from "../data/providers.ts";
-import type { ServiceState } from "../data/service_watch.ts";
+import { isAway, type ServiceState } from "../data/service_watch.ts";
 import { formatQuotePrice, formatTime, toNumber } from "../format.ts";
 import { type Column, Table } from "../table.tsx";
-import { faultOf, faultText, formatAge, formatPoints, isOraclesFault } from "./figures.ts";
-import type { ProblemRecord } from "./problem_log.ts";
-import { isAway } from "./finding.ts";
+import { faultOf, faultText, formatAge, formatPoints } from "./figures.ts";
 
 interface SourcesProps {
   symbols: readonly string[];
   providers: Providers | undefined;
-  states: readonly ServiceState[];
+  oracle: ServiceState | undefined;
   /** Whether stand-ins for the exchanges are the sources. */
   isSimulated: boolean;
-  records: readonly ProblemRecord[];
 }
 
 type Provider = Providers["providers"][number];
 
 /** Prices of the oracle and of each exchange, their age, and their distance from the median. */
-export function Sources({ providers, states, symbols, records, isSimulated }: SourcesProps) {
-  const outages = records.filter((one) => one.service === "oracle" && isAway(one));
-  const oracle = states.find(({ name }) => name === "oracle")?.history.latest;
+export function Sources({ providers, oracle, symbols, isSimulated }: SourcesProps) {
+  const isOracleAway = oracle !== undefined && isAway(oracle);
+  const missing = isOracleAway ? "The oracle does not answer." : "Asking the oracle …";
   const pricesOf = (symbol: string): Column<Provider | undefined> => ({
     name: symbol,
     number: (provider) => (
       <Price
         {...{ provider, symbol, pair: providers?.pairSources[symbol] }}
-        ageS={oracle?.sum("oracle_price_age_seconds", { pair: symbol })}
+        ageS={oracle?.history.latest.sum("oracle_price_age_seconds", { pair: symbol })}
       />
     ),
   });
   return (
     <Card title="Price sources">
-      {providers === undefined ? <p class="note">The oracle does not answer.</p> : (
+      {providers === undefined ? <p class="note">{missing}</p> : (
         <>
           <Table
             of="price sources"
@@ -52,13 +49,7 @@ export function Sources({ providers, states, symbols, records, isSimulated }: So
               ...symbols.map(pricesOf),
               {
                 name: "Last fault",
-                text: (provider) =>
-                  provider && (
-                    <LastFault
-                      {...provider}
-                      isOracles={isOraclesFault(provider, providers.providers, outages)}
-                    />
-                  ),
+                text: (provider) => provider && <LastFault {...provider} />,
               },
             ]}
           />
@@ -86,18 +77,11 @@ function Source({ exchange, isSimulated, ...provider }: Provider & { isSimulated
   );
 }
 
-interface LastFaultProps extends Provider {
-  /** The oracle itself did not run. */
-  isOracles: boolean;
-}
-
-const LastFault = ({ ready, lastError, lastErrorTime, reconnects, isOracles }: LastFaultProps) =>
+const LastFault = ({ ready, lastError, lastErrorTime, reconnects }: Provider) =>
   lastError && (
-    <span class={ready || isOracles ? "note" : "lost"}>
+    <span class={ready ? "note" : "lost"}>
       {lastErrorTime && `${formatTime(lastErrorTime)}: `}
-      {isOracles
-        ? "the oracle was stopped"
-        : `${faultText(lastError)} (connected or tried ${reconnects} ×)`}
+      {`${faultText(lastError)} (connected or tried ${reconnects} ×)`}
     </span>
   );
 

@@ -1,0 +1,122 @@
+/** When problems began and ended, as far as an open page has seen. */
+import assert from "node:assert/strict";
+import type { Finding } from "../../services/console/page/operator/finding.ts";
+import {
+  afterLook,
+  newAlarmOf,
+  type SeenProblem,
+  type SeenProblems,
+  withStart,
+} from "../../services/console/page/operator/problem_times.ts";
+
+function findingOf(service: Finding["service"], more: Partial<Finding> = {}): Finding {
+  const found = { severity: "critical", details: [], firstStep: "", chapter: "Stuck" } as const;
+  return { service, text: "It is stuck", ...found, ...more };
+}
+
+const NOTHING: SeenProblems = { lasting: [], ended: [] };
+const node = findingOf("node");
+const away = findingOf("node", { chapter: "ServiceDown" });
+
+/** What is known after looks at services whose problems can be checked, unless they are named. */
+function afterLooks(
+  looks: readonly (readonly [atMs: number, ...findings: Finding[]])[],
+  before = NOTHING,
+  ...unchecked: Finding["service"][]
+): SeenProblems {
+  const isChecked = ({ service }: Pick<Finding, "service">) => !unchecked.includes(service);
+  return looks.reduce(
+    (seen, [atMs, ...found]) => afterLook(seen, found, isChecked, atMs),
+    before,
+  );
+}
+
+const times = (problems: readonly SeenProblem[]) =>
+  problems.map(({ service, sinceMs, seenMs }) => [service, sinceMs, seenMs]);
+
+Deno.test("Problem times: a problem keeps its start, and is listed when it has ended, the last one first", () => {
+  const first = afterLooks([[1_000, node], [5_000, node, findingOf("bridge")]]);
+  assert.deepEqual(times(first.lasting), [["node", 1_000, 5_000], ["bridge", 5_000, 5_000]]);
+  const bridge = findingOf("bridge");
+  const ended = afterLooks([[6_000, bridge], [8_000, node, bridge], [9_000, node]], first).ended;
+  assert.deepEqual(times(ended), [["bridge", 5_000, 8_000], ["node", 1_000, 5_000]]);
+  const other = { ...node, chapter: "Slow" };
+  assert.equal(withStart(other, afterLooks([[6_000, node, other]], first)).sinceMs, 6_000);
+  const again = afterLooks([[6_000], [7_000, node]], first);
+  assert.equal(withStart(node, again).sinceMs, 7_000, "it is another one");
+});
+
+Deno.test("Problem times: while a service cannot be checked, its problems neither end nor begin again", () => {
+  const before = afterLooks([[1_000, node], [4_000, node]]);
+  const meanwhile = afterLooks([[5_000], [900_000]], before, "node");
+  assert.deepEqual(meanwhile, before);
+  const after = afterLooks([[901_000, node]], meanwhile);
+  assert.deepEqual(times(after.lasting), [["node", 1_000, 901_000]]);
+  assert.deepEqual(times(afterLooks([[901_000]], meanwhile).ended), [["node", 1_000, 4_000]]);
+});
+
+Deno.test("Problem times: the services' own start counts; without it, the first look may be late", () => {
+  const first = afterLooks([[9_000, node]], NOTHING, "node");
+  assert.deepEqual(withStart(node, first), { ...node, sinceMs: 9_000, mayBeOlder: true });
+  const later = afterLooks([[20_000, node]], first);
+  assert.equal(withStart(node, later).mayBeOlder, true, "it was there at the first look");
+  const known = afterLooks([[21_000, { ...node, sinceMs: 3_000 }]], later);
+  assert.deepEqual(withStart(node, known), { ...node, sinceMs: 3_000, mayBeOlder: false });
+  const next = { ...node, sinceMs: 15_000 };
+  assert.equal(withStart(next, afterLooks([[22_000, next]], known)).sinceMs, 3_000);
+});
+
+Deno.test("Problem times: an ended problem has its worst text", () => {
+  const looks = [3, 9, 9, 1].map((extent, at) =>
+    [1_000 * at, findingOf("node", { text: `${extent} at ${at}`, extent })] as const
+  );
+  const warning = findingOf("node", { text: "a warning", extent: 99, severity: "warning" });
+  const { ended } = afterLooks([...looks, [8_000, warning], [9_000]]);
+  assert.deepEqual(ended.map(({ worst }) => worst.text), ["9 at 1"]);
+});
+
+Deno.test("Problem times: late answers, what was short, and what ended as a consequence are not listed", () => {
+  const endedWith = (...looks: Finding[]) =>
+    afterLooks([...looks.map((one, at) => [9_000 + 3_000 * at, one] as const), [99_000]]).ended
+      .length;
+  const late = { ...away, severity: "warning" } as const;
+  assert.deepEqual([endedWith(late, late), endedWith(late, away, late), endedWith(away)], [
+    0,
+    1,
+    1,
+  ]);
+  assert.deepEqual([endedWith(node), endedWith(node, node)], [0, 1]);
+  const following = { ...node, cause: "oracle" } as const;
+  assert.deepEqual([endedWith(node, following), endedWith(following, node)], [0, 1]);
+});
+
+Deno.test("Problem times: only the last 20 problems are listed", () => {
+  const looks = Array.from(
+    { length: 42 },
+    (_, at) =>
+      at % 2 === 0
+        ? [4_000 * at, { ...node, sinceMs: 4_000 * at - 3_000 }] as const
+        : [4_000 * at] as const,
+  );
+  const { ended } = afterLooks(looks);
+  const starts = ended.map(({ seenMs }) => seenMs / 4_000);
+  assert.deepEqual([starts.length, starts[0], starts.at(-1)], [20, 40, 2]);
+});
+
+Deno.test("Problem times: a problem is a new alarm once, when it is critical and has no other cause", () => {
+  const warning = { ...node, severity: "warning" } as const;
+  const following = { ...node, cause: "oracle" } as const;
+  const cases = [
+    [[node], true],
+    [[node, node], false],
+    [[warning, node], true],
+    [[following, node], true],
+    [[node, warning], false],
+    [[node, warning, node], false],
+    [[following], false],
+  ] as const;
+  for (const [looks, expected] of cases) {
+    const before = afterLooks(looks.slice(0, -1).map((one, at) => [at, one] as const));
+    assert.equal(newAlarmOf([looks.at(-1)!], before) !== undefined, expected);
+  }
+});
