@@ -69,7 +69,7 @@ Deno.test({
             // The operator's narrow cards name a market before its price.
             for (
               const [view, place] of [
-                ["maker", `tr[data-row="${LONG_SYMBOL}"]`],
+                ["maker", `[aria-label="Table of open bets"] tbody th`],
                 ["operator", `td[data-column="${LONG_SYMBOL}"]`],
               ] as const
             ) {
