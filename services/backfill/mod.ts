@@ -67,7 +67,7 @@ export const options = optionsFor("backfill", {
   ...keystoreOptions,
   ...remoteSignerOptions,
   historyUrl: {
-    kind: kinds.httpUrl,
+    kind: kinds.serviceUrl,
     description: "trade history with the API of Binance",
     default: EXCHANGE_HISTORY_URL,
   },
