@@ -72,7 +72,7 @@ export async function problemsOfStart<T extends object>(
 }
 
 /** Options with free ports and without a store, so that nothing of a running service is touched. */
-export function harmlessOptions<T extends object>(table: OptionTable, options: T): T {
+function harmlessOptions<T extends object>(table: OptionTable, options: T): T {
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
   const values = given.map(([key, value]) => {
     const role = table[key]?.kind.role;

@@ -234,14 +234,19 @@ async function checkStart(
     Pick<ServiceChecks, "service" | "options" | "start">
   >,
   values: Readonly<Record<string, unknown>>,
-  { clock, timeoutMs }: CheckContext,
+  { clock, timeoutMs, signer }: CheckContext,
 ): Promise<Finding> {
   if (Deno.permissions.querySync({ name: "net", host: "127.0.0.1" }).state !== "granted") {
     const text = "Not tried: this process may not listen on a free port of 127.0.0.1";
     return warn(text, "Start the doctor with --allow-net=127.0.0.1 too");
   }
   try {
-    const problems = await problemsOfStart({ table, options: values, start, clock, timeoutMs });
+    // A keystore that is open already: opening it again would block the other checks.
+    const key = values.keystore === undefined
+      ? {}
+      : { privateKey: await signer(), keystore: undefined, keystorePasswordFile: undefined };
+    const options = { ...values, ...key };
+    const problems = await problemsOfStart({ table, options, start, clock, timeoutMs });
     if (problems.length === 0) return ok("It starts and gets ready");
     return fail(problems.join("; "), `Fix that, and try again: rangemaker ${service} --check`);
   } catch (thrown) {
