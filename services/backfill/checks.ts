@@ -3,28 +3,25 @@ import {
   fail,
   type Finding,
   ok,
-  optionalCheck,
   type ServiceChecks,
 } from "../../lib/cli/checks/check.ts";
 import { chainProblem, writeProblem } from "../../lib/http/readiness.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
-import { adminSigner, options } from "./mod.ts";
+import { adminSigner, type BackfillOptions, options } from "./mod.ts";
 
 /** What `rangemaker doctor` checks of the backfill besides its options. */
 export const checks: ServiceChecks<typeof options> = {
   service: "backfill",
   options,
   openSigner: adminSigner,
-  customChecks: ({ rpcUrl, chainId }, context) => [
-    chainId === undefined
-      ? undefined
-      : optionalCheck("admin", rpcUrl, (url) => checkAdmin(url, chainId, context)),
-  ],
+  customChecks: (given, context) => [{
+    subject: "admin",
+    run: () => checkAdmin(given, context),
+  }],
 };
 
 async function checkAdmin(
-  url: string,
-  chainId: number,
+  { rpcUrl: url, chainId }: BackfillOptions,
   { signer, timeoutMs }: CheckContext,
 ): Promise<Finding> {
   const { address } = await signer();

@@ -84,7 +84,7 @@ export const options = optionsFor("backfill", {
   chainId: chainIdOption,
 });
 
-type BackfillOptions = OptionsOf<typeof options>;
+export type BackfillOptions = OptionsOf<typeof options>;
 
 /** The admin's key. @throws {UsageError} Without one. @throws {KeystoreError} If it cannot be read. */
 export function adminSigner(

@@ -1,6 +1,6 @@
 import { fail, type Finding, ok, type ServiceChecks, warn } from "../../lib/cli/checks/check.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
-import { optionLabel, withDefaults } from "../../lib/cli/options.ts";
+import { optionLabel } from "../../lib/cli/options.ts";
 import { messageOf, RangemakerError } from "../../lib/errors.ts";
 import { IN_MEMORY } from "../../lib/intents/database_url.ts";
 import { startNode } from "./mod.ts";
@@ -14,10 +14,8 @@ export const checks: ServiceChecks<typeof options> = {
   options,
   settingsOfOtherServices: ORACLE_SETTINGS,
   start: (given) => startNode(given),
-  customChecks(values) {
-    // A separate check reports options without a value.
-    const given = withDefaults(options, values);
-    const settings = async () => resolveSettings(given, await readMarkets(values.markets));
+  customChecks(given) {
+    const settings = async () => resolveSettings(given, await readMarkets(given.markets));
     return [
       { subject: "genesis", run: async () => genesisFinding(await settings()) },
       { subject: "data dir", run: async () => checkDataDir(given.dataDir, await settings()) },

@@ -2,12 +2,11 @@ import {
   type CheckContext,
   type Finding,
   ok,
-  optionalCheck,
   type ServiceChecks,
   warn,
 } from "../../lib/cli/checks/check.ts";
 import { addressOf } from "../../lib/cli/checks/permissions.ts";
-import { optionLabel, withDefaults } from "../../lib/cli/options.ts";
+import { optionLabel } from "../../lib/cli/options.ts";
 import { problemsOfStart } from "../../lib/cli/start_check.ts";
 import { EXCHANGE_OF } from "../../lib/protocol/providers.ts";
 import { startOracle } from "./mod.ts";
@@ -21,12 +20,12 @@ export const checks: ServiceChecks<typeof options> = {
   settingsOfOtherServices: NODE_SETTINGS,
   permissions: (values) => ({ net: endpoints(values).map(({ url }) => addressOf(url)) }),
   start: startOracle,
-  customChecks: (values, context) => [
-    ...endpoints(values).map((target) => ({
+  customChecks: (given, context) => [
+    ...endpoints(given).map((target) => ({
       subject: EXCHANGE_OF[target.provider.name],
-      run: () => checkProvider(target, withDefaults(options, values), context),
+      run: () => checkProvider(target, given, context),
     })),
-    optionalCheck("sources", values.minSources, checkMinSources),
+    { subject: "sources", run: () => checkMinSources(given) },
   ],
 };
 
@@ -52,7 +51,7 @@ async function checkProvider(
   );
 }
 
-function checkMinSources(minSources: number): Finding {
+function checkMinSources({ minSources }: OracleOptions): Finding {
   const text = `A price needs ${minSources}`;
   if (minSources >= MIN_SOURCES_SAFE) return ok(text);
   return warn(

@@ -3,38 +3,33 @@ import {
   fail,
   type Finding,
   ok,
-  optionalCheck,
   type ServiceChecks,
 } from "../../lib/cli/checks/check.ts";
 import { itemsOf } from "../../lib/cli/option_kinds.ts";
 import { chainProblem, writeProblem } from "../../lib/http/readiness.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
-import { options, startProxy } from "./mod.ts";
+import { options, type ProxyOptions, startProxy } from "./mod.ts";
 
 /** What `rangemaker doctor` checks of the proxy besides its options. */
 export const checks: ServiceChecks<typeof options> = {
   service: "proxy",
   options,
   start: startProxy,
-  customChecks: ({ writeNodeUrl, readNodeUrl }, context) => [
-    writeNodeUrl === undefined ? undefined : optionalCheck(
-      "nodes",
-      readNodeUrl,
-      (urls) => checkNodes(writeNodeUrl, itemsOf(urls), context),
-    ),
-  ],
+  customChecks: (given, context) => [{
+    subject: "nodes",
+    run: () => checkNodes(given, context),
+  }],
 };
 
 /** The proxy itself goes on with reads, whatever becomes of the write node: its `/ready` ignores it. */
 async function checkNodes(
-  writeUrl: string,
-  readUrls: readonly string[],
+  { writeNodeUrl, readNodeUrl }: ProxyOptions,
   { timeoutMs }: CheckContext,
 ): Promise<Finding> {
   const remedy = "Correct --write-node-url and --read-node-url";
-  const writeNode = new CoreClient({ url: writeUrl, timeoutMs });
+  const writeNode = new CoreClient({ url: writeNodeUrl, timeoutMs });
   const chain = await writeNode.chainId();
-  for (const url of readUrls) {
+  for (const url of itemsOf(readNodeUrl)) {
     const problem = await chainProblem(new CoreClient({ url, timeoutMs }), chain);
     if (problem !== undefined) return fail(`${problem}, as the write node has`, remedy);
   }

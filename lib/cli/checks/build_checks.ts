@@ -15,6 +15,7 @@ import { optionLabel, type OptionSpec, type ParsedOptions, UsageError } from "..
 import { configOption } from "../shared_options.ts";
 import { problemsAt, problemsOfStart } from "../start_check.ts";
 import {
+  type Check,
   type CheckContext,
   fail,
   type Finding,
@@ -79,23 +80,24 @@ export function buildChecks(
     ...(value !== 0 && { exclusiveResource: `${host.value}:${value}` }),
     run: () => checkPort({ service, host: host.value, port: value, option }, context),
   }));
-  const custom = target.customChecks?.(values, context) ?? [];
-  // Without the options that have errors, it would not start.
-  const starts = start === undefined || errors.size > 0 ? undefined : {
-    subject: "start",
-    run: () => checkStart({ service, options, start }, values, context),
-  };
-  return [
+  const checks: Check[] = [
     ...optionErrors,
     permissions,
     ...keys,
     ...markets,
     ...services,
-    ...custom,
     ...stores,
     ...ports,
-    starts,
-  ].filter((each) => each !== undefined).map((each) => ({ ...each, service }));
+  ];
+  // These need all options.
+  if (errors.size === 0) {
+    checks.push(...target.customChecks?.(values, context) ?? []);
+    if (start !== undefined) {
+      const run = () => checkStart({ service, options, start }, values, context);
+      checks.push({ subject: "start", run });
+    }
+  }
+  return checks.map((each) => ({ ...each, service }));
 }
 
 async function checkMarkets(path: string, option: OptionSpec): Promise<Finding> {

@@ -27,15 +27,6 @@ export interface Check {
   run(): Finding | Promise<Finding>;
 }
 
-/** A check of a value. @returns Undefined if there is no value, as for an invalid option. */
-export function optionalCheck<T>(
-  subject: string,
-  value: T | undefined,
-  run: (value: T) => Finding | Promise<Finding>,
-): Check | undefined {
-  return value === undefined ? undefined : { subject, run: () => run(value) };
-}
-
 export interface ServiceCheck extends Check {
   service: string;
 }
@@ -65,8 +56,8 @@ export interface ServiceChecks<T extends OptionTable = OptionTable> {
   openSigner?(values: Partial<OptionsOf<T>>): Promise<{ address: Address }>;
   /** Permissions that no single option implies. */
   permissions?(values: Partial<OptionsOf<T>>): RequiredPermissions;
-  /** Checks that no option kind implies. The value of an invalid option is undefined. */
-  customChecks?(values: Partial<OptionsOf<T>>, context: CheckContext): (Check | undefined)[];
+  /** Checks that no option kind implies; without wrong options, as a start. */
+  customChecks?(options: OptionsOf<T>, context: CheckContext): Check[];
 }
 
 export function ok(text: string): Finding {

@@ -83,14 +83,16 @@ Deno.test("buildChecks: each option gets the check of its kind, named after the 
   assert.deepEqual(subjectsOf(options, { start }), [...subjects, "start"]);
 });
 
-Deno.test("buildChecks: an invalid option is reported, and has no other check; the service is not started", () => {
+Deno.test("buildChecks: an invalid option is reported; the checks that need it, and a start, are left out", () => {
   const options = {
     ...listenOptions,
     readPort: row("--read-port", kinds.port),
     hedgeUrl: row("--hedge-url", kinds.serviceUrl, "nonsense"),
     limit: row("--limit", kinds.integer(1), "0"),
   };
-  assert.deepEqual(subjectsOf(options, { start }), ["option", "option", "permissions"]);
+  const customChecks = () => assert.fail("They need the options");
+  const subjects = subjectsOf(options, { start, customChecks });
+  assert.deepEqual(subjects, ["option", "option", "permissions"]);
 });
 
 Deno.test("buildChecks: a key is opened once for all checks that need it", async () => {
