@@ -52,7 +52,8 @@ export const commands: ProgramCommands = {
     open: () => import("./services/exchanges/mod.ts"),
   },
   doctor: {
-    summary: "checks everything that services are configured to use, and shows how to fix problems",
+    summary:
+      "checks what services are configured to use, starts each, and shows how to fix problems",
     open: () => import("./services/stack/doctor.ts"),
   },
   key: {

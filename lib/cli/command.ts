@@ -20,6 +20,7 @@ import {
 } from "./options.ts";
 import type { ShowProgress } from "./terminal.ts";
 import { configOption, loggingOptions } from "./shared_options.ts";
+import { checkOption, problemsOfStart, READY_TIMEOUT_MS } from "./start_check.ts";
 import { type CommandName, optionsFor, requireKnownVariables } from "./option_names.ts";
 
 /**
@@ -93,14 +94,21 @@ export function loadedEntry(summary: string, run: RunnableCommand): CommandEntry
 
 export type ProgramCommands = Readonly<Record<CommandName, CommandEntry>>;
 
-/** A subcommand that starts a service and runs it until a signal. */
+/** A subcommand that starts a service and runs it until a signal, or with `--check` until it is ready. */
 export function serviceCommand<T extends OptionTable, L = void>(
   text: Omit<Command<T, L>, "run">,
   start: (options: OptionsOf<T>, loaded: L) => Promise<RunningService>,
 ): RunnableCommand {
   return command<T, L>({
     ...text,
+    options: { ...text.options, check: checkOption },
     async run(options, context, loaded) {
+      // Parsed by the row above; the generic type hides its type.
+      const { check } = options as { check?: boolean };
+      if (check) {
+        const started = (harmless: OptionsOf<T>) => start(harmless, loaded);
+        return await checkStart(text, options, started, context);
+      }
       // Listen before starting, so that no signal is lost while the service starts.
       const signal = context.untilSignal();
       const starting = Promise.try(start, options, loaded).catch(withPortOwner);
@@ -111,6 +119,20 @@ export function serviceCommand<T extends OptionTable, L = void>(
       return await stopInTime(service, context) ? ExitCode.ok : ExitCode.failed;
     },
   });
+}
+
+/** Prints what keeps a service from being ready. @returns The exit code. */
+async function checkStart<T extends OptionTable>(
+  { name, options: table }: Pick<Command<T>, "name" | "options">,
+  options: OptionsOf<T>,
+  start: (options: OptionsOf<T>) => Promise<RunningService>,
+  { clock, print }: CommandContext,
+): Promise<number> {
+  const timeoutMs = READY_TIMEOUT_MS;
+  const problems = await problemsOfStart({ table, options, start, clock, timeoutMs });
+  if (problems.length === 0) print(`${name} is ready`);
+  else problems.forEach(print);
+  return problems.length === 0 ? ExitCode.ok : ExitCode.failed;
 }
 
 /** Adds the name of the port's owner to a {@link ListenError} of a taken port. */

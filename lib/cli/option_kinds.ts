@@ -23,7 +23,7 @@ export interface OptionKind<S extends z.core.$ZodType = z.core.$ZodType> {
   /** How the process uses the value, which decides the permission it needs. */
   access?: "listen" | "connect" | "read" | "write" | "readWrite" | "modules" | "database";
   /** The value's role in its service, which decides what the doctor checks. */
-  role?: "host" | "port" | "node" | "webSocket" | "chainId" | "markets" | "key" | "database";
+  role?: "host" | "port" | "service" | "markets" | "key" | "database" | "dataDir";
 }
 
 function nonEmpty(rule: string) {
@@ -64,18 +64,13 @@ export const httpUrl = {
   access: "connect",
 } satisfies OptionKind;
 
-/** The `http:` or `https:` URL of a core node's JSON-RPC. */
-export const nodeUrl = { ...httpUrl, role: "node" } satisfies OptionKind;
+/** One or several such URLs, comma-separated. The parsed value is the text. */
+export const httpUrls = { ...httpUrl, schema: listOf(httpUrl.schema) } satisfies OptionKind;
 
-/** One or several such URLs of nodes of one chain, comma-separated. The parsed value is the text. */
-export const nodeUrls = { ...nodeUrl, schema: listOf(nodeUrl.schema) } satisfies OptionKind;
+/** The URL of a service that is first called when there is work for it, so no start shows if it is up. */
+export const serviceUrl = { ...httpUrl, role: "service" } satisfies OptionKind;
 
-/** The `ws:` or `wss:` URL of a WebSocket that accepts the core node's subscriptions. */
-export const wsUrl = {
-  ...httpUrl,
-  schema: urlSchema(["ws:", "wss:"]),
-  role: "webSocket",
-} satisfies OptionKind;
+export const wsUrl = { ...httpUrl, schema: urlSchema(["ws:", "wss:"]) } satisfies OptionKind;
 
 /** One or several such URLs, comma-separated. */
 export const wsUrls = { ...wsUrl, schema: listOf(wsUrl.schema) } satisfies OptionKind;
@@ -132,6 +127,9 @@ export const directory = {
   access: "readWrite",
 } satisfies OptionKind;
 
+/** The directory of a node's chain; `:memory:` keeps nothing. */
+export const dataDirectory = { ...directory, role: "dataDir" } satisfies OptionKind;
+
 /** A SQLite file, `:memory:`, or the URL of a PostgreSQL database. */
 export const database = {
   schema: databaseSchema,
@@ -162,7 +160,7 @@ export const key = {
   role: "key",
 } satisfies OptionKind;
 
-export const chainId = { ...integer(1), placeholder: "id", role: "chainId" } satisfies OptionKind;
+export const chainId = { ...integer(1), placeholder: "id" } satisfies OptionKind;
 
 /** An amount of USDC with 6 decimals. */
 export const amount = { schema: uint64Schema, placeholder: "amount" } satisfies OptionKind;

@@ -98,7 +98,7 @@ export const limiterOptions = optionTable({
 /** The core node's JSON-RPC. */
 export const rpcUrlOption = {
   flags: "-r, --rpc-url",
-  kind: kinds.nodeUrl,
+  kind: kinds.httpUrl,
   env: "KAIZEN_RPC_URL",
   shared: true,
   description: "core node RPC URL",
@@ -136,7 +136,7 @@ export const keystoreOptions = optionTable({
 /** The options of a remote signer. */
 export const remoteSignerOptions = optionTable({
   signerUrl: {
-    kind: kinds.httpUrl,
+    kind: kinds.serviceUrl,
     description:
       "service that signs typed data over JSON-RPC, such as Web3Signer, in place of a key",
   },

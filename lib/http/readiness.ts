@@ -74,6 +74,15 @@ export function storageProblem(
   return `Core node at ${redactUrls(url)} can store nothing: its disk is full or broken`;
 }
 
+/** The problem of a node that accepts only reads, or undefined. @throws {NetworkError} If no answer comes. */
+export async function writeProblem(
+  node: { readonly url: string; acceptsTransactions(): Promise<boolean> },
+): Promise<string | undefined> {
+  if (await node.acceptsTransactions()) return undefined;
+  const url = redactUrls(node.url);
+  return `Core node at ${url} accepts no transactions: it is a read port, or no core node`;
+}
+
 /** The problem with a node's chain, or undefined. @throws {NetworkError} If no answer comes. */
 export async function chainProblem(
   node: { readonly url: string; chainId(): Promise<number> },

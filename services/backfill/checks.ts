@@ -1,34 +1,35 @@
-/** The backfill's own checks for `rangemaker doctor`. */
 import {
   type CheckContext,
   fail,
   type Finding,
   ok,
-  optionalCheck,
   type ServiceChecks,
 } from "../../lib/cli/checks/check.ts";
-import { checkPermission } from "../../lib/cli/checks/node.ts";
-import { getJson } from "../../lib/cli/checks/port.ts";
-import { optionLabel } from "../../lib/cli/options.ts";
-import { adminSigner, options } from "./mod.ts";
-import { pageSchema } from "./trade_history.ts";
+import { chainProblem, writeProblem } from "../../lib/http/readiness.ts";
+import { CoreClient } from "../../lib/net/core_client.ts";
+import { adminSigner, type BackfillOptions, options } from "./mod.ts";
 
+/** What `rangemaker doctor` checks of the backfill besides its options. */
 export const checks: ServiceChecks<typeof options> = {
   service: "backfill",
   options,
   openSigner: adminSigner,
-  customChecks: ({ rpcUrl, historyUrl }, context) => [
-    optionalCheck("admin", rpcUrl, (url) => checkPermission("admin", url, context)),
-    optionalCheck("history", historyUrl, (url) => checkHistory(url, context)),
-  ],
+  customChecks: (given, context) => [{
+    subject: "admin",
+    run: () => checkAdmin(given, context),
+  }],
 };
 
-async function checkHistory(url: string, { timeoutMs }: CheckContext): Promise<Finding> {
-  const query = "/api/v3/aggTrades?symbol=ETHUSDT&limit=1";
-  const answer = await getJson(url.replace(/\/+$/, "") + query, pageSchema, timeoutMs);
-  if ("value" in answer) return ok(`${url} serves trades`);
-  return fail(
-    `${url}: ${answer.problem}`,
-    `Make it reachable, or correct its URL: ${optionLabel(options.historyUrl)}`,
-  );
+async function checkAdmin(
+  { rpcUrl: url, chainId }: BackfillOptions,
+  { signer, timeoutMs }: CheckContext,
+): Promise<Finding> {
+  const { address } = await signer();
+  const node = new CoreClient({ url, timeoutMs });
+  const problem = await chainProblem(node, chainId) ?? await writeProblem(node);
+  if (problem !== undefined) return fail(problem, "Correct --rpc-url or --chain-id");
+  const { permissions } = await node.getAccount(address);
+  if (permissions.includes("admin")) return ok(`${address} is admin on the node`);
+  const text = `${address} lacks the admin permission on the node: its transactions would fail`;
+  return fail(text, "Use the key of an admin, or add the account to --admins of the node");
 }

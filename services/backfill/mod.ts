@@ -67,7 +67,7 @@ export const options = optionsFor("backfill", {
   ...keystoreOptions,
   ...remoteSignerOptions,
   historyUrl: {
-    kind: kinds.httpUrl,
+    kind: kinds.serviceUrl,
     description: "trade history with the API of Binance",
     default: EXCHANGE_HISTORY_URL,
   },
@@ -84,7 +84,7 @@ export const options = optionsFor("backfill", {
   chainId: chainIdOption,
 });
 
-type BackfillOptions = OptionsOf<typeof options>;
+export type BackfillOptions = OptionsOf<typeof options>;
 
 /** The admin's key. @throws {UsageError} Without one. @throws {KeystoreError} If it cannot be read. */
 export function adminSigner(

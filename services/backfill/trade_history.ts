@@ -26,7 +26,7 @@ export const priceText = z.string().transform((text, context) => {
 });
 
 /** One page of the endpoint: id, price and time of each trade. */
-export const pageSchema = z.array(z.object({
+const pageSchema = z.array(z.object({
   a: z.number().int(),
   p: priceText,
   T: z.number().int(),

@@ -5,6 +5,7 @@ import {
   findProblems,
   healthProblem,
   storageProblem,
+  writeProblem,
 } from "../../lib/http/readiness.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
@@ -15,7 +16,9 @@ export const readinessSchema = z.object({
   ready: z.boolean(),
   store: z.boolean().describe("The store can be written to"),
   node: z.boolean()
-    .describe("The node answers, and has the expected chain id and the chain of the store"),
+    .describe(
+      "The node answers, accepts transactions, and has the expected chain id and the chain of the store",
+    ),
   relayer: z.boolean().describe("The account of the bridge has the relayer permission"),
   problems: z.array(z.string()).describe("One sentence per problem"),
 }).meta({ id: "Readiness" });
@@ -23,7 +26,7 @@ export const readinessSchema = z.object({
 export type Readiness = z.output<typeof readinessSchema>;
 
 export interface ReadinessParts {
-  node: Pick<CoreClient, "url" | "chainId" | "getAccount">;
+  node: Pick<CoreClient, "url" | "chainId" | "getAccount" | "acceptsTransactions">;
   /** The problem that makes the health check fail. */
   problem(): Promise<RangemakerError | undefined>;
   relayer: Address;
@@ -37,8 +40,8 @@ export function checkReadiness(parts: ReadinessParts): Promise<Readiness> {
   return findProblems({
     store: () => healthProblem(problem, "store"),
     node: async () =>
-      await chainProblem(node, chainId) ?? await healthProblem(problem, "node") ??
-        storageProblem(node, await account),
+      await chainProblem(node, chainId) ?? await writeProblem(node) ??
+        await healthProblem(problem, "node") ?? storageProblem(node, await account),
     async relayer() {
       const { permissions } = await account;
       if (permissions.includes("relayer")) return undefined;

@@ -1,4 +1,5 @@
 import type { Clock, ShiftedClock } from "../../lib/clock.ts";
+import { findProblems } from "../../lib/http/readiness.ts";
 import { serviceLog } from "../../lib/log/logging.ts";
 import { OnceLog } from "../../lib/log/once_log.ts";
 import { toWire } from "../../lib/protocol/scalars.ts";
@@ -138,6 +139,15 @@ export class CoreNode {
       oracle: this.#oracle.state(this.#clock.now()),
     };
     return Response.json(body, { status: status === "failed" ? 503 : 200 });
+  }
+
+  /** The answer of `GET /ready`: 503 unless the node makes blocks and accepts bets on every market. */
+  async readiness(): Promise<Response> {
+    const found = await findProblems({
+      chain: () => this.#problem()?.reason,
+      prices: () => this.#oracle.problem(this.#clock.now()),
+    });
+    return Response.json(found, { status: found.ready ? 200 : 503 });
   }
 
   #problem(): { status: string; reason?: string } | undefined {

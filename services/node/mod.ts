@@ -57,13 +57,15 @@ async function start(
   const services: RunningService[] = [];
   opened.defer(async () => void await Promise.all(services.map((service) => service.stop())));
   const listen = (name: string, port: number, isReadOnly: boolean) => {
+    const app = nodeApi(node.dispatcher, isReadOnly, given.corsOrigins);
+    app.get("/ready", () => node.readiness());
     const service = startService({
       name,
       host: given.host,
       allowedHosts: given.allowedHosts,
       port,
       portFlag: isReadOnly ? "--read-port" : "--port",
-      app: nodeApi(node.dispatcher, isReadOnly, given.corsOrigins),
+      app,
       health: () => node.health(),
       registry: node.metrics.registry,
       upgrade: (request, remote) => {

@@ -66,6 +66,7 @@ export const ORACLE_SETTINGS = [
   "cors_origins",
   "providers",
   "markets",
+  "check",
   "aggregation",
   "min_sources",
   "provider_url",
@@ -143,7 +144,7 @@ export const options = optionsFor("node", {
   },
   dataDir: {
     flags: "-d, --data-dir",
-    kind: kinds.directory,
+    kind: kinds.dataDirectory,
     description: "directory of the chain; :memory: keeps nothing",
     default: "data/node",
   },

@@ -3,21 +3,25 @@ import type { Clock } from "../../lib/clock.ts";
 import { allowReadsFrom, handleErrors } from "../../lib/http/envelope.ts";
 import { documentedHandler, jsonHandler, serveDocument } from "../../lib/http/openapi.ts";
 import type { OracleMetrics } from "./metrics.ts";
+import { readyHandler } from "../../lib/http/readiness.ts";
 import { description, operations } from "./operations.ts";
 import type { Oracle } from "./oracle.ts";
-import { healthBody, providersBody } from "./status.ts";
+import { checkReadiness, healthBody, providersBody } from "./status.ts";
 
 interface OracleApiOptions {
   oracle: Oracle;
   clock: Clock;
   metrics: OracleMetrics;
   startedAtMs: number;
+  minSources: number;
   /** Pages that may read all answers. */
   corsOrigins?: readonly string[] | undefined;
 }
 
 /** Routes of the oracle (spec: price oracle, "Endpoints"); `/health` is {@link healthHandler}. */
-export function oracleApi({ oracle, clock, metrics, corsOrigins }: OracleApiOptions): Hono {
+export function oracleApi(
+  { oracle, clock, metrics, minSources, corsOrigins }: OracleApiOptions,
+): Hono {
   const app = new Hono();
   allowReadsFrom(app, corsOrigins);
   serveDocument(app, description);
@@ -37,6 +41,7 @@ export function oracleApi({ oracle, clock, metrics, corsOrigins }: OracleApiOpti
   });
   app.get("/prices", prices);
   app.get("/providers", providers);
+  app.get("/ready", readyHandler(operations.ready, () => checkReadiness(oracle, minSources)));
   handleErrors(app, "oracle");
   return app;
 }

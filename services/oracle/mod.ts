@@ -43,7 +43,7 @@ export async function startOracle(options: OracleOptions): Promise<RunningServic
     metrics,
   });
   registerBoardMetrics(registry, oracle.board, clock);
-  const api = { oracle, clock, metrics, startedAtMs, corsOrigins };
+  const api = { oracle, clock, metrics, startedAtMs, minSources, corsOrigins };
   const service = startService({
     name: "oracle",
     host: options.host,

@@ -1,7 +1,8 @@
 /** The routes of the oracle for its OpenAPI document (spec: price oracle, "Endpoints"). */
 import { oraclePricesSchema } from "../../lib/protocol/price.ts";
+import { readyOperation } from "../../lib/http/readiness.ts";
 import type { Operation, ServiceDescription } from "../../lib/http/openapi.ts";
-import { healthSchema, providersSchema } from "./status.ts";
+import { healthSchema, providersSchema, readinessSchema } from "./status.ts";
 
 /** Introduction of the OpenAPI document. */
 export const description: ServiceDescription = {
@@ -37,4 +38,5 @@ export const operations = {
       503: { description: "No pair has a price", body: healthSchema },
     },
   },
+  ready: readyOperation("Whether every pair has a price", readinessSchema),
 } satisfies Record<string, Operation>;

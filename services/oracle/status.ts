@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
+import { findProblems } from "../../lib/http/readiness.ts";
 import { EXCHANGE_OF, PROVIDER_NAMES } from "../../lib/protocol/providers.ts";
 import { described, timestampSchema, uint64Schema } from "../../lib/protocol/scalars.ts";
 import { deviations, OUTLIER_BASIS_POINTS } from "./aggregation.ts";
@@ -60,6 +61,12 @@ export const healthSchema = z.object({
   pairsWithPrices: z.number().int().nonnegative(),
   totalPairs: z.number().int().nonnegative(),
 }).meta({ id: "Health" });
+
+export const readinessSchema = z.object({
+  ready: z.boolean(),
+  prices: z.boolean().describe("Every pair has a price"),
+  problems: z.array(z.string()).describe("One sentence per problem"),
+}).meta({ id: "Readiness" });
 
 function providerStatus(
   connection: ProviderConnection,
@@ -135,4 +142,19 @@ export function healthBody(
     pairsWithPrices,
     totalPairs,
   };
+}
+
+/** The answer of `GET /ready`: the pairs without a price, and the providers that have failed. */
+export function checkReadiness(
+  { board, connections }: Oracle,
+  minSources: number,
+): Promise<z.output<typeof readinessSchema>> {
+  const missing = board.symbols.filter((symbol) => board.entry(symbol) === undefined)
+    .map((symbol) => `${symbol} has ${board.sources(symbol).length} of ${minSources} sources`);
+  const failed = connections.filter(({ lastError }) => lastError !== undefined)
+    .map(({ name, lastError }) => `${EXCHANGE_OF[name]}: ${lastError}`);
+  return findProblems({
+    prices: () =>
+      missing.length === 0 ? undefined : `No price: ${[...missing, ...failed].join("; ")}`,
+  });
 }

@@ -1,55 +1,38 @@
-/** The proxy's own checks for `rangemaker doctor`. */
-import { z } from "zod";
 import {
-  BlockedError,
   type CheckContext,
   fail,
   type Finding,
   ok,
-  optionalCheck,
   type ServiceChecks,
 } from "../../lib/cli/checks/check.ts";
-import { checkWrites } from "../../lib/cli/checks/node.ts";
 import { itemsOf } from "../../lib/cli/option_kinds.ts";
+import { chainProblem, writeProblem } from "../../lib/http/readiness.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
-import { options } from "./options.ts";
+import { options, type ProxyOptions, startProxy } from "./mod.ts";
 
+/** What `rangemaker doctor` checks of the proxy besides its options. */
 export const checks: ServiceChecks<typeof options> = {
   service: "proxy",
   options,
-  // The status may be followed by a list of the read nodes out of rotation.
-  health: z.string().startsWith("OK").transform(() => ({ status: "OK" })),
-  resolve: (values) => ({
-    ...values,
-    readNodeWsUrl: values.readNodeWsUrl ?? values.readNodeUrl?.replace(/\bhttp(?=s?:)/g, "ws"),
-  }),
-  customChecks({ writeNodeUrl, readNodeUrl }, context) {
-    const isOneUnknown = writeNodeUrl === undefined || readNodeUrl === undefined;
-    const urls = isOneUnknown ? undefined : [writeNodeUrl, ...itemsOf(readNodeUrl)];
-    return [
-      optionalCheck(
-        "writes",
-        writeNodeUrl,
-        (url) => checkWrites(url, options.writeNodeUrl, context),
-      ),
-      optionalCheck("chains", urls, (urls) => compareChains(urls, context)),
-    ];
-  },
+  start: startProxy,
+  customChecks: (given, context) => [{
+    subject: "nodes",
+    run: () => checkNodes(given, context),
+  }],
 };
 
-async function compareChains(
-  urls: readonly string[],
+/** The proxy itself goes on with reads, whatever becomes of the write node: its `/ready` ignores it. */
+async function checkNodes(
+  { writeNodeUrl, readNodeUrl }: ProxyOptions,
   { timeoutMs }: CheckContext,
 ): Promise<Finding> {
-  const [write, ...reads] = await Promise.all(
-    urls.map((url) => new CoreClient({ url, timeoutMs }).chainId()),
-  ).catch(() => {
-    throw new BlockedError("a node did not answer", "the nodes");
-  });
-  const read = reads.find((chain) => chain !== write);
-  if (read === undefined) return ok(`All nodes have chain ${write}`);
-  return fail(
-    `The write node has chain ${write}, a read node chain ${read}`,
-    "Use nodes of one chain: --write-node-url and --read-node-url",
-  );
+  const remedy = "Correct --write-node-url and --read-node-url";
+  const writeNode = new CoreClient({ url: writeNodeUrl, timeoutMs });
+  const chain = await writeNode.chainId();
+  for (const url of itemsOf(readNodeUrl)) {
+    const problem = await chainProblem(new CoreClient({ url, timeoutMs }), chain);
+    if (problem !== undefined) return fail(`${problem}, as the write node has`, remedy);
+  }
+  const problem = await writeProblem(writeNode);
+  return problem === undefined ? ok(`All have chain ${chain}`) : fail(problem, remedy);
 }

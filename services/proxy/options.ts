@@ -37,13 +37,13 @@ export const options = optionsFor("proxy", {
       "further port for /metrics, /health and /ready of this process alone; 0 chooses a free one",
   },
   writeNodeUrl: {
-    kind: kinds.nodeUrl,
+    kind: kinds.httpUrl,
     env: "WRITE_NODE_URL",
     description: "write node for transactions",
     default: "http://localhost:8545",
   },
   readNodeUrl: {
-    kind: kinds.nodeUrls,
+    kind: kinds.httpUrls,
     env: "READ_NODE_URL",
     description: "read node for queries, or several of one chain, comma-separated",
     default: "http://localhost:8547",

@@ -83,7 +83,7 @@ export const options = optionsFor("solver", {
     default: "50",
   },
   hedgeUrl: {
-    kind: kinds.httpUrl,
+    kind: kinds.serviceUrl,
     description: "service of your own that hedges executions: POST { quoteHash, quote, risk }",
   },
   hedgeTimeoutMs: {
@@ -93,7 +93,7 @@ export const options = optionsFor("solver", {
   },
   ...pricingOptions,
   historyUrl: {
-    kind: kinds.httpUrl,
+    kind: kinds.serviceUrl,
     description:
       "candles of the last week at the start, from an API like Binance's; none by default, as " +
       `simulated prices have no past; for real ones ${EXCHANGE_HISTORY_URL}; not with --pricing mock`,

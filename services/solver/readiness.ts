@@ -5,7 +5,9 @@ import {
   findProblems,
   healthProblem,
   storageProblem,
+  writeProblem,
 } from "../../lib/http/readiness.ts";
+import type { CoreClient } from "../../lib/net/core_client.ts";
 import type { Account } from "../../lib/protocol/account.ts";
 import { redactUrls } from "../../lib/redact.ts";
 
@@ -13,7 +15,9 @@ import { redactUrls } from "../../lib/redact.ts";
 export const readinessSchema = z.object({
   ready: z.boolean(),
   store: z.boolean().describe("The store can be written to"),
-  node: z.boolean().describe("The node answers, and has the expected chain id"),
+  node: z.boolean().describe(
+    "The node answers, accepts transactions, and has the expected chain id",
+  ),
   balance: z.boolean().describe("The solver's account has a balance; not needed in dry-run mode"),
   feed: z.boolean().describe("The node's WebSocket is followed: open theses are known"),
   prices: z.boolean().describe("The strategy has the prices that it needs; always true for `mock`"),
@@ -26,7 +30,7 @@ export interface ReadinessParts {
   store: { checkWritable(): Promise<void> };
   /** The problem that makes the health check fail. */
   problem(): Promise<RangemakerError | undefined>;
-  node: { readonly url: string; chainId(): Promise<number> };
+  node: Pick<CoreClient, "url" | "chainId" | "acceptsTransactions">;
   account(): Promise<Account>;
   exposure: { readonly isComplete: boolean };
   /** Symbols of the markets that cannot be priced now. */
@@ -46,7 +50,8 @@ export function checkReadiness(parts: ReadinessParts): Promise<Readiness> {
     async node() {
       const problem = await chainProblem(node, chainId);
       if (problem !== undefined || account === undefined) return problem;
-      return await healthProblem(parts.problem, "node") ?? storageProblem(node, await account);
+      return await writeProblem(node) ?? await healthProblem(parts.problem, "node") ??
+        storageProblem(node, await account);
     },
     async balance() {
       if (account === undefined) return undefined;

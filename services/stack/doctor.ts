@@ -1,4 +1,4 @@
-/** `rangemaker doctor`: tries everything that services are configured to use, and prints fixes. */
+/** `rangemaker doctor`: tries what services are configured to use, starts each, and prints fixes. */
 import type { ServiceCheck, ServiceChecks } from "../../lib/cli/checks/check.ts";
 import { buildChecks } from "../../lib/cli/checks/build_checks.ts";
 import {
@@ -28,8 +28,8 @@ import { configOption, keystoreOptions, loggingOptions } from "../../lib/cli/sha
 import { optionsFor, requireKnownVariables } from "../../lib/cli/option_names.ts";
 import { configureLogging } from "../../lib/log/logging.ts";
 
-/** A check that ignores its timeout is abandoned this long after it. */
-const GRACE_MS = 500;
+/** A check that ignores its timeout is abandoned this long after it: a service needs up to 3 s to stop. */
+const GRACE_MS = 5_000;
 
 /** Services that can be checked, in the order of the report. Each is loaded on demand. */
 const doctorTargets: Readonly<Record<string, () => Promise<{ checks: ServiceChecks }>>> = {
@@ -64,8 +64,8 @@ type Parsed = ParsedOptions<OptionTable>;
 const text: CommandText = {
   name: "doctor",
   description:
-    "Tries every URL, key, permission, store, file and port that services are configured to use, " +
-    "and says how to fix failures. It changes nothing and shows no secret. Without a service, it " +
+    "Tries the keys, permissions, stores, files, ports and URLs that services are configured to use, " +
+    "starts each for a moment without its store, and says how to fix failures. It changes nothing and shows no secret. Without a service, it " +
     "checks all services that need no key, and those whose key the environment sets. With one " +
     "service, it also accepts the options of that service. The exit code is 1 if anything failed, else 0.",
   operands: "[service...]",

@@ -15,6 +15,7 @@ function ports(given: Partial<Probe> = {}, problem?: RangemakerError): Readiness
     node: {
       url: "http://user:SECRET@node/?key=SECRET",
       chainId: () => Promise.resolve(1337),
+      acceptsTransactions: () => Promise.resolve(true),
       getAccount: account({ permissions: ["relayer"] }),
       ...given,
     },
@@ -31,6 +32,7 @@ function account(given: Partial<Account>): Probe["getAccount"] {
 const away = () => Promise.reject(new NodeUnreachableError("http://node", "test"));
 const otherId = { chainId: () => Promise.resolve(1) };
 const noRelayer = { getAccount: account({}) };
+const readPort = { acceptsTransactions: () => Promise.resolve(false) };
 const frozen = { getAccount: account({ permissions: ["relayer"], frozen: true }) };
 // A node with the expected id may still have another chain than the store.
 const otherChain = new WrongChainError("CHAIN_MISMATCH", "Another chain", {});
@@ -40,6 +42,7 @@ type Case = [what: string, given: ReadinessParts, missing: string[], problems: R
 const cases: Case[] = [
   ["all that a deposit needs", ports(), [], []],
   ["a node with another chain id", ports(otherId), ["node"], [/chain id 1: expected 1337$/]],
+  ["the read port of a node", ports(readPort), ["node"], [/accepts no transactions/]],
   ["a node with another chain", ports({}, otherChain), ["node"], [/^Another chain$/]],
   ["a node that can store nothing", ports(frozen), ["node"], [/can store nothing/]],
   ["no permission", ports(noRelayer), ["relayer"], [/not give 0x\w{40} the relayer permission/]],

@@ -12,7 +12,7 @@ const referenceUrl = new URL("../../docs/reference.md", import.meta.url);
 const contributingUrl = new URL("../../CONTRIBUTING.md", import.meta.url);
 
 /** Options that the reference lists once for all services. */
-const COMMON = /^--(host|allowed-hosts|chain-id|config|json-logs|log-level)\b/;
+const COMMON = /^--(host|allowed-hosts|chain-id|config|json-logs|log-level|check)\b/;
 
 const HEAD = "| option | variable | default | meaning |\n| --- | --- | --- | --- |\n";
 

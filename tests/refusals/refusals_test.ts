@@ -53,6 +53,7 @@ async function refuseAtOracle(refusals: Refusals): Promise<void> {
     for (const path of ["/", "/openapi.json", "/health", "/metrics", "/prices", "/providers"]) {
       await refusals.expect(url, 200, path);
     }
+    await refusals.expectSoon(url, 200, "/ready");
   });
   // Nothing listens on port 1.
   const providerUrls = { provider_a: "ws://127.0.0.1:1/" };
@@ -60,6 +61,7 @@ async function refuseAtOracle(refusals: Refusals): Promise<void> {
     withDefaults(oracleOptions, { port: 0, providers: ["provider_a"], providerUrls }),
   );
   await refusals.expect(oracle.url, 503, "/health");
+  await refusals.expect(oracle.url, 503, "/ready");
 }
 
 /** Requests that the simulated exchanges refuse in the exchange's own format. */

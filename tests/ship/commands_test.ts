@@ -31,6 +31,10 @@ type Act = (command: string, place: Place) => Promise<string>;
 const ACTS: readonly (readonly [RegExp, Act])[] = [
   [/^(price=\$\()?(curl|promtool) /, (command, { shell }) => shell.run(command)],
   [
+    /^deno task (doctor bridge --port 3001|bridge --check)$/,
+    (command, { shell }) => shell.diagnose(command),
+  ],
+  [
     /^(\w+=0x… )?deno task (exchanges|oracle|node|proxy|bridge|solver|console)\b(?! \w)/,
     start,
   ],
@@ -40,7 +44,6 @@ const ACTS: readonly (readonly [RegExp, Act])[] = [
   [/^deno task backtest --tape trades\.csv$/, backtest],
   [/^deno run --allow-all tests\/bench\/\w+\.ts$/, benchmark],
   [/^deno install --frozen=false$/, install],
-  [/^deno task doctor bridge --port 3001$/, (command, { shell }) => shell.diagnose(command)],
 ];
 
 const RUNBOOKS = readText("tests/e2e/runbooks_test.ts");

@@ -71,14 +71,15 @@ export class Shell {
     for (const [port, free] of ports) this.#ports.set(port, free);
   }
 
-  /** Runs `deno task doctor <service>` with the service's options and a random key. */
+  /** Runs `deno task <service> --check`, or the doctor, with the service's options and a random key. */
   async diagnose(command: string): Promise<string> {
-    const [, name = "", rest = ""] = /^deno task doctor (\w+) ?(.*)$/.exec(command) ??
+    const [, doctor, name = "", rest = ""] = /^deno task (doctor )?(\w+) ?(.*)$/.exec(command) ??
       assert.fail(command);
     const { args, ports } = this.#moved(name, rest);
     for (const [port, free] of ports) this.#ports.set(port, free);
     const env = { [`${name.toUpperCase()}_PRIVATE_KEY`]: generatePrivateKey() };
-    const { stdout } = await startTask("doctor", [name, ...args], env, this.#folder).finished();
+    const [task, words] = doctor === undefined ? [name, args] : ["doctor", [name, ...args]];
+    const { stdout } = await startTask(task, words, env, this.#folder).finished();
     return stdout.trim();
   }
 

@@ -19,11 +19,17 @@ function account(given: Partial<Account> = {}): Promise<Account> {
   return Promise.resolve({ address, balance: 1n, locked: 0n, permissions: [], ...given });
 }
 
+const NODE: ReadinessParts["node"] = {
+  url: "http://a:b@node",
+  chainId: () => Promise.resolve(1337),
+  acceptsTransactions: () => Promise.resolve(true),
+};
+
 function ports(given: Partial<ReadinessParts> = {}): ReadinessParts {
   return {
     store: { checkWritable: () => Promise.resolve() },
     problem: () => Promise.resolve(undefined),
-    node: { url: "http://node", chainId: () => Promise.resolve(1337) },
+    node: NODE,
     account: () => account(),
     exposure: { isComplete: true },
     symbolsWithoutPrice: () => [],
@@ -55,8 +61,13 @@ const MISSING: [string, Partial<ReadinessParts>, RegExp][] = [
   ],
   [
     "node",
-    { node: { url: "http://a:b@node", chainId: () => Promise.resolve(5) } },
+    { node: { ...NODE, chainId: () => Promise.resolve(5) } },
     /^Core node at http:\/\/…@node has chain id 5: expected 1337$/,
+  ],
+  [
+    "node",
+    { node: { ...NODE, acceptsTransactions: () => Promise.resolve(false) } },
+    /^Core node at http:\/\/…@node accepts no transactions: it is a read port/,
   ],
   ["balance", { account: penniless }, /^Solver 0x3C44.* has no balance: deposit USDC for it$/],
   [

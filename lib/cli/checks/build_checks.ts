@@ -1,6 +1,9 @@
 /** Builds a service's checks from the kinds of its options. */
-import type { z } from "zod";
+import { z } from "zod";
 import { messageOf, RangemakerError } from "../../errors.ts";
+import { describePortOwner, reachableUrl } from "../../http/listener.ts";
+import { tryParseJson } from "../../json.ts";
+import { NetworkError, request } from "../../net/http_request.ts";
 import { DEV_ACCOUNTS } from "../../protocol/dev_accounts.ts";
 import type { Address } from "../../protocol/scalars.ts";
 import { inspectStore } from "../../intents/open_store.ts";
@@ -9,31 +12,30 @@ import { KeystoreError } from "../keystore.ts";
 import { readMarkets } from "../markets_file.ts";
 import * as kinds from "../option_kinds.ts";
 import { optionLabel, type OptionSpec, type ParsedOptions, UsageError } from "../options.ts";
+import { configOption } from "../shared_options.ts";
+import { problemsAt, problemsOfStart } from "../start_check.ts";
 import {
+  type Check,
   type CheckContext,
   fail,
   type Finding,
   ok,
-  optionalCheck,
   type ServiceCheck,
   type ServiceChecks,
   warn,
 } from "./check.ts";
-import { checkNode, checkNodeClock, checkWebSocket, checkWrites } from "./node.ts";
 import { checkPermissions } from "./permissions.ts";
-import { portCheck } from "./port.ts";
 
 /** An intent that is unfinished for longer will not finish without help. */
 const STUCK_AFTER_MS = 300_000;
 
-/** All checks of a service: one per option, by the option's kind, and the service's own checks. */
+/** All checks of a service: by the kinds of its options, its own ones, and a start. */
 export function buildChecks(
   target: ServiceChecks,
-  { values: parsed, errors }: ParsedOptions<ServiceChecks["options"]>,
+  { values, errors }: ParsedOptions<ServiceChecks["options"]>,
   { clock, timeoutMs }: Omit<CheckContext, "signer">,
 ): ServiceCheck[] {
-  const { service, options, health } = target;
-  const values = target.resolve?.(parsed) ?? parsed;
+  const { service, options, start } = target;
   const withRole = <S extends z.core.$ZodType>({ role }: kinds.OptionKind<S>) =>
     Object.entries(options)
       .filter(([key, option]) => option.kind.role === role && values[key] !== undefined)
@@ -41,32 +43,18 @@ export function buildChecks(
       .map(([key, option]) => ({ key, option, value: values[key] as z.output<S> }));
   let opened: Promise<{ address: Address }> | undefined;
   const openSigner = async () =>
-    await target.openSigner?.(values) ?? withRole(kinds.key)[0]?.value ??
-      Promise.reject(new UsageError("Missing key"));
+    await target.openSigner?.(values) ?? Promise.reject(new UsageError("Missing key"));
   // Opened once for all checks: opening a keystore is slow on purpose.
   const context = { clock, timeoutMs, signer: () => opened ??= openSigner() };
-  /** The options that contain URLs: one entry per URL. */
-  const urlsOf = (kind: kinds.OptionKind<z.core.$ZodType<string>>) =>
-    withRole(kind).flatMap((each) =>
-      kinds.itemsOf(each.value).map((value) => ({ ...each, value }))
-    );
-  const nodes = urlsOf(kinds.nodeUrl);
-  const signs = Object.values(options).some(({ kind }) => kind.role === "key");
-  const [chain] = withRole(kinds.chainId);
-  const [host] = withRole(kinds.host);
-  const optionErrors = Object.entries(options).map(([key, option]) =>
-    optionalCheck(
-      "option",
-      errors.get(key),
-      ({ message }) =>
-        fail(message, `Correct ${optionLabel(option)}; see rangemaker ${service} --help`),
-    )
-  );
-  const permissions = optionalCheck(
-    "permissions",
-    target.permissions?.(values) ?? {},
-    (more) => checkPermissions(options, values, more),
-  );
+  const optionErrors = [...errors].map(([key, { message }]) => {
+    const label = optionLabel(options[key] ?? configOption);
+    const finding = fail(message, `Correct ${label}; see rangemaker ${service} --help`);
+    return { subject: "option", run: () => finding };
+  });
+  const permissions = {
+    subject: "permissions",
+    run: () => checkPermissions(options, values, target.permissions?.(values)),
+  };
   const keys = Object.entries(options)
     .filter(([key, { kind }]) => kind.role === "key" && key in values)
     .map(([, option]) => ({
@@ -74,44 +62,42 @@ export function buildChecks(
       blocksEventLoop: true,
       run: () => checkKey(context.signer, option),
     }));
-  const markets = withRole(kinds.marketsFile).map(({ option, value }) =>
-    optionalCheck("markets", value, (path) => checkMarkets(path, option))
-  );
-  const nodeAnswers = nodes.map(({ key, option, value }) =>
-    optionalCheck(
-      nodes.length === 1 ? "node" : spacedWords(key.replace(/Url$/, "")),
-      value,
-      (url) => checkNode(url, option, context, chain?.value),
-    )
-  );
-  // A service that signs transactions needs the write port of its node, and a clock that agrees with it.
-  const writes = (signs ? nodes : []).flatMap(({ option, value }) => [
-    optionalCheck("writes", value, (url) => checkWrites(url, option, context)),
-    optionalCheck("clock", value, (url) => checkNodeClock(url, context)),
-  ]);
-  const webSockets = urlsOf(kinds.wsUrl).map(({ option, value }) =>
-    optionalCheck("websocket", value, (url) => checkWebSocket(url, option, context))
-  );
-  const stores = withRole(kinds.database).map(({ option, value }) =>
-    optionalCheck("store", value, (database) => checkStore(database, service, option, context))
-  );
-  const ports = host === undefined || health === undefined ? [] : withRole(kinds.port).map(
-    ({ key, option, value: port }) =>
-      portCheck(spacedWords(key), { host: host.value, port, option, health }, context),
-  );
-  const custom = target.customChecks?.(values, context) ?? [];
-  return [
+  const markets = withRole(kinds.marketsFile).map(({ option, value }) => ({
+    subject: "markets",
+    run: () => checkMarkets(value, option),
+  }));
+  const services = withRole(kinds.serviceUrl).map(({ key, option, value }) => ({
+    subject: spacedWords(key.replace(/Url$/, "")),
+    run: () => checkService(value, option, context),
+  }));
+  const stores = withRole(kinds.database).map(({ option, value }) => ({
+    subject: "store",
+    run: () => checkStore(value, service, option, context),
+  }));
+  const [host] = withRole(kinds.host);
+  const ports = host === undefined ? [] : withRole(kinds.port).map(({ key, option, value }) => ({
+    subject: spacedWords(key),
+    ...(value !== 0 && { exclusiveResource: `${host.value}:${value}` }),
+    run: () => checkPort({ service, host: host.value, port: value, option }, context),
+  }));
+  const checks: Check[] = [
     ...optionErrors,
     permissions,
     ...keys,
     ...markets,
-    ...nodeAnswers,
-    ...writes,
-    ...custom,
-    ...webSockets,
+    ...services,
     ...stores,
     ...ports,
-  ].filter((each) => each !== undefined).map((each) => ({ ...each, service }));
+  ];
+  // These need all options.
+  if (errors.size === 0) {
+    checks.push(...target.customChecks?.(values, context) ?? []);
+    if (start !== undefined) {
+      const run = () => checkStart({ service, options, start }, values, context);
+      checks.push({ subject: "start", run });
+    }
+  }
+  return checks.map((each) => ({ ...each, service }));
 }
 
 async function checkMarkets(path: string, option: OptionSpec): Promise<Finding> {
@@ -149,6 +135,23 @@ async function checkKey(signer: CheckContext["signer"], option: OptionSpec): Pro
   );
 }
 
+/** Any answer will do: only its use shows whether the service does its work. */
+async function checkService(
+  url: string,
+  option: OptionSpec,
+  { timeoutMs }: CheckContext,
+): Promise<Finding> {
+  try {
+    const { status } = await request(url, { timeoutMs });
+    return ok(`${url} answers HTTP, a GET with status ${status}`);
+  } catch (thrown) {
+    if (!(thrown instanceof NetworkError)) throw thrown;
+    if (thrown.cause instanceof Deno.errors.NotCapable) throw thrown.cause;
+    const remedy = `Start that service, or correct its URL: ${optionLabel(option)}`;
+    return fail(thrown.message, remedy);
+  }
+}
+
 /** Checks that the service's database opens, and that no intent in it is stuck. */
 async function checkStore(
   database: string,
@@ -177,5 +180,79 @@ async function checkStore(
   } catch (thrown) {
     if (!(thrown instanceof StoreError)) throw thrown;
     return fail(messageOf(thrown), `Fix it, or use another database: ${optionLabel(option)}`);
+  }
+}
+
+interface PortTarget {
+  service: string;
+  host: string;
+  port: number;
+  option: OptionSpec;
+}
+
+/** Checks that the port is free, or that the service itself is ready on it. */
+function checkPort(target: PortTarget, context: CheckContext): Finding | Promise<Finding> {
+  const { host, port, option } = target;
+  try {
+    Deno.listen({ hostname: host, port }).close();
+    return ok(port === 0 ? `A free port of ${host}` : `${host}:${port} is free`);
+  } catch (thrown) {
+    if (thrown instanceof Deno.errors.AddrInUse) return checkTakenPort(target, context);
+    if (thrown instanceof Deno.errors.NotCapable) throw thrown;
+    const remedy = thrown instanceof Deno.errors.PermissionDenied
+      ? `Use a port of 1024 or more: ${optionLabel(option)}`
+      : "Use an address of this machine: --host or RANGEMAKER_HOST";
+    return fail(`${host}:${port} cannot be listened on: ${messageOf(thrown)}`, remedy);
+  }
+}
+
+async function checkTakenPort(
+  { service, host, port, option }: PortTarget,
+  { timeoutMs, signer }: CheckContext,
+): Promise<Finding> {
+  const remedy = `Stop it (ss -ltnp shows it), or use another port: ${optionLabel(option)}`;
+  const owner = await describePortOwner(host, port);
+  // The node's other port is that of a read-node.
+  if (!owner.endsWith(service)) return fail(`${host}:${port} is used by ${owner}`, remedy);
+  const url = reachableUrl(host, port);
+  // A service that signs says as whom, under its own name.
+  const { text: health } = await request(`${url}/health`, { timeoutMs });
+  const { [service]: account } = z.record(z.string(), z.unknown()).safeParse(tryParseJson(health))
+    .data ?? {};
+  // Without a key, it may be the same account; the check of the key fails.
+  const own = typeof account === "string" ? await signer().catch(() => undefined) : undefined;
+  if (own !== undefined && own.address !== account) {
+    return fail(`${host}:${port} is used by another ${service}, of ${account}`, remedy);
+  }
+  const problems = await problemsAt(url, timeoutMs);
+  const text = `${host}:${port} is used by this service, which is running`;
+  if (problems.length === 0) return ok(`${text} and ready`);
+  return fail(`${text} and not ready: ${problems.join("; ")}`, `See ${url}/ready and its log`);
+}
+
+/** Starts the service as `--check` does. */
+async function checkStart(
+  { service, options: table, start }: Required<
+    Pick<ServiceChecks, "service" | "options" | "start">
+  >,
+  values: Readonly<Record<string, unknown>>,
+  { clock, timeoutMs, signer }: CheckContext,
+): Promise<Finding> {
+  if (Deno.permissions.querySync({ name: "net", host: "127.0.0.1" }).state !== "granted") {
+    const text = "Not tried: this process may not listen on a free port of 127.0.0.1";
+    return warn(text, "Start the doctor with --allow-net=127.0.0.1 too");
+  }
+  try {
+    // A keystore that is open already: opening it again would block the other checks.
+    const key = values.keystore === undefined
+      ? {}
+      : { privateKey: await signer(), keystore: undefined, keystorePasswordFile: undefined };
+    const options = { ...values, ...key };
+    const problems = await problemsOfStart({ table, options, start, clock, timeoutMs });
+    if (problems.length === 0) return ok("It starts and gets ready");
+    return fail(problems.join("; "), `Fix that, and try again: rangemaker ${service} --check`);
+  } catch (thrown) {
+    if (!(thrown instanceof RangemakerError)) throw thrown;
+    return fail(messageOf(thrown), `Correct that option; see rangemaker ${service} --help`);
   }
 }

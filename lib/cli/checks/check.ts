@@ -1,7 +1,6 @@
 /** Types of `rangemaker doctor`: a check tries one thing that a service is configured to use. */
-import type { z } from "zod";
 import type { Clock } from "../../clock.ts";
-import { RangemakerError } from "../../errors.ts";
+import type { RunningService } from "../../http/service.ts";
 import type { Address } from "../../protocol/scalars.ts";
 import type { OptionsOf, OptionTable } from "../options.ts";
 
@@ -24,17 +23,8 @@ export interface Check {
    * a deadline.
    */
   blocksEventLoop?: boolean;
-  /** Runs the check and changes nothing. Any error except a {@link BlockedError} is a failure. */
+  /** Runs the check and changes nothing. Any error is a failure. */
   run(): Finding | Promise<Finding>;
-}
-
-/** A check of a value. @returns Undefined if there is no value, as for an invalid option. */
-export function optionalCheck<T>(
-  subject: string,
-  value: T | undefined,
-  run: (value: T) => Finding | Promise<Finding>,
-): Check | undefined {
-  return value === undefined ? undefined : { subject, run: () => run(value) };
 }
 
 export interface ServiceCheck extends Check {
@@ -54,37 +44,20 @@ export type ProcessPermission = "net" | "read" | "write" | "env";
 /** Required grants of a process: `host:port` for net, paths, and names of variables. */
 export type RequiredPermissions = Partial<Record<ProcessPermission, readonly string[]>>;
 
-/** What `GET /health` of a running service says. */
-export interface Health {
-  status: string;
-  /** The account that it signs with; undefined if it signs nothing. */
-  account?: string;
-}
-
 /** A service's additions to the checks that its option kinds imply. */
 export interface ServiceChecks<T extends OptionTable = OptionTable> {
   service: string;
   options: T;
   /** See {@link CommandText}. */
   settingsOfOtherServices?: readonly string[];
-  /** Schema of the service's `GET /health` answer; undefined if the service does not listen. */
-  health?: z.core.$ZodType<Health>;
-  /** Fills in values that the service derives from other options. */
-  resolve?(values: Partial<OptionsOf<T>>): Partial<OptionsOf<T>>;
+  /** Starts the service; undefined if it is none. */
+  start?(options: OptionsOf<T>): Promise<RunningService>;
   /** Opens the signer, if the key option is not its only source. */
   openSigner?(values: Partial<OptionsOf<T>>): Promise<{ address: Address }>;
   /** Permissions that no single option implies. */
   permissions?(values: Partial<OptionsOf<T>>): RequiredPermissions;
-  /** Checks that no option kind implies. The value of an invalid option is undefined. */
-  customChecks?(values: Partial<OptionsOf<T>>, context: CheckContext): (Check | undefined)[];
-}
-
-/** A check could not run because of a problem that another check reports. */
-export class BlockedError extends RangemakerError {
-  /** @param fixFirst What to fix, such as `the node`. */
-  constructor(reason: string, readonly fixFirst: string) {
-    super("BLOCKED", reason);
-  }
+  /** Checks that no option kind implies; without wrong options, as a start. */
+  customChecks?(options: OptionsOf<T>, context: CheckContext): Check[];
 }
 
 export function ok(text: string): Finding {

@@ -2,7 +2,7 @@
 import type { Clock } from "../../clock.ts";
 import { messageOf } from "../../errors.ts";
 import { redact } from "../../redact.ts";
-import { BlockedError, fail, type Finding, type Level, type ServiceCheck, warn } from "./check.ts";
+import { fail, type Finding, type Level, type ServiceCheck, warn } from "./check.ts";
 
 export interface CheckResult extends Finding {
   service: string;
@@ -98,9 +98,6 @@ async function runInTime(
     return await Promise.race([check.run(), late.promise]);
   } catch (thrown) {
     const text = messageOf(thrown);
-    if (thrown instanceof BlockedError) {
-      return warn(`Unknown: ${text}`, `Fix ${thrown.fixFirst} first`);
-    }
     const isDenied = thrown instanceof Deno.errors.NotCapable;
     return fail(
       text,

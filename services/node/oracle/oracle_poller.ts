@@ -1,5 +1,6 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
+import { redactUrls } from "../../../lib/redact.ts";
 import type { Market } from "../../../lib/protocol/markets.ts";
 import type { OraclePrices } from "./oracle_prices.ts";
 import type { PullResult } from "./oracle_client.ts";
@@ -50,9 +51,16 @@ export class OraclePoller {
 
   /** `fresh` while every market has a fresh price and accepts bets. */
   state(nowMs: number): "fresh" | "stale" {
-    const { prices } = this.#parts;
-    const isFresh = prices.markets.every((market) => prices.isFresh(market, nowMs));
-    return isFresh ? "fresh" : "stale";
+    return this.problem(nowMs) === undefined ? "fresh" : "stale";
+  }
+
+  /** The markets without a fresh price, which accept no bets, and why; undefined if there are none. */
+  problem(nowMs: number): string | undefined {
+    const { prices, url } = this.#parts;
+    const stale = prices.markets.filter((market) => !prices.isFresh(market, nowMs));
+    if (stale.length === 0) return undefined;
+    const symbols = stale.map(({ symbol }) => symbol).join(", ");
+    return `No fresh price of ${symbols} from the oracle at ${redactUrls(url)}: ${this.#reason()}`;
   }
 
   /** The answer of `core_getOracleStatus`; times in Unix milliseconds. */

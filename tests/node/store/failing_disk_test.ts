@@ -170,6 +170,8 @@ Deno.test('Node: on a full disk it refuses writes with one code, reports "failed
     const { http, status, error: reason } = await node.health();
     assert.deepEqual([http, status], [503, "failed"]);
     assert.match(reason, /^The chain cannot be written: database or disk is full/);
+    const { chain, problems } = await (await node.core.readiness()).json();
+    assert.deepEqual([chain, problems[0]], [false, reason]);
     const { registry } = node.core.metrics;
     const gauge = registry.getSingleMetric("node_storage_writable") ?? assert.fail("no gauge");
     const writable = async () => (await gauge.get()).values[0]?.value;

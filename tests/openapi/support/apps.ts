@@ -95,7 +95,7 @@ export function oracleApp(): { app: Hono; health: Handler } {
     random: Math.random,
     metrics,
   });
-  const api = { oracle, clock: systemClock, metrics, startedAtMs: 0 };
+  const api = { oracle, clock: systemClock, metrics, startedAtMs: 0, minSources: 1 };
   return { app: oracleApi(api), health: healthHandler(api) };
 }
 

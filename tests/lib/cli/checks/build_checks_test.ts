@@ -1,12 +1,11 @@
 /** What follows from the kinds of a table's options: permissions and checks. */
 import assert from "node:assert/strict";
-import { z } from "zod";
 import type { ServiceChecks } from "../../../../lib/cli/checks/check.ts";
 import { buildChecks } from "../../../../lib/cli/checks/build_checks.ts";
 import { checkPermissions } from "../../../../lib/cli/checks/permissions.ts";
 import * as kinds from "../../../../lib/cli/option_kinds.ts";
 import { type OptionTable, parseAllOptions } from "../../../../lib/cli/options.ts";
-import { chainIdOption, listenOptions } from "../../../../lib/cli/shared_options.ts";
+import { listenOptions } from "../../../../lib/cli/shared_options.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 
 const row = (flags: string, kind: kinds.OptionKind, text?: string) => ({
@@ -20,7 +19,11 @@ const row = (flags: string, kind: kinds.OptionKind, text?: string) => ({
 const required: readonly (readonly [kinds.OptionKind, value: unknown, flags: string])[] = [
   [kinds.port, 3000, "--allow-net=127.0.0.1:3000"],
   [kinds.httpUrl, "https://api.example/x", "--allow-net=api.example:443"],
-  [kinds.nodeUrl, "http://node.example:8545", "--allow-net=node.example:8545"],
+  [
+    kinds.httpUrls,
+    "http://a.example:8545,http://b.example",
+    "--allow-net=a.example:8545,b.example:80",
+  ],
   [kinds.wsUrl, "ws://node.example", "--allow-net=node.example:80"],
   [{ ...kinds.httpUrl }, "oracle.example:8550", "--allow-net=oracle.example:8550"],
   [kinds.file, "keys/a.json", "--allow-read=keys/a.json"],
@@ -58,10 +61,11 @@ function subjectsOf(options: OptionTable, more: Partial<ServiceChecks> = {}): st
 function checks(options: OptionTable, more: Partial<ServiceChecks>) {
   const text = { name: "sample", description: "", examples: [] };
   const parsed = parseAllOptions(text, options, [], () => undefined);
-  const health = z.object({ status: z.string() });
-  const target = { service: "sample", options, health, ...more };
+  const target = { service: "sample", options, ...more };
   return buildChecks(target, parsed, { clock: new FakeClock(), timeoutMs: 1_000 });
 }
+
+const start = () => Promise.reject(new Error("Nothing starts it"));
 
 Deno.test("buildChecks: each option gets the check of its kind, named after the option if there are several", () => {
   const url = "http://127.0.0.1:1";
@@ -69,34 +73,26 @@ Deno.test("buildChecks: each option gets the check of its kind, named after the 
     wsPort: row("--ws-port", kinds.port, "1"),
     ...listenOptions,
     database: row("--database", kinds.database, "a.sqlite"),
-    readNodeUrl: row("--read-node-url", kinds.nodeUrl, url),
-    writeNodeUrl: row("--write-node-url", kinds.nodeUrl, url),
-    wsUrl: row("--ws-url", kinds.wsUrl, "ws://127.0.0.1:1"),
+    writeNodeUrl: row("--write-node-url", kinds.httpUrl, url),
+    bigHedgeUrl: row("--big-hedge-url", kinds.serviceUrl, url),
     privateKey: row("--private-key", kinds.key),
-    limit: row("--limit", kinds.integer(1), "0"),
     tape: row("--tape", kinds.file),
   };
-  assert.deepEqual(subjectsOf(options), [
-    "option",
-    "permissions",
-    "key",
-    "read node",
-    "write node",
-    ...["writes", "clock", "writes", "clock"], // of each, since it has a key
-    "websocket",
-    "store",
-    "ws port",
-  ]);
+  const subjects = ["permissions", "key", "big hedge", "store", "ws port"];
+  assert.deepEqual(subjectsOf(options), subjects);
+  assert.deepEqual(subjectsOf(options, { start }), [...subjects, "start"]);
 });
 
-Deno.test("buildChecks: an option without a value, or with an invalid one, gets no check", () => {
+Deno.test("buildChecks: an invalid option is reported; the checks that need it, and a start, are left out", () => {
   const options = {
     ...listenOptions,
     readPort: row("--read-port", kinds.port),
-    rpcUrl: row("--rpc-url", kinds.nodeUrl, "nonsense"),
-    chainId: chainIdOption,
+    hedgeUrl: row("--hedge-url", kinds.serviceUrl, "nonsense"),
+    limit: row("--limit", kinds.integer(1), "0"),
   };
-  assert.deepEqual(subjectsOf(options), ["option", "permissions"]);
+  const customChecks = () => assert.fail("They need the options");
+  const subjects = subjectsOf(options, { start, customChecks });
+  assert.deepEqual(subjects, ["option", "option", "permissions"]);
 });
 
 Deno.test("buildChecks: a key is opened once for all checks that need it", async () => {

@@ -1,0 +1,95 @@
+/** Starts a service for some seconds, and asks it whether it can work: `--check`, and the doctor. */
+import { z } from "zod";
+import { type Clock, waitMs } from "../clock.ts";
+import type { RunningService } from "../http/service.ts";
+import { IN_MEMORY } from "../intents/database_url.ts";
+import { tryParseJson } from "../json.ts";
+import { request } from "../net/http_request.ts";
+import * as kinds from "./option_kinds.ts";
+import type { OptionSpec, OptionTable } from "./options.ts";
+
+/** The option of every service that starts it for a check only. */
+export const checkOption = {
+  flags: "--check",
+  kind: kinds.flag,
+  description: "start on free ports, store nothing, print what keeps it from being ready, and end",
+  default: "false",
+} satisfies OptionSpec;
+
+/** How long a service may take to be ready. */
+export const READY_TIMEOUT_MS = 10_000;
+
+/** Timeout of its answer: longer than it waits for its node. */
+const ANSWER_TIMEOUT_MS = 12_000;
+
+/** Time between two questions until the service is ready. */
+const POLL_MS = 200;
+
+/**
+ * A service that is ready is asked again after this time: longer than it caches answers, and long
+ * enough for a new block, which shows whether its clock agrees with that of its node.
+ */
+const CONFIRM_AFTER_MS = 1_100;
+
+/** Values of options, by their role, with which a start touches nothing and only this machine can call. */
+const HARMLESS: Partial<Record<NonNullable<kinds.OptionKind["role"]>, unknown>> = {
+  host: "127.0.0.1",
+  port: 0,
+  database: IN_MEMORY,
+  dataDir: IN_MEMORY,
+};
+
+const unreadySchema = z.object({ problems: z.array(z.string()) });
+
+interface StartCheck<T> {
+  table: OptionTable;
+  /** Valid values of all options. */
+  options: T;
+  start(options: T): Promise<RunningService>;
+  clock: Clock;
+  timeoutMs: number;
+}
+
+/**
+ * Starts a service with {@link harmlessOptions}, and stops it once it is ready or time is up.
+ *
+ * @returns One sentence per problem; none if the service is ready.
+ * @throws What the start throws.
+ */
+export async function problemsOfStart<T extends object>(
+  { table, options, start, clock, timeoutMs }: StartCheck<T>,
+): Promise<string[]> {
+  const deadlineMs = clock.now() + timeoutMs;
+  await using service = await start(harmlessOptions(table, options));
+  let wasReady = false;
+  while (true) {
+    const problems = await problemsAt(service.url);
+    const isReady = problems.length === 0;
+    if (isReady && wasReady || clock.now() >= deadlineMs) return problems;
+    wasReady = isReady;
+    await waitMs(clock, isReady ? CONFIRM_AFTER_MS : POLL_MS);
+  }
+}
+
+/** Options with free ports and without a store, so that nothing of a running service is touched. */
+function harmlessOptions<T extends object>(table: OptionTable, options: T): T {
+  const given = Object.entries(options).filter(([, value]) => value !== undefined);
+  const values = given.map(([key, value]) => {
+    const role = table[key]?.kind.role;
+    return [key, role !== undefined && role in HARMLESS ? HARMLESS[role] : value];
+  });
+  return { ...options, ...Object.fromEntries(values) };
+}
+
+/** What a running service lacks, one sentence per problem. @throws {NetworkError} If it does not answer. */
+export async function problemsAt(
+  url: string,
+  timeoutMs: number = ANSWER_TIMEOUT_MS,
+): Promise<string[]> {
+  const ready = await request(`${url}/ready`, { timeoutMs });
+  const { status, text } = ready.status === 404
+    ? await request(`${url}/health`, { timeoutMs })
+    : ready;
+  if (status === 200) return [];
+  return z.safeParse(unreadySchema, tryParseJson(text)).data?.problems ?? [text];
+}
