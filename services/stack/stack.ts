@@ -38,6 +38,9 @@ export const STACK_PRICING = {
   userLeadMs: 0,
 } as const;
 
+/** Slots of the node's price rings: a won bet of 24 h, the longest, is settled without a backfill. */
+const RING_SLOTS = 2 ** 20;
+
 /** Where services listen by default. */
 const DEFAULT_HOST = listenOptions.host.default;
 
@@ -199,6 +202,7 @@ async function startAll(
     minBet: 1n, // the specification's smallest bet
     dataDir: dataDir === undefined ? ":memory:" : join(dataDir, "node"),
     dev: true,
+    ringBufferSize: RING_SLOTS,
   });
   const node = opened.use(await startNode(nodeValues, clock));
   const proxy = opened.use(

@@ -5,9 +5,10 @@ import { startChain, type TestChain } from "../../../lib/testing/mod.ts";
 
 const ETH = 3_000_000_000n;
 const WINDOW_MS = 60_000;
+const DAY_MS = 86_400_000;
 
 /** A client for one of the chain's wallets, and its bet on 1 % around a price. */
-async function bet(chain: TestChain, wallet = chain.wallets[0]) {
+async function bet(chain: TestChain, windowMs = WINDOW_MS, wallet = chain.wallets[0]) {
   const client = new RangemakerClient({ ...chain.options, wallet });
   const startTime = chain.now();
   const offer = await client.quote({
@@ -16,7 +17,7 @@ async function bet(chain: TestChain, wallet = chain.wallets[0]) {
     upperPrice: ETH * 101n / 100n,
     betAmount: 10_000_000n,
     startTime,
-    endTime: startTime + WINDOW_MS,
+    endTime: startTime + windowMs,
   });
   return { client, ...await client.execute(offer) };
 }
@@ -45,6 +46,12 @@ Deno.test("Test chain: a test controls prices, time, snapshots and balances", as
     assert.equal((await client.account()).balance, 40_000_000n + payout);
     const tookMs = performance.now() - startedMs;
     assert(tookMs < WINDOW_MS, `${tookMs} ms for a window of ${WINDOW_MS} ms`);
+  });
+
+  await t.step("a bet of 24 h, the longest, is settled when it is won", async () => {
+    const { client, thesisId } = await bet(chain, DAY_MS);
+    await chain.advance(DAY_MS);
+    assert.equal((await client.settled(thesisId, 5_000)).status, "won");
   });
 
   await t.step("a revert restores money and time, also for clients", async () => {
