@@ -131,7 +131,7 @@ export class RangemakerClient extends ChainReader {
   /**
    * The solver's address, balance, strategy and bounds, as it reports them.
    *
-   * @param signal Ends the request early.
+   * @param signal Ends the request early: its reason is thrown, an `AbortError` by default.
    * @example
    * ```ts
    * const { address, config } = await client.solverInfo();
@@ -147,7 +147,8 @@ export class RangemakerClient extends ChainReader {
   /**
    * The payout of a bet, without a signed quote.
    *
-   * @param signal Ends the request, such as when the user has changed the bet.
+   * @param signal Ends the request, such as when the user has changed the bet: its reason is
+   *   thrown, an `AbortError` by default.
    * @example
    * ```ts
    * const { payout, multiplier } = await client.estimate(bet);
