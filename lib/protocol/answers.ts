@@ -75,7 +75,7 @@ export const solverInfoSchema = z.object({
   ),
   pricing: described(
     z.string(),
-    "Pricing strategy: mock, barrier or the name of your own",
+    "Name of the pricing strategy",
   ),
   calibration: described(
     z.optional(z.array(calibrationSchema)),

@@ -21,7 +21,7 @@ import { candlePageSchema } from "./market/exchange_candles.ts";
 import { MarketData } from "./market/market_data.ts";
 import { options } from "./options.ts";
 import { loadStrategy, StrategyError } from "./pricing/load_strategy.ts";
-import { STRATEGY_NAMES, strategyContext } from "./pricing/strategy.ts";
+import { isBuiltIn, strategyContext } from "./pricing/strategy.ts";
 
 export const checks: ServiceChecks<typeof options> = {
   service: "solver",
@@ -34,16 +34,12 @@ export const checks: ServiceChecks<typeof options> = {
     optionalCheck("history", historyUrl, (url) => checkCandles(url, context)),
     optionalCheck(
       "pricing",
-      isBuiltIn(pricing) ? undefined : pricing,
+      pricing === undefined || isBuiltIn(pricing) ? undefined : pricing,
       (path) => checkStrategy(path, markets, context),
     ),
     optionalCheck("hedge", hedgeUrl, (url) => checkHedge(url, context)),
   ],
 };
-
-function isBuiltIn(pricing: string | undefined): boolean {
-  return STRATEGY_NAMES.some((name) => name === pricing);
-}
 
 /** Loads and creates the strategy as the solver does, on markets without prices. */
 async function checkStrategy(

@@ -22,7 +22,7 @@ import { MIN_SOURCES_SAFE, options as oracleOptions, startOracle } from "../orac
 import { options as proxyOptions, startProxy } from "../proxy/mod.ts";
 import { options as solverOptions, type SolverOptions, startSolver } from "../solver/mod.ts";
 import { loadStrategy } from "../solver/pricing/load_strategy.ts";
-import { STRATEGY_NAMES } from "../solver/pricing/strategy.ts";
+import { isBuiltIn } from "../solver/pricing/strategy.ts";
 import { requireFreePorts, type StackPorts } from "./ports.ts";
 
 export { FREE_PORTS } from "./ports.ts";
@@ -117,7 +117,7 @@ async function requireFiles({ markets, tape, pricing }: StackOptions): Promise<v
   await readMarkets(markets);
   if (tape !== undefined) await readTape(tape);
   const strategy = pricing?.pricing;
-  if (strategy !== undefined && !STRATEGY_NAMES.some((name) => name === strategy)) {
+  if (strategy !== undefined && !isBuiltIn(strategy)) {
     await loadStrategy(strategy);
   }
 }
