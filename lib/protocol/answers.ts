@@ -91,7 +91,10 @@ export const solverInfoSchema = z.object({
   }),
 });
 
-/** The solver's answer about itself: its account, mode and bounds. */
+/**
+ * The solver's answer about itself: its account, mode and bounds. `config.minDuration` and
+ * `config.maxDuration` are milliseconds; amounts are USDC with 6 decimals.
+ */
 export type SolverInfo = z.output<typeof solverInfoSchema>;
 
 /** Answer of `POST /quote`. */
