@@ -154,7 +154,9 @@ async function readmeOf({ document, example }: Package["readme"]): Promise<strin
   const code = await Deno.readTextFile(ROOT + example);
   const link = /^\[Whole programs\][^]*?\n\n/m;
   if (!link.test(text)) throw new Error(`${document} has no link to the examples`);
-  return text.replace(link, () => `\`\`\`js\n${code}\`\`\`\n\n`);
+  // Of links to other documents, which are not in the package, the text stays.
+  return text.replace(link, () => `\`\`\`js\n${code}\`\`\`\n\n`)
+    .replaceAll(/\[([^\]]+)\]\((?!#|https?:)[^)]+\)/g, "$1");
 }
 
 async function writePackage(definition: Package, folder: string): Promise<void> {

@@ -131,7 +131,7 @@ export class RangemakerClient extends ChainReader {
   /**
    * The solver's address, balance, strategy and bounds, as it reports them.
    *
-   * @param signal Ends the request early.
+   * @param signal Ends the request early: its reason is thrown, an `AbortError` by default.
    * @example
    * ```ts
    * const { address, config } = await client.solverInfo();
@@ -147,7 +147,8 @@ export class RangemakerClient extends ChainReader {
   /**
    * The payout of a bet, without a signed quote.
    *
-   * @param signal Ends the request, such as when the user has changed the bet.
+   * @param signal Ends the request, such as when the user has changed the bet: its reason is
+   *   thrown, an `AbortError` by default.
    * @example
    * ```ts
    * const { payout, multiplier } = await client.estimate(bet);
@@ -264,7 +265,8 @@ export class RangemakerClient extends ChainReader {
   }
 
   /**
-   * Waits for the outcome of one thesis, of any user.
+   * Waits for the outcome of one thesis, of any user; one that is `needs_backfill` has none until an
+   * operator has filled in the missing prices.
    *
    * @throws {WatchError} `NOT_CONNECTED` without a connection within `timeoutMs` (10 s at most),
    *   `WATCH_TIMEOUT` without an outcome within `timeoutMs` after connecting, `UNKNOWN_THESIS` if

@@ -174,7 +174,7 @@ const UNKNOWN_OUTCOME_CODES: ReadonlySet<string> = new Set([
 /**
  * Whether `execute` may have placed the bet although it failed. Send the same offer with the same
  * signature again: it is placed at most once. After any other error of a first attempt, the bet was
- * not placed.
+ * not placed; nor after one of a later attempt that refuses the bet itself, such as `WINDOW_ENDED`.
  *
  * @example
  * ```ts

@@ -14,8 +14,8 @@ export type WatchState = "connecting" | "live";
 export interface WatchHandlers {
   /** Called with each existing thesis first, then with each new one and each change of status. */
   onThesis?(thesis: Thesis): void;
-  /** The watch became live, or lost its connection; it reconnects by itself. */
-  onState?(state: WatchState): void;
+  /** The watch became live, or lost its connection, with the `reason`; it reconnects by itself. */
+  onState?(state: WatchState, reason?: string): void;
 }
 
 /** The party whose theses are watched: a user or a solver. */
@@ -98,7 +98,7 @@ export class ThesisWatch {
       },
       onLost: (reason) => {
         this.#lastFailure = reason;
-        this.#setState("connecting");
+        this.#setState("connecting", reason);
       },
     });
   }
@@ -252,10 +252,10 @@ export class ThesisWatch {
     this.#handlers.onThesis?.(thesis);
   }
 
-  #setState(state: WatchState): void {
+  #setState(state: WatchState, reason?: string): void {
     if (state === this.#state) return;
     this.#state = state;
-    this.#handlers.onState?.(state);
+    this.#handlers.onState?.(state, reason);
   }
 }
 

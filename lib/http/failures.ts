@@ -3,7 +3,16 @@ import { z } from "zod";
 import { failuresOf } from "../protocol/failures.ts";
 import { failureSchema } from "../protocol/answers.ts";
 import { describeValue } from "../protocol/scalars.ts";
-import type { OperationAnswer } from "./openapi.ts";
+
+/** One answer of an operation. The wire carries the input type of `body`. */
+export interface OperationAnswer {
+  description: string;
+  body: z.core.$ZodType;
+  /** `application/json` unless another is named. */
+  mediaType?: string;
+  /** Headers that a caller should look at. */
+  headers?: Record<string, { description: string; schema: { type: "integer"; minimum: number } }>;
+}
 
 /** An error of every HTTP API: text and `details` are made from the same facts. */
 export const httpFailure = failuresOf({
@@ -50,9 +59,10 @@ export function statusOfCode(
 
 /** The meaning of each status on all routes. */
 const MEANINGS: Readonly<Record<number, string>> = {
-  400: "A field does not fit, or a rule is broken",
+  400: "A field does not fit, a rule is broken, or there is no `Host` header",
   401: "A signature fails its check; `details` has the digest that was checked",
-  403: "A web page whose origin is not in `--cors-origins`",
+  403: "The name in the `Host` header is not in `--allowed-hosts`; or, of a POST, the web page's " +
+    "origin is not in `--cors-origins`",
   404: "Not found",
   409: "Already used by an earlier request; `error` names its state",
   413: "The body is over 64 KiB",
@@ -86,9 +96,12 @@ export function failureAnswersOf<S extends ErrorStatuses>(statuses: S) {
 /** Codes of every route that asks the core node. */
 export const NODE_FAILURES = ["NODE_UNREACHABLE", "NODE_TIMEOUT", "NODE_REFUSED"] as const;
 
+/** Codes of every route. */
+export const HOST_FAILURES = ["INVALID_REQUEST", "HOST_NOT_ALLOWED"] as const;
+
 /** Codes of every route that takes a body. */
 export const BODY_FAILURES = [
-  "INVALID_REQUEST",
+  ...HOST_FAILURES,
   "ORIGIN_NOT_ALLOWED",
   "BODY_TOO_LARGE",
   "UNSUPPORTED_MEDIA_TYPE",

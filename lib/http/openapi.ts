@@ -6,22 +6,18 @@ import type { Context, Handler, Hono } from "hono";
 import { type DescribeRouteOptions, generateSpecs, resolver, uniqueSymbol } from "hono-openapi";
 import { z } from "zod";
 import config from "../../deno.json" with { type: "json" };
+import {
+  COMMON_STATUSES,
+  failureAnswersOf,
+  HOST_FAILURES,
+  type OperationAnswer,
+} from "./failures.ts";
 
 /** Path of the document, the same in every service. */
 const DOCUMENT_PATH = "/openapi.json";
 
 /** Place of the named schemas in a document. */
 const COMPONENTS = "#/components/schemas/";
-
-/** One answer of an operation. The wire carries the input type of `body`. */
-export interface OperationAnswer {
-  description: string;
-  body: z.core.$ZodType;
-  /** `application/json` unless another is named. */
-  mediaType?: string;
-  /** Headers that a caller should look at. */
-  headers?: Record<string, { description: string; schema: { type: "integer"; minimum: number } }>;
-}
 
 /** One route as the document shows it. */
 export interface Operation {
@@ -35,7 +31,7 @@ export interface Operation {
   query?: z.core.$ZodObject;
   body?: z.core.$ZodType;
   example?: Record<string, unknown>;
-  /** All answers of the route, by HTTP status. */
+  /** Answers of the route, by HTTP status; {@link HOST_FAILURES} are added. */
   answers: Record<number, OperationAnswer>;
 }
 
@@ -54,7 +50,10 @@ export interface ServiceDescription {
   tags: Record<string, string>;
 }
 
-/** A route that every service has, and that always answers with 200. */
+/** What the listener answers before any route. */
+const HOST_ANSWERS = failureAnswersOf(COMMON_STATUSES)(...HOST_FAILURES);
+
+/** A route that every service has. */
 function serviceOperation(id: string, summary: string, answer: OperationAnswer): Operation {
   return { id, tag: "service", summary, answers: { 200: answer } };
 }
@@ -144,7 +143,7 @@ function specOf(operation: Operation): DescribeRouteOptions {
       content: { "application/json": { schema: wireSchema(body), example } },
     },
     responses: Object.fromEntries(
-      Object.entries(answers).map((
+      Object.entries({ ...HOST_ANSWERS, ...answers }).map((
         [status, { description, body, mediaType, headers }],
       ) => [status, {
         description,

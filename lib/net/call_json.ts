@@ -48,7 +48,7 @@ const PERMANENT_CODES: ReadonlySet<string> = new Set([
 /**
  * `GET`s JSON or, with a body, `POST`s it, and parses the answer.
  *
- * @param options `signal` ends the request early.
+ * @param options `signal` ends the request early: its reason is thrown.
  * @throws {ServiceError} If the service refuses, or if the answer does not fit the schema.
  * @throws {NetworkError} If no answer came, or one of a gateway that cannot reach the service.
  */

@@ -47,7 +47,7 @@ export interface HttpAnswer {
  * effect must not be repeated wherever an answer points.
  *
  * @throws {NetworkError} `SERVICE_TIMEOUT` or `SERVICE_UNREACHABLE` if no whole answer came, or it is a
- * redirect or too long.
+ * redirect or too long. If `signal` is aborted, its reason is thrown, as `fetch` does.
  */
 export async function request(
   url: string,
@@ -69,6 +69,7 @@ export async function request(
     const text = await textOf(response, options.maxBytes ?? ANSWER_BYTES_MAX);
     return { status: response.status, headers: response.headers, text };
   } catch (cause) {
+    signal?.throwIfAborted();
     if (cause instanceof Error && cause.name === "TimeoutError") {
       const message = `${url} did not answer within ${timeoutMs} ms`;
       throw new NetworkError("SERVICE_TIMEOUT", message, cause);
@@ -126,7 +127,7 @@ function tooLong(maxBytes: number): string {
  */
 export function unreachableReason(url: string, thrown: unknown): string {
   const cause = thrown instanceof NetworkError ? thrown.cause : thrown;
-  // `fetch` fails with a TypeError; others are aborts and answers that are no JSON.
+  // `fetch` fails with a TypeError; others are answers that cannot be used.
   return reasonOf(cause) + (cause instanceof TypeError ? originHint(url) : "");
 }
 

@@ -75,7 +75,7 @@ export const solverInfoSchema = z.object({
   ),
   pricing: described(
     z.string(),
-    "Pricing strategy: mock, barrier or the name of your own",
+    "Name of the pricing strategy",
   ),
   calibration: described(
     z.optional(z.array(calibrationSchema)),
@@ -91,7 +91,10 @@ export const solverInfoSchema = z.object({
   }),
 });
 
-/** The solver's answer about itself: its account, mode and bounds. */
+/**
+ * The solver's answer about itself: its account, mode and bounds. `config.minDuration` and
+ * `config.maxDuration` are milliseconds; amounts are USDC with 6 decimals.
+ */
 export type SolverInfo = z.output<typeof solverInfoSchema>;
 
 /** Answer of `POST /quote`. */

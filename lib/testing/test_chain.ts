@@ -3,10 +3,12 @@ import { keccak256, toHex } from "viem";
 import { type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import { type Clock, ShiftedClock } from "../clock.ts";
 import { RangemakerError } from "../errors.ts";
+import { tryParseJson } from "../json.ts";
 import { CoreReader } from "../net/core_reader.ts";
 import { SLOT_MS } from "../protocol/constants.ts";
+import { failureSchema } from "../protocol/answers.ts";
 import { developmentMethods } from "../protocol/methods/development.ts";
-import { type Address, addressSchema, type Hex } from "../protocol/scalars.ts";
+import { type Address, addressSchema, describeInput, type Hex } from "../protocol/scalars.ts";
 import { type Child, startChild } from "./child.ts";
 import { realClock } from "./real_clock.ts";
 
@@ -48,8 +50,37 @@ export interface ChainOptions {
   wallets?: number;
   /** Balance of each wallet, USDC with 6 decimals: 10,000 USDC by default. */
   balance?: bigint;
+  /**
+   * How the solver prices: `mock`, the default, pays 1.05 to 1.10 times the bet at random, whatever
+   * the price does; `barrier` uses a model, and refuses bets until it has 2 s of prices.
+   */
+  pricing?: "mock" | "barrier";
   /** Ends the chain, also while it starts. */
   signal?: AbortSignal;
+}
+
+const amountSchema = z.bigint({
+  error: "Expected a bigint with 6 decimals, such as 3_000_000_000n",
+});
+
+const optionsSchema = z.object({
+  wallets: z.int().min(0).default(3),
+  balance: amountSchema.default(10_000_000_000n),
+  pricing: z.enum(["mock", "barrier"]).default("mock"),
+});
+
+const pathsSchema = z.record(
+  z.string(),
+  z.union([amountSchema, z.array(amountSchema)], {
+    error: "Expected a bigint with 6 decimals, or several",
+  }),
+);
+
+/** @throws {RangemakerError} `INVALID_INPUT`, with the rule and the value. */
+function parse<S extends z.core.$ZodType>(schema: S, value: unknown): z.output<S> {
+  const parsed = z.safeParse(schema, value);
+  if (parsed.success) return parsed.data;
+  throw new RangemakerError("INVALID_INPUT", describeInput(parsed.error, value));
 }
 
 const urlsSchema = z.object({
@@ -79,7 +110,8 @@ const NODE_POLL_MS = 20;
 /**
  * Starts a chain with prices and funded wallets. Stop it after the test.
  *
- * @throws {RangemakerError} `CHAIN_NOT_STARTED`, with the last output of its program.
+ * @throws {RangemakerError} `CHAIN_NOT_STARTED`, with the last output of its program;
+ *   `CHAIN_NOT_READY` without prices; `INVALID_INPUT`.
  * @example
  * ```ts
  * const chain = await startChain({ wallets: 1, balance: 50_000_000n }); // 50 USDC
@@ -88,8 +120,8 @@ const NODE_POLL_MS = 20;
  * ```
  */
 export async function startChain(options: ChainOptions = {}): Promise<TestChain> {
-  const { wallets = 3, balance = 10_000_000_000n, signal } = options;
-  const child = await startChild(signal);
+  const { wallets, balance, pricing } = parse(optionsSchema, options);
+  const child = await startChild(pricing, options.signal);
   const chain = new TestChain(
     child,
     Array.from({ length: wallets }, (_, index) => testWallet(index)),
@@ -146,8 +178,8 @@ export class TestChain implements AsyncDisposable {
    * await chain.faucet(address, 25_000_000n); // 25 USDC
    * ```
    */
-  faucet(address: Address, amount: bigint): Promise<void> {
-    return this.#node.faucet(address, amount);
+  async faucet(address: Address, amount: bigint): Promise<void> {
+    await this.#node.faucet(address, parse(amountSchema, amount));
   }
 
   /**
@@ -191,7 +223,7 @@ export class TestChain implements AsyncDisposable {
    * ```
    */
   async advance(ms: number, prices: PricePaths = {}): Promise<number> {
-    return this.#setTime(await this.#node.advance(ms, prices));
+    return this.#setTime(await this.#node.advance(ms, parse(pathsSchema, prices)));
   }
 
   /**
@@ -199,19 +231,24 @@ export class TestChain implements AsyncDisposable {
    * recorded it: a bet that starts now starts at that price. A snapshot does not include that.
    *
    * @param price Null goes back to the simulated prices.
+   * @throws {RangemakerError} `INVALID_INPUT`; `CHAIN_NOT_READY` if it is not recorded within 10 s.
    * @example
    * ```ts
    * await chain.setPrice("ETH/USDT", 3_000_000_000n); // 3000 USDT
    * ```
    */
   async setPrice(symbol: string, price: bigint | null): Promise<void> {
+    parse(amountSchema.nullable(), price);
     const answer = await fetch(`${this.urls.exchanges}/prices`, {
       method: "PUT",
       headers: { "content-type": "application/json" },
       body: JSON.stringify({ [symbol]: price?.toString() ?? null }),
     });
     const text = await answer.text();
-    if (!answer.ok) throw new RangemakerError("INVALID_INPUT", `No price was set: ${text}`);
+    if (!answer.ok) {
+      const { data } = failureSchema.safeParse(tryParseJson(text));
+      throw new RangemakerError("INVALID_INPUT", `No price was set: ${data?.error ?? text}`);
+    }
     if (price === null) return;
     await this.#untilPrices(`${symbol} at ${price}`, async ({ [symbol]: market }) => {
       if (market?.price !== price) return false;

@@ -112,7 +112,9 @@ export const options = optionsFor("node", {
   ringBufferSize: {
     kind: ringBufferSize,
     setting: "oracle.ring_buffer_size",
-    description: "price slots of 100 ms per market, a power of two",
+    description:
+      "price slots of 100 ms per market, a power of two; a bet longer than all of them " +
+      "needs a backfill if it is won",
     default: RING_SLOTS_DEFAULT.toString(),
   },
   chainId: chainIdOption,

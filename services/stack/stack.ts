@@ -22,7 +22,7 @@ import { MIN_SOURCES_SAFE, options as oracleOptions, startOracle } from "../orac
 import { options as proxyOptions, startProxy } from "../proxy/mod.ts";
 import { options as solverOptions, type SolverOptions, startSolver } from "../solver/mod.ts";
 import { loadStrategy } from "../solver/pricing/load_strategy.ts";
-import { STRATEGY_NAMES } from "../solver/pricing/strategy.ts";
+import { isBuiltIn } from "../solver/pricing/strategy.ts";
 import { requireFreePorts, type StackPorts } from "./ports.ts";
 
 export { FREE_PORTS } from "./ports.ts";
@@ -37,6 +37,9 @@ export const STACK_PRICING = {
   volatilityHistoryMs: 2_000,
   userLeadMs: 0,
 } as const;
+
+/** Slots of the node's price rings: a won bet of 24 h, the longest, is settled without a backfill. */
+const RING_SLOTS = 2 ** 20;
 
 /** Where services listen by default. */
 const DEFAULT_HOST = listenOptions.host.default;
@@ -114,7 +117,7 @@ async function requireFiles({ markets, tape, pricing }: StackOptions): Promise<v
   await readMarkets(markets);
   if (tape !== undefined) await readTape(tape);
   const strategy = pricing?.pricing;
-  if (strategy !== undefined && !STRATEGY_NAMES.some((name) => name === strategy)) {
+  if (strategy !== undefined && !isBuiltIn(strategy)) {
     await loadStrategy(strategy);
   }
 }
@@ -199,6 +202,7 @@ async function startAll(
     minBet: 1n, // the specification's smallest bet
     dataDir: dataDir === undefined ? ":memory:" : join(dataDir, "node"),
     dev: true,
+    ringBufferSize: RING_SLOTS,
   });
   const node = opened.use(await startNode(nodeValues, clock));
   const proxy = opened.use(

@@ -7,12 +7,13 @@ import { messageOf } from "../../lib/errors.ts";
 import { configureLogging } from "../../lib/log/logging.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { chainIdOption } from "../../lib/cli/shared_options.ts";
-import { FREE_PORTS, startStack } from "./stack.ts";
+import { FREE_PORTS, STACK_PRICING, startStack } from "./stack.ts";
 
 await configureLogging({ jsonLogs: false, logLevel: "warning", color: false });
 try {
   // Pages under test have other origins.
-  const { urls } = await startStack({ ports: FREE_PORTS, seed: 1, corsOrigins: ["*"] });
+  const pricing = Deno.args[0] === STACK_PRICING.pricing ? STACK_PRICING : {};
+  const { urls } = await startStack({ ports: FREE_PORTS, seed: 1, corsOrigins: ["*"], pricing });
   const solver = DEV_ACCOUNTS.solver.address;
   console.log(JSON.stringify({ urls, chainId: Number(chainIdOption.default), solver }));
   for await (const _ of Deno.stdin.readable);

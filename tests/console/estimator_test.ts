@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { Bet, Estimate } from "../../lib/client/mod.ts";
 import { Estimator } from "../../services/console/page/data/estimator.ts";
+import { explain } from "../../services/console/page/data/explain.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 
 interface Request {
@@ -101,7 +102,9 @@ Deno.test("Estimator: a refusal becomes the state, and a request without an answ
   estimator.ask(betOf(1n));
   clock.advance(3_000);
   await settle();
-  assert(estimator.state.value !== undefined && "failure" in estimator.state.value);
+  const state = estimator.state.value;
+  assert(state !== undefined && "failure" in state);
+  assert.equal(explain(state.failure).code, "SERVICE_TIMEOUT");
   estimator.ask(betOf(2n));
   clock.advance(120);
   requests[1]?.answer.reject(new Error("no"));

@@ -99,6 +99,7 @@ const READS = ["/", "/openapi.json", "/health", "/ready", "/metrics", "/info", "
 export async function refuseAtBridge(refusals: Refusals): Promise<void> {
   await withBridge(async ({ url }, node) => {
     for (const path of READS) await refusals.expect(url, 200, path);
+    await refusals.askUnderWrongNames(url);
     for (const refused of requestsRefused()) await refusals.ask(url, refused);
     const path = "/deposit";
     await refusals.askFields(url, path, signedRequest());

@@ -35,7 +35,6 @@ const TESTED_ELSEWHERE: Readonly<Record<string, [why: string, test: string]>> = 
   RECEIPT_DROPPED: ["minutes without an answer", "lib/intents/submitter_bounds_test.ts"],
   NeedsBackfill: ["a gap in the prices", "node/chain/settlement_test.ts"],
   NODE_BUSY: ["thousands of calls at once", "node/rpc/batches_test.ts"],
-  HOST_NOT_ALLOWED: ["a foreign page", "hostile/foreign_pages_test.ts"],
   SIGNER_UNAVAILABLE: ["a signer elsewhere", "lib/net/remote_signer_test.ts"],
   STORAGE: ["a full disk", "node/store/failing_disk_test.ts"],
 };
@@ -50,6 +49,7 @@ async function serving(app: Hono, ask: (url: string) => Promise<unknown>): Promi
 async function refuseAtOracle(refusals: Refusals): Promise<void> {
   await withOracle(async ({ url }) => {
     await refusals.ask(url, noRoute);
+    await refusals.askUnderWrongNames(url);
     for (const path of ["/", "/openapi.json", "/health", "/metrics", "/prices", "/providers"]) {
       await refusals.expect(url, 200, path);
     }

@@ -262,6 +262,7 @@ const READS = [
 export async function refuseAtSolver(refusals: Refusals): Promise<void> {
   await withSolver(async ({ url }) => {
     for (const path of READS) await refusals.expect(url, 200, path);
+    await refusals.askUnderWrongNames(url);
     await refusals.expectSoon(url, 200, "/ready");
     for (const refused of requestsRefused) await refusals.ask(url, refused);
     // The documents' own examples, on any day until they end.

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { z } from "zod";
 import { DocumentedService } from "../openapi/support/documented_service.ts";
 import { eventually } from "../support/eventually.ts";
-import { withField } from "../support/http_answers.ts";
+import { sendRaw, withField } from "../support/http_answers.ts";
 import { BODIES, type BodyRules, wrongBodies } from "./request_rules.ts";
 
 /** The expected answer to a refused request. */
@@ -49,6 +49,7 @@ const rpcSchema = z.strictObject({
 /** Codes whose refusals need no details for programs. */
 const WITHOUT_FACTS: ReadonlySet<string> = new Set([
   "INVALID_REQUEST", // of a body that is no JSON
+  "HOST_NOT_ALLOWED",
   "METHOD_NOT_ALLOWED",
   "UPGRADE_REQUIRED",
   "STARTING",
@@ -124,6 +125,24 @@ export class Refusals {
       return response.status === status || undefined;
     });
     await this.expect(url, status, path);
+  }
+
+  /** Asks for every route of a document under a foreign name, and without a name. */
+  async askUnderWrongNames(url: string): Promise<void> {
+    const service = await this.#serviceAt(url) ?? assert.fail("It has a document");
+    for (const operation of service.operations) {
+      const line = `${operation.method} ${operation.path.replaceAll(/[{}]/g, "")} HTTP/1.1`;
+      for (const host of [["Host: evil.example"], []]) {
+        const { status, text } = await sendRaw(url, [line, ...host, "Connection: close"]);
+        const [, body = ""] = text.split("\r\n\r\n");
+        const headers = { "content-type": "application/json" };
+        await service.check(operation, new Response(body, { status, headers }));
+        const expected = host.length === 0
+          ? says("400 INVALID_REQUEST", "Host header", "send one")
+          : says("403 HOST_NOT_ALLOWED", "evil.example", "add the name to --allowed-hosts");
+        this.check(JSON.parse(body), expected, line, status);
+      }
+    }
   }
 
   async #serviceAt(url: string): Promise<DocumentedService | undefined> {

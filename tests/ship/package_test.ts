@@ -165,6 +165,13 @@ Deno.test("npm packages: are valid, small and typed, and play a bet in every run
       }
     });
 
+    await t.step("the READMEs link to nothing outside the package", async () => {
+      for (const name of ["client", "testing"]) {
+        const path = `${folder}/node_modules/@rangemaker/${name}/README.md`;
+        assert.doesNotMatch(await Deno.readTextFile(path), /\]\((?!#|https?:)/, name);
+      }
+    });
+
     await t.step("strict projects compile with it under every module resolution", async () => {
       for (const name of ["typed.ts", "wallets.ts"]) {
         await Deno.copyFile(fileUrl(`tests/ship/package/${name}`), `${folder}/${name}`);

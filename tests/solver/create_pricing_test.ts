@@ -8,6 +8,7 @@ import type { HistoryQuery } from "../../lib/net/core_reader.ts";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { createPricing } from "../../services/solver/create_pricing.ts";
 import { options, type SolverOptions } from "../../services/solver/options.ts";
+import { STRATEGIES } from "../../services/solver/pricing/strategy.ts";
 import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
@@ -68,6 +69,14 @@ async function withPricing(
     await store.close();
     assert.equal(clock.pending, 0);
   }
+}
+
+for (const name of Object.keys(STRATEGIES)) {
+  Deno.test(`createPricing: the built-in strategy ${name} is created under its name`, () =>
+    withPricing({ pricing: name }, ({ strategy }) => {
+      assert.equal(strategy.name, name);
+      return Promise.resolve();
+    }));
 }
 
 /** A bet around {@link SPOT} that starts now. */

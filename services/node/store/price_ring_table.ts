@@ -87,13 +87,16 @@ export class PriceRingTable {
   #put(market: Market, ring: PriceRing, cell: number): void {
     const bytes = new Uint8Array(CELL_SLOTS * STORED_SLOT_BYTES);
     const view = new DataView(bytes.buffer);
+    let isEmpty = true;
     for (let index = 0; index < CELL_SLOTS; index++) {
       const slot = cell * CELL_SLOTS + index;
       const price = ring.at(slot * SLOT_MS);
       if (price === undefined) continue;
+      isEmpty = false;
       view.setBigUint64(index * STORED_SLOT_BYTES, price);
       view.setUint32(index * STORED_SLOT_BYTES + 8, checksumOf(market, slot, price));
     }
+    if (isEmpty) return;
     const sql = `INSERT OR REPLACE INTO ${TABLE} (market, cell, slots) VALUES (?, ?, ?)`;
     this.#db.run(sql, market.symbol, cell, bytes);
   }

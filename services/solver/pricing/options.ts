@@ -2,7 +2,7 @@ import { z } from "zod";
 import * as kinds from "../../../lib/cli/option_kinds.ts";
 import { type OptionSpec, optionTable } from "../../../lib/cli/options.ts";
 import { LIMITS } from "../limits.ts";
-import { STRATEGY_NAMES } from "./strategy.ts";
+import { isBuiltIn, STRATEGIES } from "./strategy.ts";
 import { DAY_MS } from "../../../lib/time.ts";
 
 /** The highest plausible annualised volatility: a thousand percent. */
@@ -28,18 +28,18 @@ export const volatility = {
 } satisfies kinds.OptionKind;
 
 const STRATEGY_RULE = `Expected ${
-  STRATEGY_NAMES.join(", ")
+  Object.keys(STRATEGIES).join(", ")
 } or the path of a strategy, such as ./mine.ts`;
 
 /** The name of a built-in strategy, or the path of a module, which contains a slash or a dot. */
 const strategy = {
   ...kinds.module,
   schema: z.string().refine(
-    (text) => STRATEGY_NAMES.some((name) => name === text) || /[\\/]|\.[cm]?[jt]s$/.test(text),
+    (text) => isBuiltIn(text) || /[\\/]|\.[cm]?[jt]s$/.test(text),
     STRATEGY_RULE,
   ),
   placeholder: "strategy",
-  completes: STRATEGY_NAMES,
+  completes: Object.keys(STRATEGIES),
 } satisfies kinds.OptionKind;
 
 /** Options of the maker's charges. */
@@ -86,7 +86,7 @@ export const volatilityOptions = optionTable({
 export const pricingOptions = optionTable({
   pricing: {
     flags: "--pricing <strategy>",
-    description: "mock: 1.05 to 1.10 times the bet at random; barrier: by a model of the price; " +
+    description: Object.entries(STRATEGIES).map(([name, how]) => `${name}: ${how}; `).join("") +
       "or the path of a strategy of your own, such as ./mine.ts",
     kind: strategy,
     default: "mock",

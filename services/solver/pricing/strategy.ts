@@ -10,8 +10,16 @@ import type { VolatilityForecaster } from "./volatility_forecast.ts";
 /** Version of {@link PricingStrategy} and {@link StrategyContext}; incompatible changes raise it. */
 const STRATEGY_VERSION = 1;
 
-/** The built-in strategies. */
-export const STRATEGY_NAMES = ["mock", "barrier"] as const;
+/** The built-in strategies: how each prices, for the help. */
+export const STRATEGIES = {
+  mock: "1.05 to 1.10 times the bet at random",
+  barrier: "by a model of the price",
+} as const;
+
+/** Whether a value of `--pricing` names a built-in strategy, not a file. */
+export function isBuiltIn(pricing: string): boolean {
+  return Object.hasOwn(STRATEGIES, pricing);
+}
 
 /** The explanation of a price: `pricing` of quotes and estimates. */
 export const pricingDetailsSchema = z.object({

@@ -50,7 +50,7 @@ function setUp(handlers: WatchHandlers = {}) {
   const urls = { proxyWs: "ws://proxy/ws" };
   const watch = new ThesisWatch({ urls, node, clock, random: () => 1, connect: network.connect }, {
     onThesis: ({ id, status }) => events.push(`${id} ${status}`),
-    onState: (state) => events.push(state),
+    onState: (state, reason) => events.push(reason === undefined ? state : `${state}: ${reason}`),
     ...handlers,
   }, { user });
   const accept = async () => {
@@ -115,7 +115,14 @@ Deno.test("ThesisWatch: after a reconnect it reads the changes it missed", async
   clock.advance(100);
   await accept();
   assert.equal((await outcome).status, "lost");
-  assert.deepEqual(events, ["1 open", "live", "connecting", "1 lost", "2 won", "live"]);
+  assert.deepEqual(events, [
+    "1 open",
+    "live",
+    "connecting: closed with 1012 restart",
+    "1 lost",
+    "2 won",
+    "live",
+  ]);
   watch.close();
   await missing;
   assert.equal(clock.pending, 0);
@@ -160,11 +167,20 @@ Deno.test("ThesisWatch: a thesis of a chain that was restored while disconnected
   node.theses = [thesis(1, "open"), thesis(2, "lost")];
   clock.advance(10_000);
   await accept();
-  assert.deepEqual(events.slice(2), ["live", "connecting", "live"], "the answer may be a late one");
+  assert.deepEqual(
+    events.slice(2),
+    ["live", "connecting: closed with 1012 restart", "live"],
+    "the answer may be a late one",
+  );
   network.newest.end(1012, "restart");
   clock.advance(5_000);
   await accept();
-  assert.deepEqual(events.slice(5), ["connecting", "1 open", "2 lost", "live"]);
+  assert.deepEqual(events.slice(5), [
+    "connecting: closed with 1012 restart",
+    "1 open",
+    "2 lost",
+    "live",
+  ]);
   watch.close();
 });
 

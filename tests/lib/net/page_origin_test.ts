@@ -42,8 +42,6 @@ Deno.test("request, CoreClient: in a page, the error of a missing answer names -
   await onPage(async () => {
     assert((await failureOf(request(URL_OF_OTHER))).endsWith(HINT));
     assert((await failureOf(node.chainId())).endsWith(HINT));
-    const aborted = AbortSignal.abort();
-    assert.doesNotMatch(await failureOf(request(URL_OF_OTHER, { signal: aborted })), /cors/);
   });
   assert.doesNotMatch(await failureOf(request(URL_OF_OTHER)), /cors/);
 });

@@ -1,13 +1,15 @@
 /** The test kit, from its source: a front end's tests use it as the package does. */
 import assert from "node:assert/strict";
-import { RangemakerClient } from "../../../lib/client/mod.ts";
+import { hasPriceMoved, isRangemakerError, RangemakerClient } from "../../../lib/client/mod.ts";
 import { startChain, type TestChain } from "../../../lib/testing/mod.ts";
+import { eventually } from "../../support/eventually.ts";
 
 const ETH = 3_000_000_000n;
 const WINDOW_MS = 60_000;
+const DAY_MS = 86_400_000;
 
 /** A client for one of the chain's wallets, and its bet on 1 % around a price. */
-async function bet(chain: TestChain, wallet = chain.wallets[0]) {
+async function bet(chain: TestChain, windowMs = WINDOW_MS, wallet = chain.wallets[0]) {
   const client = new RangemakerClient({ ...chain.options, wallet });
   const startTime = chain.now();
   const offer = await client.quote({
@@ -16,7 +18,7 @@ async function bet(chain: TestChain, wallet = chain.wallets[0]) {
     upperPrice: ETH * 101n / 100n,
     betAmount: 10_000_000n,
     startTime,
-    endTime: startTime + WINDOW_MS,
+    endTime: startTime + windowMs,
   });
   return { client, ...await client.execute(offer) };
 }
@@ -45,6 +47,12 @@ Deno.test("Test chain: a test controls prices, time, snapshots and balances", as
     assert.equal((await client.account()).balance, 40_000_000n + payout);
     const tookMs = performance.now() - startedMs;
     assert(tookMs < WINDOW_MS, `${tookMs} ms for a window of ${WINDOW_MS} ms`);
+  });
+
+  await t.step("a bet of 24 h, the longest, is settled when it is won", async () => {
+    const { client, thesisId } = await bet(chain, DAY_MS);
+    await chain.advance(DAY_MS);
+    assert.equal((await client.settled(thesisId, 5_000)).status, "won");
   });
 
   await t.step("a revert restores money and time, also for clients", async () => {
@@ -80,7 +88,15 @@ Deno.test("Test chain: a test controls prices, time, snapshots and balances", as
   });
 
   await t.step("wrong symbols, prices and amounts are refused by name", async () => {
-    await assert.rejects(chain.setPrice("ETH", ETH), /INVALID_REQUEST/);
+    await assert.rejects(chain.setPrice("ETH", ETH), /^[^{]*INVALID_REQUEST: [^{]*$/);
+    // Programs in JavaScript have no types.
+    const number: bigint = JSON.parse("3000");
+    const refused = { code: "INVALID_INPUT", message: /Expected a bigint .*received 3000$/ };
+    await assert.rejects(chain.setPrice("ETH/USDT", number), refused);
+    await assert.rejects(chain.faucet(chain.wallets[0]!.address, number), refused);
+    await assert.rejects(chain.advance(1_000, { "ETH/USDT": number }), { code: "INVALID_INPUT" });
+    await assert.rejects(startChain({ balance: number }), { code: "INVALID_INPUT" });
+    await assert.rejects(startChain({ wallets: -1 }), /wallets: Expected at least 0: received -1/);
     await assert.rejects(chain.setPrice("ETH/USDT", 0n), /Expected a price above 0/);
     await assert.rejects(chain.faucet(chain.wallets[0]!.address, 0n), /at least 1/);
     await assert.rejects(chain.revert(999), /No snapshot has the id 999/);
@@ -95,6 +111,32 @@ Deno.test("Test chain: a test controls prices, time, snapshots and balances", as
       Object.assign(globalThis, { setTimeout });
     }
   });
+});
+
+Deno.test("Test chain: with pricing barrier, a price that moves before the execution is refused", async () => {
+  await using chain = await startChain({ wallets: 1, pricing: "barrier" });
+  const client = new RangemakerClient({ ...chain.options, wallet: chain.wallets[0] });
+  const spot = (await client.prices())["ETH/USDT"]?.price ?? assert.fail("No price");
+  const terms = {
+    symbol: "ETH/USDT",
+    lowerPrice: spot * 997n / 1_000n,
+    upperPrice: spot * 1_003n / 1_000n,
+    betAmount: 10_000_000n,
+    startTime: chain.now(),
+    endTime: chain.now() + 120_000,
+  };
+  const offer = await eventually("a price history", () =>
+    client.quote(terms).catch((thrown) => {
+      if (!isRangemakerError(thrown, "VOLATILITY_UNAVAILABLE")) throw thrown;
+      return undefined;
+    }));
+  assert(offer.probability);
+  await chain.setPrice("ETH/USDT", terms.upperPrice - 1n);
+  await eventually(
+    "another price at the solver",
+    async () => (await client.estimate(terms)).payout > offer.quote.payout || undefined,
+  );
+  await assert.rejects(client.execute(offer), hasPriceMoved);
 });
 
 Deno.test("Test chain: an aborted start rejects with CHAIN_NOT_STARTED", async () => {

@@ -1,5 +1,11 @@
 import { type Signal, signal } from "@preact/signals";
-import type { Bet, CancelTimer, Clock, Estimate } from "@rangemaker/client";
+import {
+  type Bet,
+  type CancelTimer,
+  type Clock,
+  type Estimate,
+  NetworkError,
+} from "@rangemaker/client";
 
 /** Shortest time between two requests: a drag changes the bet 60 times a second. */
 const PAUSE_MS = 120;
@@ -68,7 +74,9 @@ export class Estimator {
     this.#sentAtMs = clock.now();
     const running = new AbortController();
     this.#running = running;
-    const cancelTimeout = clock.after(TIMEOUT_MS, () => running.abort());
+    const cancelTimeout = clock.after(TIMEOUT_MS, () => {
+      running.abort(new NetworkError("SERVICE_TIMEOUT", `No estimate within ${TIMEOUT_MS} ms`));
+    });
     const state = await estimate(bet, running.signal).then(
       (estimate): EstimateState => ({ estimate, bet }),
       (failure: unknown): EstimateState => ({ failure, bet }),
