@@ -26,8 +26,11 @@ export interface IntentPartsOptions {
   signer: TransactionSigner;
   chainId: number;
   faultPoint?: string | undefined;
-  /** Whether to bind the database to the key. A dry run, which submits nothing, does not. */
-  bindsKey?: boolean;
+  /**
+   * Whether the database belongs to the key, as that of a solver does: its quotes name its account. A
+   * dry run submits nothing. A bridge keeps its database, with the used nonces, when its key changes.
+   */
+  bindsKey: boolean;
   clock: Clock;
 }
 
@@ -50,7 +53,7 @@ export interface IntentParts {
  * @throws {StoreError} If the database cannot be used, or belongs to another key.
  */
 export async function openIntentParts(options: IntentPartsOptions): Promise<IntentParts> {
-  const { name, database, rpcUrl: url, signer, chainId, bindsKey = true, clock } = options;
+  const { name, database, rpcUrl: url, signer, chainId, bindsKey, clock } = options;
   const faults = faultPointsAt(options.faultPoint);
   const store = await openWhenReady(database, name, clock);
   try {
