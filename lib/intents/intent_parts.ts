@@ -43,6 +43,7 @@ export interface IntentParts {
   /** The node with a short timeout, for calls that a caller waits for. */
   shortTimeoutNode: CoreClient;
   transactions: TransactionBuilder;
+  chainId: number;
   clock: Clock;
   log: Logger;
 }
@@ -69,6 +70,7 @@ export async function openIntentParts(options: IntentPartsOptions): Promise<Inte
     node: withFaultPoints("node", node, faults),
     shortTimeoutNode: new CoreClient({ url, timeoutMs: SHORT_TIMEOUT_MS }),
     transactions: new TransactionBuilder(signer, chainId, clock),
+    chainId,
     clock,
     log: serviceLog(name),
   };

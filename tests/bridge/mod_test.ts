@@ -187,3 +187,12 @@ Deno.test("Bridge: two bridges with different keys on one database credit each d
       assert.equal(status, "healthy");
     }
   }));
+
+Deno.test("Bridge: with another chain id than the node's its health and its metric report CHAIN_MISMATCH", () =>
+  withBridge(async ({ url }) => {
+    const { status, code, reason } = await (await fetch(`${url}/health`)).json();
+    assert.deepEqual([status, code], ["failed", "CHAIN_MISMATCH"]);
+    assert.match(reason, /has chain id 1337: expected 4242/);
+    const metrics = await (await fetch(`${url}/metrics`)).text();
+    assert.match(metrics, /bridge_problem\{[^}]*code="CHAIN_MISMATCH"[^}]*\} 1\n/);
+  }, { chainId: 4242 }));
