@@ -27,27 +27,34 @@ export async function requireSimilarPrice(
   client: PriceReader,
 ): Promise<void> {
   for (const { from, to } of gaps) {
-    const before = await recordedPrices(market, { from: Math.max(0, from - READ_MS), to: from }, client);
-    const after = await recordedPrices(market, { from: to, to: to + READ_MS }, client);
-    for (
-      const [recorded, place] of [[before.at(-1), "last one before"], [after[0], "first one after"]] as const
-    ) {
-      if (recorded === undefined) continue;
-      const distance = price > recorded.price ? price - recorded.price : recorded.price - price;
-      if (distance * 100n <= recorded.price * DISTANCE_MAX_PERCENT) continue;
-      throw new UsageError(
-        `Invalid --price: ${formatUnits(price)} is more than ${DISTANCE_MAX_PERCENT} % from ` +
-          `${formatUnits(recorded.price)}, the ${place} the gap from ` +
-          `${new Date(from).toISOString()}: a filled price is final and decides bets, so correct it, or ` +
-          "add --any-price if it is right",
-      );
-    }
+    const before = { from: Math.max(0, from - READ_MS), to: from };
+    const after = { from: to, to: to + READ_MS };
+    const last = (await recordedPrices(market, before, client)).at(-1);
+    const [first] = await recordedPrices(market, after, client);
+    const gap = `the gap from ${new Date(from).toISOString()}`;
+    requireSimilar(price, last, `the last one before ${gap}`);
+    requireSimilar(price, first, `the first one after ${gap}`);
   }
 }
 
-async function recordedPrices({ base, quote }: Market, { from, to }: TimeSpan, client: PriceReader) {
+function requireSimilar(price: bigint, recorded: bigint | undefined, which: string): void {
+  if (recorded === undefined) return;
+  const distance = price > recorded ? price - recorded : recorded - price;
+  if (distance * 100n <= recorded * DISTANCE_MAX_PERCENT) return;
+  throw new UsageError(
+    `Invalid --price: ${formatUnits(price)} is more than ${DISTANCE_MAX_PERCENT} % from ` +
+      `${formatUnits(recorded)}, ${which}. A filled price is final and decides bets: correct it, or ` +
+      "add --any-price if it is right",
+  );
+}
+
+async function recordedPrices(
+  { base, quote }: Market,
+  { from, to }: TimeSpan,
+  client: PriceReader,
+): Promise<bigint[]> {
   const read = (cursor?: string) => client.getPriceHistory({ base, quote, from, to, cursor });
-  const found: { time: number; price: bigint }[] = [];
-  for await (const { prices } of pagesOf(read)) found.push(...prices);
+  const found: bigint[] = [];
+  for await (const { prices } of pagesOf(read)) found.push(...prices.map(({ price }) => price));
   return found;
 }
