@@ -43,8 +43,8 @@ function requireSimilar(price: bigint, recorded: bigint | undefined, which: stri
   if (distance * 100n <= recorded * DISTANCE_MAX_PERCENT) return;
   throw new UsageError(
     `Invalid --price: ${formatUnits(price)} is more than ${DISTANCE_MAX_PERCENT} % from ` +
-      `${formatUnits(recorded)}, ${which}. A filled price is final and decides bets: correct it, or ` +
-      "add --any-price if it is right",
+      `${formatUnits(recorded)}, ${which}. A filled price is final and decides bets: ` +
+      "correct it, or add --any-price if it is right",
   );
 }
 
