@@ -1,7 +1,7 @@
 import { Command as Parser, CommanderError } from "commander";
 import { messageOf, RangemakerError } from "../errors.ts";
 import { describePortOwner, ListenError } from "../http/listener.ts";
-import { configureLogging, type LoggingOptions } from "../log/logging.ts";
+import { configureLogging, jsonErrorLine, type LoggingOptions } from "../log/logging.ts";
 import type { RunningService } from "../http/service.ts";
 import { type Clock, withinMs } from "../clock.ts";
 import { restrictFileAccess } from "./file_access.ts";
@@ -21,7 +21,12 @@ import {
 import type { ShowProgress } from "./terminal.ts";
 import { configOption, loggingOptions } from "./shared_options.ts";
 import { checkOption, problemsOfStart, READY_TIMEOUT_MS } from "./start_check.ts";
-import { type CommandName, optionsFor, requireKnownVariables } from "./option_names.ts";
+import {
+  type CommandName,
+  optionsFor,
+  requireKnownVariables,
+  variablesOf,
+} from "./option_names.ts";
 
 /**
  * Exit codes of every command: success, failure, wrong arguments, and a second signal that ended the
@@ -144,7 +149,7 @@ async function withPortOwner(thrown: unknown): Promise<never> {
 
 /**
  * Makes a command runnable. Wrong arguments print one line and exit with 2, any other expected error
- * prints one line and exits with 1; a stack trace means a bug.
+ * prints one line and exits with 1; a stack trace means a bug. With `--json-logs` the line is JSON.
  */
 export function command<T extends OptionTable, L = void>(
   definition: Command<T, L>,
@@ -159,7 +164,7 @@ export function command<T extends OptionTable, L = void>(
     config: configOption,
     ...logging,
   });
-  const start = async (argv: readonly string[], context: CommandContext): Promise<number> => {
+  const start = async (argv: readonly string[], context: ReportingContext): Promise<number> => {
     const values = parseOptions(definition, options, argv, context.env);
     if (definition.run === undefined) {
       const names = listedWithOr(Object.keys(subcommands));
@@ -170,21 +175,43 @@ export function command<T extends OptionTable, L = void>(
     secretVariables(options).forEach(context.deleteVariable);
     // Parsed by the logging rows of the table; the generic type hides their types.
     const { jsonLogs, logLevel } = values as Omit<LoggingOptions, "color">;
+    context.reportsJson = jsonLogs;
     await configureLogging({ jsonLogs, logLevel, color: context.color });
     // Without a loader, L is void.
     const loaded = await definition.load?.() as L;
     restrictFileAccess(definition.name, options, values);
     return await definition.run(values, context, loaded);
   };
-  const run = (argv: readonly string[], context: CommandContext): Promise<number> =>
-    reportErrors(definition.name, context, async () => {
+  const run = (argv: readonly string[], given: CommandContext): Promise<number> => {
+    const context = reportingContext(definition.name, given);
+    // Until the options are parsed: they may be what is wrong.
+    context.reportsJson = argv.includes("--json-logs") ||
+      variablesOf(options.jsonLogs).some((name) => given.env(name) === "true");
+    return reportErrors(definition.name, context, async () => {
       const [first = "-", ...rest] = argv;
       // A command with subcommands takes no other arguments, so any word must be a subcommand.
       const isWord = Object.keys(subcommands).length > 0 && !first.startsWith("-");
       if (!isWord) return await start(argv, context);
-      return await (await openCommand(subcommands, first))(rest, context);
+      return await (await openCommand(subcommands, first))(rest, given);
     });
+  };
   return Object.assign(run, { definition: { ...definition, options }, subcommands });
+}
+
+interface ReportingContext extends CommandContext {
+  /** Whether errors are JSON lines, like those of the log. */
+  reportsJson: boolean;
+}
+
+function reportingContext(name: string, given: CommandContext): ReportingContext {
+  const { clock, printError } = given;
+  const context: ReportingContext = {
+    ...given,
+    reportsJson: false,
+    printError: (line) =>
+      printError(context.reportsJson ? jsonErrorLine(name, line, clock.now()) : line),
+  };
+  return context;
 }
 
 /** Runs a command and prints the errors that it throws on purpose. @returns The exit code. */

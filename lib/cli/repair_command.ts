@@ -41,9 +41,8 @@ interface RepairCommand extends Pick<CommandText, "name" | "description" | "exam
   options: RepairTable & Partial<typeof remoteSignerOptions>;
   /** The command's words for a repaired intent, such as `sent again`. */
   repaired: string;
-  acceptsEarlierKey?: boolean;
-  /** Advice printed if the node has none of the committed intents. */
-  allMissingAdvice?: string;
+  /** Whether the database belongs to the key of the service. */
+  bindsKey: boolean;
   /**
    * Repairs a committed intent of which the node has no committed receipt. It may run again for the
    * same intent.
@@ -86,15 +85,9 @@ export function repairCommand(definition: RepairCommand): RunnableCommand {
     examples,
     options,
     async run(given, context) {
-      const { print } = context;
       await requireNotEmpty(given.database, definition.service);
       const counts = await repairAll(definition, given, context);
-      if (
-        counts.repaired > 0 && counts.present === 0 && definition.allMissingAdvice !== undefined
-      ) {
-        print(definition.allMissingAdvice);
-      }
-      print(
+      context.print(
         `${counts.repaired} ${definition.repaired}, ${counts.present} already present, ${counts.failed} failed`,
       );
       return counts.failed === 0 ? ExitCode.ok : ExitCode.failed;
@@ -111,7 +104,7 @@ async function requireNotEmpty(database: string, service: string): Promise<void>
 }
 
 async function repairAll(
-  { service, options: { privateKey }, acceptsEarlierKey = false, repair }: RepairCommand,
+  { service, options: { privateKey }, bindsKey, repair }: RepairCommand,
   options: OptionsOf<RepairTable> & RemoteKeyOptions,
   { clock, print }: CommandContext,
 ) {
@@ -121,7 +114,7 @@ async function repairAll(
     name: service,
     clock,
     signer,
-    bindsKey: !acceptsEarlierKey,
+    bindsKey,
   });
   const { store, node } = parts;
   const counts = { present: 0, repaired: 0, failed: 0 };
@@ -148,12 +141,6 @@ async function repairAll(
   };
   try {
     await requireGenesis(parts);
-    const { signer: owner } = await store.updateRecord();
-    if (owner !== null && owner !== signer.address) {
-      print(
-        `The database belongs to ${owner}: missing transactions are signed by ${signer.address}`,
-      );
-    }
     for (let after = 0, isFirst = true; isFirst || after > 0; isFirst = false) {
       const page = await store.page(after, REPAIRED_PER_PAGE);
       after = page.last;

@@ -32,7 +32,12 @@ const READ_NODE_LAG_MS = 2_000;
 
 interface ChainGuardOptions {
   store: Pick<IntentStore, "checkWritable" | "find" | "updateRecord" | "newestCommitted">;
-  node: Pick<CoreClient, "url" | "genesisHash" | "getHead" | "getTransaction" | "allowsReverts">;
+  node: Pick<
+    CoreClient,
+    "url" | "chainId" | "genesisHash" | "getHead" | "getTransaction" | "allowsReverts"
+  >;
+  /** The chain id that this service signs for. */
+  chainId: number;
   clock: Clock;
   log: Logger;
   /** Whether the chain has the effect of a committed intent, although the node has no receipt of it. */
@@ -51,7 +56,7 @@ export class WrongChainError extends RangemakerError {
 }
 
 /**
- * Checks that the node has the chain of a store. The store binds itself to the first chain that it
+ * Checks that the node has the configured chain id and the chain of the store. The store binds itself to the first chain that it
  * meets, by the hash of the first block, and remembers the highest block. Its used nonces and receipts
  * are invalid on another chain, and on an older state of the same one. On a chain that allows reverts, such
  * as a development chain in memory, the guard starts over at its present block; finished intents keep
@@ -144,6 +149,8 @@ export class ChainGuard {
     try {
       this.#record ??= await this.#readRecord();
       const askedMs = clock.now();
+      // Before the store binds itself to the node's first block.
+      if (verifiesCompleteness) await this.#requireChainId();
       const [genesis, found] = await Promise.all([
         node.genesisHash(),
         verifiesCompleteness
@@ -166,6 +173,20 @@ export class ChainGuard {
       if (!(thrown instanceof NodeTimeoutError)) this.#verifiedAtMs = undefined;
       throw thrown;
     }
+  }
+
+  async #requireChainId(): Promise<void> {
+    const { node, chainId: expected } = this.#options;
+    const actual = await node.chainId();
+    if (actual === expected) return;
+    throw new WrongChainError(
+      "CHAIN_MISMATCH",
+      `Core node at ${
+        redactUrls(node.url)
+      } has chain id ${actual}: expected ${expected}, so nothing ` +
+        "is submitted: correct --chain-id or --rpc-url",
+      { expected, actual },
+    );
   }
 
   /** Looks for a sign that the node went back to an older state. */

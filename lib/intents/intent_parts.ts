@@ -26,8 +26,11 @@ export interface IntentPartsOptions {
   signer: TransactionSigner;
   chainId: number;
   faultPoint?: string | undefined;
-  /** Whether to bind the database to the key. A dry run, which submits nothing, does not. */
-  bindsKey?: boolean;
+  /**
+   * Whether the database belongs to the key, as that of a solver does: its quotes name its account. A
+   * dry run submits nothing. A bridge keeps its database, with the used nonces, when its key changes.
+   */
+  bindsKey: boolean;
   clock: Clock;
 }
 
@@ -40,6 +43,7 @@ export interface IntentParts {
   /** The node with a short timeout, for calls that a caller waits for. */
   shortTimeoutNode: CoreClient;
   transactions: TransactionBuilder;
+  chainId: number;
   clock: Clock;
   log: Logger;
 }
@@ -50,7 +54,7 @@ export interface IntentParts {
  * @throws {StoreError} If the database cannot be used, or belongs to another key.
  */
 export async function openIntentParts(options: IntentPartsOptions): Promise<IntentParts> {
-  const { name, database, rpcUrl: url, signer, chainId, bindsKey = true, clock } = options;
+  const { name, database, rpcUrl: url, signer, chainId, bindsKey, clock } = options;
   const faults = faultPointsAt(options.faultPoint);
   const store = await openWhenReady(database, name, clock);
   try {
@@ -66,6 +70,7 @@ export async function openIntentParts(options: IntentPartsOptions): Promise<Inte
     node: withFaultPoints("node", node, faults),
     shortTimeoutNode: new CoreClient({ url, timeoutMs: SHORT_TIMEOUT_MS }),
     transactions: new TransactionBuilder(signer, chainId, clock),
+    chainId,
     clock,
     log: serviceLog(name),
   };

@@ -1,6 +1,7 @@
 /** Opens the store that an option names, or inspects it. */
 import { dirname } from "node:path";
 import { fileProblem, folderProblem, statOf } from "../files.ts";
+import type { Address } from "../protocol/scalars.ts";
 import { type Clock, waitMs } from "../clock.ts";
 import { messageOf } from "../errors.ts";
 import { serviceLog } from "../log/logging.ts";
@@ -87,6 +88,8 @@ function importPostgres() {
 }
 
 interface StoreInspection {
+  /** The account that it is bound to; null if it is bound to none, as that of a bridge. */
+  owner: Address | null;
   /** Version of its tables, and the version that this program migrates them to. */
   version: number;
   latestVersion: number;
@@ -153,6 +156,7 @@ async function inspect(
   missingMigrations(version);
   const store = new IntentStore(driver, service);
   return {
+    owner: await store.owner(),
     version,
     latestVersion: LATEST_VERSION,
     unfinished: await store.countUnfinished(),

@@ -21,6 +21,7 @@ const SQL = {
     RETURNING genesis, signer, highest_block, checksum`,
   writeRecord: `UPDATE services SET genesis = ?, signer = ?, highest_block = ?, checksum = ?
     WHERE service = ?`,
+  owner: "SELECT genesis, signer, highest_block, checksum FROM services WHERE service = ?",
   saveValue: `INSERT INTO saved_values (service, name, value, saved_at_ms, checksum)
     VALUES (?, ?, ?, ?, ?) ON CONFLICT (service, name) DO UPDATE
     SET value = excluded.value, saved_at_ms = excluded.saved_at_ms, checksum = excluded.checksum`,
@@ -106,6 +107,12 @@ export class ServiceStore implements AsyncDisposable {
     );
     if (result instanceof StoreError) throw result;
     return result;
+  }
+
+  /** The account that the store is bound to; null if it is bound to none. */
+  async owner(): Promise<Address | null> {
+    const [row] = await this.db.read(SQL.owner, [this.service]);
+    return row === undefined ? null : recordOfRow(row).signer;
   }
 
   /** Checks that the store accepts writes, by making one. */

@@ -94,17 +94,18 @@ export class TransactionBuilder {
 
   /**
    * Checks that a stored transaction is one that this service signed for these terms. Only the
-   * timestamp may differ.
+   * timestamp may differ, and the relayer of a deposit: the bridge may have had another key then, or
+   * another bridge on the same database has it.
    *
    * @throws {TypeError} If it is not.
    */
   requireOwn(terms: TransactionTerms, { txHash, text }: SignedTransactionText): void {
     const stored = transactionSchema.parse(JSON.parse(text));
-    const { address } = this.#signer;
-    const expected = { ...terms, timestamp: stored.timestamp, from: address };
+    const from = stored.type === "Deposit" ? stored.from : this.#signer.address;
+    const expected = { ...terms, timestamp: stored.timestamp, from };
     const isSame = hashTransaction(stored, this.#chainId) === txHash &&
       hashTransaction(expected, this.#chainId) === txHash &&
-      isSignedBy(address, txHash, stored.signature);
+      isSignedBy(from, txHash, stored.signature);
     if (!isSame) throw new TypeError("its transaction differs from the signed one");
   }
 }

@@ -51,6 +51,19 @@ export async function configureLogging(options: LoggingOptions): Promise<void> {
   });
 }
 
+/** An error that ends a process, as one JSON line like those of the log. */
+export function jsonErrorLine(service: string, message: string, timestamp: number): string {
+  const record: LogRecord = {
+    category: [LOG_ROOT, service],
+    level: "error",
+    message: [message],
+    rawMessage: message,
+    timestamp,
+    properties: { event: "failed" },
+  };
+  return redactUrls(formatJson(record)).trimEnd();
+}
+
 const jsonLines = getJsonLinesFormatter({ properties: "flatten" });
 
 /** One JSON object, with the fields of the record besides level and message. */

@@ -20,6 +20,7 @@ import type { TransactionSigner } from "../../lib/protocol/transaction.ts";
 import { progressBar } from "../../lib/cli/terminal.ts";
 import { type BackfillRequest, findMissingPrices } from "./backfill_target.ts";
 import { Backfiller, type SpanReport } from "./backfiller.ts";
+import { requireSimilarPrice } from "./price_check.ts";
 import { FixedPriceHistory, priceText, TradeHistory } from "./trade_history.ts";
 
 /** The longest span that one run fills: as long as the longest thesis. */
@@ -81,6 +82,11 @@ export const options = optionsFor("backfill", {
     kind: { schema: priceText, placeholder: "price" },
     description: "fill every missing slot with this price, and read no trades: the last resort",
   },
+  anyPrice: {
+    kind: kinds.flag,
+    description: "accept a --price that is more than 10 % from the recorded ones around the gap",
+    default: "false",
+  },
   chainId: chainIdOption,
 });
 
@@ -133,7 +139,8 @@ async function backfill(
   context.untilSignal().then(() => isStopping = true);
   context.progress("Asking the node for missing slots …");
   const { market, missing, thesis } = await findMissingPrices(request, client, markets);
-  const { price, historyUrl, maxCarryMs } = options;
+  const { price, anyPrice, historyUrl, maxCarryMs } = options;
+  if (price !== undefined && !anyPrice) await requireSimilarPrice(price, market, missing, client);
   const backfiller = new Backfiller({
     client,
     signer,

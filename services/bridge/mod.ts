@@ -45,7 +45,13 @@ async function start(
   const { host, port, allowedHosts, rpcUrl, chainId, corsOrigins } = options;
   const signer = await bridgeSigner(options);
   const registry = createRegistry();
-  const parts = await openIntentParts({ ...options, name: "bridge", signer, clock });
+  const parts = await openIntentParts({
+    ...options,
+    name: "bridge",
+    signer,
+    bindsKey: false,
+    clock,
+  });
   const { store, shortTimeoutNode, transactions } = parts;
   opened.defer(() => store.close());
   const metrics = new BridgeMetrics(registry, () => store.countUnfinished());

@@ -7,7 +7,7 @@ import { options } from "./options.ts";
 
 /**
  * The `bridge replay` subcommand. The node credits each external hash once, from any relayer. So
- * the command may be repeated, and may use the database of an earlier key.
+ * the command may be repeated, and may use a database that the bridge had before.
  */
 export const run = repairCommand({
   name: "bridge replay",
@@ -16,16 +16,13 @@ export const run = repairCommand({
     ["rangemaker bridge replay", "with the relayer key in BRIDGE_PRIVATE_KEY"],
     [
       "rangemaker bridge replay --database data/bridge-old.sqlite",
-      "deposits of an earlier key, signed with the present one",
+      "with a database that the bridge had before",
     ],
   ],
   service: "bridge",
   options,
   repaired: "sent again",
-  acceptsEarlierKey: true,
-  allMissingAdvice:
-    "The node had none of them: if the relayer had another key when the backup was made, replay the " +
-    "database of that key too",
+  bindsKey: false,
   async repair({ node, transactions }, intent, chainId) {
     const transaction = await transactions.sign(depositTermsOf(intent, chainId));
     const receipt = await node.sendTransactionText(transaction.text);

@@ -136,6 +136,34 @@ Deno.test("rangemaker backfill: with --price, every missing slot gets that price
     }
   }, SHORT_LIVED));
 
+Deno.test("rangemaker backfill: a --price more than 10 % from a recorded price beside the gap is refused, unless --any-price is given", () =>
+  withSteppedNode(async (parts) => {
+    const { node, clock, client, oracle, stepped } = parts;
+    const healthy = oracle.answer;
+    const { from, to } = await lackingThesis(parts);
+    const args = ["--rpc-url", node.url, "--thesis", "1"];
+    const { base, quote } = ETH;
+    const before = await client.getPriceHistory({ base, quote, from, to: from + 200 });
+    assert.deepEqual(before.prices.map(({ price }) => price), [3_000_000_000n, 3_000_000_000n]);
+    for (const price of ["300", "2699.99", "3300.01", "30000"]) {
+      const { code, lines, errors } = await runBackfill(clock, ...args, "--price", price);
+      assert.deepEqual([code, lines], [2, []]);
+      const named =
+        `^Invalid --price: ${price}\\S* is more than 10 % from 3000\\S*, the last one before`;
+      assert.match(errors.join(), new RegExp(named));
+    }
+    oracle.answer = healthy;
+    oracle.prices = { "ETH/USDT": 3_400_000_000n };
+    await stepped.run(2);
+    const { code, errors } = await runBackfill(clock, ...args, "--price", "3010");
+    assert.equal(code, 2);
+    assert.match(errors.join(), /is more than 10 % from 3400\S*, the first one after/);
+    assert.equal((await client.getThesis(1))?.status, "needs_backfill");
+    const meant = await runBackfill(clock, ...args, "--price", "3010", "--any-price");
+    assert.deepEqual([meant.code, meant.lines.length], [0, 2]);
+    assert.equal((await client.getPriceHistory({ base, quote, from, to })).missing.length, 0);
+  }, SHORT_LIVED));
+
 Deno.test("rangemaker backfill: fills the missing prices of a thesis, which is then settled", () =>
   withSteppedNode(async (parts) => {
     const { node, clock } = parts;

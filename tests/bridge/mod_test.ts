@@ -7,7 +7,9 @@ import { assertFailure, post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { ConnectionLost, FakeNode } from "../support/fake_node.ts";
-import { signedRequest, startTestBridge, user, withBridge } from "./support.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import { LocalSigner } from "../../lib/protocol/signature.ts";
+import { relayer, signedRequest, startTestBridge, user, withBridge } from "./support.ts";
 import { withFolder } from "../support/files.ts";
 import { withLogs } from "../support/recorded_logs.ts";
 
@@ -105,3 +107,92 @@ Deno.test("Bridge: stops within 5 s while the node does not answer, and the next
     }
     assert.equal(node.credited.get(user.address), 25_000_000n);
   }));
+
+/** A key that replaces that of the bridge. */
+const newKey = new LocalSigner(DEV_ACCOUNTS.admin.privateKey);
+
+/** The user's deposit with nonce 1, once it is final. */
+function finalDeposit(url: string): Promise<Record<string, unknown>> {
+  return eventually("the deposit is final", async () => {
+    const { deposit } = await (await fetch(`${url}/deposits/${user.address}/1`)).json();
+    return deposit.state === "submitted" ? undefined : deposit;
+  });
+}
+
+Deno.test("Bridge: with a new key on its database, a nonce that was used before is refused, whatever its deadline", () =>
+  withFolder(async (directory) => {
+    await using node = FakeNode.start();
+    const database = `${directory}/bridge.sqlite`;
+    const before = await startTestBridge(node.url, { database });
+    assert.equal((await post(`${before.url}/deposit`, signedRequest())).status, 200);
+    await before.stop();
+    await using after = await startTestBridge(node.url, { database, privateKey: newKey });
+    const request = signedRequest({ deadline: Date.now() + 120_000 });
+    await assertFailure(post(`${after.url}/deposit`, request), 409, "deposit is committed");
+    assert.equal(node.credited.get(user.address), 25_000_000n);
+  }));
+
+for (
+  const [permission, ending, credited] of [
+    ["is still a relayer", { state: "committed" }, 25_000_000n],
+    ["is none any more", { state: "failed", code: "PERMISSION_DENIED" }, undefined],
+  ] as const
+) {
+  Deno.test(`Bridge: a deposit that is unfinished when the key changes is sent as it was signed; if the old key ${permission}, it is ${ending.state}`, () =>
+    withFolder(async (directory) => {
+      await using node = FakeNode.start();
+      const database = `${directory}/bridge.sqlite`;
+      const before = await startTestBridge(node.url, { database });
+      node.behaviour = () => {
+        node.down = true;
+        throw new ConnectionLost();
+      };
+      await assertFailure(post(`${before.url}/deposit`, signedRequest()), 504, "is unknown");
+      await before.stop();
+      node.behaviour = (apply, tx) => {
+        node.refusal = permission === "is none any more" && tx.from === relayer.address
+          ? "PERMISSION_DENIED"
+          : undefined;
+        return apply();
+      };
+      node.down = false;
+      await using after = await startTestBridge(node.url, { database, privateKey: newKey });
+      const { state, reason } = await finalDeposit(after.url);
+      assert.deepEqual({ state, ...(reason ? { code: Object(reason).code } : {}) }, ending);
+      assert.equal(node.credited.get(user.address), credited);
+      const request = signedRequest({ deadline: Date.now() + 120_000 });
+      await assertFailure(post(`${after.url}/deposit`, request), 409, `deposit is ${state}`);
+    }));
+}
+
+Deno.test("Bridge: two bridges with different keys on one database credit each deposit once", () =>
+  withFolder(async (directory) => {
+    await using node = FakeNode.start();
+    const database = `${directory}/bridge.sqlite`;
+    await using one = await startTestBridge(node.url, { database });
+    await using two = await startTestBridge(node.url, { database, privateKey: newKey });
+    const nonces = [1n, 2n, 3n, 4n, 5n];
+    const answers = await Promise.all(nonces.flatMap((nonce) =>
+      [one, two].map(({ url }, index) => {
+        const deadline = Date.now() + 60_000 + index;
+        return post(`${url}/deposit`, signedRequest({ nonce, deadline }));
+      })
+    ));
+    const credited = answers.filter(({ status }) => status === 200);
+    assert.deepEqual([credited.length, answers.length], [5, 10]);
+    assert.ok(answers.every(({ status }) => status === 200 || status === 409));
+    assert.equal(node.credited.get(user.address), 5n * 25_000_000n);
+    for (const { url } of [one, two]) {
+      const { status } = await (await fetch(`${url}/health`)).json();
+      assert.equal(status, "healthy");
+    }
+  }));
+
+Deno.test("Bridge: with another chain id than the node's its health and its metric report CHAIN_MISMATCH", () =>
+  withBridge(async ({ url }) => {
+    const { status, code, reason } = await (await fetch(`${url}/health`)).json();
+    assert.deepEqual([status, code], ["failed", "CHAIN_MISMATCH"]);
+    assert.match(reason, /has chain id 1337: expected 4242/);
+    const metrics = await (await fetch(`${url}/metrics`)).text();
+    assert.match(metrics, /bridge_problem\{[^}]*code="CHAIN_MISMATCH"[^}]*\} 1\n/);
+  }, { chainId: 4242 }));

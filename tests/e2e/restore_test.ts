@@ -37,7 +37,7 @@ type Name = "node" | "bridge" | "solver";
 
 /**
  * The commands of the chapter: they make a backup, restore one service, accept the older state, and
- * replay the database of an earlier key.
+ * replay a database that the bridge had before.
  */
 const [backups = [], restores = [], repairs = [], [replayEarlier = ""] = []] = passagesOf(
   "docs/operating.md",
@@ -334,7 +334,7 @@ Deno.test({
       await deployment.start("node");
       await depositAll(deployment, signed);
       await deployment.stop("node", "bridge");
-      await deployment.shell("mv data/bridge.sqlite data/bridge-old.sqlite");
+      await deployment.shell("cp data/bridge.sqlite data/bridge-old.sqlite");
       deployment.relayerKey = `0x${"77".repeat(32)}`;
       await deployment.start("node", "bridge");
       await depositAll(deployment, signed);
@@ -344,16 +344,16 @@ Deno.test({
       await deployment.start("node");
       await deployment.untilHealth("bridge", "CHAIN_REWOUND");
       const [replay = ""] = repairs;
-      assert.match(
-        await deployment.shell(replay),
-        /The node had none of them.*\n3 sent again, 0 already present/,
-      );
-      await deployment.untilHealth("bridge", undefined);
-      for (const last of ["3 sent again, 3 already present", "0 sent again, 6 already present"]) {
-        const text = await deployment.shell(replayEarlier);
-        assert.match(text, /^The database belongs to 0x/);
-        assert.match(text, new RegExp(`\n${last}, 0 failed\n$`));
+      for (
+        const [command, last] of [
+          [replayEarlier, "3 sent again, 3 already present"],
+          [replay, "3 sent again, 6 already present"],
+          [replay, "0 sent again, 9 already present"],
+        ] as const
+      ) {
+        assert.match(await deployment.shell(command), new RegExp(`(^|\n)${last}, 0 failed\n$`));
       }
+      await deployment.untilHealth("bridge", undefined);
       const credited = { balance: BigInt(signed.deposits.length) * DEPOSIT, bets: 0 };
       assert.deepEqual(await deployment.chain(), credited);
       await sendAllAgain(deployment, signed);

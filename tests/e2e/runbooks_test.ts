@@ -111,7 +111,7 @@ runuser() { shift 3; set -- ${renamed("bridge")}; ${renamed("solver")}; }
   }
 }
 
-const DATABASES = ["bridge", "solver", "bridge_old", "solver_old"];
+const DATABASES = ["bridge", "solver", "solver_old"];
 
 /** How commands end that are for one kind of database only. */
 const SQLITE = "# SQLite";
@@ -386,6 +386,15 @@ ${key("admin")}
     }).catch((thrown) => assert.fail(`${thrown}: ${JSON.stringify(last)}`));
   }
 
+  /** Sends the last deposit again with a new deadline, as a client does: its nonce is used. */
+  async depositAgain(): Promise<void> {
+    const deadline = Date.now() + 7_300_000;
+    const given = { user: user.address, amount: 500_000_000n, nonce: this.#nonce, deadline };
+    const request = signedRequest(given, { signer: user });
+    const { body } = await post(`${this.urlOf("bridge")}/deposit`, request);
+    assert.equal(body.code, "NONCE_USED");
+  }
+
   async execute(quote: Awaited<ReturnType<typeof askQuote>>): Promise<Answer> {
     return await post(`${this.urlOf("solver")}/execute`, {
       quote,
@@ -469,6 +478,7 @@ async function rotateRelayer(machine: Machine): Promise<void> {
   await machine.play(prepare);
   await machine.deposit(); // with the old key
   await machine.play(change);
+  await machine.depositAgain();
   await machine.deposit(); // with the new key
   await machine.play(remove);
   await machine.deposit(); // without the old key

@@ -38,6 +38,13 @@ function withUnits(test: (root: string) => Promise<void>): Promise<void> {
   });
 }
 
+Deno.test("systemd: a start that fails is repeated every two seconds, without an end", async () => {
+  const settings = await readText("docs/deployment/systemd/rangemaker-.service.d/hardening.conf");
+  const [, unit = "", service = ""] = settings.split(/^\[(?:Unit|Service)\]$/m);
+  assert.match(unit, /^StartLimitIntervalSec=0$/m);
+  assert.match(service, /^Restart=always\nRestartSec=2$/m);
+});
+
 Deno.test({
   name: "systemd: every unit is valid and confined, and starts a task of deno.json",
   ignore: !hasProgram("systemd-analyze", "--version"),

@@ -15,6 +15,8 @@ export const GENESIS: Hex = `0x${"01".repeat(32)}`;
 export class ScriptedNode {
   readonly url = "http://user:secret@node";
   genesis: Hex | null = GENESIS;
+  /** Its chain id. */
+  id = 1337;
   /** The newest block. */
   head = { number: 1_000, timestampMs: 0 };
   areRevertsAllowed = false;
@@ -58,6 +60,10 @@ export class ScriptedNode {
   async getTransaction(txHash: Hex): Promise<Receipt | null> {
     this.asked.receipt += 1;
     return await this.onLookup(txHash);
+  }
+
+  chainId(): Promise<number> {
+    return Promise.resolve(this.id);
   }
 
   genesisHash(): Promise<Hex | null> {

@@ -13,6 +13,7 @@ export const run = repairCommand({
   service: "solver",
   options,
   repaired: "gone",
+  bindsKey: true,
   async repair({ node, clock }, intent) {
     const found = await findBet(node, intent, clock.now());
     // The restored node lacks it, unless this solver knows that it was settled or pruned before.

@@ -1,6 +1,7 @@
 import { type Clock, Timers } from "../../../lib/clock.ts";
 import { messageOf, RangemakerError } from "../../../lib/errors.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
+import { OnceLog } from "../../../lib/log/once_log.ts";
 import { type Intent, StoreDamagedError } from "../../../lib/intents/intent.ts";
 import type { IntentStore } from "../../../lib/intents/store.ts";
 import type { CoreClient } from "../../../lib/net/core_client.ts";
@@ -34,6 +35,7 @@ export class Reservations {
   /** Until the windows of bets that were lost early are over. */
   readonly #windowEnds: Timers;
   readonly #log = serviceLog("solver");
+  readonly #keptLog = new OnceLog();
 
   constructor(options: ReservationsOptions) {
     this.#options = options;
@@ -103,9 +105,13 @@ export class Reservations {
     return released;
   }
 
-  /** Reconciles; a failure is logged, and the next pass tries again. */
+  /** Reconciles; a failure is logged once until it changes or a pass succeeds, and the next pass tries again. */
   async reconcileOrLog(signal: AbortSignal): Promise<void> {
-    await this.#logFailure(() => this.reconcile(signal), {}, signal);
+    const reconcile = async () => {
+      await this.reconcile(signal);
+      this.#keptLog.ends();
+    };
+    await this.#logFailure(reconcile, {}, signal);
   }
 
   #isEarly({ endTime }: Thesis): boolean {
@@ -148,7 +154,7 @@ export class Reservations {
       await work();
     } catch (thrown) {
       if (!(thrown instanceof RangemakerError)) throw thrown;
-      if (signal?.aborted) return;
+      if (signal?.aborted || !this.#keptLog.begins(thrown.code)) return;
       this.#log.warn("Reservations cannot be released yet: {reason}", {
         event: "reservations_kept",
         ...about,

@@ -47,6 +47,38 @@ Deno.test("command: the first argument selects a subcommand; with options only, 
   assert.equal((await runWith(parent, "--log-level", "error")).code, 3);
 });
 
+Deno.test("command: with JSON logs, errors are JSON lines, whether the options are valid or not", async () => {
+  const failing = commandThat(
+    "bridge",
+    () => Promise.reject(new RangemakerError("STORE_UNAVAILABLE", "Password is wrong")),
+  );
+  const settings = await Deno.makeTempFile({ suffix: ".toml" });
+  await Deno.writeTextFile(settings, "json_logs = true\n");
+  const json = { RANGEMAKER_JSON_LOGS: "true" };
+  const wrongOption = "Unknown option '--x'. See rangemaker bridge --help";
+  for (
+    const [env, argv, code, message] of [
+      [{}, ["--json-logs"], 1, "Password is wrong"],
+      [{ RANGEMAKER_CONFIG: settings }, [], 1, "Password is wrong"],
+      [json, [], 1, "Password is wrong"],
+      [json, ["--x"], 2, wrongOption],
+      [{}, ["--x", "--json-logs"], 2, wrongOption],
+    ] as const
+  ) {
+    const result = await runIn(env, failing, ...argv);
+    const [{ "@timestamp": time, ...line }] = result.errors.map((error) => JSON.parse(error));
+    assert.match(time, /^\d{4}-/);
+    assert.deepEqual([result.code, line], [code, {
+      level: "ERROR",
+      message,
+      logger: "rangemaker.bridge",
+      event: "failed",
+    }]);
+  }
+  assert.deepEqual((await runIn({}, failing)).errors, ["Password is wrong"]);
+  await Deno.remove(settings);
+});
+
 Deno.test("command: an unknown subcommand is one line with the closest name", async () => {
   const { code, errors } = await runWith(parent, "chidl");
   assert.equal(code, 2);

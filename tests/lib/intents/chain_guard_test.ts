@@ -29,6 +29,25 @@ Deno.test("ChainGuard: a new store records the chain of the node, and then refus
     await world.newGuard().requireChain();
   }));
 
+Deno.test("ChainGuard: a node with another chain id is refused, and a new store does not record its chain", () =>
+  withWorld(async (world) => {
+    const guard = world.newGuard();
+    world.node.id = 4242;
+    await assert.rejects(guard.requireChain(), (thrown) => {
+      assert.ok(thrown instanceof WrongChainError);
+      assert.equal(thrown.code, "CHAIN_MISMATCH");
+      assert.match(thrown.message, /has chain id 4242: expected 1337, .* correct --chain-id/);
+      assert.doesNotMatch(thrown.message, /secret/);
+      return true;
+    });
+    assert.equal((await world.store.updateRecord()).genesis, null);
+    world.node.id = 1337;
+    world.clock.advance(100);
+    await guard.requireChain();
+    world.node.id = 4242;
+    await assert.rejects(guard.refresh(), WrongChainError);
+  }));
+
 Deno.test("ChainGuard: a chain that changes while the process runs is noticed within 100 ms", () =>
   withWorld(async (world) => {
     const guard = world.newGuard();

@@ -3,6 +3,8 @@ import { createHash } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
 import { LATEST_VERSION } from "../../../lib/intents/migrations.ts";
 import { inspectStore, openIntentStore } from "../../../lib/intents/open_store.ts";
+import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
+import { LocalSigner } from "../../../lib/protocol/signature.ts";
 import { testOnPostgres } from "../../support/postgres.ts";
 import { withFolder } from "../../support/files.ts";
 import { freePort } from "../../support/ports.ts";
@@ -17,6 +19,7 @@ function intent(key: string, createdAtMs: number) {
 /** Creates the store of a bridge with one finished and two unfinished intents, one of them old. */
 async function useStore(database: string): Promise<void> {
   const store = await openIntentStore(database, "bridge");
+  await store.updateRecord({ signer: owner });
   for (const [key, atMs] of [["done", 1], ["old", 2], ["new", 2_000]] as const) {
     const recorded = await store.insert(intent(key, atMs));
     if (key !== "done") continue;
@@ -27,7 +30,10 @@ async function useStore(database: string): Promise<void> {
   await other.insert(intent("of another service", 2));
 }
 
+const owner = new LocalSigner(DEV_ACCOUNTS.relayer.privateKey).address;
+
 const found = {
+  owner,
   version: LATEST_VERSION,
   latestVersion: LATEST_VERSION,
   unfinished: 2,
@@ -50,6 +56,8 @@ Deno.test("inspectStore: counts the unfinished intents of the service and does n
     await useStore(database);
     const before = imageOf(folder);
     assert.deepEqual(await look(database), found);
+    const others = await inspectStore(database, "solver", STUCK_BEFORE_MS);
+    assert.equal(Object(others).owner, null, "the record is that of the service");
     assert.deepEqual(imageOf(folder), before);
   }));
 
@@ -77,7 +85,7 @@ Deno.test("inspectStore: reads the write-ahead log of a killed process, and keep
     await store.close();
     const copy = `${folder}/died/store.sqlite`;
     const before = await Deno.readFile(copy);
-    assert.deepEqual(await look(copy), { ...found, unfinished: 1 });
+    assert.deepEqual(await look(copy), { ...found, owner: null, unfinished: 1 });
     assert.deepEqual(await Deno.readFile(copy), before);
     assert(Deno.statSync(`${copy}-wal`).size > 0);
   }));

@@ -25,7 +25,7 @@ interface World {
 
 function openParts(given: Partial<IntentPartsOptions>) {
   return openIntentParts({
-    ...{ name: "bridge", database: ":memory:", rpcUrl: "http://127.0.0.1:9" },
+    ...{ name: "bridge", database: ":memory:", rpcUrl: "http://127.0.0.1:9", bindsKey: true },
     ...{ signer, chainId: 1337, clock: new FakeClock() },
     ...given,
   });
@@ -102,7 +102,7 @@ Deno.test("IntentService: a failure is logged without a health request, and the 
     assert.deepEqual(eventsOf(records), ["STORE_UNAVAILABLE"]);
   }));
 
-Deno.test("openIntentParts: a database of another key is refused with both addresses, except in a dry run", () =>
+Deno.test("openIntentParts: a database that belongs to another key is refused with both addresses, unless it is not bound", () =>
   withFolder(async (folder) => {
     const database = `${folder}/bridge.sqlite`;
     const openAndClose = async (given: Partial<IntentPartsOptions>) =>

@@ -67,6 +67,7 @@ export class World implements AsyncDisposable {
     return new ChainGuard({
       store,
       node,
+      chainId: 1337,
       clock,
       log,
       isOnChain: () => Promise.resolve(this.onChain),

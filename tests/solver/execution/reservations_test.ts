@@ -276,16 +276,24 @@ Deno.test("Reservations: reconcile drops executions that another process ended, 
     assert.deepEqual([asked, await held()], [[], [1, 2]]);
   }));
 
-Deno.test("Reservations: a store that is away is logged, unless the pass was aborted", () =>
+Deno.test("Reservations: a store that is away is logged once until a pass succeeds, unless the pass was aborted", () =>
   withReservations(
     1,
     ({ reservations, store }) =>
       withLogs("warning", async (records) => {
         const { signal } = new AbortController();
-        store.refreshReservations = () => Promise.reject(new StoreError("The store is away"));
+        const { refreshReservations } = store;
+        const reasons = () => records.map(({ properties }) => properties.reason);
+        const away = () => Promise.reject(new StoreError("The store is away"));
+        store.refreshReservations = away;
         await reservations.reconcileOrLog(AbortSignal.abort());
+        for (let pass = 0; pass < 3; pass += 1) await reservations.reconcileOrLog(signal);
+        assert.deepEqual(reasons(), ["The store is away"]);
+        store.refreshReservations = refreshReservations;
         await reservations.reconcileOrLog(signal);
-        assert.deepEqual(records.map(({ properties }) => properties.reason), ["The store is away"]);
+        store.refreshReservations = away;
+        await reservations.reconcileOrLog(signal);
+        assert.deepEqual(reasons(), ["The store is away", "The store is away"]);
         store.refreshReservations = () => Promise.reject(new TypeError("A bug"));
         await assert.rejects(reservations.reconcileOrLog(signal), TypeError);
       }),
