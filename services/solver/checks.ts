@@ -7,6 +7,7 @@ import { options, startSolver } from "./mod.ts";
 export const checks: ServiceChecks<typeof options> = {
   service: "solver",
   options,
+  bindsKey: true,
   openSigner: (values) => openLocalSigner(values, optionLabel(options.privateKey)),
   start: (given) => startSolver(given),
 };

@@ -425,6 +425,29 @@ Deno.test("doctor: reports stuck intents", () =>
     assert.match(remedy ?? "", /^Start the service, .* see its log/);
   }));
 
+Deno.test("doctor: reports a solver's database of another key; a bridge's belongs to none", () =>
+  withFolder(async (folder) => {
+    const databaseOf = async (service: string) => {
+      const database = `${folder}/${service}.sqlite`;
+      await using store = await openIntentStore(database, service);
+      await store.updateRecord({ signer: admin });
+      return database;
+    };
+    const storeOf = async (service: string, key: Record<string, string>) => {
+      const args = [service, "--database", await databaseOf(service), "--rpc-url", deadUrl()];
+      return (await diagnose(args, key)).of("store");
+    };
+    const { level, text, remedy } = await storeOf("solver", { SOLVER_PRIVATE_KEY: keys.solver });
+    assert.equal(level, "fail");
+    assert(
+      text.endsWith(` belongs to the solver with the key of ${admin}, not of ${solver}`),
+      text,
+    );
+    assert.match(remedy ?? "", /^Use that key, or another database: --database/);
+    assert.equal((await storeOf("bridge", bridgeKey)).level, "ok");
+    assert.equal((await storeOf("solver", { SOLVER_PRIVATE_KEY: keys.admin })).level, "ok");
+  }));
+
 Deno.test("doctor: reports a data directory of another chain", () =>
   withFolder(async (folder) => {
     const node = ["node", "--oracle-url", deadUrl()];

@@ -72,7 +72,7 @@ export function buildChecks(
   }));
   const stores = withRole(kinds.database).map(({ option, value }) => ({
     subject: "store",
-    run: () => checkStore(value, service, option, context),
+    run: () => checkStore(value, target, option, context),
   }));
   const [host] = withRole(kinds.host);
   const ports = host === undefined ? [] : withRole(kinds.port).map(({ key, option, value }) => ({
@@ -152,12 +152,12 @@ async function checkService(
   }
 }
 
-/** Checks that the service's database opens, and that no intent in it is stuck. */
+/** Checks that the service's database opens, is that of its key, and that no intent in it is stuck. */
 async function checkStore(
   database: string,
-  service: string,
+  { service, bindsKey }: ServiceChecks,
   option: OptionSpec,
-  { clock, timeoutMs }: CheckContext,
+  { clock, timeoutMs, signer }: CheckContext,
 ): Promise<Finding> {
   try {
     const stuckBeforeMs = clock.now() - STUCK_AFTER_MS;
@@ -169,7 +169,15 @@ async function checkStore(
       );
     }
     if (found === "new") return ok(`${database} is empty: the first start creates its tables`);
-    const { version, latestVersion, unfinished, stuck } = found;
+    const { owner, version, latestVersion, unfinished, stuck } = found;
+    // Without a key, its own check fails.
+    const { address } = await signer().catch(() => ({ address: owner }));
+    if (bindsKey && owner !== null && owner !== address) {
+      return fail(
+        `${database} belongs to the ${service} with the key of ${owner}, not of ${address}`,
+        `Use that key, or another database: ${optionLabel(option)}`,
+      );
+    }
     const text = `${database} has version ${version} of ${latestVersion}, ${unfinished} ` +
       `unfinished intents, ${stuck} of them for over ${STUCK_AFTER_MS / 60_000} minutes`;
     if (stuck === 0) return ok(text);

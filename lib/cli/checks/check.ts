@@ -52,6 +52,8 @@ export interface ServiceChecks<T extends OptionTable = OptionTable> {
   settingsOfOtherServices?: readonly string[];
   /** Starts the service; undefined if it is none. */
   start?(options: OptionsOf<T>): Promise<RunningService>;
+  /** Its database belongs to one key. */
+  bindsKey?: true;
   /** Opens the signer, if the key option is not its only source. */
   openSigner?(values: Partial<OptionsOf<T>>): Promise<{ address: Address }>;
   /** Permissions that no single option implies. */
