@@ -1,12 +1,9 @@
-/** `rangemaker doctor` against running services and every problem it reports. */
+/** `rangemaker doctor` against running services. */
 import assert from "node:assert/strict";
-import { z } from "zod";
-import type { CommandContext } from "../../lib/cli/command.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { READY_TIMEOUT_MS } from "../../lib/cli/start_check.ts";
 import { type Clock, systemClock } from "../../lib/clock.ts";
 import { openIntentStore } from "../../lib/intents/open_store.ts";
-import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { options as bridgeOptions, startBridge } from "../../services/bridge/mod.ts";
 import { options as exchangesOptions, startExchanges } from "../../services/exchanges/mod.ts";
@@ -15,17 +12,20 @@ import { options as oracleOptions, startOracle } from "../../services/oracle/mod
 import { doctorOptions, run } from "../../services/stack/doctor.ts";
 import { OPTION_TABLES } from "../house/option_tables.ts";
 import { withNode } from "../node/support/running_node.ts";
-import { recordedContext, runHere } from "../support/command_context.ts";
+import { runHere } from "../support/command_context.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import { withFolder } from "../support/files.ts";
-import { freePort } from "../support/ports.ts";
-
-const keyOf = (digit: string) => `0x${digit.repeat(64)}` as const;
-const keys = { solver: keyOf("1"), relayer: keyOf("2"), admin: keyOf("3") };
-const solver = new LocalSigner(keys.solver).address;
-const relayer = new LocalSigner(keys.relayer).address;
-const admin = new LocalSigner(keys.admin).address;
+import {
+  admin,
+  bridgeKey,
+  deadUrl,
+  diagnose,
+  keys,
+  relayer,
+  runDoctor,
+  solver,
+} from "./support.ts";
 
 /** Starts everything that services use, with unknown keys. */
 async function withServices(
@@ -55,11 +55,6 @@ async function withServices(
   const urls = { exchanges: exchanges.url, oracle: oracle.url };
   const providers = Object.entries(providerUrls).map(([name, url]) => `${name}=${url}`);
   await test({ ...urls, node: node.url, nodeWs: node.wsUrl }, providers.join(","));
-}
-
-/** A URL at which nothing listens. */
-function deadUrl(scheme: "http" | "ws" = "http"): string {
-  return `${scheme}://127.0.0.1:${freePort()}`;
 }
 
 /** Services that work answer within this, however busy the machine is. */
@@ -180,165 +175,6 @@ Deno.test("doctor: without arguments it checks every service that needs no key o
   assert.equal(claimed?.service, "bridge");
   assert.match(claimed?.text ?? "", /^127\.0\.0\.1:3000 is also configured for solver$/);
 });
-
-/** A problem, the check that finds it, and what the doctor reports. */
-interface Problem {
-  argv: string[];
-  env?: Record<string, string>;
-  subject: string;
-  level: "warn" | "fail";
-  text: RegExp;
-  remedy: RegExp;
-}
-
-const bridgeKey = { BRIDGE_PRIVATE_KEY: keys.relayer };
-const solverKey = { SOLVER_PRIVATE_KEY: keys.solver };
-
-const problems: Record<string, Problem> = {
-  "a node that is down": {
-    argv: ["bridge", "--rpc-url", deadUrl()],
-    env: bridgeKey,
-    subject: "start",
-    level: "fail",
-    text: /^Core node at http:\/\/127\.0\.0\.1:\d+ cannot be reached: .*[Cc]onnection refused/,
-    remedy: /rangemaker bridge --check$/,
-  },
-  "no key": {
-    argv: ["bridge"],
-    subject: "key",
-    level: "fail",
-    text: /^Missing key: /,
-    remedy: /^Give one key: --private-key or BRIDGE_PRIVATE_KEY, or --keystore with /,
-  },
-  "an invalid key": {
-    argv: ["solver"],
-    env: { SOLVER_PRIVATE_KEY: "0x12ab" },
-    subject: "option",
-    level: "fail",
-    text: /^Invalid SOLVER_PRIVATE_KEY: Expected 0x and 64 hex digits$/,
-    remedy: /^Correct --private-key or SOLVER_PRIVATE_KEY; see /,
-  },
-  "a publicly known key": {
-    argv: ["solver"],
-    env: { SOLVER_PRIVATE_KEY: DEV_ACCOUNTS.solver.privateKey },
-    subject: "key",
-    level: "warn",
-    text: /^Signs as 0x3C44.*, the development account solver: its key is publicly known$/,
-    remedy: /^Use a key of your own/,
-  },
-  "a missing keystore": {
-    argv: ["bridge", "--keystore", "none.json", "--keystore-password-file", "none.txt"],
-    subject: "key",
-    level: "fail",
-    text: /^File none\.txt cannot be read: it does not exist$/,
-    remedy: /^Fix the keystore or its password file$/,
-  },
-  "a host that is not this machine": {
-    argv: ["proxy", "--host", "192.0.2.1"],
-    subject: "port",
-    level: "fail",
-    text: /^192\.0\.2\.1:8546 cannot be listened on: /,
-    remedy: /--host or RANGEMAKER_HOST$/,
-  },
-  "a provider that is down": {
-    argv: ["oracle", "-p", "okx", "--provider-url", `okx=${deadUrl("ws")}`],
-    subject: "okx",
-    level: "warn",
-    text: /: No price: BTC\/USDT has 0 of 1 sources; .* ECONNREFUSED /,
-    remedy: /--provider-url okx=/,
-  },
-  "too few sources": {
-    argv: ["oracle", "-p", "okx", "--provider-url", `okx=${deadUrl("ws")}`],
-    subject: "start",
-    level: "fail",
-    text: /^No price: BTC\/USDT has 0 of 1 sources; ETH/,
-    remedy: /rangemaker oracle --check$/,
-  },
-  "one source for a price": {
-    argv: ["oracle", "-p", "okx", "--provider-url", `okx=${deadUrl("ws")}`],
-    subject: "sources",
-    level: "warn",
-    text: /a single wrong exchange can set it$/,
-    remedy: /^Require 3: --min-sources /,
-  },
-  "a hedging service that is down": {
-    argv: ["solver", "--hedge-url", `${deadUrl()}/hedge`],
-    subject: "hedge",
-    level: "fail",
-    text: /\/hedge cannot be reached: .*[Cc]onnection refused/,
-    remedy: /--hedge-url or RANGEMAKER_SOLVER_HEDGE_URL$/,
-  },
-  "a remote signer that is down": {
-    argv: ["bridge", "--signer-url", deadUrl(), "--signer-address", relayer],
-    subject: "signer",
-    level: "fail",
-    text: /cannot be reached: .*[Cc]onnection refused/,
-    remedy: /--signer-url or RANGEMAKER_BRIDGE_SIGNER_URL$/,
-  },
-  "a --pricing file that cannot be loaded": {
-    argv: ["solver", "--pricing", "none/mine.ts"],
-    env: solverKey,
-    subject: "start",
-    level: "fail",
-    text: /^Strategy .*mine\.ts cannot be loaded: /,
-    remedy: /see rangemaker solver --help$/,
-  },
-  "options that contradict each other": {
-    argv: ["proxy", "--reconnect-initial-ms", "2", "--reconnect-max-ms", "1"],
-    subject: "start",
-    level: "fail",
-    text: /^--reconnect-initial-ms must not be over --reconnect-max-ms/,
-    remedy: /see rangemaker proxy --help$/,
-  },
-  "an oracle that is down": {
-    argv: ["node", "--oracle-url", deadUrl()],
-    subject: "start",
-    level: "fail",
-    text: /^No fresh price of BTC\/USDT, .* from the oracle at http:.*[Cc]onnection refused/,
-    remedy: /rangemaker node --check$/,
-  },
-  "development accounts": {
-    argv: ["node", "--oracle-url", deadUrl()],
-    subject: "genesis",
-    level: "warn",
-    text: /1 relayers, 1 admins, whose keys are publicly known$/,
-    remedy: /--relayers/,
-  },
-  "a chain that nobody can fund": {
-    argv: ["node", "--oracle-url", deadUrl(), "--admins", admin],
-    subject: "genesis",
-    level: "warn",
-    text: /0 relayers, 1 admins: nobody can deposit$/,
-    remedy: /--relayers/,
-  },
-  "a data directory below a file": {
-    argv: ["node", "--oracle-url", deadUrl(), "--data-dir", "deno.json/node"],
-    subject: "data dir",
-    level: "fail",
-    text: /^deno\.json is not a folder$/,
-    remedy: /--data-dir or RANGEMAKER_NODE_DATA_DIR$/,
-  },
-  "a store in memory": {
-    argv: ["bridge", "--database", ":memory:"],
-    env: bridgeKey,
-    subject: "store",
-    level: "warn",
-    text: /is lost with the process/,
-    remedy: /--database or RANGEMAKER_BRIDGE_DATABASE$/,
-  },
-};
-
-for (const [name, { argv, env, subject, level, text, remedy }] of Object.entries(problems)) {
-  Deno.test(`doctor: reports ${name}`, async () => {
-    const needsStart = subject === "start" || subject === "okx";
-    const { code, of, counts } = await diagnose(argv, env, needsStart ? 1_000 : 100);
-    const found = of(subject);
-    assert.equal(found.level, level, found.text);
-    assert.match(found.text, text);
-    assert.match(found.remedy ?? "", remedy);
-    assert.equal(code, counts.fail === 0 ? 0 : 1);
-  });
-}
 
 Deno.test("doctor: a URL for writes that is a node's read port fails, for every service that writes", () =>
   withNode(async ({ node }) => {
@@ -541,57 +377,3 @@ Deno.test("doctor: no service has an option with the name of a doctor option", (
     }
   }
 });
-
-const reportSchema = z.object({
-  ok: z.boolean(),
-  counts: z.record(z.string(), z.number()),
-  checks: z.array(z.strictObject({
-    service: z.string(),
-    subject: z.string(),
-    level: z.enum(["ok", "warn", "fail"]),
-    text: z.string(),
-    remedy: z.string().optional(),
-    tookMs: z.number(),
-  })),
-});
-
-/** The JSON report of the doctor. */
-export interface Diagnosis extends z.output<typeof reportSchema> {
-  code: number;
-  /** The result of the check of a subject. */
-  of(subject: string): z.output<typeof reportSchema>["checks"][number];
-  /** Everything printed. */
-  printed: string;
-}
-
-/** Runs the doctor in this process and records its output. */
-export async function runDoctor(
-  argv: readonly string[],
-  env: Record<string, string> = {},
-  context: Partial<CommandContext> = {},
-): Promise<{ code: number; printed: string; errors: string }> {
-  const recorded = recordedContext(env);
-  const code = await run(argv, { ...recorded.context, ...context });
-  return {
-    code,
-    printed: recorded.printed.join("\n"),
-    errors: recorded.errors.join("\n"),
-  };
-}
-
-/** Runs the doctor with a short timeout and parses its report. */
-export async function diagnose(
-  argv: readonly string[],
-  env: Record<string, string> = {},
-  timeoutMs = 500,
-): Promise<Diagnosis> {
-  const args = [...argv, "--json", "--timeout-ms", String(timeoutMs)];
-  const { code, printed } = await runDoctor(args, env);
-  const report = reportSchema.parse(JSON.parse(printed));
-  const of = (subject: string) => {
-    const found = report.checks.find((check) => check.subject === subject);
-    if (found === undefined) throw new Error(`No check of ${subject}: ${printed}`);
-    return found;
-  };
-  return { ...report, code, of, printed };
-}

@@ -1,0 +1,160 @@
+/** Every problem that the doctor reports of one option or service. */
+import assert from "node:assert/strict";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import { admin, bridgeKey, deadUrl, diagnose, relayer, solverKey } from "./support.ts";
+
+/** A problem, the check that finds it, and what the doctor reports. */
+interface Problem {
+  argv: string[];
+  env?: Record<string, string>;
+  subject: string;
+  level: "warn" | "fail";
+  text: RegExp;
+  remedy: RegExp;
+}
+
+const problems: Record<string, Problem> = {
+  "a node that is down": {
+    argv: ["bridge", "--rpc-url", deadUrl()],
+    env: bridgeKey,
+    subject: "start",
+    level: "fail",
+    text: /^Core node at http:\/\/127\.0\.0\.1:\d+ cannot be reached: .*[Cc]onnection refused/,
+    remedy: /rangemaker bridge --check$/,
+  },
+  "no key": {
+    argv: ["bridge"],
+    subject: "key",
+    level: "fail",
+    text: /^Missing key: /,
+    remedy: /^Give one key: --private-key or BRIDGE_PRIVATE_KEY, or --keystore with /,
+  },
+  "an invalid key": {
+    argv: ["solver"],
+    env: { SOLVER_PRIVATE_KEY: "0x12ab" },
+    subject: "option",
+    level: "fail",
+    text: /^Invalid SOLVER_PRIVATE_KEY: Expected 0x and 64 hex digits$/,
+    remedy: /^Correct --private-key or SOLVER_PRIVATE_KEY; see /,
+  },
+  "a publicly known key": {
+    argv: ["solver"],
+    env: { SOLVER_PRIVATE_KEY: DEV_ACCOUNTS.solver.privateKey },
+    subject: "key",
+    level: "warn",
+    text: /^Signs as 0x3C44.*, the development account solver: its key is publicly known$/,
+    remedy: /^Use a key of your own/,
+  },
+  "a missing keystore": {
+    argv: ["bridge", "--keystore", "none.json", "--keystore-password-file", "none.txt"],
+    subject: "key",
+    level: "fail",
+    text: /^File none\.txt cannot be read: it does not exist$/,
+    remedy: /^Fix the keystore or its password file$/,
+  },
+  "a host that is not this machine": {
+    argv: ["proxy", "--host", "192.0.2.1"],
+    subject: "port",
+    level: "fail",
+    text: /^192\.0\.2\.1:8546 cannot be listened on: /,
+    remedy: /--host or RANGEMAKER_HOST$/,
+  },
+  "a provider that is down": {
+    argv: ["oracle", "-p", "okx", "--provider-url", `okx=${deadUrl("ws")}`],
+    subject: "okx",
+    level: "warn",
+    text: /: No price: BTC\/USDT has 0 of 1 sources; .* ECONNREFUSED /,
+    remedy: /--provider-url okx=/,
+  },
+  "too few sources": {
+    argv: ["oracle", "-p", "okx", "--provider-url", `okx=${deadUrl("ws")}`],
+    subject: "start",
+    level: "fail",
+    text: /^No price: BTC\/USDT has 0 of 1 sources; ETH/,
+    remedy: /rangemaker oracle --check$/,
+  },
+  "one source for a price": {
+    argv: ["oracle", "-p", "okx", "--provider-url", `okx=${deadUrl("ws")}`],
+    subject: "sources",
+    level: "warn",
+    text: /a single wrong exchange can set it$/,
+    remedy: /^Require 3: --min-sources /,
+  },
+  "a hedging service that is down": {
+    argv: ["solver", "--hedge-url", `${deadUrl()}/hedge`],
+    subject: "hedge",
+    level: "fail",
+    text: /\/hedge cannot be reached: .*[Cc]onnection refused/,
+    remedy: /--hedge-url or RANGEMAKER_SOLVER_HEDGE_URL$/,
+  },
+  "a remote signer that is down": {
+    argv: ["bridge", "--signer-url", deadUrl(), "--signer-address", relayer],
+    subject: "signer",
+    level: "fail",
+    text: /cannot be reached: .*[Cc]onnection refused/,
+    remedy: /--signer-url or RANGEMAKER_BRIDGE_SIGNER_URL$/,
+  },
+  "a --pricing file that cannot be loaded": {
+    argv: ["solver", "--pricing", "none/mine.ts"],
+    env: solverKey,
+    subject: "start",
+    level: "fail",
+    text: /^Strategy .*mine\.ts cannot be loaded: /,
+    remedy: /see rangemaker solver --help$/,
+  },
+  "options that contradict each other": {
+    argv: ["proxy", "--reconnect-initial-ms", "2", "--reconnect-max-ms", "1"],
+    subject: "start",
+    level: "fail",
+    text: /^--reconnect-initial-ms must not be over --reconnect-max-ms/,
+    remedy: /see rangemaker proxy --help$/,
+  },
+  "an oracle that is down": {
+    argv: ["node", "--oracle-url", deadUrl()],
+    subject: "start",
+    level: "fail",
+    text: /^No fresh price of BTC\/USDT, .* from the oracle at http:.*[Cc]onnection refused/,
+    remedy: /rangemaker node --check$/,
+  },
+  "development accounts": {
+    argv: ["node", "--oracle-url", deadUrl()],
+    subject: "genesis",
+    level: "warn",
+    text: /1 relayers, 1 admins, whose keys are publicly known$/,
+    remedy: /--relayers/,
+  },
+  "a chain that nobody can fund": {
+    argv: ["node", "--oracle-url", deadUrl(), "--admins", admin],
+    subject: "genesis",
+    level: "warn",
+    text: /0 relayers, 1 admins: nobody can deposit$/,
+    remedy: /--relayers/,
+  },
+  "a data directory below a file": {
+    argv: ["node", "--oracle-url", deadUrl(), "--data-dir", "deno.json/node"],
+    subject: "data dir",
+    level: "fail",
+    text: /^deno\.json is not a folder$/,
+    remedy: /--data-dir or RANGEMAKER_NODE_DATA_DIR$/,
+  },
+  "a store in memory": {
+    argv: ["bridge", "--database", ":memory:"],
+    env: bridgeKey,
+    subject: "store",
+    level: "warn",
+    text: /is lost with the process/,
+    remedy: /--database or RANGEMAKER_BRIDGE_DATABASE$/,
+  },
+};
+
+for (const [name, { argv, env, subject, level, text, remedy }] of Object.entries(problems)) {
+  Deno.test(`doctor: reports ${name}`, async () => {
+    const needsStart = subject === "start" || subject === "okx";
+    const { code, of, counts } = await diagnose(argv, env, needsStart ? 1_000 : 100);
+    const found = of(subject);
+    assert.equal(found.level, level, found.text);
+    assert.match(found.text, text);
+    assert.match(found.remedy ?? "", remedy);
+    assert.equal(code, counts.fail === 0 ? 0 : 1);
+  });
+}
