@@ -10,8 +10,8 @@ export function reportExposure(registry: Registry, exposure: ExposureBook): void
   const { scrapedGauge } = metricsIn(registry);
   scrapedGauge(
     "solver_exposure_usdc",
-    "Possible loss of the solver on open theses and executions under way.",
-    () => Number(exposure.total) / USDC_UNITS,
+    "The most that can be lost, over all price paths, on open theses and executions under way.",
+    () => Number(exposure.exposure) / USDC_UNITS,
   );
   scrapedGauge(
     "solver_exposure_complete",

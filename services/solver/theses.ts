@@ -18,11 +18,12 @@ export const thesesQuerySchema = z.object({
 export const thesesAnswerSchema = z.object({
   exposure: described(
     uint256Schema,
-    "At risk on all open theses and on executions under way, USDC, 6 decimals",
+    "The most that can be lost, over all price paths, on open theses and on executions under way, " +
+      "USDC, 6 decimals",
   ),
   executing: described(
     uint256Schema,
-    "The part of the exposure in executions under way, USDC, 6 decimals",
+    "At risk in executions under way, USDC, 6 decimals",
   ),
   maxExposure: z.nullable(uint64Schema).describe("Bound on the exposure, or null"),
   complete: z.boolean()
@@ -44,7 +45,7 @@ export function viewTheses(
   const rest = theses.filter(({ id }) => id > cursor);
   const { items, nextCursor } = cutPage(rest, limit, ({ id }) => id);
   return {
-    exposure: book.total.toString(),
+    exposure: book.exposure.toString(),
     executing: theses.reduce((rest, thesis) => rest - riskOf(thesis), book.total).toString(),
     maxExposure: book.max?.toString() ?? null,
     complete: book.isComplete,

@@ -12,7 +12,7 @@ const PASS_MS = 1_500;
 const INFO = { address: OTHER, pricing: "barrier", dryRun: false };
 
 Deno.test("MakerWatch: a pass reads all figures; while the solver is away, the old figures keep their time", async () => {
-  const exposure = { executing: "7", maxExposure: "100", complete: true };
+  const exposure = { executing: "7", exposure: "9", maxExposure: "100", complete: true };
   let isAway = false;
   let executed = 5;
   const asked: (string | null)[] = [];

@@ -5,7 +5,14 @@ import { reportAccount, reportCalibration, reportExposure } from "../../services
 import { SolverMetrics } from "../../services/solver/metrics.ts";
 import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
 import { post, seriesIn } from "../support/http_answers.ts";
-import { askQuote, execution, quoteRequest, thesisOf, withSolver } from "./support.ts";
+import {
+  askQuote,
+  completeBook,
+  execution,
+  quoteRequest,
+  thesisOf,
+  withSolver,
+} from "./support.ts";
 
 Deno.test("Solver metrics: quotes, refusals, executions, hedges, exposure and signature failures", () =>
   withSolver(async ({ url }, node) => {
@@ -49,6 +56,17 @@ Deno.test("Solver metrics: the exposure limit is --max-exposure, and absent with
   };
   assert.equal(await limitOf(2_500_000n), "2.5");
   assert.equal(await limitOf(undefined), undefined);
+});
+
+Deno.test("Solver metrics: the exposure is that of the limit, so bets that exclude each other are not added", async () => {
+  const registry = createRegistry();
+  const book = completeBook();
+  for (const id of [1, 2]) {
+    const upperPrice = BigInt(10 * id);
+    book.apply(thesisOf(id, { lowerPrice: upperPrice - 5n, upperPrice, endTime: 1_000 }));
+  }
+  reportExposure(registry, book);
+  assert.match(await registry.metrics(), /^solver_exposure_usdc 0\.00001$/m);
 });
 
 Deno.test("Solver metrics: an execution whose price moved is counted as refused, not as failed", async () => {

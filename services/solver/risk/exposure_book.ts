@@ -3,6 +3,10 @@ import type { BetTerms } from "../../../lib/protocol/terms.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
 import { type BetAtRisk, type ReservedBet, riskOf } from "./bet_at_risk.ts";
 import { OverlapIndex } from "./overlap_index.ts";
+import { worstCaseLoss } from "./worst_case_loss.ts";
+
+/** With more bets at risk, the worst case is not computed for a reader: it takes all of them. */
+export const READ_BETS_MAX = 1_000;
 
 /** A bet and its state: reserved, open or settled. It counts unless it is settled. */
 interface Entry {
@@ -28,6 +32,8 @@ export class ExposureBook implements ReservationBook {
   readonly #entries = new Map<string, Entry>();
   readonly #index = new OverlapIndex();
   #total = 0n;
+  /** Computed at the first read after a change. */
+  #exposure: bigint | undefined;
   #size = 0;
   #isComplete = false;
   #reading: Reading | undefined;
@@ -41,6 +47,15 @@ export class ExposureBook implements ReservationBook {
   /** The sum at risk, USDC with 6 decimals. */
   get total(): bigint {
     return this.#total;
+  }
+
+  /**
+   * What can be lost: the worst case over all price paths, which `--max-exposure` limits, or the sum if
+   * there are more than {@link READ_BETS_MAX} bets. USDC with 6 decimals.
+   */
+  get exposure(): bigint {
+    if (this.#size > READ_BETS_MAX) return this.#total;
+    return this.#exposure ??= worstCaseLoss(this.betsAtRisk);
   }
 
   /** Number of bets at risk. */
@@ -157,6 +172,7 @@ export class ExposureBook implements ReservationBook {
     else this.#entries.delete(quoteHash);
     const change = Number(isAtRisk(entry)) - Number(earlier !== undefined && isAtRisk(earlier));
     if (change === 0) return;
+    this.#exposure = undefined;
     this.#size += change;
     this.#total += BigInt(change) * riskOf(entry.bet);
     if (change > 0) this.#index.add(quoteHash, entry.bet);

@@ -8,7 +8,7 @@ import {
   type ReservedBet,
   riskOf,
 } from "./bet_at_risk.ts";
-import type { ExposureBook } from "./exposure_book.ts";
+import { type ExposureBook, READ_BETS_MAX } from "./exposure_book.ts";
 import { worstCaseLoss } from "./worst_case_loss.ts";
 
 export interface ExposureLimitOptions {
@@ -21,9 +21,6 @@ export interface ExposureLimitOptions {
 
 /** When the warning is raised, and below what it is cleared, in percent of the limit. */
 const WARNING_PERCENT = { raiseAt: 80n, clearBelow: 70n };
-
-/** With more bets at risk, an estimate is not compared with them: each would read them all. */
-const ESTIMATE_BETS_MAX = 1_000;
 
 /** Balances of both sides, and the intents under way before the node was asked. */
 export interface AdmissionFacts {
@@ -73,7 +70,7 @@ export class ExposureLimit {
    */
   checkEstimate(bet: BetAtRisk): void {
     const { book } = this.#options;
-    const isComparable = book.isComplete && book.size <= ESTIMATE_BETS_MAX;
+    const isComparable = book.isComplete && book.size <= READ_BETS_MAX;
     if (book.max !== undefined && isComparable) this.#requireWithinLimit(bet, book.max);
   }
 

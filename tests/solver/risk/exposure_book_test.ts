@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import type { RandomSource } from "../../../lib/clock.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
-import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
+import { ExposureBook, READ_BETS_MAX } from "../../../services/solver/risk/exposure_book.ts";
 import { ExposureLimit } from "../../../services/solver/risk/exposure_limit.ts";
 import { withSeed } from "../../support/random.ts";
 import { completeBook, plenty, quoteHashOf, stakeOf, thesisOf } from "../support.ts";
@@ -25,6 +25,22 @@ Deno.test("Exposure: a risk is counted once, from before its hedge until its set
   assert.equal(book.thesisOf(quoteHashOf(1))?.status, "won");
   book.release(quoteHashOf(1));
   assert.equal(book.thesisOf(quoteHashOf(1)), undefined);
+});
+
+Deno.test("Exposure: of bets that exclude each other the larger one counts, until there are too many to compare", () => {
+  const boxOf = (id: number, lowerPrice: bigint, risk: bigint) => {
+    const upperPrice = lowerPrice + 9n;
+    return thesisOf(id, { lowerPrice, upperPrice, endTime: 1_000, payout: 100n + risk });
+  };
+  const book = completeBook();
+  for (const bet of [boxOf(1, 10n, 5n), boxOf(2, 20n, 7n)]) book.apply(bet);
+  assert.deepEqual([book.total, book.exposure], [12n, 7n]);
+  book.apply({ ...boxOf(2, 20n, 7n), status: "lost" });
+  assert.equal(book.exposure, 5n);
+  for (let id = 2; id <= READ_BETS_MAX; id++) book.apply(boxOf(id, 20n, 1n));
+  assert.deepEqual([book.size, book.exposure], [1_000, 999n]);
+  book.apply(boxOf(1_001, 20n, 1n));
+  assert.equal(book.exposure, book.total);
 });
 
 Deno.test("Exposure: a bet of any solver is counted once, from the database or the node", () => {

@@ -56,6 +56,8 @@ type MakerClient = Pick<
 const exposureSchema = z.object({
   /** Amount at risk in running executions, which are not yet on the chain. */
   executing: uint64Schema,
+  /** The most that all bets can lose, over all price paths, with those in running executions. */
+  exposure: uint64Schema,
   /** Bound on the exposure, or null. */
   maxExposure: z.nullable(uint64Schema),
   /** Whether it knows all its open bets. */

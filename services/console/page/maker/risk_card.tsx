@@ -27,8 +27,9 @@ interface RiskProps {
 export function Risk(props: RiskProps) {
   const { theses, results, solver, placing, isOld, nowMs, balance, expected } = props;
   const { open, atRisk } = results;
-  // During an outage too, when nobody knows whether they were placed.
-  const all = atRisk + placing;
+  const sum = atRisk + placing;
+  // During an outage, nobody knows whether bets were placed that exclude others.
+  const all = isOld || !solver || solver.exposure > sum ? sum : solver.exposure;
   const { style, text, used } = headroomOf(all, isOld ? undefined : solver);
   const releases = releasesOf(theses, nowMs);
   const user = riskiestUserOf(theses);
@@ -43,6 +44,7 @@ export function Risk(props: RiskProps) {
             {formatAmount(atRisk)} in {open} open {open === 1 ? "bet" : "bets"}
             {placing > 0n && `, ${formatAmount(placing)} in bets being placed`}
             {placing > 0n && isOld && solver && ` at ${formatTime(solver.readAtMs)}`}
+            {all < sum && "; not all can be lost together"}
           </p>
           {used !== undefined && (
             <p class={`level ${style}`} aria-hidden="true">
