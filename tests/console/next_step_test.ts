@@ -75,7 +75,7 @@ const obstacles: readonly [
     QUOTE,
     /^You bet: Enter at most 9\.99 USDC, the maker’s largest bet\.$/,
   ],
-  ["a stranger", { hasUser: false }, QUOTE, /^Open an account first\.$/],
+  ["a stranger", { hasUser: false }, QUOTE, /^Open your account first\.$/],
   ["no money", { balance: 0n }, QUOTE, /^Take money to bet with first\.$/],
   [
     "a wallet on another chain",

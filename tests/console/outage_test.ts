@@ -59,7 +59,12 @@ browserTest(
       void (request.url().startsWith(thesesUrl)
         ? request.respond({
           headers: { "access-control-allow-origin": "*" },
-          body: JSON.stringify({ executing: "7000000", maxExposure: null, complete: true }),
+          body: JSON.stringify({
+            executing: "7000000",
+            exposure: "1000000000",
+            maxExposure: null,
+            complete: true,
+          }),
         })
         : request.continue());
     await page.setRequestInterception(true);
@@ -157,7 +162,7 @@ browserTest(
       await visitor.seesNo(new RegExp(`${name}: It does not answer\\s+last answer`));
     }
     const ended =
-      /Ended since this page was opened[\s\S]*✕ Critical bridge: It does not answer \d\d:\d\d:\d\d – \d\d:/;
+      /Ended while this view was open[\s\S]*✕ Critical bridge: It does not answer \d\d:\d\d:\d\d – \d\d:/;
     await visitor.sees(ended);
     await visitor.sees(/Live/);
     await page.$eval('nav a[href="#trade"]', (link) => link.click());

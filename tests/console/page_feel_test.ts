@@ -233,6 +233,8 @@ Deno.test({
           assert.equal(await scrolled(), 0);
           await visitor.enter();
           await visitor.press("Clear");
+          await visitor.fill("startsIn", "20 s");
+          await visitor.fill("lasts", "1 min");
           await visitor.press("Suggest a box");
           for (let pressed = 0; pressed < 4; pressed++) await visitor.press("Show less time");
           await visitor.press("Show the box →"); // it lay beyond the time shown
@@ -431,7 +433,8 @@ Deno.test({
         await hears(page, /^Suggested box: from .* to .*, starts in 20 s, lasts 1 min 30 s\.$/);
         await page.keyboard.press("Escape");
         await page.keyboard.press("Enter");
-        await hears(page, /^Suggested box: from .* to .*, starts in 20 s, lasts 1 min\.$/);
+        // The times that the user has entered stay.
+        await hears(page, /^Suggested box: from .* to .*, starts in 20 s, lasts 1 min 30 s\.$/);
         await hears(
           page,
           /^Your box pays [\d.]+ USDC \(× [\d.]+\), chance [\d.]+ %, break-even [\d.]+ %\./,
@@ -444,7 +447,7 @@ Deno.test({
           /^ETH\/USDT: [23],\d{3}\.\d\d\. The price is (in|out)side, \d+\.\d\d (above|below) the (upper|lower) edge of your box\. Your box pays [\d.]+ USDC \(/,
         );
         await page.keyboard.press("m");
-        await hears(page, /^Moved box: from .* to .*, starts in 20 s, lasts 1 min\.$/);
+        await hears(page, /^Moved box: from .* to .*, starts in 20 s, lasts 1 min 30 s\.$/);
         const before = await page.$eval("input[name=upper]", ({ value }) => Number(value));
         for (let pressed = 0; pressed < 5; pressed++) await page.keyboard.press("ArrowUp");
         await hears(page, /^Box: from /);
@@ -617,7 +620,7 @@ Deno.test({
           );
           await button?.focus();
           await page.keyboard.press("Enter");
-          await hears(page, /^Open an account first\.$/);
+          await hears(page, /^Open your account first\.$/);
           assert.equal(await page.title(), "Trade · rangemaker");
           await page.focus('nav a[href="#maker"]');
           await page.keyboard.press("Enter");

@@ -66,6 +66,8 @@ Deno.test("earningsOf: each row has what its bets brought and, of the same bets,
   ]);
   const [all] = earningsOf(theses, MARKETS, new Map(), 500_000);
   assert.deepEqual([all?.profit, all?.expected], [10n * USDC, undefined], "like mock pricing");
+  const [one] = earningsOf(theses.slice(0, 1), [], known({ 1: 0.25 }), 500_000);
+  assert.deepEqual(one?.byChance, [-10, 10], "no more than the bet can lose or bring");
 });
 
 Deno.test("earningsOf: a period has the bets whose window ended in it; periods that contain all are left out", () => {
@@ -132,7 +134,7 @@ Deno.test("chanceOf: adds up variances, and deviations of windows of one market 
 });
 
 Deno.test("chanceText: the range around the expected profit, marked if the profit is outside; none below 20 bets or without probabilities", () => {
-  const row = { ...resultsOf([]), name: "All", settled: 20, expected: 3, chance: 10 };
+  const row = { settled: 20, byChance: [-7, 13] as const };
   const textOf = (profitUsdc: number, more: Partial<Earnings> = {}) =>
     chanceText({ ...row, profit: BigInt(Math.round(100 * profitUsdc)) * USDC / 100n, ...more });
   const range = "−7.00 to +13.00";
@@ -140,5 +142,5 @@ Deno.test("chanceText: the range around the expected profit, marked if the profi
     ...[`▲ ${range}`, range, range, `▲ ${range}`],
   ]);
   assert.equal(textOf(99, { settled: 19 }), undefined);
-  assert.equal(textOf(99, { expected: undefined }), undefined);
+  assert.equal(textOf(99, { byChance: undefined }), undefined);
 });

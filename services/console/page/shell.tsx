@@ -3,7 +3,7 @@ import type { ComponentType } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { systemClock } from "@rangemaker/client";
 import type { PageModel } from "./data/page_model.ts";
-import { formatAmount, shortAddress } from "./format.ts";
+import { formatCut, shortAddress } from "./format.ts";
 import { Messages } from "./messages.tsx";
 import { applyTheme, theme, THEMES } from "./theme.ts";
 
@@ -158,7 +158,7 @@ function AccountChip({ model }: { model: PageModel }) {
   const account = user.portfolio.account.value;
   return (
     <span class="account-chip" title={`${user.walletName}: ${user.address}`}>
-      <strong>{account === undefined ? "…" : `${formatAmount(account.balance)} USDC`}</strong>
+      <strong>{account === undefined ? "…" : `${formatCut(account.balance)} USDC`}</strong>
       <code>{shortAddress(user.address)}</code>
     </span>
   );

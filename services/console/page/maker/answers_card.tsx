@@ -17,6 +17,9 @@ export function Answers({ answers, metrics }: Pick<SolverFigures, "answers" | "m
   const rows = answersOf(answers);
   const start = startText(metrics);
   const refusedRisk = metrics.sum("solver_refused_risk_usdc_total") ?? 0;
+  const isRecent = rows.some(({ counts }) =>
+    counts.some(({ recent, sinceStart }) => recent > 0 && recent < sinceStart)
+  );
   const textOf = (row: AnswerCount, request: number, part: "recent" | "sinceStart") => {
     const countOf = ({ counts }: AnswerCount) => counts[request]?.[part] ?? 0;
     const all = rows.reduce((sum, each) => sum + countOf(each), 0);
@@ -26,7 +29,9 @@ export function Answers({ answers, metrics }: Pick<SolverFigures, "answers" | "m
   return (
     <Card
       title="Quotes and refusals"
-      note={`Since ${start}; small: in the last 5 min, as far as this page saw them`}
+      note={`Since ${start}${
+        isRecent ? "; small: in the last 5 min, as far as this page saw them" : ""
+      }`}
     >
       <Table
         of="answers"

@@ -64,8 +64,8 @@ export interface Earnings extends Results {
   name: string;
   /** What these bets should have brought, USDC; undefined if their probabilities are unknown. */
   expected: number | undefined;
-  /** By how much chance alone moves the profit from there in 19 of 20 cases, USDC. */
-  chance: number;
+  /** Between what chance alone puts the profit in 19 of 20 cases, USDC; unknown like `expected`. */
+  byChance: readonly [low: number, high: number] | undefined;
 }
 
 /** Periods up to now. */
@@ -97,15 +97,29 @@ export function earningsOf(
   ];
   return groups.map(([name, bets]) => {
     const predicted = predictedBets(bets, probabilities);
-    const expected = predicted.length > 0 ? expectedOf(predicted) : undefined;
-    return { name, ...resultsOf(bets), expected, chance: chanceOf(predicted) };
+    if (predicted.length === 0) {
+      return { name, ...resultsOf(bets), expected: undefined, byChance: undefined };
+    }
+    const expected = expectedOf(predicted);
+    const chance = chanceOf(predicted);
+    const sumOf = (amountOf: (bet: Thesis) => bigint) =>
+      predicted.reduce((sum, { thesis }) => sum + toNumber(amountOf(thesis)), 0);
+    const least = -sumOf(({ payout, betAmount }) => payout - betAmount);
+    const most = sumOf(({ betAmount }) => betAmount);
+    const byChance = [
+      Math.max(least, expected - chance),
+      Math.min(most, expected + chance),
+    ] as const;
+    return { name, ...resultsOf(bets), expected, byChance };
   });
 }
 
 /** Where chance alone puts the profit, marked if it is elsewhere; undefined for too few bets. */
-export function chanceText({ settled, profit, expected, chance }: Earnings): string | undefined {
-  if (expected === undefined || settled < CALIBRATION.countMin) return undefined;
-  const [low, high] = [fromNumber(expected - chance), fromNumber(expected + chance)];
+export function chanceText(
+  { settled, profit, byChance }: Pick<Earnings, "settled" | "profit" | "byChance">,
+): string | undefined {
+  if (byChance === undefined || settled < CALIBRATION.countMin) return undefined;
+  const [low = 0n, high = 0n] = byChance.map(fromNumber);
   const isExplained = low <= profit && profit <= high;
   return `${isExplained ? "" : "▲ "}${formatGain(low)} to ${formatGain(high)}`;
 }

@@ -60,7 +60,7 @@ export function lacksHistory(metrics: Metrics): boolean {
 
 /** The meaning of the solver's refusals for the maker. Texts for users are in data/explain.ts. */
 export const REFUSAL_TEXTS: Readonly<Record<string, string>> = {
-  OUTSIDE_RANGE: "The price was outside the box when it was asked for.",
+  OUTSIDE_RANGE: "The price was outside the box when it was asked for, or when the bet was signed.",
   RANGE_BROKEN: "The price had left the box before the bet was placed.",
   RANGE_TOO_NARROW: "Its prices are too near each other for the model.",
   PAYOUT_TOO_LOW: "So likely to hold that, less your margin, it pays no more than the stake.",

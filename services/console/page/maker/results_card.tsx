@@ -48,7 +48,7 @@ export function ResultsCard({ theses, all, markets, probabilities, nowMs, action
       {theses.length === 0
         ? <p class="note">No bet’s window is over yet.</p>
         : (
-          <div class="columns">
+          <div class="columns" style={{ "--least": "32rem" }}>
             <EarningsTable rows={rows} />
             <ProfitChart theses={theses} nowMs={nowMs} />
           </div>

@@ -89,7 +89,7 @@ function Verdict({ findings }: Pick<FindingsProps, "findings">) {
 export function Ended({ problems }: { problems: readonly SeenProblem[] }) {
   if (problems.length === 0) return null;
   return (
-    <Card title="Ended since this page was opened">
+    <Card title="Ended while this view was open">
       <ul>
         {problems.map(({ service, chapter, worst, sinceMs, mayBeOlder, seenMs }) => (
           <li key={`${service} ${chapter} ${seenMs}`}>

@@ -88,13 +88,6 @@ function DraftPanel({ model, slip }: BetPanelProps) {
       </div>
       <Tolerance slip={slip} />
       <div class="action-bar">
-        <Field
-          {...{ announce, slip }}
-          name="amount"
-          error={errors.amount}
-          isSaid={field === "amount"}
-        />
-        <Stakes model={model} slip={slip} />
         <QuoteButton
           model={model}
           slip={slip}
@@ -103,7 +96,15 @@ function DraftPanel({ model, slip }: BetPanelProps) {
             // The pressed button disappears.
             focusNextStep();
           }}
-        />
+        >
+          <Field
+            {...{ announce, slip }}
+            name="amount"
+            error={errors.amount}
+            isSaid={field === "amount"}
+          />
+          <Stakes model={model} slip={slip} />
+        </QuoteButton>
       </div>
     </form>
   );
@@ -220,10 +221,11 @@ export function placeBox(model: PageModel, slip: BetSlip, { keepsHeight = false 
   }
   const times = timesOf(slip.fields.value);
   const kept = keepsHeight ? slip.draft : undefined;
+  const name = keepsHeight ? "Moved box" : slip.isEmpty ? "Suggested box" : "Fitted box";
   slip.saveForUndo();
   slip.edit(fieldsOf(suggestedDraft(price, feed.seriesOf(symbol).secondMove(), times, kept)));
   showChart();
-  sayBox(model, slip, keepsHeight ? "Moved box" : "Suggested box");
+  sayBox(model, slip, name);
 }
 
 /** Draws the box of an earlier bet around the present price, in its market and with its amount. */
@@ -271,9 +273,7 @@ export function askQuote(model: PageModel, slip: BetSlip): void {
   if (obstacle === undefined) return void slip.quote();
   if (obstacle.suggests) return placeBox(model, slip);
   if (obstacle.field) document.getElementById(`field-${obstacle.field}`)?.focus();
-  // A wrong field has the focus and shows its error; any other reason is easily overlooked.
-  const isSpoken = obstacle.field !== undefined;
-  model.announce(spokenText(obstacle), { isSpoken, isAnswer: true });
+  model.announce(spokenText(obstacle), { isSpoken: true, isAnswer: true }); // the bar shows it
 }
 
 /** Choices of {@link Tolerance}, in percent. */

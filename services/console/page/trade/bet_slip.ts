@@ -144,10 +144,10 @@ export class BetSlip {
     this.edit({ ...before, amount: this.fields.value.amount });
   }
 
-  /** Clears the box; the amount stays. */
+  /** Clears the box; its times and the amount stay. */
   clear(): void {
     this.saveForUndo();
-    this.edit({ ...EMPTY_FIELDS, amount: this.fields.value.amount });
+    this.edit({ lower: "", upper: "" });
   }
 
   /** Chooses a market. Each market has its own box. */

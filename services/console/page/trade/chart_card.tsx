@@ -151,7 +151,7 @@ function useLiveChart(
         probe.show(place, isFree && chosen.value === undefined ? scales?.x.domain()[1] : undefined);
       },
       tapped() {
-        if (content().hint !== undefined) placeBox(model, slip);
+        if (slip.isEmpty) placeBox(model, slip);
       },
       dragUndone() {
         model.announce("The drag was undone.", { isSpoken: true });

@@ -82,7 +82,7 @@ export function contentOf(
       draft: own?.kind === "draft" ? slip.draft : undefined,
       highlighted: chosen.peek(),
       probe: place && { place, text: probe.textAt(place, series, nowMs) },
-      hint: own === undefined && placed.every(({ toMs }) => toMs < nowMs)
+      hint: own === undefined && placed.every(({ kind, toMs }) => kind === "lost" || toMs < nowMs)
         ? "Tap or draw"
         : undefined,
       isOld: isOld(model, market.symbol),

@@ -14,7 +14,7 @@ export interface PointerTarget {
   spanMs: Signal<number>;
   /** The pointer has moved without drawing, or left. `isFree`: a press would draw a new box. */
   point(place: { x: number; y: number } | undefined, isFree: boolean): void;
-  /** A press on the future, outside of a drawn box, has ended where it began. */
+  /** A press on the future, outside of the drawn box, has ended where it began. */
   tapped(): void;
   /** Escape has undone a drag. */
   dragUndone(): void;

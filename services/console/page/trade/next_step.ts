@@ -86,7 +86,7 @@ export function obstacleOf(situation: Situation): Obstacle | undefined {
   }
   if (wrong !== undefined) return { ...wrong, button: QUOTE };
   const blocked = (text: string): Obstacle => ({ button: QUOTE, text });
-  if (!hasUser) return blocked("Open an account first.");
+  if (!hasUser) return blocked("Open your account first.");
   if (balance === 0n) return blocked("Take money to bet with first.");
   const wrongChain = chainObstacle(walletChainId, chainId);
   if (wrongChain !== undefined) return wrongChain;

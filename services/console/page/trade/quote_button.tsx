@@ -1,4 +1,5 @@
 /** The button that requests a quote, and the reason why it is disabled or has failed. */
+import type { RenderableProps } from "preact";
 import { explain } from "../data/explain.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { Marked } from "../words.tsx";
@@ -64,13 +65,20 @@ export function estimateNow(model: PageModel, slip: BetSlip) {
   return hasSameStake && model.stateOf(symbol.value) === "fresh" ? state.estimate : undefined;
 }
 
-/** The button for a quote, with the present obstacle. */
-export function QuoteButton({ model, slip, onFix }: QuoteButtonProps) {
+/** The button for a quote, after the present obstacle, the payout, and the field of the amount. */
+export function QuoteButton({ model, slip, onFix, children }: RenderableProps<QuoteButtonProps>) {
   const stage = slip.stage.value;
   const isQuoting = stage.name === "quoting";
   const situation = situationOf(model, slip);
   const obstacle = obstacleOf(situation);
-  if (obstacle?.switchesChain) return <SwitchChain model={model} obstacle={obstacle} />;
+  if (obstacle?.switchesChain) {
+    return (
+      <>
+        {children}
+        <SwitchChain model={model} obstacle={obstacle} />
+      </>
+    );
+  }
   const state = slip.estimator.state.value;
   const estimate = estimateNow(model, slip);
   const odds = estimate && oddsOf(estimate, model.maker.info.value?.config.maxPayoutRatio);
@@ -81,22 +89,6 @@ export function QuoteButton({ model, slip, onFix }: QuoteButtonProps) {
     (unpriceable && unpriceable.text !== obstacle?.text ? unpriceable.text : "pays –");
   return (
     <>
-      {!("errors" in slip.parsed.value) && (odds || unpaid) && (
-        <p class="bar-payout">
-          {odds ? <Marked text={paysText(estimate)} /> : unpaid}
-        </p>
-      )}
-      {failed !== "" && <p class="warned bar-failure">{failed}</p>}
-      <button
-        type="submit"
-        class="primary wide"
-        data-next
-        // Not `disabled`, so that the keyboard reaches it and screen readers read the reason.
-        aria-disabled={isQuoting || obstacle !== undefined && !obstacle.suggests}
-        aria-describedby="obstacle"
-      >
-        {isQuoting ? "Asking the maker …" : obstacle?.button ?? "Get a quote"}
-      </button>
       <div class="bar-note">
         {obstacle && odds?.warning && <p class="warned">{odds.warning}</p>}
         <p
@@ -119,6 +111,23 @@ export function QuoteButton({ model, slip, onFix }: QuoteButtonProps) {
           </button>
         )}
       </div>
+      {failed !== "" && <p class="warned bar-failure">{failed}</p>}
+      {!("errors" in slip.parsed.value) && (odds || unpaid) && (
+        <p class="bar-payout">
+          {odds ? <Marked text={paysText(estimate)} /> : unpaid}
+        </p>
+      )}
+      {children}
+      <button
+        type="submit"
+        class="primary wide"
+        data-next
+        // Not `disabled`, so that the keyboard reaches it and screen readers read the reason.
+        aria-disabled={isQuoting || obstacle !== undefined && !obstacle.suggests}
+        aria-describedby="obstacle"
+      >
+        {isQuoting ? "Asking the maker …" : obstacle?.button ?? "Get a quote"}
+      </button>
     </>
   );
 }
@@ -137,10 +146,10 @@ export function SwitchChain({ model, obstacle }: { model: PageModel; obstacle: O
   };
   return (
     <>
+      <p class="bar-note note">{obstacle.text}</p>
       <button type="button" class="primary wide" data-next onClick={change}>
         {obstacle.button}
       </button>
-      <p class="bar-note note">{obstacle.text}</p>
     </>
   );
 }

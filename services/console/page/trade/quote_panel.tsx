@@ -93,6 +93,14 @@ function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
       </dl>
       {odds.warning !== undefined && !isOver && <p class="note">{odds.warning}</p>}
       <div class="action-bar">
+        <div class={`bar-note ${look ?? "note"}`} id="bar-note">
+          <p>
+            <Marked text={note ?? ""} />
+          </p>{" "}
+          <p class="deadline">
+            <Marked text={deadline ?? ""} />
+          </p>
+        </div>
         {!isOver && (
           <p class="bar-payout bar-terms" id="terms" data-payout={quote.payout.toString()}>
             <Marked text={termsText(stage.offer, leastOf(stage, slip.tolerancePercent.value))} />
@@ -117,14 +125,6 @@ function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
           {button}
         </button>
         {back && <button type="button" onClick={() => slip.back()}>{back}</button>}
-        <div class={`bar-note ${look ?? "note"}`} id="bar-note">
-          <p>
-            <Marked text={note ?? ""} />
-          </p>{" "}
-          <p class="deadline">
-            <Marked text={deadline ?? ""} />
-          </p>
-        </div>
       </div>
     </>
   );
