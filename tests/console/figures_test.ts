@@ -37,8 +37,9 @@ const rows: [ServiceName, before: string[], after: string[], figures: string[]][
       'solver_quotes_total{kind="estimate"} 4',
       'solver_executions_total{outcome="committed"} 3',
       'solver_executions_total{outcome="failed"} 5',
+      "solver_exposure_limit_usdc 1000",
     ],
-    ["8", "6"],
+    ["8", "6", "1,000"],
   ],
 ];
 

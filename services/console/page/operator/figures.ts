@@ -158,6 +158,7 @@ const USAGE_FIGURES: Readonly<Record<ServiceName, Readonly<Record<string, Reader
   solver: {
     "Quotes a minute": perMinute("solver_quotes_total", { kind: "quote" }),
     "Bets a minute": perMinute("solver_executions_total", { outcome: "committed" }),
+    "Loss limit, USDC": now("solver_exposure_limit_usdc"),
   },
 };
 
