@@ -149,13 +149,11 @@ export class ChainGuard {
     try {
       this.#record ??= await this.#readRecord();
       const askedMs = clock.now();
-      // Before the store binds itself to the node's first block.
-      if (verifiesCompleteness) await this.#requireChainId();
+      const { highestBlock } = this.#record;
       const [genesis, found] = await Promise.all([
         node.genesisHash(),
-        verifiesCompleteness
-          ? this.#verifyCompleteness(this.#record.highestBlock, askedMs)
-          : undefined,
+        verifiesCompleteness ? this.#verifyCompleteness(highestBlock, askedMs) : undefined,
+        verifiesCompleteness ? this.#requireChainId() : undefined,
       ]);
       if (this.#record.genesis === null && genesis !== null) {
         this.#record = await store.updateRecord({ genesis });
