@@ -7,6 +7,7 @@ import { tryParseJson } from "../json.ts";
 import { CoreReader } from "../net/core_reader.ts";
 import { SLOT_MS } from "../protocol/constants.ts";
 import { failureSchema } from "../protocol/answers.ts";
+import { SPEC_MARKETS } from "../protocol/markets.ts";
 import { developmentMethods } from "../protocol/methods/development.ts";
 import { type Address, addressSchema, describeInput, type Hex } from "../protocol/scalars.ts";
 import { type Child, startChild } from "./child.ts";
@@ -164,10 +165,10 @@ export class TestChain implements AsyncDisposable {
 
   /** Resolves when every market has a price. */
   ready(): Promise<void> {
-    return this.#untilPrices("a price of every market", (prices) => {
-      const all = Object.values(prices);
-      return all.length > 0 && all.every(({ state }) => state === "fresh");
-    });
+    return this.#untilPrices(
+      "a price of every market",
+      (prices) => SPEC_MARKETS.symbols.every((symbol) => prices[symbol]?.state === "fresh"),
+    );
   }
 
   /**
