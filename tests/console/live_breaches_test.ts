@@ -51,7 +51,7 @@ Deno.test("LiveBreaches: a price that replaces the newest slot is checked again"
   assert.equal(breaches.withBreach(open, series).breach?.time, 1_200);
 });
 
-Deno.test("LiveBreaches: whoever has read an open bet learns of its breach as soon as anybody finds it", async () => {
+Deno.test("LiveBreaches: a breach that one reader finds is reported at once to all readers of the bet", async () => {
   const breaches = new LiveBreaches();
   const series = seriesOf(1_200, 15);
   const seen: unknown[] = [];

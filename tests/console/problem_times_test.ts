@@ -75,7 +75,7 @@ Deno.test("Problem times: an ended problem has its worst text", () => {
   assert.deepEqual(ended.map(({ worst }) => worst.text), ["9 at 1"]);
 });
 
-Deno.test("Problem times: late answers, what was short, and what ended as a consequence are not listed", () => {
+Deno.test("Problem times: the list of ended problems has no late answers, no short problems and no consequences", () => {
   const endedWith = (...looks: Finding[]) =>
     afterLooks([...looks.map((one, at) => [9_000 + 3_000 * at, one] as const), [99_000]]).ended
       .length;

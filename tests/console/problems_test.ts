@@ -334,7 +334,7 @@ for (const [what, states, expected] of CAUSES) {
   });
 }
 
-Deno.test("Problems: what is left of an outage that is over is no alarm; its text says when it ends", () => {
+Deno.test("Problems: after an outage, a figure that still contains it is a warning, and says until when", () => {
   const few = stateOf("proxy", ["", "proxy_broadcast_reconnects_total 9"]);
   const textOf = (oracle: ServiceState) => {
     const states = [oracle, UNREADY, few];
@@ -350,7 +350,7 @@ Deno.test("Problems: what is left of an outage that is over is no alarm; its tex
   );
 });
 
-Deno.test("Problems: a service that is late is no alarm, and nobody is woken", () => {
+Deno.test("Problems: a service that answers late is a warning, without a notification", () => {
   const late = stateOf("oracle", [], { presence: "overdue" });
   const [overdue] = findingsOf([late]);
   assert(overdue !== undefined && !isAlarm(overdue));

@@ -41,8 +41,8 @@ interface Comparison {
 
 /**
  * Finds from the page's own prices that the price has left an open box. The node reports it a
- * moment later, or much later if the connection is down. Views that read an open bet are drawn again
- * as soon as any of them, such as the chart in each frame, finds its breach.
+ * moment later, or much later if the connection is down. A breach that one view finds is shown by
+ * all views at once.
  */
 export class LiveBreaches {
   readonly #comparisons = new Map<string, Comparison>();
