@@ -334,7 +334,7 @@ for (const [what, states, expected] of CAUSES) {
   });
 }
 
-Deno.test("Problems: after an outage, a figure that still contains it is a warning, and says until when", () => {
+Deno.test("Problems: consequences of an outage that is over are not critical, and their text says when they end", () => {
   const few = stateOf("proxy", ["", "proxy_broadcast_reconnects_total 9"]);
   const textOf = (oracle: ServiceState) => {
     const states = [oracle, UNREADY, few];
