@@ -65,7 +65,7 @@ const TEXTS = {
     "Exposure is unknown: the open theses have not been loaded from the core node yet; retry",
   EXPOSURE_TOO_LARGE: (d: { exposure: bigint; maxExposure: bigint; risk: bigint }) => {
     const [exposure, max, risk] = [d.exposure, d.maxExposure, d.risk].map(usdcText);
-    return `Exposure would be ${exposure}, above --max-exposure ${max}: this bet adds ${risk}; ` +
+    return `Exposure would be ${exposure}, above --max-exposure ${max}: this bet may lose ${risk}; ` +
       "bet less, or wait for settlements";
   },
   HEDGE_REFUSED: ({ reason }: { reason: string }) =>

@@ -212,7 +212,7 @@ Deno.test("headroomOf: the exposure limit is fine up to 80 % used, nearly full a
   ]);
   assert.deepEqual(at(81_000_000n), [
     "warning",
-    "▲ Nearly full: bets that may lose more than 19.00 USDC are refused. " +
+    "▲ Nearly full: bets that would add more than 19.00 USDC to it are refused. " +
     "81\u00a0% of the limit of 100.00 is used.",
     0.81,
   ]);
@@ -220,7 +220,7 @@ Deno.test("headroomOf: the exposure limit is fine up to 80 % used, nearly full a
   assert.equal(style, "lost");
   assert.match(
     `${text}`,
-    /^✕ Full: bets that may lose more than 4\.99 USDC are refused/,
+    /^✕ Full: bets that would add more than 4\.99 USDC to it are refused/,
     "cut off",
   );
   assert.match(`${at(120_000_000n)[1]}`, /more than 0\.00 USDC/);

@@ -239,7 +239,7 @@ export function headroomOf(
     : ["won", "✓ Fine"];
   const what = style === "won"
     ? `${free} USDC is free`
-    : `bets that may lose more than ${free} USDC are refused`;
+    : `bets that would add more than ${free} USDC to it are refused`;
   const share = `${formatShare(used)} of the limit of ${formatAmount(max)} is used`;
   return { style, used, text: `${state}: ${what}. ${share}.` };
 }
