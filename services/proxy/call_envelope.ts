@@ -81,9 +81,11 @@ function parsedEnvelope(text: string, method: string): Envelope {
   return { id: values.get("id"), paramsText, textAfterId: textAfterIdOf(method, paramsText) };
 }
 
-/** Ids of calls to nodes begin at random below this, so that no caller can guess those of others. */
-const FIRST_ID_MAX = 2 ** 48;
-
+/**
+ * The first id of calls to a node, of 48 bits. It is random so that a caller who makes a node answer
+ * with a guessed id does not answer the call of another.
+ */
 export function randomFirstId(): number {
-  return Math.floor(Math.random() * FIRST_ID_MAX);
+  const [low = 0, high = 0] = crypto.getRandomValues(new Uint32Array(2));
+  return (high & 0xffff) * 2 ** 32 + low;
 }
