@@ -102,8 +102,8 @@ export class RangemakerClient extends ChainReader {
    * Deposits USDC with 6 decimals.
    *
    * @param nonce A number that this user never used before. After a lost answer, repeat the call
-   *   with the same nonce: if the deposit was made, the call fails with `NONCE_USED` and the
-   *   `txHash` in `details`.
+   *   with the same nonce: it is never made twice. If the bridge knows it, the call fails with
+   *   `NONCE_USED`, with its `state` and `txHash` in `details`.
    * @returns The hash of the deposit transaction.
    * @throws {ChainError} If node or bridge has another chain; nothing was signed.
    * @example

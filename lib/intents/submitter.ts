@@ -237,7 +237,7 @@ export class Submitter {
 
   async #finishBy(intent: Intent, receipt: Receipt): Promise<Intent> {
     this.#options.guard.clocks.agree();
-    // The external hash is the digest of the user's request, so it is the same deposit: an earlier
+    // The external hash is of user, amount and nonce, so it is the same deposit: an earlier
     // transaction, which this store has lost, has credited it.
     const isDone = receipt.error?.code === "DEPOSIT_ALREADY_PROCESSED";
     return await this.#finish(intent, {

@@ -132,6 +132,6 @@ export const depositAnswerSchema = z.object({
   txHash: described(
     hash32Schema,
     "The deposit transaction. The node has committed it; or it has failed it with " +
-      "`DEPOSIT_ALREADY_PROCESSED`, since an earlier transaction has credited the same request",
+      "`DEPOSIT_ALREADY_PROCESSED`, since an earlier transaction has credited the same amount for that nonce",
   ),
 });

@@ -33,6 +33,11 @@ export const DEPOSIT_REQUEST_TYPE: FlatType = flatType(
   "Core:Deposit(address user,uint256 amount,uint256 nonce,uint256 deadline)",
 );
 
+/** What makes a deposit this one, whenever it is carried out; nobody signs it. */
+export const DEPOSIT_ID_TYPE: FlatType = flatType(
+  "Core:DepositId(address user,uint256 amount,uint256 nonce)",
+);
+
 /** A nonce of 128 random bits: two of one user are never the same. */
 export function randomNonce(): bigint {
   return BigInt(`0x${bytesToHex(crypto.getRandomValues(new Uint8Array(16)))}`);

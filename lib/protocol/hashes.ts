@@ -3,7 +3,7 @@
  * as in JavaScript. The public client does not import this file: it hashes in JavaScript, so that it
  * starts in every browser (`lib/client/typed_data.ts`).
  */
-import { DEPOSIT_REQUEST_TYPE, type DepositRequest } from "./deposit.ts";
+import { DEPOSIT_ID_TYPE, DEPOSIT_REQUEST_TYPE, type DepositRequest } from "./deposit.ts";
 import { keccak256 } from "./keccak.ts";
 import { QUOTE_TYPE, quoteMessage, type QuoteTerms } from "./quote.ts";
 import type { Hex } from "./scalars.ts";
@@ -51,10 +51,7 @@ export function hashQuote(terms: QuoteTerms, chainId: number): Hex {
   return hashFlat(QUOTE_TYPE, chainId, quoteMessage(terms));
 }
 
-/**
- * The digest that the user of a deposit signs. It also serves as the mock external transaction hash,
- * so that one request can never become two deposits.
- */
+/** The digest that the user of a deposit signs. */
 export function hashDepositRequest(
   request: Omit<DepositRequest, "signature">,
   chainId: number,
@@ -65,6 +62,18 @@ export function hashDepositRequest(
     nonce: request.nonce,
     deadline: BigInt(request.deadline),
   });
+}
+
+/**
+ * The mock external transaction hash of a deposit, which the node credits once for ever. It leaves out
+ * the deadline, so that a request that was signed again with a later one is the same deposit, also for
+ * a bridge whose database was lost or restored from a backup.
+ */
+export function externalHashOf(
+  { user, amount, nonce }: Pick<DepositRequest, "user" | "amount" | "nonce">,
+  chainId: number,
+): Hex {
+  return hashFlat(DEPOSIT_ID_TYPE, chainId, { user, amount, nonce });
 }
 
 /** Length of a word. */

@@ -5,7 +5,7 @@ import type { IntentService } from "../../lib/intents/intent_service.ts";
 import type { TransactionBuilder, TransactionTerms } from "../../lib/intents/submission.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import { type DepositRequest, depositRequestSchema } from "../../lib/protocol/deposit.ts";
-import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
+import { externalHashOf, hashDepositRequest } from "../../lib/protocol/hashes.ts";
 import { type Address, hash32Schema, type Hex } from "../../lib/protocol/scalars.ts";
 import { requireSigner, requireSignerForChain } from "../../lib/protocol/signature.ts";
 import { RangemakerError } from "../../lib/errors.ts";
@@ -91,12 +91,13 @@ export function depositTermsOf(
   const { externalTxHash, ...request } = decodePayload(payload);
   const digest = hashDepositRequest(request, chainId);
   requireSigner("Deposit signature", digest, request.signature, request.user);
-  const isConsistent = digest === externalTxHash && subject === request.user &&
+  const isConsistent = externalHashOf(request, chainId) === externalTxHash &&
+    subject === request.user &&
     key === depositKey(request.user, request.nonce) && expiresAtMs === request.deadline;
   if (!isConsistent) {
     throw new RangemakerError("STORE_DAMAGED", "its columns do not belong to the signed request");
   }
-  return depositTerms(request, digest);
+  return depositTerms(request, externalTxHash);
 }
 
 function depositTerms({ user, amount }: DepositRequest, externalTxHash: Hex): TransactionTerms {
@@ -135,7 +136,7 @@ export class Depositor {
     requireSignerForChain(chainId, "Deposit signature", digestFor, signature, user);
     let intent: Intent;
     try {
-      intent = await this.#record(request, digestFor(chainId));
+      intent = await this.#record(request, externalHashOf(request, chainId));
     } catch (thrown) {
       if (thrown instanceof RangemakerError) onRefused(request, thrown);
       throw thrown;
@@ -143,15 +144,15 @@ export class Depositor {
     return txHashOf(await intents.submit(intent, { isNew: true }));
   }
 
-  async #record(request: DepositRequest, digest: Hex): Promise<Intent> {
+  async #record(request: DepositRequest, externalTxHash: Hex): Promise<Intent> {
     const { intents, transactions, clock } = this.#options;
     // While the node is unreachable, a recorded request would only wait, so refuse it.
     await intents.requireChain();
     const { inserted, intent } = await intents.store.insert({
       key: depositKey(request.user, request.nonce),
       subject: request.user,
-      payload: encodePayload(request, digest),
-      transaction: await transactions.sign(depositTerms(request, digest)),
+      payload: encodePayload(request, externalTxHash),
+      transaction: await transactions.sign(depositTerms(request, externalTxHash)),
       expiresAtMs: request.deadline,
       createdAtMs: clock.now(),
     });

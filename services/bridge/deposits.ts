@@ -35,7 +35,7 @@ export const depositViewSchema = z.object({
   state: z.enum(INTENT_STATES)
     .describe("`accepted` and `submitted` may still change, the others are final"),
   txHash: z.nullable(hash32Schema).describe("The deposit transaction, once it is signed"),
-  externalTxHash: described(hash32Schema, "Digest of the request"),
+  externalTxHash: described(hash32Schema, "Of user, amount and nonce: the node credits it once"),
   reason: z.object({
     code: z.string(),
     message: z.string(),

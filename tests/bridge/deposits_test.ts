@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
-import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
+import { externalHashOf } from "../../lib/protocol/hashes.ts";
 import { assertFailure, post } from "../support/http_answers.ts";
 import { ConnectionLost } from "../support/fake_node.ts";
 import { CHAIN_ID, relayer, signedRequest, user, withBridge } from "./support.ts";
@@ -28,8 +28,8 @@ Deno.test("Deposits: a committed deposit is shown with the hash of its transacti
       deadline: request.deadline,
       state: "committed",
       txHash,
-      externalTxHash: hashDepositRequest(
-        { user: user.address, amount: 25_000_000n, nonce: 1n, deadline: request.deadline },
+      externalTxHash: externalHashOf(
+        { user: user.address, amount: 25_000_000n, nonce: 1n },
         CHAIN_ID,
       ),
     });

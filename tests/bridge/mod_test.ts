@@ -165,6 +165,20 @@ for (
     }));
 }
 
+Deno.test("Bridge: one that has lost its database reports a deposit that was made, also with a later deadline, and credits nothing", () =>
+  withBridge(async (first, node) => {
+    const made = signedRequest({ nonce: 7n });
+    assert.equal((await post(`${first.url}/deposit`, made)).status, 200);
+    await first.stop();
+    await using second = await startTestBridge(node.url);
+    const later = signedRequest({ nonce: 7n, deadline: made.deadline + 1 });
+    const { status, body } = await post(`${second.url}/deposit`, later);
+    assert.equal(status, 200, JSON.stringify(body));
+    const { deposit } = await (await fetch(`${second.url}/deposits/${user.address}/7`)).json();
+    assert.equal(deposit.reason.code, "DEPOSIT_ALREADY_PROCESSED");
+    assert.equal(node.credited.get(user.address), 25_000_000n);
+  }));
+
 Deno.test("Bridge: two bridges with different keys on one database credit each deposit once", () =>
   withFolder(async (directory) => {
     await using node = FakeNode.start();

@@ -11,7 +11,7 @@ import { visibleOptions } from "../../lib/cli/completion.ts";
 import type { CommandName } from "../../lib/cli/option_names.ts";
 import { ChainReader } from "../../lib/client/chain_reader.ts";
 import { RangemakerClient } from "../../lib/client/mod.ts";
-import { DEPOSIT_REQUEST_TYPE } from "../../lib/protocol/deposit.ts";
+import { DEPOSIT_ID_TYPE, DEPOSIT_REQUEST_TYPE } from "../../lib/protocol/deposit.ts";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { nodeMethods } from "../../lib/protocol/methods/all.ts";
 import { developmentMethods } from "../../lib/protocol/methods/development.ts";
@@ -154,8 +154,13 @@ function typeString({ primaryType, fields }: FlatType): string {
   return `${primaryType}(${fields.map(({ type, name }) => `${type} ${name}`).join(",")})`;
 }
 
-Deno.test("docs/protocol.md: lists exactly the types that the code signs", () => {
-  const types = [QUOTE_TYPE, DEPOSIT_REQUEST_TYPE, ...Object.values(TRANSACTION_TYPES)];
+Deno.test("docs/protocol.md: lists exactly the types that the code signs or hashes", () => {
+  const types = [
+    QUOTE_TYPE,
+    DEPOSIT_REQUEST_TYPE,
+    DEPOSIT_ID_TYPE,
+    ...Object.values(TRANSACTION_TYPES),
+  ];
   const listed = protocol.match(/Core:\w+\([^)]*\)/g) ?? [];
   assert.deepEqual(new Set(listed), new Set(types.map(typeString)));
 });

@@ -17,7 +17,7 @@ import { IntentStore } from "../../lib/intents/store.ts";
 import { Submitter } from "../../lib/intents/submitter.ts";
 import { type SubmissionNode, TransactionBuilder } from "../../lib/intents/submission.ts";
 import { depositRequestSchema } from "../../lib/protocol/deposit.ts";
-import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
+import { externalHashOf } from "../../lib/protocol/hashes.ts";
 import { RpcCode, RpcError } from "../../lib/protocol/jsonrpc.ts";
 import type { Receipt } from "../../lib/protocol/receipt.ts";
 import type { Hex } from "../../lib/protocol/scalars.ts";
@@ -247,7 +247,7 @@ async function simulate(random: RandomSource): Promise<void> {
   await settle();
   for (const request of requests) {
     const key = depositKey(request.user, request.nonce);
-    const externalHash = hashDepositRequest(request, CHAIN_ID);
+    const externalHash = externalHashOf(request, CHAIN_ID);
     const state = (await store.find(key))?.state;
     assert.equal(
       world.credited.get(externalHash) ?? 0,

@@ -5,8 +5,12 @@
 import assert from "node:assert/strict";
 import { TypedDataEncoder, verifyTypedData, Wallet } from "ethers";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
-import { hashDepositRequest, hashQuote } from "../../../lib/protocol/hashes.ts";
-import { DEPOSIT_REQUEST_TYPE, depositRequestSchema } from "../../../lib/protocol/deposit.ts";
+import { externalHashOf, hashDepositRequest, hashQuote } from "../../../lib/protocol/hashes.ts";
+import {
+  DEPOSIT_ID_TYPE,
+  DEPOSIT_REQUEST_TYPE,
+  depositRequestSchema,
+} from "../../../lib/protocol/deposit.ts";
 import { QUOTE_TYPE, quoteSchema, type QuoteTerms } from "../../../lib/protocol/quote.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { LocalSigner, recoverSigner } from "../../../lib/protocol/signature.ts";
@@ -46,6 +50,15 @@ function typeOf(kind: string): FlatType {
   if (kind === "depositRequest") return DEPOSIT_REQUEST_TYPE;
   return TRANSACTION_TYPES[kind as keyof typeof TRANSACTION_TYPES];
 }
+
+Deno.test("The external hash of a deposit is the digest that ethers computes, whatever its deadline", () => {
+  const { primaryType, fields } = DEPOSIT_ID_TYPE;
+  const id = { user: DEV_ACCOUNTS.relayer.address, amount: 25_000_000n, nonce: 2n ** 200n };
+  assert.equal(
+    externalHashOf(id, 1337),
+    TypedDataEncoder.hash(signingDomain(1337), { [primaryType]: [...fields] }, id),
+  );
+});
 
 for (const [index, vector] of vectors.entries()) {
   const name = `Golden vector ${index} (${vector.kind}, chain ${vector.chainId})`;
