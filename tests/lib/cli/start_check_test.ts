@@ -60,8 +60,16 @@ Deno.test("problemsOfStart: starts on free ports of this machine only, and witho
 });
 
 Deno.test("problemsOfStart: a service that is ready twice has no problem, even if it was not ready at first", async () => {
-  const { problems, asked } = await checked([unready("no price"), ready]);
+  const priceless = Response.json({ problems: ["no price"], prices: false }, { status: 503 });
+  const { problems, asked } = await checked([priceless, ready]);
   assert.deepEqual([problems, asked], [[], 3]);
+});
+
+Deno.test("problemsOfStart: a service that lacks nothing that comes in the background is not asked again", async () => {
+  const { problems, asked } = await checked([unready("no permission"), ready]);
+  assert.deepEqual([problems, asked], [["no permission"], 1]);
+  const body = { problems: ["no node", "no price"], node: false, feed: false, prices: false };
+  assert.equal((await checked([Response.json(body, { status: 503 }), ready])).asked, 1);
 });
 
 Deno.test("problemsOfStart: a problem that shows only after a second is found", async () => {
