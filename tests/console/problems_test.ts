@@ -129,6 +129,7 @@ const WRONG: [service: ServiceName, chapter: string, after: string, before?: str
     "BridgeRefusesDeposits",
     'bridge_deposit_requests_total{status="200"} 89\nbridge_deposit_requests_total{status="503"} 11',
   ],
+  ["bridge", "BridgeNotRelayer", "bridge_relayer_permitted 0"],
   ["bridge", "BridgeDepositsStuck", "bridge_deposits_pending 1", "bridge_deposits_pending 2"],
   ["bridge", "BridgeDepositsFail", 'bridge_deposits_total{outcome="failed"} 1'],
   ["bridge", "BridgeRetrying", "bridge_retries_total 7", "bridge_retries_total 0"],
