@@ -14,6 +14,9 @@ function findingOf(service: Finding["service"], more: Partial<Finding> = {}): Fi
   return { service, text: "It is stuck", ...found, ...more };
 }
 
+/** The text of a problem whose cause may not have shown yet. */
+const UNJUDGED = "It is stuck, perhaps because of another service";
+
 const NOTHING: SeenProblems = { lasting: [], ended: [] };
 const node = findingOf("node");
 const away = findingOf("node", { chapter: "ServiceDown" });
@@ -25,8 +28,9 @@ function afterLooks(
   ...unchecked: Finding["service"][]
 ): SeenProblems {
   const isChecked = ({ service }: Pick<Finding, "service">) => !unchecked.includes(service);
+  const isJudged = ({ text }: Finding) => text !== UNJUDGED;
   return looks.reduce(
-    (seen, [atMs, ...found]) => afterLook(seen, found, isChecked, atMs),
+    (seen, [atMs, ...found]) => afterLook(seen, found, { isChecked, isJudged }, atMs),
     before,
   );
 }
@@ -57,11 +61,21 @@ Deno.test("Problem times: while a service cannot be checked, its problems neithe
 
 Deno.test("Problem times: the services' own start counts; without it, the first look may be late", () => {
   const first = afterLooks([[9_000, node]], NOTHING, "node");
-  assert.deepEqual(withStart(node, first), { ...node, sinceMs: 9_000, mayBeOlder: true });
+  assert.deepEqual(withStart(node, first), {
+    ...node,
+    sinceMs: 9_000,
+    mayBeOlder: true,
+    isJudged: true,
+  });
   const later = afterLooks([[20_000, node]], first);
   assert.equal(withStart(node, later).mayBeOlder, true, "it was there at the first look");
   const known = afterLooks([[21_000, { ...node, sinceMs: 3_000 }]], later);
-  assert.deepEqual(withStart(node, known), { ...node, sinceMs: 3_000, mayBeOlder: false });
+  assert.deepEqual(withStart(node, known), {
+    ...node,
+    sinceMs: 3_000,
+    mayBeOlder: false,
+    isJudged: true,
+  });
   const next = { ...node, sinceMs: 15_000 };
   assert.equal(withStart(next, afterLooks([[22_000, next]], known)).sinceMs, 3_000);
 });
@@ -106,7 +120,10 @@ Deno.test("Problem times: only the last 20 problems are listed", () => {
 Deno.test("Problem times: a problem is a new alarm once, when it is critical and has no other cause", () => {
   const warning = { ...node, severity: "warning" } as const;
   const following = { ...node, cause: "oracle" } as const;
+  const unjudged = { ...node, text: UNJUDGED };
   const cases = [
+    [[unjudged], false],
+    [[unjudged, node], true],
     [[node], true],
     [[node, node], false],
     [[warning, node], true],
@@ -116,7 +133,9 @@ Deno.test("Problem times: a problem is a new alarm once, when it is critical and
     [[following], false],
   ] as const;
   for (const [looks, expected] of cases) {
+    const last = looks.at(-1)!;
     const before = afterLooks(looks.slice(0, -1).map((one, at) => [at, one] as const));
-    assert.equal(newAlarmOf([looks.at(-1)!], before) !== undefined, expected);
+    const started = withStart(last, afterLooks([[9, last]], before));
+    assert.equal(newAlarmOf([started], before) !== undefined, expected);
   }
 });

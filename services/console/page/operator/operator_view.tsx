@@ -27,17 +27,16 @@ import { afterLook, newAlarmOf, type SeenProblems, withStart } from "./problem_t
 import {
   findingsOf,
   isChecked,
+  isJudged,
   NEEDS_BACKFILL,
   PRICES_MISSING,
   processesOf,
+  SERVICES,
   withRepair,
 } from "./problems.ts";
 import { ServiceCard } from "./service_card.tsx";
 import { Sources } from "./sources_card.tsx";
 import { betRepair, betsOf, gapOf, marketRepair, OPEN_BETS_MAX, type Repair } from "./repairs.ts";
-
-/** The order in which prices and bets flow. */
-const ORDER: readonly ServiceName[] = ["exchanges", "oracle", "node", "proxy", "bridge", "solver"];
 
 /** The first requests after a return to the network may still fail. */
 const BACK_ONLINE_MS = 2_000;
@@ -52,7 +51,8 @@ export function openOperatorView(model: PageModel): View {
 /** Finds problems. */
 function watchServices(model: PageModel) {
   const { urls } = model.config;
-  const watches = ORDER.flatMap((name) => {
+  // The keys of this very record.
+  const watches = (Object.keys(SERVICES) as ServiceName[]).flatMap((name) => {
     const url = urls[name];
     return url === undefined ? [] : [new ServiceWatch(name, url, systemClock)];
   });
@@ -99,12 +99,16 @@ function watchServices(model: PageModel) {
     const isKept = ({ sinceMs }: { sinceMs: number }) =>
       !isOffline.value || nowMs - sinceMs > OFFLINE_NOTICED_MS;
     const before = { lasting: lasting.filter(isKept), ended };
-    const alarm = newAlarmOf(found.value, before);
+    const after = afterLook(before, found.value, {
+      isChecked: (one) => isChecked(one, states.value),
+      isJudged: (one) => isJudged(one, states.value),
+    }, nowMs);
+    const started = found.value.map((one) => withStart(one, after));
+    const alarm = newAlarmOf(started, before);
     if (alarm !== undefined) notify(`${alarm.service}: ${alarm.text}`);
-    const after = afterLook(before, found.value, (one) => isChecked(one, states.value), nowMs);
     batch(() => {
       seen.value = after;
-      findings.value = found.value.map((one) => withStart(one, after));
+      findings.value = started;
     });
   });
   return { states, sources, findings, seen, isOpen };
@@ -183,7 +187,7 @@ function OperatorView({ model, watch }: { model: PageModel; watch: ServicesWatch
   const { sources, isOpen } = watch;
   const [states, findings] = [watch.states.value, watch.findings.value];
   const processes = processesOf(states);
-  const criticals = findings.filter(isCritical).length;
+  const criticals = findings.filter((one) => one.isJudged && isCritical(one)).length;
   useEffect(() => {
     isOpen.value = true;
     return () => isOpen.value = false;

@@ -1,6 +1,6 @@
 /** Commands that backfill the prices that bets need. */
 import { formatUnits, type RangemakerClient, type Thesis } from "@rangemaker/client";
-import { formatAmount } from "../format.ts";
+import { counted, formatAmount } from "../format.ts";
 
 /** How an operator fixes a problem, and whom the problem affects. */
 export interface Repair {
@@ -50,13 +50,11 @@ const COMMANDS_MAX = 5;
 
 const WITH_KEY = "with an admin’s key (`--keystore`, or `RANGEMAKER_BACKFILL_PRIVATE_KEY`):";
 
-/** Fills slots without a trade with the last trade before them. */
-export const CARRY = "--max-carry-ms 60000";
-
-const HINT = `Where these report slots without a trade, run them again with ${CARRY}: ` +
-  "the last trade then counts for a minute. For what is still missing then, that exchange has no " +
-  "trades: nobody traded, or it has lost them, such as simulated exchanges after a restart. Try " +
-  "another --history-url. As a last resort, choose the price yourself: ";
+const HINT =
+  "Where they find no trade, for example while the exchanges slept, they use the last one " +
+  "for a minute. For what is still missing then, that exchange has no trades: nobody traded, or it " +
+  "has lost them, such as simulated exchanges after a restart. Try another --history-url. As a last " +
+  "resort, choose the price yourself: ";
 
 const WITH_PRICE = "run them with --price.";
 
@@ -84,7 +82,7 @@ const lastResortOf = ({ symbol, missing }: MarketGap) =>
   gapsOf(missing, PRICE_FRESH_MS).flatMap((gap) =>
     gap.priceBefore === undefined
       ? []
-      : commandOf(`${optionsOf(symbol, gap)} --price ${formatUnits(gap.priceBefore)}`, {})
+      : `${BACKFILL} ${optionsOf(symbol, gap)} --price ${formatUnits(gap.priceBefore)}`
   );
 
 /** The simulated exchanges, whose trades the commands read. */
@@ -101,10 +99,11 @@ const stepOf = (step: string, { isAway = false }: TradeSource, isLost: boolean) 
   return (isAway ? `Make exchanges answer first: ${why}. ` : "") + step;
 };
 
-const commandOf = (options: string, { historyUrl }: TradeSource) =>
-  `deno task -q backfill ${options}${historyUrl ? ` --history-url ${historyUrl}` : ""}`;
+const BACKFILL = "deno task -q backfill";
 
-const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+/** Fills the slots with trades, and those without one with the last trade before them. */
+const commandOf = (options: string, { historyUrl }: TradeSource) =>
+  `${BACKFILL} ${options} --max-carry-ms 60000${historyUrl ? ` --history-url ${historyUrl}` : ""}`;
 
 function harmOf(bets: readonly Bet[]): string {
   if (bets.length === 0) return ""; // all other bets have ended

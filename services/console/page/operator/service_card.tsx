@@ -4,7 +4,6 @@ import { Fact } from "../fact.tsx";
 import { formatDuration, formatTime } from "../format.ts";
 import {
   alertText,
-  blockJumpOf,
   countedFor,
   FIGURES,
   figuresText,
@@ -13,11 +12,11 @@ import {
   useOf,
   worstOf,
 } from "./figures.ts";
-import { type Finding, serviceVerdictOf } from "./finding.ts";
+import { serviceVerdictOf, type StartedFinding } from "./finding.ts";
 
 interface ServiceCardProps {
   state: ServiceState;
-  findings: readonly Finding[];
+  findings: readonly StartedFinding[];
   /** The services of its process. */
   process: readonly ServiceState[];
 }
@@ -34,7 +33,7 @@ export function ServiceCard({ state, findings, process }: ServiceCardProps) {
   const isBad = ({ problem, worst }: { problem: Problem; worst: number }) =>
     isBeyond(worst, problem.bound) && !isWarmingUp(problem, history);
   const bad = figures.filter(isBad).length;
-  const jump = blockJumpOf(history);
+  const summary = figuresText(figures.length, bad, style === "won", history.startMs);
   return (
     <article class="card" data-service={name} data-up={isUp(state)}>
       <div class="row">
@@ -55,19 +54,9 @@ export function ServiceCard({ state, findings, process }: ServiceCardProps) {
           ))}
         </dl>
       )}
-      {jump && (
-        <p class="note">
-          Block {jump.to.toLocaleString("en-US")} came after{" "}
-          {jump.from.toLocaleString("en-US")}: a restarted node skips all numbers that it may have
-          used and lost (
-          <a href="/runbook/Damaged%20files" target="_blank">why</a>).
-        </p>
-      )}
       {figures.length > 0 && (
         <details>
-          <summary>
-            {figuresText(figures.length, bad, style === "won")}
-          </summary>
+          <summary aria-label={`${name}: ${summary}`}>{summary}</summary>
           <dl class="facts">
             {figures.map((figure) => (
               <AlertFact
