@@ -117,11 +117,6 @@ export const PROXY: readonly Problem[] = [
   },
 ];
 
-const NO_NEW_BETS = "no new bets on these markets; bets that end there wait for a backfill";
-
-/** A pair without a price is a problem of its own. */
-const WHILE_PRICED = "none while each pair has a price: prices go on with the others";
-
 export const ORACLE: readonly Problem[] = [
   {
     name: "OraclePairWithoutPrice",
@@ -135,7 +130,6 @@ export const ORACLE: readonly Problem[] = [
     severity: "critical",
     afterS: 15,
     message: "No price of {pair}: too few sources, or a jump that only one source has made",
-    effect: NO_NEW_BETS,
     firstStep: "`GET /providers` shows the connection and the last error of each source.",
   },
   {
@@ -147,7 +141,6 @@ export const ORACLE: readonly Problem[] = [
     severity: "critical",
     afterS: 10,
     message: "The price of {pair} is {value} old: nodes refuse new theses after 3 s",
-    effect: NO_NEW_BETS,
     firstStep: "Set `--max-source-age-ms` below 3000.",
   },
   {
@@ -158,7 +151,6 @@ export const ORACLE: readonly Problem[] = [
     severity: "warning",
     afterS: 300,
     message: "{value} sources are left for {pair}",
-    effect: WHILE_PRICED,
     firstStep: "`GET /providers` shows the connection and the last error of each source.",
   },
   {
@@ -180,7 +172,6 @@ export const ORACLE: readonly Problem[] = [
     severity: "warning",
     afterS: 120,
     message: "No prices from {provider}",
-    effect: WHILE_PRICED,
     firstStep: "`GET /providers` shows its last error.",
   },
 ];
@@ -229,7 +220,7 @@ export const NODE: readonly Problem[] = [
     severity: "critical",
     afterS: 15,
     message: "No fresh price of {market}: it accepts no bets there",
-    effect: NO_NEW_BETS,
+    effect: "no new bets on these markets; bets that end there wait for a backfill",
     firstStep: "Its log has the reason of the last pull that failed, and so has its method " +
       "`core_getOracleStatus`.",
   },

@@ -3,7 +3,6 @@ import { MetricsHistory, parseMetrics } from "../../services/console/page/data/m
 import { formatShare, formatTime } from "../../services/console/page/format.ts";
 import type { ServiceName } from "../../services/console/page/data/service_watch.ts";
 import {
-  faultText,
   figuresText,
   formatAge,
   formatPoints,
@@ -101,16 +100,4 @@ Deno.test("Operator: a source is faulty if it is not connected, or silent in all
     "+1.3 bp",
     "−3.0 bp",
   ]);
-});
-
-Deno.test("Operator: the last fault of a source is shown in words", () => {
-  const texts = [
-    [
-      "not_opened: connect ECONNREFUSED 127.0.0.1:8560",
-      "could not connect: connect ECONNREFUSED 127.0.0.1:8560",
-    ],
-    ["silent: silent for 10000 ms", "sent nothing for 10.0 s"],
-    ["sequence_gap: 3 of BTC/USDT", "sequence gap: 3 of BTC/USDT"],
-  ];
-  for (const [given = "", expected] of texts) assert.equal(faultText(given), expected);
 });

@@ -112,16 +112,6 @@ function faultOf({ ready, streams }: Source): string | undefined {
   return age > SILENT_MS ? `silent for ${formatDuration(age)}` : undefined;
 }
 
-/** The text of a source's last fault, from the kind and detail that the oracle reports. */
-export function faultText(lastError: string): string {
-  return lastError.replace(/^not_opened: /, "could not connect: ")
-    .replace(
-      /^silent: silent for (\d+) ms$/,
-      (_, ms) => `sent nothing for ${formatDuration(Number(ms))}`,
-    )
-    .replace(/^\w+(?=: )/, (kind) => kind.replaceAll("_", " "));
-}
-
 type Reader = (history: MetricsHistory) => number | undefined;
 
 const now = (metric: string): Reader => ({ latest }) => latest.sum(metric);

@@ -149,18 +149,12 @@ function watchRepairs(
       const bets = [...open, ...ended].filter((bet) => symbolOf(bet) === market);
       return gapOf(client, market, bets, Date.now());
     }));
-    const filled = new Set(gaps.flatMap(({ symbol, missing }) => missing.length > 0 ? symbol : []));
-    const own = ended.filter((bet) => !filled.has(symbolOf(bet)));
     const exchanges = states.value.find(({ name }) => name === "exchanges");
-    const startedS = exchanges?.history.latest.sum("process_start_time_seconds");
-    const source = {
-      historyUrl: config.urls.exchanges,
-      isAway: exchanges !== undefined && isAway(exchanges),
-      startedMs: exchanges?.presence === "gone" ? Infinity : startedS && 1_000 * startedS,
-    };
+    const isAsleep = exchanges !== undefined && isAway(exchanges);
+    const source = { historyUrl: config.urls.exchanges, isAway: isAsleep };
     const found = [
       [PRICES_MISSING, marketRepair(gaps, source)],
-      [NEEDS_BACKFILL, betRepair(ended, own, source)],
+      [NEEDS_BACKFILL, betRepair(ended, source)],
     ] as const;
     repairs.value = new Map(
       found.flatMap(([chapter, one]) => one ? [[chapter, one]] : []),

@@ -8,7 +8,7 @@ import {
 } from "../../../../lib/problems/mod.ts";
 import { RECENT_MS } from "../data/metrics.ts";
 import { isUp, type ServiceName, type ServiceState } from "../data/service_watch.ts";
-import { durationText, formatDuration } from "../format.ts";
+import { formatDuration } from "../format.ts";
 import { countedFor, formatValue, isProcessProblem, isWarmingUp, worstOf } from "./figures.ts";
 import { type Finding, isAbsence, isCritical, type StartedFinding } from "./finding.ts";
 import type { Repair } from "./repairs.ts";
@@ -87,8 +87,7 @@ function withCause(finding: Finding, services: readonly ServiceState[]): Finding
   const wasAway = ({ history, lastAwayMs }: ServiceState) =>
     !TO_BACKFILL.has(chapter) && history.latestMs - lastAwayMs <= measuredMs;
   if (wasAway(own)) {
-    const firstStep = stepAfterAbsence(countedMs);
-    return { ...finding, severity: "warning", cause: service, firstStep };
+    return { ...finding, severity: "warning", cause: service, firstStep: STEP_AFTER_ABSENCE };
   }
   const cause = services.find((other) =>
     SERVICES[service].needs.includes(other.name) && (isSilent(other) || wasAway(other))
@@ -123,11 +122,7 @@ export const isJudged = (
 const isSilent = ({ presence }: ServiceState) => presence !== "answers" && presence !== "forbidden";
 
 /** Only time ends what the absence of the service itself has caused. */
-const stepAfterAbsence = (countedMs: number | undefined) =>
-  countedMs === undefined
-    ? "Nothing, unless it lasts for over a minute: it was away until just now."
-    : "Nothing, unless the number grows: it counts the time that it was away, and its alert " +
-      `fires until ${durationText(countedMs)} after that.`;
+const STEP_AFTER_ABSENCE = "Nothing, unless it grows: it is of the time that the service was away.";
 
 function rankOf(finding: Finding): number {
   const isUrgent = [

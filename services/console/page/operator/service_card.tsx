@@ -4,7 +4,6 @@ import { Fact } from "../fact.tsx";
 import { formatDuration, formatTime } from "../format.ts";
 import {
   alertText,
-  countedFor,
   FIGURES,
   figuresText,
   formatValue,
@@ -62,7 +61,6 @@ export function ServiceCard({ state, findings, process }: ServiceCardProps) {
               <AlertFact
                 key={figure.problem.name}
                 {...figure}
-                countedMs={countedFor(figure.problem, history)}
                 isBad={isBad(figure)}
                 isWarmingUp={isWarmingUp(figure.problem, history)}
               />
@@ -77,14 +75,12 @@ export function ServiceCard({ state, findings, process }: ServiceCardProps) {
 interface AlertFactProps {
   problem: Problem;
   worst: number;
-  /** How long it has been counted, if that is too short for its alert. */
-  countedMs: number | undefined;
   isBad: boolean;
   isWarmingUp: boolean;
 }
 
 /** A figure that has an alert, its bound, and whether it exceeds the bound. */
-function AlertFact({ problem, worst, countedMs, isBad, isWarmingUp }: AlertFactProps) {
+function AlertFact({ problem, worst, isBad, isWarmingUp }: AlertFactProps) {
   const { title, bound } = problem;
   return (
     <div>
@@ -95,7 +91,6 @@ function AlertFact({ problem, worst, countedMs, isBad, isWarmingUp }: AlertFactP
         {isBad && "✕ "}
         {formatValue(bound.op === ">" ? Math.max(0, worst) : worst, problem)}
         {isWarmingUp && " (warming up)"}
-        {countedMs !== undefined && ` in ${formatDuration(countedMs)}`}
       </dd>
     </div>
   );
