@@ -3,21 +3,18 @@ import { type Finding, isAbsence, isAlarm, isCritical, type StartedFinding } fro
 
 type Named = Pick<Finding, "service" | "chapter">;
 
-type State = Pick<Finding, "text" | "severity" | "extent">;
-
-/** A problem that this page has seen. */
-export interface SeenProblem
-  extends Pick<StartedFinding, "sinceMs" | "mayBeOlder" | "isJudged">, Named {
-  worst: State;
-  /** The service that probably caused it, when it was last found. */
-  cause: Finding["cause"];
+/** A problem that this page has seen, as it was last found. */
+export interface SeenProblem extends StartedFinding {
+  /** The same problem when it was worst. */
+  worst: Finding;
   /** When it was last found. */
   seenMs: number;
 }
 
 export interface SeenProblems {
-  /** Those that are found, or could not be checked. */
-  lasting: readonly SeenProblem[];
+  found: readonly SeenProblem[];
+  /** Those that could not be checked since they were found. */
+  unchecked: readonly SeenProblem[];
   /** The last one first. */
   ended: readonly SeenProblem[];
 }
@@ -43,34 +40,33 @@ interface Look {
 
 /** The problems after a look at the services. */
 export function afterLook(
-  { lasting, ended }: SeenProblems,
+  { found, unchecked, ended }: SeenProblems,
   findings: readonly Finding[],
   { isChecked, isJudged }: Look,
   nowMs: number,
 ): SeenProblems {
-  const found = findings.map((finding): SeenProblem => {
-    const { service, chapter, text, severity, extent, cause, sinceMs } = finding;
-    const before = lasting.find(isSame(finding));
-    const now = { text, severity, extent };
-    const start = {
-      sinceMs: Math.min(sinceMs ?? nowMs, before?.sinceMs ?? nowMs),
-      mayBeOlder: sinceMs === undefined && (before?.mayBeOlder ?? !isChecked(finding)),
-    };
-    return {
-      ...{ service, chapter, cause, seenMs: nowMs, ...start },
-      worst: before !== undefined && !isWorse(now, before.worst) ? before.worst : now,
-      isJudged: isJudged({ ...finding, ...start }),
-    };
-  });
-  const others = lasting.filter((one) => !findings.some(isSame(one)));
-  const over = others.filter(isChecked).filter(isListed);
+  const known = [...found, ...unchecked];
+  const others = known.filter((one) => !findings.some(isSame(one)));
   return {
-    lasting: [...found, ...others.filter((one) => !isChecked(one))],
-    ended: [...over, ...ended].slice(0, ENDED_MAX),
+    found: findings.map((finding) => {
+      const before = known.find(isSame(finding));
+      const started = {
+        ...finding,
+        sinceMs: Math.min(finding.sinceMs ?? nowMs, before?.sinceMs ?? nowMs),
+        mayBeOlder: finding.sinceMs === undefined && (before?.mayBeOlder ?? !isChecked(finding)),
+      };
+      const worst = before !== undefined && !isWorse(finding, before.worst)
+        ? before.worst
+        : finding;
+      return { ...started, worst, seenMs: nowMs, isJudged: isJudged(started) };
+    }),
+    unchecked: others.filter((one) => !isChecked(one)),
+    ended: [...others.filter((one) => isChecked(one) && isListed(one)), ...ended]
+      .slice(0, ENDED_MAX),
   };
 }
 
-const isWorse = (one: State, other: State) =>
+const isWorse = (one: Finding, other: Finding) =>
   one.severity === other.severity
     ? (one.extent ?? 0) > (other.extent ?? 0)
     : one.severity === "critical";
@@ -80,16 +76,10 @@ const isListed = ({ chapter, cause, worst, sinceMs, seenMs }: SeenProblem) =>
   cause === undefined &&
   (isAbsence({ chapter }) ? worst.severity === "critical" : seenMs - sinceMs >= LISTED_MIN_MS);
 
-/** A finding with its start. */
-export function withStart(finding: Finding, { lasting }: SeenProblems): StartedFinding {
-  const { sinceMs = 0, mayBeOlder = false, isJudged = false } = lasting.find(isSame(finding)) ?? {};
-  return { ...finding, sinceMs, mayBeOlder, isJudged };
-}
-
 /** The first alarm that was none at the look before. */
-export const newAlarmOf = (findings: readonly StartedFinding[], { lasting }: SeenProblems) =>
-  findings.find((one) => {
-    const before = lasting.find(isSame(one));
-    const wasAlarm = before?.isJudged && isCritical(before.worst) && before.cause === undefined;
+export const newAlarmOf = (after: SeenProblems, before: SeenProblems) =>
+  after.found.find((one) => {
+    const last = [...before.found, ...before.unchecked].find(isSame(one));
+    const wasAlarm = last?.isJudged && isCritical(last.worst) && last.cause === undefined;
     return one.isJudged && isAlarm(one) && !wasAlarm;
   });
