@@ -395,6 +395,7 @@ Deno.test("Problems: a service is not called bad before its problem is judged, n
   assert.equal(verdictWith({}, false), "… asking");
   assert.equal(verdictWith({}), "✕ has a problem");
   assert.equal(verdictWith({ cause: "node" }), "▲ probably because of node");
+  assert.equal(verdictWith({ cause: "solver" }), "▲ was away");
   assert.equal(verdictWith({ severity: "warning" }), "▲ has a warning");
 });
 

@@ -77,9 +77,9 @@ export function serviceVerdictOf(
   if (presence === "unknown" || own.some(({ isJudged }) => !isJudged)) return ["note", "… asking"];
   if (own.some(isAlarm)) return ["lost", "✕ has a problem"];
   const [first] = own;
-  if (first !== undefined) {
-    return ["warning", first.cause ? `▲ probably because of ${first.cause}` : "▲ has a warning"];
-  }
+  if (first?.cause === name) return ["warning", "▲ was away"];
+  if (first?.cause !== undefined) return ["warning", `▲ probably because of ${first.cause}`];
+  if (first !== undefined) return ["warning", "▲ has a warning"];
   return ["won", isReady === undefined ? "✓ healthy" : "✓ healthy, ready"];
 }
 
