@@ -23,11 +23,11 @@ export const READY_TIMEOUT_MS = 10_000;
 const ANSWER_TIMEOUT_MS = 12_000;
 
 /** Time between two questions until the service is ready. */
-const POLL_MS = 200;
+const POLL_MS = 50;
 
 /**
- * A service that is ready is asked again after this time: longer than it caches answers, and long
- * enough for a new block, which shows whether its clock agrees with that of its node.
+ * A service that is ready and asks a node is asked again after this time: longer than it caches
+ * answers, and long enough for a new block, which shows whether its clock agrees with that of its node.
  */
 const CONFIRM_AFTER_MS = 1_100;
 
@@ -39,10 +39,10 @@ const HARMLESS: Partial<Record<NonNullable<kinds.OptionKind["role"]>, unknown>> 
   dataDir: IN_MEMORY,
 };
 
-/** An answer of `/ready`: `feed` and `prices` come in the background, from a node that answers. */
-const unreadySchema = z.object({
+/** An answer of `/ready`. `feed` and `prices` come in the background, from a node that answers. */
+const readySchema = z.object({
   problems: z.array(z.string()),
-  node: z.boolean().default(true),
+  node: z.boolean().optional(),
   feed: z.boolean().default(true),
   prices: z.boolean().default(true),
 });
@@ -72,7 +72,7 @@ export async function problemsOfStart<T extends object>(
   while (true) {
     const { problems, mayChange } = await readinessAt(service.url);
     const isReady = problems.length === 0;
-    const isFinal = isReady ? wasReady : !mayChange;
+    const isFinal = !mayChange || isReady && wasReady;
     if (isFinal || clock.now() >= deadlineMs) return problems;
     wasReady = isReady;
     const pauseMs = Math.min(POLL_MS, deadlineMs - clock.now());
@@ -93,7 +93,7 @@ function harmlessOptions<T extends object>(table: OptionTable, options: T): T {
 interface Readiness {
   /** What a running service lacks, one sentence per problem. */
   problems: string[];
-  /** Whether it may still get that in the background. */
+  /** Whether a later answer may differ. */
   mayChange: boolean;
 }
 
@@ -106,9 +106,9 @@ export async function readinessAt(
   const { status, text } = ready.status === 404
     ? await request(`${url}/health`, { timeoutMs })
     : ready;
-  if (status === 200) return { problems: [], mayChange: true };
-  const { data } = z.safeParse(unreadySchema, tryParseJson(text));
+  const { data } = z.safeParse(readySchema, tryParseJson(text));
+  if (status === 200) return { problems: [], mayChange: data?.node !== undefined };
   if (data === undefined) return { problems: [text], mayChange: true };
   const { problems, node, feed, prices } = data;
-  return { problems, mayChange: node && !(feed && prices) };
+  return { problems, mayChange: node !== false && !(feed && prices) };
 }
