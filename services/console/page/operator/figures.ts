@@ -67,7 +67,8 @@ export function isWarmingUp({ warmUpS }: Problem, { latest, latestMs }: MetricsH
 /** How many figures a service has, how many are beyond their bounds, and since when they are read. */
 export function figuresText(all: number, bad: number, isHealthy: boolean, sinceMs: number): string {
   const bounds = bad === 1 ? "its bound" : "their bounds";
-  const verdict = bad > 0 ? `, ${bad} beyond ${bounds}` : isHealthy ? `, all within ${bounds}` : ""; // something else is wrong
+  const good = isHealthy ? `, all within ${bounds}` : ""; // else something else is wrong
+  const verdict = bad > 0 ? `, ${bad} beyond ${bounds}` : good;
   return `${counted(all, "figure")}${verdict}, read since ${formatTime(sinceMs)}`;
 }
 

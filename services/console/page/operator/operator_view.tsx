@@ -63,7 +63,7 @@ function watchServices(model: PageModel) {
   const { repairs, openEndsMs, poll } = watchRepairs(model, states);
   const found = computed(() =>
     findingsOf(states.value)
-      .map((one) => withRepair(one, repairs.value, states.value, openEndsMs.value))
+      .map((one) => withRepair(one, repairs.value, openEndsMs.value))
   );
   const start = () => {
     for (const watch of watches) watch.poll.start();

@@ -206,19 +206,15 @@ export function processesOf(services: readonly ServiceState[]): readonly Service
 export function withRepair(
   finding: Finding,
   repairs: ReadonlyMap<string, Repair>,
-  services: readonly ServiceState[],
   openEndsMs: readonly number[] = [],
 ): Finding {
   if (isAbsence(finding) && finding.service === "node") {
     return { ...finding, deadlinesMs: openEndsMs };
   }
   if (!TO_BACKFILL.has(finding.chapter)) return finding;
-  const silent = services.find(({ name, presence }) =>
-    presence !== "answers" && (name === "proxy" || name === "node")
-  );
-  const firstStep = silent === undefined
-    ? "reading the gaps …"
-    : `Start ${silent.name} first: the gaps, and the commands that fill them, are read from it.`;
+  const firstStep =
+    "Reading the gaps, and the commands that fill them, from node and proxy: if one " +
+    "of them does not answer, start it first.";
   return { ...finding, ...(repairs.get(finding.chapter) ?? { firstStep }) };
 }
 
