@@ -23,11 +23,11 @@ export const READY_TIMEOUT_MS = 10_000;
 const ANSWER_TIMEOUT_MS = 12_000;
 
 /** Time between two questions until the service is ready. */
-const POLL_MS = 200;
+const POLL_MS = 50;
 
 /**
- * A service that is ready is asked again after this time: longer than it caches answers, and long
- * enough for a new block, which shows whether its clock agrees with that of its node.
+ * A service that is ready and asks a node is asked again after this time: longer than it caches
+ * answers, and long enough for a new block, which shows whether its clock agrees with that of its node.
  */
 const CONFIRM_AFTER_MS = 1_100;
 
@@ -39,7 +39,13 @@ const HARMLESS: Partial<Record<NonNullable<kinds.OptionKind["role"]>, unknown>> 
   dataDir: IN_MEMORY,
 };
 
-const unreadySchema = z.object({ problems: z.array(z.string()) });
+/** An answer of `/ready`. `feed` and `prices` come in the background, from a node that answers. */
+const readySchema = z.object({
+  problems: z.array(z.string()),
+  node: z.boolean().optional(),
+  feed: z.boolean().default(true),
+  prices: z.boolean().default(true),
+});
 
 interface StartCheck<T> {
   table: OptionTable;
@@ -51,7 +57,8 @@ interface StartCheck<T> {
 }
 
 /**
- * Starts a service with {@link harmlessOptions}, and stops it once it is ready or time is up.
+ * Starts a service with {@link harmlessOptions}, and stops it once it is ready, time is up, or what it
+ * lacks does not come by waiting, such as a permission.
  *
  * @returns One sentence per problem; none if the service is ready.
  * @throws What the start throws.
@@ -63,11 +70,13 @@ export async function problemsOfStart<T extends object>(
   await using service = await start(harmlessOptions(table, options));
   let wasReady = false;
   while (true) {
-    const problems = await problemsAt(service.url);
+    const { problems, mayChange } = await readinessAt(service.url);
     const isReady = problems.length === 0;
-    if (isReady && wasReady || clock.now() >= deadlineMs) return problems;
+    const isFinal = !mayChange || isReady && wasReady;
+    if (isFinal || clock.now() >= deadlineMs) return problems;
     wasReady = isReady;
-    await waitMs(clock, isReady ? CONFIRM_AFTER_MS : POLL_MS);
+    const pauseMs = Math.min(POLL_MS, deadlineMs - clock.now());
+    await waitMs(clock, isReady ? CONFIRM_AFTER_MS : pauseMs);
   }
 }
 
@@ -81,15 +90,25 @@ function harmlessOptions<T extends object>(table: OptionTable, options: T): T {
   return { ...options, ...Object.fromEntries(values) };
 }
 
-/** What a running service lacks, one sentence per problem. @throws {NetworkError} If it does not answer. */
-export async function problemsAt(
+interface Readiness {
+  /** What a running service lacks, one sentence per problem. */
+  problems: string[];
+  /** Whether a later answer may differ. */
+  mayChange: boolean;
+}
+
+/** @throws {NetworkError} If the service does not answer. */
+export async function readinessAt(
   url: string,
   timeoutMs: number = ANSWER_TIMEOUT_MS,
-): Promise<string[]> {
+): Promise<Readiness> {
   const ready = await request(`${url}/ready`, { timeoutMs });
   const { status, text } = ready.status === 404
     ? await request(`${url}/health`, { timeoutMs })
     : ready;
-  if (status === 200) return [];
-  return z.safeParse(unreadySchema, tryParseJson(text)).data?.problems ?? [text];
+  const { data } = z.safeParse(readySchema, tryParseJson(text));
+  if (status === 200) return { problems: [], mayChange: data?.node !== undefined };
+  if (data === undefined) return { problems: [text], mayChange: true };
+  const { problems, node, feed, prices } = data;
+  return { problems, mayChange: node !== false && !(feed && prices) };
 }

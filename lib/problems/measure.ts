@@ -163,10 +163,14 @@ export function ratio(part: Measure, whole: Measure): Measure {
 
 /** The events with some labels as a share of all events of a counter, over a window of minutes. */
 export function shareOf(metric: string, window: `${number}m`, labels: LabelFilter): Measure {
-  const [part, whole] = [increase(metric, window, { labels }), increase(metric, window)];
-  const { promql } = ratio(rate(metric, window, { labels }), rate(metric, window));
-  const { read } = ratio(part, whole);
-  return { promql, read, ...(whole.counter && { counter: whole.counter }) };
+  const whole = increase(metric, window);
+  const { read } = ratio(increase(metric, window, { labels }), whole);
+  return { ...whole, ...shareOfRate(metric, window, labels), read };
+}
+
+/** The same share, of the latest events only. */
+export function shareOfRate(metric: string, window: string, labels: LabelFilter): Measure {
+  return ratio(rate(metric, window, { labels }), rate(metric, window));
 }
 
 /** A measure minus a multiple of another one. */

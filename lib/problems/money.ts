@@ -10,9 +10,21 @@ import {
   ratio,
   shareOf,
   shareOfHighest,
+  shareOfRate,
   union,
 } from "./measure.ts";
-import type { Problem } from "./problem.ts";
+import { isFalse, type Problem } from "./problem.ts";
+
+const signaturesFail = (counter: string, requests: string) => ({
+  title: "Invalid signatures, a second",
+  measure: rate(counter, "5m"),
+  bound: { op: ">", limit: 1 },
+  severity: "warning",
+  afterS: 300,
+  message: `{value} ${requests} a second have an invalid signature`,
+  isRootCause: true,
+  firstStep: "Compare the digest in an answer with `GET /typed-data`.",
+} as const);
 
 /** Problems that make the health checks of bridge and solver fail. */
 export const STORES: readonly Problem[] = [
@@ -24,7 +36,6 @@ export const STORES: readonly Problem[] = [
     severity: "critical",
     afterS: 15,
     message: "Its health has failed: {code}",
-    effect: "its part of the chain stands still: no deposits, or no new bets",
     firstStep: "`GET /health` has the reason; look up the code below.",
   },
 ];
@@ -33,17 +44,23 @@ export const BRIDGE: readonly Problem[] = [
   {
     name: "BridgeRefusesDeposits",
     title: "Deposit requests answered with 5xx",
-    measure: ratio(
-      rate("bridge_deposit_requests_total", "5m", { labels: { status: /5../ } }),
-      rate("bridge_deposit_requests_total", "5m"),
-    ),
+    measure: shareOfRate("bridge_deposit_requests_total", "5m", { status: /5../ }),
     bound: { op: ">", limit: 0.1 },
     unit: "share",
     severity: "critical",
     afterS: 120,
     message: "It answers {value} of the deposit requests with 5xx",
-    effect: "users cannot deposit",
     firstStep: "The `code` of the answers names the database or the node.",
+  },
+  {
+    name: "BridgeNotRelayer",
+    title: "Has the relayer permission",
+    ...isFalse("bridge_relayer_permitted"),
+    severity: "critical",
+    afterS: 15,
+    message: "Its account lacks the relayer permission: the node refuses its deposits",
+    isRootCause: true,
+    firstStep: "Start the node with the account of the bridge among its `--relayers`.",
   },
   {
     name: "BridgeDepositsStuck",
@@ -76,15 +93,8 @@ export const BRIDGE: readonly Problem[] = [
     firstStep: "Look at the node; nothing is lost.",
   },
   {
+    ...signaturesFail("bridge_signature_failures_total", "deposit requests"),
     name: "BridgeSignaturesFail",
-    title: "Invalid signatures, a second",
-    measure: rate("bridge_signature_failures_total", "5m"),
-    bound: { op: ">", limit: 1 },
-    severity: "warning",
-    afterS: 300,
-    message: "{value} deposit requests a second have an invalid signature",
-    isRootCause: true,
-    firstStep: "Compare the digest in an answer with `GET /typed-data`.",
   },
 ];
 
@@ -100,36 +110,29 @@ const SOLVER_CAUSED_REFUSALS =
 export const CALIBRATION = { errors: 4, share: 0.03, countMin: 20 } as const;
 
 /** The share of the maximum loss that is at risk; no value without a limit. */
-const EXPOSURE_USED = ratio(
-  gauge("solver_exposure_usdc"),
-  gauge("solver_exposure_limit_usdc"),
-);
+const EXPOSURE = {
+  measure: ratio(gauge("solver_exposure_usdc"), gauge("solver_exposure_limit_usdc")),
+  unit: "share",
+  afterS: 60,
+  message: "Its open bets use {value} of its maximum loss",
+  isRootCause: true,
+  firstStep: "Wait for settlements, or raise `--max-exposure`.",
+} satisfies Partial<Problem>;
 
 export const SOLVER: readonly Problem[] = [
   {
+    ...EXPOSURE,
     name: "SolverExposureHigh",
     title: "Used of the limit of open bets",
-    measure: EXPOSURE_USED,
     bound: { op: ">", limit: 0.8 },
-    unit: "share",
     severity: "warning",
-    afterS: 60,
-    message: "Its open bets use {value} of its maximum loss",
-    isRootCause: true,
-    firstStep: "Wait for settlements, or raise `--max-exposure`.",
   },
   {
+    ...EXPOSURE,
     name: "SolverExposureFull",
-    title: "Used of the limit of open bets",
-    measure: EXPOSURE_USED,
     bound: { op: ">", limit: 0.95 },
-    unit: "share",
     severity: "critical",
-    afterS: 60,
-    message: "Its open bets use {value} of its maximum loss",
-    isRootCause: true,
     effect: "large bets are refused, and soon all of them",
-    firstStep: "Wait for settlements, or raise `--max-exposure`.",
   },
   {
     name: "SolverBalanceLow",
@@ -158,19 +161,13 @@ export const SOLVER: readonly Problem[] = [
     afterS: 120,
     message: "It refuses {value} of the signed bets for reasons of its own",
     effect: "users sign bets and do not get them; nothing is taken",
-    stepsByPart: {
-      EXPOSURE_TOO_LARGE: "wait for settlements or raise `--max-exposure`",
-      BALANCE_TOO_LOW: "deposit",
-    },
-    firstStep: "“Quotes and refusals” of the Maker page explains the codes.",
+    firstStep: "`EXPOSURE_TOO_LARGE`: wait for settlements or raise `--max-exposure`. " +
+      "`BALANCE_TOO_LOW`: deposit. “Quotes and refusals” of the Maker page explains the others.",
   },
   {
     name: "SolverExecutionsFail",
     title: "Executions that fail",
-    measure: ratio(
-      rate("solver_executions_total", "10m", { labels: { outcome: "failed" } }),
-      rate("solver_executions_total", "10m"),
-    ),
+    measure: shareOfRate("solver_executions_total", "10m", { outcome: "failed" }),
     bound: { op: ">", limit: 0.1 },
     unit: "share",
     severity: "critical",
@@ -182,19 +179,15 @@ export const SOLVER: readonly Problem[] = [
   {
     name: "SolverWithoutPrices",
     title: "Quotes without a price",
-    measure: ratio(
-      rate("solver_quotes_total", "5m", {
-        labels: { outcome: /(PRICE|VOLATILITY|HISTORY)_UNAVAILABLE/ },
-      }),
-      rate("solver_quotes_total", "5m"),
-    ),
+    measure: shareOfRate("solver_quotes_total", "5m", {
+      outcome: /(PRICE|VOLATILITY|HISTORY)_UNAVAILABLE/,
+    }),
     bound: { op: ">", limit: 0.1 },
     unit: "share",
     severity: "critical",
     afterS: 120,
     warmUpS: 90,
     message: "It has no price for {value} of the quotes",
-    effect: "no quotes, so no new bets",
     firstStep: "Check `--ws-url` and the node's prices; after a first start, wait a minute.",
   },
   {
@@ -223,23 +216,14 @@ export const SOLVER: readonly Problem[] = [
   {
     name: "SolverExposureUnknown",
     title: "Knows its open bets",
-    measure: gauge("solver_exposure_complete"),
-    bound: { op: "==", limit: 0 },
-    isFlag: true,
+    ...isFalse("solver_exposure_complete"),
     severity: "warning",
     afterS: 60,
     message: "It does not know all its open theses",
     firstStep: "Check that the proxy or node at `--ws-url` answers.",
   },
   {
+    ...signaturesFail("solver_signature_failures_total", "executions"),
     name: "SolverSignaturesFail",
-    title: "Invalid signatures, a second",
-    measure: rate("solver_signature_failures_total", "5m"),
-    bound: { op: ">", limit: 1 },
-    severity: "warning",
-    afterS: 300,
-    message: "{value} executions a second have an invalid signature",
-    isRootCause: true,
-    firstStep: "Compare the digest in an answer with `GET /typed-data`.",
   },
 ];

@@ -1,5 +1,5 @@
 /** A problem that a service can have: alerts, the operator's page and the runbook are made from it. */
-import type { Figures, Measure, Sample } from "./measure.ts";
+import { type Figures, gauge, type Measure, type Sample } from "./measure.ts";
 
 /** A problem exists while its value is above, below or equal to a limit. */
 export interface Bound {
@@ -10,7 +10,8 @@ export interface Bound {
 export interface Problem {
   /** Name of the alert, and heading of the chapter in docs/operating.md. */
   name: string;
-  title: string;
+  /** Name of its figure on the operator's page; absent if another problem has the same figure. */
+  title?: string;
   measure: Measure;
   /** The parts of the value that the operator's page shows, such as refusals by code. */
   parts?: Measure;
@@ -31,13 +32,16 @@ export interface Problem {
    * the process id, in commands.
    */
   message: string;
-  /** What users notice, for the operator's page. */
-  effect?: string | ((figures: Figures) => string);
+  /** What users notice; of a critical problem, by default, what they do while its service is away. */
+  effect?: string;
   firstStep: string;
-  /** First steps by part; `firstStep` applies to all other parts. */
-  stepsByPart?: Readonly<Record<string, string>>;
   /** Commands of the first step, by the way in which a service is run. */
   commandsByWay?: Readonly<Record<string, string>>;
+}
+
+/** A gauge that is 1 for yes and 0 for no, and should be 1. */
+export function isFalse(metric: string): Pick<Problem, "measure" | "bound" | "isFlag"> {
+  return { measure: gauge(metric), bound: { op: "==", limit: 0 }, isFlag: true };
 }
 
 export function beyondBound({ measure, bound }: Problem, figures: Figures): Sample[] {

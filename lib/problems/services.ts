@@ -1,7 +1,6 @@
 import {
   absolute,
   changes,
-  type Figures,
   gauge,
   increase,
   matching,
@@ -10,11 +9,10 @@ import {
   rate,
   ratio,
 } from "./measure.ts";
-import type { Problem } from "./problem.ts";
+import { isFalse, type Problem } from "./problem.ts";
 
 export const SERVICE_DOWN = {
   name: "ServiceDown",
-  title: "Answers scrapes",
   measure: gauge("up"),
   bound: { op: "==", limit: 0 },
   severity: "critical",
@@ -33,7 +31,6 @@ export const SERVICES: readonly Problem[] = [
   SERVICE_DOWN,
   {
     name: "ServiceRestarting",
-    title: "Starts",
     measure: changes("process_start_time_seconds", "15m"),
     bound: { op: ">", limit: 2 },
     severity: "warning",
@@ -43,7 +40,6 @@ export const SERVICES: readonly Problem[] = [
   },
   {
     name: "MemoryHigh",
-    title: "Memory",
     measure: gauge("process_resident_memory_bytes"),
     bound: { op: ">", limit: 1e9 },
     unit: "bytes",
@@ -59,9 +55,7 @@ export const PROXY: readonly Problem[] = [
   {
     name: "ProxyUpstreamDisconnected",
     title: "Connected to the read node",
-    measure: gauge("proxy_broadcast_upstream_connected"),
-    bound: { op: "==", limit: 0 },
-    isFlag: true,
+    ...isFalse("proxy_broadcast_upstream_connected"),
     severity: "critical",
     afterS: 30,
     message: "It has no WebSocket to the read node: clients get no notifications",
@@ -80,9 +74,7 @@ export const PROXY: readonly Problem[] = [
   {
     name: "ProxyReadNodeOut",
     title: "Read nodes are in use",
-    measure: gauge("proxy_read_node_up"),
-    bound: { op: "==", limit: 0 },
-    isFlag: true,
+    ...isFalse("proxy_read_node_up"),
     severity: "warning",
     afterS: 120,
     message: "It does not use its read node {node}",
@@ -115,7 +107,6 @@ export const PROXY: readonly Problem[] = [
   },
   {
     name: "ProxySlow",
-    title: "99th percentile of request time",
     measure: quantile(0.99, "proxy_http_request_duration_seconds", "target"),
     bound: { op: ">", limit: 1 },
     unit: "seconds",
@@ -126,33 +117,19 @@ export const PROXY: readonly Problem[] = [
   },
 ];
 
-/** The pairs without a price. */
-const WITHOUT_PRICE = matching(
-  gauge("oracle_sources"),
-  "unless",
-  gauge("oracle_price_age_seconds"),
-  "pair",
-);
-
-const NO_NEW_BETS = "no new bets on these markets; bets that end there wait for a backfill";
-
-/** The effect of sources that are lost: none while each pair has a price. */
-const effectOfLostSources = (figures: Figures) =>
-  WITHOUT_PRICE.read(figures).length === 0
-    ? "none yet: prices go on with the others"
-    : "no fresh prices, so no new bets on markets without a price; bets that end there wait for a " +
-      "backfill";
-
 export const ORACLE: readonly Problem[] = [
   {
     name: "OraclePairWithoutPrice",
-    title: "Pairs without a price",
-    measure: WITHOUT_PRICE,
+    measure: matching(
+      gauge("oracle_sources"),
+      "unless",
+      gauge("oracle_price_age_seconds"),
+      "pair",
+    ),
     bound: { op: ">", limit: -1 },
     severity: "critical",
     afterS: 15,
     message: "No price of {pair}: too few sources, or a jump that only one source has made",
-    effect: NO_NEW_BETS,
     firstStep: "`GET /providers` shows the connection and the last error of each source.",
   },
   {
@@ -164,7 +141,6 @@ export const ORACLE: readonly Problem[] = [
     severity: "critical",
     afterS: 10,
     message: "The price of {pair} is {value} old: nodes refuse new theses after 3 s",
-    effect: NO_NEW_BETS,
     firstStep: "Set `--max-source-age-ms` below 3000.",
   },
   {
@@ -175,7 +151,6 @@ export const ORACLE: readonly Problem[] = [
     severity: "warning",
     afterS: 300,
     message: "{value} sources are left for {pair}",
-    effect: effectOfLostSources,
     firstStep: "`GET /providers` shows the connection and the last error of each source.",
   },
   {
@@ -197,7 +172,6 @@ export const ORACLE: readonly Problem[] = [
     severity: "warning",
     afterS: 120,
     message: "No prices from {provider}",
-    effect: effectOfLostSources,
     firstStep: "`GET /providers` shows its last error.",
   },
 ];
@@ -211,7 +185,6 @@ export const NODE: readonly Problem[] = [
     severity: "critical",
     afterS: 15,
     message: "It seals no blocks",
-    effect: "no bets, no settlements and no deposits",
     firstStep: "Read its log: the disk is full or missing, or the process is blocked.",
   },
   {
@@ -243,13 +216,11 @@ export const NODE: readonly Problem[] = [
   {
     name: "NodePricesStale",
     title: "Prices are fresh",
-    measure: gauge("node_price_fresh"),
-    bound: { op: "==", limit: 0 },
-    isFlag: true,
+    ...isFalse("node_price_fresh"),
     severity: "critical",
     afterS: 15,
     message: "No fresh price of {market}: it accepts no bets there",
-    effect: NO_NEW_BETS,
+    effect: "no new bets on these markets; bets that end there wait for a backfill",
     firstStep: "Its log has the reason of the last pull that failed, and so has its method " +
       "`core_getOracleStatus`.",
   },
@@ -262,7 +233,7 @@ export const NODE: readonly Problem[] = [
     message: "Open bets on {market} need the prices of {value} checkpoints that have none",
     effect: "users cannot win these bets, and their money stays locked after they end",
     firstStep: "Before these bets end, fill the gap with an admin's key: " +
-      "`deno task -q backfill --market <symbol> --from <time> --to <time>`.",
+      "`deno task -q backfill --market <symbol> --from <time> --to <time> --max-carry-ms 60000`.",
   },
   {
     name: "NodeNeedsBackfill",
@@ -278,13 +249,10 @@ export const NODE: readonly Problem[] = [
   {
     name: "NodeStorageFailed",
     title: "Storage is writable",
-    measure: gauge("node_storage_writable"),
-    bound: { op: "==", limit: 0 },
-    isFlag: true,
+    ...isFalse("node_storage_writable"),
     severity: "critical",
     message: "It can store nothing: no deposit, no bet, no settlement",
     isRootCause: true,
-    effect: "no bets, no settlements and no deposits",
     firstStep: "Free space on its disk; `GET /health` shows the error.",
   },
 ];

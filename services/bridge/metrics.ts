@@ -1,4 +1,4 @@
-import type { Counter, Histogram, Registry } from "prom-client";
+import type { Counter, Gauge, Histogram, Registry } from "prom-client";
 import { metricsIn } from "../../lib/http/metrics.ts";
 import type { Intent } from "../../lib/intents/intent.ts";
 
@@ -11,10 +11,11 @@ export class BridgeMetrics {
   readonly #timeToCommit: Histogram;
   readonly #retries: Counter;
   readonly #signatureFailures: Counter;
+  readonly #isRelayer: Gauge;
 
   /** @param countPending Counts the deposits without a final state, at each scrape. */
   constructor(registry: Registry, countPending: () => Promise<number>) {
-    const { counter, histogram, scrapedGauge } = metricsIn(registry);
+    const { counter, gauge, histogram, scrapedGauge } = metricsIn(registry);
     this.#deposits = counter(
       "bridge_deposits_total",
       "Deposits that reached a final state here, by outcome: committed or failed.",
@@ -40,6 +41,11 @@ export class BridgeMetrics {
       "bridge_signature_failures_total",
       "Deposit requests whose signature failed its check.",
     );
+    this.#isRelayer = gauge(
+      "bridge_relayer_permitted",
+      "0 after the node answered that the bridge lacks the relayer permission, otherwise 1.",
+    );
+    this.#isRelayer.set(1);
     scrapedGauge(
       "bridge_deposits_pending",
       "Deposits without a final state, of all bridges that share the database.",
@@ -52,6 +58,11 @@ export class BridgeMetrics {
   answered(status: number): void {
     this.#requests.inc({ status });
     if (status === 401) this.#signatureFailures.inc();
+  }
+
+  /** Sets whether the bridge has the relayer permission, as the node has answered. */
+  permitted(isRelayer: boolean): void {
+    this.#isRelayer.set(Number(isRelayer));
   }
 
   /** Counts an attempt that ended without an answer. */

@@ -8,6 +8,7 @@ import { IntentService, problemFields } from "../../lib/intents/intent_service.t
 import type { IntentHandler } from "../../lib/intents/submission.ts";
 import { redactUrls } from "../../lib/redact.ts";
 import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
+import { PollingLoop } from "../../lib/net/polling_loop.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
@@ -22,6 +23,9 @@ import { type BridgeOptions, bridgeSigner, options } from "./options.ts";
 import { checkReadiness } from "./readiness.ts";
 
 export { type BridgeOptions, options };
+
+/** Time between two looks at the own permission, for its metric. */
+const PERMISSION_INTERVAL_MS = 5_000;
 
 /**
  * Starts the bridge, and resumes the deposits that its last run left unfinished.
@@ -63,13 +67,22 @@ async function start(
   const limiter = new RequestLimiter(options, registry);
   opened.defer(() => limiter.stop());
   const relayer = signer.address;
-  const readiness = () => checkReadiness({ node: shortTimeoutNode, problem, relayer, chainId });
+  const onPermission = (isRelayer: boolean) => metrics.permitted(isRelayer);
+  const ownParts = { node: shortTimeoutNode, problem, relayer, chainId, onPermission };
+  const readiness = cached(() => checkReadiness(ownParts), NODE_ANSWER_MS, clock);
+  const permission = new PollingLoop({
+    clock,
+    poll: async () => void await readiness(),
+    intervalMs: PERMISSION_INTERVAL_MS,
+    onFailure() {}, // it never fails
+  });
+  opened.defer(() => permission.stop());
   const app = createBridgeApi({
     depositor,
     store,
     metrics,
     limiter: limiter.handle,
-    checkReadiness: cached(readiness, NODE_ANSWER_MS, clock),
+    checkReadiness: readiness,
     corsOrigins,
     bridge: relayer,
     rpcUrl: redactUrls(rpcUrl),
@@ -87,6 +100,7 @@ async function start(
   const shared = { host, port, allowedHosts, app, health, registry, drain: stopSubmitting, close };
   const service = startService({ name: "bridge", ...shared });
   intents.start();
+  permission.start(PERMISSION_INTERVAL_MS);
   const report = Promise.all([
     readiness(),
     shortTimeoutNode.getAccount(relayer).catch(() => undefined),

@@ -31,11 +31,13 @@ export interface ReadinessParts {
   problem(): Promise<RangemakerError | undefined>;
   relayer: Address;
   chainId: number;
+  /** Called with each answer of the node. */
+  onPermission(isRelayer: boolean): void;
 }
 
 /** Checks everything that a deposit needs. Never throws: a failure is a problem of the answer. */
 export function checkReadiness(parts: ReadinessParts): Promise<Readiness> {
-  const { node, problem, relayer, chainId } = parts;
+  const { node, problem, relayer, chainId, onPermission } = parts;
   const account = node.getAccount(relayer);
   return findProblems({
     store: () => healthProblem(problem, "store"),
@@ -44,7 +46,9 @@ export function checkReadiness(parts: ReadinessParts): Promise<Readiness> {
         await healthProblem(problem, "node") ?? storageProblem(node, await account),
     async relayer() {
       const { permissions } = await account;
-      if (permissions.includes("relayer")) return undefined;
+      const isRelayer = permissions.includes("relayer");
+      onPermission(isRelayer);
+      if (isRelayer) return undefined;
       const url = redactUrls(node.url);
       return `Core node at ${url} does not give ${relayer} the relayer permission: deposits will fail`;
     },

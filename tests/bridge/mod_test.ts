@@ -56,6 +56,26 @@ Deno.test("Bridge: a start without the relayer permission logs the missing permi
     assert.match(String(missing.properties.problem), /the relayer permission/);
   }));
 
+Deno.test("Bridge: a permission that is lost, and given back, is in the metrics, without a request", () => {
+  const clock = new FakeClock(Date.now());
+  return withBridge(
+    async ({ url }, node) => {
+      for (
+        const [isRelayer, permissions] of [[1, ["relayer"]], [0, []], [1, ["relayer"]]] as const
+      ) {
+        node.permissions = [...permissions];
+        await eventually("the metric follows", async () => {
+          clock.advance(1_000);
+          const text = await (await fetch(`${url}/metrics`)).text();
+          return text.includes(`\nbridge_relayer_permitted ${isRelayer}\n`) || undefined;
+        });
+      }
+    },
+    {},
+    clock,
+  );
+});
+
 for (const [minutes, code] of [[9, "DEADLINE_PASSED"], [11, "RECEIPT_DROPPED"]] as const) {
   Deno.test(`Bridge: whatever its --retain, a deposit without an answer is ${code} after ${minutes} min`, () => {
     const clock = new FakeClock(Date.now());

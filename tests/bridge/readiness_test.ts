@@ -21,6 +21,7 @@ function ports(given: Partial<Probe> = {}, problem?: RangemakerError): Readiness
     },
     relayer: relayer.address,
     chainId: 1337,
+    onPermission() {},
   };
 }
 

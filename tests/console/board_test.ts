@@ -126,6 +126,8 @@ Deno.test({
       }
       await visitor.sees(/healthy, ready/);
       await visitor.sees(/Prices a minute\s+[1-9]/);
+      await visitor.sees(/figures, all within their bounds, read since \d\d:\d\d:\d\d/);
+      await visitor.page.waitForSelector('summary[aria-label^="solver: "]');
       await visitor.sees(/ETH\/USDT[\s\S]*Oracle[\s\S]*ms\sold/);
       assert.equal((await visitor.page.$$("tr.source")).length, 4);
       await visitor.sees(/provider_a ✓\s+simulated, in the format of binance/);

@@ -1,15 +1,13 @@
 import assert from "node:assert/strict";
 import { MetricsHistory, parseMetrics } from "../../services/console/page/data/metrics.ts";
-import { formatShare } from "../../services/console/page/format.ts";
+import { formatShare, formatTime } from "../../services/console/page/format.ts";
 import type { ServiceName } from "../../services/console/page/data/service_watch.ts";
 import {
-  blockJumpOf,
-  faultOf,
-  faultText,
   figuresText,
   formatAge,
   formatPoints,
   formatValue,
+  sourceVerdictOf,
   useOf,
 } from "../../services/console/page/operator/figures.ts";
 
@@ -59,25 +57,11 @@ Deno.test("Operator: counts per minute are unknown until a service was watched f
 });
 
 Deno.test("Operator: figures have one verdict, which does not contradict that of their service", () => {
-  assert.equal(figuresText(5, 3, false), "5 figures, 3 beyond their bounds");
-  assert.equal(figuresText(5, 1, false), "5 figures, 1 beyond its bound");
-  assert.equal(figuresText(5, 0, true), "5 figures, all within their bounds");
-  assert.equal(figuresText(5, 0, false), "5 figures", "it has another problem");
-});
-
-Deno.test("Operator: a block number that jumped at a restart is explained for ten minutes", () => {
-  let history = new MetricsHistory();
-  const jumpAt = (minutes: number, block: number, startedAtS: number) => {
-    const text = `node_block_number ${block}\nprocess_start_time_seconds ${startedAtS}`;
-    history = history.with(60_000 * minutes, parseMetrics(text));
-    return blockJumpOf(history);
-  };
-  assert.equal(jumpAt(0, 3_000, 5), undefined);
-  assert.equal(jumpAt(4, 5_400, 5), undefined, "nobody asked it meanwhile");
-  assert.equal(jumpAt(5, 6_100, 299), undefined, "too few to be noticed");
-  const jump = { from: 6_100, to: 523_657 };
-  assert.deepEqual(jumpAt(6, 523_657, 359), jump);
-  assert.deepEqual([jumpAt(14, 528_000, 359), jumpAt(17, 530_000, 359)], [jump, undefined]);
+  const since = `, read since ${formatTime(7)}`;
+  assert.equal(figuresText(5, 3, false, 7), `5 figures, 3 beyond their bounds${since}`);
+  assert.equal(figuresText(5, 1, false, 7), `5 figures, 1 beyond its bound${since}`);
+  assert.equal(figuresText(5, 0, true, 7), `5 figures, all within their bounds${since}`);
+  assert.equal(figuresText(5, 0, false, 7), `5 figures${since}`, "it has another problem");
 });
 
 Deno.test("Operator: values are written in their unit, flags as yes and no", () => {
@@ -98,14 +82,17 @@ Deno.test("Operator: a source is faulty if it is not connected, or silent in all
   const streamsOf = (...ages: (number | null)[]) =>
     Object.fromEntries(ages.map((lastTradeAgeMs, index) => [`${index}`, { lastTradeAgeMs }]));
   const cases = [
-    [false, [40], "not connected"],
-    [true, [17_000, 40], undefined],
-    [true, [17_000, 19_000], "silent for 17.0 s"],
-    [true, [10_000, null], undefined],
-    [true, [null, null], "connected, but sends no prices"],
+    [false, [40], "✕ not connected"],
+    [true, [17_000, 40], "✓"],
+    [true, [17_000, 19_000], "✕ silent for 17.0 s"],
+    [true, [10_000, null], "✓"],
+    [true, [null, null], "✕ connected, but sends no prices"],
   ] as const;
   for (const [ready, ages, expected] of cases) {
-    assert.equal(faultOf({ ready, streams: streamsOf(...ages) }), expected);
+    const source = { ready, streams: streamsOf(...ages) };
+    assert.equal(sourceVerdictOf(source, false)[1], expected);
+    const afterSleep = expected === "✓" ? expected : "… the oracle was away";
+    assert.equal(sourceVerdictOf(source, true)[1], afterSleep, "no fault of the source");
   }
   assert.deepEqual([0.04, -0.04, 1.25, -3].map(formatPoints), [
     "0.0 bp",
@@ -113,16 +100,4 @@ Deno.test("Operator: a source is faulty if it is not connected, or silent in all
     "+1.3 bp",
     "−3.0 bp",
   ]);
-});
-
-Deno.test("Operator: the last fault of a source is shown in words", () => {
-  const texts = [
-    [
-      "not_opened: connect ECONNREFUSED 127.0.0.1:8560",
-      "could not connect: connect ECONNREFUSED 127.0.0.1:8560",
-    ],
-    ["silent: silent for 10000 ms", "sent nothing for 10.0 s"],
-    ["sequence_gap: 3 of BTC/USDT", "sequence gap: 3 of BTC/USDT"],
-  ];
-  for (const [given = "", expected] of texts) assert.equal(faultText(given), expected);
 });

@@ -156,13 +156,13 @@ browserTest(
         await visitor.sees(/\d+ min \d\d s left to fill in prices: the bet ends at/);
         await visitor.sees(/: 1 bet of 1 user, 5\.00 USDC\./);
         await visitor.sees(
-          /backfill --market ETH\/USDT --from \d{4}-[\s\S]*Where these report slots/,
+          /backfill --market ETH\/USDT --from \d{4}-[\s\S]*--max-carry-ms 60000[\s\S]*Where they find/,
         );
       }
       await visitor.seesNo(new RegExp(`${name}: It does not answer\\s+last answer`));
     }
     const ended =
-      /Ended while this view was open[\s\S]*✕ Critical bridge: It does not answer \d\d:\d\d:\d\d – \d\d:/;
+      /Ended while this view was open\s+the last 20 at most[\s\S]*✕ Critical bridge: It does not answer \d\d:\d\d:\d\d – \d\d:/;
     await visitor.sees(ended);
     await visitor.sees(/Live/);
     await page.$eval('nav a[href="#trade"]', (link) => link.click());

@@ -6,7 +6,6 @@ import {
   newAlarmOf,
   type SeenProblem,
   type SeenProblems,
-  withStart,
 } from "../../services/console/page/operator/problem_times.ts";
 
 function findingOf(service: Finding["service"], more: Partial<Finding> = {}): Finding {
@@ -14,7 +13,10 @@ function findingOf(service: Finding["service"], more: Partial<Finding> = {}): Fi
   return { service, text: "It is stuck", ...found, ...more };
 }
 
-const NOTHING: SeenProblems = { lasting: [], ended: [] };
+/** The text of a problem whose cause may not have shown yet. */
+const UNJUDGED = "It is stuck, perhaps because of another service";
+
+const NOTHING: SeenProblems = { found: [], unchecked: [], ended: [] };
 const node = findingOf("node");
 const away = findingOf("node", { chapter: "ServiceDown" });
 
@@ -25,45 +27,50 @@ function afterLooks(
   ...unchecked: Finding["service"][]
 ): SeenProblems {
   const isChecked = ({ service }: Pick<Finding, "service">) => !unchecked.includes(service);
+  const isJudged = ({ text }: Finding) => text !== UNJUDGED;
   return looks.reduce(
-    (seen, [atMs, ...found]) => afterLook(seen, found, isChecked, atMs),
+    (seen, [atMs, ...found]) => afterLook(seen, found, { isChecked, isJudged }, atMs),
     before,
   );
 }
+
+const startOf = ({ chapter }: Finding, { found }: SeenProblems) =>
+  found.find((one) => one.chapter === chapter);
 
 const times = (problems: readonly SeenProblem[]) =>
   problems.map(({ service, sinceMs, seenMs }) => [service, sinceMs, seenMs]);
 
 Deno.test("Problem times: a problem keeps its start, and is listed when it has ended, the last one first", () => {
   const first = afterLooks([[1_000, node], [5_000, node, findingOf("bridge")]]);
-  assert.deepEqual(times(first.lasting), [["node", 1_000, 5_000], ["bridge", 5_000, 5_000]]);
+  assert.deepEqual(times(first.found), [["node", 1_000, 5_000], ["bridge", 5_000, 5_000]]);
   const bridge = findingOf("bridge");
   const ended = afterLooks([[6_000, bridge], [8_000, node, bridge], [9_000, node]], first).ended;
   assert.deepEqual(times(ended), [["bridge", 5_000, 8_000], ["node", 1_000, 5_000]]);
   const other = { ...node, chapter: "Slow" };
-  assert.equal(withStart(other, afterLooks([[6_000, node, other]], first)).sinceMs, 6_000);
+  assert.equal(startOf(other, afterLooks([[6_000, node, other]], first))?.sinceMs, 6_000);
   const again = afterLooks([[6_000], [7_000, node]], first);
-  assert.equal(withStart(node, again).sinceMs, 7_000, "it is another one");
+  assert.equal(startOf(node, again)?.sinceMs, 7_000, "it is another one");
 });
 
 Deno.test("Problem times: while a service cannot be checked, its problems neither end nor begin again", () => {
   const before = afterLooks([[1_000, node], [4_000, node]]);
   const meanwhile = afterLooks([[5_000], [900_000]], before, "node");
-  assert.deepEqual(meanwhile, before);
+  assert.deepEqual(meanwhile, { found: [], unchecked: before.found, ended: [] });
   const after = afterLooks([[901_000, node]], meanwhile);
-  assert.deepEqual(times(after.lasting), [["node", 1_000, 901_000]]);
+  assert.deepEqual(times(after.found), [["node", 1_000, 901_000]]);
   assert.deepEqual(times(afterLooks([[901_000]], meanwhile).ended), [["node", 1_000, 4_000]]);
 });
 
 Deno.test("Problem times: the services' own start counts; without it, the first look may be late", () => {
   const first = afterLooks([[9_000, node]], NOTHING, "node");
-  assert.deepEqual(withStart(node, first), { ...node, sinceMs: 9_000, mayBeOlder: true });
+  const known = ({ found: [one] }: SeenProblems) => [one?.sinceMs, one?.mayBeOlder];
+  assert.deepEqual(known(first), [9_000, true]);
   const later = afterLooks([[20_000, node]], first);
-  assert.equal(withStart(node, later).mayBeOlder, true, "it was there at the first look");
-  const known = afterLooks([[21_000, { ...node, sinceMs: 3_000 }]], later);
-  assert.deepEqual(withStart(node, known), { ...node, sinceMs: 3_000, mayBeOlder: false });
+  assert.deepEqual(known(later), [9_000, true], "it was there at the first look");
+  const told = afterLooks([[21_000, { ...node, sinceMs: 3_000 }]], later);
+  assert.deepEqual(known(told), [3_000, false]);
   const next = { ...node, sinceMs: 15_000 };
-  assert.equal(withStart(next, afterLooks([[22_000, next]], known)).sinceMs, 3_000);
+  assert.deepEqual(known(afterLooks([[22_000, next]], told)), [3_000, false]);
 });
 
 Deno.test("Problem times: an ended problem has its worst text", () => {
@@ -106,7 +113,10 @@ Deno.test("Problem times: only the last 20 problems are listed", () => {
 Deno.test("Problem times: a problem is a new alarm once, when it is critical and has no other cause", () => {
   const warning = { ...node, severity: "warning" } as const;
   const following = { ...node, cause: "oracle" } as const;
+  const unjudged = { ...node, text: UNJUDGED };
   const cases = [
+    [[unjudged], false],
+    [[unjudged, node], true],
     [[node], true],
     [[node, node], false],
     [[warning, node], true],
@@ -116,7 +126,9 @@ Deno.test("Problem times: a problem is a new alarm once, when it is critical and
     [[following], false],
   ] as const;
   for (const [looks, expected] of cases) {
+    const last = looks.at(-1)!;
     const before = afterLooks(looks.slice(0, -1).map((one, at) => [at, one] as const));
-    assert.equal(newAlarmOf([looks.at(-1)!], before) !== undefined, expected);
+    const after = afterLooks([[9, last]], before);
+    assert.equal(newAlarmOf(after, before) !== undefined, expected);
   }
 });

@@ -22,14 +22,15 @@ Deno.test("Repairs: missing prices have affected bets, deadlines and a stable ba
   ];
   const gap = { symbol: "A/B", bets, missing };
   const repair = marketRepair([gap, { ...gap, missing: [] }]);
-  assert.match(repair?.hint ?? "", /--max-carry-ms 60000/);
   assert.equal(repair?.harm, "2 bets of 2 users, 10.50 USDC");
   assert.deepEqual(repair?.deadlinesMs, [9_000, 7_000]);
   assert.deepEqual(repair?.commands, [
-    "deno task -q backfill --market A/B --from 1970-01-01T00:00:02.500Z --to 1970-01-01T00:00:05.000Z",
-  ]);
+    "deno task -q backfill --market A/B --from 1970-01-01T00:00:02.500Z --to 1970-01-01T00:00:05.000Z --max-carry-ms 60000",
+  ], "where nobody traded, or the exchanges slept, the last trade counts");
   assert.match(repair?.hint ?? "", /the last one before each gap is in these commands\.$/);
-  assert.deepEqual(repair?.lastResort, [`${repair?.commands[0]} --price 2998.41`]);
+  assert.deepEqual(repair?.lastResort, [
+    `${repair?.commands[0]?.replace("--max-carry-ms 60000", "--price 2998.41")}`,
+  ]);
   // One command fills both, but each has a price of its own.
   const two = marketRepair([{
     ...gap,
@@ -41,9 +42,9 @@ Deno.test("Repairs: missing prices have affected bets, deadlines and a stable ba
     "08.500Z --price 2999",
   ]);
   const later = marketRepair([{ ...gap, missing: [...missing, { from: 35_001, to: 36_000 }] }]);
-  assert.deepEqual(later?.commands.map((text) => text.slice(-34)), [
-    "02.500Z --to 1970-01-01T00:00:05.000Z".slice(-34),
-    "35.001Z --to 1970-01-01T00:00:36.000Z".slice(-34),
+  assert.deepEqual(later?.commands.map((text) => text.slice(-55)), [
+    "02.500Z --to 1970-01-01T00:00:05.000Z --max-carry-ms 60000".slice(-55),
+    "35.001Z --to 1970-01-01T00:00:36.000Z --max-carry-ms 60000".slice(-55),
   ], "each gap may need its own price");
   assert.equal(repair?.sinceMs, 2_500);
   assert.match(
@@ -56,13 +57,16 @@ Deno.test("Repairs: missing prices have affected bets, deadlines and a stable ba
 
 Deno.test("Repairs: backfill commands name the waiting bets, five at most", () => {
   const bets = [3, 4, 5, 6, 7, 8].map((id) => thesisOf(id, { endTime: 1_000 * id }));
-  const repair = betRepair(bets, bets, { historyUrl: "http://e:1" });
+  const repair = betRepair(bets, { historyUrl: "http://e:1" });
   assert.equal(repair?.commands.length, 5);
-  assert.equal(repair?.commands[0], "deno task -q backfill --thesis 3 --history-url http://e:1");
+  assert.equal(
+    repair?.commands[0],
+    "deno task -q backfill --thesis 3 --max-carry-ms 60000 --history-url http://e:1",
+  );
   assert.match(repair?.harm ?? "", /^6 bets of 1 user, /);
   assert.equal(repair?.sinceMs, 3_000);
   assert.match(repair?.firstStep ?? "", /RANGEMAKER_BACKFILL_PRIVATE_KEY/);
-  assert.equal(betRepair([], []), undefined);
+  assert.equal(betRepair([]), undefined);
 });
 
 Deno.test("Repairs: while the exchanges are away, they come first; the hint says what to do without trades", () => {
@@ -70,7 +74,7 @@ Deno.test("Repairs: while the exchanges are away, they come first; the hint says
   const gap = { symbol: "A/B", bets, missing: [{ from: 1_000, to: 2_000 }] };
   const repairs = (
     isAway: boolean,
-  ) => [marketRepair([gap], { isAway }), betRepair(bets, bets, { isAway })];
+  ) => [marketRepair([gap], { isAway }), betRepair(bets, { isAway })];
   for (const repair of repairs(true)) {
     assert.match(
       repair?.firstStep ?? "",
@@ -78,51 +82,15 @@ Deno.test("Repairs: while the exchanges are away, they come first; the hint says
     );
   }
   for (const repair of repairs(false)) {
-    assert.match(repair?.firstStep ?? "", /^(Before these bets end, r|R)un with/);
+    assert.match(
+      repair?.firstStep ?? "",
+      /^(Before these bets end, run|If prices of open bets are missing, .* Run the others) with/,
+    );
     assert.match(
       repair?.hint ?? "",
       /no trades.* another --history-url.* run them with --price/i,
     );
   }
-});
-
-Deno.test("Repairs: once the exchanges have ended since a gap, only commands with a price are left", () => {
-  const bets = [thesisOf(3, { startTime: 1_000, endTime: 9_000 })];
-  const lost = { from: 1_000, to: 2_000, priceBefore: 3_000_000_000n };
-  const later = { ...lost, from: 50_000, to: 51_000 };
-  const commandsAt = (startedMs: number, ...missing: typeof lost[]) => {
-    const repair = marketRepair([{ symbol: "A/B", bets, missing }], { startedMs });
-    return [repair?.commands.length, repair?.lastResort?.length, repair?.hint?.slice(0, 13)];
-  };
-  assert.deepEqual(commandsAt(1_001, lost), [0, 1, "The exchanges"]);
-  assert.deepEqual(
-    commandsAt(1_000, lost),
-    [1, 1, "Where these r"],
-    "it has the trades of the gap",
-  );
-  assert.deepEqual(commandsAt(1_001, lost, later), [1, 2, "Where these r"], "those of the second");
-  const gap = { symbol: "A/B", bets, missing: [{ from: 1_000, to: 2_000 }] };
-  assert.equal(marketRepair([gap], { startedMs: 5_000 })?.commands.length, 1, "no price is known");
-  // Their process is gone, and has not started again.
-  const gone = { isAway: true, startedMs: Infinity };
-  const repairs = [marketRepair([{ ...gap, missing: [lost] }], gone), betRepair(bets, bets, gone)];
-  for (const repair of repairs) {
-    assert.match(
-      repair?.firstStep ?? "",
-      /^Make exchanges answer first: until then the gap grows\. /,
-    );
-    assert.match(repair?.hint ?? "", /^The exchanges have ended since, and with them their trades/);
-  }
-});
-
-Deno.test("Repairs: a bet whose prices its market's command fills has no command of its own", () => {
-  const bets = [3, 4].map((id) => thesisOf(id, { endTime: 1_000 * id }));
-  const repair = betRepair(bets, []);
-  assert.match(repair?.firstStep ?? "", /they settle these bets, too/);
-  assert.deepEqual([repair?.commands, repair?.sinceMs], [[], 3_000]);
-  const some = betRepair(bets, bets.slice(1));
-  assert.deepEqual(some?.commands, ["deno task -q backfill --thesis 4"]);
-  assert.match(some?.harm ?? "", /^2 bets/);
 });
 
 Deno.test("Repairs: gaps are searched from the earliest start of a bet until now", async () => {

@@ -213,11 +213,10 @@ function firstParagraph(problem: Problem): string {
   return `_${kind}${after}: ${what}._ ${stepsOf(problem)}`;
 }
 
-/** What to do first, for each part and in each way to run a service. */
-function stepsOf({ firstStep, stepsByPart = {}, commandsByWay = {} }: Problem): string {
-  const parts = Object.entries(stepsByPart).map(([part, step]) => `\`${part}\`: ${step}.`);
+/** What to do first, in each way to run a service. */
+function stepsOf({ firstStep, commandsByWay = {} }: Problem): string {
   const ways = Object.entries(commandsByWay).map(([way, command]) =>
     `${way}: \`${fillPlaceholders(command, (name) => `<${name}>`)}\`.`
   );
-  return [...parts, firstStep, ...ways].join(" ");
+  return [firstStep, ...ways].join(" ");
 }

@@ -13,7 +13,7 @@ import { readMarkets } from "../markets_file.ts";
 import * as kinds from "../option_kinds.ts";
 import { optionLabel, type OptionSpec, type ParsedOptions, UsageError } from "../options.ts";
 import { configOption } from "../shared_options.ts";
-import { problemsAt, problemsOfStart } from "../start_check.ts";
+import { problemsOfStart, readinessAt } from "../start_check.ts";
 import {
   type Check,
   type CheckContext,
@@ -232,7 +232,7 @@ async function checkTakenPort(
   if (own !== undefined && own.address !== account) {
     return fail(`${host}:${port} is used by another ${service}, of ${account}`, remedy);
   }
-  const problems = await problemsAt(url, timeoutMs);
+  const { problems } = await readinessAt(url, timeoutMs);
   const text = `${host}:${port} is used by this service, which is running`;
   if (problems.length === 0) return ok(`${text} and ready`);
   return fail(`${text} and not ready: ${problems.join("; ")}`, `See ${url}/ready and its log`);

@@ -89,6 +89,11 @@ export function formatTime(timeMs: number): string {
   return times.format(timeMs);
 }
 
+/** A count with its noun, such as `1 bet` or `2 bets`. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}
+
 const days = new Intl.DateTimeFormat("en-GB", {
   day: "numeric",
   month: "short",

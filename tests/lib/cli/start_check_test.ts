@@ -51,7 +51,7 @@ async function checked(answers: readonly Response[], path = "/ready", timeoutMs 
 }
 
 const unready = (...problems: string[]) => Response.json({ problems }, { status: 503 });
-const ready = new Response("OK");
+const ready = Response.json({ problems: [], node: true });
 
 Deno.test("problemsOfStart: starts on free ports of this machine only, and without a store", async () => {
   const { given } = await checked([unready("no node")], "/ready", 1);
@@ -60,8 +60,16 @@ Deno.test("problemsOfStart: starts on free ports of this machine only, and witho
 });
 
 Deno.test("problemsOfStart: a service that is ready twice has no problem, even if it was not ready at first", async () => {
-  const { problems, asked } = await checked([unready("no price"), ready]);
+  const priceless = Response.json({ problems: ["no price"], prices: false }, { status: 503 });
+  const { problems, asked } = await checked([priceless, ready]);
   assert.deepEqual([problems, asked], [[], 3]);
+});
+
+Deno.test("problemsOfStart: a service that lacks nothing that comes in the background is not asked again", async () => {
+  const { problems, asked } = await checked([unready("no permission"), ready]);
+  assert.deepEqual([problems, asked], [["no permission"], 1]);
+  const body = { problems: ["no node", "no price"], node: false, feed: false, prices: false };
+  assert.equal((await checked([Response.json(body, { status: 503 }), ready])).asked, 1);
 });
 
 Deno.test("problemsOfStart: a problem that shows only after a second is found", async () => {
@@ -75,5 +83,6 @@ Deno.test("problemsOfStart: a reason in plain text is a problem", async () => {
 });
 
 Deno.test("problemsOfStart: a service without /ready is asked for its health", async () => {
-  assert.deepEqual((await checked([ready], "/health")).problems, []);
+  const { problems, asked } = await checked([new Response("OK")], "/health");
+  assert.deepEqual([problems, asked], [[], 1], "it asks no node, whose clock could differ");
 });

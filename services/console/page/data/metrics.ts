@@ -81,7 +81,7 @@ export const RECENT_MS = 15_000;
 const STARTED = "process_start_time_seconds";
 
 /** What is kept of answers that are older than {@link WINDOW_MS}. */
-const KEPT = new Set([...COUNTER_METRICS, STARTED, "node_block_number"]);
+const KEPT = new Set([...COUNTER_METRICS, STARTED]);
 
 interface Answer {
   atMs: number;
@@ -135,6 +135,11 @@ export class MetricsHistory implements Figures {
   /** When the newest figures were read; 0 if there are none. */
   get latestMs(): number {
     return this.#answers.at(-1)?.atMs ?? 0;
+  }
+
+  /** When the oldest known figures were read; 0 if there are none. */
+  get startMs(): number {
+    return (this.#older[0] ?? this.#answers[0])?.atMs ?? 0;
   }
 
   get spanMs(): number {

@@ -1,6 +1,5 @@
 /** The figures of each service that are shown to operators. */
 import {
-  COUNTER_WINDOW_MS,
   type Problem,
   PROBLEM_GROUPS,
   PROBLEMS,
@@ -9,19 +8,13 @@ import {
 import { type MetricsHistory, RECENT_MS } from "../data/metrics.ts";
 import type { ServiceName } from "../data/service_watch.ts";
 import type { Providers } from "../data/providers.ts";
-import { durationText, formatDuration, formatShare } from "../format.ts";
+import { counted, durationText, formatDuration, formatShare, formatTime } from "../format.ts";
 
 /** Whether a problem belongs to a process, so that only its first service reports it. */
 export const isProcessProblem = (problem: Problem) => PROBLEM_GROUPS.services.includes(problem);
 
-/**
- * The problems whose figures a service's card shows, one per figure, even if it has two bounds.
- * Figures that have a value only during a problem are left out.
- */
-export const FIGURES = PROBLEMS.filter((problem) =>
-  !isProcessProblem(problem) && problem.bound.limit >= 0 &&
-  PROBLEMS.find(({ measure }) => measure === problem.measure) === problem
-);
+/** The problems whose figures a service's card shows. */
+export const FIGURES = PROBLEMS.filter(({ title }) => title !== undefined);
 
 const count = (value: number | undefined) =>
   value === undefined ? "–" : Math.round(value).toLocaleString("en-US");
@@ -71,27 +64,12 @@ export function isWarmingUp({ warmUpS }: Problem, { latest, latestMs }: MetricsH
     latestMs < 1_000 * (startedAtS + warmUpS);
 }
 
-/** How many figures a service has, and how many are beyond their bounds. */
-export function figuresText(all: number, bad: number, isHealthy: boolean): string {
-  const text = `${all} ${all === 1 ? "figure" : "figures"}`;
-  if (bad > 0) return `${text}, ${bad} beyond ${bad === 1 ? "its bound" : "their bounds"}`;
-  return isHealthy ? `${text}, all within their bounds` : text; // something else is wrong
-}
-
-/** A restarted node goes on at least this far from its last block, unless the chain is very young. */
-const JUMP_MIN = 1_000;
-
-/** The jump of the block number when the node was started again; undefined if there was none. */
-export function blockJumpOf(history: MetricsHistory): { from: number; to: number } | undefined {
-  const known = history.over(COUNTER_WINDOW_MS);
-  const blocks = known.series("node_block_number");
-  const starts = known.series("process_start_time_seconds");
-  const jumps = blocks.flatMap((to = 0, index) => {
-    const from = blocks[index - 1];
-    const isNew = starts[index] !== starts[index - 1];
-    return from !== undefined && isNew && to - from >= JUMP_MIN ? [{ from, to }] : [];
-  });
-  return jumps.at(-1);
+/** How many figures a service has, how many are beyond their bounds, and since when they are read. */
+export function figuresText(all: number, bad: number, isHealthy: boolean, sinceMs: number): string {
+  const bounds = bad === 1 ? "its bound" : "their bounds";
+  const good = isHealthy ? `, all within ${bounds}` : ""; // else something else is wrong
+  const verdict = bad > 0 ? `, ${bad} beyond ${bounds}` : good;
+  return `${counted(all, "figure")}${verdict}, read since ${formatTime(sinceMs)}`;
 }
 
 /** The text of an alert's bound. */
@@ -117,25 +95,22 @@ export function formatPoints(points: number): string {
 /** A connected source without a trade in any market for this long is silent. */
 const SILENT_MS = 10_000;
 
+type Source = Pick<Providers["providers"][number], "ready" | "streams">;
+
+/** The state of a source of prices as a sign, a word and a class. */
+export function sourceVerdictOf(source: Source, wasOracleAway: boolean): [string, string] {
+  const fault = faultOf(source);
+  if (fault === undefined) return ["won", "✓"];
+  return wasOracleAway ? ["note", "… the oracle was away"] : ["lost", `✕ ${fault}`];
+}
+
 /** The fault of a source of prices; undefined if it sends prices. */
-export function faultOf(
-  { ready, streams }: Pick<Providers["providers"][number], "ready" | "streams">,
-): string | undefined {
+function faultOf({ ready, streams }: Source): string | undefined {
   if (!ready) return "not connected";
   const ages = Object.values(streams).flatMap(({ lastTradeAgeMs }) => lastTradeAgeMs ?? []);
   const age = Math.min(...ages);
   if (ages.length === 0) return "connected, but sends no prices";
   return age > SILENT_MS ? `silent for ${formatDuration(age)}` : undefined;
-}
-
-/** The text of a source's last fault, from the kind and detail that the oracle reports. */
-export function faultText(lastError: string): string {
-  return lastError.replace(/^not_opened: /, "could not connect: ")
-    .replace(
-      /^silent: silent for (\d+) ms$/,
-      (_, ms) => `sent nothing for ${formatDuration(Number(ms))}`,
-    )
-    .replace(/^\w+(?=: )/, (kind) => kind.replaceAll("_", " "));
 }
 
 type Reader = (history: MetricsHistory) => number | undefined;

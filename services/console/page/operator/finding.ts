@@ -1,7 +1,7 @@
 /** A problem as the operator reads it. */
 import { type Problem, SERVICE_DOWN } from "../../../../lib/problems/mod.ts";
 import { isAway, type ServiceName, type ServiceState } from "../data/service_watch.ts";
-import { durationText, formatDuration, formatTime } from "../format.ts";
+import { counted, durationText, formatDuration, formatTime } from "../format.ts";
 import type { Repair } from "./repairs.ts";
 
 /** A problem that an operator must look at, with the members of its {@link Repair} if known. */
@@ -34,6 +34,8 @@ export interface StartedFinding extends Finding {
   sinceMs: number;
   /** Its service was not watched before, so it may have begun earlier. */
   mayBeOlder: boolean;
+  /** Whether its cause is known, or that it has none. */
+  isJudged: boolean;
 }
 
 /** Whether a service is away or late. */
@@ -57,28 +59,32 @@ export function verdictOf(findings: readonly Finding[]): [style: string, text: s
   const criticals = findings.filter(isCritical).length;
   const warnings = findings.length - criticals;
   const parts = [
-    ...(criticals > 0
-      ? [`✕ ${criticals} critical ${criticals === 1 ? "problem" : "problems"}`]
-      : []),
-    ...(warnings > 0 ? [`▲ ${warnings} ${warnings === 1 ? "warning" : "warnings"}`] : []),
-  ];
+    criticals > 0 && `✕ ${counted(criticals, "critical problem")}`,
+    warnings > 0 && `▲ ${counted(warnings, "warning")}`,
+  ].filter((part) => part);
   return [criticals > 0 ? "lost" : "warning", `${parts.join(", ")}.`];
 }
 
 /** The state of a service as a sign, a word and a class. */
 export function serviceVerdictOf(
   state: ServiceState,
-  findings: readonly Finding[],
+  findings: readonly StartedFinding[],
 ): [style: string, text: string] {
   const { name, presence, isReady } = state;
-  if (presence === "unknown") return ["note", "… asking"];
+  const own = findings.filter(({ service }) => service === name);
   if (presence === "overdue") return ["warning", "▲ no answer yet"];
   if (isAway(state)) return ["lost", "✕ does not answer"];
-  const own = findings.filter(({ service }) => service === name);
-  if (own.some(isCritical)) return ["lost", "✕ has a problem"];
-  if (own.length > 0) return ["warning", "▲ has a warning"];
+  if (presence === "unknown" || own.some(({ isJudged }) => !isJudged)) return ["note", "… asking"];
+  if (own.some(isAlarm)) return ["lost", "✕ has a problem"];
+  const [first] = own;
+  if (first?.cause === name) return ["warning", "▲ was away"];
+  if (first?.cause !== undefined) return ["warning", `▲ probably because of ${first.cause}`];
+  if (first !== undefined) return ["warning", "▲ has a warning"];
   return ["won", isReady === undefined ? "✓ healthy" : "✓ healthy, ready"];
 }
+
+/** The chapter of docs/operating.md that starts each service in a terminal. */
+export const START_CHAPTER = "Each service on its own";
 
 /** Path of a chapter of the runbook, with commands for a service and its process. */
 export function runbookOf(
@@ -104,7 +110,7 @@ export function followingText(
     const end = counted.length === 0 ? "a minute" : durationText(Math.max(...counted));
     return `${name} was away: this should end within ${end}`;
   });
-  return `${following.length} ${more}${following.length === 1 ? "problem" : "problems"}` +
+  return counted(following.length, `${more}problem`) +
     (criticals > 0 ? ` (${criticals} critical)` : "") + `, probably because ${reasons.join("; ")}`;
 }
 

@@ -13,13 +13,12 @@ import {
   isAbsence,
   noProblemText,
   runbookOf,
+  START_CHAPTER,
   type StartedFinding,
   startText,
   verdictOf,
 } from "./finding.ts";
-import type { SeenProblem } from "./problem_times.ts";
-import { START_CHAPTER } from "./absence.ts";
-import { CARRY } from "./repairs.ts";
+import { ENDED_MAX, type SeenProblem } from "./problem_times.ts";
 
 interface FindingsProps {
   findings: readonly StartedFinding[];
@@ -30,11 +29,13 @@ interface FindingsProps {
 }
 
 /** Present problems of the services. */
-export function Findings({ findings, states, isOffline, announce }: FindingsProps) {
+export function Findings({ findings: all, states, isOffline, announce }: FindingsProps) {
+  const findings = all.filter(({ isJudged }) => isJudged);
   const asking = isOffline
     ? "You are offline: nothing is known of the services."
     : "Asking the services …";
-  const isKnown = states.every(({ presence }) => presence !== "unknown");
+  const isKnown = findings.length === all.length &&
+    states.every(({ presence }) => presence !== "unknown");
   const following = findings.filter(({ cause }) => cause !== undefined);
   const first = findings.filter(({ cause }) => cause === undefined);
   return (
@@ -89,7 +90,7 @@ function Verdict({ findings }: Pick<FindingsProps, "findings">) {
 export function Ended({ problems }: { problems: readonly SeenProblem[] }) {
   if (problems.length === 0) return null;
   return (
-    <Card title="Ended while this view was open">
+    <Card title="Ended while this view was open" note={`the last ${ENDED_MAX} at most`}>
       <ul>
         {problems.map(({ service, chapter, worst, sinceMs, mayBeOlder, seenMs }) => (
           <li key={`${service} ${chapter} ${seenMs}`}>
@@ -153,15 +154,9 @@ function FindingItem({ url, ...finding }: StartedFinding & { url: string }) {
           </a>
         </p>
       )}
-      <Commands
-        list={commands}
-        copies={{
-          "Copy": commands,
-          [`Copy with ${CARRY}`]: commands.map((text) => `${text} ${CARRY}`),
-        }}
-      />
+      <Commands list={commands} />
       {hint && <p class="note">{hint}</p>}
-      <Commands list={lastResort} copies={{ "Copy with these prices": lastResort }} />
+      <Commands list={lastResort} />
       <p>
         <a href={runbookOf(finding)} target="_blank">Runbook: {chapter}</a>
       </p>
@@ -169,22 +164,13 @@ function FindingItem({ url, ...finding }: StartedFinding & { url: string }) {
   );
 }
 
-interface CommandsProps {
-  list: readonly string[];
-  /** What each button copies. */
-  copies: Readonly<Record<string, readonly string[]>>;
-}
-
-function Commands({ list, copies }: CommandsProps) {
+function Commands({ list }: { list: readonly string[] }) {
   if (list.length === 0) return null;
   return (
     <>
       <pre>{list.flatMap((text) => [<Command key={text} text={text} />, "\n"])}</pre>
       <p>
-        {Object.entries(copies).flatMap(([label, texts]) => [
-          <CopyButton key={label} label={label} text={texts.join("\n")} />,
-          " ",
-        ])}
+        <CopyButton text={list.join("\n")} />
       </p>
     </>
   );
@@ -199,17 +185,12 @@ function Command({ text }: { text: string }) {
 /** How long a copy button shows the result. */
 const COPIED_MS = 3_000;
 
-interface CopyButtonProps {
-  text: string;
-  label?: string;
-}
-
-function CopyButton({ text, label = "Copy" }: CopyButtonProps) {
+function CopyButton({ text }: { text: string }) {
   const result = useSignal("");
   const copy = () =>
     navigator.clipboard.writeText(text).then(
       () => result.value = "Copied",
       () => result.value = "Not allowed: select them",
     ).then(() => systemClock.after(COPIED_MS, () => result.value = ""));
-  return <button type="button" onClick={() => void copy()}>{result.value || label}</button>;
+  return <button type="button" onClick={() => void copy()}>{result.value || "Copy"}</button>;
 }

@@ -1,5 +1,4 @@
 import {
-  batch,
   computed,
   effect,
   type ReadonlySignal,
@@ -22,22 +21,21 @@ import {
 import { notify } from "../notify_button.tsx";
 import type { View } from "../shell.tsx";
 import { Ended, Findings } from "./findings_card.tsx";
-import { isCritical, type StartedFinding } from "./finding.ts";
-import { afterLook, newAlarmOf, type SeenProblems, withStart } from "./problem_times.ts";
+import { isCritical } from "./finding.ts";
+import { afterLook, newAlarmOf, type SeenProblems } from "./problem_times.ts";
 import {
   findingsOf,
   isChecked,
+  isJudged,
   NEEDS_BACKFILL,
   PRICES_MISSING,
   processesOf,
+  SERVICES,
   withRepair,
 } from "./problems.ts";
 import { ServiceCard } from "./service_card.tsx";
 import { Sources } from "./sources_card.tsx";
 import { betRepair, betsOf, gapOf, marketRepair, OPEN_BETS_MAX, type Repair } from "./repairs.ts";
-
-/** The order in which prices and bets flow. */
-const ORDER: readonly ServiceName[] = ["exchanges", "oracle", "node", "proxy", "bridge", "solver"];
 
 /** The first requests after a return to the network may still fail. */
 const BACK_ONLINE_MS = 2_000;
@@ -52,7 +50,8 @@ export function openOperatorView(model: PageModel): View {
 /** Finds problems. */
 function watchServices(model: PageModel) {
   const { urls } = model.config;
-  const watches = ORDER.flatMap((name) => {
+  // The keys of this very record.
+  const watches = (Object.keys(SERVICES) as ServiceName[]).flatMap((name) => {
     const url = urls[name];
     return url === undefined ? [] : [new ServiceWatch(name, url, systemClock)];
   });
@@ -61,19 +60,19 @@ function watchServices(model: PageModel) {
     : new ProvidersWatch(urls.oracle, systemClock);
   const states = computed(() => watches.map(({ state }) => state.value));
   const { isOffline } = model;
-  const { repairs, openEndsMs, polls } = watchRepairs(model, states);
+  const { repairs, openEndsMs, poll } = watchRepairs(model, states);
   const found = computed(() =>
     findingsOf(states.value)
-      .map((one) => withRepair(one, repairs.value, states.value, openEndsMs.value))
+      .map((one) => withRepair(one, repairs.value, openEndsMs.value))
   );
   const start = () => {
-    for (const { poll } of watches) poll.start();
-    for (const poll of polls) poll.start();
+    for (const watch of watches) watch.poll.start();
+    poll.start();
     sources?.start();
   };
   const stop = () => {
     for (const watch of watches) watch.forget();
-    for (const poll of polls) poll.stop();
+    poll.stop();
     sources?.poll.stop();
   };
   const isOpen = signal(false);
@@ -90,73 +89,58 @@ function watchServices(model: PageModel) {
   document.addEventListener("visibilitychange", () => {
     if (isAsking.value) sources?.start();
   });
-  const seen: Signal<SeenProblems> = signal({ lasting: [], ended: [] });
-  const findings: Signal<readonly StartedFinding[]> = signal([]);
+  const seen: Signal<SeenProblems> = signal({ found: [], unchecked: [], ended: [] });
   effect(() => {
     const nowMs = Date.now();
-    const { lasting, ended } = seen.peek();
+    const { found: last, unchecked, ended } = seen.peek();
     // The lost network itself was taken for outages before it was noticed.
     const isKept = ({ sinceMs }: { sinceMs: number }) =>
       !isOffline.value || nowMs - sinceMs > OFFLINE_NOTICED_MS;
-    const before = { lasting: lasting.filter(isKept), ended };
-    const alarm = newAlarmOf(found.value, before);
+    const before = { found: last.filter(isKept), unchecked: unchecked.filter(isKept), ended };
+    const after = afterLook(before, found.value, {
+      isChecked: (one) => isChecked(one, states.value),
+      isJudged: (one) => isJudged(one, states.value),
+    }, nowMs);
+    const alarm = newAlarmOf(after, before);
     if (alarm !== undefined) notify(`${alarm.service}: ${alarm.text}`);
-    const after = afterLook(before, found.value, (one) => isChecked(one, states.value), nowMs);
-    batch(() => {
-      seen.value = after;
-      findings.value = found.value.map((one) => withStart(one, after));
-    });
+    seen.value = after;
   });
-  return { states, sources, findings, seen, isOpen };
+  return { states, sources, seen, isOpen };
 }
 
 /** A device without a network is noticed within this time. */
 const OFFLINE_NOTICED_MS = 15_000;
 
-/** Pause between searches for missing prices, which read bets and prices while some are missing. */
+/** Pause between searches for missing prices. */
 const REPAIRS_PAUSE_MS = 3_000;
 
-/** Pause between readings of the ends of open bets. */
-const OPEN_BETS_PAUSE_MS = 5_000;
-
-/** The commands for missing prices, by chapter; updated while prices are missing. */
+/** The commands for missing prices, by chapter, and the ends of open bets. */
 function watchRepairs(
   { config, client, markets }: PageModel,
   states: ReadonlySignal<readonly ServiceState[]>,
 ) {
   const repairs: Signal<ReadonlyMap<string, Repair>> = signal(new Map());
-  const lacks = computed(() => {
+  // Kept while the node is away, when nobody else knows them.
+  const openEndsMs: Signal<readonly number[]> = signal([]);
+  const read = async () => {
     const node = states.value.find(({ name }) => name === "node");
     const latest = node && isUp(node) ? node.history.latest : undefined;
     const needed = latest?.of("node_price_slots_needed").filter(({ value }) => value > 0) ?? [];
-    return { needed, waiting: latest?.sum("node_theses_without_prices") ?? 0 };
-  });
-  // Deletes commands of a filled gap: the next gap needs other commands, as does that of an outage.
-  effect(() => {
-    const { needed, waiting } = lacks.value;
-    if (needed.length === 0 && waiting === 0) repairs.value = new Map();
-  });
-  const read = async () => {
-    const { needed, waiting } = lacks.value;
-    const open = needed.length === 0 ? [] : await betsOf(client, "open");
+    const waiting = latest?.sum("node_theses_without_prices") ?? 0;
+    const open = await betsOf(client, "open", needed.length === 0 ? OPEN_BETS_MAX : Infinity);
+    openEndsMs.value = open.length < OPEN_BETS_MAX ? open.map(({ endTime }) => endTime) : [];
     const ended = waiting === 0 ? [] : await betsOf(client, "needs_backfill");
     const symbolOf = ({ base, quote }: Thesis) => markets.find(base, quote)?.symbol ?? "";
     const gaps = await Promise.all(needed.map(({ labels: { market = "" } }) => {
       const bets = [...open, ...ended].filter((bet) => symbolOf(bet) === market);
       return gapOf(client, market, bets, Date.now());
     }));
-    const filled = new Set(gaps.flatMap(({ symbol, missing }) => missing.length > 0 ? symbol : []));
-    const own = ended.filter((bet) => !filled.has(symbolOf(bet)));
     const exchanges = states.value.find(({ name }) => name === "exchanges");
-    const startedS = exchanges?.history.latest.sum("process_start_time_seconds");
-    const source = {
-      historyUrl: config.urls.exchanges,
-      isAway: exchanges !== undefined && isAway(exchanges),
-      startedMs: exchanges?.presence === "gone" ? Infinity : startedS && 1_000 * startedS,
-    };
+    const isAsleep = exchanges !== undefined && isAway(exchanges);
+    const source = { historyUrl: config.urls.exchanges, isAway: isAsleep };
     const found = [
       [PRICES_MISSING, marketRepair(gaps, source)],
-      [NEEDS_BACKFILL, betRepair(ended, own, source)],
+      [NEEDS_BACKFILL, betRepair(ended, source)],
     ] as const;
     repairs.value = new Map(
       found.flatMap(([chapter, one]) => one ? [[chapter, one]] : []),
@@ -166,24 +150,17 @@ function watchRepairs(
   const wait = (thrown: unknown) => {
     if (!isRangemakerError(thrown)) throw thrown;
   };
-  // Kept while the node is away, when nobody else knows them.
-  const openEndsMs: Signal<readonly number[]> = signal([]);
-  const readOpen = async () => {
-    const open = await betsOf(client, "open", OPEN_BETS_MAX);
-    openEndsMs.value = open.length < OPEN_BETS_MAX ? open.map(({ endTime }) => endTime) : [];
-  };
-  const polls = ([[read, REPAIRS_PAUSE_MS], [readOpen, OPEN_BETS_PAUSE_MS]] as const)
-    .map(([pass, pauseMs]) => new Poll(systemClock, () => pass().catch(wait), pauseMs));
-  return { repairs, openEndsMs, polls };
+  const poll = new Poll(systemClock, () => read().catch(wait), REPAIRS_PAUSE_MS);
+  return { repairs, openEndsMs, poll };
 }
 
 type ServicesWatch = ReturnType<typeof watchServices>;
 
 function OperatorView({ model, watch }: { model: PageModel; watch: ServicesWatch }) {
   const { sources, isOpen } = watch;
-  const [states, findings] = [watch.states.value, watch.findings.value];
+  const [states, { found: findings, ended }] = [watch.states.value, watch.seen.value];
   const processes = processesOf(states);
-  const criticals = findings.filter(isCritical).length;
+  const criticals = findings.filter((one) => one.isJudged && isCritical(one)).length;
   useEffect(() => {
     isOpen.value = true;
     return () => isOpen.value = false;
@@ -213,7 +190,7 @@ function OperatorView({ model, watch }: { model: PageModel; watch: ServicesWatch
           isSimulated={model.isSimulated}
         />
       )}
-      <Ended problems={watch.seen.value.ended} />
+      <Ended problems={ended} />
     </div>
   );
 }

@@ -1,28 +1,26 @@
 /** When problems began and ended, as far as this page has seen since it was opened. */
-import { type Finding, isAbsence, isAlarm, type StartedFinding } from "./finding.ts";
+import { type Finding, isAbsence, isAlarm, isCritical, type StartedFinding } from "./finding.ts";
 
 type Named = Pick<Finding, "service" | "chapter">;
 
-type State = Pick<Finding, "text" | "severity" | "extent">;
-
-/** A problem that this page has seen. */
-export interface SeenProblem extends Pick<StartedFinding, "sinceMs" | "mayBeOlder">, Named {
-  worst: State;
-  /** The service that probably caused it, when it was last found. */
-  cause: Finding["cause"];
+/** A problem that this page has seen, as it was last found. */
+export interface SeenProblem extends StartedFinding {
+  /** The same problem when it was worst. */
+  worst: Finding;
   /** When it was last found. */
   seenMs: number;
 }
 
 export interface SeenProblems {
-  /** Those that are found, or could not be checked. */
-  lasting: readonly SeenProblem[];
+  found: readonly SeenProblem[];
+  /** Those that could not be checked since they were found. */
+  unchecked: readonly SeenProblem[];
   /** The last one first. */
   ended: readonly SeenProblem[];
 }
 
 /** Older ones are forgotten. */
-const ENDED_MAX = 20;
+export const ENDED_MAX = 20;
 
 /** Figures that exceed their bounds for a shorter time have no effect. */
 const LISTED_MIN_MS = 3_000;
@@ -30,38 +28,45 @@ const LISTED_MIN_MS = 3_000;
 const isSame = (one: Named) => (other: Named) =>
   one.service === other.service && one.chapter === other.chapter;
 
-/**
- * The problems after a look at the services.
- *
- * @param isChecked Whether a problem would be found if it lasted. Else it neither ends nor begins
- * again, for example while its service is away.
- */
+/** What is known of problems at a look at the services. */
+interface Look {
+  /**
+   * Whether a problem would be found if it lasted. Else it neither ends nor begins again, for example
+   * while its service is away.
+   */
+  isChecked(problem: Named): boolean;
+  isJudged(problem: Omit<StartedFinding, "isJudged">): boolean;
+}
+
+/** The problems after a look at the services. */
 export function afterLook(
-  { lasting, ended }: SeenProblems,
+  { found, unchecked, ended }: SeenProblems,
   findings: readonly Finding[],
-  isChecked: (problem: Named) => boolean,
+  { isChecked, isJudged }: Look,
   nowMs: number,
 ): SeenProblems {
-  const found = findings.map((finding): SeenProblem => {
-    const { service, chapter, text, severity, extent, cause, sinceMs } = finding;
-    const before = lasting.find(isSame(finding));
-    const now = { text, severity, extent };
-    return {
-      ...{ service, chapter, cause, seenMs: nowMs },
-      worst: before !== undefined && !isWorse(now, before.worst) ? before.worst : now,
-      sinceMs: Math.min(sinceMs ?? nowMs, before?.sinceMs ?? nowMs),
-      mayBeOlder: sinceMs === undefined && (before?.mayBeOlder ?? !isChecked(finding)),
-    };
-  });
-  const others = lasting.filter((one) => !findings.some(isSame(one)));
-  const over = others.filter(isChecked).filter(isListed);
+  const known = [...found, ...unchecked];
+  const others = known.filter((one) => !findings.some(isSame(one)));
   return {
-    lasting: [...found, ...others.filter((one) => !isChecked(one))],
-    ended: [...over, ...ended].slice(0, ENDED_MAX),
+    found: findings.map((finding) => {
+      const before = known.find(isSame(finding));
+      const started = {
+        ...finding,
+        sinceMs: Math.min(finding.sinceMs ?? nowMs, before?.sinceMs ?? nowMs),
+        mayBeOlder: finding.sinceMs === undefined && (before?.mayBeOlder ?? !isChecked(finding)),
+      };
+      const worst = before !== undefined && !isWorse(finding, before.worst)
+        ? before.worst
+        : finding;
+      return { ...started, worst, seenMs: nowMs, isJudged: isJudged(started) };
+    }),
+    unchecked: others.filter((one) => !isChecked(one)),
+    ended: [...others.filter((one) => isChecked(one) && isListed(one)), ...ended]
+      .slice(0, ENDED_MAX),
   };
 }
 
-const isWorse = (one: State, other: State) =>
+const isWorse = (one: Finding, other: Finding) =>
   one.severity === other.severity
     ? (one.extent ?? 0) > (other.extent ?? 0)
     : one.severity === "critical";
@@ -71,16 +76,10 @@ const isListed = ({ chapter, cause, worst, sinceMs, seenMs }: SeenProblem) =>
   cause === undefined &&
   (isAbsence({ chapter }) ? worst.severity === "critical" : seenMs - sinceMs >= LISTED_MIN_MS);
 
-/** A finding with its start. */
-export function withStart(finding: Finding, { lasting }: SeenProblems): StartedFinding {
-  const { sinceMs = 0, mayBeOlder = false } = lasting.find(isSame(finding)) ?? {};
-  return { ...finding, sinceMs, mayBeOlder };
-}
-
 /** The first alarm that was none at the look before. */
-export const newAlarmOf = (findings: readonly Finding[], { lasting }: SeenProblems) =>
-  findings.find((one) => {
-    const before = lasting.find(isSame(one));
-    const wasAlarm = before?.worst.severity === "critical" && before.cause === undefined;
-    return isAlarm(one) && !wasAlarm;
+export const newAlarmOf = (after: SeenProblems, before: SeenProblems) =>
+  after.found.find((one) => {
+    const last = [...before.found, ...before.unchecked].find(isSame(one));
+    const wasAlarm = last?.isJudged && isCritical(last.worst) && last.cause === undefined;
+    return one.isJudged && isAlarm(one) && !wasAlarm;
   });

@@ -4,23 +4,38 @@ import {
   fillPlaceholders,
   type Problem,
   PROBLEMS,
+  SERVICE_DOWN,
 } from "../../../../lib/problems/mod.ts";
 import { RECENT_MS } from "../data/metrics.ts";
 import { isUp, type ServiceName, type ServiceState } from "../data/service_watch.ts";
-import { durationText, formatDuration } from "../format.ts";
-import { absenceOf, EFFECTS } from "./absence.ts";
+import { formatDuration } from "../format.ts";
 import { countedFor, formatValue, isProcessProblem, isWarmingUp, worstOf } from "./figures.ts";
-import { type Finding, isAbsence, isCritical } from "./finding.ts";
+import { type Finding, isAbsence, isCritical, type StartedFinding } from "./finding.ts";
 import type { Repair } from "./repairs.ts";
 
-/** The services that each service needs, directly or indirectly. */
-const DEPENDENCIES: Readonly<Record<ServiceName, readonly ServiceName[]>> = {
-  exchanges: [],
-  oracle: ["exchanges"],
-  node: ["exchanges", "oracle"],
-  proxy: ["exchanges", "oracle", "node"],
-  bridge: ["node"],
-  solver: ["exchanges", "oracle", "node", "proxy"],
+interface Service {
+  /** The services that it needs, directly or indirectly. */
+  needs: readonly ServiceName[];
+  /** What users cannot do while it is away. */
+  effect: string;
+}
+
+const NO_PRICES = "no fresh prices, so no new bets; bets that end wait for a backfill";
+
+/** The services, in the order in which prices and bets flow. */
+export const SERVICES: Readonly<Record<ServiceName, Service>> = {
+  exchanges: { needs: [], effect: NO_PRICES },
+  oracle: { needs: ["exchanges"], effect: NO_PRICES },
+  node: { needs: ["exchanges", "oracle"], effect: "no bets, no settlements and no deposits" },
+  proxy: {
+    needs: ["exchanges", "oracle", "node"],
+    effect: "pages show no prices, and nobody can bet",
+  },
+  bridge: { needs: ["node"], effect: "no deposits" },
+  solver: {
+    needs: ["exchanges", "oracle", "node", "proxy"],
+    effect: "no quotes, so no new bets; open bets do not need it",
+  },
 };
 
 /** Problems that a backfill fixes: prices that open bets, or bets that have ended, lack. */
@@ -36,7 +51,7 @@ const ROOT_CAUSES = new Set(
 );
 
 /** For this long after a service is back, figures still contain the outage. */
-const BACK_MS = RECENT_MS + 5_000;
+export const BACK_MS = RECENT_MS + 5_000;
 
 /** Rates are known after this time. */
 const RATES_KNOWN_MS = 10_000;
@@ -67,16 +82,15 @@ export function findingsOf(services: readonly ServiceState[]): Finding[] {
 function withCause(finding: Finding, services: readonly ServiceState[]): Finding {
   const { service, chapter, countedMs } = finding;
   const own = services.find(({ name }) => name === service);
-  if (own === undefined || ROOT_CAUSES.has(chapter) || isAbsence(finding)) return finding;
+  if (own === undefined || !hasCauses(finding)) return finding;
   const measuredMs = Math.max(BACK_MS, isCritical(finding) ? 0 : countedMs ?? 0);
   const wasAway = ({ history, lastAwayMs }: ServiceState) =>
     !TO_BACKFILL.has(chapter) && history.latestMs - lastAwayMs <= measuredMs;
   if (wasAway(own)) {
-    const firstStep = stepAfterAbsence(countedMs);
-    return { ...finding, severity: "warning", cause: service, firstStep };
+    return { ...finding, severity: "warning", cause: service, firstStep: STEP_AFTER_ABSENCE };
   }
   const cause = services.find((other) =>
-    DEPENDENCIES[service].includes(other.name) && (isSilent(other) || wasAway(other))
+    SERVICES[service].needs.includes(other.name) && (isSilent(other) || wasAway(other))
   );
   if (cause === undefined) return finding;
   // What is left of an outage that is over ends by itself.
@@ -84,14 +98,31 @@ function withCause(finding: Finding, services: readonly ServiceState[]): Finding
   return { ...finding, severity, cause: cause.name };
 }
 
+/** Whether a service that its own service needs could be its cause. */
+const hasCauses = (finding: Pick<Finding, "chapter">) =>
+  !ROOT_CAUSES.has(finding.chapter) && !isAbsence(finding);
+
+/**
+ * Whether a problem is known to have a cause or none: until each service that its own service needs
+ * has answered since it began, one of them may be the cause.
+ */
+export const isJudged = (
+  { service, chapter, cause, sinceMs }: Pick<
+    StartedFinding,
+    "service" | "chapter" | "cause" | "sinceMs"
+  >,
+  services: readonly ServiceState[],
+): boolean =>
+  cause !== undefined || !hasCauses({ chapter }) ||
+  services.every((other) =>
+    !SERVICES[service].needs.includes(other.name) || !isUp(other) ||
+    (other.lastAnswerMs ?? 0) > sinceMs
+  );
+
 const isSilent = ({ presence }: ServiceState) => presence !== "answers" && presence !== "forbidden";
 
 /** Only time ends what the absence of the service itself has caused. */
-const stepAfterAbsence = (countedMs: number | undefined) =>
-  countedMs === undefined
-    ? "Nothing, unless it lasts for over a minute: it was away until just now."
-    : "Nothing, unless the number grows: it counts the time that it was away, and its alert " +
-      `fires until ${durationText(countedMs)} after that.`;
+const STEP_AFTER_ABSENCE = "Nothing, unless it grows: it is of the time that the service was away.";
 
 function rankOf(finding: Finding): number {
   const isUrgent = [
@@ -117,9 +148,7 @@ function ownOf(state: ServiceState, isFirstOfProcess: boolean): Finding[] {
   const health = healthOf(state);
   if (health === undefined) return measured;
   const reason = measured.find((one) => isCritical(one) && !TO_BACKFILL.has(one.chapter));
-  if (health.chapter !== HEALTH || state.isHealthy || reason === undefined) {
-    return [health, ...measured];
-  }
+  if (health.chapter !== HEALTH || reason === undefined) return [health, ...measured];
   // A figure that explains the bad health is more informative.
   const explained = { ...reason, details: [...reason.details, ...health.details] };
   return measured.map((one) => one === reason ? explained : one);
@@ -127,37 +156,26 @@ function ownOf(state: ServiceState, isFirstOfProcess: boolean): Finding[] {
 
 /** The finding for a problem that a service has. */
 function measuredOf(problem: Problem, { name: service, history }: ServiceState): Finding {
-  const { severity, message, bound, name: chapter } = problem;
-  const effect = typeof problem.effect === "function" ? problem.effect(history) : problem.effect;
+  const { severity, message, bound, name: chapter, firstStep, parts } = problem;
+  const effect = problem.effect ?? (isCritical(problem) ? SERVICES[service].effect : undefined);
   const samples = beyondBound(problem, history);
-  const worst = worstOf(bound, samples) ?? NaN;
-  const least = problem.unit === "share" || countedFor(problem, history) === undefined
-    ? ""
-    : message.startsWith("{")
-    ? "At least "
-    : "at least ";
+  const worst = formatValue(worstOf(bound, samples) ?? NaN, problem);
+  const isLeast = problem.unit !== "share" && countedFor(problem, history) !== undefined;
   // One line for all markets or sources that it concerns.
   const text = fillPlaceholders(message, (name) => {
-    if (name === "value") return least + formatValue(worst, problem);
+    if (name === "value") return (isLeast ? "at least " : "") + worst;
     return [...new Set(samples.map(({ labels }) => labels[name] ?? ""))].join(", ");
-  });
-  const parts = problem.parts?.read(history).filter(({ value }) => value > 0)
-    .map(({ labels, value }) => [Object.values(labels).join(" "), value] as const) ?? [];
-  const span = formatDuration(history.over(problem.parts?.counter?.windowMs ?? 0).spanMs);
-  const details = parts.map(([name, value]) => `${name}: ${value} in the last ${span}`);
-  const firstStep = firstStepOf(problem, parts.map(([name]) => name));
+  }).replace(/^at least/, "At least");
+  const span = formatDuration(history.over(parts?.counter?.windowMs ?? 0).spanMs);
+  const details = parts?.read(history).filter(({ value }) => value > 0)
+    .map(({ labels, value }) => `${Object.values(labels).join(" ")}: ${value} in the last ${span}`);
   const extent = samples.reduce((sum, { value }) => sum + 1 + Math.abs(value - bound.limit), 0);
-  const found = { service, severity, text, details, firstStep, chapter, extent };
   const countedMs = problem.measure.counter?.windowMs;
-  return { ...found, ...(effect && { effect }), ...(countedMs && { countedMs }) };
-}
-
-/** The steps for the affected parts. */
-function firstStepOf({ stepsByPart = {}, firstStep }: Problem, parts: readonly string[]): string {
-  const known = parts.filter((part) => part in stepsByPart);
-  const steps = known.map((part) => `\`${part}\`: ${stepsByPart[part]}.`);
-  return [...steps, ...(known.length > 0 && known.length === parts.length ? [] : [firstStep])]
-    .join(" ");
+  return {
+    ...{ service, severity, text, details: details ?? [], firstStep, chapter, extent },
+    ...(effect && { effect }),
+    ...(countedMs && { countedMs }),
+  };
 }
 
 /** Whether a problem would be found if its service had it. */
@@ -188,19 +206,15 @@ export function processesOf(services: readonly ServiceState[]): readonly Service
 export function withRepair(
   finding: Finding,
   repairs: ReadonlyMap<string, Repair>,
-  services: readonly ServiceState[],
   openEndsMs: readonly number[] = [],
 ): Finding {
   if (isAbsence(finding) && finding.service === "node") {
     return { ...finding, deadlinesMs: openEndsMs };
   }
   if (!TO_BACKFILL.has(finding.chapter)) return finding;
-  const silent = services.find(({ name, presence }) =>
-    presence !== "answers" && (name === "proxy" || name === "node")
-  );
-  const firstStep = silent === undefined
-    ? "reading the gaps …"
-    : `Start ${silent.name} first: the gaps, and the commands that fill them, are read from it.`;
+  const firstStep =
+    "Reading the gaps, and the commands that fill them, from node and proxy: if one " +
+    "of them does not answer, start it first.";
   return { ...finding, ...(repairs.get(finding.chapter) ?? { firstStep }) };
 }
 
@@ -209,10 +223,59 @@ function healthOf(state: ServiceState): Finding | undefined {
   const { name: service, presence, isHealthy, isReady, health, complaints } = state;
   if (presence !== "answers") return absenceOf(state);
   if (isHealthy && isReady !== false) return undefined;
-  const text = isHealthy ? "It is not ready" : `Its health is ${health || "bad"}`;
   const details = complaints.filter((text) => text !== "");
   const named = details.length > 0 ? "here or in its log" : "in its log";
-  const firstStep = `Fix what it names ${named}: then it goes on by itself.`;
-  const found = { service, text, details, firstStep, chapter: HEALTH };
-  return { ...found, severity: "critical", effect: EFFECTS[service] };
+  return {
+    ...{ service, severity: "critical", chapter: HEALTH, effect: SERVICES[service].effect },
+    text: isHealthy ? "It is not ready" : `Its health is ${health || "bad"}`,
+    details,
+    firstStep: `Fix what it names ${named}: then it goes on by itself.`,
+  };
+}
+
+/** The finding for a service that is away, or late. */
+function absenceOf(state: ServiceState): Finding {
+  const { name: service, presence, lastAnswerMs: sinceMs, reason, history } = state;
+  const found: Finding = {
+    ...{ service, severity: "critical", chapter: SERVICE_DOWN.name, details: [] },
+    text: SERVICE_DOWN.message,
+    effect: SERVICES[service].effect,
+    firstStep: firstStepOf(state),
+    ...(sinceMs !== undefined && { sinceMs }),
+  };
+  if (presence === "overdue") {
+    const text = "It has not answered the last request yet";
+    const firstStep = "Wait a few seconds: it is being asked again.";
+    return { ...found, severity: "warning", text, firstStep };
+  }
+  if (presence === "forbidden") {
+    const text = "It answers, but does not allow this page to read it";
+    const effect = "nothing for users, but this page cannot see what is wrong with it";
+    const firstStep = `Start it with --cors-origins ${globalThis.location?.origin}.`;
+    return { ...found, text, effect, firstStep };
+  }
+  // A process that is gone cannot be continued or killed.
+  const pid = presence === "gone" ? undefined : history.latest.sum("process_id");
+  const search = pid === undefined && presence !== "gone" && { [SEARCH]: PS };
+  const commands = Object.entries({ ...SERVICE_DOWN.commandsByWay, ...search })
+    .filter(([, command]) => pid !== undefined || !command.includes("{pid}"))
+    .map(([way, command]) => [
+      way,
+      fillPlaceholders(command, (name) => name === "pid" ? `${pid}` : service),
+    ]);
+  const commandsByWay = Object.fromEntries(commands);
+  return { ...found, details: [reason], commandsByWay, ...(pid !== undefined && { pid }) };
+}
+
+const SEARCH = "From a terminal, to find its process (then see the runbook)";
+
+/** Lists the processes of a service, as in the runbook: a pattern may fit those of another stack. */
+const PS = "ps -eo pid,stat,pcpu,etime,args | grep '[m]ain.ts {service}'";
+
+/** Simulated exchanges lose their trades when they end, and backfills read them. */
+function firstStepOf({ name, presence }: ServiceState): string {
+  if (name !== "exchanges") return SERVICE_DOWN.firstStep;
+  if (presence === "gone") return "Start it again.";
+  return "If it was only stopped, continue it: when it ends it loses its trades, which backfills " +
+    "read. If it has ended, start it again.";
 }

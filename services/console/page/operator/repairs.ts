@@ -1,6 +1,6 @@
 /** Commands that backfill the prices that bets need. */
 import { formatUnits, type RangemakerClient, type Thesis } from "@rangemaker/client";
-import { formatAmount } from "../format.ts";
+import { counted, formatAmount } from "../format.ts";
 
 /** How an operator fixes a problem, and whom the problem affects. */
 export interface Repair {
@@ -50,17 +50,13 @@ const COMMANDS_MAX = 5;
 
 const WITH_KEY = "with an admin’s key (`--keystore`, or `RANGEMAKER_BACKFILL_PRIVATE_KEY`):";
 
-/** Fills slots without a trade with the last trade before them. */
-export const CARRY = "--max-carry-ms 60000";
-
-const HINT = `Where these report slots without a trade, run them again with ${CARRY}: ` +
-  "the last trade then counts for a minute. For what is still missing then, that exchange has no " +
-  "trades: nobody traded, or it has lost them, such as simulated exchanges after a restart. Try " +
-  "another --history-url. As a last resort, choose the price yourself: ";
+const HINT =
+  "Where they find no trade, for example while the exchanges slept, they use the last one " +
+  "for a minute. For what is still missing then, that exchange has no trades: nobody traded, or it " +
+  "has lost them, as simulated exchanges do when they end. Try another --history-url. As a last " +
+  "resort, choose the price yourself: ";
 
 const WITH_PRICE = "run them with --price.";
-
-const LOST = "The exchanges have ended since, and with them their trades of that time. ";
 
 /** Joins spans that are near each other. */
 function gapsOf(missing: readonly MissingSpan[], apartMs: number): MissingSpan[] {
@@ -84,27 +80,23 @@ const lastResortOf = ({ symbol, missing }: MarketGap) =>
   gapsOf(missing, PRICE_FRESH_MS).flatMap((gap) =>
     gap.priceBefore === undefined
       ? []
-      : commandOf(`${optionsOf(symbol, gap)} --price ${formatUnits(gap.priceBefore)}`, {})
+      : `${BACKFILL} ${optionsOf(symbol, gap)} --price ${formatUnits(gap.priceBefore)}`
   );
 
 /** The simulated exchanges, whose trades the commands read. */
 export interface TradeSource {
   historyUrl?: string | undefined;
   isAway?: boolean;
-  /** When its process started, or will start: it has no trades of the time before. */
-  startedMs?: number | undefined;
 }
 
-/** The step for commands, which read trades unless these are lost. */
-const stepOf = (step: string, { isAway = false }: TradeSource, isLost: boolean) => {
-  const why = isLost ? "until then the gap grows" : "the commands read its trades";
-  return (isAway ? `Make exchanges answer first: ${why}. ` : "") + step;
-};
+const stepOf = (step: string, { isAway = false }: TradeSource) =>
+  (isAway ? "Make exchanges answer first: the commands read its trades. " : "") + step;
 
+const BACKFILL = "deno task -q backfill";
+
+/** Fills the slots with trades, and those without one with the last trade before them. */
 const commandOf = (options: string, { historyUrl }: TradeSource) =>
-  `deno task -q backfill ${options}${historyUrl ? ` --history-url ${historyUrl}` : ""}`;
-
-const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+  `${BACKFILL} ${options} --max-carry-ms 60000${historyUrl ? ` --history-url ${historyUrl}` : ""}`;
 
 function harmOf(bets: readonly Bet[]): string {
   if (bets.length === 0) return ""; // all other bets have ended
@@ -123,10 +115,8 @@ export function marketRepair(
   const spans = gaps.flatMap(({ missing }) => missing);
   if (spans.length === 0) return undefined;
   const lastResort = gaps.flatMap(lastResortOf).slice(0, LAST_RESORT_MAX);
-  const lostBeforeMs = lastResort.length > 0 ? source.startedMs ?? 0 : 0;
   const commands = gaps.flatMap(({ symbol, missing }) =>
-    gapsOf(missing, GAP_APART_MS).filter(({ from }) => from >= lostBeforeMs)
-      .map((gap) => commandOf(optionsOf(symbol, gap), source))
+    gapsOf(missing, GAP_APART_MS).map((gap) => commandOf(optionsOf(symbol, gap), source))
   );
   const bets = gaps.flatMap(({ bets, missing }) =>
     bets.filter((bet) => missing.some(({ from, to }) => from <= bet.endTime && to >= bet.startTime))
@@ -135,41 +125,28 @@ export function marketRepair(
     firstStep: stepOf(
       `${bets.length > 0 ? "Before these bets end, run" : "Run"} ${WITH_KEY}`,
       source,
-      commands.length === 0,
     ),
     commands,
-    ...(lastResort.length === 0 ? { hint: HINT + WITH_PRICE } : {
-      lastResort,
-      hint: commands.length === 0
-        ? `${LOST}The last price before each gap is in these commands.`
-        : `${HINT}the last one before each gap is in these commands.`,
-    }),
+    hint: HINT +
+      (lastResort.length === 0 ? WITH_PRICE : "the last one before each gap is in these commands."),
+    lastResort,
     sinceMs: Math.min(...spans.map(({ from }) => from)),
     harm: harmOf(bets),
     deadlinesMs: bets.map(({ endTime }) => endTime),
   };
 }
 
-/**
- * Fills the missing prices of each bet that has ended without an outcome.
- *
- * @param own The ended bets that the commands of {@link marketRepair} do not settle.
- */
-export function betRepair(
-  bets: readonly Bet[],
-  own: readonly Bet[],
-  source: TradeSource = {},
-): Repair | undefined {
+/** Fills the missing prices of each bet that has ended without an outcome. */
+export function betRepair(bets: readonly Bet[], source: TradeSource = {}): Repair | undefined {
   if (bets.length === 0) return undefined;
-  const isLost = own.some(({ startTime }) => startTime < (source.startedMs ?? 0));
   return {
-    ...(own.length === 0
-      ? { firstStep: "Run the commands for the missing prices: they settle these bets, too." }
-      : {
-        firstStep: stepOf(`Run ${WITH_KEY}`, source, isLost),
-        hint: isLost ? `${LOST}Choose a price yourself: ${WITH_PRICE}` : HINT + WITH_PRICE,
-      }),
-    commands: own.slice(0, COMMANDS_MAX).map(({ id }) => commandOf(`--thesis ${id}`, source)),
+    firstStep: stepOf(
+      "If prices of open bets are missing, run those commands: they settle most of these bets, too. " +
+        `Run the others ${WITH_KEY}`,
+      source,
+    ),
+    commands: bets.slice(0, COMMANDS_MAX).map(({ id }) => commandOf(`--thesis ${id}`, source)),
+    hint: HINT + WITH_PRICE,
     sinceMs: Math.min(...bets.map(({ endTime }) => endTime)),
     harm: harmOf(bets),
   };

@@ -4,8 +4,6 @@ import { Fact } from "../fact.tsx";
 import { formatDuration, formatTime } from "../format.ts";
 import {
   alertText,
-  blockJumpOf,
-  countedFor,
   FIGURES,
   figuresText,
   formatValue,
@@ -13,11 +11,11 @@ import {
   useOf,
   worstOf,
 } from "./figures.ts";
-import { type Finding, serviceVerdictOf } from "./finding.ts";
+import { serviceVerdictOf, type StartedFinding } from "./finding.ts";
 
 interface ServiceCardProps {
   state: ServiceState;
-  findings: readonly Finding[];
+  findings: readonly StartedFinding[];
   /** The services of its process. */
   process: readonly ServiceState[];
 }
@@ -34,7 +32,7 @@ export function ServiceCard({ state, findings, process }: ServiceCardProps) {
   const isBad = ({ problem, worst }: { problem: Problem; worst: number }) =>
     isBeyond(worst, problem.bound) && !isWarmingUp(problem, history);
   const bad = figures.filter(isBad).length;
-  const jump = blockJumpOf(history);
+  const summary = figuresText(figures.length, bad, style === "won", history.startMs);
   return (
     <article class="card" data-service={name} data-up={isUp(state)}>
       <div class="row">
@@ -55,25 +53,14 @@ export function ServiceCard({ state, findings, process }: ServiceCardProps) {
           ))}
         </dl>
       )}
-      {jump && (
-        <p class="note">
-          Block {jump.to.toLocaleString("en-US")} came after{" "}
-          {jump.from.toLocaleString("en-US")}: a restarted node skips all numbers that it may have
-          used and lost (
-          <a href="/runbook/Damaged%20files" target="_blank">why</a>).
-        </p>
-      )}
       {figures.length > 0 && (
         <details>
-          <summary>
-            {figuresText(figures.length, bad, style === "won")}
-          </summary>
+          <summary aria-label={`${name}: ${summary}`}>{summary}</summary>
           <dl class="facts">
             {figures.map((figure) => (
               <AlertFact
                 key={figure.problem.name}
                 {...figure}
-                countedMs={countedFor(figure.problem, history)}
                 isBad={isBad(figure)}
                 isWarmingUp={isWarmingUp(figure.problem, history)}
               />
@@ -88,14 +75,12 @@ export function ServiceCard({ state, findings, process }: ServiceCardProps) {
 interface AlertFactProps {
   problem: Problem;
   worst: number;
-  /** How long it has been counted, if that is too short for its alert. */
-  countedMs: number | undefined;
   isBad: boolean;
   isWarmingUp: boolean;
 }
 
 /** A figure that has an alert, its bound, and whether it exceeds the bound. */
-function AlertFact({ problem, worst, countedMs, isBad, isWarmingUp }: AlertFactProps) {
+function AlertFact({ problem, worst, isBad, isWarmingUp }: AlertFactProps) {
   const { title, bound } = problem;
   return (
     <div>
@@ -106,7 +91,6 @@ function AlertFact({ problem, worst, countedMs, isBad, isWarmingUp }: AlertFactP
         {isBad && "✕ "}
         {formatValue(bound.op === ">" ? Math.max(0, worst) : worst, problem)}
         {isWarmingUp && " (warming up)"}
-        {countedMs !== undefined && ` in ${formatDuration(countedMs)}`}
       </dd>
     </div>
   );

@@ -3,7 +3,8 @@ import type { Providers } from "../data/providers.ts";
 import { isAway, type ServiceState } from "../data/service_watch.ts";
 import { formatQuotePrice, formatTime, toNumber } from "../format.ts";
 import { type Column, Table } from "../table.tsx";
-import { faultOf, faultText, formatAge, formatPoints } from "./figures.ts";
+import { formatAge, formatPoints, sourceVerdictOf } from "./figures.ts";
+import { BACK_MS } from "./problems.ts";
 
 interface SourcesProps {
   symbols: readonly string[];
@@ -18,6 +19,7 @@ type Provider = Providers["providers"][number];
 /** Prices of the oracle and of each exchange, their age, and their distance from the median. */
 export function Sources({ providers, oracle, symbols, isSimulated }: SourcesProps) {
   const isOracleAway = oracle !== undefined && isAway(oracle);
+  const judgedFromMs = (oracle?.lastAwayMs ?? -Infinity) + BACK_MS;
   const missing = isOracleAway ? "The oracle does not answer." : "Asking the oracle …";
   const pricesOf = (symbol: string): Column<Provider | undefined> => ({
     name: symbol,
@@ -44,12 +46,14 @@ export function Sources({ providers, oracle, symbols, isSimulated }: SourcesProp
                 text: (provider) =>
                   provider === undefined
                     ? "Oracle"
-                    : <Source {...provider} isSimulated={isSimulated} />,
+                    : <Source {...{ ...provider, isSimulated, judgedFromMs }} />,
               },
               ...symbols.map(pricesOf),
               {
                 name: "Last fault",
-                text: (provider) => provider && <LastFault {...provider} />,
+                text: (provider) =>
+                  provider && (provider.lastErrorTime ?? Infinity) >= judgedFromMs &&
+                  <LastFault {...provider} />,
               },
             ]}
           />
@@ -63,13 +67,18 @@ export function Sources({ providers, oracle, symbols, isSimulated }: SourcesProp
   );
 }
 
+interface SourceProps extends Provider {
+  isSimulated: boolean;
+  /** What looks like a fault before this time is one of the oracle, which was away. */
+  judgedFromMs: number;
+}
+
 /** A source has the name that logs, metrics and the API give it. */
-function Source({ exchange, isSimulated, ...provider }: Provider & { isSimulated: boolean }) {
-  const fault = faultOf(provider);
+function Source({ exchange, isSimulated, judgedFromMs, ...provider }: SourceProps) {
+  const [style, verdict] = sourceVerdictOf(provider, Date.now() < judgedFromMs);
   return (
     <>
-      {provider.name}{" "}
-      {fault === undefined ? <span class="won">✓</span> : <span class="lost">✕ {fault}</span>}
+      {provider.name} <span class={style}>{verdict}</span>
       <span class="detail">
         {isSimulated ? `simulated, in the format of ${exchange}` : exchange}
       </span>
@@ -81,7 +90,7 @@ const LastFault = ({ ready, lastError, lastErrorTime, reconnects }: Provider) =>
   lastError && (
     <span class={ready ? "note" : "lost"}>
       {lastErrorTime && `${formatTime(lastErrorTime)}: `}
-      {`${faultText(lastError)} (connected or tried ${reconnects} ×)`}
+      {`${lastError.replaceAll("_", " ")} (connected or tried ${reconnects} ×)`}
     </span>
   );
 
