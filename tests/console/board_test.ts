@@ -69,7 +69,7 @@ Deno.test({
       );
       assert.equal(await visitor.textOf("[data-maker-balance]"), formatAmount(balance));
       assert.equal(await visitor.textOf("[data-maker-exposure]"), `${formatAmount(exposure)} USDC`);
-      await visitor.sees(new RegExp(`At most, on ${LONG} open bets`));
+      await visitor.sees(new RegExp(`At most, on ${LONG} bets`));
       const ofMarkets = await visitor.page.$$eval(
         '[aria-label="Market"] .detail',
         (details) => details.map((detail) => Number(detail.textContent?.replace("−", ""))),

@@ -69,11 +69,11 @@ browserTest(
         : request.continue());
     await page.setRequestInterception(true);
     page.on("request", isPlacing);
-    await visitor.sees(/on 1 open bet and 7\.00 in bets being placed\./);
+    await visitor.sees(/on 1 bet and 7\.00 in bets being placed\./);
     // For some seconds only, which the page itself waits for.
     const worst = visitor.sees(
       new RegExp(
-        `${(open + 7).toFixed(2)} USDC\\s+At most, on 1 open bet and 7\\.00 in bets being ` +
+        `${(open + 7).toFixed(2)} USDC\\s+At most, on 1 bet and 7\\.00 in bets being ` +
           "placed at \\d\\d:\\d\\d:\\d\\d",
       ),
     );
@@ -110,7 +110,7 @@ browserTest(
     await services.stop("node");
     await visitor.sees(/: the bets are of [\d:]+/);
     await services.start("node");
-    await visitor.sees(/on 0 open bets[\s\S]*No bet’s window is over yet/);
+    await visitor.sees(/No bet is open\.[\s\S]*No bet’s window is over yet/);
     await visitor.seesNo(/Not live/);
     // Their stores are of the chain that is gone.
     for (const name of ["bridge", "solver"] as const) {

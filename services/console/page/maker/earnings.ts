@@ -124,10 +124,13 @@ export function chanceText(
   return `${isExplained ? "" : "▲ "}${formatGain(low)} to ${formatGain(high)}`;
 }
 
+/** A number of bets. */
+export const betsText = (count: number) => `${count} ${count === 1 ? "bet" : "bets"}`;
+
 /** What bets brought and what was expected, in a sentence. */
 export function earnedText(row: Earnings): string {
   const { settled, profit, expected } = row;
-  const earned = `${formatGain(profit)} USDC on ${settled} ${settled === 1 ? "bet" : "bets"}`;
+  const earned = `${formatGain(profit)} USDC on ${betsText(settled)}`;
   if (expected === undefined) return `${earned}.`;
   const range = chanceText(row);
   const verdict = range === undefined

@@ -58,7 +58,7 @@ export function ResultsCard(props: ResultsProps) {
           <ProfitChart theses={compared} nowMs={nowMs} />
         </div>
       )}
-      {all?.byChance && (
+      {all && chanceText(all) && (
         <p class="note">
           By chance: where the profit lies in 19 of 20 cases if the forecasts are right. Boxes of a
           market that overlap count as ending alike for the time that they share.

@@ -5,6 +5,7 @@ import { Fact } from "../fact.tsx";
 import { formatAmount, formatGain, formatTime, fromNumber, shortAddress } from "../format.ts";
 import { labelOf } from "../trade/chart_spans.ts";
 import { Words } from "../words.tsx";
+import { betsText } from "./earnings.ts";
 import { headroomOf, openOf, restsOf, riskiestUserOf, worstLossOf } from "./exposure.ts";
 import type { SolverFigures } from "./maker_watch.ts";
 
@@ -41,7 +42,7 @@ export function Risk(props: RiskProps) {
         <div class="part">
           <p class="huge" data-maker-exposure>{formatAmount(all)} USDC</p>
           <p>
-            At most, on {open} open {open === 1 ? "bet" : "bets"}
+            {open === 0 ? "No bet is open" : `At most, on ${betsText(open)}`}
             {placing > 0n && ` and ${formatAmount(placing)} in bets being placed`}
             {placing > 0n && isOld && solver && ` at ${formatTime(solver.readAtMs)}`}
             {all < atRisk && `: not all of ${formatAmount(atRisk)} can be lost together`}.
@@ -73,9 +74,7 @@ export function Risk(props: RiskProps) {
               user ? shortAddress(user.user).replace("…", "…\u2060") : "one user"
             }`}
           >
-            {user === undefined
-              ? "–"
-              : `${formatAmount(user.atRisk)} in ${user.bets} ${user.bets === 1 ? "bet" : "bets"}`}
+            {user === undefined ? "–" : `${formatAmount(user.atRisk)} in ${betsText(user.bets)}`}
           </Fact>
           <Fact label="Expected when quoted">
             {expected === undefined ? "–" : formatGain(fromNumber(expected))}
