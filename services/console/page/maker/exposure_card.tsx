@@ -29,16 +29,17 @@ interface ExposureProps {
 export function Exposure({ model, theses, nowMs }: ExposureProps) {
   const chosen = useSignal("");
   const first = useRef("");
-  const markets = model.markets.list.flatMap(({ symbol, base, quote }) => {
+  const markets = model.markets.list.map(({ symbol, base, quote }) => {
     const own = theses.filter((thesis) => thesis.base === base && thesis.quote === quote);
-    const most = worstLossOf(own);
-    return most === 0n ? [] : [{ symbol, most, grid: exposureGrid(own, nowMs) }];
-  });
+    return { symbol, own, most: worstLossOf(own) };
+  }).filter(({ most }) => most > 0n);
   const named = (symbol: string) => markets.find((market) => market.symbol === symbol);
   const riskiest = markets.toSorted((a, b) => Number(b.most - a.most))[0];
   const market = named(chosen.value) ?? named(first.current) ?? riskiest;
-  first.current = market?.symbol ?? "";
-  const price = freshPrice(model, first.current);
+  if (market === undefined) return null;
+  const { symbol: shown, own } = market;
+  first.current = shown;
+  const grid = exposureGrid(own, nowMs);
   const waiting = waitingText(theses, nowMs);
   return (
     <>
@@ -47,19 +48,19 @@ export function Exposure({ model, theses, nowMs }: ExposureProps) {
           <button
             key={symbol}
             type="button"
-            aria-pressed={symbol === market?.symbol}
+            aria-pressed={symbol === shown}
             onClick={() => chosen.value = symbol}
           >
             {symbol} <span class="detail">{formatAmount(-most)}</span>
           </button>
         ))}
       </div>
-      {market?.grid && (
+      {grid && (
         <HeatMap
-          key={market.symbol}
-          symbol={market.symbol}
-          grid={market.grid}
-          price={price}
+          key={shown}
+          symbol={shown}
+          grid={grid}
+          price={freshPrice(model, shown)}
           nowMs={nowMs}
         />
       )}

@@ -53,7 +53,7 @@ export function ResultsCard(props: ResultsProps) {
     <Card title="Results" note={action}>
       <p>{all?.settled ? earnedText(all) : "No bet’s window is over yet."}</p>
       {compared.length > 0 && (
-        <div class="columns" style={{ "--least": "32rem" }}>
+        <div class="columns">
           <EarningsTable rows={rows} />
           <ProfitChart theses={compared} nowMs={nowMs} />
         </div>
