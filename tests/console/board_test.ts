@@ -240,6 +240,7 @@ async function examine(visitor: Visitor, name: string): Promise<void> {
   const { page } = visitor;
   assert.deepEqual(await violationsEverywhere(page), [], name);
   if (!takesPictures) return;
+  await page.mouse.move(0, 0);
   const take = async (kind: string) => {
     const path = new URL(`console-${name}-${kind}.png`, FOLDER).pathname as `${string}.png`;
     await page.screenshot({ path, fullPage: kind !== "phone" });
@@ -250,6 +251,7 @@ async function examine(visitor: Visitor, name: string): Promise<void> {
     await take(value);
   }
   await page.setViewport({ width: 390, height: 844, deviceScaleFactor: 2 });
+  await page.evaluate("scrollTo(0, 0)");
   await take("phone");
   await page.setViewport({ width: 1280, height: 800 });
 }
