@@ -9,7 +9,7 @@ import { MARKETS } from "../../lib/protocol/markets.ts";
 import type { QuoteTerms } from "../../lib/protocol/quote.ts";
 import { seededRandom } from "../../lib/random.ts";
 import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
-import { worstCaseLoss } from "../../services/solver/risk/worst_case_loss.ts";
+import { worstCaseLoss } from "../../lib/prices/worst_case_loss.ts";
 
 const NOW_MS = 1_700_000_000_000;
 const SPOT = 60_000_000_000;

@@ -51,7 +51,8 @@ Deno.test({
 
       await visitor.sees(new RegExp(`All\\s.* of ${SHORT}\\s[\\s\\S]*${LONG} open`));
       const { theses } = await node.getTheses({ solver, limit: 1_000 });
-      const { profit, atRisk, held } = resultsOf(theses);
+      const { profit, held } = resultsOf(theses);
+      const exposure = BigInt((await (await fetch(`${stack.urls.solver}/theses`)).json()).exposure);
       const { balance } = await node.getAccount(solver);
       const results = '[aria-label="results"] tr[data-row="All"]';
       assert.equal(
@@ -67,13 +68,19 @@ Deno.test({
         /^[+−]\d+\.\d\d$/,
       );
       assert.equal(await visitor.textOf("[data-maker-balance]"), formatAmount(balance));
-      assert.equal(await visitor.textOf("[data-maker-exposure]"), `${formatAmount(atRisk)} USDC`);
-      await visitor.sees(new RegExp(`${formatAmount(atRisk)} in ${LONG} open bets`));
+      assert.equal(await visitor.textOf("[data-maker-exposure]"), `${formatAmount(exposure)} USDC`);
+      await visitor.sees(new RegExp(`At most, on ${LONG} bets`));
+      const ofMarkets = await visitor.page.$$eval(
+        '[aria-label="Market"] .detail',
+        (details) => details.map((detail) => Number(detail.textContent?.replace("−", ""))),
+      );
+      const sum = ofMarkets.reduce((sum, loss) => sum + loss, 0);
+      assert(Math.abs(sum - Number(exposure) / 1e6) < 0.011 * ofMarkets.length, `${ofMarkets}`);
       await visitor.sees(
         /✓ Fine: \d+\.\d\d USDC is free\. [\d.]+\s% of the limit of 300\.00 is used/,
       );
       await visitor.sees(
-        /Next end frees\s+\d+\.\d\d in [\d.]+ min\s+Within 1 min frees\s+\d+\.\d\d\s+Within/,
+        /Still at risk in 1 min\s+\d+\.\d\d\s+[\s\S]*Last bet ends\s+in \d/,
       );
       await visitor.sees(/Most from 0x\w+…\u2060\w+\s+\d+\.\d\d in \d+ bets/);
       assert.equal((await visitor.page.$$('[aria-label="open bets"] tr[data-row]')).length, LONG);
@@ -87,22 +94,10 @@ Deno.test({
       await firstIs(SHORT + LONG);
       await sortsOnPhones(visitor, firstIs);
       await visitor.press("You may lose");
-      await visitor.page.$$eval(
-        "details.part",
-        (parts) => parts.forEach((part) => part.open = true),
-      );
-      const forecasts = await visitor.page.$eval(
-        '[aria-label^="Your bets: "]',
-        (picture) => picture.getAttribute("aria-label"),
-      );
-      assert.match(
-        forecasts ?? "",
-        /^Your bets: predicted [\d.]+\s%, held [\d.]+\s% of [1-9]\d*, too few to tell/,
-      );
-      await visitor.sees(new RegExp(`Your bets\\s+↑ % held, of ${SHORT} settled`));
+      await visitor.sees(/Your bets\s+[\d.]+\s%\s+[\d.]+\s% of [1-9]/);
       const map = await visitor.page.waitForSelector('svg[aria-label*="loss by price and time"]');
       await visitor.page.mouse.move(0, 0);
-      await visitor.sees(/Most: −\d+\.\d\d at .* – .*, in \d/);
+      await visitor.sees(/Most at one moment: −\d+\.\d\d at .* – .*, in \d/);
       await map?.hover();
       await visitor.sees(/Here: (−\d+\.\d\d|0\.00) at .* – .*, (now|in \d)/);
       const other = await visitor.page.$eval(
@@ -110,14 +105,14 @@ Deno.test({
         (button) => (button.click(), button.textContent?.split(" ")[0]),
       );
       await visitor.page.waitForSelector(`svg[aria-label^="${other}, loss by price and time"]`);
-      await visitor.sees(new RegExp(`Move\\s+Price\\s+${other}\\s+All\\b`));
       assert.match(
         await visitor.textOf('tr[data-row="accepted"]'),
         new RegExp(`${SHORT + LONG + 2}`),
       );
       assert.match(await visitor.textOf('tr[data-row="DURATION_TOO_SHORT"]'), /1/);
-      await visitor.sees(/would have risked [\d,]+\.\d\d USDC in all, each attempt counted/);
+      await visitor.sees(/Such bets had [\d,]+\.\d\d USDC at risk, each attempt counted/);
       await visitor.sees(/EXPOSURE_TOO_LARGE[\s\S]*DURATION_TOO_SHORT/); // bets come first
+      await labelsGrow(visitor);
       await examine(visitor, "maker");
 
       await visitor.page.$eval('nav a[href="#operator"]', (link) => link.click());
@@ -155,6 +150,29 @@ async function assertSourcesFitPhones({ page }: Visitor): Promise<void> {
   await page.setViewport({ width: 320, height: 640 });
   assert.deepEqual(await rowsOf("100%"), { lines: 1, isCut: false });
   assert.deepEqual(await rowsOf("200%"), { lines: 3, isCut: false });
+}
+
+/** The labels of drawings grow with the text, beside each other on the narrowest page too. */
+async function labelsGrow({ page }: Visitor): Promise<void> {
+  const size = page.viewport();
+  await page.setViewport({ width: 320, height: 640 });
+  for (const [textSize, pixels] of [["100%", "13px"], ["200%", "26px"]] as const) {
+    await page.$eval("html", (html, size) => html.style.setProperty("font-size", size), textSize);
+    const labels = await page.$$eval(".x-ticks", (axes) =>
+      axes.map((axis) => {
+        const shown = [...axis.querySelectorAll("span")].filter(({ offsetWidth }) =>
+          offsetWidth > 0
+        );
+        const ends = shown.map((label) => label.getBoundingClientRect());
+        return {
+          size: axis.ownerDocument.defaultView?.getComputedStyle(axis).fontSize,
+          isClear: ends.every(({ left }, index) => index === 0 || left >= ends[index - 1]!.right),
+        };
+      }));
+    assert.deepEqual(labels, [{ size: pixels, isClear: true }, { size: pixels, isClear: true }]);
+  }
+  await page.$eval("html", (html) => html.style.removeProperty("font-size"));
+  await page.setViewport(size);
 }
 
 /** A phone has a field in place of headings, and bets without labels in two lines. */
@@ -224,19 +242,18 @@ async function examine(visitor: Visitor, name: string): Promise<void> {
   const { page } = visitor;
   assert.deepEqual(await violationsEverywhere(page), [], name);
   if (!takesPictures) return;
+  await page.mouse.move(0, 0);
   const take = async (kind: string) => {
     const path = new URL(`console-${name}-${kind}.png`, FOLDER).pathname as `${string}.png`;
     await page.screenshot({ path, fullPage: kind !== "phone" });
   };
   await page.setViewport({ width: 1280, height: 800 });
-  // As on a page that was opened at this width.
-  await page.$$eval("details.part", (parts) => parts.forEach((part) => part.open = true));
   for (const value of ["dark", "light"]) {
     await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value }]);
     await take(value);
   }
   await page.setViewport({ width: 390, height: 844, deviceScaleFactor: 2 });
-  await page.$$eval("details.part", (parts) => parts.forEach((part) => part.open = false));
+  await page.evaluate("scrollTo(0, 0)");
   await take("phone");
   await page.setViewport({ width: 1280, height: 800 });
 }

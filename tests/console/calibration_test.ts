@@ -1,12 +1,7 @@
 /** Forecasts against outcomes, as the maker sees them. */
 import assert from "node:assert/strict";
 import { seededRandom } from "../../lib/random.ts";
-import {
-  judge,
-  notableOf,
-  picturesOf,
-  verdictOf,
-} from "../../services/console/page/maker/calibration.ts";
+import { forecastsOf, judge, verdictOf } from "../../services/console/page/maker/calibration.ts";
 import { thesisOf } from "./offers.ts";
 
 const USDC = 1_000_000n;
@@ -28,42 +23,28 @@ const horizon = (horizonMs: number, windows: number, held = 0.6) => ({
   boxes: [{ predicted: 0.5, held, error: 0.05 }],
 });
 
-Deno.test("picturesOf: the bets by quoted probability, lowest first, then each horizon of each market", () => {
-  const markets = [{
-    symbol: "A/B",
-    horizons: [horizon(60_000, 20), horizon(240_000, 19), { ...horizon(9, 99), boxes: [] }],
-  }];
-  const [bets, ...others] = picturesOf(BETS, markets);
-  assert.deepEqual([bets?.of, bets?.count], ["Your bets", 6]);
-  const rounded = bets?.forecasts.map(({ predicted, held, error }) =>
-    [predicted, held, error].map((value) => Number(value.toFixed(3)))
-  );
-  assert.deepEqual(rounded, [[0.05, 0, 0.154], [0.65, 0.75, 0.238]]);
-  assert.deepEqual(bets?.forecasts.map(({ count }) => count), [2, 4]);
-  assert.equal(others[0]?.forecasts[0]?.count, 20);
-  assert.deepEqual(others.map(({ of, horizonMs, count }) => [of, horizonMs, count]), [
-    ["A/B", 60_000, 20],
+Deno.test("forecastsOf: the bets by quoted probability, lowest first, then each horizon of each market, but first those that are off", () => {
+  const markets = [
+    { symbol: "A/B", horizons: [horizon(60_000, 20), horizon(240_000, 19), horizon(900_000, 20)] },
+    { symbol: "C", horizons: [horizon(60_000, 20, 0.9)] },
+  ];
+  const rounded = forecastsOf(BETS, markets).map((
+    { of, predicted, held, count },
+  ) => [of, ...[predicted, held, count].map((value) => Number(value.toFixed(3)))]);
+  assert.deepEqual(rounded, [
+    ["C, 1 min", 0.5, 0.9, 20],
+    ["Your bets", 0.05, 0, 2],
+    ["Your bets", 0.65, 0.75, 4],
+    ["A/B, 1 min", 0.5, 0.6, 20],
+    ["A/B, 15 min", 0.5, 0.6, 20],
   ]);
-  assert.deepEqual(picturesOf([], []), []);
-  const [sure] = picturesOf([betOf(1, 1, "won"), betOf(2, 0.9, "won")], []);
-  assert.equal(sure?.forecasts.length, 1, "1 belongs to the highest range");
-});
-
-Deno.test("notableOf: the bets, the longest windows of each market, and any that are off", () => {
-  const pictures = picturesOf(BETS, [
-    { symbol: "A", horizons: [horizon(1, 20), horizon(4, 20, 0.9), horizon(15, 20)] },
-    { symbol: "B", horizons: [horizon(1, 20), horizon(4, 20)] },
-  ]);
-  assert.deepEqual(notableOf(pictures).map(({ of, horizonMs }) => [of, horizonMs]), [
-    ["Your bets", undefined],
-    ["A", 4],
-    ["A", 15],
-    ["B", 4],
-  ]);
+  assert.deepEqual(forecastsOf([], []), []);
+  const sure = forecastsOf([betOf(1, 1, "won"), betOf(2, 0.9, "won")], []);
+  assert.equal(sure.length, 1, "1 belongs to the highest range");
 });
 
 const verdictAt = (held: number, { count = 20, error = 0.05 } = {}) =>
-  judge({ predicted: 0.5, held, error, count });
+  judge({ of: "A/B", predicted: 0.5, held, error, count });
 
 Deno.test("judge: a forecast is off if it differs by more than four errors plus 3 %", () => {
   assert.deepEqual([0.26, 0.28, 0.72, 0.74].map((held) => verdictAt(held).verdict), [
@@ -71,7 +52,7 @@ Deno.test("judge: a forecast is off if it differs by more than four errors plus 
   ]);
   const ends = ({ low, high }: { low: number; high: number }) =>
     [low, high].map((share) => Number(share.toFixed(2)));
-  assert.deepEqual(ends(verdictAt(0.6)), [0.37, 0.83]);
+  assert.deepEqual(ends(verdictAt(0.6)), [0.27, 0.73], "around what was predicted");
   assert.deepEqual(ends(verdictAt(1, { error: 1 })), [0, 1]);
 });
 
@@ -91,7 +72,7 @@ Deno.test("judge: 30 correct forecasts together raise a false alarm in under 1 %
       const sum = Array.from({ length: 12 }, random).reduce((a, b) => a + b) - 6;
       // The added 3 % would hide the measured difference.
       const held = 0.5 + sum * error + Math.sign(sum) * 0.03;
-      return judge({ predicted: 0.5, held, error, count }).verdict === "off";
+      return judge({ of: "A/B", predicted: 0.5, held, error, count }).verdict === "off";
     }).includes(true);
     alarms += Number(isAlarm);
   }
@@ -99,19 +80,13 @@ Deno.test("judge: 30 correct forecasts together raise a false alarm in under 1 %
 });
 
 Deno.test("verdictOf: reports how many forecasts differ by more than chance", () => {
-  const picture = (count: number, ...held: number[]) => ({
-    ...{ of: "A/B", count },
-    forecasts: held.map((held) => verdictAt(held, { count })),
-  });
-  assert.match(verdictOf([]), /^Too early to tell/);
-  assert.equal(verdictOf([picture(20, 0.4), picture(20, 0.6)]), "Chance explains all differences.");
-  assert.match(verdictOf([picture(20, 0.4, 0.9)]), /^1 of 2 differs by more than chance\./);
-  assert.match(verdictOf([picture(20, 0.1, 0.9)]), /^2 of 2 differ by/);
-  assert.match(verdictOf([picture(19, 0, 1)]), /^Too early to tell/);
-  assert.equal(verdictOf([picture(20, 0.4), picture(19, 1)]), "Chance explains all differences.");
-  const windows = [60_000, 240_000].map((horizonMs, index) => ({
-    ...picture(20 - index, 0.5),
-    horizonMs,
-  }));
-  assert.match(verdictOf(windows), /\. Windows of up to 1 min were compared\.$/);
+  const textOf = (count: number, ...held: number[]) =>
+    verdictOf(held.map((share) => verdictAt(share, { count })));
+  assert.match(textOf(20), /^Too early to tell/);
+  assert.equal(textOf(20, 0.4, 0.6), "Chance explains all differences.");
+  assert.match(textOf(20, 0.4, 0.9), /^▲ 1 of 2 differs by more than chance:/);
+  assert.match(textOf(20, 0.1, 0.9), /^▲ 2 of 2 differ by/);
+  assert.match(textOf(19, 0, 1), /^Too early to tell/);
+  const mixed = [verdictAt(0.4), verdictAt(1, { count: 19 })];
+  assert.equal(verdictOf(mixed), "Chance explains all differences.");
 });

@@ -1,16 +1,15 @@
 import assert from "node:assert/strict";
 import type { Thesis } from "../../lib/client/mod.ts";
 import {
-  boundOf,
   exposureGrid,
   headroomOf,
   placeOf,
-  profitAfter,
-  releasesOf,
+  profitIfStill,
+  restsOf,
   riskiestUserOf,
-  stepOf,
   timeTicksOf,
   waitingText,
+  worstLossOf,
 } from "../../services/console/page/maker/exposure.ts";
 import { seededRandom } from "../../lib/random.ts";
 import { OTHER, thesisOf, USER } from "./offers.ts";
@@ -25,33 +24,28 @@ Deno.test("exposureGrid: each cell has the largest loss within its range of pric
   const grid = exposureGrid([bet(1, 100, 112, 0, 24_000), bet(2, 106, 112, 12_000, 24_000)], 0);
   assert(grid);
   const { cells, low, high, timesMs } = grid;
-  assert.deepEqual([low, high, timesMs[0], Math.round(timesMs[24]!)], [100, 112, 0, 24_000]);
-  assert.deepEqual([cells.length, cells[0]?.length], [12, 24]);
-  const late = timesMs.findLastIndex((timeMs) => timeMs <= 12_000);
-  assert.deepEqual([cells[0]?.[late - 1], cells[0]?.[late]], [15, 30], "begins within its column");
-  assert.deepEqual([cells[5]?.[23], cells[6]?.[23]], [30, 15], "the side between two rows");
+  assert.deepEqual([low, high, timesMs], [100, 112, [0, 12_000, 24_000]]);
+  assert.equal(cells.length, 12);
+  assert.deepEqual([cells[0], cells[5], cells[6]], [[15, 30], [15, 30], [15, 15]]);
 });
 
-Deno.test("exposureGrid: covers now to the end of the last box, all prices, and gives the next minute the widest columns", () => {
+Deno.test("exposureGrid: a column ends when a bet starts or ends, so late ends have as much space as early ones; there are 24 at most", () => {
   const grid = exposureGrid([bet(1, 100, 104, 0, 3_600_000), bet(2, 108, 112, 0, 60_000)], 30_000);
   assert(grid);
   const { cells, low, high, timesMs } = grid;
-  assert.deepEqual([low, high, timesMs[0], Math.round(timesMs[24]!)], [
-    100,
-    112,
-    30_000,
-    3_600_000,
+  assert.deepEqual([low, high, timesMs], [100, 112, [30_000, 60_000, 3_600_000]]);
+  assert.deepEqual([0, 3, 4, 7, 8, 11].map((row) => cells[row]), [
+    ...[[15, 0], [15, 0], [0, 0], [0, 0], [15, 15], [15, 15]],
   ]);
-  const ends = timesMs.findIndex((timeMs) => timeMs >= 60_000);
-  assert(ends >= 3, "the first half minute has some columns of an hour");
-  const rows = [0, 3, 4, 7, 8, 11].map((row) => [cells[row]?.[ends - 1], cells[row]?.[ends]]);
-  assert.deepEqual(rows, [[15, 0], [15, 0], [0, 0], [0, 0], [15, 15], [15, 15]]);
+  const many = Array.from({ length: 100 }, (_, id) => bet(id, 1, 2, 0, 5_000 + id));
+  const times = exposureGrid(many, 0)?.timesMs ?? [];
+  assert.deepEqual([times.length, times[0], times.at(-1)], [25, 0, 5_099]);
 });
 
 Deno.test("exposureGrid: no cell shows less than the loss at one of its prices and times", () => {
   const random = seededRandom(62);
   for (let round = 0; round < 200; round++) {
-    const theses = Array.from({ length: 1 + Math.floor(random() * 12) }, (_, id) => {
+    const theses = Array.from({ length: 1 + Math.floor(random() * 30) }, (_, id) => {
       const low = Math.floor(1_000 * random());
       const startTime = Math.floor(20_000_000 * random() ** 4);
       const endTime = startTime + 1 + Math.floor(20_000_000 * random() ** 4);
@@ -76,7 +70,7 @@ Deno.test("exposureGrid: no cell shows less than the loss at one of its prices a
     }
     for (let probe = 0; probe < 20; probe++) {
       const price = grid.low + random() * (grid.high - grid.low);
-      const time = Math.floor(random() * grid.timesMs[24]!);
+      const time = Math.floor(random() * grid.timesMs.at(-1)!);
       const column = grid.timesMs.findLastIndex((timeMs) => timeMs <= time);
       const row = Math.floor(12 * (grid.high - price) / (grid.high - grid.low));
       const actual = lossAt(BigInt(Math.round(price * 1e6)), time);
@@ -85,23 +79,14 @@ Deno.test("exposureGrid: no cell shows less than the loss at one of its prices a
   }
 });
 
-Deno.test("placeOf: spans the adjacent rows with the cell's loss; the worst place is exact", () => {
+Deno.test("placeOf: has the loss, prices and time of a cell; the worst place is exact", () => {
   const grid = exposureGrid([
     bet(1, 1_000, 1_120, 0, 60_000),
     bet(2, 1_043, 1_046, 30_000, 60_000),
   ], 0) ?? assert.fail();
-  assert.equal(grid.worst.loss, 30);
-  assert.deepEqual(placeOf(grid, [11, 0]), { loss: 15, low: 1_000, high: 1_120, fromMs: 0 });
+  assert.deepEqual(placeOf(grid, [11, 0]), { loss: 15, low: 1_000, high: 1_010, fromMs: 0 });
+  assert.deepEqual(placeOf(grid, [7, 1]), { loss: 30, low: 1_040, high: 1_050, fromMs: 30_000 });
   assert.deepEqual(grid.worst, { loss: 30, low: 1_043, high: 1_046, fromMs: 30_000 });
-  const column = grid.timesMs.findLastIndex((timeMs) => timeMs <= 30_000);
-  const { loss, low, high } = placeOf(grid, [7, column]);
-  assert.deepEqual([loss, low, high], [30, 1_040, 1_050], "within this cell");
-});
-
-Deno.test("stepOf: the darkest colour is the largest loss, each lighter colour ends at half of it", () => {
-  const steps = [100, 50.1, 50, 25, 12.5, 6.25, 0.01].map((loss) => stepOf(loss, 100));
-  assert.deepEqual(steps, [5, 5, 4, 3, 2, 1, 1]);
-  assert.deepEqual([1, 4, 5].map((step) => boundOf(step, 100)), [6.25, 50, 100]);
 });
 
 Deno.test("exposureGrid: a cell without a loss is exactly 0 despite rounding", () => {
@@ -128,36 +113,66 @@ Deno.test("Exposure: bets that have ended or are decided are ignored", () => {
   const open = bet(2, 2, 3, 0, 9_000);
   const theses = [bet(1, 1, 2, 0, 1_000), open, { ...open, id: 3, status: "won" as const }];
   assert.deepEqual(exposureGrid(theses, 5_000), exposureGrid([open], 5_000));
-  assert.equal(profitAfter(theses, 2.5, 0, 5_000), -15);
+  assert.equal(profitIfStill(theses, () => 2.5, 5_000), -15_000_000n);
 });
 
-Deno.test("profitAfter: boxes around the moved price are won by their users, all others lost", () => {
+Deno.test("profitIfStill: boxes around the price are won by their users, all others lost; unknown without a price", () => {
   const theses = [bet(1, 99, 101, 0, 9), bet(2, 101, 103, 0, 9)];
-  assert.equal(profitAfter(theses, 100, 0, 5), -15 + 10);
-  assert.equal(profitAfter(theses, 100, 0.01, 5), -15 - 15, "both bounds are inside");
-  assert.equal(profitAfter(theses, 100, 0.02, 5), 10 - 15);
-  assert.equal(profitAfter(theses, 100, -0.02, 5), 20);
-  assert.equal(profitAfter([{ ...theses[0]!, status: "won" }], 100, 0, 5), 0);
+  const profits = [98, 99, 100, 101, 102].map((price) => profitIfStill(theses, () => price, 5));
+  assert.deepEqual(profits.map((profit) => Number(profit) / 1e6), [
+    ...[20, -15 + 10, -15 + 10, -15 - 15, 10 - 15],
+  ]);
+  const priceOf = ({ id }: Thesis) => id === 1 ? undefined : 102;
+  assert.equal(profitIfStill(theses, priceOf, 5), undefined);
+  assert.equal(profitIfStill([{ ...theses[0]!, status: "won" }], priceOf, 5), 0n, "none is open");
 });
 
-Deno.test("releasesOf: sums the risk that ends at the next end, within 1 min, 5 min and 1 h, and at the last, always as the same steps", () => {
-  const nowMs = 4_999;
-  const lost = { ...bet(3, 1, 2, 0, 4_000), breach: { time: 1, price: 3n } };
-  const endingAt = (id: number, endTime: number) => bet(id, 1, 2, 0, endTime);
-  const soon = [endingAt(1, 5_000), endingAt(2, 5_000), endingAt(4, 64_999), endingAt(5, 65_000)];
-  const shown = (theses: Thesis[], atMs = nowMs) =>
-    releasesOf(theses, atMs).map(({ atRisk }) => Number(atRisk / 1_000_000n));
-  const releases = releasesOf([...soon, endingAt(6, 4_000_000), lost], nowMs);
-  assert.deepEqual(releases.map(({ label, inMs }) => [label, inMs]), [
-    ["Next end", 1],
-    ["Within 1 min", undefined],
-    ["Within 5 min", undefined],
-    ["Within 1 h", undefined],
-    ["Last end", 4_000_000 - nowMs],
+Deno.test("worstLossOf: bets that cannot be lost together are not added", () => {
+  const [one, beside, later] = [
+    bet(1, 1, 2, 0, 9_000),
+    bet(2, 5, 6, 0, 9_000),
+    bet(3, 5, 6, 10_000, 19_000),
+  ];
+  assert.equal(worstLossOf([one, beside]), 15_000_000n);
+  assert.equal(worstLossOf([one, beside, later]), 30_000_000n);
+  assert.equal(worstLossOf([one, { ...later, status: "won" }]), 15_000_000n);
+});
+
+Deno.test("restsOf: the most that can still be lost once bets have ended, with bets that wait for prices and bets being placed", () => {
+  const nowMs = 4_000;
+  const restsAt = (theses: Thesis[], placing = 0n) =>
+    restsOf(theses, { all: worstLossOf(theses) + placing, placing, nowMs });
+  const waiting = bet(1, 1, 2, 0, 1_000);
+  const soon = bet(2, 1, 2, 0, 64_000);
+  const beside = bet(3, 5, 6, 0, 64_001);
+  const late = bet(4, 5, 6, 0, 3_700_000);
+  const decided = { ...late, id: 5, status: "lost" as const };
+  assert.deepEqual(restsAt([soon, beside, late, decided]).map(({ label }) => label), [
+    ...["Still at risk in 1 min", "Still at risk in 5 min", "Still at risk in 1 h"],
   ]);
-  assert.deepEqual(shown([...soon, endingAt(6, 4_000_000), lost]), [30, 45, 60, 60, 75]);
-  assert.deepEqual(shown([endingAt(1, 65_000)]), [15, 0, 15, 15, 15]);
-  assert.deepEqual(shown(soon, 65_000), [0, 0, 0, 0, 0]);
+  const restsIn = (theses: Thesis[], placing?: bigint) =>
+    restsAt(theses, placing).map(({ rest }) => Number(rest) / 1e6);
+  assert.deepEqual(restsIn([soon, beside, late, decided]), [30, 15, 15]);
+  assert.deepEqual(restsIn([soon]), [0, 0, 0]);
+  assert.deepEqual(restsIn([soon, beside]), [15, 0, 0], "it frees nothing");
+  assert.deepEqual(restsIn([waiting, soon]), [15, 15, 15]);
+  assert.deepEqual(restsIn([soon], 7_000_000n), [7, 7, 7]);
+});
+
+Deno.test("restsOf: never rises, though the bound on fewer bets may be less exact", () => {
+  const paying = (one: Thesis, usdc: number) => ({
+    ...one,
+    payout: 10_000_000n + BigInt(usdc) * 1_000_000n,
+  });
+  const theses = [
+    paying(bet(1, 1, 2, 0, 50_000), 1),
+    paying(bet(2, 5, 6, 0, 80_000), 1),
+    paying(bet(3, 7, 8, 60_000, 200_000), 10),
+    paying(bet(4, 9, 10, 100_000, 250_000), 10),
+  ];
+  const all = worstLossOf(theses);
+  assert(worstLossOf(theses.slice(1)) > all);
+  assert.equal(restsOf(theses, { all, placing: 0n, nowMs: 0 })[0]?.rest, all);
 });
 
 Deno.test("riskiestUserOf: is the user whose open bets together lose most, not the user with the largest bet", () => {
@@ -173,15 +188,14 @@ Deno.test("riskiestUserOf: is the user whose open bets together lose most, not t
   assert.equal(riskiestUserOf([lost]), undefined);
 });
 
-Deno.test("timeTicksOf: round times, spaced so that their labels fit", () => {
-  const ticksOf = (endTime: number) =>
-    timeTicksOf(exposureGrid([bet(1, 1, 2, 0, endTime)], 0)!).map(({ afterMs }) => afterMs / 1_000);
-  assert.deepEqual(ticksOf(8_000), [5]);
-  assert.deepEqual(ticksOf(180_000), [30, 120]);
-  assert.deepEqual(ticksOf(86_400_000), [300, 3_600, 43_200]);
-  const grid = exposureGrid([bet(1, 1, 2, 0, 180_000)], 0)!;
-  const ats = [0, ...timeTicksOf(grid).map(({ at }) => at)];
-  assert.ok(ats.every((at, i) => i === 0 || at - ats[i - 1]! >= 24 && at <= 95), `${ats}`);
+Deno.test("timeTicksOf: four columns' ends at most, with the last", () => {
+  const ticksOf = (ends: number) => {
+    const theses = Array.from({ length: ends }, (_, id) => bet(id, 1, 2, 0, 1_000 * (id + 1)));
+    return timeTicksOf(exposureGrid(theses, 0)!).map(({ afterMs, at }) => [afterMs / 1_000, at]);
+  };
+  assert.deepEqual(ticksOf(1), [[1, 100]]);
+  assert.deepEqual(ticksOf(2), [[1, 50], [2, 100]]);
+  assert.deepEqual(ticksOf(8), [[2, 25], [4, 50], [6, 75], [8, 100]]);
 });
 
 Deno.test("waitingText: names the bets that ended without an outcome, and their sum at risk", () => {
@@ -232,9 +246,8 @@ Deno.test("headroomOf: a limit below the smallest bet gets a warning about its d
   assert.match(text, /^▲ The limit is 0\.005 USDC: .* counts 6 decimals/);
 });
 
-Deno.test("headroomOf: notes that no limit is set, or that the solver has not answered", () => {
-  const rooms = [headroomOf(1n, undefined), roomAt(1n, null)];
-  assert.deepEqual(rooms.map(({ style }) => style), ["note", "note"]);
-  assert.match(rooms[0]?.text ?? "", /once solver and chain answer/);
-  assert.match(rooms[1]?.text ?? "", /^No limit is set/);
+Deno.test("headroomOf: notes that no limit is set", () => {
+  const { style, text } = roomAt(1n, null);
+  assert.equal(style, "note");
+  assert.match(text, /^No limit is set/);
 });

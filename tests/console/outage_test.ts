@@ -69,11 +69,11 @@ browserTest(
         : request.continue());
     await page.setRequestInterception(true);
     page.on("request", isPlacing);
-    await visitor.sees(/in 1 open bet, 7\.00 in bets being placed\s/);
+    await visitor.sees(/on 1 bet and 7\.00 in bets being placed\./);
     // For some seconds only, which the page itself waits for.
     const worst = visitor.sees(
       new RegExp(
-        `${(open + 7).toFixed(2)} USDC\\s+${open.toFixed(2)} in 1 open bet, 7\\.00 in bets being ` +
+        `${(open + 7).toFixed(2)} USDC\\s+At most, on 1 bet and 7\\.00 in bets being ` +
           "placed at \\d\\d:\\d\\d:\\d\\d",
       ),
     );
@@ -82,34 +82,35 @@ browserTest(
     assert.equal(await exposureOf(), `${open.toFixed(2)} USDC`);
     page.off("request", isPlacing);
     await page.setRequestInterception(false);
-    await visitor.sees(/No news of the solver: the solver .*Trying again/);
-    await visitor.sees(/No news of the solver: .* Its own figures are of \d\d:\d\d:\d\d\./);
+    const status = (text: string) =>
+      page.waitForSelector(`.board [role="status"]::-p-text(${text})`);
+    await status("the solver cannot be reached: its own figures are of");
     await visitor.sees(/No bet’s window is over yet[\s\S]*1 open/);
     await visitor.page.reload(); // the node has the bets
     await visitor.sees(/No bet’s window is over yet[\s\S]*1 open/);
-    await visitor.sees(/which has not answered yet/);
-    await visitor.sees(/Expected profit, refusals and forecasts are known once the solver answers/);
+    await status("the solver cannot be reached: its limit");
+    assert.equal(await exposureOf(), `${open.toFixed(2)} USDC`);
     assert.deepEqual(await violationsEverywhere(visitor.page), []);
     await services.start("solver");
-    await visitor.seesNo(/does not answer|has not answered/);
+    await status("live, pricing"); // spoken, like the outage
 
     await services.stop("oracle");
-    await visitor.sees(/Most: .*; the price of now is missing/);
-    await visitor.sees(/0\.0\s%\s+–\s+–/); // no result of a move of it
+    await visitor.sees(/Most at one moment: .*; the price of now is missing/);
+    await visitor.sees(/If prices stay as now\s+–/);
     await services.start("oracle");
     await visitor.seesNo(/the price of now is missing/);
 
     await services.stop("proxy");
-    await visitor.sees(/The bets are of [\d:]+: .*Trying again/);
+    await visitor.sees(/: the bets are of [\d:]+\..*Trying again/);
     await visitor.sees(/Not live/);
     await visitor.sees(/No bet’s window is over yet[\s\S]*1 open/);
     await services.start("proxy");
     await visitor.seesNo(/Not live/);
 
     await services.stop("node");
-    await visitor.sees(/The bets are of [\d:]+/);
+    await visitor.sees(/: the bets are of [\d:]+/);
     await services.start("node");
-    await visitor.sees(/in 0 open bets[\s\S]*No bet’s window is over yet/);
+    await visitor.sees(/No bet is open\.[\s\S]*No bet’s window is over yet/);
     await visitor.seesNo(/Not live/);
     // Their stores are of the chain that is gone.
     for (const name of ["bridge", "solver"] as const) {

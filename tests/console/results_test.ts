@@ -6,9 +6,11 @@ import {
   chanceOf,
   chanceText,
   comparableBets,
+  earnedText,
   type Earnings,
   earningsOf,
   expectedOfOpen,
+  leftOutText,
   type PredictedBet,
   profitHistory,
 } from "../../services/console/page/maker/earnings.ts";
@@ -143,4 +145,30 @@ Deno.test("chanceText: the range around the expected profit, marked if the profi
   ]);
   assert.equal(textOf(99, { settled: 19 }), undefined);
   assert.equal(textOf(99, { byChance: undefined }), undefined);
+});
+
+Deno.test("earnedText: profit and expectation, and whether chance explains the difference", () => {
+  const row = { name: "All", open: 0, atRisk: 0n, settled: 20, held: 9, turnover: 200n * USDC };
+  const textOf = (profitUsdc: bigint, more: Partial<Earnings> = {}) =>
+    earnedText({ ...row, profit: profitUsdc * USDC, expected: 3, byChance: [-7, 13], ...more });
+  assert.equal(
+    textOf(-5n),
+    "−5.00 USDC on 20 bets, +3.00 expected: chance explains the difference.",
+  );
+  assert.match(textOf(-9n), /expected: ▲ a difference that chance does not explain\.$/);
+  assert.match(textOf(5n, { settled: 19 }), /expected: chance is compared from 20 bets on\.$/);
+  assert.equal(textOf(5n, { settled: 1, expected: undefined }), "+5.00 USDC on 1 bet.");
+});
+
+Deno.test("leftOutText: counts the decided bets that are not compared, by reason", () => {
+  const early = [1, 2].map((id) => betOf(id, "lost", { endTime: 1_001 }));
+  const [unknown, known, open] = [betOf(3, "won"), betOf(4, "won"), betOf(5, "open")];
+  const textOf = (...theses: Thesis[]) => leftOutText(theses, [known], 1_000);
+  assert.equal(
+    textOf(...early, { ...unknown, endTime: 1_000 }, known, open),
+    "Not counted: +10.00 USDC on decided bets, 2 whose window is not over and 1 whose probability " +
+      "is unknown.",
+  );
+  assert.match(textOf(...early) ?? "", /decided bets, 2 whose window is not over\.$/);
+  assert.equal(textOf(known, open), undefined);
 });

@@ -1,9 +1,9 @@
 import type { Reservation, ReservationBook } from "../../../lib/intents/intent.ts";
+import { worstCaseLoss } from "../../../lib/prices/worst_case_loss.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
 import { type BetAtRisk, type ReservedBet, riskOf } from "./bet_at_risk.ts";
 import { OverlapIndex } from "./overlap_index.ts";
-import { worstCaseLoss } from "./worst_case_loss.ts";
 
 /** With more bets at risk, the worst case is not computed for a reader: it takes all of them. */
 export const READ_BETS_MAX = 1_000;

@@ -1,5 +1,6 @@
 import { RangemakerError } from "../../../lib/errors.ts";
 import { refusal } from "../failures.ts";
+import { worstCaseLoss } from "../../../lib/prices/worst_case_loss.ts";
 import type { Admission, InFlight } from "../../../lib/intents/intent.ts";
 import {
   type Balances,
@@ -9,7 +10,6 @@ import {
   riskOf,
 } from "./bet_at_risk.ts";
 import { type ExposureBook, READ_BETS_MAX } from "./exposure_book.ts";
-import { worstCaseLoss } from "./worst_case_loss.ts";
 
 export interface ExposureLimitOptions {
   book: ExposureBook;

@@ -100,8 +100,8 @@ export class MetricsHistory implements Figures {
   }
 
   /** This history with one more answer, and without answers that are too old. */
-  with(atMs: number, metrics: Metrics, windowMs = WINDOW_MS): MetricsHistory {
-    const isOld = (answer: Answer) => answer.atMs < atMs - windowMs;
+  with(atMs: number, metrics: Metrics): MetricsHistory {
+    const isOld = (answer: Answer) => answer.atMs < atMs - WINDOW_MS;
     const older = [
       ...this.#older,
       ...this.#answers.filter(isOld).map(({ atMs, metrics }) => ({
@@ -148,12 +148,6 @@ export class MetricsHistory implements Figures {
 
   newest(name: string, labels?: LabelFilter): readonly Sample[] {
     return this.latest.of(name, labels);
-  }
-
-  /** The values that a label has had in this history. */
-  valuesOf(label: string, name: string, labels?: LabelFilter): Set<string> {
-    const samples = this.#answers.flatMap(({ metrics }) => metrics.of(name, labels));
-    return new Set(samples.map(({ labels }) => labels[label] ?? ""));
   }
 
   series(name: string, labels?: LabelFilter): readonly (number | undefined)[] {

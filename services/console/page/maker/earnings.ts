@@ -124,6 +124,41 @@ export function chanceText(
   return `${isExplained ? "" : "▲ "}${formatGain(low)} to ${formatGain(high)}`;
 }
 
+/** A number of bets. */
+export const betsText = (count: number) => `${count} ${count === 1 ? "bet" : "bets"}`;
+
+/** What bets brought and what was expected, in a sentence. */
+export function earnedText(row: Earnings): string {
+  const { settled, profit, expected } = row;
+  const earned = `${formatGain(profit)} USDC on ${betsText(settled)}`;
+  if (expected === undefined) return `${earned}.`;
+  const range = chanceText(row);
+  const verdict = range === undefined
+    ? `chance is compared from ${CALIBRATION.countMin} bets on`
+    : range.startsWith("▲")
+    ? "▲ a difference that chance does not explain"
+    : "chance explains the difference";
+  return `${earned}, ${formatGain(fromNumber(expected))} expected: ${verdict}.`;
+}
+
+/** The decided bets that are not compared, and why; undefined if there are none. */
+export function leftOutText(
+  theses: readonly Thesis[],
+  compared: readonly Thesis[],
+  nowMs: number,
+): string | undefined {
+  const known = new Set(compared);
+  const left = theses.filter((thesis) => isDecided(thesis) && !known.has(thesis));
+  const early = left.filter(({ endTime }) => endTime > nowMs).length;
+  const counts = [[early, "window is not over"], [left.length - early, "probability is unknown"]];
+  const reasons = counts.filter(([count]) => count !== 0).map(([count, why]) =>
+    `${count} whose ${why}`
+  );
+  if (reasons.length === 0) return undefined;
+  const { profit } = resultsOf(left);
+  return `Not counted: ${formatGain(profit)} USDC on decided bets, ${reasons.join(" and ")}.`;
+}
+
 /**
  * Two standard deviations of the profit from bets, USDC. Bets of one market are correlated by the
  * share of time that their windows have in common.

@@ -1,6 +1,6 @@
 /** Possible losses on open bets: by price, time and user, and within the limit. */
-import { scaleSymlog } from "d3-scale";
 import { formatUnits, type Thesis } from "@rangemaker/client";
+import { worstCaseLoss } from "../../../../lib/prices/worst_case_loss.ts";
 import { PROBLEMS } from "../../../../lib/problems/mod.ts";
 import { isDecided } from "../data/live_breaches.ts";
 import { formatAmount, formatShare, toNumber } from "../format.ts";
@@ -12,7 +12,7 @@ export interface ExposureGrid {
   cells: readonly (readonly number[])[];
   low: number;
   high: number;
-  /** Starts of the columns and end of the last, Unix milliseconds. Near times have more space. */
+  /** Starts of the columns and end of the last, Unix milliseconds: when bets start or end. */
   timesMs: readonly number[];
   /** The largest loss of all, and where it is first: exactly, not by cells. */
   worst: Place;
@@ -26,40 +26,21 @@ interface Place {
   fromMs: number;
 }
 
-/** Cells of the grid. */
-export const [ROWS, COLUMNS] = [12, 24];
+/** Rows of the grid. */
+export const ROWS = 12;
 
-/** The first half minute is about as wide as the time from there to ten times as long. */
-const NEAR_MS = 30_000;
+/** Columns of the grid, at most. */
+const COLUMNS_MAX = 24;
 
-/** Colours of losses. The last is for the largest loss on the map, each earlier one for half. */
-export const STEPS = [1, 2, 3, 4, 5] as const;
+/** Labels below the grid, besides that of now. */
+const LABELS = 4;
 
-/** The largest loss with a colour. */
-export const boundOf = (step: number, most: number) => most / 2 ** (STEPS.length - step);
-
-/** The colour of a loss. */
-export const stepOf = (loss: number, most: number) =>
-  STEPS.find((step) => loss <= boundOf(step, most)) ?? STEPS.length;
-
-/** Scale from the time after now to percent of the width. */
-const timeScaleOf = (allMs: number) => scaleSymlog([0, allMs], [0, 100]).constant(NEAR_MS);
-
-/** Times with a label, in seconds from now. */
-const TICKS_S = [5, 10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400];
-
-/** Width of a label and the space beside it, in percent of the narrowest drawing. */
-const TICK_WIDTH = 24;
-
-/** Round times of a grid, and their positions in percent of its width. */
+/** Times of a grid with a label, and their positions in percent of its width. */
 export function timeTicksOf({ timesMs }: ExposureGrid): { afterMs: number; at: number }[] {
-  const scale = timeScaleOf(timesMs[COLUMNS]! - timesMs[0]!); // from its start to its end
-  const ticks: { afterMs: number; at: number }[] = [];
-  for (const afterMs of TICKS_S.map((seconds) => 1_000 * seconds)) {
-    const at = scale(afterMs);
-    if (at - (ticks.at(-1)?.at ?? 0) >= TICK_WIDTH && at <= 95) ticks.push({ afterMs, at });
-  }
-  return ticks;
+  const columns = timesMs.length - 1;
+  const indices = Array.from({ length: LABELS }, (_, i) => Math.round(columns * (i + 1) / LABELS));
+  return [...new Set(indices)].filter((index) => index > 0)
+    .map((index) => ({ afterMs: timesMs[index]! - timesMs[0]!, at: 100 * index / columns }));
 }
 
 /** The loss on the open bets of one market at each price and time; undefined without bets. */
@@ -74,16 +55,18 @@ export function exposureGrid(theses: readonly Thesis[], nowMs: number): Exposure
       },
       ...{ lower: toNumber(lowerPrice), upper: toNumber(upperPrice) },
     }));
-  const allMs = Math.max(...boxes.map(({ to }) => to)) - nowMs;
-  if (!(allMs > 0)) return undefined;
+  if (boxes.length === 0) return undefined;
   const low = Math.min(...boxes.map(({ lower }) => lower));
   const high = Math.max(...boxes.map(({ upper }) => upper));
+  const changesMs = [...new Set([nowMs, ...boxes.flatMap(({ from, to }) => [from, to])])]
+    .sort((a, b) => a - b);
+  const columns = Math.min(COLUMNS_MAX, changesMs.length - 1);
   const timesMs = Array.from(
-    { length: COLUMNS + 1 },
-    (_, i) => nowMs + timeScaleOf(allMs).invert(100 * i / COLUMNS),
+    { length: columns + 1 },
+    (_, i) => changesMs[Math.round(i * (changesMs.length - 1) / columns)]!,
   );
   const bottoms = Array.from({ length: ROWS }, (_, row) => high - (row + 1) * (high - low) / ROWS);
-  const cells = bottoms.map(() => Array.from({ length: COLUMNS }, () => 0));
+  const cells = bottoms.map(() => Array.from({ length: columns }, () => 0));
   // A loss grows only where a box begins, so only these prices and times are checked within a cell.
   const edges = [
     ...boxes.map((box) => ({ price: box.lower, order: 0, box, change: box.loss })),
@@ -91,7 +74,7 @@ export function exposureGrid(theses: readonly Thesis[], nowMs: number): Exposure
     ...boxes.map((box) => ({ price: box.upper, order: 1, box, change: -box.loss })),
   ].sort((a, b) => a.price - b.price || a.order - b.order);
   let worst: Place = { loss: 0, low, high, fromMs: Infinity };
-  for (const time of new Set([...timesMs.slice(0, COLUMNS), ...boxes.map(({ from }) => from)])) {
+  for (const time of new Set([...timesMs.slice(0, columns), ...boxes.map(({ from }) => from)])) {
     const column = timesMs.findLastIndex((timeMs) => timeMs <= time);
     const now = edges.filter(({ box }) => !box || (box.from <= time && time < box.to));
     let loss = 0;
@@ -112,18 +95,14 @@ export function exposureGrid(theses: readonly Thesis[], nowMs: number): Exposure
   return { cells, low, high, timesMs, worst };
 }
 
-/** The prices of a cell and of those around it with the same largest loss. */
+/** The prices and time of a cell, and its loss. */
 export function placeOf(
   { cells, low, high, timesMs }: ExposureGrid,
   [row, column]: readonly [row: number, column: number],
 ): Place {
-  const loss = cells[row]?.[column] ?? 0;
-  const isSame = (row: number) => cells[row]?.[column] === loss;
-  let [top, bottom] = [row, row];
-  while (isSame(top - 1)) top--;
-  while (isSame(bottom + 1)) bottom++;
   const priceAt = (edge: number) => high - edge * (high - low) / ROWS;
-  return { loss, low: priceAt(bottom + 1), high: priceAt(top), fromMs: timesMs[column] ?? 0 };
+  const loss = cells[row]?.[column] ?? 0;
+  return { loss, low: priceAt(row + 1), high: priceAt(row), fromMs: timesMs[column] ?? 0 };
 }
 
 /** Whether future prices decide a bet. */
@@ -134,75 +113,73 @@ const SETTLE_MS = 3_000;
 
 /** That bets which have ended without an outcome are not on the map, and their sum at risk. */
 export function waitingText(theses: readonly Thesis[], nowMs: number): string | undefined {
-  const waiting = theses.filter((one) => !isDecided(one) && one.endTime <= nowMs - SETTLE_MS);
+  const waiting = openOf(theses).filter(({ endTime }) => endTime <= nowMs - SETTLE_MS);
   if (waiting.length === 0) return undefined;
   const bets = waiting.length === 1 ? "1 bet that waits" : `${waiting.length} bets that wait`;
-  return `Not on the map: ${bets} for missing prices, ${formatAmount(riskOf(waiting))} at risk.`;
+  return `Not on the map: ${bets} for missing prices, ${
+    formatAmount(worstLossOf(waiting))
+  } at risk.`;
 }
 
-/** Moves of the price that are evaluated, as shares of the price. */
-export const MOVES = [-0.01, -0.005, -0.002, -0.001, 0, 0.001, 0.002, 0.005, 0.01] as const;
-
 /**
- * Profit and loss on the open bets of a market if the price moves once and then stays. Users win
- * the bets whose boxes contain that price, and lose all others, including bets whose window begins
- * later.
+ * Profit and loss on the open bets if all prices stay: users win the bets whose boxes contain them,
+ * and lose all others, including bets whose window begins later. Undefined if a price is unknown.
  */
-export function profitAfter(
+export function profitIfStill(
   theses: readonly Thesis[],
-  price: number,
-  move: number,
+  priceOf: (thesis: Thesis) => number | undefined,
   nowMs: number,
-): number {
-  const moved = price * (1 + move);
-  return theses.filter((thesis) => isUndecided(thesis, nowMs)).reduce((sum, thesis) => {
-    const isHeld = moved >= toNumber(thesis.lowerPrice) && moved <= toNumber(thesis.upperPrice);
-    return sum + toNumber(isHeld ? thesis.betAmount - thesis.payout : thesis.betAmount);
-  }, 0);
+): bigint | undefined {
+  let profit = 0n;
+  for (const thesis of theses.filter((thesis) => isUndecided(thesis, nowMs))) {
+    const { lowerPrice, upperPrice, betAmount, payout } = thesis;
+    const price = priceOf(thesis);
+    if (price === undefined) return undefined;
+    const isWon = toNumber(lowerPrice) <= price && price <= toNumber(upperPrice);
+    profit += betAmount - (isWon ? payout : 0n);
+  }
+  return profit;
 }
 
-/** Spans in which bets end, from now on. */
-const RELEASE_SPANS_MS = [60_000, 300_000, 3_600_000];
+/** Spans after which the rest of the risk is shown. */
+const SPANS_MS = [60_000, 300_000, 3_600_000];
 
-/** An amount at risk that is free within a time; of an end, also how far away it is. */
-export interface Release {
-  label: string;
-  atRisk: bigint;
-  inMs?: number;
+interface RiskNow {
+  /** The most that can be lost, with bets that are being placed. */
+  all: bigint;
+  /** At risk in bets that are being placed, whose ends are unknown. */
+  placing: bigint;
+  nowMs: number;
 }
 
 /**
- * When the amount at risk in open bets is free: at the next end, within some spans, and all of it.
- * Always the same steps, so that none moves.
+ * The most that can still be lost after some spans, if no bet is added: on the bets that end later,
+ * and on those that wait for prices.
  */
-export function releasesOf(theses: readonly Thesis[], nowMs: number): Release[] {
-  const open = theses.filter((thesis) => isUndecided(thesis, nowMs));
-  const ends = open.map(({ endTime }) => endTime);
-  const [firstMs, lastMs] = [Math.min(...ends), Math.max(...ends)];
-  const until = (timeMs: number) => riskOf(open.filter(({ endTime }) => endTime <= timeMs));
-  const endOf = (label: string, timeMs: number): Release => ({
-    ...{ label, atRisk: until(timeMs), inMs: timeMs - nowMs },
+export function restsOf(theses: readonly Thesis[], { all, placing, nowMs }: RiskNow) {
+  let rest = all;
+  return SPANS_MS.map((spanMs) => {
+    const isOver = ({ endTime }: Thesis) => endTime > nowMs && endTime <= nowMs + spanMs;
+    const loss = placing + worstLossOf(theses.filter((thesis) => !isOver(thesis)));
+    // The bound on fewer bets may be less exact.
+    if (loss < rest) rest = loss;
+    return { label: `Still at risk in ${labelOf(spanMs)}`, rest };
   });
-  return [
-    endOf("Next end", firstMs),
-    ...RELEASE_SPANS_MS.map((ms) => ({
-      ...{ label: `Within ${labelOf(ms)}`, atRisk: until(nowMs + ms) },
-    })),
-    endOf("Last end", lastMs),
-  ];
 }
 
 /** The user whose open bets may cause the largest loss; undefined without open bets. */
 export function riskiestUserOf(theses: readonly Thesis[]) {
-  const open = Object.groupBy(theses.filter((thesis) => !isDecided(thesis)), ({ user }) => user);
-  const users = Object.entries(open).map(([user, own = []]) => ({
-    ...{ user, bets: own.length, atRisk: riskOf(own) },
+  const users = [...Map.groupBy(openOf(theses), ({ user }) => user)].map(([user, own]) => ({
+    ...{ user, bets: own.length, atRisk: worstLossOf(own) },
   }));
   return users.sort((a, b) => Number(b.atRisk - a.atRisk))[0];
 }
 
-const riskOf = (theses: readonly Thesis[]) =>
-  theses.reduce((sum, { payout, betAmount }) => sum + payout - betAmount, 0n);
+/** The most that the open bets can lose, over all price paths. */
+export const worstLossOf = (theses: readonly Thesis[]) => worstCaseLoss(openOf(theses));
+
+/** Those that are not decided. */
+export const openOf = (theses: readonly Thesis[]) => theses.filter((thesis) => !isDecided(thesis));
 
 /** The shares of the limit at which the alerts for operators fire. */
 const [NEARLY_FULL = 1, FULL = 1] = ["SolverExposureHigh", "SolverExposureFull"].flatMap((name) =>
@@ -218,12 +195,8 @@ interface Limit {
 /** How much more may be risked, as text with a style, and the used share of the limit. */
 export function headroomOf(
   atRisk: bigint,
-  solver: Limit | undefined,
+  { maxExposure: max, info: { config } }: Limit,
 ): { style: string; text: string; used?: number } {
-  if (solver === undefined) {
-    return { style: "note", text: "How much is free is known once solver and chain answer." };
-  }
-  const { maxExposure: max, info: { config } } = solver;
   if (max === null) return { style: "note", text: "No limit is set (`--max-exposure`)." };
   if (max < config.minBetAmount) {
     const text = `▲ The limit is ${formatUnits(max)} USDC: hardly a bet fits. ` +

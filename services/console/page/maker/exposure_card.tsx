@@ -3,116 +3,69 @@ import type { Thesis } from "@rangemaker/client";
 import { scaleLinear } from "d3-scale";
 import { useRef } from "preact/hooks";
 import type { PageModel } from "../data/page_model.ts";
-import { formatChange, formatGain, formatQuotePrice, fromNumber, toNumber } from "../format.ts";
+import { formatAmount, formatQuotePrice, fromNumber } from "../format.ts";
 import { Plot } from "../plot.tsx";
-import { Table } from "../table.tsx";
 import { labelOf } from "../trade/chart_spans.ts";
 import {
-  boundOf,
-  COLUMNS,
   type ExposureGrid,
   exposureGrid,
-  MOVES,
   placeOf,
-  profitAfter,
   ROWS,
-  stepOf,
-  STEPS,
   timeTicksOf,
   waitingText,
+  worstLossOf,
 } from "./exposure.ts";
-import { Folded } from "./folded.tsx";
+import { freshPrice } from "./open_bets.tsx";
 
-const usdc = (amount: number) => formatGain(fromNumber(amount));
+const lossText = (usdc: number) => formatAmount(-fromNumber(usdc));
 
-/** A market that has open bets. */
-interface OpenMarket {
-  symbol: string;
-  /** Undefined while it is unknown. */
-  price: number | undefined;
-  own: readonly Thesis[];
-  grid: ExposureGrid;
-}
-
-/** Losses on the open bets of a market by price and time, and the result of a move of the price. */
-export function Exposure({ model, theses }: { model: PageModel; theses: readonly Thesis[] }) {
-  const chosen = useSignal("");
-  const first = useRef("");
-  const nowMs = model.serverClock.now();
-  const prices = model.feed.latest.peek(); // not subscribed: read when the bets change
-  const markets = model.markets.list.flatMap(({ symbol, base, quote }): OpenMarket[] => {
-    const own = theses.filter((thesis) => thesis.base === base && thesis.quote === quote);
-    const known = prices[symbol];
-    const price = known?.state === "fresh" ? toNumber(known.price) : undefined;
-    const grid = exposureGrid(own, nowMs);
-    return grid === undefined ? [] : [{ symbol, price, own, grid }];
-  });
-  const named = (symbol: string | undefined) => markets.find((market) => market.symbol === symbol);
-  const worst = markets.toSorted((a, b) => b.grid.worst.loss - a.grid.worst.loss)[0];
-  const market = named(chosen.value) ?? named(first.current) ?? worst;
-  first.current = market?.symbol ?? "";
-  const waiting = waitingText(theses, nowMs);
-  const note = waiting && <p class="warned">{waiting}</p>;
-  if (market === undefined) return note;
-  return (
-    <>
-      {note}
-      <div class="row choice" role="group" aria-label="Market">
-        {markets.map(({ symbol, grid }) => (
-          <button
-            key={symbol}
-            type="button"
-            aria-pressed={symbol === market.symbol}
-            onClick={() => chosen.value = symbol}
-          >
-            {symbol} <span class="detail">{usdc(-grid.worst.loss)}</span>
-          </button>
-        ))}
-      </div>
-      <div class="columns">
-        <HeatMap key={market.symbol} {...market} nowMs={nowMs} />
-        <Moves market={market} markets={markets} nowMs={nowMs} />
-      </div>
-    </>
-  );
-}
-
-interface MovesProps {
-  market: OpenMarket;
-  markets: readonly OpenMarket[];
+interface ExposureProps {
+  model: PageModel;
+  theses: readonly Thesis[];
   nowMs: number;
 }
 
-/** Profit and loss on the open bets if prices move. */
-function Moves({ market, markets, nowMs }: MovesProps) {
-  const gainOf = (of: readonly OpenMarket[], move: number) => {
-    if (of.some(({ price }) => price === undefined)) return "–";
-    const gain = of.reduce(
-      (sum, { price = NaN, own }) => sum + profitAfter(own, price, move, nowMs),
-      0,
-    );
-    return <span class={gain < 0 ? "lost" : undefined}>{usdc(gain)}</span>;
-  };
-  const { symbol, price } = market;
+/** What the open bets of each market may lose, and of one market at each price and time. */
+export function Exposure({ model, theses, nowMs }: ExposureProps) {
+  const chosen = useSignal("");
+  const first = useRef("");
+  const markets = model.markets.list.map(({ symbol, base, quote }) => {
+    const own = theses.filter((thesis) => thesis.base === base && thesis.quote === quote);
+    return { symbol, own, most: worstLossOf(own) };
+  }).filter(({ most }) => most > 0n);
+  const named = (symbol: string) => markets.find((market) => market.symbol === symbol);
+  const riskiest = markets.toSorted((a, b) => Number(b.most - a.most))[0];
+  const market = named(chosen.value) ?? named(first.current) ?? riskiest;
+  if (market === undefined) return null;
+  const { symbol: shown, own } = market;
+  first.current = shown;
+  const grid = exposureGrid(own, nowMs);
+  const waiting = waitingText(theses, nowMs);
   return (
-    <Folded title="If prices move at once and then stay">
-      <Table
-        of="moves of the price"
-        rows={MOVES}
-        keyOf={(move) => move}
-        columns={[
-          { name: "Move", text: formatChange },
-          {
-            name: "Price",
-            number: (move) => price === undefined ? "–" : formatQuotePrice(price * (1 + move)),
-          },
-          { name: symbol, number: (move) => gainOf([market], move) },
-          ...(markets.length > 1
-            ? [{ name: "All", number: (move: number) => gainOf(markets, move) }]
-            : []),
-        ]}
-      />
-    </Folded>
+    <>
+      <div class="row choice" role="group" aria-label="Market">
+        {markets.map(({ symbol, most }) => (
+          <button
+            key={symbol}
+            type="button"
+            aria-pressed={symbol === shown}
+            onClick={() => chosen.value = symbol}
+          >
+            {symbol} <span class="detail">{formatAmount(-most)}</span>
+          </button>
+        ))}
+      </div>
+      {grid && (
+        <HeatMap
+          key={shown}
+          symbol={shown}
+          grid={grid}
+          price={freshPrice(model, shown)}
+          nowMs={nowMs}
+        />
+      )}
+      {waiting && <p class="warned">{waiting}</p>}
+    </>
   );
 }
 
@@ -122,34 +75,41 @@ const EDGE = 6;
 /** Percent of the map's height above and below all boxes, so that their edges are visible. */
 const HEADROOM = 8;
 
-interface HeatMapProps extends OpenMarket {
+interface HeatMapProps {
+  symbol: string;
+  grid: ExposureGrid;
+  /** Undefined while it is unknown. */
+  price: number | undefined;
   nowMs: number;
 }
 
-/** A cell of the map, in percent. */
-const place = (y: number, x: number) => ({
-  ...{ x: 100 * x / COLUMNS, y: 100 * y / ROWS, width: 100 / COLUMNS, height: 100 / ROWS },
-});
-
 function HeatMap({ symbol, grid, price, nowMs }: HeatMapProps) {
-  const { cells, low, high, worst } = grid;
+  const { cells, low, high, worst, timesMs } = grid;
   const pointed = useSignal<[row: number, column: number] | undefined>(undefined);
   const toY = scaleLinear([low, high], [100 - HEADROOM, HEADROOM]);
+  const width = 100 / (timesMs.length - 1);
   const describe = (cell?: [row: number, column: number]) => {
     const { loss, low, high, fromMs } = cell ? placeOf(grid, cell) : worst;
     const time = fromMs <= nowMs ? "now" : `in ${labelOf(fromMs - nowMs)}`;
     const prices = `${formatQuotePrice(low)} – ${formatQuotePrice(high)}`;
-    return `${usdc(-loss)} ${cell ? "at most, within" : "at"} ${prices}, ${time}`;
+    return `${lossText(loss)} ${cell ? "at most, within" : "at"} ${prices}, ${time}`;
   };
+  /** A cell of the map, in percent. */
+  const place = (y: number, x: number) => ({
+    ...{ x: width * x, y: 100 * y / ROWS, width, height: 100 / ROWS },
+  });
   return (
     <figure class="part">
       <figcaption>
-        {pointed.value
-          ? <strong>Here: {describe(pointed.value)}</strong>
-          : <>Most: {describe()}{price === undefined && "; the price of now is missing"}</>}
+        {pointed.value ? <strong>Here: {describe(pointed.value)}</strong> : (
+          <>
+            Most at one moment: {describe()}
+            {price === undefined && "; the price of now is missing"}
+          </>
+        )}
       </figcaption>
       <Plot
-        label={`${symbol}, loss by price and time. Most: ${describe()}`}
+        label={`${symbol}, loss by price and time. Most at one moment: ${describe()}`}
         shape-rendering="crispEdges"
         onPointerLeave={() => pointed.value = undefined}
         xTicks={[
@@ -164,9 +124,9 @@ function HeatMap({ symbol, grid, price, nowMs }: HeatMapProps) {
             losses.map((loss, x) => (
               <rect
                 key={`${x} ${y}`}
-                class="heat"
+                class={loss > 0 ? "heat" : "cold"}
                 {...place(y, x)}
-                style={{ "--step": loss > 0 ? stepOf(loss, worst.loss) : 0 }}
+                style={{ "--share": loss / worst.loss }}
                 onPointerEnter={() => pointed.value = [y, x]}
               />
             ))
@@ -176,13 +136,8 @@ function HeatMap({ symbol, grid, price, nowMs }: HeatMapProps) {
         {price !== undefined && <path class="mark" d={`M0 ${toY(price)} H100`} />}
       </Plot>
       <p class="note heat-key">
-        {STEPS.map((step) => (
-          <span key={step} class="heat" style={{ "--step": step }}>
-            {usdc(-boundOf(step, worst.loss))}
-          </span>
-        ))}
+        0 <span /> {lossText(worst.loss)} USDC. A column ends when bets start or end.
       </p>
-      <p class="note">Losses in USDC. The near future is drawn wider than the far one.</p>
     </figure>
   );
 }

@@ -1,5 +1,5 @@
 import { useEffect } from "preact/hooks";
-import { systemClock } from "@rangemaker/client";
+import { systemClock, type Thesis } from "@rangemaker/client";
 import { Card } from "../card.tsx";
 import type { PageModel } from "../data/page_model.ts";
 import { resultsOf } from "../data/results.ts";
@@ -10,10 +10,10 @@ import { download } from "../trade/positions.tsx";
 import { Answers } from "./answers_card.tsx";
 import { Calibration } from "./calibration_card.tsx";
 import { comparableBets, expectedOfOpen, predictedBets } from "./earnings.ts";
+import { profitIfStill } from "./exposure.ts";
 import { Exposure } from "./exposure_card.tsx";
 import { type MakerState, MakerWatch } from "./maker_watch.ts";
-import { OpenBets } from "./open_bets.tsx";
-import { lacksHistory, startText } from "./refusals.ts";
+import { freshPrice, OpenBets } from "./open_bets.tsx";
 import { ResultsCard } from "./results_card.tsx";
 import { Risk } from "./risk_card.tsx";
 
@@ -32,52 +32,46 @@ function MakerView({ model, watch }: { model: PageModel; watch: MakerWatch }) {
   }, []);
   const state = watch.state.value;
   const [solverProblem, problem] = [watch.solverProblem.value, watch.problem.value];
+  const wrong = newsOf(state, solverProblem, problem);
   return (
     <div class="board">
-      <div class="part">
-        <p class="note">
-          What the market maker risks and earns{state && (
-            <>
-              : solver <code title={state.address}>{shortAddress(state.address)}</code>,{" "}
-              {state.solver
-                ? `pricing: ${state.solver.info.pricing}`
-                : "which has not answered yet"}
-              {state.solver?.info.dryRun && ", a dry run: it takes no bets"}
-            </>
-          )}
-        </p>
-        <div role="status" aria-atomic="false">
-          {solverProblem && (
-            <p class="warned">
-              No news of the solver: {solverProblem}. {state?.solver &&
-                `Its own figures are of ${formatTime(state.solver.readAtMs)}. `}Trying again.
-            </p>
-          )}
-          {state?.solver && lacksHistory(state.solver.metrics) && (
-            <p class="warned">
-              Not quoting yet: nothing was priced since{" "}
-              {startText(state.solver.metrics)}, for lack of price history. A first start needs a
-              minute of it.
-            </p>
-          )}
-          {problem && state && (
-            <p class="warned">
-              The bets are of {formatTime(state.readAtMs)}: {problem}. Trying again.
-            </p>
-          )}
-        </div>
-      </div>
-      {state === undefined
-        ? (
-          <p class="note">
-            {problem === undefined
-              ? "Reading the solver and its bets …"
-              : `Nothing is known yet: ${problem}. Trying again.`}
-          </p>
-        )
-        : <Maker model={model} state={state} isOld={(solverProblem ?? problem) !== undefined} />}
+      {/* One element for good and bad news, so that the end of an outage is spoken too. */}
+      <p class={wrong ? "warned" : "note"} role="status">
+        {state && (
+          <>
+            Solver <code title={state.address}>{shortAddress(state.address)}</code>:{" "}
+          </>
+        )}
+        {wrong || (state
+          ? `live, pricing ${state.solver?.info.pricing}`
+          : "Reading the solver and its bets …")}
+        {state?.solver?.info.dryRun && ", a dry run: it takes no bets"}
+      </p>
+      {state && (
+        <Maker model={model} state={state} isOld={(solverProblem ?? problem) !== undefined} />
+      )}
     </div>
   );
+}
+
+/** What does not answer, and since when which figures are old; empty if all is well. */
+function newsOf(
+  state: MakerState | undefined,
+  solverProblem: string | undefined,
+  problem: string | undefined,
+): string {
+  if (state === undefined) {
+    return problem ? `Nothing is known yet: ${problem}. Trying again.` : "";
+  }
+  const { solver, readAtMs } = state;
+  const own = solver
+    ? `its own figures are of ${formatTime(solver.readAtMs)}`
+    : "its limit, expected profits, refusals and forecasts are not known yet, only its bets";
+  const news = [
+    solverProblem && `${solverProblem}: ${own}.`,
+    problem && `${problem}: the bets are of ${formatTime(readAtMs)}.`,
+  ].filter((text) => text !== undefined);
+  return news.length > 0 ? [...news, "Trying again."].join(" ") : "";
 }
 
 interface MakerProps {
@@ -95,16 +89,17 @@ function Maker({ model, state, isOld }: MakerProps) {
   const nowMs = model.serverClock.now();
   const probabilities = solver?.probabilities ?? new Map<string, number>();
   const compared = comparableBets(theses, probabilities, nowMs);
+  const priceOf = ({ base, quote }: Thesis) =>
+    freshPrice(model, model.markets.find(base, quote)?.symbol ?? "");
   return (
     <>
       <Risk
         {...{ theses, results, solver, isOld, nowMs, placing, balance: account.balance }}
         expected={expectedOfOpen(theses, probabilities)}
+        ifStill={profitIfStill(theses, priceOf, nowMs)}
       />
       <ResultsCard
-        {...{ probabilities, nowMs }}
-        theses={compared}
-        all={results}
+        {...{ theses, compared, probabilities, nowMs }}
         markets={model.markets.list}
         action={
           <button
@@ -115,25 +110,22 @@ function Maker({ model, state, isOld }: MakerProps) {
           </button>
         }
       />
-      <Card title="Open bets" note={results.open > 0 && `${results.open} open`}>
-        <Exposure model={model} theses={theses} />
+      <Card title="Open bets">
+        {results.open > 0 && (
+          <p>{results.open} open, and how much of what you may lose is in each market:</p>
+        )}
+        <Exposure {...{ model, theses, nowMs }} />
         <OpenBets model={model} theses={theses} />
       </Card>
-      {solver
-        ? (
-          <>
-            <Answers {...solver} />
-            <Calibration
-              predicted={predictedBets(compared, probabilities)}
-              markets={solver.info.calibration ?? []}
-            />
-          </>
-        )
-        : (
-          <p class="note">
-            Expected profit, refusals and forecasts are known once the solver answers.
-          </p>
-        )}
+      {solver && (
+        <>
+          <Answers metrics={solver.metrics} />
+          <Calibration
+            predicted={predictedBets(compared, probabilities)}
+            markets={solver.info.calibration ?? []}
+          />
+        </>
+      )}
     </>
   );
 }

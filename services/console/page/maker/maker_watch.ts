@@ -11,10 +11,9 @@ import {
 } from "@rangemaker/client";
 import * as z from "zod";
 import { get, LateError, NoAnswerError, Poll } from "../data/http.ts";
-import { type Metrics, MetricsHistory, parseMetrics } from "../data/metrics.ts";
+import { type Metrics, parseMetrics } from "../data/metrics.ts";
 import { messageOf } from "../../../../lib/errors.ts";
 import { uint64Schema } from "../../../../lib/protocol/scalars.ts";
-import { RECENT_MS, REQUESTS } from "./refusals.ts";
 
 /** The known state of the solver and its bets, read in one pass, so figures are consistent. */
 export interface MakerState {
@@ -34,8 +33,6 @@ export interface MakerState {
 export interface SolverFigures extends z.output<typeof exposureSchema> {
   info: SolverInfo;
   metrics: Metrics;
-  /** The counters of answers of the last minutes. */
-  answers: MetricsHistory;
   /** Quoted probabilities of its bets by quote hash, as far as it still keeps them. */
   probabilities: ReadonlyMap<string, number>;
   readAtMs: number;
@@ -85,7 +82,6 @@ export class MakerWatch {
   readonly #solverUrl: string;
   readonly #clock: Clock;
   readonly #poll: Poll;
-  #answers = new MetricsHistory();
   #probabilities = new Map<string, number>();
   /** Cursor of the newest page of predictions, which may grow. */
   #cursor = "0";
@@ -175,13 +171,9 @@ export class MakerWatch {
         if (!(thrown instanceof NoAnswerError)) throw thrown;
       });
       const info = await this.#client.solverInfo(signal);
-      const readAtMs = this.#clock.now();
-      const metrics = parseMetrics(figures);
-      const counters = metrics.select(...REQUESTS.map(({ counter }) => counter));
       if (!signal.aborted) this.solverProblem.value = undefined;
-      this.#answers = this.#answers.with(readAtMs, counters, RECENT_MS);
-      const [answers, probabilities] = [this.#answers, this.#probabilities];
-      return { ...exposure, info, metrics, answers, probabilities, readAtMs };
+      const [metrics, probabilities] = [parseMetrics(figures), this.#probabilities];
+      return { ...exposure, info, metrics, probabilities, readAtMs: this.#clock.now() };
     } catch (thrown) {
       this.#cursor = "0"; // it may come back with another database
       if (!signal.aborted) this.solverProblem.value = reasonOf(thrown);

@@ -7,16 +7,17 @@ import { type Sort, Table } from "../table.tsx";
 import { labelOf } from "../trade/chart_spans.ts";
 import { useNow } from "../use_now.ts";
 
+/** The price of a market of now; undefined if it is missing or old. A view is not redrawn with it. */
+export function freshPrice({ feed }: PageModel, symbol: string): number | undefined {
+  const known = feed.latest.peek()[symbol];
+  return known?.state === "fresh" ? toNumber(known.price) : undefined;
+}
+
 /** The open bets of a solver, each with the price's position in its box. */
 export function OpenBets({ model, theses }: { model: PageModel; theses: readonly Thesis[] }) {
   const nowMs = useNow(model.serverClock, 500);
-  const prices = model.feed.latest.peek(); // not subscribed: read twice a second, with the time
   const symbolOf = ({ base, quote }: Thesis) =>
     model.markets.find(base, quote)?.symbol ?? shortAddress(base);
-  const priceOf = (thesis: Thesis) => {
-    const known = prices[symbolOf(thesis)];
-    return known?.state === "fresh" ? toNumber(known.price) : undefined;
-  };
   const sort = useSignal<Sort>({ by: "You may lose", isDescending: true });
   return (
     <Table
@@ -42,7 +43,7 @@ export function OpenBets({ model, theses }: { model: PageModel; theses: readonly
           name: "Price in the box",
           sortBy: ({ lowerPrice }) => toNumber(lowerPrice),
           text: (thesis) => {
-            const price = priceOf(thesis);
+            const price = freshPrice(model, symbolOf(thesis));
             return (
               <>
                 {formatRange(thesis)}

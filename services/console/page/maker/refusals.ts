@@ -1,5 +1,5 @@
-/** The solver's answers in the last minutes and since its start. */
-import type { Metrics, MetricsHistory } from "../data/metrics.ts";
+/** The solver's answers since its start. */
+import type { Metrics } from "../data/metrics.ts";
 import { formatTime } from "../format.ts";
 
 /** The kinds of requests, each with the counter of its answers. */
@@ -8,9 +8,6 @@ export const REQUESTS = [
   { name: "Quotes", counter: "solver_quotes_total", labels: { kind: "quote" } },
   { name: "Estimates", counter: "solver_quotes_total", labels: { kind: "estimate" } },
 ] as const;
-
-/** How long the page keeps its samples of the counters. */
-export const RECENT_MS = 300_000;
 
 /** The answer to requests that were not refused. */
 export const ACCEPTED = "accepted";
@@ -22,40 +19,33 @@ export interface AnswerCount {
   /** Code of the refusal, or {@link ACCEPTED}. */
   outcome: string;
   /** In the order of {@link REQUESTS}. */
-  counts: readonly { recent: number; sinceStart: number }[];
+  counts: readonly number[];
 }
 
-/** All answers: the success first, then the most frequent since the start, to bets first. */
-export function answersOf(history: MetricsHistory): AnswerCount[] {
-  // Answers from before a restart are no longer among the newest.
-  const outcomes = REQUESTS.flatMap(({ counter }) => [...history.valuesOf("outcome", counter)]);
-  const refusals = new Set(outcomes.filter((outcome) => !ACCEPTED_OUTCOMES.test(outcome)));
-  const answerOf = (outcome: string, wanted: string | RegExp = outcome): AnswerCount => ({
-    outcome,
-    counts: REQUESTS.map(({ counter, labels }) => ({
-      recent: history.increase(counter, { ...labels, outcome: wanted }),
-      sinceStart: history.latest.sum(counter, { ...labels, outcome: wanted }) ?? 0,
-    })),
-  });
+/** All answers since the solver's start: the success first, then the most frequent, to bets first. */
+export function answersOf(metrics: Metrics): AnswerCount[] {
+  const answers = new Map([[ACCEPTED, REQUESTS.map(() => 0)]]);
+  for (const [index, { counter, labels }] of REQUESTS.entries()) {
+    for (const { labels: { outcome = "" }, value } of metrics.of(counter, labels)) {
+      const name = ACCEPTED_OUTCOMES.test(outcome) ? ACCEPTED : outcome;
+      const counts = answers.get(name) ?? REQUESTS.map(() => 0);
+      counts[index]! += value; // one count for each request
+      answers.set(name, counts);
+    }
+  }
+  const [accepted, ...refusals] = [...answers].map(([outcome, counts]) => ({ outcome, counts }));
   const differenceOf = (a: AnswerCount, b: AnswerCount) =>
-    b.counts.map(({ sinceStart }, index) => sinceStart - (a.counts[index]?.sinceStart ?? 0))
-      .find((difference) => difference !== 0) ?? 0;
-  return [
-    answerOf(ACCEPTED, ACCEPTED_OUTCOMES),
-    ...[...refusals].map((outcome) => answerOf(outcome)).sort(differenceOf),
-  ].filter(({ counts }) => counts.some(({ recent, sinceStart }) => recent + sinceStart > 0));
+    b.counts.map((count, index) => count - a.counts[index]!).find((difference) =>
+      difference !== 0
+    ) ?? 0;
+  return [accepted!, ...refusals.sort(differenceOf)]
+    .filter(({ counts }) => counts.some((count) => count > 0));
 }
 
 /** The solver's start with its time, as far as it is known. */
 export function startText(metrics: Metrics): string {
   const startedAtS = metrics.sum("process_start_time_seconds");
   return `the solver’s start${startedAtS ? ` at ${formatTime(1_000 * startedAtS)}` : ""}`;
-}
-
-/** Whether the solver has priced nothing since its start, for lack of price history. */
-export function lacksHistory(metrics: Metrics): boolean {
-  const countOf = (outcome: string) => metrics.sum("solver_quotes_total", { outcome }) ?? 0;
-  return countOf("VOLATILITY_UNAVAILABLE") > 0 && countOf("quoted") === 0;
 }
 
 /** The meaning of the solver's refusals for the maker. Texts for users are in data/explain.ts. */
@@ -69,7 +59,7 @@ export const REFUSAL_TEXTS: Readonly<Record<string, string>> = {
     "margin. Normal in fast markets, and near the bounds of short boxes.",
   PRICE_IMPROVED:
     "The price moved against the user after the quote: a new quote pays more, and users may ask for " +
-    "it. Normal in fast markets. If your prices are not behind, a lower `--user-lead-ms` refuses less.",
+    "it. Normal in fast markets.",
   WINDOW_ENDED: "The box was in the past.",
   DURATION_TOO_SHORT: "The window is shorter than you offer.",
   DURATION_TOO_LONG: "The window is longer than you offer.",

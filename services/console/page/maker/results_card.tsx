@@ -4,7 +4,6 @@ import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { DAY_MS } from "../../../../lib/time.ts";
 import { Card } from "../card.tsx";
-import { type Results, resultsOf } from "../data/results.ts";
 import {
   formatChange,
   formatDay,
@@ -15,8 +14,14 @@ import {
 } from "../format.ts";
 import { Plot } from "../plot.tsx";
 import { Table } from "../table.tsx";
-import { COUNT_MIN } from "./calibration.ts";
-import { chanceText, type Earnings, earningsOf, profitHistory } from "./earnings.ts";
+import {
+  chanceText,
+  earnedText,
+  type Earnings,
+  earningsOf,
+  leftOutText,
+  profitHistory,
+} from "./earnings.ts";
 
 const usdc = (amount: number) => formatGain(fromNumber(amount));
 
@@ -24,10 +29,9 @@ const usdc = (amount: number) => formatGain(fromNumber(amount));
 const PERIOD_STEP_MS = 10_000;
 
 interface ResultsProps {
-  /** Those that are compared. */
   theses: readonly Thesis[];
-  /** The results of all bets. */
-  all: Results;
+  /** Those that are compared. */
+  compared: readonly Thesis[];
   markets: readonly Market[];
   probabilities: ReadonlyMap<string, number>;
   nowMs: number;
@@ -36,38 +40,31 @@ interface ResultsProps {
 }
 
 /** What the bets brought, beside what was expected of the same bets. */
-export function ResultsCard({ theses, all, markets, probabilities, nowMs, action }: ResultsProps) {
+export function ResultsCard(props: ResultsProps) {
+  const { theses, compared, markets, probabilities, nowMs, action } = props;
   // Compares all pairs of bets that overlap.
   const rows = useMemo(
-    () => earningsOf(theses, markets, probabilities, nowMs),
-    [theses.length, probabilities.size, Math.floor(nowMs / PERIOD_STEP_MS)],
+    () => earningsOf(compared, markets, probabilities, nowMs),
+    [compared.length, probabilities.size, Math.floor(nowMs / PERIOD_STEP_MS)],
   );
-  const leftOut = all.settled - theses.length;
+  const [all] = rows;
+  const leftOut = leftOutText(theses, compared, nowMs);
   return (
     <Card title="Results" note={action}>
-      {theses.length === 0
-        ? <p class="note">No bet’s window is over yet.</p>
-        : (
-          <div class="columns" style={{ "--least": "32rem" }}>
-            <EarningsTable rows={rows} />
-            <ProfitChart theses={theses} nowMs={nowMs} />
-          </div>
-        )}
-      {rows[0]?.expected !== undefined && (
+      <p>{all?.settled ? earnedText(all) : "No bet’s window is over yet."}</p>
+      {compared.length > 0 && (
+        <div class="columns">
+          <EarningsTable rows={rows} />
+          <ProfitChart theses={compared} nowMs={nowMs} />
+        </div>
+      )}
+      {all && chanceText(all) && (
         <p class="note">
-          By chance: where the profit lies in 19 of 20 cases if the forecasts are right, from{" "}
-          {COUNT_MIN}{" "}
-          bets on. Boxes of a market that overlap are counted as ending alike for the time that they
-          share.
+          By chance: where the profit lies in 19 of 20 cases if the forecasts are right. Boxes of a
+          market that overlap count as ending alike for the time that they share.
         </p>
       )}
-      {leftOut > 0 && (
-        <p class="note">
-          Not counted: {leftOut} decided {leftOut === 1 ? "bet" : "bets"} with{" "}
-          {formatGain(all.profit - resultsOf(theses).profit)}{" "}
-          USDC, whose window is not over or whose probability is unknown.
-        </p>
-      )}
+      {leftOut && <p class="note">{leftOut}</p>}
     </Card>
   );
 }

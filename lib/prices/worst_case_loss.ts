@@ -1,7 +1,10 @@
-import { lowerBound } from "../../../lib/lower_bound.ts";
-import { slotAtOrAfter } from "../../../lib/prices/price_slots.ts";
-import { marketKey } from "../../../lib/protocol/markets.ts";
-import { type BetAtRisk, riskOf } from "./bet_at_risk.ts";
+import { lowerBound } from "../lower_bound.ts";
+import { marketKey } from "../protocol/markets.ts";
+import type { BetTerms } from "../protocol/terms.ts";
+import { slotAtOrAfter } from "./price_slots.ts";
+
+/** A bet with what it pays if its user wins. */
+type BetAtRisk = BetTerms & { payout: bigint };
 
 /** A bet with its times in slots of 100 ms, both included. */
 interface BoxInSlots {
@@ -37,10 +40,10 @@ export function worstCaseLoss(bets: Iterable<BetAtRisk>): bigint {
 }
 
 function boxOf(bet: BetAtRisk): BoxInSlots {
-  const { lowerPrice, upperPrice, startTime, endTime } = bet;
+  const { lowerPrice, upperPrice, startTime, endTime, payout, betAmount } = bet;
   const firstSlot = slotAtOrAfter(startTime);
   const lastSlot = slotAtOrAfter(endTime) - 1;
-  return { firstSlot, lastSlot, lowerPrice, upperPrice, risk: riskOf(bet) };
+  return { firstSlot, lastSlot, lowerPrice, upperPrice, risk: payout - betAmount };
 }
 
 /** Divides boxes into groups, each with a slot that all its boxes are checked in. */

@@ -3,8 +3,8 @@ import fc from "fast-check";
 import { slotAtOrAfter } from "../../../lib/prices/price_slots.ts";
 import { MARKETS } from "../../../lib/protocol/markets.ts";
 import type { BetAtRisk } from "../../../services/solver/risk/bet_at_risk.ts";
-import { worstCaseLoss } from "../../../services/solver/risk/worst_case_loss.ts";
-import { termsAt } from "../support.ts";
+import { worstCaseLoss } from "../../../lib/prices/worst_case_loss.ts";
+import { termsAt } from "../../solver/support.ts";
 
 /** A bet with 100 at risk on these prices, in these seconds. */
 function bet(lower: number, upper: number, from: number, to: number, risk = 100n): BetAtRisk {
