@@ -36,8 +36,7 @@ const LONG = [
  * without its stack, since whatever they start has to end with them, those whose requests to
  * services that are away end after them, and those that wait for PostgreSQL most of their time.
  */
-const APART =
-  /^tests\/(lib\/intents\/|spec\/(configuration|price_oracle_node|rpc_proxy_upstream)_|console\/session_)/;
+const APART = /^tests\/(lib\/intents\/|spec\/configuration_|console\/session_)/;
 
 /** The test files of each isolate. */
 export interface Isolates {

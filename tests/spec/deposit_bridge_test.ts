@@ -8,7 +8,6 @@ import { type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import { z } from "zod";
 import config from "../../deno.json" with { type: "json" };
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { BODIES } from "../refusals/request_rules.ts";
 import { assertFailure, post } from "../support/http_answers.ts";
 import {
   DEPOSIT_REQUEST_TYPE,
@@ -38,12 +37,6 @@ async function send(wallet: PrivateKeyAccount, given: Parameters<typeof signedDe
   const request = await signedDeposit(wallet, given);
   return await post(`${stack.urls.bridge}/deposit`, request);
 }
-
-Deno.test("deposit bridge, Deposit request: tests/refusals covers every field, all of them required", () => {
-  const { fields, optional } = BODIES["/deposit"];
-  assert.deepEqual(Object.keys(fields), ["user", "amount", "nonce", "deadline", "signature"]);
-  assert.deepEqual(optional, []);
-});
 
 Deno.test("deposit bridge, Deposit request: the smallest and the largest amounts and nonces are credited", async () => {
   for (const [amount, nonce] of [["1", "0"], [`${2n ** 64n - 1n}`, `${2n ** 256n - 1n}`]]) {
