@@ -39,7 +39,7 @@ const LONG = [
 const APART = /^tests\/(lib\/intents\/|spec\/configuration_|console\/session_)/;
 
 /** The test files of each isolate. */
-export interface Isolates {
+interface Isolates {
   /** In the order of {@link LONG}, without coverage. */
   long: string[][];
   /** With coverage: those of a folder of `tests/`, folders with most files first. */
@@ -47,7 +47,7 @@ export interface Isolates {
 }
 
 /** Which test files run in which isolate. */
-export function isolatesOf(files: readonly string[]): Isolates {
+function isolatesOf(files: readonly string[]): Isolates {
   const long = LONG.map((pattern) => files.filter((file) => pattern.test(file)));
   const isLong = new Set(long.flat());
   const folders = Map.groupBy(
