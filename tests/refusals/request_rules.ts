@@ -10,6 +10,7 @@ type Kind = readonly (readonly [advice: string, ...values: unknown[]])[];
 
 const ADDRESS: Kind = [
   ["Expected an address", "0x01", "1".repeat(42), `0x${"g".repeat(40)}`, 1, null],
+  ["Expected an address", `0x${"1".repeat(39)}`, `0x${"1".repeat(41)}`],
 ];
 const BOX: Kind = [['Expected "box"', "range", "BOX", "", 1, null]];
 const DECIMAL: Kind = [["Expected a decimal integer", "", "1.5", "-1", "0x10", "1e3", 1, null]];
