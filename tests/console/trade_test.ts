@@ -6,7 +6,7 @@ import { systemClock } from "../../lib/clock.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { addressSchema, hash32Schema } from "../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
-import { formatAmount, formatCut } from "../../services/console/page/format.ts";
+import { formatAmount } from "../../services/console/page/format.ts";
 import { linkTo } from "../../services/console/page/trade/box_link.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
 import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
@@ -102,7 +102,7 @@ Deno.test({
           assert.equal(balance, 1_000_000_000n + gain);
           const paid = bet.status === "won" ? "Paid" : "Would have paid";
           await visitor.sees(new RegExp(`${paid} ${formatAmount(bet.payout)}`));
-          await visitor.sees(new RegExp(`Balance\\s+${formatCut(balance)} USDC`));
+          await visitor.sees(new RegExp(`Balance\\s+${formatAmount(balance)} USDC`));
           await visitor.close();
         },
       );

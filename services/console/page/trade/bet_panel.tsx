@@ -16,7 +16,8 @@ import {
 import { linkTo } from "./box_link.ts";
 import { parseDuration, unitOf } from "./input.ts";
 import { errorsOf, spokenText } from "./next_step.ts";
-import { obstacleNow, QuoteButton, situationOf } from "./quote_button.tsx";
+import { breakEvenOf, leastPayout } from "./odds.ts";
+import { estimateNow, obstacleNow, QuoteButton, situationOf } from "./quote_button.tsx";
 import { QuotePanel } from "./quote_panel.tsx";
 import { focusChart, focusNextStep, showChart } from "./show_chart.ts";
 
@@ -86,7 +87,7 @@ function DraftPanel({ model, slip }: BetPanelProps) {
           />
         ))}
       </div>
-      <Tolerance slip={slip} />
+      <Tolerance model={model} slip={slip} />
       <div class="action-bar">
         <QuoteButton
           model={model}
@@ -279,7 +280,13 @@ export function askQuote(model: PageModel, slip: BetSlip): void {
 /** Choices of {@link Tolerance}, in percent. */
 const TOLERANCES = [0, 2, 5, 10, 20] as const;
 
-function Tolerance({ slip }: { slip: BetSlip }) {
+function Tolerance({ model, slip }: BetPanelProps) {
+  const estimate = estimateNow(model, slip);
+  const breakEven = estimate &&
+    breakEvenOf({
+      ...estimate,
+      payout: leastPayout(estimate, slip.tolerancePercent.value),
+    });
   return (
     <label class="note tolerance">
       If the odds change as you sign, accept{" "}
@@ -290,6 +297,7 @@ function Tolerance({ slip }: { slip: BetSlip }) {
         {TOLERANCES.map((percent) => <option key={percent} value={percent}>{percent} % less
         </option>)}
       </select>
+      {breakEven && `: break-even up to ${breakEven}`}
     </label>
   );
 }

@@ -28,6 +28,9 @@ const REFRESH_MS = 1_000;
 /** The same while the maker refuses the box. */
 const REFUSED_REFRESH_MS = 3_000;
 
+/** By then, a maker has seen a price that the page has seen. */
+const CROSSING_MS = 250;
+
 export interface BetSlipOptions extends SlipVoiceOptions {
   session: Pick<Session, "user">;
   estimate: Estimator;
@@ -102,7 +105,7 @@ export class BetSlip {
     if (stage.name === "quoted") {
       return this.#isValid(stage.offer)
         ? `${unmarked(termsText(stage.offer, leastOf(stage, this.tolerancePercent.value)))}.`
-        : endedText(stage.offer.quote, this.#options.serverClock.now());
+        : endedText(stage.offer.quote);
     }
     const state = this.#estimated;
     if (state === undefined || stage.name !== "draft") return "";
@@ -297,14 +300,21 @@ export class BetSlip {
   #stillText(): string | undefined {
     if (this.stage.value.name !== "draft") return "";
     const obstacle = this.#options.obstacle();
-    // The user may not have reached an empty field yet.
-    if (obstacle?.field) return this.fields.value[obstacle.field] === "" ? "" : obstacle.text;
+    if (obstacle?.field) {
+      // The user may not have reached an empty price yet.
+      const isPrice = obstacle.field === "lower" || obstacle.field === "upper";
+      return isPrice && this.fields.value[obstacle.field] === "" ? "" : obstacle.text;
+    }
     if (obstacle?.text === "" || this.draft === undefined) return ""; // the chart shows the reason
     return this.terms && obstacle?.fix ? spokenText(obstacle) : this.terms || undefined;
   }
 
-  /** Updates the estimate now, and regularly while there is a box. */
-  refresh(): void {
+  /**
+   * Updates the estimate now, and regularly while there is a box.
+   *
+   * @param isCrossing The price has left the box or is in it again: the maker may know a moment later.
+   */
+  refresh({ isCrossing = false } = {}): void {
     const { clock } = this.#options;
     this.#cancelRefresh();
     const bet = this.#bet;
@@ -312,7 +322,7 @@ export class BetSlip {
     this.estimator.ask(bet);
     const state = this.estimator.state.peek();
     const isRefused = state !== undefined && "failure" in state;
-    const pauseMs = isRefused ? REFUSED_REFRESH_MS : REFRESH_MS;
+    const pauseMs = isCrossing ? CROSSING_MS : isRefused ? REFUSED_REFRESH_MS : REFRESH_MS;
     this.#cancelRefresh = clock.after(pauseMs, () => this.refresh());
   }
 }

@@ -4,7 +4,7 @@ import type { UnresolvedBet } from "../data/bet_keeper.ts";
 import type { EstimateState } from "../data/estimator.ts";
 import { explain, explainRisk, type Explanation } from "../data/explain.ts";
 import type { MarketState } from "../data/price_feed.ts";
-import { formatCut, formatTime } from "../format.ts";
+import { formatAmount, formatTime } from "../format.ts";
 import { type DraftFields, type FieldErrors, firstError, type ParsedFields } from "./draft.ts";
 import { isWorthless, oddsOf, paysText, unmarked } from "./odds.ts";
 import { CHECKING, OTHER_TAB, WAITING } from "./quote_step.ts";
@@ -46,8 +46,7 @@ export interface Obstacle {
 
 /** Why a market accepts no bets, in one sentence. The chart shows it. */
 export const MARKET_TEXTS: Readonly<Record<Exclude<MarketState, "fresh">, string>> = {
-  away: "The price service does not answer: reconnecting. Your open bets go on; new ones wait.",
-  offline: "You are offline. Your open bets go on; new ones wait.",
+  away: "No connection to the prices: reconnecting. Your open bets go on; new ones wait.",
   connecting: "Connecting to the prices …",
   missing: "There is no price yet. Bets start with the first one.",
   stale: "The price is not fresh: no bets until it is.",
@@ -131,13 +130,13 @@ export function errorsOf(situation: Situation): FieldErrors {
 function amountError({ parsed: { betAmount }, balance, limits }: Situation): string | undefined {
   if (betAmount === undefined) return undefined;
   if (balance && betAmount > balance) {
-    return `Enter at most ${formatCut(balance)} USDC, your balance`;
+    return `Enter at most ${formatAmount(balance)} USDC, your balance`;
   }
   if (limits !== undefined && betAmount < limits.minBetAmount) {
     return `Enter at least ${formatUnits(limits.minBetAmount)} USDC, the maker’s smallest bet`;
   }
   if (limits !== undefined && betAmount > limits.maxBetAmount) {
-    return `Enter at most ${formatCut(limits.maxBetAmount)} USDC, the maker’s largest bet`;
+    return `Enter at most ${formatAmount(limits.maxBetAmount)} USDC, the maker’s largest bet`;
   }
   return undefined;
 }

@@ -39,8 +39,9 @@ export function situationOf(model: PageModel, slip: BetSlip): Situation {
   const parsed = slip.parsed.value;
   const estimate = slip.estimator.state.value;
   const limits = maker.info.value?.config;
+  const market = model.stateOf(slip.symbol.value);
   return {
-    market: model.stateOf(slip.symbol.value),
+    market,
     chainId: config.chainId,
     nodeChainId: nodeChainId.value,
     hasUser: user !== undefined,
@@ -49,7 +50,10 @@ export function situationOf(model: PageModel, slip: BetSlip): Situation {
     onItsWay: user?.portfolio.bets.unresolved.value[0],
     isEmpty: slip.isEmpty,
     parsed,
-    unpriceable: estimate && unpriceableBy(estimate, maker.info.value),
+    // Otherwise, the chart says why nothing can be bet.
+    unpriceable: market === "fresh" && estimate
+      ? unpriceableBy(estimate, maker.info.value)
+      : undefined,
     limits,
   };
 }

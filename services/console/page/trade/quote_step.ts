@@ -1,7 +1,7 @@
 /** The next step of a quote: one button and one sentence for each state. */
 import type { Quote } from "@rangemaker/client";
 import type { UnresolvedBet } from "../data/bet_keeper.ts";
-import { formatAmount, formatCut, formatTime } from "../format.ts";
+import { formatAmount, formatTime } from "../format.ts";
 import { isOutside, outsideText, overText, signableMs, windowText } from "./quote_life.ts";
 import { isWorthless } from "./odds.ts";
 import { changesOf, isWorse } from "./slip_voice.ts";
@@ -16,11 +16,10 @@ export interface QuoteSituation {
   onItsWay: Pick<UnresolvedBet, "isChecking"> | undefined;
   /** Undefined before the node has answered. */
   balance: bigint | undefined;
-  isOffline: boolean;
+  /** No prices arrive. */
+  isAway: boolean;
   /** The newest price, if there is one. */
   price: bigint | undefined;
-  /** The price has been outside the box since the window began. */
-  hasLeft: boolean;
 }
 
 export interface QuoteStep {
@@ -44,7 +43,7 @@ const SIGN = "Sign and place the bet";
 const BACK = "Change the box";
 
 export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep {
-  const { stage, isDevelopmentKey, onItsWay, balance, isOffline } = situation;
+  const { stage, isDevelopmentKey, onItsWay, balance, isAway } = situation;
   if (stage.name === "sending") {
     if (!onItsWay?.isChecking) return { button: "Placing the bet …" };
     const note =
@@ -65,13 +64,13 @@ export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep
   if (onItsWay) return { button: OTHER_TAB, note: "This quote waits for it.", back: BACK };
   const { quote } = stage.offer;
   if (balance !== undefined && quote.betAmount > balance) {
-    const note = `Your balance is ${formatCut(balance)} USDC now: bet less.`;
+    const note = `Your balance is ${formatAmount(balance)} USDC now: bet less.`;
     return { button: SIGN, note, look: "failure", back: BACK };
   }
-  if (signableMs(quote, nowMs) > 0 && isOffline) {
+  if (signableMs(quote, nowMs) > 0 && isAway) {
     return { button: WAITING, note: "", back: BACK };
   }
-  const over = overReason(situation, quote, nowMs);
+  const over = overReason(quote, nowMs);
   if (over !== undefined) {
     const note = `${over} The window of a new quote starts later.`;
     return { button: "Ask for a new quote", note, look: "failure", action: "renew", back: BACK };
@@ -80,10 +79,8 @@ export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep
 }
 
 /** Why a quote can no longer become a bet; undefined while it can. */
-function overReason({ price, hasLeft }: QuoteSituation, quote: Quote, nowMs: number) {
-  if (signableMs(quote, nowMs) === 0) return overText(quote, nowMs);
-  const isOut = price !== undefined && isOutside(quote, price) && nowMs >= quote.startTime;
-  if (hasLeft || isOut) return "The price has left the box: nothing can be placed.";
+function overReason(quote: Quote, nowMs: number) {
+  if (signableMs(quote, nowMs) === 0) return overText(quote);
   return isWorthless(quote) ? "It would win almost nothing." : undefined;
 }
 

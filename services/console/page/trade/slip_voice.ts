@@ -2,7 +2,7 @@ import { effect, untracked } from "@preact/signals";
 import type { CancelTimer, Clock } from "@rangemaker/client";
 import type { Announce } from "../data/messages.ts";
 import { formatAmount, formatTime } from "../format.ts";
-import { endedText, signableMs, signWithinMs, signWithinText, windowText } from "./quote_life.ts";
+import { endedText, signableMs, signWithinText, windowText } from "./quote_life.ts";
 import type { QuotedStage } from "./stage.ts";
 
 /** The payout of the box is announced when the box has not changed for this long. */
@@ -59,23 +59,19 @@ export class SlipVoice {
     const { announce, clock, serverClock } = this.#options;
     const nowMs = serverClock.now();
     const remainingMs = signableMs(quote, nowMs);
-    if (remainingMs === 0) return this.speak(endedText(quote, nowMs));
+    if (remainingMs === 0) return this.speak(endedText(quote));
     const text = [...changesOf(stage), terms, windowText(quote, nowMs)].join(" ");
     const remove = announce(text, { isSpoken: true }); // the slip shows it
     const cancels = [remove];
     this.#endQuote = () => cancels.forEach((cancel) => cancel());
-    const { startTime } = quote;
-    if (startTime > nowMs && startTime < nowMs + remainingMs) {
-      cancels.push(clock.after(startTime - nowMs, () => this.speak(windowText(quote, startTime))));
-    }
-    const warnInMs = signWithinMs(quote, nowMs) - DEADLINE_WARNING_MS;
-    if (warnInMs > 0 && nowMs < startTime) {
+    const warnInMs = remainingMs - DEADLINE_WARNING_MS;
+    if (warnInMs > 0) {
       const warning = `${signWithinText(DEADLINE_WARNING_MS)}.`;
       cancels.push(clock.after(warnInMs, () => this.speak(warning)));
     }
     cancels.push(clock.after(remainingMs, () => {
       this.endQuote();
-      this.speak(endedText(quote, serverClock.now()));
+      this.speak(endedText(quote));
     }));
   }
 

@@ -57,12 +57,15 @@ const PASSING_CODES: ReadonlySet<string> = new Set([
 const LEFT = "The price had left the box.";
 const CHANGED = "The odds had changed.";
 
-/** Why a signed bet was not placed, if its explanation is about the box of now. */
+/** Why a signed bet was not placed, if its explanation is about now: that may change. */
 const PAST_REASONS: Readonly<Record<string, string>> = {
   RANGE_BROKEN: LEFT,
   OUTSIDE_RANGE: LEFT,
   PRICE_MOVED: CHANGED,
   PRICE_IMPROVED: CHANGED,
+  INSUFFICIENT_BALANCE: "Your balance was too small.",
+  WRONG_CHAIN: "The wallet was on another chain.",
+  WALLET_BUSY: "Another request waited in the wallet.",
   NOT_PLACED: "",
 };
 
