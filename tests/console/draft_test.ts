@@ -100,9 +100,9 @@ Deno.test("repeatedDraft: the box of an earlier bet is moved around the current 
   const again = repeatedDraft(bet, 4_000_000_000n, 10_000);
   assert.deepEqual(again, { lower: "3990.00", upper: "4010.00", ...fields });
   const cheap = { ...bet, lowerPrice: 5_000n, upperPrice: 35_000n };
-  assert.equal(repeatedDraft(cheap, 10_000n, 10_000).lower, "0.000001", "not below zero");
+  assert.equal(repeatedDraft(cheap, 10_000n, 10_000).lower, "0.001000", "not below zero");
   const flat = repeatedDraft({ ...bet, upperPrice: bet.lowerPrice }, 4_000_000_000n, 10_000);
-  assert.deepEqual(flat, { ...fieldsOf(suggestedDraft(4_000_000_000n)), amount: "7.50" });
+  assert.deepEqual(flat, { ...fieldsOf(suggestedDraft(4_000_000_000n)), ...fields });
 });
 
 const mistakes: readonly (readonly [keyof DraftFields, string])[] = [

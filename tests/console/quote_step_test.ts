@@ -10,7 +10,7 @@ const offer = offerOf(1, {
 });
 
 const QUOTED: QuoteSituation = {
-  stage: { name: "quoted", offer, estimated: undefined, replaces: undefined, notPlaced: undefined },
+  stage: { name: "quoted", offer, before: undefined, isRefused: false },
   ...{ isDevelopmentKey: false, onItsWay: undefined, isAway: false },
   balance: 100_000_000n,
   price: 11n,
@@ -32,13 +32,13 @@ Deno.test("quoteStepOf: once the window has begun, a quote is renewed", () => {
 Deno.test("quoteStepOf: after a refusal the button says for which payout it signs again, and the note is a warning", () => {
   const paying = { ...offer, quote: { ...offer.quote, betAmount: 9n, payout: 134_760_000n } };
   const stage: QuotedStage = {
-    ...{ name: "quoted", offer: paying, estimated: undefined },
-    ...{ replaces: paying, notPlaced: "its window had begun" },
+    ...{ name: "quoted", offer: paying, isRefused: true },
+    before: { payout: 134_760_000n, isQuote: true },
   };
   const { button, look, note } = quoteStepOf({ ...QUOTED, stage }, 0);
   assert.deepEqual([button, look], ["Sign again: 134.76", "warned"]);
   const from = formatTime(10_000);
-  const text = `Not placed: its window had begun. This is a new quote, for a window from ${from}. `;
+  const text = `Not placed: the odds changed. This is a new quote, for a window from ${from}. `;
   assert.equal(`${note} `, text);
 });
 
@@ -61,10 +61,9 @@ Deno.test("quoteStepOf: a price outside the box is a warning", () => {
 });
 
 Deno.test("quoteStepOf: all that changed since the last quote is one note; a price outside is told with the deadline", () => {
-  const before = { ...offer, quote: { ...offer.quote, payout: 2n * offer.quote.payout } };
   const stage: QuotedStage = {
-    ...{ name: "quoted", offer, estimated: undefined },
-    ...{ replaces: before, notPlaced: "the odds changed" },
+    ...{ name: "quoted", offer, isRefused: true },
+    before: { payout: 2n * offer.quote.payout, isQuote: true },
   };
   const { look, note, deadline, button } = quoteStepOf({ ...QUOTED, stage }, 0);
   assert.match(deadline ?? "", /^Sign within 10 s, before /, "apart: a long note may be cut off");
@@ -77,16 +76,6 @@ Deno.test("quoteStepOf: all that changed since the last quote is one note; a pri
   const both = quoteStepOf({ ...QUOTED, stage, price: 13n }, 0);
   assert.match(both.note ?? "", /^Not placed: the odds changed\. /);
   assert.match(both.deadline ?? "", /^The price is outside the box\. /);
-});
-
-Deno.test("quoteStepOf: a quote that wins less than a thousandth of the stake is not offered for signing", () => {
-  const paying = (payout: bigint) => {
-    const poor = { ...offer, quote: { ...offer.quote, betAmount: 10_000_000n, payout } };
-    const stage = { name: "quoted" as const, offer: poor, estimated: undefined };
-    const situation = { ...QUOTED, stage: { ...stage, replaces: undefined, notPlaced: undefined } };
-    return quoteStepOf(situation, 0).action;
-  };
-  assert.deepEqual([paying(10_009_999n), paying(10_010_000n)], ["renew", "sign"]);
 });
 
 Deno.test("quoteStepOf: a quote above the balance cannot be signed, with a note", () => {
@@ -117,7 +106,7 @@ Deno.test("quoteStepOf: without a connection, or while a bet is being placed, no
     [
       { onItsWay: { isChecking: true }, isAway: true },
       "Outcome unknown, checking …",
-      undefined,
+      BACK,
     ],
     [{ onItsWay: { isChecking: false } }, "Your other tab is placing a bet …", BACK],
     [{ balance: 9n }, "Sign and place the bet", BACK],

@@ -249,7 +249,7 @@ Deno.test({
       );
 
       await t.step("a link opens a box, and changes to that box survive a reload", async () => {
-        const fields = { lower: "1234.5", upper: "5678", startsIn: "7 s", lasts: "2 m" };
+        const fields = { lower: "1234.5", upper: "5678", startsIn: "17 s", lasts: "2 m" };
         const visitor = await Visitor.open(browser, linkTo(url, { symbol: "BTC/USDT", fields }));
         await visitor.sees(/A box was opened from a link/);
         const session = await visitor.page.createCDPSession();

@@ -18,10 +18,8 @@ const NO_ANSWER = "No answer from the service. Try again.";
 const TEXTS: Readonly<Record<string, string>> = {
   INSUFFICIENT_BALANCE:
     "Your balance is too small for this bet. Bet less, or add money to your account.",
-  RANGE_BROKEN: "The price has already left the box. Draw another one.",
   OUTSIDE_RANGE: "The price is outside the box now. Move it, or draw one around the price.",
   RANGE_TOO_NARROW: "The box is too low for the maker to price. Make it taller.",
-  WINDOW_ENDED: "The box lies in the past. Draw another one.",
   PAYOUT_TOO_LOW:
     "The price is so likely to stay inside that the maker would pay no more than you bet. " +
     "Make the box less tall, or let it last longer.",

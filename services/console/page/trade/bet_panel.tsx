@@ -8,6 +8,7 @@ import {
   type DraftFields,
   errorText,
   fieldsOf,
+  isUnreached,
   LABELS,
   repeatedDraft,
   suggestedDraft,
@@ -121,12 +122,10 @@ interface FieldProps extends Pick<PageModel, "announce"> {
 
 /**
  * A field of the bet, with its error below it unless the bar beside it shows that. The error is the field's
- * description, not part of its name, so screen readers read it once. An empty price is not wrong yet:
- * the user may not have reached it.
+ * description, not part of its name, so screen readers read it once.
  */
 function Field({ announce, slip, name, error, isSaid }: FieldProps) {
-  const isPrice = name === "lower" || name === "upper";
-  const isWrong = error !== undefined && !(isPrice && slip.fields.value[name] === "");
+  const isWrong = error !== undefined && !isUnreached(slip.fields.value, name);
   const errorId = `error-${name}`;
   const isDuration = name === "startsIn" || name === "lasts";
   const unit = isDuration

@@ -85,6 +85,11 @@ export const LABELS: Readonly<Record<keyof DraftFields, string>> = {
   amount: "You bet",
 };
 
+/** Whether the user may not have reached a field yet: an empty price is not wrong. */
+export function isUnreached(fields: DraftFields, name: keyof DraftFields): boolean {
+  return (name === "lower" || name === "upper") && fields[name] === "";
+}
+
 /** The fields for a draft; both prices have at least the digits that are shown of the upper one. */
 export function fieldsOf(draft: Draft): Omit<DraftFields, "amount"> {
   const digits = shownDigits(toNumber(draft.upperPrice));
@@ -233,7 +238,7 @@ export function suggestedDraft(
   price: bigint,
   move?: number,
   { startsInMs, durationMs }: Times = timesOf(EMPTY_FIELDS),
-  kept?: Draft,
+  kept?: Pick<Draft, "lowerPrice" | "upperPrice">,
 ): Draft {
   const suggested = Number(price) * halfHeightOf(startsInMs + durationMs, move);
   const keptHeight = kept && kept.upperPrice - kept.lowerPrice;
@@ -259,14 +264,9 @@ export function repeatedDraft(
   price: bigint,
   fromMs: number,
 ): DraftFields {
-  const half = (upperPrice - lowerPrice) / 2n;
-  const draft = draftOf({
-    fromMs,
-    toMs: fromMs + endTime - startTime,
-    low: Math.max(0.000001, Number(price - half) / 1e6),
-    high: Number(price + half) / 1e6,
-  });
-  return { ...fieldsOf(draft ?? suggestedDraft(price)), amount: amountText(betAmount) };
+  const times = { startsInMs: fromMs, durationMs: endTime - startTime };
+  const draft = suggestedDraft(price, undefined, times, { lowerPrice, upperPrice });
+  return { ...fieldsOf(draft), amount: amountText(betAmount) };
 }
 
 /** The bet for a draft that is quoted now. */

@@ -5,7 +5,13 @@ import type { EstimateState } from "../data/estimator.ts";
 import { explain, explainRisk, type Explanation } from "../data/explain.ts";
 import type { MarketState } from "../data/price_feed.ts";
 import { formatAmount, formatTime } from "../format.ts";
-import { type DraftFields, type FieldErrors, firstError, type ParsedFields } from "./draft.ts";
+import {
+  type DraftFields,
+  type FieldErrors,
+  firstError,
+  isUnreached,
+  type ParsedFields,
+} from "./draft.ts";
 import { isWorthless, oddsOf, paysText, unmarked } from "./odds.ts";
 import { CHECKING, OTHER_TAB, WAITING } from "./quote_step.ts";
 
@@ -107,6 +113,16 @@ export const FIX_BUTTONS: Readonly<Record<NonNullable<Obstacle["fix"]>, string>>
 export function spokenText({ text, button, fix }: Obstacle): string {
   const remedy = fix && ` Press “${FIX_BUTTONS[fix]}”, or M on the chart.`;
   return (text || button) + (remedy ?? "");
+}
+
+/** What is said once a box is still: what is wrong, or what it pays; undefined if unknown. */
+export function stillText(
+  obstacle: Obstacle | undefined,
+  { fields, draft, terms }: { fields: { value: DraftFields }; draft: unknown; terms: string },
+): string | undefined {
+  if (obstacle?.field) return isUnreached(fields.value, obstacle.field) ? "" : obstacle.text;
+  if (obstacle?.text === "" || draft === undefined) return ""; // the chart shows the reason
+  return terms && obstacle?.fix ? spokenText(obstacle) : terms || undefined;
 }
 
 /** Refusals of a box that moving it, or changing its height, would fix. */

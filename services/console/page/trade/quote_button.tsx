@@ -14,7 +14,6 @@ import {
   unpriceableBy,
 } from "./next_step.ts";
 import { oddsOf, paysText } from "./odds.ts";
-import { failureText } from "./stage.ts";
 
 interface QuoteButtonProps {
   model: PageModel;
@@ -83,11 +82,10 @@ export function QuoteButton({ model, slip, onFix, children }: RenderableProps<Qu
       </>
     );
   }
-  const state = slip.estimator.state.value;
   const estimate = estimateNow(model, slip);
   const odds = estimate && oddsOf(estimate, model.maker.info.value?.config.maxPayoutRatio);
   // The bet slip has announced the failure already.
-  const failed = stage.name === "draft" && stage.failure ? failureText(stage.failure, state) : "";
+  const failed = stage.name === "draft" ? stage.failure ?? "" : "";
   const { unpriceable } = situation;
   const unpaid = !obstacle?.field &&
     (unpriceable && unpriceable.text !== obstacle?.text ? unpriceable.text : "pays –");

@@ -1,9 +1,7 @@
 /** The next step of a quote: one button and one sentence for each state. */
-import type { Quote } from "@rangemaker/client";
 import type { UnresolvedBet } from "../data/bet_keeper.ts";
 import { formatAmount, formatTime } from "../format.ts";
 import { isOutside, outsideText, overText, signableMs, windowText } from "./quote_life.ts";
-import { isWorthless } from "./odds.ts";
 import { changesOf, isWorse } from "./slip_voice.ts";
 import type { LiveStage, QuotedStage } from "./stage.ts";
 
@@ -58,38 +56,28 @@ export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep
     if (isDevelopmentKey) return { button: "Signing …", note };
     return { button: "Sign in your wallet …", note, back: "Cancel" };
   }
-  if (onItsWay?.isChecking) {
-    return { button: CHECKING, note: "Another signed bet is on its way." };
+  if (onItsWay) {
+    const note = "This quote waits for another signed bet.";
+    return { button: onItsWay.isChecking ? CHECKING : OTHER_TAB, note, back: BACK };
   }
-  if (onItsWay) return { button: OTHER_TAB, note: "This quote waits for it.", back: BACK };
   const { quote } = stage.offer;
   if (balance !== undefined && quote.betAmount > balance) {
     const note = `Your balance is ${formatAmount(balance)} USDC now: bet less.`;
     return { button: SIGN, note, look: "failure", back: BACK };
   }
-  if (signableMs(quote, nowMs) > 0 && isAway) {
-    return { button: WAITING, note: "", back: BACK };
-  }
-  const over = overReason(quote, nowMs);
-  if (over !== undefined) {
-    const note = `${over} The window of a new quote starts later.`;
+  if (signableMs(quote, nowMs) === 0) {
+    const note = `${overText(quote)} The window of a new quote starts later.`;
     return { button: "Ask for a new quote", note, look: "failure", action: "renew", back: BACK };
   }
+  if (isAway) return { button: WAITING, note: "", back: BACK };
   return { ...signStep(situation, stage, nowMs), back: BACK };
-}
-
-/** Why a quote can no longer become a bet; undefined while it can. */
-function overReason(quote: Quote, nowMs: number) {
-  if (signableMs(quote, nowMs) === 0) return overText(quote);
-  return isWorthless(quote) ? "It would win almost nothing." : undefined;
 }
 
 /** The step of a live quote. */
 function signStep({ price }: QuoteSituation, stage: QuotedStage, nowMs: number): QuoteStep {
-  const { quote } = stage.offer;
+  const { isRefused, offer: { quote } } = stage;
   const isOut = price !== undefined && isOutside(quote, price);
   const text = isOut ? outsideText(quote, nowMs) : windowText(quote, nowMs);
-  const isRefused = stage.notPlaced !== undefined;
   return {
     button: isRefused ? `Sign again: ${formatAmount(quote.payout)}` : SIGN,
     note: changesOf(stage).join(" "),

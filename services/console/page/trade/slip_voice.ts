@@ -102,29 +102,30 @@ const QUIET_SHARE = 0.01;
 /** A payout that is smaller by this share gets a warning. */
 const WARNED_SHARE = 0.05;
 
-/** The offer or estimate shown before a quote, and by which share the quote pays more. */
-function changeOf({ estimated, replaces, offer: { quote } }: QuotedStage) {
-  const seen = replaces ? { ...replaces.quote, ...replaces } : estimated;
-  return { seen, share: seen === undefined ? 0 : Number(quote.payout) / Number(seen.payout) - 1 };
+/** By which share a quote pays more than what the user saw before. */
+function changeOf({ before, offer: { quote } }: QuotedStage): number {
+  return before === undefined ? 0 : Number(quote.payout) / Number(before.payout) - 1;
 }
 
 /** Whether a quote pays so much less than the last quote or estimate that it needs a warning. */
 export function isWorse(stage: QuotedStage): boolean {
-  return changeOf(stage).share <= -WARNED_SHARE;
+  return changeOf(stage) <= -WARNED_SHARE;
 }
 
 /** Sentences about changes since the last quote or estimate, announced before signing. */
 export function changesOf(stage: QuotedStage): string[] {
-  const { replaces, notPlaced, offer } = stage;
-  const { seen, share } = changeOf(stage);
+  const { before, isRefused, offer } = stage;
+  const share = changeOf(stage);
   const from = formatTime(offer.quote.startTime);
-  const changes = notPlaced === undefined
-    ? []
-    : [`Not placed: ${notPlaced}. This is a new quote, for a window from ${from}.`];
-  if (seen !== undefined && Math.abs(share) >= QUIET_SHARE) {
-    const before = `${replaces ? "quote before" : "estimate"} of ${formatAmount(seen.payout)} USDC`;
+  const changes = isRefused
+    ? [`Not placed: the odds changed. This is a new quote, for a window from ${from}.`]
+    : [];
+  if (before !== undefined && Math.abs(share) >= QUIET_SHARE) {
+    const what = `${before.isQuote ? "quote before" : "estimate"} of ${
+      formatAmount(before.payout)
+    }`;
     const percent = Math.round(100 * Math.abs(share));
-    changes.push(`It pays ${percent} % ${share < 0 ? "less" : "more"} than the ${before}.`);
+    changes.push(`It pays ${percent} % ${share < 0 ? "less" : "more"} than the ${what} USDC.`);
   }
   return changes;
 }
