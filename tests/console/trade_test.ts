@@ -270,7 +270,7 @@ Deno.test({
         await visitor.fill("upper", "5700");
         await visitor.page.reload();
         await visitor.sees(/Live/);
-        assert.deepEqual(await read(), ["1234.5", "5700", "7 s", "2 m"]);
+        assert.deepEqual(await read(), ["1234.5", "5700", "17 s", "2 m"]);
         const follow = (link: string) =>
           visitor.page.$eval("nav a", (tab, to) => {
             tab.setAttribute("href", to);
@@ -280,7 +280,7 @@ Deno.test({
         await visitor.sees(/This link is for DOGE\/USDT, which is not traded here\./);
         await follow(linkTo(url, { symbol: "ETH/USDT", fields: { ...fields, lower: "9000" } }));
         await visitor.sees(/This link has no valid box\./);
-        assert.deepEqual(await read(), ["1234.5", "5700", "7 s", "2 m"]);
+        assert.deepEqual(await read(), ["1234.5", "5700", "17 s", "2 m"]);
         assert.equal(new URL(visitor.page.url()).hash, "#trade");
         await visitor.close();
       });

@@ -296,7 +296,7 @@ function Tolerance({ model, slip }: BetPanelProps) {
         {TOLERANCES.map((percent) => <option key={percent} value={percent}>{percent} % less
         </option>)}
       </select>
-      {breakEven && `: break-even up to ${breakEven}`}
+      : break-even up to {breakEven ?? "–"}
     </label>
   );
 }
