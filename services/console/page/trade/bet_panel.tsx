@@ -287,16 +287,19 @@ function Tolerance({ model, slip }: BetPanelProps) {
       payout: leastPayout(estimate, slip.tolerancePercent.value),
     });
   return (
-    <label class="note tolerance">
-      If the odds change as you sign, accept{" "}
-      <select
-        value={slip.tolerancePercent.value}
-        onChange={({ currentTarget }) => slip.setTolerance(Number(currentTarget.value))}
-      >
-        {TOLERANCES.map((percent) => <option key={percent} value={percent}>{percent} % less
-        </option>)}
-      </select>
+    <p class="note tolerance">
+      <label>
+        If the odds change as you sign, accept{" "}
+        <select
+          value={slip.tolerancePercent.value}
+          onChange={({ currentTarget }) => slip.setTolerance(Number(currentTarget.value))}
+        >
+          {TOLERANCES.map((percent) => (
+            <option key={percent} value={percent}>{percent} % less</option>
+          ))}
+        </select>
+      </label>
       : break-even up to {breakEven ?? "–"}
-    </label>
+    </p>
   );
 }
