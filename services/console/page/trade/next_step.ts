@@ -4,7 +4,7 @@ import type { UnresolvedBet } from "../data/bet_keeper.ts";
 import type { EstimateState } from "../data/estimator.ts";
 import { explain, explainRisk, type Explanation } from "../data/explain.ts";
 import type { MarketState } from "../data/price_feed.ts";
-import { formatAmount, formatTime } from "../format.ts";
+import { formatAmount } from "../format.ts";
 import {
   type DraftFields,
   type FieldErrors,
@@ -13,7 +13,7 @@ import {
   type ParsedFields,
 } from "./draft.ts";
 import { isWorthless, oddsOf, paysText, unmarked } from "./odds.ts";
-import { CHECKING, OTHER_TAB, WAITING } from "./quote_step.ts";
+import { CHECKING, checkingText, OTHER_TAB, WAITING } from "./quote_step.ts";
 
 /** All facts that decide whether a quote can be requested. */
 export interface Situation {
@@ -76,10 +76,7 @@ export function obstacleOf(situation: Situation): Obstacle | undefined {
   const { onItsWay, isEmpty, unpriceable } = situation;
   if (onItsWay?.isChecking === false) return { button: OTHER_TAB, text: "" };
   if (onItsWay !== undefined) {
-    const text =
-      "It is not known yet whether your signed bet was placed. New quotes wait until it " +
-      `is, shortly after ${formatTime(onItsWay.offer.quote.deadline)} at the latest.`;
-    return { button: CHECKING, text };
+    return { button: CHECKING, text: checkingText(onItsWay.offer.quote) };
   }
   if (market !== "fresh") return { button: WAITING, text: "" };
   const wrong = firstError(errorsOf(situation));

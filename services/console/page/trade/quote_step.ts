@@ -1,4 +1,5 @@
 /** The next step of a quote: one button and one sentence for each state. */
+import type { Quote } from "@rangemaker/client";
 import type { UnresolvedBet } from "../data/bet_keeper.ts";
 import { formatAmount, formatTime } from "../format.ts";
 import { isOutside, outsideText, overText, signableMs, windowText } from "./quote_life.ts";
@@ -40,14 +41,17 @@ export const WAITING = "Waiting for live prices";
 const SIGN = "Sign and place the bet";
 const BACK = "Change the box";
 
+/** Until when the outcome of a signed bet may be unknown. */
+export function checkingText({ deadline }: Pick<Quote, "deadline">): string {
+  return "The answer is missing. Your signed bet is placed once, or not: that will be known shortly " +
+    `after ${formatTime(deadline)} at the latest.`;
+}
+
 export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep {
   const { stage, isDevelopmentKey, onItsWay, balance, isAway } = situation;
   if (stage.name === "sending") {
     if (!onItsWay?.isChecking) return { button: "Placing the bet …" };
-    const note =
-      "The answer is missing. The same signed bet is sent again: it is placed once, or not. " +
-      `That is known shortly after ${formatTime(stage.offer.quote.deadline)} at the latest.`;
-    return { button: CHECKING, note };
+    return { button: CHECKING, note: checkingText(stage.offer.quote) };
   }
   if (stage.name === "signing") {
     const note = stage.isAgain
