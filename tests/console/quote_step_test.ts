@@ -97,7 +97,7 @@ Deno.test("quoteStepOf: an expired quote can be renewed", () => {
 Deno.test("quoteStepOf: while an answer is missing, it says until when at most", () => {
   const stage = { name: "sending" as const, offer, least: 1n };
   const { note } = quoteStepOf({ ...QUOTED, stage, onItsWay: { isChecking: true } }, 0);
-  assert(note?.endsWith(`known shortly after ${formatTime(30_000)} at the latest.`), note);
+  assert(note?.endsWith(`known, shortly after ${formatTime(30_000)} at the latest.`), note);
 });
 
 Deno.test("quoteStepOf: without a connection, or while a bet is being placed, nothing can be signed", () => {

@@ -43,8 +43,8 @@ const BACK = "Change the box";
 
 /** Until when the outcome of a signed bet may be unknown. */
 export function checkingText({ deadline }: Pick<Quote, "deadline">): string {
-  return "The answer is missing. Your signed bet is placed once, or not: that will be known shortly " +
-    `after ${formatTime(deadline)} at the latest.`;
+  return "The answer is missing: your signed bet is placed once, or not. New quotes wait until that " +
+    `is known, shortly after ${formatTime(deadline)} at the latest.`;
 }
 
 export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep {
