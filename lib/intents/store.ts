@@ -6,6 +6,7 @@ import {
   type InFlight,
   type Insertion,
   type Intent,
+  type IntentFailure,
   type IntentOutcome,
   type IntentState,
   isFinal,
@@ -28,6 +29,7 @@ import {
   parseRow,
   sequenceSchema,
   type SqlDriver,
+  type SqlSteps,
   UNFINISHED,
 } from "./sql.ts";
 import { keysOf, SharedReservations } from "./shared_reservations.ts";
@@ -90,6 +92,23 @@ export class IntentStore extends ServiceStore {
     if (row === undefined) return { inserted: false, intent: await this.get(key) };
     const { sequence } = parseRow(sequenceSchema, row);
     return { inserted: true, intent: acceptedIntent(intent, sequence) };
+  }
+
+  /**
+   * Records an intent that has failed before it was submitted, unless its key is taken.
+   *
+   * @returns The intent with that key: this one, or the one before it.
+   */
+  async insertFailed(given: NewIntent, failure: IntentFailure): Promise<Intent> {
+    const intent = acceptedIntent(given, 0);
+    const failed: Intent = { ...intent, state: "failed", failure };
+    const insert = intentInsertion(this.service, intent);
+    const update = intentUpdate(this.service, UNFINISHED, intent, failed);
+    await this.db.transaction(function* (): SqlSteps<void> {
+      const [[row] = []] = yield [insert];
+      if (row !== undefined) yield [update];
+    });
+    return await this.get(intent.key);
   }
 
   /**

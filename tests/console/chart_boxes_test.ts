@@ -34,7 +34,7 @@ Deno.test("A box has the sides and times of its draft, quote or bet, and a label
   const terms = { ...TERMS, payout: 8_006_121n, startTime: 100, endTime: 1_100 };
   const times = { fromMs: 100, toMs: 1_100 };
   assert.deepEqual(boxOfQuote(offerOf(1, terms).quote), {
-    ...{ kind: "quoted", ...SIDES, ...times, label: "quote: pays 8.01" },
+    ...{ kind: "quoted", ...SIDES, ...times, label: "quote: pays 8.00" },
   });
   const breach = { time: 500, price: 9_500_000n };
   const lost = thesisOf(7, { ...terms, status: "lost", breach });
@@ -43,9 +43,9 @@ Deno.test("A box has the sides and times of its draft, quote or bet, and a label
     breach: { time: 500, price: 9.5 },
   });
   const states = [
-    ["open", "open", "● pays 8.01"],
+    ["open", "open", "● pays 8.00"],
     ["needs_backfill", "waiting", "… waits for prices"],
-    ["won", "won", "✓ won +3.01"],
+    ["won", "won", "✓ won +3.00"],
   ] as const;
   for (const [status, kind, text] of states) {
     assert.deepEqual(stateOfBet(thesisOf(7, { ...terms, status }), 0), { kind, text });

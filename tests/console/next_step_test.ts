@@ -10,7 +10,7 @@ import {
 import { offerOf, SIGNATURE } from "./offers.ts";
 import { parseFields } from "../../services/console/page/trade/draft.ts";
 
-const FIELDS = { lower: "1", upper: "2", startsIn: "3", lasts: "15", amount: "10" };
+const FIELDS = { lower: "1", upper: "2", startsIn: "8", lasts: "15", amount: "10" };
 
 const READY: Situation = {
   market: "fresh",
@@ -158,7 +158,7 @@ Deno.test("obstacleOf: without a box, it reports a wrong time, but not empty pri
   assert.match(found(empty)?.text ?? "", /^Draw a box/);
   const wrong = found({ ...empty, startsIn: "abc" });
   assert.equal(wrong?.field, "startsIn");
-  assert.match(wrong?.text ?? "", /^Starts in: Enter 0 to 1 d[^.]*\.$/);
+  assert.match(wrong?.text ?? "", /^Starts in: Enter 8 s to 1 d[^.]*\.$/);
 });
 
 Deno.test("chainObstacle: undefined with a key or a wallet on the right chain", () => {

@@ -210,7 +210,9 @@ Deno.test({
           // A box is not moved by a finger that does not rest first.
           const drawn = await lower();
           await swipe(visitor, [0.56, 0.4], [0.57, 0.7]);
-          await visitor.sees(/Hold for a moment, then draw: a quick vertical stroke scrolls\./);
+          await visitor.sees(
+            /Hold for a moment, then draw or resize: a quick vertical stroke scrolls\./,
+          );
           assert.equal(await lower(), drawn);
           await visitor.press("Clear");
           await swipe(visitor, [0.5, 0.6], [0.7, 0.61]);
@@ -231,6 +233,31 @@ Deno.test({
             async () => Number(await lower()) > Number(before) || undefined,
           );
           assert.equal(await scrolled(), 0);
+          // Near a corner, a quick stroke moves the box as it is; after a rest, it resizes it.
+          const sides = () =>
+            page.$$eval(
+              "input[name=lower], input[name=upper], input[name=lasts]",
+              (inputs) => inputs.map(({ value }) => parseFloat(value)),
+            );
+          const heightOf = ([low = 0, high = 0]: number[]) => Math.round(100 * (high - low));
+          await visitor.press("Clear");
+          await swipe(visitor, [0.5, 0.7], [0.7, 0.3], 300);
+          await eventually("a box", async () => await lower() !== "" || undefined);
+          const drawnSides = await sides();
+          await swipe(visitor, [0.68, 0.33], [0.6, 0.35]);
+          const movedSides = await eventually("a moved box", async () => {
+            const now = await sides();
+            return now[0] !== drawnSides[0] ? now : undefined;
+          });
+          assert.deepEqual(
+            [heightOf(movedSides), movedSides[2]],
+            [heightOf(drawnSides), drawnSides[2]],
+          );
+          await swipe(visitor, [0.6, 0.35], [0.55, 0.5], 300);
+          await eventually("a smaller box", async () => {
+            const now = await sides();
+            return heightOf(now) < heightOf(drawnSides) && now[0] === movedSides[0] || undefined;
+          });
           await visitor.enter();
           await visitor.press("Clear");
           await visitor.fill("startsIn", "20 s");
@@ -479,8 +506,8 @@ Deno.test({
         await focusIsOn(page, "Sign and place the bet");
         await page.keyboard.press("Escape");
         await focusIsOn(page, "Get a quote");
-        // Its window ends before it is signed.
-        const times = { startsIn: "1 s", lasts: "6 s" };
+        // Its window begins before it is signed.
+        const times = { startsIn: "8 s", lasts: "6 s" };
         for (const [field, text] of Object.entries(times)) await visitor.fill(field, text);
         await visitor.sees(/\(×\s\d/);
         await page.keyboard.press("Enter");
@@ -488,8 +515,11 @@ Deno.test({
         await focusIsOn(page, "Ask for a new quote");
         await hears(
           page,
-          /^(The quote has expired|Too late: the window has ended)\. The button now asks for a new quote\.$/,
+          /^Too late: the window has begun\. Enter asks for a new quote\.$/,
         );
+        await page.focus(".chart .area");
+        await page.keyboard.press("Enter");
+        await focusIsOn(page, "Sign and place the bet");
         await page.keyboard.press("Escape");
         await focusIsOn(page, "Get a quote");
         const later = { startsIn: "20 s", lasts: "1 m" };
@@ -573,6 +603,23 @@ Deno.test({
           return message.height > 0 &&
             (focused.bottom <= message.top || focused.top >= message.bottom);
         })()`);
+        await page.focus('[aria-label^="Repeat bet"]');
+        await page.keyboard.press("Enter"); // a long message
+        await page.$eval("[data-next]", (button) => button.scrollIntoView({ block: "center" }));
+        await page.waitForFunction(`(() => {
+          const toasts = document.querySelector(".toasts");
+          const message = toasts.getBoundingClientRect();
+          const button = document.querySelector("[data-next]").getBoundingClientRect();
+          return getComputedStyle(toasts).clipPath !== "none" ||
+            message.height > 0 && (button.bottom <= message.top || button.top >= message.bottom);
+        })()`);
+        await page.focus(".chart .area");
+        await page.keyboard.press("?");
+        await page.waitForFunction(`(() => {
+          const { top } = document.querySelector("#chart-help li").getBoundingClientRect();
+          return top > -1 && top < innerHeight / 2;
+        })()`);
+        await page.keyboard.press("?");
         await page.$eval("html", (html) => html.style.removeProperty("font-size"));
         await page.setViewport({ width: 1360, height: 900 });
         // Screen readers get the state of an open bet; the next box needs no pointer in the chart.
@@ -636,7 +683,7 @@ Deno.test({
             new MutationObserver(() => causes.add(document.querySelector(".connection").textContent))
               .observe(document.querySelector("header"), { childList: true, subtree: true, characterData: true })`);
           await page.setOfflineMode(true);
-          await visitor.sees(/You are offline\. Your open bets go on/);
+          await visitor.sees(/No connection to the prices: reconnecting\. Your open bets go on/);
           assert.equal(
             await page.evaluate("[...causes].filter((cause) => cause !== 'Live').join()"),
             "Not live",

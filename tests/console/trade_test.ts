@@ -6,7 +6,7 @@ import { systemClock } from "../../lib/clock.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { addressSchema, hash32Schema } from "../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
-import { formatAmount, formatCut } from "../../services/console/page/format.ts";
+import { formatAmount } from "../../services/console/page/format.ts";
 import { linkTo } from "../../services/console/page/trade/box_link.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
 import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
@@ -102,7 +102,7 @@ Deno.test({
           assert.equal(balance, 1_000_000_000n + gain);
           const paid = bet.status === "won" ? "Paid" : "Would have paid";
           await visitor.sees(new RegExp(`${paid} ${formatAmount(bet.payout)}`));
-          await visitor.sees(new RegExp(`Balance\\s+${formatCut(balance)} USDC`));
+          await visitor.sees(new RegExp(`Balance\\s+${formatAmount(balance)} USDC`));
           await visitor.close();
         },
       );
@@ -249,7 +249,7 @@ Deno.test({
       );
 
       await t.step("a link opens a box, and changes to that box survive a reload", async () => {
-        const fields = { lower: "1234.5", upper: "5678", startsIn: "7 s", lasts: "2 m" };
+        const fields = { lower: "1234.5", upper: "5678", startsIn: "17 s", lasts: "2 m" };
         const visitor = await Visitor.open(browser, linkTo(url, { symbol: "BTC/USDT", fields }));
         await visitor.sees(/A box was opened from a link/);
         const session = await visitor.page.createCDPSession();
@@ -270,7 +270,7 @@ Deno.test({
         await visitor.fill("upper", "5700");
         await visitor.page.reload();
         await visitor.sees(/Live/);
-        assert.deepEqual(await read(), ["1234.5", "5700", "7 s", "2 m"]);
+        assert.deepEqual(await read(), ["1234.5", "5700", "17 s", "2 m"]);
         const follow = (link: string) =>
           visitor.page.$eval("nav a", (tab, to) => {
             tab.setAttribute("href", to);
@@ -280,7 +280,7 @@ Deno.test({
         await visitor.sees(/This link is for DOGE\/USDT, which is not traded here\./);
         await follow(linkTo(url, { symbol: "ETH/USDT", fields: { ...fields, lower: "9000" } }));
         await visitor.sees(/This link has no valid box\./);
-        assert.deepEqual(await read(), ["1234.5", "5700", "7 s", "2 m"]);
+        assert.deepEqual(await read(), ["1234.5", "5700", "17 s", "2 m"]);
         assert.equal(new URL(visitor.page.url()).hash, "#trade");
         await visitor.close();
       });

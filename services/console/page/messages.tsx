@@ -57,7 +57,8 @@ const ZOOM = ".legend > .choice";
 
 /** What a message leaves free, the most important parts first: what is pressed, what is read. */
 const KEPT_FREE = [
-  ":is(button, a, input, select, summary):focus, nav, footer select, .action-bar",
+  ":is(button, a, input, select, summary):focus, nav, footer select, [data-next]",
+  ".action-bar",
   HEADINGS,
   ZOOM,
   ".chart, .positions",
@@ -66,7 +67,10 @@ const KEPT_FREE = [
 /** Pixels between a message and the heading or buttons below it. */
 const GAP = 6;
 
-/** Places messages where they cover the least: at the bottom, at the top, or above a heading or the zoom. */
+/**
+ * Places messages where they cover the least: at the bottom, at the top, or above a heading or the zoom.
+ * They are not seen while they would cover what is pressed, as on a small screen with enlarged text.
+ */
 function usePlace(box: RefObject<HTMLDivElement | null>, messages: readonly unknown[]): void {
   useEffect(() => {
     const element = box.current;
@@ -100,7 +104,9 @@ function usePlace(box: RefObject<HTMLDivElement | null>, messages: readonly unkn
         spots.push({ liftPx });
       }
       const ranks = spots.map(rankAt);
-      move(spots[ranks.indexOf(Math.max(...ranks))] ?? {});
+      const best = Math.max(...ranks);
+      move(spots[ranks.indexOf(best)] ?? {});
+      element.classList.toggle("covering", best === 0);
     };
     const sizes = new ResizeObserver(place);
     sizes.observe(document.body);

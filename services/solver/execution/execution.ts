@@ -116,7 +116,9 @@ export function resultOf(intent: Intent): ExecuteResult {
   if (intent.receipt === null) {
     if (intent.failure === null) throw new TypeError(`Intent ${intent.key} is not final`);
     const { code, message, details } = intent.failure;
-    throw new RangemakerError(code, message, details && { details });
+    const isUnsent = intent.transaction === null; // and will never be sent
+    const facts = { ...details, ...(isUnsent && { usedUp: true }) };
+    throw new RangemakerError(code, message, { details: facts });
   }
   const { txHash, status, thesisId, error } = receiptSchema.parse(JSON.parse(intent.receipt));
   return { txHash, status, thesisId, error };

@@ -21,8 +21,7 @@ export interface PreTradeChecksOptions {
 }
 
 /**
- * Checks one execution by itself; `ExposureLimit` checks it together with the others. A refusal
- * before the execution is recorded does not use up the quote.
+ * Checks one execution by itself; `ExposureLimit` checks it together with the others.
  */
 export class PreTradeChecks {
   readonly #options: PreTradeChecksOptions;
@@ -41,7 +40,6 @@ export class PreTradeChecks {
     const { node, solver, strategy, hedgeMs, markets } = this.#options;
     this.requireTimeLeft(quote, this.holdMs(quote) + hedgeMs);
     this.#requireRisk(quote);
-    strategy.recheck(quote, quote.payout, false);
     const [prices, own, users] = await Promise.all([
       node.getPrices(),
       node.getAccount(solver),
@@ -51,6 +49,8 @@ export class PreTradeChecks {
     requireFreshPrice(market?.symbol ?? "this pair", market && prices[market.symbol]);
     const balances = { user: users.balance, solver: own.balance };
     requireBalances(quote, balances, []);
+    // Its refusal is recorded: not for users without the money.
+    strategy.recheck(quote, quote.payout, false);
     return balances;
   }
 

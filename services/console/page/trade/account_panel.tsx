@@ -3,7 +3,7 @@ import { Card } from "../card.tsx";
 import type { PageModel } from "../data/page_model.ts";
 import type { User } from "../data/session.ts";
 import { Fact } from "../fact.tsx";
-import { formatAmount, formatCut } from "../format.ts";
+import { formatAmount } from "../format.ts";
 import { explain } from "../data/explain.ts";
 import { numberError, parseDecimal } from "./input.ts";
 import { chainObstacle } from "./next_step.ts";
@@ -85,7 +85,7 @@ function Money({ model, user }: { model: PageModel; user: User }) {
     <Card title={isEmpty ? "2. Take money to bet with" : "Account"}>
       <dl class="facts">
         <Fact label="Balance">
-          {account === undefined ? "…" : `${formatCut(account.balance)} USDC`}
+          {account === undefined ? "…" : `${formatAmount(account.balance)} USDC`}
         </Fact>
         <Fact label="In open bets">
           {account === undefined ? "…" : `${formatAmount(account.locked)} USDC`}
@@ -144,6 +144,7 @@ function Deposit({ model, user, isFirst }: { model: PageModel; user: User; isFir
           onInput={(event) => {
             amount.value = event.currentTarget.value;
             isWrong.value = false;
+            problem.value = "";
           }}
         />
       </label>

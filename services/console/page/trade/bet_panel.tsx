@@ -8,6 +8,7 @@ import {
   type DraftFields,
   errorText,
   fieldsOf,
+  isUnreached,
   LABELS,
   repeatedDraft,
   suggestedDraft,
@@ -16,7 +17,8 @@ import {
 import { linkTo } from "./box_link.ts";
 import { parseDuration, unitOf } from "./input.ts";
 import { errorsOf, spokenText } from "./next_step.ts";
-import { obstacleNow, QuoteButton, situationOf } from "./quote_button.tsx";
+import { breakEvenOf, leastPayout } from "./odds.ts";
+import { estimateNow, obstacleNow, QuoteButton, situationOf } from "./quote_button.tsx";
 import { QuotePanel } from "./quote_panel.tsx";
 import { focusChart, focusNextStep, showChart } from "./show_chart.ts";
 
@@ -86,7 +88,7 @@ function DraftPanel({ model, slip }: BetPanelProps) {
           />
         ))}
       </div>
-      <Tolerance slip={slip} />
+      <Tolerance model={model} slip={slip} />
       <div class="action-bar">
         <QuoteButton
           model={model}
@@ -120,12 +122,10 @@ interface FieldProps extends Pick<PageModel, "announce"> {
 
 /**
  * A field of the bet, with its error below it unless the bar beside it shows that. The error is the field's
- * description, not part of its name, so screen readers read it once. An empty price is not wrong yet:
- * the user may not have reached it.
+ * description, not part of its name, so screen readers read it once.
  */
 function Field({ announce, slip, name, error, isSaid }: FieldProps) {
-  const isPrice = name === "lower" || name === "upper";
-  const isWrong = error !== undefined && !(isPrice && slip.fields.value[name] === "");
+  const isWrong = error !== undefined && !isUnreached(slip.fields.value, name);
   const errorId = `error-${name}`;
   const isDuration = name === "startsIn" || name === "lasts";
   const unit = isDuration
@@ -279,17 +279,27 @@ export function askQuote(model: PageModel, slip: BetSlip): void {
 /** Choices of {@link Tolerance}, in percent. */
 const TOLERANCES = [0, 2, 5, 10, 20] as const;
 
-function Tolerance({ slip }: { slip: BetSlip }) {
+function Tolerance({ model, slip }: BetPanelProps) {
+  const estimate = estimateNow(model, slip);
+  const breakEven = estimate &&
+    breakEvenOf({
+      ...estimate,
+      payout: leastPayout(estimate, slip.tolerancePercent.value),
+    });
   return (
-    <label class="note tolerance">
-      If the odds change as you sign, accept{" "}
-      <select
-        value={slip.tolerancePercent.value}
-        onChange={({ currentTarget }) => slip.setTolerance(Number(currentTarget.value))}
-      >
-        {TOLERANCES.map((percent) => <option key={percent} value={percent}>{percent} % less
-        </option>)}
-      </select>
-    </label>
+    <p class="note tolerance">
+      <label>
+        If the odds change as you sign, accept{" "}
+        <select
+          value={slip.tolerancePercent.value}
+          onChange={({ currentTarget }) => slip.setTolerance(Number(currentTarget.value))}
+        >
+          {TOLERANCES.map((percent) => (
+            <option key={percent} value={percent}>{percent} % less</option>
+          ))}
+        </select>
+      </label>
+      : break-even up to {breakEven ?? "–"}
+    </p>
   );
 }

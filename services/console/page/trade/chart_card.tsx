@@ -21,6 +21,10 @@ export function ChartCard(props: Omit<ChartSource, "help">) {
   const { model, slip, spanMs } = props;
   const help = useSignal(false);
   useCloseHelp(help, model);
+  const keys = useRef<HTMLUListElement>(null);
+  useEffect(() => {
+    if (help.value) keys.current?.scrollIntoView({ block: "nearest" });
+  }, [help.value]);
   return (
     <section class="card" aria-label="Market">
       <h2 class="spoken">Market</h2>
@@ -44,7 +48,7 @@ export function ChartCard(props: Omit<ChartSource, "help">) {
           <SpanChoice model={model} spanMs={spanMs} />
         </div>
       </div>
-      <ul class="keys note" id="chart-help" hidden={!help.value}>
+      <ul ref={keys} class="keys note" id="chart-help" hidden={!help.value}>
         {CHART_KEYS.map((text) => <li key={text}>{text}</li>)}
       </ul>
     </section>
@@ -160,7 +164,7 @@ function useLiveChart(
         model.announce("Nothing was drawn: a box lies to the right of “now”. Start there.");
       },
       swiped() {
-        model.announce("Hold for a moment, then draw: a quick vertical stroke scrolls.");
+        model.announce("Hold for a moment, then draw or resize: a quick vertical stroke scrolls.");
       },
       // Announced once, after the last of several presses.
       nudged() {

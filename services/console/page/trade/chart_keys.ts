@@ -5,6 +5,7 @@ import { labelOf, ZOOM_STEP, zoomed } from "./chart_spans.ts";
 import { priceText } from "./market_choice.tsx";
 import { MARKET_TEXTS } from "./next_step.ts";
 import { obstacleNow } from "./quote_button.tsx";
+import { signableMs } from "./quote_life.ts";
 import { focusNextStep } from "./show_chart.ts";
 
 /** The keys on the chart, for users. */
@@ -51,9 +52,11 @@ export function keysOf(source: ChartSource): Record<string, () => void> {
     delete: clear,
     enter() {
       if (slip.stage.peek().name === "placed") slip.back();
-      if (slip.stage.peek().name !== "draft") {
-        return focusNextStep();
+      const stage = slip.stage.peek();
+      if (stage.name === "quoted" && signableMs(stage.offer.quote, model.serverClock.now()) === 0) {
+        return void slip.quote();
       }
+      if (stage.name !== "draft") return focusNextStep();
       if (slip.draft === undefined) return placeBox(model, slip);
       askQuote(model, slip);
     },

@@ -1,7 +1,7 @@
 /** Mouse, pen, finger and arrow keys on the chart. */
 import type { Signal } from "@preact/signals";
 import type { BetSlip } from "./bet_slip.ts";
-import { BoxDrag, type Grip, gripAt, isSwipe, MARGIN, nudged, REACH } from "./box_drag.ts";
+import { BoxDrag, type Grip, gripAt, MARGIN, nudged, REACH, strokeOf } from "./box_drag.ts";
 import { isInside, type Scales } from "./chart_scales.ts";
 import { wheelFactor, zoomed } from "./chart_spans.ts";
 import { fieldsOf } from "./draft.ts";
@@ -37,6 +37,8 @@ const SLIVER = 16;
 interface Press {
   pointerId: number;
   drag: BoxDrag;
+  /** The same press, if it moves the box. */
+  move: BoxDrag;
   x: number;
   y: number;
   startedMs: number;
@@ -63,8 +65,9 @@ const PINCH_MIN = 20;
 
 /**
  * Draws boxes with one pointer. Escape or a second pointer undoes the drag. Two fingers and the
- * wheel zoom. A finger draws on the future and on the box. It scrolls the page if it swipes up or
- * down, unless the page ends there, if it is on the past, or while a quote is open.
+ * wheel zoom. A finger draws on the future, moves the box and, after a rest, resizes it. It scrolls the
+ * page if it swipes up or down, unless the page ends there, if it is on the past, or while a quote is
+ * open.
  */
 export class ChartPointer {
   readonly #element: HTMLElement;
@@ -120,12 +123,14 @@ export class ChartPointer {
     this.#inPast = isFinger && isPast && !isLocked ? x : undefined;
     if (isFinger && (isPast || isLocked)) return this.#target.point({ x, y }, false);
     this.#element.setPointerCapture(event.pointerId);
+    const dragAs = (grip: Grip) => new BoxDrag(grip, this.#target.slip.draft, scales, x, y);
     this.#press = {
       pointerId: event.pointerId,
-      drag: new BoxDrag(grip, this.#target.slip.draft, scales, x, y),
+      drag: dragAs(grip),
+      move: dragAs({ kind: "move" }),
       ...{ x, y, startedMs: event.timeStamp },
       isSketch: isFinger && grip.kind === "new",
-      isDrawing: !isFinger || grip.kind === "sides",
+      isDrawing: !isFinger,
       hasMoved: false,
       side: grip.kind !== "new" ? undefined : isPast ? "past" : "future",
     };
@@ -156,11 +161,14 @@ export class ChartPointer {
       const at = this.#placeOf(finger);
       const [x, y] = [at.x - press.x, at.y - press.y];
       if (Math.hypot(x, y) < DIRECTION_MIN) return;
-      const isSwiping = isSwipe(x, y, event.timeStamp - press.startedMs);
-      if (isSwiping && !(press.isSketch && isAtEnd(y))) {
+      const stroke = strokeOf(x, y, event.timeStamp - press.startedMs);
+      if (stroke === "scroll" && !(press.isSketch && isAtEnd(y))) {
         this.#swipedAt = scrollY;
         this.#end();
-      } else press.isDrawing = true;
+      } else {
+        press.isDrawing = true;
+        if (stroke !== "rested" && !press.isSketch) press.drag = press.move;
+      }
     }
     if (this.#press !== undefined || this.#pinch !== undefined) event.preventDefault();
   }

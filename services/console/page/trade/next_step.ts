@@ -4,10 +4,16 @@ import type { UnresolvedBet } from "../data/bet_keeper.ts";
 import type { EstimateState } from "../data/estimator.ts";
 import { explain, explainRisk, type Explanation } from "../data/explain.ts";
 import type { MarketState } from "../data/price_feed.ts";
-import { formatCut, formatTime } from "../format.ts";
-import { type DraftFields, type FieldErrors, firstError, type ParsedFields } from "./draft.ts";
+import { formatAmount } from "../format.ts";
+import {
+  type DraftFields,
+  type FieldErrors,
+  firstError,
+  isUnreached,
+  type ParsedFields,
+} from "./draft.ts";
 import { isWorthless, oddsOf, paysText, unmarked } from "./odds.ts";
-import { CHECKING, OTHER_TAB, WAITING } from "./quote_step.ts";
+import { CHECKING, checkingText, OTHER_TAB, WAITING } from "./quote_step.ts";
 
 /** All facts that decide whether a quote can be requested. */
 export interface Situation {
@@ -46,8 +52,7 @@ export interface Obstacle {
 
 /** Why a market accepts no bets, in one sentence. The chart shows it. */
 export const MARKET_TEXTS: Readonly<Record<Exclude<MarketState, "fresh">, string>> = {
-  away: "The price service does not answer: reconnecting. Your open bets go on; new ones wait.",
-  offline: "You are offline. Your open bets go on; new ones wait.",
+  away: "No connection to the prices: reconnecting. Your open bets go on; new ones wait.",
   connecting: "Connecting to the prices …",
   missing: "There is no price yet. Bets start with the first one.",
   stale: "The price is not fresh: no bets until it is.",
@@ -71,10 +76,7 @@ export function obstacleOf(situation: Situation): Obstacle | undefined {
   const { onItsWay, isEmpty, unpriceable } = situation;
   if (onItsWay?.isChecking === false) return { button: OTHER_TAB, text: "" };
   if (onItsWay !== undefined) {
-    const text =
-      "It is not known yet whether your signed bet was placed. New quotes wait until it " +
-      `is, shortly after ${formatTime(onItsWay.offer.quote.deadline)} at the latest.`;
-    return { button: CHECKING, text };
+    return { button: CHECKING, text: checkingText(onItsWay.offer.quote) };
   }
   if (market !== "fresh") return { button: WAITING, text: "" };
   const wrong = firstError(errorsOf(situation));
@@ -110,6 +112,16 @@ export function spokenText({ text, button, fix }: Obstacle): string {
   return (text || button) + (remedy ?? "");
 }
 
+/** What is said once a box is still: what is wrong, or what it pays; undefined if unknown. */
+export function stillText(
+  obstacle: Obstacle | undefined,
+  { fields, draft, terms }: { fields: { value: DraftFields }; draft: unknown; terms: string },
+): string | undefined {
+  if (obstacle?.field) return isUnreached(fields.value, obstacle.field) ? "" : obstacle.text;
+  if (obstacle?.text === "" || draft === undefined) return ""; // the chart shows the reason
+  return terms && obstacle?.fix ? spokenText(obstacle) : terms || undefined;
+}
+
 /** Refusals of a box that moving it, or changing its height, would fix. */
 const FIXES: Readonly<Record<string, Obstacle["fix"]>> = {
   OUTSIDE_RANGE: "move",
@@ -131,13 +143,13 @@ export function errorsOf(situation: Situation): FieldErrors {
 function amountError({ parsed: { betAmount }, balance, limits }: Situation): string | undefined {
   if (betAmount === undefined) return undefined;
   if (balance && betAmount > balance) {
-    return `Enter at most ${formatCut(balance)} USDC, your balance`;
+    return `Enter at most ${formatAmount(balance)} USDC, your balance`;
   }
   if (limits !== undefined && betAmount < limits.minBetAmount) {
     return `Enter at least ${formatUnits(limits.minBetAmount)} USDC, the maker’s smallest bet`;
   }
   if (limits !== undefined && betAmount > limits.maxBetAmount) {
-    return `Enter at most ${formatCut(limits.maxBetAmount)} USDC, the maker’s largest bet`;
+    return `Enter at most ${formatAmount(limits.maxBetAmount)} USDC, the maker’s largest bet`;
   }
   return undefined;
 }

@@ -7,7 +7,7 @@ export interface Odds {
   multiplier: string;
   /** The maker's probability that the price stays in the box; undefined if it has no model. */
   chance: string | undefined;
-  /** The probability at which payouts equal stakes on average. */
+  /** See {@link breakEvenOf}. */
   breakEven: string;
   /** Set if the chance is unknown or far below break-even, or the payout capped or very low. */
   warning: string | undefined;
@@ -38,7 +38,7 @@ export function oddsOf(
   return {
     multiplier: `× ${ratio.toFixed(2)}`,
     chance: probability === undefined ? undefined : chanceText(probability),
-    breakEven: chanceText(1 / ratio),
+    breakEven: breakEvenOf({ betAmount, payout }),
     warning: isPoor
       ? "The chance is far below break-even: on average, such a bet pays back " +
         `${formatAmount(BigInt(Math.floor(probability * Number(payout))))} of ` +
@@ -52,6 +52,11 @@ export function oddsOf(
         `${formatAmount(payout - betAmount)}.`
       : undefined,
   };
+}
+
+/** The probability at which payouts equal stakes on average. */
+export function breakEvenOf({ betAmount, payout }: Pick<Quote, "payout" | "betAmount">): string {
+  return chanceText(Number(betAmount) / Number(payout));
 }
 
 /**

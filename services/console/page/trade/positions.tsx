@@ -32,9 +32,9 @@ interface PositionsProps {
 /** The user's bets: open ones with their progress, settled ones with their gain or loss. */
 export function Positions(props: PositionsProps) {
   const { model, chosen, onShow } = props;
-  const { session, isOffline } = model;
-  // The chart shows that the page is offline.
-  const isOld = session.user.value?.portfolio.problem.value !== undefined && !isOffline.value;
+  const { session, feed } = model;
+  // The chart shows that the connection is lost.
+  const isOld = session.user.value?.portfolio.problem.value !== undefined && !feed.isAway.value;
   const theses = (session.user.value?.portfolio.theses.value ?? []).map(model.withBreach);
   const nowMs = useNow(model.serverClock, theses.every(isDecided) ? SETTLED_STEP_MS : STEP_MS);
   const filter = useSignal<FilterName>("All");

@@ -14,7 +14,6 @@ import {
   unpriceableBy,
 } from "./next_step.ts";
 import { oddsOf, paysText } from "./odds.ts";
-import { failureText } from "./stage.ts";
 
 interface QuoteButtonProps {
   model: PageModel;
@@ -39,8 +38,9 @@ export function situationOf(model: PageModel, slip: BetSlip): Situation {
   const parsed = slip.parsed.value;
   const estimate = slip.estimator.state.value;
   const limits = maker.info.value?.config;
+  const market = model.stateOf(slip.symbol.value);
   return {
-    market: model.stateOf(slip.symbol.value),
+    market,
     chainId: config.chainId,
     nodeChainId: nodeChainId.value,
     hasUser: user !== undefined,
@@ -49,7 +49,10 @@ export function situationOf(model: PageModel, slip: BetSlip): Situation {
     onItsWay: user?.portfolio.bets.unresolved.value[0],
     isEmpty: slip.isEmpty,
     parsed,
-    unpriceable: estimate && unpriceableBy(estimate, maker.info.value),
+    // Otherwise, the chart says why nothing can be bet.
+    unpriceable: market === "fresh" && estimate
+      ? unpriceableBy(estimate, maker.info.value)
+      : undefined,
     limits,
   };
 }
@@ -79,11 +82,10 @@ export function QuoteButton({ model, slip, onFix, children }: RenderableProps<Qu
       </>
     );
   }
-  const state = slip.estimator.state.value;
   const estimate = estimateNow(model, slip);
   const odds = estimate && oddsOf(estimate, model.maker.info.value?.config.maxPayoutRatio);
   // The bet slip has announced the failure already.
-  const failed = stage.name === "draft" && stage.failure ? failureText(stage.failure, state) : "";
+  const failed = stage.name === "draft" ? stage.failure ?? "" : "";
   const { unpriceable } = situation;
   const unpaid = !obstacle?.field &&
     (unpriceable && unpriceable.text !== obstacle?.text ? unpriceable.text : "pays –");

@@ -3,7 +3,7 @@ import { useEffect } from "preact/hooks";
 import type { Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { Fact } from "../fact.tsx";
-import { firstOutside, isDecided, outcomeText } from "../data/live_breaches.ts";
+import { isDecided, outcomeText } from "../data/live_breaches.ts";
 import { durationText, formatAmount, formatRange, formatTime } from "../format.ts";
 import { useNow } from "../use_now.ts";
 import { Marked } from "../words.tsx";
@@ -74,9 +74,8 @@ function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
     isDevelopmentKey: user?.isDevelopmentKey ?? false,
     onItsWay: bets.find(({ offer }) => offer.quoteHash === quoteHash) ?? bets[0],
     balance: user?.portfolio.account.value?.balance,
-    isOffline: model.isOffline.value,
+    isAway: model.feed.isAway.value,
     price: model.feed.latest.value[symbol]?.price,
-    hasLeft: firstOutside(quote, model.feed.seriesOf(symbol)) !== undefined,
   }, nowMs);
   const isOver = look === "failure"; // terms that are no longer available are hidden
   const odds = oddsOf({ ...quote, probability }, model.maker.info.value?.config.maxPayoutRatio);
