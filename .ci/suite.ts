@@ -26,7 +26,8 @@ const LONG = [
   /^tests\/ship\/front_/,
   /^tests\/ship\/commands_/,
   /^tests\/simulation\//,
-  /^tests\/solver\/backtest\/(backtest|candle_bridge)_/,
+  /^tests\/solver\/backtest\/backtest_/,
+  /^tests\/bench\/pricing\/candle_bridge_/,
   /^tests\/solver\/pricing\/(box_price|box_probability|early_users|start_season|volatility|window_outcomes)_/,
   /^tests\/console\/suggested_box_test/,
 ];

@@ -74,7 +74,6 @@ async function runTrial(
     return { timeMs, price: sinceMs in prices ? prices[sinceMs] : usual };
   }).filter((slot): slot is { timeMs: number; price: number } => slot.price !== undefined);
   const source = {
-    recordedMs: 100,
     fromMs: 0,
     toMs: END_MS,
     async *slots() {
@@ -91,13 +90,12 @@ async function runTrial(
     stepMs: QUOTED_MS,
     durationsMs: [10_000],
     widths: [1],
-    compareFromMs: 0,
     reportFromMs: 0,
     ...given,
   }, {
     market: new TapeMarket({ floor: 0.1, minHistoryMs: 0, priceAgeMs: 0 }),
     makers: [maker, rival],
-    tested: new Set(["fixed"]),
+    rivals: [1, 0],
   }).catch((thrown) => {
     if (!(thrown instanceof BacktestError)) throw thrown;
     return undefined;

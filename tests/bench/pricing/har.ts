@@ -1,22 +1,24 @@
-import { noTouchAtChecks, type OpenBox, priceChecksOf } from "../../pricing/box_probability.ts";
-import { type Candle, CandleBuilder } from "../../pricing/candle.ts";
-import { DecayedMean } from "../../pricing/decayed_mean.ts";
-import { Season } from "../../pricing/season.ts";
-import { forecastOf } from "../../pricing/volatility_forecast.ts";
-import type { SlotPrice } from "../slots.ts";
-import { ModelMaker, type Offer, type TrialBox, type TrialKind } from "../maker.ts";
+import {
+  noTouchAtChecks,
+  type OpenBox,
+  priceChecksOf,
+} from "../../../services/solver/pricing/box_probability.ts";
+import { type Candle, CandleBuilder } from "../../../services/solver/pricing/candle.ts";
+import { DecayedMean } from "../../../services/solver/pricing/decayed_mean.ts";
+import { Season } from "../../../services/solver/pricing/season.ts";
+import { forecastOf } from "../../../services/solver/pricing/volatility_forecast.ts";
+import type { SlotPrice } from "../../../services/solver/backtest/slots.ts";
+import type { Offer, TrialBox, TrialKind } from "../../../services/solver/backtest/maker.ts";
+import { ModelMaker } from "../../solver/backtest/model_maker.ts";
 import { LogitCalibration } from "./logit_calibration.ts";
 import { SimplexRegression } from "./simplex_regression.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS, YEAR_MS } from "../../../../lib/time.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS, YEAR_MS } from "../../../lib/time.ts";
 
 /** Half-lives of the variances in the forecast: ten minutes, an hour, six hours, a day. */
 const HALF_LIVES_MS = [10 * MINUTE_MS, HOUR_MS, 6 * HOUR_MS, DAY_MS];
 
 /** Time between two rows of the fit: closer rows add no information. */
 const FIT_STEP_MS = 300_000;
-
-/** Prices for a fit: three rows for each weight. */
-export const HAR_FIT_MS_MIN = 3 * HALF_LIVES_MS.length * FIT_STEP_MS;
 
 /** 2 ln 2 - 1: the weight of the close in the estimator of Garman and Klass. */
 const CLOSE_WEIGHT = 2 * Math.LN2 - 1;
@@ -28,7 +30,7 @@ const CLOSE_WEIGHT = 2 * Math.LN2 - 1;
  *
  * @param closeBefore Close of the candle directly before; undefined if there is none.
  */
-export function candleVariance(candle: Candle, closeBefore: number | undefined): number {
+function candleVariance(candle: Candle, closeBefore: number | undefined): number {
   const { open, high, low, close } = candle;
   const range = Math.log(high / low);
   const body = Math.log(close / open);
