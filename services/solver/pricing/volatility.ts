@@ -56,7 +56,7 @@ const HORIZON_MS_MIN = 1_000;
 
 /** State of a {@link MarketVolatility}; a change of meaning gets a new version. */
 export const volatilityStateSchema = z.object({
-  version: z.literal(5, { error: "Expected a volatility state of version 5" }),
+  version: z.literal(6, { error: "Expected a volatility state of version 6" }),
   memory: rangeMemorySchema,
   season: seasonStateSchema,
   candleMoves: candleMovesSchema,
@@ -175,7 +175,7 @@ export class MarketVolatility implements VolatilityForecaster {
   /** The state for a restart. The range of the last minute is not part of it, and is learned again. */
   toJSON(): VolatilityState {
     return {
-      version: 5,
+      version: 6,
       memory: this.#memory.toJSON(),
       season: this.#season.toJSON(),
       candleMoves: this.#candleMoves.toJSON(),

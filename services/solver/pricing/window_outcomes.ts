@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
-import { DecayedShare, decayedShareSchema } from "./decayed_share.ts";
 import {
   type CheckedPath,
   deviationFrom,
@@ -49,8 +48,8 @@ export const outcomesStateSchema = z.object({
   ends: z.number().nonnegative(),
   /** Absent if windows do not start in the same minutes of every hour. */
   starts: startSeasonSchema.optional(),
-  /** In the order of {@link CHECKED_PROBABILITIES}. */
-  held: z.array(decayedShareSchema).length(CHECKED_PROBABILITIES.length),
+  /** Hypothetical boxes that held, in the order of {@link CHECKED_PROBABILITIES}. */
+  held: z.array(z.number().nonnegative()).length(CHECKED_PROBABILITIES.length),
   open: z.array(z.object({
     endMs: z.number(),
     price: z.number().positive(),
@@ -75,7 +74,7 @@ export interface Calibration {
     predicted: number;
     /** Share of the boxes that held. */
     held: number;
-    /** Standard error of `held` by chance alone. */
+    /** Standard error of `held` by chance alone, if windows that do not overlap are independent. */
     error: number;
   }[];
 }
@@ -96,9 +95,8 @@ export class WindowOutcomes {
   readonly horizonMs: number;
   /** Time from one window's start to the next. */
   readonly stepMs: number;
-  readonly #state: Omit<State, "held" | "starts">;
+  readonly #state: Omit<State, "starts">;
   readonly #starts: StartSeason | undefined;
-  readonly #held: readonly DecayedShare[];
   #fit: { deviation: LogDeviation; bounds: number[]; prior: LogDeviation } | undefined;
   #windowsSinceFit = 0;
 
@@ -110,14 +108,12 @@ export class WindowOutcomes {
       counts: new Array<number>(BINS).fill(0),
       windows: 0,
       ends: 0,
+      held: CHECKED_PROBABILITIES.map(() => 0),
       open: [],
     };
     this.#starts = this.stepMs >= MINUTE_MS && HOUR_MS % this.stepMs === 0
       ? new StartSeason(this.stepMs, state?.starts)
       : undefined;
-    this.#held = CHECKED_PROBABILITIES.map((_, index) =>
-      new DecayedShare(horizonMs, state?.held[index])
-    );
   }
 
   /** Discards the open windows: prices are missing. */
@@ -181,21 +177,17 @@ export class WindowOutcomes {
   }
 
   get calibration(): Calibration {
-    const boxes = this.#held.flatMap((held, index) => {
-      const predicted = CHECKED_PROBABILITIES[index]!; // one share for each
-      const { share } = held;
-      return share === undefined ? [] : [{ predicted, held: share, error: held.error(predicted) }];
-    });
-    return { horizonMs: this.horizonMs, windows: this.#state.windows, boxes };
+    const { windows, held } = this.#state;
+    const boxes = windows === 0 ? [] : CHECKED_PROBABILITIES.map((predicted, index) => ({
+      predicted,
+      held: held[index]! / windows, // one for each
+      error: Math.sqrt(predicted * (1 - predicted) / windows),
+    }));
+    return { horizonMs: this.horizonMs, windows, boxes };
   }
 
   toJSON(): State {
-    const starts = this.#starts?.toJSON();
-    return {
-      ...this.#state,
-      ...(starts && { starts }),
-      held: this.#held.map((held) => held.toJSON()),
-    };
+    return { ...this.#state, ...(this.#starts && { starts: this.#starts.toJSON() }) };
   }
 
   #complete(
@@ -218,7 +210,8 @@ export class WindowOutcomes {
     state.counts[Math.max(0, Math.min(BINS - 1, bin))]! += weight; // within the bins
     state.windows = state.windows * decay + weight;
     bounds.forEach((bound, index) => {
-      this.#held[index]!.add(endMs, log <= bound, weight, decay); // one per bound
+      const held = state.held[index]! * decay; // one per bound
+      state.held[index] = held + (log <= bound ? weight : 0);
     });
     this.#windowsSinceFit += 1;
   }
