@@ -1,8 +1,8 @@
 /**
- * The goals of the model for files of candles, or without them for simulated markets that no constant
- * was chosen on. Other arguments are options of the backtest. A box every 31 minutes sees every minute
- * of the hour; minutes differ. Run with
- * `deno run --allow-read --allow-env tests/bench/pricing_goals.ts [candles.csv …]`.
+ * The goals of the model for files of candles, or without them for simulated markets that no
+ * constant was chosen on. Other arguments are options of the backtest. A box every 31 minutes sees
+ * every minute of the hour; minutes differ. Run with `deno run --allow-read --allow-env
+ * tests/bench/pricing_goals.ts [candles.csv …]`.
  */
 import { basename } from "node:path";
 import { parseOptions } from "../../lib/cli/options.ts";

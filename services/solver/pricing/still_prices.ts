@@ -3,8 +3,8 @@ import { DecayedMean } from "./decayed_mean.ts";
 
 /**
  * Still slots come in clusters (Kolokolov, Livieri and Pirino, "Statistical inferences for price
- * staleness", 2020): the highest of a short, a medium and a long memory counts. A price that has just
- * stopped moving is expected to stay still, and so is one that is usually still.
+ * staleness", 2020): the highest of a short, a medium and a long memory counts. A price that has
+ * just stopped moving is expected to stay still, and so is one that is usually still.
  */
 const HALF_LIVES_MS = [30_000, 300_000, 3_600_000];
 

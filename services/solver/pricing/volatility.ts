@@ -21,7 +21,9 @@ export interface VolatilityOptions {
   minHistoryMs: number;
 }
 
-/** Lengths of the windows that forecasts are compared with; the shortest windows are made of slots. */
+/**
+ * Lengths of the windows that forecasts are compared with; the shortest windows are made of slots.
+ */
 const HORIZONS_MS = [
   ...[1, 4, 15].map((seconds) => seconds * 1_000),
   ...[1, 4, 16, 64, 256, 1_024].map((minutes) => minutes * CANDLE_MS),
@@ -42,13 +44,17 @@ const MOVING_MIN = 1e-4;
 /** Prior of a minute's deviation over its mean range: -ln 1.6, and its uncertainty. */
 const PRIOR: LogDeviation = { median: -0.43, lowerVariance: 0.35 ** 2, upperVariance: 0.35 ** 2 };
 
-/** Additional deviation of the logarithm if the history is shorter than the horizon, per factor e. */
+/**
+ * Additional deviation of the logarithm if the history is shorter than the horizon, per factor e.
+ */
 const SPREAD_PER_MISSING_HISTORY = 0.1;
 
 /** A history below this is short: one jump could dominate it. */
 const EARLY_MS = 300_000;
 
-/** In a short history, a minute's range counts as at most this many times the range by its slots. */
+/**
+ * In a short history, a minute's range counts as at most this many times the range by its slots.
+ */
 const EARLY_RAISE_MAX = 1.5;
 
 /** Shortest horizon: shorter ones are forecast like this one, since checks are 100 ms apart. */
@@ -172,7 +178,9 @@ export class MarketVolatility implements VolatilityForecaster {
     return { ...forecastOf(volatility, lower, upper), endToRangeRatio };
   }
 
-  /** The state for a restart. The range of the last minute is not part of it, and is learned again. */
+  /**
+   * The state for a restart. The range of the last minute is not part of it, and is learned again.
+   */
   toJSON(): VolatilityState {
     return {
       version: 6,

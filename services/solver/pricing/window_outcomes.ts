@@ -69,7 +69,10 @@ export interface Calibration {
   horizonMs: number;
   /** Number of ended windows: overlapping windows count in part, older ones count less. */
   windows: number;
-  /** By the probability that the forecast gave: {@link CHECKED_PROBABILITIES}. Empty without windows. */
+  /**
+   * By the probability that the forecast gave: {@link CHECKED_PROBABILITIES}. Empty without
+   * windows.
+   */
   boxes: readonly {
     predicted: number;
     /** Share of the boxes that held. */

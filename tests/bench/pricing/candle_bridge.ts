@@ -23,8 +23,8 @@ const WALKS = 32;
  * Makes a price for every 100 ms from candles of one length, oldest first, so that models see
  * prices much like those of production. Within each candle, the price walks from the previous close
  * to the close and touches the recorded high and low; earlier candles decide the number of moves.
- * Between moves the price is still, or bounces by a tick. The recorded prices alone therefore decide
- * a box of whole candles.
+ * Between moves the price is still, or bounces by a tick. The recorded prices alone therefore
+ * decide a box of whole candles.
  */
 export function bridgedSlots(candles: readonly Candle[], seed: number): SlotSource {
   const [first, last] = [candles[0], candles.at(-1)];

@@ -25,8 +25,8 @@ const CLOSE_WEIGHT = 2 * Math.LN2 - 1;
 
 /**
  * Variance of the move over a candle by its range, plus the gap from the close before (Garman and
- * Klass, "On the estimation of security price volatilities", 1980): seven times the information of the
- * squared return.
+ * Klass, "On the estimation of security price volatilities", 1980): seven times the information of
+ * the squared return.
  *
  * @param closeBefore Close of the candle directly before; undefined if there is none.
  */
@@ -41,7 +41,9 @@ function candleVariance(candle: Candle, closeBefore: number | undefined): number
 /** Minimum variance for forecast errors: the logarithm of 0 does not exist. */
 const VARIANCE_MIN = 1e-16;
 
-/** Forecast errors of the volatility, as measured on BTC: 0.35 at 5 minutes, 0.05 more per factor e. */
+/**
+ * Forecast errors of the volatility, as measured on BTC: 0.35 at 5 minutes, 0.05 more per factor e.
+ */
 function spreadOver(durationMs: number): number {
   return Math.min(0.75, Math.max(0.25, 0.35 + 0.05 * Math.log(durationMs / 300_000)));
 }
@@ -68,8 +70,9 @@ interface Horizon {
 }
 
 /**
- * Heterogeneous autoregression of log variance (Corsi, 2009) with a season and, per duration, weights
- * and a recalibration that are fitted to the first part of the data: the rival with the most freedom.
+ * Heterogeneous autoregression of log variance (Corsi, 2009) with a season and, per duration,
+ * weights and a recalibration that are fitted to the first part of the data: the rival with the
+ * most freedom.
  */
 export class HarModel extends ModelMaker {
   readonly name = "HAR, fitted";

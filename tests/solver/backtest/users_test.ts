@@ -61,7 +61,10 @@ interface Trial {
   given?: Partial<typeof plan>;
 }
 
-/** One box of 10 s; until shortly before, the price goes up and down by a thousandth. No results without a box. */
+/**
+ * One box of 10 s; until shortly before, the price goes up and down by a thousandth. No results
+ * without a box.
+ */
 async function runTrial(
   { prices = {}, holdMs = 0, rivalFromMs = Infinity, rivalWorth = 1.7, given }: Trial,
 ): Promise<

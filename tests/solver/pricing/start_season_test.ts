@@ -4,7 +4,9 @@ import { MarketVolatility } from "../../../services/solver/pricing/volatility.ts
 import { StartSeason, startSeasonSchema } from "../../../services/solver/pricing/start_season.ts";
 import { HOUR_MS, MINUTE_MS } from "../../../lib/time.ts";
 
-/** Adds windows of every minute whose logarithms differ by 0.5, and by `differenceOf` their minutes. */
+/**
+ * Adds windows of every minute whose logarithms differ by 0.5, and by `differenceOf` their minutes.
+ */
 function learn(hours: number, differenceOf: (minute: number) => number): StartSeason {
   const random = seededRandom(1);
   const season = new StartSeason(MINUTE_MS);
