@@ -8,6 +8,7 @@ import { readTape } from "../../../lib/prices/tape.ts";
 import { BarrierStrategy } from "../pricing/barrier_strategy.ts";
 import { MockStrategy } from "../pricing/mock_strategy.ts";
 import type { StrategyFactory } from "../pricing/strategy.ts";
+import { MarketVolatility } from "../pricing/volatility.ts";
 import { type BacktestPlan, runBacktest } from "./engine.ts";
 import { loadStrategy } from "../pricing/load_strategy.ts";
 import type { Maker } from "./maker.ts";
@@ -64,12 +65,11 @@ export async function backtest(
     blockMs: Math.max(HOUR_MS, ...options.durationsMs),
     onProgress,
   };
-  const market = new TapeMarket({
+  const volatility = new MarketVolatility({
     floor: options.volatilityFloor,
     minHistoryMs: options.volatilityHistoryMs,
-    priceAgeMs: options.priceAgeMs,
-    volatility: options.volatility,
   });
+  const market = new TapeMarket(volatility, options.priceAgeMs);
   const makers: Maker[] = [
     new StrategyMaker(barrierOf(options), market),
     new StrategyMaker(() => new MockStrategy(seededRandom(options.seed)), market),

@@ -23,8 +23,6 @@ export interface BacktestPlan extends UserPlan {
   reportFromMs: number;
   /** Standard errors are calculated across blocks of this time. */
   blockMs: number;
-  /** Annualised volatility, if known: the unit of widths. */
-  volatility?: number | undefined;
   onProgress?: ((doneMs: number, totalMs: number) => void) | undefined;
 }
 
@@ -165,7 +163,7 @@ class Run {
 
   #quote({ timeMs: nowMs, price }: SlotPrice): void {
     const { durationsMs, widths, offsets, startAheadMs } = this.plan;
-    const volatility = this.plan.volatility ?? this.#neutral.volatility;
+    const { volatility } = this.#neutral;
     if (volatility === undefined) return;
     for (const durationMs of durationsMs) {
       const move = price * volatility * Math.sqrt(durationMs / YEAR_MS);

@@ -2,13 +2,7 @@ import { z } from "zod";
 import * as kinds from "../../../lib/cli/option_kinds.ts";
 import { optionTable } from "../../../lib/cli/options.ts";
 import { LIMITS } from "../limits.ts";
-import {
-  chargeOptions,
-  pricingOptions,
-  share,
-  volatility,
-  volatilityOptions,
-} from "../pricing/options.ts";
+import { chargeOptions, pricingOptions, share, volatilityOptions } from "../pricing/options.ts";
 import { DAY_MS } from "../../../lib/time.ts";
 
 const LIST_MAX = 20;
@@ -82,10 +76,6 @@ export const planOptions = optionTable({
     description: "age of the price that strategies see",
     kind: kinds.duration(0, 3_600_000),
     default: "0",
-  },
-  volatility: {
-    description: "annualised volatility where it is known, in place of the estimate",
-    kind: volatility,
   },
   seed: {
     description: "seed of the mock's payouts",

@@ -10,6 +10,11 @@ import { ReturnVolatility } from "../../../services/solver/backtest/return_volat
 import { StrategyMaker } from "../../../services/solver/backtest/strategy_maker.ts";
 import { TapeMarket } from "../../../services/solver/backtest/tape_market.ts";
 import { BarrierStrategy } from "../../../services/solver/pricing/barrier_strategy.ts";
+import {
+  forecastOf,
+  type VolatilityForecast,
+} from "../../../services/solver/pricing/volatility_forecast.ts";
+import { MarketVolatility } from "../../../services/solver/pricing/volatility.ts";
 import { MockStrategy } from "../../../services/solver/pricing/mock_strategy.ts";
 import { ModelMaker } from "./model_maker.ts";
 import { boxProbability } from "../pricing/reference.ts";
@@ -88,6 +93,20 @@ class PlainMaker extends ModelMaker {
   }
 }
 
+/** An annualised volatility that is known. */
+class KnownVolatility extends MarketVolatility {
+  readonly #known: VolatilityForecast;
+
+  constructor(volatility: number) {
+    super({ floor: 0.05, minHistoryMs: 0 });
+    this.#known = forecastOf(volatility, 0);
+  }
+
+  override forecast(): VolatilityForecast {
+    return this.#known;
+  }
+}
+
 /** The names of the makers of {@link runMakers}. */
 export const MAKERS = ["barrier", "plain", "mock"];
 
@@ -95,11 +114,15 @@ export const MAKERS = ["barrier", "plain", "mock"];
 export async function runMakers(
   source: SlotSource,
   random: RandomSource,
-  given: Partial<BacktestPlan> & { userLeadMs?: number } = {},
+  given: Partial<BacktestPlan> & { userLeadMs?: number; volatility?: number } = {},
 ): Promise<Results> {
   const { volatility, userLeadMs = 0 } = given;
   const margin = 0.03;
-  const market = new TapeMarket({ floor: 0.05, minHistoryMs: 60_000, priceAgeMs: 0, volatility });
+  const market = new TapeMarket(
+    volatility === undefined
+      ? new MarketVolatility({ floor: 0.05, minHistoryMs: 60_000 })
+      : new KnownVolatility(volatility),
+  );
   const barrier = new StrategyMaker(
     (context) =>
       new BarrierStrategy({

@@ -5,6 +5,7 @@ import type { Results } from "../../../services/solver/backtest/results.ts";
 import { ReturnVolatility } from "../../../services/solver/backtest/return_volatility.ts";
 import { BacktestError } from "../../../services/solver/backtest/slots.ts";
 import { TapeMarket } from "../../../services/solver/backtest/tape_market.ts";
+import { MarketVolatility } from "../../../services/solver/pricing/volatility.ts";
 import { USERS } from "../../../services/solver/backtest/users.ts";
 import { plan } from "./support.ts";
 import { YEAR_MS } from "../../../lib/time.ts";
@@ -96,7 +97,7 @@ async function runTrial(
     reportFromMs: 0,
     ...given,
   }, {
-    market: new TapeMarket({ floor: 0.1, minHistoryMs: 0, priceAgeMs: 0 }),
+    market: new TapeMarket(new MarketVolatility({ floor: 0.1, minHistoryMs: 0 })),
     makers: [maker, rival],
     rivals: [1, 0],
   }).catch((thrown) => {
@@ -172,7 +173,7 @@ Deno.test("Backtest: a box that is lost before its recheck is not executed", asy
 });
 
 Deno.test("Tape market: strategies see the price with the configured age", () => {
-  const market = new TapeMarket({ floor: 0.1, minHistoryMs: 0, priceAgeMs: 200 });
+  const market = new TapeMarket(new MarketVolatility({ floor: 0.1, minHistoryMs: 0 }), 200);
   const seen = [0, 100, 200, 300].map((timeMs) => {
     market.observe({ timeMs, price: PRICE + timeMs });
     return market.spot?.price;
