@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import { type Candle, CANDLE_MS, CandleBuilder, rangeOf, unitRange } from "./candle.ts";
-import { CandleMoves, candleMovesSchema } from "./candle_moves.ts";
 import type { LogDeviation } from "./largest_move.ts";
 import { RangeMemory, rangeMemorySchema } from "./range_memory.ts";
 import { RecentRange } from "./recent_range.ts";
@@ -38,6 +37,9 @@ const MINUTE_INDEX = HORIZONS_MS.indexOf(CANDLE_MS);
 /** Windows with fewer moves say little about the size of a move. */
 const SLOT_WINDOW_MOVES_MIN = 8;
 
+/** Moves of a minute that is only known as a candle, about as many as in bitcoin's. */
+const CANDLE_MOVES = 60;
+
 /** The lowest share of slots that move: a price that has not moved yet may still do so. */
 const MOVING_MIN = 1e-4;
 
@@ -65,7 +67,6 @@ export const volatilityStateSchema = z.object({
   version: z.literal(6, { error: "Expected a volatility state of version 6" }),
   memory: rangeMemorySchema,
   season: seasonStateSchema,
-  candleMoves: candleMovesSchema,
   outcomes: z.array(outcomesStateSchema).length(HORIZONS_MS.length),
   historyMs: z.number().nonnegative(),
   /** Newest slot whose windows are counted. */
@@ -89,7 +90,6 @@ export class MarketVolatility implements VolatilityForecaster {
   readonly #options: VolatilityOptions;
   readonly #memory: RangeMemory;
   readonly #season: Season;
-  readonly #candleMoves: CandleMoves;
   /** By horizon. */
   readonly #outcomes: readonly WindowOutcomes[];
   readonly #candles = new CandleBuilder();
@@ -106,7 +106,6 @@ export class MarketVolatility implements VolatilityForecaster {
     this.#options = options;
     this.#memory = new RangeMemory(state?.memory);
     this.#season = new Season(state?.season);
-    this.#candleMoves = new CandleMoves(CANDLE_MS / SLOT_MS, state?.candleMoves);
     this.#outcomes = HORIZONS_MS.map((ms, index) =>
       new WindowOutcomes(ms, index < MINUTE_INDEX ? 1_000 : CANDLE_MS, state?.outcomes[index])
     );
@@ -186,7 +185,6 @@ export class MarketVolatility implements VolatilityForecaster {
       version: 6,
       memory: this.#memory.toJSON(),
       season: this.#season.toJSON(),
-      candleMoves: this.#candleMoves.toJSON(),
       outcomes: this.#outcomes.map((outcomes) => outcomes.toJSON()),
       historyMs: this.#historyMs,
       slotMs: this.#slotMs,
@@ -207,7 +205,6 @@ export class MarketVolatility implements VolatilityForecaster {
     const recent = this.#historyMs < EARLY_MS ? this.#recent.mean?.mean : undefined;
     const range = Math.min(whole, EARLY_RAISE_MAX * (recent ?? Infinity));
     if (this.#slotMoves !== undefined) this.#recent.addMinute(range, share);
-    else if (before !== undefined) this.#candleMoves.add(candle, before);
     this.#memory.add(
       this.#endMs === 0 ? 0 : endMs - this.#endMs,
       range / this.#season.factorAt(timeMs),
@@ -239,7 +236,7 @@ export class MarketVolatility implements VolatilityForecaster {
   }
 
   get #movesPerMinute(): number {
-    return this.#slotMoves ?? this.#candleMoves.perCandle;
+    return this.#slotMoves ?? CANDLE_MOVES;
   }
 
   /** Logarithm of the deviation over a horizon, before the learned correction. */
