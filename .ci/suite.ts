@@ -28,7 +28,7 @@ const LONG = [
   /^tests\/simulation\//,
   /^tests\/solver\/backtest\/backtest_/,
   /^tests\/bench\/pricing\/candle_bridge_/,
-  /^tests\/solver\/pricing\/(box_price|box_probability|early_users|start_season|volatility|window_outcomes)_/,
+  /^tests\/solver\/pricing\/(box_price|box_probability|early_users|volatility|window_outcomes)_/,
   /^tests\/console\/suggested_box_test/,
 ];
 

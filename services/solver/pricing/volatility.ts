@@ -167,7 +167,6 @@ export class MarketVolatility implements VolatilityForecaster {
     const horizonMs = Math.max(HORIZON_MS_MIN, endMs - nowMs);
     const missing = SPREAD_PER_MISSING_HISTORY * Math.max(0, Math.log(horizonMs / historyMs));
     const { median, lowerVariance, upperVariance, endToRangeRatio } = this.#learnedCorrection(
-      nowMs,
       horizonMs,
     );
     const lower = Math.sqrt(lowerVariance) + missing;
@@ -230,7 +229,7 @@ export class MarketVolatility implements VolatilityForecaster {
     const base = this.#logDeviation(nowMs, outcomes.horizonMs);
     if (base === undefined) return;
     const { median } = this.#learnedCorrections()[index]!; // one per horizon
-    const deviation = Math.exp(base + median + outcomes.offsetAt(nowMs));
+    const deviation = Math.exp(base + median);
     const moves = this.#movesPerMinute * outcomes.horizonMs / CANDLE_MS;
     outcomes.begin(nowMs, price, base, { deviation, moves });
   }
@@ -268,16 +267,14 @@ export class MarketVolatility implements VolatilityForecaster {
   }
 
   /**
-   * {@link #learnedCorrections} of a window that begins now, at any horizon: interpolated by the
-   * horizon's logarithm, constant beyond the ends.
+   * {@link #learnedCorrections} at any horizon: interpolated by the horizon's logarithm, constant
+   * beyond the ends.
    */
-  #learnedCorrection(nowMs: number, horizonMs: number): LogDeviation & { endToRangeRatio: number } {
+  #learnedCorrection(horizonMs: number): LogDeviation & { endToRangeRatio: number } {
     const learned = this.#learnedCorrections();
     const at = (index: number) => {
-      const outcomes = this.#outcomes.at(index)!; // one per horizon, like `learned`
-      const { median, ...spread } = learned.at(index)!;
-      const { endToRangeRatio } = outcomes;
-      return { median: median + outcomes.offsetAt(nowMs), ...spread, endToRangeRatio };
+      const { endToRangeRatio } = this.#outcomes.at(index)!; // one per horizon, like `learned`
+      return { ...learned.at(index)!, endToRangeRatio };
     };
     const next = HORIZONS_MS.findIndex((ms) => ms > horizonMs);
     if (next <= 0) return at(next); // the first one, or the last one

@@ -8,8 +8,7 @@ import {
   type LogDeviation,
   logOfEquivalentContinuousMove,
 } from "./largest_move.ts";
-import { StartSeason, startSeasonSchema } from "./start_season.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../../lib/time.ts";
+import { DAY_MS, MINUTE_MS } from "../../../lib/time.ts";
 
 /** The histogram of logarithms: from -3 to 3 in tenths. */
 const BIN = 0.1;
@@ -46,8 +45,6 @@ export const outcomesStateSchema = z.object({
   windows: z.number().nonnegative(),
   /** Sum over windows of the distance between start and end, as a share of the largest move. */
   ends: z.number().nonnegative(),
-  /** Absent if windows do not start in the same minutes of every hour. */
-  starts: startSeasonSchema.optional(),
   /** Hypothetical boxes that held, in the order of {@link CHECKED_PROBABILITIES}. */
   held: z.array(z.number().nonnegative()).length(CHECKED_PROBABILITIES.length),
   open: z.array(z.object({
@@ -98,8 +95,7 @@ export class WindowOutcomes {
   readonly horizonMs: number;
   /** Time from one window's start to the next. */
   readonly stepMs: number;
-  readonly #state: Omit<State, "starts">;
-  readonly #starts: StartSeason | undefined;
+  readonly #state: State;
   #fit: { deviation: LogDeviation; bounds: number[]; prior: LogDeviation } | undefined;
   #windowsSinceFit = 0;
 
@@ -114,9 +110,6 @@ export class WindowOutcomes {
       held: CHECKED_PROBABILITIES.map(() => 0),
       open: [],
     };
-    this.#starts = this.stepMs >= MINUTE_MS && HOUR_MS % this.stepMs === 0
-      ? new StartSeason(this.stepMs, state?.starts)
-      : undefined;
   }
 
   /** Discards the open windows: prices are missing. */
@@ -165,11 +158,6 @@ export class WindowOutcomes {
     return this.#currentFit(prior).deviation;
   }
 
-  /** The addition to {@link deviation} for a window that begins in that minute of the hour. */
-  offsetAt(startMs: number): number {
-    return this.#starts?.at(startMs) ?? 0;
-  }
-
   /**
    * Deviation of the ends of windows, as a share of the deviation that their largest moves imply:
    * below 1 if prices bounce or return, above 1 if they trend.
@@ -190,11 +178,11 @@ export class WindowOutcomes {
   }
 
   toJSON(): State {
-    return { ...this.#state, ...(this.#starts && { starts: this.#starts.toJSON() }) };
+    return this.#state;
   }
 
   #complete(
-    { endMs, price, high, low, base, deviation, moves, bounds }: State["open"][number],
+    { price, high, low, base, deviation, moves, bounds }: State["open"][number],
     close: number,
   ): void {
     const state = this.#state;
@@ -203,9 +191,7 @@ export class WindowOutcomes {
     const move = Math.log(Math.max(Math.max(high / price, price / low), 1));
     const steps = this.horizonMs / SLOT_MS;
     const largest = logOfEquivalentContinuousMove(move, { deviation, moves, steps });
-    const startMs = endMs - this.horizonMs;
-    const log = largest - base - this.offsetAt(startMs);
-    this.#starts?.add(startMs, largest - base);
+    const log = largest - base;
     const end = Math.abs(Math.log(close / price));
     state.ends = state.ends * decay + (end > 0 ? weight * end / Math.exp(largest) : 0);
     state.counts.forEach((count, bin) => state.counts[bin] = count * decay);
