@@ -26,8 +26,7 @@ const LONG = [
   /^tests\/ship\/front_/,
   /^tests\/ship\/commands_/,
   /^tests\/simulation\//,
-  /^tests\/solver\/backtest\/backtest_/,
-  /^tests\/bench\/pricing\/candle_bridge_/,
+  /^tests\/solver\/backtest\/(backtest|candle_bridge)_/,
   /^tests\/solver\/pricing\/(box_price|box_probability|early_users|volatility|window_outcomes)_/,
   /^tests\/console\/suggested_box_test/,
 ];

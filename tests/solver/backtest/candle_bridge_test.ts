@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { readTape } from "../../../lib/prices/tape.ts";
 import { gaussian, seededRandom } from "../../../lib/random.ts";
-import { bridgedSlots } from "./candle_bridge.ts";
+import { bridgedSlots } from "../../bench/pricing/candle_bridge.ts";
 import { type SlotSource, tradeSlots } from "../../../services/solver/backtest/slots.ts";
 import type { Candle } from "../../../services/solver/pricing/candle.ts";
 
