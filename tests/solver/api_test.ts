@@ -273,8 +273,8 @@ Deno.test("Solver with --pricing barrier: a better price is refused; an executed
       const { betAmount, payout } = placed;
       const terms = { betAmount, payout, quoteHash: hashQuote(placed, CHAIN_ID) };
       node.feed.publish("theses", toWire(thesisOf(1, { ...terms, status: "won" })));
-      const outcome = /^solver_predicted_bets_total{predicted="[^"]+",outcome="held"} 1$/m;
-      await eventually("its outcome beside what was predicted", async () => {
+      const outcome = /^solver_settled_usdc_total{part="paid"} [1-9]/m;
+      await eventually("its payout beside what was expected", async () => {
         return outcome.test(await (await fetch(`${url}/metrics`)).text()) || undefined;
       });
     },
