@@ -179,7 +179,6 @@ export class BetsSolver {
 
   async stop(): Promise<void> {
     await this.#started.catch(() => {});
-    this.#reservations.stop();
     await Promise.all([this.#submitter.stop(), this.#reconciler.stop()]);
   }
 
