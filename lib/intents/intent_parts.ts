@@ -1,5 +1,5 @@
 import type { Logger } from "@logtape/logtape";
-import type { Clock } from "../clock.ts";
+import type { Clock, RandomSource } from "../clock.ts";
 import { serviceLog } from "../log/logging.ts";
 import { CoreClient } from "../net/core_client.ts";
 import type { TransactionSigner } from "../protocol/transaction.ts";
@@ -43,6 +43,7 @@ export interface IntentParts {
   transactions: TransactionBuilder;
   chainId: number;
   clock: Clock;
+  random: RandomSource;
   log: Logger;
 }
 
@@ -68,6 +69,7 @@ export async function openIntentParts(options: IntentPartsOptions): Promise<Inte
     transactions: new TransactionBuilder(signer, chainId, clock),
     chainId,
     clock,
+    random: Math.random,
     log: serviceLog(name),
   };
 }

@@ -14,7 +14,7 @@ import { eventually } from "../../support/eventually.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 import { decodeBet } from "../../../services/solver/execution/execution.ts";
 import { quoteHashOf, thesisOf } from "../support.ts";
-import { reservedIntents } from "../../support/intents.ts";
+import { insertReserved, reservedIntents } from "../../support/intents.ts";
 
 const TEN_MINUTES_MS = 600_000;
 
@@ -30,9 +30,9 @@ async function fill(store: IntentStore, count: number): Promise<void> {
       userSignature: signature,
       probability,
     });
-    const { intent } = await store.insert({
+    const intent = await insertReserved(store, {
       ...{ key: quoteHashOf(id), subject: quote.user, payload, transaction: null },
-      ...{ expiresAtMs: 9, createdAtMs: 1, reserved: true },
+      ...{ expiresAtMs: 9, createdAtMs: 1 },
     });
     const receipt = { txHash: quoteHashOf(id), status: "committed", blockNumber: 1, thesisId: id };
     const outcome = {
@@ -167,7 +167,7 @@ Deno.test("Reservations: unfinished executions and open theses stay reserved; on
   withReservations(3, async ({ reservations, store, book, onNode, asked, held, outcomes }) => {
     const [open] = await reservedIntents(store);
     assert.ok(open !== undefined);
-    await store.insert({ ...open, key: quoteHashOf(9) });
+    await insertReserved(store, { ...open, key: quoteHashOf(9) });
     read(book, [thesisOf(1)]);
     for (const id of [2, 3]) onNode.set(id, thesisOf(id, { status: "lost" }));
     const release = store.release.bind(store);
@@ -209,7 +209,7 @@ Deno.test("Reservations: a bet lost before its end is released and reported at o
 Deno.test("Reservations: a bet lost before its receipt was read is released with the receipt", () =>
   withReservations(1, async ({ reservations, store, book, onNode, held, outcomes }) => {
     const committed = await store.get(quoteHashOf(1));
-    const { intent } = await store.insert({ ...committed, key: quoteHashOf(2) });
+    const intent = await insertReserved(store, { ...committed, key: quoteHashOf(2) });
     await reservations.reconcile();
     const lost = thesisOf(2, { status: "lost" });
     onNode.set(2, lost);
@@ -226,7 +226,7 @@ Deno.test("Reservations: a bet lost before its receipt was read is released with
 Deno.test("Reservations: reconcile drops executions that another process ended, and stops when aborted", () =>
   withReservations(2, async ({ reservations, store, book, onNode, asked, held }) => {
     const committed = await store.get(quoteHashOf(1));
-    const { intent } = await store.insert({ ...committed, key: quoteHashOf(9) });
+    const intent = await insertReserved(store, { ...committed, key: quoteHashOf(9) });
     await reservations.reconcile();
     assert.equal(book.total, 30n);
     await store.finish(intent, { state: "failed", receipt: null, failure: null }, 3);
