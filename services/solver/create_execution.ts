@@ -17,7 +17,7 @@ import { PreTradeChecks } from "./risk/pre_trade_checks.ts";
 /** Creates the parts that check, reserve, hedge and submit signed quotes. */
 export function createExecution(options: SolverOptions, parts: SolverParts) {
   const { clock, markets, quoteSigner, signer, store, node, exposure, metrics } = parts;
-  const { chainId, maxRisk, dryRun } = options;
+  const { chainId, maxRisk } = options;
   const guard = new ChainGuard({
     ...parts,
     node: parts.shortTimeoutNode,
@@ -75,7 +75,6 @@ export function createExecution(options: SolverOptions, parts: SolverParts) {
     signer,
     chainId,
     clock,
-    dryRun,
   });
   return { intents, executor, limit, reservations };
 }

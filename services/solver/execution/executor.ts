@@ -37,7 +37,6 @@ export interface ExecutorOptions {
   signer: Pick<LocalSigner, "address">;
   chainId: number;
   clock: Clock;
-  dryRun: boolean;
 }
 
 /** Executes quotes that the user has signed, each once: the quote hash is the key of its intent. */
@@ -50,15 +49,6 @@ export class Executor {
     this.#options = options;
   }
 
-  /** @throws {RangemakerError} `DRY_RUN` in dry-run mode. */
-  requireLive(): void {
-    if (!this.#options.dryRun) return;
-    throw new RangemakerError(
-      "DRY_RUN",
-      "Execution is not available in dry-run mode: start the solver without --dry-run",
-    );
-  }
-
   /**
    * Submits the thesis of a quote, or returns the result that the same quote had before.
    *
@@ -67,7 +57,6 @@ export class Executor {
    * @throws {OutcomeUnknownError} If the node has not answered yet.
    */
   async execute(request: ExecutionRequest): Promise<ExecuteResult> {
-    this.requireLive();
     const { quoteSigner, signer, chainId } = this.#options;
     const { userSignature } = request;
     const quote = { ...request.quote, solver: request.quote.solver ?? signer.address };

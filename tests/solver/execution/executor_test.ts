@@ -175,14 +175,6 @@ Deno.test("Executor: a second request for the same quote joins the first", () =>
     assert.deepEqual([begun, sent.length], [1, 1]);
   }));
 
-Deno.test("Executor: a dry run executes nothing", () =>
-  withExecutor(noHedge, async ({ options, clock, store }) => {
-    const { execution, quoteHash } = signed(clock);
-    const executor = new Executor({ ...options, dryRun: true });
-    await assert.rejects(executor.execute(execution), { code: "DRY_RUN" });
-    assert.equal(await store.find(quoteHash), undefined);
-  }));
-
 Deno.test("Executor: a transaction has its quote's terms and signatures, and the current time", () =>
   withExecutor(noHedge, async ({ executor, clock, store, sent }) => {
     const { execution: { quote, userSignature }, quoteHash } = signed(clock);
