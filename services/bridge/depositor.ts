@@ -9,7 +9,7 @@ import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
 import { type Address, hash32Schema, type Hex } from "../../lib/protocol/scalars.ts";
 import { requireSigner, requireSignerForChain } from "../../lib/protocol/signature.ts";
 import { RangemakerError } from "../../lib/errors.ts";
-import { refusal } from "./failures.ts";
+import { bridgeError } from "./failures.ts";
 
 interface DepositorOptions {
   intents: Pick<IntentService, "store" | "submit" | "requireChain" | "clockProblem">;
@@ -128,7 +128,7 @@ export class Depositor {
       const { deadline } = request;
       // A clock that is known to be wrong proves nothing.
       throw intents.clockProblem ??
-        refusal("DEADLINE_PASSED", { deadline, lateMs: clock.now() - deadline });
+        bridgeError("DEADLINE_PASSED", { deadline, lateMs: clock.now() - deadline });
     }
     const { user, signature } = request;
     const digestFor = (chainId: number) => hashDepositRequest(request, chainId);
@@ -162,7 +162,13 @@ export class Depositor {
 
 function nonceUsed({ user, nonce }: DepositRequest, intent: Intent): RangemakerError {
   const { state, transaction, failure: reason } = intent;
-  return refusal("NONCE_USED", { user, nonce, state, txHash: transaction?.txHash ?? null, reason });
+  return bridgeError("NONCE_USED", {
+    user,
+    nonce,
+    state,
+    txHash: transaction?.txHash ?? null,
+    reason,
+  });
 }
 
 function txHashOf(intent: Intent): Hex {

@@ -3,7 +3,7 @@ import { IntentService } from "../../lib/intents/intent_service.ts";
 import type { IntentHandler } from "../../lib/intents/submission.ts";
 import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import { executionLog } from "./execution_log.ts";
-import { decodeExecution, findBet } from "./execution/execution.ts";
+import { decodeExecution, findThesis } from "./execution/execution.ts";
 import { ExecutionHandler } from "./execution/execution_handler.ts";
 import { Executor } from "./execution/executor.ts";
 import { type Hedge, HttpHedge, SimulatedHedge } from "./execution/hedge.ts";
@@ -22,7 +22,7 @@ export function createExecution(options: SolverOptions, parts: SolverParts) {
     ...parts,
     node: parts.shortTimeoutNode,
     async isOnChain(intent) {
-      const found = await findBet(node, intent, clock.now());
+      const found = await findThesis(node, intent, clock.now());
       return found !== "missing" && found !== "rewound";
     },
   });

@@ -71,7 +71,7 @@ const TEXTS = {
 };
 
 /** An error of the solver, with these facts as its `details`. */
-export const refusal = failuresOf(TEXTS, [
+export const solverError = failuresOf(TEXTS, [
   "PRICE_STALE",
   // Nothing was recorded: the user may deposit, and send the same request again.
   "INSUFFICIENT_BALANCE",

@@ -74,7 +74,8 @@ type CheckResult = { damage?: string } | { error: string };
  * Changes that are committed meanwhile are not checked.
  */
 export function checkInBackground(dir: string): BackgroundCheck {
-  const worker = new Worker(PROGRAM, { type: "module" });
+  const url = `data:text/javascript,${encodeURIComponent(PROGRAM)}`;
+  const worker = new Worker(url, { type: "module" });
   const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
   worker.onmessage = ({ data }: MessageEvent<CheckResult>) => {
     if ("error" in data) reject(new Error(data.error));
@@ -98,8 +99,7 @@ export function checkInBackground(dir: string): BackgroundCheck {
 }
 
 /** The program of the worker. It is text, since a bundled program has no separate file. */
-const PROGRAM = `data:text/javascript,${
-  encodeURIComponent(`
+const PROGRAM = `
 import { DatabaseSync } from "node:sqlite";
 import { crc32 } from "node:zlib";
 ${findDamage}
@@ -116,5 +116,4 @@ onmessage = ({ data: { path, stop, tables, modulus } }) => {
     postMessage({ error: String(thrown?.message ?? thrown) });
   }
 };
-`)
-}`;
+`;

@@ -58,12 +58,8 @@ export class LockFile {
       const options = { read: true, write: true, create: true, mode: PRIVATE_FILE };
       file = Deno.openSync(`${dir}/lock`, options);
     } catch (cause) {
-      throw new DataDirError(
-        `Data directory ${dir} cannot be written: ${
-          messageOf(cause)
-        }; make it writable for this user`,
-        cause,
-      );
+      const problem = `Data directory ${dir} cannot be written: ${messageOf(cause)}`;
+      throw new DataDirError(`${problem}; make it writable for this user`, cause);
     }
     if (file.tryLockSync(true)) return new LockFile(file);
     file.close();

@@ -132,11 +132,10 @@ function requireMatchingChain(
           "or choose another directory",
       );
     }
-    if (sequence >= (record?.sequence ?? 0)) return;
+    const missing = (record?.sequence ?? 0) - sequence;
+    if (missing <= 0) return;
     throw new DataDirError(
-      `${path} lacks ${
-        record!.sequence - sequence
-      } commits that were on the disk: it is an older copy, ` +
+      `${path} lacks ${missing} commits that were on the disk: it is an older copy, ` +
         `or its log ${path}-wal is damaged or lost. Restore a backup; or remove ${dir}/lock to ` +
         "continue from this state, without later changes",
     );

@@ -1,7 +1,7 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { statOf } from "../../../lib/files.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
-import { OnceLog } from "../../../lib/log/once_log.ts";
+import { ProblemTracker } from "../../../lib/log/problem_tracker.ts";
 import type { Markets } from "../../../lib/protocol/markets.ts";
 import { ChainRecords, type ResumePoint } from "./chain_records.ts";
 import { damaged, Database, StorageError } from "./database.ts";
@@ -87,7 +87,7 @@ class DiskStorage implements Storage {
   #checkpoints = 0;
   /** Number of the commit after which the log was last copied. */
   #copiedSequence = 0;
-  readonly #failureLog = new OnceLog();
+  readonly #failureLog = new ProblemTracker();
 
   constructor(
     settings: StorageSettings,

@@ -1,5 +1,5 @@
 import { RangemakerError } from "../../../lib/errors.ts";
-import { refusal } from "../failures.ts";
+import { solverError } from "../failures.ts";
 import type { Admission, InFlight } from "../../../lib/intents/intent.ts";
 import {
   type Balances,
@@ -104,10 +104,14 @@ export class ExposureLimit {
   }
 
   #requireWithinLimit(bet: BetAtRisk, max: bigint): void {
-    if (!this.#options.book.isComplete) throw refusal("EXPOSURE_UNKNOWN");
+    if (!this.#options.book.isComplete) throw solverError("EXPOSURE_UNKNOWN");
     const total = this.#totalWith([bet], max);
     if (total <= max) return;
-    throw refusal("EXPOSURE_TOO_LARGE", { exposure: total, maxExposure: max, risk: riskOf(bet) });
+    throw solverError("EXPOSURE_TOO_LARGE", {
+      exposure: total,
+      maxExposure: max,
+      risk: riskOf(bet),
+    });
   }
 
   #totalWith(bets: readonly BetAtRisk[], max: bigint): bigint {

@@ -4,7 +4,7 @@ import type { Markets } from "../../../lib/protocol/markets.ts";
 import type { NodePrice } from "../../../lib/protocol/price.ts";
 import type { Quote, QuoteTerms } from "../../../lib/protocol/quote.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
-import { refusal } from "../failures.ts";
+import { solverError } from "../failures.ts";
 import { type Balances, requireBalances, riskOf } from "./bet_at_risk.ts";
 import type { PricingStrategy } from "../pricing/strategy.ts";
 
@@ -76,19 +76,21 @@ export class PreTradeChecks {
   requireTimeLeft({ deadline }: QuoteTerms, neededMs: number): void {
     const leftMs = deadline - this.#options.clock.now();
     if (leftMs < Math.max(0, neededMs)) {
-      throw refusal("DEADLINE_PASSED", { deadline, leftMs, neededMs });
+      throw solverError("DEADLINE_PASSED", { deadline, leftMs, neededMs });
     }
   }
 
   #requireRisk(quote: Quote): void {
     const { maxRisk } = this.#options;
     const risk = riskOf(quote);
-    if (risk > maxRisk) throw refusal("RISK_TOO_LARGE", { payout: quote.payout, risk, maxRisk });
+    if (risk > maxRisk) {
+      throw solverError("RISK_TOO_LARGE", { payout: quote.payout, risk, maxRisk });
+    }
   }
 }
 
 function requireFreshPrice(symbol: string, price: NodePrice | undefined): void {
   if (price?.state !== "fresh") {
-    throw refusal("PRICE_STALE", { symbol, ageMs: price?.ageMs ?? null });
+    throw solverError("PRICE_STALE", { symbol, ageMs: price?.ageMs ?? null });
   }
 }
