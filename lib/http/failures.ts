@@ -27,7 +27,7 @@ export const httpFailure = failuresOf({
     (contentType === null ? "none" : describeValue(contentType)),
   RATE_LIMITED: ({ retryAfterMs }: { retryAfterMs: number }) =>
     `Too many requests: retry after ${retryAfterMs / 1_000} s`,
-}, ["RATE_LIMITED"]);
+});
 
 /** HTTP statuses by error code. A code that is not listed is a fault of our own: 500. */
 export type ErrorStatuses = Readonly<Record<string, ContentfulStatusCode>>;

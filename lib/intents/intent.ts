@@ -9,7 +9,7 @@ export const INTENT_STATES = ["accepted", "submitted", "committed", "failed"] as
 
 export type IntentState = (typeof INTENT_STATES)[number];
 
-/** A signed transaction as it is stored and sent: always the same bytes. */
+/** A signed transaction as it is stored; each attempt sends this one. */
 export interface SignedTransactionText {
   txHash: Hex;
   /** The transaction as JSON. */

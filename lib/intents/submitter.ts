@@ -36,7 +36,7 @@ const refusedTimestampSchema = z.object({ code: z.literal("TIMESTAMP_OUT_OF_RANG
 
 /**
  * Brings intents to a final state: the transaction is durable before it is first sent, a retry sends
- * the same bytes, and the receipt is durable before anyone sees it. {@link start} retries intents
+ * the same transaction, and the receipt is durable before anyone sees it. {@link start} retries intents
  * that an earlier run, another process or a lost answer left unfinished.
  */
 export class Submitter {
@@ -170,7 +170,7 @@ export class Submitter {
 
   /**
    * Sends a transaction. If the connection breaks, perhaps only the answer was lost: asks the node for
-   * the receipt, then sends the same bytes once more.
+   * the receipt, then sends the same transaction once more.
    */
   async #send(intent: Intent): Promise<Intent> {
     const { node } = this.#options;

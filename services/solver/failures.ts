@@ -71,14 +71,7 @@ const TEXTS = {
 };
 
 /** An error of the solver, with these facts as its `details`. */
-export const solverError = failuresOf(TEXTS, [
-  "PRICE_STALE",
-  // Nothing was recorded: the user may deposit, and send the same request again.
-  "INSUFFICIENT_BALANCE",
-  "BALANCE_TOO_LOW",
-  "EXPOSURE_UNKNOWN",
-  "EXPOSURE_TOO_LARGE",
-]);
+export const solverError = failuresOf(TEXTS);
 
 /** HTTP status of each error code of the solver. */
 export const SOLVER_STATUSES = {

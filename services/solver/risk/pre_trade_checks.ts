@@ -35,7 +35,7 @@ export class PreTradeChecks {
    * The checks before an execution is recorded.
    *
    * @returns The balances.
-   * @throws {RangemakerError} If a check fails or the node cannot be asked; `retryable` if time may help.
+   * @throws {RangemakerError} If a check fails or the node cannot be asked.
    */
   async checkAndReadBalances(quote: Quote): Promise<Balances> {
     const { node, solver, strategy, hedgeMs, markets } = this.#options;
@@ -64,7 +64,7 @@ export class PreTradeChecks {
    * wait, since it may have been unfinished for a while, and after its hedge.
    *
    * @param options `isHedged`: the hedge needs no more time.
-   * @throws {RangemakerError} If a check fails; `retryable` if time may help.
+   * @throws {RangemakerError} If a check fails; `retryable` if the price may be known later.
    */
   recheck(quote: Quote, { isHedged }: { isHedged: boolean }): void {
     this.requireTimeLeft(quote, isHedged ? 0 : this.#options.hedgeMs);
