@@ -9,35 +9,27 @@ interface Migration {
 
 /**
  * The steps from an empty database to the present tables. A released step never changes; a change of
- * the tables is a new step at the end. Lower numbers were never released.
+ * the tables is a new step at the end.
  */
 const MIGRATIONS: readonly Migration[] = [{
-  number: 6,
+  number: 1,
   sqlite: firstTables("INTEGER PRIMARY KEY AUTOINCREMENT", "INTEGER", " STRICT"),
   postgres: firstTables("BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", "BIGINT", ""),
 }];
 
-const FIRST_VERSION = 6;
-
 /** Version of the tables that this program works with. */
-export const LATEST_VERSION = FIRST_VERSION + MIGRATIONS.length - 1;
+export const LATEST_VERSION = MIGRATIONS.length;
 
 /**
  * The steps that a database of this version lacks.
  *
  * @param version 0 if it has no tables.
- * @throws {StoreError} If a newer program made the tables, or one that was never released.
+ * @throws {StoreError} If a newer program made the tables.
  */
 export function missingMigrations(version: number): readonly Migration[] {
   if (version > LATEST_VERSION) {
     throw new StoreError(
       `Database has version ${version}, made by a newer program: expected at most ${LATEST_VERSION}`,
-    );
-  }
-  if (version > 0 && version < FIRST_VERSION) {
-    throw new StoreError(
-      `Database has version ${version}, made by a program that was never released: ` +
-        `expected at least ${FIRST_VERSION}; use a new database`,
     );
   }
   return MIGRATIONS.filter(({ number }) => number > version);

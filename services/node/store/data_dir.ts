@@ -116,7 +116,7 @@ export function inspectFiles(dir: string, record: LockRecord | undefined): DataD
   const header = readHeader(path);
   const isOtherFormat = header !== undefined && header.applicationId !== APPLICATION_ID &&
     header.applicationId >>> 8 === APPLICATION_ID >>> 8;
-  if (isOtherFormat || statOf(`${dir}/chain.journal`) !== undefined) {
+  if (isOtherFormat) {
     throw new DataDirError(
       `${dir} contains a chain of an earlier version, which this version cannot read: ` +
         "choose another --data-dir, or move its files elsewhere to start a new chain there",

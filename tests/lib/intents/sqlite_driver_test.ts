@@ -77,20 +77,13 @@ Deno.test("SqliteDriver: no error shows a key or a password", () =>
     }
   }));
 
-for (
-  const [version, reason] of [
-    [99, /version 99, made by a newer program/],
-    [5, /version 5, made by a program that was never released/],
-  ] as const
-) {
-  Deno.test(`SqliteDriver: a database of version ${version} is refused`, () =>
-    withFile((path) => {
-      const db = new DatabaseSync(path);
-      db.exec(`PRAGMA user_version = ${version}`);
-      db.close();
-      assert.throws(() => new IntentStore(SqliteDriver.open(path), "test"), reason);
-    }));
-}
+Deno.test("SqliteDriver: a database of a newer program is refused", () =>
+  withFile((path) => {
+    const db = new DatabaseSync(path);
+    db.exec("PRAGMA user_version = 99");
+    db.close();
+    assert.throws(() => SqliteDriver.open(path), /version 99, made by a newer program/);
+  }));
 
 /** Calls a function before each script that a connection runs. */
 async function watchingScripts(
