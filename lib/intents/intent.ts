@@ -151,8 +151,8 @@ export class StoreConnectionLostError extends StoreError {
 }
 
 /**
- * The database, or one row of it, is not as it was written. Treat it as unreadable: nothing that depends
- * on it is signed or sent.
+ * The database, or one row of it, is not as it was written. Treat it as unreadable: nothing that
+ * depends on it is signed or sent.
  */
 export class StoreDamagedError extends StoreError {
   /** Key of the damaged row; undefined if the damage is not in one row. */

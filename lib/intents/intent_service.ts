@@ -83,7 +83,8 @@ export class IntentService {
   }
 
   /**
-   * @throws {WrongChainError} If the node has another chain than the store, or an older state of it.
+   * @throws {WrongChainError} If the node has another chain than the store, or an older state of
+   *   it.
    * @throws {RangemakerError} If node or store does not answer.
    */
   requireChain(): Promise<void> {

@@ -86,8 +86,8 @@ export class IntentStore extends ServiceStore {
   }
 
   /**
-   * The state of the intent with a key, if there is one, and which intents are unfinished now, for an
-   * {@link Admission} that decides later. One statement, since most keys are new and need both.
+   * The state of the intent with a key, if there is one, and which intents are unfinished now, for
+   * an {@link Admission} that decides later. One statement, since most keys are new and need both.
    */
   async lookUp(key: string): Promise<{ state: IntentState | undefined; inFlight: InFlight }> {
     const values = [this.service, this.service, key, this.service];
@@ -167,8 +167,8 @@ export class IntentStore extends ServiceStore {
 
   /**
    * Unfinished intents, oldest first, `sequence` above `after`, whose last change is at least
-   * `unchangedForMs` away from now: in the future too, since clocks may be set back. Damaged ones end as
-   * `STORE_DAMAGED`.
+   * `unchangedForMs` away from now: in the future too, since clocks may be set back. Damaged ones
+   * end as `STORE_DAMAGED`.
    */
   async listUnfinished(
     { limit, after, nowMs, unchangedForMs }: Record<
@@ -223,7 +223,8 @@ export class IntentStore extends ServiceStore {
    * Gives an unfinished intent its final state, if it still has the transaction it was read with.
    * A failure releases its reservation.
    *
-   * @returns The intent as it is now, since the first final state stays, and whether it is this one.
+   * @returns The intent as it is now, since the first final state stays, and whether it is this
+   *   one.
    */
   finish(
     intent: Intent,

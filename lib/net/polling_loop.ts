@@ -54,8 +54,8 @@ export class PollingLoop {
   }
 
   #begin(signal: AbortSignal): void {
-    // An aborted pass may still be in flight, and a stop has to wait for it too. Without `then`, each
-    // promise would keep the results of all before it.
+    // An aborted pass may still be in flight, and a stop has to wait for it too. Without `then`,
+    // each promise would keep the results of all before it.
     this.#passes = Promise.all([this.#passes, this.#pass(signal)]).then(() => {});
   }
 

@@ -20,8 +20,8 @@ export interface SocketLike {
 }
 
 /**
- * Why a connection was lost: it could not be opened, the other side closed it, it brought no frame for
- * too long, or its owner dropped it.
+ * Why a connection was lost: it could not be opened, the other side closed it, it brought no frame
+ * for too long, or its owner dropped it.
  */
 export type LossCause = "not_opened" | "closed" | "silent" | "dropped";
 

@@ -56,8 +56,8 @@ export function decodePayload(text: string): DepositPayload {
  * hashes for ever, so a simulation that would credit the deposit now proves that the chain has lost
  * it.
  *
- * @throws {RangemakerError} If the node refuses for another reason, such as a key without permission,
- *   which proves nothing.
+ * @throws {RangemakerError} If the node refuses for another reason, such as a key without
+ *   permission, which proves nothing.
  */
 export async function isDepositOnChain(
   { node, transactions }: {
@@ -82,7 +82,8 @@ export async function isDepositOnChain(
 /**
  * The deposit transaction of a recorded request.
  *
- * @throws {RangemakerError} If key, request, external hash and the user's signature do not belong together.
+ * @throws {RangemakerError} If key, request, external hash and the user's signature do not belong
+ *   together.
  */
 export function depositTermsOf(
   { key, subject, payload, expiresAtMs }: Intent,
@@ -115,9 +116,10 @@ export class Depositor {
    * Carries out a request (spec: deposit bridge, "Deposit rules"). A refusal before the request is
    * recorded does not use up the nonce.
    *
-   * @returns The hash of the deposit transaction. It has failed on the node if an earlier transaction
-   *   has credited the request.
-   * @throws {RangemakerError} `DEADLINE_PASSED`, `CLOCKS_DIFFER`, `NONCE_USED`, or the code of the failed transaction.
+   * @returns The hash of the deposit transaction. It has failed on the node if an earlier
+   *   transaction has credited the request.
+   * @throws {RangemakerError} `DEADLINE_PASSED`, `CLOCKS_DIFFER`, `NONCE_USED`, or the code of the
+   *   failed transaction.
    * @throws {SignatureError} If the user did not sign the request.
    * @throws {WrongChainError} If the node has another chain.
    * @throws {OutcomeUnknownError} If the node has not answered yet.

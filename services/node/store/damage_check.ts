@@ -44,8 +44,8 @@ export function requireUndamaged(db: Database): void {
 }
 
 /**
- * Checks all rows of a directory's database on a connection of its own, while the node runs. Changes
- * that are committed meanwhile are not checked.
+ * Checks all rows of a directory's database on a connection of its own, while the node runs.
+ * Changes that are committed meanwhile are not checked.
  *
  * @returns Whether everything was checked: `signal` ends it early.
  * @throws {StorageError} If a row is damaged.

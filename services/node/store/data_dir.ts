@@ -23,8 +23,8 @@ export function databasePath(dir: string): string {
 export const BACKUP_RUN = 1;
 
 /**
- * In the header of every database of a chain: bytes 68 to 71, SQLite's `application_id`. Its last digit
- * is the format of the tables.
+ * In the header of every database of a chain: bytes 68 to 71, SQLite's `application_id`. Its last
+ * digit is the format of the tables.
  */
 export const APPLICATION_ID = 0x726d6b35;
 
@@ -109,7 +109,8 @@ type DataDirContents = "nothing" | "chain" | "backup";
 /**
  * Inspects the files of a directory that no node has open.
  *
- * @throws {DataDirError} If there is no chain that can be opened, or its files do not belong together.
+ * @throws {DataDirError} If there is no chain that can be opened, or its files do not belong
+ *   together.
  */
 export function inspectFiles(dir: string, record: LockRecord | undefined): DataDirContents {
   const path = databasePath(dir);

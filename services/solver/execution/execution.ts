@@ -85,8 +85,8 @@ export function transactionTermsOf({ quote, userSignature }: Execution): Transac
 
 /**
  * What a node has of a committed bet: its thesis, or why there is none. `pruned`: it ended so long
- * ago that the node may have deleted it. `missing`: every node of its chain must have it. `rewound`: the
- * chain went back, since another bet has its id, or the newest bet an older one.
+ * ago that the node may have deleted it. `missing`: every node of its chain must have it.
+ * `rewound`: the chain went back, since another bet has its id, or the newest bet an older one.
  */
 export type FoundThesis = Thesis | "pruned" | "missing" | "rewound";
 

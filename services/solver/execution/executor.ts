@@ -101,7 +101,8 @@ export class Executor {
     const { intents: { store }, clock } = this.#options;
     try {
       if (isFinal(state)) return await store.get(quoteHash);
-      // A row that was only read may be lost in a failover. Writing the attempt proves that it stays.
+      // A row that was only read may be lost in a failover. Writing the attempt proves that it
+      // stays.
       return await store.recordAttempt(quoteHash, clock.now());
     } catch (thrown) {
       if (!(thrown instanceof StoreError) || thrown instanceof StoreDamagedError) throw thrown;

@@ -57,8 +57,8 @@ interface HttpHedgeOptions {
 }
 
 /**
- * Asks the maker's own service to cover each execution, and waits for its answer. The same execution
- * may be sent again, with the same `Idempotency-Key`: the quote hash.
+ * Asks the maker's own service to cover each execution, and waits for its answer. The same
+ * execution may be sent again, with the same `Idempotency-Key`: the quote hash.
  */
 export class HttpHedge implements Hedge {
   readonly #options: HttpHedgeOptions;

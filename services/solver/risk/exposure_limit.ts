@@ -38,9 +38,9 @@ export class ExposureLimit {
   }
 
   /**
-   * Decides about a bet in the transaction that reserves it, so that all solvers on one database stay
-   * within balances and bound together. Open theses of the chain count in the bound too, since some may
-   * come from another database.
+   * Decides about a bet in the transaction that reserves it, so that all solvers on one database
+   * stay within balances and bound together. Open theses of the chain count in the bound too, since
+   * some may come from another database.
    *
    * The decision throws a RangemakerError: `INSUFFICIENT_BALANCE`, `BALANCE_TOO_LOW`, and with a
    * bound `EXPOSURE_UNKNOWN` or `EXPOSURE_TOO_LARGE`.
@@ -63,8 +63,8 @@ export class ExposureLimit {
   }
 
   /**
-   * Refuses an estimate of a bet that would be refused now, so that its user need not sign first. It
-   * reserves nothing, so only the admission decides.
+   * Refuses an estimate of a bet that would be refused now, so that its user need not sign first.
+   * It reserves nothing, so only the admission decides.
    *
    * @throws {RangemakerError} `EXPOSURE_TOO_LARGE`.
    */
