@@ -40,7 +40,6 @@ export interface ExecutorOptions {
   signer: Pick<LocalSigner, "address">;
   chainId: number;
   clock: Clock;
-  dryRun: boolean;
 }
 
 /** Executes quotes that the user has signed, each once: the quote hash is the key of its intent. */
@@ -53,15 +52,6 @@ export class Executor {
     this.#options = options;
   }
 
-  /** @throws {RangemakerError} `DRY_RUN` in dry-run mode. */
-  requireLive(): void {
-    if (!this.#options.dryRun) return;
-    throw new RangemakerError(
-      "DRY_RUN",
-      "Execution is not available in dry-run mode: start the solver without --dry-run",
-    );
-  }
-
   /**
    * Submits the thesis of a quote, or returns the result that the same quote had before.
    *
@@ -71,7 +61,6 @@ export class Executor {
    * @throws {OutcomeUnknownError} If the node has not answered yet.
    */
   async execute(request: ExecutionRequest): Promise<ExecuteResult> {
-    this.requireLive();
     const { quoteSigner, signer, chainId } = this.#options;
     const { userSignature } = request;
     const quote = { ...request.quote, solver: request.quote.solver ?? signer.address };
@@ -116,7 +105,8 @@ export class Executor {
     const { intents: { store }, clock } = this.#options;
     try {
       if (isFinal(state)) return await store.get(quoteHash);
-      // A row that was only read may be lost in a failover. Writing the attempt proves that it stays.
+      // A row that was only read may be lost in a failover. Writing the attempt proves that it
+      // stays.
       return await store.recordAttempt(quoteHash, clock.now());
     } catch (thrown) {
       if (!(thrown instanceof StoreError) || thrown instanceof StoreDamagedError) throw thrown;
@@ -152,7 +142,7 @@ export class Executor {
       const intent = await intents.store.insertFailed(refused, failureOf(thrown));
       return { inserted: false, intent };
     } finally {
-      await limit.report();
+      void limit.report(); // it may read the database
     }
   }
 
