@@ -73,7 +73,7 @@ Deno.test("groupsOf: settled boxes fade 6 s after they were decided, below all o
     groups.map((
       { kind, strength, boxes },
     ) => [kind, strength, boxes.map(({ thesisId }) => thesisId)]),
-    [["lost", 0.35, [5]], ["won", 0.35, [1]], ["lost", 1, [4]], ["won", 1, [2]], ["open", 1, [3]]],
+    [["lost", 0.75, [5]], ["won", 0.75, [1]], ["lost", 1, [4]], ["won", 1, [2]], ["open", 1, [3]]],
   );
 });
 

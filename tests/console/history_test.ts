@@ -123,9 +123,9 @@ Deno.test("leastPayout: is the payout less the tolerance, but never less than th
 
 Deno.test("termsText: names the least payout, unless only the quoted one is accepted", () => {
   const offer = offerOf(1, { betAmount: 10_000_000n, payout: 20_000_000n });
-  const text = "Bet 10.00, get *20.00 USDC*, break-even 50.0 %";
+  const text = "Bet 10.00, get 20.00 USDC, break-even 50.0 %";
   assert.equal(termsText(offer, 20_000_000n), text);
-  const limited = text.replace(", break", ", or *at least 18.00* if the odds change, break");
+  const limited = text.replace(", break", ", or at least 18.00 if the odds change, break");
   assert.equal(termsText(offer, 18_000_000n), limited);
 });
 

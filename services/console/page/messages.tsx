@@ -50,57 +50,33 @@ export function Messages({ model }: { model: PageModel }) {
 
 const isVisible = ({ isSpoken }: Message) => !isSpoken;
 
-const HEADINGS = "h2:not(.spoken)";
+/** What no message covers: what is pressed, and headings. */
+const KEPT_FREE =
+  ":is(button, a, input, select, summary):focus, nav, footer select, .action-bar, " +
+  "h2:not(.spoken), .legend > .choice";
 
-/** The buttons that zoom the chart. */
-const ZOOM = ".legend > .choice";
-
-/** What a message leaves free, the most important parts first: what is pressed, what is read. */
-const KEPT_FREE = [
-  ":is(button, a, input, select, summary):focus, nav, footer select, .action-bar",
-  HEADINGS,
-  ZOOM,
-  ".chart, .positions",
-];
-
-/** Pixels between a message and the heading or buttons below it. */
+/** Pixels between a message and what is below it. */
 const GAP = 6;
 
-/** Places messages where they cover the least: at the bottom, at the top, or above a heading or the zoom. */
+/** Places messages at the bottom, or as far above it as they cover nothing that is kept free. */
 function usePlace(box: RefObject<HTMLDivElement | null>, messages: readonly unknown[]): void {
   useEffect(() => {
     const element = box.current;
     if (element === null) return;
-    const coveredOf = (parts: string) => {
-      const { top, bottom, left, right, height } = element.getBoundingClientRect();
-      return [...document.querySelectorAll(parts)]
-        .filter((part) => height > 0 && !element.contains(part))
-        .map((part) => part.getBoundingClientRect())
-        .filter((part) =>
-          part.bottom > top && part.top < bottom && part.left < right && part.right > left
-        );
-    };
-    const move = ({ isAbove = false, liftPx = 0 }) => {
-      element.classList.toggle("above", isAbove);
-      element.style.translate = `0 ${-liftPx}px`;
-    };
-    /** The rank of the most important part that is covered there; higher is better. */
-    const rankAt = (spot: { isAbove?: boolean; liftPx?: number }) => {
-      move(spot);
-      const rank = KEPT_FREE.findIndex((parts) => coveredOf(parts).length > 0);
-      return rank < 0 ? KEPT_FREE.length : rank;
-    };
     const place = () => {
-      const spots: { isAbove?: boolean; liftPx?: number }[] = [{}, { isAbove: true }];
-      let liftPx = 0;
-      for (const parts of [HEADINGS, ZOOM]) {
-        move({ liftPx });
-        const { bottom } = element.getBoundingClientRect();
-        liftPx += Math.max(0, ...coveredOf(parts).map(({ top }) => bottom + GAP - top));
-        spots.push({ liftPx });
-      }
-      const ranks = spots.map(rankAt);
-      move(spots[ranks.indexOf(Math.max(...ranks))] ?? {});
+      element.style.translate = "";
+      const { bottom, left, right, height } = element.getBoundingClientRect();
+      if (height === 0) return;
+      const parts = [...document.querySelectorAll(KEPT_FREE)]
+        .filter((part) => !element.contains(part))
+        .map((part) => part.getBoundingClientRect())
+        .filter((part) => part.left < right && part.right > left && part.height > 0);
+      const places = [bottom, ...parts.map((part) => part.top - GAP), height + GAP]
+        .filter((end) => end <= bottom && end >= height);
+      const free = places.sort((a, b) => b - a).find((end) =>
+        parts.every((part) => part.top >= end || part.bottom <= end - height)
+      );
+      if (free !== undefined) element.style.translate = `0 ${free - bottom}px`;
     };
     const sizes = new ResizeObserver(place);
     sizes.observe(document.body);

@@ -7,7 +7,7 @@ import { formatAmount, formatCut } from "../format.ts";
 import { explain } from "../data/explain.ts";
 import { numberError, parseDecimal } from "./input.ts";
 import { chainObstacle } from "./next_step.ts";
-import { SwitchChain } from "./quote_button.tsx";
+import { switchChain } from "./quote_button.tsx";
 
 /** Account setup: choose a key, then get funds. */
 export function AccountPanel({ model }: { model: PageModel }) {
@@ -93,7 +93,14 @@ function Money({ model, user }: { model: PageModel; user: User }) {
         <Fact label="Key">{user.walletName}</Fact>
       </dl>
       {wrongChain !== undefined && isEmpty
-        ? <SwitchChain model={model} obstacle={wrongChain} />
+        ? (
+          <div class="action-bar">
+            <p class="bar-note note">{wrongChain.text}</p>
+            <button type="button" class="primary wide" data-next onClick={() => switchChain(model)}>
+              {wrongChain.button}
+            </button>
+          </div>
+        )
         : <Deposit model={model} user={user} isFirst={isEmpty} />}
       <button type="button" class="start" onClick={() => model.session.leave()}>
         {user.isDevelopmentKey ? "Leave this account" : "Disconnect"}

@@ -16,9 +16,9 @@ import {
 import { linkTo } from "./box_link.ts";
 import { parseDuration, unitOf } from "./input.ts";
 import { errorsOf, spokenText } from "./next_step.ts";
-import { obstacleNow, QuoteButton, situationOf } from "./quote_button.tsx";
+import { obstacleNow, QuoteButton, situationOf, switchChain } from "./quote_button.tsx";
 import { QuotePanel } from "./quote_panel.tsx";
-import { focusChart, focusNextStep, showChart } from "./show_chart.ts";
+import { focusChart, showChart } from "./show_chart.ts";
 
 interface BetPanelProps {
   model: PageModel;
@@ -60,7 +60,6 @@ function DraftPanel({ model, slip }: BetPanelProps) {
   const { isEmpty } = slip;
   const { announce } = model;
   const errors = errorsOf(situationOf(model, slip));
-  const field = obstacleNow(model, slip)?.field;
   return (
     <form
       noValidate
@@ -82,27 +81,13 @@ function DraftPanel({ model, slip }: BetPanelProps) {
             key={name}
             {...{ announce, slip, name }}
             error={errors[name]}
-            isSaid={name === field}
           />
         ))}
       </div>
       <Tolerance slip={slip} />
       <div class="action-bar">
-        <QuoteButton
-          model={model}
-          slip={slip}
-          onFix={(keepsHeight) => {
-            placeBox(model, slip, { keepsHeight });
-            // The pressed button disappears.
-            focusNextStep();
-          }}
-        >
-          <Field
-            {...{ announce, slip }}
-            name="amount"
-            error={errors.amount}
-            isSaid={field === "amount"}
-          />
+        <QuoteButton model={model} slip={slip}>
+          <Field {...{ announce, slip }} name="amount" error={errors.amount} />
           <Stakes model={model} slip={slip} />
         </QuoteButton>
       </div>
@@ -114,16 +99,14 @@ interface FieldProps extends Pick<PageModel, "announce"> {
   slip: BetSlip;
   name: keyof DraftFields;
   error: string | undefined;
-  /** The bar with the next step shows the error, and the slip announces it. */
-  isSaid: boolean;
 }
 
 /**
- * A field of the bet, with its error below it unless the bar beside it shows that. The error is the field's
- * description, not part of its name, so screen readers read it once. An empty price is not wrong yet:
- * the user may not have reached it.
+ * A field of the bet, with its error below it. The error is the field's description, not part of its
+ * name, so screen readers read it once. An empty price is not wrong yet: the user may not have reached
+ * it.
  */
-function Field({ announce, slip, name, error, isSaid }: FieldProps) {
+function Field({ announce, slip, name, error }: FieldProps) {
   const isPrice = name === "lower" || name === "upper";
   const isWrong = error !== undefined && !(isPrice && slip.fields.value[name] === "");
   const errorId = `error-${name}`;
@@ -135,7 +118,7 @@ function Field({ announce, slip, name, error, isSaid }: FieldProps) {
     : slip.symbol.value.split("/")[1];
   // Writes a duration without units with them.
   const leave = () => {
-    if (isWrong && !isSaid) announce(errorText(name, error), { isSpoken: true });
+    if (isWrong) announce(errorText(name, error), { isSpoken: true });
     const ms = isDuration ? parseDuration(slip.fields.value[name]) : undefined;
     if (ms !== undefined && /^[\d.,:\s]+$/.test(slip.fields.value[name])) {
       slip.fields.value = { ...slip.fields.value, [name]: durationText(ms) };
@@ -157,9 +140,7 @@ function Field({ announce, slip, name, error, isSaid }: FieldProps) {
         onInput={(event) => slip.edit({ [name]: event.currentTarget.value })}
         onBlur={leave}
       />
-      {isWrong && (
-        <span class="failure" id={errorId} hidden={isSaid && name === "amount"}>{error}</span>
-      )}
+      {isWrong && <span class="failure" id={errorId}>{error}</span>}
     </div>
   );
 }
@@ -271,9 +252,12 @@ export function undo(model: PageModel, slip: BetSlip): void {
 export function askQuote(model: PageModel, slip: BetSlip): void {
   const obstacle = obstacleNow(model, slip);
   if (obstacle === undefined) return void slip.quote();
-  if (obstacle.suggests) return placeBox(model, slip);
+  if (obstacle.suggests || obstacle.fix) {
+    return placeBox(model, slip, { keepsHeight: obstacle.fix === "move" });
+  }
+  if (obstacle.switchesChain) return switchChain(model);
   if (obstacle.field) document.getElementById(`field-${obstacle.field}`)?.focus();
-  model.announce(spokenText(obstacle), { isSpoken: true, isAnswer: true }); // the bar shows it
+  model.announce(spokenText(obstacle), { isSpoken: true, isAnswer: true }); // the page shows it
 }
 
 /** Choices of {@link Tolerance}, in percent. */

@@ -17,7 +17,7 @@ import { endedText, signableMs } from "./quote_life.ts";
 import { NOT_PLACED, signingStages } from "./signing.ts";
 import type { MakerStatus } from "../data/maker_status.ts";
 import type { Announce } from "../data/messages.ts";
-import { repricedText, termsText, unmarked } from "./odds.ts";
+import { repricedText, termsText } from "./odds.ts";
 import { boxText, type Obstacle, spokenText } from "./next_step.ts";
 import { SlipVoice, type SlipVoiceOptions } from "./slip_voice.ts";
 import { failureText, leastOf, type PlacedStage, type QuotedStage, type Stage } from "./stage.ts";
@@ -101,7 +101,7 @@ export class BetSlip {
     const stage = this.stage.value;
     if (stage.name === "quoted") {
       return this.#isValid(stage.offer)
-        ? `${unmarked(termsText(stage.offer, leastOf(stage, this.tolerancePercent.value)))}.`
+        ? `${termsText(stage.offer, leastOf(stage, this.tolerancePercent.value))}.`
         : endedText(stage.offer.quote, this.#options.serverClock.now());
     }
     const state = this.#estimated;

@@ -7,9 +7,9 @@ import {
   endOf,
   groupsOf,
   isFaded,
+  isLong,
 } from "./chart_boxes.ts";
 import type { Frame, Palette } from "./chart_frame.ts";
-import type { Scales } from "./chart_scales.ts";
 
 const FILLS: Readonly<Record<BoxKind, number>> = {
   draft: 0.16,
@@ -33,9 +33,8 @@ export function colorOf(kind: BoxKind, palette: Palette): string {
   return kind === "waiting" ? palette["ink-soft"] : palette[kind];
 }
 
-/** Whether the window of an open bet goes beyond the chart on both sides: only its bounds are drawn. */
-const isAround = ({ x, plot }: Scales, { kind, fromMs, toMs }: ChartBox) =>
-  kind === "open" && x(fromMs) <= plot.left && x(toMs) >= plot.right;
+/** Whether only the bounds of a bet are drawn: one that is longer than the chart would tint all of it. */
+const isBounds = ({ spanMs }: Frame, box: ChartBox) => !isOwn(box) && isLong(box, spanMs);
 
 /** Height of the light edge inside the bounds of a box that is not filled. */
 const EDGE = 5;
@@ -60,7 +59,7 @@ const isHighlighted = ({ highlighted }: Frame, { thesisId }: ChartBox) =>
 function paintGroup(frame: Frame, { kind, strength, boxes }: BoxGroup, isChief: boolean): void {
   const { context, scales, palette } = frame;
   const color = colorOf(kind, palette);
-  const filled = boxes.filter((box) => !isAround(scales, box));
+  const filled = boxes.filter((box) => !isBounds(frame, box));
   if (isChief) paintCover(frame, filled);
   context.fillStyle = context.strokeStyle = color;
   context.globalAlpha = (isChief ? Math.max(0.16, FILLS[kind]) : FILLS[kind]) * strength;
@@ -72,7 +71,7 @@ function paintGroup(frame: Frame, { kind, strength, boxes }: BoxGroup, isChief: 
   }
   if (filled.length < boxes.length) {
     context.globalAlpha = 0.15;
-    fillEdges(frame, boxes.filter((box) => isAround(scales, box)));
+    fillEdges(frame, boxes.filter((box) => isBounds(frame, box)));
   }
   // The more boxes, the calmer: their outlines do not hide prices.
   const calm = isChief ? 1 : Math.max(OUTLINE_MIN, boxes.length ** (-1 / 3));
@@ -97,11 +96,13 @@ function paintCover(frame: Frame, boxes: readonly ChartBox[]): void {
   context.stroke();
 }
 
-function fillEdges({ context, scales: { plot, y } }: Frame, boxes: readonly ChartBox[]): void {
+function fillEdges({ context, scales: { x, y } }: Frame, boxes: readonly ChartBox[]): void {
   context.beginPath();
-  for (const { low, high } of boxes) {
-    context.rect(plot.left, y(high), plot.right - plot.left, EDGE);
-    context.rect(plot.left, y(low) - EDGE, plot.right - plot.left, EDGE);
+  for (const box of boxes) {
+    const left = x(box.fromMs);
+    const width = x(endOf(box)) - left;
+    context.rect(left, y(box.high), width, EDGE);
+    context.rect(left, y(box.low) - EDGE, width, EDGE);
   }
   context.fill("nonzero");
 }
@@ -160,7 +161,7 @@ export function paintBoxLabels(frame: Frame): void {
       !drawn.some((other) => isOver(label, other)) &&
       (isChief(box) ||
         !areas.some((other, at) =>
-          at !== index && !isAround(frame.scales, seen[at]!) && isOnArea(label, other)
+          at !== index && !isBounds(frame, seen[at]!) && isOnArea(label, other)
         ));
     const label = placeFor(frame, box.label, area, isFree);
     if (label === undefined) continue;
@@ -273,7 +274,6 @@ export function paintLabel(
 export function paintBreach({ context, scales, palette }: Frame, box: ChartBox): void {
   const { breach } = box;
   if (breach === undefined) return;
-  context.globalAlpha = isFaded(box, scales.nowMs) ? 0.5 : 1;
   const at = scales.x(breach.time);
   const level = scales.y(breach.price);
   for (const [width, color] of [[5, palette.surface], [2.5, palette.lost]] as const) {
@@ -286,5 +286,4 @@ export function paintBreach({ context, scales, palette }: Frame, box: ChartBox):
     context.lineTo(at - 5, level + 5);
     context.stroke();
   }
-  context.globalAlpha = 1;
 }

@@ -133,12 +133,15 @@ export interface BoxGroup {
 }
 
 /** A box is painted this weakly when it was settled longer ago than this. It never disappears. */
-const FADED = { strength: 0.35, afterMs: 6_000 };
+const FADED = { strength: 0.75, afterMs: 6_000 };
 
 /** Whether a bet is settled, and the user has had time to see it. */
 export function isFaded(box: ChartBox, nowMs: number): boolean {
   return (box.kind === "won" || box.kind === "lost") && nowMs - endOf(box) > FADED.afterMs;
 }
+
+/** Whether a box is longer than the time shown. */
+export const isLong = (box: ChartBox, spanMs: number) => endOf(box) - box.fromMs > spanMs;
 
 /** A box ends where the price left it. */
 export const endOf = ({ breach, toMs }: ChartBox) => breach?.time ?? toMs;

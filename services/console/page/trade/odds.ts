@@ -1,4 +1,4 @@
-/** What a box or a quote pays, and its chance, in words. Parts in asterisks matter most. */
+/** What a box or a quote pays, and its chance. */
 import type { Estimate, Offer, Quote } from "@rangemaker/client";
 import { formatAmount } from "../format.ts";
 
@@ -29,7 +29,7 @@ const CAPPED_SHARE = 0.99;
 
 /** @param maxPayoutRatio The maker's highest payout as a multiple of the bet, once it is known. */
 export function oddsOf(
-  { betAmount, payout, probability }: Pick<Estimate, "betAmount" | "payout" | "probability">,
+  { betAmount, payout, probability }: Priced,
   maxPayoutRatio: number | undefined,
 ): Odds {
   const ratio = Number(payout) / Number(betAmount);
@@ -72,28 +72,21 @@ export function chanceText(probability: number): string {
   return probability > 0.999 ? "over 99.9 %" : `${(100 * probability).toFixed(1)} %`;
 }
 
-type Priced = Pick<Estimate, "betAmount" | "payout" | "probability">;
+export type Priced = Pick<Estimate, "betAmount" | "payout" | "probability">;
 
-/** What a box pays. */
+/** What a box pays, to be spoken. */
 export function paysText(estimate: Priced): string {
   const { multiplier } = oddsOf(estimate, undefined);
-  return `pays *${formatAmount(estimate.payout)} USDC* (${multiplier})${chancesText(estimate)}`;
+  return `pays ${formatAmount(estimate.payout)} USDC (${multiplier})${chancesText(estimate)}`;
 }
 
-/** What is signed. @param least The least payout of a bet that is placed without asking again. */
+/** What is signed, to be spoken. @param least The least payout that is placed without asking again. */
 export function termsText({ quote, probability }: Offer, least: bigint): string {
   const atLeast = least < quote.payout
-    ? `, or *at least ${formatAmount(least)}* if the odds change`
+    ? `, or at least ${formatAmount(least)} if the odds change`
     : "";
-  return `Bet ${formatAmount(quote.betAmount)}, get *${
-    formatAmount(quote.payout)
-  } USDC*${atLeast}` +
-    chancesText({ ...quote, probability });
-}
-
-/** A text without its asterisks, to be spoken. */
-export function unmarked(text: string): string {
-  return text.replaceAll("*", "");
+  return `Bet ${formatAmount(quote.betAmount)}, get ${formatAmount(quote.payout)} USDC` +
+    atLeast + chancesText({ ...quote, probability });
 }
 
 /** The outcome of a bet whose price moved while it was signed. */

@@ -80,7 +80,17 @@ export function Positions(props: PositionsProps) {
           <>
             <div class="row note">
               <div class="choice" role="group" aria-label="Bets shown">
-                <Filters {...{ filters, choose }} chosen={filter.value} />
+                {filters.map(([name, bets, sign]) => (
+                  <button
+                    key={name}
+                    type="button"
+                    aria-pressed={filter.value === name}
+                    onClick={() => choose(name)}
+                  >
+                    <span aria-hidden="true">{sign}</span>
+                    {name === "All" ? name : ` ${bets} ${name.toLowerCase()}`}
+                  </button>
+                ))}
               </div>
               <span class="spacer" />
               <button type="button" onClick={save}>Download CSV</button>
@@ -163,30 +173,6 @@ function columnsOf(
 }
 
 type FilterName = keyof typeof FILTERS;
-
-interface FiltersProps {
-  filters: readonly (readonly [name: FilterName, bets: number, sign: string])[];
-  chosen: FilterName;
-  choose(name: FilterName): void;
-}
-
-function Filters({ filters, chosen, choose }: FiltersProps) {
-  return filters.map(([name, bets, sign]) => {
-    const state = name.toLowerCase();
-    const spoken = name === "All" ? "All bets" : `${bets} ${state} ${bets === 1 ? "bet" : "bets"}`;
-    return (
-      <button
-        key={name}
-        type="button"
-        aria-label={spoken}
-        aria-pressed={chosen === name}
-        onClick={() => choose(name)}
-      >
-        {sign === "" ? name : `${sign} ${bets} ${state}`}
-      </button>
-    );
-  });
-}
 
 interface PagerProps {
   page: number;

@@ -2,6 +2,7 @@
 import type { Estimate, Offer } from "@rangemaker/client";
 import type { EstimateState } from "../data/estimator.ts";
 import type { Explanation } from "../data/explain.ts";
+import type { MarketState } from "../data/price_feed.ts";
 import { formatTime } from "../format.ts";
 import { leastPayout } from "./odds.ts";
 
@@ -68,16 +69,19 @@ const PAST_REASONS: Readonly<Record<string, string>> = {
 
 /**
  * The text of a failure. It stays after signing, since it is about money. Before that, it ends with
- * the next estimate, if that tells the same or shows that the failure has passed.
+ * the next estimate, if that tells the same or shows that the failure has passed, and while the chart
+ * says why nothing works.
  *
  * @param state The newest estimate, which is newer than the failure.
  */
 export function failureText(
   { code, text, signedStartMs }: Failure,
   state: EstimateState | undefined,
+  market: MarketState = "fresh",
 ): string {
   if (signedStartMs === undefined) {
-    return state && ("failure" in state || PASSING_CODES.has(code)) ? "" : text;
+    const hasPassed = state && ("failure" in state || PASSING_CODES.has(code));
+    return hasPassed || market !== "fresh" ? "" : text;
   }
   const nothing = `No bet was placed on the box from ${formatTime(signedStartMs)}, ` +
     "nothing was taken.";
