@@ -106,11 +106,8 @@ Deno.test({
             assert.notDeepEqual(await fieldsOf(visitor), drawn);
             await visitor.press("Undo");
             assert.deepEqual(await fieldsOf(visitor), drawn);
-            // A finger from the past into the future draws nothing and says why, unless it zooms.
-            await visitor.touch([[[0.3, 0.6]], [[0.3, 0.6], [0.1, 0.6]], [[0.8, 0.6], [0.1, 0.6]]]);
-            assert.doesNotMatch(await visitor.textOf("body"), /Nothing was drawn/);
+            // A finger from the past into the future draws nothing.
             await visitor.touch([[[0.3, 0.6]], [[0.5, 0.6]], [[0.8, 0.6]]]);
-            await visitor.sees(/Nothing was drawn: a box lies to the right of “now”/);
             assert.deepEqual(await fieldsOf(visitor), drawn);
             await visitor.close();
           },

@@ -111,7 +111,6 @@ function Money({ model, user }: { model: PageModel; user: User }) {
 
 function Deposit({ model, user, isFirst }: { model: PageModel; user: User; isFirst: boolean }) {
   const amount = useSignal("1000");
-  const isWrong = useSignal(false);
   const isBusy = useSignal(false);
   const problem = useSignal("");
   const isTest = model.config.isDevelopmentChain;
@@ -125,7 +124,6 @@ function Deposit({ model, user, isFirst }: { model: PageModel; user: User; isFir
     if (isBusy.value) return;
     const units = parseDecimal(amount.value);
     if (units === undefined) {
-      isWrong.value = true;
       return fail(`${numberError(amount.value, "an amount", "of at least 0.000001")}.`);
     }
     isBusy.value = true;
@@ -146,11 +144,11 @@ function Deposit({ model, user, isFirst }: { model: PageModel; user: User; isFir
         <input
           inputMode="decimal"
           value={amount.value}
-          aria-invalid={isWrong.value}
+          aria-invalid={problem.value !== ""}
           aria-describedby="deposit-problem"
           onInput={(event) => {
             amount.value = event.currentTarget.value;
-            isWrong.value = false;
+            problem.value = "";
           }}
         />
       </label>

@@ -6,8 +6,8 @@ import {
   type ChartBox,
   endOf,
   groupsOf,
-  isFaded,
   isLong,
+  isPast,
 } from "./chart_boxes.ts";
 import type { Frame, Palette } from "./chart_frame.ts";
 
@@ -36,46 +36,38 @@ export function colorOf(kind: BoxKind, palette: Palette): string {
 /** Whether only the bounds of a bet are drawn: one that is longer than the chart would tint all of it. */
 const isBounds = ({ spanMs }: Frame, box: ChartBox) => !isOwn(box) && isLong(box, spanMs);
 
-/** Height of the light edge inside the bounds of a box that is not filled. */
-const EDGE = 5;
-
 /**
  * Draws all boxes, and over them the user's own box and the highlighted one. Boxes that look alike
  * are painted as one shape, so that colours do not add up where they overlap.
  */
 export function paintBoxes(frame: Frame): void {
-  const { boxes, scales: { x, plot, nowMs } } = frame;
+  const { boxes, scales: { x, plot } } = frame;
   const shown = boxes.filter((box) => x(endOf(box)) >= plot.left && x(box.fromMs) <= plot.right);
-  for (const group of groupsOf(shown, nowMs)) paintGroup(frame, group, group.boxes.some(isOwn));
+  for (const group of groupsOf(shown)) paintGroup(frame, group, group.boxes.some(isOwn));
   const box = shown.find((box) => isHighlighted(frame, box));
   if (box === undefined) return;
-  paintGroup(frame, { kind: box.kind, strength: 1, boxes: [box] }, true);
+  paintGroup(frame, { kind: box.kind, boxes: [box] }, true);
 }
 
 const isHighlighted = ({ highlighted }: Frame, { thesisId }: ChartBox) =>
   highlighted !== undefined && thesisId === highlighted;
 
 /** @param isChief Whether it is the user's own box or the highlighted one, which stands out. */
-function paintGroup(frame: Frame, { kind, strength, boxes }: BoxGroup, isChief: boolean): void {
+function paintGroup(frame: Frame, { kind, boxes }: BoxGroup, isChief: boolean): void {
   const { context, scales, palette } = frame;
   const color = colorOf(kind, palette);
   const filled = boxes.filter((box) => !isBounds(frame, box));
   if (isChief) paintCover(frame, filled);
   context.fillStyle = context.strokeStyle = color;
-  context.globalAlpha = (isChief ? Math.max(0.16, FILLS[kind]) : FILLS[kind]) * strength;
+  context.globalAlpha = isChief ? Math.max(0.16, FILLS[kind]) : FILLS[kind];
   tracePath(frame, filled);
   context.fill("nonzero");
   if (kind === "open") { // its passed part more strongly
     tracePath(frame, filled, scales.nowMs);
     context.fill("nonzero");
   }
-  if (filled.length < boxes.length) {
-    context.globalAlpha = 0.15;
-    fillEdges(frame, boxes.filter((box) => isBounds(frame, box)));
-  }
   // The more boxes, the calmer: their outlines do not hide prices.
-  const calm = isChief ? 1 : Math.max(OUTLINE_MIN, boxes.length ** (-1 / 3));
-  context.globalAlpha = strength * calm;
+  context.globalAlpha = isChief ? 1 : Math.max(OUTLINE_MIN, boxes.length ** (-1 / 3));
   context.lineWidth = isChief ? 2.5 : 1;
   // Not a bet yet, or a lost one.
   if (kind === "draft" || kind === "quoted" || kind === "lost") context.setLineDash([6, 4]);
@@ -94,17 +86,6 @@ function paintCover(frame: Frame, boxes: readonly ChartBox[]): void {
   tracePath(frame, boxes);
   context.fill("nonzero");
   context.stroke();
-}
-
-function fillEdges({ context, scales: { x, y } }: Frame, boxes: readonly ChartBox[]): void {
-  context.beginPath();
-  for (const box of boxes) {
-    const left = x(box.fromMs);
-    const width = x(endOf(box)) - left;
-    context.rect(left, y(box.high), width, EDGE);
-    context.rect(left, y(box.low) - EDGE, width, EDGE);
-  }
-  context.fill("nonzero");
 }
 
 /** Traces the outlines of boxes, as far as the given time. */
@@ -133,7 +114,7 @@ const LABEL_WIDTH_MIN = 60;
 /**
  * Labels boxes with their states. Labels are drawn after all boxes, so that no box crosses them. The
  * highlighted box and the user's own one always have theirs, at the upper edge or else at the lower
- * one. Any other box has one only if it covers neither a label nor another box; faded ones have none,
+ * one. Any other box has one only if it covers neither a label nor another box; past ones have none,
  * nor has any of many.
  */
 export function paintBoxLabels(frame: Frame): void {
@@ -143,7 +124,7 @@ export function paintBoxLabels(frame: Frame): void {
   const drawn: Label[] = [{ left: newest.at - DOT, width: 2 * DOT, level: newest.level }];
   const isChief = (box: ChartBox) => isHighlighted(frame, box) || isOwn(box);
   const inView = boxes.filter((box) =>
-    (isChief(box) || !isFaded(box, nowMs)) && x(box.toMs) >= plot.left &&
+    (isChief(box) || !isPast(box, nowMs)) && x(box.toMs) >= plot.left &&
     x(box.fromMs) <= plot.right
   );
   const seen = inView.length > LABELS_MAX ? inView.filter(isChief) : inView;

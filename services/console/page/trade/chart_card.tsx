@@ -117,9 +117,6 @@ function useLiveChart(
       dragUndone() {
         model.announce("The drag was undone.", { isSpoken: true });
       },
-      drewInPast() {
-        model.announce("Nothing was drawn: a box lies to the right of “now”. Start there.");
-      },
       swiped() {
         model.announce("Hold for a moment, then draw: a quick vertical stroke scrolls.");
       },

@@ -16,11 +16,6 @@ import { leastPayout, oddsOf } from "./odds.ts";
 import { failureText } from "./stage.ts";
 import { Terms } from "./terms.tsx";
 
-interface QuoteButtonProps {
-  model: PageModel;
-  slip: BetSlip;
-}
-
 /** The present obstacle to a quote; undefined if there is none. */
 export function obstacleNow(model: PageModel, slip: BetSlip): Obstacle | undefined {
   return obstacleOf(situationOf(model, slip));
@@ -60,7 +55,9 @@ export function estimateNow(model: PageModel, slip: BetSlip) {
 }
 
 /** The button for a quote, after the present obstacle, the terms, and the field of the amount. */
-export function QuoteButton({ model, slip, children }: RenderableProps<QuoteButtonProps>) {
+export function QuoteButton(
+  { model, slip, children }: RenderableProps<{ model: PageModel; slip: BetSlip }>,
+) {
   const stage = slip.stage.value;
   const isQuoting = stage.name === "quoting";
   const situation = situationOf(model, slip);
