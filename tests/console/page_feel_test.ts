@@ -629,8 +629,19 @@ Deno.test({
             globalThis.causes = new Set();
             new MutationObserver(() => causes.add(document.querySelector(".connection").textContent))
               .observe(document.querySelector("header"), { childList: true, subtree: true, characterData: true })`);
+          const lost = Promise.withResolvers<void>();
+          page.on("requestfailed", (request) => {
+            if (request.url().endsWith("/estimate")) lost.resolve();
+          });
           await page.setOfflineMode(true);
           await visitor.sees(/You are offline\. Your open bets go on/);
+          await lost.promise;
+          await page.evaluate("new Promise((resolve) => requestAnimationFrame(resolve))");
+          assert.match(
+            await visitor.textOf(".action-bar"),
+            /^You get–At least–Chance–Break-even–You bet \(USDC\)1050100Waiting for live prices$/,
+            "no second reason",
+          );
           assert.equal(
             await page.evaluate("[...causes].filter((cause) => cause !== 'Live').join()"),
             "Not live",

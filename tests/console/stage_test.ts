@@ -39,6 +39,8 @@ Deno.test("failureText: before signing, it ends with the next estimate, unless t
   const away = { code: "NODE_UNREACHABLE", text: "No answer.", ...UNSIGNED };
   assert.equal(failureText(away, PRICED), "", "it answers again");
   assert.equal(failureText({ ...POOR, ...UNSIGNED }, PRICED), POOR.text);
+  assert.equal(failureText(away, undefined, "offline"), "", "the chart says why");
+  assert.notEqual(failureText({ ...away, ...SIGNED }, undefined, "offline"), "", "about money");
 });
 
 Deno.test("leastOf: the user's limit stays that of the first signed quote, also for a quote that pays less", () => {

@@ -180,12 +180,7 @@ function CopyLink({ model, slip }: BetPanelProps) {
       },
     );
   };
-  return (
-    <>
-      <span class="spacer" />
-      <button type="button" class="quiet" onClick={copyLink}>Copy link</button>
-    </>
-  );
+  return <button type="button" class="quiet" onClick={copyLink}>Copy link</button>;
 }
 
 /**
