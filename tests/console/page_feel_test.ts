@@ -638,7 +638,7 @@ Deno.test({
           await lost.promise;
           await page.evaluate("new Promise((resolve) => requestAnimationFrame(resolve))");
           assert.match(
-            await visitor.textOf(".action-bar"),
+            await visitor.textOf("form .action-bar"),
             /^You get–At least–Chance–Break-even–You bet \(USDC\)1050100Waiting for live prices$/,
             "no second reason",
           );
