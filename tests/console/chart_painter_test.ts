@@ -188,12 +188,21 @@ Deno.test("Chart: a label that is wider than the chart is left out, not cut", ()
 });
 
 Deno.test("Chart: a label whose space is taken moves to the lower edge of its box", () => {
-  const tall: ChartBox = { ...OWN, low: 0, high: 9_000, label: "own" };
+  const tall: ChartBox = { ...OWN, low: 0, high: 9_000, label: "own", fromMs: NOW_MS + 3_000 };
   const chosen: ChartBox = { ...tall, kind: "open", thesisId: 3, label: "chosen" };
   const { texts, scales: { plot } } = painted(new PriceSeries(), [chosen, tall]);
   const levelOf = (label: string) => texts.find(({ text }) => text === label)?.y ?? NaN;
   assert(levelOf("chosen") > plot.top && levelOf("chosen") < 40);
   assert(levelOf("own") < plot.bottom && levelOf("own") > plot.bottom - 40);
+});
+
+Deno.test('Chart: no label covers "now"', () => {
+  const tall: ChartBox = { ...OWN, low: 0, high: 9_000, label: "own" };
+  const chosen: ChartBox = { ...tall, kind: "open", thesisId: 3, label: "chosen" };
+  const { texts, scales: { plot } } = painted(new PriceSeries(), [chosen, tall]);
+  const own = texts.find(({ text }) => text === "own") ?? assert.fail();
+  const now = texts.find(({ text }) => text === "now") ?? assert.fail();
+  assert(own.y < plot.top + 40 || own.x > now.x + 36, JSON.stringify({ own, now }));
 });
 
 Deno.test("Chart: an open box has a label where that covers no other box, or if it is chosen", () => {

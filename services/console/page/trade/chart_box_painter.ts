@@ -120,8 +120,11 @@ const LABEL_WIDTH_MIN = 60;
 export function paintBoxLabels(frame: Frame): void {
   const { context, scales: { x, y, nowMs, plot }, palette, series, boxes } = frame;
   const newest = { at: x(series.times.at(-1) ?? 0), level: y(series.prices.at(-1) ?? 0) };
-  // No label covers the newest price.
-  const drawn: Label[] = [{ left: newest.at - DOT, width: 2 * DOT, level: newest.level }];
+  // No label covers the newest price or "now".
+  const drawn: Label[] = [
+    { left: newest.at - DOT, width: 2 * DOT, level: newest.level },
+    { left: x(nowMs), width: 36, level: plot.bottom - 10 },
+  ];
   const isChief = (box: ChartBox) => isHighlighted(frame, box) || isOwn(box);
   const inView = boxes.filter((box) =>
     (isChief(box) || !isPast(box, nowMs)) && x(box.toMs) >= plot.left &&

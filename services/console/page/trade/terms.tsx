@@ -20,7 +20,8 @@ export function Terms({ priced, least, betAmount }: TermsProps) {
         <strong data-payout={priced?.payout.toString()}>
           {priced ? `${formatAmount(priced.payout)} USDC` : "–"}
         </strong>
-        {odds && <span class="note">{` (${odds.multiplier})`}</span>}
+        {odds && " "}
+        {odds && <span class="note">({odds.multiplier})</span>}
       </Fact>
       {betAmount !== undefined && <Fact label="You bet">{formatAmount(betAmount)}</Fact>}
       <Fact label="At least">{least === undefined ? "–" : formatAmount(least)}</Fact>
