@@ -57,8 +57,10 @@ export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep
     const note = stage.isAgain
       ? "The odds changed, within what you accept: one more signature."
       : "";
-    if (isDevelopmentKey) return { button: "Signing …", note };
-    return { button: "Sign in your wallet …", note, back: "Cancel" };
+    const { quote } = stage.offer;
+    const deadline = signableMs(quote, nowMs) > 0 ? windowText(quote, nowMs) : overText(quote);
+    if (isDevelopmentKey) return { button: "Signing …", note, deadline };
+    return { button: "Sign in your wallet …", note, deadline, back: "Cancel" };
   }
   if (onItsWay) {
     const note = "This quote waits for another signed bet.";
