@@ -120,7 +120,7 @@ Deno.test("BetSlip: a bet is quoted, signed and placed, and the box is cleared f
   assert.equal(slip.replaced.value, undefined, "it does not come back: it would be a second bet");
   assert.deepEqual(pending.of(USER), []);
   assert.deepEqual(said, [
-    "(Bet 10.00, get 12.00 USDC, or at least 10.80 if the odds change, break-even 83.3 to 92.6 %. " +
+    "(Bet 10.00, get 12.00 USDC, or at least 10.80 if the odds change, break-even 83.3–92.6 %. " +
     "Sign within 8 s, before the window starts. It lasts 15 s.)",
   ]);
 });
@@ -553,7 +553,7 @@ Deno.test("BetSlip: a quote shows its own chance, and is not compared with an es
     assert.deepEqual([stage.offer.probability, stage.before], [0.471, undefined]);
     assert.match(
       slip.terms,
-      /^Bet 10\.00, get 12\.00 USDC, or at least 10\.80 if the odds change, chance 47\.1 %, break-even 83\.3 to 92\.6 %\./,
+      /^Bet 10\.00, get 12\.00 USDC, or at least 10\.80 if the odds change, chance 47\.1 %, break-even 83\.3–92\.6 %\./,
     );
     assert.match(said[0] ?? "", /^\(Bet 10\.00, .*, chance 47\.1 %, .* Sign within \d+ s, before /);
   }
@@ -749,7 +749,7 @@ Deno.test("BetSlip: a quote that replaces an expired one announces payout and st
 
 Deno.test("BetSlip: the last 10 s to sign are announced, counted to the start of the window if that is earlier", async () => {
   const terms =
-    "Bet 10.00, get 12.00 USDC, or at least 10.80 if the odds change, break-even 83.3 to 92.6 %.";
+    "Bet 10.00, get 12.00 USDC, or at least 10.80 if the odds change, break-even 83.3–92.6 %.";
   for (
     const [startsIn, sign, warnedAfterMs] of [
       ["1 min", `Sign within 25 s. The window starts at ${formatTime(1_060_000)}`, 15_000],

@@ -132,7 +132,7 @@ Deno.test("termsText: names the least payout, unless only the quoted one is acce
   assert.equal(termsText(offer, 20_000_000n), text);
   assert.equal(
     termsText(offer, 18_000_000n),
-    "Bet 10.00, get 20.00 USDC, or at least 18.00 if the odds change, break-even 50.0 to 55.6 %",
+    "Bet 10.00, get 20.00 USDC, or at least 18.00 if the odds change, break-even 50.0–55.6 %",
   );
 });
 

@@ -65,7 +65,7 @@ Deno.test({
           await assertInReach(page, "Suggest a box");
           await visitor.press("Suggest a box");
           await visitor.sees(
-            /You get\s+[\d.]+ USDC \(×\s[\d.]+\)\s+At least\s+[\d.]+\s+Chance\s+[\d.]+\s%\s+Break-even\s+[\d.]+ to [\d.]+\s%/,
+            /You get\s+[\d.]+ USDC \(×\s[\d.]+\)\s+At least\s+[\d.]+\s+Chance\s+[\d.]+\s%\s+Break-even\s+[\d.]+–[\d.]+\s%/,
           );
           assert.deepEqual(await hiddenFocus(page), []);
           // 60 s from 20 s on do not fit beside the past of the minute shown before.
@@ -988,7 +988,7 @@ async function assertTermsInBar(page: Page): Promise<void> {
   }) ?? assert.fail();
   assert.match(
     text,
-    /^You get\s+[\d.]+ USDC \(× [\d.]+\)\s+You bet\s+10\.00\s+At least\s+[\d.]+\s+Chance\s+[\d.]+\s%\s+Break-even\s+[\d.]+ to [\d.]+\s%$/,
+    /^You get\s+[\d.]+ USDC \(× [\d.]+\)\s+You bet\s+10\.00\s+At least\s+[\d.]+\s+Chance\s+[\d.]+\s%\s+Break-even\s+[\d.]+–[\d.]+\s%$/,
   );
   assert(top >= 0 && bottom > top && bottom <= PHONE.height, `${top} to ${bottom}`);
 }

@@ -254,7 +254,7 @@ const TOLERANCES = [0, 2, 5, 10, 20] as const;
 
 function Tolerance({ slip }: { slip: BetSlip }) {
   return (
-    <label class="note tolerance">
+    <label class="note">
       If the odds change as you sign, accept{" "}
       <select
         value={slip.tolerancePercent.value}

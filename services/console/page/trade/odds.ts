@@ -57,7 +57,7 @@ export function breakEvenOf(
   least = payout,
 ): string {
   const [now, most] = [payout, least].map((paid) => chanceText(Number(betAmount) / Number(paid)));
-  return now === most ? `${now}` : `${now?.replace(" %", "")} to ${most}`;
+  return now === most ? `${now}` : `${now?.replace(" %", "")}–${most}`;
 }
 
 /**
