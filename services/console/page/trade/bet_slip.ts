@@ -91,7 +91,7 @@ export class BetSlip {
       if (resolved !== undefined) untracked(() => this.#recover(resolved));
     });
     this.#voice.checking(() =>
-      options.session.user.value?.portfolio.bets.unresolved.value.some((bet) => bet.isChecking)
+      options.session.user.value?.portfolio.bets.unresolved.value.find((bet) => bet.isChecking)
     );
     this.refresh();
   }

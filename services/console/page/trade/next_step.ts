@@ -14,7 +14,8 @@ import {
   type ParsedFields,
 } from "./draft.ts";
 import { isWorthless, oddsOf, paysText } from "./odds.ts";
-import { CHECKING, checkingText, OTHER_TAB, WAITING } from "./quote_step.ts";
+import { checkingText } from "./quote_life.ts";
+import { CHECKING, OTHER_TAB, WAITING } from "./quote_step.ts";
 
 /** All facts that decide whether a quote can be requested. */
 export interface Situation {

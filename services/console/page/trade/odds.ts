@@ -56,8 +56,9 @@ export function breakEvenOf(
   { betAmount, payout }: Pick<Quote, "payout" | "betAmount">,
   least = payout,
 ): string {
-  const [now, most] = [payout, least].map((paid) => chanceText(Number(betAmount) / Number(paid)));
-  return now === most ? `${now}` : `${now?.replace(" %", "")}–${most}`;
+  const chanceFor = (paid: bigint) => chanceText(Number(betAmount) / Number(paid));
+  const [now, most] = [chanceFor(payout), chanceFor(least)];
+  return now === most ? now : `${now.replace(" %", "")}–${most}`;
 }
 
 /**

@@ -76,8 +76,8 @@ export function QuoteButton(
       </div>
       {!slip.isEmpty && (
         <Terms
-          priced={estimate}
-          least={estimate && leastPayout(estimate, slip.tolerancePercent.value)}
+          offered={estimate &&
+            { ...estimate, least: leastPayout(estimate, slip.tolerancePercent.value) }}
         />
       )}
       {children}

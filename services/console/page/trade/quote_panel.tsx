@@ -78,9 +78,8 @@ function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
     price: model.feed.latest.value[symbol]?.price,
   }, nowMs);
   const isOver = look === "failure"; // its terms are no longer available
-  const priced = { ...quote, probability };
-  const { warning } = oddsOf(priced, model.maker.info.value?.config.maxPayoutRatio);
-  const least = leastOf(stage, slip.tolerancePercent.value);
+  const offered = { ...quote, probability, least: leastOf(stage, slip.tolerancePercent.value) };
+  const { warning } = oddsOf(offered, model.maker.info.value?.config.maxPayoutRatio);
   const refuse = () => model.announce("The quote is new: press again to sign it.");
   return (
     <>
@@ -95,11 +94,7 @@ function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
         <div class={`bar-note ${look ?? "note"}`} id="bar-note">
           <p>{note}</p> <p class="deadline">{deadline}</p>
         </div>
-        <Terms
-          priced={isOver ? undefined : priced}
-          least={isOver ? undefined : least}
-          betAmount={quote.betAmount}
-        />
+        <Terms offered={isOver ? undefined : offered} betAmount={quote.betAmount} />
         <button
           type="button"
           class="primary wide"

@@ -1,8 +1,14 @@
 /** The next step of a quote: one button and one sentence for each state. */
-import type { Quote } from "@rangemaker/client";
 import type { UnresolvedBet } from "../data/bet_keeper.ts";
-import { formatAmount, formatTime } from "../format.ts";
-import { isOutside, outsideText, overText, signableMs, windowText } from "./quote_life.ts";
+import { formatAmount } from "../format.ts";
+import {
+  checkingText,
+  isOutside,
+  outsideText,
+  overText,
+  signableMs,
+  windowText,
+} from "./quote_life.ts";
 import { changesOf, isWorse } from "./slip_voice.ts";
 import type { LiveStage, QuotedStage } from "./stage.ts";
 
@@ -40,12 +46,6 @@ export const OTHER_TAB = "Your other tab is placing a bet …";
 export const WAITING = "Waiting for live prices";
 const SIGN = "Sign and place the bet";
 const BACK = "Change the box";
-
-/** Until when the outcome of a signed bet may be unknown. */
-export function checkingText({ deadline }: Pick<Quote, "deadline">): string {
-  return "The answer is missing: your signed bet is placed once, or not. New quotes wait until that " +
-    `is known, shortly after ${formatTime(deadline)} at the latest.`;
-}
 
 export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep {
   const { stage, isDevelopmentKey, onItsWay, balance, isAway } = situation;
