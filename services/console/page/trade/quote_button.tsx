@@ -59,8 +59,7 @@ export function QuoteButton(
 ) {
   const stage = slip.stage.value;
   const isQuoting = stage.name === "quoting";
-  const situation = situationOf(model, slip);
-  const obstacle = obstacleOf(situation);
+  const obstacle = obstacleNow(model, slip);
   const estimate = estimateNow(model, slip);
   const warning = estimate &&
     oddsOf(estimate, model.maker.info.value?.config.maxPayoutRatio).warning;
