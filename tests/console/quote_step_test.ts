@@ -54,6 +54,13 @@ Deno.test("quoteStepOf: a valid quote can be signed or declined", () => {
   }
 });
 
+Deno.test("quoteStepOf: while the wallet asks, the deadline is still shown, until it has passed", () => {
+  const stage = { name: "signing" as const, offer, least: 1n, isAgain: false };
+  const at = (nowMs: number) => quoteStepOf({ ...QUOTED, stage }, nowMs).deadline;
+  assert.equal(at(0), "Sign within 10 s, before the window starts. It lasts 50 s.");
+  assert.equal(at(10_000), "Too late: the window has begun.");
+});
+
 Deno.test("quoteStepOf: a price outside the box is a warning", () => {
   const early = quoteStepOf({ ...QUOTED, price: 13n }, 9_999);
   assert.deepEqual([early.action, early.look], ["sign", "warned"]);

@@ -76,10 +76,10 @@ Deno.test({
           const visitor = await open();
           await visitor.enter();
           await visitor.drag(...SOON);
-          await visitor.sees(/pays 1\d\.\d\d USDC/);
+          await visitor.sees(/You get\s+1\d\.\d\d USDC/);
           const lower = await visitor.page.$eval("input[name=lower]", (input) => input.value);
           await visitor.press("Get a quote");
-          const payout = await visitor.page.waitForSelector("[data-payout]");
+          const payout = await visitor.page.waitForSelector(".card:has(.deadline) [data-payout]");
           const offered = await payout?.evaluate((found) => found.getAttribute("data-payout"));
           await visitor.press("Sign and place the bet");
           await visitor.sees(/Bet \d+ is placed/);
@@ -195,11 +195,13 @@ Deno.test({
           const visitor = await open();
           await visitor.enter();
           await visitor.drag(...LATER);
-          await visitor.sees(/pays [\d.]+ USDC/);
+          await visitor.sees(/You get\s+[\d.]+ USDC/);
           await visitor.fill("amount", "5000");
           await visitor.sees(/Enter at most 1,000\.00 USDC, your balance/);
-          await visitor.page.waitForSelector("#obstacle.failure");
-          assert.equal(await visitor.page.$(".bar-payout strong"), null, "it cannot be made");
+          await visitor.page.waitForSelector("button::-p-text(Check “You bet”)");
+          const bar = await visitor.textOf(".action-bar");
+          assert.equal(bar.split("Enter at most").length, 2, "the error is there once");
+          assert.match(bar, /You get–At least–/, "it cannot be made");
           await visitor.page.waitForSelector(
             'input[name=amount][aria-invalid="true"][aria-describedby="error-amount"]',
           );

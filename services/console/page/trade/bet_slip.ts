@@ -17,7 +17,7 @@ import { endedText, signableMs } from "./quote_life.ts";
 import { NOT_PLACED, quoteStages, signingStages } from "./signing.ts";
 import type { MakerStatus } from "../data/maker_status.ts";
 import type { Announce } from "../data/messages.ts";
-import { repricedText, termsText, unmarked } from "./odds.ts";
+import { repricedText, termsText } from "./odds.ts";
 import { boxText, type Obstacle, stillText } from "./next_step.ts";
 import { SlipVoice, type SlipVoiceOptions } from "./slip_voice.ts";
 import {
@@ -91,7 +91,7 @@ export class BetSlip {
       if (resolved !== undefined) untracked(() => this.#recover(resolved));
     });
     this.#voice.checking(() =>
-      options.session.user.value?.portfolio.bets.unresolved.value.some((bet) => bet.isChecking)
+      options.session.user.value?.portfolio.bets.unresolved.value.find((bet) => bet.isChecking)
     );
     this.refresh();
   }
@@ -112,7 +112,7 @@ export class BetSlip {
     const stage = this.stage.value;
     if (stage.name === "quoted") {
       return this.#isValid(stage.offer)
-        ? `${unmarked(termsText(stage.offer, leastOf(stage, this.tolerancePercent.value)))}.`
+        ? `${termsText(stage.offer, leastOf(stage, this.tolerancePercent.value))}.`
         : endedText(stage.offer.quote);
     }
     const state = this.#estimated;

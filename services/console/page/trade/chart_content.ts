@@ -27,8 +27,6 @@ export interface ChartSource {
   spanMs: Signal<number>;
   /** The highlighted bet, on the chart and in the list. */
   chosen: Signal<number | undefined>;
-  /** Whether the list of keys is open. */
-  help: Signal<boolean>;
 }
 
 /** The user's bets of a market, newest first, with breaches that the page has seen. */

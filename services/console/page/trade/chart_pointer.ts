@@ -18,8 +18,6 @@ export interface PointerTarget {
   tapped(): void;
   /** Escape has undone a drag. */
   dragUndone(): void;
-  /** A drag has ended that drew no box, because it began or was in the past. */
-  drewInPast(): void;
   /** A finger has swiped up or down, drew nothing, and did not scroll the page. */
   swiped(): void;
   /** Called after a press of an arrow key. */
@@ -47,8 +45,8 @@ interface Press {
   /** Whether the drag draws: a finger that starts to move may scroll the page instead. */
   isDrawing: boolean;
   hasMoved: boolean;
-  /** Where it began, outside of a drawn box. */
-  side: "past" | "future" | undefined;
+  /** Whether it began on the future, outside of a drawn box. */
+  isOnFuture: boolean;
 }
 
 /** The direction of a finger is unknown until it has moved this far. */
@@ -74,8 +72,6 @@ export class ChartPointer {
   readonly #target: PointerTarget;
   #press: Press | undefined;
   #pinch: Pinch | undefined;
-  /** Where a finger began that draws nothing, because it was in the past. */
-  #inPast: number | undefined;
   /** Where the page was when a finger began to swipe instead of drawing. */
   #swipedAt: number | undefined;
   /** Positions of the fingers, by pointer id. */
@@ -109,7 +105,7 @@ export class ChartPointer {
   }
 
   #down(event: PointerEvent): void {
-    this.#inPast = this.#swipedAt = undefined; // a second finger zooms
+    this.#swipedAt = undefined; // a second finger zooms
     if (event.pointerType === "touch") this.#startPinch(event);
     if (this.#press !== undefined) return this.#cancel();
     if (this.#fingers.size > 1) return;
@@ -120,7 +116,6 @@ export class ChartPointer {
     const isPast = x < scales.x(scales.nowMs) && grip.kind === "new";
     const isFinger = event.pointerType === "touch";
     const isLocked = !["draft", "placed"].includes(this.#target.slip.stage.peek().name);
-    this.#inPast = isFinger && isPast && !isLocked ? x : undefined;
     if (isFinger && (isPast || isLocked)) return this.#target.point({ x, y }, false);
     this.#element.setPointerCapture(event.pointerId);
     const dragAs = (grip: Grip) => new BoxDrag(grip, this.#target.slip.draft, scales, x, y);
@@ -132,7 +127,7 @@ export class ChartPointer {
       isSketch: isFinger && grip.kind === "new",
       isDrawing: !isFinger,
       hasMoved: false,
-      side: grip.kind !== "new" ? undefined : isPast ? "past" : "future",
+      isOnFuture: grip.kind === "new" && !isPast,
     };
     this.#target.chart.freeze(true);
     this.#target.point(undefined, false);
@@ -230,19 +225,9 @@ export class ChartPointer {
     if (press?.pointerId === pointerId) {
       this.#end();
       const isTap = Math.hypot(x - press.x, y - press.y) < DIRECTION_MIN;
-      if (isTap && press.side === "future" && !press.hasMoved) this.#target.tapped();
-      if (press.hasMoved && press.side === "past" && !this.#isFuture(x)) this.#target.drewInPast();
+      if (isTap && press.isOnFuture && !press.hasMoved) this.#target.tapped();
     }
-    if (this.#inPast !== undefined && x - this.#inPast > SLIVER && this.#isFuture(x)) {
-      this.#target.drewInPast();
-    }
-    this.#inPast = undefined;
     if (pointerType === "touch") this.#target.point(undefined, false);
-  }
-
-  #isFuture(x: number): boolean {
-    const { scales } = this.#target.chart;
-    return scales !== undefined && x > scales.x(scales.nowMs);
   }
 
   #end(): void {

@@ -10,10 +10,12 @@ import {
   type FieldErrors,
   firstError,
   isUnreached,
+  LABELS,
   type ParsedFields,
 } from "./draft.ts";
-import { isWorthless, oddsOf, paysText, unmarked } from "./odds.ts";
-import { CHECKING, checkingText, OTHER_TAB, WAITING } from "./quote_step.ts";
+import { isWorthless, oddsOf, paysText } from "./odds.ts";
+import { checkingText } from "./quote_life.ts";
+import { CHECKING, OTHER_TAB, WAITING } from "./quote_step.ts";
 
 /** All facts that decide whether a quote can be requested. */
 export interface Situation {
@@ -44,9 +46,9 @@ export interface Obstacle {
   switchesChain?: boolean;
   /** The button draws a box. */
   suggests?: boolean;
-  /** A separate button removes the obstacle: it moves the box to the price, or fits its height. */
+  /** The button moves the box to the price, or fits its height. Key M on the chart does the same. */
   fix?: "move" | "height";
-  /** The field to correct. */
+  /** The field to correct, which shows its error; the button goes there. */
   field?: keyof DraftFields;
 }
 
@@ -70,6 +72,11 @@ export function chainObstacle(walletChainId: number | undefined, chainId: number
 
 const QUOTE = "Get a quote";
 
+/** Whether the button does something about the obstacle. */
+export function canAct({ suggests, switchesChain, fix, field }: Obstacle): boolean {
+  return Boolean(suggests ?? switchesChain ?? fix ?? field);
+}
+
 /** The first obstacle to a quote; undefined if there is none. */
 export function obstacleOf(situation: Situation): Obstacle | undefined {
   const { market, chainId, nodeChainId, hasUser, walletChainId, balance } = situation;
@@ -80,14 +87,15 @@ export function obstacleOf(situation: Situation): Obstacle | undefined {
   }
   if (market !== "fresh") return { button: WAITING, text: "" };
   const wrong = firstError(errorsOf(situation));
+  if (wrong !== undefined) return { ...wrong, button: `Check “${LABELS[wrong.field]}”` };
   if (isEmpty) {
     const text = "Draw a box on the chart, or fill in the fields.";
-    // A suggestion would replace a wrong time.
-    const suggests = wrong?.field !== "startsIn" && wrong?.field !== "lasts";
-    return { button: "Suggest a box", text, suggests, ...wrong };
+    return { button: "Suggest a box", text, suggests: true };
   }
-  if (wrong !== undefined) return { ...wrong, button: QUOTE };
   const blocked = (text: string): Obstacle => ({ button: QUOTE, text });
+  const fix = unpriceable && FIXES[unpriceable.code];
+  if (fix) return { button: FIX_BUTTONS[fix], text: unpriceable.text, fix };
+  if (unpriceable) return blocked(unpriceable.text);
   if (!hasUser) return blocked("Open your account first.");
   if (balance === 0n) return blocked("Take money to bet with first.");
   const wrongChain = chainObstacle(walletChainId, chainId);
@@ -95,21 +103,19 @@ export function obstacleOf(situation: Situation): Obstacle | undefined {
   if (nodeChainId !== undefined && nodeChainId !== chainId) {
     return blocked(`The node has chain ${nodeChainId}, and this page is for chain ${chainId}.`);
   }
-  if (nodeChainId === undefined) return { button: "Connecting …", text: "Asking the node …" };
-  const fix = unpriceable && FIXES[unpriceable.code];
-  return unpriceable && { ...blocked(unpriceable.text), ...(fix && { fix }) };
+  return nodeChainId === undefined
+    ? { button: "Connecting …", text: "Asking the node …" }
+    : undefined;
 }
 
-/** The separate buttons that remove an obstacle. Key M on the chart does the same. */
-export const FIX_BUTTONS: Readonly<Record<NonNullable<Obstacle["fix"]>, string>> = {
+const FIX_BUTTONS: Readonly<Record<NonNullable<Obstacle["fix"]>, string>> = {
   move: "Move the box to the price",
   height: "Fit its height",
 };
 
 /** What is said about an obstacle: its text, and the button or key that removes it. */
 export function spokenText({ text, button, fix }: Obstacle): string {
-  const remedy = fix && ` Press “${FIX_BUTTONS[fix]}”, or M on the chart.`;
-  return (text || button) + (remedy ?? "");
+  return fix ? `${text} Press “${button}”, or M on the chart.` : text || button;
 }
 
 /** What is said once a box is still: what is wrong, or what it pays; undefined if unknown. */
@@ -177,5 +183,5 @@ export function boxText(...[state, info]: Parameters<typeof unpriceableBy>): str
   const unpriceable = unpriceableBy(state, info);
   if (unpriceable !== undefined || "failure" in state) return unpriceable?.text ?? "";
   const { warning } = oddsOf(state.estimate, info?.config.maxPayoutRatio);
-  return [`Your box ${unmarked(paysText(state.estimate))}.`, warning].filter(Boolean).join(" ");
+  return [`Your box ${paysText(state.estimate)}.`, warning].filter(Boolean).join(" ");
 }

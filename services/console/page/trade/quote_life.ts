@@ -51,6 +51,12 @@ export function endedText(quote: QuoteTimes): string {
   return `${overText(quote)} Enter asks for a new quote.`;
 }
 
+/** Until when the outcome of a signed bet may be unknown. */
+export function checkingText({ deadline }: Pick<Quote, "deadline">): string {
+  return "The answer is missing: your signed bet is placed once, or not. New quotes wait until that " +
+    `is known, shortly after ${formatTime(deadline)} at the latest.`;
+}
+
 /** Whether a price is outside the box of a quote. */
 export function isOutside(
   { lowerPrice, upperPrice }: Pick<Quote, "lowerPrice" | "upperPrice">,

@@ -1,8 +1,14 @@
 /** The next step of a quote: one button and one sentence for each state. */
-import type { Quote } from "@rangemaker/client";
 import type { UnresolvedBet } from "../data/bet_keeper.ts";
-import { formatAmount, formatTime } from "../format.ts";
-import { isOutside, outsideText, overText, signableMs, windowText } from "./quote_life.ts";
+import { formatAmount } from "../format.ts";
+import {
+  checkingText,
+  isOutside,
+  outsideText,
+  overText,
+  signableMs,
+  windowText,
+} from "./quote_life.ts";
 import { changesOf, isWorse } from "./slip_voice.ts";
 import type { LiveStage, QuotedStage } from "./stage.ts";
 
@@ -41,12 +47,6 @@ export const WAITING = "Waiting for live prices";
 const SIGN = "Sign and place the bet";
 const BACK = "Change the box";
 
-/** Until when the outcome of a signed bet may be unknown. */
-export function checkingText({ deadline }: Pick<Quote, "deadline">): string {
-  return "The answer is missing: your signed bet is placed once, or not. New quotes wait until that " +
-    `is known, shortly after ${formatTime(deadline)} at the latest.`;
-}
-
 export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep {
   const { stage, isDevelopmentKey, onItsWay, balance, isAway } = situation;
   if (stage.name === "sending") {
@@ -57,8 +57,10 @@ export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep
     const note = stage.isAgain
       ? "The odds changed, within what you accept: one more signature."
       : "";
-    if (isDevelopmentKey) return { button: "Signing …", note };
-    return { button: "Sign in your wallet …", note, back: "Cancel" };
+    const { quote } = stage.offer;
+    const deadline = signableMs(quote, nowMs) > 0 ? windowText(quote, nowMs) : overText(quote);
+    if (isDevelopmentKey) return { button: "Signing …", note, deadline };
+    return { button: "Sign in your wallet …", note, deadline, back: "Cancel" };
   }
   if (onItsWay) {
     const note = "This quote waits for another signed bet.";

@@ -1,8 +1,9 @@
 import { effect, untracked } from "@preact/signals";
 import type { CancelTimer, Clock } from "@rangemaker/client";
 import type { Announce } from "../data/messages.ts";
+import type { PendingBet } from "../data/pending_bets.ts";
 import { formatAmount, formatTime } from "../format.ts";
-import { endedText, signableMs, signWithinText, windowText } from "./quote_life.ts";
+import { checkingText, endedText, signableMs, signWithinText, windowText } from "./quote_life.ts";
 import type { QuotedStage } from "./stage.ts";
 
 /** The payout of the box is announced when the box has not changed for this long. */
@@ -10,8 +11,6 @@ const STILL_MS = 1_000;
 
 /** The deadline of a quote is announced again this long before it. */
 const DEADLINE_WARNING_MS = 10_000;
-
-const CHECKING = "The answer is missing: whether your bet was placed is being checked.";
 
 export interface SlipVoiceOptions {
   announce: Announce;
@@ -32,14 +31,14 @@ export class SlipVoice {
   /**
    * Announces once that the outcome of a signed bet is unknown.
    *
-   * @param isChecking Reads signals.
+   * @param betOf Reads signals.
    */
-  checking(isChecking: () => boolean | undefined): void {
-    let before: boolean | undefined = false;
+  checking(betOf: () => Pick<PendingBet, "offer"> | undefined): void {
+    let before: unknown;
     effect(() => {
-      const now = isChecking();
-      if (now && !before) untracked(() => this.#options.announce(CHECKING));
-      before = now;
+      const bet = betOf();
+      if (bet && !before) untracked(() => this.speak(checkingText(bet.offer.quote)));
+      before = bet;
     });
   }
 
