@@ -1,13 +1,15 @@
 /**
- * Notifications of 600 bytes to 1,000 clients, through the proxy and through a relay of Bun's publish,
- * in turns; then what idle clients cost.
+ * Notifications of 600 bytes to 1,000 clients, through the proxy, through a relay of Bun's publish and
+ * through the bare loops that are the floor of this runtime, over its own WebSockets and over
+ * `node:net`, in turns; then what clients that read as fast as they can lose; then what idle clients
+ * cost.
  *
  *     deno run -A tests/bench/proxy_fanout_bench.ts [ROUNDS]
  *
  * It needs `npx` to fetch Bun, which also plays the node and the clients. A tick begins with the
  * node's first frame and ends with the last byte at the last client; then the next one begins. Beside
  * the rate stands what the relay's process used of the CPU (`/proc/PID/stat`), by which relays compare
- * on a busy machine, and both are printed as ratios to Bun's in the same round.
+ * on a busy machine, and both are printed as ratios to the rivals measured in the same round.
  */
 import { freePort } from "../support/ports.ts";
 import { locateBun, median, output, type Rival, start, startOwnProxy } from "./proxy_rivals.ts";
@@ -15,6 +17,13 @@ import { locateBun, median, output, type Rival, start, startOwnProxy } from "./p
 const CLIENTS = 1_000;
 const IDLE_CLIENTS = 5_000;
 const ROUND_S = 2;
+/** What the loss of clients that read is measured with: clients, messages a burst, time between, bursts. */
+const BURSTS = [
+  { what: "1 client, 6 MB/s", clients: 1, perBurst: 1_000, everyMs: 100, bursts: 30 },
+  { what: "1 client, 30 MB/s", clients: 1, perBurst: 5_000, everyMs: 100, bursts: 30 },
+  { what: "1 client, 10,000 at once", clients: 1, perBurst: 10_000, everyMs: 0, bursts: 5 },
+  { what: "1,000 clients, 2,000 at once", clients: 1_000, perBurst: 2_000, everyMs: 0, bursts: 2 },
+];
 const rounds = Number(Deno.args[0] ?? 5);
 
 interface Figures {
@@ -43,6 +52,12 @@ async function startRelay(nodePort: number): Promise<Rival> {
   return await start(bun, [file("proxy_fanout_relay.js"), String(nodePort), String(port)], port);
 }
 
+async function startBare(nodePort: number, sockets: "native" | "net"): Promise<Rival> {
+  const port = freePort();
+  const args = ["run", "-A", file("proxy_fanout_bare.ts"), String(nodePort), String(port), sockets];
+  return await start(Deno.execPath(), args, port);
+}
+
 /** The proxy, its clients on the port for WebSockets alone. */
 async function startProxyWithWsPort(nodePort: number): Promise<Rival> {
   const port = freePort();
@@ -51,8 +66,12 @@ async function startProxyWithWsPort(nodePort: number): Promise<Rival> {
 }
 
 const BUN = "Bun publish";
+const BARE = "bare loop";
+const BARE_NET = "bare loop, net";
 const relays: Record<string, (nodePort: number) => Promise<Rival>> = {
   [BUN]: startRelay,
+  [BARE]: (nodePort) => startBare(nodePort, "native"),
+  [BARE_NET]: (nodePort) => startBare(nodePort, "net"),
   "proxy": (nodePort) => startOwnProxy(nodePort, QUICK),
   "proxy, --ws-port": startProxyWithWsPort,
 };
@@ -74,8 +93,8 @@ for (const perTick of [1, 20]) {
   console.log(`${perTick} a tick, ${CLIENTS} clients`);
   for (const [name, taken] of figures) {
     const of = (pick: (figure: Figures) => number) => median(taken.map(pick));
-    const ratio = (pick: (figure: Figures) => number) => {
-      const rivals = figures.get(BUN) ?? [];
+    const ratio = (rival: string, pick: (figure: Figures) => number) => {
+      const rivals = figures.get(rival) ?? [];
       const ratios = taken.map((figure, round) => {
         const beside = rivals[round];
         return beside === undefined ? NaN : pick(figure) / pick(beside);
@@ -87,11 +106,26 @@ for (const perTick of [1, 20]) {
     const p99 = of((figure) => figure.p99Ms).toFixed(1);
     const cpu = `${of((figure) => figure.cpuUs).toFixed(2)} µs of CPU each`;
     const latency = `last client p50 ${p50} ms, p99 ${p99} ms`;
-    const rate = `${ratio(({ perSecond }) => perSecond)} of Bun's rate`;
-    const cpuRatio = `${ratio(({ cpuUs }) => cpuUs)} of Bun's CPU`;
+    const rate = `${ratio(BUN, ({ perSecond }) => perSecond)} of Bun's rate`;
+    const cpuRatios = [BUN, BARE, BARE_NET].map((rival) => ratio(rival, ({ cpuUs }) => cpuUs));
     console.log(
-      `  ${name.padEnd(17)} ${perSecond} deliveries/s, ${cpu}   ${latency}   ${rate}, ${cpuRatio}`,
+      `  ${name.padEnd(17)} ${perSecond} deliveries/s, ${cpu}   ${latency}   ${rate}, ` +
+        `CPU ${cpuRatios[0]} of Bun's, ${cpuRatios[1]} and ${cpuRatios[2]} of the bare loops'`,
     );
+  }
+}
+
+for (const { what, clients, perBurst, everyMs, bursts } of BURSTS) {
+  console.log(what);
+  for (const [name, startOne] of Object.entries(relays)) {
+    const nodePort = freePort();
+    await using relay = await startOne(nodePort);
+    const load = [clients, perBurst, everyMs, bursts];
+    const args = [nodePort, relay.port, relay.pid, ...load].map(String);
+    const taken = JSON.parse(await output(bun, [file("proxy_fanout_loss.js"), ...args]));
+    const rate = `${taken.megabytesPerSecond.toFixed(1)} MB/s`;
+    const cpu = `${taken.cpuUs?.toFixed(2)} µs of CPU each`;
+    console.log(`  ${name.padEnd(17)} ${taken.lost} of ${taken.due} lost, ${rate}, ${cpu}`);
   }
 }
 
