@@ -33,7 +33,7 @@ import {
 } from "./input.ts";
 import { checkOffer, checkTerms, type Offer, quoteTypedData } from "./offer.ts";
 import { openWatch, type ThesisWatch, waitForThesis, type WatchHandlers } from "./theses.ts";
-import { typedDataOf } from "./typed_data.ts";
+import { typedDataOf } from "../protocol/typed_data.ts";
 import type { ChainDescription } from "./wallet.ts";
 
 /** A bet that the chain accepted. */

@@ -112,12 +112,9 @@ export interface Admission {
 }
 
 /** The state of a new intent once it is recorded. */
-export function acceptedIntent(
-  intent: NewIntent & { reserved?: boolean },
-  sequence: number,
-): Intent {
+export function acceptedIntent(intent: NewIntent, sequence: number, reserved: boolean): Intent {
   const fresh = { state: "accepted" as const, receipt: null, failure: null };
-  return { reserved: false, ...intent, ...fresh, sequence, updatedAtMs: intent.createdAtMs };
+  return { ...intent, ...fresh, sequence, reserved, updatedAtMs: intent.createdAtMs };
 }
 
 /** Whether a recorded intent is this one, and not another request for the same key. */

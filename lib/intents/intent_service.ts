@@ -59,7 +59,7 @@ export class IntentService {
     this.store = store;
     this.#log = log;
     this.#guard = guard;
-    this.#submitter = new Submitter({ ...parts, random: Math.random, handler, guard });
+    this.#submitter = new Submitter({ ...parts, handler, guard });
     this.problem = cached(() => this.#check(), HEALTH_CACHED_MS, clock);
     this.#health = new PollingLoop({
       clock,

@@ -156,7 +156,7 @@ export class SharedReservations {
       }
       const { sequence } = parseRow(sequenceSchema, row);
       this.#newest = Math.max(this.#newest, sequence);
-      outcomes.set(insertion, { inserted: true, intent: acceptedIntent(intent, sequence) });
+      outcomes.set(insertion, { inserted: true, intent: acceptedIntent(intent, sequence, true) });
     }
   }
 

@@ -161,13 +161,14 @@ function columnsOf(
 /** Inserts an intent unless its key is taken; returns its sequence if it does. */
 export function intentInsertion(
   service: string,
-  intent: NewIntent & { reserved: boolean },
+  intent: NewIntent,
+  reserved: boolean,
 ): Statement {
-  const { key, subject, payload, transaction, expiresAtMs, createdAtMs, reserved } = intent;
+  const { key, subject, payload, transaction, expiresAtMs, createdAtMs } = intent;
   const { txHash, text } = transaction ?? { txHash: null, text: null };
   const times = [expiresAtMs, createdAtMs, createdAtMs];
   const values = [service, key, subject, payload, txHash, text, ...times];
-  const checksum = checksumOf(service, acceptedIntent(intent, 0));
+  const checksum = checksumOf(service, acceptedIntent(intent, 0, reserved));
   return { sql: INTENT_SQL.insert, values: [...values, reserved ? 1 : 0, checksum] };
 }
 

@@ -60,10 +60,7 @@ export class IntentStore extends ServiceStore {
    * @param admission Decides whether it is recorded, and throws if not. The intent then has a
    *   reservation until it fails or is released.
    */
-  async insert(
-    intent: NewIntent & { reserved?: boolean },
-    admission?: Admission,
-  ): Promise<Insertion> {
+  async insert(intent: NewIntent, admission?: Admission): Promise<Insertion> {
     try {
       return await this.#insertOnce(intent, admission);
     } catch (thrown) {
@@ -75,13 +72,9 @@ export class IntentStore extends ServiceStore {
     }
   }
 
-  async #insertOnce(
-    given: NewIntent & { reserved?: boolean },
-    admission: Admission | undefined,
-  ): Promise<Insertion> {
-    const intent = { ...given, reserved: given.reserved ?? admission !== undefined };
+  async #insertOnce(intent: NewIntent, admission: Admission | undefined): Promise<Insertion> {
     const { key } = intent;
-    const insert = intentInsertion(this.service, intent);
+    const insert = intentInsertion(this.service, intent, admission !== undefined);
     if (admission !== undefined) {
       const find = { sql: INTENT_SQL.find, values: [this.service, key] };
       return await this.#reservations.insert({ intent, insert, find, admission });
@@ -89,7 +82,7 @@ export class IntentStore extends ServiceStore {
     const [row] = await this.db.write(insert.sql, insert.values);
     if (row === undefined) return { inserted: false, intent: await this.get(key) };
     const { sequence } = parseRow(sequenceSchema, row);
-    return { inserted: true, intent: acceptedIntent(intent, sequence) };
+    return { inserted: true, intent: acceptedIntent(intent, sequence, false) };
   }
 
   /**

@@ -6,6 +6,9 @@ import type { Clock } from "../clock.ts";
  */
 export const NODE_ANSWER_MS = 1_000;
 
+/** A cached call. After `clear`, the next one asks again. */
+export type Cached<T> = (() => Promise<T>) & { clear(): void };
+
 /**
  * Caches a result, failures included, until its request began `forMs` ago. Callers share a pending
  * request however long it takes: only then is a result older than `forMs`.
@@ -14,9 +17,9 @@ export function cached<T>(
   load: () => Promise<T>,
   forMs: number,
   clock: Clock,
-): () => Promise<T> {
+): Cached<T> {
   let last: { result: Promise<T>; loadedMs: number; isPending: boolean } | undefined;
-  return () => {
+  const call = () => {
     if (last?.isPending || last && Math.abs(clock.now() - last.loadedMs) < forMs) {
       return last.result;
     }
@@ -26,4 +29,5 @@ export function cached<T>(
     last = entry;
     return entry.result;
   };
+  return Object.assign(call, { clear: () => last = undefined });
 }

@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { described } from "./scalars.ts";
+import { described, toWire } from "./scalars.ts";
 
 /** A member of an EIP-712 struct. */
 interface TypedField {
@@ -54,6 +54,27 @@ export function describeTypedData(type: FlatType, chainId: number): TypedDataDes
     domain: signingDomain(chainId),
     types: { [type.primaryType]: type.fields.map((field) => ({ ...field })) },
     primaryType: type.primaryType,
+  };
+}
+
+/** The complete data that a wallet signs: `types` has `EIP712Domain`, integers are decimal strings. */
+export type TypedData = TypedDataDescription & { message: Record<string, unknown> };
+
+/** The typed data of a message, in the form that every wallet and signer accepts. */
+export function typedDataOf(
+  type: FlatType,
+  chainId: number,
+  message: Readonly<Record<string, unknown>>,
+): TypedData {
+  const description = describeTypedData(type, chainId);
+  const domainFields = DOMAIN_TYPE.fields.map((field) => ({ ...field }));
+  const fields = Object.entries(toWire(message));
+  return {
+    ...description,
+    types: { [DOMAIN_TYPE.primaryType]: domainFields, ...description.types },
+    message: Object.fromEntries(
+      fields.map(([name, value]) => [name, typeof value === "number" ? `${value}` : value]),
+    ),
   };
 }
 

@@ -169,7 +169,7 @@ export class CoreNode {
     this.#clockAheadMs = undefined;
     this.metrics.checkpointLateness.observe(lateMs / 1000);
     this.#storage.afterCheckpoint(this.chain.checkpoint(dueMs));
-    this.#continueSettlement();
+    void this.#continueSettlement(); // an unexpected error ends the node
   }
 
   /** Settles theses that ended together in slices, so that calls between them do not wait long. */

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
-import { RangemakerError } from "../../lib/errors.ts";
-import { chainProblem } from "../../lib/http/readiness.ts";
+import { requireChainId } from "../../lib/intents/chain_guard.ts";
 import { serviceLog } from "../../lib/log/logging.ts";
 import { OnceLog } from "../../lib/log/once_log.ts";
 import { Backoff, SERVICE_WAIT_MAX_MS } from "../../lib/net/backoff.ts";
@@ -103,19 +102,6 @@ export function followNode(
       exposure.invalidate();
     },
   };
-}
-
-/**
- * @throws {RangemakerError} If the node has another chain: it would refuse this solver's
- *   transactions.
- */
-async function requireChainId(
-  node: Pick<CoreClient, "url" | "chainId">,
-  expected: number,
-): Promise<void> {
-  const problem = await chainProblem(node, expected);
-  if (problem === undefined) return;
-  throw new RangemakerError("CHAIN_MISMATCH", `${problem}; correct --chain-id or --rpc-url`);
 }
 
 /**

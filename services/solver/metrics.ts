@@ -74,8 +74,8 @@ export class SolverMetrics {
     );
     this.#outcomes = counter(
       "solver_predicted_bets_total",
-      "Settled bets whose window is over, by the range of their quoted probability, and by " +
-        "outcome: held if the price stayed in the range, or left.",
+      "Settled bets by the range of their quoted probability, and by outcome: left as soon as the " +
+        "price left the range, held at the end of the window.",
       "predicted",
       "outcome",
     );

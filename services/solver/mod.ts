@@ -48,7 +48,6 @@ async function start(
   const solver = parts.signer.address;
   const { intents, executor, limit, reservations } = createExecution(options, parts);
   const { store, stopSubmitting } = intents;
-  opened.defer(() => reservations.stop());
   opened.defer(() => intents.stop());
   const follower = followNode({
     wsUrl,

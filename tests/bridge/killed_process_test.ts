@@ -19,11 +19,11 @@ import {
   type NodeBehaviour,
 } from "../support/fake_node.ts";
 import { NEEDS_POSTGRES, POSTGRES_URL, withSchema } from "../support/postgres.ts";
-import { bundledProgram } from "../support/process.ts";
+import { programWithFaultPoints } from "../support/process.ts";
 import { withFolder } from "../support/files.ts";
 import { signedRequest, startTestBridge, user } from "./support.ts";
 
-const launch = await bundledProgram();
+const launch = await programWithFaultPoints();
 
 interface DepositView {
   state: string;

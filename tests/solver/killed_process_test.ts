@@ -15,7 +15,7 @@ import {
   makeHealthy,
   type NodeBehaviour,
 } from "../support/fake_node.ts";
-import { bundledProgram } from "../support/process.ts";
+import { programWithFaultPoints } from "../support/process.ts";
 import {
   executeBody,
   solver,
@@ -26,7 +26,7 @@ import {
   USER_BALANCE,
 } from "./support.ts";
 
-const launch = await bundledProgram();
+const launch = await programWithFaultPoints();
 
 /** Nothing listens here: the solver has no feed. */
 const NO_FEED = "ws://127.0.0.1:9";

@@ -142,7 +142,7 @@ export class Executor {
       if (thrown instanceof RangemakerError) executionLog.refused(quoteHash, quote, thrown);
       throw thrown;
     } finally {
-      await limit.report();
+      void limit.report(); // it may read the database
     }
   }
 

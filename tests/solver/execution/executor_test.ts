@@ -12,6 +12,8 @@ import {
 import { Executor } from "../../../services/solver/execution/executor.ts";
 import type { Hedge } from "../../../services/solver/execution/hedge.ts";
 import { QuoteSigner } from "../../../services/solver/quoting/quote_signer.ts";
+import { insertReserved } from "../../support/intents.ts";
+import { nextTurn } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 import { CHAIN_ID, completeBook, quoteHashOf, solver, user } from "../support.ts";
@@ -94,7 +96,7 @@ Deno.test("Executor: an unfinished execution of an earlier run is updated in the
     },
   };
   return withExecutor(noting, async ({ executor, clock, store }) => {
-    await store.insert({ ...recorded(clock), reserved: true });
+    await insertReserved(store, recorded(clock));
     const recordAttempt = store.recordAttempt.bind(store);
     store.recordAttempt = (key, nowMs) => {
       order.push("written");
@@ -109,7 +111,7 @@ Deno.test("Executor: an unfinished execution of an earlier run is updated in the
 
 Deno.test("Executor: the outcome of a recorded execution that cannot be read is unknown", () =>
   withExecutor(noHedge, async ({ executor, clock, store }) => {
-    await store.insert({ ...recorded(clock), reserved: true });
+    await insertReserved(store, recorded(clock));
     const { execution } = signed(clock);
     const { get, recordAttempt } = store;
     const fails = () => Promise.reject(new StoreError("Database failed: it is locked"));
@@ -260,7 +262,7 @@ Deno.test("Executor: an execution that another process records at the same time 
     assert.deepEqual(sent, []);
   }));
 
-Deno.test("Executor: an execution whose hedge was refused does not trigger the exposure warning", async () => {
+Deno.test("Executor: the exposure warning does not count a refused hedge, and no answer waits for it", async () => {
   const clock = new FakeClock();
   const reports: string[] = [];
   const hedge: Hedge = {
@@ -269,14 +271,19 @@ Deno.test("Executor: an execution whose hedge was refused does not trigger the e
   };
   await withExecutor(
     hedge,
-    async ({ executor, exposure }) => {
+    async ({ executor, exposure, store }) => {
       const refused = signed(clock, { payout: 145n });
       await assert.rejects(executor.execute(refused.execution), { code: "HEDGE_REFUSED" });
       assert.equal(exposure.total, 0n);
       hedge.cover = () => Promise.resolve();
       await executor.execute(signed(clock, { payout: 140n, upperPrice: 3n }).execution);
       assert.deepEqual([exposure.total, reports], [40n, []]);
+      const read = Promise.withResolvers<void>();
+      store.refreshReservations = () => read.promise;
       await executor.execute(signed(clock, { payout: 140n, upperPrice: 4n }).execution);
+      assert.deepEqual(reports, []);
+      read.resolve();
+      await nextTurn();
       assert.deepEqual(reports, ["true 80/100"]);
     },
     {
@@ -298,7 +305,7 @@ Deno.test("Executor: before it refuses at the limit, it releases theses whose se
       exposure.beginReading();
       exposure.endReading([]);
       await store.release(first.quoteHash);
-      await store.insert({ ...recorded(clock), key: quoteHashOf(7), reserved: true });
+      await insertReserved(store, { ...recorded(clock), key: quoteHashOf(7) });
       const insert = store.insert.bind(store);
       let attempts = 0;
       store.insert = (...parameters) => {
