@@ -23,7 +23,7 @@ import {
 } from "./bet.ts";
 import { ChainReader } from "./chain_reader.ts";
 import { requireNodeChain, requireServiceChain, requireWallet } from "./context.ts";
-import { ExecutionError, isRangemakerError } from "./errors.ts";
+import { ExecutionError, isRangemakerError, WatchError } from "./errors.ts";
 import {
   requireAddress,
   requireAmount,
@@ -269,8 +269,8 @@ export class RangemakerClient extends ChainReader {
    * operator has filled in the missing prices.
    *
    * @throws {WatchError} `NOT_CONNECTED` without a connection within `timeoutMs` (10 s at most),
-   *   `WATCH_TIMEOUT` without an outcome within `timeoutMs` after connecting, `UNKNOWN_THESIS` if
-   *   the chain has no such thesis.
+   *   `WATCH_TIMEOUT` without an outcome within `timeoutMs` after connecting, with the thesis's
+   *   `status` in `details`, `UNKNOWN_THESIS` if the chain has no such thesis.
    * @example
    * ```ts
    * const { status } = await client.settled(thesisId, 60_000); // "won" or "lost"
@@ -284,6 +284,12 @@ export class RangemakerClient extends ChainReader {
     try {
       const isOutcome = ({ id, status }: Thesis) => id === thesisId && !isUnsettled(status);
       return await watch.until(isOutcome, timeoutMs);
+    } catch (thrown) {
+      if (!isRangemakerError(thrown, "WATCH_TIMEOUT")) throw thrown;
+      const { status } = watch.theses.find(({ id }) => id === thesisId) ?? known;
+      const cause = status === "open" ? "" : ": it waits until its missing prices are filled in";
+      const message = `Thesis ${thesisId} is ${status} after ${timeoutMs} ms${cause}`;
+      throw new WatchError("WATCH_TIMEOUT", message, { timeoutMs, thesisId, status });
     } finally {
       watch.close();
     }

@@ -7,13 +7,19 @@ import { launch } from "puppeteer-core";
 import { privateKeyToAccount } from "viem/accounts";
 import { z } from "zod";
 import config from "../../deno.json" with { type: "json" };
-import { RangemakerClient, type TypedData } from "../../lib/client/mod.ts";
-import { systemClock } from "../../lib/clock.ts";
+import type { TypedData } from "../../lib/client/mod.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { waitForPrices } from "../../services/stack/bet.ts";
 import type { StackUrls } from "../../services/stack/stack.ts";
 import { eventually } from "../support/eventually.ts";
-import { exampleFor, fileUrl, hasProgram, readText, run, withStack } from "./support.ts";
+import {
+  exampleFor,
+  fileUrl,
+  hasProgram,
+  hasVolatility,
+  readText,
+  run,
+  withStack,
+} from "./support.ts";
 
 /** Gzipped, with every package that it depends on. */
 const BUNDLE_BYTES_MAX = 40_000;
@@ -228,7 +234,7 @@ Deno.test("npm packages: are valid, small and typed, and play a bet in every run
     });
 
     await withStack(async ({ urls }) => {
-      await waitForPrices(urls, new RangemakerClient({ urls, chainId: 1337 }), systemClock);
+      await hasVolatility(urls);
       await Deno.writeTextFile(`${folder}/bet.mjs`, exampleFor("bet.mjs", urls));
 
       await t.step("the example runs in Node, Bun and Deno", async () => {
