@@ -10,8 +10,8 @@ import {
   portsAt,
   requireFreePorts,
 } from "../../services/stack/ports.ts";
-import { type StackUrls, startStack } from "../../services/stack/stack.ts";
-import { recordedContext } from "../support/command_context.ts";
+import { greetingOf, type StackUrls, startStack } from "../../services/stack/stack.ts";
+import { recordedContext, runHere } from "../support/command_context.ts";
 import { withFolder } from "../support/files.ts";
 import { resultOf } from "../support/http_answers.ts";
 
@@ -108,7 +108,7 @@ Deno.test("stack --host: an address of another machine is refused in one line", 
   assert.match(errors.join("\n"), /^Cannot listen on --host 192\.0\.2\.1: .*$/);
 });
 
-Deno.test("stack --data-dir: balances and bets survive a restart", () =>
+Deno.test("stack --data-dir: balances and bets survive a restart; the printed backfill works", () =>
   withFolder(async (dataDir) => {
     const options = { ports: FREE_PORTS, seed: 1, dataDir: `${dataDir}/new/stack` };
     const balanceOf = async ({ nodeRead }: StackUrls) => {
@@ -121,6 +121,11 @@ Deno.test("stack --data-dir: balances and bets survive a restart", () =>
     const before = await balanceOf(first.urls);
     await playBet(first.urls, systemClock, () => {});
     const after = await balanceOf(first.urls);
+    const greeting = greetingOf(first.urls).join("\n").replace("\\\n", "").replace("<id>", "1");
+    const [, command = ""] = /deno task -q (backfill .*)/.exec(greeting) ?? [];
+    const { code, stdout, stderr } = await runHere(command.split(/ +/));
+    assert.match(stdout, /^ETH\/USDT: nothing is missing\nThesis 1: (won|lost)$/);
+    assert.deepEqual([code, stderr], [0, ""]);
     await first.stop();
     assert.notEqual(after, before);
     await using second = await startStack(options);
