@@ -175,10 +175,13 @@ export class RangemakerClient extends ChainReader {
     const { urls: { solver: url }, chainId, clock, markets } = this.context;
     const terms = termsOf(bet, clock.now(), markets);
     const request = { user: await this.address(), ...terms };
+    const isRightChain = requireNodeChain(this.context);
     const [{ quote, quoteHash, pricing }, solver] = await Promise.all([
-      callJson(`${url}/quote`, quoteWithHashSchema, request),
+      // Another chain may be the reason for a refusal.
+      callJson(`${url}/quote`, quoteWithHashSchema, request)
+        .catch((refusal) => isRightChain.then(() => Promise.reject(refusal))),
       this.context.solver ?? callJson(`${url}/health`, identitySchema).then(({ solver }) => solver),
-      requireNodeChain(this.context),
+      isRightChain,
     ]);
     checkTerms(quote, request);
     try {

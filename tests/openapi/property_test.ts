@@ -62,15 +62,18 @@ for (const { name, run, bodies } of subjects) {
       }
     }));
 
-  Deno.test(`${name}: a method that its OpenAPI document does not have is 404`, () =>
+  Deno.test(`${name}: a method that its OpenAPI document does not have is 405 with Allow`, () =>
     run(async (url) => {
       const service = await DocumentedService.at(url);
       for (const [path, methods] of Object.entries(service.document.paths)) {
         for (const method of ["GET", "POST", "PUT", "PATCH", "DELETE"]) {
           if (method.toLowerCase() in methods) continue;
           const response = await fetch(url + path.replaceAll(/\{\w+\}/g, "1"), { method });
-          assert.equal(response.status, 404, `${method} ${path}`);
-          assert.match((await response.json()).error, new RegExp(`No route ${method} /`));
+          const allow = Object.keys(methods).map((name) => name.toUpperCase()).join(", ");
+          assert.deepEqual([response.status, response.headers.get("allow")], [405, allow], path);
+          const { code, error } = await response.json();
+          assert.equal(code, "METHOD_NOT_ALLOWED");
+          assert.match(error, new RegExp(`answers ${allow}: received ${method}`));
         }
       }
     }));
