@@ -133,6 +133,22 @@ export async function waitForPrices(
   }
 }
 
+/** Waits until the solver has the prices for a first quote, within a limit. */
+export async function waitForQuotes(urls: StackUrls, clock: Clock): Promise<void> {
+  const client = new RangemakerClient({ urls, chainId: Number(chainIdOption.default), clock });
+  const deadlineMs = clock.now() + STEP_TIMEOUT_MS;
+  for (;;) {
+    const startTime = clock.now();
+    const endTime = startTime + WINDOW_MS;
+    const range = { lowerPrice: 1n, upperPrice: 2n }; // any: prices are looked for first
+    const bet = { symbol: SYMBOL, ...range, betAmount: BET, startTime, endTime };
+    const answer: unknown = await client.estimate(bet).catch((refusal) => refusal);
+    const isEarly = isRangemakerError(answer) && answer.retryable;
+    if (!isEarly || clock.now() >= deadlineMs) return;
+    await waitMs(clock, PRICE_POLL_MS);
+  }
+}
+
 async function deposit(client: RangemakerClient): Promise<Account> {
   await client.deposit(DEPOSIT);
   const account = await client.account();

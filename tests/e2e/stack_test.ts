@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { systemClock } from "../../lib/clock.ts";
+import { exampleEstimate } from "../../services/solver/operations.ts";
 import { run } from "../../services/stack/mod.ts";
 import { playBet } from "../../services/stack/bet.ts";
 import {
@@ -13,15 +14,15 @@ import {
 import { greetingOf, type StackUrls, startStack } from "../../services/stack/stack.ts";
 import { recordedContext, runHere } from "../support/command_context.ts";
 import { withFolder } from "../support/files.ts";
-import { resultOf } from "../support/http_answers.ts";
+import { assertFailure, post, resultOf } from "../support/http_answers.ts";
 
-/** Runs `stack` until its output is complete, and ends it. */
-async function runStack(args: readonly string[]) {
+/** Runs `stack` until its output is complete, and ends it. @param whenUp Called before its end. */
+async function runStack(args: readonly string[], whenUp = () => Promise.resolve()) {
   const { context, printed, errors } = recordedContext();
   const ended = Promise.withResolvers<void>();
   const print = (line: string) => {
     context.print(line);
-    if (line.startsWith("Stop it")) ended.resolve();
+    if (line.startsWith("Stop it")) ended.resolve(whenUp());
   };
   const code = await run(["--log-level", "error", ...args], {
     ...context,
@@ -43,10 +44,20 @@ async function freeOffset(): Promise<number> {
   throw new Error("No offset is free");
 }
 
-Deno.test("stack --port-offset, --host, --pricing: moves every port, and prints the accounts with keys and a warning", async () => {
+Deno.test("stack --port-offset, --host: moves every port, prices bets once it is up, and prints the accounts with keys and a warning", async () => {
   const offset = await freeOffset();
-  const args = ["--pricing", "barrier", "--host", "localhost", "--port-offset", String(offset)];
-  const { code, printed } = await runStack(args);
+  const { solver } = portsAt(offset);
+  const quoted = async () => {
+    const startTime = Date.now();
+    const window = { startTime, endTime: startTime + 10_000 };
+    const outside = { ...exampleEstimate, lowerPrice: "1", upperPrice: "2", ...window };
+    const estimate = post(`http://localhost:${solver}/estimate`, outside);
+    await assertFailure(estimate, 400, /^OUTSIDE_RANGE: /);
+  };
+  const { code, printed } = await runStack(
+    ["--host", "localhost", "--port-offset", String(offset)],
+    quoted,
+  );
   assert.equal(code, 0);
   const text = printed.join("\n");
   for (const port of Object.values(portsAt(offset))) assert(text.includes(`:${port}`), text);
