@@ -27,7 +27,7 @@ const LONG = [
   /^tests\/ship\/commands_/,
   /^tests\/simulation\//,
   /^tests\/solver\/backtest\/(backtest|candle_bridge)_/,
-  /^tests\/solver\/pricing\/(box_price|box_probability|early_users|start_season|volatility|window_outcomes)_/,
+  /^tests\/solver\/pricing\/(box_price|box_probability|early_users|volatility|window_outcomes)_/,
   /^tests\/console\/suggested_box_test/,
 ];
 

@@ -268,8 +268,8 @@ export class RangemakerClient extends ChainReader {
   }
 
   /**
-   * Waits for the outcome of one thesis, of any user; one that is `needs_backfill` has none until an
-   * operator has filled in the missing prices.
+   * Waits for the outcome of one thesis, of any user; one that is `needs_backfill` has none until
+   * an operator has filled in the missing prices.
    *
    * @throws {WatchError} `NOT_CONNECTED` without a connection within `timeoutMs` (10 s at most),
    *   `WATCH_TIMEOUT` without an outcome within `timeoutMs` after connecting, with the thesis's

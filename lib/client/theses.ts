@@ -45,8 +45,8 @@ const THESIS_POLL_MS = 100;
 const RANK = { open: 0, needs_backfill: 1, won: 2, lost: 2 } as const;
 
 /**
- * An answer that contradicts a state known for longer than this is no slow one: the chain was restored
- * while the watch was disconnected.
+ * An answer that contradicts a state known for longer than this is no slow one: the chain was
+ * restored while the watch was disconnected.
  */
 const SLOW_ANSWER_MS = 10_000;
 

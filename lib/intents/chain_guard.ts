@@ -46,11 +46,11 @@ export class WrongChainError extends RangemakerError {
 }
 
 /**
- * Checks that the node has the configured chain id and the chain of the store. The store binds itself
- * to the first chain that it meets, by the hash of the first block, and remembers the highest block.
- * Its used nonces and receipts are invalid on another chain, and on an older state of the same one. On
- * a chain that allows reverts, such as a development chain in memory, the guard starts over at its
- * present block; finished intents keep their state.
+ * Checks that the node has the configured chain id and the chain of the store. The store binds
+ * itself to the first chain that it meets, by the hash of the first block, and remembers the
+ * highest block. Its used nonces and receipts are invalid on another chain, and on an older state
+ * of the same one. On a chain that allows reverts, such as a development chain in memory, the guard
+ * starts over at its present block; finished intents keep their state.
  */
 export class ChainGuard {
   /** The clock of this machine beside the node's. */

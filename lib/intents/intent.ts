@@ -9,7 +9,7 @@ export const INTENT_STATES = ["accepted", "submitted", "committed", "failed"] as
 
 export type IntentState = (typeof INTENT_STATES)[number];
 
-/** A signed transaction as it is stored and sent: always the same bytes. */
+/** A signed transaction as it is stored; each attempt sends this one. */
 export interface SignedTransactionText {
   txHash: Hex;
   /** The transaction as JSON. */
@@ -151,8 +151,8 @@ export class StoreConnectionLostError extends StoreError {
 }
 
 /**
- * The database, or one row of it, is not as it was written. Treat it as unreadable: nothing that depends
- * on it is signed or sent.
+ * The database, or one row of it, is not as it was written. Treat it as unreadable: nothing that
+ * depends on it is signed or sent.
  */
 export class StoreDamagedError extends StoreError {
   /** Key of the damaged row; undefined if the damage is not in one row. */

@@ -25,8 +25,9 @@ export interface IntentPartsOptions {
   signer: TransactionSigner;
   chainId: number;
   /**
-   * Whether the database belongs to the key, as that of a solver does: its quotes name its account. A
-   * dry run submits nothing. A bridge keeps its database, with the used nonces, when its key changes.
+   * Whether the database belongs to the key, as that of a solver does: its quotes name its account.
+   * A dry run submits nothing. A bridge keeps its database, with the used nonces, when its key
+   * changes.
    */
   bindsKey: boolean;
   clock: Clock;

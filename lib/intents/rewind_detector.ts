@@ -52,8 +52,8 @@ export class RewindDetector {
   /**
    * Compares the node with the highest block that it had, and with the commits of this service.
    *
-   * @returns The node's newest block, null if it does not report it; and a sign that it went back, in
-   *   words that follow "the node".
+   * @returns The node's newest block, null if it does not report it; and a sign that it went back,
+   *   in words that follow "the node".
    */
   async check(
     highestBlock: number,

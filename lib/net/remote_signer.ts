@@ -10,8 +10,8 @@ import { redactUrls } from "../redact.ts";
 import { NetworkError, request } from "./http_request.ts";
 
 /**
- * Methods that sign typed data. Web3Signer has the first one only; Clef has the second and asks a person
- * unless a rule approves; wallets have the third.
+ * Methods that sign typed data. Web3Signer has the first one only; Clef has the second and asks a
+ * person unless a rule approves; wallets have the third.
  */
 export const SIGNER_METHODS = [
   "eth_signTypedData",

@@ -80,9 +80,9 @@ export function typedDataOf(
 
 /** Parses a type string such as `Core:Deposit(address user,uint256 amount)`. */
 export function flatType(typeString: string): FlatType {
-  const [primaryType, members] = typeString.slice(0, -1).split("(") as [string, string];
+  const [primaryType = "", members = ""] = typeString.slice(0, -1).split("(");
   const fields = members.split(",").map((member) => {
-    const [type, name] = member.split(" ") as [string, string];
+    const [type = "", name = ""] = member.split(" ");
     return { name, type };
   });
   return { primaryType, fields, typeString };

@@ -1,7 +1,7 @@
 import type { Clock, ShiftedClock } from "../../lib/clock.ts";
 import { findProblems } from "../../lib/http/readiness.ts";
 import { serviceLog } from "../../lib/log/logging.ts";
-import { OnceLog } from "../../lib/log/once_log.ts";
+import { ProblemTracker } from "../../lib/log/problem_tracker.ts";
 import { toWire } from "../../lib/protocol/scalars.ts";
 import { toHeader } from "./chain/block.ts";
 import { Chain, type ChainEvents } from "./chain/chain.ts";
@@ -56,7 +56,7 @@ export class CoreNode {
   /** Runs costly calls and settlement in turns. */
   readonly #queue = new SerialQueue();
   #isSettling = false;
-  readonly #clockBehindLog = new OnceLog();
+  readonly #clockBehindLog = new ProblemTracker();
   /** Ids of theses that have ended without all prices since the last checkpoint. */
   readonly #withoutPrices: number[] = [];
   /** How far the clock was set forward; undefined once that is accepted or undone. */

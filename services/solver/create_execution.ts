@@ -3,7 +3,7 @@ import { IntentService } from "../../lib/intents/intent_service.ts";
 import type { IntentHandler } from "../../lib/intents/submission.ts";
 import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import { executionLog } from "./execution_log.ts";
-import { decodeExecution, findBet } from "./execution/execution.ts";
+import { decodeExecution, findThesis } from "./execution/execution.ts";
 import { ExecutionHandler } from "./execution/execution_handler.ts";
 import { Executor } from "./execution/executor.ts";
 import { type Hedge, HttpHedge, SimulatedHedge } from "./execution/hedge.ts";
@@ -17,12 +17,12 @@ import { PreTradeChecks } from "./risk/pre_trade_checks.ts";
 /** Creates the parts that check, reserve, hedge and submit signed quotes. */
 export function createExecution(options: SolverOptions, parts: SolverParts) {
   const { clock, markets, quoteSigner, signer, store, node, exposure, metrics } = parts;
-  const { chainId, maxRisk, dryRun } = options;
+  const { chainId, maxRisk } = options;
   const guard = new ChainGuard({
     ...parts,
     node: parts.shortTimeoutNode,
     async isOnChain(intent) {
-      const found = await findBet(node, intent, clock.now());
+      const found = await findThesis(node, intent, clock.now());
       return found !== "missing" && found !== "rewound";
     },
   });
@@ -75,7 +75,6 @@ export function createExecution(options: SolverOptions, parts: SolverParts) {
     signer,
     chainId,
     clock,
-    dryRun,
   });
   return { intents, executor, limit, reservations };
 }

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
 import { requireChainId } from "../../lib/intents/chain_guard.ts";
 import { serviceLog } from "../../lib/log/logging.ts";
-import { OnceLog } from "../../lib/log/once_log.ts";
+import { ProblemTracker } from "../../lib/log/problem_tracker.ts";
 import { Backoff, SERVICE_WAIT_MAX_MS } from "../../lib/net/backoff.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import { pagesOf } from "../../lib/net/core_reader.ts";
@@ -53,7 +53,7 @@ export function followNode(
   const { exposure, minimumBet, reservations, marketData } = parts;
   const log = serviceLog("solver");
   const backoff = () => new Backoff({ ...FEED_RECONNECT, random: Math.random });
-  const loss = new OnceLog();
+  const loss = new ProblemTracker();
   const subscriber = new RpcSubscriber({
     url,
     clock,

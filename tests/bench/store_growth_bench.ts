@@ -11,6 +11,7 @@ import { encodeExecution } from "../../services/solver/execution/execution.ts";
 import { actors, CHAIN_ID, hashOf } from "../node/support/actors.ts";
 import { signedExecution, termsAt } from "../solver/support.ts";
 import { DAY_MS, HOUR_MS } from "../../lib/time.ts";
+import { insertReserved, newIntent } from "../support/intents.ts";
 
 const DAYS = 14;
 const RETAIN_MS = 7 * DAY_MS;
@@ -79,10 +80,12 @@ async function grow(service: string, requestAt: (nowMs: number) => (n: number) =
     await Promise.all(Array.from({ length: perHour }, async () => {
       const { key, payload, txHash, text } = requestOf(number += 1);
       const reserved = service === "solver";
-      const { intent: accepted } = await store.insert({
-        ...{ key, subject: user.address, payload, transaction: null },
-        ...{ expiresAtMs: nowMs, createdAtMs: nowMs, reserved },
+      const intent = newIntent(key, {
+        ...{ subject: user.address, payload, expiresAtMs: nowMs, createdAtMs: nowMs },
       });
+      const accepted = reserved
+        ? await insertReserved(store, intent)
+        : (await store.insert(intent)).intent;
       const signed = await store.setTransaction(accepted, { txHash, text }, nowMs);
       const receipt = { txHash, status: "committed", blockNumber: number, thesisId: number };
       const outcome = {

@@ -141,7 +141,6 @@ export class BetsSolver {
       signer,
       chainId: CHAIN_ID,
       clock,
-      dryRun: false,
     });
     this.#reconciler = new PollingLoop({
       clock,

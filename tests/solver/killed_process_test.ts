@@ -92,7 +92,7 @@ async function killAt(point: string, behaviour: NodeBehaviour): Promise<void> {
       await assertFailure(Promise.resolve(result), 503, "Core node refused the transaction");
     } else assert.match(JSON.stringify(result.body), /"status":"failed".*PERMISSION_DENIED/);
     assert.equal(node.committed.length, behaviour.commits ? 1 : 0);
-    assert.equal(new Set(node.received).size, 1, "what is sent again is the same bytes");
+    assert.equal(new Set(node.received).size, 1, "what is sent again is the same transaction");
   });
 }
 

@@ -1,14 +1,14 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { messageOf, RangemakerError } from "../../../lib/errors.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
-import { OnceLog } from "../../../lib/log/once_log.ts";
+import { ProblemTracker } from "../../../lib/log/problem_tracker.ts";
 import { type Intent, StoreDamagedError } from "../../../lib/intents/intent.ts";
 import type { IntentStore } from "../../../lib/intents/store.ts";
 import type { CoreClient } from "../../../lib/net/core_client.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
 import type { ExposureBook } from "../risk/exposure_book.ts";
 import { executionLog } from "../execution_log.ts";
-import { decodeExecution, findBet } from "./execution.ts";
+import { decodeExecution, findThesis } from "./execution.ts";
 
 export interface ReservationsOptions {
   store: Pick<IntentStore, "find" | "refreshReservations" | "release">;
@@ -25,7 +25,7 @@ export interface ReservationsOptions {
 export class Reservations {
   readonly #options: ReservationsOptions;
   readonly #log = serviceLog("solver");
-  readonly #keptLog = new OnceLog();
+  readonly #keptLog = new ProblemTracker();
 
   constructor(options: ReservationsOptions) {
     this.#options = options;
@@ -67,7 +67,7 @@ export class Reservations {
       if (known !== undefined && isUnsettled(known.status)) continue;
       const intent = await this.#find(quoteHash);
       if (intent?.state !== "committed") continue;
-      const found = await findBet(node, intent, clock.now());
+      const found = await findThesis(node, intent, clock.now());
       const thesis = typeof found === "string" ? undefined : found;
       if (found === "missing" || (thesis && isUnsettled(thesis.status))) continue;
       if (await this.#release(quoteHash, thesis)) released += 1;

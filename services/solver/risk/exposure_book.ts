@@ -49,8 +49,8 @@ export class ExposureBook implements ReservationBook {
   }
 
   /**
-   * What can be lost: the worst case over all price paths, which `--max-exposure` limits, or the sum if
-   * there are more than {@link READ_BETS_MAX} bets. USDC with 6 decimals.
+   * What can be lost: the worst case over all price paths, which `--max-exposure` limits, or the
+   * sum if there are more than {@link READ_BETS_MAX} bets. USDC with 6 decimals.
    */
   get exposure(): bigint {
     if (this.#size > READ_BETS_MAX) return this.#total;

@@ -12,6 +12,10 @@ import {
 import { Executor } from "../../../services/solver/execution/executor.ts";
 import type { Hedge } from "../../../services/solver/execution/hedge.ts";
 import { QuoteSigner } from "../../../services/solver/quoting/quote_signer.ts";
+import {
+  type PricingRefusal,
+  PricingRefusedError,
+} from "../../../services/solver/pricing/strategy.ts";
 import { insertReserved } from "../../support/intents.ts";
 import { nextTurn } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -173,14 +177,6 @@ Deno.test("Executor: a second request for the same quote joins the first", () =>
     const [one, two] = await Promise.all([1, 2].map(() => executor.execute(execution)));
     assert.deepEqual(one, two);
     assert.deepEqual([begun, sent.length], [1, 1]);
-  }));
-
-Deno.test("Executor: a dry run executes nothing", () =>
-  withExecutor(noHedge, async ({ options, clock, store }) => {
-    const { execution, quoteHash } = signed(clock);
-    const executor = new Executor({ ...options, dryRun: true });
-    await assert.rejects(executor.execute(execution), { code: "DRY_RUN" });
-    assert.equal(await store.find(quoteHash), undefined);
   }));
 
 Deno.test("Executor: a transaction has its quote's terms and signatures, and the current time", () =>
@@ -350,4 +346,29 @@ Deno.test("Executor: a late quote is refused for its deadline, even with an inva
     await assert.rejects(executor.execute(forged), { code: "DEADLINE_PASSED" });
     assert.equal((await executor.execute(done)).status, "committed", "it has its result");
   }, { clock });
+});
+
+Deno.test("Executor: a quote that was refused for its price is used up, even if the price returns; one without the money is not", async () => {
+  let refusal: PricingRefusal | undefined = "PRICE_MOVED";
+  const strategy = {
+    recheck() {
+      if (refusal !== undefined) throw new PricingRefusedError(refusal, "It is refused");
+    },
+  };
+  await withExecutor(noHedge, async ({ executor, options, exposure, sent, store, clock }) => {
+    const { execution, quoteHash } = signed(clock);
+    const usedUp = { code: "PRICE_MOVED", details: { usedUp: true }, retryable: false };
+    await assert.rejects(executor.execute(execution), usedUp);
+    refusal = undefined;
+    // The first request arrives late, at this process or at another one on the same database.
+    await assert.rejects(executor.execute(execution), usedUp);
+    await assert.rejects(new Executor(options).execute(execution), usedUp);
+    assert.deepEqual([sent, exposure.total], [[], 0n]);
+    assert.deepEqual((await store.find(quoteHash))?.state, "failed");
+    refusal = "PRICE_UNAVAILABLE";
+    const later = signed(clock, { upperPrice: 3n });
+    await assert.rejects(executor.execute(later.execution), { details: {} });
+    refusal = undefined;
+    assert.equal((await executor.execute(later.execution)).status, "committed");
+  }, { strategy });
 });

@@ -206,6 +206,15 @@ Deno.test("Reservations: a bet lost before its end is released and reported at o
     assert.equal(await reservations.reconcile(), 0);
   }));
 
+Deno.test("Reservations: a bet of another process counts nothing if its loss is known before its reservation", () =>
+  withReservations(1, async ({ reservations, store, book, clock }) => {
+    const lost = thesisOf(1, { endTime: clock.now() + 1, status: "lost" });
+    book.apply(lost);
+    await reservations.onThesisChanged(lost);
+    await store.refreshReservations(book);
+    assert.deepEqual([book.total, book.reservedKeys], [0n, []]);
+  }));
+
 Deno.test("Reservations: a bet lost before its receipt was read is released with the receipt", () =>
   withReservations(1, async ({ reservations, store, book, onNode, held, outcomes }) => {
     const committed = await store.get(quoteHashOf(1));
