@@ -1,6 +1,6 @@
 // A whole bet in Node 20 or newer, Bun or Deno, on a running stack or at four URLs.
 import process from "node:process";
-import { isRangemakerError, RangemakerClient } from "@rangemaker/client";
+import { hasPriceMoved, isRangemakerError, RangemakerClient } from "@rangemaker/client";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import WebSocket from "ws"; // only for Node 20; newer versions, Bun and Deno have one
 
@@ -17,29 +17,23 @@ const client = new RangemakerClient({
   connect: (url) => new WebSocket(url), // the same
 });
 
-/** Codes after which a new quote may be executed: the price moved, or is not known for a moment. */
-const AGAIN = /^(PRICE|VOLATILITY|HISTORY)_/;
-
-/** Bets on a range around the price: a narrower one until it pays more than it costs. */
-async function bet(parts = 1_000n, attempts = 30) {
+/** Bets on a range around the price; again, around the new price, if it moved meanwhile. */
+async function bet(attempts = 20) {
   const { price } = (await client.prices())["ETH/USDT"];
   const startTime = Date.now() + 1_000; // time to sign
   try {
     const offer = await client.quote({
       symbol: "ETH/USDT",
-      lowerPrice: price - price / parts,
-      upperPrice: price + price / parts,
+      lowerPrice: price - price / 3_000n,
+      upperPrice: price + price / 3_000n,
       betAmount: 10_000_000n,
       startTime,
       endTime: startTime + 5_000,
     });
     return await client.execute(offer);
   } catch (error) {
-    const isTooWide = isRangemakerError(error, "PAYOUT_TOO_LOW");
-    const isOver = attempts === 1 || !(isTooWide || AGAIN.test(error.code));
-    if (isOver) throw error;
-    await new Promise((done) => setTimeout(done, 200));
-    return await bet(isTooWide ? (parts * 3n) / 2n : parts, attempts - 1);
+    if (attempts === 1 || !hasPriceMoved(error)) throw error; // if it moved, nothing was placed
+    return await bet(attempts - 1);
   }
 }
 

@@ -64,12 +64,12 @@ deposit = {
 }
 call(f"{BRIDGE}/deposit", {**deposit, "signature": sign(BRIDGE, dict(deposit))})
 
-# After these a new quote may be executed: the price moved, or is not known for a moment.
-AGAIN = ("PRICE_", "VOLATILITY_", "HISTORY_")
+# The price moved, and nothing was placed: ask for a new quote, around the new price.
+MOVED = ("PRICE_MOVED", "PRICE_IMPROVED", "OUTSIDE_RANGE", "RANGE_BROKEN")
 
 
-def bet(parts):
-    """Bets on a range around the price, which is its `parts`-th part to each side."""
+def bet():
+    """Bets on a range around the price."""
     market = rpc("core_getPrices")["ETH/USDT"]
     price = int(market["price"])
     start = now() + 1_000  # time to sign
@@ -78,8 +78,8 @@ def bet(parts):
         "thesisType": "box",
         "base": market["base"],
         "quote": market["quote"],
-        "lowerPrice": str(price - price // parts),
-        "upperPrice": str(price + price // parts),
+        "lowerPrice": str(price - price // 3_000),
+        "upperPrice": str(price + price // 3_000),
         "betAmount": "10000000",
         "startTime": start,
         "endTime": start + 5_000,
@@ -90,19 +90,14 @@ def bet(parts):
     return call(f"{SOLVER}/execute", {"quote": quote, "userSignature": signature})["result"]
 
 
-parts, attempts, result = 1_000, 30, None
+attempts, result = 20, None
 while result is None:
     try:
-        result = bet(parts)
+        result = bet()
     except SystemExit as refusal:
         attempts -= 1
-        if attempts == 0:
+        if attempts == 0 or not any(code in str(refusal) for code in MOVED):
             raise
-        if "PAYOUT_TOO_LOW" in str(refusal):
-            parts = parts * 3 // 2  # a narrower range, until it pays more than it costs
-        elif not any(code in str(refusal) for code in AGAIN):
-            raise
-        time.sleep(0.2)
 if result["status"] != "committed":
     raise SystemExit(f"{result['error']['code']}: {result['error']['message']}")
 

@@ -5,7 +5,7 @@ import type { NodePrice } from "../protocol/price.ts";
 import type { Hex } from "../protocol/scalars.ts";
 import type { Thesis } from "../protocol/thesis.ts";
 import { marketOf, type PriceHistory } from "./bet.ts";
-import { requireThesisFilter, requireThesisId, requireTime } from "./input.ts";
+import { requireThesisFilter, requireThesisId, requireTime, wrongInput } from "./input.ts";
 import { type ClientOptions, type Context, createContext } from "./context.ts";
 import { type PriceHandlers, PriceWatch } from "./prices.ts";
 
@@ -93,6 +93,7 @@ export class ChainReader {
     const { base, quote } = marketOf(symbol, this.context.markets);
     requireTime("from", from);
     requireTime("to", to);
+    if (from > to) throw wrongInput("from", `Expected a time up to \`to\`, ${to}`, from);
     const history: PriceHistory = { prices: [], missing: [] };
     const read = (cursor?: string) =>
       this.context.node.getPriceHistory({ base, quote, from, to, cursor });

@@ -23,7 +23,7 @@ import {
 } from "./bet.ts";
 import { ChainReader } from "./chain_reader.ts";
 import { requireNodeChain, requireServiceChain, requireWallet } from "./context.ts";
-import { ExecutionError, isRangemakerError } from "./errors.ts";
+import { ExecutionError, isRangemakerError, WatchError } from "./errors.ts";
 import {
   requireAddress,
   requireAmount,
@@ -175,10 +175,13 @@ export class RangemakerClient extends ChainReader {
     const { urls: { solver: url }, chainId, clock, markets } = this.context;
     const terms = termsOf(bet, clock.now(), markets);
     const request = { user: await this.address(), ...terms };
+    const isRightChain = requireNodeChain(this.context);
     const [{ quote, quoteHash, pricing }, solver] = await Promise.all([
-      callJson(`${url}/quote`, quoteWithHashSchema, request),
+      // Another chain may be the reason for a refusal.
+      callJson(`${url}/quote`, quoteWithHashSchema, request)
+        .catch((refusal) => isRightChain.then(() => Promise.reject(refusal))),
       this.context.solver ?? callJson(`${url}/health`, identitySchema).then(({ solver }) => solver),
-      requireNodeChain(this.context),
+      isRightChain,
     ]);
     checkTerms(quote, request);
     try {
@@ -269,8 +272,8 @@ export class RangemakerClient extends ChainReader {
    * an operator has filled in the missing prices.
    *
    * @throws {WatchError} `NOT_CONNECTED` without a connection within `timeoutMs` (10 s at most),
-   *   `WATCH_TIMEOUT` without an outcome within `timeoutMs` after connecting, `UNKNOWN_THESIS` if
-   *   the chain has no such thesis.
+   *   `WATCH_TIMEOUT` without an outcome within `timeoutMs` after connecting, with the thesis's
+   *   `status` in `details`, `UNKNOWN_THESIS` if the chain has no such thesis.
    * @example
    * ```ts
    * const { status } = await client.settled(thesisId, 60_000); // "won" or "lost"
@@ -284,6 +287,12 @@ export class RangemakerClient extends ChainReader {
     try {
       const isOutcome = ({ id, status }: Thesis) => id === thesisId && !isUnsettled(status);
       return await watch.until(isOutcome, timeoutMs);
+    } catch (thrown) {
+      if (!isRangemakerError(thrown, "WATCH_TIMEOUT")) throw thrown;
+      const { status } = watch.theses.find(({ id }) => id === thesisId) ?? known;
+      const cause = status === "open" ? "" : ": it waits until its missing prices are filled in";
+      const message = `Thesis ${thesisId} is ${status} after ${timeoutMs} ms${cause}`;
+      throw new WatchError("WATCH_TIMEOUT", message, { timeoutMs, thesisId, status });
     } finally {
       watch.close();
     }

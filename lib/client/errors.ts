@@ -142,12 +142,17 @@ export function isRangemakerError(thrown: unknown, code?: string): thrown is Ran
     "retryable" in thrown && "details" in thrown && (code === undefined || thrown.code === code);
 }
 
-/** Refusals of a signed quote after which a new one for the same bet is available at once. */
-const PRICE_MOVE_CODES: ReadonlySet<string> = new Set(["PRICE_MOVED", "PRICE_IMPROVED"]);
+/** Refusals of a bet whose price moved: it pays less or more now, or its box can no longer win. */
+const PRICE_MOVE_CODES: ReadonlySet<string> = new Set([
+  "PRICE_MOVED",
+  "PRICE_IMPROVED",
+  "OUTSIDE_RANGE",
+  "RANGE_BROKEN",
+]);
 
 /**
- * Whether `execute` failed because the price moved after the quote. No bet was placed: get a new
- * quote for the bet.
+ * Whether `quote` or `execute` failed because the price moved. No bet was placed: get a new quote,
+ * for a box around the new price if the price has left the box.
  *
  * @example
  * ```ts

@@ -53,7 +53,7 @@ export class PriceWatch {
     this.#subscriber.start();
   }
 
-  /** Whether prices arrive now. */
+  /** Whether prices arrive now; `closed` after {@link close}. */
   get state(): WatchState {
     return this.#state;
   }
@@ -68,6 +68,7 @@ export class PriceWatch {
    * ```
    */
   close(): void {
+    this.#state = "closed";
     void this.#subscriber.stop();
   }
 }

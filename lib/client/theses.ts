@@ -7,8 +7,8 @@ import { isUnsettled, type Thesis, thesisSchema } from "../protocol/thesis.ts";
 import { type Context, requireWebSocket, type WatchContext } from "./context.ts";
 import { WatchError } from "./errors.ts";
 
-/** `live`: changes arrive as they happen. `connecting`: known theses may be out of date. */
-export type WatchState = "connecting" | "live";
+/** `live`: changes arrive as they happen. `connecting`: what is known may be out of date. */
+export type WatchState = "connecting" | "live" | "closed";
 
 /** Callbacks of a {@link ThesisWatch}; they must not throw. */
 export interface WatchHandlers {
@@ -110,7 +110,7 @@ export class ThesisWatch {
     });
   }
 
-  /** Whether changes arrive now. */
+  /** Whether changes arrive now; `closed` after {@link close}. */
   get state(): WatchState {
     return this.#state;
   }
@@ -138,14 +138,14 @@ export class ThesisWatch {
   /**
    * The first matching thesis, known already or reported later.
    *
-   * @throws {WatchError} `WATCH_TIMEOUT` after `timeoutMs`; `WATCH_CLOSED` when the watch is
-   *   closed.
+   * @throws {WatchError} `WATCH_TIMEOUT` after `timeoutMs`; `WATCH_CLOSED` once the watch is closed.
    * @example
    * ```ts
    * const next = await watch.until(({ status }) => status === "won", 60_000);
    * ```
    */
   until(matches: (thesis: Thesis) => boolean, timeoutMs: number): Promise<Thesis> {
+    if (this.#state === "closed") return Promise.reject(closedError());
     for (const { thesis } of this.#newest.values()) {
       if (matches(thesis)) return Promise.resolve(thesis);
     }
@@ -196,8 +196,8 @@ export class ThesisWatch {
    */
   close(): void {
     void this.#subscriber.stop();
-    const closed = new WatchError("WATCH_CLOSED", "The watch was closed");
-    for (const waiter of [...this.#waiters]) waiter.reject(closed);
+    this.#state = "closed";
+    for (const waiter of [...this.#waiters]) waiter.reject(closedError());
   }
 
   /**
@@ -277,6 +277,8 @@ export class ThesisWatch {
     this.#handlers.onState?.(state, reason);
   }
 }
+
+const closedError = () => new WatchError("WATCH_CLOSED", "The watch was closed");
 
 /** Opens a watch of a party's theses. @throws {WatchError} `NOT_CONNECTED` after `timeoutMs`, 10 s at most. */
 export async function openWatch(

@@ -182,7 +182,13 @@ export function handleErrors(
   const log = serviceLog(service);
   app.notFound((c) => {
     const { method, path } = c.req;
-    return sendFailure(c, httpFailure("NOT_FOUND", { method, path }));
+    const methods = METHODS.filter((each) => hasRoute(app, each, path));
+    if (methods.length === 0 || methods.includes(method)) {
+      return sendFailure(c, httpFailure("NOT_FOUND", { method, path }));
+    }
+    const allow = methods.join(", ");
+    c.header("allow", allow);
+    return sendFailure(c, httpFailure("METHOD_NOT_ALLOWED", { method, path, allow }));
   });
   app.onError((thrown, c) => {
     const error = asCallerError(thrown, statuses);
@@ -194,6 +200,15 @@ export function handleErrors(
     });
     return sendFailure(c, internalError());
   });
+}
+
+const METHODS = ["GET", "POST", "PUT", "DELETE"];
+
+/** Whether a route answers a method at a path; handlers for all paths are none. */
+function hasRoute({ router }: Hono, method: string, path: string): boolean {
+  return router.match(method, path)[0].some(([[, route]]) =>
+    route.method === method && route.path !== "/*"
+  );
 }
 
 /** The error for a request that failed through a fault of our own. */

@@ -20,6 +20,8 @@ export const httpFailure = failuresOf({
     `Body is over ${maxBytes} bytes: send a smaller one`,
   NOT_FOUND: ({ method, path }: { method: string; path: string }) =>
     `No route ${method} ${path}: GET / says where the endpoints are described`,
+  METHOD_NOT_ALLOWED: ({ method, path, allow }: { method: string; path: string; allow: string }) =>
+    `${path} answers ${allow}: received ${method}`,
   ORIGIN_NOT_ALLOWED: ({ origin }: { origin: string }) =>
     `Pages of ${describeValue(origin)} may not call this service: operators: see --cors-origins`,
   UNSUPPORTED_MEDIA_TYPE: ({ contentType }: { contentType: string | null }) =>

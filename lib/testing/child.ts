@@ -73,14 +73,21 @@ export async function startChild(pricing: string, signal?: AbortSignal): Promise
     const message = `The test chain did not start: ${await ended}\n${output}`.trimEnd();
     throw new RangemakerError("CHAIN_NOT_STARTED", message, { details: { output } });
   }
+  // A test that forgets to stop it ends all the same.
+  for (const handle of [child, child.stdin, child.stdout, child.stderr]) unref(handle);
   return {
     line,
     async stop() {
-      killAfter(STOP_MS);
+      killAfter(STOP_MS); // the timer keeps this process alive
       child.stdin.end();
       await ended;
     },
   };
+}
+
+/** Lets this process end although a child or a pipe is open. Types do not say that pipes can do this. */
+function unref(handle: object): void {
+  if ("unref" in handle && typeof handle.unref === "function") handle.unref();
 }
 
 /**

@@ -5,8 +5,10 @@ import { type Clock, ShiftedClock } from "../clock.ts";
 import { RangemakerError } from "../errors.ts";
 import { tryParseJson } from "../json.ts";
 import { CoreReader } from "../net/core_reader.ts";
+import { request } from "../net/http_request.ts";
 import { SLOT_MS } from "../protocol/constants.ts";
 import { failureSchema } from "../protocol/answers.ts";
+import { RpcCode, RpcError } from "../protocol/jsonrpc.ts";
 import { SPEC_MARKETS } from "../protocol/markets.ts";
 import { developmentMethods } from "../protocol/methods/development.ts";
 import { type Address, addressSchema, describeInput, type Hex } from "../protocol/scalars.ts";
@@ -43,6 +45,17 @@ class DevNode extends CoreReader {
     );
     return (await this.call(developmentMethods, "core_advance", { jump: { ms, prices } })).now;
   }
+
+  protected override async ask<S extends z.core.$ZodType>(
+    ...request: [method: string, params: unknown[], schema: S]
+  ): Promise<z.output<S>> {
+    try {
+      return await super.ask(...request);
+    } catch (thrown) {
+      const isInput = thrown instanceof RpcError && thrown.rpcCode === RpcCode.invalidParams;
+      throw isInput ? new RangemakerError("INVALID_INPUT", thrown.message) : thrown;
+    }
+  }
 }
 
 /** Options of a new chain. */
@@ -64,11 +77,14 @@ const amountSchema = z.bigint({
   error: "Expected a bigint with 6 decimals, such as 3_000_000_000n",
 });
 
-const optionsSchema = z.object({
+const optionsSchema = z.strictObject({
   wallets: z.int().min(0).default(3),
   balance: amountSchema.default(10_000_000_000n),
   pricing: z.enum(["mock", "barrier"]).default("mock"),
+  signal: z.custom<AbortSignal>().optional(),
 });
+
+const symbolSchema = z.enum(SPEC_MARKETS.symbols);
 
 const pathsSchema = z.record(
   z.string(),
@@ -121,8 +137,8 @@ const NODE_POLL_MS = 20;
  * ```
  */
 export async function startChain(options: ChainOptions = {}): Promise<TestChain> {
-  const { wallets, balance, pricing } = parse(optionsSchema, options);
-  const child = await startChild(pricing, options.signal);
+  const { wallets, balance, pricing, signal } = parse(optionsSchema, options);
+  const child = await startChild(pricing, signal);
   const chain = new TestChain(
     child,
     Array.from({ length: wallets }, (_, index) => testWallet(index)),
@@ -232,21 +248,21 @@ export class TestChain implements AsyncDisposable {
    * recorded it: a bet that starts now starts at that price. A snapshot does not include that.
    *
    * @param price Null goes back to the simulated prices.
-   * @throws {RangemakerError} `INVALID_INPUT`; `CHAIN_NOT_READY` if it is not recorded within 10 s.
+   * @throws {RangemakerError} `INVALID_INPUT`; `CHAIN_NOT_READY` if it is not recorded within 10 s;
+   *   `SERVICE_UNREACHABLE` after {@link stop}.
    * @example
    * ```ts
    * await chain.setPrice("ETH/USDT", 3_000_000_000n); // 3000 USDT
    * ```
    */
   async setPrice(symbol: string, price: bigint | null): Promise<void> {
+    parse(symbolSchema, symbol);
     parse(amountSchema.nullable(), price);
-    const answer = await fetch(`${this.urls.exchanges}/prices`, {
+    const { status, text } = await request(`${this.urls.exchanges}/prices`, {
       method: "PUT",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ [symbol]: price?.toString() ?? null }),
+      json: { [symbol]: price?.toString() ?? null },
     });
-    const text = await answer.text();
-    if (!answer.ok) {
+    if (status !== 200) {
       const { data } = failureSchema.safeParse(tryParseJson(text));
       throw new RangemakerError("INVALID_INPUT", `No price was set: ${data?.error ?? text}`);
     }

@@ -31,6 +31,9 @@ import type { Storage } from "./store/storage.ts";
  */
 export const SETTLEMENT_MS = 70;
 
+/** Most theses without all prices that one log line names. */
+const WITHOUT_PRICES_NAMED = 10;
+
 /** Additional parts of a development chain. */
 export interface Development {
   clock: ShiftedClock;
@@ -54,6 +57,8 @@ export class CoreNode {
   readonly #queue = new SerialQueue();
   #isSettling = false;
   readonly #clockBehindLog = new ProblemTracker();
+  /** Ids of theses that have ended without all prices since the last checkpoint. */
+  readonly #withoutPrices: number[] = [];
   /** How far the clock was set forward; undefined once that is accepted or undone. */
   #clockAheadMs: number | undefined;
 
@@ -167,6 +172,7 @@ export class CoreNode {
   #seal(dueMs: number, lateMs: number): void {
     if (this.#clockBehindLog.ends()) this.#log.info("The clock has passed the newest block again");
     this.#clockAheadMs = undefined;
+    this.#reportWithoutPrices();
     this.metrics.checkpointLateness.observe(lateMs / 1000);
     this.#storage.afterCheckpoint(this.chain.checkpoint(dueMs));
     void this.#continueSettlement(); // an unexpected error ends the node
@@ -220,6 +226,19 @@ export class CoreNode {
     });
   }
 
+  #reportWithoutPrices(): void {
+    const ids = this.#withoutPrices.splice(0);
+    if (ids.length === 0) return;
+    const named = ids.slice(0, WITHOUT_PRICES_NAMED).map((id) => {
+      return `${id} (${this.chain.state.settlements.missingSlots(id)} slots)`;
+    });
+    const others = ids.length > named.length ? ` and ${ids.length - named.length} more` : "";
+    this.#log.warn(
+      "Theses have ended without all prices: {theses}; rangemaker backfill --thesis <id> fills them in",
+      { event: "needs_backfill", theses: named.join(", ") + others },
+    );
+  }
+
   #devChain(development: Development | undefined): DevChain | undefined {
     return development && new DevChain({
       chain: this.chain,
@@ -270,6 +289,7 @@ export class CoreNode {
       },
       onThesis: (thesis) => {
         if (thesis.status !== "open") metrics.thesesSettled.inc({ status: thesis.status });
+        if (thesis.status === "needs_backfill") this.#withoutPrices.push(thesis.id);
         subscriptions.publishThesis(thesis, () => toWire(thesis));
       },
       onMissingPrice: ({ symbol }) => metrics.slotsWithoutPrice.inc({ market: symbol }),

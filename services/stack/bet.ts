@@ -5,6 +5,7 @@ import {
   type Bet,
   type Execution,
   hasPriceMoved,
+  isOutcomeUnknown,
   isRangemakerError,
   type Offer,
   RangemakerClient,
@@ -47,18 +48,6 @@ const EXECUTE_TIMEOUT_MS = 30_000;
 const PRICES_TIMEOUT_MS = 20_000;
 const PRICE_POLL_MS = 25;
 const BET_STEPS = 6;
-
-/** Refusals because of the price, besides those that the client's `hasPriceMoved` knows. */
-const PRICE_REFUSALS: ReadonlySet<string> = new Set([
-  "PRICE_STALE",
-  "PRICE_UNAVAILABLE",
-  "VOLATILITY_UNAVAILABLE",
-  "HISTORY_UNAVAILABLE",
-  "ORACLE_STALE",
-  "RANGE_BROKEN",
-  "OUTSIDE_RANGE",
-  "PAYOUT_TOO_LOW",
-]);
 
 /**
  * Plays one bet through the public client. The client checks hash and signatures; this function
@@ -144,6 +133,22 @@ export async function waitForPrices(
   }
 }
 
+/** Waits until the solver has the prices for a first quote, within a limit. */
+export async function waitForQuotes(urls: StackUrls, clock: Clock): Promise<void> {
+  const client = new RangemakerClient({ urls, chainId: Number(chainIdOption.default), clock });
+  const deadlineMs = clock.now() + STEP_TIMEOUT_MS;
+  for (;;) {
+    const startTime = clock.now();
+    const endTime = startTime + WINDOW_MS;
+    const range = { lowerPrice: 1n, upperPrice: 2n }; // any: prices are looked for first
+    const bet = { symbol: SYMBOL, ...range, betAmount: BET, startTime, endTime };
+    const answer: unknown = await client.estimate(bet).catch((refusal) => refusal);
+    const isEarly = isRangemakerError(answer) && answer.retryable;
+    if (!isEarly || clock.now() >= deadlineMs) return;
+    await waitMs(clock, PRICE_POLL_MS);
+  }
+}
+
 async function deposit(client: RangemakerClient): Promise<Account> {
   await client.deposit(DEPOSIT);
   const account = await client.account();
@@ -162,8 +167,8 @@ async function askForQuote(
       const { bet, payout } = await findBet(client, clock);
       return { ...await client.quote(bet), estimatedPayout: payout };
     } catch (thrown) {
-      const mayChange = isRangemakerError(thrown) &&
-        (thrown.retryable || isRefusedForPrice(thrown));
+      const mayChange = hasPriceMoved(thrown) || isRangemakerError(thrown) &&
+          (thrown.retryable || thrown.code === "PAYOUT_TOO_LOW");
       if (!mayChange || clock.now() >= deadlineMs) throw thrown;
     }
     await waitMs(clock, PRICE_POLL_MS);
@@ -216,18 +221,13 @@ async function executeOne(
     try {
       return { ...await client.execute(offer), offer };
     } catch (thrown) {
-      if (!isRefusedForPrice(thrown) || clock.now() >= deadlineMs) throw thrown;
+      const hasNoPrice = isRangemakerError(thrown) && !isOutcomeUnknown(thrown) &&
+        (thrown.retryable || thrown.code === "ORACLE_STALE");
+      const mayChange = hasPriceMoved(thrown) || hasNoPrice;
+      if (!mayChange || clock.now() >= deadlineMs) throw thrown;
       offer = await askForQuote(client, clock);
     }
   }
-}
-
-/**
- * Whether a bet was refused because of the price, so that another quote may be executed. `retryable`
- * does not say that: it is also set for bets whose outcome is unknown.
- */
-function isRefusedForPrice(thrown: unknown): boolean {
-  return hasPriceMoved(thrown) || isRangemakerError(thrown) && PRICE_REFUSALS.has(thrown.code);
 }
 
 /** Checks that both the creation and the settlement of the thesis were reported. */

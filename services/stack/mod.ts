@@ -5,6 +5,7 @@ import { optionTable } from "../../lib/cli/options.ts";
 import { listenOptions, marketsOption } from "../../lib/cli/shared_options.ts";
 import { loadPage } from "../console/mod.ts";
 import { pricingOptions } from "../solver/pricing/options.ts";
+import { waitForQuotes } from "./bet.ts";
 import { PORT_OFFSET_MAX, portsAt } from "./ports.ts";
 import { greetingOf, STACK_PRICING, startStack } from "./stack.ts";
 
@@ -113,6 +114,9 @@ export const run = command({
       pricing: { ...pricing, ...(userLeadMs !== undefined && { userLeadMs }) },
       page,
     });
+    context.progress("Waiting for prices …");
+    await Promise.race([waitForQuotes(stack.urls, context.clock), signal]);
+    context.progress("");
     warnOfDevelopmentKeys();
     greetingOf(stack.urls).forEach(context.print);
     await signal;

@@ -262,6 +262,7 @@ export function greetingOf(urls: StackUrls): string[] {
     ["bridge", urls.bridge],
     ["solver", urls.solver],
   ];
+  const history = urls.exchanges === undefined ? "" : ` --history-url ${urls.exchanges}`;
   return [
     "rangemaker stack is up:",
     ...rows.filter(([, url]) => url !== undefined)
@@ -272,6 +273,9 @@ export function greetingOf(urls: StackUrls): string[] {
     ),
     "For tests, call at the proxy: core_faucet gives USDC, core_snapshot and",
     "core_revert save and restore the chain, core_advance moves its time.",
+    "A bet is needs_backfill if this machine was too busy to record its prices. Fill them in:",
+    `  deno task -q backfill --private-key ${DEV_ACCOUNTS.admin.privateKey} \\`,
+    `    --rpc-url ${urls.node}${history} --thesis <id>`,
     "Stop it with Ctrl-C.",
   ];
 }

@@ -1,24 +1,14 @@
 import assert from "node:assert/strict";
 import WebSocket from "ws";
 import config from "../../deno.json" with { type: "json" };
-import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import { type ClientUrls, RangemakerClient } from "../../lib/client/mod.ts";
+import { RangemakerClient } from "../../lib/client/mod.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { systemClock } from "../../lib/clock.ts";
 import { FREE_PORTS, STACK_PRICING, startStack } from "../../services/stack/stack.ts";
-import { waitForPrices } from "../../services/stack/bet.ts";
+import { hasVolatility } from "../ship/support.ts";
 
 const DEV_USER = DEV_ACCOUNTS.admin.address;
 
 const readme = await Deno.readTextFile(new URL("../../README.md", import.meta.url));
-
-function clientOf(urls: ClientUrls): RangemakerClient {
-  return new RangemakerClient({
-    urls,
-    chainId: 1337,
-    wallet: privateKeyToAccount(generatePrivateKey()),
-  });
-}
 
 Deno.test("RangemakerClient: watches over a WebSocket from the option connect, as needed on Node 20", async () => {
   await using stack = await startStack({ ports: FREE_PORTS, seed: 1 });
@@ -35,7 +25,11 @@ const root = new URL("../../", import.meta.url).pathname;
 
 /** How the example can be run, by README.md and docs/client.md: which flags, in what folder, and what it imports. */
 const WAYS: Record<string, (folder: string) => { flags: string[]; cwd: string; client: string }> = {
-  "in the checkout": () => ({ flags: [], cwd: root, client: "./lib/client/mod.ts" }),
+  "in a directory of the checkout": () => ({
+    flags: [],
+    cwd: `${root}docs`,
+    client: "../lib/client/mod.ts",
+  }),
   "in another directory": (folder) => ({
     flags: ["--config", `${root}deno.json`],
     cwd: folder,
@@ -73,7 +67,8 @@ async function runExample(program: string, flags: string[], cwd: string): Promis
 }
 
 Deno.test("README: the client example plays a bet on a running stack, run in every documented way", async () => {
-  const [, example] = /```ts\n(import \{ RangemakerClient[\s\S]*?)```/.exec(readme) ?? [];
+  const [, example] =
+    /```ts\n(import \{ hasPriceMoved, RangemakerClient[\s\S]*?)```/.exec(readme) ?? [];
   assert(example !== undefined, "README has no example of the client");
   const stack = await startStack({ ports: FREE_PORTS, seed: 1, pricing: STACK_PRICING });
   const folders = Object.keys(WAYS).map(() => Deno.makeTempDirSync());
@@ -84,11 +79,11 @@ Deno.test("README: the client example plays a bet on a running stack, run in eve
       .replace("http://127.0.0.1:3001", urls.bridge)
       .replace("ws://127.0.0.1:8546/ws", urls.proxyWs)
       .replace("http://127.0.0.1:8546", urls.proxy);
-    await waitForPrices(urls, clientOf(urls), systemClock);
+    await hasVolatility(urls);
     await Promise.all(
       Object.entries(WAYS).map(async ([name, way], index) => {
         const { flags, cwd, client } = way(folders[index]!); // there is one for each
-        const program = runnable.replace("./lib/client/mod.ts", client);
+        const program = runnable.replace("../lib/client/mod.ts", client);
         assert.match(await runExample(program, flags, cwd), /^(won|lost) \d+n\n$/, name);
       }),
     );

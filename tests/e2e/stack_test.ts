@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { systemClock } from "../../lib/clock.ts";
+import { exampleEstimate } from "../../services/solver/operations.ts";
 import { run } from "../../services/stack/mod.ts";
 import { playBet } from "../../services/stack/bet.ts";
 import {
@@ -10,18 +11,18 @@ import {
   portsAt,
   requireFreePorts,
 } from "../../services/stack/ports.ts";
-import { type StackUrls, startStack } from "../../services/stack/stack.ts";
-import { recordedContext } from "../support/command_context.ts";
+import { greetingOf, type StackUrls, startStack } from "../../services/stack/stack.ts";
+import { recordedContext, runHere } from "../support/command_context.ts";
 import { withFolder } from "../support/files.ts";
-import { resultOf } from "../support/http_answers.ts";
+import { assertFailure, post, resultOf } from "../support/http_answers.ts";
 
-/** Runs `stack` until its output is complete, and ends it. */
-async function runStack(args: readonly string[]) {
+/** Runs `stack` until its output is complete, and ends it. @param whenUp Called before its end. */
+async function runStack(args: readonly string[], whenUp = () => Promise.resolve()) {
   const { context, printed, errors } = recordedContext();
   const ended = Promise.withResolvers<void>();
   const print = (line: string) => {
     context.print(line);
-    if (line.startsWith("Stop it")) ended.resolve();
+    if (line.startsWith("Stop it")) ended.resolve(whenUp());
   };
   const code = await run(["--log-level", "error", ...args], {
     ...context,
@@ -43,10 +44,20 @@ async function freeOffset(): Promise<number> {
   throw new Error("No offset is free");
 }
 
-Deno.test("stack --port-offset, --host, --pricing: moves every port, and prints the accounts with keys and a warning", async () => {
+Deno.test("stack --port-offset, --host: moves every port, prices bets once it is up, and prints the accounts with keys and a warning", async () => {
   const offset = await freeOffset();
-  const args = ["--pricing", "barrier", "--host", "localhost", "--port-offset", String(offset)];
-  const { code, printed } = await runStack(args);
+  const { solver } = portsAt(offset);
+  const quoted = async () => {
+    const startTime = Date.now();
+    const window = { startTime, endTime: startTime + 10_000 };
+    const outside = { ...exampleEstimate, lowerPrice: "1", upperPrice: "2", ...window };
+    const estimate = post(`http://localhost:${solver}/estimate`, outside);
+    await assertFailure(estimate, 400, /^OUTSIDE_RANGE: /);
+  };
+  const { code, printed } = await runStack(
+    ["--host", "localhost", "--port-offset", String(offset)],
+    quoted,
+  );
   assert.equal(code, 0);
   const text = printed.join("\n");
   for (const port of Object.values(portsAt(offset))) assert(text.includes(`:${port}`), text);
@@ -108,7 +119,7 @@ Deno.test("stack --host: an address of another machine is refused in one line", 
   assert.match(errors.join("\n"), /^Cannot listen on --host 192\.0\.2\.1: .*$/);
 });
 
-Deno.test("stack --data-dir: balances and bets survive a restart", () =>
+Deno.test("stack --data-dir: balances and bets survive a restart; the printed backfill works", () =>
   withFolder(async (dataDir) => {
     const options = { ports: FREE_PORTS, seed: 1, dataDir: `${dataDir}/new/stack` };
     const balanceOf = async ({ nodeRead }: StackUrls) => {
@@ -121,6 +132,11 @@ Deno.test("stack --data-dir: balances and bets survive a restart", () =>
     const before = await balanceOf(first.urls);
     await playBet(first.urls, systemClock, () => {});
     const after = await balanceOf(first.urls);
+    const greeting = greetingOf(first.urls).join("\n").replace("\\\n", "").replace("<id>", "1");
+    const [, command = ""] = /deno task -q (backfill .*)/.exec(greeting) ?? [];
+    const { code, stdout, stderr } = await runHere(command.split(/ +/));
+    assert.match(stdout, /^ETH\/USDT: nothing is missing\nThesis 1: (won|lost)$/);
+    assert.deepEqual([code, stderr], [0, ""]);
     await first.stop();
     assert.notEqual(after, before);
     await using second = await startStack(options);

@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { MARKETS } from "../../lib/protocol/markets.ts";
+import { CHECKPOINT_LATE_MAX_MS } from "../../services/node/chain/checkpoints.ts";
 import { SettlementError } from "../../services/node/chain/errors.ts";
+import { withLogs } from "../support/recorded_logs.ts";
 import { actors, backfill, deposit, ETH, hashOf, rfqSubmit } from "./support/actors.ts";
 import { pricesBody } from "./support/fake_oracle.ts";
 import { MemoryChain } from "./support/chain_in_memory.ts";
+import { withSteppedNode } from "./support/stepped_node.ts";
 
 const INSIDE = 3_000_000_000n;
 
@@ -145,3 +148,23 @@ Deno.test("Outage: a market without prices does not stop the others", () => {
   assert.equal(test.chain.submit(rfqSubmit(onBtc)).status, "committed");
   assert.deepEqual(test.missing, [ETH]);
 });
+
+Deno.test("Node: logs each thesis that has ended without all prices once, a line for many", () =>
+  withLogs("warning", (records) =>
+    withSteppedNode(async ({ stepped, client, clock }) => {
+      const timestamp = stepped.now;
+      const funds = { user: actors.user.address, amount: 50_000_000n, externalTxHash: hashOf(1) };
+      await client.sendTransaction(deposit({ timestamp, ...funds }));
+      for (let count = 0n; count < 12n; count++) {
+        await client.sendTransaction(rfqSubmit({ timestamp, payout: 1_070_000n + count }));
+      }
+      clock.jump(CHECKPOINT_LATE_MAX_MS + 500);
+      await stepped.run(15);
+      const lines = records.filter(({ properties }) => properties.event === "needs_backfill")
+        .map(({ message }) => message.join(""));
+      const ten = Array.from({ length: 10 }, (_, index) => `${index + 1} (9 slots)`).join(", ");
+      assert.deepEqual(lines, [
+        `Theses have ended without all prices: ${ten} and 2 more; ` +
+        "rangemaker backfill --thesis <id> fills them in",
+      ]);
+    })));

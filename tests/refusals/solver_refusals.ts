@@ -52,7 +52,7 @@ export function brokenPosts(path: string): Refused[] {
 
 const requestsRefused: Refused[] = [
   { path: "/nothing", ...says("404 NOT_FOUND", "GET /nothing", "GET /") },
-  { path: "/quote", ...says("404 NOT_FOUND", "GET /quote", "GET /") },
+  { path: "/quote", ...says("405 METHOD_NOT_ALLOWED", "/quote", "POST", "GET") },
   ...["0", "1001", '"x"'].map((received) => ({
     path: `/theses?limit=${received.replaceAll('"', "")}`,
     ...says("400 INVALID_REQUEST", "limit: ", received, "Expected 1 to 1000"),

@@ -204,12 +204,8 @@ Deno.test(`Documents: their commands run and print what the document says${leftO
       const greeting = greetingOf(stack.urls).join("\n");
       for (const passage of runnable) {
         await t.step(`${passage.document}: ${passage.commands[0]?.text.slice(0, 70)}`, async () => {
-          const shell = new Shell(stack);
-          try {
-            await runPassage(passage, { shell, greeting, demo });
-          } finally {
-            await shell.close();
-          }
+          await using shell = new Shell(stack);
+          await runPassage(passage, { shell, greeting, demo });
         });
       }
     })

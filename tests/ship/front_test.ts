@@ -5,7 +5,7 @@ import { type Certificate, withCertificate } from "../support/certificate.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/ports.ts";
 import { passagesOf } from "./documents.ts";
-import { fileUrl, hasProgram, readText, run } from "./support.ts";
+import { fileUrl, hasProgram, hasVolatility, readText, run } from "./support.ts";
 
 const NAMES = ["rpc.example", "solver.example", "bridge.example"];
 
@@ -290,6 +290,7 @@ Deno.test({
         name: "a whole bet is played through each",
         ignore: !hasMounts,
         fn: async () => {
+          await hasVolatility(stack.urls);
           await forEach(async (program) => {
             await using front = await startFront(program, services, certificate);
             assert.match(await front.playBet(), /^(won|lost) \d+n\n$/);

@@ -4,11 +4,9 @@
  */
 import assert from "node:assert/strict";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import { RangemakerClient, type TypedData } from "../../lib/client/mod.ts";
-import { systemClock } from "../../lib/clock.ts";
-import { waitForPrices } from "../../services/stack/bet.ts";
+import type { TypedData } from "../../lib/client/mod.ts";
 import type { StackUrls } from "../../services/stack/stack.ts";
-import { exampleFor, fileUrl, hasProgram, run, withStack } from "./support.ts";
+import { exampleFor, fileUrl, hasProgram, hasVolatility, run, withStack } from "./support.ts";
 
 const ignore = !await hasProgram("python3");
 const hasEthAccount = !ignore &&
@@ -40,7 +38,7 @@ Deno.test(
   { ignore },
   () =>
     withStack(async ({ urls }) => {
-      await waitForPrices(urls, new RangemakerClient({ urls, chainId: 1337 }), systemClock);
+      await hasVolatility(urls);
       const { code, text, stdout } = await play(urls);
       assert.equal(code, 0, text);
       assert.match(stdout.trim(), /^(won|lost) \d+$/);

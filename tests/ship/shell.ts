@@ -59,12 +59,12 @@ export class Shell {
     return text.trim();
   }
 
-  /** Starts `deno task <service>` with its options, and waits until it listens. */
-  async start(command: string): Promise<void> {
+  /** Starts `deno task <service>` with its options, and waits until it listens. @param key Replaces `0x…`. */
+  async start(command: string, key?: string): Promise<void> {
     const [, variable, name = "", rest = ""] =
       /^(?:(\w+)=0x… )?deno task (\w+) ?(.*)$/.exec(command) ?? assert.fail(command);
     const { args, ports } = this.#moved(name, rest);
-    const env = variable === undefined ? {} : { [variable]: KEYS[variable] ?? "" };
+    const env = variable === undefined ? {} : { [variable]: key ?? KEYS[variable] ?? "" };
     const program = startTask(name, args, env, this.#folder);
     await program.until(({ stderr }) => stderr.includes("Listening on"));
     this.#programs.push(program);
@@ -109,7 +109,7 @@ export class Shell {
   }
 
   /** Ends the services that were started here, each with exit code 0. */
-  async close(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     for (const program of this.#programs.reverse()) {
       program.kill("SIGTERM");
       const { code, stderr } = await program.finished();

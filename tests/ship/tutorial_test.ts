@@ -1,6 +1,8 @@
 /** The programs of the tutorial, run in order against one stack, print the tutorial's output. */
 import assert from "node:assert/strict";
+import config from "../../deno.json" with { type: "json" };
 import { patternOf } from "./documents.ts";
+import { Shell } from "./shell.ts";
 import { fileUrl, hasVolatility, readText, run, withStack } from "./support.ts";
 import { withFolder } from "../support/files.ts";
 
@@ -29,25 +31,32 @@ function stepsOf(tutorial: string): Step[] {
 }
 
 /** Commands whose effect is tested elsewhere, or that do not end. */
-const NOT_RUN_HERE = /^(deno task (-q )?stack|curl |SOLVER_PRIVATE_KEY=)|127\.0\.0\.1:3010$/;
+const NOT_RUN_HERE = /^(deno task (-q )?stack|curl )/;
+
+/** Starts the solver of step 5. */
+const SOLVER = /^SOLVER_PRIVATE_KEY=\$\(cat (solver\.key)\) deno task -q (?=solver )/;
 
 Deno.test("docs/tutorial.md: every program runs, and prints the tutorial's output", () =>
   withFolder(async (folder) => {
-    await withStack(async ({ urls }) => {
-      await hasVolatility(urls);
+    await withStack(async (stack) => {
+      await using shell = new Shell(stack);
+      await hasVolatility(stack.urls);
       const relocated = (text: string) =>
-        text.replaceAll('"./lib/', `"${fileUrl("lib/").href}`)
-          .replaceAll("http://127.0.0.1:3000", urls.solver)
-          .replaceAll("http://127.0.0.1:3001", urls.bridge)
-          .replaceAll("http://127.0.0.1:8546", urls.proxy)
-          .replaceAll("ws://127.0.0.1:8546/ws", urls.proxyWs);
+        shell.relocated(text.replaceAll('"../lib/', `"${fileUrl("lib/").href}`));
       for (const step of stepsOf(readText("docs/tutorial.md"))) {
         if ("program" in step) {
           await Deno.writeTextFile(`${folder}/${step.file}`, relocated(step.program));
           continue;
         }
         if (NOT_RUN_HERE.test(step.command)) continue;
-        const [, subcommand = "", ...args] = step.command.split(" ");
+        const [start, file] = SOLVER.exec(step.command) ?? [];
+        if (start !== undefined) {
+          const key = await Deno.readTextFile(`${folder}/${file}`);
+          await shell.start(step.command.replace(start, "SOLVER_PRIVATE_KEY=0x… deno task "), key);
+          await hasVolatility({ ...stack.urls, solver: relocated("http://127.0.0.1:3010") });
+          continue;
+        }
+        const [, subcommand = "", ...args] = relocated(step.command).split(" ");
         const config = ["--config", fileUrl("deno.json").pathname];
         const { code, stdout, text } = await run(
           Deno.execPath(),
@@ -58,7 +67,10 @@ Deno.test("docs/tutorial.md: every program runs, and prints the tutorial's outpu
         if (step.output !== "") assert.match(stdout.trim(), patternOf(step.output, relocated));
       }
       assert((await Deno.stat(`${folder}/page.js`)).size > 0);
-      assert(readText(".gitignore").split("\n").includes("*.key"));
+      for (const name of ["*.key", "/my/"]) {
+        assert(readText(".gitignore").split("\n").includes(name));
+      }
+      assert(config.exclude.includes("my/"));
       for (const key of ["user.key", "solver.key"]) {
         const { mode } = await Deno.stat(`${folder}/${key}`);
         assert.equal((mode ?? assert.fail("No mode")) & 0o777, 0o600, key);

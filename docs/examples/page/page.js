@@ -1,5 +1,5 @@
 // A bet with a browser wallet such as MetaMask, on a running stack (see ../README.md).
-import { isRangemakerError, RangemakerClient } from "@rangemaker/client";
+import { hasPriceMoved, isRangemakerError, RangemakerClient } from "@rangemaker/client";
 
 const client = new RangemakerClient({
   chainId: 1337, // the chain of the stack
@@ -18,18 +18,15 @@ function show(text) {
   document.getElementById("log").append(item);
 }
 
-/** Codes after which a new quote may be executed: the price moved, or is not known for a moment. */
-const AGAIN = /^(PRICE|VOLATILITY|HISTORY)_/;
-
-/** Bets on a range around the price: a narrower one until it pays more than it costs. */
-async function bet(parts = 1_000n, attempts = 30) {
+/** Bets on a range around the price; again, around the new price, if it moved meanwhile. */
+async function bet(attempts = 20) {
   const { price } = (await client.prices())["ETH/USDT"];
   const startTime = Date.now() + 10_000; // time to read and sign the quote
   try {
     const offer = await client.quote({
       symbol: "ETH/USDT",
-      lowerPrice: price - price / parts,
-      upperPrice: price + price / parts,
+      lowerPrice: price - price / 3_000n,
+      upperPrice: price + price / 3_000n,
       betAmount: 10_000_000n,
       startTime,
       endTime: startTime + 5_000,
@@ -37,11 +34,8 @@ async function bet(parts = 1_000n, attempts = 30) {
     show(`Sign to bet 10 USDC; it pays ${Number(offer.quote.payout) / 1e6} if you win`);
     return await client.execute(offer);
   } catch (error) {
-    const isTooWide = isRangemakerError(error, "PAYOUT_TOO_LOW");
-    const isOver = attempts === 1 || !(isTooWide || AGAIN.test(error.code));
-    if (isOver) throw error;
-    await new Promise((done) => setTimeout(done, 200));
-    return await bet(isTooWide ? (parts * 3n) / 2n : parts, attempts - 1);
+    if (attempts === 1 || !hasPriceMoved(error)) throw error; // if it moved, nothing was placed
+    return await bet(attempts - 1);
   }
 }
 

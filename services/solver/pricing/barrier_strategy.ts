@@ -179,7 +179,9 @@ function requireForecast(
   const lagMs = forecast === undefined ? null : nowMs - historyEndMs;
   const isRead = lagMs !== null && Math.abs(lagMs) <= HISTORY_LAG_MAX_MS;
   if (forecast !== undefined && isRead) return forecast;
-  throw refusal("VOLATILITY_UNAVAILABLE", { symbol, lagMs, maxLagMs: HISTORY_LAG_MAX_MS });
+  const { missingMs = 0 } = volatility;
+  const facts = { symbol, lagMs, maxLagMs: HISTORY_LAG_MAX_MS, missingMs };
+  throw refusal("VOLATILITY_UNAVAILABLE", facts);
 }
 
 /**

@@ -21,10 +21,12 @@ const TEXTS = {
     return `Price of ${symbol} is ${Math.max(0, ageMs)} ms old${why}: ` +
       "try again when there is a newer one";
   },
-  VOLATILITY_UNAVAILABLE: (d: { symbol: string; lagMs: number | null; maxLagMs: number }) =>
+  VOLATILITY_UNAVAILABLE: (
+    d: { symbol: string; lagMs: number | null; maxLagMs: number; missingMs: number },
+  ) =>
     d.lagMs === null
-      ? `Price history of ${d.symbol} is too short for a volatility (--volatility-history-ms): ` +
-        "try again in a minute"
+      ? `Price history of ${d.symbol} is ${d.missingMs} ms too short for a volatility ` +
+        "(--volatility-history-ms): try again after that time"
       : `Price history of ${d.symbol} is read up to ${d.lagMs} ms ago, above ${d.maxLagMs} ms: ` +
         "try again in a few seconds",
   HISTORY_UNAVAILABLE: ({ from, to }: { from: number; to: number }) =>

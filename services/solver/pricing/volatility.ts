@@ -156,6 +156,10 @@ export class MarketVolatility implements VolatilityForecaster {
     return Math.max(this.#historyMs, this.#recent.historyMs);
   }
 
+  get missingMs(): number {
+    return Math.max(0, this.#options.minHistoryMs - this.historyMs);
+  }
+
   /** Shares of hypothetical boxes that held, by horizon. */
   get calibrations(): readonly Calibration[] {
     return this.#outcomes.map(({ calibration }) => calibration);

@@ -42,6 +42,8 @@ export function forecastOf(volatility: number, below: number, above = below): Vo
 
 /** Forecasts the volatility of one market from now to the end of a window. */
 export interface VolatilityForecaster {
+  /** How much history is missing for a forecast, in milliseconds; 0 by default. */
+  readonly missingMs?: number;
   /** @returns Undefined if there is too little history. */
   forecast(nowMs: number, endMs: number): VolatilityForecast | undefined;
 }

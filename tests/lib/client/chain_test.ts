@@ -46,7 +46,10 @@ async function withNetwork(
   const routes: Routes = {
     "/bridge/deposit": () => (written.push("deposit"), { success: true, txHash }),
     "/solver/health": () => ({ solver: solver.address }),
-    "/solver/quote": () => ({ success: true, quote: quoteToWire(quote), quoteHash }),
+    "/solver/quote": ({ betAmount }) =>
+      betAmount === "1"
+        ? { success: false, code: "PAYOUT_TOO_LOW", error: "It pays too little" }
+        : { success: true, quote: quoteToWire(quote), quoteHash },
     "/solver/execute": () => (written.push("execute"), { success: true, result }),
   };
   await withServices(routes, claims, test);
@@ -96,6 +99,10 @@ const ATTACKS: Record<string, [Claims, (client: RangemakerClient) => Promise<unk
   "quote and execute, where the solver is of another chain": [
     { node: CHAIN_ID, bridge: CHAIN_ID, solver: PRODUCTION },
     async (client) => client.execute(await client.quote(bet)),
+  ],
+  "a quote that the solver refuses, where the node claims another chain": [
+    { node: PRODUCTION, bridge: CHAIN_ID, solver: CHAIN_ID },
+    (client) => client.quote({ ...bet, betAmount: 1n }),
   ],
   "an offer from JSON, where the node claims another chain": [
     { node: PRODUCTION, bridge: CHAIN_ID, solver: PRODUCTION },

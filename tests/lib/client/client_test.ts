@@ -244,6 +244,37 @@ Deno.test("settled: a thesis that does not appear throws UNKNOWN_THESIS, not ret
   }, { clock: { now: Date.now } });
 });
 
+Deno.test("settled: after its timeout, the error says the status of the thesis", () => {
+  const network = new FakeNetwork();
+  const clock = new FakeClock();
+  const open = toWire(thesisOf(7));
+  let reads = 0;
+  const routes: Routes = {
+    core_getThesis: () => open,
+    core_getTheses: () => (reads += 1, { theses: [open], nextCursor: null }),
+  };
+  return withClient(routes, async (client) => {
+    const settled = client.settled(7, 1_000);
+    const ended = assert.rejects(settled, {
+      code: "WATCH_TIMEOUT",
+      message: "Thesis 7 is needs_backfill after 1000 ms: it waits until its missing prices are " +
+        "filled in",
+      details: { timeoutMs: 1_000, thesisId: 7, status: "needs_backfill" },
+      retryable: true,
+    });
+    const socket = await eventually("a socket", () => network.sockets.at(-1));
+    socket.open();
+    socket.deliver('{"jsonrpc":"2.0","id":1,"result":"0xab"}');
+    await eventually("the theses are read", () => reads > 0 || undefined);
+    socket.deliver(subscriptionNotice("0xab", toWire(thesisOf(7, { status: "needs_backfill" }))));
+    await eventually("it waits for the outcome", () => {
+      clock.advance(1_000);
+      return socket.closed || undefined;
+    });
+    await ended;
+  }, { connect: network.connect, clock });
+});
+
 Deno.test("settled: without a connection it fails after its own timeout", () => {
   const network = new FakeNetwork();
   const open = toWire(thesisOf(7, { user: wallet.address }));
@@ -300,6 +331,7 @@ Deno.test("prices, watchPrices: report the prices of the deployment's markets, o
     network.newest.end(); // without a listener for it
     assert.equal(watch.state, "connecting");
     watch.close();
+    assert.equal(watch.state, "closed");
     await assert.rejects(client.history("ETH/USDT", 1, 2), InputError);
   }, { connect: network.connect, markets: [market] });
 });
@@ -490,9 +522,9 @@ Deno.test("isRangemakerError: recognises errors by their shape, also from anothe
   assert.deepEqual(isRetryable, [false, true, true, false]);
 });
 
-Deno.test("hasPriceMoved: true for the two refusals after which a new quote is available", () => {
-  const moved = ["PRICE_MOVED", "PRICE_IMPROVED"];
-  for (const code of [...moved, "PRICE_STALE", "OUTSIDE_RANGE"]) {
+Deno.test("hasPriceMoved: true for the refusals after which a new quote, maybe for another box, is available", () => {
+  const moved = ["PRICE_MOVED", "PRICE_IMPROVED", "OUTSIDE_RANGE", "RANGE_BROKEN"];
+  for (const code of [...moved, "PRICE_STALE", "PAYOUT_TOO_LOW"]) {
     const error = new ServiceError(code, "x", { status: 400 });
     assert.equal(hasPriceMoved(error), moved.includes(code), code);
   }

@@ -49,6 +49,9 @@ const WRONG: [field: string, message: RegExp, calls: Call[]][] = [
   ["deadline", time, withBet({ deadline: -1 })],
   ["from", time, [(client) => client.history("ETH/USDT", untyped(1n), now)]],
   ["to", time, [(client) => client.history("ETH/USDT", now, untyped("now"))]],
+  ["from", /^from: Expected a time up to `to`, \d+: received the number \d+$/, [
+    (client) => client.history("ETH/USDT", now + 1, now),
+  ]],
   ["id", /a number from 1 on: received 1n$/, [(client) => client.thesis(untyped(1n))]],
   ["id", /a number from 1 on: received the number 0$/, [(client) => client.thesis(0)]],
   ["thesisId", /a number from 1 on: received nothing$/, [

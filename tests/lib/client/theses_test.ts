@@ -253,7 +253,7 @@ Deno.test("ThesisWatch: the error of a watch that did not open says that the nod
   watch.close();
 });
 
-Deno.test("ThesisWatch: until rejects at its deadline and when the watch is closed", async () => {
+Deno.test("ThesisWatch: until rejects at its deadline, when the watch is closed, and at once after that", async () => {
   const { clock, watch } = setUp();
   const late = assert.rejects(watch.until(is(1, "won"), 1_000), { code: "WATCH_TIMEOUT" });
   clock.advance(1_000);
@@ -261,5 +261,7 @@ Deno.test("ThesisWatch: until rejects at its deadline and when the watch is clos
   const closed = assert.rejects(watch.until(is(1, "won"), 1_000), { code: "WATCH_CLOSED" });
   watch.close();
   await closed;
+  assert.equal(watch.state, "closed");
+  await assert.rejects(watch.until(() => true, 1_000), { code: "WATCH_CLOSED", retryable: false });
   assert.equal(clock.pending, 0);
 });

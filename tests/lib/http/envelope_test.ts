@@ -129,6 +129,7 @@ Deno.test("useEnvelope: with * every page may read answers and errors, and prefl
   assert.deepEqual(await ask("/", "POST", "{}"), [200, "*"]);
   assert.deepEqual(await ask("/", "POST", "no JSON"), [400, "*"]);
   assert.deepEqual(await ask("/none", "GET"), [404, "*"]);
+  assert.deepEqual(await ask("/", "PUT", "{}"), [405, "*"]);
   assert.deepEqual(await ask("/", "OPTIONS"), [204, "*"]);
 });
 

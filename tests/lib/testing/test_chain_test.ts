@@ -88,7 +88,11 @@ Deno.test("Test chain: a test controls prices, time, snapshots and balances", as
   });
 
   await t.step("wrong symbols, prices and amounts are refused by name", async () => {
-    await assert.rejects(chain.setPrice("ETH", ETH), /^[^{]*INVALID_REQUEST: [^{]*$/);
+    const names = {
+      code: "INVALID_INPUT",
+      message: /^Expected one of BTC\/USDT, .*received "ETH"$/,
+    };
+    await assert.rejects(chain.setPrice("ETH", ETH), names);
     // Programs in JavaScript have no types.
     const number: bigint = JSON.parse("3000");
     const refused = { code: "INVALID_INPUT", message: /Expected a bigint .*received 3000$/ };
@@ -97,9 +101,19 @@ Deno.test("Test chain: a test controls prices, time, snapshots and balances", as
     await assert.rejects(chain.advance(1_000, { "ETH/USDT": number }), { code: "INVALID_INPUT" });
     await assert.rejects(startChain({ balance: number }), { code: "INVALID_INPUT" });
     await assert.rejects(startChain({ wallets: -1 }), /wallets: Expected at least 0: received -1/);
+    const misspelt: object = { pricng: "barrier" };
+    await assert.rejects(startChain(misspelt), { code: "INVALID_INPUT", message: /pricng/ });
     await assert.rejects(chain.setPrice("ETH/USDT", 0n), /Expected a price above 0/);
-    await assert.rejects(chain.faucet(chain.wallets[0]!.address, 0n), /at least 1/);
-    await assert.rejects(chain.revert(999), /No snapshot has the id 999/);
+    const refusals: [Promise<unknown>, RegExp][] = [
+      [chain.faucet(chain.wallets[0]!.address, 0n), /at least 1/],
+      [chain.faucet("0x1", 1n), /Expected an address/],
+      [chain.revert(999), /No snapshot has the id 999/],
+      [chain.advance(-1), /ms/],
+      [chain.advance(1_000, { ETH: ETH }), /BTC\/USDT/],
+    ];
+    for (const [refused, message] of refusals) {
+      await assert.rejects(refused, { code: "INVALID_INPUT", message });
+    }
   });
 
   await t.step("its stop has a time limit even if a test has replaced the timers", async () => {
@@ -110,6 +124,8 @@ Deno.test("Test chain: a test controls prices, time, snapshots and balances", as
     } finally {
       Object.assign(globalThis, { setTimeout });
     }
+    await assert.rejects(chain.setPrice("ETH/USDT", ETH), { code: "SERVICE_UNREACHABLE" });
+    await assert.rejects(chain.advance(1_000), { code: "NODE_UNREACHABLE" });
   });
 });
 

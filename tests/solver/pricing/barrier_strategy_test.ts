@@ -6,6 +6,7 @@ import { UINT64_MAX } from "../../../lib/protocol/scalars.ts";
 import { LIMITS } from "../../../services/solver/limits.ts";
 import { payoutFor } from "../../../services/solver/pricing/box_price.ts";
 import { type MarketView, PricingRefusedError } from "../../../services/solver/pricing/strategy.ts";
+import { MarketVolatility } from "../../../services/solver/pricing/volatility.ts";
 import { forecastOf } from "../../../services/solver/pricing/volatility_forecast.ts";
 import { assertRefused, barrier, SPOT } from "./barrier.ts";
 import { decodeBet } from "../../../services/solver/execution/execution.ts";
@@ -210,8 +211,10 @@ Deno.test("Barrier: PRICE_UNAVAILABLE without a price, or with one that is old, 
 });
 
 Deno.test("Barrier: VOLATILITY_UNAVAILABLE with too little history, or an outdated one", () => {
-  const { strategy, bet } = barrier({ volatility: { forecast: () => undefined } });
-  assertRefused(() => strategy.price(bet), "VOLATILITY_UNAVAILABLE", 503, /too short/);
+  const volatility = new MarketVolatility({ floor: 0.1, minHistoryMs: 2_000 });
+  const { strategy, bet } = barrier({ volatility });
+  const words = /history of ETH\/USDT is 2000 ms too short/;
+  assertRefused(() => strategy.price(bet), "VOLATILITY_UNAVAILABLE", 503, words);
   const ended = barrier({ historyEndMs: bet.startTime - 10_001 });
   assertRefused(() => ended.strategy.price(bet), "VOLATILITY_UNAVAILABLE", 503, /10001 ms ago/);
   assert.ok(barrier({ historyEndMs: bet.startTime - 10_000 }).strategy.price(bet).payout > 0n);
