@@ -29,6 +29,36 @@ Deno.test("Bridge: while its database is locked a deposit gets 503 and is not se
     }, { database });
   }));
 
+for (const change of ["removed", "moved", "replaced", "without its log"]) {
+  Deno.test(`Bridge: after its database is ${change}, health fails and no deposit is accepted`, () =>
+    withFolder(async (folder) => {
+      const database = `${folder}/data/bridge.sqlite`;
+      const clock = new FakeClock(Date.now());
+      await withBridge(
+        async ({ url }, node) => {
+          assert.equal((await post(`${url}/deposit`, signedRequest())).status, 200);
+          if (change === "moved") await Deno.rename(`${folder}/data`, `${folder}/elsewhere`);
+          if (change === "replaced") await Deno.copyFile(database, `${folder}/copy`);
+          if (["removed", "replaced"].includes(change)) await Deno.remove(database);
+          if (change === "replaced") await Deno.rename(`${folder}/copy`, database);
+          if (change === "without its log") await Deno.remove(`${database}-wal`);
+          const next = signedRequest({ nonce: 2n });
+          await assertFailure(
+            post(`${url}/deposit`, next),
+            503,
+            "moved or replaced: stop the service",
+          );
+          assert.equal(node.received.length, 1, "only the first one was sent");
+          clock.advance(5_000);
+          const { status, code } = await (await fetch(`${url}/health`)).json();
+          assert.deepEqual([status, code], ["failed", "STORE_UNAVAILABLE"]);
+        },
+        { database },
+        clock,
+      );
+    }));
+}
+
 Deno.test("Bridge: without a key or with a database that cannot be opened it does not start", () =>
   withFolder(async (directory) => {
     const url = "http://127.0.0.1:9";
