@@ -96,12 +96,10 @@ class PostgresDatabases {
     return url.href;
   }
 
-  /** Has the administrator of the databases run commands here, with the names that are here. */
+  /** Has the administrator of the databases run commands here. */
   get administrator(): string {
     const { hostname, port, username } = this.#server;
-    const renamed = (name: string) => `"\${@//${name}/${this.#prefix}${name}}"`;
-    return `export PGHOST=${hostname} PGPORT=${port} PGUSER=${username} PGDATABASE=postgres
-runuser() { shift 3; set -- ${renamed("bridge")}; ${renamed("solver")}; }
+    return `runuser() { shift 3; PGHOST=${hostname} PGPORT=${port} PGUSER=${username} PGDATABASE=postgres "$@"; }
 `;
   }
 
@@ -286,7 +284,13 @@ ${key("admin")}
 
   async #run(command: string): Promise<string> {
     const [program, ...words] = command.split(" ");
+    if (command.startsWith("systemctl stop") && command.includes(" && ")) {
+      let printed = "";
+      for (const each of command.split(" && ")) printed += await this.#run(each);
+      return printed;
+    }
     if (program === "systemctl") return await this.#systemctl(words);
+    if (program === "sh") return await this.#script(words.join(" "));
     if (program === "journalctl") return this.#journalctl(command);
     if (program === "chronyc") return await this.setClock("SIGUSR2");
     // A command that asks may fail until the answer is there.
@@ -297,7 +301,7 @@ ${key("admin")}
     for (const unit of words) {
       if (["--now", ORACLE_UNIT, `${BACKUP_UNIT}.timer`].includes(unit)) continue;
       if (unit === BACKUP_UNIT) {
-        await this.shell(await Deno.readTextFile(`${documents}/deployment/backup`));
+        await this.#script("/opt/rangemaker/docs/deployment/backup");
         continue;
       }
       const name = NAMES.find((each) => unit === `rangemaker-one@${each}`) ?? assert.fail(unit);
@@ -305,6 +309,12 @@ ${key("admin")}
       if (verb !== "stop" && !this.#programs.has(name)) await this.#start(name);
     }
     return "";
+  }
+
+  /** Runs a script of this folder on this machine. */
+  async #script(words: string): Promise<string> {
+    const [path = "", ...args] = words.replace("/opt/rangemaker/docs", documents).split(" ");
+    return await this.shell(`set -- ${args.join(" ")}\n${await Deno.readTextFile(path)}`);
   }
 
   async #start(name: Name): Promise<void> {
@@ -450,12 +460,14 @@ async function loseMachine(machine: Machine): Promise<void> {
   await machine.play(copy);
   await takesDepositsAndBets(machine);
   await machine.play(copy); // as on the next night
+  const copies = await machine.shell("readlink /var/backups/rangemaker/latest");
   await machine.shell("mv solver.database elsewhere");
   await assert.rejects(machine.play(copy)); // the copies before stay
-  assert.equal(await machine.shell("ls /var/backups"), "rangemaker");
+  assert.equal(await machine.shell("readlink /var/backups/rangemaker/latest"), copies);
+  const latest = "/var/backups/rangemaker/latest/";
   await machine.shell("mv elsewhere solver.database");
-  const modes = await machine.shell("stat -c %a /var/backups/rangemaker /var/backups/rangemaker/*");
-  assert.equal(modes, "700\n600\n600\n600");
+  const modes = await machine.shell(`stat -c %a /var/backups/rangemaker ${latest} ${latest}*`);
+  assert.equal(modes, "700\n700\n600\n600\n600");
   const client = new CoreClient({ url: machine.urlOf("node") });
   const { balance, locked } = await client.getAccount(user.address);
   await machine.deposit(); // after the copy of the bridge: nobody has it then
@@ -463,6 +475,7 @@ async function loseMachine(machine: Machine): Promise<void> {
     await machine.play(alone);
     await takesDepositsAndBets(machine);
   }
+  await restoreWithoutCopy(machine, restores);
   const units = NAMES.map((name) => `rangemaker-one@${name}`).join(" ");
   await machine.play([{ text: `systemctl stop ${units}` }]);
   await machine.shell("rm -rf /var/lib/rangemaker/*");
@@ -471,6 +484,33 @@ async function loseMachine(machine: Machine): Promise<void> {
   const restored = await client.getAccount(user.address);
   assert.deepEqual([restored.balance, restored.locked], [balance, locked]);
   await takesDepositsAndBets(machine);
+}
+
+/** Nothing is changed or started unless the copies are there and complete. */
+async function restoreWithoutCopy(
+  machine: Machine,
+  restores: readonly DocumentedCommand[][],
+): Promise<void> {
+  const client = new CoreClient({ url: machine.urlOf("node") });
+  const copies = "/var/backups/rangemaker";
+  const units = NAMES.map((name) => `rangemaker-one@${name}`).join(" ");
+  const damages = [
+    ["mv latest away", "mv away latest"],
+    [
+      "mkdir whole && cp latest/* whole/ && truncate -s -5000 latest/*",
+      "cp whole/* latest/ && rm -r whole",
+    ],
+  ];
+  for (const [damage, repair] of damages) {
+    const { balance, locked } = await client.getAccount(user.address);
+    await machine.shell(`cd ${copies} && ${damage}`);
+    for (const each of restores) await assert.rejects(machine.play(each), /ended with/);
+    await machine.play([{ text: `systemctl start ${units}` }]);
+    const after = await client.getAccount(user.address);
+    assert.deepEqual([after.balance, after.locked], [balance, locked]);
+    await takesDepositsAndBets(machine);
+    await machine.shell(`cd ${copies} && ${repair}`);
+  }
 }
 
 async function rotateRelayer(machine: Machine): Promise<void> {
@@ -543,8 +583,8 @@ async function fillDisk(machine: Machine): Promise<void> {
   const [full, free] = blocksOf("Full disk", 2);
   // So that its log has no room of its own left.
   await machine.play([{ text: "systemctl restart rangemaker-one@node" }]);
-  const fill = "mkdir /var/backups/rangemaker.new && " +
-    "dd if=/dev/zero of=/var/backups/rangemaker.new/solver.dump bs=4k";
+  const fill = "mkdir -p /var/backups/rangemaker/new && " +
+    "dd if=/dev/zero of=/var/backups/rangemaker/new/solver.dump bs=4k";
   await machine.shell(fill, (code) => code === 1);
   await machine.play(full);
   await machine.deposit("STORE_UNAVAILABLE");
