@@ -106,6 +106,30 @@ Deno.test("Bridge: a permission that is lost, and given back, is in the metrics,
   );
 });
 
+Deno.test("Bridge: without the relayer permission it refuses before the nonce is used, until it has it again", () => {
+  const clock = new FakeClock(Date.now());
+  return withBridge(
+    async ({ url }, node) => {
+      node.permissions = [];
+      await eventually("the bridge knows", async () => {
+        clock.advance(1_000);
+        return !(await (await fetch(`${url}/ready`)).json()).relayer || undefined;
+      });
+      const request = signedRequest();
+      const { status, body } = await post(`${url}/deposit`, request);
+      assert.deepEqual([status, body.code], [503, "PERMISSION_DENIED"]);
+      assert.match(String(body.error), /does not give 0x\w+ the relayer permission: nothing/);
+      assert.equal((await fetch(`${url}/deposits/${user.address}/1`)).status, 404);
+      assert.equal(node.received.length, 0);
+      node.permissions = ["relayer"];
+      clock.advance(1_000);
+      assert.equal((await post(`${url}/deposit`, request)).status, 200);
+    },
+    {},
+    clock,
+  );
+});
+
 for (const [minutes, code] of [[9, "DEADLINE_PASSED"], [11, "RECEIPT_DROPPED"]] as const) {
   Deno.test(`Bridge: whatever its --retain, a deposit without an answer is ${code} after ${minutes} min`, () => {
     const clock = new FakeClock(Date.now());
