@@ -7,6 +7,7 @@ import postgres from "postgres";
 import { createKeystore, openLocalSigner } from "../../lib/cli/keystore.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import { startFakeHistory } from "../backfill/fake_history.ts";
 import { relayer, signedRequest } from "../bridge/support.ts";
 import { deposit, hashOf } from "../node/support/actors.ts";
 import { startFakeOracle } from "../node/support/fake_oracle.ts";
@@ -109,7 +110,7 @@ class PostgresDatabases {
   }
 }
 
-const DATABASES = ["bridge", "solver", "solver_old"];
+const DATABASES = ["bridge", "solver", "solver_old", "bridge_replaced"];
 
 /** How commands end that are for one kind of database only. */
 const SQLITE = "# SQLite";
@@ -117,6 +118,10 @@ const POSTGRES = "# PostgreSQL";
 
 /** Room for the stores, a copy of them, and the node's log of up to 16 MB. */
 const DISK = "size=96m";
+
+/** Accounts of other bridges and people, which stay. */
+const OTHER_RELAYER = `0x${"a1".repeat(20)}`;
+const OTHER_ADMIN = `0x${"a2".repeat(20)}`;
 
 const isZero = (code: number): boolean => code === 0;
 
@@ -127,6 +132,7 @@ class Machine {
   readonly #onDisk: string[];
   readonly #disk: Deno.ChildProcess;
   readonly #oracle = Object.assign(startFakeOracle(), { prices: { "ETH/USDT": 1_650_000_000n } });
+  readonly history = startFakeHistory([]);
   readonly #ports = {
     ...{ 8545: freePort(), 8546: freePort(), 8547: freePort(), 3001: freePort(), 3000: freePort() },
   };
@@ -187,8 +193,8 @@ port = ${this.#ports[8545]}
 read_port = ${this.#ports[8547]}
 oracle_url = "${this.#oracle.url}"
 oracle_timeout_ms = 90
-relayers = ["${relayer.address}"]
-admins = ["${admin.address}"]
+relayers = ["${OTHER_RELAYER}", "${relayer.address}"]
+admins = ["${OTHER_ADMIN}", "${admin.address}"]
 balances = { "${solver.address}" = 1_000_000_000 }
 [proxy]
 port = ${this.#ports[8546]}
@@ -206,7 +212,7 @@ hedge_delay_ms = 0
 ${signer("solver")}
 [backfill]
 ${rpcUrl}
-history_url = "${this.#oracle.url}"
+history_url = "${this.history.url}"
 ${key("admin")}
 `,
     );
@@ -412,6 +418,12 @@ ${key("admin")}
     });
   }
 
+  /** The accounts in a list of the settings. */
+  async settings(name: string): Promise<string[]> {
+    const line = await this.shell(`grep '^${name} = ' settings.toml`);
+    return Array.from(line.matchAll(/"(\w+)"/g), ([, account = ""]) => account);
+  }
+
   /** The key in a keystore. */
   key(name: string, password: string) {
     const etc = `${this.#folder}/etc`;
@@ -428,6 +440,7 @@ ${key("admin")}
     await this.#disk.stdout.cancel();
     await this.#disk.status;
     await this.#oracle.stop();
+    await this.history.stop();
   }
 }
 
@@ -522,6 +535,8 @@ async function rotateRelayer(machine: Machine): Promise<void> {
   await machine.deposit(); // with the new key
   await machine.play(remove);
   await machine.deposit(); // without the old key
+  const { address } = await machine.key("bridge", "bridge");
+  assert.deepEqual(await machine.settings("relayers"), [address, OTHER_RELAYER]);
   const client = new CoreClient({ url: machine.urlOf("node") });
   const tx = { timestamp: Date.now(), user: user.address, amount: 1n, externalTxHash: hashOf(1) };
   const { error } = await client.sendTransaction(deposit({ ...tx, by: relayer }));
@@ -539,7 +554,7 @@ async function rotateSolver(machine: Machine): Promise<void> {
 }
 
 async function upgrade(machine: Machine): Promise<void> {
-  const [forward = [], back, start] = blocksOf("Upgrade", 3);
+  const [forward = [], back, start, replay] = blocksOf("Upgrade", 4);
   const goBack = async () => {
     for (const block of [back, ...blocksOf("Restore", 3), start]) await machine.play(block);
   };
@@ -554,6 +569,7 @@ async function upgrade(machine: Machine): Promise<void> {
   const firstQuestion = forward.findIndex(({ text }) => text.startsWith("curl"));
   await machine.release(BROKEN_VERSION);
   await machine.play(forward.slice(0, firstQuestion));
+  await machine.play([{ text: "systemctl start rangemaker-one@bridge" }]);
   for (const name of ["bridge", "solver"]) {
     if (machine.databases !== undefined) await addMigration(machine.databases.url(name));
   }
@@ -576,6 +592,10 @@ async function upgrade(machine: Machine): Promise<void> {
   await takesDepositsAndBets(machine);
   await goBack(); // to the copies of this upgrade
   assert.deepEqual(await stored(), later);
+  await machine.play(replay); // the deposit that the new version has accepted
+  const client = new CoreClient({ url: machine.urlOf("node") });
+  const { balance } = await client.getAccount(user.address);
+  assert.equal(balance, later.balance + 500_000_000n);
   await takesDepositsAndBets(machine);
 }
 
@@ -669,9 +689,24 @@ testMachine(
   new PostgresDatabases(),
 );
 
+/** The gap of a restart is filled, by the command of the document. */
+async function backfillGap(machine: Machine): Promise<void> {
+  const [commands] = blocksOf("After a restart of the node", 1);
+  const now = Date.now();
+  machine.history.trades = Array.from({ length: 120 }, (_, index) => ({
+    ...{ time: now - 120_000 + index * 1_000, price: 1_650_000_000n },
+  }));
+  await machine.play(commands);
+}
+
 testMachine("new keys are accepted, old ones refused", async (machine, t) => {
   if (hasProgram("sqlite3")) await t.step("a lost machine", () => loseMachine(machine));
   await rotateBoth(machine, t);
   const [admin] = blocksOf("New key of the admin", 1);
-  await t.step("admin", () => machine.play(admin));
+  await t.step("admin", async () => {
+    await machine.play(admin);
+    const { address } = await machine.key("admin", "admin");
+    assert.deepEqual(await machine.settings("admins"), [OTHER_ADMIN, address]);
+  });
+  await t.step("backfill of the gap", () => backfillGap(machine));
 });
