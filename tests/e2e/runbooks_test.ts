@@ -290,7 +290,7 @@ ${key("admin")}
 
   async #run(command: string): Promise<string> {
     const [program, ...words] = command.split(" ");
-    if (command.startsWith("systemctl stop") && command.includes(" && ")) {
+    if (program === "systemctl" && command.includes(" && ")) {
       let printed = "";
       for (const each of command.split(" && ")) printed += await this.#run(each);
       return printed;
@@ -693,8 +693,8 @@ testMachine(
 async function backfillGap(machine: Machine): Promise<void> {
   const [commands] = blocksOf("After a restart of the node", 1);
   const now = Date.now();
-  machine.history.trades = Array.from({ length: 120 }, (_, index) => ({
-    ...{ time: now - 120_000 + index * 1_000, price: 1_650_000_000n },
+  machine.history.trades = Array.from({ length: 1_000 }, (_, index) => ({
+    ...{ time: now - (1_000 - index) * 1_000, price: 1_650_000_000n },
   }));
   await machine.play(commands);
 }
