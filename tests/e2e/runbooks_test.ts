@@ -491,8 +491,10 @@ async function loseMachine(machine: Machine): Promise<void> {
   await restoreWithoutCopy(machine, restores);
   const units = NAMES.map((name) => `rangemaker-one@${name}`).join(" ");
   await machine.play([{ text: `systemctl stop ${units}` }]);
-  await machine.shell("rm -rf /var/lib/rangemaker/*");
+  await machine.shell("rm -rf /var/lib/rangemaker");
   for (const each of restores) await machine.play(each);
+  // The users of the units have to reach their folders.
+  assert.match(await machine.shell("stat -c %a /var/lib/rangemaker"), /5$/);
   await machine.play(start);
   const restored = await client.getAccount(user.address);
   assert.deepEqual([restored.balance, restored.locked], [balance, locked]);
