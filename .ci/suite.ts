@@ -27,7 +27,7 @@ const LONG = [
   /^tests\/ship\/commands_/,
   /^tests\/simulation\//,
   /^tests\/solver\/backtest\/(backtest|candle_bridge)_/,
-  /^tests\/solver\/pricing\/(box_price|box_probability|early_users|start_season|volatility|window_outcomes)_/,
+  /^tests\/solver\/pricing\/(box_price|box_probability|early_users|volatility|window_outcomes)_/,
   /^tests\/console\/suggested_box_test/,
 ];
 
@@ -36,11 +36,10 @@ const LONG = [
  * without its stack, since whatever they start has to end with them, those whose requests to
  * services that are away end after them, and those that wait for PostgreSQL most of their time.
  */
-const APART =
-  /^tests\/(lib\/intents\/|spec\/(configuration|price_oracle_node|rpc_proxy_upstream)_|console\/session_)/;
+const APART = /^tests\/(lib\/intents\/|spec\/configuration_|console\/session_)/;
 
 /** The test files of each isolate. */
-export interface Isolates {
+interface Isolates {
   /** In the order of {@link LONG}, without coverage. */
   long: string[][];
   /** With coverage: those of a folder of `tests/`, folders with most files first. */
@@ -48,7 +47,7 @@ export interface Isolates {
 }
 
 /** Which test files run in which isolate. */
-export function isolatesOf(files: readonly string[]): Isolates {
+function isolatesOf(files: readonly string[]): Isolates {
   const long = LONG.map((pattern) => files.filter((file) => pattern.test(file)));
   const isLong = new Set(long.flat());
   const folders = Map.groupBy(

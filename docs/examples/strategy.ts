@@ -1,11 +1,10 @@
 /**
  * A pricing strategy of your own. Try it on recorded prices, then quote with it:
  *
- *     deno task backtest --candles candles.csv --strategy docs/examples/strategy.ts
+ *     deno task backtest --tape trades.csv --strategy docs/examples/strategy.ts
  *     SOLVER_PRIVATE_KEY=0x… deno task solver --pricing docs/examples/strategy.ts
  *
- * It shows how a strategy is written, not how to earn: it has no model of the probability. Its own
- * backtest on a week of BTC/USDT loses 0.05 of each bet of users with a better model.
+ * It shows how a strategy is written, not how to earn: it has no model of the probability.
  */
 import type { StrategyFactory } from "../../services/solver/pricing/strategy.ts";
 import type { BetTerms } from "../../lib/protocol/terms.ts";

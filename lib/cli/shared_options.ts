@@ -172,13 +172,6 @@ export const retainOption = {
   default: String(7 * DAY_MS),
 } satisfies OptionSpec;
 
-/** Stops a service at a place in its code; see `lib/fault_points.ts`. */
-export const faultPointOption = {
-  flags: "--fault-point <place>",
-  kind: kinds.text,
-  description: 'for tests of recovery: freeze at "<port>.<method>:<before|after>", or "trace"',
-} satisfies OptionSpec;
-
 /** The options that have one variable for all commands. */
 export const SHARED_OPTIONS: readonly OptionSpec[] = [
   configOption,

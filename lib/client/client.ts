@@ -33,7 +33,7 @@ import {
 } from "./input.ts";
 import { checkOffer, checkTerms, type Offer, quoteTypedData } from "./offer.ts";
 import { openWatch, type ThesisWatch, waitForThesis, type WatchHandlers } from "./theses.ts";
-import { typedDataOf } from "./typed_data.ts";
+import { typedDataOf } from "../protocol/typed_data.ts";
 import type { ChainDescription } from "./wallet.ts";
 
 /** A bet that the chain accepted. */
@@ -265,8 +265,8 @@ export class RangemakerClient extends ChainReader {
   }
 
   /**
-   * Waits for the outcome of one thesis, of any user; one that is `needs_backfill` has none until an
-   * operator has filled in the missing prices.
+   * Waits for the outcome of one thesis, of any user; one that is `needs_backfill` has none until
+   * an operator has filled in the missing prices.
    *
    * @throws {WatchError} `NOT_CONNECTED` without a connection within `timeoutMs` (10 s at most),
    *   `WATCH_TIMEOUT` without an outcome within `timeoutMs` after connecting, `UNKNOWN_THESIS` if

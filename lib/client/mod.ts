@@ -48,7 +48,7 @@ export type {
   ProviderWallet,
   Wallet,
 } from "./wallet.ts";
-export type { TypedData } from "./typed_data.ts";
+export type { TypedData } from "../protocol/typed_data.ts";
 export { type CancelTimer, type Clock, ShiftedClock, systemClock } from "../clock.ts";
 export { NodeTimeoutError, NodeUnreachableError, type ThesisFilter } from "../net/core_reader.ts";
 export type { Account } from "../protocol/account.ts";

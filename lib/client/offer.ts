@@ -9,7 +9,8 @@ import {
 } from "../protocol/quote.ts";
 import { type Address, describeIssue, hash32Schema, type Hex } from "../protocol/scalars.ts";
 import { QuoteError } from "./errors.ts";
-import { hashTypedData, recoverSigner, type TypedData, typedDataOf } from "./typed_data.ts";
+import { type TypedData, typedDataOf } from "../protocol/typed_data.ts";
+import { hashTypedData, recoverSigner } from "./typed_data.ts";
 
 /** A quote that matches the request and is signed by the solver. */
 export interface Offer {

@@ -45,10 +45,13 @@ const THESIS_POLL_MS = 100;
 const RANK = { open: 0, needs_backfill: 1, won: 2, lost: 2 } as const;
 
 /**
- * An answer that contradicts a state known for longer than this is no slow one: the chain was restored
- * while the watch was disconnected.
+ * An answer that contradicts a state known for longer than this is no slow one: the chain was
+ * restored while the watch was disconnected.
  */
 const SLOW_ANSWER_MS = 10_000;
+
+/** The newest settled theses that a watch remembers at least; at most twice as many. */
+const SETTLED_KEPT = 10_000;
 
 /** A caller that waits for a thesis or for the connection. */
 interface Waiter {
@@ -66,8 +69,12 @@ export class ThesisWatch {
   readonly #handlers: WatchHandlers;
   readonly #party: ThesisParty;
   readonly #subscriber: RpcSubscriber;
-  /** Newest state of each thesis, and when it was reported: as many as the party has. */
+  /** Newest state of each unsettled and each newer settled thesis, and when it was reported. */
   readonly #newest = new Map<number, { thesis: Thesis; atMs: number }>();
+  /** Older settled theses are forgotten when there are more than this. */
+  #forgetAbove = SETTLED_KEPT * 2;
+  /** Highest id that was forgotten. */
+  #forgottenTo = 0;
   readonly #waiters = new Set<Waiter>();
   #state: WatchState = "connecting";
   #lastFailure = "no answer";
@@ -108,7 +115,7 @@ export class ThesisWatch {
     return this.#state;
   }
 
-  /** Every known thesis in its newest state, oldest first. */
+  /** Every unsettled and at least the newest 10,000 settled theses in their newest state, oldest first. */
   get theses(): Thesis[] {
     return [...this.#newest.values()].map(({ thesis }) => thesis).sort((a, b) => a.id - b.id);
   }
@@ -230,6 +237,8 @@ export class ThesisWatch {
 
   #onRead(thesis: Thesis): void {
     const known = this.#knownOf(thesis);
+    const isForgotten = thesis.id <= this.#forgottenTo && !isUnsettled(thesis.status);
+    if (known === undefined && isForgotten) return;
     const isNewer = known === undefined || RANK[thesis.status] > RANK[known.thesis.status] ||
       this.#context.clock.now() - known.atMs > SLOW_ANSWER_MS;
     if (isNewer) this.#onNotification(thesis);
@@ -248,8 +257,18 @@ export class ThesisWatch {
 
   #update(thesis: Thesis): void {
     this.#newest.set(thesis.id, { thesis, atMs: this.#context.clock.now() });
+    if (this.#newest.size > this.#forgetAbove) this.#forgetOldest();
     for (const waiter of this.#waiters) waiter.notify(thesis);
     this.#handlers.onThesis?.(thesis);
+  }
+
+  #forgetOldest(): void {
+    const settled = this.theses.filter(({ status }) => !isUnsettled(status));
+    for (const { id } of settled.slice(0, -SETTLED_KEPT)) {
+      this.#newest.delete(id);
+      this.#forgottenTo = Math.max(this.#forgottenTo, id);
+    }
+    this.#forgetAbove = this.#newest.size + SETTLED_KEPT;
   }
 
   #setState(state: WatchState, reason?: string): void {

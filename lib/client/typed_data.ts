@@ -1,36 +1,12 @@
 /**
- * EIP-712 typed data as wallets take it, and its digests and signers. They are computed in
- * JavaScript, which runs in every browser, and independently of the services' code, so that a
- * mistake in either is detected.
+ * Digests and signers of EIP-712 typed data. They are computed in JavaScript, which runs in every
+ * browser, and independently of the services' code, so that a mistake in either is detected.
  */
 import { keccak_256 } from "@noble/hashes/sha3";
 import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from "@noble/hashes/utils";
 import { recoverPublicKey } from "@noble/secp256k1";
-import { type Address, checksumAddress, type Hex, toWire } from "../protocol/scalars.ts";
-import {
-  describeTypedData,
-  DOMAIN_TYPE,
-  type FlatType,
-  type TypedDataDescription,
-} from "../protocol/typed_data.ts";
-
-/** The complete data that a wallet signs: `types` has `EIP712Domain`, integers are decimal strings. */
-export type TypedData = TypedDataDescription & { message: Record<string, unknown> };
-
-/** The typed data of a message, in the form that every wallet accepts. */
-export function typedDataOf(
-  type: FlatType,
-  chainId: number,
-  message: Record<string, unknown>,
-): TypedData {
-  const description = describeTypedData(type, chainId);
-  const domainFields = DOMAIN_TYPE.fields.map((field) => ({ ...field }));
-  return {
-    ...description,
-    types: { [DOMAIN_TYPE.primaryType]: domainFields, ...description.types },
-    message: toWire(message),
-  };
-}
+import { type Address, checksumAddress, type Hex } from "../protocol/scalars.ts";
+import { DOMAIN_TYPE, type TypedData } from "../protocol/typed_data.ts";
 
 /** The EIP-712 digest of typed data: what a wallet signs. */
 export function hashTypedData({ domain, types, primaryType, message }: TypedData): Hex {

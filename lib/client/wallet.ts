@@ -5,9 +5,9 @@
 import * as z from "zod/mini";
 import { messageOf } from "../errors.ts";
 import { type Address, addressSchema, type Hex, toQuantity } from "../protocol/scalars.ts";
-import { DOMAIN_TYPE } from "../protocol/typed_data.ts";
+import { DOMAIN_TYPE, type TypedData } from "../protocol/typed_data.ts";
 import { WalletError } from "./errors.ts";
-import { hashTypedData, recoverSigner, type TypedData } from "./typed_data.ts";
+import { hashTypedData, recoverSigner } from "./typed_data.ts";
 
 /** Signs without a prompt and on any chain, as viem's local accounts do. */
 export interface AccountWallet {

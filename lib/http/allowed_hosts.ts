@@ -19,8 +19,8 @@ export class AllowedHosts {
 
   /**
    * @param address The address that the service listens on.
-   * @param names Further names, without a port; `*` for all. Without names, a service that is not on
-   *   loopback answers to every name.
+   * @param names Further names, without a port; `*` for all. Without names, a service that is not
+   *   on loopback answers to every name.
    */
   constructor(address: string, names: readonly string[] = []) {
     this.#isLoopback = isLoopback(address);

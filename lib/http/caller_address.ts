@@ -23,12 +23,12 @@ const FORWARDED_FOR_LENGTH_MAX = 800;
 const ADDRESS_LENGTH_MAX = 64;
 
 /**
- * Finds the caller of a request. Only the last entry of `X-Forwarded-For` was written by the proxy in
- * front; a caller can forge the earlier ones, or all of them if it connects directly.
+ * Finds the caller of a request. Only the last entry of `X-Forwarded-For` was written by the proxy
+ * in front; a caller can forge the earlier ones, or all of them if it connects directly.
  *
  * @param remote Address of the peer of the connection.
- * @param trusted Whether the peer is our own load balancer, so that its `X-Forwarded-For` is true. If
- *   not, the header is dropped.
+ * @param trusted Whether the peer is our own load balancer, so that its `X-Forwarded-For` is true.
+ *   If not, the header is dropped.
  */
 export function callerAddress(headers: Headers, remote: string, trusted: boolean): CallerAddress {
   const header = trusted ? headers.get("x-forwarded-for")?.trim() : undefined;
@@ -90,8 +90,8 @@ function withoutPort(text: string): string {
 }
 
 /**
- * The networks of an IPv6 address: a customer has at least a /64, a home often a /56, a company a /48
- * (RIPE-690).
+ * The networks of an IPv6 address: a customer has at least a /64, a home often a /56, a company a
+ * /48 (RIPE-690).
  */
 function networksOf(address: string): LimitKeys {
   const [before = "", after] = address.replace(/%.*$/, "").split("::");

@@ -29,13 +29,16 @@ export class Cors {
   /** The answer to a preflight, which a browser sends before it posts JSON. */
   preflight(request: Request): Response {
     const wanted = request.headers.get("access-control-request-headers");
+    const allowed: [string, string][] = wanted === null
+      ? []
+      : [["access-control-allow-headers", wanted]];
     return new Response(null, {
       status: 204,
       headers: [
         ...this.headers(request.headers.get("origin")),
         ["access-control-allow-methods", "GET,POST,OPTIONS"],
         ["access-control-max-age", String(MAX_AGE_S)],
-        ...(wanted === null ? [] : [["access-control-allow-headers", wanted] as [string, string]]),
+        ...allowed,
       ],
     });
   }

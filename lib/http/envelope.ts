@@ -145,8 +145,8 @@ export function parseInput<S extends z.core.$ZodType>(value: unknown, schema: S)
 }
 
 /**
- * Lets pages of these origins read the answers to `GET`, and nothing else. Call it before routes are
- * added.
+ * Lets pages of these origins read the answers to `GET`, and nothing else. Call it before routes
+ * are added.
  */
 export function allowReadsFrom(app: Hono, origins: readonly string[] = []): void {
   if (origins.length === 0) return;
@@ -154,8 +154,8 @@ export function allowReadsFrom(app: Hono, origins: readonly string[] = []): void
 }
 
 /**
- * Answers unknown routes and thrown errors in the envelope, and lets pages of the given origins read
- * all answers; `*` allows every origin.
+ * Answers unknown routes and thrown errors in the envelope, and lets pages of the given origins
+ * read all answers; `*` allows every origin.
  */
 export function useEnvelope(
   app: Hono,

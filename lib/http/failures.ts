@@ -23,12 +23,11 @@ export const httpFailure = failuresOf({
   ORIGIN_NOT_ALLOWED: ({ origin }: { origin: string }) =>
     `Pages of ${describeValue(origin)} may not call this service: operators: see --cors-origins`,
   UNSUPPORTED_MEDIA_TYPE: ({ contentType }: { contentType: string | null }) =>
-    `Expected Content-Type: application/json: received ${
-      contentType === null ? "none" : describeValue(contentType)
-    }`,
+    "Expected Content-Type: application/json: received " +
+    (contentType === null ? "none" : describeValue(contentType)),
   RATE_LIMITED: ({ retryAfterMs }: { retryAfterMs: number }) =>
     `Too many requests: retry after ${retryAfterMs / 1_000} s`,
-}, ["RATE_LIMITED"]);
+});
 
 /** HTTP statuses by error code. A code that is not listed is a fault of our own: 500. */
 export type ErrorStatuses = Readonly<Record<string, ContentfulStatusCode>>;

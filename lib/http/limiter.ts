@@ -29,9 +29,9 @@ export interface LimiterSettings {
 /**
  * Counts the requests of one service.
  *
- * With a limit by address and `trustProxy`, the connection's own address is limited as well: a caller
- * that connects directly and forges `X-Forwarded-For` gets half of the total rate at most, or the
- * rate of one address if that is more.
+ * With a limit by address and `trustProxy`, the connection's own address is limited as well: a
+ * caller that connects directly and forges `X-Forwarded-For` gets half of the total rate at most,
+ * or the rate of one address if that is more.
  */
 export class RequestLimiter {
   readonly #byCaller: RateLimiterMemory | undefined;

@@ -136,15 +136,15 @@ class Listener implements AsyncDisposable {
   }
 
   /**
-   * Accepts no new connections and waits for open ones up to a deadline. Connections still open then
-   * are abandoned: they get no further answer and end with the process.
+   * Accepts no new connections and waits for open ones up to a deadline. Connections still open
+   * then are abandoned: they get no further answer and end with the process.
    */
   async stop(): Promise<void> {
     this.#isStopping = true;
     clearTimeout(this.#reopening);
-    // shutdown() waits forever for a peer that reads nothing, and in Deno 2.9 the serve signal cannot
-    // be aborted once shutdown has begun (BadResource), so the wait itself is bounded. A failed server
-    // has nothing to wait for.
+    // shutdown() waits forever for a peer that reads nothing, and in Deno 2.9 the serve signal
+    // cannot be aborted once shutdown has begun (BadResource), so the wait itself is bounded. A
+    // failed server has nothing to wait for.
     const ended = this.#server.shutdown().then(() => true, () => true);
     if (await withinMs(ended, DRAIN_DEADLINE_MS, false)) return;
     this.#log.warn("Connections still open after {ms} ms were abandoned", {

@@ -94,8 +94,8 @@ export function documentedHandler<H extends Handler>(operation: Operation, handl
 }
 
 /**
- * Serves the document of all routes at {@link DOCUMENT_PATH}, including routes that are added later:
- * it is built on the first request.
+ * Serves the document of all routes at {@link DOCUMENT_PATH}, including routes that are added
+ * later: it is built on the first request.
  */
 export function serveDocument(app: Hono, service: ServiceDescription): void {
   let text: Promise<string> | undefined;

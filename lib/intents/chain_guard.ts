@@ -3,12 +3,13 @@ import type { Clock } from "../clock.ts";
 import { RangemakerError } from "../errors.ts";
 import type { CoreClient } from "../net/core_client.ts";
 import { isNodeAway, NodeTimeoutError, nullIfUnsupported } from "../net/core_reader.ts";
-import { cached } from "../net/cached.ts";
+import { type Cached, cached } from "../net/cached.ts";
 import { RpcError } from "../protocol/jsonrpc.ts";
 import type { Hex } from "../protocol/scalars.ts";
 import { redactUrls } from "../redact.ts";
-import { ClockComparison, type HeadTime } from "./clock_comparison.ts";
+import { ClockComparison } from "./clock_comparison.ts";
 import type { Intent } from "./intent.ts";
+import { RewindDetector, type RewindDetectorOptions } from "./rewind_detector.ts";
 import type { ServiceRecord } from "./service_store.ts";
 import type { IntentStore } from "./store.ts";
 
@@ -21,16 +22,7 @@ const GENESIS_CACHED_MS = 100;
  */
 const COMPLETENESS_CACHED_MS = 10_000;
 
-/** How long `allowsReverts` is cached. */
-const ALLOWS_REVERTS_CACHED_MS = 1_000;
-
-/** A read node behind a proxy may be this many blocks behind the write node. */
-const READ_NODE_LAG_BLOCKS = 50;
-
-/** A read node may know a receipt this much later than the write node. */
-const READ_NODE_LAG_MS = 2_000;
-
-interface ChainGuardOptions {
+interface ChainGuardOptions extends Pick<RewindDetectorOptions, "isOnChain"> {
   store: Pick<IntentStore, "checkWritable" | "find" | "updateRecord" | "newestCommitted">;
   node: Pick<
     CoreClient,
@@ -40,8 +32,6 @@ interface ChainGuardOptions {
   chainId: number;
   clock: Clock;
   log: Logger;
-  /** Whether the chain has the effect of a committed intent, although the node has no receipt of it. */
-  isOnChain(intent: Intent): Promise<boolean>;
 }
 
 /** The node has another chain than the store, so nothing is submitted. */
@@ -56,32 +46,28 @@ export class WrongChainError extends RangemakerError {
 }
 
 /**
- * Checks that the node has the configured chain id and the chain of the store. The store binds itself to the first chain that it
- * meets, by the hash of the first block, and remembers the highest block. Its used nonces and receipts
- * are invalid on another chain, and on an older state of the same one. On a chain that allows reverts, such
- * as a development chain in memory, the guard starts over at its present block; finished intents keep
- * their state.
+ * Checks that the node has the configured chain id and the chain of the store. The store binds
+ * itself to the first chain that it meets, by the hash of the first block, and remembers the
+ * highest block. Its used nonces and receipts are invalid on another chain, and on an older state
+ * of the same one. On a chain that allows reverts, such as a development chain in memory, the guard
+ * starts over at its present block; finished intents keep their state.
  */
 export class ChainGuard {
   /** The clock of this machine beside the node's. */
   readonly clocks: ClockComparison;
   readonly #options: ChainGuardOptions;
-  #cachedCheck: () => Promise<unknown>;
-  readonly #allowsReverts: () => Promise<boolean>;
+  readonly #rewinds: RewindDetector;
+  readonly #cachedCheck: Cached<number>;
   #record: ServiceRecord | undefined;
   /** When the chain was last found to be complete; undefined after any doubt. */
   #verifiedAtMs: number | undefined;
-  /** The newest committed intents, oldest first; only the first and the last of each second are kept. */
-  #recentCommits: Intent[] = [];
-  /** Sequence of the newest committed intent that this process knows. */
-  #newestSequence = 0;
 
   constructor(options: ChainGuardOptions) {
-    const { node, clock, log } = options;
     this.#options = options;
-    this.clocks = new ClockComparison(log);
-    this.#cachedCheck = this.#newCachedCheck();
-    this.#allowsReverts = cached(() => allowsReverts(node), ALLOWS_REVERTS_CACHED_MS, clock);
+    this.clocks = new ClockComparison(options.log);
+    this.#rewinds = new RewindDetector(options);
+    const check = () => this.#check({ verifiesCompleteness: !this.#wasVerifiedRecently() });
+    this.#cachedCheck = cached(check, GENESIS_CACHED_MS, options.clock);
   }
 
   /**
@@ -96,12 +82,7 @@ export class ChainGuard {
 
   /** An intent was committed: the node must have its receipt. */
   onCommitted(intent: Intent): void {
-    this.#newestSequence = Math.max(this.#newestSequence, intent.sequence);
-    const beforeLast = this.#recentCommits.at(-2);
-    if (beforeLast !== undefined && intent.updatedAtMs - beforeLast.updatedAtMs < 1_000) {
-      this.#recentCommits.pop();
-    }
-    this.#recentCommits.push(intent);
+    this.#rewinds.onCommitted(intent);
   }
 
   /**
@@ -117,7 +98,7 @@ export class ChainGuard {
       highestBlock = await this.#check({ verifiesCompleteness: true });
     } catch (thrown) {
       // A cached success from before this failure must not admit requests.
-      this.#cachedCheck = this.#newCachedCheck();
+      this.#cachedCheck.clear();
       throw thrown;
     }
     this.#record = await store.updateRecord({ highestBlock });
@@ -127,14 +108,8 @@ export class ChainGuard {
   async #readRecord(): Promise<ServiceRecord> {
     const { store } = this.#options;
     const record = await store.updateRecord();
-    const newest = await store.newestCommitted();
-    if (newest !== undefined && newest.sequence > this.#newestSequence) this.onCommitted(newest);
+    this.#rewinds.onNewestRead(await store.newestCommitted());
     return record;
-  }
-
-  #newCachedCheck(): () => Promise<unknown> {
-    const check = () => this.#check({ verifiesCompleteness: !this.#wasVerifiedRecently() });
-    return cached(check, GENESIS_CACHED_MS, this.#options.clock);
   }
 
   #wasVerifiedRecently(): boolean {
@@ -145,15 +120,15 @@ export class ChainGuard {
 
   /** @returns Number of the node's newest block; 0 if it was not asked, or does not report it. */
   async #check({ verifiesCompleteness }: { verifiesCompleteness: boolean }): Promise<number> {
-    const { store, node, clock } = this.#options;
+    const { store, node, chainId, clock } = this.#options;
     try {
       this.#record ??= await this.#readRecord();
       const askedMs = clock.now();
       const { highestBlock } = this.#record;
       const [genesis, found] = await Promise.all([
         node.genesisHash(),
-        verifiesCompleteness ? this.#verifyCompleteness(highestBlock, askedMs) : undefined,
-        verifiesCompleteness ? this.#requireChainId() : undefined,
+        verifiesCompleteness ? this.#rewinds.check(highestBlock, askedMs) : undefined,
+        verifiesCompleteness ? requireChainId(node, chainId) : undefined,
       ]);
       if (this.#record.genesis === null && genesis !== null) {
         this.#record = await store.updateRecord({ genesis });
@@ -173,80 +148,33 @@ export class ChainGuard {
     }
   }
 
-  async #requireChainId(): Promise<void> {
-    const { node, chainId: expected } = this.#options;
-    const actual = await node.chainId();
-    if (actual === expected) return;
-    throw new WrongChainError(
-      "CHAIN_MISMATCH",
-      `Core node at ${
-        redactUrls(node.url)
-      } has chain id ${actual}: expected ${expected}, so nothing ` +
-        "is submitted: correct --chain-id or --rpc-url",
-      { expected, actual },
-    );
-  }
-
-  /** Looks for a sign that the node went back to an older state. */
-  async #verifyCompleteness(highestBlock: number, askedMs: number): Promise<Completeness> {
-    const [head, missing] = await Promise.all([
-      nullIfUnsupported(this.#options.node.getHead()),
-      this.#findMissing(askedMs - READ_NODE_LAG_MS),
-    ]);
-    if (head !== null && head.number + READ_NODE_LAG_BLOCKS < highestBlock) {
-      return {
-        head,
-        evidence: `is at block ${head.number}, but was at block ${highestBlock} before`,
-      };
-    }
-    if (missing === undefined) return { head };
-    const txHash = missing.transaction?.txHash;
-    return {
-      head,
-      evidence: `does not have transaction ${txHash}, which it had committed before`,
-    };
-  }
-
-  /**
-   * Looks for the receipts of commits up to `dueMs`. If none is missing, only the newest is checked
-   * again.
-   */
-  async #findMissing(dueMs: number): Promise<Intent | undefined> {
-    const firstNotDue = this.#recentCommits.findIndex(({ updatedAtMs }) => updatedAtMs > dueMs);
-    const due = this.#recentCommits.slice(0, firstNotDue < 0 ? undefined : firstNotDue);
-    const areCommitted = await Promise.all(due.map((intent) => this.#isStillCommitted(intent)));
-    const missing = due[areCommitted.indexOf(false)];
-    if (missing !== undefined) return missing;
-    const done = new Set(due.slice(0, -1));
-    this.#recentCommits = this.#recentCommits.filter((intent) => !done.has(intent));
-    return undefined;
-  }
-
-  async #isStillCommitted(intent: Intent): Promise<boolean> {
-    if (await this.#isKnown(intent)) return true;
-    // An operator may have reconciled store and chain since.
-    const current = await this.#options.store.find(intent.key);
-    return current?.state !== "committed" || await this.#isKnown(current);
-  }
-
   /** Finished intents keep their state: they were answered before the revert. */
   async #acceptOrRefuseRevert(resetBlock: number, evidence: string): Promise<void> {
     const { store, node, log } = this.#options;
-    if (!await this.#allowsReverts()) throw chainRewound(node.url, evidence);
+    if (!await allowsReverts(node)) throw chainRewound(node.url, evidence);
     this.#record = await store.updateRecord({ resetBlock });
-    this.#recentCommits = [];
+    this.#rewinds.forget();
     log.info("The development chain was reverted: the node {evidence}", {
       event: "chain_reverted",
       evidence,
     });
   }
+}
 
-  async #isKnown(intent: Intent): Promise<boolean> {
-    const { node, isOnChain } = this.#options;
-    if (intent.transaction === null) return true;
-    const receipt = await node.getTransaction(intent.transaction.txHash);
-    return receipt?.status === "committed" || await isOnChain(intent);
-  }
+/** @throws {WrongChainError} `CHAIN_MISMATCH` if the node has another chain id. */
+export async function requireChainId(
+  node: Pick<CoreClient, "url" | "chainId">,
+  expected: number,
+): Promise<void> {
+  const actual = await node.chainId();
+  if (actual === expected) return;
+  const url = redactUrls(node.url);
+  throw new WrongChainError(
+    "CHAIN_MISMATCH",
+    `Core node at ${url} has chain id ${actual}: expected ${expected}, so nothing is submitted: ` +
+      "correct --chain-id or --rpc-url",
+    { expected, actual },
+  );
 }
 
 /**
@@ -261,14 +189,6 @@ export async function requireGenesis(
   const { genesis } = await store.updateRecord();
   requireSameGenesis(node.url, await node.genesisHash(), genesis);
   return (await nullIfUnsupported(node.getHead()))?.number ?? 0;
-}
-
-/** Whether a node has the whole chain that it had before. */
-interface Completeness {
-  /** The newest block; null if the node does not report it. */
-  head: HeadTime | null;
-  /** A sign that it went back to an older state, in words that follow "the node". */
-  evidence?: string;
 }
 
 function requireSameGenesis(url: string, actual: Hex | null, expected: Hex | null): void {

@@ -32,8 +32,8 @@ export class ClockComparison {
   }
 
   /**
-   * Compares the time of the node's newest block. Only a block newer than the last observation shows
-   * the node's clock: a chain may make no blocks while it is idle.
+   * Compares the time of the node's newest block. Only a block newer than the last observation
+   * shows the node's clock: a chain may make no blocks while it is idle.
    *
    * @param head Null if the node does not report it.
    */

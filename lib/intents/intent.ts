@@ -9,7 +9,7 @@ export const INTENT_STATES = ["accepted", "submitted", "committed", "failed"] as
 
 export type IntentState = (typeof INTENT_STATES)[number];
 
-/** A signed transaction as it is stored and sent: always the same bytes. */
+/** A signed transaction as it is stored; each attempt sends this one. */
 export interface SignedTransactionText {
   txHash: Hex;
   /** The transaction as JSON. */
@@ -112,12 +112,9 @@ export interface Admission {
 }
 
 /** The state of a new intent once it is recorded. */
-export function acceptedIntent(
-  intent: NewIntent & { reserved?: boolean },
-  sequence: number,
-): Intent {
+export function acceptedIntent(intent: NewIntent, sequence: number, reserved: boolean): Intent {
   const fresh = { state: "accepted" as const, receipt: null, failure: null };
-  return { reserved: false, ...intent, ...fresh, sequence, updatedAtMs: intent.createdAtMs };
+  return { ...intent, ...fresh, sequence, reserved, updatedAtMs: intent.createdAtMs };
 }
 
 /** Whether a recorded intent is this one, and not another request for the same key. */
@@ -154,8 +151,8 @@ export class StoreConnectionLostError extends StoreError {
 }
 
 /**
- * The database, or one row of it, is not as it was written. Treat it as unreadable: nothing that depends
- * on it is signed or sent.
+ * The database, or one row of it, is not as it was written. Treat it as unreadable: nothing that
+ * depends on it is signed or sent.
  */
 export class StoreDamagedError extends StoreError {
   /** Key of the damaged row; undefined if the damage is not in one row. */

@@ -1,6 +1,5 @@
 import type { Logger } from "@logtape/logtape";
-import type { Clock } from "../clock.ts";
-import { faultPointsAt, withFaultPoints } from "../fault_points.ts";
+import type { Clock, RandomSource } from "../clock.ts";
 import { serviceLog } from "../log/logging.ts";
 import { CoreClient } from "../net/core_client.ts";
 import type { TransactionSigner } from "../protocol/transaction.ts";
@@ -25,10 +24,10 @@ export interface IntentPartsOptions {
   rpcUrl: string;
   signer: TransactionSigner;
   chainId: number;
-  faultPoint?: string | undefined;
   /**
-   * Whether the database belongs to the key, as that of a solver does: its quotes name its account. A
-   * dry run submits nothing. A bridge keeps its database, with the used nonces, when its key changes.
+   * Whether the database belongs to the key, as that of a solver does: its quotes name its account.
+   * A dry run submits nothing. A bridge keeps its database, with the used nonces, when its key
+   * changes.
    */
   bindsKey: boolean;
   clock: Clock;
@@ -45,6 +44,7 @@ export interface IntentParts {
   transactions: TransactionBuilder;
   chainId: number;
   clock: Clock;
+  random: RandomSource;
   log: Logger;
 }
 
@@ -55,7 +55,6 @@ export interface IntentParts {
  */
 export async function openIntentParts(options: IntentPartsOptions): Promise<IntentParts> {
   const { name, database, rpcUrl: url, signer, chainId, bindsKey, clock } = options;
-  const faults = faultPointsAt(options.faultPoint);
   const store = await openWhenReady(database, name, clock);
   try {
     if (bindsKey) await requireKey(store, name, signer);
@@ -63,15 +62,15 @@ export async function openIntentParts(options: IntentPartsOptions): Promise<Inte
     await store.close();
     throw thrown;
   }
-  const node = new CoreClient({ url, timeoutMs: SUBMISSION_TIMEOUT_MS });
   return {
     name,
-    store: withFaultPoints("store", store, faults),
-    node: withFaultPoints("node", node, faults),
+    store,
+    node: new CoreClient({ url, timeoutMs: SUBMISSION_TIMEOUT_MS }),
     shortTimeoutNode: new CoreClient({ url, timeoutMs: SHORT_TIMEOUT_MS }),
     transactions: new TransactionBuilder(signer, chainId, clock),
     chainId,
     clock,
+    random: Math.random,
     log: serviceLog(name),
   };
 }

@@ -2,7 +2,7 @@ import type { Logger } from "@logtape/logtape";
 import type { Gauge, Registry } from "prom-client";
 import { RangemakerError } from "../errors.ts";
 import { metricsIn } from "../http/metrics.ts";
-import { OnceLog } from "../log/once_log.ts";
+import { ProblemTracker } from "../log/problem_tracker.ts";
 import { cached } from "../net/cached.ts";
 import { PollingLoop } from "../net/polling_loop.ts";
 import { type ChainGuard, WrongChainError } from "./chain_guard.ts";
@@ -52,14 +52,14 @@ export class IntentService {
   readonly #health: PollingLoop;
   readonly #upkeep: PollingLoop;
   readonly #problems: Gauge<"code">;
-  readonly #problemLog = new OnceLog();
+  readonly #tracker = new ProblemTracker();
 
   constructor({ parts, guard, handler, retainMs, registry }: IntentServiceOptions) {
     const { name, store, clock, log } = parts;
     this.store = store;
     this.#log = log;
     this.#guard = guard;
-    this.#submitter = new Submitter({ ...parts, random: Math.random, handler, guard });
+    this.#submitter = new Submitter({ ...parts, handler, guard });
     this.problem = cached(() => this.#check(), HEALTH_CACHED_MS, clock);
     this.#health = new PollingLoop({
       clock,
@@ -83,7 +83,8 @@ export class IntentService {
   }
 
   /**
-   * @throws {WrongChainError} If the node has another chain than the store, or an older state of it.
+   * @throws {WrongChainError} If the node has another chain than the store, or an older state of
+   *   it.
    * @throws {RangemakerError} If node or store does not answer.
    */
   requireChain(): Promise<void> {
@@ -123,11 +124,11 @@ export class IntentService {
     const problem = await this.#findProblem();
     if (problem !== undefined) {
       const { code, message: reason } = problem;
-      if (this.#problemLog.begins(code)) {
+      if (this.#tracker.begins(code)) {
         const facts = { event: "submitting_failed", code, reason };
         this.#log.error("Nothing can be submitted ({code}): {reason}", facts);
       }
-    } else if (this.#problemLog.ends()) {
+    } else if (this.#tracker.ends()) {
       this.#log.info("Intents can be submitted again", { event: "submitting_works" });
     }
     const found = problem ?? this.store.damaged.first ?? this.clockProblem;

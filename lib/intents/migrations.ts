@@ -9,8 +9,8 @@ interface Migration {
 }
 
 /**
- * The steps from an empty database to the present tables. A released step never changes; a change of
- * the tables is a new step at the end.
+ * The steps from an empty database to the present tables. A released step never changes; a change
+ * of the tables is a new step at the end.
  */
 const MIGRATIONS: readonly Migration[] = [{
   number: 1,

@@ -15,8 +15,8 @@ export type NodeAnswer =
   | { kind: "unknown"; cause: unknown };
 
 /**
- * Answers of the node that a retry cannot change. "Method not found" is not one: the URL is that of a
- * read port by mistake, and the intent waits until the operator corrects it.
+ * Answers of the node that a retry cannot change. "Method not found" is not one: the URL is that of
+ * a read port by mistake, and the intent waits until the operator corrects it.
  */
 const FINAL_RPC_CODES: ReadonlySet<number> = new Set([
   RpcCode.transactionRejected,

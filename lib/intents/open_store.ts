@@ -51,8 +51,8 @@ function warnOfTornLog(database: string, service: string): void {
 }
 
 /**
- * Opens a store. A database that cannot be reached is tried again for 30 s: after a power failure, it may
- * start later than its services.
+ * Opens a store. A database that cannot be reached is tried again for 30 s: after a power failure,
+ * it may start later than its services.
  */
 export async function openWhenReady(
   database: string,
@@ -102,7 +102,8 @@ interface StoreInspection {
  * Inspects a store without changing it.
  *
  * @param stuckBeforeMs Unfinished intents created before this time, Unix ms, count as stuck.
- * @param timeoutMs How long a server may take to connect and to answer; as a service allows if missing.
+ * @param timeoutMs How long a server may take to connect and to answer; as a service allows if
+ *   missing.
  * @returns `new` if the first start will create the tables, `memory` for a store in memory.
  * @throws {StoreError} If the service could not use the store.
  */

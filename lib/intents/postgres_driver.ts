@@ -40,8 +40,8 @@ interface Answer {
 }
 
 /**
- * PostgreSQL, or a database that speaks its protocol, for several processes that share one store. It
- * gets plain SQL only: no advisory locks, no notifications.
+ * PostgreSQL, or a database that speaks its protocol, for several processes that share one store.
+ * It gets plain SQL only: no advisory locks, no notifications.
  */
 export class PostgresDriver implements SqlDriver {
   readonly #servers: PostgresServers;

@@ -32,8 +32,8 @@ const RETRY_PAUSE_MS = 250;
 const REFUSED_PARAMETER = /unsupported startup parameter/;
 
 /**
- * Warnings of a server that stopped waiting for its standby (cancelled, or shut down meanwhile): the
- * statement succeeds, but the standby may not have it.
+ * Warnings of a server that stopped waiting for its standby (cancelled, or shut down meanwhile):
+ * the statement succeeds, but the standby may not have it.
  */
 const NOT_REPLICATED = new Set(["01000", "57P01"]);
 

@@ -38,8 +38,8 @@ const NODE_LOST = "NODE_LOST";
 
 /**
  * Retries intents that an earlier run, another process or a lost answer left unfinished, and that
- * did not change for a while. While the node is unreachable, a pass tries one intent, and the others
- * only after an answer.
+ * did not change for a while. While the node is unreachable, a pass tries one intent, and the
+ * others only after an answer.
  */
 export function retryLoop(submitter: IntentRetrier, options: RetryLoopOptions): PollingLoop {
   const { node, clock, random, log } = options;

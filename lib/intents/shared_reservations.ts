@@ -53,8 +53,8 @@ interface AdmittedInsertion {
   admission: Admission;
 }
 
-type Outcome = Insertion | { error: unknown };
-type Outcomes = Map<AdmittedInsertion, Outcome>;
+type InsertResult = Insertion | { error: unknown };
+type InsertResults = Map<AdmittedInsertion, InsertResult>;
 
 /**
  * Records intents whose reservations fit into a bound that all processes of a service share. A row
@@ -65,7 +65,7 @@ type Outcomes = Map<AdmittedInsertion, Outcome>;
 export class SharedReservations {
   readonly #db: SqlDriver;
   readonly #service: string;
-  readonly #batches: Batches<AdmittedInsertion, Outcome>;
+  readonly #batches: Batches<AdmittedInsertion, InsertResult>;
   /** Sequence of the newest reservation that was read or made. */
   #newest = 0;
 
@@ -77,9 +77,9 @@ export class SharedReservations {
 
   /** Records an intent unless its key is taken. Throws what `decide` throws. */
   async insert(insertion: AdmittedInsertion): Promise<Insertion> {
-    const outcome = await this.#batches.add(insertion);
-    if ("error" in outcome) throw outcome.error;
-    return outcome;
+    const result = await this.#batches.add(insertion);
+    if ("error" in result) throw result.error;
+    return result;
   }
 
   /** Makes a book count exactly the reservations in the database. */
@@ -87,7 +87,7 @@ export class SharedReservations {
     return this.#db.transaction(() => this.#refresh(book));
   }
 
-  async #insertBatch(take: () => AdmittedInsertion[]): Promise<Outcome[]> {
+  async #insertBatch(take: () => AdmittedInsertion[]): Promise<InsertResult[]> {
     let batch: AdmittedInsertion[] = [];
     try {
       return await this.#db.transaction(() => this.#record(batch = take()));
@@ -100,7 +100,7 @@ export class SharedReservations {
     }
   }
 
-  *#record(batch: readonly AdmittedInsertion[]): SqlSteps<Outcome[]> {
+  *#record(batch: readonly AdmittedInsertion[]): SqlSteps<InsertResult[]> {
     const [first] = batch;
     if (first === undefined) return [];
     const { book } = first.admission;
@@ -114,17 +114,17 @@ export class SharedReservations {
     ];
     this.#addAll(rows, book);
     const inFlight = keysOf(parseRow(keysSchema, row).keys);
-    const outcomes: Outcomes = new Map();
-    yield* this.#decide(batch, inFlight, outcomes);
-    const refused = [...outcomes].filter(([, outcome]) => "error" in outcome);
+    const results: InsertResults = new Map();
+    yield* this.#decide(batch, inFlight, results);
+    const refused = [...results].filter(([, result]) => "error" in result);
     if (refused.length > 0) {
       // Other processes may have released reservations: read those releases and decide once more.
       yield* this.#refresh(book);
-      yield* this.#decide(refused.map(([insertion]) => insertion), inFlight, outcomes);
+      yield* this.#decide(refused.map(([insertion]) => insertion), inFlight, results);
     }
-    yield* findRecorded(batch, outcomes);
+    yield* findRecorded(batch, results);
     return batch.map((insertion) =>
-      outcomes.get(insertion) ?? { error: new StoreError(INTENT_MISSING) }
+      results.get(insertion) ?? { error: new StoreError(INTENT_MISSING) }
     );
   }
 
@@ -132,7 +132,7 @@ export class SharedReservations {
   *#decide(
     insertions: readonly AdmittedInsertion[],
     inFlight: Set<string>,
-    outcomes: Outcomes,
+    results: InsertResults,
   ): SqlSteps<void> {
     const accepted: AdmittedInsertion[] = [];
     for (const insertion of insertions) {
@@ -143,7 +143,7 @@ export class SharedReservations {
         inFlight.add(key);
         accepted.push(insertion);
       } catch (error) {
-        outcomes.set(insertion, { error }); // the other intents of the transaction go on
+        results.set(insertion, { error }); // the other intents of the transaction go on
       }
     }
     const inserted = yield accepted.map(({ insert }) => insert);
@@ -156,7 +156,7 @@ export class SharedReservations {
       }
       const { sequence } = parseRow(sequenceSchema, row);
       this.#newest = Math.max(this.#newest, sequence);
-      outcomes.set(insertion, { inserted: true, intent: acceptedIntent(intent, sequence) });
+      results.set(insertion, { inserted: true, intent: acceptedIntent(intent, sequence, true) });
     }
   }
 
@@ -189,18 +189,18 @@ export class SharedReservations {
 /** Answers taken keys with their intents, even if another reservation would not fit. */
 function* findRecorded(
   batch: readonly AdmittedInsertion[],
-  outcomes: Outcomes,
+  results: InsertResults,
 ): SqlSteps<void> {
-  const others = batch.filter((insertion) => !isInserted(outcomes.get(insertion)));
+  const others = batch.filter((insertion) => !isInserted(results.get(insertion)));
   const found = yield others.map(({ find }) => find);
   for (const [index, insertion] of others.entries()) {
     const [row] = found[index] ?? [];
-    if (row !== undefined) outcomes.set(insertion, outcomeOfRecorded(row));
+    if (row !== undefined) results.set(insertion, resultOfRecorded(row));
   }
 }
 
 /** A damaged row fails its own insertion, and not the others of the transaction. */
-function outcomeOfRecorded(row: unknown): Outcome {
+function resultOfRecorded(row: unknown): InsertResult {
   try {
     return { inserted: false, intent: intentOfRow(row) };
   } catch (error) {
@@ -209,6 +209,6 @@ function outcomeOfRecorded(row: unknown): Outcome {
   }
 }
 
-function isInserted(outcome: Outcome | undefined): boolean {
-  return outcome !== undefined && "inserted" in outcome;
+function isInserted(result: InsertResult | undefined): boolean {
+  return result !== undefined && "inserted" in result;
 }

@@ -23,16 +23,17 @@ export interface Statement {
 }
 
 /**
- * A transaction: each `yield` hands over statements that run in order, and is resumed with the rows of
- * each. One definition works for a synchronous and an asynchronous database. The transaction may still
- * fail after the last step, so steps may change only memory that the caller restores on failure.
+ * A transaction: each `yield` hands over statements that run in order, and is resumed with the rows
+ * of each. One definition works for a synchronous and an asynchronous database. The transaction may
+ * still fail after the last step, so steps may change only memory that the caller restores on
+ * failure.
  */
 export type SqlSteps<T> = Generator<readonly Statement[], T, unknown[][]>;
 
 /**
- * One SQL database. A statement has one `?` for each value, and uses only what SQLite and PostgreSQL
- * have in common. Every method throws {@link StoreError} on failure, and then has changed nothing;
- * after a {@link StoreConnectionLostError} the change may have been made.
+ * One SQL database. A statement has one `?` for each value, and uses only what SQLite and
+ * PostgreSQL have in common. Every method throws {@link StoreError} on failure, and then has
+ * changed nothing; after a {@link StoreConnectionLostError} the change may have been made.
  */
 export interface SqlDriver {
   /** Runs a statement that changes nothing. */
@@ -44,8 +45,8 @@ export interface SqlDriver {
    */
   write(sql: string, values: SqlValue[]): Promise<unknown[]>;
   /**
-   * Runs several statements as one transaction, or as part of one with others that wait; resolves once
-   * it is on disk.
+   * Runs several statements as one transaction, or as part of one with others that wait; resolves
+   * once it is on disk.
    */
   transaction<T>(steps: () => SqlSteps<T>): Promise<T>;
   /** Version of the tables: 0 if there are none yet. @throws {StoreError} If they cannot be made. */
@@ -161,20 +162,21 @@ function columnsOf(
 /** Inserts an intent unless its key is taken; returns its sequence if it does. */
 export function intentInsertion(
   service: string,
-  intent: NewIntent & { reserved: boolean },
+  intent: NewIntent,
+  reserved: boolean,
 ): Statement {
-  const { key, subject, payload, transaction, expiresAtMs, createdAtMs, reserved } = intent;
+  const { key, subject, payload, transaction, expiresAtMs, createdAtMs } = intent;
   const { txHash, text } = transaction ?? { txHash: null, text: null };
   const times = [expiresAtMs, createdAtMs, createdAtMs];
   const values = [service, key, subject, payload, txHash, text, ...times];
-  const checksum = checksumOf(service, acceptedIntent(intent, 0));
+  const checksum = checksumOf(service, acceptedIntent(intent, 0, reserved));
   return { sql: INTENT_SQL.insert, values: [...values, reserved ? 1 : 0, checksum] };
 }
 
 /**
- * Changes an intent if it still has the transaction it was read with and a condition fits. Sets only
- * columns that differ: setting an indexed column, even to the same value, makes the database update
- * the index.
+ * Changes an intent if it still has the transaction it was read with and a condition fits. Sets
+ * only columns that differ: setting an indexed column, even to the same value, makes the database
+ * update the index.
  */
 export function intentUpdate(
   service: string,

@@ -32,8 +32,8 @@ export class SqliteDriver implements SqlDriver {
   }
 
   /**
-   * Opens a file and brings its tables up to date. Creates the file (mode 0600) and its folder (0700)
-   * if they are missing; `:memory:` keeps nothing.
+   * Opens a file and brings its tables up to date. Creates the file (mode 0600) and its folder
+   * (0700) if they are missing; `:memory:` keeps nothing.
    *
    * @throws {StoreDamagedError} If the file or its log is damaged.
    * @throws {StoreError} If the file cannot be used.

@@ -25,7 +25,7 @@ type LogDamage = "torn" | "damaged";
 export function logDamage(database: string): LogDamage | undefined {
   const first = inspectFile(database);
   if (first === undefined) return undefined;
-  // Another process may be writing to it.
+  // Another process may be writing to it. This blocks only the start, and only with a damaged log.
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOK_AGAIN_MS);
   const second = inspectFile(database);
   return second?.damage === first.damage && second.mtimeMs === first.mtimeMs

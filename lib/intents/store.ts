@@ -6,6 +6,7 @@ import {
   type InFlight,
   type Insertion,
   type Intent,
+  type IntentFailure,
   type IntentOutcome,
   type IntentState,
   isFinal,
@@ -28,6 +29,7 @@ import {
   parseRow,
   sequenceSchema,
   type SqlDriver,
+  type SqlSteps,
   UNFINISHED,
 } from "./sql.ts";
 import { keysOf, SharedReservations } from "./shared_reservations.ts";
@@ -60,10 +62,7 @@ export class IntentStore extends ServiceStore {
    * @param admission Decides whether it is recorded, and throws if not. The intent then has a
    *   reservation until it fails or is released.
    */
-  async insert(
-    intent: NewIntent & { reserved?: boolean },
-    admission?: Admission,
-  ): Promise<Insertion> {
+  async insert(intent: NewIntent, admission?: Admission): Promise<Insertion> {
     try {
       return await this.#insertOnce(intent, admission);
     } catch (thrown) {
@@ -75,13 +74,9 @@ export class IntentStore extends ServiceStore {
     }
   }
 
-  async #insertOnce(
-    given: NewIntent & { reserved?: boolean },
-    admission: Admission | undefined,
-  ): Promise<Insertion> {
-    const intent = { ...given, reserved: given.reserved ?? admission !== undefined };
+  async #insertOnce(intent: NewIntent, admission: Admission | undefined): Promise<Insertion> {
     const { key } = intent;
-    const insert = intentInsertion(this.service, intent);
+    const insert = intentInsertion(this.service, intent, admission !== undefined);
     if (admission !== undefined) {
       const find = { sql: INTENT_SQL.find, values: [this.service, key] };
       return await this.#reservations.insert({ intent, insert, find, admission });
@@ -89,12 +84,29 @@ export class IntentStore extends ServiceStore {
     const [row] = await this.db.write(insert.sql, insert.values);
     if (row === undefined) return { inserted: false, intent: await this.get(key) };
     const { sequence } = parseRow(sequenceSchema, row);
-    return { inserted: true, intent: acceptedIntent(intent, sequence) };
+    return { inserted: true, intent: acceptedIntent(intent, sequence, false) };
   }
 
   /**
-   * The state of the intent with a key, if there is one, and which intents are unfinished now, for an
-   * {@link Admission} that decides later. One statement, since most keys are new and need both.
+   * Records an intent that has failed before it was submitted, unless its key is taken.
+   *
+   * @returns The intent with that key: this one, or the one before it.
+   */
+  async insertFailed(given: NewIntent, failure: IntentFailure): Promise<Intent> {
+    const intent = acceptedIntent(given, 0, false);
+    const failed: Intent = { ...intent, state: "failed", failure };
+    const insert = intentInsertion(this.service, intent, false);
+    const update = intentUpdate(this.service, UNFINISHED, intent, failed);
+    await this.db.transaction(function* (): SqlSteps<void> {
+      const [[row] = []] = yield [insert];
+      if (row !== undefined) yield [update];
+    });
+    return await this.get(intent.key);
+  }
+
+  /**
+   * The state of the intent with a key, if there is one, and which intents are unfinished now, for
+   * an {@link Admission} that decides later. One statement, since most keys are new and need both.
    */
   async lookUp(key: string): Promise<{ state: IntentState | undefined; inFlight: InFlight }> {
     const values = [this.service, this.service, key, this.service];
@@ -174,8 +186,8 @@ export class IntentStore extends ServiceStore {
 
   /**
    * Unfinished intents, oldest first, `sequence` above `after`, whose last change is at least
-   * `unchangedForMs` away from now: in the future too, since clocks may be set back. Damaged ones end as
-   * `STORE_DAMAGED`.
+   * `unchangedForMs` away from now: in the future too, since clocks may be set back. Damaged ones
+   * end as `STORE_DAMAGED`.
    */
   async listUnfinished(
     { limit, after, nowMs, unchangedForMs }: Record<
@@ -230,7 +242,8 @@ export class IntentStore extends ServiceStore {
    * Gives an unfinished intent its final state, if it still has the transaction it was read with.
    * A failure releases its reservation.
    *
-   * @returns The intent as it is now, since the first final state stays, and whether it is this one.
+   * @returns The intent as it is now, since the first final state stays, and whether it is this
+   *   one.
    */
   finish(
     intent: Intent,

@@ -32,8 +32,8 @@ export interface IntentHandler {
    */
   termsOf(intent: Intent): TransactionTerms;
   /**
-   * Runs before the transaction of an intent is signed, such as a hedge. It may run several times for one
-   * intent, so it must be idempotent.
+   * Runs before the transaction of an intent is signed, such as a hedge. It may run several times
+   * for one intent, so it must be idempotent.
    *
    * @throws {IntentRefusedError} If the intent must not be submitted after all.
    */
@@ -94,8 +94,8 @@ export class TransactionBuilder {
 
   /**
    * Checks that a stored transaction is one that this service signed for these terms. Only the
-   * timestamp may differ, and the relayer of a deposit: the bridge may have had another key then, or
-   * another bridge on the same database has it.
+   * timestamp may differ, and the relayer of a deposit: the bridge may have had another key then,
+   * or another bridge on the same database has it.
    *
    * @throws {TypeError} If it is not.
    */

@@ -35,9 +35,9 @@ const RESIGN_AFTER_MS = TIMESTAMP_DRIFT_MAX_MS - CLOCK_SKEW_MS;
 const refusedTimestampSchema = z.object({ code: z.literal("TIMESTAMP_OUT_OF_RANGE") });
 
 /**
- * Brings intents to a final state: the transaction is durable before it is first sent, a retry sends
- * the same bytes, and the receipt is durable before anyone sees it. {@link start} retries intents
- * that an earlier run, another process or a lost answer left unfinished.
+ * Brings intents to a final state: the transaction is durable before it is first sent, a retry
+ * sends the same transaction, and the receipt is durable before anyone sees it. {@link start}
+ * retries intents that an earlier run, another process or a lost answer left unfinished.
  */
 export class Submitter {
   readonly #options: SubmitterOptions;
@@ -139,8 +139,9 @@ export class Submitter {
   }
 
   /**
-   * Checks that the parts of an intent that was read from the store belong together: its key, request,
-   * the user's signature and the transaction. If they do not, it fails and nothing is sent.
+   * Checks that the parts of an intent that was read from the store belong together: its key,
+   * request, the user's signature and the transaction. If they do not, it fails and nothing is
+   * sent.
    */
   #verify(intent: Intent): void {
     const { store, handler, transactions } = this.#options;
@@ -169,8 +170,8 @@ export class Submitter {
   }
 
   /**
-   * Sends a transaction. If the connection breaks, perhaps only the answer was lost: asks the node for
-   * the receipt, then sends the same bytes once more.
+   * Sends a transaction. If the connection breaks, perhaps only the answer was lost: asks the node
+   * for the receipt, then sends the same transaction once more.
    */
   async #send(intent: Intent): Promise<Intent> {
     const { node } = this.#options;

@@ -1,8 +1,8 @@
 import type { RandomSource } from "../clock.ts";
 
 /**
- * The longest wait before a service of our own is tried again, in milliseconds. With jitter, a restarted
- * service is retried every 1 to 2 s, so it is used again about 1 s after it returns.
+ * The longest wait before a service of our own is tried again, in milliseconds. With jitter, a
+ * restarted service is retried every 1 to 2 s, so it is used again about 1 s after it returns.
  */
 export const SERVICE_WAIT_MAX_MS = 2_000;
 

@@ -1,10 +1,13 @@
 import type { Clock } from "../clock.ts";
 
 /**
- * How long an answer of the node is cached on routes without a rate limit, such as health checks: it
- * bounds the load on the node, and how long callers may see a node that is unreachable.
+ * How long an answer of the node is cached on routes without a rate limit, such as health checks:
+ * it bounds the load on the node, and how long callers may see a node that is unreachable.
  */
 export const NODE_ANSWER_MS = 1_000;
+
+/** A cached call. After `clear`, the next one asks again. */
+export type Cached<T> = (() => Promise<T>) & { clear(): void };
 
 /**
  * Caches a result, failures included, until its request began `forMs` ago. Callers share a pending
@@ -14,9 +17,9 @@ export function cached<T>(
   load: () => Promise<T>,
   forMs: number,
   clock: Clock,
-): () => Promise<T> {
+): Cached<T> {
   let last: { result: Promise<T>; loadedMs: number; isPending: boolean } | undefined;
-  return () => {
+  const call = () => {
     if (last?.isPending || last && Math.abs(clock.now() - last.loadedMs) < forMs) {
       return last.result;
     }
@@ -26,4 +29,5 @@ export function cached<T>(
     last = entry;
     return entry.result;
   };
+  return Object.assign(call, { clear: () => last = undefined });
 }

@@ -63,8 +63,8 @@ const genesisSchema = z.nullable(z.object({ hash: hash32Schema }));
 
 /**
  * Reads a core node by JSON-RPC over HTTP. Every method throws {@link RpcError} with the node's own
- * code if it refuses, and {@link NodeTimeoutError} or {@link NodeUnreachableError} if no answer came.
- * An answer of the wrong shape is an {@link RpcError} too, never a `ZodError`.
+ * code if it refuses, and {@link NodeTimeoutError} or {@link NodeUnreachableError} if no answer
+ * came. An answer of the wrong shape is an {@link RpcError} too, never a `ZodError`.
  */
 export class CoreReader {
   readonly url: string;

@@ -84,7 +84,7 @@ async function readPage<S extends z.core.$ZodType>(
 ): Promise<PageResult<z.output<S>>> {
   try {
     const answer = await request(url, { ...options, maxBytes: PAGE_BYTES_MAX });
-    if (answer.status !== 200) return refusal(answer);
+    if (answer.status !== 200) return failedPage(answer);
     const parsed = z.safeParse(schema, JSON.parse(answer.text));
     return parsed.success
       ? { page: parsed.data }
@@ -94,7 +94,7 @@ async function readPage<S extends z.core.$ZodType>(
   }
 }
 
-function refusal<T>({ status, headers, text }: HttpAnswer): PageResult<T> {
+function failedPage<T>({ status, headers, text }: HttpAnswer): PageResult<T> {
   const retryAfterSeconds = Number(headers.get("retry-after") ?? Number.NaN);
   return {
     reason: `status ${status}: ${text.slice(0, 200)}`,

@@ -46,8 +46,8 @@ export interface HttpAnswer {
  * Sends one HTTP request and reads the whole answer. Redirects are not followed: a request with an
  * effect must not be repeated wherever an answer points.
  *
- * @throws {NetworkError} `SERVICE_TIMEOUT` or `SERVICE_UNREACHABLE` if no whole answer came, or it is a
- * redirect or too long. If `signal` is aborted, its reason is thrown, as `fetch` does.
+ * @throws {NetworkError} `SERVICE_TIMEOUT` or `SERVICE_UNREACHABLE` if no whole answer came, or it
+ *   is a redirect or too long. If `signal` is aborted, its reason is thrown, as `fetch` does.
  */
 export async function request(
   url: string,

@@ -1,6 +1,6 @@
 import type { CancelTimer, Clock } from "../clock.ts";
 import { RangemakerError } from "../errors.ts";
-import { OnceLog } from "../log/once_log.ts";
+import { ProblemTracker } from "../log/problem_tracker.ts";
 import type { Backoff } from "./backoff.ts";
 
 export interface PollingLoopOptions {
@@ -27,7 +27,7 @@ export class PollingLoop {
   #run = new AbortController();
   #cancelNext: CancelTimer = () => {};
   #passes: Promise<void> = Promise.resolve();
-  readonly #failure = new OnceLog();
+  readonly #failure = new ProblemTracker();
 
   constructor(options: PollingLoopOptions) {
     this.#options = options;
@@ -54,8 +54,8 @@ export class PollingLoop {
   }
 
   #begin(signal: AbortSignal): void {
-    // An aborted pass may still be in flight, and a stop has to wait for it too. Without `then`, each
-    // promise would keep the results of all before it.
+    // An aborted pass may still be in flight, and a stop has to wait for it too. Without `then`,
+    // each promise would keep the results of all before it.
     this.#passes = Promise.all([this.#passes, this.#pass(signal)]).then(() => {});
   }
 

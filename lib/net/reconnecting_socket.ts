@@ -20,8 +20,8 @@ export interface SocketLike {
 }
 
 /**
- * Why a connection was lost: it could not be opened, the other side closed it, it brought no frame for
- * too long, or its owner dropped it.
+ * Why a connection was lost: it could not be opened, the other side closed it, it brought no frame
+ * for too long, or its owner dropped it.
  */
 export type LossCause = "not_opened" | "closed" | "silent" | "dropped";
 
@@ -61,8 +61,8 @@ const CONNECT_TIMEOUT_MS = 5_000;
 const HEALTHY_AFTER_MS = 5_000;
 
 /**
- * A WebSocket client that reconnects after every loss, until stopped. A client socket cannot ping, so
- * only a deadline on data detects a dead server.
+ * A WebSocket client that reconnects after every loss, until stopped. The sockets of most platforms
+ * cannot ping, so a deadline on data detects a dead server.
  */
 export class ReconnectingSocket {
   readonly #options: ReconnectingSocketOptions;
@@ -83,7 +83,7 @@ export class ReconnectingSocket {
     return this.#isOpen;
   }
 
-  /** Time of the newest frame, Unix milliseconds; 0 before the first. */
+  /** Time of the newest frame by the clock of the options; 0 before the first. */
   get lastFrameAtMs(): number {
     return this.#lastFrameAtMs;
   }

@@ -5,13 +5,13 @@ import { tryParseJson } from "../json.ts";
 import type { Address, Hex } from "../protocol/scalars.ts";
 import { normalizeSignature, requireSigner, SignatureError } from "../protocol/signature.ts";
 import { TRANSACTION_TYPES, type UnsignedTransaction } from "../protocol/transaction.ts";
-import { describeTypedData, DOMAIN_TYPE } from "../protocol/typed_data.ts";
+import { typedDataOf } from "../protocol/typed_data.ts";
 import { redactUrls } from "../redact.ts";
 import { NetworkError, request } from "./http_request.ts";
 
 /**
- * Methods that sign typed data. Web3Signer has the first one only; Clef has the second and asks a person
- * unless a rule approves; wallets have the third.
+ * Methods that sign typed data. Web3Signer has the first one only; Clef has the second and asks a
+ * person unless a rule approves; wallets have the third.
  */
 export const SIGNER_METHODS = [
   "eth_signTypedData",
@@ -73,7 +73,9 @@ export class RemoteSigner {
     }
     this.#openRequests += 1;
     try {
-      const signature = normalizeSignature(await this.#ask(typedDataOf(tx, chainId)));
+      const { type, ...message } = tx;
+      const typedData = typedDataOf(TRANSACTION_TYPES[type], chainId, message);
+      const signature = normalizeSignature(await this.#ask(typedData));
       requireSigner("Signature of the remote signer", digest, signature, this.address);
       return signature;
     } catch (thrown) {
@@ -102,17 +104,4 @@ export class RemoteSigner {
     }
     return answer.result as Hex; // its schema has checked the form
   }
-}
-
-/** The typed data of a transaction, with its domain's type, and integers as decimal text. */
-function typedDataOf(tx: UnsignedTransaction, chainId: number): object {
-  const { types, ...rest } = describeTypedData(TRANSACTION_TYPES[tx.type], chainId);
-  const { type: _, ...message } = tx;
-  const isInteger = (value: unknown) => typeof value === "bigint" || typeof value === "number";
-  const text = JSON.stringify(message, (_key, value) => isInteger(value) ? `${value}` : value);
-  return {
-    types: { [DOMAIN_TYPE.primaryType]: DOMAIN_TYPE.fields, ...types },
-    ...rest,
-    message: JSON.parse(text),
-  };
 }

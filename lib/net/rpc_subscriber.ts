@@ -41,8 +41,9 @@ interface Heartbeat {
 /** Reads the changes made while there was no connection. */
 interface CatchUp {
   /**
-   * Called after every connect, and every {@link CATCH_UP_INTERVAL_MS}: a proxy may lose notifications of its
-   * node unnoticed. Check `signal` after each wait: once it is aborted, the result no longer counts.
+   * Called after every connect, and every {@link CATCH_UP_INTERVAL_MS}: a proxy may lose
+   * notifications of its node unnoticed. Check `signal` after each wait: once it is aborted, the
+   * result no longer counts.
    *
    * @throws {RangemakerError} It failed, and is tried again.
    */

@@ -6,12 +6,10 @@ import { toWire } from "./scalars.ts";
  * read what the message says.
  *
  * @param texts The message of each code, made from the facts behind it.
- * @param retryable Codes after which the same call may succeed later.
  * @returns Makes an error of a code; bigints in its `details` are decimal strings.
  */
 export function failuresOf<T extends { [Code in keyof T]: (facts: never) => string }>(
   texts: T,
-  retryable: readonly (keyof T)[] = [],
 ) {
   return <Code extends keyof T & string>(
     code: Code,
@@ -21,6 +19,6 @@ export function failuresOf<T extends { [Code in keyof T]: (facts: never) => stri
     // The caller's type matches the parameter of this code's text.
     const message = text(facts as never);
     const details: Record<string, unknown> = { ...toWire<object | undefined>(facts) };
-    return new RangemakerError(code, message, { details, retryable: retryable.includes(code) });
+    return new RangemakerError(code, message, { details });
   };
 }

@@ -1,4 +1,5 @@
 import * as z from "zod/mini";
+import { formatUnits, usdcText } from "./price.ts";
 import {
   addressSchema,
   described,
@@ -33,3 +34,12 @@ export function betTermsOf(carrier: BetTerms): BetTerms {
     carrier;
   return { thesisType, base, quote, lowerPrice, upperPrice, betAmount, startTime, endTime };
 }
+
+/** Why solver and node refuse the terms of a bet: the text of each code, from the numbers in `details`. */
+export const TERMS_TEXTS = {
+  BET_TOO_SMALL: (d: { betAmount: bigint; minBetAmount: bigint }) =>
+    `Bet of ${usdcText(d.betAmount)} is below ${usdcText(d.minBetAmount)}: bet more`,
+  INVALID_PRICE_RANGE: (d: { lowerPrice: bigint; upperPrice: bigint }) =>
+    `Lower price ${formatUnits(d.lowerPrice)} is not below upper price ` +
+    `${formatUnits(d.upperPrice)}: raise the upper one`,
+};

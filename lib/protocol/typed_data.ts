@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { described } from "./scalars.ts";
+import { described, toWire } from "./scalars.ts";
 
 /** A member of an EIP-712 struct. */
 interface TypedField {
@@ -57,11 +57,32 @@ export function describeTypedData(type: FlatType, chainId: number): TypedDataDes
   };
 }
 
+/** The complete data that a wallet signs: `types` has `EIP712Domain`, integers are decimal strings. */
+export type TypedData = TypedDataDescription & { message: Record<string, unknown> };
+
+/** The typed data of a message, in the form that every wallet and signer accepts. */
+export function typedDataOf(
+  type: FlatType,
+  chainId: number,
+  message: Readonly<Record<string, unknown>>,
+): TypedData {
+  const description = describeTypedData(type, chainId);
+  const domainFields = DOMAIN_TYPE.fields.map((field) => ({ ...field }));
+  const fields = Object.entries(toWire(message));
+  return {
+    ...description,
+    types: { [DOMAIN_TYPE.primaryType]: domainFields, ...description.types },
+    message: Object.fromEntries(
+      fields.map(([name, value]) => [name, typeof value === "number" ? `${value}` : value]),
+    ),
+  };
+}
+
 /** Parses a type string such as `Core:Deposit(address user,uint256 amount)`. */
 export function flatType(typeString: string): FlatType {
-  const [primaryType, members] = typeString.slice(0, -1).split("(") as [string, string];
+  const [primaryType = "", members = ""] = typeString.slice(0, -1).split("(");
   const fields = members.split(",").map((member) => {
-    const [type, name] = member.split(" ") as [string, string];
+    const [type = "", name = ""] = member.split(" ");
     return { name, type };
   });
   return { primaryType, fields, typeString };

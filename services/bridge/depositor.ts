@@ -9,7 +9,7 @@ import { externalHashOf, hashDepositRequest } from "../../lib/protocol/hashes.ts
 import { type Address, hash32Schema, type Hex } from "../../lib/protocol/scalars.ts";
 import { requireSigner, requireSignerForChain } from "../../lib/protocol/signature.ts";
 import { RangemakerError } from "../../lib/errors.ts";
-import { refusal } from "./failures.ts";
+import { bridgeError } from "./failures.ts";
 
 interface DepositorOptions {
   intents: Pick<IntentService, "store" | "submit" | "requireChain" | "clockProblem">;
@@ -58,8 +58,8 @@ export function decodePayload(text: string): DepositPayload {
  * hashes for ever, so a simulation that would credit the deposit now proves that the chain has lost
  * it.
  *
- * @throws {RangemakerError} If the node refuses for another reason, such as a key without permission,
- *   which proves nothing.
+ * @throws {RangemakerError} If the node refuses for another reason, such as a key without
+ *   permission, which proves nothing.
  */
 export async function isDepositOnChain(
   { node, transactions }: {
@@ -84,7 +84,8 @@ export async function isDepositOnChain(
 /**
  * The deposit transaction of a recorded request.
  *
- * @throws {RangemakerError} If key, request, external hash and the user's signature do not belong together.
+ * @throws {RangemakerError} If key, request, external hash and the user's signature do not belong
+ *   together.
  */
 export function depositTermsOf(
   { key, subject, payload, expiresAtMs }: Intent,
@@ -118,10 +119,10 @@ export class Depositor {
    * Carries out a request (spec: deposit bridge, "Deposit rules"). A refusal before the request is
    * recorded does not use up the nonce.
    *
-   * @returns The hash of the deposit transaction. It has failed on the node if an earlier transaction
-   *   has credited the request.
-   * @throws {RangemakerError} `DEADLINE_PASSED`, `CLOCKS_DIFFER`, `NONCE_USED`, `PERMISSION_DENIED`,
-   *   or the code of the failed transaction.
+   * @returns The hash of the deposit transaction. It has failed on the node if an earlier
+   *   transaction has credited the request.
+   * @throws {RangemakerError} `DEADLINE_PASSED`, `CLOCKS_DIFFER`, `NONCE_USED`,
+   *   `PERMISSION_DENIED`, or the code of the failed transaction.
    * @throws {SignatureError} If the user did not sign the request.
    * @throws {WrongChainError} If the node has another chain.
    * @throws {OutcomeUnknownError} If the node has not answered yet.
@@ -132,7 +133,7 @@ export class Depositor {
       const { deadline } = request;
       // A clock that is known to be wrong proves nothing.
       throw intents.clockProblem ??
-        refusal("DEADLINE_PASSED", { deadline, lateMs: clock.now() - deadline });
+        bridgeError("DEADLINE_PASSED", { deadline, lateMs: clock.now() - deadline });
     }
     const { user, signature } = request;
     const digestFor = (chainId: number) => hashDepositRequest(request, chainId);
@@ -168,7 +169,13 @@ export class Depositor {
 
 function nonceUsed({ user, nonce }: DepositRequest, intent: Intent): RangemakerError {
   const { state, transaction, failure: reason } = intent;
-  return refusal("NONCE_USED", { user, nonce, state, txHash: transaction?.txHash ?? null, reason });
+  return bridgeError("NONCE_USED", {
+    user,
+    nonce,
+    state,
+    txHash: transaction?.txHash ?? null,
+    reason,
+  });
 }
 
 function txHashOf(intent: Intent): Hex {

@@ -11,7 +11,7 @@ import {
 } from "../../lib/protocol/scalars.ts";
 import { cursorSchema, cutPage, limitSchema } from "../../lib/http/page_query.ts";
 import { decodePayload, depositKey } from "./depositor.ts";
-import { refusal } from "./failures.ts";
+import { bridgeError } from "./failures.ts";
 
 /** Most deposits per page, and the default. */
 const DEPOSITS_PER_PAGE_MAX = 100;
@@ -57,7 +57,7 @@ export async function findDeposit(
 ): Promise<DepositView> {
   const intent = await store.find(depositKey(user, nonce));
   if (intent !== undefined) return toDepositView(intent);
-  throw refusal("NOT_FOUND", { user, nonce });
+  throw bridgeError("NOT_FOUND", { user, nonce });
 }
 
 /** A page of a user's deposits, newest first. */

@@ -7,7 +7,7 @@ import { INTENT_ADVICE, INTENT_STATUSES } from "../../lib/http/intent_failures.t
 const describe = ({ code, message }: IntentFailure) => `${code}: ${message}`;
 
 /** An error of the bridge: text and `details` are made from the same facts. */
-export const refusal = failuresOf({
+export const bridgeError = failuresOf({
   DEADLINE_PASSED: ({ deadline, lateMs }: { deadline: number; lateMs: number }) =>
     `Deposit request expired: its deadline ${deadline} passed ${lateMs} ms ago; ` +
     "sign a new one with a later deadline",

@@ -17,7 +17,7 @@ import { type RunningService, startOrClose, startService } from "../../lib/http/
 import { createBridgeApi } from "./api.ts";
 import { Depositor, depositTermsOf, isDepositOnChain } from "./depositor.ts";
 import { depositLog, logStart } from "./deposit_log.ts";
-import { refusal } from "./failures.ts";
+import { bridgeError } from "./failures.ts";
 import { BridgeMetrics } from "./metrics.ts";
 import { operations } from "./operations.ts";
 import { type BridgeOptions, bridgeSigner, options } from "./options.ts";
@@ -75,7 +75,7 @@ async function start(
     if (!isRelayer) await readiness(); // it may have the permission again
     return isRelayer
       ? undefined
-      : refusal("PERMISSION_DENIED", { relayer, url: redactUrls(rpcUrl) });
+      : bridgeError("PERMISSION_DENIED", { relayer, url: redactUrls(rpcUrl) });
   };
   const depositor = new Depositor({
     ...{ intents, permissionProblem, transactions, chainId, clock, onRefused },

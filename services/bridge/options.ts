@@ -6,7 +6,6 @@ import {
   chainIdOption,
   corsOriginsOption,
   databaseOption,
-  faultPointOption,
   keystoreOptions,
   limiterOptions,
   listenOptions,
@@ -39,7 +38,6 @@ export const options = optionsFor("bridge", {
   database: databaseOption("data/bridge.sqlite"),
   retain: retainOption,
   ...limiterOptions,
-  faultPoint: faultPointOption,
 });
 
 export type BridgeOptions = OptionsOf<typeof options>;

@@ -1,7 +1,7 @@
 import type { Clock, ShiftedClock } from "../../lib/clock.ts";
 import { findProblems } from "../../lib/http/readiness.ts";
 import { serviceLog } from "../../lib/log/logging.ts";
-import { OnceLog } from "../../lib/log/once_log.ts";
+import { ProblemTracker } from "../../lib/log/problem_tracker.ts";
 import { toWire } from "../../lib/protocol/scalars.ts";
 import { toHeader } from "./chain/block.ts";
 import { Chain, type ChainEvents } from "./chain/chain.ts";
@@ -53,7 +53,7 @@ export class CoreNode {
   /** Runs costly calls and settlement in turns. */
   readonly #queue = new SerialQueue();
   #isSettling = false;
-  readonly #clockBehindLog = new OnceLog();
+  readonly #clockBehindLog = new ProblemTracker();
   /** How far the clock was set forward; undefined once that is accepted or undone. */
   #clockAheadMs: number | undefined;
 
@@ -169,7 +169,7 @@ export class CoreNode {
     this.#clockAheadMs = undefined;
     this.metrics.checkpointLateness.observe(lateMs / 1000);
     this.#storage.afterCheckpoint(this.chain.checkpoint(dueMs));
-    this.#continueSettlement();
+    void this.#continueSettlement(); // an unexpected error ends the node
   }
 
   /** Settles theses that ended together in slices, so that calls between them do not wait long. */

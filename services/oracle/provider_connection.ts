@@ -2,7 +2,7 @@ import type { CancelTimer, Clock, RandomSource } from "../../lib/clock.ts";
 import type { Market } from "../../lib/protocol/markets.ts";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
 import { serviceLog } from "../../lib/log/logging.ts";
-import { OnceLog } from "../../lib/log/once_log.ts";
+import { ProblemTracker } from "../../lib/log/problem_tracker.ts";
 import {
   type LossCause,
   ReconnectingSocket,
@@ -54,7 +54,7 @@ export class ProviderConnection {
   #attempts = 0;
   #lastError: string | undefined;
   #lastErrorAtMs: number | undefined;
-  readonly #loss = new OnceLog();
+  readonly #loss = new ProblemTracker();
   readonly #loggedAtMs = new Map<Fault, number>();
 
   constructor(options: ProviderConnectionOptions) {

@@ -15,7 +15,7 @@ import {
 import { type AnswerOf, jsonHandler, serveDocument } from "../../lib/http/openapi.ts";
 import { readyHandler } from "../../lib/http/readiness.ts";
 import { INTENT_ADVICE } from "../../lib/http/intent_failures.ts";
-import { SOLVER_STATUSES } from "./failures.ts";
+import { SOLVER_STATUSES, solverError } from "./failures.ts";
 import { estimateToWire } from "./quoting/estimate.ts";
 import type { Executor } from "./execution/executor.ts";
 import type { IntentStore } from "../../lib/intents/store.ts";
@@ -31,7 +31,7 @@ import { viewTheses } from "./theses.ts";
 
 interface SolverApiOptions {
   quoter: Pick<Quoter, "quote" | "estimate" | "strategyName" | "minBetAmount">;
-  executor: Pick<Executor, "requireLive" | "execute">;
+  executor: Pick<Executor, "execute">;
   exposure: ExposureBook;
   store: Pick<IntentStore, "page">;
   metrics: SolverMetrics;
@@ -142,8 +142,7 @@ export function createSolverApi(api: SolverApiOptions): Hono {
     limiter,
     acceptJson(api.corsOrigins),
     jsonHandler(operations.execute, async (c) => {
-      // This check comes first, so that a dry run parses no body.
-      executor.requireLive();
+      if (dryRun) throw solverError("DRY_RUN");
       const result = await executor.execute(await readBody(c, operations.execute.body));
       return { success: true as const, result };
     }),

@@ -1,10 +1,9 @@
-import { faultPointsAt, withFaultPoints } from "../../lib/fault_points.ts";
 import { ChainGuard } from "../../lib/intents/chain_guard.ts";
 import { IntentService } from "../../lib/intents/intent_service.ts";
 import type { IntentHandler } from "../../lib/intents/submission.ts";
 import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import { executionLog } from "./execution_log.ts";
-import { decodeExecution, findBet } from "./execution/execution.ts";
+import { decodeExecution, findThesis } from "./execution/execution.ts";
 import { ExecutionHandler } from "./execution/execution_handler.ts";
 import { Executor } from "./execution/executor.ts";
 import { type Hedge, HttpHedge, SimulatedHedge } from "./execution/hedge.ts";
@@ -17,21 +16,20 @@ import { PreTradeChecks } from "./risk/pre_trade_checks.ts";
 
 /** Creates the parts that check, reserve, hedge and submit signed quotes. */
 export function createExecution(options: SolverOptions, parts: SolverParts) {
-  const { clock, markets, quoteSigner, signer, intentParts, exposure, metrics } = parts;
-  const { store } = intentParts;
-  const { chainId, maxRisk, dryRun } = options;
+  const { clock, markets, quoteSigner, signer, store, node, exposure, metrics } = parts;
+  const { chainId, maxRisk } = options;
   const guard = new ChainGuard({
-    ...intentParts,
-    node: intentParts.shortTimeoutNode,
+    ...parts,
+    node: parts.shortTimeoutNode,
     async isOnChain(intent) {
-      const found = await findBet(parts.node, intent, clock.now());
+      const found = await findThesis(node, intent, clock.now());
       return found !== "missing" && found !== "rewound";
     },
   });
   const reservations = new Reservations({
     store,
     book: exposure,
-    node: parts.node,
+    node,
     requireChain: () => guard.requireChain(),
     clock,
     onOutcome: (probability, thesis) => metrics.betSettled(probability, thesis),
@@ -43,7 +41,7 @@ export function createExecution(options: SolverOptions, parts: SolverParts) {
   });
   const hedge = createHedge(options, parts);
   const checks = new PreTradeChecks({
-    node: intentParts.node,
+    node,
     solver: signer.address,
     clock,
     markets,
@@ -61,7 +59,7 @@ export function createExecution(options: SolverOptions, parts: SolverParts) {
     onRecheck: metrics.rechecked,
   });
   const intents = new IntentService({
-    parts: intentParts,
+    parts,
     guard,
     handler: intentHandler({ handler, reservations, metrics }),
     retainMs: options.retain,
@@ -77,7 +75,6 @@ export function createExecution(options: SolverOptions, parts: SolverParts) {
     signer,
     chainId,
     clock,
-    dryRun,
   });
   return { intents, executor, limit, reservations };
 }
@@ -107,6 +104,5 @@ function createHedge(options: SolverOptions, { clock, metrics }: SolverParts): H
   const hedge = url === undefined
     ? new SimulatedHedge(clock, expectedMs)
     : new HttpHedge({ url, expectedMs, timeoutMs });
-  const faults = faultPointsAt(options.faultPoint);
-  return metrics.timeHedge(withFaultPoints("hedge", hedge, faults));
+  return metrics.timeHedge(hedge);
 }

@@ -1,7 +1,8 @@
 import { failuresOf } from "../../lib/protocol/failures.ts";
 import type { MarketPair } from "../../lib/protocol/markets.ts";
-import { formatUnits, usdcText } from "../../lib/protocol/price.ts";
+import { usdcText } from "../../lib/protocol/price.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
+import { TERMS_TEXTS } from "../../lib/protocol/terms.ts";
 import type { ErrorStatuses } from "../../lib/http/failures.ts";
 import { INTENT_STATUSES } from "../../lib/http/intent_failures.ts";
 
@@ -9,17 +10,13 @@ import { INTENT_STATUSES } from "../../lib/http/intent_failures.ts";
 const TEXTS = {
   UNSUPPORTED_PAIR: ({ base, quote }: MarketPair) =>
     `Pair ${base} / ${quote} is not supported: GET /pairs lists the supported pairs`,
-  BET_TOO_SMALL: (d: { betAmount: bigint; minBetAmount: bigint }) =>
-    `Bet of ${usdcText(d.betAmount)} is below ${usdcText(d.minBetAmount)}: bet more`,
+  ...TERMS_TEXTS,
   BET_TOO_LARGE: (d: { betAmount: bigint; maxBetAmount: bigint }) =>
     `Bet of ${usdcText(d.betAmount)} is above ${usdcText(d.maxBetAmount)}: bet less`,
   DURATION_TOO_SHORT: (d: { durationMs: number; minDurationMs: number }) =>
     `Duration of ${d.durationMs} ms is below ${d.minDurationMs} ms: choose a longer window`,
   DURATION_TOO_LONG: (d: { durationMs: number; maxDurationMs: number }) =>
     `Duration of ${d.durationMs} ms is above ${d.maxDurationMs} ms: choose a shorter window`,
-  INVALID_PRICE_RANGE: (d: { lowerPrice: bigint; upperPrice: bigint }) =>
-    `Lower price ${formatUnits(d.lowerPrice)} is not below upper price ` +
-    `${formatUnits(d.upperPrice)}: raise the upper one`,
   INVALID_TIME_RANGE: (d: {
     startTime: number;
     /** Negative for a window that has begun. */
@@ -68,19 +65,13 @@ const TEXTS = {
     return `Exposure would be ${exposure}, above --max-exposure ${max}: this bet may lose ${risk}; ` +
       "bet less, or wait for settlements";
   },
+  DRY_RUN: () => "Execution is not available in dry-run mode: start the solver without --dry-run",
   HEDGE_REFUSED: ({ reason }: { reason: string }) =>
     `Execution was not hedged: ${reason}; request a new quote`,
 };
 
 /** An error of the solver, with these facts as its `details`. */
-export const refusal = failuresOf(TEXTS, [
-  "PRICE_STALE",
-  // Nothing was recorded: the user may deposit, and send the same request again.
-  "INSUFFICIENT_BALANCE",
-  "BALANCE_TOO_LOW",
-  "EXPOSURE_UNKNOWN",
-  "EXPOSURE_TOO_LARGE",
-]);
+export const solverError = failuresOf(TEXTS);
 
 /** HTTP status of each error code of the solver. */
 export const SOLVER_STATUSES = {
@@ -102,7 +93,8 @@ export const SOLVER_STATUSES = {
   PRICE_IMPROVED: 400,
   INVALID_TIME_RANGE: 400,
   INSUFFICIENT_BALANCE: 400,
-  // The solver does not execute now. After DRY_RUN and HEDGE_REFUSED the same request never succeeds.
+  // The solver does not execute now. After DRY_RUN and HEDGE_REFUSED the same request never
+  // succeeds.
   DRY_RUN: 503,
   PRICE_UNAVAILABLE: 503,
   VOLATILITY_UNAVAILABLE: 503,

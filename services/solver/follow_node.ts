@@ -1,9 +1,8 @@
 import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
-import { RangemakerError } from "../../lib/errors.ts";
-import { chainProblem } from "../../lib/http/readiness.ts";
+import { requireChainId } from "../../lib/intents/chain_guard.ts";
 import { serviceLog } from "../../lib/log/logging.ts";
-import { OnceLog } from "../../lib/log/once_log.ts";
+import { ProblemTracker } from "../../lib/log/problem_tracker.ts";
 import { Backoff, SERVICE_WAIT_MAX_MS } from "../../lib/net/backoff.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import { pagesOf } from "../../lib/net/core_reader.ts";
@@ -54,7 +53,7 @@ export function followNode(
   const { exposure, minimumBet, reservations, marketData } = parts;
   const log = serviceLog("solver");
   const backoff = () => new Backoff({ ...FEED_RECONNECT, random: Math.random });
-  const loss = new OnceLog();
+  const loss = new ProblemTracker();
   const subscriber = new RpcSubscriber({
     url,
     clock,
@@ -103,19 +102,6 @@ export function followNode(
       exposure.invalidate();
     },
   };
-}
-
-/**
- * @throws {RangemakerError} If the node has another chain: it would refuse this solver's
- *   transactions.
- */
-async function requireChainId(
-  node: Pick<CoreClient, "url" | "chainId">,
-  expected: number,
-): Promise<void> {
-  const problem = await chainProblem(node, expected);
-  if (problem === undefined) return;
-  throw new RangemakerError("CHAIN_MISMATCH", `${problem}; correct --chain-id or --rpc-url`);
 }
 
 /**

@@ -2,7 +2,7 @@ import { THESIS_DURATION_MAX_MS } from "../../lib/protocol/constants.ts";
 import type { Markets } from "../../lib/protocol/markets.ts";
 import type { BetTerms } from "../../lib/protocol/terms.ts";
 import { RangemakerError } from "../../lib/errors.ts";
-import { refusal } from "./failures.ts";
+import { solverError } from "./failures.ts";
 
 /** Bounds of a quote (spec: quote solver, "Limits"). Amounts in USDC with 6 decimals. */
 export const LIMITS = {
@@ -74,7 +74,7 @@ export function requireStart({ startTime }: BetTerms, nowMs: number, bounds: Tim
   const startsInMs = startTime - nowMs;
   if (startsInMs <= maxStartAheadMs && -startsInMs <= maxStartBehindMs) return;
   const facts = { startTime, startsInMs, maxStartAheadMs, maxStartBehindMs };
-  throw refusal("INVALID_TIME_RANGE", facts);
+  throw solverError("INVALID_TIME_RANGE", facts);
 }
 
 /** Checks the deadline of a quote. @throws {RangemakerError} `INVALID_REQUEST` with the bound. */
@@ -90,23 +90,29 @@ export function requireDeadline(deadline: number, nowMs: number, bounds: TimeBou
 }
 
 function requirePair({ base, quote }: BetTerms, markets: Markets): void {
-  if (markets.find(base, quote) === undefined) throw refusal("UNSUPPORTED_PAIR", { base, quote });
+  if (markets.find(base, quote) === undefined) {
+    throw solverError("UNSUPPORTED_PAIR", { base, quote });
+  }
 }
 
 function requireBetAmount(betAmount: bigint, minBetAmount: bigint): void {
   const { maxBetAmount } = LIMITS;
-  if (betAmount < minBetAmount) throw refusal("BET_TOO_SMALL", { betAmount, minBetAmount });
-  if (betAmount > maxBetAmount) throw refusal("BET_TOO_LARGE", { betAmount, maxBetAmount });
+  if (betAmount < minBetAmount) throw solverError("BET_TOO_SMALL", { betAmount, minBetAmount });
+  if (betAmount > maxBetAmount) throw solverError("BET_TOO_LARGE", { betAmount, maxBetAmount });
 }
 
 function requireDuration(durationMs: number): void {
   const { minDurationMs, maxDurationMs } = LIMITS;
   if (durationMs < minDurationMs) {
-    throw refusal("DURATION_TOO_SHORT", { durationMs, minDurationMs });
+    throw solverError("DURATION_TOO_SHORT", { durationMs, minDurationMs });
   }
-  if (durationMs > maxDurationMs) throw refusal("DURATION_TOO_LONG", { durationMs, maxDurationMs });
+  if (durationMs > maxDurationMs) {
+    throw solverError("DURATION_TOO_LONG", { durationMs, maxDurationMs });
+  }
 }
 
 function requirePriceRange({ lowerPrice, upperPrice }: BetTerms): void {
-  if (lowerPrice >= upperPrice) throw refusal("INVALID_PRICE_RANGE", { lowerPrice, upperPrice });
+  if (lowerPrice >= upperPrice) {
+    throw solverError("INVALID_PRICE_RANGE", { lowerPrice, upperPrice });
+  }
 }

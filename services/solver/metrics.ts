@@ -27,8 +27,6 @@ export class SolverMetrics {
   readonly #executeAnswers: Counter<"outcome">;
   readonly #rechecks: Counter<"after" | "outcome">;
   readonly #bets: Counter<"market">;
-  readonly #outcomes: Counter<"predicted" | "outcome">;
-  readonly #predictions: Counter<"predicted">;
   readonly #settled: Counter<"part">;
   readonly #refusedRisk: Counter;
   readonly #signatureFailures: Counter;
@@ -72,22 +70,10 @@ export class SolverMetrics {
       "Bets committed here, in USDC, by market.",
       "market",
     );
-    this.#outcomes = counter(
-      "solver_predicted_bets_total",
-      "Settled bets whose window is over, by the range of their quoted probability, and by " +
-        "outcome: held if the price stayed in the range, or left.",
-      "predicted",
-      "outcome",
-    );
-    this.#predictions = counter(
-      "solver_predicted_probability_sum",
-      "Sum of the quoted probabilities of these bets, by the same ranges.",
-      "predicted",
-    );
     this.#settled = counter(
       "solver_settled_usdc_total",
-      "Of these bets, in USDC: stakes, payouts, and expected payouts, which are the quoted " +
-        "probability times the payout.",
+      "Settled bets with a quoted probability, in USDC: stakes, payouts, and expected payouts, " +
+        "which are the probability times the payout.",
       "part",
     );
     this.#refusedRisk = counter(
@@ -111,11 +97,6 @@ export class SolverMetrics {
   #createSeries(): void {
     for (const after of ["hold", "hedge"]) this.#rechecks.inc({ after, outcome: "passed" }, 0);
     for (const market of this.#markets.symbols) this.#bets.inc({ market }, 0);
-    for (let range = 0; range < PROBABILITY_RANGES; range++) {
-      const predicted = rangeName(range);
-      for (const outcome of ["held", "left"]) this.#outcomes.inc({ predicted, outcome }, 0);
-      this.#predictions.inc({ predicted }, 0);
-    }
     for (const part of ["stakes", "paid", "expected"]) this.#settled.inc({ part }, 0);
     this.#hedgeTime.zero({ outcome: "hedged" });
   }
@@ -157,14 +138,9 @@ export class SolverMetrics {
     this.#bets.inc({ market }, Number(betAmount) / USDC_UNITS);
   }
 
-  /** Counts a settled bet by the probability that was quoted for it. */
+  /** Counts a settled bet and what its quoted probability let expect. */
   betSettled(probability: number, { status, betAmount, payout }: Thesis): void {
     const held = status === "won";
-    const predicted = rangeName(
-      Math.min(PROBABILITY_RANGES - 1, Math.floor(probability * PROBABILITY_RANGES)),
-    );
-    this.#outcomes.inc({ predicted, outcome: held ? "held" : "left" });
-    this.#predictions.inc({ predicted }, probability);
     const paid = Number(payout) / USDC_UNITS;
     this.#settled.inc({ part: "stakes" }, Number(betAmount) / USDC_UNITS);
     this.#settled.inc({ part: "expected" }, probability * paid);
@@ -189,13 +165,6 @@ export class SolverMetrics {
       },
     };
   }
-}
-
-const PROBABILITY_RANGES = 10;
-
-/** Such as `0.6-0.7`. */
-function rangeName(range: number): string {
-  return `${range / PROBABILITY_RANGES}-${(range + 1) / PROBABILITY_RANGES}`;
 }
 
 /** The error code, or the HTTP status of an error without one: a finite list. */

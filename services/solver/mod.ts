@@ -24,7 +24,8 @@ export { options, type SolverOptions };
 /**
  * Starts the solver, and finishes the executions that its last run left unfinished.
  *
- * @throws {UsageError} If there is no key to sign with. @throws {KeystoreError} If it cannot be read.
+ * @throws {UsageError} If there is no key to sign with. @throws {KeystoreError} If it cannot be
+ *   read.
  * @throws {StoreError} If the database cannot be used.
  * @throws {StrategyError} If the pricing strategy cannot be used.
  * @throws {ListenError} If the port cannot be listened on.
@@ -48,7 +49,6 @@ async function start(
   const solver = parts.signer.address;
   const { intents, executor, limit, reservations } = createExecution(options, parts);
   const { store, stopSubmitting } = intents;
-  opened.defer(() => reservations.stop());
   opened.defer(() => intents.stop());
   const follower = followNode({
     wsUrl,

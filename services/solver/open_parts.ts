@@ -1,6 +1,5 @@
 import type { Clock } from "../../lib/clock.ts";
 import { type IntentParts, openIntentParts } from "../../lib/intents/intent_parts.ts";
-import { CoreClient } from "../../lib/net/core_client.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { openLocalSigner } from "../../lib/cli/keystore.ts";
 import { optionLabel } from "../../lib/cli/options.ts";
@@ -19,14 +18,10 @@ import { QuoteSigner } from "./quoting/quote_signer.ts";
 import { ExposureBook } from "./risk/exposure_book.ts";
 
 /** The parts of a solver that its quotes, its executions and its API share. */
-export interface SolverParts {
-  clock: Clock;
+export interface SolverParts extends IntentParts {
   markets: Markets;
   signer: LocalSigner;
   quoteSigner: QuoteSigner;
-  intentParts: IntentParts;
-  /** The node, as that of `intentParts`, but without fault points: for all that runs in the background. */
-  node: CoreClient;
   exposure: ExposureBook;
   account: OwnAccount;
   minimumBet: MinimumBet;
@@ -51,13 +46,11 @@ export async function openParts(
     rpcUrl: options.rpcUrl,
     signer,
     chainId: options.chainId,
-    faultPoint: options.faultPoint,
     bindsKey: !options.dryRun,
     clock,
   });
-  const { store } = intentParts;
+  const { store, node } = intentParts;
   opened.defer(() => store.close());
-  const node = new CoreClient({ url: options.rpcUrl });
   const exposure = new ExposureBook(options.maxExposure, decodeBet);
   reportExposure(registry, exposure);
   const account = new OwnAccount(node, signer.address, clock);
@@ -66,12 +59,10 @@ export async function openParts(
   opened.defer(() => pricing.stop());
   reportCalibration(registry, () => pricing.marketData?.calibration() ?? []);
   return {
-    clock,
+    ...intentParts,
     markets,
     signer,
     quoteSigner: new QuoteSigner(signer),
-    intentParts,
-    node,
     exposure,
     account,
     minimumBet: new MinimumBet(),

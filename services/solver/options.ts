@@ -5,7 +5,6 @@ import {
   chainIdOption,
   corsOriginsOption,
   databaseOption,
-  faultPointOption,
   keystoreOptions,
   limiterOptions,
   listenOptions,
@@ -119,7 +118,6 @@ export const options = optionsFor("solver", {
   database: databaseOption("data/solver.sqlite"),
   retain: retainOption,
   ...limiterOptions,
-  faultPoint: faultPointOption,
 });
 
 export type SolverOptions = OptionsOf<typeof options>;

@@ -1,7 +1,7 @@
 /**
- * Prices a second of `--pricing barrier` on one core beside one closed form without a model, alone and in a
- * signed quote, with a book of open bets on the market. Run with
- * `deno run --allow-env --allow-read tests/bench/pricing_bench.ts [prices] [open bets]`.
+ * Prices a second of `--pricing barrier` on one core beside one closed form without a model, alone
+ * and in a signed quote, with a book of open bets on the market. Run with `deno run --allow-env
+ * --allow-read tests/bench/pricing_bench.ts [prices] [open bets]`.
  */
 import { decodeBet } from "../../services/solver/execution/execution.ts";
 import { MinimumBet } from "../../services/solver/limits.ts";

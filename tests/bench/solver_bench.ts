@@ -69,7 +69,7 @@ const instantNode = {
 } satisfies SubmissionNode & Record<string, unknown>;
 
 /** The application with the solver's own classes, and the executor behind it. */
-function ownApp(execute: Pick<Executor, "requireLive" | "execute">): Hono {
+function ownApp(execute: Pick<Executor, "execute">): Hono {
   return createSolverApi({
     markets: SPEC_MARKETS,
     quoter: new Quoter({
@@ -133,7 +133,6 @@ function ownExecution(quoteSigner: QuoteSigner, max: bigint | undefined) {
       limit: new ExposureLimit({ book: exposure, refreshBook: () => Promise.resolve() }),
       releaseSettled: () => Promise.resolve(0),
       signer,
-      dryRun: false,
     });
   return { handler, newExecutor };
 }
@@ -221,7 +220,7 @@ async function main(): Promise<void> {
   const remembering = new QuoteSigner(signer);
   const executions = executionBodies(Number(Deno.args[1] ?? 2_000), remembering);
   console.log(`${CONCURRENCY} callers at a time`);
-  const dead = { requireLive() {}, execute: () => Promise.reject(new Error("not executed here")) };
+  const dead = { execute: () => Promise.reject(new Error("not executed here")) };
   const quoted = await compare("quotes", {
     solver: () => measureQuotes(ownApp(dead), quotes),
     viem: () => measureQuotes(viemQuotes(), quotes),

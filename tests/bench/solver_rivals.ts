@@ -70,9 +70,8 @@ export interface Executing {
 /** What the executor does, with hashes and signatures by viem. */
 export function viemExecutor(
   { store, submitter, node }: Executing & { node: ExecutionNode },
-): Pick<Executor, "requireLive" | "execute"> {
+): Pick<Executor, "execute"> {
   return {
-    requireLive() {},
     async execute({ quote: received, userSignature }) {
       const quote = { ...received, solver: received.solver ?? account.address };
       const definition = definitionOf(QUOTE_TYPE, quoteMessage(quote));

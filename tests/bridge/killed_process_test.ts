@@ -19,11 +19,11 @@ import {
   type NodeBehaviour,
 } from "../support/fake_node.ts";
 import { NEEDS_POSTGRES, POSTGRES_URL, withSchema } from "../support/postgres.ts";
-import { bundledProgram } from "../support/process.ts";
+import { programWithFaultPoints } from "../support/process.ts";
 import { withFolder } from "../support/files.ts";
 import { signedRequest, startTestBridge, user } from "./support.ts";
 
-const launch = await bundledProgram();
+const launch = await programWithFaultPoints();
 
 interface DepositView {
   state: string;
@@ -90,7 +90,7 @@ async function killAt(point: string, behaviour: NodeBehaviour, engine: Engine): 
     await assertFailure(post(`${url}/deposit`, request), 409, view.txHash);
     assert.equal(node.credited.get(user.address), behaviour.commits ? 25_000_000n : undefined);
     assert.equal(node.committed.length, behaviour.commits ? 1 : 0);
-    assert.equal(new Set(node.received).size, 1, "what is sent again is the same bytes");
+    assert.equal(new Set(node.received).size, 1, "what is sent again is the same transaction");
   });
 }
 

@@ -7,7 +7,6 @@ import {
   assertAllowsPage,
   assertAnswersAsName,
   everyOption,
-  linesOfErrors,
   NAME,
   PAGE,
   RATE_LIMITS,
@@ -40,36 +39,32 @@ Deno.test(
         chainId: CHAIN_ID,
         database: `${folder}/intents.sqlite`,
         retain: 120_000,
-        faultPoint: "trace",
       };
-      await linesOfErrors(async (lines) => {
-        await using running = await startTestBridge(node.url, given, clock);
-        const { url } = running;
-        const request = signedRequest({}, { chainId: CHAIN_ID });
-        const { status } = await post(`${url}/deposit`, request);
-        const isKeystores = async () =>
-          assert.equal(await depositorOf(url), DEV_ACCOUNTS.solver.address);
-        await observe(given, {
-          port: () => assert.equal(new URL(url).port, String(given.port)),
-          host: () => assert.equal(new URL(url).hostname, given.host),
-          corsOrigins: () => assertAllowsPage(`${url}/info`),
-          allowedHosts: () => assertAnswersAsName(url),
-          rpcUrl: () => assert.equal(node.received.length, 1),
-          keystore: isKeystores,
-          keystorePasswordFile: isKeystores,
-          chainId: () => assert.equal(status, 200),
-          database: async () => assert((await Deno.stat(given.database)).size > 0),
-          faultPoint: () => assert(lines.includes("Fault point store.insert:after")),
-          retain: async () => {
-            const deposit = `${url}/deposits/${user.address}/1`;
-            clock.advance(60_000 + given.retain - 10_000);
-            assert.equal(await statusOf(deposit), 200);
-            await eventually("the deposit is deleted", async () => {
-              clock.advance(10_000);
-              return await statusOf(deposit) === 404 || undefined;
-            }, 5_000);
-          },
-        });
+      await using running = await startTestBridge(node.url, given, clock);
+      const { url } = running;
+      const request = signedRequest({}, { chainId: CHAIN_ID });
+      const { status } = await post(`${url}/deposit`, request);
+      const isKeystores = async () =>
+        assert.equal(await depositorOf(url), DEV_ACCOUNTS.solver.address);
+      await observe(given, {
+        port: () => assert.equal(new URL(url).port, String(given.port)),
+        host: () => assert.equal(new URL(url).hostname, given.host),
+        corsOrigins: () => assertAllowsPage(`${url}/info`),
+        allowedHosts: () => assertAnswersAsName(url),
+        rpcUrl: () => assert.equal(node.received.length, 1),
+        keystore: isKeystores,
+        keystorePasswordFile: isKeystores,
+        chainId: () => assert.equal(status, 200),
+        database: async () => assert((await Deno.stat(given.database)).size > 0),
+        retain: async () => {
+          const deposit = `${url}/deposits/${user.address}/1`;
+          clock.advance(60_000 + given.retain - 10_000);
+          assert.equal(await statusOf(deposit), 200);
+          await eventually("the deposit is deleted", async () => {
+            clock.advance(10_000);
+            return await statusOf(deposit) === 404 || undefined;
+          }, 5_000);
+        },
       });
       for (const { given: limits, refused } of RATE_LIMITS) {
         const given = { ...limits, privateKey: relayer };

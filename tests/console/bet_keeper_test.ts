@@ -144,6 +144,19 @@ Deno.test("BetKeeper: after a failure that leaves the outcome open, the bet is s
   }
 });
 
+Deno.test("BetKeeper: after a lost answer, only a refusal that uses up the quote ends the bet before its deadline", async () => {
+  const usedUp = new ServiceError("PRICE_MOVED", "no", { status: 400, details: { usedUp: true } });
+  const { open, sent, pass, stored } = scene(LOST, REFUSED, usedUp, 4);
+  const outcome = open().send(bet);
+  await settle();
+  await pass(500);
+  assert.deepEqual([sent(), stored()], [2, 1], "the first request may still arrive");
+  await pass(1_000);
+  assert.deepEqual(await outcome, { name: "refused", reason: usedUp });
+  await pass(10_000);
+  assert.deepEqual([sent(), stored()], [3, 0]);
+});
+
 Deno.test("BetKeeper: the pauses grow to 4 s", async () => {
   const { open, sent, pass, chain } = scene(...Array(20).fill(LOST));
   chain.isKnown = false;

@@ -3,8 +3,8 @@ import {
   BoxDrag,
   grabArea,
   gripAt,
-  isSwipe,
   nudged,
+  strokeOf,
 } from "../../services/console/page/trade/box_drag.ts";
 import { scalesOf } from "../../services/console/page/trade/chart_scales.ts";
 import { draftOf } from "../../services/console/page/trade/draft.ts";
@@ -34,12 +34,12 @@ Deno.test("BoxDrag: a drag on free ground draws a new box", () => {
   );
 });
 
-Deno.test("BoxDrag: a drag that begins in the past makes a box that starts now", () => {
+Deno.test("BoxDrag: a drag that begins in the past makes a box that starts as soon as it can", () => {
   const drag = new BoxDrag({ kind: "new" }, undefined, scales, ...at(-9_000, 150));
-  assert.equal(drag.to(scales, ...at(5_000, 170))?.startsInMs, 0);
+  assert.equal(drag.to(scales, ...at(15_000, 170))?.startsInMs, 8_000);
 });
 
-Deno.test("BoxDrag: a drag inside the box moves it, no earlier than now", () => {
+Deno.test("BoxDrag: a drag inside the box moves it, not beyond the earliest start", () => {
   const grip = gripAt(scales, before, ...at(15_000, 150), 8);
   assert.equal(grip.kind, "move");
   const drag = new BoxDrag(grip, before, scales, ...at(15_000, 150));
@@ -49,7 +49,7 @@ Deno.test("BoxDrag: a drag inside the box moves it, no earlier than now", () => 
   );
   assert.deepEqual(
     drag.to(scales, ...at(-5_000, 150)),
-    draftOf({ fromMs: 0, toMs: 10_000, low: 140, high: 160 }),
+    draftOf({ fromMs: 8_000, toMs: 18_000, low: 140, high: 160 }),
   );
 });
 
@@ -96,7 +96,7 @@ Deno.test("BoxDrag: a drag beyond the chart stops at its edge", () => {
   const drag = new BoxDrag({ kind: "new" }, undefined, scales, ...at(5_000, 150));
   const draft = drag.to(scales, 5_000, -500);
   assert.equal(draft?.upperPrice, 200_000_000n);
-  assert.equal(draft?.durationMs, 37_000, "42 % of the time shown lies ahead");
+  assert.equal(draft?.durationMs, 34_000, "42 % of the time shown lies ahead");
 });
 
 Deno.test("BoxDrag: without a box, every drag draws a new one", () => {
@@ -126,17 +126,17 @@ Deno.test("gripAt: a finger near a box grabs its nearest side, within 40 pixels 
   assert.deepEqual(grip(right + 41, top), { kind: "new" });
 });
 
-Deno.test("isSwipe: a quick, nearly vertical move of a finger scrolls the page", () => {
+Deno.test("strokeOf: a quick, nearly vertical move of a finger scrolls the page", () => {
   const starts = [
-    [5, -16, 30, true],
-    [0, 16, 199, true],
-    [10, 16, 30, false], // is drawn across
-    [0, 16, 200, false], // has rested
+    [5, -16, 30, "scroll"],
+    [0, 16, 199, "scroll"],
+    [10, 16, 30, "quick"],
+    [0, 16, 200, "rested"],
   ] as const;
-  for (const [x, y, ms, expected] of starts) assert.equal(isSwipe(x, y, ms), expected);
+  for (const [x, y, ms, expected] of starts) assert.equal(strokeOf(x, y, ms), expected);
 });
 
-Deno.test("nudged: arrow keys move the box, or resize it with Shift, no earlier than now", () => {
+Deno.test("nudged: arrow keys move the box, or resize it with Shift, not beyond the earliest start", () => {
   assert(before);
   const press = (key: string, shiftKey = false) => nudged(scales, before, { key, shiftKey });
   // Six pixels of a chart with 1,000 and 500 of them, at least a second.
@@ -157,8 +157,8 @@ Deno.test("nudged: arrow keys move the box, or resize it with Shift, no earlier 
     draftOf({ ...box, low: 140 + price, high: 160 - price }),
   );
   assert.equal(press("a"), undefined);
-  const soon = draftOf({ ...box, fromMs: 100, toMs: 1_100 }) ?? assert.fail();
-  assert.equal(nudged(scales, soon, { key: "ArrowLeft", shiftKey: false })?.startsInMs, 0);
+  const soon = draftOf({ ...box, fromMs: 8_100, toMs: 9_100 }) ?? assert.fail();
+  assert.equal(nudged(scales, soon, { key: "ArrowLeft", shiftKey: false })?.startsInMs, 8_000);
   const view = { nowMs: NOW_MS, spanMs: 600_000, low: 100, high: 200 };
   const long = scalesOf({ width: 1_074, height: 532 }, view); // six pixels are 3.6 s
   const moved = nudged(long, before, { key: "ArrowRight", shiftKey: false });

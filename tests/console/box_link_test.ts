@@ -3,7 +3,7 @@ import { linkedBox, linkTo } from "../../services/console/page/trade/box_link.ts
 
 const BOX = {
   symbol: "ETH/USDT",
-  fields: { lower: "2990,5", upper: "3010", startsIn: "3 s", lasts: "15 s" },
+  fields: { lower: "2990,5", upper: "3010", startsIn: "30 s", lasts: "15 s" },
 };
 
 Deno.test("Links: a link restores the same box, without the amount", () => {

@@ -62,7 +62,7 @@ function painted(
   { hint, width = SIZE.width }: { width?: number; hint?: string } = {},
 ) {
   const { context, ...calls } = countingContext();
-  const content = { series, boxes, palette: {}, highlighted: 3, hint };
+  const content = { series, boxes, palette: {}, highlighted: 3, hint, spanMs: 60_000 };
   const size = { ...SIZE, width };
   const scales = scalesOf(size, { nowMs: NOW_MS, spanMs: 60_000, low: 2_980, high: 3_020 });
   paint({ ...content, context, scales }, size.width, size.height);
@@ -134,34 +134,38 @@ Deno.test("Chart: the bounds of the highlighted open bet, or of the next one to 
   assert.deepEqual(tagsOf(undefined, [chosen, ...boxes]), ["2,996.00", "2,995.00"]);
 });
 
-Deno.test("Chart: an open bet that began before the chart and ends after it is not filled; its bounds have an edge", () => {
-  const open: ChartBox = { ...OWN, kind: "open", low: 2_990, high: 3_010, thesisId: 1 };
+Deno.test("Chart: a bet that is longer than the chart is not filled, wherever it is", () => {
+  const bet: ChartBox = { ...OWN, low: 2_990, high: 3_010, thesisId: 1, label: "long" };
+  for (const kind of ["open", "won"] as const) {
+    for (const fromMs of [NOW_MS - 50_000, NOW_MS - 5_000]) {
+      const { filled } = painted(new PriceSeries(), [{
+        ...bet,
+        kind,
+        fromMs,
+        toMs: fromMs + 61_000,
+      }]);
+      assert.deepEqual(filled, []);
+      const short = painted(new PriceSeries(), [{ ...bet, kind, fromMs, toMs: fromMs + 60_000 }]);
+      assert(short.filled.some(({ height }) => height > 100), "as long as the chart");
+    }
+  }
   const far = { fromMs: NOW_MS - 100_000, toMs: NOW_MS + 100_000 };
-  const { filled, texts, scales: { y } } = painted(new PriceSeries(), [{
-    ...open,
-    ...far,
-    label: "around",
-  }]);
-  assert.deepEqual(filled.map(({ height }) => height), [5, 5]);
+  const { texts, scales: { y } } = painted(new PriceSeries(), [{ ...bet, kind: "open", ...far }]);
   assert.deepEqual(
-    texts.filter(({ text }) => text === "around").map(({ y }) => Math.round(y)),
+    texts.filter(({ text }) => text === "long").map(({ y }) => Math.round(y)),
     [Math.round(y(3_010) - 11 + 0.5)],
     "at its upper bound",
   );
-  for (const side of [{ fromMs: NOW_MS }, { toMs: NOW_MS }]) {
-    const { filled } = painted(new PriceSeries(), [{ ...open, ...far, ...side }]);
-    assert(filled.every(({ height }) => height > 100) && filled.length > 0);
-  }
 });
 
 Deno.test("Chart: a lost box ends where the price left it, and is not drawn once that is before the chart", () => {
   const lost: ChartBox = { ...OWN, kind: "lost", toMs: NOW_MS + 20_000, thesisId: 1, label: "" };
   const leftAt = (time: number) =>
-    painted(new PriceSeries(), [{ ...lost, fromMs: NOW_MS - 90_000, breach: { time, price: 1 } }]);
+    painted(new PriceSeries(), [{ ...lost, fromMs: NOW_MS - 50_000, breach: { time, price: 1 } }]);
   const { filled, scales: { x } } = leftAt(NOW_MS - 1_000);
-  const width = Math.round(x(NOW_MS - 1_000) - x(NOW_MS - 90_000));
+  const width = Math.round(x(NOW_MS - 1_000) - x(NOW_MS - 50_000));
   assert.deepEqual(filled.map((box) => box.width), [width]);
-  assert.deepEqual(leftAt(NOW_MS - 60_000).filled, []);
+  assert.deepEqual(leftAt(NOW_MS - 40_000).filled, []);
 });
 
 Deno.test("Chart: bounds of an open bet that are above or below the chart have tags with arrows, and no label", () => {
@@ -184,12 +188,21 @@ Deno.test("Chart: a label that is wider than the chart is left out, not cut", ()
 });
 
 Deno.test("Chart: a label whose space is taken moves to the lower edge of its box", () => {
-  const tall: ChartBox = { ...OWN, low: 0, high: 9_000, label: "own" };
+  const tall: ChartBox = { ...OWN, low: 0, high: 9_000, label: "own", fromMs: NOW_MS + 3_000 };
   const chosen: ChartBox = { ...tall, kind: "open", thesisId: 3, label: "chosen" };
   const { texts, scales: { plot } } = painted(new PriceSeries(), [chosen, tall]);
   const levelOf = (label: string) => texts.find(({ text }) => text === label)?.y ?? NaN;
   assert(levelOf("chosen") > plot.top && levelOf("chosen") < 40);
   assert(levelOf("own") < plot.bottom && levelOf("own") > plot.bottom - 40);
+});
+
+Deno.test('Chart: no label covers "now"', () => {
+  const tall: ChartBox = { ...OWN, low: 0, high: 9_000, label: "own" };
+  const chosen: ChartBox = { ...tall, kind: "open", thesisId: 3, label: "chosen" };
+  const { texts, scales: { plot } } = painted(new PriceSeries(), [chosen, tall]);
+  const own = texts.find(({ text }) => text === "own") ?? assert.fail();
+  const now = texts.find(({ text }) => text === "now") ?? assert.fail();
+  assert(own.y < plot.top + 40 || own.x > now.x + 36, JSON.stringify({ own, now }));
 });
 
 Deno.test("Chart: an open box has a label where that covers no other box, or if it is chosen", () => {

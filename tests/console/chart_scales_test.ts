@@ -152,6 +152,7 @@ Deno.test("shownRange: shown prices, the user's own box, and bets that end on th
   assert.deepEqual(rangeOf({ ...box, low: 10, high: 900 }), { low: 60, high: 150 });
   assert.deepEqual(rangeOf({ ...box, toMs: 2_000 }), { low: 80, high: 112 });
   assert.deepEqual(rangeOf({ ...box, toMs: 2_001 }), prices, "it ends beyond the chart");
+  assert.deepEqual(rangeOf({ ...box, fromMs: 499 }), prices, "it is longer than the chart");
   assert.deepEqual(rangeOf({ ...box, toMs: 1_199 }), prices, "it has ended");
   assert.deepEqual(rangeOf({ ...box, kind: "lost" }), prices);
   for (const kind of ["draft", "quoted"] as const) {

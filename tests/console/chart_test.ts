@@ -56,7 +56,7 @@ Deno.test({
             });
             await visitor.sees(/QRSTUVWXYZ012345/);
             await visitor.touch([[[0.5, 0.2]], [[0.6, 0.3]], [[0.65, 0.9]]]);
-            await visitor.sees(/pays [\d.]+ USDC \(×\s\d/);
+            await visitor.sees(/You get\s+[\d.]+ USDC \(×\s\d/);
             const drawn = await fieldsOf(visitor);
             assert(Number(drawn.lower) < Number(drawn.upper), JSON.stringify(drawn));
             await assertFits(visitor);
@@ -106,11 +106,8 @@ Deno.test({
             assert.notDeepEqual(await fieldsOf(visitor), drawn);
             await visitor.press("Undo");
             assert.deepEqual(await fieldsOf(visitor), drawn);
-            // A finger from the past into the future draws nothing and says why, unless it zooms.
-            await visitor.touch([[[0.3, 0.6]], [[0.3, 0.6], [0.1, 0.6]], [[0.8, 0.6], [0.1, 0.6]]]);
-            assert.doesNotMatch(await visitor.textOf("body"), /Nothing was drawn/);
+            // A finger from the past into the future draws nothing.
             await visitor.touch([[[0.3, 0.6]], [[0.5, 0.6]], [[0.8, 0.6]]]);
-            await visitor.sees(/Nothing was drawn: a box lies to the right of “now”/);
             assert.deepEqual(await fieldsOf(visitor), drawn);
             await visitor.close();
           },

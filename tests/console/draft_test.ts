@@ -14,27 +14,29 @@ import {
 const FIELDS: DraftFields = {
   lower: "2990.5",
   upper: "3010",
-  startsIn: "3",
+  startsIn: "8",
   lasts: "15",
   amount: "10",
 };
 
 Deno.test("draftOf: corners in any order make the same box, rounded to the digits shown", () => {
-  const corners = { fromMs: 3_012, toMs: 18_044, low: 2990.123456, high: 3010.987654 };
+  const corners = { fromMs: 8_012, toMs: 23_044, low: 2990.123456, high: 3010.987654 };
   const draft = {
     lowerPrice: 2_990_120_000n,
     upperPrice: 3_010_990_000n,
-    startsInMs: 3_000,
+    startsInMs: 8_000,
     durationMs: 15_000,
   };
   assert.deepEqual(draftOf(corners), draft);
-  const turned = { fromMs: 18_044, toMs: 3_012, low: corners.high, high: corners.low };
+  const turned = { fromMs: 23_044, toMs: 8_012, low: corners.high, high: corners.low };
   assert.deepEqual(draftOf(turned), draft);
 });
 
-Deno.test("draftOf: a box begins now at the earliest, and lasts a second at least", () => {
-  const draft = draftOf({ fromMs: -5_000, toMs: 300, low: 1, high: 2 });
-  assert.deepEqual([draft?.startsInMs, draft?.durationMs], [0, 1_000]);
+Deno.test("draftOf: a box leaves 8 s to sign before it begins, and lasts a second at least", () => {
+  for (const [toMs, durationMs] of [[300, 1_000], [8_300, 1_000], [20_000, 12_000]] as const) {
+    const draft = draftOf({ fromMs: -5_000, toMs, low: 1, high: 2 });
+    assert.deepEqual([draft?.startsInMs, draft?.durationMs], [8_000, durationMs]);
+  }
 });
 
 Deno.test("draftOf: times are rounded as they are displayed", () => {
@@ -47,20 +49,21 @@ Deno.test("draftOf: times are rounded as they are displayed", () => {
 });
 
 Deno.test("draftOf: no box without height, without length, or below zero", () => {
-  const corners = { fromMs: 0, toMs: 5_000, low: 100, high: 101 };
+  const corners = { fromMs: 0, toMs: 15_000, low: 100, high: 101 };
   assert.equal(draftOf({ ...corners, high: 100.0001 }), undefined);
   assert.equal(draftOf({ ...corners, toMs: 0 }), undefined);
+  assert.equal(draftOf({ ...corners, fromMs: -9_000, toMs: -1_000 }), undefined, "in the past");
   assert.equal(draftOf({ ...corners, low: -1 }), undefined);
 });
 
 Deno.test("parseFields: reads the text of fieldsOf as the same box", () => {
-  const draft = draftOf({ fromMs: 1_200, toMs: 9_900, low: 149.8, high: 150.2 });
+  const draft = draftOf({ fromMs: 11_200, toMs: 19_900, low: 149.8, high: 150.2 });
   assert(draft);
   const fields = fieldsOf(draft);
   assert.deepEqual(fields, {
     lower: "149.800",
     upper: "150.200",
-    startsIn: "1.2 s",
+    startsIn: "11.2 s",
     lasts: "8.7 s",
   });
   const parsed = parseFields({ ...fields, amount: "0.51" });
@@ -97,9 +100,9 @@ Deno.test("repeatedDraft: the box of an earlier bet is moved around the current 
   const again = repeatedDraft(bet, 4_000_000_000n, 10_000);
   assert.deepEqual(again, { lower: "3990.00", upper: "4010.00", ...fields });
   const cheap = { ...bet, lowerPrice: 5_000n, upperPrice: 35_000n };
-  assert.equal(repeatedDraft(cheap, 10_000n, 10_000).lower, "0.000001", "not below zero");
+  assert.equal(repeatedDraft(cheap, 10_000n, 10_000).lower, "0.001000", "not below zero");
   const flat = repeatedDraft({ ...bet, upperPrice: bet.lowerPrice }, 4_000_000_000n, 10_000);
-  assert.deepEqual(flat, { ...fieldsOf(suggestedDraft(4_000_000_000n)), amount: "7.50" });
+  assert.deepEqual(flat, { ...fieldsOf(suggestedDraft(4_000_000_000n)), ...fields });
 });
 
 const mistakes: readonly (readonly [keyof DraftFields, string])[] = [
@@ -107,7 +110,7 @@ const mistakes: readonly (readonly [keyof DraftFields, string])[] = [
   ["lower", "abc"],
   ["upper", "2990.5"],
   ["upper", "-1"],
-  ["startsIn", "-1"],
+  ["startsIn", "7.9"],
   ["startsIn", "86401"],
   ["lasts", "0.9"],
   ["lasts", "90000"],
@@ -125,9 +128,9 @@ Deno.test("parseFields: each wrong field has its error, and bounds are accepted"
     const both = parseFields({ ...FIELDS, ...wrong, startsIn: "x" });
     assert("errors" in both);
     assert.equal(Object.keys(both.errors).length, 2, "a field is compared with a right one only");
-    assert.match(both.errors.startsIn ?? "", /^Enter 0 to 1 d/);
+    assert.match(both.errors.startsIn ?? "", /^Enter 8 s to 1 d/);
   }
-  for (const fields of [{ lasts: "1 d", startsIn: "1 d" }, { lasts: "1", startsIn: "0" }]) {
+  for (const fields of [{ lasts: "1 d", startsIn: "1 d" }, { lasts: "1", startsIn: "8" }]) {
     assert(!("errors" in parseFields({ ...FIELDS, ...fields })));
   }
 });
@@ -163,8 +166,8 @@ Deno.test("betOf: times are relative to the moment of the quote", () => {
   const parsed = parseFields(FIELDS);
   assert(!("errors" in parsed));
   const bet = betOf("ETH/USDT", parsed.draft, parsed.betAmount, 1_000_000.4);
-  assert.equal(bet.startTime, 1_003_000);
-  assert.equal(bet.endTime, 1_018_000);
+  assert.equal(bet.startTime, 1_008_000);
+  assert.equal(bet.endTime, 1_023_000);
   assert.equal(bet.deadline, 1_030_000);
 });
 
@@ -181,19 +184,19 @@ Deno.test("suggestedDraft: lies around the price, whatever its size", () => {
 });
 
 Deno.test("timesOf: wrong times are replaced by those of a suggested box", () => {
-  assert.deepEqual(timesOf(FIELDS), { startsInMs: 3_000, durationMs: 15_000 });
+  assert.deepEqual(timesOf(FIELDS), { startsInMs: 8_000, durationMs: 15_000 });
   const wrong = timesOf({ ...FIELDS, startsIn: "abc", lasts: "0.9" });
   assert.deepEqual(wrong, { startsInMs: 20_000, durationMs: 60_000 });
 });
 
 Deno.test("suggestedDraft: keeps the times, and is taller for a longer box", () => {
   const heights = [15_000, 60_000].map((durationMs) => {
-    const times = { startsInMs: 3_000, durationMs };
+    const times = { startsInMs: 8_000, durationMs };
     const { lowerPrice, upperPrice, ...kept } = suggestedDraft(3_000_000_000n, 0.0001, times);
     assert.deepEqual(kept, times);
     return Number(upperPrice - lowerPrice) / 1e6;
   });
-  assert.deepEqual(heights.map(Math.round), [3, 6]);
+  assert.deepEqual(heights.map(Math.round), [4, 6]);
 });
 
 Deno.test("suggestedDraft: keeps the height of a given box", () => {

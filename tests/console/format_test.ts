@@ -4,7 +4,6 @@ import {
   durationText,
   formatAmount,
   formatChange,
-  formatCut,
   formatDay,
   formatDuration,
   formatGain,
@@ -16,26 +15,14 @@ import {
   toNumber,
 } from "../../services/console/page/format.ts";
 
-Deno.test("formatCut: two decimals, truncated and never rounded up", () => {
-  assert.equal(formatCut(1_234_567_899_999n), "1,234,567.89");
-  assert.equal(formatCut(9_999n), "0.00");
-  assert.equal(formatCut(-510_000n), "−0.51");
-  assert.equal(formatCut(-9_999n), "0.00");
-});
-
-Deno.test("formatAmount: two decimals, rounded half away from zero", () => {
-  assert.equal(formatAmount(1_234_567_899_999n), "1,234,567.90");
-  assert.deepEqual([4_999n, 5_000n, -4_999n, -5_000n].map(formatAmount), [
-    "0.00",
-    "0.01",
-    "0.00",
-    "−0.01",
-  ]);
+Deno.test("formatAmount: two decimals, rounded down", () => {
+  assert.equal(formatAmount(1_234_567_899_999n), "1,234,567.89");
+  assert.deepEqual([9_999n, -1n, -510_000n].map(formatAmount), ["0.00", "−0.01", "−0.51"]);
   assert.equal(formatGain(970_000n), "+0.97");
   assert.equal(formatGain(-10_000_000n), "−10.00");
   assert.equal(formatGain(0n), "0.00");
-  assert.equal(formatGain(339_000n), "+0.34");
-  assert.deepEqual([-4_999n, 4_999n, 5_000n].map(formatGain), ["0.00", "0.00", "+0.01"]);
+  assert.equal(formatGain(339_000n), "+0.33");
+  assert.deepEqual([-1n, 9_999n, 10_000n].map(formatGain), ["−0.01", "0.00", "+0.01"]);
   assert.deepEqual([0.05, -0.0321, 0.0004, -0.0004].map(formatChange), [
     "+5.0\u00a0%",
     "−3.2\u00a0%",
@@ -51,6 +38,9 @@ Deno.test("formatAmount, formatGain: a deposit, the balance and the loss agree, 
       Math.round(100 * Number(text.replace(",", "").replace("−", "-")));
     const [balance, loss] = [formatAmount(deposit - lost), formatGain(-lost)].map(cents);
     assert.equal(balance! - loss!, 100_000, `${lost}`);
+    const [before, won, after] = [deposit - 10_000_000n, lost, deposit - 10_000_000n + lost]
+      .map((amount) => cents(formatAmount(amount)));
+    assert.equal(after! - before!, won, `${lost} paid out`);
   }
 });
 

@@ -9,7 +9,12 @@ import {
   pageOf,
   userCsv,
 } from "../../services/console/page/trade/history.ts";
-import { leastPayout, oddsOf, termsText } from "../../services/console/page/trade/odds.ts";
+import {
+  breakEvenOf,
+  leastPayout,
+  oddsOf,
+  termsText,
+} from "../../services/console/page/trade/odds.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { memoryStore } from "./memory_store.ts";
 import { hashOf, offerOf, OTHER, thesisOf, USER } from "./offers.ts";
@@ -75,9 +80,9 @@ Deno.test("oddsOf: shows chance and break-even chance, and warns if the payout i
   assert.deepEqual(oddsOf({ ...estimate, probability: 0.3333 }, 10), {
     multiplier: "× 2.50",
     chance: "33.3 %",
-    breakEven: "40.0 %",
     warning: undefined,
   });
+  assert.equal(breakEvenOf(estimate), "40.0 %");
   // The maker rounds down.
   const capped = oddsOf({ ...estimate, payout: 999n, probability: 0.09 }, 10);
   assert.deepEqual([capped.multiplier, capped.chance], ["× 9.99", "9.0 %"]);
@@ -123,10 +128,12 @@ Deno.test("leastPayout: is the payout less the tolerance, but never less than th
 
 Deno.test("termsText: names the least payout, unless only the quoted one is accepted", () => {
   const offer = offerOf(1, { betAmount: 10_000_000n, payout: 20_000_000n });
-  const text = "Bet 10.00, get *20.00 USDC*, break-even 50.0 %";
+  const text = "Bet 10.00, get 20.00 USDC, break-even 50.0 %";
   assert.equal(termsText(offer, 20_000_000n), text);
-  const limited = text.replace(", break", ", or *at least 18.00* if the odds change, break");
-  assert.equal(termsText(offer, 18_000_000n), limited);
+  assert.equal(
+    termsText(offer, 18_000_000n),
+    "Bet 10.00, get 20.00 USDC, or at least 18.00 if the odds change, break-even 50.0–55.6 %",
+  );
 });
 
 Deno.test("DraftStore: a draft is kept for an hour; stored text of another form is ignored", () => {

@@ -10,7 +10,7 @@ import {
 import { offerOf, SIGNATURE } from "./offers.ts";
 import { parseFields } from "../../services/console/page/trade/draft.ts";
 
-const FIELDS = { lower: "1", upper: "2", startsIn: "3", lasts: "15", amount: "10" };
+const FIELDS = { lower: "1", upper: "2", startsIn: "8", lasts: "15", amount: "10" };
 
 const READY: Situation = {
   market: "fresh",
@@ -54,27 +54,34 @@ const obstacles: readonly [
   [
     "wrong fields",
     { parsed: { errors: { lower: "?", lasts: "!" } } },
-    QUOTE,
+    "Check “Stays above”",
     /^Stays above: \?\.$/,
   ],
   [
     "more than the balance",
     { balance: 9_999_999n },
-    QUOTE,
+    "Check “You bet”",
     /^You bet: Enter at most 9\.99 USDC, your balance\.$/,
   ],
   [
     "less than the maker takes",
     { limits: { minBetAmount: 10_500_000n, maxBetAmount: 20_000_000n } },
-    QUOTE,
+    "Check “You bet”",
     /^You bet: Enter at least 10\.5 USDC, the maker’s smallest bet\.$/,
   ],
   [
     "more than the maker takes",
     { limits: { minBetAmount: 1n, maxBetAmount: 9_999_999n } },
-    QUOTE,
+    "Check “You bet”",
     /^You bet: Enter at most 9\.99 USDC, the maker’s largest bet\.$/,
   ],
+  [
+    "a price that left the box",
+    { unpriceable: { code: "OUTSIDE_RANGE", text: "It left." } },
+    "Move the box to the price",
+    /^It left\.$/,
+  ],
+  ["no price for the box", { unpriceable: { code: "X", text: "Too low." } }, QUOTE, /^Too low\.$/],
   ["a stranger", { hasUser: false }, QUOTE, /^Open your account first\.$/],
   ["no money", { balance: 0n }, QUOTE, /^Take money to bet with first\.$/],
   [
@@ -90,13 +97,6 @@ const obstacles: readonly [
     /^The node has chain 9, and this page is for chain 1337\.$/,
   ],
   ["a node that has not answered", { nodeChainId: undefined }, "Connecting …", /Asking the node/],
-  [
-    "a price that left the box",
-    { unpriceable: { code: "OUTSIDE_RANGE", text: "It left." } },
-    QUOTE,
-    /^It left\.$/,
-  ],
-  ["no price for the box", { unpriceable: { code: "X", text: "Too low." } }, QUOTE, /^Too low\.$/],
 ];
 
 Deno.test("obstacleOf: undefined for a user with a balance and a priced box", () => {
@@ -109,7 +109,7 @@ Deno.test("obstacleOf: no box is suggested while a time is wrong, since that wou
   for (const field of ["startsIn", "lasts"] as const) {
     const parsed = parseFields({ ...FIELDS, lower: "", upper: "", [field]: "abc" });
     const found = obstacleOf({ ...READY, isEmpty: true, parsed });
-    assert.deepEqual([found?.suggests, found?.field], [false, field]);
+    assert.deepEqual([found?.suggests, found?.field], [undefined, field]);
   }
 });
 
@@ -158,7 +158,7 @@ Deno.test("obstacleOf: without a box, it reports a wrong time, but not empty pri
   assert.match(found(empty)?.text ?? "", /^Draw a box/);
   const wrong = found({ ...empty, startsIn: "abc" });
   assert.equal(wrong?.field, "startsIn");
-  assert.match(wrong?.text ?? "", /^Starts in: Enter 0 to 1 d[^.]*\.$/);
+  assert.match(wrong?.text ?? "", /^Starts in: Enter 8 s to 1 d[^.]*\.$/);
 });
 
 Deno.test("chainObstacle: undefined with a key or a wallet on the right chain", () => {

@@ -140,7 +140,7 @@ browserTest(
       await visitor.sees(/Effect: [a-z]/);
       assert.match(await page.title(), /^✕ [1-9] · Operator/);
       if (name === "solver") {
-        await visitor.sees(/Maker is away/);
+        await visitor.sees(/No answer from the maker/);
         assert.deepEqual(await violationsEverywhere(page), []);
       }
       if (name === "node") {
@@ -193,10 +193,10 @@ browserTest(
     await visitor.seesNo(/is not fresh/);
 
     await services.stop("node");
-    await visitor.sees(/The price service does not answer: reconnecting/);
+    await visitor.sees(/No connection to the prices: reconnecting/);
     await services.start("node");
     await visitor.sees(/The chain was reset/);
-    await visitor.seesNo(/does not answer|is not fresh/);
+    await visitor.seesNo(/No connection|is not fresh/);
     await visitor.sees(/Live/);
     const forOperators = asked.filter((url) => /\/(metrics|health|ready)$/.test(url));
     assert.deepEqual(forOperators, [], "a trader's page does not watch the services");
@@ -219,7 +219,7 @@ browserTest(
           await services.start(name);
         }
       });
-      await visitor.seesNo(/Not live|out of date|does not answer|is down/);
+      await visitor.seesNo(/Not live|out of date|No connection|is down/);
       await visitor.sees(/Live/);
     }
     // It is live indeed: the next outage is noticed.

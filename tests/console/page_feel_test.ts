@@ -65,7 +65,7 @@ Deno.test({
           await assertInReach(page, "Suggest a box");
           await visitor.press("Suggest a box");
           await visitor.sees(
-            /pays [\d.]+ USDC \(×\s[\d.]+\), chance [\d.]+\s%, break-even [\d.]+\s%/,
+            /You get\s+[\d.]+ USDC \(×\s[\d.]+\)\s+At least\s+[\d.]+\s+Chance\s+[\d.]+\s%\s+Break-even\s+[\d.]+–[\d.]+\s%/,
           );
           assert.deepEqual(await hiddenFocus(page), []);
           // 60 s from 20 s on do not fit beside the past of the minute shown before.
@@ -138,7 +138,6 @@ Deno.test({
           if (name === "lower") input.form.requestSubmit();
         }`);
           await visitor.sees(/Move the box to the price/);
-          await visitor.sees(/Get a quote/);
           const said = await page.$$eval(
             ".action-bar p",
             (parts) => parts.filter(({ textContent }) => textContent?.includes("outside the box")),
@@ -158,7 +157,7 @@ Deno.test({
           await visitor.fill("lower", "1000");
           await visitor.fill("upper", "9000");
           await visitor.fill("lasts", "30 s");
-          const fit = await page.waitForSelector(".bar-note button::-p-text(Fit its height)");
+          const fit = await page.waitForSelector(".action-bar button::-p-text(Fit its height)");
           await fit?.click();
           await visitor.sees(/\(×\s\d/);
           await focusIsOn(page, "Get a quote");
@@ -210,7 +209,9 @@ Deno.test({
           // A box is not moved by a finger that does not rest first.
           const drawn = await lower();
           await swipe(visitor, [0.56, 0.4], [0.57, 0.7]);
-          await visitor.sees(/Hold for a moment, then draw: a quick vertical stroke scrolls\./);
+          await visitor.sees(
+            /Hold for a moment, then draw or resize: a quick vertical stroke scrolls\./,
+          );
           assert.equal(await lower(), drawn);
           await visitor.press("Clear");
           await swipe(visitor, [0.5, 0.6], [0.7, 0.61]);
@@ -231,14 +232,36 @@ Deno.test({
             async () => Number(await lower()) > Number(before) || undefined,
           );
           assert.equal(await scrolled(), 0);
+          // Near a corner, a quick stroke moves the box as it is; after a rest, it resizes it.
+          const sides = () =>
+            page.$$eval(
+              "input[name=lower], input[name=upper], input[name=lasts]",
+              (inputs) => inputs.map(({ value }) => parseFloat(value)),
+            );
+          const heightOf = ([low = 0, high = 0]: number[]) => Math.round(100 * (high - low));
+          await visitor.press("Clear");
+          await swipe(visitor, [0.5, 0.7], [0.7, 0.3], 300);
+          await eventually("a box", async () => await lower() !== "" || undefined);
+          const drawnSides = await sides();
+          await swipe(visitor, [0.68, 0.33], [0.6, 0.35]);
+          const movedSides = await eventually("a moved box", async () => {
+            const now = await sides();
+            return now[0] !== drawnSides[0] ? now : undefined;
+          });
+          assert.deepEqual(
+            [heightOf(movedSides), movedSides[2]],
+            [heightOf(drawnSides), drawnSides[2]],
+          );
+          await swipe(visitor, [0.6, 0.35], [0.55, 0.5], 300);
+          await eventually("a smaller box", async () => {
+            const now = await sides();
+            return heightOf(now) < heightOf(drawnSides) && now[0] === movedSides[0] || undefined;
+          });
           await visitor.enter();
           await visitor.press("Clear");
           await visitor.fill("startsIn", "20 s");
           await visitor.fill("lasts", "1 min");
           await visitor.press("Suggest a box");
-          for (let pressed = 0; pressed < 4; pressed++) await visitor.press("Show less time");
-          await visitor.press("Show the box →"); // it lay beyond the time shown
-          await page.waitForSelector('[aria-label="Time shown: 3 min"]');
           await visitor.press("Get a quote");
           await visitor.sees(/Sign within \d+ s, before/);
           await page.$eval("html", (html) => html.scrollTop = 0);
@@ -316,29 +339,27 @@ Deno.test({
           "Account",
           "Your bets",
         ]);
-        const described = await page.$eval("[aria-controls=chart-help]", (button) => button.title);
-        assert.equal(described, "Key ? on the chart", "not its name again");
         // The chart's keys are seen only after their button or "?".
         await page.focus(".chart .area");
         const area = await page.accessibility.snapshot({
           root: await page.$(".chart .area") ?? assert.fail(),
         });
         assert.equal(area?.description, "Press ? for the keys.");
-        const isShown = () => page.$eval(".keys", (keys) => keys.checkVisibility());
+        const isShown = () => page.$eval(".keys ul", (keys) => keys.checkVisibility());
         assert.equal(await isShown(), false);
         await page.keyboard.press("?");
-        await page.waitForSelector(".keys", { visible: true });
-        await page.keyboard.press("Escape");
-        await page.waitForSelector(".keys", { hidden: true });
+        await page.waitForSelector(".keys ul", { visible: true });
+        await page.keyboard.press("?");
+        await page.waitForSelector(".keys:not([open])");
         await page.setViewport({ width: 320, height: 640 });
         await page.$eval("html", (html) => html.style.setProperty("font-size", "200%"));
         await page.keyboard.press("Tab");
-        await page.waitForSelector('[aria-label="Keys of the chart"]:focus');
+        await page.waitForSelector(".keys summary:focus");
         await page.$eval("html", (html) => html.style.removeProperty("font-size"));
         await page.focus(".chart .area");
         await page.keyboard.press("m");
         await hears(page, /^No box yet/);
-        // Escape hides the keys first, then the message, and says so.
+        // Escape closes the message and says so; the keys are hidden as they were shown.
         const close = '[aria-label="Close the message"]';
         await page.keyboard.press("ArrowUp");
         await hears(page, /^No box yet/);
@@ -347,7 +368,7 @@ Deno.test({
         await page.keyboard.press("?");
         await hears(
           page,
-          /^Enter: suggest a box, then quote it\. .* Escape: hide these keys, undo .* Delete: leave /,
+          /^Enter: suggest a box, then quote it\. .* Escape: undo .* Delete: leave /,
         );
         assert.equal(await isShown(), true);
         const [chartEnd = 0, keysStart = 0] = await page.$$eval(
@@ -359,9 +380,9 @@ Deno.test({
         );
         assert(keysStart >= chartEnd, "below the chart");
         await page.$eval("html", (html) => html.style.removeProperty("font-size"));
-        await page.keyboard.press("Escape");
+        await page.keyboard.press("?");
         await hears(page, /^Keys hidden\.$/);
-        await page.waitForSelector('[aria-label="Keys of the chart"][aria-expanded="false"]');
+        assert.equal(await isShown(), false);
         assert.notEqual(await page.$(close), null, "the message is still there");
         await page.keyboard.press("Escape");
         await hears(page, /^Message closed\.$/);
@@ -479,8 +500,8 @@ Deno.test({
         await focusIsOn(page, "Sign and place the bet");
         await page.keyboard.press("Escape");
         await focusIsOn(page, "Get a quote");
-        // Its window ends before it is signed.
-        const times = { startsIn: "1 s", lasts: "6 s" };
+        // Its window begins before it is signed.
+        const times = { startsIn: "8 s", lasts: "6 s" };
         for (const [field, text] of Object.entries(times)) await visitor.fill(field, text);
         await visitor.sees(/\(×\s\d/);
         await page.keyboard.press("Enter");
@@ -488,8 +509,11 @@ Deno.test({
         await focusIsOn(page, "Ask for a new quote");
         await hears(
           page,
-          /^(The quote has expired|Too late: the window has ended)\. The button now asks for a new quote\.$/,
+          /^Too late: the window has begun\. Enter asks for a new quote\.$/,
         );
+        await page.focus(".chart .area");
+        await page.keyboard.press("Enter");
+        await focusIsOn(page, "Sign and place the bet");
         await page.keyboard.press("Escape");
         await focusIsOn(page, "Get a quote");
         const later = { startsIn: "20 s", lasts: "1 m" };
@@ -573,6 +597,23 @@ Deno.test({
           return message.height > 0 &&
             (focused.bottom <= message.top || focused.top >= message.bottom);
         })()`);
+        await page.focus('[aria-label^="Repeat bet"]');
+        await page.keyboard.press("Enter"); // a long message
+        await page.$eval("[data-next]", (button) => button.scrollIntoView({ block: "center" }));
+        await page.waitForFunction(`(() => {
+          const toasts = document.querySelector(".toasts");
+          const message = toasts.getBoundingClientRect();
+          const button = document.querySelector("[data-next]").getBoundingClientRect();
+          return getComputedStyle(toasts).clipPath !== "none" ||
+            message.height > 0 && (button.bottom <= message.top || button.top >= message.bottom);
+        })()`);
+        await page.focus(".chart .area");
+        await page.keyboard.press("?");
+        await page.waitForFunction(`(() => {
+          const { top } = document.querySelector(".keys li").getBoundingClientRect();
+          return top > -1 && top < innerHeight / 2;
+        })()`);
+        await page.keyboard.press("?");
         await page.$eval("html", (html) => html.style.removeProperty("font-size"));
         await page.setViewport({ width: 1360, height: 900 });
         // Screen readers get the state of an open bet; the next box needs no pointer in the chart.
@@ -635,8 +676,19 @@ Deno.test({
             globalThis.causes = new Set();
             new MutationObserver(() => causes.add(document.querySelector(".connection").textContent))
               .observe(document.querySelector("header"), { childList: true, subtree: true, characterData: true })`);
+          const lost = Promise.withResolvers<void>();
+          page.on("requestfailed", (request) => {
+            if (request.url().endsWith("/estimate")) lost.resolve();
+          });
           await page.setOfflineMode(true);
-          await visitor.sees(/You are offline\. Your open bets go on/);
+          await visitor.sees(/No connection to the prices: reconnecting\. Your open bets go on/);
+          await lost.promise;
+          await page.evaluate("new Promise((resolve) => requestAnimationFrame(resolve))");
+          assert.match(
+            await visitor.textOf("form .action-bar"),
+            /^You get–At least–Chance–Break-even–You bet \(USDC\)1050100Waiting for live prices$/,
+            "no second reason",
+          );
           assert.equal(
             await page.evaluate("[...causes].filter((cause) => cause !== 'Live').join()"),
             "Not live",
@@ -749,7 +801,7 @@ Deno.test({
           for (const [field, text] of [["upper", "8994"], ["lower", "8990"]] as const) {
             await visitor.fill(field, text);
           }
-          const move = await page.waitForSelector(".bar-note button::-p-text(Move the box)");
+          const move = await page.waitForSelector(".action-bar button::-p-text(Move the box)");
           assert.equal(
             await move?.evaluate((button) => {
               const { left, top, width, height } = button.getBoundingClientRect();
@@ -760,16 +812,16 @@ Deno.test({
             "nothing covers the button",
           );
           await visitor.press("Move the box to the price");
-          await visitor.sees(/pays [\d.]+ USDC \(×\s[\d.]+\), chance .*, break-even /);
+          await visitor.sees(/You get\s+[\d.]+ USDC \(×\s[\d.]+\)/);
           await page.$eval("html", (html) => html.scrollTop = 0);
           const seen = await page.$$eval(
-            ".bar-payout, .action-bar button.wide, .legend [aria-label^=Show]",
+            ".terms, .action-bar button.wide, .legend [aria-label^=Show]",
             (parts) =>
               parts.map((part) => part.getBoundingClientRect())
                 .filter(({ top, bottom, height }) => height > 0 && top >= 0 && bottom <= 390)
                 .length,
           );
-          assert.equal(seen, 4, "payout, next step and both zoom buttons are on the screen");
+          assert.equal(seen, 4, "terms, next step and both zoom buttons are on the screen");
           await visitor.press("Get a quote");
           await visitor.sees(/Sign and place the bet/);
           const close = await page.$(".toasts button");
@@ -795,7 +847,7 @@ Deno.test({
       );
 
       await t.step(
-        "a phone with its keyboard open keeps header and next step; a tap on a dimmed one says why",
+        "a phone with its keyboard open keeps header and next step; a message leaves the zoom free",
         async () => {
           const visitor = await open((page) => page.setViewport(PHONE));
           const { page } = visitor;
@@ -805,9 +857,9 @@ Deno.test({
           for (const [field, text] of [["upper", "8994"], ["lower", "8990"]] as const) {
             await visitor.fill(field, text);
           }
-          await page.waitForSelector(".bar-note button::-p-text(Move the box)");
-          await page.$eval("button[data-next]", (button) => button.click());
-          await visitor.sees(/Press “Move the box to the price”, or M on the chart\./);
+          await page.waitForSelector(".action-bar button::-p-text(Move the box)");
+          await visitor.press("Copy link");
+          await visitor.sees(/The link to this box was copied|does not allow copying/);
           const message = await page.$(".toasts button");
           assert(await message?.isVisible(), "a message that can be closed");
           await page.evaluate(`(() => {
@@ -927,16 +979,16 @@ async function assertInReach(page: Page, name: string): Promise<void> {
   assert.equal(width, PHONE.width);
 }
 
-/** What is signed is read above the button: stake, payout, least payout and chance. */
+/** What is signed is read above the button: payout, stake, least payout and chance. */
 async function assertTermsInBar(page: Page): Promise<void> {
-  const line = await page.waitForSelector(".action-bar .bar-terms");
-  const { text, top, bottom } = await line?.evaluate((found) => {
+  const rows = await page.waitForSelector(".action-bar .terms");
+  const { text, top, bottom } = await rows?.evaluate((found) => {
     const { top, bottom } = found.getBoundingClientRect();
     return { text: found.innerText, top, bottom };
   }) ?? assert.fail();
   assert.match(
     text,
-    /^Bet 10\.00, get [\d.]+ USDC, or at least [\d.]+ if the odds change, chance [\d.]+\s%, break-even [\d.]+\s%$/,
+    /^You get\s+[\d.]+ USDC \(× [\d.]+\)\s+You bet\s+10\.00\s+At least\s+[\d.]+\s+Chance\s+[\d.]+\s%\s+Break-even\s+[\d.]+–[\d.]+\s%$/,
   );
   assert(top >= 0 && bottom > top && bottom <= PHONE.height, `${top} to ${bottom}`);
 }

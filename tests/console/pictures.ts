@@ -12,9 +12,9 @@ const FOLDER = new URL("../../docs/images/", import.meta.url);
  * the price will leave, and one that is open.
  */
 const BETS = [
-  { lower: -0.5, upper: 0.5, startsIn: 5, lasts: 8, amount: 25 },
-  { lower: -0.15, upper: 0.13, startsIn: 5, lasts: 7, amount: 10 },
-  { lower: -0.43, upper: 0.43, startsIn: 6, lasts: 14, amount: 40 },
+  { lower: -0.5, upper: 0.5, startsIn: 8, lasts: 8, amount: 25 },
+  { lower: -0.15, upper: 0.13, startsIn: 8, lasts: 7, amount: 10 },
+  { lower: -0.43, upper: 0.43, startsIn: 8, lasts: 14, amount: 40 },
 ];
 
 const DRAFT = { lower: -0.3, upper: 0.38, startsIn: 15, lasts: 8, amount: 15 };

@@ -84,17 +84,17 @@ Deno.test("PriceFeed: stale after five seconds without a price, even if the conn
   assert.equal(feed.stateOf(SYMBOL), "fresh");
 });
 
-Deno.test("PriceFeed: offline once the browser reports the loss of its network, unless prices still arrive 2 s later", async () => {
+Deno.test("PriceFeed: away once the browser reports the loss of its network, unless prices still arrive 2 s later", async () => {
   const { clock, feed, onState, deliver } = setUp();
   onState?.("live");
   await deliver();
   feed.setOnline(false);
-  assert.equal(feed.stateOf(SYMBOL), "offline", "before the connection is found lost");
+  assert.equal(feed.stateOf(SYMBOL), "away", "before the connection is found lost");
   clock.advance(1_999);
   await deliver();
-  assert.equal(feed.stateOf(SYMBOL), "offline", "that price was on its way");
+  assert.equal(feed.stateOf(SYMBOL), "away", "that price was on its way");
   onState?.("connecting", "silent");
-  assert.equal(feed.stateOf(SYMBOL), "offline");
+  assert.equal(feed.stateOf(SYMBOL), "away");
   onState?.("live");
   clock.advance(1);
   await deliver();

@@ -10,22 +10,15 @@ const offer = offerOf(1, {
 });
 
 const QUOTED: QuoteSituation = {
-  stage: { name: "quoted", offer, estimated: undefined, replaces: undefined, notPlaced: undefined },
-  ...{ isDevelopmentKey: false, onItsWay: undefined, isOffline: false },
+  stage: { name: "quoted", offer, before: undefined, isRefused: false },
+  ...{ isDevelopmentKey: false, onItsWay: undefined, isAway: false },
   balance: 100_000_000n,
   price: 11n,
-  hasLeft: false,
-};
-
-/** A quote whose window starts at once. */
-const AT_ONCE: QuotedStage = {
-  ...{ name: "quoted", estimated: undefined, replaces: undefined, notPlaced: undefined },
-  offer: { ...offer, quote: { ...offer.quote, deadline: 40_000 } },
 };
 
 const BACK = "Change the box";
 
-Deno.test("quoteStepOf: once the window has begun, a quote that was ahead of it is renewed; one for a window that starts at once is signed", () => {
+Deno.test("quoteStepOf: once the window has begun, a quote is renewed", () => {
   assert.equal(quoteStepOf(QUOTED, 9_999).action, "sign");
   const { look: _, ...late } = quoteStepOf(QUOTED, 10_000);
   assert.deepEqual(late, {
@@ -34,21 +27,18 @@ Deno.test("quoteStepOf: once the window has begun, a quote that was ahead of it 
     action: "renew",
     back: BACK,
   });
-  const atOnce = quoteStepOf({ ...QUOTED, stage: AT_ONCE }, 12_000);
-  assert.equal(atOnce.action, "sign");
-  assert.match(atOnce.deadline ?? "", /^The window has begun\. Sign within 23 s: /);
 });
 
 Deno.test("quoteStepOf: after a refusal the button says for which payout it signs again, and the note is a warning", () => {
   const paying = { ...offer, quote: { ...offer.quote, betAmount: 9n, payout: 134_760_000n } };
   const stage: QuotedStage = {
-    ...{ name: "quoted", offer: paying, estimated: undefined },
-    ...{ replaces: paying, notPlaced: "its window had begun" },
+    ...{ name: "quoted", offer: paying, isRefused: true },
+    before: { payout: 134_760_000n, isQuote: true },
   };
   const { button, look, note } = quoteStepOf({ ...QUOTED, stage }, 0);
   assert.deepEqual([button, look], ["Sign again: 134.76", "warned"]);
   const from = formatTime(10_000);
-  const text = `Not placed: its window had begun. This is a new quote, for a window from ${from}. `;
+  const text = `Not placed: the odds changed. This is a new quote, for a window from ${from}. `;
   assert.equal(`${note} `, text);
 });
 
@@ -64,23 +54,23 @@ Deno.test("quoteStepOf: a valid quote can be signed or declined", () => {
   }
 });
 
-Deno.test("quoteStepOf: a price outside the box is a warning before the window starts, and prevents signing afterwards", () => {
+Deno.test("quoteStepOf: while the wallet asks, the deadline is still shown, until it has passed", () => {
+  const stage = { name: "signing" as const, offer, least: 1n, isAgain: false };
+  const at = (nowMs: number) => quoteStepOf({ ...QUOTED, stage }, nowMs).deadline;
+  assert.equal(at(0), "Sign within 10 s, before the window starts. It lasts 50 s.");
+  assert.equal(at(10_000), "Too late: the window has begun.");
+});
+
+Deno.test("quoteStepOf: a price outside the box is a warning", () => {
   const early = quoteStepOf({ ...QUOTED, price: 13n }, 9_999);
   assert.deepEqual([early.action, early.look], ["sign", "warned"]);
   assert.match(early.deadline ?? "", /^The price is outside the box\. /);
-  for (const left of [{ price: 13n }, { hasLeft: true }]) {
-    const late = quoteStepOf({ ...QUOTED, stage: AT_ONCE, ...left }, 10_000);
-    assert.deepEqual([late.action, late.look, late.back], ["renew", "failure", BACK]);
-    assert.match(late.note ?? "", /^The price has left the box/);
-  }
-  assert.equal(quoteStepOf({ ...QUOTED, stage: AT_ONCE }, 10_000).action, "sign", "inside");
 });
 
 Deno.test("quoteStepOf: all that changed since the last quote is one note; a price outside is told with the deadline", () => {
-  const before = { ...offer, quote: { ...offer.quote, payout: 2n * offer.quote.payout } };
   const stage: QuotedStage = {
-    ...{ name: "quoted", offer, estimated: undefined },
-    ...{ replaces: before, notPlaced: "the odds changed" },
+    ...{ name: "quoted", offer, isRefused: true },
+    before: { payout: 2n * offer.quote.payout, isQuote: true },
   };
   const { look, note, deadline, button } = quoteStepOf({ ...QUOTED, stage }, 0);
   assert.match(deadline ?? "", /^Sign within 10 s, before /, "apart: a long note may be cut off");
@@ -95,16 +85,6 @@ Deno.test("quoteStepOf: all that changed since the last quote is one note; a pri
   assert.match(both.deadline ?? "", /^The price is outside the box\. /);
 });
 
-Deno.test("quoteStepOf: a quote that wins less than a thousandth of the stake is not offered for signing", () => {
-  const paying = (payout: bigint) => {
-    const poor = { ...offer, quote: { ...offer.quote, betAmount: 10_000_000n, payout } };
-    const stage = { name: "quoted" as const, offer: poor, estimated: undefined };
-    const situation = { ...QUOTED, stage: { ...stage, replaces: undefined, notPlaced: undefined } };
-    return quoteStepOf(situation, 0).action;
-  };
-  assert.deepEqual([paying(10_009_999n), paying(10_010_000n)], ["renew", "sign"]);
-});
-
 Deno.test("quoteStepOf: a quote above the balance cannot be signed, with a note", () => {
   const step = quoteStepOf({ ...QUOTED, balance: 9n }, 0);
   assert.equal(step.note, "Your balance is 0.00 USDC now: bet less.");
@@ -112,25 +92,28 @@ Deno.test("quoteStepOf: a quote above the balance cannot be signed, with a note"
 });
 
 Deno.test("quoteStepOf: an expired quote can be renewed", () => {
-  const expired = quoteStepOf({ ...QUOTED, stage: AT_ONCE, price: 13n }, 35_000);
+  const late = {
+    ...QUOTED.stage,
+    offer: { ...offer, quote: { ...offer.quote, deadline: 14_000 } },
+  };
+  const expired = quoteStepOf({ ...QUOTED, stage: late, price: 13n }, 9_000);
   assert.deepEqual([expired.action, expired.look], ["renew", "failure"]);
   assert.match(expired.note ?? "", /^The quote has expired/);
-  assert.match(quoteStepOf(QUOTED, 60_000).note ?? "", /^Too late: the window has ended\. /);
 });
 
 Deno.test("quoteStepOf: while an answer is missing, it says until when at most", () => {
   const stage = { name: "sending" as const, offer, least: 1n };
   const { note } = quoteStepOf({ ...QUOTED, stage, onItsWay: { isChecking: true } }, 0);
-  assert(note?.endsWith(`known shortly after ${formatTime(30_000)} at the latest.`), note);
+  assert(note?.endsWith(`known, shortly after ${formatTime(30_000)} at the latest.`), note);
 });
 
-Deno.test("quoteStepOf: offline, or while a bet is being placed, nothing can be signed", () => {
+Deno.test("quoteStepOf: without a connection, or while a bet is being placed, nothing can be signed", () => {
   const waiting: [Partial<QuoteSituation>, button: string, back: string | undefined][] = [
-    [{ isOffline: true }, "Waiting for live prices", BACK],
+    [{ isAway: true }, "Waiting for live prices", BACK],
     [
-      { onItsWay: { isChecking: true }, isOffline: true },
+      { onItsWay: { isChecking: true }, isAway: true },
       "Outcome unknown, checking …",
-      undefined,
+      BACK,
     ],
     [{ onItsWay: { isChecking: false } }, "Your other tab is placing a bet …", BACK],
     [{ balance: 9n }, "Sign and place the bet", BACK],

@@ -11,6 +11,7 @@ import { betOf, suggestedDraft } from "../../services/console/page/trade/draft.t
 import { median } from "../../services/oracle/aggregation.ts";
 import { TapeMarket } from "../../services/solver/backtest/tape_market.ts";
 import { BarrierStrategy } from "../../services/solver/pricing/barrier_strategy.ts";
+import { MarketVolatility } from "../../services/solver/pricing/volatility.ts";
 import { PricingRefusedError } from "../../services/solver/pricing/strategy.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { memoryStore } from "./memory_store.ts";
@@ -34,7 +35,8 @@ function suggestAndSign(
   const random = seededRandom(seed);
   const trades = new Simulation({ markets: [symbol], random, startMs, tradesPerSecond: 5 });
   const { base, quote } = SPEC_MARKETS.bySymbol(symbol) ?? assert.fail(symbol);
-  const market = new TapeMarket({ floor: 0.1, minHistoryMs: 2_000, priceAgeMs: SLOT_MS });
+  const volatility = new MarketVolatility({ floor: 0.1, minHistoryMs: 2_000 });
+  const market = new TapeMarket(volatility, SLOT_MS);
   const strategy = new BarrierStrategy({
     ...{ marketView: () => market, clock, margin: 0.05, userLeadMs: 0, maxPriceAgeMs: 2_000 },
     ...{ minDurationMs: 1_000, minWidthTicks: 4, markets: SPEC_MARKETS },

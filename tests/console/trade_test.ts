@@ -6,7 +6,7 @@ import { systemClock } from "../../lib/clock.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { addressSchema, hash32Schema } from "../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
-import { formatAmount, formatCut } from "../../services/console/page/format.ts";
+import { formatAmount } from "../../services/console/page/format.ts";
 import { linkTo } from "../../services/console/page/trade/box_link.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
 import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
@@ -76,10 +76,10 @@ Deno.test({
           const visitor = await open();
           await visitor.enter();
           await visitor.drag(...SOON);
-          await visitor.sees(/pays 1\d\.\d\d USDC/);
+          await visitor.sees(/You get\s+1\d\.\d\d USDC/);
           const lower = await visitor.page.$eval("input[name=lower]", (input) => input.value);
           await visitor.press("Get a quote");
-          const payout = await visitor.page.waitForSelector("[data-payout]");
+          const payout = await visitor.page.waitForSelector(".card:has(.deadline) [data-payout]");
           const offered = await payout?.evaluate((found) => found.getAttribute("data-payout"));
           await visitor.press("Sign and place the bet");
           await visitor.sees(/Bet \d+ is placed/);
@@ -102,7 +102,7 @@ Deno.test({
           assert.equal(balance, 1_000_000_000n + gain);
           const paid = bet.status === "won" ? "Paid" : "Would have paid";
           await visitor.sees(new RegExp(`${paid} ${formatAmount(bet.payout)}`));
-          await visitor.sees(new RegExp(`Balance\\s+${formatCut(balance)} USDC`));
+          await visitor.sees(new RegExp(`Balance\\s+${formatAmount(balance)} USDC`));
           await visitor.close();
         },
       );
@@ -195,11 +195,13 @@ Deno.test({
           const visitor = await open();
           await visitor.enter();
           await visitor.drag(...LATER);
-          await visitor.sees(/pays [\d.]+ USDC/);
+          await visitor.sees(/You get\s+[\d.]+ USDC/);
           await visitor.fill("amount", "5000");
           await visitor.sees(/Enter at most 1,000\.00 USDC, your balance/);
-          await visitor.page.waitForSelector("#obstacle.failure");
-          assert.equal(await visitor.page.$(".bar-payout strong"), null, "it cannot be made");
+          await visitor.page.waitForSelector("button::-p-text(Check “You bet”)");
+          const bar = await visitor.textOf(".action-bar");
+          assert.equal(bar.split("Enter at most").length, 2, "the error is there once");
+          assert.match(bar, /You get–At least–/, "it cannot be made");
           await visitor.page.waitForSelector(
             'input[name=amount][aria-invalid="true"][aria-describedby="error-amount"]',
           );
@@ -249,7 +251,7 @@ Deno.test({
       );
 
       await t.step("a link opens a box, and changes to that box survive a reload", async () => {
-        const fields = { lower: "1234.5", upper: "5678", startsIn: "7 s", lasts: "2 m" };
+        const fields = { lower: "1234.5", upper: "5678", startsIn: "17 s", lasts: "2 m" };
         const visitor = await Visitor.open(browser, linkTo(url, { symbol: "BTC/USDT", fields }));
         await visitor.sees(/A box was opened from a link/);
         const session = await visitor.page.createCDPSession();
@@ -270,7 +272,7 @@ Deno.test({
         await visitor.fill("upper", "5700");
         await visitor.page.reload();
         await visitor.sees(/Live/);
-        assert.deepEqual(await read(), ["1234.5", "5700", "7 s", "2 m"]);
+        assert.deepEqual(await read(), ["1234.5", "5700", "17 s", "2 m"]);
         const follow = (link: string) =>
           visitor.page.$eval("nav a", (tab, to) => {
             tab.setAttribute("href", to);
@@ -280,7 +282,7 @@ Deno.test({
         await visitor.sees(/This link is for DOGE\/USDT, which is not traded here\./);
         await follow(linkTo(url, { symbol: "ETH/USDT", fields: { ...fields, lower: "9000" } }));
         await visitor.sees(/This link has no valid box\./);
-        assert.deepEqual(await read(), ["1234.5", "5700", "7 s", "2 m"]);
+        assert.deepEqual(await read(), ["1234.5", "5700", "17 s", "2 m"]);
         assert.equal(new URL(visitor.page.url()).hash, "#trade");
         await visitor.close();
       });

@@ -103,7 +103,7 @@ function wrongTransactions(now: number): [tx: Transaction, expected: Expected][]
     [rfqSubmit({ ...bet, base: user }), rule("UNSUPPORTED_PAIR", user, "core_getPrices lists")],
     [
       rfqSubmit({ ...bet, upperPrice: 1n }),
-      rule("INVALID_PRICE_RANGE", "2850 and 0.000001", "has to be below upper price"),
+      rule("INVALID_PRICE_RANGE", "2850 is not below upper price 0.000001", "raise the upper one"),
     ],
     [
       rfqSubmit({ ...bet, ...past }),

@@ -1,6 +1,6 @@
 /**
- * The rules of every field of a request body, and of a bet: one table, which `tests/refusals` sends to
- * live services, compares with their OpenAPI documents, and `tests/spec` with the specification.
+ * The rules of every field of a request body, and of a bet, as the specification has them: one table,
+ * which `tests/refusals` sends to live services and compares with their OpenAPI documents.
  */
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import { withField } from "../support/http_answers.ts";
@@ -10,6 +10,7 @@ type Kind = readonly (readonly [advice: string, ...values: unknown[]])[];
 
 const ADDRESS: Kind = [
   ["Expected an address", "0x01", "1".repeat(42), `0x${"g".repeat(40)}`, 1, null],
+  ["Expected an address", `0x${"1".repeat(39)}`, `0x${"1".repeat(41)}`],
 ];
 const BOX: Kind = [['Expected "box"', "range", "BOX", "", 1, null]];
 const DECIMAL: Kind = [["Expected a decimal integer", "", "1.5", "-1", "0x10", "1e3", 1, null]];

@@ -80,6 +80,9 @@ const SECRET = /[0-9a-fA-F]{128,}/g;
 /** Words of a library that reach no user. */
 const FOREIGN_WORDS = /Invalid (input|option|string|key)|must match|undefined|NaN|\[object/;
 
+/** Texts that are no body: no JSON, or JSON of something else. */
+const GARBAGE = ["", "{", "null", "[]", '"text"', "1e400", '{"user":1e400}', "\0", "\ufeff{}"];
+
 /** Sends requests that are refused, and records the codes of their answers. */
 export class Refusals {
   /** Every code that was answered, and by which request first. */
@@ -101,6 +104,10 @@ export class Refusals {
     const service = await this.#serviceAt(url) ?? assert.fail("It has a document");
     const operation = service.operationAt("POST", path) ?? assert.fail(path);
     const schema = ["requestBody", "content", "application/json", "schema"];
+    assert(service.fits(operation, schema, JSON.parse(JSON.stringify(good))), path);
+    for (const body of GARBAGE) {
+      await this.ask(url, { path, body, answer: "400 INVALID_REQUEST", words: [] });
+    }
     for (const { body, words } of wrongBodies(rules, good)) {
       await this.ask(url, { path, body, ...says("400 INVALID_REQUEST", ...words) });
       assert(!service.fits(operation, schema, JSON.parse(JSON.stringify(body))), words.join());

@@ -1,40 +1,12 @@
-/** `deno task suite`: every test file runs, and which of them share an isolate. */
+/** `deno task suite`: every test file runs. */
 import assert from "node:assert/strict";
 import { dirname } from "node:path";
-import { isolatesOf, testFilesBelow } from "../../.ci/suite.ts";
+import { testFilesBelow } from "../../.ci/suite.ts";
 import { ALLOWED_SKIPS } from "../../.ci/verdict.ts";
 import config from "../../deno.json" with { type: "json" };
 import { denoEnv } from "../support/terminal.ts";
 import { withFolder } from "../support/files.ts";
 import { fileUrl, readText, run } from "./support.ts";
-
-Deno.test("suite: files of a service share an isolate; long files run first in groups, without coverage", () => {
-  const files = [
-    "tests/console/board_test.ts",
-    "tests/console/format_test.ts",
-    "tests/console/trade_test.ts",
-    "tests/lib/a_test.ts",
-    "tests/lib/net/b_test.ts",
-    "tests/lib/z_test.ts",
-    "tests/ship/package_test.ts",
-    "tests/solver/killed_process_test.ts",
-    "tests/spec/configuration_test.ts",
-    "tests/spec/quote_solver_test.ts",
-  ];
-  assert.deepEqual(isolatesOf(files), {
-    long: [
-      ["tests/ship/package_test.ts"],
-      ["tests/solver/killed_process_test.ts"],
-      ["tests/console/board_test.ts", "tests/console/trade_test.ts"],
-    ],
-    covered: [
-      ["tests/lib/a_test.ts", "tests/lib/net/b_test.ts", "tests/lib/z_test.ts"],
-      ["tests/console/format_test.ts"],
-      ["tests/spec/configuration_test.ts"],
-      ["tests/spec/quote_solver_test.ts"],
-    ],
-  });
-});
 
 /** Runs a test in a folder with some files. */
 async function withFiles(

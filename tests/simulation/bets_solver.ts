@@ -3,7 +3,7 @@ import { MinimumBet } from "../../services/solver/limits.ts";
 import { onlyChain } from "../support/intents.ts";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { getLogger } from "@logtape/logtape";
-import { type FaultPoints, withFaultPoints } from "../../lib/fault_points.ts";
+import { type FaultPoints, withFaultPoints } from "../support/fault_points.ts";
 import { StoreError } from "../../lib/intents/intent.ts";
 import { TransactionBuilder } from "../../lib/intents/submission.ts";
 import { Submitter } from "../../lib/intents/submitter.ts";
@@ -141,7 +141,6 @@ export class BetsSolver {
       signer,
       chainId: CHAIN_ID,
       clock,
-      dryRun: false,
     });
     this.#reconciler = new PollingLoop({
       clock,
@@ -179,7 +178,6 @@ export class BetsSolver {
 
   async stop(): Promise<void> {
     await this.#started.catch(() => {});
-    this.#reservations.stop();
     await Promise.all([this.#submitter.stop(), this.#reconciler.stop()]);
   }
 

@@ -11,7 +11,7 @@ import { getLogger } from "@logtape/logtape";
 import type { RandomSource } from "../../lib/clock.ts";
 import { NodeUnreachableError } from "../../lib/net/core_reader.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { withFaultPoints } from "../../lib/fault_points.ts";
+import { withFaultPoints } from "../support/fault_points.ts";
 import { SqliteDriver } from "../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../lib/intents/store.ts";
 import { Submitter } from "../../lib/intents/submitter.ts";

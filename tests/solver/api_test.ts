@@ -250,27 +250,31 @@ Deno.test("Solver with --pricing barrier: a better price is refused; an executed
         return spot === String(SPOT) ? undefined : await post(`${url}/execute`, body);
       });
       assert.deepEqual([refusal.status, refusal.body.code], [400, "PRICE_IMPROVED"]);
-      const payouts = z.strictObject({ signedPayout: z.string(), currentPayout: z.string() });
+      const payouts = z.strictObject({
+        ...{ signedPayout: z.string(), currentPayout: z.string() },
+        usedUp: z.literal(true),
+      });
       const { signedPayout, currentPayout } = payouts.parse(refusal.body.details);
       assert.equal(signedPayout, String(quote.payout));
       assert.ok(BigInt(currentPayout) > quote.payout);
-      const executed = await eventually("the price to return", async () => {
-        publishPrice(node);
-        const answer = await post(`${url}/execute`, body);
-        return answer.status === 200 ? answer : undefined;
+      publishPrice(node);
+      assert.equal((await post(`${url}/execute`, body)).body.code, "PRICE_IMPROVED", "used up");
+      const { placed, result } = await eventually("the price to return", async () => {
+        const next = await quoteOnPrices(url, node, { ...request, deadline: Date.now() + 30_000 });
+        const placed = quoteSchema.parse(next.quote);
+        const userSignature = user.sign(hashQuote(placed, CHAIN_ID));
+        const { status, body } = await post(`${url}/execute`, { quote: next.quote, userSignature });
+        return status === 200 ? { placed, result: body.result } : undefined;
       });
-      assert.equal(
-        z.object({ status: z.string() }).parse(executed.body.result).status,
-        "committed",
-      );
+      assert.equal(z.object({ status: z.string() }).parse(result).status, "committed");
       const { skew } = pricingSchema.parse((await quoteOnPrices(url, node, request)).pricing);
-      const risk = Number(quote.payout - quote.betAmount);
+      const risk = Number(placed.payout - placed.betAmount);
       assert.ok(Math.abs(skew - 0.5 * risk / 1e9) < 1e-9, `${skew}`);
-      const { betAmount, payout } = quote;
-      const terms = { betAmount, payout, quoteHash: hashQuote(quote, CHAIN_ID) };
+      const { betAmount, payout } = placed;
+      const terms = { betAmount, payout, quoteHash: hashQuote(placed, CHAIN_ID) };
       node.feed.publish("theses", toWire(thesisOf(1, { ...terms, status: "won" })));
-      const outcome = /^solver_predicted_bets_total{predicted="[^"]+",outcome="held"} 1$/m;
-      await eventually("its outcome beside what was predicted", async () => {
+      const outcome = /^solver_settled_usdc_total{part="paid"} [1-9]/m;
+      await eventually("its payout beside what was expected", async () => {
         return outcome.test(await (await fetch(`${url}/metrics`)).text()) || undefined;
       });
     },

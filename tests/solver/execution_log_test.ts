@@ -12,10 +12,14 @@ const txHash = quoteHashOf(8);
 const terms = stakeOf(10n);
 const busy = new RangemakerError("BUSY", "Too busy");
 
-const intent: Intent = acceptedIntent({
-  ...{ key: quoteHash, subject: user.address, payload: "{}", transaction: null },
-  ...{ expiresAtMs: 2, createdAtMs: 1 },
-}, 1);
+const intent: Intent = acceptedIntent(
+  {
+    ...{ key: quoteHash, subject: user.address, payload: "{}", transaction: null },
+    ...{ expiresAtMs: 2, createdAtMs: 1 },
+  },
+  1,
+  false,
+);
 const committed = {
   ...intent,
   state: "committed" as const,

@@ -15,7 +15,7 @@ import {
   makeHealthy,
   type NodeBehaviour,
 } from "../support/fake_node.ts";
-import { bundledProgram } from "../support/process.ts";
+import { programWithFaultPoints } from "../support/process.ts";
 import {
   executeBody,
   solver,
@@ -26,7 +26,7 @@ import {
   USER_BALANCE,
 } from "./support.ts";
 
-const launch = await bundledProgram();
+const launch = await programWithFaultPoints();
 
 /** Nothing listens here: the solver has no feed. */
 const NO_FEED = "ws://127.0.0.1:9";
@@ -92,7 +92,7 @@ async function killAt(point: string, behaviour: NodeBehaviour): Promise<void> {
       await assertFailure(Promise.resolve(result), 503, "Core node refused the transaction");
     } else assert.match(JSON.stringify(result.body), /"status":"failed".*PERMISSION_DENIED/);
     assert.equal(node.committed.length, behaviour.commits ? 1 : 0);
-    assert.equal(new Set(node.received).size, 1, "what is sent again is the same bytes");
+    assert.equal(new Set(node.received).size, 1, "what is sent again is the same transaction");
   });
 }
 

@@ -8,7 +8,7 @@ import { openIntentStore } from "../../lib/intents/open_store.ts";
 import type { IntentStore } from "../../lib/intents/store.ts";
 import { toWire } from "../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
-import { reservedIntents } from "../support/intents.ts";
+import { insertReserved, reservedIntents } from "../support/intents.ts";
 import { withFolder } from "../support/files.ts";
 import { execution, quoteHashOf, startTestSolver, thesisOf, user, withSolver } from "./support.ts";
 
@@ -92,7 +92,7 @@ async function reconcileLater(lastId?: number): Promise<string> {
       const [bet] = (await store.page(0, 1)).intents;
       assert.ok(bet !== undefined);
       for (const key of [1, 2].map(quoteHashOf)) {
-        const { intent } = await store.insert({ ...bet, key });
+        const intent = await insertReserved(store, { ...bet, key });
         const { receipt } = bet;
         await store.finish(intent, { state: "committed", receipt, failure: null }, 2);
       }

@@ -8,8 +8,7 @@ import { type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import { z } from "zod";
 import config from "../../deno.json" with { type: "json" };
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { BODIES } from "../refusals/request_rules.ts";
-import { assertFailure, post } from "../support/http_answers.ts";
+import { post } from "../support/http_answers.ts";
 import {
   DEPOSIT_REQUEST_TYPE,
   get,
@@ -38,12 +37,6 @@ async function send(wallet: PrivateKeyAccount, given: Parameters<typeof signedDe
   const request = await signedDeposit(wallet, given);
   return await post(`${stack.urls.bridge}/deposit`, request);
 }
-
-Deno.test("deposit bridge, Deposit request: tests/refusals covers every field, all of them required", () => {
-  const { fields, optional } = BODIES["/deposit"];
-  assert.deepEqual(Object.keys(fields), ["user", "amount", "nonce", "deadline", "signature"]);
-  assert.deepEqual(optional, []);
-});
 
 Deno.test("deposit bridge, Deposit request: the smallest and the largest amounts and nonces are credited", async () => {
   for (const [amount, nonce] of [["1", "0"], [`${2n ** 64n - 1n}`, `${2n ** 256n - 1n}`]]) {
@@ -139,18 +132,5 @@ Deno.test(
     assert.deepEqual([status, Object(result).status], [200, "committed"]);
     assert.equal(Object(result).txHash, txHash);
     assert.equal(await balanceOf(wallet), "7");
-  },
-);
-
-Deno.test(
-  "deposit bridge, Authentication, nonce: a used nonce is refused, a new one is accepted",
-  async () => {
-    const wallet = newWallet();
-    assert.equal((await send(wallet)).status, 200);
-    await assertFailure(send(wallet), 409, /^Nonce 1 /);
-    await assertFailure(send(wallet, { amount: "5" }), 409, /^Nonce 1 /);
-    assert.equal(await balanceOf(wallet), "1000000000");
-    assert.equal((await send(wallet, { nonce: "2" })).status, 200);
-    assert.equal(await balanceOf(wallet), "2000000000");
   },
 );

@@ -1,18 +1,11 @@
 /**
- * The price oracle document: the service itself, against a whole stack and its exchanges. How the
- * write node pulls, ages, keeps and backfills prices: price_oracle_node_test.ts.
+ * The price oracle document: the service itself, against a whole stack and its exchanges. Its providers,
+ * sources and faults: tests/oracle. How the write node pulls, ages, keeps and backfills prices:
+ * tests/node/oracle, outage_test.ts and checkpoints_test.ts of tests/node, and tests/lib/prices.
  */
 import assert from "node:assert/strict";
-import { exchangeSymbol } from "../../lib/protocol/markets.ts";
 import { z } from "zod";
-import { withDefaults } from "../../lib/cli/options.ts";
-import {
-  options as exchangesOptions,
-  type RunningExchanges,
-  startExchanges,
-} from "../../services/exchanges/mod.ts";
-import { options, type OracleOptions, startOracle } from "../../services/oracle/mod.ts";
-import { PROVIDERS } from "../../services/oracle/providers.ts";
+import { average, median } from "../../services/oracle/aggregation.ts";
 import { eventually } from "../support/eventually.ts";
 import { get, PAIRS, rpc, sharedStack, wire } from "./support.ts";
 
@@ -59,20 +52,6 @@ const healthSchema = z.strictObject({
 
 const pricesOf = (url: string) => get(`${url}/prices`, pricesSchema);
 const providersOf = (url: string) => get(`${url}/providers`, providersSchema);
-
-/** Plays with an oracle of its own on exchanges of its own. */
-async function withOracle(
-  given: Partial<OracleOptions>,
-  play: (url: string, exchanges: RunningExchanges) => Promise<void>,
-): Promise<void> {
-  await using exchanges = await startExchanges(
-    withDefaults(exchangesOptions, { port: 0, rate: 50 }),
-  );
-  await using oracle = await startOracle(
-    withDefaults(options, { port: 0, providerUrls: exchanges.providerUrls, ...given }),
-  );
-  await play(oracle.url, exchanges);
-}
 
 /** Resolves once every pair has this many sources. */
 function untilSources(url: string, count: number) {
@@ -125,87 +104,7 @@ Deno.test("price oracle, GET /providers, GET /health, Provider status: every fie
   assert.ok(Math.abs(timestamp - health.lastPriceUpdate) < 5_000);
 });
 
-/** The subscription must ask for the channel of the document. */
-const CHANNELS = {
-  provider_a: "aggTrade",
-  provider_b: "ticker",
-  provider_c: "trade",
-  provider_d: "tickers",
-};
-for (const [name, channel] of Object.entries(CHANNELS)) {
-  const provider = Object.values(PROVIDERS).find((one) => one.name === name);
-  Deno.test(
-    `price oracle, Providers, ${name}: subscribes to ${channel} and gets prices`,
-    async () => {
-      const symbols = SYMBOLS.map((symbol) =>
-        provider ? exchangeSymbol({ symbol }, provider.name) : ""
-      );
-      const frames = provider?.subscribeFrames(symbols).join("\n") ?? "";
-      assert.match(frames, new RegExp(`[@"]${channel}"`));
-      await eventually(`${name} in every pair`, async () => {
-        const { pairSources } = await providersOf(stack.urls.oracle);
-        const all = Object.values(pairSources);
-        return all.every(({ sources }) => sources.includes(name)) || undefined;
-      });
-    },
-  );
-}
-
-/** The document's rules, applied to the sources that the oracle lists. */
-const RULES: Record<OracleOptions["aggregation"], (prices: bigint[]) => bigint> = {
-  median(prices) {
-    const sorted = prices.sort((a, b) => a < b ? -1 : 1);
-    const middle = sorted.slice(
-      Math.ceil(sorted.length / 2) - 1,
-      Math.floor(sorted.length / 2) + 1,
-    );
-    return mean(middle);
-  },
-  average: mean,
-};
-
-/** To the nearest integer, since prices have no more decimals. */
-function mean(prices: bigint[]): bigint {
-  const count = BigInt(prices.length);
-  return (prices.reduce((sum, price) => sum + price, 0n) * 2n + count) / (count * 2n);
-}
-
-const LISTS = [["provider_b"], ["provider_a", "provider_c", "provider_d"], NAMES] as const;
-for (const aggregation of ["median", "average"] as const) {
-  for (const names of LISTS) {
-    Deno.test(
-      `price oracle, Aggregation, ${aggregation} of ${names.length}: the price follows the rule`,
-      () =>
-        withOracle({
-          aggregation,
-          providers: names as OracleOptions["providers"], // names of the table above
-        }, async (url) => {
-          const pairs = await untilSources(url, names.length);
-          for (const { sources, price, sourcePrices } of Object.values(pairs)) {
-            assert.deepEqual(sources, [...names]);
-            const expected = RULES[aggregation](Object.values(sourcePrices).map(BigInt));
-            assert.equal(price, expected.toString());
-          }
-        }),
-    );
-  }
-}
-
-for (const minSources of [1, 3, 4]) {
-  const enough = minSources <= 3;
-  Deno.test(
-    `price oracle, --min-sources ${minSources}: with three sources a pair has ${
-      enough ? "a" : "no"
-    } price`,
-    () =>
-      withOracle({ minSources }, async (url, exchanges) => {
-        await untilSources(url, 4);
-        assert.deepEqual(Object.keys((await pricesOf(url)).prices), SYMBOLS);
-        exchanges.inject("provider_c", "close");
-        await untilSources(url, 3);
-        assert.deepEqual(Object.keys((await pricesOf(url)).prices), enough ? SYMBOLS : []);
-        const { status } = await fetch(`${url}/health`).then((response) => response.json());
-        assert.equal(status, enough ? "healthy" : "unhealthy");
-      }),
-  );
-}
+Deno.test("price oracle, Aggregation: median and average are rounded half away from zero", () => {
+  assert.deepEqual([[3n, 1n, 2n], [1n, 2n], [1n, 9n, 4n, 2n]].map(median), [2n, 2n, 3n]);
+  assert.deepEqual([[1n, 2n], [1n, 1n, 2n], [1n, 2n, 2n], [7n]].map(average), [2n, 1n, 2n, 7n]);
+});

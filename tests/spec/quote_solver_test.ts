@@ -9,7 +9,6 @@ import { z } from "zod";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { estimateRequestSchema } from "../../services/solver/quoting/estimate.ts";
 import { withSteppedNode } from "../node/support/stepped_node.ts";
-import { BET_RULES, BODIES } from "../refusals/request_rules.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { assertFailure, post } from "../support/http_answers.ts";
@@ -120,24 +119,6 @@ Deno.test(
     assert.ok(payouts.size > 10, "r is random");
   },
 );
-
-Deno.test("quote solver, requests and Errors: tests/refusals covers every field and code", () => {
-  const pair = ["thesisType", "base", "quote"];
-  const bet = ["lowerPrice", "upperPrice", "betAmount", "startTime", "endTime"];
-  const inQuote = Object.keys(quoteFields).map((field) => `quote.${field}`);
-  const { "/quote": quote, "/estimate": estimate, "/execute": execute } = BODIES;
-  assert.deepEqual(Object.keys(quote.fields), ["user", ...pair, ...bet, "deadline"]);
-  assert.deepEqual(Object.keys(estimate.fields), [...pair, ...bet, "deadline"]);
-  const executed = Object.keys(execute.fields).filter((field) => field.split(".").length < 3);
-  assert.deepEqual(executed.sort(), ["quote", "userSignature", ...inQuote].sort());
-  const optional = [quote, estimate, execute].map((body) => body.optional);
-  // A quote without a solver is treated as the solver's own (docs/protocol.md, "Quote hash").
-  assert.deepEqual(optional, [[], [...pair, "deadline"], ["quote.solver"]]);
-  assert.deepEqual([...new Set(BET_RULES.map(([, code]) => code))], [
-    ...["UNSUPPORTED_PAIR", "BET_TOO_SMALL", "BET_TOO_LARGE"],
-    ...["DURATION_TOO_SHORT", "DURATION_TOO_LONG", "INVALID_PRICE_RANGE"],
-  ]);
-});
 
 Deno.test('quote solver, Estimate request, defaults: "box", BTC and USDT', () => {
   const { user: _, thesisType: _1, base: _2, quote: _3, deadline: _4, ...rest } = quoteBody();

@@ -1,6 +1,6 @@
 /**
  * Part A of the proxy and bridge document: endpoints, metrics and events of the RPC proxy against a
- * whole stack. Routing, hub, states and limits: rpc_proxy_upstream_test.ts.
+ * whole stack. Routing, hub, states and limits: tests/proxy, and tests/simulation/hub_test.ts.
  */
 import assert from "node:assert/strict";
 import { z } from "zod";
@@ -82,7 +82,7 @@ const METRICS: [name: string, type: string, sample: RegExp][] = [
   ["proxy_broadcast_reconnect_attempts", "counter", / 0$/],
 ];
 // Counters of failures, missed notifications and attempts stay at 0 while nothing fails:
-// rpc_proxy_upstream_test.ts and tests/proxy test them with failing nodes.
+// tests/proxy tests them with failing nodes.
 Deno.test("RPC proxy, Proxy metrics: each has its type, and changes after a read, a write and a notification", async () => {
   const { urls } = stack;
   await rpc(urls.proxy, "core_getAccount", [newWallet().address]);

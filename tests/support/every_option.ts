@@ -121,15 +121,3 @@ async function refusals(serviceUrl: string): Promise<Record<string, number>> {
   const counts = metrics.matchAll(/^http_rate_limited_total\{limit="(\w+)"\} (\d+)$/gm);
   return Object.fromEntries([...counts].map(([, limit, count]) => [limit, Number(count)]));
 }
-
-/** What a run writes to standard error, such as the places of `--fault-point trace`. */
-export async function linesOfErrors(run: (lines: string[]) => Promise<void>): Promise<void> {
-  const { error } = console;
-  const lines: string[] = [];
-  console.error = (line: string) => lines.push(line);
-  try {
-    await run(lines);
-  } finally {
-    console.error = error;
-  }
-}

@@ -1,12 +1,20 @@
 import { getLogger } from "@logtape/logtape";
 import { ClockComparison } from "../../lib/intents/clock_comparison.ts";
 import type { Intent, IntentOutcome, NewIntent } from "../../lib/intents/intent.ts";
+import { intentInsertion } from "../../lib/intents/sql.ts";
 import type { IntentStore } from "../../lib/intents/store.ts";
 import type { SubmitterOptions } from "../../lib/intents/submission.ts";
 
 /** The intents of a store that have a reservation, oldest first: up to 1,000 intents. */
 export async function reservedIntents(store: IntentStore): Promise<Intent[]> {
   return (await store.page(0, 1_000)).intents.filter(({ reserved }) => reserved);
+}
+
+/** Records an intent with a reservation, about which nothing is decided. */
+export async function insertReserved(store: IntentStore, intent: NewIntent): Promise<Intent> {
+  const { sql, values } = intentInsertion(store["service"], intent, true);
+  await store["db"].write(sql, values);
+  return await store.get(intent.key);
 }
 
 /** An intent without a transaction, which a service records. */

@@ -1,8 +1,10 @@
 /** Runs of the program that are killed at a fault point and started again. */
 import assert from "node:assert/strict";
-import { FAULT_POINT_LINE } from "../../lib/fault_points.ts";
 import { type Answer, post } from "./http_answers.ts";
 import { type Launch, Program } from "./process.ts";
+
+/** Start of the line on standard error for each fault point passed; the point follows. */
+const FAULT_POINT_LINE = "Fault point ";
 
 /** A service of the program under such a test. */
 export interface ServiceProcess {
@@ -54,8 +56,7 @@ export async function traceFaultPoints(
   service: ServiceProcess,
   play: (url: string) => Promise<unknown>,
 ): Promise<string[]> {
-  const traced = { ...service, args: [...service.args, "--fault-point", "trace"] };
-  const started = await startServiceProcess(traced);
+  const started = await startServiceProcess(service);
   await play(started.url);
   await kill(started);
   const lines = started.program.stderr.split("\n").filter((line) =>
@@ -74,8 +75,8 @@ export async function playUntilKilled<T>(
   point: string,
   play: (url: string) => Promise<T>,
 ): Promise<T | undefined> {
-  const args = [...service.args, "--fault-point", point];
-  const program = new Program(args, service.env, service.launch);
+  const env = { ...service.env, FAULT_POINT: point };
+  const program = new Program(service.args, env, service.launch);
   const frozen = (one: Program) => one.stderr.includes(`${FAULT_POINT_LINE}${point}\n`);
   let played: Promise<T | undefined> | undefined;
   try {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 
 const pathOf = (file: string) => new URL(`../../${file}`, import.meta.url).pathname;
 const main = pathOf("main.ts");
+const faultPoints = "tests/support/fault_points_preload";
 
 /** A run of the program that has ended. */
 export interface Finished {
@@ -39,7 +40,8 @@ async function bundleProgram(): Promise<Launch> {
   const outputDir = await Deno.makeTempDir();
   addEventListener("unload", () => Deno.removeSync(outputDir, { recursive: true }));
   const platform = "deno";
-  await Deno.bundle({ entrypoints: [main], platform, codeSplitting: true, outputDir, write: true });
+  const entrypoints = [main, pathOf(`${faultPoints}.ts`)];
+  await Deno.bundle({ entrypoints, platform, codeSplitting: true, outputDir, write: true });
   await makeKeystoresCheap(outputDir);
   const { command, args: [run = "", ...flags] } = fromSource;
   // A short program gains nothing from V8's background compilation.
@@ -52,9 +54,18 @@ async function bundleProgram(): Promise<Launch> {
   };
 }
 
+/** The bundled program with fault points: see `fault_points_preload.ts`. */
+export async function programWithFaultPoints(): Promise<Launch> {
+  const { args: [run = "", ...rest], ...launch } = await bundledProgram();
+  const [main = ""] = rest.slice(-1);
+  const preload = main.replace("main.js", `${faultPoints}.js`);
+  return { ...launch, args: [run, `--preload=${preload}`, ...rest] };
+}
+
 async function makeKeystoresCheap(bundle: string): Promise<void> {
   let changes = 0;
-  for (const { name } of Deno.readDirSync(bundle)) {
+  for (const { name, isFile } of Deno.readDirSync(bundle)) {
+    if (!isFile) continue;
     const text = await Deno.readTextFile(`${bundle}/${name}`);
     const changed = text.replace(/(?<=\bKEYSTORE_COST = )\d+/, `${TEST_KEYSTORE_COST}`);
     if (changed === text) continue;

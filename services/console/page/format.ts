@@ -16,21 +16,19 @@ const byDigits = Array.from({ length: 7 }, (_, digits) =>
 /** The smallest amount that is shown. */
 export const CENT = 10_000n;
 
-/** USDC with 6 decimals as text with two, rounded half away from zero. */
+/**
+ * USDC with 6 decimals as text with two, rounded down everywhere: the balance then changes by what is
+ * shown as gained or lost, and all that is shown can be bet.
+ */
 export function formatAmount(amount: bigint): string {
-  return formatCut(amount < 0n ? amount - CENT / 2n : amount + CENT / 2n);
+  const cents = amount / CENT - (amount % CENT < 0n ? 1n : 0n);
+  const text = formatPrice((cents < 0n ? -cents : cents) * CENT, 2);
+  return (cents < 0n ? "−" : "") + grouped.format(Number(text));
 }
 
-/** The most that can be bet: further digits are cut off. */
-export function formatCut(amount: bigint): string {
-  const sign = amount <= -CENT ? "−" : "";
-  const text = formatPrice(amount < 0n ? -amount : amount, 2);
-  return sign + grouped.format(Number(text));
-}
-
-/** A gain or loss: rounded, with its sign. */
+/** A gain or loss with its sign. */
 export function formatGain(amount: bigint): string {
-  return (amount >= CENT / 2n ? "+" : "") + formatAmount(amount);
+  return (amount >= CENT ? "+" : "") + formatAmount(amount);
 }
 
 /** Digits after the point for a price of this size: six digits in total. */

@@ -50,57 +50,41 @@ export function Messages({ model }: { model: PageModel }) {
 
 const isVisible = ({ isSpoken }: Message) => !isSpoken;
 
-const HEADINGS = "h2:not(.spoken)";
+/** What is pressed: no message covers it. */
+const PRESSED = ":is(button, a, input, select, summary):focus, nav, footer select, [data-next]";
 
-/** The buttons that zoom the chart. */
-const ZOOM = ".legend > .choice";
+/** What is kept free too, if there is room. */
+const KEPT_FREE = `${PRESSED}, .action-bar, h2:not(.spoken), .legend > .choice`;
 
-/** What a message leaves free, the most important parts first: what is pressed, what is read. */
-const KEPT_FREE = [
-  ":is(button, a, input, select, summary):focus, nav, footer select, .action-bar",
-  HEADINGS,
-  ZOOM,
-  ".chart, .positions",
-];
-
-/** Pixels between a message and the heading or buttons below it. */
+/** Pixels between a message and what is below it. */
 const GAP = 6;
 
-/** Places messages where they cover the least: at the bottom, at the top, or above a heading or the zoom. */
+/**
+ * Places messages at the bottom, or as far above it as they cover nothing that is kept free. They are
+ * not seen while each place covers what is pressed, as on a small screen with enlarged text.
+ */
 function usePlace(box: RefObject<HTMLDivElement | null>, messages: readonly unknown[]): void {
   useEffect(() => {
     const element = box.current;
     if (element === null) return;
-    const coveredOf = (parts: string) => {
-      const { top, bottom, left, right, height } = element.getBoundingClientRect();
-      return [...document.querySelectorAll(parts)]
-        .filter((part) => height > 0 && !element.contains(part))
-        .map((part) => part.getBoundingClientRect())
-        .filter((part) =>
-          part.bottom > top && part.top < bottom && part.left < right && part.right > left
-        );
-    };
-    const move = ({ isAbove = false, liftPx = 0 }) => {
-      element.classList.toggle("above", isAbove);
-      element.style.translate = `0 ${-liftPx}px`;
-    };
-    /** The rank of the most important part that is covered there; higher is better. */
-    const rankAt = (spot: { isAbove?: boolean; liftPx?: number }) => {
-      move(spot);
-      const rank = KEPT_FREE.findIndex((parts) => coveredOf(parts).length > 0);
-      return rank < 0 ? KEPT_FREE.length : rank;
-    };
     const place = () => {
-      const spots: { isAbove?: boolean; liftPx?: number }[] = [{}, { isAbove: true }];
-      let liftPx = 0;
-      for (const parts of [HEADINGS, ZOOM]) {
-        move({ liftPx });
-        const { bottom } = element.getBoundingClientRect();
-        liftPx += Math.max(0, ...coveredOf(parts).map(({ top }) => bottom + GAP - top));
-        spots.push({ liftPx });
-      }
-      const ranks = spots.map(rankAt);
-      move(spots[ranks.indexOf(Math.max(...ranks))] ?? {});
+      element.style.translate = "";
+      const { bottom, left, right, height } = element.getBoundingClientRect();
+      if (height === 0) return;
+      /** The lowest place for the end of the messages that covers none of these parts. */
+      const endAbove = (selector: string) => {
+        const parts = [...document.querySelectorAll(selector)]
+          .filter((part) => !element.contains(part))
+          .map((part) => part.getBoundingClientRect())
+          .filter((part) => part.left < right && part.right > left && part.height > 0);
+        return [bottom, ...parts.map((part) => part.top - GAP), height + GAP]
+          .filter((end) => end <= bottom && end >= height)
+          .sort((a, b) => b - a)
+          .find((end) => parts.every(({ top, bottom }) => top >= end || bottom <= end - height));
+      };
+      const end = endAbove(KEPT_FREE) ?? endAbove(PRESSED);
+      element.classList.toggle("covering", end === undefined);
+      element.style.translate = `0 ${(end ?? bottom) - bottom}px`;
     };
     const sizes = new ResizeObserver(place);
     sizes.observe(document.body);

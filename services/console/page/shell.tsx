@@ -3,7 +3,7 @@ import type { ComponentType } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { systemClock } from "@rangemaker/client";
 import type { PageModel } from "./data/page_model.ts";
-import { formatCut, shortAddress } from "./format.ts";
+import { formatAmount, shortAddress } from "./format.ts";
 import { Messages } from "./messages.tsx";
 import { applyTheme, theme, THEMES } from "./theme.ts";
 
@@ -124,10 +124,10 @@ function useHashView(views: readonly View[]): View | undefined {
 function Connection({ model }: { model: PageModel }) {
   const { markets, maker, stateOf } = model;
   const states = new Set(markets.symbols.map(stateOf));
-  const state = (["fresh", "stale", "missing", "connecting", "away", "offline"] as const)
+  const state = (["fresh", "stale", "missing", "connecting", "away"] as const)
     .find((state) => states.has(state)) ?? "connecting";
   if (state === "fresh" && maker.isAway.value) {
-    return <span class="connection away">Maker is away</span>;
+    return <span class="connection away">No answer from the maker</span>;
   }
   // The chart says why.
   const text = state === "fresh" ? "Live" : state === "connecting" ? "Connecting" : "Not live";
@@ -158,7 +158,7 @@ function AccountChip({ model }: { model: PageModel }) {
   const account = user.portfolio.account.value;
   return (
     <span class="account-chip" title={`${user.walletName}: ${user.address}`}>
-      <strong>{account === undefined ? "…" : `${formatCut(account.balance)} USDC`}</strong>
+      <strong>{account === undefined ? "…" : `${formatAmount(account.balance)} USDC`}</strong>
       <code>{shortAddress(user.address)}</code>
     </span>
   );

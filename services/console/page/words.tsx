@@ -12,9 +12,3 @@ export function Words({ text, url }: { text: string; url?: string }) {
     </>
   );
 }
-
-/** A text whose parts in asterisks are bold. Figures do not break from their signs and units. */
-export function Marked({ text }: { text: string }) {
-  return text.replace(/(×|\d) (?=\d|%|(?:s|min|h|d)\b)/g, "$1\u00a0").split("*")
-    .map((part, index) => index % 2 === 0 ? part : <strong key={index}>{part}</strong>);
-}

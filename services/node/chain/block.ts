@@ -51,8 +51,8 @@ export function genesisBlock(nowMs: number): Block {
 
 /**
  * The header in Ethereum's format, as `newHeads` sends it, so that Ethereum clients can follow the
- * chain. They expect `timestamp` in seconds; `timestampMs` is exact. The chain has no state trie, no
- * gas and no proof of work: those members are zero.
+ * chain. They expect `timestamp` in seconds; `timestampMs` is exact. The chain has no state trie,
+ * no gas and no proof of work: those members are zero.
  */
 export function toHeader(block: Block) {
   return {

@@ -57,8 +57,9 @@ interface ChainParts {
 type RecordedPrice = (market: Market, dueMs: number) => bigint | undefined;
 
 /**
- * The core node's state machine: transactions, checkpoints and settlement. Each change is checked and
- * applied synchronously, so no other code sees a partial change, and announced once it is committed.
+ * The core node's state machine: transactions, checkpoints and settlement. Each change is checked
+ * and applied synchronously, so no other code sees a partial change, and announced once it is
+ * committed.
  */
 export class Chain {
   readonly chainId: number;
@@ -168,8 +169,8 @@ export class Chain {
   }
 
   /**
-   * Goes back to an earlier moment of a development chain; then emits its head and every thesis whose
-   * status changed. Theses created later disappear without an event.
+   * Goes back to an earlier moment of a development chain; then emits its head and every thesis
+   * whose status changed. Theses created later disappear without an event.
    *
    * @param revert Reverts the records.
    */
@@ -189,8 +190,8 @@ export class Chain {
   /**
    * Attempts to settle a thesis on request. Returns a settled thesis unchanged.
    *
-   * @throws {UnknownThesisError} @throws {SettlementError} If prices are missing, or it has not ended
-   * and no recorded price is outside its range. @throws {StorageError}
+   * @throws {UnknownThesisError} @throws {SettlementError} If prices are missing, or it has not
+   *   ended and no recorded price is outside its range. @throws {StorageError}
    */
   settle(id: number): Thesis {
     const thesis = this.thesis(id);

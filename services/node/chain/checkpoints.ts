@@ -52,8 +52,8 @@ export class CheckpointLoop {
   }
 
   /**
-   * Starts at the next multiple of 100 ms. If the clock was set back, waits until it has passed the last
-   * checkpoint again: checkpoints never go back in time.
+   * Starts at the next multiple of 100 ms. If the clock was set back, waits until it has passed the
+   * last checkpoint again: checkpoints never go back in time.
    *
    * @param lastMs Time of the last checkpoint before a restart.
    */

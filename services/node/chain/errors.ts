@@ -3,14 +3,15 @@ import type { TimeSpan } from "../../../lib/prices/price_slots.ts";
 import { TIMESTAMP_DRIFT_MAX_MS } from "../../../lib/protocol/constants.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 
+const MAX_S = TIMESTAMP_DRIFT_MAX_MS / 1_000;
+
 /** The timestamp of the transaction is too far from the node's clock; nothing is recorded. */
 export class RejectedTransactionError extends RangemakerError {
   constructor(timestamp: number, offMs: number) {
     super(
       "TIMESTAMP_OUT_OF_RANGE",
-      `Timestamp has to be within ${
-        TIMESTAMP_DRIFT_MAX_MS / 1_000
-      } s of the node's clock: received ${timestamp}, off by ${offMs} ms`,
+      `Timestamp has to be within ${MAX_S} s of the node's clock: received ${timestamp}, off by ` +
+        `${offMs} ms`,
       { details: { timestamp, offMs } },
     );
   }

@@ -5,6 +5,7 @@ import type { MarketPair } from "../../../lib/protocol/markets.ts";
 import { formatUnits, usdcText } from "../../../lib/protocol/price.ts";
 import type { TransactionErrorCode } from "../../../lib/protocol/receipt.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
+import { TERMS_TEXTS } from "../../../lib/protocol/terms.ts";
 import type { RfqSubmit } from "../../../lib/protocol/transaction.ts";
 import { type PricePoint, slotAtOrAfter } from "../../../lib/prices/price_slots.ts";
 
@@ -30,14 +31,9 @@ const TEXTS = {
     `External transaction ${d.externalTxHash} was already credited; sign another nonce`,
   UNSUPPORTED_PAIR: ({ base, quote }: MarketPair) =>
     `No market has base ${base} and quote ${quote}; core_getPrices lists the markets`,
-  INVALID_PRICE_RANGE: (d: { lowerPrice: bigint; upperPrice: bigint }) =>
-    `Lower price has to be below upper price: received ${formatUnits(d.lowerPrice)} and ` +
-    formatUnits(d.upperPrice),
   QUOTE_EXPIRED: (d: { deadline: number; now: number }) =>
     `Quote expired at ${d.deadline}: it is ${d.now}; request a new quote`,
-  BET_TOO_SMALL: (d: { betAmount: bigint; minBetAmount: bigint }) =>
-    `Bet has to be at least ${usdcText(d.minBetAmount)}: received ` +
-    usdcText(d.betAmount),
+  ...TERMS_TEXTS,
   INVALID_TIME_RANGE: (d: Window | { slotTime: number; newestSlotTime: number }) =>
     "slotTime" in d
       ? `Slots up to ${d.newestSlotTime} can be filled: received one at ${d.slotTime}`

@@ -13,8 +13,8 @@ import type { Chain } from "../chain/chain.ts";
 import type { ChainRecords } from "../store/chain_records.ts";
 
 /**
- * Most snapshots that are kept; the oldest is deleted first. Its savepoint stays until a revert to an
- * earlier one: SQLite cannot release one without those after it.
+ * Most snapshots that are kept; the oldest is deleted first. Its savepoint stays until a revert to
+ * an earlier one: SQLite cannot release one without those after it.
  */
 export const SNAPSHOTS_MAX = 16;
 

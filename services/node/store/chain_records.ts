@@ -45,8 +45,8 @@ export interface ResumePoint {
 }
 
 /**
- * The rows of a chain. Changes are made within {@link commits}, and written by each commit. Accounts,
- * counters and price rings are in memory, too.
+ * The rows of a chain. Changes are made within {@link commits}, and written by each commit.
+ * Accounts, counters and price rings are in memory, too.
  */
 export class ChainRecords {
   /** Called after a rollback: reload all state that was made from these records. */
@@ -178,8 +178,9 @@ export class ChainRecords {
   }
 
   /**
-   * Deletes some of the receipts before a time, and of the theses that were settled and past the end
-   * of their window before it: until then, only the record of a used quote prevents its second use.
+   * Deletes some of the receipts before a time, and of the theses that were settled and past the
+   * end of their window before it: until then, only the record of a used quote prevents its second
+   * use.
    */
   dropBefore(timeMs: number): void {
     if (this.commits.failure !== undefined) return;

@@ -1,120 +1,65 @@
-import { crc32 } from "node:zlib";
+import { setImmediate } from "node:timers/promises";
 import { databasePath } from "./data_dir.ts";
-import { damaged, type Database } from "./database.ts";
-import { SUM_MODULUS } from "./table.ts";
-import { TABLE_NAMES } from "./tables.ts";
+import { damaged, Database } from "./database.ts";
+import { checksumOf, keyText, SUM_MODULUS, type TableTotals } from "./table.ts";
+import { openMeta, TABLE_NAMES } from "./tables.ts";
 
-/** The input of {@link findDamage}; a worker makes its own. */
-interface DamageSearch {
-  rows(sql: string): Iterable<Record<string, unknown>>;
-  crc32(text: string): number;
-  tables: readonly string[];
-  modulus: number;
-  /** Whether to stop early. */
-  isStopped(): boolean;
-}
+/** Rows of one step, which takes about a millisecond. */
+const ROWS_PER_STEP = 100;
 
 /**
- * Reads all rows, and compares each with its checksum, and each table with its totals. The function
- * is serialised into a worker, so it may use only its argument.
+ * Compares all rows with their checksums, and each table with its totals, in short steps.
  *
- * @returns The damage; undefined if there is none.
+ * @throws {StorageError} If something is damaged.
  */
-function findDamage(search: DamageSearch): string | undefined {
-  const { rows, crc32, tables, modulus, isStopped } = search;
-  const keyText = (key: unknown) => key instanceof Uint8Array ? key.toHex() : `${key}`;
-  let state = "";
-  for (const table of ["meta", ...tables]) {
-    let [count, sum] = [0, 0];
-    for (const { key, value, crc } of rows(`SELECT key, value, crc FROM ${table}`)) {
-      if (crc32(`${table}\n${keyText(key)}\n${value}`) !== crc) {
-        return `row ${keyText(key)} of the table ${table}`;
-      }
-      if (table === "meta" && key === "state") state = `${value}`;
-      count += 1;
-      sum = (sum + Number(crc)) % modulus;
-      if (count % 1_000 === 0 && isStopped()) return undefined;
-    }
-    if (table === "meta") continue;
-    const totals = JSON.parse(state).totals[table];
-    if (totals.rows !== count || totals.sum !== sum) {
-      return `table ${table}: ${count} rows instead of ${totals.rows}, or older ones`;
-    }
-  }
-  for (const row of rows("PRAGMA integrity_check(1)")) {
-    if (row.integrity_check !== "ok") return `${row.integrity_check}`;
+function* checkRows(db: Database): Generator<void, void> {
+  yield* readTotals(db, "meta");
+  const totals = openMeta(db).state.get("state")?.totals;
+  for (const table of TABLE_NAMES) {
+    const { rows, sum } = yield* readTotals(db, table);
+    const expected = totals?.[table];
+    if (rows === expected?.rows && sum === expected.sum) continue;
+    throw damaged(`table ${table}: ${rows} rows instead of ${expected?.rows}, or older ones`);
   }
 }
 
-/** Checks a whole database. @throws {StorageError} If it is damaged. */
+function* readTotals(db: Database, table: string): Generator<void, TableTotals> {
+  let [rows, sum] = [0, 0];
+  for (const { key, value, crc } of db.iterate(`SELECT key, value, crc FROM ${table}`)) {
+    if (rows % ROWS_PER_STEP === 0) yield;
+    if (checksumOf(table, keyText(key), `${value}`) !== crc) {
+      throw damaged(`row ${keyText(key)} of the table ${table}`);
+    }
+    rows += 1;
+    sum = (sum + Number(crc)) % SUM_MODULUS;
+  }
+  return { rows, sum };
+}
+
+/** Checks all rows, pages and indexes. @throws {StorageError} If something is damaged. */
 export function requireUndamaged(db: Database): void {
-  const damage = findDamage({
-    rows: (sql) => db.iterate(sql),
-    crc32,
-    tables: TABLE_NAMES,
-    modulus: SUM_MODULUS,
-    isStopped: () => false,
-  });
-  if (damage !== undefined) throw damaged(damage);
+  for (const _ of checkRows(db));
+  const [row] = db.all("PRAGMA integrity_check(1)");
+  if (row?.integrity_check !== "ok") throw damaged(`${row?.integrity_check}`);
 }
-
-/** A running check of a whole database. */
-export interface BackgroundCheck {
-  /** The damage; undefined if there is none, or if the check was stopped early. */
-  readonly damage: Promise<string | undefined>;
-  /** Stops the check; resolves when it has stopped. */
-  stop(): Promise<void>;
-}
-
-/** The answer of a worker. */
-type CheckResult = { damage?: string } | { error: string };
 
 /**
- * Checks the database of a directory in a worker, on a separate connection, while the node runs.
+ * Checks all rows of a directory's database on a connection of its own, while the node runs.
  * Changes that are committed meanwhile are not checked.
+ *
+ * @returns Whether everything was checked: `signal` ends it early.
+ * @throws {StorageError} If a row is damaged.
  */
-export function checkInBackground(dir: string): BackgroundCheck {
-  const worker = new Worker(PROGRAM, { type: "module" });
-  const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
-  worker.onmessage = ({ data }: MessageEvent<CheckResult>) => {
-    if ("error" in data) reject(new Error(data.error));
-    else resolve(data.damage);
-  };
-  worker.onerror = (event) => {
-    event.preventDefault();
-    reject(new Error(event.message));
-  };
-  const stop = new Int32Array(new SharedArrayBuffer(4));
-  const path = databasePath(dir);
-  worker.postMessage({ path, stop, tables: TABLE_NAMES, modulus: SUM_MODULUS });
-  const damage = promise.finally(() => worker.terminate());
-  return {
-    damage,
-    async stop() {
-      Atomics.store(stop, 0, 1);
-      await damage.catch(() => {}); // the caller that awaits the result gets the error
-    },
-  };
-}
-
-/** The program of the worker. It is text, since a bundled program has no separate file. */
-const PROGRAM = `data:text/javascript,${
-  encodeURIComponent(`
-import { DatabaseSync } from "node:sqlite";
-import { crc32 } from "node:zlib";
-${findDamage}
-onmessage = ({ data: { path, stop, tables, modulus } }) => {
+export async function checkInBackground(dir: string, signal: AbortSignal): Promise<boolean> {
+  const db = new Database(databasePath(dir), { readOnly: true });
   try {
-    const db = new DatabaseSync(path);
     db.exec("BEGIN");
-    const rows = (sql) => db.prepare(sql).iterate();
-    const isStopped = () => Atomics.load(stop, 0) === 1;
-    const damage = findDamage({ rows, crc32, tables, modulus, isStopped });
+    for (const _ of checkRows(db)) {
+      await setImmediate();
+      if (signal.aborted) return false;
+    }
+    return true;
+  } finally {
     db.close();
-    postMessage({ damage });
-  } catch (thrown) {
-    postMessage({ error: String(thrown?.message ?? thrown) });
   }
-};
-`)
-}`;
+}

@@ -23,8 +23,8 @@ export function databasePath(dir: string): string {
 export const BACKUP_RUN = 1;
 
 /**
- * In the header of every database of a chain: bytes 68 to 71, SQLite's `application_id`. Its last digit
- * is the format of the tables.
+ * In the header of every database of a chain: bytes 68 to 71, SQLite's `application_id`. Its last
+ * digit is the format of the tables.
  */
 export const APPLICATION_ID = 0x726d6b35;
 
@@ -58,12 +58,8 @@ export class LockFile {
       const options = { read: true, write: true, create: true, mode: PRIVATE_FILE };
       file = Deno.openSync(`${dir}/lock`, options);
     } catch (cause) {
-      throw new DataDirError(
-        `Data directory ${dir} cannot be written: ${
-          messageOf(cause)
-        }; make it writable for this user`,
-        cause,
-      );
+      const problem = `Data directory ${dir} cannot be written: ${messageOf(cause)}`;
+      throw new DataDirError(`${problem}; make it writable for this user`, cause);
     }
     if (file.tryLockSync(true)) return new LockFile(file);
     file.close();
@@ -113,14 +109,15 @@ type DataDirContents = "nothing" | "chain" | "backup";
 /**
  * Inspects the files of a directory that no node has open.
  *
- * @throws {DataDirError} If there is no chain that can be opened, or its files do not belong together.
+ * @throws {DataDirError} If there is no chain that can be opened, or its files do not belong
+ *   together.
  */
 export function inspectFiles(dir: string, record: LockRecord | undefined): DataDirContents {
   const path = databasePath(dir);
   const header = readHeader(path);
   const isOtherFormat = header !== undefined && header.applicationId !== APPLICATION_ID &&
     header.applicationId >>> 8 === APPLICATION_ID >>> 8;
-  if (isOtherFormat || statOf(`${dir}/chain.journal`) !== undefined) {
+  if (isOtherFormat) {
     throw new DataDirError(
       `${dir} contains a chain of an earlier version, which this version cannot read: ` +
         "choose another --data-dir, or move its files elsewhere to start a new chain there",

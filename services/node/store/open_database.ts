@@ -15,14 +15,7 @@ import {
   renameReplacedLog,
   syncFolder,
 } from "./data_dir.ts";
-import {
-  openMeta,
-  openTables,
-  SCHEMA,
-  TABLE_NAMES,
-  THESES_INDEX_SQL,
-  type Totals,
-} from "./tables.ts";
+import { openMeta, openTables, SCHEMA, TABLE_NAMES, type Totals } from "./tables.ts";
 
 /** Genesis of a new chain; an existing chain must match it. */
 export interface ChainIdentity {
@@ -72,8 +65,6 @@ export function openDatabase(
     const isNew = db.get("PRAGMA application_id")?.application_id !== APPLICATION_ID;
     if (isNew) createChain(db, identity, nowMs);
     const run = beginRun(db, lock);
-    // A chain that an earlier version wrote has another index.
-    if (!isNew) db.exec(`DROP INDEX IF EXISTS theses_by_settlement; ${THESES_INDEX_SQL}`);
     syncFolder(dir);
     return { db, isNew, isRestored, run };
   } catch (thrown) {
@@ -132,11 +123,10 @@ function requireMatchingChain(
           "or choose another directory",
       );
     }
-    if (sequence >= (record?.sequence ?? 0)) return;
+    const missing = (record?.sequence ?? 0) - sequence;
+    if (missing <= 0) return;
     throw new DataDirError(
-      `${path} lacks ${
-        record!.sequence - sequence
-      } commits that were on the disk: it is an older copy, ` +
+      `${path} lacks ${missing} commits that were on the disk: it is an older copy, ` +
         `or its log ${path}-wal is damaged or lost. Restore a backup; or remove ${dir}/lock to ` +
         "continue from this state, without later changes",
     );

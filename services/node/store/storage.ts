@@ -1,14 +1,14 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { statOf } from "../../../lib/files.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
-import { OnceLog } from "../../../lib/log/once_log.ts";
+import { ProblemTracker } from "../../../lib/log/problem_tracker.ts";
 import type { Markets } from "../../../lib/protocol/markets.ts";
 import { ChainRecords, type ResumePoint } from "./chain_records.ts";
-import { damaged, Database, StorageError } from "./database.ts";
+import { Database, StorageError } from "./database.ts";
 import { databasePath, DataDirError, LockFile } from "./data_dir.ts";
 import { type ChainIdentity, createChain, openDatabase } from "./open_database.ts";
 import type { HeadRow, PermissionLists } from "./tables.ts";
-import { type BackgroundCheck, checkInBackground, requireUndamaged } from "./damage_check.ts";
+import { checkInBackground, requireUndamaged } from "./damage_check.ts";
 
 /** Number of checkpoints between two writes of prices and the head: once a second. */
 export const SAVE_CHECKPOINTS = 10;
@@ -16,7 +16,7 @@ export const SAVE_CHECKPOINTS = 10;
 /** Commits between two copies of the log to the database: few, so that no copy takes long. */
 const COMMITS_PER_COPY = 5;
 
-/** A database with more rows is checked by a worker while the node already runs. */
+/** A database with more rows is checked while the node already runs. */
 const ROWS_CHECKED_AT_START = 50_000;
 
 /** Genesis of a new chain, and settings that may differ at each start. */
@@ -79,13 +79,14 @@ class DiskStorage implements Storage {
   readonly #run: number;
   readonly #clock: Clock;
   readonly #retainMs: number;
-  readonly #check: BackgroundCheck | undefined;
+  readonly #closing = new AbortController();
+  #check: Promise<void> | undefined;
   readonly #log = serviceLog("node");
   readonly #dataVersion: number;
   #checkpoints = 0;
   /** Number of the commit after which the log was last copied. */
   #copiedSequence = 0;
-  readonly #failureLog = new OnceLog();
+  readonly #failureLog = new ProblemTracker();
 
   constructor(
     settings: StorageSettings,
@@ -131,7 +132,7 @@ class DiskStorage implements Storage {
     records.commits.commit();
     if (records.commits.failure !== undefined) throw records.commits.failure;
     this.#reportDamagedSlots();
-    if (!isChecked) this.#check = this.#startCheck();
+    if (!isChecked) this.#check = this.#checkInBackground();
     opened.move();
   }
 
@@ -149,7 +150,8 @@ class DiskStorage implements Storage {
   }
 
   async close(head: HeadRow | undefined): Promise<void> {
-    await this.#check?.stop();
+    this.#closing.abort();
+    await this.#check;
     const { commits } = this.records;
     try {
       if (head !== undefined) this.records.saveHead(head);
@@ -220,16 +222,13 @@ class DiskStorage implements Storage {
     });
   }
 
-  #startCheck(): BackgroundCheck {
-    const check = checkInBackground(this.#dir);
-    check.damage.then(
-      (damage) => {
-        if (damage === undefined) this.#log.info("No damage was found in the chain");
-        else this.records.commits.fail(damaged(damage));
-      },
-      ({ message }) => this.#log.error("The chain was not checked: {error}", { error: message }),
-    );
-    return check;
+  async #checkInBackground(): Promise<void> {
+    try {
+      const isChecked = await checkInBackground(this.#dir, this.#closing.signal);
+      if (isChecked) this.#log.info("No damage was found in the chain");
+    } catch (thrown) {
+      this.records.commits.fail(thrown);
+    }
   }
 
   /** Logs once when a problem begins, changes or ends. */

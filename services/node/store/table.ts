@@ -126,11 +126,9 @@ export class Table<V> {
   }
 
   #decode({ key, value, crc }: Row): V {
-    // A damaged page may have keys of other types than declared: the message shows them as text.
-    const keyText = key instanceof Uint8Array ? key.toHex() : `${key}`;
     const text = `${value}`;
-    if (checksumOf(this.#name, keyText, text) === crc) return this.#codec.decode(text);
-    throw damaged(`row ${keyText} of the table ${this.#name}`);
+    if (checksumOf(this.#name, keyText(key), text) === crc) return this.#codec.decode(text);
+    throw damaged(`row ${keyText(key)} of the table ${this.#name}`);
   }
 
   #count(rows: number, sum: number): void {
@@ -150,7 +148,12 @@ export function createTableSql(
   return `CREATE TABLE ${table} (${columns}) STRICT${isOrdered ? "" : ", WITHOUT ROWID"}`;
 }
 
-function checksumOf(table: string, key: string, text: string): number {
+/** A key as text. A damaged page may have keys of other types than declared. */
+export function keyText(key: unknown): string {
+  return key instanceof Uint8Array ? key.toHex() : `${key}`;
+}
+
+export function checksumOf(table: string, key: string, text: string): number {
   return crc32(`${table}\n${key}\n${text}`);
 }
 

@@ -38,10 +38,6 @@ export type Totals = Record<TableName, TableTotals>;
  */
 export const CLOSED_AT = "max(value ->> '$.thesis.settledAt', value ->> '$.thesis.endTime')";
 
-/** Creates the index of {@link CLOSED_AT} if it is missing. */
-export const THESES_INDEX_SQL =
-  `CREATE INDEX IF NOT EXISTS theses_by_close ON theses (${CLOSED_AT})`;
-
 export const SCHEMA = [
   createTableSql("meta", "TEXT"),
   PRICES_TABLE_SQL,
@@ -49,7 +45,7 @@ export const SCHEMA = [
   ...TABLE_NAMES.map((name) =>
     createTableSql(name, KEY_TYPES[name], name === "receipts" ? { isOrdered: true } : {})
   ),
-  THESES_INDEX_SQL,
+  `CREATE INDEX theses_by_close ON theses (${CLOSED_AT})`,
 ].join(";\n");
 
 /** All tables of a database except the prices. */

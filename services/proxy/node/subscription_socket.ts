@@ -1,7 +1,7 @@
 import { Backoff } from "../../../lib/net/backoff.ts";
 import type { Clock, RandomSource } from "../../../lib/clock.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
-import { OnceLog } from "../../../lib/log/once_log.ts";
+import { ProblemTracker } from "../../../lib/log/problem_tracker.ts";
 import { BoundedSocket } from "../../../lib/net/bounded_socket.ts";
 import { ReconnectingSocket } from "../../../lib/net/reconnecting_socket.ts";
 import { REPLY_BYTES_MAX } from "./reply_body.ts";
@@ -53,7 +53,7 @@ export class SubscriptionSocket {
     const { reconnectInitialMs: initialMs, reconnectMaxMs: maxMs } = options;
     metrics.upstreamConnected.set(0);
     this.#backoff = new Backoff({ initialMs, maxMs, random });
-    const loss = new OnceLog();
+    const loss = new ProblemTracker();
     let wasConnected = false;
     this.#socket = new ReconnectingSocket({
       url: () => {

@@ -1,57 +1,42 @@
-/** `rangemaker solver backtest`: measures models and their earnings on recorded prices. */
+/** `rangemaker solver backtest`: compares strategies and their earnings on recorded prices. */
 import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { seededRandom } from "../../../lib/random.ts";
 import { command, ExitCode } from "../../../lib/cli/command.ts";
-import { type OptionsOf, UsageError } from "../../../lib/cli/options.ts";
+import type { OptionsOf } from "../../../lib/cli/options.ts";
 import { progressBar } from "../../../lib/cli/terminal.ts";
 import { readTape } from "../../../lib/prices/tape.ts";
 import { BarrierStrategy } from "../pricing/barrier_strategy.ts";
 import { MockStrategy } from "../pricing/mock_strategy.ts";
 import type { StrategyFactory } from "../pricing/strategy.ts";
-import { bridgedSlots } from "./candle_bridge.ts";
-import { openCandles } from "./candle_file.ts";
-import { type BacktestPlan, type Participants, runBacktest } from "./engine.ts";
+import { MarketVolatility } from "../pricing/volatility.ts";
+import { type BacktestPlan, runBacktest } from "./engine.ts";
 import { loadStrategy } from "../pricing/load_strategy.ts";
 import type { Maker } from "./maker.ts";
-import { options } from "./options.ts";
+import { options, type planOptions } from "./options.ts";
 import { type Report, reportOn } from "./report.ts";
-import { describeReport, spanText } from "./report_text.ts";
-import { HAR_FIT_MS_MIN, HarModel } from "./rivals/har.ts";
-import { BaseRate, TerminalOnly } from "./rivals/simple.ts";
-import { BacktestError, type SlotSource, tradeSlots } from "./slots.ts";
+import { describeReport } from "./report_text.ts";
+import { type SlotSource, tradeSlots } from "./slots.ts";
 import { StrategyMaker } from "./strategy_maker.ts";
 import { TapeMarket } from "./tape_market.ts";
-import { MINUTE_MS } from "../../../lib/time.ts";
+import { HOUR_MS } from "../../../lib/time.ts";
 
 export { options };
 
-type BacktestOptions = OptionsOf<typeof options>;
-
-/** Default boxes by the kind of data: shorter boxes need finer prices. */
-const DEFAULTS = {
-  trades: { durationsMs: [5_000, 15_000, 30_000], stepMs: 1_000 },
-  candles: {
-    durationsMs: [1, 5, 15, 60, 240, 1_440].map((minutes) => minutes * MINUTE_MS),
-    stepMs: 5 * MINUTE_MS,
-  },
-};
-
-/** Share of the first part that models are fitted on; the rest of it recalibrates and compares them. */
-const FIT_OF_FIRST_PART = 0.6;
+type PlanOptions = OptionsOf<typeof planOptions>;
 
 /** The `solver backtest` subcommand. */
 export const run = command({
   name: "solver backtest",
   description:
-    "Slides boxes over recorded prices: how good models of the price are, and what makers earn with them.",
+    "Slides boxes over recorded prices: how good strategies are, and what makers earn with them.",
   options,
   examples: [
-    ["rangemaker solver backtest --tape trades.csv", "short boxes on trades"],
-    ["rangemaker solver backtest --candles btc-1m.csv", "1 m to 24 h"],
-    ["rangemaker solver backtest --candles btc-1m.csv --strategy ./mine.ts", "a strategy of yours"],
+    ["rangemaker solver backtest --tape trades.csv", "the built-in strategies"],
+    ["rangemaker solver backtest --tape trades.csv --strategy ./mine.ts", "one of yours"],
   ],
   async run(options, context) {
-    const report = await backtest(options, await openSource(options), (doneMs, totalMs) => {
+    const source = tradeSlots(await readTape(options.tape));
+    const report = await backtest(options, source, (doneMs, totalMs) => {
       const total = Math.round(totalMs / 1_000);
       context.progress(progressBar(total * doneMs / totalMs, total, "s of prices"));
     });
@@ -64,104 +49,53 @@ export const run = command({
 /**
  * Runs the backtest of the options on prices.
  *
- * @throws {BacktestError} If the prices are too short or too coarse for the options.
+ * @param rival A maker in addition to those of the options: users of `barrier` know its model.
+ * @throws {BacktestError} If the prices are too short for the options.
  */
 export async function backtest(
-  options: BacktestOptions,
+  options: PlanOptions,
   source: SlotSource,
   onProgress?: BacktestPlan["onProgress"],
+  rival?: Maker,
 ): Promise<Report> {
-  const plan = planOf(options, source);
-  const participants = await createParticipants(options, plan, source.fromMs);
-  const results = await runBacktest(source, { ...plan, onProgress }, participants);
-  return reportOn(results, {
-    ...plan,
-    makers: participants.makers.map(({ name }) => name),
-    focus: participants.focus,
-    // The rival with the most freedom.
-    compared: participants.makers.at(-1)?.name ?? "",
-    spanMs: source.toMs - plan.reportFromMs,
-    omitted: participants.omitted,
-  });
-}
-
-async function openSource({ tape, candles, seed }: BacktestOptions): Promise<SlotSource> {
-  if (tape !== undefined && candles === undefined) return tradeSlots(await readTape(tape));
-  if (candles !== undefined && tape === undefined) {
-    return bridgedSlots(await openCandles(candles), seed);
-  }
-  throw new UsageError("Expected either --tape or --candles");
-}
-
-function planOf(
-  options: BacktestOptions,
-  source: SlotSource,
-): BacktestPlan {
-  const defaults = source.recordedMs < MINUTE_MS ? DEFAULTS.trades : DEFAULTS.candles;
-  const firstPartMs = options.fitShare * (source.toMs - source.fromMs);
-  const durationsMs = options.durationsMs ?? defaults.durationsMs;
-  const stepMs = options.stepMs ?? defaults.stepMs;
-  const uneven = [stepMs, ...durationsMs].find((ms) => ms % source.recordedMs !== 0);
-  if (uneven !== undefined) {
-    throw new BacktestError(
-      `Prices recorded every ${source.recordedMs} ms cannot decide boxes of ${uneven} ms: expected multiples`,
-    );
-  }
-  return {
+  const { fromMs, toMs } = source;
+  const plan: BacktestPlan = {
     ...options,
-    durationsMs,
-    stepMs,
-    compareFromMs: source.fromMs + FIT_OF_FIRST_PART * firstPartMs,
-    reportFromMs: source.fromMs + firstPartMs,
+    reportFromMs: fromMs + options.learningShare * (toMs - fromMs),
+    blockMs: Math.max(HOUR_MS, ...options.durationsMs),
+    onProgress,
   };
-}
-
-async function createParticipants(
-  options: BacktestOptions,
-  { durationsMs, compareFromMs, reportFromMs }: BacktestPlan,
-  fromMs: number,
-): Promise<Participants & { focus: string[]; omitted: { name: string; reason: string }[] }> {
-  const { margin, userLeadMs, minDurationMs, minWidthTicks, priceAgeMs, volatility } = options;
-  const market = new TapeMarket({
+  const volatility = new MarketVolatility({
     floor: options.volatilityFloor,
     minHistoryMs: options.volatilityHistoryMs,
-    priceAgeMs,
-    volatility,
   });
-  const barrier: StrategyFactory = (context) =>
-    new BarrierStrategy({
-      ...context,
-      markets: SPEC_MARKETS,
-      margin,
-      userLeadMs,
-      maxPriceAgeMs: priceAgeMs,
-      minDurationMs,
-      minWidthTicks,
-    });
-  const tested: Maker[] = [
-    new StrategyMaker(barrier, market),
+  const market = new TapeMarket(volatility, options.priceAgeMs);
+  const makers: Maker[] = [
+    new StrategyMaker(barrierOf(options), market),
     new StrategyMaker(() => new MockStrategy(seededRandom(options.seed)), market),
   ];
-  if (options.strategy !== undefined) {
-    const { strategy: path } = options;
-    tested.push(new StrategyMaker(await loadStrategy(path), market, path));
-  }
-  const schedule = { fitUntilMs: compareFromMs, recalibrateUntilMs: reportFromMs };
-  const har = new HarModel(margin, durationsMs, schedule);
-  const fitMs = compareFromMs - fromMs;
-  const hasFit = fitMs >= HAR_FIT_MS_MIN;
-  const rivals = [
-    new TerminalOnly(margin),
-    new BaseRate(margin),
-    ...(hasFit ? [har] : []),
-  ];
-  const reason = `its fit needs ${spanText(HAR_FIT_MS_MIN)} of prices, and has ` +
-    `${spanText(fitMs)}: use a longer recording`;
-  return {
-    market,
-    makers: [...tested, ...rivals],
-    focus: tested.filter(({ name }) => name !== "mock").map(({ name }) => name),
-    tested: new Set(tested.map(({ name }) => name)),
-    omitted: hasFit ? [] : [{ name: har.name, reason }],
-  };
+  const { strategy: path } = options;
+  if (path !== undefined) makers.push(new StrategyMaker(await loadStrategy(path), market, path));
+  if (rival !== undefined) makers.push(rival);
+  const names = makers.map(({ name }) => name);
+  // Users of `barrier` know the last maker's model, those of all others know `barrier`'s.
+  const last = makers.length - 1;
+  const rivals = makers.map((_, index) => index === 0 && last > 1 ? last : 0);
+  const results = await runBacktest(source, plan, { market, makers, rivals });
+  return reportOn(results, {
+    ...plan,
+    makers: names,
+    focus: names.filter((name) => name !== "mock"),
+    spanMs: toMs - plan.reportFromMs,
+  });
+}
+
+function barrierOf(options: PlanOptions): StrategyFactory {
+  return (context) =>
+    new BarrierStrategy({
+      ...context,
+      ...options,
+      markets: SPEC_MARKETS,
+      maxPriceAgeMs: options.priceAgeMs,
+    });
 }

@@ -19,12 +19,10 @@ export interface BacktestPlan extends UserPlan {
   offsets: readonly number[];
   /** How long before its start a box is quoted, in milliseconds. */
   startAheadMs: readonly number[];
-  /** Boxes quoted from here on are reported; earlier boxes are used for fits. */
+  /** Boxes quoted from here on are reported; models learn from the time before. */
   reportFromMs: number;
-  /** The best rival is found by its scores from here to the start of the report. */
-  compareFromMs: number;
-  /** Annualised volatility, if known: the unit of widths. */
-  volatility?: number | undefined;
+  /** Standard errors are calculated across blocks of this time. */
+  blockMs: number;
   onProgress?: ((doneMs: number, totalMs: number) => void) | undefined;
 }
 
@@ -32,8 +30,8 @@ export interface BacktestPlan extends UserPlan {
 export interface Participants {
   market: TapeMarket;
   makers: readonly Maker[];
-  /** Names of the makers that are also tested with users who decide later. */
-  tested: ReadonlySet<string>;
+  /** For each maker, the index of the one whose model its users know. */
+  rivals: readonly number[];
 }
 
 /**
@@ -57,13 +55,12 @@ export async function runBacktest(
   if (run.results.boxes > 0) return run.results;
   throw new BacktestError(
     `No box fits into ${formatDuration(source.toMs - plan.reportFromMs)} of prices to report on: ` +
-      "use a longer recording, a shorter --durations-ms or a lower --fit-share",
+      "use a longer recording, a shorter --durations-ms or a lower --learning-share",
   );
 }
 
 class Run {
-  readonly results = new Results();
-  readonly #comparison = new Results();
+  readonly results: Results;
   readonly #names: readonly string[];
   /** Widths of boxes are measured in it, so they do not depend on any of the models under test. */
   readonly #neutral = new ReturnVolatility();
@@ -73,7 +70,7 @@ class Run {
   #dueMs = Infinity;
   /** Prices within these bounds change nothing for any box, until a time. */
   #nothingChangesWithin = { low: -Infinity, high: Infinity, untilMs: Infinity };
-  #quoted: readonly QuotedMaker[] | undefined;
+  readonly #quoted: readonly QuotedMaker[];
   #endMs: number;
 
   constructor(
@@ -81,7 +78,13 @@ class Run {
     readonly plan: BacktestPlan,
     readonly participants: Participants,
   ) {
-    this.#names = participants.makers.map(({ name }) => name);
+    const { makers, rivals } = participants;
+    this.results = new Results(plan.blockMs);
+    this.#names = makers.map(({ name }) => name);
+    this.#quoted = makers.map((maker, index) => {
+      const rival = rivals[index] ?? index;
+      return { index, maker, rival: { index: rival, maker: makers[rival] ?? maker } };
+    });
     this.#endMs = source.fromMs;
   }
 
@@ -131,12 +134,10 @@ class Run {
   #end(trial: Trial, endMs: number): void {
     this.#undecided.delete(trial);
     const { makers } = this.participants;
-    const { reportFromMs, compareFromMs } = this.plan;
     makers.forEach((maker, index) =>
       maker.settle?.(trial.kind, trial.offers[index], !trial.isBroken, endMs)
     );
-    if (trial.quotedMs >= reportFromMs) this.results.add(trial, this.#names);
-    else if (trial.quotedMs >= compareFromMs) this.#comparison.add(trial, this.#names);
+    if (trial.quotedMs >= this.plan.reportFromMs) this.results.add(trial, this.#names);
   }
 
   #askUndecided(nowMs: number): void {
@@ -161,11 +162,9 @@ class Run {
   }
 
   #quote({ timeMs: nowMs, price }: SlotPrice): void {
-    const { durationsMs, widths, offsets, startAheadMs, reportFromMs } = this.plan;
-    const volatility = this.plan.volatility ?? this.#neutral.volatility;
+    const { durationsMs, widths, offsets, startAheadMs } = this.plan;
+    const { volatility } = this.#neutral;
     if (volatility === undefined) return;
-    const reported = nowMs >= reportFromMs;
-    if (reported) this.#quoted ??= this.#findInformants();
     for (const durationMs of durationsMs) {
       const move = price * volatility * Math.sqrt(durationMs / YEAR_MS);
       for (const aheadMs of startAheadMs) {
@@ -192,35 +191,11 @@ class Run {
       undecided: [],
       isBroken: false,
     };
-    for (const quoted of this.#quoted ?? []) {
-      offerToUsers(trial, quoted, this.plan);
+    if (nowMs >= this.plan.reportFromMs) {
+      for (const quoted of this.#quoted) offerToUsers(trial, quoted, this.plan);
     }
     this.#trackUndecided(trial);
     this.#keepPending(trial);
-  }
-
-  /** Gives each maker's users the rival model that was best so far. */
-  #findInformants(): readonly QuotedMaker[] {
-    const { makers, tested } = this.participants;
-    const { durationsMs, widths } = this.plan;
-    const scores = makers.map(({ name }) =>
-      this.#comparison.scores(name, durationsMs, widths).mean()
-    );
-    return makers.map((maker, index) => {
-      let best = -1;
-      for (const [rival, { mean, count }] of scores.entries()) {
-        if (rival === index || count === 0) continue;
-        if (best < 0 || mean < scores[best]!.mean) best = rival; // best is an index of scores
-      }
-      // Without a comparison, the last maker represents the rivals.
-      const bestRival = best < 0 ? makers.length - 1 : best;
-      return {
-        index,
-        maker,
-        bestRival: { maker: makers[bestRival]!, index: bestRival },
-        isTested: tested.has(maker.name),
-      };
-    });
   }
 }
 

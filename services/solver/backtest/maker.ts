@@ -1,5 +1,4 @@
 import type { SlotPrice } from "./slots.ts";
-import { LIMITS } from "../limits.ts";
 
 /** A box that is tried: its terms as numbers, prices as integers with 6 decimals. */
 export interface TrialBox {
@@ -20,9 +19,6 @@ export interface TrialKind {
 export interface Offer {
   /** Probability that the box holds by its model; undefined if it has none. */
   probability: number | undefined;
-  /** The probability that the payout is calculated from, if it is higher. */
-  chargedProbability?: number | undefined;
-  margin?: number | undefined;
   /** Payout over bet; undefined if it refuses the bet. */
   ratio: number | undefined;
 }
@@ -68,32 +64,4 @@ export interface Maker {
   confirms?(box: TrialBox, ratio: number): boolean;
   /** Called with the result of a box that the maker was asked about. */
   settle?(kind: TrialKind, offer: Offer | undefined, held: boolean, endMs: number): void;
-}
-
-/** A model that only has probabilities, as a maker with a margin. */
-export abstract class ModelMaker implements Maker {
-  abstract readonly name: string;
-  readonly #margin: number;
-
-  constructor(margin: number) {
-    this.#margin = margin;
-  }
-
-  abstract observe(slot: SlotPrice): void;
-
-  /** Probability that the box holds; undefined if the model has too little data. */
-  abstract probability(box: TrialBox, kind: TrialKind, nowMs: number): number | undefined;
-
-  offer(box: TrialBox, kind: TrialKind, nowMs: number): Offer | undefined {
-    const probability = this.probability(box, kind, nowMs);
-    if (probability === undefined) return undefined;
-    const ratio = Math.min(Number(LIMITS.maxPayoutRatio), (1 - this.#margin) / probability);
-    return { probability, margin: this.#margin, ratio: ratio > 1 ? ratio : undefined };
-  }
-
-  /** Accepts until its margin is gone, without a recheck of its own. */
-  accepts(box: TrialBox, kind: TrialKind, ratio: number, nowMs: number): boolean {
-    const probability = this.probability(box, kind, nowMs);
-    return probability !== undefined && probability * ratio <= 1;
-  }
 }

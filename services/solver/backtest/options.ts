@@ -2,13 +2,7 @@ import { z } from "zod";
 import * as kinds from "../../../lib/cli/option_kinds.ts";
 import { optionTable } from "../../../lib/cli/options.ts";
 import { LIMITS } from "../limits.ts";
-import {
-  chargeOptions,
-  pricingOptions,
-  share,
-  volatility,
-  volatilityOptions,
-} from "../pricing/options.ts";
+import { chargeOptions, pricingOptions, share, volatilityOptions } from "../pricing/options.ts";
 import { DAY_MS } from "../../../lib/time.ts";
 
 const LIST_MAX = 20;
@@ -32,26 +26,16 @@ const stepMs = {
   placeholder: "ms",
 } satisfies kinds.OptionKind;
 
-/** Options of the backtest. */
-export const options = optionTable({
-  tape: {
-    flags: "-t, --tape",
-    description: "trades as CSV: time_ms,trade_id,side,price,amount",
-    kind: kinds.file,
-  },
-  candles: {
-    flags: "-c, --candles",
-    description: "candles as CSV, in place of trades: time_ms,open,high,low,close",
-    kind: kinds.file,
-  },
+/** Options of the backtest, apart from its prices. */
+export const planOptions = optionTable({
   strategy: {
     description: "also test the strategy that this TypeScript file exports",
     kind: kinds.module,
   },
   durationsMs: {
-    description:
-      "how long boxes last, separated by commas; by default 5 s to 30 s for trades, 1 m to 24 h for candles",
+    description: "how long boxes last, separated by commas",
     kind: numbers(kinds.duration(LIMITS.minDurationMs, LIMITS.maxDurationMs).schema),
+    default: "5000,15000,30000",
   },
   widths: {
     description: "half widths of boxes, in deviations of the mean move, separated by commas",
@@ -69,12 +53,12 @@ export const options = optionTable({
     default: "0",
   },
   stepMs: {
-    description:
-      "time from one row of boxes to the next, a multiple of 100; by default 1 s for trades, 5 m for candles",
+    description: "time from one row of boxes to the next, a multiple of 100",
     kind: stepMs,
+    default: "1000",
   },
-  fitShare: {
-    description: "first part of the data, for fits; the rest is reported",
+  learningShare: {
+    description: "first part of the data, from which models only learn; the rest is reported",
     kind: share,
     default: "0.5",
   },
@@ -93,12 +77,8 @@ export const options = optionTable({
     kind: kinds.duration(0, 3_600_000),
     default: "0",
   },
-  volatility: {
-    description: "annualised volatility where it is known, in place of the estimate",
-    kind: volatility,
-  },
   seed: {
-    description: "seed of the mock's payouts and of the paths within candles",
+    description: "seed of the mock's payouts",
     kind: kinds.seed,
     default: "1",
   },
@@ -106,4 +86,15 @@ export const options = optionTable({
   ...volatilityOptions,
   minDurationMs: pricingOptions.minDurationMs,
   minWidthTicks: pricingOptions.minWidthTicks,
+});
+
+/** Options of the backtest. */
+export const options = optionTable({
+  tape: {
+    flags: "-t, --tape <file>",
+    description: "trades as CSV: time_ms,trade_id,side,price,amount",
+    kind: kinds.file,
+    required: true,
+  },
+  ...planOptions,
 });

@@ -1,5 +1,5 @@
-import { type DailyMean, type DailyPath, DailySeries } from "./daily_series.ts";
-import { BUCKETS, type GainSeries, type Results } from "./results.ts";
+import type { BlockMean } from "./block_series.ts";
+import { BUCKETS, type Results } from "./results.ts";
 import { USERS } from "./users.ts";
 
 /** The plan and data of a report. */
@@ -9,25 +9,24 @@ interface ReportPlan {
   widths: readonly number[];
   /** The makers that the report details, the most important one first. */
   focus: readonly string[];
-  compared: string;
   /** From the first reported quote to the end of the prices, in milliseconds. */
   spanMs: number;
-  /** Models without enough data for a part in the backtest, and why. */
-  omitted: readonly { name: string; reason: string }[];
+  /** Standard errors are across blocks of this time. */
+  blockMs: number;
 }
 
 /** One point of a calibration: the predicted probability, and the share of boxes that held. */
 interface CalibrationPoint {
   predicted: number;
-  held: DailyMean;
+  held: BlockMean;
   /** Observed minus predicted share. */
-  difference: DailyMean;
+  difference: BlockMean;
 }
 
 /** Mean distance between the observed and predicted shares, over tenths. */
 interface CalibrationError {
   mean: number;
-  /** The distance that a correct model has by chance; NaN for fewer than three days. */
+  /** The distance that a correct model has by chance; NaN for fewer than three blocks. */
   chance: number;
 }
 
@@ -35,36 +34,30 @@ interface CalibrationError {
 interface GainReport {
   user: string;
   maker: string;
-  path: DailyPath;
+  gain: BlockMean;
   /** Mean gain that the maker expected. */
   expected: number;
   /** The gain minus what the maker expected. */
-  surprise: DailyMean;
-  /** Parts of `expected`, in the order of `PARTS`. */
-  parts: readonly number[];
-  /** The part of the surprise that the bets of the user `everyone` have too. */
-  mispricing: number;
-  /** The rest of the surprise: the effect of this user's choice of bets. */
-  selection: number;
+  surprise: BlockMean;
 }
 
 /** One duration and width of a maker. */
 interface CellReport {
   durationMs: number;
   width: number;
-  score: DailyMean | undefined;
-  everyone: DailyMean | undefined;
+  score: BlockMean | undefined;
+  everyone: BlockMean | undefined;
   expected: number | undefined;
-  informed: DailyMean | undefined;
+  informed: BlockMean | undefined;
 }
 
 /** The results of a backtest. */
 export interface Report extends ReportPlan {
   boxes: number;
   /** Brier scores by duration and maker; the last row is all durations. */
-  scores: { durationMs: number | undefined; byMaker: (DailyMean | undefined)[] }[];
+  scores: { durationMs: number | undefined; byMaker: (BlockMean | undefined)[] }[];
   /** Scores of each maker minus that of one, by duration as in `scores`. */
-  scoresAbove(maker: string): DailyMean[][];
+  scoresAbove(maker: string): BlockMean[][];
   /** By maker and duration; undefined for all durations. */
   calibration(maker: string, durationMs?: number): CalibrationPoint[];
   calibrationError(maker: string, durationMs?: number): CalibrationError;
@@ -105,7 +98,18 @@ export function reportOn(results: Results, plan: ReportPlan): Report {
       };
     },
     gains: Object.values(USERS).flatMap((user) =>
-      makers.flatMap((maker) => gainOf(results, user, maker) ?? [])
+      makers.flatMap((maker) => {
+        const series = results.gain(user, maker);
+        if (series === undefined) return [];
+        const { gain, expected } = series;
+        return {
+          user,
+          maker,
+          gain: gain.mean(),
+          expected: expected.mean().mean,
+          surprise: gain.meanLess(expected),
+        };
+      })
     ),
     cells: (maker) =>
       durationsMs.flatMap((durationMs) =>
@@ -124,25 +128,6 @@ export function reportOn(results: Results, plan: ReportPlan): Report {
   };
 }
 
-function gainOf(results: Results, user: string, maker: string): GainReport | undefined {
-  const series = results.gain(user, maker);
-  if (series === undefined) return undefined;
-  const surpriseOf = ({ gain, expected }: GainSeries) => gain.meanLess(expected);
-  const surprise = surpriseOf(series);
-  const everyone = results.gain(USERS.everyone, maker);
-  const mispricing = everyone === undefined ? 0 : surpriseOf(everyone).mean;
-  return {
-    user,
-    maker,
-    path: series.gain.path(),
-    expected: series.expected.mean().mean,
-    surprise,
-    parts: series.parts.map((part) => part.mean().mean),
-    mispricing,
-    selection: surprise.mean - mispricing,
-  };
-}
-
 function calibrationOf(
   results: Results,
   { durationsMs }: ReportPlan,
@@ -153,8 +138,8 @@ function calibrationOf(
   return Array.from({ length: BUCKETS }, (_, index) => {
     const buckets = durations.flatMap((ms) => results.bucket(maker, ms, index) ?? []);
     if (buckets.length === 0) return undefined;
-    const predicted = DailySeries.merge(buckets.map((bucket) => bucket.predicted));
-    const held = DailySeries.merge(buckets.map((bucket) => bucket.held));
+    const predicted = results.merge(buckets.map((bucket) => bucket.predicted));
+    const held = results.merge(buckets.map((bucket) => bucket.held));
     return {
       predicted: predicted.mean().mean,
       held: held.mean(),

@@ -1,34 +1,13 @@
-import type { DailyMean } from "./daily_series.ts";
+import type { BlockMean } from "./block_series.ts";
 import type { Report } from "./report.ts";
-import { PARTS } from "./results.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../../lib/time.ts";
-
-/** Descriptions of the models in every backtest, by their names in the tables. */
-const MODELS: Readonly<Record<string, string>> = {
-  barrier: "--pricing barrier",
-  mock: "--pricing mock",
-  "terminal only": "looks at the price at the end of the window only",
-  "base rate": "how often boxes of the same duration and width held so far",
-  "HAR, fitted": "a forecast of volatility from that of the last day, fitted to the first part",
-};
 
 /** The report as lines for a person. */
 export function describeReport(report: Report): string[] {
-  const { makers, focus, compared, omitted } = report;
-  const models = [
-    ...makers.map((maker) => ({
-      name: maker,
-      text: MODELS[maker] ?? "the strategy of --strategy",
-    })),
-    ...omitted.map(({ name, reason }) => ({ name, text: `left out: ${reason}` })),
-  ];
-  const width = Math.max(...models.map(({ name }) => name.length));
+  const { boxes, spanMs, blockMs, focus } = report;
   return [
-    `${report.boxes} boxes over ${spanText(report.spanMs)}; ` +
-    "± is a standard error by days, n/a for fewer than three",
-    "",
-    "Models",
-    ...models.map(({ name, text }) => `  ${name.padEnd(width)}  ${text}`),
+    `${boxes} boxes over ${spanText(spanMs)}; ± is a standard error across blocks of ` +
+    `${formatDuration(blockMs)}, n/a for fewer than three`,
     "",
     "Brier score (0 is perfect, 0.25 a coin)",
     ...alignColumns(scoreTable(report)),
@@ -41,17 +20,13 @@ export function describeReport(report: Report): string[] {
     "Calibration error (mean distance between held and predicted shares over tenths), and by chance",
     ...alignColumns(calibrationErrors(report)),
     "",
-    ...[compared, ...focus].flatMap((maker) => [
+    ...focus.flatMap((maker) => [
       `Calibration of ${maker}`,
       ...alignColumns(calibrationTable(report, maker)),
       "",
     ]),
     "The maker's gain per bet of 1, and the gain expected by its own probabilities",
     ...alignColumns(gainTable(report)),
-    "",
-    "Parts of the gain: margin, limit of the payout and charge for users ahead add up to the expected",
-    "gain; the rest comes from wrong probabilities and from the user's choice of bets",
-    ...alignColumns(partsTable(report)),
     "",
     ...focus.flatMap((maker) => [
       `${maker} by duration and width`,
@@ -109,41 +84,18 @@ function calibrationTable(report: Report, maker: string): string[][] {
   ];
 }
 
-function gainTable({ gains, spanMs }: Report): string[][] {
-  const hasDays = spanMs >= DAY_MS;
+function gainTable({ gains }: Report): string[][] {
   return [
-    [
-      ...["user", "maker", "bets", "mean", "±", "expected", "mean minus expected", "±"],
-      ...["deviation", ...(hasDays ? ["losing days", "worst day", "drawdown"] : [])],
-    ],
-    ...gains.map(({ user, maker, path, expected, surprise }) => [
+    ["user", "maker", "bets", "mean", "±", "expected", "mean minus expected", "±"],
+    ...gains.map(({ user, maker, gain, expected, surprise }) => [
       user,
       maker,
-      String(path.count),
-      signed(path.mean),
-      plain(path.error, 4),
+      String(gain.count),
+      signed(gain.mean),
+      plain(gain.error, 4),
       signed(expected),
       signed(surprise.mean),
       plain(surprise.error, 4),
-      path.deviation.toFixed(2),
-      ...(hasDays
-        ? [
-          `${Math.round(100 * path.losingDays)} %`,
-          path.worstDay.toFixed(0),
-          path.drawdown.toFixed(0),
-        ]
-        : []),
-    ]),
-  ];
-}
-
-function partsTable({ gains }: Report): string[][] {
-  return [
-    ["user", "maker", ...PARTS, "mispricing", "selection", "gain"],
-    ...gains.map(({ user, maker, parts, mispricing, selection, path }) => [
-      user,
-      maker,
-      ...[...parts, mispricing, selection, path.mean].map((part) => signed(part)),
     ]),
   ];
 }
@@ -166,10 +118,10 @@ function cellTable(report: Report, maker: string): string[][] {
   ];
 }
 
-function gainCells(path: DailyMean | undefined): string[] {
-  return path === undefined
+function gainCells(gain: BlockMean | undefined): string[] {
+  return gain === undefined
     ? ["0", "", ""]
-    : [String(path.count), signed(path.mean), plain(path.error, 3)];
+    : [String(gain.count), signed(gain.mean), plain(gain.error, 3)];
 }
 
 /** A duration of a report, or all of them. */
@@ -193,7 +145,7 @@ export function formatDuration(ms: number): string {
   return `${ms / 1_000} s`;
 }
 
-function withError({ mean, error }: DailyMean): string {
+function withError({ mean, error }: BlockMean): string {
   return `${signed(mean)} ± ${plain(error, 4)}`;
 }
 

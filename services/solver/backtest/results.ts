@@ -1,50 +1,35 @@
-import { DailySeries } from "./daily_series.ts";
-import type { Offer, Trial, TrialKind } from "./maker.ts";
+import { BlockSeries } from "./block_series.ts";
+import type { Trial, TrialKind } from "./maker.ts";
 
 /** Calibration is shown by tenths of the scale. */
 export const BUCKETS = 10;
 
 /** The boxes whose probability lies in one tenth of the scale. */
 interface Bucket {
-  predicted: DailySeries;
-  held: DailySeries;
-}
-
-/**
- * Parts of the gain that a maker expects of a bet of 1; they add up to 1 - probability · ratio. The
- * rest of the gain comes from boxes that hold less often than the maker predicted.
- */
-export const PARTS = ["margin", "cap", "lead"] as const;
-
-/** @returns The parts in the order of {@link PARTS}. */
-export function partsOf(offer: Offer, probability: number): [number, number, number] {
-  const { ratio = 0, chargedProbability = offer.probability ?? probability } = offer;
-  // If a maker reports no margin, all of its expected gain counts as margin.
-  const margin = offer.margin ?? 1 - chargedProbability * ratio;
-  const full = (1 - margin) / chargedProbability;
-  return [
-    margin,
-    probability * (full - ratio),
-    (1 - margin) * (1 - probability / chargedProbability),
-  ];
+  predicted: BlockSeries;
+  held: BlockSeries;
 }
 
 /** The gains of a maker from a user. */
 export interface GainSeries {
-  gain: DailySeries;
+  gain: BlockSeries;
   /** The gains that the maker expected. */
-  expected: DailySeries;
-  /** In the order of {@link PARTS}. */
-  parts: readonly DailySeries[];
+  expected: BlockSeries;
 }
 
-/** Collects the results of a backtest as daily sums: memory does not grow with the number of boxes. */
+/** Collects the results of a backtest as sums: memory does not grow with the number of boxes. */
 export class Results {
+  readonly #blockMs: number;
   /** Scores by maker and kind. */
-  readonly #scores = new Map<string, DailySeries>();
+  readonly #scores = new Map<string, BlockSeries>();
   readonly #buckets = new Map<string, Bucket>();
   readonly #gains = new Map<string, GainSeries>();
   #boxes = 0;
+
+  /** @param blockMs Standard errors are calculated across blocks of this time. */
+  constructor(blockMs: number) {
+    this.#blockMs = blockMs;
+  }
 
   /** Boxes whose result is known. */
   get boxes(): number {
@@ -61,12 +46,12 @@ export class Results {
       trial.offers.forEach((offer, maker) => {
         const probability = offer?.probability ?? 0;
         const name = makers[maker]!; // one name per offer
-        const score = this.#scores.getOrInsertComputed(keyOf(name, kind), () => new DailySeries());
+        const score = this.#scores.getOrInsertComputed(keyOf(name, kind), () => this.#series());
         score.add(quotedMs, (probability - held) ** 2);
         const index = Math.min(BUCKETS - 1, Math.floor(probability * BUCKETS));
         const bucket = this.#buckets.getOrInsertComputed(
           `${name}|${kind.durationMs}|${index}`,
-          newBucket,
+          () => ({ predicted: this.#series(), held: this.#series() }),
         );
         bucket.predicted.add(quotedMs, probability);
         bucket.held.add(quotedMs, held);
@@ -75,28 +60,29 @@ export class Results {
     for (const { user, maker, probability } of trial.bets) {
       const offer = trial.offers[maker];
       if (offer?.ratio === undefined) continue;
-      const gain = 1 - held * offer.ratio;
-      const parts = partsOf(offer, probability ?? offer.probability ?? 0);
       const name = makers[maker]!; // one name per offer
       for (const key of [`${user}|${name}`, `${user}|${keyOf(name, kind)}`]) {
-        const series = this.#gains.getOrInsertComputed(key, newGains);
-        series.gain.add(quotedMs, gain);
-        series.expected.add(quotedMs, parts[0] + parts[1] + parts[2]);
-        parts.forEach((part, index) => series.parts[index]?.add(quotedMs, part));
+        const series = this.#gains.getOrInsertComputed(
+          key,
+          () => ({ gain: this.#series(), expected: this.#series() }),
+        );
+        series.gain.add(quotedMs, 1 - held * offer.ratio);
+        series.expected.add(quotedMs, 1 - (probability ?? offer.probability ?? 0) * offer.ratio);
       }
     }
   }
 
   /** Squared errors of a maker's probabilities over several kinds. */
-  scores(maker: string, durationsMs: readonly number[], widths: readonly number[]): DailySeries {
-    const kinds = durationsMs.flatMap((durationMs) =>
-      widths.map((width) => ({ durationMs, width }))
+  scores(maker: string, durationsMs: readonly number[], widths: readonly number[]): BlockSeries {
+    return this.merge(
+      durationsMs.flatMap((durationMs) =>
+        widths.flatMap((width) => this.score(maker, { durationMs, width }) ?? [])
+      ),
     );
-    return DailySeries.merge(kinds.flatMap((kind) => this.score(maker, kind) ?? []));
   }
 
   /** Squared errors of a maker's probabilities; undefined if it has none. */
-  score(maker: string, kind: TrialKind): DailySeries | undefined {
+  score(maker: string, kind: TrialKind): BlockSeries | undefined {
     return this.#scores.get(keyOf(maker, kind));
   }
 
@@ -109,20 +95,19 @@ export class Results {
   bucket(maker: string, durationMs: number, index: number): Bucket | undefined {
     return this.#buckets.get(`${maker}|${durationMs}|${index}`);
   }
+
+  /** The values of several series as one. */
+  merge(all: readonly BlockSeries[]): BlockSeries {
+    const merged = this.#series();
+    all.forEach((series) => merged.addAll(series));
+    return merged;
+  }
+
+  #series(): BlockSeries {
+    return new BlockSeries(this.#blockMs);
+  }
 }
 
 function keyOf(maker: string, { durationMs, width }: TrialKind): string {
   return `${maker}|${durationMs}|${width}`;
-}
-
-function newBucket(): Bucket {
-  return { predicted: new DailySeries(), held: new DailySeries() };
-}
-
-function newGains(): GainSeries {
-  return {
-    gain: new DailySeries(),
-    expected: new DailySeries(),
-    parts: PARTS.map(() => new DailySeries()),
-  };
 }

@@ -18,8 +18,6 @@ export interface SlotPrice {
 
 /** Prices of slots in order of time. */
 export interface SlotSource {
-  /** Interval of the recording: it decides only boxes that last a whole multiple of it. */
-  recordedMs: number;
   fromMs: number;
   toMs: number;
   /** In chunks of any length. */
@@ -46,7 +44,6 @@ export function tradeSlots(rows: readonly TapeRow[]): SlotSource {
     throw new TapeError(`Expected at most ${SLOTS_MAX} slots of 100 ms: received ${end - first}`);
   }
   return {
-    recordedMs: SLOT_MS,
     fromMs: first * SLOT_MS,
     toMs: end * SLOT_MS,
     async *slots() {

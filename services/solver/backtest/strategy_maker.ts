@@ -44,8 +44,7 @@ export class StrategyMaker implements Maker {
       const { payout, details } = this.#strategy.price(betOf(box));
       const ratio = Number(payout) / Number(BET);
       // Without details, the payout implies the strategy's probability.
-      const { probability = Math.min(1, 1 / ratio), chargedProbability, margin } = details ?? {};
-      return { probability, chargedProbability, margin, ratio };
+      return { probability: details?.probability ?? Math.min(1, 1 / ratio), ratio };
     } catch (thrown) {
       if (!(thrown instanceof PricingRefusedError)) throw this.#errorForAuthor(thrown);
       const probability = thrown.pricing?.probability;

@@ -2,35 +2,24 @@ import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import { StillPrices } from "../pricing/still_prices.ts";
 import type { MarketView } from "../pricing/strategy.ts";
-import { MarketVolatility, type VolatilityOptions } from "../pricing/volatility.ts";
-import { forecastOf, type VolatilityForecaster } from "../pricing/volatility_forecast.ts";
+import type { MarketVolatility } from "../pricing/volatility.ts";
 import type { SlotPrice } from "./slots.ts";
-
-interface TapeMarketOptions extends VolatilityOptions {
-  /** Age of the spot that strategies see, in milliseconds. */
-  priceAgeMs: number;
-  /** Annualised volatility, if known: then none is estimated. */
-  volatility?: number | undefined;
-}
 
 /** A strategy's view of one market, fed slot by slot as in production. */
 export class TapeMarket implements MarketView {
-  readonly volatility: VolatilityForecaster;
+  readonly volatility: MarketVolatility;
   readonly stillness = new StillPrices();
   readonly history = new PriceRing();
-  readonly #estimate: MarketVolatility;
   readonly #priceAgeMs: number;
   /** Prices that are old enough to be seen. */
   #visible: MarketView["spot"];
   #delayed: NonNullable<MarketView["spot"]>[] = [];
   #nowMs = 0;
 
-  constructor(options: TapeMarketOptions) {
-    this.#estimate = new MarketVolatility(options);
-    this.#priceAgeMs = options.priceAgeMs;
-    this.volatility = options.volatility === undefined
-      ? this.#estimate
-      : knownVolatility(options.volatility);
+  /** @param priceAgeMs Age of the spot that strategies see, in milliseconds. */
+  constructor(volatility: MarketVolatility, priceAgeMs = 0) {
+    this.volatility = volatility;
+    this.#priceAgeMs = priceAgeMs;
   }
 
   /** Adds the newest price. */
@@ -42,7 +31,7 @@ export class TapeMarket implements MarketView {
       this.#visible = this.#delayed.shift();
     }
     this.stillness.add(timeMs / SLOT_MS, value);
-    this.#estimate.addSlot(timeMs, value, this.stillness.share);
+    this.volatility.addSlot(timeMs, value, this.stillness.share);
     this.history.append(timeMs, value);
   }
 
@@ -58,10 +47,4 @@ export class TapeMarket implements MarketView {
   get nowMs(): number {
     return this.#nowMs;
   }
-}
-
-/** A volatility without uncertainty. */
-function knownVolatility(volatility: number): VolatilityForecaster {
-  const forecast = forecastOf(volatility, 0);
-  return { forecast: () => forecast };
 }

@@ -18,19 +18,16 @@ const WAIT_FOR_MARGIN = 0.01;
 /** Users by their names in reports. */
 export const USERS = {
   everyone: "bets on everything",
-  informed: "knows the best rival model",
+  informed: "knows the rival's model",
   earlier: "sees prices earlier",
   patient: "waits for the best moment",
 } as const;
 
-/** A maker, and the rival model that its users may have. */
+/** A maker, and the model that its users know. */
 export interface QuotedMaker {
   index: number;
   maker: Maker;
-  /** The rival that was best in the first part, and its index. */
-  bestRival: { maker: Maker; index: number };
-  /** The users who decide later are also tested on this maker. */
-  isTested: boolean;
+  rival: { maker: Maker; index: number };
 }
 
 /**
@@ -76,17 +73,14 @@ export function offerToUsers(
   quoted: QuotedMaker,
   { leadMs, waitMs }: UserPlan,
 ): void {
-  const { index, bestRival, maker, isTested } = quoted;
+  const { index, rival, maker } = quoted;
   const ratio = trial.offers[index]?.ratio;
   if (ratio === undefined) return;
   const bet = recheckLater(trial, quoted, ratio, trial.quotedMs);
   bet(USERS.everyone);
-  if (informed(trial.offers[bestRival.index]?.probability, ratio)) {
-    bet(USERS.informed);
-  }
-  if (!isTested) return;
+  if (informed(trial.offers[rival.index]?.probability, ratio)) bet(USERS.informed);
   const probability = (nowMs: number) =>
-    trial.box.endMs <= nowMs ? 1 : bestRival.maker.offer(trial.box, trial.kind, nowMs)?.probability;
+    trial.box.endMs <= nowMs ? 1 : rival.maker.offer(trial.box, trial.kind, nowMs)?.probability;
   if (leadMs > 0) {
     // The maker quoted by its own price; the user decides by a newer one.
     const decideAhead = (nowMs: number) => {

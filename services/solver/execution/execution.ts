@@ -85,17 +85,17 @@ export function transactionTermsOf({ quote, userSignature }: Execution): Transac
 
 /**
  * What a node has of a committed bet: its thesis, or why there is none. `pruned`: it ended so long
- * ago that the node may have deleted it. `missing`: every node of its chain must have it. `rewound`: the
- * chain went back, since another bet has its id, or the newest bet an older one.
+ * ago that the node may have deleted it. `missing`: every node of its chain must have it.
+ * `rewound`: the chain went back, since another bet has its id, or the newest bet an older one.
  */
-export type FoundBet = Thesis | "pruned" | "missing" | "rewound";
+export type FoundThesis = Thesis | "pruned" | "missing" | "rewound";
 
 /** Looks for the thesis of a committed execution. */
-export async function findBet(
+export async function findThesis(
   node: Pick<CoreClient, "getThesis" | "getTheses">,
   { key, payload, receipt }: Intent,
   nowMs: number,
-): Promise<FoundBet> {
+): Promise<FoundThesis> {
   const { thesisId } = receiptSchema.parse(JSON.parse(receipt ?? "null"));
   const thesis = thesisId === undefined ? null : await node.getThesis(thesisId);
   if (thesis !== null) return thesis.quoteHash === key ? thesis : "rewound";
@@ -116,7 +116,9 @@ export function resultOf(intent: Intent): ExecuteResult {
   if (intent.receipt === null) {
     if (intent.failure === null) throw new TypeError(`Intent ${intent.key} is not final`);
     const { code, message, details } = intent.failure;
-    throw new RangemakerError(code, message, details && { details });
+    const isUnsent = intent.transaction === null; // and will never be sent
+    const facts = { ...details, ...(isUnsent && { usedUp: true }) };
+    throw new RangemakerError(code, message, { details: facts });
   }
   const { txHash, status, thesisId, error } = receiptSchema.parse(JSON.parse(intent.receipt));
   return { txHash, status, thesisId, error };

@@ -86,8 +86,8 @@ export class ExecutionHandler {
   }
 
   /**
-   * Reports the hedge of an execution that has failed, if there may be one: it was asked for by this
-   * process or, as far as is known, by one before it.
+   * Reports the hedge of an execution that has failed, if there may be one: it was asked for by
+   * this process or, as far as is known, by one before it.
    */
   onFailed({ key, transaction, createdAtMs }: Intent, quote: Quote): void {
     const isOpen = this.#hedges.get(key) ??

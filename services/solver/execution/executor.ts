@@ -1,10 +1,12 @@
 import type { Clock } from "../../../lib/clock.ts";
 import {
+  failureOf,
   type InFlight,
   type Insertion,
   type Intent,
   type IntentState,
   isFinal,
+  type NewIntent,
   OutcomeUnknownError,
   StoreDamagedError,
   StoreError,
@@ -22,6 +24,7 @@ import { RangemakerError } from "../../../lib/errors.ts";
 import { encodeExecution, type Execution, type ExecutionRequest, resultOf } from "./execution.ts";
 import type { ExecutionHandler } from "./execution_handler.ts";
 import { executionLog } from "../execution_log.ts";
+import { PricingRefusedError } from "../pricing/strategy.ts";
 import type { AdmissionFacts, ExposureLimit } from "../risk/exposure_limit.ts";
 import type { PreTradeChecks } from "../risk/pre_trade_checks.ts";
 import type { QuoteSigner } from "../quoting/quote_signer.ts";
@@ -37,7 +40,6 @@ export interface ExecutorOptions {
   signer: Pick<LocalSigner, "address">;
   chainId: number;
   clock: Clock;
-  dryRun: boolean;
 }
 
 /** Executes quotes that the user has signed, each once: the quote hash is the key of its intent. */
@@ -50,24 +52,15 @@ export class Executor {
     this.#options = options;
   }
 
-  /** @throws {RangemakerError} `DRY_RUN` in dry-run mode. */
-  requireLive(): void {
-    if (!this.#options.dryRun) return;
-    throw new RangemakerError(
-      "DRY_RUN",
-      "Execution is not available in dry-run mode: start the solver without --dry-run",
-    );
-  }
-
   /**
    * Submits the thesis of a quote, or returns the result that the same quote had before.
    *
    * @throws {SignatureError} If the quote is not this solver's or not signed by its user.
-   * @throws {RangemakerError} If a limit or check fails; nothing is recorded.
+   * @throws {RangemakerError} If a limit or check fails. With `usedUp` in its details, the quote never
+   *   becomes a bet; otherwise nothing is recorded.
    * @throws {OutcomeUnknownError} If the node has not answered yet.
    */
   async execute(request: ExecutionRequest): Promise<ExecuteResult> {
-    this.requireLive();
     const { quoteSigner, signer, chainId } = this.#options;
     const { userSignature } = request;
     const quote = { ...request.quote, solver: request.quote.solver ?? signer.address };
@@ -112,7 +105,8 @@ export class Executor {
     const { intents: { store }, clock } = this.#options;
     try {
       if (isFinal(state)) return await store.get(quoteHash);
-      // A row that was only read may be lost in a failover. Writing the attempt proves that it stays.
+      // A row that was only read may be lost in a failover. Writing the attempt proves that it
+      // stays.
       return await store.recordAttempt(quoteHash, clock.now());
     } catch (thrown) {
       if (!(thrown instanceof StoreError) || thrown instanceof StoreDamagedError) throw thrown;
@@ -120,7 +114,10 @@ export class Executor {
     }
   }
 
-  /** Checks an execution and makes it durable. A failure here leaves no trace. */
+  /**
+   * Checks an execution and makes it durable. A refusal for its price is recorded, too: otherwise an
+   * earlier request that arrives late could place the bet. Any other failure leaves no trace.
+   */
   async #record(
     quoteHash: Hex,
     execution: Execution,
@@ -140,25 +137,19 @@ export class Executor {
       return insertion;
     } catch (thrown) {
       if (thrown instanceof RangemakerError) executionLog.refused(quoteHash, quote, thrown);
-      throw thrown;
+      if (!(thrown instanceof PricingRefusedError) || thrown.retryable) throw thrown;
+      const refused = this.#intentOf(quoteHash, execution);
+      const intent = await intents.store.insertFailed(refused, failureOf(thrown));
+      return { inserted: false, intent };
     } finally {
-      await limit.report();
+      void limit.report(); // it may read the database
     }
   }
 
   async #insert(quoteHash: Hex, execution: Execution, facts: AdmissionFacts): Promise<Insertion> {
-    const { intents, limit, releaseSettled, quoteSigner, clock } = this.#options;
-    const { quote } = execution;
-    const admission = limit.admission(quoteHash, quote, facts);
-    const insert = () =>
-      intents.store.insert({
-        key: quoteHash,
-        subject: quote.user,
-        payload: encodeExecution(execution, quoteSigner.probabilityOf(quoteHash)),
-        transaction: null,
-        expiresAtMs: quote.deadline,
-        createdAtMs: clock.now(),
-      }, admission);
+    const { intents, limit, releaseSettled } = this.#options;
+    const admission = limit.admission(quoteHash, execution.quote, facts);
+    const insert = () => intents.store.insert(this.#intentOf(quoteHash, execution), admission);
     try {
       return await insert();
     } catch (thrown) {
@@ -169,5 +160,18 @@ export class Executor {
       if (await releaseSettled().catch(() => 0) === 0) throw thrown;
       return await insert();
     }
+  }
+
+  #intentOf(quoteHash: Hex, execution: Execution): NewIntent {
+    const { quoteSigner, clock } = this.#options;
+    const { user, deadline } = execution.quote;
+    return {
+      key: quoteHash,
+      subject: user,
+      payload: encodeExecution(execution, quoteSigner.probabilityOf(quoteHash)),
+      transaction: null,
+      expiresAtMs: deadline,
+      createdAtMs: clock.now(),
+    };
   }
 }

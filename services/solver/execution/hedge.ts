@@ -6,7 +6,7 @@ import { NetworkError, request } from "../../../lib/net/http_request.ts";
 import { type Quote, quoteToWire } from "../../../lib/protocol/quote.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { executionLog } from "../execution_log.ts";
-import { refusal } from "../failures.ts";
+import { solverError } from "../failures.ts";
 import { riskOf } from "../risk/bet_at_risk.ts";
 
 /** Covers the solver's risk elsewhere before a thesis is submitted. */
@@ -60,8 +60,8 @@ interface HttpHedgeOptions {
 }
 
 /**
- * Asks the maker's own service to cover each execution, and waits for its answer. The same execution
- * may be sent again, with the same `Idempotency-Key`: the quote hash.
+ * Asks the maker's own service to cover each execution, and waits for its answer. The same
+ * execution may be sent again, with the same `Idempotency-Key`: the quote hash.
  */
 export class HttpHedge implements Hedge {
   readonly #options: HttpHedgeOptions;
@@ -98,7 +98,7 @@ export class HttpHedge implements Hedge {
     }
     if (parsed.data.hedged) return;
     const reason = parsed.data.reason?.slice(0, REASON_LENGTH_MAX) ?? "no reason given";
-    throw refusal("HEDGE_REFUSED", { reason });
+    throw solverError("HEDGE_REFUSED", { reason });
   }
 
   #unavailable(

@@ -3,7 +3,7 @@ import { repairCommand } from "../../../lib/cli/repair_command.ts";
 import { formatUnits, usdcText } from "../../../lib/protocol/price.ts";
 import { receiptSchema } from "../../../lib/protocol/receipt.ts";
 import { options } from "../options.ts";
-import { decodeExecution, findBet } from "./execution.ts";
+import { decodeExecution, findThesis } from "./execution.ts";
 
 /** The `solver reconcile` subcommand: ends such bets, and releases their reservations. */
 export const run = repairCommand({
@@ -15,7 +15,7 @@ export const run = repairCommand({
   repaired: "gone",
   bindsKey: true,
   async repair({ node, clock }, intent) {
-    const found = await findBet(node, intent, clock.now());
+    const found = await findThesis(node, intent, clock.now());
     // The restored node lacks it, unless this solver knows that it was settled or pruned before.
     if (typeof found !== "string" || (found === "pruned" && !intent.reserved)) return "present";
     const { thesisId } = receiptSchema.parse(JSON.parse(intent.receipt ?? "null"));

@@ -1,14 +1,14 @@
-import { type Clock, Timers } from "../../../lib/clock.ts";
+import type { Clock } from "../../../lib/clock.ts";
 import { messageOf, RangemakerError } from "../../../lib/errors.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
-import { OnceLog } from "../../../lib/log/once_log.ts";
+import { ProblemTracker } from "../../../lib/log/problem_tracker.ts";
 import { type Intent, StoreDamagedError } from "../../../lib/intents/intent.ts";
 import type { IntentStore } from "../../../lib/intents/store.ts";
 import type { CoreClient } from "../../../lib/net/core_client.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
 import type { ExposureBook } from "../risk/exposure_book.ts";
 import { executionLog } from "../execution_log.ts";
-import { decodeExecution, findBet } from "./execution.ts";
+import { decodeExecution, findThesis } from "./execution.ts";
 
 export interface ReservationsOptions {
   store: Pick<IntentStore, "find" | "refreshReservations" | "release">;
@@ -17,34 +17,18 @@ export interface ReservationsOptions {
   /** Throws unless the node has the chain of the store: on another chain, all theses would be missing. */
   requireChain(): Promise<void>;
   clock: Clock;
-  /**
-   * A bet with a known probability was settled, and its window is over. Called once per bet, in exactly
-   * one process.
-   */
+  /** A bet with a known probability was settled. Called once per bet, in exactly one process. */
   onOutcome?(probability: number, thesis: Thesis): void;
 }
 
-/**
- * Releases the reservations of settled bets whose windows are over, in the database and in the book,
- * and reports their outcomes. A bet that was lost early keeps its reservation until then, although
- * nothing of it is at risk: otherwise outcomes would be reported before those of bets that are still
- * open and may be won, and a restart would lose them.
- */
+/** Releases the reservations of settled bets, in the database and in the book, and reports outcomes. */
 export class Reservations {
   readonly #options: ReservationsOptions;
-  /** Until the windows of bets that were lost early are over. */
-  readonly #windowEnds: Timers;
   readonly #log = serviceLog("solver");
-  readonly #keptLog = new OnceLog();
+  readonly #keptLog = new ProblemTracker();
 
   constructor(options: ReservationsOptions) {
     this.#options = options;
-    this.#windowEnds = new Timers(options.clock);
-  }
-
-  /** Ends all timers. The next process finds their reservations. */
-  stop(): void {
-    this.#windowEnds.clear();
   }
 
   /** Called when an execution has ended. If it failed, the store has released its reservation. */
@@ -52,25 +36,15 @@ export class Reservations {
     const { book } = this.#options;
     if (state === "failed") book.release(key);
     // A bet may be settled before its receipt is read, but cannot be released before that.
-    this.#releaseIfSettled(key);
-  }
-
-  #releaseIfSettled(quoteHash: string): void {
-    const thesis = this.#options.book.thesisOf(quoteHash);
+    const thesis = book.thesisOf(key);
     if (thesis !== undefined) void this.onThesisChanged(thesis);
   }
 
-  /**
-   * Called when a thesis changes its state: releases a settled one once its window is over.
-   * {@link reconcile} retries failures.
-   */
+  /** Called when a thesis changes its state: releases a settled one. {@link reconcile} retries failures. */
   async onThesisChanged(thesis: Thesis): Promise<void> {
     if (isUnsettled(thesis.status)) return;
     const { quoteHash } = thesis;
-    const settle = this.#isEarly(thesis)
-      ? () => this.#keepUntilEnd(thesis)
-      : () => this.#release(quoteHash, thesis);
-    await this.#logFailure(settle, { quoteHash });
+    await this.#logFailure(() => this.#release(quoteHash, thesis), { quoteHash });
   }
 
   /**
@@ -78,7 +52,7 @@ export class Reservations {
    * theses that settled while no solver was connected. It asks the node for each thesis: one that
    * is missing from a list may be unknown only to a node that lags.
    *
-   * @returns How many of them no longer count.
+   * @returns How many this process released.
    * @throws {RangemakerError} If the store or the node cannot be used.
    */
   async reconcile(signal?: AbortSignal): Promise<number> {
@@ -90,16 +64,13 @@ export class Reservations {
     for (const quoteHash of book.reservedKeys) {
       if (signal?.aborted) break;
       const known = book.thesisOf(quoteHash);
-      if (known !== undefined && (isUnsettled(known.status) || this.#isEarly(known))) continue;
+      if (known !== undefined && isUnsettled(known.status)) continue;
       const intent = await this.#find(quoteHash);
       if (intent?.state !== "committed") continue;
-      const found = await findBet(node, intent, clock.now());
+      const found = await findThesis(node, intent, clock.now());
       const thesis = typeof found === "string" ? undefined : found;
       if (found === "missing" || (thesis && isUnsettled(thesis.status))) continue;
-      if (thesis && this.#isEarly(thesis)) {
-        await this.#keepUntilEnd(thesis);
-        released += 1;
-      } else if (await this.#release(quoteHash, thesis)) released += 1;
+      if (await this.#release(quoteHash, thesis)) released += 1;
       else book.release(quoteHash);
     }
     return released;
@@ -112,20 +83,6 @@ export class Reservations {
       this.#keptLog.ends();
     };
     await this.#logFailure(reconcile, {}, signal);
-  }
-
-  #isEarly({ endTime }: Thesis): boolean {
-    return endTime > this.#options.clock.now();
-  }
-
-  /** The book counts nothing for a settled thesis, if it knows the reservation and the thesis. */
-  async #keepUntilEnd(thesis: Thesis): Promise<void> {
-    const { store, book, clock } = this.#options;
-    const { quoteHash, endTime } = thesis;
-    this.#windowEnds.after(endTime - clock.now(), () => this.#releaseIfSettled(quoteHash));
-    // Without it, the book would count the reservation of another process when it reads it later.
-    if (!book.isReserved(quoteHash)) await store.refreshReservations(book);
-    book.apply(thesis);
   }
 
   /**

@@ -102,8 +102,8 @@ export class VolatilityKeeper {
   }
 
   /**
-   * Adds the candles from the end of the known history until now, then begins to save. Read the node's
-   * prices afterwards: candles older than known prices are ignored.
+   * Adds the candles from the end of the known history until now, then begins to save. Read the
+   * node's prices afterwards: candles older than known prices are ignored.
    */
   async start(marketData: MarketData): Promise<void> {
     this.#marketData = marketData;

@@ -2,10 +2,10 @@
  * The difference between barriers checked at intervals and barriers checked continuously.
  *
  * A path that is checked n times can cross a barrier and return between two checks. Far from the
- * barrier this is as if the barrier stood 0.5826 σ√Δt further away (Broadie, Glasserman and Kou,
- * "A continuity correction for discrete barrier options", 1997). A path that starts on the barrier
- * survives n checks with probability C(2n, n) / 4ⁿ ≈ 1/√(πn) (Sparre Andersen, 1954), which is a shift
- * of 1/√2. Between the two the shift is interpolated.
+ * barrier this is as if the barrier stood 0.5826 σ√Δt further away (Broadie, Glasserman and Kou, "A
+ * continuity correction for discrete barrier options", 1997). A path that starts on the barrier
+ * survives n checks with probability C(2n, n) / 4ⁿ ≈ 1/√(πn) (Sparre Andersen, 1954), which is a
+ * shift of 1/√2. Between the two the shift is interpolated.
  *
  * Measured against the exact recursion, the probability is too high by 0 to 0.12/n and never too
  * low: the error is in the maker's favour.

@@ -50,7 +50,9 @@ const COUNTED_MOVES_MAX = 300;
 /** Below this share of still slots, the effect is too small to see. */
 const STILL_SHARE_MIN = 1e-6;
 
-/** The highest share of still slots that is used: a price that never moves would never lose a bet. */
+/**
+ * The highest share of still slots that is used: a price that never moves would never lose a bet.
+ */
 const STILL_SHARE_MAX = 0.9999;
 
 /**
@@ -195,7 +197,8 @@ function afterSteps(
   if (byMoves === "certain") return 1;
   if (still === 0) return byMoves[steps];
   const chances = steps + extraSteps;
-  // Binomial weights as logarithms: for many steps the chance of no move is below the smallest double.
+  // Binomial weights as logarithms: for many steps the chance of no move is below the smallest
+  // double.
   let log = chances * Math.log(still);
   let sum = 0;
   for (let count = 0; count <= movesMax(chances, still); count++) {

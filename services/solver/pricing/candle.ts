@@ -77,18 +77,5 @@ export function unitRange(steps: number): number {
   return Math.sqrt(2 / Math.PI) * (2 * Math.sqrt(steps) + ZETA_HALF + 0.5 / Math.sqrt(steps));
 }
 
-/** Mean range of a walk of equal steps, divided by the mean distance between its ends. */
-export function rangeRatio(steps: number): number {
-  return unitRange(steps) / Math.sqrt(2 / Math.PI * steps);
-}
-
-/** The steps of a walk with a {@link rangeRatio}, at least one and at most 10,000. */
-export function stepsOfRatio(ratio: number): number {
-  // With x = 1/√n the ratio is 2 + ζ(½) x + x²/2.
-  const root = ZETA_HALF * ZETA_HALF - 2 * (2 - ratio);
-  const x = -ZETA_HALF - Math.sqrt(Math.max(0, root));
-  return Math.min(1, Math.max(0.01, x)) ** -2;
-}
-
 /** Riemann's zeta at 1/2: for large n, the sum of 1/√i up to n is 2√n plus this. */
 const ZETA_HALF = -1.460_354_5;

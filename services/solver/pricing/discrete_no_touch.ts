@@ -1,9 +1,9 @@
 /**
  * The probability that a price is inside two barriers at each of a few checks, by exact recursion.
  *
- * With few checks no continuity correction is good enough: at the barrier the constant shift is wrong
- * by 0.03 for 10 checks. The value function is carried backwards from check to check by quadrature
- * (Aitsahlia and Lai, "Valuation of discrete barrier and hindsight options", 1997).
+ * With few checks no continuity correction is good enough: at the barrier the constant shift is
+ * wrong by 0.03 for 10 checks. The value function is carried backwards from check to check by
+ * quadrature (Aitsahlia and Lai, "Valuation of discrete barrier and hindsight options", 1997).
  */
 import { gaussLegendre, type Quadrature } from "./quadrature.ts";
 
@@ -44,7 +44,8 @@ const RULES: readonly Quadrature[] = Array.from(
 );
 
 /**
- * Probabilities to be inside at the first check and at each of k further checks, for k = 0 to `steps`.
+ * Probabilities to be inside at the first check and at each of k further checks, for k = 0 to
+ * `steps`.
  *
  * @returns Undefined if the corridor in reach is wider than {@link STEPS_WIDE_MAX} steps.
  */
@@ -99,7 +100,9 @@ function nodesOver({ points, weights }: Quadrature, lower: number, upper: number
   return nodes;
 }
 
-/** Weight of the value at node j for a path that is at `from`: node weight times transition density. */
+/**
+ * Weight of the value at node j for a path that is at `from`: node weight times transition density.
+ */
 function fillTransition(
   into: Float64Array,
   offset: number,
@@ -126,7 +129,7 @@ function kernelOf({ points, weights }: Nodes, drift: number, deviation: number):
   const reach = REACH_DEVIATIONS + Math.abs(drift) / deviation;
   for (let i = 0; i < count; i++) {
     for (let j = i; j < count; j++) {
-      const z = (points[j]! - points[i]!) / deviation; // indices are below the count, here and below
+      const z = (points[j]! - points[i]!) / deviation; // indices below the count, as below
       if (Math.abs(z) > reach) break;
       const density = scale * Math.exp(-0.5 * z * z);
       const tilt = tilts[j]! / tilts[i]!;

@@ -1,9 +1,9 @@
 /**
- * The probability that a price stays between two barriers. A box thesis is a double no-touch option;
- * the logarithm of the price is a Brownian motion with drift.
+ * The probability that a price stays between two barriers. A box thesis is a double no-touch
+ * option; the logarithm of the price is a Brownian motion with drift.
  *
- * Formulas: Hui, "One-touch double barrier binary option values", 1996; Haug, "The complete guide to
- * option pricing formulas", 2007, p. 180.
+ * Formulas: Hui, "One-touch double barrier binary option values", 1996; Haug, "The complete guide
+ * to option pricing formulas", 2007, p. 180.
  */
 import { normalBetween } from "./normal.ts";
 
@@ -32,8 +32,8 @@ const REACH_DEVIATIONS = 8.5;
 const EXPONENT_MAX = 36;
 
 /**
- * Probability that a continuously checked path stays inside the corridor to the end. 0 if the spot is
- * on a barrier or outside.
+ * Probability that a continuously checked path stays inside the corridor to the end. 0 if the spot
+ * is on a barrier or outside.
  */
 export function noTouchProbability(corridor: Corridor): number {
   const { toLower, toUpper, variance, drift } = corridor;

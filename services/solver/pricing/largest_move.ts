@@ -24,8 +24,8 @@ export interface LogDeviation {
 }
 
 /**
- * Median of the logarithm of the largest absolute value of a Brownian motion at time 1, and the variances
- * of normal distributions with its 10 and 90 % quantiles.
+ * Median of the logarithm of the largest absolute value of a Brownian motion at time 1, and the
+ * variances of normal distributions with its 10 and 90 % quantiles.
  */
 const LOG_MEDIAN = 0.139;
 const BELOW_VARIANCE = 0.153;

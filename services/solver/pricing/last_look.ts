@@ -23,11 +23,13 @@ export interface PriceNow {
 
 /**
  * Last look: a quote may be executed while its payout, at the current probability, leaves the maker
- * between half and one and a half times its margin. The part withheld for the book is deducted first.
+ * between half and one and a half times its margin. The part withheld for the book is deducted
+ * first.
  *
- * The check is symmetric, as the FX Global Code asks of last look (principle 17). A price that moved
- * against the user is refused too: the payout is part of the hash that the user has signed, so the
- * solver cannot raise it, and executing would keep the improvement from the user. A new quote pays it.
+ * The check is symmetric, as the FX Global Code asks of last look (principle 17). A price that
+ * moved against the user is refused too: the payout is part of the hash that the user has signed,
+ * so the solver cannot raise it, and executing would keep the improvement from the user. A new
+ * quote pays it.
  *
  * @throws A `PricingRefusedError`: `PRICE_MOVED` or `PRICE_IMPROVED`, with both payouts as details.
  */

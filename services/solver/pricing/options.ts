@@ -21,7 +21,7 @@ export const share = {
 } satisfies kinds.OptionKind;
 
 /** An annualised volatility above 0, as decimal text: 0.5 for 50 percent. */
-export const volatility = {
+const volatility = {
   schema: z.string().regex(/^\d{1,2}(\.\d{1,9})?$/, VOLATILITY_RULE).transform(Number)
     .refine((volatility) => volatility > 0 && volatility <= VOLATILITY_MAX, VOLATILITY_RULE),
   placeholder: "volatility",

@@ -38,7 +38,9 @@ export function integrate(
   const half = (to - from) / 2;
   const middle = (to + from) / 2;
   let sum = 0;
-  for (let i = 0; i < points.length; i++) sum += weights[i]! * f(middle + half * points[i]!); // same length
+  for (let i = 0; i < points.length; i++) {
+    sum += weights[i]! * f(middle + half * points[i]!); // one weight per point
+  }
   return half * sum;
 }
 

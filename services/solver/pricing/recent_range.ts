@@ -11,7 +11,10 @@ const HALF_LIFE_MS = 60_000;
 /** Memory of the relation between the two kinds of candles. */
 const RELATION_HALF_LIFE_MS = 3_600_000;
 
-/** A candle counts as at most this many times the mean, so that a jump does not count as a new level. */
+/**
+ * A candle counts as at most this many times the mean, so that a jump does not count as a new
+ * level.
+ */
 const RAISE_MAX = 3;
 
 /** Candles before a jump can be recognised. */
@@ -21,8 +24,8 @@ const CANDLES_MIN = 5;
 const PRIOR_MINUTES = 5;
 
 /**
- * How far the price went in the last minute, from candles of 5 s, in the unit of candles of a minute.
- * Prices that bounce make short candles relatively long, so the relation is learned.
+ * How far the price went in the last minute, from candles of 5 s, in the unit of candles of a
+ * minute. Prices that bounce make short candles relatively long, so the relation is learned.
  */
 export class RecentRange {
   readonly #candles = new CandleBuilder(SHORT_CANDLE_MS);

@@ -2,20 +2,25 @@ import { failuresOf } from "../../../lib/protocol/failures.ts";
 import { formatUnits, usdcText } from "../../../lib/protocol/price.ts";
 import { PRICE_LEAD_MAX_MS, type PricingDetails, PricingRefusedError } from "./strategy.ts";
 
-/** The refusals of `--pricing barrier`: the text of each code, made from the numbers in `details`. */
+/** The text of each refusal of `--pricing barrier`, made from the numbers in `details`. */
 const TEXTS = {
   PRICE_UNAVAILABLE: (
-    d: { symbol: string; ageMs: number | null; isStale: boolean; maxPriceAgeMs: number },
-  ) =>
-    d.ageMs === null
-      ? `No price of ${d.symbol} is known yet: try again in a few seconds`
-      : d.ageMs < -PRICE_LEAD_MAX_MS
-      ? `Price of ${d.symbol} is of ${-d
-        .ageMs} ms from now: the clock of the solver is behind that ` +
-        "of the core node, and prices wait until both are synchronised (NTP)"
-      : `Price of ${d.symbol} is ${Math.max(0, d.ageMs)} ms old${
-        d.isStale ? " and reported stale by the core node" : `, above ${d.maxPriceAgeMs} ms`
-      }: try again when there is a newer one`,
+    { symbol, ageMs, isStale, maxPriceAgeMs }: {
+      symbol: string;
+      ageMs: number | null;
+      isStale: boolean;
+      maxPriceAgeMs: number;
+    },
+  ) => {
+    if (ageMs === null) return `No price of ${symbol} is known yet: try again in a few seconds`;
+    if (ageMs < -PRICE_LEAD_MAX_MS) {
+      return `Price of ${symbol} is of ${-ageMs} ms from now: the clock of the solver is behind ` +
+        "that of the core node, and prices wait until both are synchronised (NTP)";
+    }
+    const why = isStale ? " and reported stale by the core node" : `, above ${maxPriceAgeMs} ms`;
+    return `Price of ${symbol} is ${Math.max(0, ageMs)} ms old${why}: ` +
+      "try again when there is a newer one";
+  },
   VOLATILITY_UNAVAILABLE: (d: { symbol: string; lagMs: number | null; maxLagMs: number }) =>
     d.lagMs === null
       ? `Price history of ${d.symbol} is too short for a volatility (--volatility-history-ms): ` +
@@ -38,12 +43,14 @@ const TEXTS = {
   DURATION_TOO_SHORT: (d: { durationMs: number; minDurationMs: number }) =>
     `Duration of ${d.durationMs} ms is below ${d.minDurationMs} ms (--min-duration-ms): ` +
     "choose a longer window",
-  PAYOUT_TOO_LOW: (d: { betAmount: bigint; probability: number; margin: number }) =>
-    `Bet of ${usdcText(d.betAmount)} would not pay more than itself: the user wins with ` +
-    `a probability of ${(Math.floor(d.probability * 1e4) / 1e4).toFixed(4)} and the margin is ` +
-    `${d.margin}; choose a narrower range${
-      // Below this, only rounding down to the smallest unit takes the winnings.
-      d.probability < 1 - d.margin ? ", a longer window or a larger bet" : " or a longer window"}`,
+  PAYOUT_TOO_LOW: (d: { betAmount: bigint; probability: number; margin: number }) => {
+    // With a lower probability, only rounding down to the smallest unit takes the winnings.
+    const isRounded = d.probability < 1 - d.margin;
+    return `Bet of ${usdcText(d.betAmount)} would not pay more than itself: the user wins with ` +
+      `a probability of ${(Math.floor(d.probability * 1e4) / 1e4).toFixed(4)} and the margin is ` +
+      `${d.margin}; choose a narrower range` +
+      (isRounded ? ", a longer window or a larger bet" : " or a longer window");
+  },
   PRICE_MOVED: (d: { signedPayout: bigint; kept: number; minKept: number } & CurrentPayout) =>
     `Payout of ${usdcText(d.signedPayout)} would leave ${d.kept.toFixed(4)} of the bet ` +
     `to the solver, below ${d.minKept.toFixed(4)}: request a new quote`,

@@ -1,9 +1,10 @@
 /**
  * How far prices go in each hour of the day and in each minute of the hour, relative to the others.
  *
- * Crypto volatility peaks between 13 and 17 UTC and is lowest between 3 and 11 ("Intraday patterns on
- * 38 exchanges", Review of Quantitative Finance and Accounting 64, 275), with bursts at the minutes 0,
- * 15, 30 and 45 (Hansen, Kim and Kimbrough, "Periodicity in cryptocurrency volatility", 2024).
+ * Crypto volatility peaks between 13 and 17 UTC and is lowest between 3 and 11 ("Intraday patterns
+ * on 38 exchanges", Review of Quantitative Finance and Accounting 64, 275), with bursts at the
+ * minutes 0, 15, 30 and 45 (Hansen, Kim and Kimbrough, "Periodicity in cryptocurrency volatility",
+ * 2024).
  */
 import { z } from "zod";
 import { HOUR_MS, MINUTE_MS } from "../../../lib/time.ts";

@@ -2,11 +2,10 @@ import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import { DecayedMean } from "./decayed_mean.ts";
 
 /**
- * Still slots come in clusters (Kolokolov, Livieri and Pirino, "Statistical inferences for price
- * staleness", 2020): the highest of a short, a medium and a long memory counts. A price that has just
- * stopped moving is expected to stay still, and so is one that is usually still.
+ * Memory of how often the price is still. Still slots come in clusters (Kolokolov, Livieri and
+ * Pirino, "Statistical inferences for price staleness", 2020).
  */
-const HALF_LIVES_MS = [30_000, 300_000, 3_600_000];
+const HALF_LIFE_MS = 300_000;
 
 /** The smallest move is forgotten after one to two of these periods. */
 const TICK_MEMORY_MS = 1_800_000;
@@ -20,7 +19,7 @@ const BOUNCE_TICKS = 2n;
 
 /** How often the price is still from one slot to the next, and its smallest move. */
 export class StillPrices {
-  readonly #still = HALF_LIVES_MS.map((halfLifeMs) => new DecayedMean(halfLifeMs));
+  readonly #still = new DecayedMean(HALF_LIFE_MS);
   #slot = -1;
   #price = 0n;
   /** The price after its last move. */
@@ -34,11 +33,9 @@ export class StillPrices {
     const slots = slot - this.#slot;
     const moved = distance(price, this.#anchor) > BOUNCE_TICKS * (this.tick ?? 0n);
     if (this.#slot >= 0) {
-      for (const mean of this.#still) {
-        mean.decay(slots * SLOT_MS);
-        // The prices of missing slots are unknown.
-        if (slots === 1) mean.add(moved ? 0 : 1);
-      }
+      this.#still.decay(slots * SLOT_MS);
+      // The prices of missing slots are unknown.
+      if (slots === 1) this.#still.add(moved ? 0 : 1);
       const change = distance(price, this.#price);
       if (slots === 1 && change > 0n) this.#learnTick(slot * SLOT_MS, change);
     }
@@ -49,9 +46,7 @@ export class StillPrices {
 
   /** Expected share of the next slots in which the price does not move; 0 without data. */
   get share(): number {
-    let highest = 0;
-    for (const { mean } of this.#still) highest = Math.max(highest, mean ?? 0);
-    return highest;
+    return this.#still.mean ?? 0;
   }
 
   /** The smallest move of the last half hour or more; undefined before the first move. */

@@ -7,7 +7,9 @@ import { described, uint64Schema } from "../../../lib/protocol/scalars.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
 import type { VolatilityForecaster } from "./volatility_forecast.ts";
 
-/** Version of {@link PricingStrategy} and {@link StrategyContext}; incompatible changes raise it. */
+/**
+ * Version of {@link PricingStrategy} and {@link StrategyContext}; incompatible changes raise it.
+ */
 const STRATEGY_VERSION = 1;
 
 /** The built-in strategies: how each prices, for the help. */
@@ -107,8 +109,8 @@ export interface PricingStrategy {
   /** @throws {PricingRefusedError} If this bet has no price, or has none now. */
   price(bet: BetTerms): PricedBet;
   /**
-   * How long a recorded execution waits before it is checked again and hedged, in milliseconds: users
-   * may see prices this much earlier. Without it there is no wait.
+   * How long a recorded execution waits before it is checked again and hedged, in milliseconds:
+   * users may see prices this much earlier. Without it there is no wait.
    *
    * @param payout The payout of the quote.
    */
@@ -118,8 +120,8 @@ export interface PricingStrategy {
    * price. Called when the execution arrives, after {@link holdMs}, and after the hedge.
    *
    * @param payout The payout of the quote.
-   * @param isRecorded The execution is recorded: {@link StrategyContext.correlatedRisk} counts its own
-   *   risk too, and bets reserved after it do not lower its price.
+   * @param isRecorded The execution is recorded: {@link StrategyContext.correlatedRisk} counts its
+   *   own risk too, and bets reserved after it do not lower its price.
    * @throws {PricingRefusedError} If the bet must no longer be executed at that payout.
    */
   recheck(bet: BetTerms, payout: bigint, isRecorded: boolean): void;
@@ -153,7 +155,8 @@ export interface StrategyContext {
   market(bet: BetTerms): MarketView;
   marketView(market: Market): MarketView;
   /**
-   * The maker's risk on bets that tend to win together with this one, USDC with 6 decimals: those with overlapping ranges and remaining windows, weighted by the overlap. 0 in the backtest.
+   * The maker's risk on bets that tend to win together with this one, USDC with 6 decimals: those
+   * with overlapping ranges and remaining windows, weighted by the overlap. 0 in the backtest.
    */
   correlatedRisk(bet: BetTerms): number;
   /**

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import { type Candle, CANDLE_MS, CandleBuilder, rangeOf, unitRange } from "./candle.ts";
-import { CandleMoves, candleMovesSchema } from "./candle_moves.ts";
 import type { LogDeviation } from "./largest_move.ts";
 import { RangeMemory, rangeMemorySchema } from "./range_memory.ts";
 import { RecentRange } from "./recent_range.ts";
@@ -21,7 +20,9 @@ export interface VolatilityOptions {
   minHistoryMs: number;
 }
 
-/** Lengths of the windows that forecasts are compared with; the shortest windows are made of slots. */
+/**
+ * Lengths of the windows that forecasts are compared with; the shortest windows are made of slots.
+ */
 const HORIZONS_MS = [
   ...[1, 4, 15].map((seconds) => seconds * 1_000),
   ...[1, 4, 16, 64, 256, 1_024].map((minutes) => minutes * CANDLE_MS),
@@ -36,19 +37,26 @@ const MINUTE_INDEX = HORIZONS_MS.indexOf(CANDLE_MS);
 /** Windows with fewer moves say little about the size of a move. */
 const SLOT_WINDOW_MOVES_MIN = 8;
 
+/** Moves of a minute that is only known as a candle, about as many as in bitcoin's. */
+const CANDLE_MOVES = 60;
+
 /** The lowest share of slots that move: a price that has not moved yet may still do so. */
 const MOVING_MIN = 1e-4;
 
 /** Prior of a minute's deviation over its mean range: -ln 1.6, and its uncertainty. */
 const PRIOR: LogDeviation = { median: -0.43, lowerVariance: 0.35 ** 2, upperVariance: 0.35 ** 2 };
 
-/** Additional deviation of the logarithm if the history is shorter than the horizon, per factor e. */
+/**
+ * Additional deviation of the logarithm if the history is shorter than the horizon, per factor e.
+ */
 const SPREAD_PER_MISSING_HISTORY = 0.1;
 
 /** A history below this is short: one jump could dominate it. */
 const EARLY_MS = 300_000;
 
-/** In a short history, a minute's range counts as at most this many times the range by its slots. */
+/**
+ * In a short history, a minute's range counts as at most this many times the range by its slots.
+ */
 const EARLY_RAISE_MAX = 1.5;
 
 /** Shortest horizon: shorter ones are forecast like this one, since checks are 100 ms apart. */
@@ -56,10 +64,9 @@ const HORIZON_MS_MIN = 1_000;
 
 /** State of a {@link MarketVolatility}; a change of meaning gets a new version. */
 export const volatilityStateSchema = z.object({
-  version: z.literal(5, { error: "Expected a volatility state of version 5" }),
+  version: z.literal(6, { error: "Expected a volatility state of version 6" }),
   memory: rangeMemorySchema,
   season: seasonStateSchema,
-  candleMoves: candleMovesSchema,
   outcomes: z.array(outcomesStateSchema).length(HORIZONS_MS.length),
   historyMs: z.number().nonnegative(),
   /** Newest slot whose windows are counted. */
@@ -83,7 +90,6 @@ export class MarketVolatility implements VolatilityForecaster {
   readonly #options: VolatilityOptions;
   readonly #memory: RangeMemory;
   readonly #season: Season;
-  readonly #candleMoves: CandleMoves;
   /** By horizon. */
   readonly #outcomes: readonly WindowOutcomes[];
   readonly #candles = new CandleBuilder();
@@ -100,7 +106,6 @@ export class MarketVolatility implements VolatilityForecaster {
     this.#options = options;
     this.#memory = new RangeMemory(state?.memory);
     this.#season = new Season(state?.season);
-    this.#candleMoves = new CandleMoves(CANDLE_MS / SLOT_MS, state?.candleMoves);
     this.#outcomes = HORIZONS_MS.map((ms, index) =>
       new WindowOutcomes(ms, index < MINUTE_INDEX ? 1_000 : CANDLE_MS, state?.outcomes[index])
     );
@@ -162,7 +167,6 @@ export class MarketVolatility implements VolatilityForecaster {
     const horizonMs = Math.max(HORIZON_MS_MIN, endMs - nowMs);
     const missing = SPREAD_PER_MISSING_HISTORY * Math.max(0, Math.log(horizonMs / historyMs));
     const { median, lowerVariance, upperVariance, endToRangeRatio } = this.#learnedCorrection(
-      nowMs,
       horizonMs,
     );
     const lower = Math.sqrt(lowerVariance) + missing;
@@ -172,13 +176,14 @@ export class MarketVolatility implements VolatilityForecaster {
     return { ...forecastOf(volatility, lower, upper), endToRangeRatio };
   }
 
-  /** The state for a restart. The range of the last minute is not part of it, and is learned again. */
+  /**
+   * The state for a restart. The range of the last minute is not part of it, and is learned again.
+   */
   toJSON(): VolatilityState {
     return {
-      version: 5,
+      version: 6,
       memory: this.#memory.toJSON(),
       season: this.#season.toJSON(),
-      candleMoves: this.#candleMoves.toJSON(),
       outcomes: this.#outcomes.map((outcomes) => outcomes.toJSON()),
       historyMs: this.#historyMs,
       slotMs: this.#slotMs,
@@ -199,7 +204,6 @@ export class MarketVolatility implements VolatilityForecaster {
     const recent = this.#historyMs < EARLY_MS ? this.#recent.mean?.mean : undefined;
     const range = Math.min(whole, EARLY_RAISE_MAX * (recent ?? Infinity));
     if (this.#slotMoves !== undefined) this.#recent.addMinute(range, share);
-    else if (before !== undefined) this.#candleMoves.add(candle, before);
     this.#memory.add(
       this.#endMs === 0 ? 0 : endMs - this.#endMs,
       range / this.#season.factorAt(timeMs),
@@ -225,13 +229,13 @@ export class MarketVolatility implements VolatilityForecaster {
     const base = this.#logDeviation(nowMs, outcomes.horizonMs);
     if (base === undefined) return;
     const { median } = this.#learnedCorrections()[index]!; // one per horizon
-    const deviation = Math.exp(base + median + outcomes.offsetAt(nowMs));
+    const deviation = Math.exp(base + median);
     const moves = this.#movesPerMinute * outcomes.horizonMs / CANDLE_MS;
     outcomes.begin(nowMs, price, base, { deviation, moves });
   }
 
   get #movesPerMinute(): number {
-    return this.#slotMoves ?? this.#candleMoves.perCandle;
+    return this.#slotMoves ?? CANDLE_MOVES;
   }
 
   /** Logarithm of the deviation over a horizon, before the learned correction. */
@@ -263,16 +267,14 @@ export class MarketVolatility implements VolatilityForecaster {
   }
 
   /**
-   * {@link #learnedCorrections} of a window that begins now, at any horizon: interpolated by the
-   * horizon's logarithm, constant beyond the ends.
+   * {@link #learnedCorrections} at any horizon: interpolated by the horizon's logarithm, constant
+   * beyond the ends.
    */
-  #learnedCorrection(nowMs: number, horizonMs: number): LogDeviation & { endToRangeRatio: number } {
+  #learnedCorrection(horizonMs: number): LogDeviation & { endToRangeRatio: number } {
     const learned = this.#learnedCorrections();
     const at = (index: number) => {
-      const outcomes = this.#outcomes.at(index)!; // one per horizon, like `learned`
-      const { median, ...spread } = learned.at(index)!;
-      const { endToRangeRatio } = outcomes;
-      return { median: median + outcomes.offsetAt(nowMs), ...spread, endToRangeRatio };
+      const { endToRangeRatio } = this.#outcomes.at(index)!; // one per horizon, like `learned`
+      return { ...learned.at(index)!, endToRangeRatio };
     };
     const next = HORIZONS_MS.findIndex((ms) => ms > horizonMs);
     if (next <= 0) return at(next); // the first one, or the last one

@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
-import { DecayedShare, decayedShareSchema } from "./decayed_share.ts";
 import {
   type CheckedPath,
   deviationFrom,
@@ -9,8 +8,7 @@ import {
   type LogDeviation,
   logOfEquivalentContinuousMove,
 } from "./largest_move.ts";
-import { StartSeason, startSeasonSchema } from "./start_season.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../../lib/time.ts";
+import { DAY_MS, MINUTE_MS } from "../../../lib/time.ts";
 
 /** The histogram of logarithms: from -3 to 3 in tenths. */
 const BIN = 0.1;
@@ -47,10 +45,8 @@ export const outcomesStateSchema = z.object({
   windows: z.number().nonnegative(),
   /** Sum over windows of the distance between start and end, as a share of the largest move. */
   ends: z.number().nonnegative(),
-  /** Absent if windows do not start in the same minutes of every hour. */
-  starts: startSeasonSchema.optional(),
-  /** In the order of {@link CHECKED_PROBABILITIES}. */
-  held: z.array(decayedShareSchema).length(CHECKED_PROBABILITIES.length),
+  /** Hypothetical boxes that held, in the order of {@link CHECKED_PROBABILITIES}. */
+  held: z.array(z.number().nonnegative()).length(CHECKED_PROBABILITIES.length),
   open: z.array(z.object({
     endMs: z.number(),
     price: z.number().positive(),
@@ -70,12 +66,15 @@ export interface Calibration {
   horizonMs: number;
   /** Number of ended windows: overlapping windows count in part, older ones count less. */
   windows: number;
-  /** By the probability that the forecast gave: {@link CHECKED_PROBABILITIES}. Empty without windows. */
+  /**
+   * By the probability that the forecast gave: {@link CHECKED_PROBABILITIES}. Empty without
+   * windows.
+   */
   boxes: readonly {
     predicted: number;
     /** Share of the boxes that held. */
     held: number;
-    /** Standard error of `held` by chance alone. */
+    /** Standard error of `held` by chance alone, if windows that do not overlap are independent. */
     error: number;
   }[];
 }
@@ -96,9 +95,7 @@ export class WindowOutcomes {
   readonly horizonMs: number;
   /** Time from one window's start to the next. */
   readonly stepMs: number;
-  readonly #state: Omit<State, "held" | "starts">;
-  readonly #starts: StartSeason | undefined;
-  readonly #held: readonly DecayedShare[];
+  readonly #state: State;
   #fit: { deviation: LogDeviation; bounds: number[]; prior: LogDeviation } | undefined;
   #windowsSinceFit = 0;
 
@@ -110,14 +107,9 @@ export class WindowOutcomes {
       counts: new Array<number>(BINS).fill(0),
       windows: 0,
       ends: 0,
+      held: CHECKED_PROBABILITIES.map(() => 0),
       open: [],
     };
-    this.#starts = this.stepMs >= MINUTE_MS && HOUR_MS % this.stepMs === 0
-      ? new StartSeason(this.stepMs, state?.starts)
-      : undefined;
-    this.#held = CHECKED_PROBABILITIES.map((_, index) =>
-      new DecayedShare(horizonMs, state?.held[index])
-    );
   }
 
   /** Discards the open windows: prices are missing. */
@@ -166,11 +158,6 @@ export class WindowOutcomes {
     return this.#currentFit(prior).deviation;
   }
 
-  /** The addition to {@link deviation} for a window that begins in that minute of the hour. */
-  offsetAt(startMs: number): number {
-    return this.#starts?.at(startMs) ?? 0;
-  }
-
   /**
    * Deviation of the ends of windows, as a share of the deviation that their largest moves imply:
    * below 1 if prices bounce or return, above 1 if they trend.
@@ -181,25 +168,21 @@ export class WindowOutcomes {
   }
 
   get calibration(): Calibration {
-    const boxes = this.#held.flatMap((held, index) => {
-      const predicted = CHECKED_PROBABILITIES[index]!; // one share for each
-      const { share } = held;
-      return share === undefined ? [] : [{ predicted, held: share, error: held.error(predicted) }];
-    });
-    return { horizonMs: this.horizonMs, windows: this.#state.windows, boxes };
+    const { windows, held } = this.#state;
+    const boxes = windows === 0 ? [] : CHECKED_PROBABILITIES.map((predicted, index) => ({
+      predicted,
+      held: held[index]! / windows, // one for each
+      error: Math.sqrt(predicted * (1 - predicted) / windows),
+    }));
+    return { horizonMs: this.horizonMs, windows, boxes };
   }
 
   toJSON(): State {
-    const starts = this.#starts?.toJSON();
-    return {
-      ...this.#state,
-      ...(starts && { starts }),
-      held: this.#held.map((held) => held.toJSON()),
-    };
+    return this.#state;
   }
 
   #complete(
-    { endMs, price, high, low, base, deviation, moves, bounds }: State["open"][number],
+    { price, high, low, base, deviation, moves, bounds }: State["open"][number],
     close: number,
   ): void {
     const state = this.#state;
@@ -208,9 +191,7 @@ export class WindowOutcomes {
     const move = Math.log(Math.max(Math.max(high / price, price / low), 1));
     const steps = this.horizonMs / SLOT_MS;
     const largest = logOfEquivalentContinuousMove(move, { deviation, moves, steps });
-    const startMs = endMs - this.horizonMs;
-    const log = largest - base - this.offsetAt(startMs);
-    this.#starts?.add(startMs, largest - base);
+    const log = largest - base;
     const end = Math.abs(Math.log(close / price));
     state.ends = state.ends * decay + (end > 0 ? weight * end / Math.exp(largest) : 0);
     state.counts.forEach((count, bin) => state.counts[bin] = count * decay);
@@ -218,7 +199,8 @@ export class WindowOutcomes {
     state.counts[Math.max(0, Math.min(BINS - 1, bin))]! += weight; // within the bins
     state.windows = state.windows * decay + weight;
     bounds.forEach((bound, index) => {
-      this.#held[index]!.add(endMs, log <= bound, weight, decay); // one per bound
+      const held = state.held[index]! * decay; // one per bound
+      state.held[index] = held + (log <= bound ? weight : 0);
     });
     this.#windowsSinceFit += 1;
   }

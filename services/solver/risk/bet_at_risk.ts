@@ -1,6 +1,6 @@
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
-import { refusal } from "../failures.ts";
+import { solverError } from "../failures.ts";
 
 export type BetAtRisk = BetTerms & { payout: bigint };
 
@@ -36,10 +36,10 @@ export function requireBalances(
   const missing = betAmount + ofUser - balances.user;
   if (missing > 0n) {
     const facts = { user, balance: balances.user, betAmount, reserved: ofUser, missing };
-    throw refusal("INSUFFICIENT_BALANCE", facts);
+    throw solverError("INSUFFICIENT_BALANCE", facts);
   }
   const needed = riskOf(bet) + ofSolver;
   if (balances.solver >= needed) return;
   const facts = { balance: balances.solver, needed, missing: needed - balances.solver };
-  throw refusal("BALANCE_TOO_LOW", facts);
+  throw solverError("BALANCE_TOO_LOW", facts);
 }

@@ -22,8 +22,7 @@ interface Entry {
  * database, and the open theses of the chain. A bet counts once, from before its hedge until it
  * fails or the node reports its settlement, whatever the order of reports.
  *
- * The number of bets at risk is bounded by the balances of solver and users. Those that were lost
- * early are known until their windows are over.
+ * The number of bets at risk is bounded by the balances of solver and users.
  */
 export class ExposureBook implements ReservationBook {
   /** Bound on the exposure, or undefined. {@link ExposureLimit} enforces it. */
@@ -50,8 +49,8 @@ export class ExposureBook implements ReservationBook {
   }
 
   /**
-   * What can be lost: the worst case over all price paths, which `--max-exposure` limits, or the sum if
-   * there are more than {@link READ_BETS_MAX} bets. USDC with 6 decimals.
+   * What can be lost: the worst case over all price paths, which `--max-exposure` limits, or the
+   * sum if there are more than {@link READ_BETS_MAX} bets. USDC with 6 decimals.
    */
   get exposure(): bigint {
     if (this.#size > READ_BETS_MAX) return this.#total;

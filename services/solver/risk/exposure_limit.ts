@@ -1,6 +1,6 @@
 import { RangemakerError } from "../../../lib/errors.ts";
-import { refusal } from "../failures.ts";
 import { worstCaseLoss } from "../../../lib/prices/worst_case_loss.ts";
+import { solverError } from "../failures.ts";
 import type { Admission, InFlight } from "../../../lib/intents/intent.ts";
 import {
   type Balances,
@@ -38,9 +38,9 @@ export class ExposureLimit {
   }
 
   /**
-   * Decides about a bet in the transaction that reserves it, so that all solvers on one database stay
-   * within balances and bound together. Open theses of the chain count in the bound too, since some may
-   * come from another database.
+   * Decides about a bet in the transaction that reserves it, so that all solvers on one database
+   * stay within balances and bound together. Open theses of the chain count in the bound too, since
+   * some may come from another database.
    *
    * The decision throws a RangemakerError: `INSUFFICIENT_BALANCE`, `BALANCE_TOO_LOW`, and with a
    * bound `EXPOSURE_UNKNOWN` or `EXPOSURE_TOO_LARGE`.
@@ -63,8 +63,8 @@ export class ExposureLimit {
   }
 
   /**
-   * Refuses an estimate of a bet that would be refused now, so that its user need not sign first. It
-   * reserves nothing, so only the admission decides.
+   * Refuses an estimate of a bet that would be refused now, so that its user need not sign first.
+   * It reserves nothing, so only the admission decides.
    *
    * @throws {RangemakerError} `EXPOSURE_TOO_LARGE`.
    */
@@ -104,10 +104,14 @@ export class ExposureLimit {
   }
 
   #requireWithinLimit(bet: BetAtRisk, max: bigint): void {
-    if (!this.#options.book.isComplete) throw refusal("EXPOSURE_UNKNOWN");
+    if (!this.#options.book.isComplete) throw solverError("EXPOSURE_UNKNOWN");
     const total = this.#totalWith([bet], max);
     if (total <= max) return;
-    throw refusal("EXPOSURE_TOO_LARGE", { exposure: total, maxExposure: max, risk: riskOf(bet) });
+    throw solverError("EXPOSURE_TOO_LARGE", {
+      exposure: total,
+      maxExposure: max,
+      risk: riskOf(bet),
+    });
   }
 
   #totalWith(bets: readonly BetAtRisk[], max: bigint): bigint {

@@ -4,7 +4,7 @@ import type { Markets } from "../../../lib/protocol/markets.ts";
 import type { NodePrice } from "../../../lib/protocol/price.ts";
 import type { Quote, QuoteTerms } from "../../../lib/protocol/quote.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
-import { refusal } from "../failures.ts";
+import { solverError } from "../failures.ts";
 import { type Balances, requireBalances, riskOf } from "./bet_at_risk.ts";
 import type { PricingStrategy } from "../pricing/strategy.ts";
 
@@ -21,8 +21,7 @@ export interface PreTradeChecksOptions {
 }
 
 /**
- * Checks one execution by itself; `ExposureLimit` checks it together with the others. A refusal
- * before the execution is recorded does not use up the quote.
+ * Checks one execution by itself; `ExposureLimit` checks it together with the others.
  */
 export class PreTradeChecks {
   readonly #options: PreTradeChecksOptions;
@@ -35,13 +34,12 @@ export class PreTradeChecks {
    * The checks before an execution is recorded.
    *
    * @returns The balances.
-   * @throws {RangemakerError} If a check fails or the node cannot be asked; `retryable` if time may help.
+   * @throws {RangemakerError} If a check fails or the node cannot be asked.
    */
   async checkAndReadBalances(quote: Quote): Promise<Balances> {
     const { node, solver, strategy, hedgeMs, markets } = this.#options;
     this.requireTimeLeft(quote, this.holdMs(quote) + hedgeMs);
     this.#requireRisk(quote);
-    strategy.recheck(quote, quote.payout, false);
     const [prices, own, users] = await Promise.all([
       node.getPrices(),
       node.getAccount(solver),
@@ -51,6 +49,8 @@ export class PreTradeChecks {
     requireFreshPrice(market?.symbol ?? "this pair", market && prices[market.symbol]);
     const balances = { user: users.balance, solver: own.balance };
     requireBalances(quote, balances, []);
+    // Its refusal is recorded: not for users without the money.
+    strategy.recheck(quote, quote.payout, false);
     return balances;
   }
 
@@ -64,7 +64,7 @@ export class PreTradeChecks {
    * wait, since it may have been unfinished for a while, and after its hedge.
    *
    * @param options `isHedged`: the hedge needs no more time.
-   * @throws {RangemakerError} If a check fails; `retryable` if time may help.
+   * @throws {RangemakerError} If a check fails; `retryable` if the price may be known later.
    */
   recheck(quote: Quote, { isHedged }: { isHedged: boolean }): void {
     this.requireTimeLeft(quote, isHedged ? 0 : this.#options.hedgeMs);
@@ -76,19 +76,21 @@ export class PreTradeChecks {
   requireTimeLeft({ deadline }: QuoteTerms, neededMs: number): void {
     const leftMs = deadline - this.#options.clock.now();
     if (leftMs < Math.max(0, neededMs)) {
-      throw refusal("DEADLINE_PASSED", { deadline, leftMs, neededMs });
+      throw solverError("DEADLINE_PASSED", { deadline, leftMs, neededMs });
     }
   }
 
   #requireRisk(quote: Quote): void {
     const { maxRisk } = this.#options;
     const risk = riskOf(quote);
-    if (risk > maxRisk) throw refusal("RISK_TOO_LARGE", { payout: quote.payout, risk, maxRisk });
+    if (risk > maxRisk) {
+      throw solverError("RISK_TOO_LARGE", { payout: quote.payout, risk, maxRisk });
+    }
   }
 }
 
 function requireFreshPrice(symbol: string, price: NodePrice | undefined): void {
   if (price?.state !== "fresh") {
-    throw refusal("PRICE_STALE", { symbol, ageMs: price?.ageMs ?? null });
+    throw solverError("PRICE_STALE", { symbol, ageMs: price?.ageMs ?? null });
   }
 }

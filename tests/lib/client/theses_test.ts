@@ -128,6 +128,26 @@ Deno.test("ThesisWatch: after a reconnect it reads the changes it missed", async
   assert.equal(clock.pending, 0);
 });
 
+Deno.test("ThesisWatch: remembers all unsettled theses and the newest settled ones, and reports each once", async () => {
+  const { clock, network, node, events, watch, accept } = setUp();
+  const count = 25_000;
+  node.pageSize = count;
+  node.theses = Array.from({ length: count }, (_, index) => thesis(index + 1, "lost"));
+  node.theses[0] = thesis(1, "open");
+  const opened = watch.open(5_000);
+  await accept();
+  await opened;
+  const ids = watch.theses.map(({ id }) => id);
+  assert.ok(ids.length > 10_000 && ids.length <= 20_001, `${ids.length} are remembered`);
+  assert.deepEqual([ids[0], ids.at(-10_000), ids.at(-1)], [1, count - 9_999, count]);
+  node.theses[0] = thesis(1, "won");
+  network.newest.end(1012, "restart");
+  clock.advance(100);
+  await accept();
+  assert.deepEqual([events.length, events.at(-2), watch.state], [count + 4, "1 won", "live"]);
+  watch.close();
+});
+
 Deno.test("ThesisWatch: reports each state once, and a slow read never undoes a notification", async () => {
   const { node, events, watch, accept, publish } = setUp();
   const gate = Promise.withResolvers<void>();

@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { TypedDataEncoder } from "ethers";
 import * as fc from "fast-check";
-import { hashTypedData, typedDataOf } from "../../../lib/client/typed_data.ts";
+import { hashTypedData } from "../../../lib/client/typed_data.ts";
 import { checksumAddress } from "../../../lib/protocol/scalars.ts";
 import { DEPOSIT_REQUEST_TYPE } from "../../../lib/protocol/deposit.ts";
 import { QUOTE_TYPE } from "../../../lib/protocol/quote.ts";
-import { flatType } from "../../../lib/protocol/typed_data.ts";
+import { flatType, typedDataOf } from "../../../lib/protocol/typed_data.ts";
 
 const hexText = (digits: number) =>
   fc.array(fc.constantFrom(..."0123456789abcdefABCDEF"), { minLength: digits, maxLength: digits })

@@ -3,7 +3,7 @@ import { BrowserProvider, JsonRpcSigner, verifyTypedData, Wallet as EthersWallet
 import { createWalletClient, custom, type Hex } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { type ProviderWallet, type Wallet, WalletError } from "../../../lib/client/mod.ts";
-import { type TypedData, typedDataOf } from "../../../lib/client/typed_data.ts";
+import { type TypedData, typedDataOf } from "../../../lib/protocol/typed_data.ts";
 import { adaptWallet } from "../../../lib/client/wallet.ts";
 import { DEPOSIT_REQUEST_TYPE } from "../../../lib/protocol/deposit.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";

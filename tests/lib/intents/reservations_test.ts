@@ -14,7 +14,7 @@ import { IntentStore } from "../../../lib/intents/store.ts";
 import { eventually } from "../../support/eventually.ts";
 import { DATABASE_KINDS, testOnPostgres } from "../../support/postgres.ts";
 import { withFolder } from "../../support/files.ts";
-import { newIntent, reservedIntents } from "../../support/intents.ts";
+import { insertReserved, newIntent, reservedIntents } from "../../support/intents.ts";
 
 const committed: IntentOutcome = { state: "committed", receipt: "{}", failure: null };
 const failed: IntentOutcome = { state: "failed", receipt: null, failure: null };
@@ -101,8 +101,8 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
     });
 
   test("a reservation lasts until its intent fails, or until its release after the commit", async (store) => {
-    const { intent: a } = await store.insert({ ...newIntent("a"), reserved: true });
-    const { intent: b } = await store.insert({ ...newIntent("b"), reserved: true });
+    const a = await insertReserved(store, newIntent("a"));
+    const b = await insertReserved(store, newIntent("b"));
     await store.insert(newIntent("c"));
     assert.deepEqual(await heldKeys(store), ["a", "b"]);
     assert.equal(await store.release("a"), false, "it is under way");
@@ -157,10 +157,10 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
 
   test("a decision includes each reservation of another process once", async (store, other) => {
     const count = new Count(1_000);
-    for (let n = 0; n < 12; n++) await other.insert({ ...amountOf(`k${n}`, n), reserved: true });
+    for (let n = 0; n < 12; n++) await insertReserved(other, amountOf(`k${n}`, n));
     await count.reserve(store, "a", 1);
     assert.deepEqual([count.reported.length, count.sum], [12, 67]);
-    await other.insert({ ...amountOf("z", 99), reserved: true });
+    await insertReserved(other, amountOf("z", 99));
     await count.reserve(store, "b", 1);
     await count.reserve(store, "c", 1);
     assert.deepEqual(count.reported.slice(12), ["z"]);
@@ -169,7 +169,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
 
   test("another process's release is seen once a refusal needs its room", async (store, other) => {
     const count = new Count(10);
-    const { intent } = await other.insert({ ...amountOf("z", 9), reserved: true });
+    const intent = await insertReserved(other, amountOf("z", 9));
     await count.reserve(store, "a", 1);
     await other.finish(intent, failed, 3);
     assert.equal(count.sum, 10);
@@ -181,7 +181,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
   test("a key that another process finished returns its intent", async (store, other) => {
     const count = new Count(10);
     await count.reserve(store, "a", 1);
-    const { intent } = await other.insert({ ...amountOf("z", 5), reserved: true });
+    const intent = await insertReserved(other, amountOf("z", 5));
     await other.finish(intent, failed, 3);
     for (const amount of [5, 50]) {
       const { inserted, intent: found } = await count.reserve(store, "z", amount);
@@ -234,7 +234,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
     const count = new Count(1_000);
     const recorded = await Promise.all(["a", "b"].map((key) => count.reserve(store, key, 1)));
     for (const { intent } of recorded) await other.finish(intent, failed, 3);
-    await other.insert({ ...amountOf("c", 7), reserved: true });
+    await insertReserved(other, amountOf("c", 7));
     await store.refreshReservations(count);
     assert.deepEqual([...count.held], [["c", 7]]);
     count.release("c");
@@ -300,7 +300,7 @@ testOnPostgres(
           SELECT pg_advisory_lock(hashtext(current_schema()))`);
       const count = new Count(10);
       // Without an admission it does not wait for its turn.
-      const late = other.insert({ ...amountOf("late", 5), reserved: true });
+      const late = insertReserved(other, amountOf("late", 5));
       await eventually("the late one has begun", async () => {
         const rows = await admin`SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
             AND objid = (hashtext(current_schema())::bigint & 4294967295)::oid`;
@@ -332,7 +332,7 @@ Deno.test("Reservations on SQLite: after a failed transaction, a decision does n
     for (const answer of await Promise.allSettled(batch)) assert.equal(answer.status, "rejected");
     assert.deepEqual([...count.held.keys()], ["before"]);
     // It gets the sequence number of a row that was rolled back.
-    await store.insert({ ...newIntent("d", { payload: "44" }), reserved: true });
+    await insertReserved(store, newIntent("d", { payload: "44" }));
     await look("e", "555");
     assert.deepEqual([...count.held.entries()], [["before", 1], ["d", 44], ["e", 1]]);
   }));

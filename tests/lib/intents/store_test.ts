@@ -222,7 +222,7 @@ const contract: Record<string, StoreTest> = {
   },
 
   async "an unknown key is an error and changes nothing"(store) {
-    const none = acceptedIntent(newIntent("none"), 1);
+    const none = acceptedIntent(newIntent("none"), 1, false);
     for (
       const update of [
         () => store.get("none"),
@@ -335,7 +335,7 @@ async function insertOver(
 
 Deno.test("IntentStore: after a lost answer, an insert looks whether the row is there", async () => {
   const lost = new StoreConnectionLostError("test");
-  const recorded = acceptedIntent(newIntent("a"), 1);
+  const recorded = acceptedIntent(newIntent("a"), 1, false);
   // The look is a write that notes an attempt.
   const intent = { ...recorded, state: "submitted" };
   assert.deepEqual(await insertOver(lost, true), { inserted: true, intent });

@@ -55,7 +55,7 @@ Deno.test("Submitter: an intent whose signing is refused fails and is never sent
     assert.equal(world.node.sent.length, 0);
   }));
 
-Deno.test("Submitter: without an answer the same bytes are sent until one arrives", () =>
+Deno.test("Submitter: without an answer the same transaction is sent until one arrives", () =>
   withWorld(async (world) => {
     world.node.onSend = away;
     const intent = await world.record();

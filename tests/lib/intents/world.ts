@@ -9,7 +9,7 @@ import { type Hex, toWire } from "../../../lib/protocol/scalars.ts";
 import { LocalSigner } from "../../../lib/protocol/signature.ts";
 import { signTransaction } from "../../../lib/protocol/transaction.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { COMMITTED, newIntent, onlyChain } from "../../support/intents.ts";
+import { COMMITTED, insertReserved, newIntent, onlyChain } from "../../support/intents.ts";
 import { ScriptedNode } from "../../support/scripted_node.ts";
 
 const signer = new LocalSigner(DEV_ACCOUNTS.relayer.privateKey);
@@ -96,14 +96,13 @@ export class World implements AsyncDisposable {
     key = "k",
     { signed = true, lifeMs = 60_000, reserved = false }: RecordOptions = {},
   ): Promise<Intent> {
-    const { intent } = await this.store.insert({
-      ...newIntent(key),
+    const intent = newIntent(key, {
       transaction: signed ? this.signed() : null,
       expiresAtMs: this.clock.now() + lifeMs,
       createdAtMs: this.clock.now(),
-      reserved,
     });
-    return intent;
+    if (reserved) return await insertReserved(this.store, intent);
+    return (await this.store.insert(intent)).intent;
   }
 
   async finish(key: string, receipt: string | null = null): Promise<Intent> {

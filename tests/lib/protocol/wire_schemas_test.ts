@@ -1,11 +1,13 @@
-/** What goes over the wire: each schema needs its fields, no others, and refuses wrong values. */
+/**
+ * What goes over the wire: each schema needs its fields, no others, and refuses wrong values. Bodies of
+ * requests: tests/refusals.
+ */
 import assert from "node:assert/strict";
 import type * as z from "zod/mini";
 import { accountSchema } from "../../../lib/protocol/account.ts";
 import * as answers from "../../../lib/protocol/answers.ts";
-import { depositRequestSchema } from "../../../lib/protocol/deposit.ts";
 import * as prices from "../../../lib/protocol/price.ts";
-import { quoteRequestSchema, quoteSchema, quoteToWire } from "../../../lib/protocol/quote.ts";
+import { quoteSchema, quoteToWire } from "../../../lib/protocol/quote.ts";
 import { receiptSchema, TRANSACTION_ERROR_CODES } from "../../../lib/protocol/receipt.ts";
 import { isUnsettled, thesisSchema } from "../../../lib/protocol/thesis.ts";
 import { toWire } from "../../../lib/protocol/scalars.ts";
@@ -50,20 +52,11 @@ const wires: Record<string, Wire> = {
     example: { address, balance: "0", locked: "1", permissions: ["relayer", "admin"] },
     wrong: { permissions: ["", ["solver"], [""]] },
   },
-  "quote request": {
-    schema: quoteRequestSchema,
-    example: { ...box, ...pair, ...range, ...times, betAmount: "3", deadline: 300 },
-  },
   quote: {
     schema: quoteSchema,
     encode: (value) => quoteToWire(quoteSchema.parse(value)),
     example: quote,
     wrong: { oraclePair: [{}], priceRange: [{}, { lower: "1" }, { upper: "1" }] },
-  },
-  "deposit request": {
-    schema: depositRequestSchema,
-    example: { user: address, amount: "1", nonce: "0", deadline: 300, signature },
-    wrong: { amount: ["0"] },
   },
   receipt: {
     schema: receiptSchema,

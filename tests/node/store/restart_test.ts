@@ -6,7 +6,6 @@ import type { Deposit } from "../../../lib/protocol/transaction.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { addressSchema } from "../../../lib/protocol/scalars.ts";
 import { startNode } from "../../../services/node/mod.ts";
-import { Database } from "../../../services/node/store/database.ts";
 import { inspectDataDir } from "../../../services/node/store/open_database.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -351,35 +350,6 @@ Deno.test("Data directory: the quote of a lost bet stays used until the end of i
     disk.run(1);
     assert.equal(disk.chain.state.ledger.theses.length, 0);
     await disk.close();
-  }));
-
-Deno.test("Data directory: a chain with the index of an earlier version gets the present one", () =>
-  withFolder(async (path) => {
-    const clock = new FakeClock();
-    const disk = new DiskChain(path, clock);
-    const txs = addHistory(disk);
-    const before = disk.view(txs);
-    await disk.close();
-    const indexSql = "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql NOTNULL";
-    const withDatabase = <T>(use: (db: Database) => T): T => {
-      const db = new Database(`${path}/chain.sqlite`);
-      try {
-        return use(db);
-      } finally {
-        db.close();
-      }
-    };
-    const indexes = withDatabase((db) => {
-      const present = db.all(indexSql);
-      for (const { name } of present) db.exec(`DROP INDEX ${name}`);
-      const settledAt = "value ->> '$.thesis.settledAt'";
-      db.exec(`CREATE INDEX theses_by_settlement ON theses (${settledAt})`);
-      return present;
-    });
-    const again = new DiskChain(path, clock);
-    assert.deepEqual(again.view(txs), before);
-    await again.close();
-    assert.deepEqual(withDatabase((db) => db.all(indexSql)), indexes);
   }));
 
 Deno.test("inspectDataDir: reports the chain of a directory without changing it", () =>

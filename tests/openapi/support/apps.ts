@@ -47,7 +47,7 @@ export function solverApp(
       clock: systemClock,
       timeBounds: undefined,
     }),
-    executor: { requireLive() {}, execute: unused },
+    executor: { execute: unused },
     exposure: new ExposureBook(undefined, decodeBet),
     store: { page: readPage },
     metrics: new SolverMetrics(new Registry(), SPEC_MARKETS),

@@ -9,24 +9,8 @@ export interface DocumentedOperation {
   object: OperationObject;
 }
 
-/** What is sent to an operation; `body` is JSON text, or anything else that is sent as it is. */
-export interface Call {
-  path?: Record<string, string>;
-  query?: Record<string, string>;
-  body?: string | Uint8Array<ArrayBuffer>;
-  headers?: Record<string, string>;
-}
-
-/** An answer that was found to be as documented. */
-export interface CheckedAnswer {
-  status: number;
-  headers: Headers;
-  body: unknown;
-}
-
 /** A live service that is checked against its own document only. */
 export class DocumentedService {
-  readonly url: string;
   readonly document: OpenApiDocument;
   readonly operations: readonly DocumentedOperation[];
   /** Every answer so far, as `operation status`. */
@@ -35,8 +19,7 @@ export class DocumentedService {
   readonly #closed = new Ajv2020({ strict: true });
   readonly #compiled = new Map<string, ValidateFunction>();
 
-  private constructor(url: string, document: OpenApiDocument) {
-    this.url = url;
+  private constructor(document: OpenApiDocument) {
     this.document = document;
     this.operations = Object.entries(document.paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, object]) => ({
@@ -58,12 +41,7 @@ export class DocumentedService {
     const response = await fetch(`${url}/openapi.json`);
     assert.equal(response.status, 200);
     assert.equal(response.headers.get("content-type"), "application/json");
-    return new DocumentedService(url, await response.json());
-  }
-
-  /** The operation with an id. */
-  operation(id: string): DocumentedOperation {
-    return this.operations.find((operation) => operation.id === id) ?? assert.fail(`No ${id}`);
+    return new DocumentedService(await response.json());
   }
 
   /** Whether a value matches a schema of an operation, given by its place in the document. */
@@ -91,21 +69,10 @@ export class DocumentedService {
     );
   }
 
-  /** Sends a request and {@link check}s its answer. */
-  async call(id: string, call: Call = {}): Promise<CheckedAnswer> {
-    const operation = this.operation(id);
-    const response = await fetch(this.#urlOf(operation, call), {
-      method: operation.method,
-      headers: { "content-type": "application/json", ...call.headers },
-      body: call.body,
-    });
-    return await this.check(operation, response);
-  }
-
   /**
    * Fails unless the document has this answer for its status, without additional fields.
    */
-  async check(operation: DocumentedOperation, response: Response): Promise<CheckedAnswer> {
+  async check(operation: DocumentedOperation, response: Response): Promise<void> {
     const text = await response.text();
     const { status, headers } = response;
     const shown = `${operation.method} ${operation.path} answered ${status}: ${text.slice(0, 500)}`;
@@ -118,16 +85,6 @@ export class DocumentedService {
     const validate = this.#validator(this.#closed, operation, place);
     assert(validate(body), `${shown}\n${JSON.stringify(validate.errors)}`);
     this.seen.add(`${operation.id} ${status}`);
-    return { status, headers, body };
-  }
-
-  #urlOf({ path }: DocumentedOperation, call: Call): string {
-    const filled = path.replace(
-      /\{(\w+)\}/g,
-      (_, name) => encodeURIComponent(call.path?.[name] ?? ""),
-    );
-    const query = new URLSearchParams(call.query ?? {}).toString();
-    return `${this.url}${filled}${query === "" ? "" : `?${query}`}`;
   }
 
   #validator(
@@ -195,11 +152,4 @@ export type JsonObject = Record<string, unknown>;
 export interface JsonSchema {
   $ref?: string;
   type?: string;
-  const?: unknown;
-  pattern?: string;
-  maxLength?: number;
-  minimum?: number;
-  maximum?: number;
-  properties?: Record<string, JsonSchema>;
-  required?: string[];
 }

@@ -3,10 +3,7 @@ import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { readTape } from "../../../lib/prices/tape.ts";
 import { gaussian, seededRandom } from "../../../lib/random.ts";
-import {
-  bridgedSlots,
-  type CandleSource,
-} from "../../../services/solver/backtest/candle_bridge.ts";
+import { bridgedSlots } from "../../bench/pricing/candle_bridge.ts";
 import { type SlotSource, tradeSlots } from "../../../services/solver/backtest/slots.ts";
 import type { Candle } from "../../../services/solver/pricing/candle.ts";
 
@@ -15,18 +12,6 @@ const TICK = 10_000;
 
 /** Recorded trades (ETH/USDT), if available. */
 const TRADES = new URL("../../../../shared/data/eth-usdt-trades-2023-02-02.csv", import.meta.url);
-
-function bridged(candles: readonly Candle[], seed = 1): SlotSource {
-  const source: CandleSource = {
-    durationMs: CANDLE_MS,
-    fromMs: candles[0]!.timeMs, // there are several
-    toMs: candles.at(-1)!.timeMs + CANDLE_MS,
-    async *candles() {
-      yield await Promise.resolve(candles);
-    },
-  };
-  return bridgedSlots(source, seed);
-}
 
 async function pricesOf(source: SlotSource): Promise<number[]> {
   const prices: number[] = [];
@@ -86,7 +71,7 @@ async function bridgedHabits(prices: readonly number[], seeds: number) {
   const candles = candlesOf(prices);
   const all: Habits[] = [];
   for (let seed = 1; seed <= seeds; seed++) {
-    all.push(habitsOf(await pricesOf(bridged(candles, seed))));
+    all.push(habitsOf(await pricesOf(bridgedSlots(candles, seed))));
   }
   const sums = all.reduce(
     (total, one) =>
@@ -111,7 +96,7 @@ function simulatedPrices(minutes: number): number[] {
 
 Deno.test("Candle bridge: the prices of a candle reach its open, high, low and close, and stay within", async () => {
   const candles = candlesOf(simulatedPrices(200));
-  const prices = await pricesOf(bridged(candles));
+  const prices = await pricesOf(bridgedSlots(candles, 1));
   assert.equal(prices.length, candles.length * 600);
   candles.slice(0, -1).forEach(({ open, high, low, close }, index) => {
     const part = prices.slice(index * 600, index * 600 + 601);
@@ -123,15 +108,15 @@ Deno.test("Candle bridge: the prices of a candle reach its open, high, low and c
     ]);
     assert.ok(part.every((price) => price % TICK === 0));
   });
-  assert.deepEqual(await pricesOf(bridged(candles)), prices, "the same for the same seed");
-  assert.notDeepEqual(await pricesOf(bridged(candles, 2)), prices);
+  assert.deepEqual(await pricesOf(bridgedSlots(candles, 1)), prices, "the same for the same seed");
+  assert.notDeepEqual(await pricesOf(bridgedSlots(candles, 2)), prices);
 });
 
 Deno.test("Candle bridge: a flat candle is constant, and a candle after a gap starts at its open", async () => {
   const flat = { durationMs: CANDLE_MS, open: TICK, high: TICK, low: TICK, close: TICK };
   const later = { ...flat, timeMs: 5 * CANDLE_MS, open: 4 * TICK, high: 9 * TICK, low: 2 * TICK };
   const prices = await pricesOf(
-    bridged([{ ...flat, timeMs: CANDLE_MS }, { ...later, close: 3 * TICK }]),
+    bridgedSlots([{ ...flat, timeMs: CANDLE_MS }, { ...later, close: 3 * TICK }], 1),
   );
   assert.deepEqual(new Set(prices.slice(0, 600)), new Set([TICK]));
   assert.equal(prices[600], 4 * TICK);

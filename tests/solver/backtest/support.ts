@@ -4,20 +4,21 @@ import { gaussian } from "../../../lib/random.ts";
 import type { TapeRow } from "../../../lib/prices/tape.ts";
 import type { SlotPrice, SlotSource } from "../../../services/solver/backtest/slots.ts";
 import { type BacktestPlan, runBacktest } from "../../../services/solver/backtest/engine.ts";
-import {
-  type Maker,
-  ModelMaker,
-  type TrialBox,
-  type TrialKind,
-} from "../../../services/solver/backtest/maker.ts";
+import type { Maker, TrialBox, TrialKind } from "../../../services/solver/backtest/maker.ts";
 import type { Results } from "../../../services/solver/backtest/results.ts";
 import { ReturnVolatility } from "../../../services/solver/backtest/return_volatility.ts";
 import { StrategyMaker } from "../../../services/solver/backtest/strategy_maker.ts";
 import { TapeMarket } from "../../../services/solver/backtest/tape_market.ts";
 import { BarrierStrategy } from "../../../services/solver/pricing/barrier_strategy.ts";
+import {
+  forecastOf,
+  type VolatilityForecast,
+} from "../../../services/solver/pricing/volatility_forecast.ts";
+import { MarketVolatility } from "../../../services/solver/pricing/volatility.ts";
 import { MockStrategy } from "../../../services/solver/pricing/mock_strategy.ts";
+import { ModelMaker } from "./model_maker.ts";
 import { boxProbability } from "../pricing/reference.ts";
-import { YEAR_MS } from "../../../lib/time.ts";
+import { DAY_MS, YEAR_MS } from "../../../lib/time.ts";
 
 /** A midnight. */
 export const START_MS = 1_699_920_000_000;
@@ -47,22 +48,6 @@ export function tapeText(rows: readonly TapeRow[]): string {
   return ["time_ms,trade_id,side,price,amount", ...lines, ""].join("\n");
 }
 
-/** Candles of a minute as their file. */
-export function candlesText(
-  random: RandomSource,
-  { volatility, minutes }: { volatility: number; minutes: number },
-): string {
-  const steps = 30;
-  const deviation = volatility * Math.sqrt(60_000 / steps / YEAR_MS);
-  let log = Math.log(20_000);
-  const lines = Array.from({ length: minutes }, (_, minute) => {
-    const path = Array.from({ length: steps }, () => Math.exp(log += deviation * gaussian(random)));
-    const prices = [path[0]!, Math.max(...path), Math.min(...path), path.at(-1)!]; // 30 steps
-    return `${START_MS + minute * 60_000},${prices.map((price) => price.toFixed(2)).join(",")}`;
-  });
-  return ["time_ms,open,high,low,close", ...lines, ""].join("\n");
-}
-
 /** Boxes that do not overlap in time, so that each is a draw of its own for its width. */
 export const plan: BacktestPlan = {
   stepMs: 20_000,
@@ -70,8 +55,8 @@ export const plan: BacktestPlan = {
   widths: [0.6, 0.8, 1, 1.25, 1.5, 2, 2.5, 3],
   offsets: [0],
   startAheadMs: [0],
-  compareFromMs: START_MS,
   reportFromMs: START_MS + 1_200_000,
+  blockMs: DAY_MS,
   leadMs: 0,
   waitMs: 0,
 };
@@ -108,6 +93,20 @@ class PlainMaker extends ModelMaker {
   }
 }
 
+/** An annualised volatility that is known. */
+class KnownVolatility extends MarketVolatility {
+  readonly #known: VolatilityForecast;
+
+  constructor(volatility: number) {
+    super({ floor: 0.05, minHistoryMs: 0 });
+    this.#known = forecastOf(volatility, 0);
+  }
+
+  override forecast(): VolatilityForecast {
+    return this.#known;
+  }
+}
+
 /** The names of the makers of {@link runMakers}. */
 export const MAKERS = ["barrier", "plain", "mock"];
 
@@ -115,11 +114,15 @@ export const MAKERS = ["barrier", "plain", "mock"];
 export async function runMakers(
   source: SlotSource,
   random: RandomSource,
-  given: Partial<BacktestPlan> & { userLeadMs?: number } = {},
+  given: Partial<BacktestPlan> & { userLeadMs?: number; volatility?: number } = {},
 ): Promise<Results> {
   const { volatility, userLeadMs = 0 } = given;
   const margin = 0.03;
-  const market = new TapeMarket({ floor: 0.05, minHistoryMs: 60_000, priceAgeMs: 0, volatility });
+  const market = new TapeMarket(
+    volatility === undefined
+      ? new MarketVolatility({ floor: 0.05, minHistoryMs: 60_000 })
+      : new KnownVolatility(volatility),
+  );
   const barrier = new StrategyMaker(
     (context) =>
       new BarrierStrategy({
@@ -138,6 +141,7 @@ export async function runMakers(
   return await runBacktest(source, { ...plan, ...given }, {
     market,
     makers,
-    tested: new Set(MAKERS),
+    // The users of the plain maker know the solver's model, all others know the plain one.
+    rivals: [1, 0, 1],
   });
 }

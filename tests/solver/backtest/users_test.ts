@@ -5,6 +5,7 @@ import type { Results } from "../../../services/solver/backtest/results.ts";
 import { ReturnVolatility } from "../../../services/solver/backtest/return_volatility.ts";
 import { BacktestError } from "../../../services/solver/backtest/slots.ts";
 import { TapeMarket } from "../../../services/solver/backtest/tape_market.ts";
+import { MarketVolatility } from "../../../services/solver/pricing/volatility.ts";
 import { USERS } from "../../../services/solver/backtest/users.ts";
 import { plan } from "./support.ts";
 import { YEAR_MS } from "../../../lib/time.ts";
@@ -61,7 +62,10 @@ interface Trial {
   given?: Partial<typeof plan>;
 }
 
-/** One box of 10 s; until shortly before, the price goes up and down by a thousandth. No results without a box. */
+/**
+ * One box of 10 s; until shortly before, the price goes up and down by a thousandth. No results
+ * without a box.
+ */
 async function runTrial(
   { prices = {}, holdMs = 0, rivalFromMs = Infinity, rivalWorth = 1.7, given }: Trial,
 ): Promise<
@@ -74,7 +78,6 @@ async function runTrial(
     return { timeMs, price: sinceMs in prices ? prices[sinceMs] : usual };
   }).filter((slot): slot is { timeMs: number; price: number } => slot.price !== undefined);
   const source = {
-    recordedMs: 100,
     fromMs: 0,
     toMs: END_MS,
     async *slots() {
@@ -91,13 +94,12 @@ async function runTrial(
     stepMs: QUOTED_MS,
     durationsMs: [10_000],
     widths: [1],
-    compareFromMs: 0,
     reportFromMs: 0,
     ...given,
   }, {
-    market: new TapeMarket({ floor: 0.1, minHistoryMs: 0, priceAgeMs: 0 }),
+    market: new TapeMarket(new MarketVolatility({ floor: 0.1, minHistoryMs: 0 })),
     makers: [maker, rival],
-    tested: new Set(["fixed"]),
+    rivals: [1, 0],
   }).catch((thrown) => {
     if (!(thrown instanceof BacktestError)) throw thrown;
     return undefined;
@@ -171,7 +173,7 @@ Deno.test("Backtest: a box that is lost before its recheck is not executed", asy
 });
 
 Deno.test("Tape market: strategies see the price with the configured age", () => {
-  const market = new TapeMarket({ floor: 0.1, minHistoryMs: 0, priceAgeMs: 200 });
+  const market = new TapeMarket(new MarketVolatility({ floor: 0.1, minHistoryMs: 0 }), 200);
   const seen = [0, 100, 200, 300].map((timeMs) => {
     market.observe({ timeMs, price: PRICE + timeMs });
     return market.spot?.price;

@@ -12,6 +12,12 @@ import {
 import { Executor } from "../../../services/solver/execution/executor.ts";
 import type { Hedge } from "../../../services/solver/execution/hedge.ts";
 import { QuoteSigner } from "../../../services/solver/quoting/quote_signer.ts";
+import {
+  type PricingRefusal,
+  PricingRefusedError,
+} from "../../../services/solver/pricing/strategy.ts";
+import { insertReserved } from "../../support/intents.ts";
+import { nextTurn } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 import { CHAIN_ID, completeBook, quoteHashOf, solver, user } from "../support.ts";
@@ -94,7 +100,7 @@ Deno.test("Executor: an unfinished execution of an earlier run is updated in the
     },
   };
   return withExecutor(noting, async ({ executor, clock, store }) => {
-    await store.insert({ ...recorded(clock), reserved: true });
+    await insertReserved(store, recorded(clock));
     const recordAttempt = store.recordAttempt.bind(store);
     store.recordAttempt = (key, nowMs) => {
       order.push("written");
@@ -109,7 +115,7 @@ Deno.test("Executor: an unfinished execution of an earlier run is updated in the
 
 Deno.test("Executor: the outcome of a recorded execution that cannot be read is unknown", () =>
   withExecutor(noHedge, async ({ executor, clock, store }) => {
-    await store.insert({ ...recorded(clock), reserved: true });
+    await insertReserved(store, recorded(clock));
     const { execution } = signed(clock);
     const { get, recordAttempt } = store;
     const fails = () => Promise.reject(new StoreError("Database failed: it is locked"));
@@ -171,14 +177,6 @@ Deno.test("Executor: a second request for the same quote joins the first", () =>
     const [one, two] = await Promise.all([1, 2].map(() => executor.execute(execution)));
     assert.deepEqual(one, two);
     assert.deepEqual([begun, sent.length], [1, 1]);
-  }));
-
-Deno.test("Executor: a dry run executes nothing", () =>
-  withExecutor(noHedge, async ({ options, clock, store }) => {
-    const { execution, quoteHash } = signed(clock);
-    const executor = new Executor({ ...options, dryRun: true });
-    await assert.rejects(executor.execute(execution), { code: "DRY_RUN" });
-    assert.equal(await store.find(quoteHash), undefined);
   }));
 
 Deno.test("Executor: a transaction has its quote's terms and signatures, and the current time", () =>
@@ -260,7 +258,7 @@ Deno.test("Executor: an execution that another process records at the same time 
     assert.deepEqual(sent, []);
   }));
 
-Deno.test("Executor: an execution whose hedge was refused does not trigger the exposure warning", async () => {
+Deno.test("Executor: the exposure warning does not count a refused hedge, and no answer waits for it", async () => {
   const clock = new FakeClock();
   const reports: string[] = [];
   const hedge: Hedge = {
@@ -269,14 +267,19 @@ Deno.test("Executor: an execution whose hedge was refused does not trigger the e
   };
   await withExecutor(
     hedge,
-    async ({ executor, exposure }) => {
+    async ({ executor, exposure, store }) => {
       const refused = signed(clock, { payout: 145n });
       await assert.rejects(executor.execute(refused.execution), { code: "HEDGE_REFUSED" });
       assert.equal(exposure.total, 0n);
       hedge.cover = () => Promise.resolve();
       await executor.execute(signed(clock, { payout: 140n, upperPrice: 3n }).execution);
       assert.deepEqual([exposure.total, reports], [40n, []]);
+      const read = Promise.withResolvers<void>();
+      store.refreshReservations = () => read.promise;
       await executor.execute(signed(clock, { payout: 140n, upperPrice: 4n }).execution);
+      assert.deepEqual(reports, []);
+      read.resolve();
+      await nextTurn();
       assert.deepEqual(reports, ["true 80/100"]);
     },
     {
@@ -298,7 +301,7 @@ Deno.test("Executor: before it refuses at the limit, it releases theses whose se
       exposure.beginReading();
       exposure.endReading([]);
       await store.release(first.quoteHash);
-      await store.insert({ ...recorded(clock), key: quoteHashOf(7), reserved: true });
+      await insertReserved(store, { ...recorded(clock), key: quoteHashOf(7) });
       const insert = store.insert.bind(store);
       let attempts = 0;
       store.insert = (...parameters) => {
@@ -343,4 +346,29 @@ Deno.test("Executor: a late quote is refused for its deadline, even with an inva
     await assert.rejects(executor.execute(forged), { code: "DEADLINE_PASSED" });
     assert.equal((await executor.execute(done)).status, "committed", "it has its result");
   }, { clock });
+});
+
+Deno.test("Executor: a quote that was refused for its price is used up, even if the price returns; one without the money is not", async () => {
+  let refusal: PricingRefusal | undefined = "PRICE_MOVED";
+  const strategy = {
+    recheck() {
+      if (refusal !== undefined) throw new PricingRefusedError(refusal, "It is refused");
+    },
+  };
+  await withExecutor(noHedge, async ({ executor, options, exposure, sent, store, clock }) => {
+    const { execution, quoteHash } = signed(clock);
+    const usedUp = { code: "PRICE_MOVED", details: { usedUp: true }, retryable: false };
+    await assert.rejects(executor.execute(execution), usedUp);
+    refusal = undefined;
+    // The first request arrives late, at this process or at another one on the same database.
+    await assert.rejects(executor.execute(execution), usedUp);
+    await assert.rejects(new Executor(options).execute(execution), usedUp);
+    assert.deepEqual([sent, exposure.total], [[], 0n]);
+    assert.deepEqual((await store.find(quoteHash))?.state, "failed");
+    refusal = "PRICE_UNAVAILABLE";
+    const later = signed(clock, { upperPrice: 3n });
+    await assert.rejects(executor.execute(later.execution), { details: {} });
+    refusal = undefined;
+    assert.equal((await executor.execute(later.execution)).status, "committed");
+  }, { strategy });
 });

@@ -14,7 +14,7 @@ import { eventually } from "../../support/eventually.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 import { decodeBet } from "../../../services/solver/execution/execution.ts";
 import { quoteHashOf, thesisOf } from "../support.ts";
-import { reservedIntents } from "../../support/intents.ts";
+import { insertReserved, reservedIntents } from "../../support/intents.ts";
 
 const TEN_MINUTES_MS = 600_000;
 
@@ -30,9 +30,9 @@ async function fill(store: IntentStore, count: number): Promise<void> {
       userSignature: signature,
       probability,
     });
-    const { intent } = await store.insert({
+    const intent = await insertReserved(store, {
       ...{ key: quoteHashOf(id), subject: quote.user, payload, transaction: null },
-      ...{ expiresAtMs: 9, createdAtMs: 1, reserved: true },
+      ...{ expiresAtMs: 9, createdAtMs: 1 },
     });
     const receipt = { txHash: quoteHashOf(id), status: "committed", blockNumber: 1, thesisId: id };
     const outcome = {
@@ -167,7 +167,7 @@ Deno.test("Reservations: unfinished executions and open theses stay reserved; on
   withReservations(3, async ({ reservations, store, book, onNode, asked, held, outcomes }) => {
     const [open] = await reservedIntents(store);
     assert.ok(open !== undefined);
-    await store.insert({ ...open, key: quoteHashOf(9) });
+    await insertReserved(store, { ...open, key: quoteHashOf(9) });
     read(book, [thesisOf(1)]);
     for (const id of [2, 3]) onNode.set(id, thesisOf(id, { status: "lost" }));
     const release = store.release.bind(store);
@@ -191,7 +191,7 @@ Deno.test("Reservations: a failed execution is released, one with an unknown out
     assert.equal(book.total, 0n);
   }));
 
-Deno.test("Reservations: a bet lost before its end counts nothing from then on, and is reported when its window is over", () =>
+Deno.test("Reservations: a bet lost before its end is released and reported at once", () =>
   withReservations(2, async ({ reservations, book, held, clock, outcomes }) => {
     const endTime = clock.now() + 3_600_000;
     await reservations.reconcile();
@@ -199,41 +199,12 @@ Deno.test("Reservations: a bet lost before its end counts nothing from then on, 
     assert.equal(book.total, 20n);
     const lost = thesisOf(1, { endTime, status: "lost" });
     book.apply(lost);
-    await reservations.onThesisChanged(lost);
     assert.deepEqual([book.total, book.size], [10n, 1]);
-    clock.advance(3_599_999);
-    assert.deepEqual([await held(), outcomes], [[1, 2], []]);
-    clock.advance(1);
-    await eventually("the report", () => outcomes.length > 0 || undefined);
-    assert.deepEqual([await held(), outcomes], [[2], ["0.1 lost"]]);
+    await reservations.onThesisChanged(lost);
+    assert.deepEqual([await held(), outcomes, clock.pending], [[2], ["0.1 lost"], 0]);
+    read(book, [thesisOf(2)]);
+    assert.equal(await reservations.reconcile(), 0);
   }));
-
-Deno.test("Reservations: a bet lost before its end is reported once, although its process stopped before that end", () =>
-  withReservations(
-    2,
-    async ({ reservations, options, store, book, onNode, asked, clock, ...the }) => {
-      const lost = thesisOf(1, { endTime: clock.now() + 3_600_000, status: "lost" });
-      onNode.set(1, lost);
-      await reservations.onThesisChanged(lost);
-      reservations.stop();
-      assert.equal(clock.pending, 0);
-      const later = new ExposureBook(undefined, decodeBet);
-      const restarted = new Reservations({ ...options, book: later });
-      await store.refreshReservations(later);
-      read(later, [thesisOf(2)]);
-      assert.equal(later.total, 20n);
-      assert.equal(await restarted.reconcile(), 1);
-      assert.deepEqual([later.total, await the.held()], [10n, [1, 2]]);
-      assert.equal(await restarted.reconcile(), 0, "the node is asked once");
-      assert.deepEqual(asked, [1]);
-      // The other process is back.
-      read(book, [thesisOf(2)]);
-      await reservations.reconcile();
-      clock.advance(3_600_000);
-      await eventually("the report", () => the.outcomes.length > 0 || undefined);
-      assert.deepEqual([await the.held(), the.outcomes], [[2], ["0.1 lost"]]);
-    },
-  ));
 
 Deno.test("Reservations: a bet of another process counts nothing if its loss is known before its reservation", () =>
   withReservations(1, async ({ reservations, store, book, clock }) => {
@@ -241,13 +212,13 @@ Deno.test("Reservations: a bet of another process counts nothing if its loss is 
     book.apply(lost);
     await reservations.onThesisChanged(lost);
     await store.refreshReservations(book);
-    assert.deepEqual([book.total, book.reservedKeys.length], [0n, 1]);
+    assert.deepEqual([book.total, book.reservedKeys], [0n, []]);
   }));
 
 Deno.test("Reservations: a bet lost before its receipt was read is released with the receipt", () =>
   withReservations(1, async ({ reservations, store, book, onNode, held, outcomes }) => {
     const committed = await store.get(quoteHashOf(1));
-    const { intent } = await store.insert({ ...committed, key: quoteHashOf(2) });
+    const intent = await insertReserved(store, { ...committed, key: quoteHashOf(2) });
     await reservations.reconcile();
     const lost = thesisOf(2, { status: "lost" });
     onNode.set(2, lost);
@@ -264,7 +235,7 @@ Deno.test("Reservations: a bet lost before its receipt was read is released with
 Deno.test("Reservations: reconcile drops executions that another process ended, and stops when aborted", () =>
   withReservations(2, async ({ reservations, store, book, onNode, asked, held }) => {
     const committed = await store.get(quoteHashOf(1));
-    const { intent } = await store.insert({ ...committed, key: quoteHashOf(9) });
+    const intent = await insertReserved(store, { ...committed, key: quoteHashOf(9) });
     await reservations.reconcile();
     assert.equal(book.total, 30n);
     await store.finish(intent, { state: "failed", receipt: null, failure: null }, 3);

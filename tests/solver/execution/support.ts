@@ -140,7 +140,6 @@ function createExecutor(hedge: Hedge, given: Given) {
     signer: solver,
     chainId: CHAIN_ID,
     clock,
-    dryRun: false,
   };
   return {
     executor: new Executor(options),

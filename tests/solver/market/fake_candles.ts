@@ -2,8 +2,8 @@ import { listen } from "../../../lib/http/listener.ts";
 import { MINUTE_MS } from "../../../lib/time.ts";
 
 /**
- * An exchange's history that answers as Binance's `GET /api/v3/klines` does, over real HTTP. The price
- * wanders around 3,000 by some 0.1 % a minute.
+ * An exchange's history that answers as Binance's `GET /api/v3/klines` does, over real HTTP. The
+ * price wanders around 3,000 by some 0.1 % a minute.
  */
 export function startFakeCandles() {
   const history = {
@@ -31,7 +31,9 @@ export function startFakeCandles() {
   return Object.assign(history, { url: listener.url, stop: () => listener.stop() });
 }
 
-/** Waves of many lengths, the longer the higher, go as far as a random walk: like the root of time. */
+/**
+ * Waves of many lengths, the longer the higher, go as far as a random walk: like the root of time.
+ */
 function priceAt(minute: number): number {
   let log = 0;
   for (let length = 2.7; length < 20_000; length *= 3) {

@@ -158,8 +158,8 @@ const spoiled: [name: string, spoil: (good: string) => string, logs: RegExp | un
   ["another version", (good) => good.replace('"version":1', '"version":2'), /version 1/],
   [
     "another version of a market",
-    (good) => good.replace('"version":5', '"version":4'),
-    /version 5/,
+    (good) => good.replace('"version":6', '"version":5'),
+    /version 6/,
   ],
   ["a negative weight", (good) => good.replace('"weight":', '"weight":-'), /weight/],
   ["no number", (good) => good.replace('"sum":', '"sum":null,"x":'), /sum/],

@@ -42,7 +42,8 @@ Deno.test("Discrete no-touch: equals a lattice with 1,200 points", () => {
 });
 
 Deno.test("Discrete no-touch: the result is continuous in the length of the first move", () => {
-  // A first move of k steps' variance is checked once: less often than k steps, more often than none.
+  // A first move of k steps' variance is checked once: less often than k steps, more often than
+  // none.
   for (const variance of [1e-12, 0.04, 0.9, 1, 1.1, 9]) {
     const first = { variance, drift: 0 };
     const probability = survival(2, 3, 4, first);

@@ -15,7 +15,10 @@ const SLOT_MS = 100;
 const SPOT = 10n ** 15n;
 const BET = 1_000_000_000n;
 
-/** Up to this many checks, or this many moves where prices stand still, the lattice is the reference. */
+/**
+ * Up to this many checks, or this many moves where prices stand still, the lattice is the
+ * reference.
+ */
 const LATTICE_CHECKS_MAX = 150;
 
 /** Length of a panel of the lattice, in deviations of a step. */

@@ -42,12 +42,12 @@ Deno.test("Still prices: bounces between bid and ask are no moves, slow drift is
   assert.ok(Math.abs(creeping.share - 2 / 3) < 0.02, `${creeping.share}`);
 });
 
-Deno.test("Still prices: a price that has just stopped is still at once", () => {
+Deno.test("Still prices: five minutes ago counts half", () => {
   const stillness = withTick();
-  feed(stillness, 2, 15_000, (price) => price + 15n);
+  feed(stillness, 2, 36_000, (price) => price + 15n);
   assert.ok(stillness.share < 0.01);
-  feed(stillness, 15_002, 1_200, (price) => price);
-  assert.ok(stillness.share > 0.9, `${stillness.share}`);
+  feed(stillness, 36_002, 3_000, (price) => price);
+  assert.ok(Math.abs(stillness.share - 0.5) < 0.01, `${stillness.share}`);
 });
 
 /** Prices in slots that follow each other, from a slot on. */

@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import type { RandomSource } from "../../../lib/clock.ts";
 import { gaussian, seededRandom } from "../../../lib/random.ts";
 import { type Candle, CANDLE_MS } from "../../../services/solver/pricing/candle.ts";
-import { CandleMoves } from "../../../services/solver/pricing/candle_moves.ts";
 import { StillPrices } from "../../../services/solver/pricing/still_prices.ts";
 import { RangeMemory } from "../../../services/solver/pricing/range_memory.ts";
 import {
@@ -373,16 +372,6 @@ Deno.test("Volatility: from slots alone, boxes of a second and of a minute are w
       const off = Math.abs(held - predicted);
       assert.ok(off < 5 * error + 0.03, `${horizonMs} ms: ${held} of ${windows} windows`);
     }
-  }
-});
-
-Deno.test("Volatility: the number of moves per candle is estimated", () => {
-  for (const [steps, lowest, highest] of [[6, 3, 14], [60, 30, 120]] as const) {
-    const volatility = new MarketVolatility(settings);
-    const walk = { volatility: () => 0.6, minutes: 2_880, steps };
-    candles(seededRandom(11), walk).forEach((candle) => volatility.addCandle(candle));
-    const moves = new CandleMoves(600, volatility.toJSON().candleMoves).perCandle;
-    assert.ok(moves > lowest && moves < highest, `${moves} moves, not ${steps}`);
   }
 });
 

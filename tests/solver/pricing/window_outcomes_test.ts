@@ -111,17 +111,6 @@ Deno.test("Window outcomes: unseen changes of volatility make the deviation less
   }
 });
 
-Deno.test("Window outcomes: a pattern by minute of the hour does not make the deviation less certain", () => {
-  const outcomes = new WindowOutcomes(MINUTE_MS, MINUTE_MS);
-  let minute = -1;
-  const deviation = () => (minute += 1) % 60 < 30 ? 2e-3 : 1e-3;
-  feed(outcomes, seededRandom(1), { minutes: 8_000, deviation, windowMinutes: 1 });
-  const { lowerVariance, upperVariance } = outcomes.deviation(PRIOR);
-  assert.ok(lowerVariance < 0.06 && upperVariance < 0.06, `${lowerVariance}, ${upperVariance}`);
-  const further = outcomes.offsetAt(10 * MINUTE_MS) - outcomes.offsetAt(40 * MINUTE_MS);
-  assert.ok(Math.abs(further - Math.LN2) < 0.1, `${further}`);
-});
-
 Deno.test("Window outcomes: boxes forecast at 50 % are won half of the time", () => {
   const random = seededRandom(1);
   const outcomes = new WindowOutcomes(4 * MINUTE_MS, MINUTE_MS);

@@ -4,6 +4,7 @@ import {
   type CancelTimer,
   type Clock,
   isOutcomeUnknown,
+  isRangemakerError,
   type RangemakerClient,
   type Thesis,
 } from "@rangemaker/client";
@@ -63,8 +64,8 @@ interface Run {
 
 /**
  * Sends each signed bet of a user until its outcome is known. Sending is idempotent: the same quote
- * and signature return the first result. Once an answer was lost, only a success or the chain
- * itself decides, because a refusal of a later attempt says nothing about the first one.
+ * and signature return the first result. Once an answer was lost, only a success, the chain itself, or a
+ * refusal that the maker has recorded decides: any other says nothing about the first attempt.
  */
 export class BetKeeper {
   /** Oldest first. While there are any, the user cannot get or sign another quote. */
@@ -145,7 +146,9 @@ export class BetKeeper {
     const outcome = await client.execute(offer, signature).then(
       ({ thesisId }): BetOutcome => ({ name: "placed", thesisId }),
       (reason: unknown): BetOutcome | undefined =>
-        mayBePlaced || isOutcomeUnknown(reason) ? undefined : { name: "refused", reason },
+        isOutcomeUnknown(reason) || mayBePlaced && !isUsedUp(reason)
+          ? undefined
+          : { name: "refused", reason },
     );
     if (this.#runs.get(offer.quoteHash) !== run) return; // closed, or resolved by the chain
     run.cancel();
@@ -203,4 +206,9 @@ export class BetKeeper {
   #show(): void {
     this.unresolved.value = [...this.#runs.values()].map(({ bet }) => bet);
   }
+}
+
+/** Whether a refusal says that the quote never becomes a bet, whatever other requests for it arrive. */
+function isUsedUp(reason: unknown): boolean {
+  return isRangemakerError(reason) && reason.details.usedUp === true;
 }

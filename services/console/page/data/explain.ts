@@ -3,7 +3,7 @@ import * as z from "zod";
 import { isRangemakerError } from "@rangemaker/client";
 import { messageOf } from "../../../../lib/errors.ts";
 import { uint64Schema } from "../../../../lib/protocol/scalars.ts";
-import { CENT, formatCut } from "../format.ts";
+import { CENT, formatAmount } from "../format.ts";
 
 /** An error as users see it. */
 export interface Explanation {
@@ -12,13 +12,14 @@ export interface Explanation {
   text: string;
 }
 
+/** The service may be down, or this device offline: the page cannot tell. */
+const NO_ANSWER = "No answer from the service. Try again.";
+
 const TEXTS: Readonly<Record<string, string>> = {
   INSUFFICIENT_BALANCE:
     "Your balance is too small for this bet. Bet less, or add money to your account.",
-  RANGE_BROKEN: "The price has already left the box. Draw another one.",
   OUTSIDE_RANGE: "The price is outside the box now. Move it, or draw one around the price.",
   RANGE_TOO_NARROW: "The box is too low for the maker to price. Make it taller.",
-  WINDOW_ENDED: "The box lies in the past. Draw another one.",
   PAYOUT_TOO_LOW:
     "The price is so likely to stay inside that the maker would pay no more than you bet. " +
     "Make the box less tall, or let it last longer.",
@@ -44,8 +45,8 @@ const TEXTS: Readonly<Record<string, string>> = {
   USER_REJECTED: "You rejected the request in the wallet. Nothing was signed.",
   WALLET_BUSY: "Another request waits in the wallet: open it and answer.",
   WRONG_CHAIN: "The wallet is on another chain. Switch it, and get a new quote.",
-  SERVICE_UNREACHABLE: "The service does not answer. It may be starting; try again.",
-  SERVICE_TIMEOUT: "The service took too long to answer. Try again.",
+  SERVICE_UNREACHABLE: NO_ANSWER,
+  SERVICE_TIMEOUT: NO_ANSWER,
   NODE_UNREACHABLE: "The chain does not answer. Try again.",
   NODE_TIMEOUT: "The chain took too long to answer. Try again.",
 };
@@ -85,12 +86,12 @@ function roomText(details: unknown, { betAmount, minBetAmount }: BetSize): strin
   const most = betAmount * (maxExposure - exposure + risk) / risk;
   return most < CENT || most < minBetAmount
     ? "The maker is full now: later, or another box."
-    : `The maker takes at most ${formatCut(most)} USDC on this box now.`;
+    : `The maker takes at most ${formatAmount(most)} USDC on this box now.`;
 }
 
 /** A bet that the maker would quote and never execute, with the largest one on the same box. */
 export function explainRisk(betAmount: bigint, risk: bigint, maxRisk: bigint): Explanation {
-  const most = formatCut(betAmount * maxRisk / risk);
+  const most = formatAmount(betAmount * maxRisk / risk);
   return { code: "RISK_TOO_LARGE", text: `The maker takes at most ${most} USDC on this box.` };
 }
 

@@ -28,7 +28,7 @@ const HISTORY_MAX_MS = 65_536 * SLOT_MS;
 const PAGE_MS = 600_000;
 
 /** Whether a market accepts bets, as far as the page knows. */
-export type MarketState = "fresh" | "stale" | "missing" | "away" | "connecting" | "offline";
+export type MarketState = "fresh" | "stale" | "missing" | "away" | "connecting";
 
 export interface PriceFeedOptions {
   client: Pick<RangemakerClient, "history" | "watchPrices">;
@@ -62,6 +62,10 @@ export class PriceFeed {
   /** The device has lost its network. Later prices disprove it: services may be on this device. */
   readonly isOffline: Signal<boolean> = signal(false);
   #offlineAtMs = 0;
+  /** The connection is lost: here or at the service, which a page cannot always tell apart. */
+  readonly isAway = computed(() =>
+    this.isOffline.value || !this.isLive.value && this.problem.value !== undefined
+  );
   /** Markets whose history was requested: either it has been loaded, or it cannot be. */
   readonly loaded: Signal<ReadonlySet<string>> = signal(new Set());
   readonly #options: PriceFeedOptions;
@@ -105,9 +109,8 @@ export class PriceFeed {
   }
 
   #readState(symbol: string): MarketState {
-    if (this.isOffline.value) return "offline";
-    if (!this.isLive.value) return this.problem.value === undefined ? "connecting" : "away";
-    if (this.latest.value === NOT_RECEIVED) return "connecting";
+    if (this.isAway.value) return "away";
+    if (!this.isLive.value || this.latest.value === NOT_RECEIVED) return "connecting";
     const state = this.latest.value[symbol]?.state ?? "missing";
     return state === "fresh" && this.#isSilent.value ? "stale" : state;
   }

@@ -3,11 +3,11 @@ import { Card } from "../card.tsx";
 import type { PageModel } from "../data/page_model.ts";
 import type { User } from "../data/session.ts";
 import { Fact } from "../fact.tsx";
-import { formatAmount, formatCut } from "../format.ts";
+import { formatAmount } from "../format.ts";
 import { explain } from "../data/explain.ts";
 import { numberError, parseDecimal } from "./input.ts";
 import { chainObstacle } from "./next_step.ts";
-import { SwitchChain } from "./quote_button.tsx";
+import { switchChain } from "./quote_button.tsx";
 
 /** Account setup: choose a key, then get funds. */
 export function AccountPanel({ model }: { model: PageModel }) {
@@ -85,7 +85,7 @@ function Money({ model, user }: { model: PageModel; user: User }) {
     <Card title={isEmpty ? "2. Take money to bet with" : "Account"}>
       <dl class="facts">
         <Fact label="Balance">
-          {account === undefined ? "…" : `${formatCut(account.balance)} USDC`}
+          {account === undefined ? "…" : `${formatAmount(account.balance)} USDC`}
         </Fact>
         <Fact label="In open bets">
           {account === undefined ? "…" : `${formatAmount(account.locked)} USDC`}
@@ -93,7 +93,14 @@ function Money({ model, user }: { model: PageModel; user: User }) {
         <Fact label="Key">{user.walletName}</Fact>
       </dl>
       {wrongChain !== undefined && isEmpty
-        ? <SwitchChain model={model} obstacle={wrongChain} />
+        ? (
+          <div class="action-bar">
+            <p class="bar-note note">{wrongChain.text}</p>
+            <button type="button" class="primary wide" data-next onClick={() => switchChain(model)}>
+              {wrongChain.button}
+            </button>
+          </div>
+        )
         : <Deposit model={model} user={user} isFirst={isEmpty} />}
       <button type="button" class="start" onClick={() => model.session.leave()}>
         {user.isDevelopmentKey ? "Leave this account" : "Disconnect"}
@@ -104,7 +111,6 @@ function Money({ model, user }: { model: PageModel; user: User }) {
 
 function Deposit({ model, user, isFirst }: { model: PageModel; user: User; isFirst: boolean }) {
   const amount = useSignal("1000");
-  const isWrong = useSignal(false);
   const isBusy = useSignal(false);
   const problem = useSignal("");
   const isTest = model.config.isDevelopmentChain;
@@ -118,7 +124,6 @@ function Deposit({ model, user, isFirst }: { model: PageModel; user: User; isFir
     if (isBusy.value) return;
     const units = parseDecimal(amount.value);
     if (units === undefined) {
-      isWrong.value = true;
       return fail(`${numberError(amount.value, "an amount", "of at least 0.000001")}.`);
     }
     isBusy.value = true;
@@ -139,11 +144,11 @@ function Deposit({ model, user, isFirst }: { model: PageModel; user: User; isFir
         <input
           inputMode="decimal"
           value={amount.value}
-          aria-invalid={isWrong.value}
+          aria-invalid={problem.value !== ""}
           aria-describedby="deposit-problem"
           onInput={(event) => {
             amount.value = event.currentTarget.value;
-            isWrong.value = false;
+            problem.value = "";
           }}
         />
       </label>

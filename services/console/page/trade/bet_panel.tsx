@@ -8,6 +8,7 @@ import {
   type DraftFields,
   errorText,
   fieldsOf,
+  isUnreached,
   LABELS,
   repeatedDraft,
   suggestedDraft,
@@ -16,9 +17,9 @@ import {
 import { linkTo } from "./box_link.ts";
 import { parseDuration, unitOf } from "./input.ts";
 import { errorsOf, spokenText } from "./next_step.ts";
-import { obstacleNow, QuoteButton, situationOf } from "./quote_button.tsx";
+import { obstacleNow, QuoteButton, situationOf, switchChain } from "./quote_button.tsx";
 import { QuotePanel } from "./quote_panel.tsx";
-import { focusChart, focusNextStep, showChart } from "./show_chart.ts";
+import { focusChart, showChart } from "./show_chart.ts";
 
 interface BetPanelProps {
   model: PageModel;
@@ -58,9 +59,7 @@ export function BetPanel({ model, slip }: BetPanelProps) {
 
 function DraftPanel({ model, slip }: BetPanelProps) {
   const { isEmpty } = slip;
-  const { announce } = model;
   const errors = errorsOf(situationOf(model, slip));
-  const field = obstacleNow(model, slip)?.field;
   return (
     <form
       noValidate
@@ -78,31 +77,13 @@ function DraftPanel({ model, slip }: BetPanelProps) {
       )}
       <div class="fields">
         {(["lower", "upper", "startsIn", "lasts"] as const).map((name) => (
-          <Field
-            key={name}
-            {...{ announce, slip, name }}
-            error={errors[name]}
-            isSaid={name === field}
-          />
+          <Field key={name} {...{ model, slip, name }} error={errors[name]} />
         ))}
       </div>
       <Tolerance slip={slip} />
       <div class="action-bar">
-        <QuoteButton
-          model={model}
-          slip={slip}
-          onFix={(keepsHeight) => {
-            placeBox(model, slip, { keepsHeight });
-            // The pressed button disappears.
-            focusNextStep();
-          }}
-        >
-          <Field
-            {...{ announce, slip }}
-            name="amount"
-            error={errors.amount}
-            isSaid={field === "amount"}
-          />
+        <QuoteButton model={model} slip={slip}>
+          <Field {...{ model, slip }} name="amount" error={errors.amount} />
           <Stakes model={model} slip={slip} />
         </QuoteButton>
       </div>
@@ -110,22 +91,17 @@ function DraftPanel({ model, slip }: BetPanelProps) {
   );
 }
 
-interface FieldProps extends Pick<PageModel, "announce"> {
-  slip: BetSlip;
+interface FieldProps extends BetPanelProps {
   name: keyof DraftFields;
   error: string | undefined;
-  /** The bar with the next step shows the error, and the slip announces it. */
-  isSaid: boolean;
 }
 
 /**
- * A field of the bet, with its error below it unless the bar beside it shows that. The error is the field's
- * description, not part of its name, so screen readers read it once. An empty price is not wrong yet:
- * the user may not have reached it.
+ * A field of the bet, with its error below it. The error is the field's description, not part of its
+ * name, so screen readers read it once.
  */
-function Field({ announce, slip, name, error, isSaid }: FieldProps) {
-  const isPrice = name === "lower" || name === "upper";
-  const isWrong = error !== undefined && !(isPrice && slip.fields.value[name] === "");
+function Field({ model, slip, name, error }: FieldProps) {
+  const isWrong = error !== undefined && !isUnreached(slip.fields.value, name);
   const errorId = `error-${name}`;
   const isDuration = name === "startsIn" || name === "lasts";
   const unit = isDuration
@@ -135,7 +111,8 @@ function Field({ announce, slip, name, error, isSaid }: FieldProps) {
     : slip.symbol.value.split("/")[1];
   // Writes a duration without units with them.
   const leave = () => {
-    if (isWrong && !isSaid) announce(errorText(name, error), { isSpoken: true });
+    const isSaid = obstacleNow(model, slip)?.field === name; // the slip says the first error
+    if (isWrong && !isSaid) model.announce(errorText(name, error), { isSpoken: true });
     const ms = isDuration ? parseDuration(slip.fields.value[name]) : undefined;
     if (ms !== undefined && /^[\d.,:\s]+$/.test(slip.fields.value[name])) {
       slip.fields.value = { ...slip.fields.value, [name]: durationText(ms) };
@@ -157,9 +134,7 @@ function Field({ announce, slip, name, error, isSaid }: FieldProps) {
         onInput={(event) => slip.edit({ [name]: event.currentTarget.value })}
         onBlur={leave}
       />
-      {isWrong && (
-        <span class="failure" id={errorId} hidden={isSaid && name === "amount"}>{error}</span>
-      )}
+      {isWrong && <span class="failure" id={errorId}>{error}</span>}
     </div>
   );
 }
@@ -199,12 +174,7 @@ function CopyLink({ model, slip }: BetPanelProps) {
       },
     );
   };
-  return (
-    <>
-      <span class="spacer" />
-      <button type="button" class="quiet" onClick={copyLink}>Copy link</button>
-    </>
-  );
+  return <button type="button" class="quiet" onClick={copyLink}>Copy link</button>;
 }
 
 /**
@@ -271,9 +241,12 @@ export function undo(model: PageModel, slip: BetSlip): void {
 export function askQuote(model: PageModel, slip: BetSlip): void {
   const obstacle = obstacleNow(model, slip);
   if (obstacle === undefined) return void slip.quote();
-  if (obstacle.suggests) return placeBox(model, slip);
+  if (obstacle.suggests || obstacle.fix) {
+    return placeBox(model, slip, { keepsHeight: obstacle.fix === "move" });
+  }
+  if (obstacle.switchesChain) return switchChain(model);
   if (obstacle.field) document.getElementById(`field-${obstacle.field}`)?.focus();
-  model.announce(spokenText(obstacle), { isSpoken: true, isAnswer: true }); // the bar shows it
+  model.announce(spokenText(obstacle), { isSpoken: true, isAnswer: true }); // the page shows it
 }
 
 /** Choices of {@link Tolerance}, in percent. */
@@ -281,7 +254,7 @@ const TOLERANCES = [0, 2, 5, 10, 20] as const;
 
 function Tolerance({ slip }: { slip: BetSlip }) {
   return (
-    <label class="note tolerance">
+    <label class="note">
       If the odds change as you sign, accept{" "}
       <select
         value={slip.tolerancePercent.value}

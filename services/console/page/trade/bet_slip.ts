@@ -14,19 +14,29 @@ import {
 } from "./draft.ts";
 import type { DraftStore } from "./draft_store.ts";
 import { endedText, signableMs } from "./quote_life.ts";
-import { NOT_PLACED, signingStages } from "./signing.ts";
+import { NOT_PLACED, quoteStages, signingStages } from "./signing.ts";
 import type { MakerStatus } from "../data/maker_status.ts";
 import type { Announce } from "../data/messages.ts";
-import { repricedText, termsText, unmarked } from "./odds.ts";
-import { boxText, type Obstacle, spokenText } from "./next_step.ts";
+import { repricedText, termsText } from "./odds.ts";
+import { boxText, type Obstacle, stillText } from "./next_step.ts";
 import { SlipVoice, type SlipVoiceOptions } from "./slip_voice.ts";
-import { failureText, leastOf, type PlacedStage, type QuotedStage, type Stage } from "./stage.ts";
+import {
+  leastOf,
+  notPlacedText,
+  type PlacedStage,
+  type QuotedStage,
+  seenPayout,
+  type Stage,
+} from "./stage.ts";
 
 /** Interval at which an estimate is updated, because the price moves. */
 const REFRESH_MS = 1_000;
 
 /** The same while the maker refuses the box. */
 const REFUSED_REFRESH_MS = 3_000;
+
+/** By then, a maker has seen a price that the page has seen. */
+const CROSSING_MS = 250;
 
 export interface BetSlipOptions extends SlipVoiceOptions {
   session: Pick<Session, "user">;
@@ -49,6 +59,7 @@ export class BetSlip {
   readonly replaced: Signal<DraftFields | undefined> = signal(undefined);
   readonly #options: BetSlipOptions;
   #cancelRefresh: CancelTimer = () => {};
+  readonly #announce: Announce;
   readonly #voice: SlipVoice;
   /** The parsed values of the fields. */
   readonly parsed = computed(() => parseFields(this.fields.value));
@@ -64,9 +75,9 @@ export class BetSlip {
     this.tolerancePercent = signal(options.drafts.tolerancePercent);
     this.#options = options;
     // On other views, only the outcomes of bets are announced.
-    const announce: Announce = (...message) =>
+    this.#announce = (...message) =>
       this.estimator.isPaused ? () => {} : options.announce(...message);
-    this.#voice = new SlipVoice({ ...options, announce });
+    this.#voice = new SlipVoice({ ...options, announce: this.#announce });
     let address = options.session.user.peek()?.address;
     effect(() => {
       const next = options.session.user.value?.address;
@@ -80,7 +91,7 @@ export class BetSlip {
       if (resolved !== undefined) untracked(() => this.#recover(resolved));
     });
     this.#voice.checking(() =>
-      options.session.user.value?.portfolio.bets.unresolved.value.some((bet) => bet.isChecking)
+      options.session.user.value?.portfolio.bets.unresolved.value.find((bet) => bet.isChecking)
     );
     this.refresh();
   }
@@ -101,8 +112,8 @@ export class BetSlip {
     const stage = this.stage.value;
     if (stage.name === "quoted") {
       return this.#isValid(stage.offer)
-        ? `${unmarked(termsText(stage.offer, leastOf(stage, this.tolerancePercent.value)))}.`
-        : endedText(stage.offer.quote, this.#options.serverClock.now());
+        ? `${termsText(stage.offer, leastOf(stage, this.tolerancePercent.value))}.`
+        : endedText(stage.offer.quote);
     }
     const state = this.#estimated;
     if (state === undefined || stage.name !== "draft") return "";
@@ -173,8 +184,9 @@ export class BetSlip {
     const before = this.stage.value;
     if (user === undefined || bet === undefined) return;
     if (before.name !== "draft" && before.name !== "quoted") return;
+    const seen = seenPayout(before, this.#estimated);
     this.stage.value = { name: "quoting" };
-    await this.#follow(this.#quoteStages(user, bet, before));
+    await this.#follow(quoteStages(user, bet, seen));
   }
 
   /** Signs and sends the quote. Signs a new one if the price moves within the user's tolerance. */
@@ -210,15 +222,6 @@ export class BetSlip {
     return user?.portfolio.bets.unresolved.value.length === 0 ? user : undefined;
   }
 
-  /** @param before The quote that is replaced, if there is one. */
-  async *#quoteStages(user: User, bet: Bet, before: Stage): AsyncGenerator<Stage> {
-    const state = this.#estimated;
-    const estimated = state !== undefined && "estimate" in state ? state.estimate : undefined;
-    const replaces = before.name === "quoted" ? before.offer : undefined;
-    const offer = await user.client.quote(bet);
-    yield { name: "quoted", offer, estimated, replaces, notPlaced: undefined };
-  }
-
   /** Shows stages until the bet or its user changes. */
   async #follow(stages: AsyncIterable<Stage>, signedStartMs?: number): Promise<void> {
     const version = this.#version += 1;
@@ -248,7 +251,8 @@ export class BetSlip {
         this.stage.value = { ...outcome, offer };
       }
     } else if (name === "draft") {
-      this.stage.value = { name, failure: { ...explain(NOT_PLACED), signedStartMs: undefined } };
+      const failure = notPlacedText(explain(NOT_PLACED), offer.quote.startTime);
+      this.stage.value = { name, failure };
     }
   }
 
@@ -274,11 +278,11 @@ export class BetSlip {
   #fail(thrown: unknown, signedStartMs: number | undefined): void {
     const { betAmount = 0n } = this.parsed.value;
     const { minBetAmount = 0n } = this.#options.maker.info.value?.config ?? {};
-    const size = { betAmount, minBetAmount };
-    const failure = { ...explain(thrown, size), signedStartMs };
-    this.estimator.clear(); // so every later estimate is newer than the failure
-    this.stage.value = { name: "draft", failure };
-    this.#voice.speak(failureText(failure, undefined));
+    const explanation = explain(thrown, { betAmount, minBetAmount });
+    const failure = signedStartMs && notPlacedText(explanation, signedStartMs);
+    this.estimator.clear();
+    this.stage.value = { name: "draft", ...(failure && { failure }) };
+    this.#announce(failure || explanation.text, { isSpoken: Boolean(failure) }); // the bar shows it
     this.refresh();
   }
 
@@ -290,21 +294,17 @@ export class BetSlip {
     this.stage.value = { name: "draft" };
     if ("errors" in this.parsed.value) this.estimator.clear();
     this.refresh();
-    this.#voice.still(() => this.#stillText());
+    this.#voice.still(() =>
+      this.stage.value.name === "draft" ? stillText(this.#options.obstacle(), this) : ""
+    );
   }
 
-  /** What is said once the box is still: what is wrong, or what it pays; undefined if unknown. */
-  #stillText(): string | undefined {
-    if (this.stage.value.name !== "draft") return "";
-    const obstacle = this.#options.obstacle();
-    // The user may not have reached an empty field yet.
-    if (obstacle?.field) return this.fields.value[obstacle.field] === "" ? "" : obstacle.text;
-    if (obstacle?.text === "" || this.draft === undefined) return ""; // the chart shows the reason
-    return this.terms && obstacle?.fix ? spokenText(obstacle) : this.terms || undefined;
-  }
-
-  /** Updates the estimate now, and regularly while there is a box. */
-  refresh(): void {
+  /**
+   * Updates the estimate now, and regularly while there is a box.
+   *
+   * @param isCrossing The price has left the box or is in it again: the maker may know a moment later.
+   */
+  refresh({ isCrossing = false } = {}): void {
     const { clock } = this.#options;
     this.#cancelRefresh();
     const bet = this.#bet;
@@ -312,7 +312,7 @@ export class BetSlip {
     this.estimator.ask(bet);
     const state = this.estimator.state.peek();
     const isRefused = state !== undefined && "failure" in state;
-    const pauseMs = isRefused ? REFUSED_REFRESH_MS : REFRESH_MS;
+    const pauseMs = isCrossing ? CROSSING_MS : isRefused ? REFUSED_REFRESH_MS : REFRESH_MS;
     this.#cancelRefresh = clock.after(pauseMs, () => this.refresh());
   }
 }

@@ -1,7 +1,7 @@
 /** Turns a drag on the chart into a box: a new one, or the drawn one moved or resized. */
 import { decimalsOf, toNumber } from "../format.ts";
 import type { Scales } from "./chart_scales.ts";
-import { type Corners, type Draft, draftOf, DURATION_MIN_MS } from "./draft.ts";
+import { type Corners, type Draft, draftOf, DURATION_MIN_MS, START_MIN_MS } from "./draft.ts";
 
 /** The dragged part: a new box, the whole box, or some of its sides. */
 export type Grip =
@@ -67,12 +67,16 @@ export function gripAt(
   return { kind: "sides", ...(horizontal && { horizontal }), ...(vertical && { vertical }) };
 }
 
-/** A finger that has rested for this long draws in all directions. */
+/** A finger that has rested for this long draws in all directions, and resizes a box at its sides. */
 const REST_MS = 200;
 
-/** Whether a finger scrolls the page: it moves nearly vertically, without resting before. */
-export function isSwipe(x: number, y: number, restedMs: number): boolean {
-  return restedMs < REST_MS && Math.abs(y) > 2 * Math.abs(x);
+/**
+ * What a finger does that starts to move by `x` and `y`. Without a rest it scrolls the page if it moves
+ * nearly vertically, and otherwise moves a box, wherever it has grabbed it.
+ */
+export function strokeOf(x: number, y: number, restedMs: number): "scroll" | "quick" | "rested" {
+  if (restedMs >= REST_MS) return "rested";
+  return Math.abs(y) > 2 * Math.abs(x) ? "scroll" : "quick";
 }
 
 /** A drag in progress. */
@@ -101,8 +105,8 @@ export class BoxDrag {
     const grip = this.#grip;
     if (grip.kind === "new" || before === undefined) {
       return {
-        fromMs: Math.max(0, this.#start.ms),
-        toMs: Math.max(0, point.ms),
+        fromMs: this.#start.ms,
+        toMs: point.ms,
         low: this.#start.price,
         high: point.price,
       };
@@ -110,7 +114,7 @@ export class BoxDrag {
     const shift = point.price - this.#start.price;
     const sideMs = point.ms - this.#start.ms;
     if (grip.kind === "move") {
-      const shiftMs = Math.max(-before.fromMs, sideMs);
+      const shiftMs = Math.max(START_MIN_MS - before.fromMs, sideMs);
       return {
         fromMs: before.fromMs + shiftMs,
         toMs: before.toMs + shiftMs,
@@ -155,7 +159,7 @@ export function nudged(
   if (ms === 0 && rise === 0) return undefined;
   const { fromMs, toMs, low, high } = cornersOf(draft);
   if (shiftKey) return draftOf({ fromMs, toMs: toMs + ms, low: low - rise, high: high + rise });
-  const shift = Math.max(-fromMs, ms);
+  const shift = Math.max(START_MIN_MS - fromMs, ms);
   const moved = { fromMs: fromMs + shift, toMs: toMs + shift };
   return draftOf({ ...moved, low: low + rise, high: high + rise });
 }

@@ -6,10 +6,10 @@ import {
   type ChartBox,
   endOf,
   groupsOf,
-  isFaded,
+  isLong,
+  isPast,
 } from "./chart_boxes.ts";
 import type { Frame, Palette } from "./chart_frame.ts";
-import type { Scales } from "./chart_scales.ts";
 
 const FILLS: Readonly<Record<BoxKind, number>> = {
   draft: 0.16,
@@ -33,50 +33,41 @@ export function colorOf(kind: BoxKind, palette: Palette): string {
   return kind === "waiting" ? palette["ink-soft"] : palette[kind];
 }
 
-/** Whether the window of an open bet goes beyond the chart on both sides: only its bounds are drawn. */
-const isAround = ({ x, plot }: Scales, { kind, fromMs, toMs }: ChartBox) =>
-  kind === "open" && x(fromMs) <= plot.left && x(toMs) >= plot.right;
-
-/** Height of the light edge inside the bounds of a box that is not filled. */
-const EDGE = 5;
+/** Whether only the bounds of a bet are drawn: one that is longer than the chart would tint all of it. */
+const isBounds = ({ spanMs }: Frame, box: ChartBox) => !isOwn(box) && isLong(box, spanMs);
 
 /**
  * Draws all boxes, and over them the user's own box and the highlighted one. Boxes that look alike
  * are painted as one shape, so that colours do not add up where they overlap.
  */
 export function paintBoxes(frame: Frame): void {
-  const { boxes, scales: { x, plot, nowMs } } = frame;
+  const { boxes, scales: { x, plot } } = frame;
   const shown = boxes.filter((box) => x(endOf(box)) >= plot.left && x(box.fromMs) <= plot.right);
-  for (const group of groupsOf(shown, nowMs)) paintGroup(frame, group, group.boxes.some(isOwn));
+  for (const group of groupsOf(shown)) paintGroup(frame, group, group.boxes.some(isOwn));
   const box = shown.find((box) => isHighlighted(frame, box));
   if (box === undefined) return;
-  paintGroup(frame, { kind: box.kind, strength: 1, boxes: [box] }, true);
+  paintGroup(frame, { kind: box.kind, boxes: [box] }, true);
 }
 
 const isHighlighted = ({ highlighted }: Frame, { thesisId }: ChartBox) =>
   highlighted !== undefined && thesisId === highlighted;
 
 /** @param isChief Whether it is the user's own box or the highlighted one, which stands out. */
-function paintGroup(frame: Frame, { kind, strength, boxes }: BoxGroup, isChief: boolean): void {
+function paintGroup(frame: Frame, { kind, boxes }: BoxGroup, isChief: boolean): void {
   const { context, scales, palette } = frame;
   const color = colorOf(kind, palette);
-  const filled = boxes.filter((box) => !isAround(scales, box));
+  const filled = boxes.filter((box) => !isBounds(frame, box));
   if (isChief) paintCover(frame, filled);
   context.fillStyle = context.strokeStyle = color;
-  context.globalAlpha = (isChief ? Math.max(0.16, FILLS[kind]) : FILLS[kind]) * strength;
+  context.globalAlpha = isChief ? Math.max(0.16, FILLS[kind]) : FILLS[kind];
   tracePath(frame, filled);
   context.fill("nonzero");
   if (kind === "open") { // its passed part more strongly
     tracePath(frame, filled, scales.nowMs);
     context.fill("nonzero");
   }
-  if (filled.length < boxes.length) {
-    context.globalAlpha = 0.15;
-    fillEdges(frame, boxes.filter((box) => isAround(scales, box)));
-  }
   // The more boxes, the calmer: their outlines do not hide prices.
-  const calm = isChief ? 1 : Math.max(OUTLINE_MIN, boxes.length ** (-1 / 3));
-  context.globalAlpha = strength * calm;
+  context.globalAlpha = isChief ? 1 : Math.max(OUTLINE_MIN, boxes.length ** (-1 / 3));
   context.lineWidth = isChief ? 2.5 : 1;
   // Not a bet yet, or a lost one.
   if (kind === "draft" || kind === "quoted" || kind === "lost") context.setLineDash([6, 4]);
@@ -95,15 +86,6 @@ function paintCover(frame: Frame, boxes: readonly ChartBox[]): void {
   tracePath(frame, boxes);
   context.fill("nonzero");
   context.stroke();
-}
-
-function fillEdges({ context, scales: { plot, y } }: Frame, boxes: readonly ChartBox[]): void {
-  context.beginPath();
-  for (const { low, high } of boxes) {
-    context.rect(plot.left, y(high), plot.right - plot.left, EDGE);
-    context.rect(plot.left, y(low) - EDGE, plot.right - plot.left, EDGE);
-  }
-  context.fill("nonzero");
 }
 
 /** Traces the outlines of boxes, as far as the given time. */
@@ -132,17 +114,20 @@ const LABEL_WIDTH_MIN = 60;
 /**
  * Labels boxes with their states. Labels are drawn after all boxes, so that no box crosses them. The
  * highlighted box and the user's own one always have theirs, at the upper edge or else at the lower
- * one. Any other box has one only if it covers neither a label nor another box; faded ones have none,
+ * one. Any other box has one only if it covers neither a label nor another box; past ones have none,
  * nor has any of many.
  */
 export function paintBoxLabels(frame: Frame): void {
   const { context, scales: { x, y, nowMs, plot }, palette, series, boxes } = frame;
   const newest = { at: x(series.times.at(-1) ?? 0), level: y(series.prices.at(-1) ?? 0) };
-  // No label covers the newest price.
-  const drawn: Label[] = [{ left: newest.at - DOT, width: 2 * DOT, level: newest.level }];
+  // No label covers the newest price or "now".
+  const drawn: Label[] = [
+    { left: newest.at - DOT, width: 2 * DOT, level: newest.level },
+    { left: x(nowMs), width: 36, level: plot.bottom - 10 },
+  ];
   const isChief = (box: ChartBox) => isHighlighted(frame, box) || isOwn(box);
   const inView = boxes.filter((box) =>
-    (isChief(box) || !isFaded(box, nowMs)) && x(box.toMs) >= plot.left &&
+    (isChief(box) || !isPast(box, nowMs)) && x(box.toMs) >= plot.left &&
     x(box.fromMs) <= plot.right
   );
   const seen = inView.length > LABELS_MAX ? inView.filter(isChief) : inView;
@@ -160,7 +145,7 @@ export function paintBoxLabels(frame: Frame): void {
       !drawn.some((other) => isOver(label, other)) &&
       (isChief(box) ||
         !areas.some((other, at) =>
-          at !== index && !isAround(frame.scales, seen[at]!) && isOnArea(label, other)
+          at !== index && !isBounds(frame, seen[at]!) && isOnArea(label, other)
         ));
     const label = placeFor(frame, box.label, area, isFree);
     if (label === undefined) continue;
@@ -273,7 +258,6 @@ export function paintLabel(
 export function paintBreach({ context, scales, palette }: Frame, box: ChartBox): void {
   const { breach } = box;
   if (breach === undefined) return;
-  context.globalAlpha = isFaded(box, scales.nowMs) ? 0.5 : 1;
   const at = scales.x(breach.time);
   const level = scales.y(breach.price);
   for (const [width, color] of [[5, palette.surface], [2.5, palette.lost]] as const) {
@@ -286,5 +270,4 @@ export function paintBreach({ context, scales, palette }: Frame, box: ChartBox):
     context.lineTo(at - 5, level + 5);
     context.stroke();
   }
-  context.globalAlpha = 1;
 }

@@ -124,37 +124,30 @@ function sidesOf({ lowerPrice, upperPrice }: { lowerPrice: bigint; upperPrice: b
   return { low: toNumber(lowerPrice), high: toNumber(upperPrice) };
 }
 
-/** Boxes that look alike, painted together so that overlapping colours do not add up. */
-export interface BoxGroup {
-  kind: BoxKind;
-  /** Opacity: 1, or less for settled boxes that ended a while ago. */
-  strength: number;
-  boxes: ChartBox[];
-}
-
-/** A box is painted this weakly when it was settled longer ago than this. It never disappears. */
-const FADED = { strength: 0.35, afterMs: 6_000 };
+/** A settled box has a label for this long: the user has seen it. The box never disappears. */
+const LABELLED_MS = 6_000;
 
 /** Whether a bet is settled, and the user has had time to see it. */
-export function isFaded(box: ChartBox, nowMs: number): boolean {
-  return (box.kind === "won" || box.kind === "lost") && nowMs - endOf(box) > FADED.afterMs;
+export function isPast(box: ChartBox, nowMs: number): boolean {
+  return (box.kind === "won" || box.kind === "lost") && nowMs - endOf(box) > LABELLED_MS;
 }
+
+/** Whether a box is longer than the time shown. */
+export const isLong = (box: ChartBox, spanMs: number) => endOf(box) - box.fromMs > spanMs;
 
 /** A box ends where the price left it. */
 export const endOf = ({ breach, toMs }: ChartBox) => breach?.time ?? toMs;
 
-/** Groups the shown boxes in the order of painting: settled ones first, the user's draft last. */
-export function groupsOf(boxes: readonly ChartBox[], nowMs: number): BoxGroup[] {
-  const groups = new Map<string, BoxGroup>();
-  for (const box of boxes) {
-    const isOld = isFaded(box, nowMs);
-    const key = `${box.kind} ${isOld}`;
-    const group = groups.get(key);
-    if (group !== undefined) group.boxes.push(box);
-    else groups.set(key, { kind: box.kind, strength: isOld ? FADED.strength : 1, boxes: [box] });
-  }
-  const rank = ({ kind, strength }: BoxGroup) => ORDER.indexOf(kind) + (strength < 1 ? -9 : 0);
-  return [...groups.values()].sort((a, b) => rank(a) - rank(b));
+/** Boxes that look alike, painted together so that overlapping colours do not add up. */
+export interface BoxGroup {
+  kind: BoxKind;
+  boxes: readonly ChartBox[];
+}
+
+/** Groups boxes by kind, in the order of painting: settled ones first, the user's draft last. */
+export function groupsOf(boxes: readonly ChartBox[]): BoxGroup[] {
+  return ORDER.map((kind) => ({ kind, boxes: boxes.filter((box) => box.kind === kind) }))
+    .filter((group) => group.boxes.length > 0);
 }
 
 const ORDER: readonly BoxKind[] = ["lost", "won", "waiting", "open", "quoted", "draft"];

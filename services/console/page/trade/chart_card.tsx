@@ -1,13 +1,12 @@
-import { type Signal, useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { type CancelTimer, type Market, systemClock } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { useNow } from "../use_now.ts";
 import { clearBox, placeBox, sayBox, undo } from "./bet_panel.tsx";
 import { openText } from "./chart_boxes.ts";
 import { betsOf, type ChartSource, contentOf, ownBetAt } from "./chart_content.ts";
-import { CHART_KEYS, KEYS_HIDDEN, keysOf, zoomBy } from "./chart_keys.ts";
+import { CHART_KEYS, keysOf, zoomBy } from "./chart_keys.ts";
 import { ChartPointer } from "./chart_pointer.ts";
 import { ChartProbe } from "./chart_probe.ts";
 import { pastShare } from "./chart_scales.ts";
@@ -17,54 +16,31 @@ import { MarketChoice } from "./market_choice.tsx";
 import { MARKET_TEXTS } from "./next_step.ts";
 
 /** The chart of a market: its prices, and the user's boxes, which are drawn here. */
-export function ChartCard(props: Omit<ChartSource, "help">) {
+export function ChartCard(props: ChartSource) {
   const { model, slip, spanMs } = props;
-  const help = useSignal(false);
-  useCloseHelp(help, model);
   return (
     <section class="card" aria-label="Market">
       <h2 class="spoken">Market</h2>
       <MarketChoice model={model} slip={slip} />
-      <Chart {...props} help={help} />
+      <Chart {...props} />
       <div class="row legend">
         <Legend model={model} market={props.market} />
+        <details
+          class="keys note"
+          onToggle={({ currentTarget }) => {
+            if (currentTarget.open) currentTarget.scrollIntoView({ block: "nearest" });
+          }}
+        >
+          <summary aria-keyshortcuts="?">Keys</summary>
+          <ul>{CHART_KEYS.map((text) => <li key={text}>{text}</li>)}</ul>
+        </details>
         <div class="choice">
-          <BoxButtons {...props} />
-          <button
-            type="button"
-            title="Key ? on the chart"
-            aria-label="Keys of the chart"
-            aria-keyshortcuts="?"
-            aria-expanded={help.value}
-            aria-controls="chart-help"
-            onClick={() => help.value = !help.value}
-          >
-            ?
-          </button>
+          <BoxButtons model={model} slip={slip} />
           <SpanChoice model={model} spanMs={spanMs} />
         </div>
       </div>
-      <ul class="keys note" id="chart-help" hidden={!help.value}>
-        {CHART_KEYS.map((text) => <li key={text}>{text}</li>)}
-      </ul>
     </section>
   );
-}
-
-/** Escape hides the keys before anything else, wherever the focus is. */
-function useCloseHelp(help: Signal<boolean>, { announce }: PageModel): void {
-  useLayoutEffect(() => { // as soon as they are shown
-    if (!help.value) return;
-    const close = (event: KeyboardEvent) => {
-      if (event.key !== "Escape") return;
-      event.stopPropagation(); // messages and the box stay
-      help.value = false;
-      announce(KEYS_HIDDEN, { isSpoken: true });
-    };
-    const capture = true; // before the messages
-    addEventListener("keydown", close, { capture });
-    return () => removeEventListener("keydown", close, { capture });
-  }, [help.value]);
 }
 
 /** Why there is no live price, or whose prices these are; and the open bets. */
@@ -100,20 +76,10 @@ function SpanChoice(props: Pick<ChartSource, "model" | "spanMs">) {
 }
 
 /** Buttons for a drawn box below the chart, because on a phone the fields are far below. */
-function BoxButtons({ model, slip, spanMs }: Omit<ChartSource, "help">) {
+function BoxButtons({ model, slip }: Pick<ChartSource, "model" | "slip">) {
   if (slip.stage.value.name !== "draft") return null;
-  const { draft } = slip;
-  const isBeyond = draft !== undefined && draft.startsInMs >= spanMs.value * future().share;
   return (
     <div class="choice" role="group" aria-label="Box">
-      {isBeyond && (
-        <button
-          type="button"
-          onClick={() => spanMs.value = spanToSee(draft, spanMs.value, future())}
-        >
-          Show the box →
-        </button>
-      )}
       {slip.replaced.value && <button type="button" onClick={() => undo(model, slip)}>Undo</button>}
       {!slip.isEmpty && <button type="button" onClick={() => clearBox(model, slip)}>Clear</button>}
     </div>
@@ -156,11 +122,8 @@ function useLiveChart(
       dragUndone() {
         model.announce("The drag was undone.", { isSpoken: true });
       },
-      drewInPast() {
-        model.announce("Nothing was drawn: a box lies to the right of “now”. Start there.");
-      },
       swiped() {
-        model.announce("Hold for a moment, then draw: a quick vertical stroke scrolls.");
+        model.announce("Hold for a moment, then draw or resize: a quick vertical stroke scrolls.");
       },
       // Announced once, after the last of several presses.
       nudged() {

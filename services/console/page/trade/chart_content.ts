@@ -1,7 +1,6 @@
 /** What the chart shows: prices, the user's bets, and the box that the user is making. */
 import type { Signal } from "@preact/signals";
-import type { Market, Quote, Thesis } from "@rangemaker/client";
-import { firstOutside } from "../data/live_breaches.ts";
+import type { Market, Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import type { Point } from "../data/price_series.ts";
 import { formatAmount } from "../format.ts";
@@ -28,8 +27,6 @@ export interface ChartSource {
   spanMs: Signal<number>;
   /** The highlighted bet, on the chart and in the list. */
   chosen: Signal<number | undefined>;
-  /** Whether the list of keys is open. */
-  help: Signal<boolean>;
 }
 
 /** The user's bets of a market, newest first, with breaches that the page has seen. */
@@ -96,10 +93,8 @@ export function contentOf(
 function ownBox(model: PageModel, slip: BetSlip, nowMs: number): ChartBox | undefined {
   const stage = slip.stage.peek();
   if (stage.name === "placed") return undefined;
-  const series = model.feed.seriesOf(slip.symbol.peek());
-  const isLive = (quote: Quote) =>
-    signableMs(quote, nowMs) > 0 && firstOutside(quote, series) === undefined;
-  const isQuoted = "offer" in stage && (stage.name !== "quoted" || isLive(stage.offer.quote));
+  const isQuoted = "offer" in stage &&
+    (stage.name !== "quoted" || signableMs(stage.offer.quote, nowMs) > 0);
   if (isQuoted) return boxOfQuote(stage.offer.quote);
   const { draft } = slip;
   if (draft === undefined) return undefined;

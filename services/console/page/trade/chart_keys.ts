@@ -5,23 +5,20 @@ import { labelOf, ZOOM_STEP, zoomed } from "./chart_spans.ts";
 import { priceText } from "./market_choice.tsx";
 import { MARKET_TEXTS } from "./next_step.ts";
 import { obstacleNow } from "./quote_button.tsx";
+import { signableMs } from "./quote_life.ts";
 import { focusNextStep } from "./show_chart.ts";
 
 /** The keys on the chart, for users. */
 export const CHART_KEYS = [
   "Enter: suggest a box, then quote it. ",
   "Arrows: move, with Shift: size. ",
-  "Escape: hide these keys, undo a drag, close a message, leave the quote, clear the box: " +
-  "the first of these that is there. ",
+  "Escape: undo a drag, close a message, leave the quote, clear the box: the first that is there. ",
   "Delete: leave the quote, clear the box. ",
   "Ctrl+Z: undo. ",
   "M: move the box to the price, or fit its height. ",
   "P: say price and bet. ",
   "+ −: zoom.",
 ];
-
-/** Said when they are closed. */
-export const KEYS_HIDDEN = "Keys hidden.";
 
 /** Multiplies the time that the chart shows, and announces it. */
 export function zoomBy({ model, spanMs }: Pick<ChartSource, "model" | "spanMs">, factor: number) {
@@ -32,7 +29,7 @@ export function zoomBy({ model, spanMs }: Pick<ChartSource, "model" | "spanMs">,
 
 /** Actions of keys on the chart, besides the keys that move the box. */
 export function keysOf(source: ChartSource): Record<string, () => void> {
-  const { model, slip, market, help } = source;
+  const { model, slip, market } = source;
   const say = (text: string) => model.announce(text, { isSpoken: true, isAnswer: true });
   const clear = () => {
     if (slip.stage.peek().name === "placed") say("Ready for the next box.");
@@ -43,17 +40,20 @@ export function keysOf(source: ChartSource): Record<string, () => void> {
     "+": () => zoomBy(source, 1 / ZOOM_STEP),
     "-": () => zoomBy(source, ZOOM_STEP),
     "?": () => {
-      help.value = !help.peek();
-      say(help.peek() ? CHART_KEYS.join("") : KEYS_HIDDEN);
+      const list = document.querySelector<HTMLDetailsElement>("details.keys");
+      if (list?.toggleAttribute("open")) say(CHART_KEYS.join(""));
+      else say("Keys hidden.");
     },
     "ctrl z": () => undo(model, slip),
     escape: clear,
     delete: clear,
     enter() {
       if (slip.stage.peek().name === "placed") slip.back();
-      if (slip.stage.peek().name !== "draft") {
-        return focusNextStep();
+      const stage = slip.stage.peek();
+      if (stage.name === "quoted" && signableMs(stage.offer.quote, model.serverClock.now()) === 0) {
+        return void slip.quote();
       }
+      if (stage.name !== "draft") return focusNextStep();
       if (slip.draft === undefined) return placeBox(model, slip);
       askQuote(model, slip);
     },

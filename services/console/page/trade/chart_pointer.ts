@@ -1,7 +1,7 @@
 /** Mouse, pen, finger and arrow keys on the chart. */
 import type { Signal } from "@preact/signals";
 import type { BetSlip } from "./bet_slip.ts";
-import { BoxDrag, type Grip, gripAt, isSwipe, MARGIN, nudged, REACH } from "./box_drag.ts";
+import { BoxDrag, type Grip, gripAt, MARGIN, nudged, REACH, strokeOf } from "./box_drag.ts";
 import { isInside, type Scales } from "./chart_scales.ts";
 import { wheelFactor, zoomed } from "./chart_spans.ts";
 import { fieldsOf } from "./draft.ts";
@@ -18,8 +18,6 @@ export interface PointerTarget {
   tapped(): void;
   /** Escape has undone a drag. */
   dragUndone(): void;
-  /** A drag has ended that drew no box, because it began or was in the past. */
-  drewInPast(): void;
   /** A finger has swiped up or down, drew nothing, and did not scroll the page. */
   swiped(): void;
   /** Called after a press of an arrow key. */
@@ -37,6 +35,8 @@ const SLIVER = 16;
 interface Press {
   pointerId: number;
   drag: BoxDrag;
+  /** The same press, if it moves the box. */
+  move: BoxDrag;
   x: number;
   y: number;
   startedMs: number;
@@ -45,8 +45,8 @@ interface Press {
   /** Whether the drag draws: a finger that starts to move may scroll the page instead. */
   isDrawing: boolean;
   hasMoved: boolean;
-  /** Where it began, outside of a drawn box. */
-  side: "past" | "future" | undefined;
+  /** Whether it began on the future, outside of a drawn box. */
+  isOnFuture: boolean;
 }
 
 /** The direction of a finger is unknown until it has moved this far. */
@@ -63,16 +63,15 @@ const PINCH_MIN = 20;
 
 /**
  * Draws boxes with one pointer. Escape or a second pointer undoes the drag. Two fingers and the
- * wheel zoom. A finger draws on the future and on the box. It scrolls the page if it swipes up or
- * down, unless the page ends there, if it is on the past, or while a quote is open.
+ * wheel zoom. A finger draws on the future, moves the box and, after a rest, resizes it. It scrolls the
+ * page if it swipes up or down, unless the page ends there, if it is on the past, or while a quote is
+ * open.
  */
 export class ChartPointer {
   readonly #element: HTMLElement;
   readonly #target: PointerTarget;
   #press: Press | undefined;
   #pinch: Pinch | undefined;
-  /** Where a finger began that draws nothing, because it was in the past. */
-  #inPast: number | undefined;
   /** Where the page was when a finger began to swipe instead of drawing. */
   #swipedAt: number | undefined;
   /** Positions of the fingers, by pointer id. */
@@ -106,7 +105,7 @@ export class ChartPointer {
   }
 
   #down(event: PointerEvent): void {
-    this.#inPast = this.#swipedAt = undefined; // a second finger zooms
+    this.#swipedAt = undefined; // a second finger zooms
     if (event.pointerType === "touch") this.#startPinch(event);
     if (this.#press !== undefined) return this.#cancel();
     if (this.#fingers.size > 1) return;
@@ -117,17 +116,18 @@ export class ChartPointer {
     const isPast = x < scales.x(scales.nowMs) && grip.kind === "new";
     const isFinger = event.pointerType === "touch";
     const isLocked = !["draft", "placed"].includes(this.#target.slip.stage.peek().name);
-    this.#inPast = isFinger && isPast && !isLocked ? x : undefined;
     if (isFinger && (isPast || isLocked)) return this.#target.point({ x, y }, false);
     this.#element.setPointerCapture(event.pointerId);
+    const dragAs = (grip: Grip) => new BoxDrag(grip, this.#target.slip.draft, scales, x, y);
     this.#press = {
       pointerId: event.pointerId,
-      drag: new BoxDrag(grip, this.#target.slip.draft, scales, x, y),
+      drag: dragAs(grip),
+      move: dragAs({ kind: "move" }),
       ...{ x, y, startedMs: event.timeStamp },
       isSketch: isFinger && grip.kind === "new",
-      isDrawing: !isFinger || grip.kind === "sides",
+      isDrawing: !isFinger,
       hasMoved: false,
-      side: grip.kind !== "new" ? undefined : isPast ? "past" : "future",
+      isOnFuture: grip.kind === "new" && !isPast,
     };
     this.#target.chart.freeze(true);
     this.#target.point(undefined, false);
@@ -156,11 +156,14 @@ export class ChartPointer {
       const at = this.#placeOf(finger);
       const [x, y] = [at.x - press.x, at.y - press.y];
       if (Math.hypot(x, y) < DIRECTION_MIN) return;
-      const isSwiping = isSwipe(x, y, event.timeStamp - press.startedMs);
-      if (isSwiping && !(press.isSketch && isAtEnd(y))) {
+      const stroke = strokeOf(x, y, event.timeStamp - press.startedMs);
+      if (stroke === "scroll" && !(press.isSketch && isAtEnd(y))) {
         this.#swipedAt = scrollY;
         this.#end();
-      } else press.isDrawing = true;
+      } else {
+        press.isDrawing = true;
+        if (stroke !== "rested" && !press.isSketch) press.drag = press.move;
+      }
     }
     if (this.#press !== undefined || this.#pinch !== undefined) event.preventDefault();
   }
@@ -222,19 +225,9 @@ export class ChartPointer {
     if (press?.pointerId === pointerId) {
       this.#end();
       const isTap = Math.hypot(x - press.x, y - press.y) < DIRECTION_MIN;
-      if (isTap && press.side === "future" && !press.hasMoved) this.#target.tapped();
-      if (press.hasMoved && press.side === "past" && !this.#isFuture(x)) this.#target.drewInPast();
+      if (isTap && press.isOnFuture && !press.hasMoved) this.#target.tapped();
     }
-    if (this.#inPast !== undefined && x - this.#inPast > SLIVER && this.#isFuture(x)) {
-      this.#target.drewInPast();
-    }
-    this.#inPast = undefined;
     if (pointerType === "touch") this.#target.point(undefined, false);
-  }
-
-  #isFuture(x: number): boolean {
-    const { scales } = this.#target.chart;
-    return scales !== undefined && x > scales.x(scales.nowMs);
   }
 
   #end(): void {

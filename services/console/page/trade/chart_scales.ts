@@ -1,7 +1,7 @@
 /** Positions of times and prices on the chart. */
 import { type ScaleLinear, scaleLinear } from "d3-scale";
 import type { PriceSeries } from "../data/price_series.ts";
-import type { ChartBox } from "./chart_boxes.ts";
+import { type ChartBox, isLong } from "./chart_boxes.ts";
 
 /** The part of the chart where prices are drawn, in CSS pixels. */
 export interface Plot {
@@ -92,7 +92,7 @@ const STRETCH_MAX = 4;
 
 /**
  * The range of the shown prices, extended by the box that the user makes, and by bets that are not
- * decided. A bet that ends beyond the chart does not extend it: its bounds may be far away.
+ * decided. A bet that ends beyond the chart, or is longer, does not: its bounds may be far away.
  *
  * @param fromMs Start of the chart.
  */
@@ -120,11 +120,14 @@ export function shownRange(
   }
   const reach = Math.max(high - low, high * HEIGHT_MIN_SHARE) * STRETCH_MAX;
   const [lowest, highest] = [low - reach, high + reach];
-  for (const { kind, toMs, ...box } of boxes) {
+  for (const box of boxes) {
+    const { kind, toMs } = box;
     if (kind === "draft" || kind === "quoted") {
       low = Math.min(low, box.low);
       high = Math.max(high, box.high);
-    } else if (kind === "open" && toMs >= nowMs && toMs <= fromMs + spanMs) {
+    } else if (
+      kind === "open" && toMs >= nowMs && toMs <= fromMs + spanMs && !isLong(box, spanMs)
+    ) {
       low = Math.min(low, Math.max(lowest, box.low));
       high = Math.max(high, Math.min(highest, box.high));
     }

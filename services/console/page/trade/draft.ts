@@ -22,6 +22,9 @@ export interface Draft {
   durationMs: number;
 }
 
+/** Earliest start of a window: the quote is read and signed before it. */
+export const START_MIN_MS = 8_000;
+
 /** Shortest window of a bet. */
 export const DURATION_MIN_MS = 1_000;
 
@@ -30,7 +33,7 @@ const DURATION_MAX_MS = 86_400_000;
 
 /** Corners of a drawn box, in the units of the chart. */
 export interface Corners {
-  /** From now; past times count as now. */
+  /** From now; times before the earliest start count as that. */
   fromMs: number;
   toMs: number;
   low: number;
@@ -40,20 +43,20 @@ export interface Corners {
 /** The draft of a drawn box, with rounded values; undefined if it is too small to be intended. */
 export function draftOf({ fromMs, toMs, low, high }: Corners): Draft | undefined {
   const round = (ms: number) => parseDuration(durationText(ms)) ?? 0;
-  const startMs = Math.max(0, Math.min(fromMs, toMs));
-  const durationMs = round(Math.max(fromMs, toMs) - startMs);
+  const startMs = Math.max(START_MIN_MS, Math.min(fromMs, toMs));
+  const endMs = Math.max(fromMs, toMs);
   const digits = decimalsOf(Math.max(low, high));
   const lowerPrice = parsePrice(Math.min(low, high).toFixed(digits));
   const upperPrice = parsePrice(Math.max(low, high).toFixed(digits));
   if (lowerPrice === undefined || upperPrice === undefined || lowerPrice >= upperPrice) {
     return undefined;
   }
-  if (durationMs <= 0) return undefined;
+  if (endMs <= 0 || round(Math.abs(toMs - fromMs)) === 0) return undefined;
   return {
     lowerPrice,
     upperPrice,
     startsInMs: round(startMs),
-    durationMs: Math.min(Math.max(durationMs, DURATION_MIN_MS), DURATION_MAX_MS),
+    durationMs: Math.min(Math.max(round(endMs - startMs), DURATION_MIN_MS), DURATION_MAX_MS),
   };
 }
 
@@ -81,6 +84,11 @@ export const LABELS: Readonly<Record<keyof DraftFields, string>> = {
   lasts: "Lasts",
   amount: "You bet",
 };
+
+/** Whether the user may not have reached a field yet: an empty price is not wrong. */
+export function isUnreached(fields: DraftFields, name: keyof DraftFields): boolean {
+  return (name === "lower" || name === "upper") && fields[name] === "";
+}
 
 /** The fields for a draft; both prices have at least the digits that are shown of the upper one. */
 export function fieldsOf(draft: Draft): Omit<DraftFields, "amount"> {
@@ -141,13 +149,13 @@ export function parseFields(fields: DraftFields): ParsedFields {
   const duration = (name: "startsIn" | "lasts", minMs: number): number => {
     const ms = durationOf(fields[name], minMs);
     if (ms !== undefined) return ms;
-    errors[name] = `Enter ${minMs === 0 ? "0" : "1 s"} to 1 d, ${SPAN_RULE}`;
+    errors[name] = `Enter ${durationText(minMs)} to 1 d, ${SPAN_RULE}`;
     return 0;
   };
   const lowerPrice = number("lower", "a price", "above 0");
   const upperPrice = number("upper", "a price", "above 0");
   const betAmount = number("amount", "an amount", "of at least 0.01", CENT);
-  const startsInMs = duration("startsIn", 0);
+  const startsInMs = duration("startsIn", START_MIN_MS);
   const durationMs = duration("lasts", DURATION_MIN_MS);
   if (errors.lower === undefined && errors.upper === undefined && lowerPrice >= upperPrice) {
     errors.upper = "Enter a price above the lower one";
@@ -215,7 +223,7 @@ type Times = Pick<Draft, "startsInMs" | "durationMs">;
 /** The times in the fields. A wrong one is replaced by that of a suggested box. */
 export function timesOf({ startsIn, lasts }: DraftFields): Times {
   return {
-    startsInMs: durationOf(startsIn, 0) ?? SUGGESTED_START_MS,
+    startsInMs: durationOf(startsIn, START_MIN_MS) ?? SUGGESTED_START_MS,
     durationMs: durationOf(lasts, DURATION_MIN_MS) ?? SUGGESTED_MS,
   };
 }
@@ -230,7 +238,7 @@ export function suggestedDraft(
   price: bigint,
   move?: number,
   { startsInMs, durationMs }: Times = timesOf(EMPTY_FIELDS),
-  kept?: Draft,
+  kept?: Pick<Draft, "lowerPrice" | "upperPrice">,
 ): Draft {
   const suggested = Number(price) * halfHeightOf(startsInMs + durationMs, move);
   const keptHeight = kept && kept.upperPrice - kept.lowerPrice;
@@ -256,14 +264,9 @@ export function repeatedDraft(
   price: bigint,
   fromMs: number,
 ): DraftFields {
-  const half = (upperPrice - lowerPrice) / 2n;
-  const draft = draftOf({
-    fromMs,
-    toMs: fromMs + endTime - startTime,
-    low: Math.max(0.000001, Number(price - half) / 1e6),
-    high: Number(price + half) / 1e6,
-  });
-  return { ...fieldsOf(draft ?? suggestedDraft(price)), amount: amountText(betAmount) };
+  const times = { startsInMs: fromMs, durationMs: endTime - startTime };
+  const draft = suggestedDraft(price, undefined, times, { lowerPrice, upperPrice });
+  return { ...fieldsOf(draft), amount: amountText(betAmount) };
 }
 
 /** The bet for a draft that is quoted now. */

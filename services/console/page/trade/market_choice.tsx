@@ -58,7 +58,7 @@ function MarketButton({ model, slip, symbol, isChosen }: MarketButtonProps) {
 /** Whether the newest price is out of date. */
 export function isOld({ stateOf }: PageModel, symbol: string): boolean {
   const state = stateOf(symbol);
-  return state === "stale" || state === "away" || state === "offline";
+  return state === "stale" || state === "away";
 }
 
 /** The newest price of a market as text. */

@@ -4,9 +4,17 @@ import type { UnresolvedBet } from "../data/bet_keeper.ts";
 import type { EstimateState } from "../data/estimator.ts";
 import { explain, explainRisk, type Explanation } from "../data/explain.ts";
 import type { MarketState } from "../data/price_feed.ts";
-import { formatCut, formatTime } from "../format.ts";
-import { type DraftFields, type FieldErrors, firstError, type ParsedFields } from "./draft.ts";
-import { isWorthless, oddsOf, paysText, unmarked } from "./odds.ts";
+import { formatAmount } from "../format.ts";
+import {
+  type DraftFields,
+  type FieldErrors,
+  firstError,
+  isUnreached,
+  LABELS,
+  type ParsedFields,
+} from "./draft.ts";
+import { isWorthless, oddsOf, paysText } from "./odds.ts";
+import { checkingText } from "./quote_life.ts";
 import { CHECKING, OTHER_TAB, WAITING } from "./quote_step.ts";
 
 /** All facts that decide whether a quote can be requested. */
@@ -38,16 +46,15 @@ export interface Obstacle {
   switchesChain?: boolean;
   /** The button draws a box. */
   suggests?: boolean;
-  /** A separate button removes the obstacle: it moves the box to the price, or fits its height. */
+  /** The button moves the box to the price, or fits its height. Key M on the chart does the same. */
   fix?: "move" | "height";
-  /** The field to correct. */
+  /** The field to correct, which shows its error; the button goes there. */
   field?: keyof DraftFields;
 }
 
 /** Why a market accepts no bets, in one sentence. The chart shows it. */
 export const MARKET_TEXTS: Readonly<Record<Exclude<MarketState, "fresh">, string>> = {
-  away: "The price service does not answer: reconnecting. Your open bets go on; new ones wait.",
-  offline: "You are offline. Your open bets go on; new ones wait.",
+  away: "No connection to the prices: reconnecting. Your open bets go on; new ones wait.",
   connecting: "Connecting to the prices …",
   missing: "There is no price yet. Bets start with the first one.",
   stale: "The price is not fresh: no bets until it is.",
@@ -65,27 +72,30 @@ export function chainObstacle(walletChainId: number | undefined, chainId: number
 
 const QUOTE = "Get a quote";
 
+/** Whether the button does something about the obstacle. */
+export function canAct({ suggests, switchesChain, fix, field }: Obstacle): boolean {
+  return Boolean(suggests ?? switchesChain ?? fix ?? field);
+}
+
 /** The first obstacle to a quote; undefined if there is none. */
 export function obstacleOf(situation: Situation): Obstacle | undefined {
   const { market, chainId, nodeChainId, hasUser, walletChainId, balance } = situation;
   const { onItsWay, isEmpty, unpriceable } = situation;
   if (onItsWay?.isChecking === false) return { button: OTHER_TAB, text: "" };
   if (onItsWay !== undefined) {
-    const text =
-      "It is not known yet whether your signed bet was placed. New quotes wait until it " +
-      `is, shortly after ${formatTime(onItsWay.offer.quote.deadline)} at the latest.`;
-    return { button: CHECKING, text };
+    return { button: CHECKING, text: checkingText(onItsWay.offer.quote) };
   }
   if (market !== "fresh") return { button: WAITING, text: "" };
   const wrong = firstError(errorsOf(situation));
+  if (wrong !== undefined) return { ...wrong, button: `Check “${LABELS[wrong.field]}”` };
   if (isEmpty) {
     const text = "Draw a box on the chart, or fill in the fields.";
-    // A suggestion would replace a wrong time.
-    const suggests = wrong?.field !== "startsIn" && wrong?.field !== "lasts";
-    return { button: "Suggest a box", text, suggests, ...wrong };
+    return { button: "Suggest a box", text, suggests: true };
   }
-  if (wrong !== undefined) return { ...wrong, button: QUOTE };
   const blocked = (text: string): Obstacle => ({ button: QUOTE, text });
+  const fix = unpriceable && FIXES[unpriceable.code];
+  if (fix) return { button: FIX_BUTTONS[fix], text: unpriceable.text, fix };
+  if (unpriceable) return blocked(unpriceable.text);
   if (!hasUser) return blocked("Open your account first.");
   if (balance === 0n) return blocked("Take money to bet with first.");
   const wrongChain = chainObstacle(walletChainId, chainId);
@@ -93,21 +103,29 @@ export function obstacleOf(situation: Situation): Obstacle | undefined {
   if (nodeChainId !== undefined && nodeChainId !== chainId) {
     return blocked(`The node has chain ${nodeChainId}, and this page is for chain ${chainId}.`);
   }
-  if (nodeChainId === undefined) return { button: "Connecting …", text: "Asking the node …" };
-  const fix = unpriceable && FIXES[unpriceable.code];
-  return unpriceable && { ...blocked(unpriceable.text), ...(fix && { fix }) };
+  return nodeChainId === undefined
+    ? { button: "Connecting …", text: "Asking the node …" }
+    : undefined;
 }
 
-/** The separate buttons that remove an obstacle. Key M on the chart does the same. */
-export const FIX_BUTTONS: Readonly<Record<NonNullable<Obstacle["fix"]>, string>> = {
+const FIX_BUTTONS: Readonly<Record<NonNullable<Obstacle["fix"]>, string>> = {
   move: "Move the box to the price",
   height: "Fit its height",
 };
 
 /** What is said about an obstacle: its text, and the button or key that removes it. */
 export function spokenText({ text, button, fix }: Obstacle): string {
-  const remedy = fix && ` Press “${FIX_BUTTONS[fix]}”, or M on the chart.`;
-  return (text || button) + (remedy ?? "");
+  return fix ? `${text} Press “${button}”, or M on the chart.` : text || button;
+}
+
+/** What is said once a box is still: what is wrong, or what it pays; undefined if unknown. */
+export function stillText(
+  obstacle: Obstacle | undefined,
+  { fields, draft, terms }: { fields: { value: DraftFields }; draft: unknown; terms: string },
+): string | undefined {
+  if (obstacle?.field) return isUnreached(fields.value, obstacle.field) ? "" : obstacle.text;
+  if (obstacle?.text === "" || draft === undefined) return ""; // the chart shows the reason
+  return terms && obstacle?.fix ? spokenText(obstacle) : terms || undefined;
 }
 
 /** Refusals of a box that moving it, or changing its height, would fix. */
@@ -131,13 +149,13 @@ export function errorsOf(situation: Situation): FieldErrors {
 function amountError({ parsed: { betAmount }, balance, limits }: Situation): string | undefined {
   if (betAmount === undefined) return undefined;
   if (balance && betAmount > balance) {
-    return `Enter at most ${formatCut(balance)} USDC, your balance`;
+    return `Enter at most ${formatAmount(balance)} USDC, your balance`;
   }
   if (limits !== undefined && betAmount < limits.minBetAmount) {
     return `Enter at least ${formatUnits(limits.minBetAmount)} USDC, the maker’s smallest bet`;
   }
   if (limits !== undefined && betAmount > limits.maxBetAmount) {
-    return `Enter at most ${formatCut(limits.maxBetAmount)} USDC, the maker’s largest bet`;
+    return `Enter at most ${formatAmount(limits.maxBetAmount)} USDC, the maker’s largest bet`;
   }
   return undefined;
 }
@@ -165,5 +183,5 @@ export function boxText(...[state, info]: Parameters<typeof unpriceableBy>): str
   const unpriceable = unpriceableBy(state, info);
   if (unpriceable !== undefined || "failure" in state) return unpriceable?.text ?? "";
   const { warning } = oddsOf(state.estimate, info?.config.maxPayoutRatio);
-  return [`Your box ${unmarked(paysText(state.estimate))}.`, warning].filter(Boolean).join(" ");
+  return [`Your box ${paysText(state.estimate)}.`, warning].filter(Boolean).join(" ");
 }

@@ -1,4 +1,4 @@
-/** What a box or a quote pays, and its chance, in words. Parts in asterisks matter most. */
+/** What a box or a quote pays, and its chance. */
 import type { Estimate, Offer, Quote } from "@rangemaker/client";
 import { formatAmount } from "../format.ts";
 
@@ -7,8 +7,6 @@ export interface Odds {
   multiplier: string;
   /** The maker's probability that the price stays in the box; undefined if it has no model. */
   chance: string | undefined;
-  /** The probability at which payouts equal stakes on average. */
-  breakEven: string;
   /** Set if the chance is unknown or far below break-even, or the payout capped or very low. */
   warning: string | undefined;
 }
@@ -29,7 +27,7 @@ const CAPPED_SHARE = 0.99;
 
 /** @param maxPayoutRatio The maker's highest payout as a multiple of the bet, once it is known. */
 export function oddsOf(
-  { betAmount, payout, probability }: Pick<Estimate, "betAmount" | "payout" | "probability">,
+  { betAmount, payout, probability }: Priced,
   maxPayoutRatio: number | undefined,
 ): Odds {
   const ratio = Number(payout) / Number(betAmount);
@@ -38,7 +36,6 @@ export function oddsOf(
   return {
     multiplier: `× ${ratio.toFixed(2)}`,
     chance: probability === undefined ? undefined : chanceText(probability),
-    breakEven: chanceText(1 / ratio),
     warning: isPoor
       ? "The chance is far below break-even: on average, such a bet pays back " +
         `${formatAmount(BigInt(Math.floor(probability * Number(payout))))} of ` +
@@ -52,6 +49,16 @@ export function oddsOf(
         `${formatAmount(payout - betAmount)}.`
       : undefined,
   };
+}
+
+/** The probability at which payouts equal stakes on average, up to that of the least payout. */
+export function breakEvenOf(
+  { betAmount, payout }: Pick<Quote, "payout" | "betAmount">,
+  least = payout,
+): string {
+  const chanceFor = (paid: bigint) => chanceText(Number(betAmount) / Number(paid));
+  const [now, most] = [chanceFor(payout), chanceFor(least)];
+  return now === most ? now : `${now.replace(" %", "")}–${most}`;
 }
 
 /**
@@ -72,28 +79,21 @@ export function chanceText(probability: number): string {
   return probability > 0.999 ? "over 99.9 %" : `${(100 * probability).toFixed(1)} %`;
 }
 
-type Priced = Pick<Estimate, "betAmount" | "payout" | "probability">;
+export type Priced = Pick<Estimate, "betAmount" | "payout" | "probability">;
 
-/** What a box pays. */
+/** What a box pays, to be spoken. */
 export function paysText(estimate: Priced): string {
   const { multiplier } = oddsOf(estimate, undefined);
-  return `pays *${formatAmount(estimate.payout)} USDC* (${multiplier})${chancesText(estimate)}`;
+  return `pays ${formatAmount(estimate.payout)} USDC (${multiplier})${chancesText(estimate)}`;
 }
 
-/** What is signed. @param least The least payout of a bet that is placed without asking again. */
+/** What is signed, to be spoken. @param least The least payout that is placed without asking again. */
 export function termsText({ quote, probability }: Offer, least: bigint): string {
   const atLeast = least < quote.payout
-    ? `, or *at least ${formatAmount(least)}* if the odds change`
+    ? `, or at least ${formatAmount(least)} if the odds change`
     : "";
-  return `Bet ${formatAmount(quote.betAmount)}, get *${
-    formatAmount(quote.payout)
-  } USDC*${atLeast}` +
-    chancesText({ ...quote, probability });
-}
-
-/** A text without its asterisks, to be spoken. */
-export function unmarked(text: string): string {
-  return text.replaceAll("*", "");
+  return `Bet ${formatAmount(quote.betAmount)}, get ${formatAmount(quote.payout)} USDC` +
+    atLeast + chancesText({ ...quote, probability }, least);
 }
 
 /** The outcome of a bet whose price moved while it was signed. */
@@ -104,7 +104,9 @@ export function repricedText(first: Offer, { quote: { payout }, probability }: O
 }
 
 /** The chance of a bet, if the maker reports it, and its break-even. */
-function chancesText(priced: Priced): string {
-  const { chance, breakEven } = oddsOf(priced, undefined);
-  return `${chance === undefined ? "" : `, chance ${chance}`}, break-even ${breakEven}`;
+function chancesText(priced: Priced, least?: bigint): string {
+  const { chance } = oddsOf(priced, undefined);
+  return `${chance === undefined ? "" : `, chance ${chance}`}, break-even ${
+    breakEvenOf(priced, least)
+  }`;
 }

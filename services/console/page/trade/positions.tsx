@@ -32,31 +32,25 @@ interface PositionsProps {
 /** The user's bets: open ones with their progress, settled ones with their gain or loss. */
 export function Positions(props: PositionsProps) {
   const { model, chosen, onShow } = props;
-  const { session, isOffline } = model;
-  // The chart shows that the page is offline.
-  const isOld = session.user.value?.portfolio.problem.value !== undefined && !isOffline.value;
+  const { session, feed } = model;
+  // The chart shows that the connection is lost.
+  const isOld = session.user.value?.portfolio.problem.value !== undefined && !feed.isAway.value;
   const theses = (session.user.value?.portfolio.theses.value ?? []).map(model.withBreach);
   const nowMs = useNow(model.serverClock, theses.every(isDecided) ? SETTLED_STEP_MS : STEP_MS);
   const filter = useSignal<FilterName>("All");
   const wanted = useSignal(0);
-  const { settled, held, profit } = resultsOf(theses); // from the maker's side
+  const { profit } = resultsOf(theses); // from the maker's side
   const shown = theses.filter(FILTERS[filter.value]);
   const { page, pages, rows } = pageOf(shown, wanted.value);
   const save = () => {
     download(userCsv(shown, model.markets));
     model.announce(`bets.csv was downloaded, with ${countText(shown.length)}.`);
   };
+  const countOf = (name: FilterName) => theses.filter(FILTERS[name]).length;
   const choose = (name: FilterName) => {
     filter.value = name;
-    const count = theses.filter(FILTERS[name]).length;
-    model.announce(`The list shows ${countText(count)}.`, { isSpoken: true });
+    model.announce(`The list shows ${countText(countOf(name))}.`, { isSpoken: true });
   };
-  const filters = [
-    ["All", theses.length, ""],
-    ["Open", theses.length - settled, "●"],
-    ["Won", held, "✓"],
-    ["Lost", settled - held, "✕"],
-  ] as const;
   return (
     <section class="card positions" aria-label="Your bets">
       <div class="row">
@@ -80,7 +74,17 @@ export function Positions(props: PositionsProps) {
           <>
             <div class="row note">
               <div class="choice" role="group" aria-label="Bets shown">
-                <Filters {...{ filters, choose }} chosen={filter.value} />
+                {SIGNS.map(([name, sign]) => (
+                  <button
+                    key={name}
+                    type="button"
+                    aria-pressed={filter.value === name}
+                    onClick={() => choose(name)}
+                  >
+                    <span aria-hidden="true">{sign}</span>
+                    {name === "All" ? name : ` ${countOf(name)} ${name.toLowerCase()}`}
+                  </button>
+                ))}
               </div>
               <span class="spacer" />
               <button type="button" onClick={save}>Download CSV</button>
@@ -164,29 +168,8 @@ function columnsOf(
 
 type FilterName = keyof typeof FILTERS;
 
-interface FiltersProps {
-  filters: readonly (readonly [name: FilterName, bets: number, sign: string])[];
-  chosen: FilterName;
-  choose(name: FilterName): void;
-}
-
-function Filters({ filters, chosen, choose }: FiltersProps) {
-  return filters.map(([name, bets, sign]) => {
-    const state = name.toLowerCase();
-    const spoken = name === "All" ? "All bets" : `${bets} ${state} ${bets === 1 ? "bet" : "bets"}`;
-    return (
-      <button
-        key={name}
-        type="button"
-        aria-label={spoken}
-        aria-pressed={chosen === name}
-        onClick={() => choose(name)}
-      >
-        {sign === "" ? name : `${sign} ${bets} ${state}`}
-      </button>
-    );
-  });
-}
+/** The choices of bets, with the signs of their states. */
+const SIGNS = [["All", ""], ["Open", "●"], ["Won", "✓"], ["Lost", "✕"]] as const;
 
 interface PagerProps {
   page: number;

@@ -2,30 +2,18 @@
 import type { RenderableProps } from "preact";
 import { explain } from "../data/explain.ts";
 import type { PageModel } from "../data/page_model.ts";
-import { Marked } from "../words.tsx";
 import type { BetSlip } from "./bet_slip.ts";
 import { firstError } from "./draft.ts";
 import {
+  canAct,
   errorsOf,
-  FIX_BUTTONS,
   type Obstacle,
   obstacleOf,
   type Situation,
   unpriceableBy,
 } from "./next_step.ts";
-import { oddsOf, paysText } from "./odds.ts";
-import { failureText } from "./stage.ts";
-
-interface QuoteButtonProps {
-  model: PageModel;
-  slip: BetSlip;
-  /**
-   * Draws the box around the price.
-   *
-   * @param keepsHeight Keeps its height.
-   */
-  onFix(keepsHeight: boolean): void;
-}
+import { leastPayout, oddsOf } from "./odds.ts";
+import { Terms } from "./terms.tsx";
 
 /** The present obstacle to a quote; undefined if there is none. */
 export function obstacleNow(model: PageModel, slip: BetSlip): Obstacle | undefined {
@@ -65,57 +53,31 @@ export function estimateNow(model: PageModel, slip: BetSlip) {
   return hasSameStake && model.stateOf(symbol.value) === "fresh" ? state.estimate : undefined;
 }
 
-/** The button for a quote, after the present obstacle, the payout, and the field of the amount. */
-export function QuoteButton({ model, slip, onFix, children }: RenderableProps<QuoteButtonProps>) {
+/** The button for a quote, after the present obstacle, the terms, and the field of the amount. */
+export function QuoteButton(
+  { model, slip, children }: RenderableProps<{ model: PageModel; slip: BetSlip }>,
+) {
   const stage = slip.stage.value;
   const isQuoting = stage.name === "quoting";
-  const situation = situationOf(model, slip);
-  const obstacle = obstacleOf(situation);
-  if (obstacle?.switchesChain) {
-    return (
-      <>
-        {children}
-        <SwitchChain model={model} obstacle={obstacle} />
-      </>
-    );
-  }
-  const state = slip.estimator.state.value;
+  const obstacle = obstacleNow(model, slip);
   const estimate = estimateNow(model, slip);
-  const odds = estimate && oddsOf(estimate, model.maker.info.value?.config.maxPayoutRatio);
+  const warning = estimate &&
+    oddsOf(estimate, model.maker.info.value?.config.maxPayoutRatio).warning;
   // The bet slip has announced the failure already.
-  const failed = stage.name === "draft" && stage.failure ? failureText(stage.failure, state) : "";
-  const { unpriceable } = situation;
-  const unpaid = !obstacle?.field &&
-    (unpriceable && unpriceable.text !== obstacle?.text ? unpriceable.text : "pays –");
+  const failed = stage.name === "draft" && stage.failure;
   return (
     <>
-      <div class="bar-note">
-        {obstacle && odds?.warning && <p class="warned">{odds.warning}</p>}
-        <p
-          class={obstacle?.field
-            ? "failure"
-            : !obstacle && odds?.warning && failed === ""
-            ? "warned"
-            : "note"}
-          id="obstacle"
-        >
-          {obstacle?.text ?? odds?.warning}
-        </p>
-        {obstacle?.fix && (
-          <button
-            type="button"
-            title="Key M on the chart"
-            onClick={() => onFix(obstacle.fix === "move")}
-          >
-            {FIX_BUTTONS[obstacle.fix]}
-          </button>
-        )}
+      <div class="bar-note note" id="bar-note">
+        {failed && <p class="warned">{failed}</p>}
+        {warning && <p class="warned">{warning}</p>}
+        {/* A wrong field has its error below it. */}
+        {obstacle?.text && !obstacle.field && <p>{obstacle.text}</p>}
       </div>
-      {failed !== "" && <p class="warned bar-failure">{failed}</p>}
-      {!("errors" in slip.parsed.value) && (odds || unpaid) && (
-        <p class="bar-payout">
-          {odds ? <Marked text={paysText(estimate)} /> : unpaid}
-        </p>
+      {!slip.isEmpty && (
+        <Terms
+          offered={estimate &&
+            { ...estimate, least: leastPayout(estimate, slip.tolerancePercent.value) }}
+        />
       )}
       {children}
       <button
@@ -123,8 +85,8 @@ export function QuoteButton({ model, slip, onFix, children }: RenderableProps<Qu
         class="primary wide"
         data-next
         // Not `disabled`, so that the keyboard reaches it and screen readers read the reason.
-        aria-disabled={isQuoting || obstacle !== undefined && !obstacle.suggests}
-        aria-describedby="obstacle"
+        aria-disabled={isQuoting || obstacle !== undefined && !canAct(obstacle)}
+        aria-describedby="bar-note"
       >
         {isQuoting ? "Asking the maker …" : obstacle?.button ?? "Get a quote"}
       </button>
@@ -133,23 +95,13 @@ export function QuoteButton({ model, slip, onFix, children }: RenderableProps<Qu
 }
 
 /** Switches the wallet to the chain of the bets. */
-export function SwitchChain({ model, obstacle }: { model: PageModel; obstacle: Obstacle }) {
-  const user = model.session.user.value;
-  const change = () => {
-    user?.client.switchChain().then(
-      () => {
-        user.walletChainId.value = model.config.chainId;
-        model.announce("The wallet is on the right chain now.");
-      },
-      (thrown) => model.announce(explain(thrown).text),
-    );
-  };
-  return (
-    <>
-      <p class="bar-note note">{obstacle.text}</p>
-      <button type="button" class="primary wide" data-next onClick={change}>
-        {obstacle.button}
-      </button>
-    </>
+export function switchChain({ session, config, announce }: PageModel): void {
+  const user = session.user.value;
+  user?.client.switchChain().then(
+    () => {
+      user.walletChainId.value = config.chainId;
+      announce("The wallet is on the right chain now.");
+    },
+    (thrown) => announce(explain(thrown).text),
   );
 }

@@ -6,37 +6,19 @@ import { QUOTE_LIFE_MS } from "./draft.ts";
 /** Nothing is signed later than this before the end, because a signature takes time to arrive. */
 const SIGN_MARGIN_MS = 5_000;
 
-/**
- * The window of a quote starts at once if it starts sooner than this after the quote: nobody reads and
- * signs in less. It can be signed while its window runs.
- */
-const AT_ONCE_MS = 3_000;
-
 /** Time from a quote to the start of its window. */
 export function leadMs({ startTime, deadline }: Pick<Quote, "startTime" | "deadline">): number {
   return startTime - (deadline - QUOTE_LIFE_MS);
 }
 
-const startsAtOnce = (quote: QuoteTimes) => leadMs(quote) < AT_ONCE_MS;
-
 /**
  * For how long a quote can still be signed: until its deadline, or the start of the window if that is
- * sooner: once it has begun, makers refuse nearly all quotes. For a window that starts at once, its
- * end counts.
+ * sooner: once it has begun, makers refuse nearly all quotes.
  *
  * @returns 0 if it is too late.
  */
-export function signableMs(quote: QuoteTimes, nowMs: number): number {
-  const { deadline, startTime, endTime } = quote;
-  const lastMs = startsAtOnce(quote) ? endTime : startTime;
-  return Math.max(0, Math.min(deadline - SIGN_MARGIN_MS, lastMs) - nowMs);
-}
-
-/** Time until a quote should be signed: if its window starts at once, first until that start. */
-export function signWithinMs(quote: QuoteTimes, nowMs: number): number {
-  const remainingMs = signableMs(quote, nowMs);
-  const aheadMs = quote.startTime - nowMs;
-  return aheadMs > 0 ? Math.min(remainingMs, aheadMs) : remainingMs;
+export function signableMs({ deadline, startTime }: QuoteTimes, nowMs: number): number {
+  return Math.max(0, Math.min(deadline - SIGN_MARGIN_MS, startTime) - nowMs);
 }
 
 /** The one deadline that users see and hear. */
@@ -49,27 +31,30 @@ type QuoteTimes = Pick<Quote, "deadline" | "startTime" | "endTime">;
 /** By when to sign a quote, and when its window runs. Only the deadline counts down. */
 export function windowText(quote: QuoteTimes, nowMs: number): string {
   const { startTime, endTime } = quote;
-  const withinMs = signWithinMs(quote, nowMs);
+  const withinMs = signableMs(quote, nowMs);
   const sign = signWithinText(withinMs);
   const lasts = durationText(endTime - startTime);
-  if (nowMs >= startTime) {
-    return `The window has begun. ${sign}: the maker may refuse it now; then nothing is taken.`;
-  }
   return nowMs + withinMs < startTime
     ? `${sign}. The window starts at ${formatTime(startTime)} and lasts ${lasts}.`
     : `${sign}, before the window starts. It lasts ${lasts}.`;
 }
 
 /** Why a quote can no longer be signed. */
-export function overText(quote: QuoteTimes, nowMs: number): string {
-  if (nowMs >= quote.endTime) return "Too late: the window has ended.";
-  const isByStart = !startsAtOnce(quote) && quote.startTime <= quote.deadline - SIGN_MARGIN_MS;
-  return isByStart ? "Too late: the window has begun." : "The quote has expired.";
+export function overText({ deadline, startTime }: QuoteTimes): string {
+  return startTime <= deadline - SIGN_MARGIN_MS
+    ? "Too late: the window has begun."
+    : "The quote has expired.";
 }
 
-/** The same, and what the button does now, to be spoken. */
-export function endedText(quote: QuoteTimes, nowMs: number): string {
-  return `${overText(quote, nowMs)} The button now asks for a new quote.`;
+/** The same, and what to do now, to be spoken. */
+export function endedText(quote: QuoteTimes): string {
+  return `${overText(quote)} Enter asks for a new quote.`;
+}
+
+/** Until when the outcome of a signed bet may be unknown. */
+export function checkingText({ deadline }: Pick<Quote, "deadline">): string {
+  return "The answer is missing: your signed bet is placed once, or not. New quotes wait until that " +
+    `is known, shortly after ${formatTime(deadline)} at the latest.`;
 }
 
 /** Whether a price is outside the box of a quote. */
@@ -83,5 +68,5 @@ export function isOutside(
 /** The effect of a price outside a quote's box before the window begins. */
 export function outsideText(quote: QuoteTimes, nowMs: number): string {
   return "The price is outside the box. It has to be inside when the window starts, or you lose. " +
-    `${signWithinText(signWithinMs(quote, nowMs))}.`;
+    `${signWithinText(signableMs(quote, nowMs))}.`;
 }

@@ -3,15 +3,15 @@ import { useEffect } from "preact/hooks";
 import type { Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { Fact } from "../fact.tsx";
-import { firstOutside, isDecided, outcomeText } from "../data/live_breaches.ts";
+import { isDecided, outcomeText } from "../data/live_breaches.ts";
 import { durationText, formatAmount, formatRange, formatTime } from "../format.ts";
 import { useNow } from "../use_now.ts";
-import { Marked } from "../words.tsx";
 import type { BetSlip } from "./bet_slip.ts";
-import { oddsOf, repricedText, termsText } from "./odds.ts";
+import { oddsOf, repricedText } from "./odds.ts";
 import { quoteStepOf } from "./quote_step.ts";
 import { showChart } from "./show_chart.ts";
 import { leastOf, type LiveStage, type PlacedStage } from "./stage.ts";
+import { Terms } from "./terms.tsx";
 
 interface QuotePanelProps {
   model: PageModel;
@@ -74,38 +74,27 @@ function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
     isDevelopmentKey: user?.isDevelopmentKey ?? false,
     onItsWay: bets.find(({ offer }) => offer.quoteHash === quoteHash) ?? bets[0],
     balance: user?.portfolio.account.value?.balance,
-    isOffline: model.isOffline.value,
+    isAway: model.feed.isAway.value,
     price: model.feed.latest.value[symbol]?.price,
-    hasLeft: firstOutside(quote, model.feed.seriesOf(symbol)) !== undefined,
   }, nowMs);
-  const isOver = look === "failure"; // terms that are no longer available are hidden
-  const odds = oddsOf({ ...quote, probability }, model.maker.info.value?.config.maxPayoutRatio);
+  const isOver = look === "failure"; // its terms are no longer available
+  const offered = { ...quote, probability, least: leastOf(stage, slip.tolerancePercent.value) };
+  const { warning } = oddsOf(offered, model.maker.info.value?.config.maxPayoutRatio);
   const refuse = () => model.announce("The quote is new: press again to sign it.");
   return (
     <>
       <dl class="facts">
         <Fact label={`${symbol} stays in`}>{formatRange(quote)}</Fact>
-        {!isOver && (
-          <Fact label="From">
-            {formatTime(quote.startTime)} for {durationText(quote.endTime - quote.startTime)}
-          </Fact>
-        )}
+        <Fact label="From">
+          {formatTime(quote.startTime)} for {durationText(quote.endTime - quote.startTime)}
+        </Fact>
       </dl>
-      {odds.warning !== undefined && !isOver && <p class="note">{odds.warning}</p>}
+      {warning && <p class="note">{warning}</p>}
       <div class="action-bar">
         <div class={`bar-note ${look ?? "note"}`} id="bar-note">
-          <p>
-            <Marked text={note ?? ""} />
-          </p>{" "}
-          <p class="deadline">
-            <Marked text={deadline ?? ""} />
-          </p>
+          <p>{note}</p> <p class="deadline">{deadline}</p>
         </div>
-        {!isOver && (
-          <p class="bar-payout bar-terms" id="terms" data-payout={quote.payout.toString()}>
-            <Marked text={termsText(stage.offer, leastOf(stage, slip.tolerancePercent.value))} />
-          </p>
-        )}
+        <Terms offered={isOver ? undefined : offered} betAmount={quote.betAmount} />
         <button
           type="button"
           class="primary wide"

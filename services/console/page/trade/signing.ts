@@ -67,15 +67,15 @@ export async function* signingStages(
     const quoteIn = (startsInMs: number, nowMs = serverClock.now()) =>
       user.client.quote(betStarting(startsInMs, symbol, offer.quote, nowMs));
     const next = aheadMs > 0 ? await quoteIn(aheadMs) : undefined;
-    const notPlaced = aheadMs > 0 ? "the odds changed" : "its window had begun";
+    const before = { payout: first.quote.payout, isQuote: true };
     const payout = next?.quote.payout ?? 0n;
     const isMore = payout > offer.quote.payout || payout > first.quote.payout;
     const isTriedAgain = signedAgain < (isMore ? SIGNED_FOR_MORE_MAX : SIGNED_AGAIN_MAX);
     if (next === undefined || payout < least || !isTriedAgain || !maySign()) {
       const later = await quoteIn(Math.max(0, leadMs(first.quote)));
-      return yield { ...stage, offer: later, replaces: first, notPlaced };
+      return yield { ...stage, offer: later, before, isRefused: true };
     }
-    stage = { ...stage, offer: next, replaces: first, notPlaced };
+    stage = { ...stage, offer: next, before, isRefused: true };
     yield { name: "signing", offer: next, least, isAgain: true };
   }
 }
@@ -90,6 +90,16 @@ async function sign(user: User, offer: Offer) {
     }
     throw thrown;
   }
+}
+
+/** Asks for a quote. @param before What the user saw last of the bet. */
+export async function* quoteStages(
+  user: User,
+  bet: Bet,
+  before: QuotedStage["before"],
+): AsyncGenerator<Stage, void> {
+  const offer = await user.client.quote(bet);
+  yield { name: "quoted", offer, before, isRefused: false };
 }
 
 /** The bet of a quote, with another start of its window. */

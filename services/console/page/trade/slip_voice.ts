@@ -1,8 +1,9 @@
 import { effect, untracked } from "@preact/signals";
 import type { CancelTimer, Clock } from "@rangemaker/client";
 import type { Announce } from "../data/messages.ts";
+import type { PendingBet } from "../data/pending_bets.ts";
 import { formatAmount, formatTime } from "../format.ts";
-import { endedText, signableMs, signWithinMs, signWithinText, windowText } from "./quote_life.ts";
+import { checkingText, endedText, signableMs, signWithinText, windowText } from "./quote_life.ts";
 import type { QuotedStage } from "./stage.ts";
 
 /** The payout of the box is announced when the box has not changed for this long. */
@@ -10,8 +11,6 @@ const STILL_MS = 1_000;
 
 /** The deadline of a quote is announced again this long before it. */
 const DEADLINE_WARNING_MS = 10_000;
-
-const CHECKING = "The answer is missing: whether your bet was placed is being checked.";
 
 export interface SlipVoiceOptions {
   announce: Announce;
@@ -32,14 +31,14 @@ export class SlipVoice {
   /**
    * Announces once that the outcome of a signed bet is unknown.
    *
-   * @param isChecking Reads signals.
+   * @param betOf Reads signals.
    */
-  checking(isChecking: () => boolean | undefined): void {
-    let before: boolean | undefined = false;
+  checking(betOf: () => Pick<PendingBet, "offer"> | undefined): void {
+    let before: unknown;
     effect(() => {
-      const now = isChecking();
-      if (now && !before) untracked(() => this.#options.announce(CHECKING));
-      before = now;
+      const bet = betOf();
+      if (bet && !before) untracked(() => this.speak(checkingText(bet.offer.quote)));
+      before = bet;
     });
   }
 
@@ -59,23 +58,19 @@ export class SlipVoice {
     const { announce, clock, serverClock } = this.#options;
     const nowMs = serverClock.now();
     const remainingMs = signableMs(quote, nowMs);
-    if (remainingMs === 0) return this.speak(endedText(quote, nowMs));
+    if (remainingMs === 0) return this.speak(endedText(quote));
     const text = [...changesOf(stage), terms, windowText(quote, nowMs)].join(" ");
     const remove = announce(text, { isSpoken: true }); // the slip shows it
     const cancels = [remove];
     this.#endQuote = () => cancels.forEach((cancel) => cancel());
-    const { startTime } = quote;
-    if (startTime > nowMs && startTime < nowMs + remainingMs) {
-      cancels.push(clock.after(startTime - nowMs, () => this.speak(windowText(quote, startTime))));
-    }
-    const warnInMs = signWithinMs(quote, nowMs) - DEADLINE_WARNING_MS;
-    if (warnInMs > 0 && nowMs < startTime) {
+    const warnInMs = remainingMs - DEADLINE_WARNING_MS;
+    if (warnInMs > 0) {
       const warning = `${signWithinText(DEADLINE_WARNING_MS)}.`;
       cancels.push(clock.after(warnInMs, () => this.speak(warning)));
     }
     cancels.push(clock.after(remainingMs, () => {
       this.endQuote();
-      this.speak(endedText(quote, serverClock.now()));
+      this.speak(endedText(quote));
     }));
   }
 
@@ -106,29 +101,30 @@ const QUIET_SHARE = 0.01;
 /** A payout that is smaller by this share gets a warning. */
 const WARNED_SHARE = 0.05;
 
-/** The offer or estimate shown before a quote, and by which share the quote pays more. */
-function changeOf({ estimated, replaces, offer: { quote } }: QuotedStage) {
-  const seen = replaces ? { ...replaces.quote, ...replaces } : estimated;
-  return { seen, share: seen === undefined ? 0 : Number(quote.payout) / Number(seen.payout) - 1 };
+/** By which share a quote pays more than what the user saw before. */
+function changeOf({ before, offer: { quote } }: QuotedStage): number {
+  return before === undefined ? 0 : Number(quote.payout) / Number(before.payout) - 1;
 }
 
 /** Whether a quote pays so much less than the last quote or estimate that it needs a warning. */
 export function isWorse(stage: QuotedStage): boolean {
-  return changeOf(stage).share <= -WARNED_SHARE;
+  return changeOf(stage) <= -WARNED_SHARE;
 }
 
 /** Sentences about changes since the last quote or estimate, announced before signing. */
 export function changesOf(stage: QuotedStage): string[] {
-  const { replaces, notPlaced, offer } = stage;
-  const { seen, share } = changeOf(stage);
+  const { before, isRefused, offer } = stage;
+  const share = changeOf(stage);
   const from = formatTime(offer.quote.startTime);
-  const changes = notPlaced === undefined
-    ? []
-    : [`Not placed: ${notPlaced}. This is a new quote, for a window from ${from}.`];
-  if (seen !== undefined && Math.abs(share) >= QUIET_SHARE) {
-    const before = `${replaces ? "quote before" : "estimate"} of ${formatAmount(seen.payout)} USDC`;
+  const changes = isRefused
+    ? [`Not placed: the odds changed. This is a new quote, for a window from ${from}.`]
+    : [];
+  if (before !== undefined && Math.abs(share) >= QUIET_SHARE) {
+    const what = `${before.isQuote ? "quote before" : "estimate"} of ${
+      formatAmount(before.payout)
+    }`;
     const percent = Math.round(100 * Math.abs(share));
-    changes.push(`It pays ${percent} % ${share < 0 ? "less" : "more"} than the ${before}.`);
+    changes.push(`It pays ${percent} % ${share < 0 ? "less" : "more"} than the ${what} USDC.`);
   }
   return changes;
 }

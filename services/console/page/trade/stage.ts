@@ -1,32 +1,23 @@
 /** The stages of a bet, from draft to placed. */
-import type { Estimate, Offer } from "@rangemaker/client";
+import type { Offer } from "@rangemaker/client";
 import type { EstimateState } from "../data/estimator.ts";
 import type { Explanation } from "../data/explain.ts";
 import { formatTime } from "../format.ts";
 import { leastPayout } from "./odds.ts";
 
-/** Why the last attempt failed. */
-export interface Failure extends Explanation {
-  /**
-   * Start of the window that the user signed for; undefined before that. The text must say whether
-   * money moved, and name the box, since it may be shown beside other bets.
-   */
-  signedStartMs: number | undefined;
-}
-
 export type Stage =
-  | { name: "draft"; failure?: Failure }
+  /** `failure`: why a signed bet was not placed. It stays until the box changes: it is about money. */
+  | { name: "draft"; failure?: string }
   | { name: "quoting" }
   /**
-   * `estimated`: the last estimate of this bet. `replaces`: the last quote that the user saw, which
-   * has expired or was refused. `notPlaced`: why it was refused.
+   * `before`: what the user saw last of this bet, an estimate or a quote. `isRefused`: the user signed
+   * that quote, and it was refused because the odds had changed.
    */
   | {
     name: "quoted";
     offer: Offer;
-    estimated: Estimate | undefined;
-    replaces: Offer | undefined;
-    notPlaced: string | undefined;
+    before: { payout: bigint; isQuote: boolean } | undefined;
+    isRefused: boolean;
   }
   /**
    * `least`: the least payout that the user has agreed to. `isAgain`: a second signature, because the
@@ -47,39 +38,35 @@ export function leastOf(stage: LiveStage, tolerancePercent: number): bigint {
   return "least" in stage ? stage.least : leastPayout(stage.offer.quote, tolerancePercent);
 }
 
-/** Failures that the next answer to an estimate replaces. */
-const PASSING_CODES: ReadonlySet<string> = new Set([
-  ...["RANGE_BROKEN", "OUTSIDE_RANGE", "RANGE_TOO_NARROW", "PAYOUT_TOO_LOW"],
-  ...["ORACLE_STALE", "PRICE_STALE", "PRICE_UNAVAILABLE", "PRICE_MOVED", "PRICE_IMPROVED"],
-  ...["SERVICE_UNREACHABLE", "SERVICE_TIMEOUT", "NODE_UNREACHABLE", "NODE_TIMEOUT"],
-]);
-
 const LEFT = "The price had left the box.";
 const CHANGED = "The odds had changed.";
 
-/** Why a signed bet was not placed, if its explanation is about the box of now. */
+/** Why a signed bet was not placed, if its explanation is about now: that may change. */
 const PAST_REASONS: Readonly<Record<string, string>> = {
   RANGE_BROKEN: LEFT,
   OUTSIDE_RANGE: LEFT,
   PRICE_MOVED: CHANGED,
   PRICE_IMPROVED: CHANGED,
+  INSUFFICIENT_BALANCE: "Your balance was too small.",
+  WRONG_CHAIN: "The wallet was on another chain.",
+  WALLET_BUSY: "Another request waited in the wallet.",
   NOT_PLACED: "",
 };
 
 /**
- * The text of a failure. It stays after signing, since it is about money. Before that, it ends with
- * the next estimate, if that tells the same or shows that the failure has passed.
+ * Says that a signed bet was not placed, and why.
  *
- * @param state The newest estimate, which is newer than the failure.
+ * @param startMs The start of its window: the text may be shown beside other bets.
  */
-export function failureText(
-  { code, text, signedStartMs }: Failure,
-  state: EstimateState | undefined,
-): string {
-  if (signedStartMs === undefined) {
-    return state && ("failure" in state || PASSING_CODES.has(code)) ? "" : text;
-  }
-  const nothing = `No bet was placed on the box from ${formatTime(signedStartMs)}, ` +
-    "nothing was taken.";
+export function notPlacedText({ code, text }: Explanation, startMs: number): string {
+  const nothing = `No bet was placed on the box from ${formatTime(startMs)}, nothing was taken.`;
   return `${nothing} ${PAST_REASONS[code] ?? text}`.trim();
+}
+
+/** The payout that the user saw last of this bet: of a quote, or of an estimate of it. */
+export function seenPayout(stage: Stage, state: EstimateState | undefined): QuotedStage["before"] {
+  if (stage.name === "quoted") return { payout: stage.offer.quote.payout, isQuote: true };
+  return state && "estimate" in state
+    ? { payout: state.estimate.payout, isQuote: false }
+    : undefined;
 }

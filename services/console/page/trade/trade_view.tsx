@@ -50,7 +50,7 @@ export function openTradeView(model: PageModel): View {
     const price = model.feed.latest.value[symbol.value]?.price;
     return draft !== undefined && price !== undefined && isOutside(draft, price);
   });
-  isOutsideDraft.subscribe(() => slip.refresh());
+  isOutsideDraft.subscribe(() => slip.refresh({ isCrossing: true }));
   followHistory(slip, announce);
   effect(() => {
     const state = slip.estimator.state.value;

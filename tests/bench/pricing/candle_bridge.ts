@@ -1,9 +1,9 @@
 import type { RandomSource } from "../../../lib/clock.ts";
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import { gaussian, seededRandom } from "../../../lib/random.ts";
-import type { Candle } from "../pricing/candle.ts";
-import { CandleMoves } from "../pricing/candle_moves.ts";
-import { BacktestError, type SlotPrice, type SlotSource } from "./slots.ts";
+import type { Candle } from "../../../services/solver/pricing/candle.ts";
+import { CandleMoves } from "./candle_moves.ts";
+import type { SlotPrice, SlotSource } from "../../../services/solver/backtest/slots.ts";
 
 /**
  * Shares of slots in which the price moves by more than two ticks (until candles give a better
@@ -13,46 +13,28 @@ import { BacktestError, type SlotPrice, type SlotSource } from "./slots.ts";
 const MOVING_SHARE = 0.0164;
 const BOUNCING_SHARE = 0.1413;
 
-const SECOND_MS = 1_000;
-
 /** Fewest moves of a candle that is not flat: one each to its high, low and close. */
 const MOVES_MIN = 3;
 
 /** Random walks tried per candle; the one most like the candle is used. */
 const WALKS = 32;
 
-/** Candles in order of time. */
-export interface CandleSource {
-  /** Length of each candle. */
-  durationMs: number;
-  fromMs: number;
-  toMs: number;
-  /** In chunks of any length. */
-  candles(): AsyncIterable<readonly Candle[]>;
-}
-
 /**
- * Makes a price for every 100 ms from candles, so that models see prices much like those of
- * production. Within each candle, the price walks from the previous close to the close and touches
- * the recorded high and low; earlier candles decide the number of moves. Between moves the price is
- * still, or bounces by a tick. The recorded prices alone therefore decide a box of whole candles.
- *
- * @throws {BacktestError} If the candles do not consist of seconds.
+ * Makes a price for every 100 ms from candles of one length, oldest first, so that models see
+ * prices much like those of production. Within each candle, the price walks from the previous close
+ * to the close and touches the recorded high and low; earlier candles decide the number of moves.
+ * Between moves the price is still, or bounces by a tick. The recorded prices alone therefore
+ * decide a box of whole candles.
  */
-export function bridgedSlots(source: CandleSource, seed: number): SlotSource {
-  const { durationMs, fromMs, toMs } = source;
-  if (durationMs % SECOND_MS !== 0 || fromMs % SECOND_MS !== 0) {
-    throw new BacktestError(`Expected candles of whole seconds: received ${durationMs} ms`);
-  }
+export function bridgedSlots(candles: readonly Candle[], seed: number): SlotSource {
+  const [first, last] = [candles[0], candles.at(-1)];
+  if (first === undefined || last === undefined) throw new TypeError("Expected candles");
   return {
-    recordedMs: durationMs,
-    fromMs,
-    toMs,
+    fromMs: first.timeMs,
+    toMs: last.timeMs + last.durationMs,
     async *slots() {
-      const bridge = new CandleBridge(seededRandom(seed), durationMs);
-      for await (const candles of source.candles()) {
-        for (const candle of candles) yield bridge.slotsOf(candle);
-      }
+      const bridge = new CandleBridge(seededRandom(seed), first.durationMs);
+      for (const candle of candles) yield await Promise.resolve(bridge.slotsOf(candle));
     },
   };
 }

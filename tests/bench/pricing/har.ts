@@ -1,13 +1,18 @@
-import { noTouchAtChecks, type OpenBox, priceChecksOf } from "../../pricing/box_probability.ts";
-import { type Candle, CandleBuilder } from "../../pricing/candle.ts";
-import { DecayedMean } from "../../pricing/decayed_mean.ts";
-import { Season } from "../../pricing/season.ts";
-import { forecastOf } from "../../pricing/volatility_forecast.ts";
-import type { SlotPrice } from "../slots.ts";
-import { ModelMaker, type Offer, type TrialBox, type TrialKind } from "../maker.ts";
+import {
+  noTouchAtChecks,
+  type OpenBox,
+  priceChecksOf,
+} from "../../../services/solver/pricing/box_probability.ts";
+import { type Candle, CandleBuilder } from "../../../services/solver/pricing/candle.ts";
+import { DecayedMean } from "../../../services/solver/pricing/decayed_mean.ts";
+import { Season } from "../../../services/solver/pricing/season.ts";
+import { forecastOf } from "../../../services/solver/pricing/volatility_forecast.ts";
+import type { SlotPrice } from "../../../services/solver/backtest/slots.ts";
+import type { Offer, TrialBox, TrialKind } from "../../../services/solver/backtest/maker.ts";
+import { ModelMaker } from "../../solver/backtest/model_maker.ts";
 import { LogitCalibration } from "./logit_calibration.ts";
 import { SimplexRegression } from "./simplex_regression.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS, YEAR_MS } from "../../../../lib/time.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS, YEAR_MS } from "../../../lib/time.ts";
 
 /** Half-lives of the variances in the forecast: ten minutes, an hour, six hours, a day. */
 const HALF_LIVES_MS = [10 * MINUTE_MS, HOUR_MS, 6 * HOUR_MS, DAY_MS];
@@ -15,20 +20,17 @@ const HALF_LIVES_MS = [10 * MINUTE_MS, HOUR_MS, 6 * HOUR_MS, DAY_MS];
 /** Time between two rows of the fit: closer rows add no information. */
 const FIT_STEP_MS = 300_000;
 
-/** Prices for a fit: three rows for each weight. */
-export const HAR_FIT_MS_MIN = 3 * HALF_LIVES_MS.length * FIT_STEP_MS;
-
 /** 2 ln 2 - 1: the weight of the close in the estimator of Garman and Klass. */
 const CLOSE_WEIGHT = 2 * Math.LN2 - 1;
 
 /**
  * Variance of the move over a candle by its range, plus the gap from the close before (Garman and
- * Klass, "On the estimation of security price volatilities", 1980): seven times the information of the
- * squared return.
+ * Klass, "On the estimation of security price volatilities", 1980): seven times the information of
+ * the squared return.
  *
  * @param closeBefore Close of the candle directly before; undefined if there is none.
  */
-export function candleVariance(candle: Candle, closeBefore: number | undefined): number {
+function candleVariance(candle: Candle, closeBefore: number | undefined): number {
   const { open, high, low, close } = candle;
   const range = Math.log(high / low);
   const body = Math.log(close / open);
@@ -39,7 +41,9 @@ export function candleVariance(candle: Candle, closeBefore: number | undefined):
 /** Minimum variance for forecast errors: the logarithm of 0 does not exist. */
 const VARIANCE_MIN = 1e-16;
 
-/** Forecast errors of the volatility, as measured on BTC: 0.35 at 5 minutes, 0.05 more per factor e. */
+/**
+ * Forecast errors of the volatility, as measured on BTC: 0.35 at 5 minutes, 0.05 more per factor e.
+ */
 function spreadOver(durationMs: number): number {
   return Math.min(0.75, Math.max(0.25, 0.35 + 0.05 * Math.log(durationMs / 300_000)));
 }
@@ -66,8 +70,9 @@ interface Horizon {
 }
 
 /**
- * Heterogeneous autoregression of log variance (Corsi, 2009) with a season and, per duration, weights
- * and a recalibration that are fitted to the first part of the data: the rival with the most freedom.
+ * Heterogeneous autoregression of log variance (Corsi, 2009) with a season and, per duration,
+ * weights and a recalibration that are fitted to the first part of the data: the rival with the
+ * most freedom.
  */
 export class HarModel extends ModelMaker {
   readonly name = "HAR, fitted";

@@ -16,7 +16,10 @@ interface Line {
   b: number;
 }
 
-/** Recalibrates probabilities by logit p' = a + b logit p, fitted by maximum likelihood (Platt, 1999). */
+/**
+ * Recalibrates probabilities by logit p' = a + b logit p, fitted by maximum likelihood (Platt,
+ * 1999).
+ */
 export class LogitCalibration {
   readonly #boxes = new Float64Array(BINS);
   readonly #held = new Float64Array(BINS);
@@ -36,7 +39,9 @@ export class LogitCalibration {
     return 1 / (1 + Math.exp(-(a + b * logit(probability))));
   }
 
-  /** Newton's method. A step is halved until the likelihood rises, since a full step may diverge. */
+  /**
+   * Newton's method. A step is halved until the likelihood rises, since a full step may diverge.
+   */
   #fit(): Line {
     let line: Line = { a: 0, b: 1 };
     let likelihood = this.#likelihood(line);
