@@ -1,5 +1,6 @@
 import * as sqlite from "node:sqlite";
 import { messageOf } from "./errors.ts";
+import { statOf } from "./files.ts";
 
 export type SqliteValue = number | string | Uint8Array | null;
 
@@ -23,15 +24,19 @@ interface SqliteOptions {
 
 /** A SQLite database whose statements are prepared once. */
 export class SqliteDatabase {
+  readonly path: string;
   readonly #db: sqlite.DatabaseSync;
   readonly #errorOf: SqliteOptions["errorOf"];
   readonly #statements = new Map<string, StatementSync>();
+  /** The files that are open, from {@link watchFiles} on. */
+  #files: string | undefined;
 
   /**
    * Opens a file, or a database in memory. The file must never be opened by other means while it is
    * open here: closing it would release the locks of SQLite.
    */
   constructor(path: string, { readOnly = false, errorOf }: SqliteOptions) {
+    this.path = path;
     this.#errorOf = errorOf;
     // The option exists, but the runtime's types lack it.
     this.#db = this.#attempt(() => new DatabaseSync(path, { readOnly } as object));
@@ -41,6 +46,19 @@ export class SqliteDatabase {
   useLog(): void {
     this.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
     this.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
+  }
+
+  /** Remembers which files are open. Not for a database in memory. */
+  watchFiles(): void {
+    this.#files = this.#fileIds();
+  }
+
+  /**
+   * Whether the file or its log was removed, moved or replaced since {@link watchFiles}: what is
+   * committed then is in no file that a later start finds.
+   */
+  get isReplaced(): boolean {
+    return this.#files !== undefined && this.#files !== this.#fileIds();
   }
 
   exec(sql: string): void {
@@ -99,6 +117,14 @@ export class SqliteDatabase {
       this.#statements.set(sql, statement);
     }
     return statement;
+  }
+
+  /** Device and inode of the file and its log. */
+  #fileIds(): string {
+    return [this.path, `${this.path}-wal`].map((file) => {
+      const info = statOf(file);
+      return `${info?.dev} ${info?.ino}`;
+    }).join();
   }
 
   #attempt<T>(run: () => T): T {

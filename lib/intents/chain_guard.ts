@@ -199,8 +199,8 @@ function requireSameGenesis(url: string, actual: Hex | null, expected: Hex | nul
   throw new WrongChainError(
     "CHAIN_MISMATCH",
     `Core node at ${redactUrls(url)} ${has}, but the database belongs to the chain that begins ` +
-      `with ${expected}, so nothing is submitted: set --rpc-url to a node of that chain, or ` +
-      "--database to a new database",
+      `with ${expected}, so nothing is submitted: if the node has lost its chain, restore it; ` +
+      "otherwise set --rpc-url to a node of that chain (docs/operating.md, Chain and stores)",
     { expected, actual },
   );
 }

@@ -103,10 +103,17 @@ export class PostgresDriver implements SqlDriver {
   }
 
   async version(): Promise<number> {
-    const tables = "to_regclass('migrations') IS NOT NULL AND to_regclass('intents') IS NOT NULL";
-    if (await this.#count(`(${tables})::int`) > 0) {
-      return await this.#count(`(${NEWEST_MIGRATION})`);
+    const has = (table: string) => this.#count(`(to_regclass('${table}') IS NOT NULL)::int`);
+    const version = await has("migrations") > 0 ? await this.#count(`(${NEWEST_MIGRATION})`) : 0;
+    const hasTables = await has("intents") > 0;
+    if (hasTables !== version > 0) {
+      throw new StoreError(
+        `Database is incomplete: it has version ${version}, ${
+          hasTables ? "but also" : "without"
+        } tables. Restore a backup`,
+      );
     }
+    if (hasTables) return version;
     const allowed = "has_schema_privilege(current_schema(), 'CREATE')::int";
     if (await this.#count(allowed) > 0) return 0;
     throw new StoreError("Database has no tables yet, and its user may not create them");

@@ -50,6 +50,7 @@ export class SqliteDriver implements SqlDriver {
       db.useLog();
       if (path !== IN_MEMORY) requireIntact(db, path);
       migrate(db);
+      if (path !== IN_MEMORY) db.watchFiles();
       return new SqliteDriver(db, damage === "torn");
     } catch (cause) {
       db?.close();
@@ -148,11 +149,19 @@ function commit<T>(db: SqliteDatabase, run: () => T): T {
     db.exec("BEGIN IMMEDIATE");
     const result = run();
     db.exec("COMMIT");
+    if (db.isReplaced) throw replaced(db);
     return result;
   } catch (cause) {
     db.rollBack();
     throw asStoreError(cause);
   }
+}
+
+function replaced({ path }: SqliteDatabase): StoreError {
+  return new StoreError(
+    `Database ${path} or its log was removed, moved or replaced: stop the service, put the file or a ` +
+      "backup in its place, and start it",
+  );
 }
 
 function runSteps<T>(running: SqlSteps<T>, run: (statement: Statement) => unknown[]): T {

@@ -13,6 +13,8 @@ import { bridgeError } from "./failures.ts";
 
 interface DepositorOptions {
   intents: Pick<IntentService, "store" | "submit" | "requireChain" | "clockProblem">;
+  /** What the node is known to refuse every deposit for. */
+  permissionProblem(): Promise<RangemakerError | undefined>;
   transactions: Pick<TransactionBuilder, "sign">;
   chainId: number;
   clock: Clock;
@@ -119,8 +121,8 @@ export class Depositor {
    *
    * @returns The hash of the deposit transaction. It has failed on the node if an earlier
    *   transaction has credited the request.
-   * @throws {RangemakerError} `DEADLINE_PASSED`, `CLOCKS_DIFFER`, `NONCE_USED`, or the code of the
-   *   failed transaction.
+   * @throws {RangemakerError} `DEADLINE_PASSED`, `CLOCKS_DIFFER`, `NONCE_USED`,
+   *   `PERMISSION_DENIED`, or the code of the failed transaction.
    * @throws {SignatureError} If the user did not sign the request.
    * @throws {WrongChainError} If the node has another chain.
    * @throws {OutcomeUnknownError} If the node has not answered yet.
@@ -147,9 +149,11 @@ export class Depositor {
   }
 
   async #record(request: DepositRequest, externalTxHash: Hex): Promise<Intent> {
-    const { intents, transactions, clock } = this.#options;
+    const { intents, transactions, clock, permissionProblem } = this.#options;
     // While the node is unreachable, a recorded request would only wait, so refuse it.
     await intents.requireChain();
+    const problem = await permissionProblem();
+    if (problem !== undefined) throw problem;
     const { inserted, intent } = await intents.store.insert({
       key: depositKey(request.user, request.nonce),
       subject: request.user,

@@ -13,6 +13,9 @@ export const bridgeError = failuresOf({
     "sign a new one with a later deadline",
   NOT_FOUND: ({ user, nonce }: { user: Address; nonce: bigint }) =>
     `No deposit of ${user} has nonce ${nonce}: GET /deposits/${user} lists the user's deposits`,
+  PERMISSION_DENIED: ({ relayer, url }: { relayer: Address; url: string }) =>
+    `Core node at ${url} does not give ${relayer} the relayer permission: nothing was recorded, ` +
+    "send the same request again later",
   /** Describes the first deposit with this nonce, since its answer may have been lost. */
   NONCE_USED: (
     { user, nonce, state, txHash, reason }: {
@@ -34,8 +37,9 @@ export const BRIDGE_STATUSES = {
   NONCE_USED: 409,
   // The signer at --signer-url; nothing was recorded.
   SIGNER_UNAVAILABLE: 503,
-  // The node's final answer about the deposit transaction.
+  // Before anything is recorded, or the node's final answer about the deposit transaction.
   PERMISSION_DENIED: 503,
+  // The node's final answer about the deposit transaction.
   TRANSACTION_FAILED: 503,
 } as const satisfies ErrorStatuses;
 

@@ -17,6 +17,7 @@ import { type RunningService, startOrClose, startService } from "../../lib/http/
 import { createBridgeApi } from "./api.ts";
 import { Depositor, depositTermsOf, isDepositOnChain } from "./depositor.ts";
 import { depositLog, logStart } from "./deposit_log.ts";
+import { bridgeError } from "./failures.ts";
 import { BridgeMetrics } from "./metrics.ts";
 import { operations } from "./operations.ts";
 import { type BridgeOptions, bridgeSigner, options } from "./options.ts";
@@ -24,7 +25,7 @@ import { checkReadiness } from "./readiness.ts";
 
 export { type BridgeOptions, options };
 
-/** Time between two looks at the own permission, for its metric. */
+/** Time between two looks at the own permission. */
 const PERMISSION_INTERVAL_MS = 5_000;
 
 /**
@@ -63,13 +64,22 @@ async function start(
   const { problem, stopSubmitting } = intents;
   opened.defer(() => intents.stop());
   const { refused: onRefused } = depositLog;
-  const depositor = new Depositor({ intents, transactions, chainId, clock, onRefused });
   const limiter = new RequestLimiter(options, registry);
   opened.defer(() => limiter.stop());
   const relayer = signer.address;
-  const onPermission = (isRelayer: boolean) => metrics.permitted(isRelayer);
+  let isRelayer = true; // unless the node says otherwise
+  const onPermission = (now: boolean) => metrics.permitted(isRelayer = now);
   const ownParts = { node: shortTimeoutNode, problem, relayer, chainId, onPermission };
   const readiness = cached(() => checkReadiness(ownParts), NODE_ANSWER_MS, clock);
+  const permissionProblem = async () => {
+    if (!isRelayer) await readiness(); // it may have the permission again
+    return isRelayer
+      ? undefined
+      : bridgeError("PERMISSION_DENIED", { relayer, url: redactUrls(rpcUrl) });
+  };
+  const depositor = new Depositor({
+    ...{ intents, permissionProblem, transactions, chainId, clock, onRefused },
+  });
   const permission = new PollingLoop({
     clock,
     poll: async () => void await readiness(),

@@ -40,7 +40,12 @@ function checkDataDir(path: string, settings: NodeSettings): Finding {
   }
   try {
     const found = inspectDataDir(path, settings);
-    if (found === undefined) return ok(`${path} is empty: the first start creates the chain`);
+    if (found === undefined) {
+      return warn(
+        `${path} is empty: a start creates a new chain`,
+        "If it should have one, restore that first",
+      );
+    }
     const text = `${path} contains this chain, ${found.bytes} bytes`;
     return ok(found.isLocked ? `${text}; a running node has it open` : text);
   } catch (thrown) {

@@ -150,7 +150,7 @@ export class SolverMetrics {
   /** Measures the duration and the outcome of a hedge. */
   timeHedge(hedge: Hedge): Hedge {
     return {
-      expectedMs: hedge.expectedMs,
+      ...hedge,
       cover: async (quoteHash, quote) => {
         const startedMs = performance.now();
         let outcome = "hedged";

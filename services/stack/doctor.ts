@@ -47,6 +47,11 @@ export const doctorOptions = optionsFor("doctor", {
     description: "print one JSON document instead of lines",
     default: "false",
   },
+  running: {
+    kind: kinds.flag,
+    description: "fail where a service does not run: after a start",
+    default: "false",
+  },
   timeoutMs: {
     kind: kinds.duration(100, 600_000),
     description: "timeout of each check",
@@ -76,6 +81,7 @@ const text: CommandText = {
       "rangemaker doctor bridge --port 3001 --database data/bridge.sqlite",
       "one, with the options that it is started with",
     ],
+    ["rangemaker doctor --running", "after a start: a service that does not run is a failure"],
     ["rangemaker doctor oracle --json", "for a program"],
   ],
 };
@@ -174,7 +180,8 @@ async function runDoctor(
       env,
     );
     if (!isNamed && !hasKey(target, options)) return [];
-    return buildChecks(target, options, { clock: context.clock, timeoutMs: own.timeoutMs });
+    const { timeoutMs, running: mustRun } = own;
+    return buildChecks(target, options, { clock: context.clock, timeoutMs, mustRun });
   });
   return await runAndReport(checks, own, context);
 }

@@ -29,6 +29,36 @@ Deno.test("Bridge: while its database is locked a deposit gets 503 and is not se
     }, { database });
   }));
 
+for (const change of ["removed", "moved", "replaced", "without its log"]) {
+  Deno.test(`Bridge: after its database is ${change}, health fails and no deposit is accepted`, () =>
+    withFolder(async (folder) => {
+      const database = `${folder}/data/bridge.sqlite`;
+      const clock = new FakeClock(Date.now());
+      await withBridge(
+        async ({ url }, node) => {
+          assert.equal((await post(`${url}/deposit`, signedRequest())).status, 200);
+          if (change === "moved") await Deno.rename(`${folder}/data`, `${folder}/elsewhere`);
+          if (change === "replaced") await Deno.copyFile(database, `${folder}/copy`);
+          if (["removed", "replaced"].includes(change)) await Deno.remove(database);
+          if (change === "replaced") await Deno.rename(`${folder}/copy`, database);
+          if (change === "without its log") await Deno.remove(`${database}-wal`);
+          const next = signedRequest({ nonce: 2n });
+          await assertFailure(
+            post(`${url}/deposit`, next),
+            503,
+            "moved or replaced: stop the service",
+          );
+          assert.equal(node.received.length, 1, "only the first one was sent");
+          clock.advance(5_000);
+          const { status, code } = await (await fetch(`${url}/health`)).json();
+          assert.deepEqual([status, code], ["failed", "STORE_UNAVAILABLE"]);
+        },
+        { database },
+        clock,
+      );
+    }));
+}
+
 Deno.test("Bridge: without a key or with a database that cannot be opened it does not start", () =>
   withFolder(async (directory) => {
     const url = "http://127.0.0.1:9";
@@ -70,6 +100,31 @@ Deno.test("Bridge: a permission that is lost, and given back, is in the metrics,
           return text.includes(`\nbridge_relayer_permitted ${isRelayer}\n`) || undefined;
         });
       }
+    },
+    {},
+    clock,
+  );
+});
+
+Deno.test("Bridge: without the relayer permission it refuses before the nonce is used, until it has it again", () => {
+  const clock = new FakeClock(Date.now());
+  return withBridge(
+    async ({ url }, node) => {
+      node.permissions = [];
+      await eventually("the bridge knows", async () => {
+        clock.advance(1_000);
+        return !(await (await fetch(`${url}/ready`)).json()).relayer || undefined;
+      });
+      const request = signedRequest();
+      const { status, body } = await post(`${url}/deposit`, request);
+      assert.deepEqual([status, body.code], [503, "PERMISSION_DENIED"]);
+      assert.match(String(body.error), /does not give 0x\w+ the relayer permission: nothing/);
+      const recorded = await (await fetch(`${url}/deposits/${user.address}/1`)).json();
+      assert.equal(recorded.code, "NOT_FOUND");
+      assert.equal(node.received.length, 0);
+      node.permissions = ["relayer"];
+      clock.advance(1_000);
+      assert.equal((await post(`${url}/deposit`, request)).status, 200);
     },
     {},
     clock,

@@ -14,6 +14,7 @@ import { OPTION_TABLES } from "../house/option_tables.ts";
 import { withNode } from "../node/support/running_node.ts";
 import { runHere } from "../support/command_context.ts";
 import { eventually } from "../support/eventually.ts";
+import { freePort } from "../support/ports.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import { withFolder } from "../support/files.ts";
 import {
@@ -91,7 +92,13 @@ Deno.test("doctor: all checks pass with correct settings, exit code 0", () =>
       const { code, checks, printed } = await diagnose([], env, BUSY_MS);
       assert.equal(code, 0, printed);
       for (const key of Object.values(keys)) assert(!printed.includes(key.slice(2)));
-      assert.deepEqual(checks.filter(({ level }) => level !== "ok"), []);
+      // Nothing tells a first start from a lost chain.
+      const others = checks.filter(({ level }) => level !== "ok");
+      assert.deepEqual(others.map(({ level, text, remedy }) => [level, text, remedy]), [[
+        "warn",
+        `${folder}/node is empty: a start creates a new chain`,
+        "If it should have one, restore that first",
+      ]]);
       const started = checks.filter(({ subject }) => subject === "start");
       assert.deepEqual(started.map(({ service }) => service), [
         ...["solver", "bridge", "proxy", "oracle", "node"],
@@ -242,6 +249,37 @@ Deno.test("doctor: a port used by another program fails; used by the service its
     const { found } = await portOf("bridge", bridgePort);
     return found.startsWith(`fail: ${isOurs} not ready: Core node at `) || undefined;
   });
+});
+
+Deno.test("doctor --running: a port that is free is a failure, one that the service uses is none", async () => {
+  await using node = FakeNode.start();
+  await using bridge = await startBridge(withDefaults(bridgeOptions, {
+    ...{ port: 0, rpcUrl: node.url, database: ":memory:" },
+    privateKey: new LocalSigner(keys.relayer),
+  }));
+  const portOf = async (port: string | number, ...more: string[]) => {
+    const argv = ["bridge", "--port", `${port}`, "--rpc-url", node.url, ...more];
+    return (await diagnose(argv, bridgeKey)).of("port");
+  };
+  assert.equal((await portOf(new URL(bridge.url).port, "--running")).level, "ok");
+  const free = freePort();
+  assert.equal((await portOf(free)).level, "ok");
+  const { level, text, remedy } = await portOf(free, "--running");
+  assert.deepEqual([level, text, remedy], [
+    "fail",
+    `127.0.0.1:${free} is free: bridge does not run`,
+    "Start it, and read its log",
+  ]);
+});
+
+Deno.test("doctor: what does not answer on a port is not called another program, nor to be stopped", async () => {
+  using silent = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { port } = silent.addr as Deno.NetAddr;
+  const argv = ["bridge", "--port", `${port}`, "--rpc-url", deadUrl()];
+  const { level, text, remedy } = (await diagnose(argv, bridgeKey)).of("port");
+  assert.equal(level, "fail");
+  assert.match(text, /is used by a program that does not answer$/);
+  assert.match(remedy ?? "", /^Try again .*--timeout-ms/);
 });
 
 Deno.test("doctor: reports stuck intents", () =>

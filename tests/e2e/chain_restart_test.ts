@@ -75,7 +75,10 @@ Deno.test("Chain and store: a bridge whose node has another chain is unhealthy a
       assert.deepEqual([health.status, health.code], ["failed", "CHAIN_MISMATCH"]);
       const refused = post(`${bridge.url}/deposit`, signedRequest({ nonce: 2n }));
       const error = await assertFailure(refused, 503, /belongs to the chain that begins with 0x/);
-      assert.match(error, /set --rpc-url to .*, or --database to a new database$/);
+      assert.match(
+        error,
+        /if the node has lost its chain, restore it; otherwise set --rpc-url to .*Chain and stores\)$/,
+      );
       const ready = await fetch(`${bridge.url}/ready`);
       assert.equal(ready.status, 503);
       assert.match((await ready.json()).problems.join(), /belongs to the chain/);

@@ -7,6 +7,7 @@ import postgres from "postgres";
 import { createKeystore, openLocalSigner } from "../../lib/cli/keystore.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import { startFakeHistory } from "../backfill/fake_history.ts";
 import { relayer, signedRequest } from "../bridge/support.ts";
 import { deposit, hashOf } from "../node/support/actors.ts";
 import { startFakeOracle } from "../node/support/fake_oracle.ts";
@@ -96,12 +97,10 @@ class PostgresDatabases {
     return url.href;
   }
 
-  /** Has the administrator of the databases run commands here, with the names that are here. */
+  /** Has the administrator of the databases run commands here. */
   get administrator(): string {
     const { hostname, port, username } = this.#server;
-    const renamed = (name: string) => `"\${@//${name}/${this.#prefix}${name}}"`;
-    return `export PGHOST=${hostname} PGPORT=${port} PGUSER=${username} PGDATABASE=postgres
-runuser() { shift 3; set -- ${renamed("bridge")}; ${renamed("solver")}; }
+    return `runuser() { shift 3; PGHOST=${hostname} PGPORT=${port} PGUSER=${username} PGDATABASE=postgres "$@"; }
 `;
   }
 
@@ -111,7 +110,7 @@ runuser() { shift 3; set -- ${renamed("bridge")}; ${renamed("solver")}; }
   }
 }
 
-const DATABASES = ["bridge", "solver", "solver_old"];
+const DATABASES = ["bridge", "solver", "solver_old", "bridge_replaced"];
 
 /** How commands end that are for one kind of database only. */
 const SQLITE = "# SQLite";
@@ -119,6 +118,10 @@ const POSTGRES = "# PostgreSQL";
 
 /** Room for the stores, a copy of them, and the node's log of up to 16 MB. */
 const DISK = "size=96m";
+
+/** Accounts of other bridges and people, which stay. */
+const OTHER_RELAYER = `0x${"a1".repeat(20)}`;
+const OTHER_ADMIN = `0x${"a2".repeat(20)}`;
 
 const isZero = (code: number): boolean => code === 0;
 
@@ -129,6 +132,7 @@ class Machine {
   readonly #onDisk: string[];
   readonly #disk: Deno.ChildProcess;
   readonly #oracle = Object.assign(startFakeOracle(), { prices: { "ETH/USDT": 1_650_000_000n } });
+  readonly history = startFakeHistory([]);
   readonly #ports = {
     ...{ 8545: freePort(), 8546: freePort(), 8547: freePort(), 3001: freePort(), 3000: freePort() },
   };
@@ -189,8 +193,8 @@ port = ${this.#ports[8545]}
 read_port = ${this.#ports[8547]}
 oracle_url = "${this.#oracle.url}"
 oracle_timeout_ms = 90
-relayers = ["${relayer.address}"]
-admins = ["${admin.address}"]
+relayers = ["${OTHER_RELAYER}", "${relayer.address}"]
+admins = ["${OTHER_ADMIN}", "${admin.address}"]
 balances = { "${solver.address}" = 1_000_000_000 }
 [proxy]
 port = ${this.#ports[8546]}
@@ -208,7 +212,7 @@ hedge_delay_ms = 0
 ${signer("solver")}
 [backfill]
 ${rpcUrl}
-history_url = "${this.#oracle.url}"
+history_url = "${this.history.url}"
 ${key("admin")}
 `,
     );
@@ -286,7 +290,13 @@ ${key("admin")}
 
   async #run(command: string): Promise<string> {
     const [program, ...words] = command.split(" ");
+    if (program === "systemctl" && command.includes(" && ")) {
+      let printed = "";
+      for (const each of command.split(" && ")) printed += await this.#run(each);
+      return printed;
+    }
     if (program === "systemctl") return await this.#systemctl(words);
+    if (program === "sh") return await this.#script(words.join(" "));
     if (program === "journalctl") return this.#journalctl(command);
     if (program === "chronyc") return await this.setClock("SIGUSR2");
     // A command that asks may fail until the answer is there.
@@ -297,7 +307,7 @@ ${key("admin")}
     for (const unit of words) {
       if (["--now", ORACLE_UNIT, `${BACKUP_UNIT}.timer`].includes(unit)) continue;
       if (unit === BACKUP_UNIT) {
-        await this.shell(await Deno.readTextFile(`${documents}/deployment/backup`));
+        await this.#script("/opt/rangemaker/docs/deployment/backup");
         continue;
       }
       const name = NAMES.find((each) => unit === `rangemaker-one@${each}`) ?? assert.fail(unit);
@@ -305,6 +315,12 @@ ${key("admin")}
       if (verb !== "stop" && !this.#programs.has(name)) await this.#start(name);
     }
     return "";
+  }
+
+  /** Runs a script of this folder on this machine. */
+  async #script(words: string): Promise<string> {
+    const [path = "", ...args] = words.replace("/opt/rangemaker/docs", documents).split(" ");
+    return await this.shell(`set -- ${args.join(" ")}\n${await Deno.readTextFile(path)}`);
   }
 
   async #start(name: Name): Promise<void> {
@@ -402,6 +418,12 @@ ${key("admin")}
     });
   }
 
+  /** The accounts in a list of the settings. */
+  async settings(name: string): Promise<string[]> {
+    const line = await this.shell(`grep '^${name} = ' settings.toml`);
+    return Array.from(line.matchAll(/"(\w+)"/g), ([, account = ""]) => account);
+  }
+
   /** The key in a keystore. */
   key(name: string, password: string) {
     const etc = `${this.#folder}/etc`;
@@ -418,6 +440,7 @@ ${key("admin")}
     await this.#disk.stdout.cancel();
     await this.#disk.status;
     await this.#oracle.stop();
+    await this.history.stop();
   }
 }
 
@@ -450,12 +473,14 @@ async function loseMachine(machine: Machine): Promise<void> {
   await machine.play(copy);
   await takesDepositsAndBets(machine);
   await machine.play(copy); // as on the next night
+  const copies = await machine.shell("readlink /var/backups/rangemaker/latest");
   await machine.shell("mv solver.database elsewhere");
   await assert.rejects(machine.play(copy)); // the copies before stay
-  assert.equal(await machine.shell("ls /var/backups"), "rangemaker");
+  assert.equal(await machine.shell("readlink /var/backups/rangemaker/latest"), copies);
+  const latest = "/var/backups/rangemaker/latest/";
   await machine.shell("mv elsewhere solver.database");
-  const modes = await machine.shell("stat -c %a /var/backups/rangemaker /var/backups/rangemaker/*");
-  assert.equal(modes, "700\n600\n600\n600");
+  const modes = await machine.shell(`stat -c %a /var/backups/rangemaker ${latest} ${latest}*`);
+  assert.equal(modes, "700\n700\n600\n600\n600");
   const client = new CoreClient({ url: machine.urlOf("node") });
   const { balance, locked } = await client.getAccount(user.address);
   await machine.deposit(); // after the copy of the bridge: nobody has it then
@@ -463,14 +488,44 @@ async function loseMachine(machine: Machine): Promise<void> {
     await machine.play(alone);
     await takesDepositsAndBets(machine);
   }
+  await restoreWithoutCopy(machine, restores);
   const units = NAMES.map((name) => `rangemaker-one@${name}`).join(" ");
   await machine.play([{ text: `systemctl stop ${units}` }]);
-  await machine.shell("rm -rf /var/lib/rangemaker/*");
+  await machine.shell("rm -rf /var/lib/rangemaker");
   for (const each of restores) await machine.play(each);
+  // The users of the units have to reach their folders.
+  assert.match(await machine.shell("stat -c %a /var/lib/rangemaker"), /5$/);
   await machine.play(start);
   const restored = await client.getAccount(user.address);
   assert.deepEqual([restored.balance, restored.locked], [balance, locked]);
   await takesDepositsAndBets(machine);
+}
+
+/** Nothing is changed or started unless the copies are there and complete. */
+async function restoreWithoutCopy(
+  machine: Machine,
+  restores: readonly DocumentedCommand[][],
+): Promise<void> {
+  const client = new CoreClient({ url: machine.urlOf("node") });
+  const copies = "/var/backups/rangemaker";
+  const units = NAMES.map((name) => `rangemaker-one@${name}`).join(" ");
+  const damages = [
+    ["mv latest away", "mv away latest"],
+    [
+      "mkdir whole && cp latest/* whole/ && truncate -s -5000 latest/*",
+      "cp whole/* latest/ && rm -r whole",
+    ],
+  ];
+  for (const [damage, repair] of damages) {
+    const { balance, locked } = await client.getAccount(user.address);
+    await machine.shell(`cd ${copies} && ${damage}`);
+    for (const each of restores) await assert.rejects(machine.play(each), /ended with/);
+    await machine.play([{ text: `systemctl start ${units}` }]);
+    const after = await client.getAccount(user.address);
+    assert.deepEqual([after.balance, after.locked], [balance, locked]);
+    await takesDepositsAndBets(machine);
+    await machine.shell(`cd ${copies} && ${repair}`);
+  }
 }
 
 async function rotateRelayer(machine: Machine): Promise<void> {
@@ -482,6 +537,8 @@ async function rotateRelayer(machine: Machine): Promise<void> {
   await machine.deposit(); // with the new key
   await machine.play(remove);
   await machine.deposit(); // without the old key
+  const { address } = await machine.key("bridge", "bridge");
+  assert.deepEqual(await machine.settings("relayers"), [address, OTHER_RELAYER]);
   const client = new CoreClient({ url: machine.urlOf("node") });
   const tx = { timestamp: Date.now(), user: user.address, amount: 1n, externalTxHash: hashOf(1) };
   const { error } = await client.sendTransaction(deposit({ ...tx, by: relayer }));
@@ -499,7 +556,7 @@ async function rotateSolver(machine: Machine): Promise<void> {
 }
 
 async function upgrade(machine: Machine): Promise<void> {
-  const [forward = [], back, start] = blocksOf("Upgrade", 3);
+  const [forward = [], back, start, replay] = blocksOf("Upgrade", 4);
   const goBack = async () => {
     for (const block of [back, ...blocksOf("Restore", 3), start]) await machine.play(block);
   };
@@ -514,6 +571,7 @@ async function upgrade(machine: Machine): Promise<void> {
   const firstQuestion = forward.findIndex(({ text }) => text.startsWith("curl"));
   await machine.release(BROKEN_VERSION);
   await machine.play(forward.slice(0, firstQuestion));
+  await machine.play([{ text: "systemctl start rangemaker-one@bridge" }]);
   for (const name of ["bridge", "solver"]) {
     if (machine.databases !== undefined) await addMigration(machine.databases.url(name));
   }
@@ -536,6 +594,10 @@ async function upgrade(machine: Machine): Promise<void> {
   await takesDepositsAndBets(machine);
   await goBack(); // to the copies of this upgrade
   assert.deepEqual(await stored(), later);
+  await machine.play(replay); // the deposit that the new version has accepted
+  const client = new CoreClient({ url: machine.urlOf("node") });
+  const { balance } = await client.getAccount(user.address);
+  assert.equal(balance, later.balance + 500_000_000n);
   await takesDepositsAndBets(machine);
 }
 
@@ -543,8 +605,8 @@ async function fillDisk(machine: Machine): Promise<void> {
   const [full, free] = blocksOf("Full disk", 2);
   // So that its log has no room of its own left.
   await machine.play([{ text: "systemctl restart rangemaker-one@node" }]);
-  const fill = "mkdir /var/backups/rangemaker.new && " +
-    "dd if=/dev/zero of=/var/backups/rangemaker.new/solver.dump bs=4k";
+  const fill = "mkdir -p /var/backups/rangemaker/new && " +
+    "dd if=/dev/zero of=/var/backups/rangemaker/new/solver.dump bs=4k";
   await machine.shell(fill, (code) => code === 1);
   await machine.play(full);
   await machine.deposit("STORE_UNAVAILABLE");
@@ -629,9 +691,24 @@ testMachine(
   new PostgresDatabases(),
 );
 
+/** The gap of a restart is filled, by the command of the document. */
+async function backfillGap(machine: Machine): Promise<void> {
+  const [commands] = blocksOf("After a restart of the node", 1);
+  const now = Date.now();
+  machine.history.trades = Array.from({ length: 1_000 }, (_, index) => ({
+    ...{ time: now - (1_000 - index) * 1_000, price: 1_650_000_000n },
+  }));
+  await machine.play(commands);
+}
+
 testMachine("new keys are accepted, old ones refused", async (machine, t) => {
   if (hasProgram("sqlite3")) await t.step("a lost machine", () => loseMachine(machine));
   await rotateBoth(machine, t);
   const [admin] = blocksOf("New key of the admin", 1);
-  await t.step("admin", () => machine.play(admin));
+  await t.step("admin", async () => {
+    await machine.play(admin);
+    const { address } = await machine.key("admin", "admin");
+    assert.deepEqual(await machine.settings("admins"), [OTHER_ADMIN, address]);
+  });
+  await t.step("backfill of the gap", () => backfillGap(machine));
 });

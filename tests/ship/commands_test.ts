@@ -120,7 +120,7 @@ const passages = DOCUMENTS.flatMap(passagesOf);
 /** The words behind `rangemaker` of a command, or of the task that it names. */
 function argumentsOf(command: string): string[] | undefined {
   const [, task, line = ""] =
-    /^(?:\w+=\S+ )?(?:rangemaker|(?:npx --yes )?deno\S* (task)) (\w[^|]*)/.exec(command) ?? [];
+    /^(?:\w+=\S+ )?(?:rangemaker|(?:npx --yes )?deno\S* (task)) (\w[^|#]*)/.exec(command) ?? [];
   const [name = "", ...words] = line.trim().split(/\s+/);
   if (task === undefined) return line === "" ? undefined : [name, ...words];
   const text = tasks[name] ?? assert.fail(`No task ${name}: ${command}`);

@@ -45,6 +45,13 @@ Deno.test("systemd: a start that fails is repeated every two seconds, without an
   assert.match(service, /^Restart=always\nRestartSec=2$/m);
 });
 
+Deno.test("systemd: each service has a user of its own", () => {
+  const unit = readText("docs/deployment/systemd/rangemaker-one@.service");
+  assert.match(unit, /^User=rangemaker-%i$/m);
+  const settings = readText("docs/deployment/systemd/rangemaker-.service.d/hardening.conf");
+  assert.match(settings, /^DynamicUser=yes$/m);
+});
+
 Deno.test({
   name: "systemd: every unit is valid and confined, and starts a task of deno.json",
   ignore: !hasProgram("systemd-analyze", "--version"),

@@ -159,6 +159,7 @@ class Bridge {
         requireChain: () => node.probe(),
         clockProblem: undefined,
       },
+      permissionProblem: () => Promise.resolve(undefined),
       transactions,
       chainId: CHAIN_ID,
       clock,

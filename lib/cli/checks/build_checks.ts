@@ -1,7 +1,7 @@
 /** Builds a service's checks from the kinds of its options. */
 import { z } from "zod";
 import { messageOf, RangemakerError } from "../../errors.ts";
-import { describePortOwner, reachableUrl } from "../../http/listener.ts";
+import { describePortOwner, reachableUrl, SILENT_OWNER } from "../../http/listener.ts";
 import { tryParseJson } from "../../json.ts";
 import { NetworkError, request } from "../../net/http_request.ts";
 import { DEV_ACCOUNTS } from "../../protocol/dev_accounts.ts";
@@ -33,7 +33,7 @@ const STUCK_AFTER_MS = 300_000;
 export function buildChecks(
   target: ServiceChecks,
   { values, errors }: ParsedOptions<ServiceChecks["options"]>,
-  { clock, timeoutMs }: Omit<CheckContext, "signer">,
+  given: Omit<CheckContext, "signer">,
 ): ServiceCheck[] {
   const { service, options, start } = target;
   const withRole = <S extends z.core.$ZodType>({ role }: kinds.OptionKind<S>) =>
@@ -45,7 +45,7 @@ export function buildChecks(
   const openSigner = async () =>
     await target.openSigner?.(values) ?? Promise.reject(new UsageError("Missing key"));
   // Opened once for all checks: opening a keystore is slow on purpose.
-  const context = { clock, timeoutMs, signer: () => opened ??= openSigner() };
+  const context = { ...given, signer: () => opened ??= openSigner() };
   const optionErrors = [...errors].map(([key, { message }]) => {
     const label = optionLabel(options[key] ?? configOption);
     const finding = fail(message, `Correct ${label}; see rangemaker ${service} --help`);
@@ -198,12 +198,14 @@ interface PortTarget {
   option: OptionSpec;
 }
 
-/** Checks that the port is free, or that the service itself is ready on it. */
+/** Checks that the port is free, unless the service should run, or that the service is ready on it. */
 function checkPort(target: PortTarget, context: CheckContext): Finding | Promise<Finding> {
-  const { host, port, option } = target;
+  const { service, host, port, option } = target;
   try {
     Deno.listen({ hostname: host, port }).close();
-    return ok(port === 0 ? `A free port of ${host}` : `${host}:${port} is free`);
+    if (port === 0) return ok(`A free port of ${host}`);
+    if (!context.mustRun) return ok(`${host}:${port} is free`);
+    return fail(`${host}:${port} is free: ${service} does not run`, "Start it, and read its log");
   } catch (thrown) {
     if (thrown instanceof Deno.errors.AddrInUse) return checkTakenPort(target, context);
     if (thrown instanceof Deno.errors.NotCapable) throw thrown;
@@ -219,7 +221,13 @@ async function checkTakenPort(
   { timeoutMs, signer }: CheckContext,
 ): Promise<Finding> {
   const remedy = `Stop it (ss -ltnp shows it), or use another port: ${optionLabel(option)}`;
-  const owner = await describePortOwner(host, port);
+  const owner = await describePortOwner(host, port, timeoutMs);
+  if (owner === SILENT_OWNER) {
+    return fail(
+      `${host}:${port} is used by ${owner}`,
+      "Try again with a longer --timeout-ms: this machine is busy, or what listens there hangs",
+    );
+  }
   // The node's other port is that of a read-node.
   if (!owner.endsWith(service)) return fail(`${host}:${port} is used by ${owner}`, remedy);
   const url = reachableUrl(host, port);

@@ -34,6 +34,8 @@ export interface ServiceCheck extends Check {
 export interface CheckContext {
   clock: Clock;
   timeoutMs: number;
+  /** The service should be running: a free port is a failure. */
+  mustRun: boolean;
   /** The key that the service signs with. @throws {RangemakerError} If there is none. */
   signer(): Promise<{ address: Address }>;
 }

@@ -119,7 +119,7 @@ export class CheckpointLoop {
     const nowMs = this.#monotonic.now();
     this.#aheadSinceMs ??= nowMs;
     if (nowMs - this.#aheadSinceMs >= CLOCK_AHEAD_WAIT_MS) return false;
-    this.#handlers.clockAhead(aheadMs);
+    this.#handlers.clockAhead(Math.round(aheadMs)); // the monotonic clock has fractions
     return true;
   }
 

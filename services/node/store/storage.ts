@@ -82,8 +82,6 @@ class DiskStorage implements Storage {
   readonly #closing = new AbortController();
   #check: Promise<void> | undefined;
   readonly #log = serviceLog("node");
-  /** Device and inode of the database and its log. */
-  readonly #files: string;
   readonly #dataVersion: number;
   #checkpoints = 0;
   /** Number of the commit after which the log was last copied. */
@@ -116,14 +114,16 @@ class DiskStorage implements Storage {
     const onCommit = (sequence: number) => this.#onCommitted(sequence);
     const records = new ChainRecords(db, { markets, ringSlots, isDurable: true, onCommit });
     this.records = records;
-    this.#files = this.#fileIds();
+    db.watchFiles();
     this.#dataVersion = db.dataVersion;
     this.resumeFrom = isNew ? undefined : records.resumePoint(clock.now());
     const rows = Object.values(records.state.totals).reduce((sum, table) => sum + table.rows, 0);
     const isChecked = rows <= ROWS_CHECKED_AT_START;
     if (isChecked) requireUndamaged(db);
     requireConsistent(records, markets, dir);
-    if (isNew) this.#log.info("New chain in {dir}", { dir });
+    if (isNew) {
+      this.#log.warn("New chain in {dir}: if it had one, stop the node and restore that", { dir });
+    }
     if (isRestored) this.#log.warn("The chain in {dir} is a restored backup", { dir });
     this.#applyPermissions(permissions);
     if (this.resumeFrom !== undefined) {
@@ -200,7 +200,7 @@ class DiskStorage implements Storage {
    */
   #onCommitted(sequence: number): void {
     const { commits } = this.records;
-    if (this.#fileIds() !== this.#files) {
+    if (this.#db.isReplaced) {
       throw new StorageError(
         `${databasePath(this.#dir)} or its log was removed, moved or replaced: restart the node`,
         { isFinal: true },
@@ -229,14 +229,6 @@ class DiskStorage implements Storage {
     } catch (thrown) {
       this.records.commits.fail(thrown);
     }
-  }
-
-  #fileIds(): string {
-    const path = databasePath(this.#dir);
-    return [path, `${path}-wal`].map((file) => {
-      const info = statOf(file);
-      return `${info?.dev} ${info?.ino}`;
-    }).join();
   }
 
   /** Logs once when a problem begins, changes or ends. */

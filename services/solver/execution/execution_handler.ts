@@ -97,7 +97,7 @@ export class ExecutionHandler {
 
   #reportUnused(key: string, quote: Quote): void {
     this.#hedges.set(key, false);
-    executionLog.hedgeUnused(key, quote);
+    if (!this.#options.hedge.isSimulated) executionLog.hedgeUnused(key, quote);
   }
 
   #recheck(quote: Quote, after: "hold" | "hedge"): void {

@@ -13,6 +13,8 @@ import { riskOf } from "../risk/bet_at_risk.ts";
 export interface Hedge {
   /** Usual duration of {@link cover} in milliseconds: a quote must live that long. */
   readonly expectedMs: number;
+  /** It covers nothing, so there is nothing to undo. */
+  readonly isSimulated?: true;
   /**
    * Resolves when the risk of a quote is covered. Idempotent by the quote hash: it is called again
    * after a crash.
@@ -25,6 +27,7 @@ export interface Hedge {
 /** Waits and covers nothing (spec: quote solver, flow step 4). */
 export class SimulatedHedge implements Hedge {
   readonly expectedMs: number;
+  readonly isSimulated = true;
   readonly #clock: Clock;
 
   constructor(clock: Clock, delayMs: number) {

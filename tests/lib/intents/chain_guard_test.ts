@@ -21,7 +21,10 @@ Deno.test("ChainGuard: a new store records the chain of the node, and then refus
         thrown.message,
         new RegExp(`begins with ${OTHER}, but .* begins with ${GENESIS}`),
       );
-      assert.match(thrown.message, /set --rpc-url .* or --database to a new database$/);
+      assert.match(
+        thrown.message,
+        /if the node has lost its chain, restore it; otherwise set --rpc-url .*Chain and stores\)$/,
+      );
       assert.doesNotMatch(thrown.message, /secret/);
       return true;
     });

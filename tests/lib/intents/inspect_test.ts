@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
+import postgres from "postgres";
 import { LATEST_VERSION } from "../../../lib/intents/migrations.ts";
 import { inspectStore, openIntentStore } from "../../../lib/intents/open_store.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
@@ -47,6 +48,20 @@ function imageOf(folder: string): string[] {
     return `${name} ${createHash("sha256").update(bytes).digest("hex")}`;
   }).sort();
 }
+
+testOnPostgres("inspectStore: reports tables without a version, or the reverse", async (url) => {
+  await useStore(url);
+  const admin = postgres(url, { max: 1 });
+  try {
+    await admin`DELETE FROM migrations`;
+    await assert.rejects(look(url), /is incomplete: it has version 0, but also tables\. Restore/);
+    await admin`INSERT INTO migrations VALUES (${LATEST_VERSION})`;
+    await admin`DROP TABLE intents`;
+    await assert.rejects(look(url), /is incomplete: it has version 1, without tables\. Restore/);
+  } finally {
+    await admin.end();
+  }
+});
 
 const look = (database: string) => inspectStore(database, "bridge", STUCK_BEFORE_MS);
 

@@ -112,7 +112,7 @@ async function healthOf(url: string): Promise<{ status: string; error?: string }
 Deno.test("Node: with the clock set forward it is degraded and waits; set back, it continues", () =>
   withLogs("info", (records) =>
     withSteppedNode(async ({ stepped, clock, node }) => {
-      clock.set(3_600_000);
+      clock.set(3_600_000.326);
       clock.advance(1_000);
       assert.deepEqual(Object.entries(await healthOf(node.url)).slice(0, 3), [
         ["status", "degraded"],
@@ -120,7 +120,7 @@ Deno.test("Node: with the clock set forward it is degraded and waits; set back, 
         ["blockNumber", 1],
       ]);
       clock.advance(2_000);
-      clock.set(-3_600_000);
+      clock.set(-3_600_000.326);
       await stepped.run(1);
       assert.equal((await healthOf(node.url)).status, "healthy");
       const lines = records.map(({ message }) => message.join(""));

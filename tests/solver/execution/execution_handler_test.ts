@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
+import { createRegistry } from "../../../lib/http/metrics.ts";
 import { messageOf, RangemakerError } from "../../../lib/errors.ts";
 import { IntentRefusedError } from "../../../lib/intents/failures.ts";
 import type { Intent } from "../../../lib/intents/intent.ts";
+import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { hash32Schema } from "../../../lib/protocol/scalars.ts";
 import { decodeExecution, encodeExecution } from "../../../services/solver/execution/execution.ts";
-import type { Hedge } from "../../../services/solver/execution/hedge.ts";
+import { type Hedge, SimulatedHedge } from "../../../services/solver/execution/hedge.ts";
+import { SolverMetrics } from "../../../services/solver/metrics.ts";
 import {
   type PricingRefusal,
   PricingRefusedError,
@@ -136,6 +139,23 @@ Deno.test("ExecutionHandler: an execution whose hedge was refused reports no unu
       handler.onFailed(intent, decodeExecution(intent.payload).quote);
       assert.deepEqual(records.map(({ properties: { event } }) => event), []);
     })));
+
+Deno.test("ExecutionHandler: without a hedging service no hedge is reported as unused", () =>
+  withLogs("info", (records) => {
+    const clock = new FakeClock();
+    const strategy = { holdMs: () => 0, recheck() {} };
+    const hedge = new SolverMetrics(createRegistry(), SPEC_MARKETS).timeHedge(
+      new SimulatedHedge(clock, 0),
+    );
+    return withExecutor(hedge, async ({ handler, store }) => {
+      const { intent } = await store.insert(recorded(clock));
+      const prepared = handler.prepare(intent);
+      clock.advance(0);
+      await prepared;
+      handler.onFailed(intent, decodeExecution(intent.payload).quote);
+      assert.deepEqual(records.map(({ properties: { event } }) => event), ["execution_hedged"]);
+    }, { clock, strategy });
+  }));
 
 Deno.test("ExecutionHandler: a failed execution that may be hedged is reported as an unused hedge, once", () =>
   withLogs("info", (records) =>
