@@ -9,9 +9,9 @@ export interface RangemakerErrorOptions extends ErrorOptions {
 /**
  * Base class of every error this program raises on purpose.
  *
- * `code` is for programs and comes from a finite list, `message` is one sentence a person can act on,
- * `details` are the facts behind it. Domain code knows no protocol: tables next to each protocol map
- * codes to its statuses (`failures.ts` of a service, `services/node/rpc/`).
+ * `code` is for programs and comes from a finite list, `message` is one sentence a person can act
+ * on, `details` are the facts behind it. Domain code knows no protocol: tables next to each
+ * protocol map codes to its statuses (`failures.ts` of a service, `services/node/rpc/`).
  */
 export class RangemakerError extends Error {
   readonly code: string;

@@ -3,8 +3,8 @@ import { dirname } from "node:path";
 import { messageOf } from "./errors.ts";
 
 /**
- * Why no file can be created in a folder; undefined if one can, if the folder could be created, or if
- * this process lacks the permission to find out.
+ * Why no file can be created in a folder; undefined if one can, if the folder could be created, or
+ * if this process lacks the permission to find out.
  */
 export function folderProblem(path: string): string | undefined {
   let folder = path;

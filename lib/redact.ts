@@ -5,7 +5,8 @@ const KEY_LENGTH_MIN = 20;
 
 /**
  * A URL inside a text. Commas, brackets and quotes around it do not belong to it, except inside a
- * password or query and between the hosts of a database. The length of the scheme is bounded so that matching stays linear.
+ * password or query and between the hosts of a database. The length of the scheme is bounded so
+ * that matching stays linear.
  */
 const URL_IN_TEXT =
   /\b[a-z][a-z0-9+.-]{0,15}:\/\/(?:[^\s\\\p{Cc}"<>/?#]*@)?[^\s\\\p{Cc}"'<>(),?#]*(?:,[\w.[\]-]+:\d+[^\s\\\p{Cc}"'<>(),?#]*)*(?:[?#][^\s\\\p{Cc}"]*)?/giu;

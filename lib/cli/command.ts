@@ -29,15 +29,15 @@ import {
 } from "./option_names.ts";
 
 /**
- * Exit codes of every command: success, failure, wrong arguments, and a second signal that ended the
- * process before it had stopped (128 plus the number of SIGINT, by shell convention).
+ * Exit codes of every command: success, failure, wrong arguments, and a second signal that ended
+ * the process before it had stopped (128 plus the number of SIGINT, by shell convention).
  */
 export const ExitCode = { ok: 0, failed: 1, usage: 2, interrupted: 130 } as const;
 
 /**
- * How long a service may take to stop before the process exits anyway. Open requests get 3 s to end,
- * and an attempt that one of them began waits up to 5 s for a slow node. Less than the 10 s after which
- * Docker and systemd kill a process.
+ * How long a service may take to stop before the process exits anyway. Open requests get 3 s to
+ * end, and an attempt that one of them began waits up to 5 s for a slow node. Less than the 10 s
+ * after which Docker and systemd kill a process.
  */
 export const STOP_DEADLINE_MS = 9_000;
 
@@ -148,8 +148,9 @@ async function withPortOwner(thrown: unknown): Promise<never> {
 }
 
 /**
- * Makes a command runnable. Wrong arguments print one line and exit with 2, any other expected error
- * prints one line and exits with 1; a stack trace means a bug. With `--json-logs` the line is JSON.
+ * Makes a command runnable. Wrong arguments print one line and exit with 2, any other expected
+ * error prints one line and exits with 1; a stack trace means a bug. With `--json-logs` the line is
+ * JSON.
  */
 export function command<T extends OptionTable, L = void>(
   definition: Command<T, L>,

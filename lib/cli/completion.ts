@@ -1,6 +1,6 @@
 /**
- * Shell completion. `rangemaker completion` prints a short script for a shell; at each Tab that script
- * runs the hidden command `rangemaker complete`, which prints {@link completions}.
+ * Shell completion. `rangemaker completion` prints a short script for a shell; at each Tab that
+ * script runs the hidden command `rangemaker complete`, which prints {@link completions}.
  */
 import { Command as Parser, type Option } from "commander";
 import {

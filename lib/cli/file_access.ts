@@ -1,6 +1,6 @@
 /**
- * File access of a command. Tasks grant the whole file system, since options may name any path; before
- * a command starts, it gives up all but the paths that its options name.
+ * File access of a command. Tasks grant the whole file system, since options may name any path;
+ * before a command starts, it gives up all but the paths that its options name.
  */
 import { RangemakerError } from "../errors.ts";
 import { requiredPermissions } from "./checks/permissions.ts";

@@ -1,6 +1,6 @@
 /**
- * Kinds of option values. Parsing, the placeholder in the help, redaction, shell completion, required
- * permissions and the doctor's checks all follow from an option's kind.
+ * Kinds of option values. Parsing, the placeholder in the help, redaction, shell completion,
+ * required permissions and the doctor's checks all follow from an option's kind.
  */
 import { z } from "zod";
 import { addressSchema, uint64Schema } from "../protocol/scalars.ts";

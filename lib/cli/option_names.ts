@@ -1,6 +1,6 @@
 /**
- * Names of options outside the command line, computed from their flags: `--max-risk` of the solver is
- * the variable `RANGEMAKER_SOLVER_MAX_RISK` and the setting `max_risk` in section `[solver]`.
+ * Names of options outside the command line, computed from their flags: `--max-risk` of the solver
+ * is the variable `RANGEMAKER_SOLVER_MAX_RISK` and the setting `max_risk` in section `[solver]`.
  */
 import {
   type CommandText,

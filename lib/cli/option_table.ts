@@ -31,8 +31,8 @@ export interface OptionSpec<K extends OptionKind = OptionKind> {
 }
 
 /**
- * The options of one command, keyed by the camel-case name of their long flag; a repeatable option's
- * key may be that name's plural, with an s.
+ * The options of one command, keyed by the camel-case name of their long flag; a repeatable
+ * option's key may be that name's plural, with an s.
  */
 export type OptionTable = Record<string, OptionSpec>;
 

@@ -55,7 +55,8 @@ export function parseOptions<T extends OptionTable>(
 }
 
 /**
- * Parses options like {@link parseOptions}, but collects wrong and missing values instead of throwing.
+ * Parses options like {@link parseOptions}, but collects wrong and missing values instead of
+ * throwing.
  *
  * @throws {UsageError} On an unknown option or argument.
  * @throws {HelpRequest} On `--help`.
@@ -91,8 +92,8 @@ export function parseAllOptions<T extends OptionTable>(
 }
 
 /**
- * Options for a service started by another program: the given ones, and the table's defaults for the
- * rest. Neither arguments nor environment are read.
+ * Options for a service started by another program: the given ones, and the table's defaults for
+ * the rest. Neither arguments nor environment are read.
  *
  * @throws {UsageError} If a required option is missing.
  */

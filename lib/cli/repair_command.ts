@@ -61,8 +61,8 @@ interface RepairCommand extends Pick<CommandText, "name" | "description" | "exam
 }
 
 /**
- * Goes through the committed intents of a store, oldest first. If none failed, the store accepts the
- * node's chain as it is now, and its service submits again.
+ * Goes through the committed intents of a store, oldest first. If none failed, the store accepts
+ * the node's chain as it is now, and its service submits again.
  */
 export function repairCommand(definition: RepairCommand): RunnableCommand {
   const { rpcUrl, privateKey, keystore, keystorePasswordFile, chainId, database } =

@@ -27,7 +27,8 @@ const POLL_MS = 50;
 
 /**
  * A service that is ready and asks a node is asked again after this time: longer than it caches
- * answers, and long enough for a new block, which shows whether its clock agrees with that of its node.
+ * answers, and long enough for a new block, which shows whether its clock agrees with that of its
+ * node.
  */
 const CONFIRM_AFTER_MS = 1_100;
 
@@ -57,8 +58,8 @@ interface StartCheck<T> {
 }
 
 /**
- * Starts a service with {@link harmlessOptions}, and stops it once it is ready, time is up, or what it
- * lacks does not come by waiting, such as a permission.
+ * Starts a service with {@link harmlessOptions}, and stops it once it is ready, time is up, or what
+ * it lacks does not come by waiting, such as a permission.
  *
  * @returns One sentence per problem; none if the service is ready.
  * @throws What the start throws.

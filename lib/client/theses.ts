@@ -138,7 +138,8 @@ export class ThesisWatch {
   /**
    * The first matching thesis, known already or reported later.
    *
-   * @throws {WatchError} `WATCH_TIMEOUT` after `timeoutMs`; `WATCH_CLOSED` once the watch is closed.
+   * @throws {WatchError} `WATCH_TIMEOUT` after `timeoutMs`; `WATCH_CLOSED` once the watch is
+   * closed.
    * @example
    * ```ts
    * const next = await watch.until(({ status }) => status === "won", 60_000);

@@ -15,12 +15,12 @@ export const RING_SLOTS_DEFAULT = 65_536;
 const SLOT_BYTES = 16;
 
 /**
- * The recent prices of one market: a fixed number of slots in one buffer, each with its time and its
- * price (spec: price oracle, "Price history ring buffer").
+ * The recent prices of one market: a fixed number of slots in one buffer, each with its time and
+ * its price (spec: price oracle, "Price history ring buffer").
  *
- * A slot has no price if its stored time differs from its own: it was never recorded, or an older lap
- * wrote it. So no slot is ever cleared, however long a pause was. A summary per block of slots lets
- * {@link checkRange} skip most slots.
+ * A slot has no price if its stored time differs from its own: it was never recorded, or an older
+ * lap wrote it. So no slot is ever cleared, however long a pause was. A summary per block of slots
+ * lets {@link checkRange} skip most slots.
  *
  * @example A range check over three slots, one of which has no price
  * ```ts

@@ -28,8 +28,8 @@ export interface Problem {
   /** It is normal for this long after the start of the process: its alert waits for longer. */
   warmUpS?: number;
   /**
-   * What is wrong. `{value}` and names of labels in braces are filled in here; `{service}` and `{pid}`,
-   * the process id, in commands.
+   * What is wrong. `{value}` and names of labels in braces are filled in here; `{service}` and
+   * `{pid}`, the process id, in commands.
    */
   message: string;
   /** What users notice; of a critical problem, by default, what they do while its service is away. */

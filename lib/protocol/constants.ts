@@ -8,8 +8,8 @@ export const SLOT_MS = 100;
 export const TIMESTAMP_DRIFT_MAX_MS = 60_000;
 
 /**
- * Every node keeps receipts and settled theses for at least this long: more than twice the time by which
- * a timestamp may be off.
+ * Every node keeps receipts and settled theses for at least this long: more than twice the time by
+ * which a timestamp may be off.
  */
 export const RECEIPTS_KEPT_MS_MIN = 600_000;
 

@@ -7,8 +7,9 @@ export interface DevAccount {
 }
 
 /**
- * The first accounts of the mnemonic `test test … junk` that Hardhat and Anvil use. Their private keys
- * are public: for development chains only, since anyone who reaches the node can take their money.
+ * The first accounts of the mnemonic `test test … junk` that Hardhat and Anvil use. Their private
+ * keys are public: for development chains only, since anyone who reaches the node can take their
+ * money.
  */
 export const DEV_ACCOUNTS = {
   admin: {

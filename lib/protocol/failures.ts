@@ -2,8 +2,8 @@ import { RangemakerError } from "../errors.ts";
 import { toWire } from "./scalars.ts";
 
 /**
- * Makes the errors of a table: message and `details` come from the same facts, so that a program can
- * read what the message says.
+ * Makes the errors of a table: message and `details` come from the same facts, so that a program
+ * can read what the message says.
  *
  * @param texts The message of each code, made from the facts behind it.
  * @returns Makes an error of a code; bigints in its `details` are decimal strings.

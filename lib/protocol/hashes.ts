@@ -1,7 +1,7 @@
 /**
  * The EIP-712 digests that services sign and check, computed in WebAssembly, several times as fast
- * as in JavaScript. The public client does not import this file: it hashes in JavaScript, so that it
- * starts in every browser (`lib/client/typed_data.ts`).
+ * as in JavaScript. The public client does not import this file: it hashes in JavaScript, so that
+ * it starts in every browser (`lib/client/typed_data.ts`).
  */
 import { DEPOSIT_ID_TYPE, DEPOSIT_REQUEST_TYPE, type DepositRequest } from "./deposit.ts";
 import { keccak256 } from "./keccak.ts";
@@ -33,8 +33,8 @@ function domainSeparator(chainId: number): Uint8Array {
 
 /**
  * The EIP-712 digest of a message of a flat type, one 32-byte word per field. Equivalent to viem's
- * `hashTypedData` but several times as fast, because it does not resolve nested types and the type hash is
- * precomputed. The golden vectors compare it with ethers.
+ * `hashTypedData` but several times as fast, because it does not resolve nested types and the type
+ * hash is precomputed. The golden vectors compare it with ethers.
  *
  * @throws {TypeError} If a field is missing or does not fit its type.
  */
@@ -65,9 +65,9 @@ export function hashDepositRequest(
 }
 
 /**
- * The mock external transaction hash of a deposit, which the node credits once for ever. It leaves out
- * the deadline, so that a request that was signed again with a later one is the same deposit, also for
- * a bridge whose database was lost or restored from a backup.
+ * The mock external transaction hash of a deposit, which the node credits once for ever. It leaves
+ * out the deadline, so that a request that was signed again with a later one is the same deposit,
+ * also for a bridge whose database was lost or restored from a backup.
  */
 export function externalHashOf(
   { user, amount, nonce }: Pick<DepositRequest, "user" | "amount" | "nonce">,

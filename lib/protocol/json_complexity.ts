@@ -1,7 +1,7 @@
 /**
- * Estimates the work of parsing a JSON text, by a scan that takes milliseconds for megabytes. Results
- * are correct for text that `JSON.parse` accepts; for other text they are meaningless, but the
- * functions still end.
+ * Estimates the work of parsing a JSON text, by a scan that takes milliseconds for megabytes.
+ * Results are correct for text that `JSON.parse` accepts; for other text they are meaningless, but
+ * the functions still end.
  */
 
 const QUOTE = 0x22;
@@ -17,8 +17,8 @@ interface Complexity {
   /** Levels of nesting. */
   depth: number;
   /**
-   * Members, arrays and objects. `JSON.parse` takes 1.3 ms for 5,000 different keys, 20 ms for 20,000
-   * and 90 ms for 50,000.
+   * Members, arrays and objects. `JSON.parse` takes 1.3 ms for 5,000 different keys, 20 ms for
+   * 20,000 and 90 ms for 50,000.
    */
   parts: number;
 }

@@ -62,11 +62,11 @@ export type NodePrice = z.output<typeof nodePriceSchema>;
 const PRICE_PATTERN = /^(0|[1-9]\d{0,29})(?:\.(\d{1,30}))?(?:[eE]([+-]?\d{1,2}))?$/;
 
 /**
- * Converts an exchange's decimal text to an integer price with {@link PRICE_DECIMALS} decimals, without
- * floating point; further digits are rounded half away from zero.
+ * Converts an exchange's decimal text to an integer price with {@link PRICE_DECIMALS} decimals,
+ * without floating point; further digits are rounded half away from zero.
  *
- * @returns Undefined if the text is not a positive decimal number, or the price rounds to 0 or exceeds
- * 64 bits.
+ * @returns Undefined if the text is not a positive decimal number, or the price rounds to 0 or
+ * exceeds 64 bits.
  * @example
  * ```ts
  * const price = parsePrice("2650.5"); // 2650500000n
@@ -91,8 +91,8 @@ function scale(value: bigint, power: number): bigint {
 }
 
 /**
- * Formats a price or an amount of USDC, both with 6 decimals, with `decimals` digits after the point;
- * further digits are cut off.
+ * Formats a price or an amount of USDC, both with 6 decimals, with `decimals` digits after the
+ * point; further digits are cut off.
  *
  * @example
  * ```ts

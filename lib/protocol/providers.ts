@@ -1,6 +1,6 @@
 /**
- * The price sources. On the wire they have the neutral names of the spec (price oracle, "Providers");
- * where a person types one, the name of the exchange works too.
+ * The price sources. On the wire they have the neutral names of the spec (price oracle,
+ * "Providers"); where a person types one, the name of the exchange works too.
  */
 
 /** The exchange behind each provider name. */

@@ -1,6 +1,6 @@
 /**
- * The scalar types of the wire: addresses, hashes, decimal integers and times. Each schema parses JSON
- * into the type used inside, or fails with a message that names the broken rule.
+ * The scalar types of the wire: addresses, hashes, decimal integers and times. Each schema parses
+ * JSON into the type used inside, or fails with a message that names the broken rule.
  */
 import * as z from "zod/mini";
 import { NewestMap } from "../newest_map.ts";
@@ -114,8 +114,8 @@ export const signatureSchema = described(
 const DECIMAL = /^(0|[1-9][0-9]*)$/;
 
 /**
- * A decimal integer from `min` to the largest of `bits` bits, returned as a bigint. One pattern is the
- * entire rule, so that a JSON schema generated from it is exact.
+ * A decimal integer from `min` to the largest of `bits` bits, returned as a bigint. One pattern is
+ * the entire rule, so that a JSON schema generated from it is exact.
  *
  * @param zeroRule Error message for 0 if `min` is 1.
  */
@@ -139,7 +139,8 @@ function decimalSchema(bits: 64 | 256, min: 0 | 1, zeroRule?: string) {
 /** Pattern source for the decimal integers from 1 to `max`, which has at least two digits. */
 function decimalPattern(max: bigint): string {
   const digits = [...max.toString()].map(Number);
-  // From the last digit to the first: a lower digit here and any after it, or this digit and the rest.
+  // From the last digit to the first: a lower digit here and any after it, or this digit and the
+  // rest.
   const asLong = digits.reduceRight((rest, digit, index) => {
     const after = digits.length - 1 - index;
     if (after === 0) return digitPattern(0, digit);

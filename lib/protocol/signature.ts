@@ -163,8 +163,8 @@ const KNOWN_CHAIN_IDS = [1, 11_155_111, 1_337, 31_337];
  * at most four more checks, about 1 ms.
  *
  * @param digestFor The digest that is signed on a chain.
- * @throws {SignatureError} As {@link requireSigner} does; `WRONG_CHAIN`, with both ids, if it is for
- * another well-known chain.
+ * @throws {SignatureError} As {@link requireSigner} does; `WRONG_CHAIN`, with both ids, if it is
+ * for another well-known chain.
  */
 export function requireSignerForChain(
   chainId: number,

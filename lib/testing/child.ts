@@ -91,8 +91,8 @@ function unref(handle: object): void {
 }
 
 /**
- * Deno itself: this process, or the binary of the package `deno`. Its command in `node_modules/.bin`
- * may be a wrapper that does not pass on signals.
+ * Deno itself: this process, or the binary of the package `deno`. Its command in
+ * `node_modules/.bin` may be a wrapper that does not pass on signals.
  */
 function denoPath(): string {
   if ("Deno" in globalThis) return process.execPath;

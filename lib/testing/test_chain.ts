@@ -227,8 +227,8 @@ export class TestChain implements AsyncDisposable {
   }
 
   /**
-   * Moves the time forwards, for the chain and its clients, at most 24 hours. Bets that end on the way
-   * are settled.
+   * Moves the time forwards, for the chain and its clients, at most 24 hours. Bets that end on the
+   * way are settled.
    *
    * @param prices The prices on the way by symbol: one, or several for equal parts of the time. The
    * present price by default.
@@ -244,8 +244,8 @@ export class TestChain implements AsyncDisposable {
   }
 
   /**
-   * Makes all exchanges trade a market at one price until further notice, and waits until the chain has
-   * recorded it: a bet that starts now starts at that price. A snapshot does not include that.
+   * Makes all exchanges trade a market at one price until further notice, and waits until the chain
+   * has recorded it: a bet that starts now starts at that price. A snapshot does not include that.
    *
    * @param price Null goes back to the simulated prices.
    * @throws {RangemakerError} `INVALID_INPUT`; `CHAIN_NOT_READY` if it is not recorded within 10 s;

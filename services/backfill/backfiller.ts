@@ -126,8 +126,8 @@ interface SlotRun {
 
 /**
  * Computes slot prices from trades. The price of a slot is that of the last trade at or before its
- * start, as the node would have seen it, if that trade is at most `maxCarryMs` old. Slots without such
- * a trade are omitted.
+ * start, as the node would have seen it, if that trade is at most `maxCarryMs` old. Slots without
+ * such a trade are omitted.
  *
  * @param trades In order of time, starting `maxCarryMs` before the span.
  */

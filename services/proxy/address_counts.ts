@@ -14,8 +14,8 @@ export type RateCheck = (address: CallerAddress) => Promise<number | undefined>;
 type AddressKeys = Pick<CallerAddress, "key" | "networks" | "peerKey">;
 
 /**
- * Counts something by address, by the networks around it, and by the peer that reported the address.
- * An IPv6 /56 may have twice as many as an address, a /48 four times.
+ * Counts something by address, by the networks around it, and by the peer that reported the
+ * address. An IPv6 /56 may have twice as many as an address, a /48 four times.
  */
 export class AddressCounts {
   readonly #perAddress: number;

@@ -12,8 +12,8 @@ interface ApiOptions {
 }
 
 /**
- * The routes other than `POST /` and WebSockets (specification, "Endpoints"); `/health` and `/metrics`
- * are common to all services.
+ * The routes other than `POST /` and WebSockets (specification, "Endpoints"); `/health` and
+ * `/metrics` are common to all services.
  */
 export function createApi({ cors, metrics, notReadyReason }: ApiOptions): Hono {
   const app = new Hono();

@@ -1,6 +1,6 @@
 /**
- * Answers up to this size may use the whole budget. Larger ones stop at {@link LARGE_SHARE}, so that a
- * few callers of huge answers cannot crowd out plain reads.
+ * Answers up to this size may use the whole budget. Larger ones stop at {@link LARGE_SHARE}, so
+ * that a few callers of huge answers cannot crowd out plain reads.
  */
 export const SMALL_BYTES = 64 * 1024;
 

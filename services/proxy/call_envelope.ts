@@ -82,8 +82,8 @@ function parsedEnvelope(text: string, method: string): Envelope {
 }
 
 /**
- * The first id of calls to a node, of 48 bits. It is random so that a caller who makes a node answer
- * with a guessed id does not answer the call of another.
+ * The first id of calls to a node, of 48 bits. It is random so that a caller who makes a node
+ * answer with a guessed id does not answer the call of another.
  */
 export function randomFirstId(): number {
   const [low = 0, high = 0] = crypto.getRandomValues(new Uint32Array(2));

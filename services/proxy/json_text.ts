@@ -1,6 +1,6 @@
 /**
- * Finds values inside JSON text by position, so that one can be replaced while every other byte stays
- * as it was written: numbers beyond 2^53, escapes and spacing included.
+ * Finds values inside JSON text by position, so that one can be replaced while every other byte
+ * stays as it was written: numbers beyond 2^53, escapes and spacing included.
  *
  * Results are correct for text that `JSON.parse` accepts. For other text they are meaningless, but
  * every function returns.

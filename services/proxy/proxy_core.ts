@@ -44,7 +44,8 @@ export class ProxyCore {
     const { maxBodyBytes, rateLimit, rateLimitTotal } = options;
     this.#trustsForwardedFor = options.trustProxy;
     const budget = new ByteBudget(options.maxBufferedBytes);
-    // One limit for HTTP and WebSockets together, so that no caller can occupy all connections to a node.
+    // One limit for HTTP and WebSockets together, so that no caller can occupy all connections to a
+    // node.
     const openRequests = new AddressCounts(
       options.maxConnectionsPerAddress,
       Math.floor(HTTP_CONNECTIONS_MAX * SHARE_PER_PEER),

@@ -1,6 +1,6 @@
 /**
- * Deposits a second of the bridge over HTTP, every one flushed to disk before its answer, with a node
- * that answers at once; and the same path on plain viem calls. Run with
+ * Deposits a second of the bridge over HTTP, every one flushed to disk before its answer, with a
+ * node that answers at once; and the same path on plain viem calls. Run with
  * `deno run --allow-all tests/bench/bridge_bench.ts [deposits]`.
  */
 import assert from "node:assert/strict";

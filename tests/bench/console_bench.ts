@@ -1,8 +1,8 @@
 /**
- * The console in Chromium, drawn by the processor: time from the navigation to the first price on the
- * screen, bytes that it takes, and what it costs with 200 open bets: at rest (aims: at least 55 frames
- * and under 250 ms of the main thread a second), untouched for a while (aim: 50 ms), and while a box is
- * dragged, beside the frames that this machine makes of an empty page. Run with
+ * The console in Chromium, drawn by the processor: time from the navigation to the first price on
+ * the screen, bytes that it takes, and what it costs with 200 open bets: at rest (aims: at least 55
+ * frames and under 250 ms of the main thread a second), untouched for a while (aim: 50 ms), and
+ * while a box is dragged, beside the frames that this machine makes of an empty page. Run with
  * `deno run --allow-all --unstable-bundle tests/bench/console_bench.ts [bets]`.
  */
 import assert from "node:assert/strict";

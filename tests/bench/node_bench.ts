@@ -3,12 +3,13 @@
  * JSON-RPC with the lateness of checkpoints meanwhile. Run with
  * `deno run --allow-all tests/bench/node_bench.ts [transactions]`.
  *
- * On two cores, with the load on the same machine: 15 million appends a second; a range check in 0.3 us
- * over a second, 2.5 us over ten minutes, 3 to 13 us over the whole ring; 100,000 theses settled
- * within 2.2 s with no checkpoint more than 75 ms late, about 1 ms of it by the node's own work; 3,000
- * deposits and 1,900 bets a second in memory, 2,500 and 1,400 on the disk, checkpoints within 20 ms of
- * their time (p99.9). Three quarters of the time of a bet are its three signatures. When the two cores
- * were shared with other work, transactions fell to a third, and that p99.9 rose to 0.25 s.
+ * On two cores, with the load on the same machine: 15 million appends a second; a range check in
+ * 0.3 us over a second, 2.5 us over ten minutes, 3 to 13 us over the whole ring; 100,000 theses
+ * settled within 2.2 s with no checkpoint more than 75 ms late, about 1 ms of it by the node's own
+ * work; 3,000 deposits and 1,900 bets a second in memory, 2,500 and 1,400 on the disk, checkpoints
+ * within 20 ms of their time (p99.9). Three quarters of the time of a bet are its three signatures.
+ * When the two cores were shared with other work, transactions fell to a third, and that p99.9 rose
+ * to 0.25 s.
  */
 import { setImmediate } from "node:timers";
 import { monotonicClock, systemClock } from "../../lib/clock.ts";

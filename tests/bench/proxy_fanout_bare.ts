@@ -1,7 +1,7 @@
 /**
  * The floor under the proxy on this runtime: a server and its WebSockets, and nothing else. Every
- * message of the node is sent to every client: `deno run -A proxy_fanout_bare.ts NODE_PORT PORT`, and
- * with `net` as the third argument over sockets of `node:net`, as `--ws-port` does.
+ * message of the node is sent to every client: `deno run -A proxy_fanout_bare.ts NODE_PORT PORT`,
+ * and with `net` as the third argument over sockets of `node:net`, as `--ws-port` does.
  */
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";

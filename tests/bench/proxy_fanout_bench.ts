@@ -1,15 +1,16 @@
 /**
- * Notifications of 600 bytes to 1,000 clients, through the proxy, through a relay of Bun's publish and
- * through the bare loops that are the floor of this runtime, over its own WebSockets and over
- * `node:net`, in turns; then what clients that read as fast as they can lose; then what idle clients
- * cost.
+ * Notifications of 600 bytes to 1,000 clients, through the proxy, through a relay of Bun's publish
+ * and through the bare loops that are the floor of this runtime, over its own WebSockets and over
+ * `node:net`, in turns; then what clients that read as fast as they can lose; then what idle
+ * clients cost.
  *
  *     deno run -A tests/bench/proxy_fanout_bench.ts [ROUNDS]
  *
  * It needs `npx` to fetch Bun, which also plays the node and the clients. A tick begins with the
- * node's first frame and ends with the last byte at the last client; then the next one begins. Beside
- * the rate stands what the relay's process used of the CPU (`/proc/PID/stat`), by which relays compare
- * on a busy machine, and both are printed as ratios to the rivals measured in the same round.
+ * node's first frame and ends with the last byte at the last client; then the next one begins.
+ * Beside the rate stands what the relay's process used of the CPU (`/proc/PID/stat`), by which
+ * relays compare on a busy machine, and both are printed as ratios to the rivals measured in the
+ * same round.
  */
 import { freePort } from "../support/ports.ts";
 import { locateBun, median, output, type Rival, start, startOwnProxy } from "./proxy_rivals.ts";

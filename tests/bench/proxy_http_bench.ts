@@ -3,18 +3,21 @@
  *
  *     deno run -A tests/bench/proxy_http_bench.ts [ROUNDS] [MAIN_OF_ANOTHER_VERSION]
  *
- * It needs Linux, `wrk` and `nginx` on the path, and `npx` to fetch Bun, which plays the node. Every
- * request reads another account, so that nothing is shared. Only ratios within a round matter: figures
- * on a shared machine drift by half. So that they are fair,
+ * It needs Linux, `wrk` and `nginx` on the path, and `npx` to fetch Bun, which plays the node.
+ * Every request reads another account, so that nothing is shared. Only ratios within a round
+ * matter: figures on a shared machine drift by half. So that they are fair,
  *
- * - each rival first runs until its CPU per request falls no further: code that V8 has not optimised
+ * - each rival first runs until its CPU per request falls no further: code that V8 has not
+ * optimised
  *   yet needs three times as much in the first second, and a fifth more for ten;
  * - rivals take turns, all equally often, and every round begins with another one;
- * - each turn begins with a second that does not count, since the caches belong to the rival before.
+ * - each turn begins with a second that does not count, since the caches belong to the rival
+ * before.
  *
  * Another version, such as a checkout of an earlier commit, is compared in front of a node without
- * WebSocket, where all reads go over HTTP. There the bare forwarder also runs with undici, the proxy's
- * HTTP client: no proxy that uses it can be faster. Results are in `services/proxy/README.md`.
+ * WebSocket, where all reads go over HTTP. There the bare forwarder also runs with undici, the
+ * proxy's HTTP client: no proxy that uses it can be faster. Results are in
+ * `services/proxy/README.md`.
  *
  * Three rounds of five rivals and another version take about three minutes on a quiet machine, and
  * up to eight on a busy one, where rivals warm up longer.

@@ -1,7 +1,7 @@
 /**
  * A forwarder with nothing to it: `proxy_plain_forwarder.ts PORT NODE_PORT [undici]`. It keeps its
- * connections, sends one request at a time on each, and trusts that an answer comes in one piece. With
- * `undici` the library has the connections, with its cheapest call and without any timeout.
+ * connections, sends one request at a time on each, and trusts that an answer comes in one piece.
+ * With `undici` the library has the connections, with its cheapest call and without any timeout.
  */
 import { connect, type Socket } from "node:net";
 import { Client, type Dispatcher } from "undici";

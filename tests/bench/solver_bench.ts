@@ -1,8 +1,8 @@
 /**
- * The solver over HTTP on one core: quotes a second, and executions a second with every one flushed to
- * disk and a node that answers at once; each beside the same route on plain viem calls, quotes also
- * beside bare libsecp256k1 signing, executions also of quotes that the solver remembers having signed,
- * without and with `--max-exposure`, of which none is ever released.
+ * The solver over HTTP on one core: quotes a second, and executions a second with every one flushed
+ * to disk and a node that answers at once; each beside the same route on plain viem calls, quotes
+ * also beside bare libsecp256k1 signing, executions also of quotes that the solver remembers having
+ * signed, without and with `--max-exposure`, of which none is ever released.
  * Run with
  * `deno run --allow-all tests/bench/solver_bench.ts [quotes] [executions]`.
  */

@@ -1,7 +1,7 @@
 /**
- * Changes single values in the PostgreSQL rows of bridge and solver while work is pending, and starts
- * the service against a live node: nothing wrong is sent, nothing is lost silently, damage is named.
- * `CHANGES=600 deno task test tests/e2e/changed_rows_test.ts` changes more values.
+ * Changes single values in the PostgreSQL rows of bridge and solver while work is pending, and
+ * starts the service against a live node: nothing wrong is sent, nothing is lost silently, damage
+ * is named. `CHANGES=600 deno task test tests/e2e/changed_rows_test.ts` changes more values.
  */
 import assert from "node:assert/strict";
 import postgres from "postgres";

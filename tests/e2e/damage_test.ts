@@ -1,7 +1,7 @@
 /**
- * Flips single bits in the databases of bridge and solver while work is pending, and starts the service
- * against a live node: nothing wrong is sent, nothing is lost silently, and damage is named.
- * `FLIPS=600 deno task test tests/e2e/damage_test.ts` flips more bits.
+ * Flips single bits in the databases of bridge and solver while work is pending, and starts the
+ * service against a live node: nothing wrong is sent, nothing is lost silently, and damage is
+ * named. `FLIPS=600 deno task test tests/e2e/damage_test.ts` flips more bits.
  */
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";

@@ -1,6 +1,6 @@
 /**
- * The option tables of `docs/reference.md` match the code. `UPDATE_DOCS=1 deno task test tests/house`
- * rewrites them; `deno fmt` aligns them.
+ * The option tables of `docs/reference.md` match the code.
+ * `UPDATE_DOCS=1 deno task test tests/house` rewrites them; `deno fmt` aligns them.
  */
 import assert from "node:assert/strict";
 import config from "../../deno.json" with { type: "json" };

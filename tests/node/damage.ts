@@ -1,6 +1,6 @@
 /**
- * Damages the files of a chain at random, opens each copy, and compares it with the truth. Run many with
- * `deno run --allow-all tests/node/damage.ts [count] [seed]`; the suite runs a few.
+ * Damages the files of a chain at random, opens each copy, and compares it with the truth. Run many
+ * with `deno run --allow-all tests/node/damage.ts [count] [seed]`; the suite runs a few.
  */
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../lib/clock.ts";

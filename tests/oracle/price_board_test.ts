@@ -100,7 +100,8 @@ Deno.test("PriceBoard: quiet sources contribute to a median as long as more sour
       const dueAtMs = prices.expire(T + ms);
       return [contributing(prices), dueAtMs === undefined ? undefined : dueAtMs - T];
     };
-    // A source is stale by its trade from 10 s on, and quiet until 10 s after its last sign of life.
+    // A source is stale by its trade from 10 s on, and quiet until 10 s after its last sign of
+    // life.
     assert.deepEqual(at(11_000), ["", isMedian ? 19_001 : undefined]);
     assert.deepEqual(at(11_000, "provider_c"), ["c", isMedian ? 19_001 : 21_001]);
     assert.deepEqual(at(11_000, "provider_d"), [

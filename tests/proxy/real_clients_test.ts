@@ -2,7 +2,8 @@
  * Clients of other projects through the proxy to Anvil. It runs where Anvil's executable is named
  * by ANVIL or found on the path, as with
  *
- *     npx --yes -p @foundry-rs/anvil-linux-amd64@1.7.1 -- deno test -A tests/proxy/real_clients_test.ts
+ *     npx --yes -p @foundry-rs/anvil-linux-amd64@1.7.1 -- deno test -A
+ * tests/proxy/real_clients_test.ts
  *
  * (the package for all platforms starts the node from a script, and a kill ends the script alone).
  * It is no dependency of the project: its binary would make up most of a fresh clone.

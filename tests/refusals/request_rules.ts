@@ -1,6 +1,6 @@
 /**
- * The rules of every field of a request body, and of a bet, as the specification has them: one table,
- * which `tests/refusals` sends to live services and compares with their OpenAPI documents.
+ * The rules of every field of a request body, and of a bet, as the specification has them: one
+ * table, which `tests/refusals` sends to live services and compares with their OpenAPI documents.
  */
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import { withField } from "../support/http_answers.ts";

@@ -1,6 +1,6 @@
 /**
- * The Dockerfile as a text, and its health check as a program. `.ci/containers.ts` builds the image and
- * runs every service in it.
+ * The Dockerfile as a text, and its health check as a program. `.ci/containers.ts` builds the image
+ * and runs every service in it.
  */
 import assert from "node:assert/strict";
 import { OPTION_TABLES } from "../house/option_tables.ts";

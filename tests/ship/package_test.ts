@@ -158,7 +158,8 @@ Deno.test("npm packages: are valid, small and typed, and play a bet in every run
         assert.deepEqual(messages, []);
         const checked = await checkPackage(createPackageFromTarballData(data));
         assert(checked.types !== false, "The package has no types");
-        // It is a module only: Node from version 20 on can `require` it too, with a flag or without.
+        // It is a module only: Node from version 20 on can `require` it too, with a flag or
+        // without.
         const problems = checked.problems.filter(({ kind }) => kind !== "CJSResolvesToESM");
         assert.deepEqual(problems, []);
       }

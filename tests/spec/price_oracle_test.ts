@@ -1,7 +1,8 @@
 /**
- * The price oracle document: the service itself, against a whole stack and its exchanges. Its providers,
- * sources and faults: tests/oracle. How the write node pulls, ages, keeps and backfills prices:
- * tests/node/oracle, outage_test.ts and checkpoints_test.ts of tests/node, and tests/lib/prices.
+ * The price oracle document: the service itself, against a whole stack and its exchanges. Its
+ * providers, sources and faults: tests/oracle. How the write node pulls, ages, keeps and backfills
+ * prices: tests/node/oracle, outage_test.ts and checkpoints_test.ts of tests/node, and
+ * tests/lib/prices.
  */
 import assert from "node:assert/strict";
 import { z } from "zod";

@@ -1,6 +1,6 @@
 /**
- * Points at which a test ends a process, to see how the next start recovers: one before and one after
- * every method call on a store, node client or hedge.
+ * Points at which a test ends a process, to see how the next start recovers: one before and one
+ * after every method call on a store, node client or hedge.
  */
 
 /** Called at every point passed; `store.insert:before` is one. */

@@ -17,8 +17,8 @@ const byDigits = Array.from({ length: 7 }, (_, digits) =>
 export const CENT = 10_000n;
 
 /**
- * USDC with 6 decimals as text with two, rounded down everywhere: the balance then changes by what is
- * shown as gained or lost, and all that is shown can be bet.
+ * USDC with 6 decimals as text with two, rounded down everywhere: the balance then changes by what
+ * is shown as gained or lost, and all that is shown can be bet.
  */
 export function formatAmount(amount: bigint): string {
   const cents = amount / CENT - (amount % CENT < 0n ? 1n : 0n);

@@ -60,8 +60,8 @@ const KEPT_FREE = `${PRESSED}, .action-bar, h2:not(.spoken), .legend > .choice`;
 const GAP = 6;
 
 /**
- * Places messages at the bottom, or as far above it as they cover nothing that is kept free. They are
- * not seen while each place covers what is pressed, as on a small screen with enlarged text.
+ * Places messages at the bottom, or as far above it as they cover nothing that is kept free. They
+ * are not seen while each place covers what is pressed, as on a small screen with enlarged text.
  */
 function usePlace(box: RefObject<HTMLDivElement | null>, messages: readonly unknown[]): void {
   useEffect(() => {

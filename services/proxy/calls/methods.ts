@@ -10,9 +10,9 @@ const KNOWN: MethodTable = allMethods;
 const WRITE_VERB = /^[^_]*_(?:send|submit|sign|cancel)/;
 
 /**
- * Reads that change nothing: equal ones in flight may share an answer, and one whose answer was lost
- * may be sent again. Filters are excluded because they have a position per caller, and so is every
- * method not known to be harmless (`evm_mine` twice makes two blocks).
+ * Reads that change nothing: equal ones in flight may share an answer, and one whose answer was
+ * lost may be sent again. Filters are excluded because they have a position per caller, and so is
+ * every method not known to be harmless (`evm_mine` twice makes two blocks).
  */
 const PLAIN_READ =
   /^(?:eth_(?:get(?!Filter|Work)|call$|estimateGas$|blockNumber$|chainId$|gasPrice$|feeHistory$|maxPriorityFeePerGas$|blobBaseFee$|syncing$)|net_version$|web3_clientVersion$)/;

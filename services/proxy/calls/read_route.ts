@@ -42,8 +42,8 @@ interface ReadRoute {
 }
 
 /**
- * Picks the read node of a call: a filter lives on one of them, and a block does not arrive on all of
- * them at the same moment.
+ * Picks the read node of a call: a filter lives on one of them, and a block does not arrive on all
+ * of them at the same moment.
  *
  * @throws {ProxyError} -32000 for the id of an unknown filter; 503 / -32002 if no responding node
  *   has the block: a node without it would return too few logs, or nothing.

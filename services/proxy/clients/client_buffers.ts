@@ -4,8 +4,8 @@ import { type ClientSink, CloseCode } from "../hub/hub_client.ts";
 import type { OutgoingMessage } from "../hub/messages.ts";
 
 /**
- * Bytes that may wait in a client's queue before notifications stay in the ring instead: a burst in one
- * turn of the event loop.
+ * Bytes that may wait in a client's queue before notifications stay in the ring instead: a burst in
+ * one turn of the event loop.
  */
 export const QUEUED_BYTES_MAX = 256 * 1024;
 
@@ -31,8 +31,8 @@ const STALLED_MS = 1_000;
 const REFRESH_EVERY_MS = 10;
 
 /**
- * A client's WebSocket, of either port. Its unsent bytes are counted as they are queued, which costs
- * no system call; {@link recount} replaces the count.
+ * A client's WebSocket, of either port. Its unsent bytes are counted as they are queued, which
+ * costs no system call; {@link recount} replaces the count.
  *
  * Which notifications are added to a client's queue, by the bytes that wait in it:
  *
@@ -194,7 +194,8 @@ export class ClientBuffers {
     this.refreshUnsent(connection, nowMs);
     if (connection.unreadForMs(nowMs) >= STALLED_MS) return 0;
     const own = OVERFLOW_BYTES_MAX - connection.unsentUpperBound;
-    // No queue may be larger than the free part, so even many growing queues leave some for the next.
+    // No queue may be larger than the free part, so even many growing queues leave some for the
+    // next.
     return Math.min(own, this.sharedWritableBytes(own) - connection.unsentUpperBound);
   }
 

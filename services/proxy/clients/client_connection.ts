@@ -21,7 +21,8 @@ export type NativeSocket =
 
 /**
  * A WebSocket of the runtime's own server, which writes each message with a system call. The server
- * gives no access to the TCP socket: it cannot be terminated, but ends with its peer or with the process.
+ * gives no access to the TCP socket: it cannot be terminated, but ends with its peer or with the
+ * process.
  */
 export class NativeConnection extends ClientConnection {
   readonly #socket: NativeSocket;

@@ -76,8 +76,8 @@ export class ClientSession {
   }
 
   /**
-   * Answers a counted message. From the moment that the client has a new subscription, notifications
-   * wait until the answer with its id is sent.
+   * Answers a counted message. From the moment that the client has a new subscription,
+   * notifications wait until the answer with its id is sent.
    */
   async #route(text: string): Promise<void> {
     const { address, checkRate, openRequests, router } = this.#options;

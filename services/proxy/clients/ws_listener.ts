@@ -49,8 +49,9 @@ interface WsListenerOptions {
 }
 
 /**
- * A second port, only for WebSockets. The server of the first port gives no access to its TCP sockets
- * and makes a system call for each message; here everything due to a client is sent in one write.
+ * A second port, only for WebSockets. The server of the first port gives no access to its TCP
+ * sockets and makes a system call for each message; here everything due to a client is sent in one
+ * write.
  */
 export class WsListener {
   readonly #options: WsListenerOptions;

@@ -1,6 +1,6 @@
 /**
- * The newest `capacity` messages of a broadcast, numbered from 0 without gaps. Readers keep their own
- * position, so memory does not grow with their number.
+ * The newest `capacity` messages of a broadcast, numbered from 0 without gaps. Readers keep their
+ * own position, so memory does not grow with their number.
  */
 export class BroadcastRing<T> {
   readonly #slots: (T | undefined)[] = [];

@@ -88,8 +88,8 @@ export class FanOut {
   }
 
   /**
-   * Sends new notifications to clients that are up to date. This is the hot path: a client of a single
-   * subscription gets the subscription's own list, which adds little to the send itself.
+   * Sends new notifications to clients that are up to date. This is the hot path: a client of a
+   * single subscription gets the subscription's own list, which adds little to the send itself.
    */
   flush(): void {
     const subscriptions = this.#unflushed;

@@ -42,12 +42,13 @@ export interface HubOptions {
 }
 
 /**
- * Shares one connection to the node among all clients (specification, "Subscription lifecycle in the
- * hub"). It uses no socket and no clock: its owner reports events with their time, and it calls `send`.
+ * Shares one connection to the node among all clients (specification, "Subscription lifecycle in
+ * the hub"). It uses no socket and no clock: its owner reports events with their time, and it calls
+ * `send`.
  *
- * A notification comes from `node/subscription_socket.ts` to {@link receive}. `subscription_table.ts`
- * finds its subscription, `fan_out.ts` keeps it until `delivery_loop.ts` calls {@link flush}, and
- * `hub_client.ts` sends it over `clients/client_connection.ts`.
+ * A notification comes from `node/subscription_socket.ts` to {@link receive}.
+ * `subscription_table.ts` finds its subscription, `fan_out.ts` keeps it until `delivery_loop.ts`
+ * calls {@link flush}, and `hub_client.ts` sends it over `clients/client_connection.ts`.
  */
 export class Hub {
   readonly #options: HubOptions;
@@ -93,7 +94,8 @@ export class Hub {
     this.#fanOut.remove(client);
     for (const subscription of [...client.subscriptions()]) this.#leave(client, subscription);
     client.cursor = undefined;
-    // A subscription that only this client waited for ends with the node's answer, or at the next sweep.
+    // A subscription that only this client waited for ends with the node's answer, or at the next
+    // sweep.
     for (const subscription of [...client.pendingSubscriptions]) {
       this.#endWait(subscription, client, UNREACHABLE);
     }

@@ -161,9 +161,10 @@ interface Waiter {
 }
 
 /**
- * One subscription, shared by all clients that requested it. At the node its state is one of: wanted
- * (neither id is set), asked (`requestId` is set) or live (`upstreamId` is set). The hub filters some
- * subscriptions from another one, their {@link source}, and these are live while the source is.
+ * One subscription, shared by all clients that requested it. At the node its state is one of:
+ * wanted (neither id is set), asked (`requestId` is set) or live (`upstreamId` is set). The hub
+ * filters some subscriptions from another one, their {@link source}, and these are live while the
+ * source is.
  */
 export class HubSubscription {
   readonly request: SubscriptionRequest;

@@ -119,8 +119,9 @@ interface LeaderChoice {
 }
 
 /**
- * The read group once something was found about some nodes. Those with a fault leave it, but one stays:
- * if all have a fault, the leader. A leader with a fault is replaced, if another node can lead.
+ * The read group once something was found about some nodes. Those with a fault leave it, but one
+ * stays: if all have a fault, the leader. A leader with a fault is replaced, if another node can
+ * lead.
  */
 export function groupAfter(
   found: FaultsByNode,
@@ -141,8 +142,8 @@ export function groupAfter(
 }
 
 /**
- * The node that leads instead of one with a fault: the fastest other member. If an urgent fault leaves
- * no member that answers, it is the node furthest ahead of all that do.
+ * The node that leads instead of one with a fault: the fastest other member. If an urgent fault
+ * leaves no member that answers, it is the node furthest ahead of all that do.
  *
  * @returns Undefined if the leader stays.
  */

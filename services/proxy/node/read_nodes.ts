@@ -55,8 +55,8 @@ export class ReadNodes {
   /** Rounds in a row in which another node was much faster than the leader. */
   #slowRounds = 0;
   /**
-   * The last announced head: by which node, its number, and until when a repeated number counts as a
-   * duplicate.
+   * The last announced head: by which node, its number, and until when a repeated number counts as
+   * a duplicate.
    */
   #lastAnnouncedBy = 0;
   #announced = -1;
@@ -126,7 +126,8 @@ export class ReadNodes {
   /**
    * A node announced a block.
    *
-   * @returns Whether clients get it: not if it is implausibly far ahead, or was announced already by
+   * @returns Whether clients get it: not if it is implausibly far ahead, or was announced already
+   * by
    *   another node. A node may announce a number again after a reorganisation.
    */
   onHead(index: number, head: Head): boolean {

@@ -69,8 +69,8 @@ export class SocketHealth {
   }
 
   /**
-   * Call it regularly while reads are open. If the node sends nothing at all, it handles one call at a
-   * time: pause.
+   * Call it regularly while reads are open. If the node sends nothing at all, it handles one call
+   * at a time: pause.
    */
   tick(): void {
     this.#silentTicks = this.#isAlive ? 0 : this.#silentTicks + 1;

@@ -56,7 +56,8 @@ export class Executor {
    * Submits the thesis of a quote, or returns the result that the same quote had before.
    *
    * @throws {SignatureError} If the quote is not this solver's or not signed by its user.
-   * @throws {RangemakerError} If a limit or check fails. With `usedUp` in its details, the quote never
+   * @throws {RangemakerError} If a limit or check fails. With `usedUp` in its details, the quote
+   * never
    *   becomes a bet; otherwise nothing is recorded.
    * @throws {OutcomeUnknownError} If the node has not answered yet.
    */
@@ -115,8 +116,8 @@ export class Executor {
   }
 
   /**
-   * Checks an execution and makes it durable. A refusal for its price is recorded, too: otherwise an
-   * earlier request that arrives late could place the bet. Any other failure leaves no trace.
+   * Checks an execution and makes it durable. A refusal for its price is recorded, too: otherwise
+   * an earlier request that arrives late could place the bet. Any other failure leaves no trace.
    */
   async #record(
     quoteHash: Hex,

@@ -1,6 +1,7 @@
 /**
- * A hostile network: services that claim another chain than the client was made for, so that what the
- * user signs could be submitted there. Whatever they answer, no wallet is asked for a signature.
+ * A hostile network: services that claim another chain than the client was made for, so that what
+ * the user signs could be submitted there. Whatever they answer, no wallet is asked for a
+ * signature.
  */
 import assert from "node:assert/strict";
 import { Wallet as EthersWallet } from "ethers";

@@ -1,6 +1,6 @@
 /**
- * What goes over the wire: each schema needs its fields, no others, and refuses wrong values. Bodies of
- * requests: tests/refusals.
+ * What goes over the wire: each schema needs its fields, no others, and refuses wrong values.
+ * Bodies of requests: tests/refusals.
  */
 import assert from "node:assert/strict";
 import type * as z from "zod/mini";

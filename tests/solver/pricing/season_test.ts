@@ -8,8 +8,8 @@ function assertNear(actual: number, expected: number, what: string): void {
 }
 
 /**
- * The factors of a cycle from the mean ranges of consecutive cells, the first at its start; undefined
- * where prices are missing.
+ * The factors of a cycle from the mean ranges of consecutive cells, the first at its start;
+ * undefined where prices are missing.
  */
 function naiveFactors(
   values: readonly (number | undefined)[],

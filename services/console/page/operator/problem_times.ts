@@ -31,8 +31,8 @@ const isSame = (one: Named) => (other: Named) =>
 /** What is known of problems at a look at the services. */
 interface Look {
   /**
-   * Whether a problem would be found if it lasted. Else it neither ends nor begins again, for example
-   * while its service is away.
+   * Whether a problem would be found if it lasted. Else it neither ends nor begins again, for
+   * example while its service is away.
    */
   isChecked(problem: Named): boolean;
   isJudged(problem: Omit<StartedFinding, "isJudged">): boolean;

@@ -97,8 +97,8 @@ interface FieldProps extends BetPanelProps {
 }
 
 /**
- * A field of the bet, with its error below it. The error is the field's description, not part of its
- * name, so screen readers read it once.
+ * A field of the bet, with its error below it. The error is the field's description, not part of
+ * its name, so screen readers read it once.
  */
 function Field({ model, slip, name, error }: FieldProps) {
   const isWrong = error !== undefined && !isUnreached(slip.fields.value, name);

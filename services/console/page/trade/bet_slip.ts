@@ -302,7 +302,8 @@ export class BetSlip {
   /**
    * Updates the estimate now, and regularly while there is a box.
    *
-   * @param isCrossing The price has left the box or is in it again: the maker may know a moment later.
+   * @param isCrossing The price has left the box or is in it again: the maker may know a moment
+   * later.
    */
   refresh({ isCrossing = false } = {}): void {
     const { clock } = this.#options;

@@ -71,8 +71,8 @@ export function gripAt(
 const REST_MS = 200;
 
 /**
- * What a finger does that starts to move by `x` and `y`. Without a rest it scrolls the page if it moves
- * nearly vertically, and otherwise moves a box, wherever it has grabbed it.
+ * What a finger does that starts to move by `x` and `y`. Without a rest it scrolls the page if it
+ * moves nearly vertically, and otherwise moves a box, wherever it has grabbed it.
  */
 export function strokeOf(x: number, y: number, restedMs: number): "scroll" | "quick" | "rested" {
   if (restedMs >= REST_MS) return "rested";

@@ -19,8 +19,8 @@ export function linkTo(page: string, { symbol, fields }: LinkedBox): string {
 }
 
 /**
- * The box behind the `#` of an address; or only its market if the box is not valid. Undefined if the
- * address is no link to a box.
+ * The box behind the `#` of an address; or only its market if the box is not valid. Undefined if
+ * the address is no link to a box.
  */
 export function linkedBox(hash: string): LinkedBox | { symbol: string } | undefined {
   const [view, parts] = hash.split("?");

@@ -112,10 +112,10 @@ const LABELS_MAX = 40;
 const LABEL_WIDTH_MIN = 60;
 
 /**
- * Labels boxes with their states. Labels are drawn after all boxes, so that no box crosses them. The
- * highlighted box and the user's own one always have theirs, at the upper edge or else at the lower
- * one. Any other box has one only if it covers neither a label nor another box; past ones have none,
- * nor has any of many.
+ * Labels boxes with their states. Labels are drawn after all boxes, so that no box crosses them.
+ * The highlighted box and the user's own one always have theirs, at the upper edge or else at the
+ * lower one. Any other box has one only if it covers neither a label nor another box; past ones
+ * have none, nor has any of many.
  */
 export function paintBoxLabels(frame: Frame): void {
   const { context, scales: { x, y, nowMs, plot }, palette, series, boxes } = frame;

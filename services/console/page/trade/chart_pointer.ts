@@ -63,9 +63,9 @@ const PINCH_MIN = 20;
 
 /**
  * Draws boxes with one pointer. Escape or a second pointer undoes the drag. Two fingers and the
- * wheel zoom. A finger draws on the future, moves the box and, after a rest, resizes it. It scrolls the
- * page if it swipes up or down, unless the page ends there, if it is on the past, or while a quote is
- * open.
+ * wheel zoom. A finger draws on the future, moves the box and, after a rest, resizes it. It scrolls
+ * the page if it swipes up or down, unless the page ends there, if it is on the past, or while a
+ * quote is open.
  */
 export class ChartPointer {
   readonly #element: HTMLElement;

@@ -208,7 +208,8 @@ const HALF_HEIGHT_DEVIATIONS = 1.27;
  * maker would price, and not sure to lose.
  *
  * @param aheadMs From now to the end of the box.
- * @param move Standard deviation of the price's change in a second, as a share of it, if it is known.
+ * @param move Standard deviation of the price's change in a second, as a share of it, if it is
+ * known.
  */
 function halfHeightOf(aheadMs: number, move?: number): number {
   const wanted = move === undefined

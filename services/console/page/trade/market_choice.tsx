@@ -27,8 +27,8 @@ interface MarketButtonProps {
 }
 
 /**
- * A price changes ten times a second; only its text is updated. Screen readers would read each change
- * of the focused button's name, so that keeps the price of the moment when it got the focus.
+ * A price changes ten times a second; only its text is updated. Screen readers would read each
+ * change of the focused button's name, so that keeps the price of the moment when it got the focus.
  */
 function MarketButton({ model, slip, symbol, isChosen }: MarketButtonProps) {
   const price = useComputed(() => priceText(model, symbol));

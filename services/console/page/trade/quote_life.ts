@@ -12,8 +12,8 @@ export function leadMs({ startTime, deadline }: Pick<Quote, "startTime" | "deadl
 }
 
 /**
- * For how long a quote can still be signed: until its deadline, or the start of the window if that is
- * sooner: once it has begun, makers refuse nearly all quotes.
+ * For how long a quote can still be signed: until its deadline, or the start of the window if that
+ * is sooner: once it has begun, makers refuse nearly all quotes.
  *
  * @returns 0 if it is too late.
  */

@@ -44,9 +44,9 @@ export function QuotePanel({ model, slip, stage, onRepeat }: QuotePanelProps) {
 
 /**
  * No press signs a quote that appeared less than this ago: nobody has read it, and the press may be
- * the second one of a double click on the button for the quote, which was at the same place. Neither
- * does a key that is held since then, however long. Both are told so, by mouse, finger and key alike;
- * any later press signs.
+ * the second one of a double click on the button for the quote, which was at the same place.
+ * Neither does a key that is held since then, however long. Both are told so, by mouse, finger and
+ * key alike; any later press signs.
  */
 const UNREAD_MS = 400;
 
@@ -130,7 +130,8 @@ interface PlacedBetProps {
 function PlacedBet({ model, stage: { thesisId, offer: { quote } }, thesis }: PlacedBetProps) {
   const symbol = model.markets.find(quote.base, quote.quote)?.symbol ?? "the price";
   const bet = thesis && model.withBreach(thesis);
-  // The user now watches the box, and sees that the bet is placed where the panel scrolls by itself.
+  // The user now watches the box, and sees that the bet is placed where the panel scrolls by
+  // itself.
   useEffect(() => {
     document.querySelector(".side")?.scrollTo(0, 0);
     showChart();

@@ -35,11 +35,12 @@ export interface SigningOptions extends Pick<SlipVoiceOptions, "serverClock"> {
 
 /**
  * Signs and sends a quote. If the price moves meanwhile, signs the next quote, within the user's
- * tolerance and while the window has not begun. Otherwise the user decides about a quote for a later
- * window, with as much time to read it as the first one had.
+ * tolerance and while the window has not begun. Otherwise the user decides about a quote for a
+ * later window, with as much time to read it as the first one had.
  *
  * @returns The stages after the first request for a signature. The last one is `placed`, or
- *   `quoted` if the user has to decide again. Nothing more is signed or sent once they are no longer
+ *   `quoted` if the user has to decide again. Nothing more is signed or sent once they are no
+ * longer
  *   read.
  * @throws Why the bet was not placed.
  */

@@ -10,8 +10,8 @@ export type Stage =
   | { name: "draft"; failure?: string }
   | { name: "quoting" }
   /**
-   * `before`: what the user saw last of this bet, an estimate or a quote. `isRefused`: the user signed
-   * that quote, and it was refused because the odds had changed.
+   * `before`: what the user saw last of this bet, an estimate or a quote. `isRefused`: the user
+   * signed that quote, and it was refused because the odds had changed.
    */
   | {
     name: "quoted";
@@ -20,8 +20,8 @@ export type Stage =
     isRefused: boolean;
   }
   /**
-   * `least`: the least payout that the user has agreed to. `isAgain`: a second signature, because the
-   * price moved within the user's tolerance.
+   * `least`: the least payout that the user has agreed to. `isAgain`: a second signature, because
+   * the price moved within the user's tolerance.
    */
   | { name: "signing"; offer: Offer; least: bigint; isAgain: boolean }
   | { name: "sending"; offer: Offer; least: bigint }
