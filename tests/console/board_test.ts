@@ -56,7 +56,7 @@ Deno.test({
       const { balance } = await node.getAccount(solver);
       const results = '[aria-label="results"] tr[data-row="All"]';
       assert.equal(
-        await visitor.textOf(`${results} [data-column="Profit"]`),
+        await visitor.textOf(`${results} [data-column="Realised profit"]`),
         formatGain(profit),
       );
       assert.equal(
@@ -65,7 +65,7 @@ Deno.test({
       );
       assert.match(
         await visitor.textOf(`${results} [data-column="Expected"]`),
-        /^[+−]\d+\.\d\d$/,
+        /^[+−]\d+\.\d\d( ± \d+\.\d\d)?$/,
       );
       assert.equal(await visitor.textOf("[data-maker-balance]"), formatAmount(balance));
       assert.equal(await visitor.textOf("[data-maker-exposure]"), `${formatAmount(exposure)} USDC`);
