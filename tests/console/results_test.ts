@@ -161,7 +161,7 @@ Deno.test("comparedText: how many of the settled bets have a forecast to compare
   );
   assert.match(textOf(5), /▲ more than chance: users are paid too little\.$/);
   assert.match(textOf(1, {}, 19), /^Of these, 19 bets .*; a verdict needs 20 bets\.$/);
-  assert.match(textOf(1, { endTime: 100_001 }), /^None can be compared with its forecast yet/);
+  assert.match(textOf(1, { endTime: 100_001 }), /^None can be compared with a forecast/);
 });
 
 Deno.test("After a gap in the prices, bets whose window is over and that may cost something are named, and there is no verdict", () => {

@@ -165,7 +165,7 @@ function compare(
 /** Of the settled bets, how many can be compared with their forecasts, and the verdict. */
 export function comparedText({ compared }: Earnings): string {
   if (compared === undefined) {
-    return "None can be compared with its forecast yet: that needs a known probability, and a window " +
+    return "None can be compared with a forecast: that needs a known probability, and a window " +
       "that is over.";
   }
   const { count, profit, expected, forecast, verdict } = compared;
