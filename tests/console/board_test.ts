@@ -53,10 +53,12 @@ Deno.test({
       const { theses } = await node.getTheses({ solver, limit: 1_000 });
       const { profit, held } = resultsOf(theses);
       const exposure = BigInt((await (await fetch(`${stack.urls.solver}/theses`)).json()).exposure);
-      const { balance } = await node.getAccount(solver);
+      const { balance, locked } = await node.getAccount(solver);
+      const deposits = 1_000_000_000_000n;
+      assert.equal(profit, balance + locked - deposits);
       const results = '[aria-label="results"] tr[data-row="All"]';
       assert.equal(
-        await visitor.textOf(`${results} [data-column="Profit"]`),
+        await visitor.textOf(`${results} [data-column="Realised profit"]`),
         formatGain(profit),
       );
       assert.equal(
@@ -65,7 +67,7 @@ Deno.test({
       );
       assert.match(
         await visitor.textOf(`${results} [data-column="Expected"]`),
-        /^[+−]\d+\.\d\d$/,
+        /^[+−]\d+\.\d\d( ± \d+\.\d\d)?$/,
       );
       assert.equal(await visitor.textOf("[data-maker-balance]"), formatAmount(balance));
       assert.equal(await visitor.textOf("[data-maker-exposure]"), `${formatAmount(exposure)} USDC`);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Thesis } from "../../lib/client/mod.ts";
+import { MARKETS, Markets, type Thesis } from "../../lib/client/mod.ts";
 import {
   exposureGrid,
   headroomOf,
@@ -7,10 +7,13 @@ import {
   profitIfStill,
   restsOf,
   riskiestUserOf,
+  timeTexts,
   timeTicksOf,
+  waitingBets,
   waitingText,
   worstLossOf,
 } from "../../services/console/page/maker/exposure.ts";
+import { PriceGaps } from "../../services/console/page/maker/price_gaps.ts";
 import { seededRandom } from "../../lib/random.ts";
 import { OTHER, thesisOf, USER } from "./offers.ts";
 
@@ -113,7 +116,6 @@ Deno.test("Exposure: bets that have ended or are decided are ignored", () => {
   const open = bet(2, 2, 3, 0, 9_000);
   const theses = [bet(1, 1, 2, 0, 1_000), open, { ...open, id: 3, status: "won" as const }];
   assert.deepEqual(exposureGrid(theses, 5_000), exposureGrid([open], 5_000));
-  assert.equal(profitIfStill(theses, () => 2.5, 5_000), -15_000_000n);
 });
 
 Deno.test("profitIfStill: boxes around the price are won by their users, all others lost; unknown without a price", () => {
@@ -124,6 +126,7 @@ Deno.test("profitIfStill: boxes around the price are won by their users, all oth
   ]);
   const priceOf = ({ id }: Thesis) => id === 1 ? undefined : 102;
   assert.equal(profitIfStill(theses, priceOf, 5), undefined);
+  assert.equal(profitIfStill(theses, () => undefined, 9), -30_000_000n, "ended: won by users");
   assert.equal(profitIfStill([{ ...theses[0]!, status: "won" }], priceOf, 5), 0n, "none is open");
 });
 
@@ -141,8 +144,11 @@ Deno.test("worstLossOf: bets that cannot be lost together are not added", () => 
 Deno.test("restsOf: the most that can still be lost once bets have ended, with bets that wait for prices and bets being placed", () => {
   const nowMs = 4_000;
   const restsAt = (theses: Thesis[], placing = 0n) =>
-    restsOf(theses, { all: worstLossOf(theses) + placing, placing, nowMs });
-  const waiting = bet(1, 1, 2, 0, 1_000);
+    restsOf(theses, {
+      all: worstLossOf(theses) + placing,
+      ...{ placing, waiting: waitingBets(theses, new Set([7]), nowMs), nowMs },
+    });
+  const waiting = { ...bet(1, 1, 2, 0, 1_000), status: "needs_backfill" as const };
   const soon = bet(2, 1, 2, 0, 64_000);
   const beside = bet(3, 5, 6, 0, 64_001);
   const late = bet(4, 5, 6, 0, 3_700_000);
@@ -155,7 +161,8 @@ Deno.test("restsOf: the most that can still be lost once bets have ended, with b
   assert.deepEqual(restsIn([soon, beside, late, decided]), [30, 15, 15]);
   assert.deepEqual(restsIn([soon]), [0, 0, 0]);
   assert.deepEqual(restsIn([soon, beside]), [15, 0, 0], "it frees nothing");
-  assert.deepEqual(restsIn([waiting, soon]), [15, 15, 15]);
+  assert.deepEqual(restsIn([waiting, { ...soon, id: 6 }]), [15, 15, 15]);
+  assert.deepEqual(restsIn([{ ...soon, id: 7 }]), [15, 15, 15], "prices of its window are missing");
   assert.deepEqual(restsIn([soon], 7_000_000n), [7, 7, 7]);
 });
 
@@ -172,7 +179,7 @@ Deno.test("restsOf: never rises, though the bound on fewer bets may be less exac
   ];
   const all = worstLossOf(theses);
   assert(worstLossOf(theses.slice(1)) > all);
-  assert.equal(restsOf(theses, { all, placing: 0n, nowMs: 0 })[0]?.rest, all);
+  assert.equal(restsOf(theses, { all, placing: 0n, waiting: new Set(), nowMs: 0 })[0]?.rest, all);
 });
 
 Deno.test("riskiestUserOf: is the user whose open bets together lose most, not the user with the largest bet", () => {
@@ -198,23 +205,65 @@ Deno.test("timeTicksOf: four columns' ends at most, with the last", () => {
   assert.deepEqual(ticksOf(8), [[2, 25], [4, 50], [6, 75], [8, 100]]);
 });
 
-Deno.test("waitingText: names the bets that ended without an outcome, and their sum at risk", () => {
+Deno.test("waitingBets: the open bets that have ended, and those with missing prices in their window", () => {
   const bets = [bet(1, 1, 2, 0, 5_000), bet(2, 1, 2, 0, 6_000), bet(3, 1, 2, 0, 60_000)];
   const settled = { ...bet(4, 1, 2, 0, 1_000), status: "won" as const };
-  const textAt = (nowMs: number) => waitingText([...bets, settled], nowMs);
-  assert.equal(textAt(7_999), undefined, "they are being settled");
-  assert.equal(
-    textAt(8_000),
-    "Not on the map: 1 bet that waits for missing prices, 15.00 at risk.",
-  );
-  assert.equal(
-    textAt(9_000),
-    "Not on the map: 2 bets that wait for missing prices, 30.00 at risk.",
+  const idsAt = (nowMs: number, ...gaps: number[]) =>
+    [...waitingBets([...bets, settled], new Set(gaps), nowMs)].map(({ id }) => id);
+  assert.deepEqual(idsAt(7_999), [], "they are being settled");
+  assert.deepEqual(idsAt(8_000), [1]);
+  assert.deepEqual(idsAt(9_000, 3, 4), [3, 1, 2]);
+  assert.match(
+    waitingText(waitingBets(bets, new Set([3]), 8_000)),
+    /^▲ 2 bets wait for missing prices, 30\.00 at risk: until a backfill, they stay at risk/,
   );
 });
 
-const roomAt = (atRisk: bigint, maxExposure: bigint | null) =>
-  headroomOf(atRisk, { maxExposure, info: { config: { minBetAmount: 1_000_000n } } });
+Deno.test("PriceGaps: finds the bets with a gap in their window, reads no price twice, and sees a backfill", async () => {
+  const [market = assert.fail()] = MARKETS;
+  let missing = [{ from: 20_000, to: 25_000 }];
+  const asked: (readonly [number, number])[] = [];
+  const history = (_: string, from: number, to: number) => {
+    asked.push([from, to]);
+    const found = missing.map((gap) => ({
+      from: Math.max(gap.from, from),
+      to: Math.min(gap.to, to),
+    }));
+    return Promise.resolve({ prices: [], missing: found.filter(({ from, to }) => from < to) });
+  };
+  const gaps = new PriceGaps({ history }, new Markets(MARKETS));
+  const bets = [[10_000, 20_000], [10_000, 90_000], [25_000, 90_000], [15_000, 21_000]].map(
+    ([from = 0, to = 0], id) => ({
+      ...bet(id, 1, 2, from, to),
+      base: market.base,
+      quote: market.quote,
+    }),
+  );
+  const idsAt = async (nowMs: number) => [...await gaps.read(bets, nowMs)];
+  assert.deepEqual(await idsAt(23_000), [], "the newest prices may be on their way");
+  assert.deepEqual(await idsAt(33_000), [1, 3]);
+  assert.deepEqual(await idsAt(34_000), [1, 3]);
+  missing = [];
+  assert.deepEqual(await idsAt(35_000), []);
+  assert.deepEqual(asked, [
+    ...[[10_000, 20_000], [20_000, 30_000]],
+    ...[[20_000, 25_000], [30_000, 31_000]],
+    ...[[20_000, 25_000], [31_000, 32_000]],
+  ]);
+});
+
+Deno.test("timeTexts: a bet that has not started has both times", () => {
+  const at = (nowMs: number, isWaiting = false) =>
+    timeTexts(bet(1, 1, 2, 60_000, 120_000), isWaiting, nowMs).join();
+  assert.match(at(30_000), /^in 30 s–1\.5 min,\d\d:\d\d:00 – \d\d:\d\d:00$/);
+  assert.match(at(0), /^in 1–2 min,/);
+  assert.match(at(60_000), /^1 min,ends \d/);
+  assert.match(at(120_000), /^being settled,ended \d/);
+  assert.match(at(120_000, true), /^waits for missing prices,ended \d/);
+});
+
+const roomAt = (atRisk: bigint, maxExposure: bigint | null, isWaiting = false) =>
+  headroomOf(atRisk, { maxExposure, info: { config: { minBetAmount: 1_000_000n } } }, isWaiting);
 
 Deno.test("headroomOf: the exposure limit is fine up to 80 % used, nearly full above, and full above 95 %", () => {
   const at = (atRisk: bigint) => {
@@ -237,7 +286,17 @@ Deno.test("headroomOf: the exposure limit is fine up to 80 % used, nearly full a
     /^✕ Full: bets that would add more than 4\.99 USDC to it are refused/,
     "cut off",
   );
-  assert.match(`${at(120_000_000n)[1]}`, /more than 0\.00 USDC/);
+  assert.match(`${at(99_600_000n)[1]}`, /^✕ Full: .*0\.40 USDC .*\. 99\u00a0% of the limit/);
+  assert.match(
+    `${at(120_000_000n)[1]}`,
+    /^✕ Over the limit by 20\.00 USDC: every bet that adds to it is refused\. 120\u00a0%/,
+  );
+  assert.deepEqual(roomAt(0n, 100_000_000n, true), {
+    style: "warning",
+    used: 0,
+    text:
+      "▲ 100.00 USDC is free, but bets wait for prices. 0.0\u00a0% of the limit of 100.00 is used.",
+  });
 });
 
 Deno.test("headroomOf: a limit below the smallest bet gets a warning about its decimals", () => {

@@ -50,7 +50,7 @@ const markets = new Markets([{ symbol: "A/B", base: OTHER, quote: OTHER }]);
 Deno.test("userCsv: lists all bets, oldest first, with what each pays, paid and brought", () => {
   const markets = new Markets([{ symbol: "A/B", base: OTHER, quote: OTHER }]);
   const [head, ...rows] = userCsv(theses, markets).trimEnd().split("\r\n");
-  assert.match(head ?? "", /,stake,payout_if_won,paid,gain,left_at,left_price,user$/);
+  assert.match(head ?? "", /,stake,payout_if_won,paid,profit,left_at,left_price,user$/);
   const zero = "1970-01-01T00:00:00.000Z";
   const terms = `${zero},${zero},1970-01-01T00:00:01.000Z,0.000001,0.000002,0.00001,0.000025`;
   const left = "0,-0.00001,1970-01-01T00:00:00.500Z,3";
@@ -68,7 +68,7 @@ Deno.test("userCsv: lists all bets, oldest first, with what each pays, paid and 
   for (const row of rows) assert.equal(row.split(",").length, head?.split(",").length);
 });
 
-Deno.test("makerCsv: has the maker's gain, and the probability of each bet whose quote the solver keeps", () => {
+Deno.test("makerCsv: has the maker's profit, and the probability of each bet whose quote the solver keeps", () => {
   const [head, open, won] = makerCsv(theses, markets, new Map([[hashOf(2), 0.625]])).split("\r\n");
   assert.match(head ?? "", /,user,probability$/);
   assert.match(open ?? "", new RegExp(`,${USER},$`));

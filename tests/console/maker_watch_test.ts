@@ -1,13 +1,26 @@
 /** What the maker's page knows of its solver, while it answers and while it does not. */
 import assert from "node:assert/strict";
-import { RangemakerError, type Thesis } from "../../lib/client/mod.ts";
+import { signal } from "@preact/signals";
+import { MARKETS, Markets, RangemakerError, type Thesis } from "../../lib/client/mod.ts";
 import { listen } from "../../lib/http/listener.ts";
-import { MakerWatch } from "../../services/console/page/maker/maker_watch.ts";
+import { activityOf, MakerWatch } from "../../services/console/page/maker/maker_watch.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { OTHER, thesisOf } from "./offers.ts";
 
 const PASS_MS = 1_500;
+
+/** The page's model, as far as a watch uses it. */
+const modelOf = (client: object) => ({
+  client: {
+    history: (_: string, from: number, to: number) =>
+      Promise.resolve({ prices: [], missing: from < to ? [{ from, to }] : [] }),
+    ...client,
+  } as never,
+  markets: new Markets(MARKETS),
+  serverClock: { now: () => 90_000 },
+  maker: { isAway: signal(false) },
+});
 
 const INFO = { address: OTHER, pricing: "barrier", dryRun: false };
 
@@ -31,7 +44,8 @@ Deno.test("MakerWatch: a pass reads all figures; while the solver is away, the o
     return pathname === "/metrics" ? new Response("up 1\n") : Response.json(exposure);
   });
   const clock = new FakeClock();
-  const theses: Thesis[] = [thesisOf(1)];
+  const [{ base, quote } = assert.fail()] = MARKETS;
+  const theses: Thesis[] = [thesisOf(1, { base, quote, endTime: 900_000 })];
   let closed = 0;
   let genesis = "0x1";
   let connection = "live";
@@ -50,8 +64,8 @@ Deno.test("MakerWatch: a pass reads all figures; while the solver is away, the o
         close: () => closed++,
       }),
   };
-  // The parts of the client that a watch uses.
-  const watch = new MakerWatch(client as never, `${solver.url}/`, clock);
+  const model = modelOf(client);
+  const watch = new MakerWatch(model, `${solver.url}/`, clock);
   const next = async () => {
     const before = watch.state.value;
     await eventually("the pass is over", () => clock.pending === 1 || undefined);
@@ -65,6 +79,7 @@ Deno.test("MakerWatch: a pass reads all figures; while the solver is away, the o
   const first = await eventually("the first state", () => watch.state.value);
   assert.deepEqual([first.theses, first.account.balance], [theses, 5n]);
   assert.deepEqual([first.solver?.executing, first.solver?.maxExposure], [7n, 100n]);
+  assert.deepEqual([...first.gaps], [1], "prices of its window are missing");
   assert.equal(first.solver?.metrics.sum("up"), 1);
   assert.equal(watch.solverProblem.value, undefined);
   const probabilities = [["0x1", 0.5], ["0x2", 0.25]];
@@ -76,6 +91,7 @@ Deno.test("MakerWatch: a pass reads all figures; while the solver is away, the o
   isAway = true;
   const later = await next();
   assert.equal(watch.solverProblem.value, "the solver cannot be reached");
+  assert.equal(model.maker.isAway.value, true, "the header agrees");
   assert.equal(watch.problem.value, undefined, "the node answers");
   assert.equal(later.solver, same.solver, "with the time at which it was read");
   assert.equal(later.readAtMs, same.readAtMs + PASS_MS);
@@ -90,6 +106,7 @@ Deno.test("MakerWatch: a pass reads all figures; while the solver is away, the o
   exposure.executing = "0";
   genesis = "0x2";
   const back = await next();
+  assert.equal(model.maker.isAway.value, false);
   assert.deepEqual([back.solver?.executing, closed], [0n, 1], "another chain has other bets");
   assert.equal(asked.at(-1), "0", "it may have another database");
   assert.equal(watch.solverProblem.value, undefined, "without its database it has other figures");
@@ -115,7 +132,7 @@ Deno.test("MakerWatch: while the balance cannot be read, one watch stays open", 
       return Promise.resolve({ theses: [], state: "live", close() {} });
     },
   };
-  const watch = new MakerWatch(client as never, solver.url, clock); // the parts that it uses
+  const watch = new MakerWatch(modelOf(client), solver.url, clock);
   watch.start();
   const state = await eventually("a balance", () => {
     if (clock.pending === 1) clock.advance(PASS_MS);
@@ -124,4 +141,34 @@ Deno.test("MakerWatch: while the balance cannot be read, one watch stays open", 
   watch.stop();
   assert.deepEqual([asked, opened], [3, 1]);
   assert.equal(state.placing, 0n);
+});
+
+Deno.test("MakerWatch: without the chain, the solver's own figures are known", async () => {
+  const exposure = { executing: "0", exposure: "9", maxExposure: null, complete: true };
+  await using solver = listen("127.0.0.1", 0, (request) => {
+    const { pathname } = new URL(request.url);
+    if (pathname === "/metrics") return new Response("up 1\n");
+    return Response.json(pathname === "/theses" ? exposure : { predictions: [], nextCursor: null });
+  });
+  const client = {
+    genesisHash: () => Promise.reject(new RangemakerError("RPC_-32002", "no node; try again")),
+    solverInfo: () => Promise.resolve(INFO),
+  };
+  const watch = new MakerWatch(modelOf(client), solver.url, new FakeClock());
+  watch.start();
+  const problem = await eventually("the problem", () => watch.problem.value);
+  watch.stop();
+  assert.equal(problem, "the chain cannot be reached");
+  assert.deepEqual([watch.state.value, watch.solver.value?.exposure], [undefined, 9n]);
+});
+
+Deno.test("activityOf: without the price of any market, a solver that needs prices is not quoting", () => {
+  assert.equal(activityOf(["stale", "missing"], "barrier"), "not quoting: no price");
+  assert.equal(activityOf(["stale", "missing"], "mock"), "live, pricing mock");
+  assert.equal(activityOf(["stale", "fresh"], "barrier"), "live, pricing barrier");
+  assert.equal(
+    activityOf(["away", "away"], "barrier"),
+    "live, pricing barrier",
+    "of this page only",
+  );
 });

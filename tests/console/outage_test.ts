@@ -49,7 +49,7 @@ browserTest(
   "#maker",
   async (visitor, services) => {
     await placeBet(services);
-    await visitor.sees(/No bet’s window is over yet[\s\S]*1 open/);
+    await visitor.sees(/No bet is settled yet[\s\S]*1 open/);
 
     const exposureOf = () => visitor.textOf("[data-maker-exposure]");
     const open = Number.parseFloat(await exposureOf());
@@ -85,9 +85,9 @@ browserTest(
     const status = (text: string) =>
       page.waitForSelector(`.board [role="status"]::-p-text(${text})`);
     await status("the solver cannot be reached: its own figures are of");
-    await visitor.sees(/No bet’s window is over yet[\s\S]*1 open/);
+    await visitor.sees(/No bet is settled yet[\s\S]*1 open/);
     await visitor.page.reload(); // the node has the bets
-    await visitor.sees(/No bet’s window is over yet[\s\S]*1 open/);
+    await visitor.sees(/No bet is settled yet[\s\S]*1 open/);
     await status("the solver cannot be reached: its limit");
     assert.equal(await exposureOf(), `${open.toFixed(2)} USDC`);
     assert.deepEqual(await violationsEverywhere(visitor.page), []);
@@ -103,14 +103,19 @@ browserTest(
     await services.stop("proxy");
     await visitor.sees(/: the bets are of [\d:]+\..*Trying again/);
     await visitor.sees(/Not live/);
-    await visitor.sees(/No bet’s window is over yet[\s\S]*1 open/);
+    await visitor.sees(/No bet is settled yet[\s\S]*1 open/);
+    await visitor.page.reload();
+    await status("Only the solver’s own figures are known: the chain cannot be reached");
+    assert.equal(await exposureOf(), `${open.toFixed(2)} USDC`);
+    await visitor.sees(/as the solver itself reported at [\s\S]*Quotes and refusals/);
     await services.start("proxy");
     await visitor.seesNo(/Not live/);
+    await status("live, pricing");
 
     await services.stop("node");
     await visitor.sees(/: the bets are of [\d:]+/);
     await services.start("node");
-    await visitor.sees(/No bet is open\.[\s\S]*No bet’s window is over yet/);
+    await visitor.sees(/No bet is open\.[\s\S]*No bet is settled yet/);
     await visitor.seesNo(/Not live/);
     // Their stores are of the chain that is gone.
     for (const name of ["bridge", "solver"] as const) {
@@ -118,7 +123,7 @@ browserTest(
       await services.start(name);
     }
     await placeBet(services);
-    await visitor.sees(/No bet’s window is over yet[\s\S]*1 open/);
+    await visitor.sees(/No bet is settled yet[\s\S]*1 open/);
   },
 );
 

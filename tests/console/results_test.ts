@@ -1,20 +1,20 @@
 import assert from "node:assert/strict";
-import { type Address, MARKETS, type Thesis } from "../../lib/client/mod.ts";
+import { MARKETS, type Thesis } from "../../lib/client/mod.ts";
 import { DAY_MS } from "../../lib/time.ts";
 import { gainOf, resultsOf } from "../../services/console/page/data/results.ts";
 import {
-  chanceOf,
-  chanceText,
   comparableBets,
-  earnedText,
-  type Earnings,
+  comparedText,
   earningsOf,
   expectedOfOpen,
-  leftOutText,
-  type PredictedBet,
+  lateText,
   profitHistory,
 } from "../../services/console/page/maker/earnings.ts";
+import { toNumber } from "../../services/console/page/format.ts";
 import { OTHER, thesisOf, USER } from "./offers.ts";
+
+/** A third user. */
+const THIRD = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 
 const [FIRST = assert.fail(), SECOND = assert.fail()] = MARKETS;
 
@@ -49,35 +49,41 @@ const known = (probabilities: Record<number, number>) =>
     Object.entries(probabilities).map(([id, value]) => [thesisOf(Number(id)).quoteHash, value]),
   );
 
-Deno.test("earningsOf: each row has what its bets brought and, of the same bets, what they should have", () => {
+Deno.test("earningsOf: the realised profit has every settled bet; beside it stand the comparable ones", () => {
   const theses = [
     betOf(1, "won"),
     betOf(2, "lost"),
     betOf(3, "lost", { base: SECOND.base, endTime: 400_000 }),
+    betOf(4, "won"), // its probability is unknown
+    betOf(5, "lost", { endTime: 900_000 }), // decided early
+    betOf(6, "open", { endTime: 900_000 }),
   ];
-  const rows = earningsOf(theses, MARKETS, known({ 1: 0.25, 2: 0.25, 3: 0.45 }), 500_000);
-  const shown = rows.map(({ name, settled, profit, expected }) =>
-    [name, settled, Number(profit / USDC), expected] as const
-  );
-  assert.deepEqual(shown, [
-    ["All", 3, 10, 5 + 5 + 1],
-    [FIRST.symbol, 2, 0, 5 + 5],
-    [SECOND.symbol, 1, 10, 1],
-    [MARKETS[2]?.symbol, 0, 0, undefined],
-    ["Last 5 min", 1, 10, 1],
+  const probabilities = known({ 1: 0.25, 2: 0.25, 3: 0.45, 5: 0.5 });
+  const options = { markets: MARKETS, probabilities, nowMs: 500_000 };
+  const shown = earningsOf(theses, options).map(({ name, settled, profit, compared }) => [
+    ...[name, settled, Number(profit / USDC)],
+    ...compared
+      ? [compared.count, Number(compared.profit / USDC), toNumber(compared.expected)]
+      : [],
   ]);
-  const [all] = earningsOf(theses, MARKETS, new Map(), 500_000);
-  assert.deepEqual([all?.profit, all?.expected], [10n * USDC, undefined], "like mock pricing");
-  const [one] = earningsOf(theses.slice(0, 1), [], known({ 1: 0.25 }), 500_000);
-  assert.deepEqual(one?.byChance, [-10, 10], "no more than the bet can lose or bring");
+  assert.deepEqual(shown, [
+    ["All", 5, 10, 3, 10, 5 + 5 + 1],
+    [FIRST.symbol, 4, 0, 2, 0, 5 + 5],
+    [SECOND.symbol, 1, 10, 1, 10, 1],
+    [MARKETS[2]?.symbol, 0, 0],
+    ["Last 5 min", 2, 20, 1, 10, 1],
+  ]);
+  const [all] = earningsOf(theses, { ...options, probabilities: new Map() });
+  assert.deepEqual([all?.profit, all?.compared], [10n * USDC, undefined], "like mock pricing");
 });
 
-Deno.test("earningsOf: a period has the bets whose window ended in it; periods that contain all are left out", () => {
+Deno.test("earningsOf: a period has the bets that were settled in it; those that contain all are left out", () => {
   const nowMs = 40 * DAY_MS;
   const ended = [nowMs - 1, nowMs - 300_000, nowMs - DAY_MS + 1, nowMs - 7 * DAY_MS];
   const theses = ended.map((endTime, id) => betOf(id, "lost", { endTime }));
   const periodsOf = (theses: readonly Thesis[]) =>
-    earningsOf(theses, [], new Map(), nowMs).slice(1).map(({ name, settled }) => [name, settled]);
+    earningsOf(theses, { markets: [], probabilities: new Map(), nowMs }).slice(1)
+      .map(({ name, settled }) => [name, settled]);
   assert.deepEqual(periodsOf(theses), [
     ["Last 5 min", 1],
     ["Last hour", 2],
@@ -87,15 +93,30 @@ Deno.test("earningsOf: a period has the bets whose window ended in it; periods t
   assert.deepEqual(periodsOf(theses.slice(0, 1)), []);
 });
 
-Deno.test("comparableBets: decided bets whose window is over and whose probability is known, unless that of none is", () => {
+Deno.test("earningsOf: rows for the bets placed since the solver's start, and for the users who won most", () => {
+  const theses = [
+    betOf(1, "won", { user: USER, createdAt: 10 }),
+    betOf(2, "won", { user: OTHER, createdAt: 20, payout: 40n * USDC }),
+    betOf(3, "lost", { user: THIRD, createdAt: 20 }),
+  ];
+  const options = { markets: [], probabilities: new Map(), startedAtMs: 20, nowMs: 2_000 };
+  const rows = earningsOf(theses, options).map(({ name, profit }) => [name, Number(profit / USDC)]);
+  assert.deepEqual(rows.slice(1), [
+    ["Since solver’s start", -20],
+    ["User 0x3C44…93BC", -30],
+    ["User 0x19E7…ff2A", -10],
+  ]);
+});
+
+Deno.test("comparableBets: decided bets whose window is over and whose probability is known", () => {
   const early = betOf(1, "lost", { endTime: 1_001 });
   const over = betOf(2, "won", { endTime: 1_000 });
   const unknown = betOf(3, "lost", { endTime: 1_000 });
   const open = betOf(4, "open", { endTime: 1_000 });
-  const idsAt = (timeMs: number, probabilities = known({ 1: 0.5, 2: 0.5, 4: 0.5 })) =>
-    comparableBets([early, over, unknown, open], probabilities, timeMs).map(({ id }) => id);
-  assert.deepEqual([1_000, 1_001].map((timeMs) => idsAt(timeMs)), [[2], [1, 2]]);
-  assert.deepEqual(idsAt(1_000, known({})), [2, 3]);
+  const idsAt = (timeMs: number) =>
+    comparableBets([early, over, unknown, open], known({ 1: 0.5, 2: 0.5, 4: 0.5 }), timeMs)
+      .map(({ thesis }) => thesis.id);
+  assert.deepEqual([1_000, 1_001].map(idsAt), [[2], [1, 2]]);
 });
 
 Deno.test("profitHistory: profit is added up in the order of decisions, at the same time by id; without a settlement time, by the end", () => {
@@ -117,58 +138,45 @@ Deno.test("expectedOfOpen: sums stakes less expected payouts of open bets, if al
   assert.equal(expectedOfOpen([], known({ 1: 0.25 })), undefined);
 });
 
-Deno.test("chanceOf: adds up variances, and deviations of windows of one market as far as they overlap", () => {
-  const at = (id: number, startTime: number, endTime: number, base: Address = OTHER) => ({
-    thesis: betOf(id, "lost", { startTime, endTime, base }),
-    probability: 0.5,
-  });
-  const [one, later] = [at(1, 50, 150), at(2, 200, 300)];
-  const chance = (...bets: PredictedBet[]) => Math.round(chanceOf(bets));
-  const two = Math.round(20 * Math.SQRT2);
-  assert.equal(chance(), 0);
-  assert.equal(chance(one), 20);
-  assert.equal(chance(later, one), two);
-  assert.equal(chance(one, at(3, 50, 150)), 40, "the same window");
-  const half = Math.round(20 * Math.sqrt(3));
-  assert.equal(chance(one, at(3, 100, 200)), half);
-  assert.equal(chance(one, at(3, 100, 150)), half, "half of the longer one");
-  assert.equal(chance(one, at(3, 50, 150, USER)), two, "another market");
-});
-
-Deno.test("chanceText: the range around the expected profit, marked if the profit is outside; none below 20 bets or without probabilities", () => {
-  const row = { settled: 20, byChance: [-7, 13] as const };
-  const textOf = (profitUsdc: number, more: Partial<Earnings> = {}) =>
-    chanceText({ ...row, profit: BigInt(Math.round(100 * profitUsdc)) * USDC / 100n, ...more });
-  const range = "−7.00 to +13.00";
-  assert.deepEqual([-7.01, -7, 13, 13.01].map((profit) => textOf(profit)), [
-    ...[`▲ ${range}`, range, range, `▲ ${range}`],
-  ]);
-  assert.equal(textOf(99, { settled: 19 }), undefined);
-  assert.equal(textOf(99, { byChance: undefined }), undefined);
-});
-
-Deno.test("earnedText: profit and expectation, and whether chance explains the difference", () => {
-  const row = { name: "All", open: 0, atRisk: 0n, settled: 20, held: 9, turnover: 200n * USDC };
-  const textOf = (profitUsdc: bigint, more: Partial<Earnings> = {}) =>
-    earnedText({ ...row, profit: profitUsdc * USDC, expected: 3, byChance: [-7, 13], ...more });
+Deno.test("comparedText: how many of the settled bets have a forecast to compare, and the verdict", () => {
+  /** Bets at other times, so that each is a case of its own, of which some are won. */
+  const textOf = (won: number, more: Partial<Thesis> = {}, count = 40) => {
+    const theses = Array.from({ length: count }, (_, id) => {
+      const startTime = 2_000 * id;
+      const status = id < won ? "won" : "lost";
+      return betOf(id, status, { startTime, endTime: startTime + 1_000, ...more });
+    });
+    const probabilities = known(Object.fromEntries(theses.map(({ id }) => [id, 0.5])));
+    const [all] = earningsOf(theses, { markets: [], probabilities, nowMs: 100_000 });
+    return comparedText(all ?? assert.fail());
+  };
   assert.equal(
-    textOf(-5n),
-    "−5.00 USDC on 20 bets, +3.00 expected: chance explains the difference.",
+    textOf(18),
+    "Of these, 40 bets can be compared with the forecast (its probability is known, its window " +
+      "over): +40.00 USDC, 0.00 expected; a mispricing under 35 points would not show yet.",
   );
-  assert.match(textOf(-9n), /expected: ▲ a difference that chance does not explain\.$/);
-  assert.match(textOf(5n, { settled: 19 }), /expected: chance is compared from 20 bets on\.$/);
-  assert.equal(textOf(5n, { settled: 1, expected: undefined }), "+5.00 USDC on 1 bet.");
+  assert.match(
+    textOf(35),
+    /−300\.00 USDC, 0\.00 expected; ▲ more than chance: users win more than they/,
+  );
+  assert.match(textOf(5), /▲ more than chance: users are paid too little\.$/);
+  assert.match(textOf(1, {}, 19), /^Of these, 19 bets .*; a verdict needs 20 bets\.$/);
+  assert.match(textOf(1, { endTime: 100_001 }), /^None can be compared with a forecast/);
 });
 
-Deno.test("leftOutText: counts the decided bets that are not compared, by reason", () => {
-  const early = [1, 2].map((id) => betOf(id, "lost", { endTime: 1_001 }));
-  const [unknown, known, open] = [betOf(3, "won"), betOf(4, "won"), betOf(5, "open")];
-  const textOf = (...theses: Thesis[]) => leftOutText(theses, [known], 1_000);
+Deno.test("After a gap in the prices, bets whose window is over and that may cost something are named, and there is no verdict", () => {
+  const settled = Array.from({ length: 20 }, (_, id) => betOf(id, "lost", { startTime: id }));
+  const waiting = [30, 31].map((id) => betOf(id, "needs_backfill"));
+  const probabilities = known(Object.fromEntries(settled.map(({ id }) => [id, 0.1])));
+  const rowOf = (theses: readonly Thesis[]) =>
+    earningsOf(theses, { markets: [], probabilities, nowMs: 9_000 })[0] ?? assert.fail();
+  assert.equal(rowOf(settled).compared?.verdict, "fits");
+  const row = rowOf([...settled, ...waiting]);
+  assert.equal(row.compared?.verdict, "waits");
+  assert.match(comparedText(row), /no verdict while bets wait for prices\.$/);
   assert.equal(
-    textOf(...early, { ...unknown, endTime: 1_000 }, known, open),
-    "Not counted: +10.00 USDC on decided bets, 2 whose window is not over and 1 whose probability " +
-      "is unknown.",
+    lateText(waiting),
+    "▲ 2 bets whose window is over wait for prices: up to −20.00 USDC is still to come.",
   );
-  assert.match(textOf(...early) ?? "", /decided bets, 2 whose window is not over\.$/);
-  assert.equal(textOf(known, open), undefined);
+  assert.equal(lateText([]), "");
 });

@@ -22,7 +22,7 @@ const PAUSE_MAX_MS = 1_000;
 const GAP_RETRY_MS = { first: 1_000, last: 600_000 };
 
 /** Length of the node's price history. */
-const HISTORY_MAX_MS = 65_536 * SLOT_MS;
+export const HISTORY_MAX_MS = 65_536 * SLOT_MS;
 
 /** Time that one request for history covers. */
 const PAGE_MS = 600_000;

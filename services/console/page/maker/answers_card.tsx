@@ -19,13 +19,14 @@ export function Answers({ metrics }: { metrics: Metrics }) {
   const textOf = ({ counts }: AnswerCount, request: number) => {
     const count = counts[request] ?? 0;
     const all = rows.reduce((sum, { counts }) => sum + (counts[request] ?? 0), 0);
-    return count > 0 && `${count.toLocaleString("en-US")}\u00a0(${formatShare(count / all)})`;
+    return count.toLocaleString("en-US") +
+      (count > 0 ? `\u00a0(${formatShare(count / all)})` : "");
   };
   return (
     <Card title="Quotes and refusals">
       <p>
         All answers since{" "}
-        {startText(metrics)}; Prometheus keeps those from before, the solver’s log the users.
+        {startText(metrics)}. Earlier ones are in Prometheus, the users in the solver’s log.
       </p>
       <Table
         of="answers"

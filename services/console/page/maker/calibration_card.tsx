@@ -2,20 +2,25 @@ import type { SolverInfo } from "@rangemaker/client";
 import { Card } from "../card.tsx";
 import { formatShare } from "../format.ts";
 import { Table } from "../table.tsx";
-import { forecastsOf, verdictOf } from "./calibration.ts";
-import type { PredictedBet } from "./earnings.ts";
+import { forecastsOf, type PredictedBet, RULE, verdictOf } from "./calibration.ts";
 
 interface CalibrationProps {
-  predicted: readonly PredictedBet[];
-  markets: NonNullable<SolverInfo["calibration"]>;
+  /** Undefined while bets whose window is over wait for prices: those that users lose do not wait. */
+  predicted: readonly PredictedBet[] | undefined;
+  /** Undefined if the solver predicts nothing. */
+  markets: SolverInfo["calibration"];
 }
 
 /** Predicted and observed shares of boxes that held, for bets, and by market and window length. */
 export function Calibration({ predicted, markets }: CalibrationProps) {
-  const forecasts = forecastsOf(predicted, markets);
+  const forecasts = forecastsOf(predicted ?? [], markets ?? []);
+  const isBlind = forecasts.length === 0 && markets === undefined;
   return (
-    <Card title="Forecasts against the market">
-      <p>{verdictOf(forecasts)}</p>
+    <Card title="Calibration">
+      <p>
+        {isBlind ? "The solver’s pricing predicts no probabilities." : verdictOf(forecasts) +
+          (predicted ? "" : " Your bets are left out while some wait for missing prices.")}
+      </p>
       {forecasts.length > 0 && (
         <Table
           of="forecasts"
@@ -24,24 +29,25 @@ export function Calibration({ predicted, markets }: CalibrationProps) {
           keyOf={({ of, predicted }) => `${of} ${predicted}`}
           columns={[
             { name: "Boxes", text: ({ of }) => of },
-            { name: "Predicted", number: ({ predicted }) => formatShare(predicted) },
             {
-              name: "Held",
-              number: ({ held, count }) => `${formatShare(held)} of ${count.toFixed(0)}`,
+              name: "Predicted",
+              number: ({ predicted, hidden, verdict }) =>
+                formatShare(predicted) +
+                (verdict === "few" ? "" : ` ± ${Math.ceil(100 * hidden)}`),
             },
             {
-              name: "By chance",
-              number: ({ low, high, verdict }) =>
-                verdict !== "few" && (
-                  <span class={verdict === "off" ? "warning" : undefined}>
-                    {verdict === "off" && "▲ "}
-                    {formatShare(low)} to {formatShare(high)}
-                  </span>
-                ),
+              name: "Held",
+              number: ({ held, count, verdict }) => (
+                <span class={verdict === "off" ? "warning" : undefined}>
+                  {verdict === "off" && "▲ "}
+                  {formatShare(held)} of {count.toFixed(0)}
+                </span>
+              ),
             },
           ]}
         />
       )}
+      {!isBlind && <p class="note">{RULE}</p>}
     </Card>
   );
 }

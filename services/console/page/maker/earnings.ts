@@ -1,22 +1,31 @@
-/** What a maker's bets brought, beside what their quoted probabilities made it expect. */
+/** What a maker's bets brought, and whether those that can be compared brought what was expected. */
 import type { Market, Thesis } from "@rangemaker/client";
-import { CALIBRATION } from "../../../../lib/problems/mod.ts";
 import { DAY_MS, HOUR_MS } from "../../../../lib/time.ts";
 import { isDecided } from "../data/live_breaches.ts";
 import { gainOf, type Results, resultsOf } from "../data/results.ts";
-import { formatGain, fromNumber, toNumber } from "../format.ts";
-
-/** A bet with the probability that was quoted for it. */
-export interface PredictedBet {
-  thesis: Thesis;
-  probability: number;
-}
+import {
+  counted,
+  formatAmount,
+  formatGain,
+  fromNumber,
+  shortAddress,
+  toNumber,
+} from "../format.ts";
+import {
+  COUNT_MIN,
+  type Forecast,
+  hiddenText,
+  judgeBets,
+  payoutOf,
+  type PredictedBet,
+} from "./calibration.ts";
+import { lateBets, worstLossOf } from "./exposure.ts";
 
 /** Quoted probabilities by quote hash, as far as the solver keeps them. */
 type Probabilities = ReadonlyMap<string, number>;
 
 /** The bets with a known probability. */
-export function predictedBets(
+function predictedBets(
   theses: readonly Thesis[],
   probabilities: Probabilities,
 ): PredictedBet[] {
@@ -29,8 +38,8 @@ export function predictedBets(
 /** What bets should bring, USDC. */
 const expectedOf = (bets: readonly PredictedBet[]) =>
   bets.reduce(
-    (sum, { thesis: { betAmount, payout }, probability }) =>
-      sum + toNumber(betAmount) - probability * toNumber(payout),
+    (sum, { thesis, probability }) =>
+      sum + toNumber(thesis.betAmount) - probability * payoutOf(thesis),
     0,
   );
 
@@ -45,27 +54,35 @@ export function expectedOfOpen(
 }
 
 /**
- * The decided bets whose results show whether the maker earns what it expects: their window is over,
- * because of those of the same time only lost ones are decided earlier, and their probability is
- * known, unless none is.
+ * The decided bets that show whether the forecasts are right: their probability is known, and their
+ * window is over, because of those of the same time only lost ones are decided earlier.
  */
 export function comparableBets(
   theses: readonly Thesis[],
   probabilities: Probabilities,
   nowMs: number,
-): Thesis[] {
+): PredictedBet[] {
   const over = theses.filter((thesis) => isDecided(thesis) && thesis.endTime <= nowMs);
-  const known = over.filter(({ quoteHash }) => probabilities.has(quoteHash));
-  return known.length > 0 ? known : over;
+  return predictedBets(over, probabilities);
 }
 
-/** The results of a market, of a period or of all bets. */
+/** The realised results of all bets, or of some. */
 export interface Earnings extends Results {
   name: string;
-  /** What these bets should have brought, USDC; undefined if their probabilities are unknown. */
-  expected: number | undefined;
-  /** Between what chance alone puts the profit in 19 of 20 cases, USDC; unknown like `expected`. */
-  byChance: readonly [low: number, high: number] | undefined;
+  /** Its comparable bets; undefined without any. */
+  compared: Compared | undefined;
+}
+
+/** The comparable bets of a row, beside what they should have brought. */
+interface Compared {
+  count: number;
+  profit: bigint;
+  expected: bigint;
+  /** A difference up to this does not show. */
+  hidden: bigint;
+  forecast: Forecast;
+  /** `waits`: others, whose windows are over, wait for prices, as only bets that users may win do. */
+  verdict: Forecast["verdict"] | "waits";
 }
 
 /** Periods up to now. */
@@ -76,111 +93,104 @@ const PERIODS = [
   ["Last 7 days", 7 * DAY_MS],
 ] as const;
 
+/** Users with a row of their own. */
+const USERS = 3;
+
+interface EarningsOptions {
+  markets: readonly Market[];
+  probabilities: Probabilities;
+  /** The solver's start, if it is known. */
+  startedAtMs?: number | undefined;
+  nowMs: number;
+}
+
 /**
- * The earnings from all comparable bets, from those of each market, and from those whose window ended
- * in each period that does not contain all.
+ * The results of all settled bets, then those of each market, of periods, of the bets placed since the
+ * solver's start, and of the users who won most. Periods and users with all bets are left out. In a
+ * period are the bets that were settled in it, and to compare, those whose window ended in it.
  */
-export function earningsOf(
-  theses: readonly Thesis[],
-  markets: readonly Market[],
-  probabilities: Probabilities,
-  nowMs: number,
-): Earnings[] {
-  const groups: (readonly [string, readonly Thesis[]])[] = [
-    ["All", theses],
-    ...markets.map(({ symbol, base, quote }) =>
-      [symbol, theses.filter((bet) => bet.base === base && bet.quote === quote)] as const
+export function earningsOf(theses: readonly Thesis[], options: EarningsOptions): Earnings[] {
+  const { markets, probabilities, startedAtMs = 0, nowMs } = options;
+  const settled = theses.filter(isDecided);
+  const comparable = comparableBets(theses, probabilities, nowMs);
+  const late = lateBets(theses, nowMs);
+  const winners = [...Map.groupBy(settled, ({ user }) => user)]
+    .map(([user, own]) => ({ user, profit: resultsOf(own).profit }))
+    .filter(({ profit }) => profit < 0n)
+    .sort((a, b) => Number(a.profit - b.profit)).slice(0, USERS);
+  type Group = readonly [name: string, has: (bet: Thesis, timeMs: number) => boolean];
+  const rowOf = ([name, has]: Group): Earnings => ({
+    name,
+    ...resultsOf(settled.filter((bet) => has(bet, timeOf(bet)))),
+    compared: compare(
+      name,
+      comparable.filter(({ thesis }) => has(thesis, thesis.endTime)),
+      late.some((bet) => has(bet, bet.endTime)),
     ),
-    ...PERIODS.map(([name, ms]) =>
-      [name, theses.filter(({ endTime }) => endTime > nowMs - ms)] as const
-    ).filter(([, bets]) => bets.length < theses.length),
-  ];
-  return groups.map(([name, bets]) => {
-    const predicted = predictedBets(bets, probabilities);
-    if (predicted.length === 0) {
-      return { name, ...resultsOf(bets), expected: undefined, byChance: undefined };
-    }
-    const expected = expectedOf(predicted);
-    const chance = chanceOf(predicted);
-    const sumOf = (amountOf: (bet: Thesis) => bigint) =>
-      predicted.reduce((sum, { thesis }) => sum + toNumber(amountOf(thesis)), 0);
-    const least = -sumOf(({ payout, betAmount }) => payout - betAmount);
-    const most = sumOf(({ betAmount }) => betAmount);
-    const byChance = [
-      Math.max(least, expected - chance),
-      Math.min(most, expected + chance),
-    ] as const;
-    return { name, ...resultsOf(bets), expected, byChance };
   });
+  const all = rowOf(["All", () => true]);
+  const ofMarkets = markets.map(({ symbol, base, quote }): Group => [
+    symbol,
+    (bet) => bet.base === base && bet.quote === quote,
+  ]);
+  const others: Group[] = [
+    ...PERIODS.map(([name, ms]): Group => [name, (_, timeMs) => timeMs > nowMs - ms]),
+    ["Since solver’s start", ({ createdAt }) => createdAt >= startedAtMs],
+    ...winners.map(({ user }): Group => [`User ${shortAddress(user)}`, (bet) => bet.user === user]),
+  ];
+  const isPart = ({ settled, compared }: Earnings) =>
+    settled < all.settled || compared?.count !== all.compared?.count;
+  return [all, ...ofMarkets.map(rowOf), ...others.map(rowOf).filter(isPart)];
 }
 
-/** Where chance alone puts the profit, marked if it is elsewhere; undefined for too few bets. */
-export function chanceText(
-  { settled, profit, byChance }: Pick<Earnings, "settled" | "profit" | "byChance">,
-): string | undefined {
-  if (byChance === undefined || settled < CALIBRATION.countMin) return undefined;
-  const [low = 0n, high = 0n] = byChance.map(fromNumber);
-  const isExplained = low <= profit && profit <= high;
-  return `${isExplained ? "" : "▲ "}${formatGain(low)} to ${formatGain(high)}`;
+/** Judges by the payouts: a mispricing of one point costs one percent of them. */
+function compare(
+  name: string,
+  bets: readonly PredictedBet[],
+  waits: boolean,
+): Compared | undefined {
+  if (bets.length === 0) return undefined;
+  const forecast = judgeBets(name, bets, payoutOf);
+  const payouts = bets.reduce((sum, { thesis }) => sum + payoutOf(thesis), 0);
+  return {
+    count: bets.length,
+    profit: resultsOf(bets.map(({ thesis }) => thesis)).profit,
+    expected: fromNumber(expectedOf(bets)),
+    hidden: fromNumber(forecast.hidden * payouts),
+    forecast,
+    verdict: waits ? "waits" : forecast.verdict,
+  };
 }
 
-/** A number of bets. */
-export const betsText = (count: number) => `${count} ${count === 1 ? "bet" : "bets"}`;
-
-/** What bets brought and what was expected, in a sentence. */
-export function earnedText(row: Earnings): string {
-  const { settled, profit, expected } = row;
-  const earned = `${formatGain(profit)} USDC on ${betsText(settled)}`;
-  if (expected === undefined) return `${earned}.`;
-  const range = chanceText(row);
-  const verdict = range === undefined
-    ? `chance is compared from ${CALIBRATION.countMin} bets on`
-    : range.startsWith("▲")
-    ? "▲ a difference that chance does not explain"
-    : "chance explains the difference";
-  return `${earned}, ${formatGain(fromNumber(expected))} expected: ${verdict}.`;
-}
-
-/** The decided bets that are not compared, and why; undefined if there are none. */
-export function leftOutText(
-  theses: readonly Thesis[],
-  compared: readonly Thesis[],
-  nowMs: number,
-): string | undefined {
-  const known = new Set(compared);
-  const left = theses.filter((thesis) => isDecided(thesis) && !known.has(thesis));
-  const early = left.filter(({ endTime }) => endTime > nowMs).length;
-  const counts = [[early, "window is not over"], [left.length - early, "probability is unknown"]];
-  const reasons = counts.filter(([count]) => count !== 0).map(([count, why]) =>
-    `${count} whose ${why}`
-  );
-  if (reasons.length === 0) return undefined;
-  const { profit } = resultsOf(left);
-  return `Not counted: ${formatGain(profit)} USDC on decided bets, ${reasons.join(" and ")}.`;
-}
-
-/**
- * Two standard deviations of the profit from bets, USDC. Bets of one market are correlated by the
- * share of time that their windows have in common.
- */
-export function chanceOf(predicted: readonly PredictedBet[]): number {
-  const bets = predicted.map(({ thesis, probability }) => ({
-    ...thesis,
-    deviation: toNumber(thesis.payout) * Math.sqrt(probability * (1 - probability)),
-  })).sort((a, b) => a.startTime - b.startTime);
-  let variance = 0;
-  for (const [index, bet] of bets.entries()) {
-    variance += bet.deviation ** 2;
-    for (let next = index + 1; next < bets.length; next++) {
-      const other = bets[next]!; // below the length
-      if (other.startTime >= bet.endTime) break;
-      if (other.base !== bet.base || other.quote !== bet.quote) continue;
-      const sharedMs = Math.min(bet.endTime, other.endTime) - other.startTime;
-      const longerMs = Math.max(bet.endTime - bet.startTime, other.endTime - other.startTime);
-      variance += 2 * bet.deviation * other.deviation * sharedMs / longerMs;
-    }
+/** Of the settled bets, how many can be compared with their forecasts, and the verdict. */
+export function comparedText({ compared }: Earnings): string {
+  if (compared === undefined) {
+    return "None can be compared with a forecast: that needs a known probability, and a window " +
+      "that is over.";
   }
-  return 2 * Math.sqrt(variance);
+  const { count, profit, expected, forecast, verdict } = compared;
+  const difference = profit < expected
+    ? "users win more than they pay for"
+    : "users are paid too little";
+  const verdicts = {
+    waits: "no verdict while bets wait for prices",
+    few: `a verdict needs ${COUNT_MIN} bets`,
+    off: `▲ more than chance: ${difference}`,
+    fits: hiddenText(forecast.hidden),
+  };
+  return `Of these, ${
+    counted(count, "bet")
+  } can be compared with the forecast (its probability is ` +
+    `known, its window over): ${formatGain(profit)} USDC, ${formatGain(expected)} expected; ` +
+    `${verdicts[verdict]}.`;
+}
+
+/** How many bets have a window that is over and wait for prices, and what they may cost; empty if none. */
+export function lateText(late: readonly Thesis[]): string {
+  if (late.length === 0) return "";
+  return `▲ ${counted(late.length, "bet")} whose window is over ${
+    late.length === 1 ? "waits" : "wait"
+  } for prices: up to ${formatAmount(-worstLossOf(late))} USDC is still to come.`;
 }
 
 /** The total profit after each bet, in the order in which they were decided. */

@@ -3,7 +3,7 @@ import { formatUnits, type Thesis } from "@rangemaker/client";
 import { worstCaseLoss } from "../../../../lib/prices/worst_case_loss.ts";
 import { PROBLEMS } from "../../../../lib/problems/mod.ts";
 import { isDecided } from "../data/live_breaches.ts";
-import { formatAmount, formatShare, toNumber } from "../format.ts";
+import { counted, formatAmount, formatShare, formatTime, toNumber } from "../format.ts";
 import { labelOf } from "../trade/chart_spans.ts";
 
 /** Losses by price and time, USDC. */
@@ -109,21 +109,38 @@ export function placeOf(
 const isUndecided = (thesis: Thesis, nowMs: number) => !isDecided(thesis) && thesis.endTime > nowMs;
 
 /** Bets are usually settled this soon after their end. */
-const SETTLE_MS = 3_000;
+export const SETTLE_MS = 3_000;
 
-/** That bets which have ended without an outcome are not on the map, and their sum at risk. */
-export function waitingText(theses: readonly Thesis[], nowMs: number): string | undefined {
-  const waiting = openOf(theses).filter(({ endTime }) => endTime <= nowMs - SETTLE_MS);
-  if (waiting.length === 0) return undefined;
-  const bets = waiting.length === 1 ? "1 bet that waits" : `${waiting.length} bets that wait`;
-  return `Not on the map: ${bets} for missing prices, ${
-    formatAmount(worstLossOf(waiting))
-  } at risk.`;
+/** The open bets whose window is over: they wait for missing prices. */
+export const lateBets = (theses: readonly Thesis[], nowMs: number) =>
+  openOf(theses).filter(({ status, endTime }) =>
+    status === "needs_backfill" || endTime <= nowMs - SETTLE_MS
+  );
+
+/** The open bets that wait for missing prices, in the middle of their window (`gaps`) or after it. */
+export function waitingBets(
+  theses: readonly Thesis[],
+  gaps: ReadonlySet<number>,
+  nowMs: number,
+): ReadonlySet<Thesis> {
+  return new Set([...openOf(theses).filter(({ id }) => gaps.has(id)), ...lateBets(theses, nowMs)]);
+}
+
+/** How many bets wait, what they may cost, and what becomes of them. */
+export function waitingText(waiting: ReadonlySet<Thesis>): string {
+  const one = waiting.size === 1;
+  return `▲ ${counted(waiting.size, "bet")} ${one ? "waits" : "wait"} for missing prices, ${
+    formatAmount(worstLossOf([...waiting]))
+  } at risk: until a backfill, ${
+    one ? "it stays" : "they stay"
+  } at risk unless the price leaves the ` +
+    "box. Those that have ended are not on the map; “if prices stay” counts them as won by users.";
 }
 
 /**
- * Profit and loss on the open bets if all prices stay: users win the bets whose boxes contain them,
- * and lose all others, including bets whose window begins later. Undefined if a price is unknown.
+ * Profit and loss on the open bets if all prices stay: users win the bets whose boxes contain them and
+ * those that have ended, and lose all others, including bets whose window begins later. Undefined if a
+ * price is unknown.
  */
 export function profitIfStill(
   theses: readonly Thesis[],
@@ -131,14 +148,31 @@ export function profitIfStill(
   nowMs: number,
 ): bigint | undefined {
   let profit = 0n;
-  for (const thesis of theses.filter((thesis) => isUndecided(thesis, nowMs))) {
-    const { lowerPrice, upperPrice, betAmount, payout } = thesis;
-    const price = priceOf(thesis);
+  for (const thesis of openOf(theses)) {
+    const { lowerPrice, upperPrice, betAmount, payout, endTime } = thesis;
+    const price = endTime <= nowMs ? toNumber(lowerPrice) : priceOf(thesis);
     if (price === undefined) return undefined;
     const isWon = toNumber(lowerPrice) <= price && price <= toNumber(upperPrice);
     profit += betAmount - (isWon ? payout : 0n);
   }
   return profit;
+}
+
+/** How long a bet lasts, with a detail; of a bet that has not begun, both times. */
+export function timeTexts(
+  { startTime, endTime }: Thesis,
+  isWaiting: boolean,
+  nowMs: number,
+): [text: string, detail: string] {
+  const [start, end] = [startTime, endTime].map(formatTime);
+  const detail = `${nowMs < endTime ? "ends" : "ended"} ${end}`;
+  if (isWaiting) return ["waits for missing prices", detail];
+  const [from, to] = [labelOf(startTime - nowMs), labelOf(endTime - nowMs)];
+  const [number, unit = ""] = from.split(" ");
+  if (nowMs < startTime) {
+    return [`in ${to.endsWith(unit) ? number : from}–${to}`, `${start} – ${end}`];
+  }
+  return [nowMs < endTime ? to : "being settled", detail];
 }
 
 /** Spans after which the rest of the risk is shown. */
@@ -149,6 +183,7 @@ interface RiskNow {
   all: bigint;
   /** At risk in bets that are being placed, whose ends are unknown. */
   placing: bigint;
+  waiting: ReadonlySet<Thesis>;
   nowMs: number;
 }
 
@@ -156,11 +191,14 @@ interface RiskNow {
  * The most that can still be lost after some spans, if no bet is added: on the bets that end later,
  * and on those that wait for prices.
  */
-export function restsOf(theses: readonly Thesis[], { all, placing, nowMs }: RiskNow) {
+export function restsOf(
+  theses: readonly Thesis[],
+  { all, placing, waiting, nowMs }: RiskNow,
+) {
   let rest = all;
   return SPANS_MS.map((spanMs) => {
-    const isOver = ({ endTime }: Thesis) => endTime > nowMs && endTime <= nowMs + spanMs;
-    const loss = placing + worstLossOf(theses.filter((thesis) => !isOver(thesis)));
+    const stays = (bet: Thesis) => bet.endTime > nowMs + spanMs || waiting.has(bet);
+    const loss = placing + worstLossOf(theses.filter(stays));
     // The bound on fewer bets may be less exact.
     if (loss < rest) rest = loss;
     return { label: `Still at risk in ${labelOf(spanMs)}`, rest };
@@ -192,10 +230,15 @@ interface Limit {
   info: { config: { minBetAmount: bigint } };
 }
 
-/** How much more may be risked, as text with a style, and the used share of the limit. */
+/**
+ * How much more may be risked, as text with a style, and the used share of the limit.
+ *
+ * @param isWaiting Whether bets wait for missing prices, which is not fine.
+ */
 export function headroomOf(
   atRisk: bigint,
   { maxExposure: max, info: { config } }: Limit,
+  isWaiting = false,
 ): { style: string; text: string; used?: number } {
   if (max === null) return { style: "note", text: "No limit is set (`--max-exposure`)." };
   if (max < config.minBetAmount) {
@@ -203,16 +246,26 @@ export function headroomOf(
       "`--max-exposure` counts 6 decimals: 5000000000 is 5,000 USDC.";
     return { style: "warning", text };
   }
-  const free = formatAmount(atRisk < max ? max - atRisk : 0n);
+  const free = formatAmount(max - atRisk);
   const used = Number(atRisk) / Number(max);
-  const [style, state] = used > FULL
-    ? ["lost", "✕ Full"]
+  const refused = `bets that would add more than ${free} USDC to it are refused`;
+  const [style, state] = used > 1
+    ? [
+      "lost",
+      `✕ Over the limit by ${
+        formatAmount(atRisk - max)
+      } USDC: every bet that adds to it is refused`,
+    ]
+    : used > FULL
+    ? ["lost", `✕ Full: ${refused}`]
     : used > NEARLY_FULL
-    ? ["warning", "▲ Nearly full"]
-    : ["won", "✓ Fine"];
-  const what = style === "won"
-    ? `${free} USDC is free`
-    : `bets that would add more than ${free} USDC to it are refused`;
-  const share = `${formatShare(used)} of the limit of ${formatAmount(max)} is used`;
-  return { style, used, text: `${state}: ${what}. ${share}.` };
+    ? ["warning", `▲ Nearly full: ${refused}`]
+    : isWaiting
+    ? ["warning", `▲ ${free} USDC is free, but bets wait for prices`]
+    : ["won", `✓ Fine: ${free} USDC is free`];
+  // 99.6 % is not all.
+  const share = `${formatShare(used < 1 ? Math.min(used, 0.99) : used)} of the limit of ${
+    formatAmount(max)
+  } is used`;
+  return { style, used, text: `${state}. ${share}.` };
 }

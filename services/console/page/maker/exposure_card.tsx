@@ -12,7 +12,6 @@ import {
   placeOf,
   ROWS,
   timeTicksOf,
-  waitingText,
   worstLossOf,
 } from "./exposure.ts";
 import { freshPrice } from "./open_bets.tsx";
@@ -40,7 +39,6 @@ export function Exposure({ model, theses, nowMs }: ExposureProps) {
   const { symbol: shown, own } = market;
   first.current = shown;
   const grid = exposureGrid(own, nowMs);
-  const waiting = waitingText(theses, nowMs);
   return (
     <>
       <div class="row choice" role="group" aria-label="Market">
@@ -64,7 +62,6 @@ export function Exposure({ model, theses, nowMs }: ExposureProps) {
           nowMs={nowMs}
         />
       )}
-      {waiting && <p class="warned">{waiting}</p>}
     </>
   );
 }

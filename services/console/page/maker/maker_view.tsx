@@ -5,22 +5,22 @@ import type { PageModel } from "../data/page_model.ts";
 import { resultsOf } from "../data/results.ts";
 import { formatTime, shortAddress } from "../format.ts";
 import type { View } from "../shell.tsx";
-import { makerCsv } from "../trade/history.ts";
-import { download } from "../trade/positions.tsx";
 import { Answers } from "./answers_card.tsx";
 import { Calibration } from "./calibration_card.tsx";
-import { comparableBets, expectedOfOpen, predictedBets } from "./earnings.ts";
-import { profitIfStill } from "./exposure.ts";
+import type { PredictedBet } from "./calibration.ts";
+import { comparableBets, expectedOfOpen } from "./earnings.ts";
+import { lateBets, profitIfStill, waitingBets } from "./exposure.ts";
 import { Exposure } from "./exposure_card.tsx";
-import { type MakerState, MakerWatch } from "./maker_watch.ts";
+import { activityOf, type MakerState, MakerWatch, type SolverFigures } from "./maker_watch.ts";
 import { freshPrice, OpenBets } from "./open_bets.tsx";
 import { ResultsCard } from "./results_card.tsx";
-import { Risk } from "./risk_card.tsx";
+import { startOf } from "./refusals.ts";
+import { Risk, SolverRisk } from "./risk_card.tsx";
 
 /** The maker's view: the money, risk and results of the solver. It polls only while it is shown. */
 export function openMakerView(model: PageModel): View {
   const { solver } = model.config.urls;
-  const watch = new MakerWatch(model.client, solver, systemClock);
+  const watch = new MakerWatch(model, solver, systemClock);
   const Body = () => <MakerView model={model} watch={watch} />;
   return { id: "maker", label: "Maker", Body };
 }
@@ -32,7 +32,8 @@ function MakerView({ model, watch }: { model: PageModel; watch: MakerWatch }) {
   }, []);
   const state = watch.state.value;
   const [solverProblem, problem] = [watch.solverProblem.value, watch.problem.value];
-  const wrong = newsOf(state, solverProblem, problem);
+  const solver = watch.solver.value;
+  const wrong = newsOf({ state, solver, solverProblem, problem });
   return (
     <div class="board">
       {/* One element for good and bad news, so that the end of an outage is spoken too. */}
@@ -43,27 +44,36 @@ function MakerView({ model, watch }: { model: PageModel; watch: MakerWatch }) {
           </>
         )}
         {wrong || (state
-          ? `live, pricing ${state.solver?.info.pricing}`
+          ? activityOf(model.markets.symbols.map(model.stateOf), state.solver?.info.pricing)
           : "Reading the solver and its bets …")}
         {state?.solver?.info.dryRun && ", a dry run: it takes no bets"}
       </p>
-      {state && (
-        <Maker model={model} state={state} isOld={(solverProblem ?? problem) !== undefined} />
-      )}
+      {state
+        ? <Maker model={model} state={state} isOld={(solverProblem ?? problem) !== undefined} />
+        : problem && solver && (
+          <>
+            <SolverRisk solver={solver} />
+            <SolverCards solver={solver} predicted={[]} />
+          </>
+        )}
     </div>
   );
 }
 
+interface News {
+  state: MakerState | undefined;
+  solver: SolverFigures | undefined;
+  solverProblem: string | undefined;
+  problem: string | undefined;
+}
+
 /** What does not answer, and since when which figures are old; empty if all is well. */
-function newsOf(
-  state: MakerState | undefined,
-  solverProblem: string | undefined,
-  problem: string | undefined,
-): string {
+function newsOf({ state, solver, solverProblem, problem }: News): string {
   if (state === undefined) {
-    return problem ? `Nothing is known yet: ${problem}. Trying again.` : "";
+    const known = solver ? "Only the solver’s own figures are known" : "Nothing is known yet";
+    return problem ? `${known}: ${problem}. Trying again.` : "";
   }
-  const { solver, readAtMs } = state;
+  const { readAtMs } = state;
   const own = solver
     ? `its own figures are of ${formatTime(solver.readAtMs)}`
     : "its limit, expected profits, refusals and forecasts are not known yet, only its bets";
@@ -82,50 +92,55 @@ interface MakerProps {
 }
 
 function Maker({ model, state, isOld }: MakerProps) {
-  const { solver, placing, account } = state;
+  const { solver, placing, account, gaps } = state;
   // A bet is decided as soon as the price leaves its box, before the node reports it.
   const theses = state.theses.map(model.withBreach);
   const results = resultsOf(theses);
   const nowMs = model.serverClock.now();
   const probabilities = solver?.probabilities ?? new Map<string, number>();
-  const compared = comparableBets(theses, probabilities, nowMs);
+  const late = lateBets(theses, nowMs);
+  const waiting = waitingBets(theses, gaps, nowMs);
   const priceOf = ({ base, quote }: Thesis) =>
     freshPrice(model, model.markets.find(base, quote)?.symbol ?? "");
   return (
     <>
       <Risk
-        {...{ theses, results, solver, isOld, nowMs, placing, balance: account.balance }}
+        {...{ theses, results, solver, isOld, nowMs, placing, waiting, balance: account.balance }}
         expected={expectedOfOpen(theses, probabilities)}
         ifStill={profitIfStill(theses, priceOf, nowMs)}
       />
       <ResultsCard
-        {...{ theses, compared, probabilities, nowMs }}
-        markets={model.markets.list}
-        action={
-          <button
-            type="button"
-            onClick={() => download(makerCsv(theses, model.markets, probabilities))}
-          >
-            Download CSV
-          </button>
-        }
+        {...{ model, theses, late, probabilities, nowMs }}
+        startedAtMs={solver && startOf(solver.metrics)}
       />
       <Card title="Open bets">
         {results.open > 0 && (
           <p>{results.open} open, and how much of what you may lose is in each market:</p>
         )}
         <Exposure {...{ model, theses, nowMs }} />
-        <OpenBets model={model} theses={theses} />
+        <OpenBets {...{ model, theses, waiting }} />
       </Card>
       {solver && (
-        <>
-          <Answers metrics={solver.metrics} />
-          <Calibration
-            predicted={predictedBets(compared, probabilities)}
-            markets={solver.info.calibration ?? []}
-          />
-        </>
+        <SolverCards
+          solver={solver}
+          predicted={late.length === 0 ? comparableBets(theses, probabilities, nowMs) : undefined}
+        />
       )}
+    </>
+  );
+}
+
+interface SolverCardsProps {
+  solver: SolverFigures;
+  predicted: readonly PredictedBet[] | undefined;
+}
+
+/** What only the solver knows. */
+function SolverCards({ solver, predicted }: SolverCardsProps) {
+  return (
+    <>
+      <Answers metrics={solver.metrics} />
+      <Calibration predicted={predicted} markets={solver.info.calibration} />
     </>
   );
 }

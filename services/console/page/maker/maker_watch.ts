@@ -4,6 +4,7 @@ import {
   type Address,
   type Clock,
   isRangemakerError,
+  type Markets,
   type RangemakerClient,
   type SolverInfo,
   type Thesis,
@@ -13,6 +14,9 @@ import * as z from "zod";
 import { get, LateError, NoAnswerError, Poll } from "../data/http.ts";
 import { type Metrics, parseMetrics } from "../data/metrics.ts";
 import { messageOf } from "../../../../lib/errors.ts";
+import type { MakerStatus } from "../data/maker_status.ts";
+import type { MarketState } from "../data/price_feed.ts";
+import { PriceGaps } from "./price_gaps.ts";
 import { uint64Schema } from "../../../../lib/protocol/scalars.ts";
 
 /** The known state of the solver and its bets, read in one pass, so figures are consistent. */
@@ -25,6 +29,8 @@ export interface MakerState {
   account: Account;
   /** Oldest first. */
   theses: readonly Thesis[];
+  /** Ids of the open bets with missing prices in their windows. */
+  gaps: ReadonlySet<number>;
   /** When the node answered, Unix milliseconds. */
   readAtMs: number;
 }
@@ -46,8 +52,18 @@ const PLACED_MS = 6_000;
 
 type MakerClient = Pick<
   RangemakerClient,
-  "account" | "genesisHash" | "solverInfo" | "theses" | "watch"
+  "account" | "genesisHash" | "history" | "solverInfo" | "theses" | "watch"
 >;
+
+/** What the watch uses of the page's model. */
+interface MakerModel {
+  client: MakerClient;
+  markets: Markets;
+  /** The node's time, in which bets end. */
+  serverClock: Pick<Clock, "now">;
+  /** Shown in the page's header, which says the same as this view. */
+  maker: Pick<MakerStatus, "isAway">;
+}
 
 /** The parts of the solver's `GET /theses` that are shown, USDC with 6 decimals. */
 const exposureSchema = z.object({
@@ -78,19 +94,25 @@ export class MakerWatch {
   readonly problem: Signal<string | undefined> = signal(undefined);
   /** Why the solver's own figures are out of date; undefined if they are not. */
   readonly solverProblem: Signal<string | undefined> = signal(undefined);
+  /** The solver's newest figures, also while the chain does not answer. */
+  readonly solver: Signal<SolverFigures | undefined> = signal(undefined);
   readonly #client: MakerClient;
+  readonly #model: MakerModel;
   readonly #solverUrl: string;
   readonly #clock: Clock;
   readonly #poll: Poll;
   #probabilities = new Map<string, number>();
   /** Cursor of the newest page of predictions, which may grow. */
   #cursor = "0";
+  #gaps: PriceGaps;
   #watch: ThesisWatch | undefined;
   /** Identifies the solver and the chain of the watch. */
   #watched = "";
 
-  constructor(client: MakerClient, solverUrl: string, clock: Clock) {
-    this.#client = client;
+  constructor(model: MakerModel, solverUrl: string, clock: Clock) {
+    this.#model = model;
+    this.#client = model.client;
+    this.#gaps = new PriceGaps(model.client, model.markets);
     this.#solverUrl = solverUrl.replace(/\/+$/, "");
     this.#clock = clock;
     this.#poll = new Poll(clock, (signal) => this.#read(signal));
@@ -114,7 +136,9 @@ export class MakerWatch {
     try {
       const known = this.state.value;
       const answer = await this.#readSolver(signal);
-      const solver = answer ?? known?.solver;
+      const solver = answer ?? this.solver.value;
+      if (signal.aborted) return;
+      this.solver.value = solver;
       // If the solver does not answer, use the solver of the chain's first bet: most chains have
       // one solver.
       const address = answer?.info.address ?? known?.address ?? await this.#firstSolver();
@@ -123,6 +147,7 @@ export class MakerWatch {
       if (signal.aborted) return;
       if (watched !== this.#watched) {
         this.#closeWatch();
+        this.#gaps = new PriceGaps(this.#client, this.#model.markets);
         if (this.#watched !== "") [this.#probabilities, this.#cursor] = [new Map(), "0"];
       }
       const watch = this.#watch ?? await this.#client.watch({}, { solver: address });
@@ -132,11 +157,13 @@ export class MakerWatch {
       const account = await this.#client.account(address);
       if (signal.aborted) return;
       const { theses } = watch;
+      const gaps = await this.#gaps.read(theses, this.#model.serverClock.now());
+      if (signal.aborted) return;
       const readAtMs = this.#clock.now();
       const isLive = watch.state === "live";
       const arePlaced = isLive && readAtMs > (solver?.readAtMs ?? 0) + PLACED_MS;
       const placing = arePlaced ? 0n : solver?.executing ?? 0n;
-      this.state.value = { solver, address, placing, account, theses, readAtMs };
+      this.state.value = { solver, address, placing, account, theses, gaps, readAtMs };
       this.problem.value = isLive ? undefined : "reconnecting";
     } catch (thrown) {
       if (!isRangemakerError(thrown)) throw thrown;
@@ -171,14 +198,19 @@ export class MakerWatch {
         if (!(thrown instanceof NoAnswerError)) throw thrown;
       });
       const info = await this.#client.solverInfo(signal);
-      if (!signal.aborted) this.solverProblem.value = undefined;
+      if (!signal.aborted) this.#report(undefined);
       const [metrics, probabilities] = [parseMetrics(figures), this.#probabilities];
       return { ...exposure, info, metrics, probabilities, readAtMs: this.#clock.now() };
     } catch (thrown) {
       this.#cursor = "0"; // it may come back with another database
-      if (!signal.aborted) this.solverProblem.value = reasonOf(thrown);
+      if (!signal.aborted) this.#report(reasonOf(thrown));
       return undefined;
     }
+  }
+
+  #report(problem: string | undefined): void {
+    this.solverProblem.value = problem;
+    this.#model.maker.isAway.value = problem !== undefined;
   }
 
   /** Continues at the newest page that is known. */
@@ -195,13 +227,25 @@ export class MakerWatch {
   }
 }
 
+/** The proxy's answer while its node does not answer. */
+const PROXY_WITHOUT_NODE = "RPC_-32002";
+
 /** The reason of a failed read, for users. */
 function reasonOf(thrown: unknown): string {
   const code = isRangemakerError(thrown) ? thrown.code : "";
+  if (code === PROXY_WITHOUT_NODE) return "the chain cannot be reached";
   const who = code.startsWith("NODE_") ? "the chain" : "the solver";
   if (thrown instanceof LateError || code.endsWith("_TIMEOUT")) return `${who} took too long`;
   if (thrown instanceof NoAnswerError || code.endsWith("_UNREACHABLE")) {
     return `${who} cannot be reached`;
   }
   return messageOf(thrown);
+}
+
+const WITHOUT_PRICE: ReadonlySet<MarketState> = new Set(["stale", "missing"]);
+
+/** Whether the solver can quote: without any market's price, only `mock` does. */
+export function activityOf(markets: readonly MarketState[], pricing: string | undefined): string {
+  const isBlind = pricing !== "mock" && markets.every((state) => WITHOUT_PRICE.has(state));
+  return isBlind ? "not quoting: no price" : `live, pricing ${pricing}`;
 }

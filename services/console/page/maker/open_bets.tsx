@@ -2,10 +2,10 @@ import { useSignal } from "@preact/signals";
 import type { Thesis } from "@rangemaker/client";
 import { isDecided } from "../data/live_breaches.ts";
 import type { PageModel } from "../data/page_model.ts";
-import { formatAmount, formatRange, formatTime, shortAddress, toNumber } from "../format.ts";
+import { formatAmount, formatRange, shortAddress, toNumber } from "../format.ts";
 import { type Sort, Table } from "../table.tsx";
-import { labelOf } from "../trade/chart_spans.ts";
 import { useNow } from "../use_now.ts";
+import { timeTexts } from "./exposure.ts";
 
 /** The price of a market of now; undefined if it is missing or old. A view is not redrawn with it. */
 export function freshPrice({ feed }: PageModel, symbol: string): number | undefined {
@@ -13,8 +13,15 @@ export function freshPrice({ feed }: PageModel, symbol: string): number | undefi
   return known?.state === "fresh" ? toNumber(known.price) : undefined;
 }
 
+interface OpenBetsProps {
+  model: PageModel;
+  theses: readonly Thesis[];
+  /** Those that wait for missing prices. */
+  waiting: ReadonlySet<Thesis>;
+}
+
 /** The open bets of a solver, each with the price's position in its box. */
-export function OpenBets({ model, theses }: { model: PageModel; theses: readonly Thesis[] }) {
+export function OpenBets({ model, theses, waiting }: OpenBetsProps) {
   const nowMs = useNow(model.serverClock, 500);
   const symbolOf = ({ base, quote }: Thesis) =>
     model.markets.find(base, quote)?.symbol ?? shortAddress(base);
@@ -61,16 +68,15 @@ export function OpenBets({ model, theses }: { model: PageModel; theses: readonly
           name: "Time left",
           sortBy: ({ endTime }) => endTime,
           // A text, so that the first press sorts the soonest first.
-          text: (thesis) => (
-            <>
-              {describeTime(thesis, nowMs)}
-              <span class="detail">
-                {nowMs < thesis.startTime
-                  ? `starts ${formatTime(thesis.startTime)}`
-                  : `ends ${formatTime(thesis.endTime)}`}
-              </span>
-            </>
-          ),
+          text: (thesis) => {
+            const [text, detail] = timeTexts(thesis, waiting.has(thesis), nowMs);
+            return (
+              <>
+                {text}
+                <span class="detail">{detail}</span>
+              </>
+            );
+          },
         },
         {
           name: "Stake",
@@ -96,12 +102,6 @@ export function OpenBets({ model, theses }: { model: PageModel; theses: readonly
 const factorText = (factor: number) => `× ${factor.toFixed(factor < 1.1 ? 3 : 2)}`;
 
 const lossOf = ({ betAmount, payout }: Thesis) => payout - betAmount;
-
-function describeTime({ status, startTime, endTime }: Thesis, nowMs: number): string {
-  if (status === "needs_backfill") return "waits for missing prices";
-  if (nowMs < startTime) return `in ${labelOf(startTime - nowMs)}`;
-  return nowMs < endTime ? labelOf(endTime - nowMs) : "being settled";
-}
 
 /** The price's position in the range, with space beside the box for prices outside. */
 function Gauge({ price, thesis }: { price: number; thesis: Thesis }) {

@@ -42,10 +42,16 @@ export function answersOf(metrics: Metrics): AnswerCount[] {
     .filter(({ counts }) => counts.some((count) => count > 0));
 }
 
+/** The time of the solver's start, if it is known. */
+export function startOf(metrics: Metrics): number | undefined {
+  const startedAtS = metrics.sum("process_start_time_seconds");
+  return startedAtS && 1_000 * startedAtS;
+}
+
 /** The solver's start with its time, as far as it is known. */
 export function startText(metrics: Metrics): string {
-  const startedAtS = metrics.sum("process_start_time_seconds");
-  return `the solver’s start${startedAtS ? ` at ${formatTime(1_000 * startedAtS)}` : ""}`;
+  const startedAtMs = startOf(metrics);
+  return `the solver’s start${startedAtMs ? ` at ${formatTime(startedAtMs)}` : ""}`;
 }
 
 /** The meaning of the solver's refusals for the maker. Texts for users are in data/explain.ts. */
@@ -72,6 +78,7 @@ export const REFUSAL_TEXTS: Readonly<Record<string, string>> = {
     "The solver did not know all its open bets: it had just started, or lost the node.",
   BALANCE_TOO_LOW: "Your balance did not cover the payout: deposit.",
   INSUFFICIENT_BALANCE: "The user’s balance did not cover the stake.",
+  INVALID_SIGNATURE: "The user’s signature does not fit the quote.",
   DEADLINE_PASSED: "The user signed too late.",
   PRICE_STALE: "The node had no fresh price.",
   ORACLE_STALE: "The node had no fresh price when the bet arrived.",

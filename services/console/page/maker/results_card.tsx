@@ -1,10 +1,12 @@
-import type { Market, Thesis } from "@rangemaker/client";
+import type { Thesis } from "@rangemaker/client";
 import { scaleLinear } from "d3-scale";
-import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { DAY_MS } from "../../../../lib/time.ts";
 import { Card } from "../card.tsx";
+import type { PageModel } from "../data/page_model.ts";
+import { isDecided } from "../data/live_breaches.ts";
 import {
+  counted,
   formatChange,
   formatDay,
   formatGain,
@@ -14,57 +16,59 @@ import {
 } from "../format.ts";
 import { Plot } from "../plot.tsx";
 import { Table } from "../table.tsx";
-import {
-  chanceText,
-  earnedText,
-  type Earnings,
-  earningsOf,
-  leftOutText,
-  profitHistory,
-} from "./earnings.ts";
+import { makerCsv } from "../trade/history.ts";
+import { download } from "../trade/positions.tsx";
+import { comparedText, type Earnings, earningsOf, lateText, profitHistory } from "./earnings.ts";
 
 const usdc = (amount: number) => formatGain(fromNumber(amount));
 
-/** Results are compared this often while no window ends, because periods move on. */
-const PERIOD_STEP_MS = 10_000;
+/** Results are compared this often while no bet is settled, because periods move on. */
+const PERIOD_STEP_MS = 5_000;
 
 interface ResultsProps {
+  model: PageModel;
   theses: readonly Thesis[];
-  /** Those that are compared. */
-  compared: readonly Thesis[];
-  markets: readonly Market[];
+  /** Those whose window is over and that wait for prices. */
+  late: readonly Thesis[];
   probabilities: ReadonlyMap<string, number>;
+  startedAtMs: number | undefined;
   nowMs: number;
-  /** A button beside the heading. */
-  action: ComponentChildren;
 }
 
-/** What the bets brought, beside what was expected of the same bets. */
+/** What all settled bets brought, and beside it, what some were expected to bring. */
 export function ResultsCard(props: ResultsProps) {
-  const { theses, compared, markets, probabilities, nowMs, action } = props;
+  const { model, theses, late, probabilities, startedAtMs, nowMs } = props;
+  const settled = theses.filter(isDecided);
   // Compares all pairs of bets that overlap.
   const rows = useMemo(
-    () => earningsOf(compared, markets, probabilities, nowMs),
-    [compared.length, probabilities.size, Math.floor(nowMs / PERIOD_STEP_MS)],
+    () => earningsOf(theses, { markets: model.markets.list, probabilities, startedAtMs, nowMs }),
+    [
+      ...[settled.length, late.length, probabilities.size, startedAtMs],
+      Math.floor(nowMs / PERIOD_STEP_MS),
+    ],
   );
   const [all] = rows;
-  const leftOut = leftOutText(theses, compared, nowMs);
+  const csv = () => download(makerCsv(theses, model.markets, probabilities));
   return (
-    <Card title="Results" note={action}>
-      <p>{all?.settled ? earnedText(all) : "No bet’s window is over yet."}</p>
-      {compared.length > 0 && (
-        <div class="columns">
-          <EarningsTable rows={rows} />
-          <ProfitChart theses={compared} nowMs={nowMs} />
-        </div>
-      )}
-      {all && chanceText(all) && (
-        <p class="note">
-          By chance: where the profit lies in 19 of 20 cases if the forecasts are right. Boxes of a
-          market that overlap count as ending alike for the time that they share.
-        </p>
-      )}
-      {leftOut && <p class="note">{leftOut}</p>}
+    <Card
+      title="Results"
+      note={<button type="button" onClick={csv}>Download CSV</button>}
+    >
+      {late.length > 0 && <p class="warned">{lateText(late)}</p>}
+      {all?.settled
+        ? (
+          <>
+            <p>
+              Realised profit: {formatGain(all.profit)} USDC on {counted(all.settled, "bet")}.
+            </p>
+            <p>{comparedText(all)}</p>
+            <div class="columns">
+              <EarningsTable rows={rows} />
+              <ProfitChart theses={settled} nowMs={nowMs} />
+            </div>
+          </>
+        )
+        : <p>No bet is settled yet.</p>}
     </Card>
   );
 }
@@ -79,32 +83,39 @@ function EarningsTable({ rows }: { rows: readonly Earnings[] }) {
       keyOf={({ name }) => name}
       attributesOf={({ name }) => ({ class: name === "All" ? "total" : undefined })}
       columns={[
-        { name: "Market or period", text: ({ name }) => name },
-        { name: "Expected", number: ({ expected }) => expected !== undefined && usdc(expected) },
+        { name: "Bets", text: ({ name }) => name },
         {
-          name: "Profit",
-          number: ({ settled, profit }) =>
-            settled > 0 && <span class={styleOf(profit)}>{formatGain(profit)}</span>,
-        },
-        {
-          name: "By chance",
-          number: (row) => {
-            const text = chanceText(row);
-            return text && <span class={text.startsWith("▲") ? "warning" : undefined}>{text}</span>;
-          },
+          name: "Realised profit",
+          number: ({ profit }) => <span class={styleOf(profit)}>{formatGain(profit)}</span>,
         },
         {
           name: "Of the stakes",
           number: ({ settled, profit, turnover }) =>
             settled > 0 && formatChange(Number(profit) / Number(turnover)),
         },
+        { name: "Users won", number: ({ settled, held }) => `${held} of ${settled}` },
         {
-          name: "Users won",
-          number: ({ settled, held }) => settled > 0 && `${held} of ${settled}`,
+          name: "Compared",
+          number: ({ compared }) =>
+            compared && (
+              <span class={compared.verdict === "off" ? "warning" : undefined}>
+                {compared.verdict === "off" && "▲ "}
+                {formatGain(compared.profit)} on {compared.count}
+              </span>
+            ),
+        },
+        {
+          name: "Expected",
+          number: ({ compared }) => compared && expectedText(compared),
         },
       ]}
     />
   );
+}
+
+function expectedText({ expected, hidden, verdict }: NonNullable<Earnings["compared"]>): string {
+  const isJudged = verdict === "fits" || verdict === "off";
+  return formatGain(expected) + (isJudged ? ` ± ${formatGain(hidden).replace("+", "")}` : "");
 }
 
 /** Profit and loss after each bet, as equal steps: times without bets take no space. */
@@ -118,15 +129,17 @@ function ProfitChart({ theses, nowMs }: { theses: readonly Thesis[]; nowMs: numb
   const nameOf = nowMs - fromMs > DAY_MS ? formatDay : formatTime;
   return (
     <figure class="part">
-      <figcaption>Profit after each bet, USDC</figcaption>
+      <figcaption>Realised profit after each bet, USDC</figcaption>
       <Plot
         label={`Profit and loss from ${nameOf(fromMs)} to now, at last ${
           usdc(profits.at(-1) ?? 0)
         } USDC`}
-        xTicks={[0, Math.ceil(points.length / 2)].flatMap((index) => {
-          const point = points[index];
-          return point ? [{ at: toX(index), text: nameOf(point.timeMs) }] : [];
-        })}
+        xTicks={[...new Set([0, Math.floor(points.length / 2), points.length - 1])].map((
+          index,
+        ) => ({
+          at: index === 0 ? 0 : toX(index + 1),
+          text: nameOf(points[index]?.timeMs ?? nowMs),
+        }))}
         yTicks={toY.ticks(4).map((tick) => ({
           at: toY(tick),
           text: usdc(tick).replace(".00", ""),

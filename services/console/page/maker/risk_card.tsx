@@ -2,11 +2,26 @@ import type { Thesis } from "@rangemaker/client";
 import { Card } from "../card.tsx";
 import type { Results } from "../data/results.ts";
 import { Fact } from "../fact.tsx";
-import { formatAmount, formatGain, formatTime, fromNumber, shortAddress } from "../format.ts";
+import {
+  counted,
+  formatAmount,
+  formatGain,
+  formatTime,
+  fromNumber,
+  shortAddress,
+} from "../format.ts";
 import { labelOf } from "../trade/chart_spans.ts";
 import { Words } from "../words.tsx";
-import { betsText } from "./earnings.ts";
-import { headroomOf, openOf, restsOf, riskiestUserOf, worstLossOf } from "./exposure.ts";
+import { runbookOf } from "../operator/finding.ts";
+import { NEEDS_BACKFILL } from "../operator/problems.ts";
+import {
+  headroomOf,
+  openOf,
+  restsOf,
+  riskiestUserOf,
+  waitingText,
+  worstLossOf,
+} from "./exposure.ts";
 import type { SolverFigures } from "./maker_watch.ts";
 
 interface RiskProps {
@@ -15,6 +30,8 @@ interface RiskProps {
   solver: SolverFigures | undefined;
   /** At risk in bets being placed. */
   placing: bigint;
+  /** The open bets that wait for missing prices. */
+  waiting: ReadonlySet<Thesis>;
   /** Whether the solver or the chain does not answer now. */
   isOld: boolean;
   nowMs: number;
@@ -29,40 +46,40 @@ interface RiskProps {
 /** The largest loss on all open bets, including bets being placed, and `--max-exposure`. */
 export function Risk(props: RiskProps) {
   const { theses, results, solver, placing, isOld, nowMs, balance, expected, ifStill } = props;
+  const { waiting } = props;
   const { open, atRisk } = results;
   const known = worstLossOf(theses) + placing;
   // Bets being placed may exclude others, or be among the open ones already.
   const all = isOld || !solver || solver.exposure > known ? known : solver.exposure;
-  const headroom = isOld || !solver ? undefined : headroomOf(all, solver);
   const user = riskiestUserOf(theses);
   const lastMs = Math.max(...openOf(theses).map(({ endTime }) => endTime)) - nowMs;
   return (
     <Card title="What you may lose">
+      {waiting.size > 0 && (
+        <p class="warned">
+          {waitingText(waiting)} <a href="#operator">Commands: Operator</a>
+          {" · "}
+          <a
+            href={runbookOf({ chapter: NEEDS_BACKFILL, service: "node", pid: undefined })}
+            target="_blank"
+          >
+            Runbook: {NEEDS_BACKFILL}
+          </a>
+        </p>
+      )}
       <div class="headline">
         <div class="part">
           <p class="huge" data-maker-exposure>{formatAmount(all)} USDC</p>
           <p>
-            {open === 0 ? "No bet is open" : `At most, on ${betsText(open)}`}
+            {open === 0 ? "No bet is open" : `At most, on ${counted(open, "bet")}`}
             {placing > 0n && ` and ${formatAmount(placing)} in bets being placed`}
             {placing > 0n && isOld && solver && ` at ${formatTime(solver.readAtMs)}`}
             {all < atRisk && `: not all of ${formatAmount(atRisk)} can be lost together`}.
           </p>
-          {headroom?.used !== undefined && (
-            <p class={`level ${headroom.style}`} aria-hidden="true">
-              <span style={{ width: `${100 * Math.min(1, headroom.used)}%` }} />
-            </p>
-          )}
-          {headroom && (
-            <p class={headroom.style}>
-              <Words text={headroom.text} />
-            </p>
-          )}
-          {solver?.complete === false && (
-            <p class="lost">▲ The solver does not know all open bets.</p>
-          )}
+          {solver && <Limit {...{ all, solver, isOld }} isWaiting={waiting.size > 0} />}
         </div>
         <dl class="facts tiles">
-          {restsOf(theses, { all, placing, nowMs }).map(({ label, rest }) => (
+          {restsOf(theses, { all, placing, waiting, nowMs }).map(({ label, rest }) => (
             <Fact key={label} label={label}>{formatAmount(rest)}</Fact>
           ))}
           <Fact label="Last bet ends">
@@ -74,9 +91,11 @@ export function Risk(props: RiskProps) {
               user ? shortAddress(user.user).replace("…", "…\u2060") : "one user"
             }`}
           >
-            {user === undefined ? "–" : `${formatAmount(user.atRisk)} in ${betsText(user.bets)}`}
+            {user === undefined
+              ? "–"
+              : `${formatAmount(user.atRisk)} in ${counted(user.bets, "bet")}`}
           </Fact>
-          <Fact label="Expected when quoted">
+          <Fact label="Edge when quoted">
             {expected === undefined ? "–" : formatGain(fromNumber(expected))}
           </Fact>
           <Fact label="If prices stay as now">
@@ -87,6 +106,47 @@ export function Risk(props: RiskProps) {
           </Fact>
         </dl>
       </div>
+    </Card>
+  );
+}
+
+interface LimitProps {
+  /** The most that may be lost. */
+  all: bigint;
+  solver: SolverFigures;
+  isOld?: boolean;
+  isWaiting?: boolean;
+}
+
+/** The used part of the limit, unless the solver or the chain does not answer. */
+function Limit({ all, solver, isOld = false, isWaiting }: LimitProps) {
+  const headroom = isOld ? undefined : headroomOf(all, solver, isWaiting);
+  return (
+    <>
+      {headroom?.used !== undefined && (
+        <p class={`level ${headroom.style}`} aria-hidden="true">
+          <span style={{ width: `${100 * Math.min(1, headroom.used)}%` }} />
+        </p>
+      )}
+      {headroom && (
+        <p class={headroom.style}>
+          <Words text={headroom.text} />
+        </p>
+      )}
+      {!solver.complete && <p class="lost">▲ The solver does not know all open bets.</p>}
+    </>
+  );
+}
+
+/** What the solver itself reports, while the chain does not answer. */
+export function SolverRisk({ solver }: { solver: SolverFigures }) {
+  return (
+    <Card title="What you may lose">
+      <p class="huge" data-maker-exposure>{formatAmount(solver.exposure)} USDC</p>
+      <p>
+        At most, as the solver itself reported at {formatTime(solver.readAtMs)}.
+      </p>
+      <Limit all={solver.exposure} solver={solver} />
     </Card>
   );
 }

@@ -21,7 +21,8 @@ export function pageOf<T>(rows: readonly T[], wanted: number) {
   return { page, pages, rows: rows.slice(page * PAGE_ROWS, (page + 1) * PAGE_ROWS) };
 }
 
-const COLUMNS = "bet,market,status,placed,starts,ends,lower,upper,stake,payout_if_won,paid,gain," +
+const COLUMNS =
+  "bet,market,status,placed,starts,ends,lower,upper,stake,payout_if_won,paid,profit," +
   "left_at,left_price,user";
 
 /**

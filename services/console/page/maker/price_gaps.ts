@@ -1,0 +1,54 @@
+import type { Markets, PriceHistory, RangemakerClient, Thesis } from "@rangemaker/client";
+import { HISTORY_MAX_MS } from "../data/price_feed.ts";
+import { openOf, SETTLE_MS } from "./exposure.ts";
+
+/** What is known of the prices of a market. */
+interface Checked {
+  fromMs: number;
+  toMs: number;
+  missing: PriceHistory["missing"];
+}
+
+/** Finds the spans without prices in the windows of open bets, which wait for a backfill. */
+export class PriceGaps {
+  readonly #client: Pick<RangemakerClient, "history">;
+  readonly #markets: Markets;
+  readonly #checked = new Map<string, Checked>();
+
+  constructor(client: Pick<RangemakerClient, "history">, markets: Markets) {
+    this.#client = client;
+    this.#markets = markets;
+  }
+
+  /** Reads the newest prices, and again those that were missing. @returns Ids of the bets that lack any. */
+  async read(theses: readonly Thesis[], nowMs: number): Promise<ReadonlySet<number>> {
+    const byMarket = Map.groupBy(
+      openOf(theses),
+      ({ base, quote }) => this.#markets.find(base, quote)?.symbol,
+    );
+    const waiting = new Set<number>();
+    for (const [symbol, bets] of byMarket) {
+      if (symbol === undefined) continue;
+      const missing = await this.#check(symbol, bets, nowMs - SETTLE_MS);
+      for (const { id, startTime, endTime } of bets) {
+        if (missing.some(({ from, to }) => from < endTime && to > startTime)) waiting.add(id);
+      }
+    }
+    return waiting;
+  }
+
+  async #check(symbol: string, bets: readonly Thesis[], toMs: number): Promise<Checked["missing"]> {
+    const firstMs = Math.min(toMs, ...bets.map(({ startTime }) => startTime));
+    const fromMs = Math.max(firstMs, toMs - HISTORY_MAX_MS);
+    const known = this.#checked.get(symbol);
+    const spans = known === undefined || fromMs < known.fromMs
+      ? [{ from: fromMs, to: toMs }]
+      : [...known.missing.filter(({ to }) => to > fromMs), { from: known.toMs, to: toMs }];
+    const missing: Checked["missing"] = [];
+    for (const { from, to } of spans.filter(({ from, to }) => from < to)) {
+      missing.push(...(await this.#client.history(symbol, from, to)).missing);
+    }
+    this.#checked.set(symbol, { fromMs, toMs, missing });
+    return missing;
+  }
+}
