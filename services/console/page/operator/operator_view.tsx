@@ -6,7 +6,7 @@ import {
   signal,
   untracked,
 } from "@preact/signals";
-import { type CancelTimer, isRangemakerError, systemClock, type Thesis } from "@rangemaker/client";
+import { isRangemakerError, systemClock, type Thesis } from "@rangemaker/client";
 import { useEffect } from "preact/hooks";
 import { Poll } from "../data/http.ts";
 import type { PageModel } from "../data/page_model.ts";
@@ -38,9 +38,6 @@ import {
 import { ServiceCard } from "./service_card.tsx";
 import { Sources } from "./sources_card.tsx";
 import { betRepair, betsOf, gapOf, marketRepair, OPEN_BETS_MAX, type Repair } from "./repairs.ts";
-
-/** The first requests after a return to the network may still fail. */
-const BACK_ONLINE_MS = 2_000;
 
 /** The operator's view. It watches the services while it is open, in a hidden tab too. */
 export function openOperatorView(model: PageModel): View {
@@ -89,13 +86,9 @@ function watchServices(model: PageModel) {
   };
   const isOpen = signal(false);
   const isAsking = computed(() => isOpen.value && !isOffline.value);
-  let cancelStart: CancelTimer = () => {};
-  let wasOffline = false;
   effect(() => {
-    cancelStart();
-    untracked(stop); // it reads what the polls have found
-    if (isAsking.value) cancelStart = systemClock.after(wasOffline ? BACK_ONLINE_MS : 0, start);
-    wasOffline = isOffline.value;
+    const change = isAsking.value ? start : stop;
+    untracked(change); // it reads what the polls have found
   });
   // Browsers delay the polls of a hidden tab, so its prices may be old.
   document.addEventListener("visibilitychange", () => {
