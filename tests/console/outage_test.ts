@@ -184,6 +184,40 @@ browserTest(
 );
 
 browserTest(
+  "the operator's view blames no service if none answers",
+  "#operator",
+  async (visitor, services) => {
+    const { page } = visitor;
+    const allAre = (up: boolean) => page.waitForSelector(`.services:not(:has([data-up="${!up}"]))`);
+    await visitor.sees(/✓ healthy, ready/);
+    await allAre(true);
+    const titles: string[] = [];
+    await page.exposeFunction("noteTitle", (title: string) => void titles.push(title));
+    await page.evaluate(
+      "new MutationObserver(() => noteTitle(document.title))" +
+        ".observe(document.head, { childList: true, subtree: true, characterData: true })",
+    );
+    const isOwn = (url: string) => url.startsWith(services.urlOf("console"));
+    const fail = (request: HTTPRequest) =>
+      void (isOwn(request.url()) ? request.continue() : request.abort());
+    await page.setRequestInterception(true);
+    page.on("request", fail);
+    await visitor.sees(/This page reaches no service\. Check your own connection first\./);
+    await allAre(false);
+    const isBlamed = async () =>
+      /Critical|does not answer|while this view was open/.test(await visitor.textOf("main"));
+    assert(!await isBlamed());
+    page.off("request", fail);
+    await page.setRequestInterception(false);
+    await visitor.seesNo(/reaches no service/);
+    await allAre(true);
+    await visitor.sees(/✓ healthy, ready/);
+    assert(!await isBlamed());
+    assert.deepEqual(titles.filter((title) => title.startsWith("✕")), []);
+  },
+);
+
+browserTest(
   "the page follows oracle and chain through outages without a reload",
   "",
   async (visitor, services) => {

@@ -710,7 +710,7 @@ Deno.test({
           await page.evaluate('location.hash = "#operator"');
           await visitor.sees(/✓ healthy/);
           await page.setOfflineMode(true);
-          await visitor.sees(/You are offline: nothing is known of the services/);
+          await visitor.sees(/This page reaches no service\. Check your own connection first\./);
           await page.evaluate('location.hash = "#maker"'); // whose code was never loaded
           await visitor.sees(/This view was not loaded/);
           await page.setOfflineMode(false);

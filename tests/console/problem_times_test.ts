@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import type { Finding } from "../../services/console/page/operator/finding.ts";
 import {
   afterLook,
+  hadNoCause,
   newAlarmOf,
   type SeenProblem,
   type SeenProblems,
@@ -59,6 +60,17 @@ Deno.test("Problem times: while a service cannot be checked, its problems neithe
   const after = afterLooks([[901_000, node]], meanwhile);
   assert.deepEqual(times(after.found), [["node", 1_000, 901_000]]);
   assert.deepEqual(times(afterLooks([[901_000]], meanwhile).ended), [["node", 1_000, 4_000]]);
+});
+
+Deno.test("Problem times: a problem that was judged to have no cause is older than any later outage", () => {
+  const isOlder = (...looks: Finding[]) =>
+    hadNoCause(afterLooks(looks.map((one, at) => [at, one])), node);
+  assert(isOlder(node));
+  assert(!isOlder({ ...node, cause: "oracle" }));
+  assert(!isOlder({ ...node, text: UNJUDGED }));
+  assert(!isOlder(node, away), "it has ended");
+  const unchecked = afterLooks([[9, away]], afterLooks([[1, node]]), "node");
+  assert(hadNoCause(unchecked, node), "it may have lasted");
 });
 
 Deno.test("Problem times: the services' own start counts; without it, the first look may be late", () => {

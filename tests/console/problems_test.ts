@@ -497,6 +497,13 @@ Deno.test("Problems: a counter has the window of its alert, or says how long it 
   );
 });
 
+Deno.test("Problems: an outage changes nothing of a problem that is older", () => {
+  const [own] = findingsOf([stateOf("node", SKIPPED)]);
+  const back = [stateOf("node", SKIPPED, { awayAgoMs: 1 })];
+  assert.equal(findingsOf(back)[0]?.cause, "node");
+  assert.deepEqual(findingsOf(back, ({ chapter }) => chapter === own?.chapter), [own]);
+});
+
 Deno.test("Problems: bad health that a figure explains is reported once, with the service's own words", () => {
   const failed = { isHealthy: false, health: "unhealthy", complaints: ["no source"] };
   const withHealth = (figures: string) =>

@@ -238,6 +238,34 @@ Deno.test("ServiceWatch: a service that goes away has a reason, and keeps its la
   assert.equal(clock.pending, 0);
 });
 
+Deno.test("ServiceWatch: a service is away only if another one answered before it was asked again", () =>
+  withService(async ({ url, answers }) => {
+    Object.assign(answers, WELL);
+    const clock = new FakeClock();
+    let otherAnswerMs = clock.now();
+    const watch = new ServiceWatch("node", url, clock, (sinceMs) => otherAnswerMs > sinceMs);
+    const next = async (presence: Presence) => {
+      await eventually("the pass is over", () => clock.pending === 1 || undefined);
+      clock.advance(PASS_MS);
+      await becomes(watch, presence);
+      await eventually("the pass is over", () => clock.pending === 1 || undefined);
+      return watch.state.value;
+    };
+    watch.poll.start();
+    await becomes(watch, "answers");
+    answers["/metrics"] = [503, "no network"];
+    await next("overdue");
+    assert.equal((await next("overdue")).presence, "overdue", "no other one answers");
+    otherAnswerMs = clock.now();
+    answers["/metrics"] = "up 1\n";
+    assert.equal((await next("answers")).lastAwayMs, -Infinity, "none answered meanwhile");
+    answers["/metrics"] = [503, "no upstream"];
+    assert.equal((await next("overdue")).presence, "overdue", "an answer of before is no sign");
+    otherAnswerMs = clock.now() + 1;
+    assert.equal((await next("replaced")).lastAwayMs, clock.now());
+    watch.poll.stop();
+  }));
+
 Deno.test("Poll: a pass that was stopped changes nothing, and a second start replaces the first", () =>
   withService(async ({ url, answers }) => {
     Object.assign(answers, WELL);

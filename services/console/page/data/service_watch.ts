@@ -16,7 +16,7 @@ export type Presence =
   /** It was not asked yet, or not since this device had no network. */
   | "unknown"
   | "answers"
-  /** It has not answered the newest request yet. After two such requests it is away. */
+  /** It misses answers. It is away if it misses another one after other services have answered. */
   | "overdue"
   /** Its answers take too long. */
   | "hangs"
@@ -31,6 +31,17 @@ const AWAY: ReadonlySet<Presence> = new Set(["hangs", "gone", "replaced", "forbi
 
 /** Whether nothing can be read of a service. */
 export const isAway = ({ presence }: Pick<ServiceState, "presence">) => AWAY.has(presence);
+
+/** Whether a service was asked, and nothing has answered. */
+export const isSilent = ({ presence }: Pick<ServiceState, "presence">) =>
+  presence !== "unknown" && presence !== "answers" && presence !== "forbidden";
+
+/** A service of which nothing is known until it answers again. */
+export const unknownOf = (state: ServiceState): ServiceState => ({
+  ...state,
+  presence: "unknown",
+  lastAnswerMs: undefined,
+});
 
 /** Whether the newest figures of a service are up to date. */
 export const isUp = (state: Pick<ServiceState, "presence" | "lastAnswerMs">) =>
@@ -73,10 +84,20 @@ const statusSchema = z.object({
 export class ServiceWatch {
   readonly state: Signal<ServiceState>;
   readonly #clock: Clock;
+  readonly #isAnyAnswered: (sinceMs: number) => boolean;
   readonly poll: Poll;
+  /** When it first missed an answer after its last one. */
+  #missedMs = Infinity;
 
-  constructor(name: ServiceName, url: string, clock: Clock) {
+  /** @param isAnyAnswered Whether any service has answered since: else this page may be cut off. */
+  constructor(
+    name: ServiceName,
+    url: string,
+    clock: Clock,
+    isAnyAnswered: (sinceMs: number) => boolean = () => true,
+  ) {
     this.#clock = clock;
+    this.#isAnyAnswered = isAnyAnswered;
     this.state = signal({
       name,
       url: url.replace(/\/+$/, ""),
@@ -96,10 +117,11 @@ export class ServiceWatch {
   /** Stops. Nothing is known of the service until it is asked again. */
   forget(): void {
     this.poll.stop();
-    this.state.value = { ...this.state.value, presence: "unknown", lastAnswerMs: undefined };
+    this.state.value = unknownOf(this.state.value);
   }
 
   async #read(signal: AbortSignal, attempt = this.#isExpected ? 1 : 2): Promise<void> {
+    const isBlamed = this.#isAnyAnswered(this.#missedMs);
     try {
       await this.#ask(signal);
     } catch (thrown) {
@@ -111,6 +133,7 @@ export class ServiceWatch {
       if (signal.aborted) return;
       // It may be answered because the network has just come back.
       if (presence === "forbidden" && attempt === 2) return await this.#read(signal, 3);
+      if (presence !== "forbidden" && !isBlamed) return;
       const lastAwayMs = presence === "forbidden" ? {} : { lastAwayMs: this.#clock.now() };
       this.state.value = { ...this.state.value, presence, reason: thrown.message, ...lastAwayMs };
     }
@@ -141,6 +164,7 @@ export class ServiceWatch {
 
   #missAnswer(signal: AbortSignal): void {
     if (signal.aborted || !this.#isExpected) return;
+    this.#missedMs = this.#clock.now();
     this.state.value = { ...this.state.value, presence: "overdue" };
   }
 

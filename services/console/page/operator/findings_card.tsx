@@ -23,16 +23,16 @@ import { ENDED_MAX, type SeenProblem } from "./problem_times.ts";
 interface FindingsProps {
   findings: readonly StartedFinding[];
   states: readonly ServiceState[];
-  /** This device has no network. */
-  isOffline: boolean;
+  /** No service answers. */
+  isCutOff: boolean;
   announce(text: string): void;
 }
 
 /** Present problems of the services. */
-export function Findings({ findings: all, states, isOffline, announce }: FindingsProps) {
+export function Findings({ findings: all, states, isCutOff, announce }: FindingsProps) {
   const findings = all.filter(({ isJudged }) => isJudged);
-  const asking = isOffline
-    ? "You are offline: nothing is known of the services."
+  const asking = isCutOff
+    ? "This page reaches no service. Check your own connection first."
     : "Asking the services …";
   const isKnown = findings.length === all.length &&
     states.every(({ presence }) => presence !== "unknown");

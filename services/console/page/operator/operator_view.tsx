@@ -6,23 +6,25 @@ import {
   signal,
   untracked,
 } from "@preact/signals";
-import { type CancelTimer, isRangemakerError, systemClock, type Thesis } from "@rangemaker/client";
+import { isRangemakerError, systemClock, type Thesis } from "@rangemaker/client";
 import { useEffect } from "preact/hooks";
 import { Poll } from "../data/http.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { ProvidersWatch } from "../data/providers.ts";
 import {
   isAway,
+  isSilent,
   isUp,
   type ServiceName,
   type ServiceState,
   ServiceWatch,
+  unknownOf,
 } from "../data/service_watch.ts";
 import { notify } from "../notify_button.tsx";
 import type { View } from "../shell.tsx";
 import { Ended, Findings } from "./findings_card.tsx";
 import { isCritical } from "./finding.ts";
-import { afterLook, newAlarmOf, type SeenProblems } from "./problem_times.ts";
+import { afterLook, hadNoCause, newAlarmOf, type SeenProblems } from "./problem_times.ts";
 import {
   findingsOf,
   isChecked,
@@ -37,9 +39,6 @@ import { ServiceCard } from "./service_card.tsx";
 import { Sources } from "./sources_card.tsx";
 import { betRepair, betsOf, gapOf, marketRepair, OPEN_BETS_MAX, type Repair } from "./repairs.ts";
 
-/** The first requests after a return to the network may still fail. */
-const BACK_ONLINE_MS = 2_000;
-
 /** The operator's view. It watches the services while it is open, in a hidden tab too. */
 export function openOperatorView(model: PageModel): View {
   const watch = watchServices(model);
@@ -50,19 +49,29 @@ export function openOperatorView(model: PageModel): View {
 /** Finds problems. */
 function watchServices(model: PageModel) {
   const { urls } = model.config;
+  const isAnyAnswered = (sinceMs: number) =>
+    watches.some(({ state: { value: { presence, lastAnswerMs = 0 } } }) =>
+      presence === "forbidden" || lastAnswerMs > sinceMs
+    );
   // The keys of this very record.
-  const watches = (Object.keys(SERVICES) as ServiceName[]).flatMap((name) => {
-    const url = urls[name];
-    return url === undefined ? [] : [new ServiceWatch(name, url, systemClock)];
-  });
+  const watches: readonly ServiceWatch[] = (Object.keys(SERVICES) as ServiceName[]).flatMap(
+    (name) => {
+      const url = urls[name];
+      return url === undefined ? [] : [new ServiceWatch(name, url, systemClock, isAnyAnswered)];
+    },
+  );
   const sources = urls.oracle === undefined
     ? undefined
     : new ProvidersWatch(urls.oracle, systemClock);
-  const states = computed(() => watches.map(({ state }) => state.value));
   const { isOffline } = model;
+  const latest = computed(() => watches.map(({ state }) => state.value));
+  // If nothing answers, nothing is known of the services: it may be this page's own connection.
+  const isCutOff = computed(() => isOffline.value || latest.value.every(isSilent));
+  const states = computed(() => isCutOff.value ? latest.value.map(unknownOf) : latest.value);
+  const seen: Signal<SeenProblems> = signal({ found: [], unchecked: [], ended: [] });
   const { repairs, openEndsMs, poll } = watchRepairs(model, states);
   const found = computed(() =>
-    findingsOf(states.value)
+    findingsOf(states.value, (one) => hadNoCause(seen.peek(), one))
       .map((one) => withRepair(one, repairs.value, openEndsMs.value))
   );
   const start = () => {
@@ -77,39 +86,26 @@ function watchServices(model: PageModel) {
   };
   const isOpen = signal(false);
   const isAsking = computed(() => isOpen.value && !isOffline.value);
-  let cancelStart: CancelTimer = () => {};
-  let wasOffline = false;
   effect(() => {
-    cancelStart();
-    untracked(stop); // it reads what the polls have found
-    if (isAsking.value) cancelStart = systemClock.after(wasOffline ? BACK_ONLINE_MS : 0, start);
-    wasOffline = isOffline.value;
+    const change = isAsking.value ? start : stop;
+    untracked(change); // it reads what the polls have found
   });
   // Browsers delay the polls of a hidden tab, so its prices may be old.
   document.addEventListener("visibilitychange", () => {
     if (isAsking.value) sources?.start();
   });
-  const seen: Signal<SeenProblems> = signal({ found: [], unchecked: [], ended: [] });
   effect(() => {
-    const nowMs = Date.now();
-    const { found: last, unchecked, ended } = seen.peek();
-    // The lost network itself was taken for outages before it was noticed.
-    const isKept = ({ sinceMs }: { sinceMs: number }) =>
-      !isOffline.value || nowMs - sinceMs > OFFLINE_NOTICED_MS;
-    const before = { found: last.filter(isKept), unchecked: unchecked.filter(isKept), ended };
+    const before = seen.peek();
     const after = afterLook(before, found.value, {
       isChecked: (one) => isChecked(one, states.value),
       isJudged: (one) => isJudged(one, states.value),
-    }, nowMs);
+    }, Date.now());
     const alarm = newAlarmOf(after, before);
     if (alarm !== undefined) notify(`${alarm.service}: ${alarm.text}`);
     seen.value = after;
   });
-  return { states, sources, seen, isOpen };
+  return { states, sources, seen, isOpen, isCutOff };
 }
-
-/** A device without a network is noticed within this time. */
-const OFFLINE_NOTICED_MS = 15_000;
 
 /** Pause between searches for missing prices. */
 const REPAIRS_PAUSE_MS = 3_000;
@@ -171,7 +167,7 @@ function OperatorView({ model, watch }: { model: PageModel; watch: ServicesWatch
   return (
     <div class="board">
       <Findings
-        {...{ findings, states, announce: model.announce, isOffline: model.isOffline.value }}
+        {...{ findings, states, announce: model.announce, isCutOff: watch.isCutOff.value }}
       />
       <section class="services" aria-label="Services">
         {states.map((state) => (

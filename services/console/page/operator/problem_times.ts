@@ -66,6 +66,12 @@ export function afterLook(
   };
 }
 
+/** Whether a problem was there without a cause: no later outage is its cause. */
+export const hadNoCause = ({ found, unchecked }: SeenProblems, finding: Named) =>
+  [...found, ...unchecked].some((one) =>
+    isSame(finding)(one) && one.isJudged && one.cause === undefined
+  );
+
 const isWorse = (one: Finding, other: Finding) =>
   one.severity === other.severity
     ? (one.extent ?? 0) > (other.extent ?? 0)

@@ -7,7 +7,7 @@ import {
   SERVICE_DOWN,
 } from "../../../../lib/problems/mod.ts";
 import { RECENT_MS } from "../data/metrics.ts";
-import { isUp, type ServiceName, type ServiceState } from "../data/service_watch.ts";
+import { isSilent, isUp, type ServiceName, type ServiceState } from "../data/service_watch.ts";
 import { formatDuration } from "../format.ts";
 import { countedFor, formatValue, isProcessProblem, isWarmingUp, worstOf } from "./figures.ts";
 import { type Finding, isAbsence, isCritical, type StartedFinding } from "./finding.ts";
@@ -63,13 +63,18 @@ const HEALTH = "Health and readiness";
  * Services that are away, and figures that exceed their bounds. Causes come before consequences;
  * among both, missing prices of open bets come first, then services that are away, then other
  * critical problems.
+ *
+ * @param isOlder Whether a problem is older than an outage, which is then not its cause.
  */
-export function findingsOf(services: readonly ServiceState[]): Finding[] {
+export function findingsOf(
+  services: readonly ServiceState[],
+  isOlder: (finding: Finding) => boolean = () => false,
+): Finding[] {
   // Before each has answered or is overdue, a consequence could not be told from its cause.
   if (services.some(({ presence }) => presence === "unknown")) return [];
   const firsts = new Set(processesOf(services).map(([first]) => first));
   return services.flatMap((state) => ownOf(state, firsts.has(state)))
-    .map((finding) => withCause(finding, services))
+    .map((finding) => isOlder(finding) ? finding : withCause(finding, services))
     .sort((a, b) => rankOf(a) - rankOf(b));
 }
 
@@ -118,8 +123,6 @@ export const isJudged = (
     !SERVICES[service].needs.includes(other.name) || !isUp(other) ||
     (other.lastAnswerMs ?? 0) > sinceMs
   );
-
-const isSilent = ({ presence }: ServiceState) => presence !== "answers" && presence !== "forbidden";
 
 /** Only time ends what the absence of the service itself has caused. */
 const STEP_AFTER_ABSENCE = "Nothing, unless it grows: it is of the time that the service was away.";
