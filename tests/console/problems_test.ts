@@ -462,15 +462,15 @@ Deno.test("Problems: quotes without a price are normal while the solver starts",
   assert.deepEqual([foundAfter(89), foundAfter(91)], [[], ["SolverWithoutPrices"]]);
 });
 
-Deno.test("Problems: the verdict counts consequences, too", () => {
+Deno.test("Problems: the verdict counts consequences, too, and names the services", () => {
   const [critical] = findingsOf([stateOf("node", [], { presence: "hangs" })]);
   assert(critical !== undefined);
   const warning = { ...critical, severity: "warning" } as const;
   const following = { ...critical, cause: "node" } as const;
   const cases = [
-    [[warning], ["warning", "▲ 1 warning."]],
-    [[critical, critical, warning, following], ["lost", "✕ 3 critical problems, ▲ 1 warning."]],
-    [[warning, following], ["lost", "✕ 1 critical problem, ▲ 1 warning."]],
+    [[warning], ["warning", "▲ 1 warning: node."]],
+    [[critical, critical, warning, following], ["lost", "✕ 3 critical problems, ▲ 1 warning: node."]],
+    [[warning, following], ["lost", "✕ 1 critical problem, ▲ 1 warning: node."]],
   ] as const;
   for (const [findings, expected] of cases) assert.deepEqual(verdictOf(findings), expected);
 });

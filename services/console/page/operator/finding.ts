@@ -62,7 +62,8 @@ export function verdictOf(findings: readonly Finding[]): [style: string, text: s
     criticals > 0 && `✕ ${counted(criticals, "critical problem")}`,
     warnings > 0 && `▲ ${counted(warnings, "warning")}`,
   ].filter((part) => part);
-  return [criticals > 0 ? "lost" : "warning", `${parts.join(", ")}.`];
+  const services = [...new Set(findings.map(({ service }) => service))].join(", ");
+  return [criticals > 0 ? "lost" : "warning", `${parts.join(", ")}: ${services}.`];
 }
 
 /** The state of a service as a sign, a word and a class. */

@@ -38,6 +38,11 @@ export function Findings({ findings: all, states, isCutOff, announce }: Findings
     states.every(({ presence }) => presence !== "unknown");
   const following = findings.filter(({ cause }) => cause !== undefined);
   const first = findings.filter(({ cause }) => cause === undefined);
+  const [style, text] = findings.length > 0
+    ? verdictOf(findings)
+    : isKnown
+    ? ["won", noProblemText(states.map(({ name }) => name))]
+    : ["note", asking];
   return (
     <Card
       title={findings.length === 0 ? "Health" : "What is wrong"}
@@ -50,12 +55,8 @@ export function Findings({ findings: all, states, isCutOff, announce }: Findings
         />
       }
     >
-      {findings.length === 0 && (
-        <p class={isKnown ? "won" : "note"}>
-          {isKnown ? noProblemText(states.map(({ name }) => name)) : asking}
-        </p>
-      )}
-      {findings.length > 0 && <Verdict findings={findings} />}
+      <p class={style} role="status">{text}</p>
+      <Deadline findings={findings} />
       <FindingList findings={first} states={states} />
       {following.length > 0 && (
         <details>
@@ -67,21 +68,16 @@ export function Findings({ findings: all, states, isCutOff, announce }: Findings
   );
 }
 
-/** How much is wrong, and the time until the next bet ends that lacks prices. */
-function Verdict({ findings }: Pick<FindingsProps, "findings">) {
-  const [style, text] = verdictOf(findings);
+/** The time until the next bet ends that lacks prices. */
+function Deadline({ findings }: Pick<FindingsProps, "findings">) {
   const nowMs = useNow(systemClock, 1_000);
   const urgent = findings.find(({ deadlinesMs = [] }) => deadlinesMs.length > 0);
   const deadline = deadlineText(urgent?.deadlinesMs ?? [], nowMs);
+  if (!urgent || !deadline) return null;
   return (
-    <p class={style}>
-      {text}
-      {urgent && deadline && (
-        <span class="detail">
-          <strong class="lost">{deadline.left} left</strong> to{" "}
-          {isAbsence(urgent) ? `start ${urgent.service} and ` : ""}fill in prices: {deadline.next}.
-        </span>
-      )}
+    <p class="detail">
+      <strong class="lost">{deadline.left} left</strong> to{" "}
+      {isAbsence(urgent) ? `start ${urgent.service} and ` : ""}fill in prices: {deadline.next}.
     </p>
   );
 }
@@ -192,5 +188,11 @@ function CopyButton({ text }: { text: string }) {
       () => result.value = "Copied",
       () => result.value = "Not allowed: select them",
     ).then(() => systemClock.after(COPIED_MS, () => result.value = ""));
-  return <button type="button" onClick={() => void copy()}>{result.value || "Copy"}</button>;
+  return (
+    <>
+      <button type="button" aria-label={`Copy ${text}`} onClick={() => void copy()}>Copy</button>
+      {" "}
+      <span role="status">{result.value}</span>
+    </>
+  );
 }
