@@ -269,7 +269,7 @@ Deno.test({
         gateway.release();
         await visitor.sees(/was placed after all: it is bet 1\./);
         await other.sees(/was placed after all: it is bet 1\.|Bet 1 is placed\./);
-        await visitor.sees(/● Bet 1 is placed\./);
+        await visitor.sees(/● .*\s+Bet 1 is placed\./);
         assert.equal(
           await visitor.page.$("input[name=lower]"),
           null,

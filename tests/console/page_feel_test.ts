@@ -65,7 +65,7 @@ Deno.test({
           await assertInReach(page, "Suggest a box");
           await visitor.press("Suggest a box");
           await visitor.sees(
-            /You get\s+[\d.]+ USDC \(×\s[\d.]+\)\s+At least\s+[\d.]+\s+Chance\s+[\d.]+\s%\s+Break-even\s+[\d.]+–[\d.]+\s%/,
+            /You get\s+[\d.]+ to [\d.]+ USDC \(×\s[\d.]+\)\s+Chance\s+[\d.]+\s%\s+Break-even\s+[\d.]+–[\d.]+\s%/,
           );
           assert.deepEqual(await hiddenFocus(page), []);
           // 60 s from 20 s on do not fit beside the past of the minute shown before.
@@ -686,7 +686,7 @@ Deno.test({
           await page.evaluate("new Promise((resolve) => requestAnimationFrame(resolve))");
           assert.match(
             await visitor.textOf("form .action-bar"),
-            /^You get–At least–Chance–Break-even–You bet \(USDC\)1050100Waiting for live prices$/,
+            /^You get–Chance–Break-even–You bet \(USDC\)1050100Waiting for live prices$/,
             "no second reason",
           );
           assert.equal(
@@ -812,7 +812,7 @@ Deno.test({
             "nothing covers the button",
           );
           await visitor.press("Move the box to the price");
-          await visitor.sees(/You get\s+[\d.]+ USDC \(×\s[\d.]+\)/);
+          await visitor.sees(/You get\s+[\d.]+ to [\d.]+ USDC \(×\s[\d.]+\)/);
           await page.$eval("html", (html) => html.scrollTop = 0);
           const seen = await page.$$eval(
             ".terms, .action-bar button.wide, .legend [aria-label^=Show]",
@@ -979,7 +979,7 @@ async function assertInReach(page: Page, name: string): Promise<void> {
   assert.equal(width, PHONE.width);
 }
 
-/** What is signed is read above the button: payout, stake, least payout and chance. */
+/** What is signed is read above the button: payouts, stake and chance. */
 async function assertTermsInBar(page: Page): Promise<void> {
   const rows = await page.waitForSelector(".action-bar .terms");
   const { text, top, bottom } = await rows?.evaluate((found) => {
@@ -988,7 +988,7 @@ async function assertTermsInBar(page: Page): Promise<void> {
   }) ?? assert.fail();
   assert.match(
     text,
-    /^You get\s+[\d.]+ USDC \(× [\d.]+\)\s+You bet\s+10\.00\s+At least\s+[\d.]+\s+Chance\s+[\d.]+\s%\s+Break-even\s+[\d.]+–[\d.]+\s%$/,
+    /^You get\s+[\d.]+ to [\d.]+ USDC \(× [\d.]+\)\s+You bet\s+10\.00\s+Chance\s+[\d.]+\s%\s+Break-even\s+[\d.]+–[\d.]+\s%$/,
   );
   assert(top >= 0 && bottom > top && bottom <= PHONE.height, `${top} to ${bottom}`);
 }
