@@ -120,7 +120,7 @@ Deno.test("runText: a placed bet starts, runs, and is settled", () => {
   const bet = { startTime: 10_000, endTime: 130_000 };
   const texts = [7_001, 10_000, 108_001, 130_000].map((nowMs) => runText(bet, nowMs));
   assert.deepEqual(texts, [
-    ...["Starts in 3 s", "Running: 2 min left", "Running: 22 s left", "Ended: being settled"],
+    ...["Starts in 3 s", "Running: 2 min left", "Running: 22 s left", "Ended: outcome follows"],
   ]);
 });
 

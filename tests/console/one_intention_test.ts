@@ -249,7 +249,7 @@ Deno.test({
         for (const tab of [visitor, other]) {
           await tab.press("Suggest a box");
           await tab.fill("startsIn", "60 s");
-          await tab.sees(/\(×\s\d/);
+          await tab.sees(/Odds\s+×\s\d/);
         }
         await visitor.press("Get a quote");
         gateway.mode = "hang";

@@ -132,7 +132,7 @@ Deno.test({
           await tabTo(visitor, field);
           await visitor.fill(field, text);
         }
-        await visitor.sees(/\(×\s\d/);
+        await visitor.sees(/Odds\s+×\s\d/);
         await tabTo(visitor, "Get a quote");
         const lasts = await visitor.page.$eval("input[name=lasts]", ({ value }) => value);
         assert.equal(lasts, "1 s", "a number alone gets its unit");
@@ -204,7 +204,7 @@ Deno.test({
           await visitor.page.waitForSelector("button::-p-text(Check “You bet”)");
           const bar = await visitor.textOf(".action-bar");
           assert.equal(bar.split("Enter at most").length, 2, "the error is there once");
-          assert.match(bar, /You get–Chance–/, "it cannot be made");
+          assert.match(bar, /You get–Odds–Chance–/, "it cannot be made");
           await visitor.page.waitForSelector(
             'input[name=amount][aria-invalid="true"][aria-describedby="error-amount"]',
           );
@@ -307,7 +307,7 @@ Deno.test({
           const visitor = await open();
           await visitor.enter();
           await visitor.press("Suggest a box");
-          await visitor.sees(/\(×\s\d/);
+          await visitor.sees(/Odds\s+×\s\d/);
           assert.deepEqual(await violationsEverywhere(visitor.page), [], "draft");
           await visitor.page.setViewport({ width: 1360, height: 900 });
           await visitor.press("Get a quote");

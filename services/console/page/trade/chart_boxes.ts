@@ -79,7 +79,7 @@ export function runText(
   nowMs: number,
 ): string {
   if (nowMs < startTime) return `Starts in ${secondsTo(startTime, nowMs)}`;
-  return nowMs < endTime ? `Running: ${secondsTo(endTime, nowMs)} left` : "Ended: being settled";
+  return nowMs < endTime ? `Running: ${secondsTo(endTime, nowMs)} left` : "Ended: outcome follows";
 }
 
 const secondsTo = (timeMs: number, nowMs: number) =>

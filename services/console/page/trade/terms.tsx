@@ -16,12 +16,13 @@ export function Terms({ offered, betAmount }: TermsProps) {
     <dl class="facts terms" id="terms">
       <Fact label="You get">
         <strong class="figure" data-payout={offered?.payout.toString()}>
-          {offered ? `${payoutText(offered)} USDC` : "–"}
+          {offered ? payoutText(offered) : "–"}
         </strong>
-        {odds && " "}
-        {odds && <span class="note">({odds.multiplier})</span>}
+        {offered && " "}
+        {offered && <span class="note">USDC</span>}
       </Fact>
       {betAmount !== undefined && <Fact label="You bet">{formatAmount(betAmount)}</Fact>}
+      <Fact label="Odds">{odds?.multiplier ?? "–"}</Fact>
       <Fact label="Chance">{odds?.chance ?? "–"}</Fact>
       <Fact label="Break-even">{offered ? breakEvenOf(offered, offered.least) : "–"}</Fact>
     </dl>
