@@ -8,10 +8,10 @@ import {
   type ChartBox,
   countdownOf,
   groupsOf,
-  isPast,
   isWaiting,
   nextToEnd,
   openText,
+  runText,
   stateOfBet,
   whereabouts,
 } from "../../services/console/page/trade/chart_boxes.ts";
@@ -40,9 +40,12 @@ Deno.test("A box has the sides and times of its draft, quote or bet, and a label
   const breach = { time: 500, price: 9_500_000n };
   const lost = thesisOf(7, { ...terms, status: "lost", breach });
   assert.deepEqual(boxOfThesis(lost, 0), {
-    ...{ kind: "lost", ...SIDES, ...times, label: "✕ 7 lost −5.00", thesisId: 7 },
+    ...{ kind: "lost", ...SIDES, ...times, label: "✕ −5.00", thesisId: 7 },
     breach: { time: 500, price: 9.5 },
   });
+  assert.equal(boxOfThesis({ ...lost, status: "open" }, 0).label, "✕ −5.00", "not settled yet");
+  assert.equal(boxOfThesis(thesisOf(7, { ...terms, status: "won" }), 0).label, "✓ +3.00");
+  assert.equal(boxOfThesis(thesisOf(7, terms), 0).label, "● 7 pays 8.00");
   const states = [
     ["open", "open", "● pays 8.00"],
     ["needs_backfill", "waiting", "… waits for prices"],
@@ -60,16 +63,6 @@ Deno.test("groupsOf: 200 boxes are grouped into one shape for each state, the us
   const order = ["lost", "won", "waiting", "open", "quoted", "draft"];
   assert.deepEqual(groups.map(({ kind }) => kind), order);
   assert.deepEqual(groups.map(({ boxes }) => boxes.length), [50, 50, 50, 50, 1, 1]);
-});
-
-Deno.test("isPast: a settled box, from 6 s after it was decided; an open one never", () => {
-  const left = { breach: { time: NOW_MS - 6_001, price: 9 } };
-  const boxes = [
-    ...[box("won", 1, NOW_MS - 6_001), box("won", 2, NOW_MS - 6_000), box("open", 3, 0)],
-    ...[box("lost", 4), { ...box("lost", 5, NOW_MS + 9_000), ...left }],
-  ];
-  const past = boxes.filter((box) => isPast(box, NOW_MS)).map(({ thesisId }) => thesisId);
-  assert.deepEqual(past, [1, 5]);
 });
 
 Deno.test("betAt: finds the topmost bet at a point, edges included, and never the box being drawn", () => {
@@ -121,6 +114,14 @@ Deno.test("countdownOf: counts to the start of a bet, then to its end, in full s
   assert.equal(countdownOf(bet, 7_001), "Bet 3: starts in 3 s, pays 12.43 USDC");
   assert.equal(countdownOf(bet, 10_000), "Bet 3: 2 min left, pays 12.43 USDC");
   assert.equal(countdownOf(bet, 129_999), "Bet 3: 1 s left, pays 12.43 USDC");
+});
+
+Deno.test("runText: a placed bet starts, runs, and is settled", () => {
+  const bet = { startTime: 10_000, endTime: 130_000 };
+  const texts = [7_001, 10_000, 108_001, 130_000].map((nowMs) => runText(bet, nowMs));
+  assert.deepEqual(texts, [
+    ...["Starts in 3 s", "Running: 2 min left", "Running: 22 s left", "Ended: outcome follows"],
+  ]);
 });
 
 Deno.test("whereabouts: shows the distance of a price to the nearer edge, and its side", () => {

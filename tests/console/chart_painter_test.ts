@@ -217,9 +217,32 @@ Deno.test("Chart: an open box has a label where that covers no other box, or if 
   assert.deepEqual(labelsOf(above, open), ["open", "above"], "below its box, above its box");
   const left: ChartBox = { ...around, fromMs: NOW_MS - 3_000, toMs: NOW_MS + 3_000 };
   assert.deepEqual(labelsOf(left, open), ["open", "around"], "at its right end");
-  const old = { toMs: NOW_MS - 6_001, fromMs: NOW_MS - 20_000 };
-  assert.deepEqual(labelsOf({ ...open, ...old, kind: "won" }), [], "faded");
-  assert.deepEqual(labelsOf({ ...around, ...old, kind: "won" }, { ...open, ...old }), ["open"]);
+});
+
+Deno.test("Chart: a settled box has a label by the same rule, as long as it is on the chart", () => {
+  const won: ChartBox = { ...OWN, kind: "won", low: 2_990, high: 3_000, label: "won" };
+  const at = { fromMs: NOW_MS - 30_000, toMs: NOW_MS - 20_000 };
+  const labelsOf = (...boxes: ChartBox[]) =>
+    painted(new PriceSeries(), boxes).texts.map(({ text }) => text)
+      .filter((text) => ["won", "around"].includes(text));
+  assert.deepEqual(labelsOf({ ...won, ...at }), ["won"]);
+  const around: ChartBox = { ...won, ...at, low: 2_985, high: 3_005, label: "around" };
+  assert.deepEqual(labelsOf(around, { ...won, ...at }), ["around"]);
+  assert.deepEqual(labelsOf({ ...won, fromMs: NOW_MS - 70_000, toMs: NOW_MS - 60_000 }), []);
+  const breach = { time: NOW_MS - 50_000, price: 1 };
+  const left: ChartBox = { ...won, kind: "lost", fromMs: NOW_MS - 60_000, breach };
+  assert.deepEqual(labelsOf(left), [], "it is drawn until the price left it");
+});
+
+Deno.test("Chart: the label of a lost box is not where the price left it, if there is space", () => {
+  const levelAt = (price: number) => {
+    const breach = { time: NOW_MS - 9_000, price };
+    const lost: ChartBox = { ...OWN, kind: "lost", low: 2_990, high: 3_000, breach, label: "lost" };
+    const { texts, scales } = painted(new PriceSeries(), [{ ...lost, fromMs: NOW_MS - 10_000 }]);
+    const level = texts.find(({ text }) => text === "lost")?.y ?? NaN;
+    return level > scales.y(2_990) ? "below" : level < scales.y(3_000) ? "above" : level;
+  };
+  assert.deepEqual([3_001, 2_989].map(levelAt), ["below", "above"]);
 });
 
 Deno.test("Chart: no label covers the newest price", () => {

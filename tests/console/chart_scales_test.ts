@@ -136,7 +136,7 @@ Deno.test("DraftStore: the time shown survives a reload, for each market, within
   assert.deepEqual(spans, [120_000, SPAN_MAX_MS, 60_000]);
 });
 
-Deno.test("shownRange: shown prices, the user's own box, and bets that end on the chart, up to four times the prices", () => {
+Deno.test("shownRange: shown prices, the user's own box, and bets on the chart, up to four times the prices", () => {
   const series = new PriceSeries();
   series.merge(
     [[900, 90], [1_000, 100], [1_100, 110]].map(([time = 0, price = 0]) => ({ time, price })),
@@ -144,8 +144,7 @@ Deno.test("shownRange: shown prices, the user's own box, and bets that end on th
   const box: ChartBox = {
     ...{ kind: "open", label: "", fromMs: 1_050, toMs: 1_500, low: 80, high: 112 },
   };
-  const rangeOf = (...boxes: ChartBox[]) =>
-    shownRange({ series, boxes, nowMs: 1_200, spanMs: 1_000 }, 1_000);
+  const rangeOf = (...boxes: ChartBox[]) => shownRange({ series, boxes, spanMs: 1_000 }, 1_000);
   const prices = { low: 100, high: 110 };
   assert.deepEqual(rangeOf(), prices, "not the price before the chart");
   assert.deepEqual(rangeOf(box), { low: 80, high: 112 });
@@ -153,8 +152,12 @@ Deno.test("shownRange: shown prices, the user's own box, and bets that end on th
   assert.deepEqual(rangeOf({ ...box, toMs: 2_000 }), { low: 80, high: 112 });
   assert.deepEqual(rangeOf({ ...box, toMs: 2_001 }), prices, "it ends beyond the chart");
   assert.deepEqual(rangeOf({ ...box, fromMs: 499 }), prices, "it is longer than the chart");
-  assert.deepEqual(rangeOf({ ...box, toMs: 1_199 }), prices, "it has ended");
-  assert.deepEqual(rangeOf({ ...box, kind: "lost" }), prices);
+  for (const kind of ["won", "lost", "waiting"] as const) {
+    assert.deepEqual(rangeOf({ ...box, kind }), { low: 80, high: 112 });
+    assert.deepEqual(rangeOf({ ...box, kind, fromMs: 700, toMs: 999 }), prices, "before the chart");
+  }
+  const breach = { time: 999, price: 113 };
+  assert.deepEqual(rangeOf({ ...box, kind: "lost", fromMs: 700, breach }), prices, "left before");
   for (const kind of ["draft", "quoted"] as const) {
     assert.deepEqual(rangeOf({ ...box, kind, low: 10, high: 900, toMs: 9_000 }), {
       low: 10,
@@ -165,7 +168,7 @@ Deno.test("shownRange: shown prices, the user's own box, and bets that end on th
 
 Deno.test("shownRange: without a price on the chart, the newest one; undefined before the first", () => {
   const series = new PriceSeries();
-  const at = { series, boxes: [], nowMs: 1_200, spanMs: 1_000 };
+  const at = { series, boxes: [], spanMs: 1_000 };
   assert.equal(shownRange(at, 1_000), undefined);
   series.merge([{ time: 500, price: 7 }]);
   assert.deepEqual(shownRange(at, 1_000), { low: 7, high: 7 });

@@ -13,6 +13,7 @@ import {
   breakEvenOf,
   leastPayout,
   oddsOf,
+  payoutText,
   termsText,
 } from "../../services/console/page/trade/odds.ts";
 import { FakeClock } from "../support/fake_clock.ts";
@@ -117,6 +118,12 @@ Deno.test("oddsOf: warns with stake and gain if the payout is less than a tenth 
   assert.match(warning(10_060_000n) ?? "", /you risk 10\.00 USDC to win 0\.06\.$/);
   assert.match(warning(10_999_999n) ?? "", /^It barely pays more than you bet/);
   assert.equal(warning(11_000_000n), undefined);
+});
+
+Deno.test("payoutText: the range that may be placed, or one amount if both are shown alike", () => {
+  const textOf = (least: bigint) => payoutText({ payout: 13_757_000n, least });
+  assert.equal(textOf(12_381_300n), "12.38 to 13.75");
+  assert.deepEqual([13_757_000n, 13_750_001n].map(textOf), ["13.75", "13.75"]);
 });
 
 Deno.test("leastPayout: is the payout less the tolerance, but never less than the stake", () => {

@@ -3,8 +3,10 @@ import assert from "node:assert/strict";
 import { effect } from "@preact/signals";
 import {
   firstOutside,
+  gainOf,
   isDecided,
   LiveBreaches,
+  outcomeDetail,
   outcomeText,
   stillOpenText,
 } from "../../services/console/page/data/live_breaches.ts";
@@ -100,6 +102,9 @@ Deno.test("outcomeText: for a lost bet, it names the price of the breach and the
     "with the digits that tell them apart",
   );
   assert.equal(outcomeText({ ...bet, status: "lost" }), lost);
+  const outcomes = (["won", "lost"] as const).map((status) => ({ ...bet, status }));
+  assert.deepEqual(outcomes.map(gainOf), [2_000_000n, -10_000_000n]);
+  assert.deepEqual(outcomes.map(outcomeDetail), ["12.00 paid out.", ""]);
 });
 
 Deno.test("stillOpenText: names the open bets, lowest number first", () => {

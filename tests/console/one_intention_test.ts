@@ -249,7 +249,7 @@ Deno.test({
         for (const tab of [visitor, other]) {
           await tab.press("Suggest a box");
           await tab.fill("startsIn", "60 s");
-          await tab.sees(/\(×\s\d/);
+          await tab.sees(/Odds\s+×\s\d/);
         }
         await visitor.press("Get a quote");
         gateway.mode = "hang";
@@ -269,7 +269,7 @@ Deno.test({
         gateway.release();
         await visitor.sees(/was placed after all: it is bet 1\./);
         await other.sees(/was placed after all: it is bet 1\.|Bet 1 is placed\./);
-        await visitor.sees(/● Bet 1 is placed\./);
+        await visitor.sees(/● .*\s+Bet 1 is placed\./);
         assert.equal(
           await visitor.page.$("input[name=lower]"),
           null,

@@ -65,7 +65,7 @@ Deno.test({
           await assertInReach(page, "Suggest a box");
           await visitor.press("Suggest a box");
           await visitor.sees(
-            /You get\s+[\d.]+ USDC \(×\s[\d.]+\)\s+At least\s+[\d.]+\s+Chance\s+[\d.]+\s%\s+Break-even\s+[\d.]+–[\d.]+\s%/,
+            /You get\s+[\d.]+ to [\d.]+ USDC\s+Odds\s+×\s[\d.]+\s+Chance\s+[\d.]+\s%\s+Break-even\s+[\d.]+–[\d.]+\s%/,
           );
           assert.deepEqual(await hiddenFocus(page), []);
           // 60 s from 20 s on do not fit beside the past of the minute shown before.
@@ -108,7 +108,7 @@ Deno.test({
           assert(top > -1 && top < PHONE.height / 2, `${top}`);
           assert.equal(await page.$eval("input[name=lower]", ({ value }) => value), "");
           await visitor.press("Repeat bet 1");
-          await visitor.sees(/\(×\s\d/);
+          await visitor.sees(/Odds\s+×\s\d/);
           assert.equal(await page.$eval("input[name=lasts]", ({ value }) => value), "1 min");
           for (const view of ["maker", "operator"]) {
             await page.$eval(`nav a[href="#${view}"]`, (link) => link.click());
@@ -130,7 +130,7 @@ Deno.test({
           await visitor.sees(/Sign within \d+ s, before/);
           // Refused as it is asked for, and by each estimate after it.
           await page.goBack();
-          await visitor.sees(/\(×\s\d/);
+          await visitor.sees(/Odds\s+×\s\d/);
           await page.evaluate(`for (const [name, value] of [["upper", 8994], ["lower", 8990]]) {
           const input = document.querySelector("input[name=" + name + "]");
           input.value = value;
@@ -144,7 +144,7 @@ Deno.test({
           );
           assert.equal(said.length, 1);
           await visitor.press("Move the box to the price");
-          await visitor.sees(/\(×\s\d/);
+          await visitor.sees(/Odds\s+×\s\d/);
           await focusIsOn(page, "Get a quote");
           const sides = () =>
             page.$$eval(
@@ -159,7 +159,7 @@ Deno.test({
           await visitor.fill("lasts", "30 s");
           const fit = await page.waitForSelector(".action-bar button::-p-text(Fit its height)");
           await fit?.click();
-          await visitor.sees(/\(×\s\d/);
+          await visitor.sees(/Odds\s+×\s\d/);
           await focusIsOn(page, "Get a quote");
           const [lower = 0, upper = 0] = await sides();
           assert(upper - lower > 1 && upper - lower < 60, `${lower} to ${upper}`);
@@ -460,7 +460,7 @@ Deno.test({
           page,
           /^Your box pays [\d.]+ USDC \(× [\d.]+\), chance [\d.]+ %, break-even [\d.]+ %\./,
         );
-        await visitor.sees(/\(×\s\d/);
+        await visitor.sees(/Odds\s+×\s\d/);
         await page.focus(".chart .area");
         await page.keyboard.press("p");
         await hears(
@@ -483,14 +483,14 @@ Deno.test({
           await page.$("input[name=upper]"),
           before,
         );
-        await visitor.sees(/\(×\s\d/);
+        await visitor.sees(/Odds\s+×\s\d/);
         await page.focus(".chart .area");
         await page.keyboard.press("Enter");
         await focusIsOn(page, "Sign and place the bet");
         await page.keyboard.press("Escape");
         await hears(page, /^Back to the box: no bet was placed\.$/);
         await page.waitForSelector(".chart .area:focus"); // where the quote was asked for
-        await visitor.sees(/\(×\s\d/);
+        await visitor.sees(/Odds\s+×\s\d/);
         await page.focus("input[name=amount]");
         await page.keyboard.type("x");
         await page.keyboard.press("Enter");
@@ -503,7 +503,7 @@ Deno.test({
         // Its window begins before it is signed.
         const times = { startsIn: "8 s", lasts: "6 s" };
         for (const [field, text] of Object.entries(times)) await visitor.fill(field, text);
-        await visitor.sees(/\(×\s\d/);
+        await visitor.sees(/Odds\s+×\s\d/);
         await page.keyboard.press("Enter");
         await focusIsOn(page, "Sign and place the bet");
         await focusIsOn(page, "Ask for a new quote");
@@ -518,7 +518,7 @@ Deno.test({
         await focusIsOn(page, "Get a quote");
         const later = { startsIn: "20 s", lasts: "1 m" };
         for (const [field, text] of Object.entries(later)) await visitor.fill(field, text);
-        await visitor.sees(/\(×\s\d/);
+        await visitor.sees(/Odds\s+×\s\d/);
         // Neither a press as the quote appears signs it, nor a key that is held since the request.
         await page.evaluate(`new MutationObserver((_, observer) => {
           const button = document.querySelector("[data-next]");
@@ -655,7 +655,7 @@ Deno.test({
           const { page } = visitor;
           await visitor.sees(/Live/);
           await visitor.press("Suggest a box");
-          await visitor.sees(/\(×\s\d/);
+          await visitor.sees(/Odds\s+×\s\d/);
           const button = await page.waitForSelector(
             `[aria-disabled="true"]::-p-text(Get a quote)`,
           );
@@ -671,7 +671,7 @@ Deno.test({
           assert.equal(focused, "Maker");
           await page.goBack();
           await page.waitForFunction(`document.title === "Trade · rangemaker"`);
-          await visitor.sees(/\(×\s\d/);
+          await visitor.sees(/Odds\s+×\s\d/);
           await page.evaluate(`
             globalThis.causes = new Set();
             new MutationObserver(() => causes.add(document.querySelector(".connection").textContent))
@@ -686,7 +686,7 @@ Deno.test({
           await page.evaluate("new Promise((resolve) => requestAnimationFrame(resolve))");
           assert.match(
             await visitor.textOf("form .action-bar"),
-            /^You get–At least–Chance–Break-even–You bet \(USDC\)1050100Waiting for live prices$/,
+            /^You get–Odds–Chance–Break-even–You bet \(USDC\)1050100Waiting for live prices$/,
             "no second reason",
           );
           assert.equal(
@@ -812,7 +812,7 @@ Deno.test({
             "nothing covers the button",
           );
           await visitor.press("Move the box to the price");
-          await visitor.sees(/You get\s+[\d.]+ USDC \(×\s[\d.]+\)/);
+          await visitor.sees(/You get\s+[\d.]+ to [\d.]+ USDC\s+Odds\s+×\s[\d.]+/);
           await page.$eval("html", (html) => html.scrollTop = 0);
           const seen = await page.$$eval(
             ".terms, .action-bar button.wide, .legend [aria-label^=Show]",
@@ -979,7 +979,7 @@ async function assertInReach(page: Page, name: string): Promise<void> {
   assert.equal(width, PHONE.width);
 }
 
-/** What is signed is read above the button: payout, stake, least payout and chance. */
+/** What is signed is read above the button: payouts, stake, odds and chance. */
 async function assertTermsInBar(page: Page): Promise<void> {
   const rows = await page.waitForSelector(".action-bar .terms");
   const { text, top, bottom } = await rows?.evaluate((found) => {
@@ -988,7 +988,7 @@ async function assertTermsInBar(page: Page): Promise<void> {
   }) ?? assert.fail();
   assert.match(
     text,
-    /^You get\s+[\d.]+ USDC \(× [\d.]+\)\s+You bet\s+10\.00\s+At least\s+[\d.]+\s+Chance\s+[\d.]+\s%\s+Break-even\s+[\d.]+–[\d.]+\s%$/,
+    /^You get\s+[\d.]+ to [\d.]+ USDC\s+You bet\s+10\.00\s+Odds\s+× [\d.]+\s+Chance\s+[\d.]+\s%\s+Break-even\s+[\d.]+–[\d.]+\s%$/,
   );
   assert(top >= 0 && bottom > top && bottom <= PHONE.height, `${top} to ${bottom}`);
 }

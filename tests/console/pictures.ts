@@ -37,7 +37,7 @@ async function draft(visitor: Visitor, bet: typeof DRAFT): Promise<void> {
   await visitor.fill("startsIn", `${bet.startsIn} s`);
   await visitor.fill("lasts", `${bet.lasts} s`);
   await visitor.fill("amount", String(bet.amount));
-  await visitor.sees(/\(×\s\d/);
+  await visitor.sees(/Odds\s+×\s\d/);
 }
 
 function shotsOf({ page }: Visitor) {
@@ -93,11 +93,11 @@ async function onPhone(visitor: Visitor): Promise<void> {
   await visitor.press("Take test money");
   await visitor.sees(/1,000\.00 USDC/);
   await visitor.touch([[[0.5, 0.62]], [[0.58, 0.55]], [[0.68, 0.35]]]);
-  await visitor.sees(/\(×\s\d/);
+  await visitor.sees(/Odds\s+×\s\d/);
   await take("phone-3-box");
   await visitor.press("Clear");
   await visitor.press("Suggest a box");
-  await visitor.sees(/\(×\s\d/);
+  await visitor.sees(/Odds\s+×\s\d/);
   await visitor.press("Get a quote");
   await visitor.sees(/Sign and place the bet/);
   await page.$eval("html", (html) => html.scrollTop = 0);

@@ -76,19 +76,22 @@ Deno.test({
           const visitor = await open();
           await visitor.enter();
           await visitor.drag(...SOON);
-          await visitor.sees(/You get\s+1\d\.\d\d USDC/);
+          await visitor.sees(/You get\s+1\d\.\d\d to 1\d\.\d\d USDC/);
           const lower = await visitor.page.$eval("input[name=lower]", (input) => input.value);
           await visitor.press("Get a quote");
           const payout = await visitor.page.waitForSelector(".card:has(.deadline) [data-payout]");
           const offered = await payout?.evaluate((found) => found.getAttribute("data-payout"));
           await visitor.press("Sign and place the bet");
-          await visitor.sees(/Bet \d+ is placed/);
+          await visitor.sees(/● (Starts in \d+ s|Running: \d+ s left)\s+Bet \d+ is placed/);
           const { id } = await newestBet(visitor);
           const outcome = await visitor.outcomeOf(id);
           const bet = await newestBet(visitor);
           assert.equal(outcome, bet.status);
           // The card shows it, and a message announces it to screen readers only.
-          assert.match(await visitor.textOf(`[data-outcome="${id}"]`), /^[✓✕] Bet \d+ (won|lost)/);
+          assert.match(
+            await visitor.textOf(`[data-outcome="${id}"]`),
+            /^(✓ \+[\d.]+ USDC\s*Bet \d+ won\. [\d.]+ paid out\.|✕ −10\.00 USDC\s*Bet \d+ lost\.)/,
+          );
           const toasts = await visitor.page.$$eval(
             ".messages p:not(.spoken)",
             (lines) => lines.filter(({ textContent }) => /won|lost/.test(textContent ?? "")).length,
@@ -129,7 +132,7 @@ Deno.test({
           await tabTo(visitor, field);
           await visitor.fill(field, text);
         }
-        await visitor.sees(/\(×\s\d/);
+        await visitor.sees(/Odds\s+×\s\d/);
         await tabTo(visitor, "Get a quote");
         const lasts = await visitor.page.$eval("input[name=lasts]", ({ value }) => value);
         assert.equal(lasts, "1 s", "a number alone gets its unit");
@@ -195,13 +198,13 @@ Deno.test({
           const visitor = await open();
           await visitor.enter();
           await visitor.drag(...LATER);
-          await visitor.sees(/You get\s+[\d.]+ USDC/);
+          await visitor.sees(/You get\s+[\d.]+ to [\d.]+ USDC/);
           await visitor.fill("amount", "5000");
           await visitor.sees(/Enter at most 1,000\.00 USDC, your balance/);
           await visitor.page.waitForSelector("button::-p-text(Check “You bet”)");
           const bar = await visitor.textOf(".action-bar");
           assert.equal(bar.split("Enter at most").length, 2, "the error is there once");
-          assert.match(bar, /You get–At least–/, "it cannot be made");
+          assert.match(bar, /You get–Odds–Chance–/, "it cannot be made");
           await visitor.page.waitForSelector(
             'input[name=amount][aria-invalid="true"][aria-describedby="error-amount"]',
           );
@@ -304,7 +307,7 @@ Deno.test({
           const visitor = await open();
           await visitor.enter();
           await visitor.press("Suggest a box");
-          await visitor.sees(/\(×\s\d/);
+          await visitor.sees(/Odds\s+×\s\d/);
           assert.deepEqual(await violationsEverywhere(visitor.page), [], "draft");
           await visitor.page.setViewport({ width: 1360, height: 900 });
           await visitor.press("Get a quote");

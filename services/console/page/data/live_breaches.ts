@@ -79,21 +79,29 @@ export function isDecided({ status, breach }: Thesis): boolean {
   return !isUnsettled(status) || breach !== undefined;
 }
 
-/** The outcome of a decided bet in words; for a lost bet, also where the price left the box. */
-export function outcomeText(thesis: Thesis): string {
-  const { id, status, betAmount, payout, breach, lowerPrice } = thesis;
-  if (status === "won") {
-    return `Bet ${id} won ${formatAmount(payout - betAmount)} USDC: ${
-      formatAmount(payout)
-    } paid out.`;
-  }
-  const lost = `Bet ${id} lost: ${formatAmount(betAmount)} USDC.`;
-  if (breach === undefined) return lost;
+/** What a decided bet gained; below 0 if it is lost. */
+export function gainOf({ status, betAmount, payout }: Thesis): bigint {
+  return status === "won" ? payout - betAmount : -betAmount;
+}
+
+/** What a won bet paid out, or where the price left the box of a lost one, if that is known. */
+export function outcomeDetail(thesis: Thesis): string {
+  const { status, payout, breach, lowerPrice } = thesis;
+  if (status === "won") return `${formatAmount(payout)} paid out.`;
+  if (breach === undefined) return "";
   const [price, side] = crossingText(thesis, breach.price);
-  return `${lost} The price ` +
-    (breach.price < lowerPrice
-      ? `fell to ${price}, below ${side}.`
-      : `rose to ${price}, above ${side}.`);
+  return breach.price < lowerPrice
+    ? `The price fell to ${price}, below ${side}.`
+    : `The price rose to ${price}, above ${side}.`;
+}
+
+/** The outcome of a decided bet in words. */
+export function outcomeText(thesis: Thesis): string {
+  const { id, status, betAmount } = thesis;
+  const outcome = status === "won"
+    ? `won ${formatAmount(gainOf(thesis))} USDC:`
+    : `lost: ${formatAmount(betAmount)} USDC.`;
+  return `Bet ${id} ${outcome} ${outcomeDetail(thesis)}`.trim();
 }
 
 /** A price outside a box and the side that it crossed, with enough digits to tell them apart. */

@@ -7,7 +7,6 @@ import {
   endOf,
   groupsOf,
   isLong,
-  isPast,
 } from "./chart_boxes.ts";
 import type { Frame, Palette } from "./chart_frame.ts";
 
@@ -41,12 +40,16 @@ const isBounds = ({ spanMs }: Frame, box: ChartBox) => !isOwn(box) && isLong(box
  * are painted as one shape, so that colours do not add up where they overlap.
  */
 export function paintBoxes(frame: Frame): void {
-  const { boxes, scales: { x, plot } } = frame;
-  const shown = boxes.filter((box) => x(endOf(box)) >= plot.left && x(box.fromMs) <= plot.right);
+  const shown = inViewOf(frame);
   for (const group of groupsOf(shown)) paintGroup(frame, group, group.boxes.some(isOwn));
   const box = shown.find((box) => isHighlighted(frame, box));
   if (box === undefined) return;
   paintGroup(frame, { kind: box.kind, boxes: [box] }, true);
+}
+
+/** The boxes of which a part is on the chart. */
+function inViewOf({ boxes, scales: { x, plot } }: Frame): ChartBox[] {
+  return boxes.filter((box) => x(endOf(box)) >= plot.left && x(box.fromMs) <= plot.right);
 }
 
 const isHighlighted = ({ highlighted }: Frame, { thesisId }: ChartBox) =>
@@ -114,11 +117,11 @@ const LABEL_WIDTH_MIN = 60;
 /**
  * Labels boxes with their states. Labels are drawn after all boxes, so that no box crosses them.
  * The highlighted box and the user's own one always have theirs, at the upper edge or else at the
- * lower one. Any other box has one only if it covers neither a label nor another box; past ones
- * have none, nor has any of many.
+ * lower one. Any other box has one only if it covers neither a label nor another box; of many, none
+ * has.
  */
 export function paintBoxLabels(frame: Frame): void {
-  const { context, scales: { x, y, nowMs, plot }, palette, series, boxes } = frame;
+  const { context, scales: { x, y, nowMs, plot }, palette, series } = frame;
   const newest = { at: x(series.times.at(-1) ?? 0), level: y(series.prices.at(-1) ?? 0) };
   // No label covers the newest price or "now".
   const drawn: Label[] = [
@@ -126,10 +129,7 @@ export function paintBoxLabels(frame: Frame): void {
     { left: x(nowMs), width: 36, level: plot.bottom - 10 },
   ];
   const isChief = (box: ChartBox) => isHighlighted(frame, box) || isOwn(box);
-  const inView = boxes.filter((box) =>
-    (isChief(box) || !isPast(box, nowMs)) && x(box.toMs) >= plot.left &&
-    x(box.fromMs) <= plot.right
-  );
+  const inView = inViewOf(frame);
   const seen = inView.length > LABELS_MAX ? inView.filter(isChief) : inView;
   const areas = seen.map((box) => areaOf(frame, box));
   const rank = (box: ChartBox) => isHighlighted(frame, box) ? 2 : isOwn(box) ? 1 : 0;
@@ -139,7 +139,7 @@ export function paintBoxLabels(frame: Frame): void {
   context.font = `600 12px ${palette.font}`;
   for (const index of order) {
     const [box, area] = [seen[index]!, areas[index]!]; // of the same length
-    const isWide = isChief(box) || area.right - area.left >= LABEL_WIDTH_MIN;
+    const isWide = isChief(box) || x(box.toMs) - area.left >= LABEL_WIDTH_MIN;
     if (!isWide || box.label === "") continue;
     const isFree = (label: Label) =>
       !drawn.some((other) => isOver(label, other)) &&
@@ -147,7 +147,7 @@ export function paintBoxLabels(frame: Frame): void {
         !areas.some((other, at) =>
           at !== index && !isBounds(frame, seen[at]!) && isOnArea(label, other)
         ));
-    const label = placeFor(frame, box.label, area, isFree);
+    const label = placeFor(frame, box, area, isFree);
     if (label === undefined) continue;
     drawn.push(label);
     const color = colorOf(box.kind, palette);
@@ -159,15 +159,20 @@ export function paintBoxLabels(frame: Frame): void {
   context.font = `12px ${palette.font}`;
 }
 
-/** The first free place for a whole label at a corner of its box, inside the chart. */
+/**
+ * The first free place for a whole label at a corner of its box, inside the chart: above it, or
+ * below it if the price left it upwards.
+ */
 function placeFor(
   { context, scales: { plot } }: Frame,
-  text: string,
+  { label: text, breach, high }: ChartBox,
   { left, right, top, bottom }: Area,
   isFree: (label: Label) => boolean,
 ): Label | undefined {
+  const edges = [top - LABEL_REACH, bottom + LABEL_REACH];
+  if (breach && breach.price > high) edges.reverse();
   for (const side of ["left", "right"] as const) {
-    for (const edge of [top - LABEL_REACH, bottom + LABEL_REACH]) {
+    for (const edge of edges) {
       const level = Math.min(plot.bottom - 11, Math.max(HIGHEST, edge));
       const labelOf = (width: number): Label => {
         const start = side === "left" ? left : right - width;
@@ -192,8 +197,8 @@ interface Area {
   bottom: number;
 }
 
-const areaOf = ({ scales: { x, y } }: Frame, { fromMs, toMs, low, high }: ChartBox): Area => ({
-  ...{ left: x(fromMs), right: x(toMs), top: y(high), bottom: y(low) },
+const areaOf = ({ scales: { x, y } }: Frame, box: ChartBox): Area => ({
+  ...{ left: x(box.fromMs), right: x(endOf(box)), top: y(box.high), bottom: y(box.low) },
 });
 
 /** The position of a label; all labels have the same height. */

@@ -1,6 +1,6 @@
 /** The boxes on the chart: the user's bets, and the box that is being drawn. */
 import type { Quote, Thesis } from "@rangemaker/client";
-import { isDecided } from "../data/live_breaches.ts";
+import { gainOf, isDecided } from "../data/live_breaches.ts";
 import {
   decimalsOf,
   durationText,
@@ -39,9 +39,10 @@ export function isWaiting({ status, breach, endTime }: Thesis, nowMs: number): b
 
 /** The state of a bet for its box and its row: text with a sign, and the look. */
 export function stateOfBet(thesis: Thesis, nowMs: number): { kind: BoxKind; text: string } {
-  const { status, betAmount, payout, breach } = thesis;
-  if (status === "won") return { kind: "won", text: `✓ won ${formatGain(payout - betAmount)}` };
-  if (status === "lost") return { kind: "lost", text: `✕ lost ${formatGain(-betAmount)}` };
+  const { status, payout, breach } = thesis;
+  const gain = formatGain(gainOf(thesis));
+  if (status === "won") return { kind: "won", text: `✓ won ${gain}` };
+  if (status === "lost") return { kind: "lost", text: `✕ lost ${gain}` };
   // The page has seen the breach before the node, which settles the bet in a moment.
   if (breach) return { kind: "lost", text: `✕ left the box at ${formatTime(breach.time)}` };
   if (isWaiting(thesis, nowMs)) return { kind: "waiting", text: "… waits for prices" };
@@ -72,6 +73,15 @@ export function countdownOf({ id, startTime, endTime, payout }: Thesis, nowMs: n
   return `Bet ${id}: ${when}, pays ${formatAmount(payout)} USDC`;
 }
 
+/** How long a placed bet still has. */
+export function runText(
+  { startTime, endTime }: Pick<Thesis, "startTime" | "endTime">,
+  nowMs: number,
+): string {
+  if (nowMs < startTime) return `Starts in ${secondsTo(startTime, nowMs)}`;
+  return nowMs < endTime ? `Running: ${secondsTo(endTime, nowMs)} left` : "Ended: outcome follows";
+}
+
 const secondsTo = (timeMs: number, nowMs: number) =>
   durationText(1_000 * Math.ceil((timeMs - nowMs) / 1_000));
 
@@ -92,12 +102,14 @@ export function whereabouts(
 export function boxOfThesis(thesis: Thesis, nowMs: number): ChartBox {
   const { id, breach, startTime, endTime } = thesis;
   const { kind, text } = stateOfBet(thesis, nowMs);
+  const gain = formatGain(gainOf(thesis));
+  const label = kind === "won" ? `✓ ${gain}` : kind === "lost" ? `✕ ${gain}` : undefined;
   return {
     kind,
     ...sidesOf(thesis),
     fromMs: startTime,
     toMs: endTime,
-    label: text.replace(" ", ` ${id} `), // after its sign
+    label: label ?? text.replace(" ", ` ${id} `), // after its sign
     thesisId: id,
     ...(breach && { breach: { time: breach.time, price: toNumber(breach.price) } }),
   };
@@ -122,14 +134,6 @@ export function boxOfQuote(quote: Quote): ChartBox {
 
 function sidesOf({ lowerPrice, upperPrice }: { lowerPrice: bigint; upperPrice: bigint }) {
   return { low: toNumber(lowerPrice), high: toNumber(upperPrice) };
-}
-
-/** A settled box has a label for this long: the user has seen it. The box never disappears. */
-const LABELLED_MS = 6_000;
-
-/** Whether a bet is settled, and the user has had time to see it. */
-export function isPast(box: ChartBox, nowMs: number): boolean {
-  return (box.kind === "won" || box.kind === "lost") && nowMs - endOf(box) > LABELLED_MS;
 }
 
 /** Whether a box is longer than the time shown. */

@@ -1,7 +1,7 @@
 /** Positions of times and prices on the chart. */
 import { type ScaleLinear, scaleLinear } from "d3-scale";
 import type { PriceSeries } from "../data/price_series.ts";
-import { type ChartBox, isLong } from "./chart_boxes.ts";
+import { type ChartBox, endOf, isLong } from "./chart_boxes.ts";
 
 /** The part of the chart where prices are drawn, in CSS pixels. */
 export interface Plot {
@@ -87,20 +87,19 @@ const PADDING = 0.35;
 /** The least height of the chart, as a share of the price: a flat line stays flat. */
 const HEIGHT_MIN_SHARE = 0.0006;
 
-/** Open bets may stretch the chart to this many times the height of its prices. */
+/** Bets may stretch the chart to this many times the height of its prices. */
 const STRETCH_MAX = 4;
 
 /**
- * The range of the shown prices, extended by the box that the user makes, and by bets that are not
- * decided. A bet that ends beyond the chart, or is longer, does not: its bounds may be far away.
+ * The range of the shown prices, extended by the box that the user makes, and by bets on the chart.
+ * A bet that ends beyond the chart, or is longer, does not: its bounds may be far away.
  *
  * @param fromMs Start of the chart.
  */
 export function shownRange(
-  { series, boxes, nowMs, spanMs }: {
+  { series, boxes, spanMs }: {
     series: PriceSeries;
     boxes: readonly ChartBox[];
-    nowMs: number;
     spanMs: number;
   },
   fromMs: number,
@@ -121,13 +120,11 @@ export function shownRange(
   const reach = Math.max(high - low, high * HEIGHT_MIN_SHARE) * STRETCH_MAX;
   const [lowest, highest] = [low - reach, high + reach];
   for (const box of boxes) {
-    const { kind, toMs } = box;
-    if (kind === "draft" || kind === "quoted") {
+    const endMs = endOf(box);
+    if (box.kind === "draft" || box.kind === "quoted") {
       low = Math.min(low, box.low);
       high = Math.max(high, box.high);
-    } else if (
-      kind === "open" && toMs >= nowMs && toMs <= fromMs + spanMs && !isLong(box, spanMs)
-    ) {
+    } else if (endMs >= fromMs && endMs <= fromMs + spanMs && !isLong(box, spanMs)) {
       low = Math.min(low, Math.max(lowest, box.low));
       high = Math.max(high, Math.min(highest, box.high));
     }

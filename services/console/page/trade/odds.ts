@@ -73,6 +73,12 @@ export function leastPayout(
   return least > betAmount ? least : betAmount;
 }
 
+/** What a bet pays if it is won: from the least payout that is placed without asking again. */
+export function payoutText({ payout, least }: Pick<Quote, "payout"> & { least: bigint }): string {
+  const [low, high] = [least, payout].map(formatAmount);
+  return low === high ? `${high}` : `${low} to ${high}`;
+}
+
 /** A probability in percent, never 0 or 100. */
 export function chanceText(probability: number): string {
   if (probability < 0.001) return "under 0.1 %";

@@ -3,10 +3,11 @@ import { useEffect } from "preact/hooks";
 import type { Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { Fact } from "../fact.tsx";
-import { isDecided, outcomeText } from "../data/live_breaches.ts";
-import { durationText, formatAmount, formatRange, formatTime } from "../format.ts";
+import { gainOf, isDecided, outcomeDetail } from "../data/live_breaches.ts";
+import { durationText, formatAmount, formatGain, formatRange, formatTime } from "../format.ts";
 import { useNow } from "../use_now.ts";
 import type { BetSlip } from "./bet_slip.ts";
+import { runText } from "./chart_boxes.ts";
 import { oddsOf, repricedText } from "./odds.ts";
 import { quoteStepOf } from "./quote_step.ts";
 import { showChart } from "./show_chart.ts";
@@ -130,6 +131,7 @@ interface PlacedBetProps {
 function PlacedBet({ model, stage: { thesisId, offer: { quote } }, thesis }: PlacedBetProps) {
   const symbol = model.markets.find(quote.base, quote.quote)?.symbol ?? "the price";
   const bet = thesis && model.withBreach(thesis);
+  const nowMs = useNow(model.serverClock, 250);
   // The user now watches the box, and sees that the bet is placed where the panel scrolls by
   // itself.
   useEffect(() => {
@@ -137,16 +139,19 @@ function PlacedBet({ model, stage: { thesisId, offer: { quote } }, thesis }: Pla
     showChart();
   }, []);
   const isWon = bet?.status === "won";
-  if (bet !== undefined && isDecided(bet)) {
-    const text = `${isWon ? "✓" : "✕"} ${outcomeText(bet)}`;
-    return <p class={isWon ? "won" : "lost"} data-outcome={thesisId}>{text}</p>;
-  }
   const pays = `It pays ${formatAmount(quote.payout)} USDC if ${symbol} stays in the box, from ` +
     `${formatTime(quote.startTime)} for ${durationText(quote.endTime - quote.startTime)}.`;
+  const [look, figure, text] = bet && isDecided(bet)
+    ? [
+      isWon ? "won" : "lost",
+      `${isWon ? "✓" : "✕"} ${formatGain(gainOf(bet))} USDC`,
+      `${isWon ? "won" : "lost"}. ${outcomeDetail(bet)}`,
+    ]
+    : ["open", `● ${runText(quote, nowMs)}`, `is placed. ${pays}`];
   return (
-    <p data-outcome={thesisId}>
-      <strong class="open">● Bet {thesisId} is placed.</strong> {pays}{" "}
-      Its outcome will be shown here.
-    </p>
+    <div data-outcome={thesisId}>
+      <strong class={`figure ${look}`}>{figure}</strong>
+      <p>Bet {thesisId} {text}</p>
+    </div>
   );
 }

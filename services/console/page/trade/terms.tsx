@@ -1,6 +1,6 @@
 import { Fact } from "../fact.tsx";
 import { formatAmount } from "../format.ts";
-import { breakEvenOf, oddsOf, type Priced } from "./odds.ts";
+import { breakEvenOf, oddsOf, payoutText, type Priced } from "./odds.ts";
 
 interface TermsProps {
   /** The maker's estimate or quote, and the least payout that the user accepts; undefined for none. */
@@ -15,14 +15,14 @@ export function Terms({ offered, betAmount }: TermsProps) {
   return (
     <dl class="facts terms" id="terms">
       <Fact label="You get">
-        <strong data-payout={offered?.payout.toString()}>
-          {offered ? `${formatAmount(offered.payout)} USDC` : "–"}
+        <strong class="figure" data-payout={offered?.payout.toString()}>
+          {offered ? payoutText(offered) : "–"}
         </strong>
-        {odds && " "}
-        {odds && <span class="note">({odds.multiplier})</span>}
+        {offered && " "}
+        {offered && <span class="note">USDC</span>}
       </Fact>
       {betAmount !== undefined && <Fact label="You bet">{formatAmount(betAmount)}</Fact>}
-      <Fact label="At least">{offered ? formatAmount(offered.least) : "–"}</Fact>
+      <Fact label="Odds">{odds?.multiplier ?? "–"}</Fact>
       <Fact label="Chance">{odds?.chance ?? "–"}</Fact>
       <Fact label="Break-even">{offered ? breakEvenOf(offered, offered.least) : "–"}</Fact>
     </dl>
