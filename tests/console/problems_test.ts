@@ -469,7 +469,10 @@ Deno.test("Problems: the verdict counts consequences, too, and names the service
   const following = { ...critical, cause: "node" } as const;
   const cases = [
     [[warning], ["warning", "▲ 1 warning: node."]],
-    [[critical, critical, warning, following], ["lost", "✕ 3 critical problems, ▲ 1 warning: node."]],
+    [[critical, critical, warning, following], [
+      "lost",
+      "✕ 3 critical problems, ▲ 1 warning: node.",
+    ]],
     [[warning, following], ["lost", "✕ 1 critical problem, ▲ 1 warning: node."]],
   ] as const;
   for (const [findings, expected] of cases) assert.deepEqual(verdictOf(findings), expected);
