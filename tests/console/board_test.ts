@@ -8,7 +8,7 @@ import { CoreClient } from "../../lib/net/core_client.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { seededRandom } from "../../lib/random.ts";
 import { resultsOf } from "../../services/console/page/data/results.ts";
-import { formatAmount, formatGain } from "../../services/console/page/format.ts";
+import { formatAmount, formatGain, formatLoss } from "../../services/console/page/format.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
 import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
 import { violationsEverywhere } from "./accessibility.ts";
@@ -70,7 +70,7 @@ Deno.test({
         /^[+−]\d+\.\d\d( ± \d+\.\d\d)?$/,
       );
       assert.equal(await visitor.textOf("[data-maker-balance]"), formatAmount(balance));
-      assert.equal(await visitor.textOf("[data-maker-exposure]"), `${formatAmount(exposure)} USDC`);
+      assert.equal(await visitor.textOf("[data-maker-exposure]"), `${formatLoss(exposure)} USDC`);
       await visitor.sees(new RegExp(`At most, on ${LONG} bets`));
       const ofMarkets = await visitor.page.$$eval(
         '[aria-label="Market"] .detail',

@@ -7,6 +7,7 @@ import {
   formatDay,
   formatDuration,
   formatGain,
+  formatLoss,
   formatQuotePrice,
   formatRange,
   formatTime,
@@ -29,6 +30,13 @@ Deno.test("formatAmount: two decimals, rounded down", () => {
     "0.0\u00a0%",
     "0.0\u00a0%",
   ]);
+});
+
+Deno.test("formatLoss: what may be lost is rounded up, as the loss itself is", () => {
+  for (const amount of [0n, 1n, 10_000n, 618_125_511n]) {
+    assert.equal(formatLoss(amount), formatGain(-amount).replace("−", ""), `${amount}`);
+  }
+  assert.equal(formatLoss(618_125_511n), "618.13");
 });
 
 Deno.test("formatAmount, formatGain: a deposit, the balance and the loss agree, with 6 decimals too", () => {

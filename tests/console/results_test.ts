@@ -71,13 +71,13 @@ Deno.test("earningsOf: the realised profit has every settled bet; beside it stan
     [FIRST.symbol, 4, 0, 2, 0, 5 + 5],
     [SECOND.symbol, 1, 10, 1, 10, 1],
     [MARKETS[2]?.symbol, 0, 0],
-    ["Last 5 min", 2, 20, 1, 10, 1],
+    ["Ended in 5 min", 2, 20, 1, 10, 1],
   ]);
   const [all] = earningsOf(theses, { ...options, probabilities: new Map() });
   assert.deepEqual([all?.profit, all?.compared], [10n * USDC, undefined], "like mock pricing");
 });
 
-Deno.test("earningsOf: a period has the bets that were settled in it; those that contain all are left out", () => {
+Deno.test("earningsOf: a period has the bets whose windows ended in it; those that contain all are left out", () => {
   const nowMs = 40 * DAY_MS;
   const ended = [nowMs - 1, nowMs - 300_000, nowMs - DAY_MS + 1, nowMs - 7 * DAY_MS];
   const theses = ended.map((endTime, id) => betOf(id, "lost", { endTime }));
@@ -85,10 +85,10 @@ Deno.test("earningsOf: a period has the bets that were settled in it; those that
     earningsOf(theses, { markets: [], probabilities: new Map(), nowMs }).slice(1)
       .map(({ name, settled }) => [name, settled]);
   assert.deepEqual(periodsOf(theses), [
-    ["Last 5 min", 1],
-    ["Last hour", 2],
-    ["Last 24 h", 3],
-    ["Last 7 days", 3],
+    ["Ended in 5 min", 1],
+    ["Ended in 1 h", 2],
+    ["Ended in 24 h", 3],
+    ["Ended in 7 days", 3],
   ]);
   assert.deepEqual(periodsOf(theses.slice(0, 1)), []);
 });
@@ -102,9 +102,9 @@ Deno.test("earningsOf: rows for the bets placed since the solver's start, and fo
   const options = { markets: [], probabilities: new Map(), startedAtMs: 20, nowMs: 2_000 };
   const rows = earningsOf(theses, options).map(({ name, profit }) => [name, Number(profit / USDC)]);
   assert.deepEqual(rows.slice(1), [
-    ["Since solver’s start", -20],
-    ["User 0x3C44…93BC", -30],
-    ["User 0x19E7…ff2A", -10],
+    ["Placed since start", -20],
+    ["Won most: 0x3C44…93BC", -30],
+    ["Won most: 0x19E7…ff2A", -10],
   ]);
 });
 

@@ -26,6 +26,11 @@ export function formatAmount(amount: bigint): string {
   return (cents < 0n ? "−" : "") + grouped.format(Number(text));
 }
 
+/** What may be lost, without a sign: rounded up, as the loss itself would be. */
+export function formatLoss(amount: bigint): string {
+  return formatAmount(-amount).replace("−", "");
+}
+
 /** A gain or loss with its sign. */
 export function formatGain(amount: bigint): string {
   return (amount >= CENT ? "+" : "") + formatAmount(amount);

@@ -85,12 +85,12 @@ interface Compared {
   verdict: Forecast["verdict"] | "waits";
 }
 
-/** Periods up to now. */
+/** Periods up to now, in which the windows of bets ended. */
 const PERIODS = [
-  ["Last 5 min", 300_000],
-  ["Last hour", HOUR_MS],
-  ["Last 24 h", DAY_MS],
-  ["Last 7 days", 7 * DAY_MS],
+  ["Ended in 5 min", 300_000],
+  ["Ended in 1 h", HOUR_MS],
+  ["Ended in 24 h", DAY_MS],
+  ["Ended in 7 days", 7 * DAY_MS],
 ] as const;
 
 /** Users with a row of their own. */
@@ -106,8 +106,8 @@ interface EarningsOptions {
 
 /**
  * The results of all settled bets, then those of each market, of periods, of the bets placed since the
- * solver's start, and of the users who won most. Periods and users with all bets are left out. In a
- * period are the bets that were settled in it, and to compare, those whose window ended in it.
+ * solver's start, and of the users who won most. Periods and users with all bets are left out. A
+ * bet belongs to the period in which its window ends, whenever it was lost before.
  */
 export function earningsOf(theses: readonly Thesis[], options: EarningsOptions): Earnings[] {
   const { markets, probabilities, startedAtMs = 0, nowMs } = options;
@@ -121,7 +121,7 @@ export function earningsOf(theses: readonly Thesis[], options: EarningsOptions):
   type Group = readonly [name: string, has: (bet: Thesis, timeMs: number) => boolean];
   const rowOf = ([name, has]: Group): Earnings => ({
     name,
-    ...resultsOf(settled.filter((bet) => has(bet, timeOf(bet)))),
+    ...resultsOf(settled.filter((bet) => has(bet, bet.endTime))),
     compared: compare(
       name,
       comparable.filter(({ thesis }) => has(thesis, thesis.endTime)),
@@ -135,8 +135,10 @@ export function earningsOf(theses: readonly Thesis[], options: EarningsOptions):
   ]);
   const others: Group[] = [
     ...PERIODS.map(([name, ms]): Group => [name, (_, timeMs) => timeMs > nowMs - ms]),
-    ["Since solver’s start", ({ createdAt }) => createdAt >= startedAtMs],
-    ...winners.map(({ user }): Group => [`User ${shortAddress(user)}`, (bet) => bet.user === user]),
+    ["Placed since start", ({ createdAt }) => createdAt >= startedAtMs],
+    ...winners.map((
+      { user },
+    ): Group => [`Won most: ${shortAddress(user)}`, (bet) => bet.user === user]),
   ];
   const isPart = ({ settled, compared }: Earnings) =>
     settled < all.settled || compared?.count !== all.compared?.count;

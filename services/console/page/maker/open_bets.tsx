@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import type { Thesis } from "@rangemaker/client";
 import { isDecided } from "../data/live_breaches.ts";
 import type { PageModel } from "../data/page_model.ts";
-import { formatAmount, formatRange, shortAddress, toNumber } from "../format.ts";
+import { formatAmount, formatLoss, formatRange, shortAddress, toNumber } from "../format.ts";
 import { type Sort, Table } from "../table.tsx";
 import { useNow } from "../use_now.ts";
 import { timeTexts } from "./exposure.ts";
@@ -62,7 +62,7 @@ export function OpenBets({ model, theses, waiting }: OpenBetsProps) {
         {
           name: "You may lose",
           sortBy: (thesis) => toNumber(lossOf(thesis)),
-          number: (thesis) => formatAmount(lossOf(thesis)),
+          number: (thesis) => formatLoss(lossOf(thesis)),
         },
         {
           name: "Time left",

@@ -6,6 +6,7 @@ import {
   counted,
   formatAmount,
   formatGain,
+  formatLoss,
   formatTime,
   fromNumber,
   shortAddress,
@@ -69,18 +70,18 @@ export function Risk(props: RiskProps) {
       )}
       <div class="headline">
         <div class="part">
-          <p class="huge" data-maker-exposure>{formatAmount(all)} USDC</p>
+          <p class="huge" data-maker-exposure>{formatLoss(all)} USDC</p>
           <p>
             {open === 0 ? "No bet is open" : `At most, on ${counted(open, "bet")}`}
-            {placing > 0n && ` and ${formatAmount(placing)} in bets being placed`}
+            {placing > 0n && ` and ${formatLoss(placing)} in bets being placed`}
             {placing > 0n && isOld && solver && ` at ${formatTime(solver.readAtMs)}`}
-            {all < atRisk && `: not all of ${formatAmount(atRisk)} can be lost together`}.
+            {all < atRisk && `: not all of ${formatLoss(atRisk)} can be lost together`}.
           </p>
           {solver && <Limit {...{ all, solver, isOld }} isWaiting={waiting.size > 0} />}
         </div>
         <dl class="facts tiles">
           {restsOf(theses, { all, placing, waiting, nowMs }).map(({ label, rest }) => (
-            <Fact key={label} label={label}>{formatAmount(rest)}</Fact>
+            <Fact key={label} label={label}>{formatLoss(rest)}</Fact>
           ))}
           <Fact label="Last bet ends">
             {lastMs > 0 ? `in ${labelOf(lastMs)}` : "–"}
@@ -93,7 +94,7 @@ export function Risk(props: RiskProps) {
           >
             {user === undefined
               ? "–"
-              : `${formatAmount(user.atRisk)} in ${counted(user.bets, "bet")}`}
+              : `${formatLoss(user.atRisk)} in ${counted(user.bets, "bet")}`}
           </Fact>
           <Fact label="Edge when quoted">
             {expected === undefined ? "–" : formatGain(fromNumber(expected))}
@@ -142,7 +143,7 @@ function Limit({ all, solver, isOld = false, isWaiting }: LimitProps) {
 export function SolverRisk({ solver }: { solver: SolverFigures }) {
   return (
     <Card title="What you may lose">
-      <p class="huge" data-maker-exposure>{formatAmount(solver.exposure)} USDC</p>
+      <p class="huge" data-maker-exposure>{formatLoss(solver.exposure)} USDC</p>
       <p>
         At most, as the solver itself reported at {formatTime(solver.readAtMs)}.
       </p>
