@@ -7,7 +7,7 @@ import { isUnsettled, type Thesis, thesisSchema } from "../protocol/thesis.ts";
 import { type Context, requireWebSocket, type WatchContext } from "./context.ts";
 import { WatchError } from "./errors.ts";
 
-/** `live`: changes arrive as they happen. `connecting`: what is known may be out of date. */
+/** `connecting`: what is known may be out of date. `live`: changes arrive as they happen. */
 export type WatchState = "connecting" | "live" | "closed";
 
 /** Callbacks of a {@link ThesisWatch}; they must not throw. */
@@ -71,8 +71,7 @@ export class ThesisWatch {
   readonly #subscriber: RpcSubscriber;
   /** Newest state of each unsettled and each newer settled thesis, and when it was reported. */
   readonly #newest = new Map<number, { thesis: Thesis; atMs: number }>();
-  /** Older settled theses are forgotten when there are more than this. */
-  #forgetAbove = SETTLED_KEPT * 2;
+  #forgetAbove = SETTLED_KEPT * 2; // with more than this, older settled theses are forgotten
   /** Highest id that was forgotten. */
   #forgottenTo = 0;
   readonly #waiters = new Set<Waiter>();

@@ -89,7 +89,6 @@ export class IntentStore extends ServiceStore {
 
   /**
    * Records an intent that has failed before it was submitted, unless its key is taken.
-   *
    * @returns The intent with that key: this one, or the one before it.
    */
   async insertFailed(given: NewIntent, failure: IntentFailure): Promise<Intent> {

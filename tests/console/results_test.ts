@@ -164,7 +164,7 @@ Deno.test("comparedText: how many of the settled bets have a forecast to compare
   assert.match(textOf(1, { endTime: 100_001 }), /^None can be compared with a forecast/);
 });
 
-Deno.test("After a gap in the prices, bets whose window is over and that may cost something are named, and there is no verdict", () => {
+Deno.test("After a gap in the prices, results count the bets that still wait, and withhold the verdict", () => {
   const settled = Array.from({ length: 20 }, (_, id) => betOf(id, "lost", { startTime: id }));
   const waiting = [30, 31].map((id) => betOf(id, "needs_backfill"));
   const probabilities = known(Object.fromEntries(settled.map(({ id }) => [id, 0.1])));

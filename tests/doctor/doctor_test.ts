@@ -251,7 +251,7 @@ Deno.test("doctor: a port used by another program fails; used by the service its
   });
 });
 
-Deno.test("doctor --running: a port that is free is a failure, one that the service uses is none", async () => {
+Deno.test("doctor --running: fails for a free port, and passes for one that the service uses", async () => {
   await using node = FakeNode.start();
   await using bridge = await startBridge(withDefaults(bridgeOptions, {
     ...{ port: 0, rpcUrl: node.url, database: ":memory:" },

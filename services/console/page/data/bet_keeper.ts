@@ -64,8 +64,9 @@ interface Run {
 
 /**
  * Sends each signed bet of a user until its outcome is known. Sending is idempotent: the same quote
- * and signature return the first result. Once an answer was lost, only a success, the chain itself, or a
- * refusal that the maker has recorded decides: any other says nothing about the first attempt.
+ * and signature return the first result. Once an answer was lost, the outcome is known from a
+ * success, from the chain, or from a refusal that the maker has recorded: any other refusal says
+ * nothing about the first attempt.
  */
 export class BetKeeper {
   /** Oldest first. While there are any, the user cannot get or sign another quote. */
