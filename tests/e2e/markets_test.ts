@@ -38,7 +38,8 @@ async function withMarkets(
   await withMarketsFile(text, async (path) => {
     const { symbols } = await readMarkets(path);
     await using stack = await startStack({ ports: FREE_PORTS, seed: 1, markets: path, ...options });
-    const node = new CoreClient({ url: stack.urls.node });
+    // Fifty new markets keep a busy machine from answering for some seconds.
+    const node = new CoreClient({ url: stack.urls.node, timeoutMs: 20_000 });
     await eventually("fresh prices of all markets", async () => {
       const prices = await node.getPrices();
       assert.deepEqual(Object.keys(prices).filter((symbol) => !symbols.includes(symbol)), []);
