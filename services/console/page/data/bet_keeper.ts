@@ -64,9 +64,9 @@ interface Run {
 
 /**
  * Sends each signed bet of a user until its outcome is known. Sending is idempotent: the same quote
- * and signature return the first result. Once an answer was lost, the outcome is known from a
- * success, from the chain, or from a refusal that the maker has recorded: any other refusal says
- * nothing about the first attempt.
+ * and signature return the first result. After a lost answer, the outcome follows from a success,
+ * from the chain, or from a refusal that the maker has recorded. Other refusals are ignored: the
+ * first attempt may have placed the bet.
  */
 export class BetKeeper {
   /** Oldest first. While there are any, the user cannot get or sign another quote. */
