@@ -149,8 +149,7 @@ async function withPortOwner(thrown: unknown): Promise<never> {
 
 /**
  * Makes a command runnable. Wrong arguments print one line and exit with 2, any other expected
- * error prints one line and exits with 1; a stack trace means a bug. With `--json-logs` the line is
- * JSON.
+ * error prints one line (JSON with `--json-logs`) and exits with 1; a stack trace means a bug.
  */
 export function command<T extends OptionTable, L = void>(
   definition: Command<T, L>,

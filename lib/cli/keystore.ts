@@ -84,8 +84,7 @@ export async function readPassword(path: string): Promise<string> {
 }
 
 /**
- * Reads a password file. A missing file is created with a random password, readable by its owner
- * only.
+ * Reads a password file. If it is missing, one is created, random and readable by its owner only.
  *
  * @throws {KeystoreError} If the file cannot be read or written, or is empty.
  */

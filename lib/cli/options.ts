@@ -36,8 +36,7 @@ export interface ParsedOptions<T extends OptionTable> {
 }
 
 /**
- * Parses arguments, environment and settings file by a table: flag first, then variable, then file,
- * then default.
+ * Parses arguments, environment and settings file by a table: flag, variable, file, default.
  *
  * @throws {UsageError} On the first error, naming the option and its rule.
  * @throws {HelpRequest} On `--help`.
@@ -55,8 +54,7 @@ export function parseOptions<T extends OptionTable>(
 }
 
 /**
- * Parses options like {@link parseOptions}, but collects wrong and missing values instead of
- * throwing.
+ * Parses options like {@link parseOptions}, but collects wrong and missing values; it never throws.
  *
  * @throws {UsageError} On an unknown option or argument.
  * @throws {HelpRequest} On `--help`.

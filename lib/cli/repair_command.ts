@@ -44,8 +44,7 @@ interface RepairCommand extends Pick<CommandText, "name" | "description" | "exam
   /** Whether the database belongs to the key of the service. */
   bindsKey: boolean;
   /**
-   * Repairs a committed intent of which the node has no committed receipt. It may run again for the
-   * same intent.
+   * Repairs a committed intent of which the node has no committed receipt. It may run repeatedly.
    *
    * @returns The new result of the intent and a line for the operator, or `present` if nothing is
    *   missing.

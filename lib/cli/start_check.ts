@@ -27,8 +27,7 @@ const POLL_MS = 50;
 
 /**
  * A service that is ready and asks a node is asked again after this time: longer than it caches
- * answers, and long enough for a new block, which shows whether its clock agrees with that of its
- * node.
+ * answers, and long enough for a new block, which shows whether its clock agrees with the node's.
  */
 const CONFIRM_AFTER_MS = 1_100;
 

@@ -44,8 +44,7 @@ export function offerToJson({ quote, quoteHash }: Offer): OfferJson {
 }
 
 /**
- * Reads an offer that {@link offerToJson} wrote. `sign` checks its hash and the solver's signature
- * again.
+ * Reads an offer that {@link offerToJson} wrote. `sign` checks its hash and signature again.
  *
  * @throws {QuoteError} `INVALID_OFFER` if it is something else.
  * @example

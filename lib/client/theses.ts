@@ -122,8 +122,7 @@ export class ThesisWatch {
   /**
    * Connects; resolves when the watch is live for the first time.
    *
-   * @throws {WatchError} `NOT_CONNECTED` after `timeoutMs`, with the reason; the watch keeps
-   *   trying.
+   * @throws {WatchError} `NOT_CONNECTED` after `timeoutMs`, with the reason; the watch goes on.
    */
   async open(timeoutMs: number): Promise<void> {
     this.#subscriber.start();
@@ -137,8 +136,7 @@ export class ThesisWatch {
   /**
    * The first matching thesis, known already or reported later.
    *
-   * @throws {WatchError} `WATCH_TIMEOUT` after `timeoutMs`; `WATCH_CLOSED` once the watch is
-   * closed.
+   * @throws {WatchError} `WATCH_TIMEOUT` after `timeoutMs`; `WATCH_CLOSED` once it is closed.
    * @example
    * ```ts
    * const next = await watch.until(({ status }) => status === "won", 60_000);

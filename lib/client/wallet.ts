@@ -259,8 +259,7 @@ function walletErrorOf(what: string, cause: unknown): WalletError {
 }
 
 /**
- * Properties that wallets nest the original error in: viem `cause`, MetaMask on mobile `data`,
- * ethers `info`.
+ * Where wallets nest the original error: viem `cause`, MetaMask on mobile `data`, ethers `info`.
  */
 const NESTED_ERROR_KEYS = ["cause", "data", "originalError", "info", "error"] as const;
 

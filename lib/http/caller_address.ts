@@ -90,8 +90,7 @@ function withoutPort(text: string): string {
 }
 
 /**
- * The networks of an IPv6 address: a customer has at least a /64, a home often a /56, a company a
- * /48 (RIPE-690).
+ * The networks of an IPv6 address: a customer has a /64, a home a /56, a company a /48 (RIPE-690).
  */
 function networksOf(address: string): LimitKeys {
   const [before = "", after] = address.replace(/%.*$/, "").split("::");

@@ -93,8 +93,7 @@ function announcedBytes(headers: Headers): number | undefined {
 }
 
 /**
- * Reads a body. A caller that disconnects in the middle of it counts as a bad request and is
- * not logged.
+ * Reads a body. A caller that disconnects in the middle is a bad request, and not logged.
  *
  * @throws {RangemakerError} `INVALID_REQUEST` if the body cannot be read.
  */
@@ -144,10 +143,7 @@ export function parseInput<S extends z.core.$ZodType>(value: unknown, schema: S)
   });
 }
 
-/**
- * Lets pages of these origins read the answers to `GET`, and nothing else. Call it before routes
- * are added.
- */
+/** Lets pages of these origins read the answers to `GET` alone. Call it before routes are added. */
 export function allowReadsFrom(app: Hono, origins: readonly string[] = []): void {
   if (origins.length === 0) return;
   app.get("*", new Cors(origins).handle);

@@ -12,10 +12,7 @@ import { metricsIn } from "./metrics.ts";
  */
 const WINDOW_SECONDS = 3;
 
-/**
- * Without a total limit, a connection that forwards callers may send at this many times one
- * caller's rate.
- */
+/** Without a total limit, a connection that forwards callers may send this multiple of a rate. */
 const CONNECTION_RATE_FACTOR = 10;
 
 /** Rates in requests a second; 0 for no limit. */

@@ -1,7 +1,4 @@
-/**
- * The OpenAPI document of a service, made from the zod schemas that parse its requests and type its
- * answers.
- */
+/** The OpenAPI document of a service, made from the zod schemas of its requests and answers. */
 import type { Context, Handler, Hono } from "hono";
 import { type DescribeRouteOptions, generateSpecs, resolver, uniqueSymbol } from "hono-openapi";
 import { z } from "zod";

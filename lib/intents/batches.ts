@@ -20,8 +20,7 @@ export class Batches<T, R> {
 
   /**
    * @param run Runs one batch. It calls `take` once, when it is ready to write: items that were
-   *   added before belong to the batch. Returns a result for each; if it throws, all items of the
-   *   batch fail.
+   *   added before belong to the batch. Returns a result for each; if it throws, all of them fail.
    * @param concurrency Most batches that run at the same time.
    */
   constructor(sizeMax: number, run: (take: () => T[]) => Promise<R[]>, concurrency = 1) {

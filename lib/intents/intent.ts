@@ -102,11 +102,9 @@ export interface Admission {
   inFlightBefore: InFlight;
   /**
    * Counts the reservation in the book, or throws to refuse: then nothing is recorded. The first
-   * refusal is retried with a fresh book, since other processes may have released reservations that
-   * it counted.
+   * refusal is retried with a fresh book, since other processes may have released what it counted.
    *
-   * @param inFlight Keys of all other intents that were unfinished at any time since
-   *   `inFlightBefore`.
+   * @param inFlight Keys of all other intents that were unfinished since `inFlightBefore`.
    */
   decide(inFlight: ReadonlySet<string>): void;
 }

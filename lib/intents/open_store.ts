@@ -102,8 +102,7 @@ interface StoreInspection {
  * Inspects a store without changing it.
  *
  * @param stuckBeforeMs Unfinished intents created before this time, Unix ms, count as stuck.
- * @param timeoutMs How long a server may take to connect and to answer; as a service allows if
- *   missing.
+ * @param timeoutMs How long a server may take to connect and to answer; the default of a service.
  * @returns `new` if the first start will create the tables, `memory` for a store in memory.
  * @throws {StoreError} If the service could not use the store.
  */

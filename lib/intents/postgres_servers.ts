@@ -75,10 +75,7 @@ export class PostgresServers {
   #servers: readonly URL[];
   readonly #timeouts: PostgresTimeouts;
   #isBehindPooler = false;
-  /**
-   * False with `?prepare=false`, for a pooler that ignores session parameters instead of refusing
-   * them.
-   */
+  /** False with `?prepare=false`, for a pooler that silently ignores session parameters. */
   readonly #mayPrepare: boolean;
   #primary: Promise<Primary> | undefined;
   /** Servers that were abandoned and still have connections, each with the end of its closing. */

@@ -73,8 +73,7 @@ export class RewindDetector {
   }
 
   /**
-   * Looks for the receipts of commits up to `dueMs`. If none is missing, only the newest is checked
-   * again.
+   * Looks for the receipts of commits up to `dueMs`, and again for the newest if none is missing.
    */
   async #findMissing(dueMs: number): Promise<Intent | undefined> {
     const firstNotDue = this.#recentCommits.findIndex(({ updatedAtMs }) => updatedAtMs > dueMs);

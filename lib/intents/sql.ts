@@ -25,8 +25,7 @@ export interface Statement {
 /**
  * A transaction: each `yield` hands over statements that run in order, and is resumed with the rows
  * of each. One definition works for a synchronous and an asynchronous database. The transaction may
- * still fail after the last step, so steps may change only memory that the caller restores on
- * failure.
+ * still fail after the last step, so steps may change only memory that the caller can restore.
  */
 export type SqlSteps<T> = Generator<readonly Statement[], T, unknown[][]>;
 

@@ -228,10 +228,7 @@ export class IntentStore extends ServiceStore {
     return (await this.#advance(intent, next)).intent;
   }
 
-  /**
-   * Records that an attempt ended without an answer: an unfinished intent that has a transaction
-   * becomes `submitted`.
-   */
+  /** Records an attempt without an answer: an unfinished intent with a transaction is `submitted`. */
   async recordAttempt(key: string, nowMs: number): Promise<Intent> {
     const [row] = await this.db.write(INTENT_SQL.recordAttempt, [nowMs, this.service, key]);
     return row === undefined ? await this.get(key) : this.#read(row);
@@ -241,8 +238,7 @@ export class IntentStore extends ServiceStore {
    * Gives an unfinished intent its final state, if it still has the transaction it was read with.
    * A failure releases its reservation.
    *
-   * @returns The intent as it is now, since the first final state stays, and whether it is this
-   *   one.
+   * @returns The intent as it is now: the first final state stays. And whether it is this one.
    */
   finish(
     intent: Intent,
@@ -270,8 +266,7 @@ export class IntentStore extends ServiceStore {
   }
 
   /**
-   * Deletes finished intents without a reservation whose last change and deadline are both before
-   * `beforeMs`.
+   * Deletes finished intents without a reservation, last changed and due before `beforeMs`.
    *
    * @returns How many, at most `limit`.
    */

@@ -140,8 +140,7 @@ export class Submitter {
 
   /**
    * Checks that the parts of an intent that was read from the store belong together: its key,
-   * request, the user's signature and the transaction. If they do not, it fails and nothing is
-   * sent.
+   * request, the user's signature and the transaction. If not, it fails and nothing is sent.
    */
   #verify(intent: Intent): void {
     const { store, handler, transactions } = this.#options;

@@ -72,8 +72,7 @@ export class BoundedSocket implements SocketLike {
       );
     });
     this.#client.on("error", (error: Error) => {
-      // For a host with several addresses, the error has no message and contains one error per
-      // address.
+      // For a host with several addresses, the error has no message, but an error for each address.
       const { message } = error instanceof AggregateError ? error.errors[0] ?? error : error;
       this.#error = message;
       this.onerror?.(new ErrorEvent("error", { message }));

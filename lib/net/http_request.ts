@@ -122,10 +122,7 @@ function tooLong(maxBytes: number): string {
   return `its answer is longer than ${maxBytes} bytes`;
 }
 
-/**
- * The reason why a request got no answer; in a browser, with advice for a service that refuses the
- * page.
- */
+/** Why a request got no answer; in a browser, with advice for a service that refuses the page. */
 export function unreachableReason(url: string, thrown: unknown): string {
   const cause = thrown instanceof NetworkError ? thrown.cause : thrown;
   // `fetch` fails with a TypeError; others are answers that cannot be used.

@@ -50,8 +50,7 @@ export const UINT64_MAX = 2n ** 64n - 1n;
 export const UINT256_MAX = 2n ** 256n - 1n;
 
 /**
- * A copy of a schema with a description for the API documents. Unlike a check, it costs no time
- * when parsing.
+ * A copy of a schema with a description for the API documents. Unlike a check, it costs no time.
  */
 export function described<S extends z.core.$ZodType>(
   schema: S,
@@ -139,8 +138,7 @@ function decimalSchema(bits: 64 | 256, min: 0 | 1, zeroRule?: string) {
 /** Pattern source for the decimal integers from 1 to `max`, which has at least two digits. */
 function decimalPattern(max: bigint): string {
   const digits = [...max.toString()].map(Number);
-  // From the last digit to the first: a lower digit here and any after it, or this digit and the
-  // rest.
+  // From the last digit to the first: a lower digit and any after it, or this one and the rest.
   const asLong = digits.reduceRight((rest, digit, index) => {
     const after = digits.length - 1 - index;
     if (after === 0) return digitPattern(0, digit);

@@ -26,8 +26,7 @@ export interface Child {
 }
 
 /**
- * Starts the stack. It ends when its standard input is closed, and so at the latest with this
- * process.
+ * Starts the stack. It ends when its standard input is closed, at the latest with this process.
  *
  * @param pricing The solver's strategy.
  * @param signal Ends it, also after it has started.

@@ -33,8 +33,7 @@ export interface SpanReport {
 
 /**
  * Fills missing price slots from trades in batches of up to ten minutes, each in its own
- * transaction. Filled slots stay filled, so a new run after an interruption continues with the
- * rest.
+ * transaction. Filled slots stay filled, so a new run after an interruption does the rest.
  */
 export class Backfiller {
   readonly #parts: BackfillerParts;

@@ -55,8 +55,7 @@ export function decodePayload(text: string): DepositPayload {
 
 /**
  * Whether the chain has a deposit, although the node has no receipt of it. The node keeps external
- * hashes for ever, so a simulation that would credit the deposit now proves that the chain has lost
- * it.
+ * hashes for ever, so a simulation that would credit this one proves that the chain has lost it.
  *
  * @throws {RangemakerError} If the node refuses for another reason, such as a key without
  *   permission, which proves nothing.

@@ -93,8 +93,7 @@ export const SOLVER_STATUSES = {
   PRICE_IMPROVED: 400,
   INVALID_TIME_RANGE: 400,
   INSUFFICIENT_BALANCE: 400,
-  // The solver does not execute now. After DRY_RUN and HEDGE_REFUSED the same request never
-  // succeeds.
+  // The solver does not execute now. After DRY_RUN and HEDGE_REFUSED it never will this request.
   DRY_RUN: 503,
   PRICE_UNAVAILABLE: 503,
   VOLATILITY_UNAVAILABLE: 503,

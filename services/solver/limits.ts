@@ -14,10 +14,7 @@ export const LIMITS = {
   maxPayoutRatio: 10n,
 } as const;
 
-/**
- * The smallest bet that is quoted: the minimum of the specification or of the chain, whichever is
- * larger.
- */
+/** The smallest bet that is quoted: the larger minimum of the specification and the chain. */
 export class MinimumBet {
   #amount: bigint = LIMITS.minBetAmount;
 

@@ -50,8 +50,7 @@ const PRICE_POLL_MS = 25;
 const BET_STEPS = 6;
 
 /**
- * Plays one bet through the public client. The client checks hash and signatures; this function
- * checks balances.
+ * Plays one bet through the public client, which checks hash and signatures. This checks balances.
  *
  * @param report Receives one line per step, with its duration.
  * @param progress Shows the step that is being played, and the price while the bet runs.

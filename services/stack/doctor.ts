@@ -167,8 +167,7 @@ async function runDoctor(
   const own = parsed.values as unknown as DoctorOptions;
   const file = own.config === undefined ? [] : ["--config", own.config];
   const checks = targets.flatMap((target) => {
-    // With several services, their options come from environment and file only, not from the
-    // command line.
+    // With several services, their options come from environment and file, not the command line.
     const options = targets.length === 1 ? parsed : parseAllOptions(
       {
         ...text,

@@ -25,8 +25,7 @@ interface OraclePollerParts {
 
 /**
  * Pulls prices from the oracle at each checkpoint (spec: price oracle, pull cycle) and reports the
- * outcomes. After a failed pull, the last known prices stay; a late answer is used by the next
- * checkpoint.
+ * outcomes. After a failed pull, the last prices stay; a late answer serves the next checkpoint.
  */
 export class OraclePoller {
   readonly #parts: OraclePollerParts;

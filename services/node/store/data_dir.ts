@@ -109,8 +109,7 @@ type DataDirContents = "nothing" | "chain" | "backup";
 /**
  * Inspects the files of a directory that no node has open.
  *
- * @throws {DataDirError} If there is no chain that can be opened, or its files do not belong
- *   together.
+ * @throws {DataDirError} If no chain can be opened, or its files do not belong together.
  */
 export function inspectFiles(dir: string, record: LockRecord | undefined): DataDirContents {
   const path = databasePath(dir);

@@ -53,8 +53,7 @@ export function decodeBet(payload: string): ReservedBet {
  * Parses and verifies a recorded execution.
  *
  * @param quoteSigner Verifies the solver's signature.
- * @throws {RangemakerError} If key, quote and the signatures of solver and user do not belong
- *   together.
+ * @throws {RangemakerError} If key, quote and both signatures do not belong together.
  */
 export function verifiedExecution(
   { key, subject, payload, expiresAtMs }: Intent,
@@ -109,8 +108,7 @@ export async function findThesis(
 /**
  * The final result of an execution.
  *
- * @throws {RangemakerError} If the execution failed without a receipt: the node recorded no
- *   transaction.
+ * @throws {RangemakerError} If it failed without a receipt: the node recorded no transaction.
  */
 export function resultOf(intent: Intent): ExecuteResult {
   if (intent.receipt === null) {

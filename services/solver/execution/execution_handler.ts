@@ -116,8 +116,7 @@ export class ExecutionHandler {
   /**
    * The terms of a recorded execution's transaction.
    *
-   * @throws {RangemakerError} If key, quote and the signatures of solver and user do not belong
-   *   together.
+   * @throws {RangemakerError} If key, quote and both signatures do not belong together.
    */
   termsOf(intent: Intent): TransactionTerms {
     return transactionTermsOf(this.#executionOf(intent));

@@ -91,8 +91,7 @@ export class Executor {
 
   async #runOnce(quoteHash: Hex, execution: Execution): Promise<Intent> {
     const { intents } = this.#options;
-    // Read before the balances, so that a bet committed in between shows in at least one of the
-    // two.
+    // Before the balances, so that a bet committed in between shows in one of the two at least.
     const { state, inFlight } = await intents.store.lookUp(quoteHash);
     if (state !== undefined) {
       return await intents.submit(await this.#readRecorded(quoteHash, state));
@@ -106,8 +105,7 @@ export class Executor {
     const { intents: { store }, clock } = this.#options;
     try {
       if (isFinal(state)) return await store.get(quoteHash);
-      // A row that was only read may be lost in a failover. Writing the attempt proves that it
-      // stays.
+      // A failover may lose a row that was only read. Writing the attempt proves that it stays.
       return await store.recordAttempt(quoteHash, clock.now());
     } catch (thrown) {
       if (!(thrown instanceof StoreError) || thrown instanceof StoreDamagedError) throw thrown;

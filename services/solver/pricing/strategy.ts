@@ -130,8 +130,7 @@ export interface PricingStrategy {
 /** A strategy's current view of a market. */
 export interface MarketView {
   /**
-   * The newest price, an integer with 6 decimals, and its time at the exchanges; undefined before
-   * the first.
+   * The newest price, with 6 decimals, and its time at the exchanges; undefined before the first.
    */
   readonly spot: { price: bigint; lastUpdateMs: number; fresh: boolean } | undefined;
   /** Forecasts by horizon. */

@@ -143,8 +143,7 @@ export class ExposureBook implements ReservationBook {
     if (this.#reading === undefined) throw new TypeError("No reading was begun");
     const { known, reported } = this.#reading;
     const read = new Map<string, Thesis>(theses.map((thesis) => [thesis.quoteHash, thesis]));
-    // A missing thesis settled while the feed was down, or the node lags: its reservation still
-    // counts.
+    // A missing thesis settled while the feed was down, or the node lags: its reservation counts.
     for (const quoteHash of new Set([...known, ...read.keys()])) {
       if (!reported.has(quoteHash)) this.#setThesis(quoteHash, read.get(quoteHash));
     }

@@ -20,9 +20,7 @@ export interface PreTradeChecksOptions {
   strategy: Pick<PricingStrategy, "recheck" | "holdMs">;
 }
 
-/**
- * Checks one execution by itself; `ExposureLimit` checks it together with the others.
- */
+/** Checks one execution by itself; `ExposureLimit` checks it together with the others. */
 export class PreTradeChecks {
   readonly #options: PreTradeChecksOptions;
 
