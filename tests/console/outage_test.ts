@@ -73,13 +73,16 @@ browserTest(
     // For some seconds only, which the page itself waits for.
     const worst = visitor.sees(
       new RegExp(
-        `${(open + 7).toFixed(2)} USDC\\s+At most, on 1 bet and 7\\.00 in bets being ` +
-          "placed at \\d\\d:\\d\\d:\\d\\d",
+        `solver cannot be reached[\\s\\S]*${(open + 7).toFixed(2)} USDC\\s+At most, on 1 bet and ` +
+          "7\\.00 in bets being placed\\.",
       ),
     );
     await Promise.all([worst, services.stop("solver")]);
     await visitor.seesNo(/being placed/); // the chain has been read since
     assert.equal(await exposureOf(), `${open.toFixed(2)} USDC`);
+    const ofBets = (isOld: boolean) =>
+      page.waitForSelector(`[data-old="${isOld}"] [data-maker-exposure]`);
+    await ofBets(false); // the chain has them
     page.off("request", isPlacing);
     await page.setRequestInterception(false);
     const status = (text: string) =>
@@ -95,10 +98,10 @@ browserTest(
     await status("live, pricing"); // spoken, like the outage
 
     await services.stop("oracle");
-    await visitor.sees(/Most at one moment: .*; the price of now is missing/);
+    await visitor.sees(/moves now and stays: at worst .*\. The price of now is missing/);
     await visitor.sees(/If prices stay as now\s+–/);
     await services.start("oracle");
-    await visitor.seesNo(/the price of now is missing/);
+    await visitor.seesNo(/The price of now is missing/);
 
     await services.stop("proxy");
     await visitor.sees(/: the bets are of [\d:]+\..*Trying again/);
@@ -108,6 +111,8 @@ browserTest(
     await status("Only the solver’s own figures are known: the chain cannot be reached");
     assert.equal(await exposureOf(), `${open.toFixed(2)} USDC`);
     await visitor.sees(/as the solver itself reported at [\s\S]*Quotes and refusals/);
+    await ofBets(true);
+    assert.doesNotMatch(await visitor.textOf("main"), /Fine|No limit/, "it cannot know");
     await services.start("proxy");
     await visitor.seesNo(/Not live/);
     await status("live, pricing");
@@ -145,7 +150,7 @@ browserTest(
       await visitor.sees(/Effect: [a-z]/);
       assert.match(await page.title(), /^✕ [1-9] · Operator/);
       if (name === "solver") {
-        await visitor.sees(/No answer from the maker/);
+        await visitor.sees(/No quotes/);
         assert.deepEqual(await violationsEverywhere(page), []);
       }
       if (name === "node") {
