@@ -52,15 +52,15 @@ Deno.test("payoffOf: agrees with the profit if prices stay; bets that ended are 
     });
     const payoff = payoffOf(theses, 3_000);
     if (payoff === undefined) continue;
+    const { outside, steps, worst: { profit, low, high } } = payoff;
     const profitAt = (price: number) => profitIfStill(theses, () => price, 3_000);
     for (let probe = 0; probe < 20; probe++) {
       const price = 1_300 * random() - 50;
-      const step = payoff.steps.findLast((one) => one.price <= price);
-      assert.equal(step?.profit ?? payoff.outside, profitAt(price), `round ${round}`);
+      const step = steps.findLast((step) => step.price <= price);
+      assert.equal(step?.profit ?? outside, profitAt(price), `round ${round}`);
     }
-    const { profit, low, high } = payoff.worst;
     for (const price of [low, (low + high) / 2, high]) assert.equal(profitAt(price), profit);
-    assert.equal(profit, payoff.steps.map((step) => step.profit).reduce((a, b) => a < b ? a : b));
+    assert.equal(profit, steps.map((step) => step.profit).reduce((a, b) => a < b ? a : b));
   }
   const ended = bet(1, 1, 2, 0, 1_000);
   assert.equal(payoffOf([ended], 1_000), undefined);

@@ -87,11 +87,11 @@ browserTest(
     await page.setRequestInterception(false);
     const status = (text: string) =>
       page.waitForSelector(`.board [role="status"]::-p-text(${text})`);
-    await status("the solver cannot be reached: its own figures are of");
+    await status("the solver cannot be reached, its own figures are of");
     await visitor.sees(/No bet is settled yet[\s\S]*1 open/);
     await visitor.page.reload(); // the node has the bets
     await visitor.sees(/No bet is settled yet[\s\S]*1 open/);
-    await status("the solver cannot be reached: its limit");
+    await status("the solver cannot be reached, its limit");
     assert.equal(await exposureOf(), `${open.toFixed(2)} USDC`);
     assert.deepEqual(await violationsEverywhere(visitor.page), []);
     await services.start("solver");
@@ -104,7 +104,7 @@ browserTest(
     await visitor.seesNo(/The price of now is missing/);
 
     await services.stop("proxy");
-    await visitor.sees(/: the bets are of [\d:]+\..*Trying again/);
+    await visitor.sees(/, the bets are of [\d:]+\..*Trying again/);
     await visitor.sees(/Not live/);
     await visitor.sees(/No bet is settled yet[\s\S]*1 open/);
     await visitor.page.reload();
@@ -118,7 +118,7 @@ browserTest(
     await status("live, pricing");
 
     await services.stop("node");
-    await visitor.sees(/: the bets are of [\d:]+/);
+    await visitor.sees(/, the bets are of [\d:]+/);
     await services.start("node");
     await visitor.sees(/No bet is open\.[\s\S]*No bet is settled yet/);
     await visitor.seesNo(/Not live/);

@@ -76,8 +76,8 @@ function newsOf(watch: MakerWatch): string {
     ? `its own figures are of ${formatTime(solver.readAtMs)}`
     : "its limit, expected profits, refusals and forecasts are not known yet, only its bets";
   const news = [
-    watch.solverProblem.value && `${watch.solverProblem.value}: ${own}`,
-    problem && `${problem}: the bets are of ${formatTime(state.readAtMs)}`,
+    watch.solverProblem.value && `${watch.solverProblem.value}, ${own}`,
+    problem && `${problem}, the bets are of ${formatTime(state.readAtMs)}`,
   ].filter((text) => text !== undefined);
   return news.length > 0 ? `${news.join("; ")}. Trying again.` : "";
 }
