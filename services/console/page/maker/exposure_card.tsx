@@ -1,9 +1,10 @@
 import { useSignal } from "@preact/signals";
 import type { Thesis } from "@rangemaker/client";
-import { scaleLinear } from "d3-scale";
+import { scaleLinear, scaleSqrt } from "d3-scale";
 import type { PageModel } from "../data/page_model.ts";
-import { formatAmount, formatGain, formatQuotePrice } from "../format.ts";
-import { type Payoff, payoffOf, worstLossOf } from "./exposure.ts";
+import { formatAmount, formatGain, formatQuotePrice, toNumber } from "../format.ts";
+import { labelOf } from "../trade/chart_spans.ts";
+import { openOf, type Payoff, payoffOf, worstLossOf } from "./exposure.ts";
 import { freshPrice } from "./open_bets.tsx";
 import { ProfitPlot } from "./profit_plot.tsx";
 
@@ -13,7 +14,7 @@ interface ExposureProps {
   nowMs: number;
 }
 
-/** What the open bets of each market may lose, and what those of one market bring at each price. */
+/** What the open bets of each market may lose, and of one market, at which prices and when. */
 export function Exposure({ model, theses, nowMs }: ExposureProps) {
   const chosen = useSignal("");
   const markets = model.markets.list.map(({ symbol, base, quote }) => {
@@ -39,7 +40,15 @@ export function Exposure({ model, theses, nowMs }: ExposureProps) {
           </button>
         ))}
       </div>
-      {payoff && <PayoffChart symbol={shown} payoff={payoff} price={freshPrice(model, shown)} />}
+      {payoff && (
+        <PayoffChart
+          symbol={shown}
+          payoff={payoff}
+          price={freshPrice(model, shown)}
+          theses={own}
+          nowMs={nowMs}
+        />
+      )}
     </>
   );
 }
@@ -49,9 +58,12 @@ interface PayoffProps {
   payoff: Payoff;
   /** Undefined while it is unknown. */
   price: number | undefined;
+  theses: readonly Thesis[];
+  nowMs: number;
 }
 
-function PayoffChart({ symbol, payoff: { outside, steps, worst }, price }: PayoffProps) {
+function PayoffChart({ symbol, payoff, price, theses, nowMs }: PayoffProps) {
+  const { outside, steps, worst } = payoff;
   const prices = steps.map((step) => step.price);
   const [low, high] = [Math.min(...prices), Math.max(...prices)];
   const shown = price === undefined ? [] : [price];
@@ -75,6 +87,61 @@ function PayoffChart({ symbol, payoff: { outside, steps, worst }, price }: Payof
         }))}
         mark={price && toX(price)}
       />
+      <HeatMap theses={theses} nowMs={nowMs} toX={toX} />
     </figure>
+  );
+}
+
+interface HeatMapProps {
+  theses: readonly Thesis[];
+  nowMs: number;
+  /** Percent of the width at a price. */
+  toX(price: number): number;
+}
+
+/** The boxes of the open bets over price and time, darker where more is lost. Near times take more space. */
+function HeatMap({ theses, nowMs, toX }: HeatMapProps) {
+  const bets = openOf(theses).filter(({ endTime }) => endTime > nowMs);
+  const lastMs = Math.max(...bets.map(({ endTime }) => endTime)) - nowMs;
+  const toY = scaleSqrt([0, lastMs], [0, 100]);
+  const lossOf = ({ payout, betAmount }: Thesis) => toNumber(payout - betAmount);
+  const most = Math.max(...bets.map(lossOf));
+  return (
+    <>
+      <p>When: darker where more may be lost. Near times take more space.</p>
+      <div class="plot">
+        <svg
+          viewBox="0 0 100 100"
+          preserveAspectRatio="none"
+          role="img"
+          aria-label={`${bets.length} boxes over price and time, the last until ${
+            labelOf(lastMs)
+          } from now`}
+        >
+          {bets.map((bet) => {
+            const left = toX(toNumber(bet.lowerPrice));
+            const top = toY(Math.max(0, bet.startTime - nowMs));
+            return (
+              <rect
+                key={bet.id}
+                class="heat"
+                x={left}
+                y={top}
+                width={toX(toNumber(bet.upperPrice)) - left}
+                height={toY(bet.endTime - nowMs) - top}
+                fill-opacity={0.1 + 0.5 * lossOf(bet) / most}
+              />
+            );
+          })}
+        </svg>
+        <p class="y-ticks" aria-hidden="true">
+          {[0, 0.25, 1].map((share) => (
+            <span key={share} style={{ top: `${100 * Math.sqrt(share)}%` }}>
+              {share === 0 ? "now" : labelOf(lastMs * share)}
+            </span>
+          ))}
+        </p>
+      </div>
+    </>
   );
 }
