@@ -29,6 +29,7 @@ export {
   type QuoteErrorCode,
   RangemakerError,
   type RangemakerErrorOptions,
+  type Retry,
   RpcError,
   ServiceError,
   WalletError,

@@ -4,7 +4,7 @@ import { type DescribeRouteOptions, generateSpecs, resolver, uniqueSymbol } from
 import { z } from "zod";
 import config from "../../deno.json" with { type: "json" };
 import {
-  COMMON_STATUSES,
+  COMMON_ERRORS,
   failureAnswersOf,
   HOST_FAILURES,
   type OperationAnswer,
@@ -48,7 +48,7 @@ export interface ServiceDescription {
 }
 
 /** What the listener answers before any route. */
-const HOST_ANSWERS = failureAnswersOf(COMMON_STATUSES)(...HOST_FAILURES);
+const HOST_ANSWERS = failureAnswersOf(COMMON_ERRORS)(...HOST_FAILURES);
 
 /** A route that every service has. */
 function serviceOperation(id: string, summary: string, answer: OperationAnswer): Operation {

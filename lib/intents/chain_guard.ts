@@ -41,7 +41,7 @@ export class WrongChainError extends RangemakerError {
     message: string,
     details: Record<string, unknown>,
   ) {
-    super(code, message, { retryable: true, details });
+    super(code, message, { details });
   }
 }
 

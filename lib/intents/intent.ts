@@ -132,7 +132,7 @@ export function isFinal(state: IntentState): state is IntentOutcome["state"] {
 /** The store failed and changed nothing. */
 export class StoreError extends RangemakerError {
   constructor(message: string, cause?: unknown, code: string = "STORE_UNAVAILABLE") {
-    super(code, message, { cause, retryable: true });
+    super(code, message, { cause });
   }
 }
 
@@ -177,7 +177,7 @@ export class OutcomeUnknownError extends RangemakerError {
       "OUTCOME_UNKNOWN",
       `Outcome of ${txHash === null ? "the request" : `transaction ${txHash}`} is unknown: ` +
         `the same request may be sent again (${messageOf(cause)})`,
-      { cause, retryable: true, details: { txHash } },
+      { cause, details: { txHash } },
     );
   }
 }

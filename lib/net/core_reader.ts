@@ -16,14 +16,15 @@ const DEFAULT_TIMEOUT_MS = 5_000;
 export class NodeUnreachableError extends NetworkError {
   constructor(url: string, cause: unknown) {
     const reason = unreachableReason(url, cause);
-    super("NODE_UNREACHABLE", `Core node at ${url} cannot be reached: ${reason}`, cause);
+    super("NODE_UNREACHABLE", `Core node at ${url} cannot be reached: ${reason}`, cause, "later");
   }
 }
 
 /** The node took too long: whether it acted is unknown. */
 export class NodeTimeoutError extends NetworkError {
   constructor(url: string, method: string, timeoutMs: number) {
-    super("NODE_TIMEOUT", `Core node at ${url} did not answer ${method} within ${timeoutMs} ms`);
+    const message = `Core node at ${url} did not answer ${method} within ${timeoutMs} ms`;
+    super("NODE_TIMEOUT", message, undefined, "later");
   }
 }
 

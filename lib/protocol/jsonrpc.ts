@@ -52,7 +52,7 @@ type RpcResponse =
   | { jsonrpc: "2.0"; id: RpcId; error: RpcErrorBody };
 
 /** Codes of a node that does not answer, or of a limit: the same call may succeed later. */
-const RETRYABLE: ReadonlySet<number> = new Set([
+const TEMPORARY: ReadonlySet<number> = new Set([
   RpcCode.resourceUnavailable,
   RpcCode.limitExceeded,
 ]);
@@ -63,7 +63,8 @@ export class RpcError extends RangemakerError {
   readonly data: unknown;
 
   constructor(rpcCode: number, message: string, options: { data?: unknown; cause?: unknown } = {}) {
-    super(`RPC_${rpcCode}`, message, { cause: options.cause, retryable: RETRYABLE.has(rpcCode) });
+    const retry = TEMPORARY.has(rpcCode) ? "later" : "never";
+    super(`RPC_${rpcCode}`, message, { cause: options.cause, retry });
     this.rpcCode = rpcCode;
     this.data = options.data;
   }

@@ -76,7 +76,6 @@ export async function isDepositOnChain(
   throw new RangemakerError(
     code,
     `Whether the chain has deposit ${intent.key} is unknown: ${message}`,
-    { retryable: true },
   );
 }
 

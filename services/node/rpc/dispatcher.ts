@@ -30,7 +30,6 @@ export const BATCH_ANSWER_CHARS_MAX = 768 * 1024;
 const BATCH_TOO_LONG = new RangemakerError(
   "BATCH_TOO_LONG",
   "Answers of the batch are too long: send this call in another batch",
-  { retryable: true },
 );
 
 /** Most levels and values of a message: a batch of 100 bets has half as many values. */

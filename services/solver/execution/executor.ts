@@ -136,7 +136,7 @@ export class Executor {
       return insertion;
     } catch (thrown) {
       if (thrown instanceof RangemakerError) executionLog.refused(quoteHash, quote, thrown);
-      if (!(thrown instanceof PricingRefusedError) || thrown.retryable) throw thrown;
+      if (!(thrown instanceof PricingRefusedError) || thrown.retry === "later") throw thrown;
       const refused = this.#intentOf(quoteHash, execution);
       const intent = await intents.store.insertFailed(refused, failureOf(thrown));
       return { inserted: false, intent };

@@ -262,6 +262,6 @@ Deno.test("ThesisWatch: until rejects at its deadline, when the watch is closed,
   watch.close();
   await closed;
   assert.equal(watch.state, "closed");
-  await assert.rejects(watch.until(() => true, 1_000), { code: "WATCH_CLOSED", retryable: false });
+  await assert.rejects(watch.until(() => true, 1_000), { code: "WATCH_CLOSED", retry: "never" });
   assert.equal(clock.pending, 0);
 });

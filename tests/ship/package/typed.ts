@@ -20,7 +20,7 @@ export async function play(client: RangemakerClient, bet: Bet): Promise<Executio
     if (error instanceof WalletError && error.code === "WRONG_CHAIN") await client.switchChain();
     // @ts-expect-error No wallet has such a code.
     if (error instanceof WalletError && error.code === "WRONG") return undefined;
-    if (isRangemakerError(error) && error.retryable) return play(client, bet);
+    if (isRangemakerError(error) && error.retry === "later") return play(client, bet);
     throw error;
   }
 }
