@@ -38,7 +38,7 @@ import { typedDataOf } from "../protocol/typed_data.ts";
 import type { ChainDescription } from "./wallet.ts";
 
 /** A bet that the chain accepted. */
-export interface Execution {
+export interface PlacedBet {
   thesisId: number;
   txHash: Hex;
 }
@@ -230,7 +230,7 @@ export class RangemakerClient extends ChainReader {
    * const { thesisId } = await client.execute(await client.quote(bet));
    * ```
    */
-  async execute(offer: Offer, signature?: Hex): Promise<Execution> {
+  async execute(offer: Offer, signature?: Hex): Promise<PlacedBet> {
     requireOffer(offer);
     const userSignature = signature ?? await this.sign(offer);
     const url = `${this.context.urls.solver}/execute`;

@@ -15,7 +15,7 @@
  * @module
  */
 export type { Bet, Estimate, PriceHistory } from "./bet.ts";
-export { type Execution, RangemakerClient } from "./client.ts";
+export { type PlacedBet, RangemakerClient } from "./client.ts";
 export {
   ChainError,
   ExecutionError,

@@ -3,10 +3,10 @@ import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import {
   type Account,
   type Bet,
-  type Execution,
   isOutcomeUnknown,
   isRangemakerError,
   type Offer,
+  type PlacedBet,
   RangemakerClient,
   type Thesis,
   type ThesisWatch,
@@ -211,7 +211,7 @@ async function executeOne(
   client: RangemakerClient,
   clock: Clock,
   first: Offer,
-): Promise<Execution & { offer: Offer }> {
+): Promise<PlacedBet & { offer: Offer }> {
   const deadlineMs = clock.now() + EXECUTE_TIMEOUT_MS;
   for (let offer = first;;) {
     try {
