@@ -1,7 +1,7 @@
 import { type Clock, Timers } from "../../lib/clock.ts";
 import { exchangeSymbol, type Market } from "../../lib/protocol/markets.ts";
 import { RateWindow } from "../../lib/rate_window.ts";
-import type { DropReason, Frame, Provider, Trade } from "./provider.ts";
+import type { DropReason, Frame, Provider, ReceivedTrade } from "./provider.ts";
 import { Stream } from "./stream.ts";
 
 /** Faults of connections and streams; the names are values of a metric's label. */
@@ -155,7 +155,7 @@ export class ProviderSession {
     }
   }
 
-  #receiveTrade(trade: Trade): void {
+  #receiveTrade(trade: ReceivedTrade): void {
     const { handlers } = this.#options;
     const stream = this.#streams.get(trade.symbol);
     if (stream === undefined) return handlers.onFrameDropped?.("unknown_market");
