@@ -103,7 +103,7 @@ function pageOf(slot: number): number {
 }
 
 /** All known prices of one market: recorded by checkpoints, or backfilled. */
-export class PriceHistory implements PriceReader {
+export class KnownPrices implements PriceReader {
   readonly ring: PriceRing;
   readonly backfilled = new BackfilledSlots();
 
