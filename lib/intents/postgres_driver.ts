@@ -83,15 +83,13 @@ export class PostgresDriver implements SqlDriver {
     }
   }
 
-  async read(sql: string, values: SqlValue[]): Promise<unknown[]> {
-    const result = await this.#statements.add({ sql, values });
-    if (result.status === "fulfilled") return result.value.rows;
-    throw result.reason;
+  read(sql: string, values: SqlValue[]): Promise<unknown[]> {
+    return this.#runSoon(sql, values);
   }
 
+  /** The server runs each statement as a transaction, and answers once it is flushed. */
   write(sql: string, values: SqlValue[]): Promise<unknown[]> {
-    // The server runs each statement as a transaction, and answers once it is flushed.
-    return this.read(sql, values);
+    return this.#runSoon(sql, values);
   }
 
   transaction<T>(steps: () => SqlSteps<T>): Promise<T> {
@@ -126,6 +124,13 @@ export class PostgresDriver implements SqlDriver {
   async #count(expression: string): Promise<number> {
     const [row] = await this.read(`SELECT ${expression} AS count`, []);
     return countOfRow(row);
+  }
+
+  /** Runs a statement together with those that wait. */
+  async #runSoon(sql: string, values: SqlValue[]): Promise<unknown[]> {
+    const result = await this.#statements.add({ sql, values });
+    if (result.status === "fulfilled") return result.value.rows;
+    throw result.reason;
   }
 
   /** Runs work on a dedicated connection. After a failure the connection is closed, which rolls back. */

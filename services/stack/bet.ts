@@ -268,7 +268,7 @@ function requireTotal(who: string, account: Account, expected: bigint): void {
 
 /** @throws {RangemakerError} With `message` unless `condition` is true. */
 function assert(condition: boolean, message: string): asserts condition {
-  if (!condition) throw new RangemakerError("BET", message);
+  if (!condition) throw new RangemakerError("BET_CHECK_FAILED", message);
 }
 
 function describeOffer({ quote, estimatedPayout }: Offer & { estimatedPayout: bigint }) {
