@@ -20,7 +20,7 @@ export interface NewIntent {
   /** Identifies the intent: unique among the intents of a service. */
   key: string;
   /** The user that the intent is listed under. */
-  subject: string;
+  user: string;
   /** The request, as JSON. */
   payload: string;
   /** The transaction, if one is signed already. */

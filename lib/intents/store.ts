@@ -169,14 +169,14 @@ export class IntentStore extends ServiceStore {
     return intent;
   }
 
-  /** A subject's intents, newest first, `sequence` below `before` if given. */
-  async listBySubject(
-    subject: string,
+  /** A user's intents, newest first, `sequence` below `before` if given. */
+  async listByUser(
+    user: string,
     { limit, before = NO_BOUND }: { limit: number; before?: number },
   ): Promise<Intent[]> {
-    const rows = await this.db.read(INTENT_SQL.listBySubject, [
+    const rows = await this.db.read(INTENT_SQL.listByUser, [
       this.service,
-      subject,
+      user,
       before,
       limit,
     ]);

@@ -16,7 +16,7 @@ import type { Readiness } from "./readiness.ts";
 
 interface BridgeApiOptions {
   depositor: Pick<Depositor, "deposit">;
-  store: Pick<IntentStore, "find" | "listBySubject">;
+  store: Pick<IntentStore, "find" | "listByUser">;
   metrics: BridgeMetrics;
   limiter: MiddlewareHandler;
   checkReadiness(): Promise<Readiness>;

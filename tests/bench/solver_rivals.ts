@@ -87,7 +87,7 @@ export function viemExecutor(
       await Promise.all([node.getPrices(), node.getAccount()]);
       const { intent } = await store.insert({
         key: quoteHash,
-        subject: quote.user,
+        user: quote.user,
         payload: encodeExecution({ quote, userSignature }),
         transaction: null,
         expiresAtMs: quote.deadline,

@@ -166,7 +166,7 @@ export class Executor {
     const { user, deadline } = execution.quote;
     return {
       key: quoteHash,
-      subject: user,
+      user,
       payload: encodeExecution(execution, quoteSigner.probabilityOf(quoteHash)),
       transaction: null,
       expiresAtMs: deadline,
