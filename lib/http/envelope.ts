@@ -4,7 +4,7 @@ import { bodyLimit } from "hono/body-limit";
 import { HTTPException } from "hono/http-exception";
 import { z } from "zod";
 import { RangemakerError } from "../errors.ts";
-import { describeInput, describeValue } from "../protocol/scalars.ts";
+import { describeInput, describeValue } from "../protocol/input_errors.ts";
 import { RpcError } from "../protocol/jsonrpc.ts";
 import { Cors } from "./cors.ts";
 import {

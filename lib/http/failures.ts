@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Retry } from "../errors.ts";
 import { failuresOf } from "../protocol/failures.ts";
 import { failureSchema } from "../protocol/answers.ts";
-import { describeValue } from "../protocol/scalars.ts";
+import { describeValue } from "../protocol/input_errors.ts";
 
 /** One answer of an operation. The wire carries the input type of `body`. */
 export interface OperationAnswer {

@@ -1,7 +1,8 @@
 import { crc32 } from "node:zlib";
 import { z } from "zod";
 import { tryParseJson } from "../json.ts";
-import { describeIssue, hash32Schema } from "../protocol/scalars.ts";
+import { hash32Schema } from "../protocol/scalars.ts";
+import { describeIssue } from "../protocol/input_errors.ts";
 import {
   acceptedIntent,
   type Intent,

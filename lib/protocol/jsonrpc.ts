@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { RangemakerError } from "../errors.ts";
-import { describeInput, describeValue } from "./scalars.ts";
+import { describeInput, describeValue } from "./input_errors.ts";
 
 /** JSON-RPC error codes: the standard's, Ethereum's, and this chain's. */
 export const RpcCode = {

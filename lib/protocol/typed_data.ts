@@ -1,5 +1,6 @@
 import * as z from "zod/mini";
-import { described, toWire } from "./scalars.ts";
+import { described } from "./scalars.ts";
+import { toWire } from "./wire.ts";
 
 /** A member of an EIP-712 struct. */
 interface TypedField {

@@ -11,7 +11,8 @@ import { failureSchema } from "../protocol/answers.ts";
 import { RpcCode, RpcError } from "../protocol/jsonrpc.ts";
 import { SPEC_MARKETS } from "../protocol/markets.ts";
 import { developmentMethods } from "../protocol/methods/development.ts";
-import { type Address, addressSchema, describeInput, type Hex } from "../protocol/scalars.ts";
+import { type Address, addressSchema, type Hex } from "../protocol/scalars.ts";
+import { describeInput } from "../protocol/input_errors.ts";
 import { type Child, startChild } from "./child.ts";
 import { realClock } from "./real_clock.ts";
 

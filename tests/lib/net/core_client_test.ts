@@ -8,7 +8,7 @@ import {
 } from "../../../lib/net/core_reader.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
-import { toWire } from "../../../lib/protocol/scalars.ts";
+import { toWire } from "../../../lib/protocol/wire.ts";
 import { thesisOf } from "../../solver/support.ts";
 import { withAnswer } from "../../support/http_answers.ts";
 
