@@ -1,4 +1,4 @@
-/** The JSON envelope of failures, `{ success: false, error, code, retry }`, and reading requests. */
+/** The JSON envelope of failures, and reading requests. */
 import type { Context, Hono, MiddlewareHandler } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { HTTPException } from "hono/http-exception";

@@ -160,7 +160,7 @@ export interface JsonSchema {
   description?: string;
 }
 
-/** One parameter for each field; scalars that other schemas refer to by name are written out here. */
+/** One parameter for each field; scalars that others refer to by name are written out here. */
 function parametersOf(location: "path" | "query", schema: z.core.$ZodObject | undefined) {
   if (schema === undefined) return [];
   const { properties = {}, required = [], $defs = {} } = toJsonSchema(schema);

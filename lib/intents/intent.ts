@@ -81,7 +81,7 @@ export interface InFlight {
   newestSequence: number;
 }
 
-/** A process's own count of the reservations in the database, made by all processes of its service. */
+/** A process's own count of the reservations that all processes of its service made. */
 export interface ReservationBook {
   readonly reservedKeys: Iterable<string>;
   isReserved(key: string): boolean;

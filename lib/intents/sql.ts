@@ -49,7 +49,7 @@ export interface SqlDriver {
    * once it is on disk.
    */
   transaction<T>(steps: () => SqlSteps<T>): Promise<T>;
-  /** Version of the tables: 0 if there are none yet. @throws {StoreError} If they cannot be made. */
+  /** Version of the tables, 0 without any. @throws {StoreError} If they cannot be made. */
   version(): Promise<number>;
   /** Finishes the statements that are running, then disconnects. May be called again. */
   close(): Promise<void>;
@@ -194,7 +194,7 @@ export function intentUpdate(
   return { sql, values: [...values, ...changed.map(([, value]) => value), ...where] };
 }
 
-/** Reads a row of {@link INTENT_COLUMNS}. @throws {StoreDamagedError} If it is not as it was written. */
+/** Reads a row of {@link INTENT_COLUMNS}. @throws {StoreDamagedError} If it was changed. */
 export function intentOfRow(row: unknown): Intent {
   const { data, error } = intentSchema.safeParse(row);
   if (data !== undefined && data.checksum === checksumOf(data.service, data.intent)) {

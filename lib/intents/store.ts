@@ -275,7 +275,7 @@ export class IntentStore extends ServiceStore {
     return await this.change(INTENT_SQL.deleteFinished, values);
   }
 
-  /** Changes an unfinished intent. @returns The intent as it is now, and whether this changed it. */
+  /** Changes an unfinished intent. @returns The intent now, and whether this changed it. */
   async #advance(read: Intent, next: Intent): Promise<{ intent: Intent; isFirst: boolean }> {
     const isFirst = await this.#replace(UNFINISHED, read, next);
     return { intent: isFirst ? next : await this.get(read.key), isFirst };

@@ -61,7 +61,7 @@ export class CoreClient extends CoreReader {
     });
   }
 
-  /** Whether anyone may take the chain back to an older state, as on a development chain in memory. */
+  /** Whether anyone may revert the chain, as on a development chain in memory. */
   async allowsReverts(): Promise<boolean> {
     const { methods } = await this.ask("rpc.discover", [], discoverySchema);
     return methods.some(({ name }) => name === "core_revert");

@@ -101,7 +101,7 @@ export class CoreReader {
     return this.call(readMethods, "core_getPriceHistory", { query });
   }
 
-  /** The smallest bet that the chain accepts, USDC with 6 decimals; 0 if the node does not report it. */
+  /** The smallest bet that the chain accepts, USDC with 6 decimals; 0 if the node reports none. */
   async minBetAmount(): Promise<bigint> {
     return (await nullIfUnsupported(this.call(readMethods, "core_getLimits", {})))?.minBetAmount ??
       0n;

@@ -91,7 +91,7 @@ export const hash32Schema = described(
 /** Longest hex text accepted as a signature; its exact form is checked later. */
 const SIGNATURE_TEXT_MAX = 1024;
 
-/** Hex bytes meant as a signature; `requireSigner` checks the strict form and reports the problem. */
+/** Hex bytes meant as a signature; `requireSigner` checks the strict form. */
 export const signatureSchema = described(
   z.pipe(
     z.string({ error: "Expected a signature string" }).check(

@@ -58,7 +58,7 @@ export function describeTypedData(type: FlatType, chainId: number): TypedDataDes
   };
 }
 
-/** The complete data that a wallet signs: `types` has `EIP712Domain`, integers are decimal strings. */
+/** The data that a wallet signs: `types` has `EIP712Domain`, integers are decimal strings. */
 export type TypedData = TypedDataDescription & { message: Record<string, unknown> };
 
 /** The typed data of a message, in the form that every wallet and signer accepts. */

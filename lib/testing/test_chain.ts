@@ -154,7 +154,7 @@ export async function startChain(options: ChainOptions = {}): Promise<TestChain>
   }
 }
 
-/** A running chain. Times are Unix milliseconds on its clock; amounts and prices have 6 decimals. */
+/** A running chain. Its times are Unix milliseconds; amounts and prices have 6 decimals. */
 export class TestChain implements AsyncDisposable {
   /** The constructor options of a client of this chain; add `wallet`. */
   readonly options: { urls: ChainUrls; chainId: number; solver: Address; clock: Clock };

@@ -146,7 +146,7 @@ export class CoreNode {
     return Response.json(body, { status: status === "failed" ? 503 : 200 });
   }
 
-  /** The answer of `GET /ready`: 503 unless the node makes blocks and accepts bets on every market. */
+  /** `GET /ready`: 503 unless the node makes blocks and accepts bets on every market. */
   async readiness(): Promise<Response> {
     const found = await findProblems({
       chain: () => this.#problem()?.reason,

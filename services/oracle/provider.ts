@@ -58,8 +58,8 @@ export interface Provider {
   /** Reads one frame; never throws. */
   parse(text: string): Frame;
   /**
-   * How {@link ReceivedTrade.sequence} counts in one market: `by_one` has no gaps; `rising` skips numbers
-   * because trades are merged, and only a heartbeat shows a loss; `none` has no number.
+   * How {@link ReceivedTrade.sequence} counts in one market: `by_one` has no gaps; `rising` skips
+   * numbers because trades are merged, and only a heartbeat shows a loss; `none` has no number.
    */
   readonly sequence: "by_one" | "rising" | "none";
   readonly liveness: LivenessRule;

@@ -38,7 +38,7 @@ interface SolverApiOptions {
   /** The solver's last known balance on the chain, and when it was read. */
   ownBalance(): Promise<LastBalance>;
   checkReadiness(): Promise<Readiness>;
-  /** Predicted and observed shares of boxes that held, by market; undefined with `--pricing mock`. */
+  /** Predicted and observed shares of boxes that held, by market; not with `--pricing mock`. */
   calibration(): MarketCalibration[] | undefined;
   solver: Address;
   chainId: number;

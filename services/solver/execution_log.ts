@@ -79,7 +79,7 @@ export const executionLog = {
     }));
   },
 
-  /** The execution has failed, so its hedge is not needed, if there is one: an answer may be lost. */
+  /** The execution has failed and needs no hedge, if there is one: an answer may be lost. */
   hedgeUnused(quoteHash: string, terms: QuoteTerms): void {
     log.warn("A hedge of {risk} for {user} is not needed: the execution has failed", () => ({
       event: "hedge_unused",

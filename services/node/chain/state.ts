@@ -143,7 +143,7 @@ export class ChainState {
     this.settlements.retryWhere(tx.base, tx.quote, { from: first.from, to: last.to });
   }
 
-  /** Deletes backfilled prices that are older than the ring and that no open thesis needs any more. */
+  /** Deletes backfilled prices that are older than the ring and that no open thesis needs. */
   prune(): void {
     for (const [{ base, quote, symbol }, history] of this.histories) {
       if (history.backfilled.pages === 0) continue;
@@ -153,7 +153,7 @@ export class ChainState {
     }
   }
 
-  /** How many slots up to a time have no price although an unsettled thesis needs them, by market. */
+  /** How many slots up to a time lack the price that an unsettled thesis needs, by market. */
   *neededSlots(untilMs: number): Iterable<[market: Market, slots: number]> {
     for (const [market, history] of this.histories) {
       const missingMs = this.settlements.neededSpans(market.base, market.quote)

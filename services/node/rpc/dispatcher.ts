@@ -206,7 +206,7 @@ function failureText(id: RpcId, thrown: unknown): string {
   return JSON.stringify(rpcFailure(id, code, message, data));
 }
 
-/** The JSON-RPC code of each domain error that a caller can cause. All others are internal errors. */
+/** The JSON-RPC code of each domain error that a caller can cause. Others are internal errors. */
 const RPC_CODES: Readonly<Record<string, number>> = {
   INVALID_SIGNATURE: RpcCode.transactionRejected,
   TIMESTAMP_OUT_OF_RANGE: RpcCode.transactionRejected,

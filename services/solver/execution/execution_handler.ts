@@ -27,7 +27,7 @@ export interface ExecutionHandlerOptions {
 /** Hedges that are remembered: far more than there are executions under way. */
 const HEDGES_MAX = 10_000;
 
-/** What a recorded execution needs before it is sent: it is verified, held, rechecked and hedged. */
+/** What a recorded execution needs before it is sent: verification, wait, rechecks and hedge. */
 export class ExecutionHandler {
   readonly #options: ExecutionHandlerOptions;
   /** Verified executions by intent, so that each is parsed and verified once. */

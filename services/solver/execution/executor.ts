@@ -77,7 +77,7 @@ export class Executor {
     return resultOf(await running);
   }
 
-  /** A late quote fails by its deadline, even if the user's signature is wrong too (spec: "POST /execute"). */
+  /** A late quote fails by its deadline, even if the signature is wrong (spec: "POST /execute"). */
   #requireUserSignature({ quote, userSignature }: Execution): void {
     const { chainId } = this.#options;
     const hashFor = (chainId: number) => hashQuote(quote, chainId);

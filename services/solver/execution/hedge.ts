@@ -19,7 +19,7 @@ export interface Hedge {
    * Resolves when the risk of a quote is covered. Idempotent by the quote hash: it is called again
    * after a crash.
    *
-   * @throws {RangemakerError} If the risk is not covered; if it may be covered later, `retry` says so.
+   * @throws {RangemakerError} If the risk is not covered; `retry` is `later` if it may be.
    */
   cover(quoteHash: Hex, quote: Quote): Promise<void>;
 }
@@ -76,7 +76,7 @@ export class HttpHedge implements Hedge {
 
   /**
    * @throws {RangemakerError} `HEDGE_REFUSED` if the service refuses, which is final.
-   * @throws {RangemakerError} `HEDGE_UNAVAILABLE` if there was no valid answer: it may succeed later.
+   * @throws {RangemakerError} `HEDGE_UNAVAILABLE` without a valid answer: it may succeed later.
    */
   async cover(quoteHash: Hex, quote: Quote): Promise<void> {
     const { url, timeoutMs } = this.#options;
