@@ -57,8 +57,7 @@ export class Executor {
    *
    * @throws {SignatureError} If the quote is not this solver's or not signed by its user.
    * @throws {RangemakerError} If a limit or check fails. With `usedUp` in its details, the quote
-   * never
-   *   becomes a bet; otherwise nothing is recorded.
+   *   never becomes a bet; otherwise nothing is recorded.
    * @throws {OutcomeUnknownError} If the node has not answered yet.
    */
   async execute(request: ExecutionRequest): Promise<ExecuteResult> {
