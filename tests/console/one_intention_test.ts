@@ -120,7 +120,7 @@ class TestUser {
       pending: new PendingBets(this.store),
       clock: systemClock,
       serverClock: systemClock,
-      onSettled() {},
+      onNews() {},
       onResolved: (_, outcome) => this.resolved.push(outcome),
     });
     this.#portfolio.start();

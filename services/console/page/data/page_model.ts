@@ -40,7 +40,13 @@ export function openPageModel(config: PageConfig, page: Window) {
     store: page.localStorage,
     tabs: page,
     injected: watchInjectedWallets(page),
-    onSettled(thesis) {
+    onNews(thesis, news) {
+      const { id, startTime, endTime } = thesis;
+      if (news === "found") return void announce(placedText(id, thesis, serverClock.now()));
+      if (news === "started") {
+        const text = `Bet ${id} runs now, for ${durationText(endTime - startTime)}.`;
+        return void announce(text, { isSpoken: true }); // the chart shows it
+      }
       announce(outcomeText(thesis), { isSpoken: isOutcomeSeen(page.document, thesis) });
       notify(outcomeText(thesis));
     },
@@ -115,13 +121,21 @@ function resolutionOf(
   outcome: BetOutcome,
   nowMs: number,
 ): string {
-  const { betAmount, payout, startTime } = quote;
+  const { betAmount, startTime } = quote;
   const bet = `The bet of ${formatAmount(betAmount)} USDC that starts at ${formatTime(startTime)}`;
   if (outcome.name !== "placed") return `${bet} was not placed: nothing was taken.`;
   if (isChecking) return `${bet} was placed after all: it is bet ${outcome.thesisId}.`;
+  return placedText(outcome.thesisId, quote, nowMs);
+}
+
+function placedText(
+  id: number,
+  { payout, startTime }: Pick<Thesis, "payout" | "startTime">,
+  nowMs: number,
+): string {
   const begins = startTime > nowMs
     ? `starts in ${durationText(1_000 * Math.ceil((startTime - nowMs) / 1_000))}`
     : "has begun";
-  return `Bet ${outcome.thesisId} is placed: it pays ${formatAmount(payout)} USDC if the price ` +
-    `stays in the box. The window ${begins}.`;
+  return `Bet ${id} is placed: it pays ${formatAmount(payout)} USDC if the price stays in the ` +
+    `box. The window ${begins}.`;
 }
