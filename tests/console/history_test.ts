@@ -9,16 +9,10 @@ import {
   pageOf,
   userCsv,
 } from "../../services/console/page/trade/history.ts";
-import {
-  breakEvenOf,
-  leastPayout,
-  oddsOf,
-  payoutText,
-  termsText,
-} from "../../services/console/page/trade/odds.ts";
+import { breakEvenOf, isNear, oddsOf } from "../../services/console/page/trade/odds.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { memoryStore } from "./memory_store.ts";
-import { hashOf, offerOf, OTHER, thesisOf, USER } from "./offers.ts";
+import { hashOf, OTHER, thesisOf, USER } from "./offers.ts";
 
 const breach = { time: 500, price: 3_000_000n };
 const theses = [
@@ -120,27 +114,12 @@ Deno.test("oddsOf: warns with stake and gain if the payout is less than a tenth 
   assert.equal(warning(11_000_000n), undefined);
 });
 
-Deno.test("payoutText: the range that may be placed, or one amount if both are shown alike", () => {
-  const textOf = (least: bigint) => payoutText({ payout: 13_757_000n, least });
-  assert.equal(textOf(12_381_300n), "12.38 to 13.75");
-  assert.deepEqual([13_757_000n, 13_750_001n].map(textOf), ["13.75", "13.75"]);
-});
-
-Deno.test("leastPayout: is the payout less the tolerance, but never less than the stake", () => {
-  const quote = { betAmount: 10_000_000n, payout: 10_060_000n };
-  assert.equal(leastPayout(quote, 0), 10_060_000n);
-  for (const tolerance of [2, 5, 50]) assert.equal(leastPayout(quote, tolerance), 10_000_000n);
-  assert.equal(leastPayout({ ...quote, payout: 20_000_000n }, 5), 19_000_000n);
-});
-
-Deno.test("termsText: names the least payout, unless only the quoted one is accepted", () => {
-  const offer = offerOf(1, { betAmount: 10_000_000n, payout: 20_000_000n });
-  const text = "Bet 10.00, get 20.00 USDC, break-even 50.0 %";
-  assert.equal(termsText(offer, 20_000_000n), text);
-  assert.equal(
-    termsText(offer, 18_000_000n),
-    "Bet 10.00, get 20.00 USDC, or at least 18.00 if the odds change, break-even 50.0–55.6 %",
-  );
+Deno.test("isNear: limits a change of the payout in both directions, and never pays less than the stake", () => {
+  const accepted = (first: bigint, percent: number, payouts: bigint[]) =>
+    payouts.map((payout) => isNear({ betAmount: 100n, payout }, { payout: first }, percent));
+  assert.deepEqual(accepted(200n, 5, [189n, 190n, 210n, 211n]), [false, true, true, false]);
+  assert.deepEqual(accepted(200n, 0, [199n, 200n, 201n]), [false, true, false]);
+  assert.deepEqual(accepted(110n, 50, [99n, 100n]), [false, true]);
 });
 
 Deno.test("DraftStore: a draft is kept for an hour; stored text of another form is ignored", () => {

@@ -41,7 +41,7 @@ const obstacles: readonly [
     "a bet on its way",
     { onItsWay: { ...signed, isChecking: true } },
     "Outcome unknown, checking …",
-    /New quotes wait/,
+    /^No answer yet/,
   ],
   [
     "a bet that another tab is placing",
@@ -182,5 +182,18 @@ Deno.test("Next step: a bet with more risk than the maker executes is refused be
   assert.deepEqual(estimated(82_195_460_000n), {
     code: "RISK_TOO_LARGE",
     text: "The maker takes at most 15,530.13 USDC on this box.",
+    most: 15_530_139_963n,
   });
+});
+
+Deno.test("obstacleOf: the button bets the most that the maker takes, if the balance allows it", () => {
+  const parsed = parseFields({ ...FIELDS, amount: "50" });
+  const limits = { minBetAmount: 1n, maxBetAmount: 1_000_000_000n };
+  const unpriceable = { code: "RISK_TOO_LARGE", text: "", most: 20_009_999n };
+  const found = (balance: bigint) => obstacleOf({ ...READY, parsed, limits, unpriceable, balance });
+  assert.deepEqual(found(1_000_000_000n), {
+    ...{ button: "Bet 20.00 USDC", field: "amount", amount: 20_009_999n },
+    text: "You bet: Enter at most 20.00 USDC: the maker takes no more on this box.",
+  });
+  assert.equal(found(15_000_000n)?.amount, undefined, "the balance is less");
 });

@@ -65,7 +65,7 @@ Deno.test({
           await assertInReach(page, "Suggest a box");
           await visitor.press("Suggest a box");
           await visitor.sees(
-            /You get\s+[\d.]+ to [\d.]+ USDC\s+Odds\s+×\s[\d.]+\s+Chance\s+[\d.]+\s%\s+Break-even\s+[\d.]+–[\d.]+\s%/,
+            /You get\s+[\d.]+ USDC ± 15 %\s+Odds\s+×\s[\d.]+\s+Chance\s+[\d.]+\s%\s+Break-even\s+[\d.]+\s%/,
           );
           assert.deepEqual(await hiddenFocus(page), []);
           // 60 s from 20 s on do not fit beside the past of the minute shown before.
@@ -333,7 +333,7 @@ Deno.test({
           (parts) => parts.map((part) => part.textContent),
         );
         assert.deepEqual(headings, [
-          "rangemaker",
+          "Trade",
           "Market",
           "3. Draw your box",
           "Account",
@@ -494,7 +494,7 @@ Deno.test({
         await page.focus("input[name=amount]");
         await page.keyboard.type("x");
         await page.keyboard.press("Enter");
-        await hears(page, /^You bet: Enter a number such as 10\.50\.$/);
+        await hears(page, /^You bet: Enter a number such as 10\.50, with 6 decimals at most\.$/);
         await page.keyboard.press("Backspace");
         await page.keyboard.press("Enter");
         await focusIsOn(page, "Sign and place the bet");
@@ -509,7 +509,7 @@ Deno.test({
         await focusIsOn(page, "Ask for a new quote");
         await hears(
           page,
-          /^Too late: the window has begun\. Enter asks for a new quote\.$/,
+          /^Too late: the window has begun\. Nothing was placed or taken\. Enter asks for a new quote\.$/,
         );
         await page.focus(".chart .area");
         await page.keyboard.press("Enter");
@@ -535,15 +535,12 @@ Deno.test({
         await page.keyboard.down("Enter"); // repeats
         await hears(page, /^The quote is new: press again to sign it\.$/);
         await page.keyboard.up("Enter");
-        await hears(
-          page,
-          /^(It pays .*)?Bet 10\.00, get [\d.]+ USDC, .*Sign within \d+ s, before the window starts\. It lasts 1 min\.$/,
-        );
+        await hears(page, /^Quote: sign within \d+ s\. It pays [\d.]+ USDC\./);
         const terms = await page.$eval(
           ":focus",
           (button) => button.getAttribute("aria-describedby"),
         );
-        assert.equal(terms, "terms", "what it pays, which does not change each second");
+        assert.equal(terms, "terms range", "what is signed, which does not change each second");
         await page.evaluate(`
           globalThis.framesWithoutFocus = 0;
           (function look() {
@@ -644,7 +641,8 @@ Deno.test({
         const notify = await page.waitForSelector("::-p-text(Notify me when a bet ends)");
         await notify?.focus();
         await page.keyboard.press("Enter"); // this browser refuses
-        await focusIsOn(page, "Download CSV");
+        await hears(page, /^The browser does not allow notifications/);
+        await focusIsOn(page, "Notify me when a bet ends");
         await visitor.close({ outages: true });
       });
 
@@ -812,7 +810,7 @@ Deno.test({
             "nothing covers the button",
           );
           await visitor.press("Move the box to the price");
-          await visitor.sees(/You get\s+[\d.]+ to [\d.]+ USDC\s+Odds\s+×\s[\d.]+/);
+          await visitor.sees(/You get\s+[\d.]+ USDC ± 15 %\s+Odds\s+×\s[\d.]+/);
           await page.$eval("html", (html) => html.scrollTop = 0);
           const seen = await page.$$eval(
             ".terms, .action-bar button.wide, .legend [aria-label^=Show]",
@@ -988,7 +986,7 @@ async function assertTermsInBar(page: Page): Promise<void> {
   }) ?? assert.fail();
   assert.match(
     text,
-    /^You get\s+[\d.]+ to [\d.]+ USDC\s+You bet\s+10\.00\s+Odds\s+× [\d.]+\s+Chance\s+[\d.]+\s%\s+Break-even\s+[\d.]+–[\d.]+\s%$/,
+    /^You get\s+[\d.]+ USDC ± 15 %\s+You bet\s+10\.00\s+Odds\s+× [\d.]+\s+Chance\s+[\d.]+\s%\s+Break-even\s+[\d.]+\s%$/,
   );
   assert(top >= 0 && bottom > top && bottom <= PHONE.height, `${top} to ${bottom}`);
 }

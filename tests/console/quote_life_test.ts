@@ -17,10 +17,10 @@ Deno.test("signableMs: a quote expires five seconds before its deadline, or at t
     0,
     0,
   ]);
-  assert.equal(overText(quote), "The quote has expired.");
+  assert.equal(overText(quote), "The quote has expired. Nothing was placed or taken.");
   const sooner = { ...quote, startTime: 25_000 };
   assert.deepEqual([24_999, 25_000].map((nowMs) => signableMs(sooner, nowMs)), [1, 0]);
-  assert.equal(overText(sooner), "Too late: the window has begun.");
+  assert.equal(overText(sooner), "Too late: the window has begun. Nothing was placed or taken.");
 });
 
 Deno.test("windowText: the deadline is the start of a window", () => {

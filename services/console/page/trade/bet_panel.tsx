@@ -245,12 +245,15 @@ export function askQuote(model: PageModel, slip: BetSlip): void {
     return placeBox(model, slip, { keepsHeight: obstacle.fix === "move" });
   }
   if (obstacle.switchesChain) return switchChain(model);
-  if (obstacle.field) document.getElementById(`field-${obstacle.field}`)?.focus();
+  if (obstacle.amount) return slip.edit({ amount: amountText(obstacle.amount / CENT * CENT) });
+  const field = document.getElementById(`field-${obstacle.field}`);
+  // Its description is read with it.
+  if (field && field !== document.activeElement) return field.focus();
   model.announce(spokenText(obstacle), { isSpoken: true, isAnswer: true }); // the page shows it
 }
 
 /** Choices of {@link Tolerance}, in percent. */
-const TOLERANCES = [0, 2, 5, 10, 20] as const;
+const TOLERANCES = [0, 2, 5, 10, 15, 20] as const;
 
 function Tolerance({ slip }: { slip: BetSlip }) {
   return (
@@ -260,8 +263,9 @@ function Tolerance({ slip }: { slip: BetSlip }) {
         value={slip.tolerancePercent.value}
         onChange={({ currentTarget }) => slip.setTolerance(Number(currentTarget.value))}
       >
-        {TOLERANCES.map((percent) => <option key={percent} value={percent}>{percent} % less
-        </option>)}
+        {TOLERANCES.map((percent) => (
+          <option key={percent} value={percent}>{percent} % less or more</option>
+        ))}
       </select>
     </label>
   );

@@ -32,9 +32,13 @@ export interface Situation {
   onItsWay: UnresolvedBet | undefined;
   isEmpty: boolean;
   parsed: ParsedFields;
-  /** Why the box cannot be priced now. */
-  unpriceable: Explanation | undefined;
+  unpriceable: Unpriceable | undefined;
   limits: Pick<SolverInfo["config"], "minBetAmount" | "maxBetAmount"> | undefined;
+}
+
+/** Why a box cannot be priced now, and the largest amount that can be bet on it, if that helps. */
+export interface Unpriceable extends Explanation {
+  most?: bigint;
 }
 
 /** A condition that must be met before a quote. */
@@ -50,6 +54,8 @@ export interface Obstacle {
   fix?: "move" | "height";
   /** The field to correct, which shows its error; the button goes there. */
   field?: keyof DraftFields;
+  /** The button enters this amount. */
+  amount?: bigint;
 }
 
 /** Why a market accepts no bets, in one sentence. The chart shows it. */
@@ -87,7 +93,11 @@ export function obstacleOf(situation: Situation): Obstacle | undefined {
   }
   if (market !== "fresh") return { button: WAITING, text: "" };
   const wrong = firstError(errorsOf(situation));
-  if (wrong !== undefined) return { ...wrong, button: `Check “${LABELS[wrong.field]}”` };
+  if (wrong !== undefined) {
+    const amount = wrong.field === "amount" ? mostTaken(situation) : undefined;
+    const button = amount ? `Bet ${formatAmount(amount)} USDC` : `Check “${LABELS[wrong.field]}”`;
+    return { ...wrong, button, amount };
+  }
   if (isEmpty) {
     const text = "Draw a box on the chart, or fill in the fields.";
     return { button: "Suggest a box", text, suggests: true };
@@ -145,9 +155,20 @@ export function errorsOf(situation: Situation): FieldErrors {
   return amount === undefined ? errors : { ...errors, amount };
 }
 
+/** The most that the maker takes on the box, if that is less than the amount and the balance. */
+function mostTaken({ parsed: { betAmount = 0n }, balance, unpriceable }: Situation) {
+  const most = unpriceable?.most ?? betAmount;
+  return most < betAmount && (!balance || most < balance) ? most : undefined;
+}
+
 /** Why this amount cannot be bet. A balance of 0 is reported elsewhere. */
-function amountError({ parsed: { betAmount }, balance, limits }: Situation): string | undefined {
+function amountError(situation: Situation): string | undefined {
+  const { parsed: { betAmount }, balance, limits } = situation;
+  const most = mostTaken(situation);
   if (betAmount === undefined) return undefined;
+  if (most !== undefined) {
+    return `Enter at most ${formatAmount(most)} USDC: the maker takes no more on this box`;
+  }
   if (balance && betAmount > balance) {
     return `Enter at most ${formatAmount(balance)} USDC, your balance`;
   }
@@ -164,14 +185,15 @@ function amountError({ parsed: { betAmount }, balance, limits }: Situation): str
 export function unpriceableBy(
   state: EstimateState,
   info: Pick<SolverInfo, "config" | "maxRisk"> | undefined,
-): Explanation | undefined {
+): Unpriceable | undefined {
   const { betAmount } = state.bet;
   if ("failure" in state) {
     return explain(state.failure, { betAmount, minBetAmount: info?.config.minBetAmount ?? 0n });
   }
   const risk = state.estimate.payout - betAmount;
   if (info?.maxRisk !== undefined && risk > info.maxRisk) {
-    return explainRisk(betAmount, risk, info.maxRisk);
+    const most = betAmount * info.maxRisk / risk;
+    return { ...explainRisk(betAmount, risk, info.maxRisk), most };
   }
   if (!isWorthless(state.estimate)) return undefined;
   const text = "It would win almost nothing. Make the box less tall, or let it last longer.";

@@ -51,32 +51,22 @@ export function oddsOf(
   };
 }
 
-/** The probability at which payouts equal stakes on average, up to that of the least payout. */
-export function breakEvenOf(
-  { betAmount, payout }: Pick<Quote, "payout" | "betAmount">,
-  least = payout,
-): string {
-  const chanceFor = (paid: bigint) => chanceText(Number(betAmount) / Number(paid));
-  const [now, most] = [chanceFor(payout), chanceFor(least)];
-  return now === most ? now : `${now.replace(" %", "")}–${most}`;
+/** The probability at which payouts equal stakes on average. */
+export function breakEvenOf({ betAmount, payout }: Pick<Quote, "payout" | "betAmount">): string {
+  return chanceText(Number(betAmount) / Number(payout));
 }
 
 /**
- * The least payout of a quote that may replace the signed one without asking. It is never below the
- * stake, or a winner would lose money.
+ * Whether a quote may replace the first signed one without asking: its payout, and so its chance,
+ * are near enough. It never pays less than the stake, or a winner would lose money.
  */
-export function leastPayout(
+export function isNear(
   { payout, betAmount }: Pick<Quote, "payout" | "betAmount">,
+  first: Pick<Quote, "payout">,
   tolerancePercent: number,
-): bigint {
-  const least = payout * BigInt(Math.round(10_000 - 100 * tolerancePercent)) / 10_000n;
-  return least > betAmount ? least : betAmount;
-}
-
-/** What a bet pays if it is won: from the least payout that is placed without asking again. */
-export function payoutText({ payout, least }: Pick<Quote, "payout"> & { least: bigint }): string {
-  const [low, high] = [least, payout].map(formatAmount);
-  return low === high ? `${high}` : `${low} to ${high}`;
+): boolean {
+  const change = payout > first.payout ? payout - first.payout : first.payout - payout;
+  return payout >= betAmount && 100n * change <= first.payout * BigInt(tolerancePercent);
 }
 
 /** A probability in percent, never 0 or 100. */
@@ -87,19 +77,11 @@ export function chanceText(probability: number): string {
 
 export type Priced = Pick<Estimate, "betAmount" | "payout" | "probability">;
 
-/** What a box pays, to be spoken. */
-export function paysText(estimate: Priced): string {
-  const { multiplier } = oddsOf(estimate, undefined);
-  return `pays ${formatAmount(estimate.payout)} USDC (${multiplier})${chancesText(estimate)}`;
-}
-
-/** What is signed, to be spoken. @param least The least payout that is placed without asking again. */
-export function termsText({ quote, probability }: Offer, least: bigint): string {
-  const atLeast = least < quote.payout
-    ? `, or at least ${formatAmount(least)} if the odds change`
-    : "";
-  return `Bet ${formatAmount(quote.betAmount)}, get ${formatAmount(quote.payout)} USDC` +
-    atLeast + chancesText({ ...quote, probability }, least);
+/** What a box or a quote pays, to be spoken. */
+export function paysText(priced: Priced): string {
+  const { multiplier, chance } = oddsOf(priced, undefined);
+  return `pays ${formatAmount(priced.payout)} USDC (${multiplier})` +
+    `${chance === undefined ? "" : `, chance ${chance}`}, break-even ${breakEvenOf(priced)}`;
 }
 
 /** The outcome of a bet whose price moved while it was signed. */
@@ -107,12 +89,4 @@ export function repricedText(first: Offer, { quote: { payout }, probability }: O
   const chance = probability === undefined ? "" : `, chance ${chanceText(probability)}`;
   return `You signed for ${formatAmount(first.quote.payout)} USDC; the odds changed as you did: ` +
     `it pays ${formatAmount(payout)} USDC${chance}.`;
-}
-
-/** The chance of a bet, if the maker reports it, and its break-even. */
-function chancesText(priced: Priced, least?: bigint): string {
-  const { chance } = oddsOf(priced, undefined);
-  return `${chance === undefined ? "" : `, chance ${chance}`}, break-even ${
-    breakEvenOf(priced, least)
-  }`;
 }

@@ -12,7 +12,7 @@ import {
   type Situation,
   unpriceableBy,
 } from "./next_step.ts";
-import { leastPayout, oddsOf } from "./odds.ts";
+import { oddsOf } from "./odds.ts";
 import { Terms } from "./terms.tsx";
 
 /** The present obstacle to a quote; undefined if there is none. */
@@ -63,8 +63,8 @@ export function QuoteButton(
   const estimate = estimateNow(model, slip);
   const warning = estimate &&
     oddsOf(estimate, model.maker.info.value?.config.maxPayoutRatio).warning;
-  // The bet slip has announced the failure already.
-  const failed = stage.name === "draft" && stage.failure;
+  // The obstacle is also why there is no quote.
+  const failed = stage.name === "draft" && (stage.isSigned || !obstacle?.text) && stage.failure;
   return (
     <>
       <div class="bar-note note" id="bar-note">
@@ -73,12 +73,7 @@ export function QuoteButton(
         {/* A wrong field has its error below it. */}
         {obstacle?.text && !obstacle.field && <p>{obstacle.text}</p>}
       </div>
-      {!slip.isEmpty && (
-        <Terms
-          offered={estimate &&
-            { ...estimate, least: leastPayout(estimate, slip.tolerancePercent.value) }}
-        />
-      )}
+      {!slip.isEmpty && <Terms offered={estimate} tolerancePercent={slip.tolerancePercent.value} />}
       {children}
       <button
         type="submit"

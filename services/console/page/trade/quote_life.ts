@@ -1,5 +1,7 @@
-/** How long a quote can still be signed. */
-import type { Quote } from "@rangemaker/client";
+/** From when on, and until when, a quote can be signed. */
+import { type Signal, signal } from "@preact/signals";
+import type { CancelTimer, Clock, Quote } from "@rangemaker/client";
+import { DEADLINE_MARGIN_MS } from "../data/bet_keeper.ts";
 import { durationText, formatTime } from "../format.ts";
 import { QUOTE_LIFE_MS } from "./draft.ts";
 
@@ -41,9 +43,9 @@ export function windowText(quote: QuoteTimes, nowMs: number): string {
 
 /** Why a quote can no longer be signed. */
 export function overText({ deadline, startTime }: QuoteTimes): string {
-  return startTime <= deadline - SIGN_MARGIN_MS
-    ? "Too late: the window has begun."
-    : "The quote has expired.";
+  const isBegun = startTime <= deadline - SIGN_MARGIN_MS;
+  const why = isBegun ? "Too late: the window has begun." : "The quote has expired.";
+  return `${why} Nothing was placed or taken.`;
 }
 
 /** The same, and what to do now, to be spoken. */
@@ -53,8 +55,8 @@ export function endedText(quote: QuoteTimes): string {
 
 /** Until when the outcome of a signed bet may be unknown. */
 export function checkingText({ deadline }: Pick<Quote, "deadline">): string {
-  return "The answer is missing: your signed bet is placed once, or not. New quotes wait until that " +
-    `is known, shortly after ${formatTime(deadline)} at the latest.`;
+  return "No answer yet. Your bet was placed once or not at all; we will know by " +
+    `${formatTime(deadline + DEADLINE_MARGIN_MS)}. Nothing to do.`;
 }
 
 /** Whether a price is outside the box of a quote. */
@@ -69,4 +71,37 @@ export function isOutside(
 export function outsideText(quote: QuoteTimes, nowMs: number): string {
   return "The price is outside the box. It has to be inside when the window starts, or you lose. " +
     `${signWithinText(signableMs(quote, nowMs))}.`;
+}
+
+/** A quote is locked for this long after it appears: nobody has read it. */
+const UNREAD_MS = 400;
+
+/** After each press that it refuses, it is locked for this long: until the finger rests. */
+const REST_MS = 1_000;
+
+/**
+ * Keeps presses for something else from signing a quote: a second click on the button for the quote,
+ * which was at the same place, a finger that hammers, or a key that is held.
+ */
+export class PressLock {
+  readonly isLocked: Signal<boolean> = signal(false);
+  readonly #clock: Clock;
+  #cancel: CancelTimer = () => {};
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  begin(durationMs = UNREAD_MS): void {
+    this.#cancel();
+    this.isLocked.value = true;
+    this.#cancel = this.#clock.after(durationMs, () => this.isLocked.value = false);
+  }
+
+  /** Whether a press may sign. If not, the lock begins anew. */
+  allows({ isHeld }: { isHeld: boolean }): boolean {
+    if (!isHeld && !this.isLocked.value) return true;
+    this.begin(REST_MS);
+    return false;
+  }
 }

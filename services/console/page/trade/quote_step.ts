@@ -1,6 +1,7 @@
 /** The next step of a quote: one button and one sentence for each state. */
 import type { UnresolvedBet } from "../data/bet_keeper.ts";
 import { formatAmount } from "../format.ts";
+import { chanceText } from "./odds.ts";
 import {
   checkingText,
   isOutside,
@@ -72,7 +73,7 @@ export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep
     return { button: SIGN, note, look: "failure", back: BACK };
   }
   if (signableMs(quote, nowMs) === 0) {
-    const note = `${overText(quote)} The window of a new quote starts later.`;
+    const note = stage.refusal ?? overText(quote);
     return { button: "Ask for a new quote", note, look: "failure", action: "renew", back: BACK };
   }
   if (isAway) return { button: WAITING, note: "", back: BACK };
@@ -81,14 +82,15 @@ export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep
 
 /** The step of a live quote. */
 function signStep({ price }: QuoteSituation, stage: QuotedStage, nowMs: number): QuoteStep {
-  const { isRefused, offer: { quote } } = stage;
+  const { refusal, offer: { quote, probability } } = stage;
+  const chance = probability === undefined ? "" : `, chance ${chanceText(probability)}`;
   const isOut = price !== undefined && isOutside(quote, price);
   const text = isOut ? outsideText(quote, nowMs) : windowText(quote, nowMs);
   return {
-    button: isRefused ? `Sign again: ${formatAmount(quote.payout)}` : SIGN,
-    note: changesOf(stage).join(" "),
+    button: refusal ? `Sign again: ${formatAmount(quote.payout)}${chance}` : SIGN,
+    note: changesOf(stage),
     deadline: text,
     action: "sign",
-    ...((isOut || isRefused || isWorse(stage)) && { look: "warned" }),
+    ...((isOut || refusal || isWorse(stage)) && { look: "warned" }),
   };
 }

@@ -3,7 +3,7 @@ import type { CancelTimer, Clock } from "@rangemaker/client";
 import type { Announce } from "../data/messages.ts";
 import type { PendingBet } from "../data/pending_bets.ts";
 import { formatAmount, formatTime } from "../format.ts";
-import { checkingText, endedText, signableMs, signWithinText, windowText } from "./quote_life.ts";
+import { checkingText, endedText, signableMs, signWithinText } from "./quote_life.ts";
 import type { QuotedStage } from "./stage.ts";
 
 /** The payout of the box is announced when the box has not changed for this long. */
@@ -47,20 +47,16 @@ export class SlipVoice {
     this.#options.announce(text, { isSpoken: true });
   }
 
-  /**
-   * Announces a quote: its changes, terms and window, and later its expiry.
-   *
-   * @param terms A sentence about what it pays.
-   */
-  quote(stage: QuotedStage, terms: string): void {
+  /** Announces a quote, and later its expiry. Its terms are the description of its button. */
+  quote(stage: QuotedStage): void {
     const { quote } = stage.offer;
     this.endQuote();
     const { announce, clock, serverClock } = this.#options;
-    const nowMs = serverClock.now();
-    const remainingMs = signableMs(quote, nowMs);
-    if (remainingMs === 0) return this.speak(endedText(quote));
-    const text = [...changesOf(stage), terms, windowText(quote, nowMs)].join(" ");
-    const remove = announce(text, { isSpoken: true }); // the slip shows it
+    const remainingMs = signableMs(quote, serverClock.now());
+    if (remainingMs === 0) return this.speak(stage.refusal ?? endedText(quote));
+    const sign = signWithinText(remainingMs).toLowerCase();
+    const text = `Quote: ${sign}. It pays ${formatAmount(quote.payout)} USDC. ${changesOf(stage)}`;
+    const remove = announce(text.trim(), { isSpoken: true }); // the slip shows it
     const cancels = [remove];
     this.#endQuote = () => cancels.forEach((cancel) => cancel());
     const warnInMs = remainingMs - DEADLINE_WARNING_MS;
@@ -111,20 +107,17 @@ export function isWorse(stage: QuotedStage): boolean {
   return changeOf(stage) <= -WARNED_SHARE;
 }
 
-/** Sentences about changes since the last quote or estimate, announced before signing. */
-export function changesOf(stage: QuotedStage): string[] {
-  const { before, isRefused, offer } = stage;
+/** What has changed since the last quote or estimate, announced before signing; may be empty. */
+export function changesOf(stage: QuotedStage): string {
+  const { before, refusal, offer: { quote } } = stage;
   const share = changeOf(stage);
-  const from = formatTime(offer.quote.startTime);
-  const changes = isRefused
-    ? [`Not placed: the odds changed. This is a new quote, for a window from ${from}.`]
-    : [];
+  const from = formatTime(quote.startTime);
+  const changes = refusal ? [refusal, `This is a new quote, for a window from ${from}.`] : [];
   if (before !== undefined && Math.abs(share) >= QUIET_SHARE) {
-    const what = `${before.isQuote ? "quote before" : "estimate"} of ${
-      formatAmount(before.payout)
-    }`;
+    const than = `than the ${before.isQuote ? "quote before" : "estimate"} of ` +
+      `${formatAmount(before.payout)} USDC`;
     const percent = Math.round(100 * Math.abs(share));
-    changes.push(`It pays ${percent} % ${share < 0 ? "less" : "more"} than the ${what} USDC.`);
+    changes.push(`It pays ${percent} % ${share < 0 ? "less" : "more"} ${than}.`);
   }
-  return changes;
+  return changes.join(" ");
 }
