@@ -181,9 +181,9 @@ export class BetSlip {
     await this.#follow(quoteStages(user, bet, seen));
   }
 
-  /** Signs a quote by a press, or by a key that is held, unless it is locked. */
+  /** Signs the quote, unless it is locked or the key is held since before. */
   press({ isHeld = false } = {}): void {
-    if (this.lock.allows({ isHeld })) return void this.place();
+    if (!isHeld && this.lock.allows()) return void this.place();
     this.#options.announce("The quote is new: press again to sign it.");
   }
 

@@ -81,7 +81,7 @@ const REST_MS = 1_000;
 
 /**
  * Keeps presses for something else from signing a quote: a second click on the button for the quote,
- * which was at the same place, a finger that hammers, or a key that is held.
+ * which was at the same place, or a finger that hammers.
  */
 export class PressLock {
   readonly isLocked: Signal<boolean> = signal(false);
@@ -99,8 +99,8 @@ export class PressLock {
   }
 
   /** Whether a press may sign. If not, the lock begins anew. */
-  allows({ isHeld }: { isHeld: boolean }): boolean {
-    if (!isHeld && !this.isLocked.value) return true;
+  allows(): boolean {
+    if (!this.isLocked.value) return true;
     this.begin(REST_MS);
     return false;
   }
