@@ -3,7 +3,6 @@ import { Markets, RangemakerClient, systemClock, type Thesis } from "@rangemaker
 import type { PageConfig } from "../../page_config.ts";
 import { durationText, formatAmount, formatTime } from "../format.ts";
 import { notify } from "../notify_button.tsx";
-import type { BetOutcome, UnresolvedBet } from "./bet_keeper.ts";
 import { Poll } from "./http.ts";
 import { LiveBreaches, outcomeText, stillOpenText } from "./live_breaches.ts";
 import { MakerStatus } from "./maker_status.ts";
@@ -51,11 +50,12 @@ export function openPageModel(config: PageConfig, page: Window) {
       notify(outcomeText(thesis));
     },
     onResolved(bet, outcome) {
-      // The bet slip shows bets that were placed or refused at once.
-      const isSpoken = outcome.name === "placed" && !bet.isChecking;
-      if (outcome.name !== "refused") {
-        announce(resolutionOf(bet, outcome, serverClock.now()), { isSpoken });
-      }
+      if (outcome.name === "refused") return; // the bet slip shows why
+      const { quote } = bet.offer;
+      const [text, isSpoken] = outcome.name === "placed"
+        ? [placedText(outcome.thesisId, quote, serverClock.now()), !bet.isChecking]
+        : [`No bet was placed on the box from ${formatTime(quote.startTime)}, nothing was taken.`];
+      announce(text, { isSpoken });
     },
     onLeft(theses) {
       announce(`You have left the account.${stillOpenText(theses.map(withBreach))}`);
@@ -114,18 +114,6 @@ function isOutcomeSeen(document: Document, { id }: Thesis): boolean {
   if (place === null || document.hidden) return false;
   const { left, top, width, height } = place.getBoundingClientRect();
   return place.contains(document.elementFromPoint(left + width / 2, top + height / 2));
-}
-
-function resolutionOf(
-  { offer: { quote }, isChecking }: UnresolvedBet,
-  outcome: BetOutcome,
-  nowMs: number,
-): string {
-  const { betAmount, startTime } = quote;
-  const bet = `The bet of ${formatAmount(betAmount)} USDC that starts at ${formatTime(startTime)}`;
-  if (outcome.name !== "placed") return `${bet} was not placed: nothing was taken.`;
-  if (isChecking) return `${bet} was placed after all: it is bet ${outcome.thesisId}.`;
-  return placedText(outcome.thesisId, quote, nowMs);
 }
 
 function placedText(

@@ -1,5 +1,5 @@
 import { computed, effect, type Signal, signal, untracked } from "@preact/signals";
-import type { Bet, CancelTimer, Offer } from "@rangemaker/client";
+import type { Bet, CancelTimer } from "@rangemaker/client";
 import { Estimator } from "../data/estimator.ts";
 import type { ResolvedBet } from "../data/bet_keeper.ts";
 import { explain } from "../data/explain.ts";
@@ -13,8 +13,8 @@ import {
   parseFields,
 } from "./draft.ts";
 import type { DraftStore } from "./draft_store.ts";
-import { endedText, PressLock, signableMs } from "./quote_life.ts";
-import { NOT_PLACED, quoteStages, signingStages } from "./signing.ts";
+import { deadlineText, PressLock, signableMs } from "./quote_life.ts";
+import { NOT_PLACED, signingStages } from "./signing.ts";
 import type { MakerStatus } from "../data/maker_status.ts";
 import { paysText, repricedText } from "./odds.ts";
 import { boxText, type Obstacle, stillText } from "./next_step.ts";
@@ -57,8 +57,6 @@ export class BetSlip {
   readonly parsed = computed(() => parseFields(this.fields.value));
   /** Increased when the bet or its user changes, to drop quotes and signatures for earlier ones. */
   #version = 0;
-  /** Whether the user has changed the box that was restored from the store. */
-  #isEdited = false;
 
   constructor(symbol: string, options: BetSlipOptions) {
     this.symbol = signal(symbol);
@@ -105,9 +103,8 @@ export class BetSlip {
     const stage = this.stage.value;
     if (stage.name === "quoted") {
       const { quote, probability } = stage.offer;
-      return this.#isValid(stage.offer)
-        ? `The quote ${paysText({ ...quote, probability })}.`
-        : endedText(quote);
+      const deadline = deadlineText(quote, this.#options.serverClock.now());
+      return `The quote ${paysText({ ...quote, probability })}. ${deadline}`;
     }
     const state = this.#estimated;
     if (state === undefined || stage.name !== "draft") return "";
@@ -132,7 +129,6 @@ export class BetSlip {
   /** Applies the user's input. A signed bet is not changed any more. */
   edit(fields: Partial<DraftFields>): void {
     if (this.stage.value.name === "sending") return;
-    this.#isEdited = true;
     this.#fill({ ...this.fields.value, ...fields });
   }
 
@@ -178,7 +174,9 @@ export class BetSlip {
     if (before.name !== "draft" && before.name !== "quoted") return;
     const seen = seenPayout(before, this.#estimated);
     this.stage.value = { name: "quoting" };
-    await this.#follow(quoteStages(user, bet, seen));
+    await this.#follow(async function* (): AsyncGenerator<Stage> {
+      yield { name: "quoted", offer: await user.client.quote(bet), before: seen };
+    }());
   }
 
   /** Signs the quote, unless it is locked or the key is held since before. */
@@ -191,7 +189,8 @@ export class BetSlip {
   async place(): Promise<void> {
     const user = this.#user;
     const stage = this.stage.value;
-    if (user === undefined || stage.name !== "quoted" || !this.#isValid(stage.offer)) return;
+    if (user === undefined || stage.name !== "quoted") return;
+    if (signableMs(stage.offer.quote, this.#options.serverClock.now()) === 0) return;
     this.#voice.endQuote();
     const stages = signingStages(stage, {
       user,
@@ -247,15 +246,11 @@ export class BetSlip {
     if (outcome.name === "placed") {
       if (isSame) this.clear();
       this.replaced.value = undefined;
-      if (isChecking && (isSame || !this.#isEdited)) this.stage.value = { ...outcome, offer };
+      if (isChecking && isSame) this.stage.value = { ...outcome, offer };
     } else if (name === "draft") {
       const failure = notPlacedText(explain(NOT_PLACED), offer.quote.startTime);
       this.stage.value = { name, failure, isSigned: true };
     }
-  }
-
-  #isValid({ quote }: Offer): boolean {
-    return signableMs(quote, this.#options.serverClock.now()) > 0;
   }
 
   #clearPlaced({ offer, signedFirst }: PlacedStage): void {

@@ -3,15 +3,9 @@ import { type Signal, signal } from "@preact/signals";
 import type { CancelTimer, Clock, Quote } from "@rangemaker/client";
 import { DEADLINE_MARGIN_MS } from "../data/bet_keeper.ts";
 import { durationText, formatTime } from "../format.ts";
-import { QUOTE_LIFE_MS } from "./draft.ts";
 
 /** Nothing is signed later than this before the end, because a signature takes time to arrive. */
 const SIGN_MARGIN_MS = 5_000;
-
-/** Time from a quote to the start of its window. */
-export function leadMs({ startTime, deadline }: Pick<Quote, "startTime" | "deadline">): number {
-  return startTime - (deadline - QUOTE_LIFE_MS);
-}
 
 /**
  * For how long a quote can still be signed: until its deadline, or the start of the window if that
@@ -23,22 +17,13 @@ export function signableMs({ deadline, startTime }: QuoteTimes, nowMs: number): 
   return Math.max(0, Math.min(deadline - SIGN_MARGIN_MS, startTime) - nowMs);
 }
 
-/** The one deadline that users see and hear. */
-export function signWithinText(ms: number): string {
-  return `Sign within ${durationText(1_000 * Math.ceil(ms / 1_000))}`;
-}
+type QuoteTimes = Pick<Quote, "deadline" | "startTime">;
 
-type QuoteTimes = Pick<Quote, "deadline" | "startTime" | "endTime">;
-
-/** By when to sign a quote, and when its window runs. Only the deadline counts down. */
-export function windowText(quote: QuoteTimes, nowMs: number): string {
-  const { startTime, endTime } = quote;
-  const withinMs = signableMs(quote, nowMs);
-  const sign = signWithinText(withinMs);
-  const lasts = durationText(endTime - startTime);
-  return nowMs + withinMs < startTime
-    ? `${sign}. The window starts at ${formatTime(startTime)} and lasts ${lasts}.`
-    : `${sign}, before the window starts. It lasts ${lasts}.`;
+/** The one deadline that users see and hear; then, why the quote can no longer be signed. */
+export function deadlineText(quote: QuoteTimes, nowMs: number): string {
+  const ms = signableMs(quote, nowMs);
+  if (ms === 0) return overText(quote);
+  return `Sign within ${durationText(1_000 * Math.ceil(ms / 1_000))}.`;
 }
 
 /** Why a quote can no longer be signed. */
@@ -46,11 +31,6 @@ export function overText({ deadline, startTime }: QuoteTimes): string {
   const isBegun = startTime <= deadline - SIGN_MARGIN_MS;
   const why = isBegun ? "Too late: the window has begun." : "The quote has expired.";
   return `${why} Nothing was placed or taken.`;
-}
-
-/** The same, and what to do now, to be spoken. */
-export function endedText(quote: QuoteTimes): string {
-  return `${overText(quote)} Enter asks for a new quote.`;
 }
 
 /** Until when the outcome of a signed bet may be unknown. */
@@ -65,12 +45,6 @@ export function isOutside(
   price: bigint,
 ): boolean {
   return price < lowerPrice || price > upperPrice;
-}
-
-/** The effect of a price outside a quote's box before the window begins. */
-export function outsideText(quote: QuoteTimes, nowMs: number): string {
-  return "The price is outside the box. It has to be inside when the window starts, or you lose. " +
-    `${signWithinText(signableMs(quote, nowMs))}.`;
 }
 
 /** A quote is locked for this long after it appears: nobody has read it. */

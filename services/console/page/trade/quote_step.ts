@@ -2,14 +2,7 @@
 import type { UnresolvedBet } from "../data/bet_keeper.ts";
 import { formatAmount } from "../format.ts";
 import { chanceText } from "./odds.ts";
-import {
-  checkingText,
-  isOutside,
-  outsideText,
-  overText,
-  signableMs,
-  windowText,
-} from "./quote_life.ts";
+import { checkingText, deadlineText, isOutside, overText, signableMs } from "./quote_life.ts";
 import { changesOf, isWorse } from "./slip_voice.ts";
 import type { LiveStage, QuotedStage } from "./stage.ts";
 
@@ -47,6 +40,8 @@ export const OTHER_TAB = "Your other tab is placing a bet …";
 export const WAITING = "Waiting for live prices";
 const SIGN = "Sign and place the bet";
 const BACK = "Change the box";
+const OUTSIDE =
+  "The price is outside the box. It has to be inside when the window starts, or you lose. ";
 
 export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep {
   const { stage, isDevelopmentKey, onItsWay, balance, isAway } = situation;
@@ -58,8 +53,7 @@ export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep
     const note = stage.isAgain
       ? "The odds changed, within what you accept: one more signature."
       : "";
-    const { quote } = stage.offer;
-    const deadline = signableMs(quote, nowMs) > 0 ? windowText(quote, nowMs) : overText(quote);
+    const deadline = deadlineText(stage.offer.quote, nowMs);
     if (isDevelopmentKey) return { button: "Signing …", note, deadline };
     return { button: "Sign in your wallet …", note, deadline, back: "Cancel" };
   }
@@ -85,11 +79,11 @@ function signStep({ price }: QuoteSituation, stage: QuotedStage, nowMs: number):
   const { refusal, offer: { quote, probability } } = stage;
   const chance = probability === undefined ? "" : `, chance ${chanceText(probability)}`;
   const isOut = price !== undefined && isOutside(quote, price);
-  const text = isOut ? outsideText(quote, nowMs) : windowText(quote, nowMs);
+  const outside = isOut ? OUTSIDE : "";
   return {
     button: refusal ? `Sign again: ${formatAmount(quote.payout)}${chance}` : SIGN,
     note: changesOf(stage),
-    deadline: text,
+    deadline: outside + deadlineText(quote, nowMs),
     action: "sign",
     ...((isOut || refusal || isWorse(stage)) && { look: "warned" }),
   };

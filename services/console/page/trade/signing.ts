@@ -8,9 +8,9 @@ import {
   RangemakerError,
 } from "@rangemaker/client";
 import type { User } from "../data/session.ts";
-import { betOf } from "./draft.ts";
+import { betOf, QUOTE_LIFE_MS } from "./draft.ts";
 import { isNear } from "./odds.ts";
-import { leadMs, signableMs } from "./quote_life.ts";
+import { signableMs } from "./quote_life.ts";
 import type { SlipVoiceOptions } from "./slip_voice.ts";
 import type { QuotedStage, Stage } from "./stage.ts";
 
@@ -77,7 +77,8 @@ export async function* signingStages(
     const before = { payout: first.quote.payout, isQuote: true };
     const refusal = next && !isAccepted ? BEYOND : isChecking ? UNANSWERED : FASTER;
     if (!isAccepted) {
-      const later = await quoteIn(Math.max(0, leadMs(first.quote)));
+      const firstLeadMs = first.quote.startTime - (first.quote.deadline - QUOTE_LIFE_MS);
+      const later = await quoteIn(Math.max(0, firstLeadMs));
       return yield { ...stage, offer: later, before, refusal };
     }
     stage = { ...stage, offer: next, before, refusal };
@@ -95,16 +96,6 @@ async function sign(user: User, offer: Offer) {
     }
     throw thrown;
   }
-}
-
-/** Asks for a quote. @param before What the user saw last of the bet. */
-export async function* quoteStages(
-  user: User,
-  bet: Bet,
-  before: QuotedStage["before"],
-): AsyncGenerator<Stage, void> {
-  const offer = await user.client.quote(bet);
-  yield { name: "quoted", offer, before };
 }
 
 /** The bet of a quote, with another start of its window. */

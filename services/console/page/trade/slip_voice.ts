@@ -3,7 +3,7 @@ import type { CancelTimer, Clock } from "@rangemaker/client";
 import type { Announce } from "../data/messages.ts";
 import type { PendingBet } from "../data/pending_bets.ts";
 import { formatAmount, formatTime } from "../format.ts";
-import { checkingText, endedText, signableMs, signWithinText } from "./quote_life.ts";
+import { checkingText, deadlineText, overText, signableMs } from "./quote_life.ts";
 import type { QuotedStage } from "./stage.ts";
 
 /** The payout of the box is announced when the box has not changed for this long. */
@@ -22,7 +22,8 @@ export interface SlipVoiceOptions {
 export class SlipVoice {
   readonly #options: SlipVoiceOptions;
   #cancelStill: CancelTimer = () => {};
-  #endQuote: () => void = () => {};
+  /** They end the announcements about a quote. */
+  #cancels: (() => void)[] = [];
 
   constructor(options: SlipVoiceOptions) {
     this.#options = options;
@@ -52,28 +53,26 @@ export class SlipVoice {
     const { quote } = stage.offer;
     this.endQuote();
     const { announce, clock, serverClock } = this.#options;
-    const remainingMs = signableMs(quote, serverClock.now());
-    if (remainingMs === 0) return this.speak(stage.refusal ?? endedText(quote));
-    const sign = signWithinText(remainingMs).toLowerCase();
-    const text = `Quote: ${sign}. It pays ${formatAmount(quote.payout)} USDC. ${changesOf(stage)}`;
-    const remove = announce(text.trim(), { isSpoken: true }); // the slip shows it
-    const cancels = [remove];
-    this.#endQuote = () => cancels.forEach((cancel) => cancel());
+    const nowMs = serverClock.now();
+    const remainingMs = signableMs(quote, nowMs);
+    const ended = `${overText(quote)} Enter asks for a new quote.`;
+    if (remainingMs === 0) return this.speak(stage.refusal ?? ended);
+    const deadline = deadlineText(quote, nowMs).toLowerCase();
+    const pays = `It pays ${formatAmount(quote.payout)} USDC.`;
+    const text = `Quote: ${deadline} ${pays} ${changesOf(stage)}`.trim();
+    this.#cancels.push(announce(text, { isSpoken: true })); // the slip shows it
     const warnInMs = remainingMs - DEADLINE_WARNING_MS;
-    if (warnInMs > 0) {
-      const warning = `${signWithinText(DEADLINE_WARNING_MS)}.`;
-      cancels.push(clock.after(warnInMs, () => this.speak(warning)));
-    }
-    cancels.push(clock.after(remainingMs, () => {
+    const warn = () => this.speak(deadlineText(quote, nowMs + warnInMs));
+    if (warnInMs > 0) this.#cancels.push(clock.after(warnInMs, warn));
+    this.#cancels.push(clock.after(remainingMs, () => {
       this.endQuote();
-      this.speak(endedText(quote));
+      this.speak(ended);
     }));
   }
 
   /** Ends announcements about a quote that was signed or dropped. */
   endQuote(): void {
-    this.#endQuote();
-    this.#endQuote = () => {};
+    for (const cancel of this.#cancels.splice(0)) cancel();
   }
 
   /**
