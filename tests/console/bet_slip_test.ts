@@ -256,7 +256,7 @@ Deno.test("BetSlip: once its window has begun, the user decides on another quote
     const stage = stageOf(slip);
     assert(stage.name === "quoted");
     const why = takesMs < 6_000
-      ? "the odds changed faster than your bet got through. A taller, longer or later box is easier"
+      ? "the odds changed faster than your bet got through. Taller, longer or later boxes are easier"
       : "no answer came before its window began.";
     assert(stage.refusal?.startsWith(`Not placed, nothing taken: ${why}`), stage.refusal);
     assert(said.at(-1)?.includes(stage.refusal ?? "?"), said.at(-1));
@@ -285,9 +285,12 @@ Deno.test("BetSlip: beyond the tolerance, in either direction, the user decides"
     assert.deepEqual(stage.before, heard);
     assert.notEqual(stage.offer.quoteHash, signed.at(-1)?.quoteHash);
     const from = formatTime(stage.offer.quote.startTime);
-    const pays = `Quote: sign within 8 s. It pays ${formatAmount(stage.offer.quote.payout)} USDC. `;
-    const why = "Not placed, nothing taken: the odds changed by more than you accept. ";
-    const text = `(${pays}${why}This is a new quote, for a window from ${from}.`;
+    const pays = `New quote: sign within 8 s. It pays ${
+      formatAmount(stage.offer.quote.payout)
+    } USDC. `;
+    const why = "Not placed, nothing taken: the odds changed more than you accept. ";
+    const advice = "Taller, longer or later boxes are easier to place. ";
+    const text = `(${pays}${why}${advice}New quote, from ${from}.`;
     assert(said.at(-1)?.startsWith(text), said.at(-1));
     assert.equal(said.length, 2);
   }
@@ -299,7 +302,7 @@ Deno.test("BetSlip: a maker that refuses each of its own quotes is not asked for
   await slip.place();
   const stage = stageOf(slip);
   assert(stage.name === "quoted");
-  assert.match(stage.refusal ?? "", /the odds changed faster than your bet got through\. A taller/);
+  assert.match(stage.refusal ?? "", /the odds changed faster than your bet got through\. Taller/);
   assert.equal(signed.length, 31);
 });
 
@@ -364,7 +367,7 @@ Deno.test("BetSlip: after a refusal, the window of the new quote starts as far a
     assert(stage.name === "quoted");
     assert.equal(announced[0], !begun, "one more signature was announced only if it may follow");
     assert.equal(stage.offer.quote.startTime, clock.now() + 8_000);
-    const why = begun ? "faster than your bet got through" : "by more than you accept";
+    const why = begun ? "faster than your bet got through" : "more than you accept";
     assert(said.at(-1)?.includes(`Not placed, nothing taken: the odds changed ${why}. `));
   }
 });

@@ -43,7 +43,7 @@ Deno.test("quoteStepOf: after a refusal the button says for which payout it sign
   const { button, look, note } = quoteStepOf({ ...QUOTED, stage }, 0);
   assert.deepEqual([button, look], ["Sign again: 134.76, chance 40.2 %", "warned"]);
   const from = formatTime(10_000);
-  assert.equal(note, `${REFUSAL} This is a new quote, for a window from ${from}.`);
+  assert.equal(note, `${REFUSAL} New quote, from ${from}.`);
 });
 
 Deno.test("quoteStepOf: a valid quote can be signed or declined", () => {
@@ -82,7 +82,7 @@ Deno.test("quoteStepOf: all that changed since the last quote is one note; a pri
   assert.equal(look, "warned", "half of what it paid");
   assert.match(
     note ?? "",
-    /^Not placed\. This .* It pays 50 % less /,
+    /^Not placed\. New quote, .* It pays 50 % less /,
   );
   const both = quoteStepOf({ ...QUOTED, stage, price: 13n }, 0);
   assert.match(both.note ?? "", /^Not placed\. /);

@@ -23,9 +23,9 @@ export const NOT_PLACED = new RangemakerError(
 const SIGNED_AGAIN_MAX = 30;
 
 const NOTHING = "Not placed, nothing taken: ";
-const BEYOND = `${NOTHING}the odds changed by more than you accept.`;
-const FASTER = `${NOTHING}the odds changed faster than your bet got through. ` +
-  "A taller, longer or later box is easier to place.";
+const ADVICE = "Taller, longer or later boxes are easier to place.";
+const BEYOND = `${NOTHING}the odds changed more than you accept. ${ADVICE}`;
+const FASTER = `${NOTHING}the odds changed faster than your bet got through. ${ADVICE}`;
 const UNANSWERED = `${NOTHING}no answer came before its window began.`;
 
 export interface SigningOptions extends Pick<SlipVoiceOptions, "serverClock"> {

@@ -59,7 +59,8 @@ export class SlipVoice {
     if (remainingMs === 0) return this.speak(stage.refusal ?? ended);
     const deadline = deadlineText(quote, nowMs).toLowerCase();
     const pays = `It pays ${formatAmount(quote.payout)} USDC.`;
-    const text = `Quote: ${deadline} ${pays} ${changesOf(stage)}`.trim();
+    const name = stage.refusal ? "New quote" : "Quote";
+    const text = `${name}: ${deadline} ${pays} ${changesOf(stage)}`.trim();
     this.#cancels.push(announce(text, { isSpoken: true })); // the slip shows it
     const warnInMs = remainingMs - DEADLINE_WARNING_MS;
     const warn = () => this.speak(deadlineText(quote, nowMs + warnInMs));
@@ -111,7 +112,7 @@ export function changesOf(stage: QuotedStage): string {
   const { before, refusal, offer: { quote } } = stage;
   const share = changeOf(stage);
   const from = formatTime(quote.startTime);
-  const changes = refusal ? [refusal, `This is a new quote, for a window from ${from}.`] : [];
+  const changes = refusal ? [refusal, `New quote, from ${from}.`] : [];
   if (before !== undefined && Math.abs(share) >= QUIET_SHARE) {
     const than = `than the ${before.isQuote ? "quote before" : "estimate"} of ` +
       `${formatAmount(before.payout)} USDC`;

@@ -41,6 +41,7 @@ const PAST_REASONS: Readonly<Record<string, string>> = {
   OUTSIDE_RANGE: LEFT,
   PRICE_MOVED: CHANGED,
   PRICE_IMPROVED: CHANGED,
+  PAYOUT_TOO_LOW: "The price was too likely to stay inside.",
   INSUFFICIENT_BALANCE: "Your balance was too small.",
   WRONG_CHAIN: "The wallet was on another chain.",
   WALLET_BUSY: "Another request waited in the wallet.",
