@@ -253,6 +253,43 @@ Deno.test({
         },
       );
 
+      await t.step(
+        "offline, test money marks no field; a button bets the most that the maker takes",
+        async () => {
+          const visitor = await open();
+          const { page } = visitor;
+          await visitor.enter();
+          assert.equal(await visitor.textOf("h1"), "Trade");
+          assert.match(
+            await visitor.textOf(".account-chip"),
+            /^Balance1,000\.00 USDCAccount0x\w{4}…\w{4}$/,
+          );
+          await page.$eval(".side details", (part) => part.setAttribute("open", ""));
+          await page.$eval(".side details input", (input) => {
+            input.focus();
+            input.select();
+          });
+          await page.keyboard.type("500000");
+          await page.setOfflineMode(true);
+          await page.keyboard.press("Enter");
+          await visitor.sees(/The chain does not answer\. Try again\./);
+          await page.waitForSelector('.side details input[aria-invalid="false"]');
+          await page.setOfflineMode(false);
+          await visitor.sees(/Live/);
+          await visitor.press("Take test money");
+          await visitor.sees(/501,000\.00 USDC/);
+          await visitor.drag(...LATER);
+          await visitor.press("Bet all of your balance");
+          await visitor.sees(/the maker takes no more on this box/);
+          assert.match(await visitor.textOf(".action-bar .terms"), /^You get–Odds–/);
+          await page.locator("[data-next]::-p-text(Bet )").click();
+          await visitor.sees(/You get\s+[\d,.]+ USDC/);
+          const bet = await page.$eval("input[name=amount]", ({ value }) => Number(value));
+          assert(bet > 1_000 && bet < 501_000, `${bet}`);
+          await visitor.close({ outages: true });
+        },
+      );
+
       await t.step("a link opens a box, and changes to that box survive a reload", async () => {
         const fields = { lower: "1234.5", upper: "5678", startsIn: "17 s", lasts: "2 m" };
         const visitor = await Visitor.open(browser, linkTo(url, { symbol: "BTC/USDT", fields }));
