@@ -546,41 +546,6 @@ Deno.test("BetSlip: a box is estimated every second, while it is valid and not q
   assert.equal(slip.estimator.state.value, undefined);
 });
 
-Deno.test("BetSlip: a refused box is estimated every 3 s, until the maker prices it again", async () => {
-  const askedAtMs: number[] = [];
-  let isRefused = true;
-  const { clock } = scene({}, ({ startTime }) => {
-    askedAtMs.push(startTime - 1_008_000);
-    return isRefused ? Promise.reject(new Error("no")) : Promise.resolve(ESTIMATE);
-  });
-  for (let seconds = 0; seconds < 10; seconds++) {
-    await settle();
-    isRefused = seconds < 6;
-    clock.advance(1_000);
-  }
-  await settle();
-  assert.deepEqual(askedAtMs, [0, 1_000, 4_000, 7_000, 10_000]);
-});
-
-Deno.test("BetSlip: a box is estimated twice within a quarter of a second, because the price has left it or is in it again", async () => {
-  const askedAtMs: number[] = [];
-  const { slip, clock } = scene({}, ({ startTime }) => {
-    askedAtMs.push(startTime - 1_008_000);
-    return Promise.reject(new Error("no"));
-  });
-  await settle();
-  clock.advance(1_000);
-  await settle();
-  clock.advance(500);
-  slip.refresh({ isCrossing: true });
-  await settle();
-  clock.advance(250); // by then, the maker has that price, too
-  await settle();
-  clock.advance(3_000);
-  await settle();
-  assert.deepEqual(askedAtMs, [0, 1_000, 1_500, 1_750, 4_750], "then every 3 s");
-});
-
 Deno.test("BetSlip: a quote shows its own chance, and is not compared with an estimate of other terms", async () => {
   const late = { betAmount: 1_000_000n, payout: 1_180_000n, probability: 0.8 };
   const others = [{ betAmount: 1_000_000n }, { endTime: BET.endTime + 100 }, {

@@ -24,12 +24,6 @@ import { notPlacedText, type PlacedStage, seenPayout, type Stage } from "./stage
 /** Interval at which an estimate is updated, because the price moves. */
 const REFRESH_MS = 1_000;
 
-/** The same while the maker refuses the box. */
-const REFUSED_REFRESH_MS = 3_000;
-
-/** By then, a maker has seen a price that the page has seen. */
-const CROSSING_MS = 250;
-
 export interface BetSlipOptions extends SlipVoiceOptions {
   session: Pick<Session, "user">;
   estimate: Estimator;
@@ -289,21 +283,13 @@ export class BetSlip {
     );
   }
 
-  /**
-   * Updates the estimate now, and regularly while there is a box.
-   *
-   * @param isCrossing The price has left the box or is in it again: the maker may know a moment
-   * later.
-   */
-  refresh({ isCrossing = false } = {}): void {
+  /** Updates the estimate now, and regularly while there is a box. */
+  refresh(): void {
     const { clock } = this.#options;
     this.#cancelRefresh();
     const bet = this.#bet;
     if (bet === undefined || this.stage.value.name !== "draft") return;
     this.estimator.ask(bet);
-    const state = this.estimator.state.peek();
-    const isRefused = state !== undefined && "failure" in state;
-    const pauseMs = isCrossing ? CROSSING_MS : isRefused ? REFUSED_REFRESH_MS : REFRESH_MS;
-    this.#cancelRefresh = clock.after(pauseMs, () => this.refresh());
+    this.#cancelRefresh = clock.after(REFRESH_MS, () => this.refresh());
   }
 }

@@ -13,7 +13,7 @@ import {
   LABELS,
   type ParsedFields,
 } from "./draft.ts";
-import { isWorthless, oddsOf, paysText } from "./odds.ts";
+import { isWorthless, paysText, warningOf } from "./odds.ts";
 import { checkingText } from "./quote_life.ts";
 import { CHECKING, OTHER_TAB, WAITING } from "./quote_step.ts";
 
@@ -204,6 +204,6 @@ export function unpriceableBy(
 export function boxText(...[state, info]: Parameters<typeof unpriceableBy>): string {
   const unpriceable = unpriceableBy(state, info);
   if (unpriceable !== undefined || "failure" in state) return unpriceable?.text ?? "";
-  const { warning } = oddsOf(state.estimate, info?.config.maxPayoutRatio);
+  const warning = warningOf(state.estimate, info?.config.maxPayoutRatio);
   return [`Your box ${paysText(state.estimate)}.`, warning].filter(Boolean).join(" ");
 }

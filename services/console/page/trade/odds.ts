@@ -2,15 +2,6 @@
 import type { Estimate, Offer, Quote } from "@rangemaker/client";
 import { formatAmount } from "../format.ts";
 
-export interface Odds {
-  /** Such as `× 1.85`: rounded, like the amounts beside it. */
-  multiplier: string;
-  /** The maker's probability that the price stays in the box; undefined if it has no model. */
-  chance: string | undefined;
-  /** Set if the chance is unknown or far below break-even, or the payout capped or very low. */
-  warning: string | undefined;
-}
-
 /** Whether a bet could win less than a thousandth of its stake. */
 export function isWorthless({ payout, betAmount }: Pick<Quote, "payout" | "betAmount">): boolean {
   return (payout - betAmount) * 1_000n < betAmount;
@@ -25,30 +16,34 @@ const POOR_RETURN = 0.75;
 /** A payout of at least this share of the maker's highest one is capped: the maker rounds down. */
 const CAPPED_SHARE = 0.99;
 
-/** @param maxPayoutRatio The maker's highest payout as a multiple of the bet, once it is known. */
-export function oddsOf(
-  { betAmount, payout, probability }: Priced,
-  maxPayoutRatio: number | undefined,
-): Odds {
-  const ratio = Number(payout) / Number(betAmount);
-  const isCapped = maxPayoutRatio !== undefined && ratio >= CAPPED_SHARE * maxPayoutRatio;
-  const isPoor = probability !== undefined && probability * ratio < POOR_RETURN;
-  return {
-    multiplier: `× ${ratio.toFixed(2)}`,
-    chance: probability === undefined ? undefined : chanceText(probability),
-    warning: isPoor
-      ? "The chance is far below break-even: on average, such a bet pays back " +
-        `${formatAmount(BigInt(Math.floor(probability * Number(payout))))} of ` +
-        `${formatAmount(betAmount)} USDC.`
-      : isCapped
-      ? `The payout is capped at × ${maxPayoutRatio}: a less likely box pays no more.`
-      : probability === undefined
-      ? "This maker prices at random, for tests: its payout says nothing about the chance."
-      : ratio < 1 + SMALL_GAIN
-      ? `It barely pays more than you bet: you risk ${formatAmount(betAmount)} USDC to win ` +
-        `${formatAmount(payout - betAmount)}.`
-      : undefined,
-  };
+const ratioOf = ({ betAmount, payout }: Priced) => Number(payout) / Number(betAmount);
+
+/** What a bet pays for its stake, such as `× 1.85`: rounded, like the amounts beside it. */
+export const multiplierOf = (priced: Priced) => `× ${ratioOf(priced).toFixed(2)}`;
+
+/**
+ * A warning if the chance is unknown or far below break-even, or the payout capped or very low.
+ *
+ * @param maxPayoutRatio The maker's highest payout as a multiple of the bet, once it is known.
+ */
+export function warningOf(priced: Priced, maxPayoutRatio = Infinity): string | undefined {
+  const { betAmount, payout, probability } = priced;
+  const ratio = ratioOf(priced);
+  if (probability !== undefined && probability * ratio < POOR_RETURN) {
+    const back = BigInt(Math.floor(probability * Number(payout)));
+    return "The chance is far below break-even: on average, such a bet pays back " +
+      `${formatAmount(back)} of ${formatAmount(betAmount)} USDC.`;
+  }
+  if (ratio >= CAPPED_SHARE * maxPayoutRatio) {
+    return `The payout is capped at × ${maxPayoutRatio}: a less likely box pays no more.`;
+  }
+  if (probability === undefined) {
+    return "This maker prices at random, for tests: its payout says nothing about the chance.";
+  }
+  return ratio >= 1 + SMALL_GAIN
+    ? undefined
+    : `It barely pays more than you bet: you risk ${formatAmount(betAmount)} USDC to win ` +
+      `${formatAmount(payout - betAmount)}.`;
 }
 
 /** The probability at which payouts equal stakes on average. */
@@ -75,18 +70,21 @@ export function chanceText(probability: number): string {
   return probability > 0.999 ? "over 99.9 %" : `${(100 * probability).toFixed(1)} %`;
 }
 
+/** Follows a payout: the maker's probability that the price stays in the box, if it has a model. */
+export function withChance({ probability }: { probability?: number }): string {
+  return probability === undefined ? "" : `, chance ${chanceText(probability)}`;
+}
+
 export type Priced = Pick<Estimate, "betAmount" | "payout" | "probability">;
 
 /** What a box or a quote pays, to be spoken. */
 export function paysText(priced: Priced): string {
-  const { multiplier, chance } = oddsOf(priced, undefined);
-  return `pays ${formatAmount(priced.payout)} USDC (${multiplier})` +
-    `${chance === undefined ? "" : `, chance ${chance}`}, break-even ${breakEvenOf(priced)}`;
+  return `pays ${formatAmount(priced.payout)} USDC (${multiplierOf(priced)})` +
+    `${withChance(priced)}, break-even ${breakEvenOf(priced)}`;
 }
 
 /** The outcome of a bet whose price moved while it was signed. */
-export function repricedText(first: Offer, { quote: { payout }, probability }: Offer): string {
-  const chance = probability === undefined ? "" : `, chance ${chanceText(probability)}`;
+export function repricedText(first: Offer, placed: Offer): string {
   return `You signed for ${formatAmount(first.quote.payout)} USDC; the odds changed as you did: ` +
-    `it pays ${formatAmount(payout)} USDC${chance}.`;
+    `it pays ${formatAmount(placed.quote.payout)} USDC${withChance(placed)}.`;
 }

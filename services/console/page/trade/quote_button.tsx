@@ -12,7 +12,7 @@ import {
   type Situation,
   unpriceableBy,
 } from "./next_step.ts";
-import { oddsOf } from "./odds.ts";
+import { warningOf } from "./odds.ts";
 import { Terms } from "./terms.tsx";
 
 /** The present obstacle to a quote; undefined if there is none. */
@@ -61,8 +61,7 @@ export function QuoteButton(
   const isQuoting = stage.name === "quoting";
   const obstacle = obstacleNow(model, slip);
   const estimate = estimateNow(model, slip);
-  const warning = estimate &&
-    oddsOf(estimate, model.maker.info.value?.config.maxPayoutRatio).warning;
+  const warning = estimate && warningOf(estimate, model.maker.info.value?.config.maxPayoutRatio);
   // The obstacle is also why there is no quote.
   const failed = stage.name === "draft" && (stage.isSigned || !obstacle?.text) && stage.failure;
   return (

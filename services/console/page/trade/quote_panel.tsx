@@ -8,7 +8,7 @@ import { useNow } from "../use_now.ts";
 import { Signed } from "../words.tsx";
 import type { BetSlip } from "./bet_slip.ts";
 import { runText } from "./chart_boxes.ts";
-import { oddsOf, repricedText } from "./odds.ts";
+import { repricedText, warningOf } from "./odds.ts";
 import { quoteStepOf } from "./quote_step.ts";
 import { showChart } from "./show_chart.ts";
 import type { LiveStage, PlacedStage } from "./stage.ts";
@@ -61,7 +61,7 @@ function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
   }, nowMs);
   const isOver = look === "failure"; // its terms are no longer available
   const offered = { ...quote, probability };
-  const { warning } = oddsOf(offered, model.maker.info.value?.config.maxPayoutRatio);
+  const warning = warningOf(offered, model.maker.info.value?.config.maxPayoutRatio);
   return (
     <>
       <dl class="facts" id="range">

@@ -1,7 +1,7 @@
 /** The next step of a quote: one button and one sentence for each state. */
 import type { UnresolvedBet } from "../data/bet_keeper.ts";
 import { formatAmount } from "../format.ts";
-import { chanceText } from "./odds.ts";
+import { withChance } from "./odds.ts";
 import { checkingText, deadlineText, isOutside, overText, signableMs } from "./quote_life.ts";
 import { changesOf, isWorse } from "./slip_voice.ts";
 import type { LiveStage, QuotedStage } from "./stage.ts";
@@ -76,12 +76,11 @@ export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep
 
 /** The step of a live quote. */
 function signStep({ price }: QuoteSituation, stage: QuotedStage, nowMs: number): QuoteStep {
-  const { refusal, offer: { quote, probability } } = stage;
-  const chance = probability === undefined ? "" : `, chance ${chanceText(probability)}`;
+  const { refusal, offer, offer: { quote } } = stage;
   const isOut = price !== undefined && isOutside(quote, price);
   const outside = isOut ? OUTSIDE : "";
   return {
-    button: refusal ? `Sign again: ${formatAmount(quote.payout)}${chance}` : SIGN,
+    button: refusal ? `Sign again: ${formatAmount(quote.payout)}${withChance(offer)}` : SIGN,
     note: changesOf(stage),
     deadline: outside + deadlineText(quote, nowMs),
     action: "sign",

@@ -1,6 +1,6 @@
 import { Fact } from "../fact.tsx";
 import { formatAmount } from "../format.ts";
-import { breakEvenOf, oddsOf, type Priced } from "./odds.ts";
+import { breakEvenOf, chanceText, multiplierOf, type Priced } from "./odds.ts";
 
 interface TermsProps {
   /** The maker's estimate or quote; undefined for none. */
@@ -13,7 +13,7 @@ interface TermsProps {
 
 /** What a bet pays and its chance, at the same place before and while it is signed. */
 export function Terms({ offered, tolerancePercent, betAmount }: TermsProps) {
-  const odds = offered && oddsOf(offered, undefined);
+  const { probability } = offered ?? {};
   return (
     <dl class="facts terms" id="terms">
       <Fact label="You get">
@@ -26,8 +26,8 @@ export function Terms({ offered, tolerancePercent, betAmount }: TermsProps) {
         )}
       </Fact>
       {betAmount !== undefined && <Fact label="You bet">{formatAmount(betAmount)}</Fact>}
-      <Fact label="Odds">{odds?.multiplier ?? NONE}</Fact>
-      <Fact label="Chance">{odds?.chance ?? NONE}</Fact>
+      <Fact label="Odds">{offered ? multiplierOf(offered) : NONE}</Fact>
+      <Fact label="Chance">{probability === undefined ? NONE : chanceText(probability)}</Fact>
       <Fact label="Break-even">{offered ? breakEvenOf(offered) : NONE}</Fact>
     </dl>
   );
