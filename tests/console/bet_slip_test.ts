@@ -512,7 +512,7 @@ Deno.test("BetSlip: a wrong field is announced instead of a payout once the box 
 Deno.test("BetSlip: a box that the price has left is announced with the key that moves it, once that is known", () => {
   const { slip, clock, said, obstacle } = scene();
   const button = "Move the box to the price";
-  obstacle.now = { button, text: "The price is outside.", fix: "move" };
+  obstacle.now = { button, text: "The price is outside.", action: "move" };
   slip.edit({ amount: "20" });
   clock.advance(1_000);
   assert.deepEqual(said, [], "the obstacle may be of the box before");

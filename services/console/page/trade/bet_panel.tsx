@@ -16,7 +16,7 @@ import {
 } from "./draft.ts";
 import { linkTo } from "./box_link.ts";
 import { parseDuration, unitOf } from "./input.ts";
-import { errorsOf, spokenText } from "./next_step.ts";
+import { errorsOf, isFix, spokenText } from "./next_step.ts";
 import { obstacleNow, QuoteButton, situationOf, switchChain } from "./quote_button.tsx";
 import { QuotePanel } from "./quote_panel.tsx";
 import { focusChart, showChart } from "./show_chart.ts";
@@ -241,10 +241,11 @@ export function undo(model: PageModel, slip: BetSlip): void {
 export function askQuote(model: PageModel, slip: BetSlip): void {
   const obstacle = obstacleNow(model, slip);
   if (obstacle === undefined) return void slip.quote();
-  if (obstacle.suggests || obstacle.fix) {
-    return placeBox(model, slip, { keepsHeight: obstacle.fix === "move" });
+  const { action } = obstacle;
+  if (action === "suggest" || isFix(obstacle)) {
+    return placeBox(model, slip, { keepsHeight: action === "move" });
   }
-  if (obstacle.switchesChain) return switchChain(model);
+  if (action === "switch") return switchChain(model);
   if (obstacle.amount) return slip.edit({ amount: amountText(obstacle.amount / CENT * CENT) });
   const field = document.getElementById(`field-${obstacle.field}`);
   // Its description is read with it.

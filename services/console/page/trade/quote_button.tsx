@@ -4,14 +4,7 @@ import { explain } from "../data/explain.ts";
 import type { PageModel } from "../data/page_model.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { firstError } from "./draft.ts";
-import {
-  canAct,
-  errorsOf,
-  type Obstacle,
-  obstacleOf,
-  type Situation,
-  unpriceableBy,
-} from "./next_step.ts";
+import { errorsOf, type Obstacle, obstacleOf, type Situation, unpriceableBy } from "./next_step.ts";
 import { warningOf } from "./odds.ts";
 import { Terms } from "./terms.tsx";
 
@@ -79,7 +72,7 @@ export function QuoteButton(
         class="primary wide"
         data-next
         // Not `disabled`, so that the keyboard reaches it and screen readers read the reason.
-        aria-disabled={isQuoting || obstacle !== undefined && !canAct(obstacle)}
+        aria-disabled={isQuoting || obstacle !== undefined && !obstacle.action}
         aria-describedby="bar-note"
       >
         {isQuoting ? "Asking the maker …" : obstacle?.button ?? "Get a quote"}
