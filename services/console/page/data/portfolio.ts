@@ -48,6 +48,7 @@ export class Portfolio {
   #closed = false;
   #isRefreshSoon = false;
   #startedAtMs = 0;
+  readonly #cancelStarts: CancelTimer[] = [];
   /** Numbers of the last request for the balance, and of the last one with an answer. */
   #asked = 0;
   #answered = 0;
@@ -70,6 +71,7 @@ export class Portfolio {
     this.bets.close();
     this.#cancelTimer();
     this.#cancelRefresh();
+    for (const cancel of this.#cancelStarts) cancel();
     this.#watch?.close();
   }
 
@@ -138,6 +140,6 @@ export class Portfolio {
     if (ageMs > 0 && ageMs < FOUND_MS && !isPending) onNews(thesis, "found");
     const startsInMs = thesis.startTime - serverClock.now();
     if (startsInMs <= 0) return;
-    clock.after(startsInMs, () => this.#closed || onNews(thesis, "started"));
+    this.#cancelStarts.push(clock.after(startsInMs, () => onNews(thesis, "started")));
   }
 }

@@ -51,6 +51,8 @@ export class BetSlip {
   readonly parsed = computed(() => parseFields(this.fields.value));
   /** Increased when the bet or its user changes, to drop quotes and signatures for earlier ones. */
   #version = 0;
+  /** Whether the user has changed the box that was restored from the store. */
+  #isEdited = false;
 
   constructor(symbol: string, options: BetSlipOptions) {
     this.symbol = signal(symbol);
@@ -123,6 +125,7 @@ export class BetSlip {
   /** Applies the user's input. A signed bet is not changed any more. */
   edit(fields: Partial<DraftFields>): void {
     if (this.stage.value.name === "sending") return;
+    this.#isEdited = true;
     this.#fill({ ...this.fields.value, ...fields });
   }
 
@@ -240,7 +243,7 @@ export class BetSlip {
     if (outcome.name === "placed") {
       if (isSame) this.clear();
       this.replaced.value = undefined;
-      if (isChecking && isSame) this.stage.value = { ...outcome, offer };
+      if (isChecking && (isSame || !this.#isEdited)) this.stage.value = { ...outcome, offer };
     } else if (name === "draft") {
       const failure = notPlacedText(explain(NOT_PLACED), offer.quote.startTime);
       this.stage.value = { name, failure, isSigned: true };
