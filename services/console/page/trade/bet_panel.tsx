@@ -248,9 +248,10 @@ export function askQuote(model: PageModel, slip: BetSlip): void {
   if (action === "switch") return switchChain(model);
   if (obstacle.amount) return slip.edit({ amount: amountText(obstacle.amount / CENT * CENT) });
   const field = document.getElementById(`field-${obstacle.field}`);
-  // Its description is read with it.
-  if (field && field !== document.activeElement) return field.focus();
-  model.announce(spokenText(obstacle), { isSpoken: true, isAnswer: true }); // the page shows it
+  // The page shows it, and the error of a field is read as that gets the focus.
+  const isRead = field !== document.activeElement && field?.ariaInvalid === "true";
+  field?.focus();
+  if (!isRead) model.announce(spokenText(obstacle), { isSpoken: true, isAnswer: true });
 }
 
 /** Choices of {@link Tolerance}, in percent. */
