@@ -272,7 +272,7 @@ Deno.test({
           await page.keyboard.type("500000");
           await page.setOfflineMode(true);
           await page.keyboard.press("Enter");
-          await visitor.sees(/The chain does not answer\. Try again\./);
+          await visitor.sees(/The chain does not answer\./);
           await page.waitForSelector('.side details input[aria-invalid="false"]');
           await page.setOfflineMode(false);
           await visitor.sees(/Live/);
