@@ -166,7 +166,7 @@ Deno.test("BetSlip: a refused quote shows its reason, and the drawn box stays", 
   await slip.quote();
   assert.equal(slip.estimator.state.value, undefined, "the next one is younger than the refusal");
   const failure =
-    "No quote was made. The maker accepts no more risk right now. Bet less, or later.";
+    "No quote was made. The maker accepts no more risk right now. A smaller bet may fit.";
   assert.deepEqual(stageOf(slip), { name: "draft", failure, isSigned: false });
   assert.match(said.at(-1) ?? "", /^\(The maker accepts no more risk right now/, "it is shown");
   assert.deepEqual(slip.draft?.durationMs, 5_000);
@@ -247,7 +247,8 @@ Deno.test("BetSlip: once its window has begun, the user decides on another quote
       async execute() {
         result.clock.advance(takesMs);
         await settle();
-        throw new ExecutionError("PRICE_MOVED", "It moved", { details: { usedUp: true } });
+        const details = { usedUp: true };
+        throw new ExecutionError("PRICE_MOVED", "It moved", { details, retry: "new_quote" });
       },
     });
     const { slip, said } = result;

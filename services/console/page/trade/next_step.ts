@@ -32,13 +32,9 @@ export interface Situation {
   onItsWay: UnresolvedBet | undefined;
   isEmpty: boolean;
   parsed: ParsedFields;
-  unpriceable: Unpriceable | undefined;
+  /** Why the box cannot be priced now. */
+  unpriceable: Explanation | undefined;
   limits: Pick<SolverInfo["config"], "minBetAmount" | "maxBetAmount"> | undefined;
-}
-
-/** Why a box cannot be priced now, and the largest amount that can be bet on it, if that helps. */
-export interface Unpriceable extends Explanation {
-  most?: bigint;
 }
 
 /** A condition that must be met before a quote. */
@@ -184,15 +180,14 @@ function amountError(situation: Situation): string | undefined {
 export function unpriceableBy(
   state: EstimateState,
   info: Pick<SolverInfo, "config" | "maxRisk"> | undefined,
-): Unpriceable | undefined {
+): Explanation | undefined {
   const { betAmount } = state.bet;
   if ("failure" in state) {
     return explain(state.failure, { betAmount, minBetAmount: info?.config.minBetAmount ?? 0n });
   }
   const risk = state.estimate.payout - betAmount;
   if (info?.maxRisk !== undefined && risk > info.maxRisk) {
-    const most = betAmount * info.maxRisk / risk;
-    return { ...explainRisk(betAmount, risk, info.maxRisk), most };
+    return explainRisk(betAmount, risk, info.maxRisk);
   }
   if (!isWorthless(state.estimate)) return undefined;
   const text = "It would win almost nothing. Make the box less tall, or let it last longer.";
