@@ -68,8 +68,7 @@ function parsedEnvelope(text: string, method: string): Envelope {
     if (name.end - name.start > NAME_LENGTH_MAX) return;
     const written: unknown = tryParseJson(text.slice(name.start, name.end));
     if (typeof written !== "string") return;
-    // Upper case first: it also converts the letters that Unicode folds to ASCII, such as the long
-    // s.
+    // Upper case first: it also converts letters that Unicode folds to ASCII, such as the long s.
     const folded = written.toUpperCase().toLowerCase();
     if (!MEMBERS.has(folded)) return;
     if (written !== folded) problem = `Invalid request: write "${folded}" instead of "${written}"`;

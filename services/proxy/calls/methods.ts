@@ -6,7 +6,7 @@ import type { Target } from "../metrics.ts";
 /** The methods of the node (docs/protocol.md), development methods included. */
 const KNOWN: MethodTable = allMethods;
 
-/** Write methods by convention: `eth_sendRawTransaction`, `personal_sign`, `eth_cancel…` and so on. */
+/** Write methods by convention, such as `eth_sendRawTransaction` and `personal_sign`. */
 const WRITE_VERB = /^[^_]*_(?:send|submit|sign|cancel)/;
 
 /**

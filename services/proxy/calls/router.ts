@@ -44,7 +44,7 @@ export interface RouterOptions {
   metrics: ProxyMetrics;
 }
 
-/** Longer reads go over HTTP: nodes close a WebSocket on a large message, and all callers share it. */
+/** Longer reads go over HTTP: nodes close the WebSocket of all callers on a large message. */
 const OVER_WS_LENGTH_MAX = 16 * 1024;
 
 /**

@@ -181,21 +181,20 @@ export class ClientBuffers {
     this.budget.add(connection.recount(nowMs));
   }
 
-  /** Bytes of notifications that all clients together may still queue; below 0 if they have too many. */
+  /** Bytes of notifications that all clients together may still queue; may be below 0. */
   sharedWritableBytes(wanted: number): number {
     const shared = this.budget.max * NOTIFICATION_SHARE;
     if (this.budget.used + wanted > shared) this.#refreshAll();
     return shared - this.budget.used;
   }
 
-  /** Bytes of notifications that one client may queue beyond a full queue: 0 or less if it stalls. */
+  /** Bytes of notifications that a client may queue beyond a full queue; may be below 0. */
   overflowBytes(connection: ClientConnection): number {
     const nowMs = this.#clock.now();
     this.refreshUnsent(connection, nowMs);
     if (connection.unreadForMs(nowMs) >= STALLED_MS) return 0;
     const own = OVERFLOW_BYTES_MAX - connection.unsentUpperBound;
-    // No queue may be larger than the free part, so even many growing queues leave some for the
-    // next.
+    // No queue may be larger than the free part, so many growing queues leave some for the next.
     return Math.min(own, this.sharedWritableBytes(own) - connection.unsentUpperBound);
   }
 

@@ -57,7 +57,8 @@ export class NativeConnection extends ClientConnection {
 
   /** Bytes that wait in the socket, or an upper bound of them that is at most `limit`. */
   #queued(limit: number): number {
-    if (this.unsentUpperBound > limit) this.refreshUnsent(); // rarely: asking each time would slow every send
+    // Rarely: asking each time would slow every send.
+    if (this.unsentUpperBound > limit) this.refreshUnsent();
     return this.unsentUpperBound;
   }
 

@@ -117,9 +117,8 @@ export class WsClients {
   }
 
   /**
-   * Refuses new clients and closes the open ones with 1012, service restart. Resolves when all
-   * clients have answered, or after {@link CLOSE_DEADLINE_MS}: the listener then terminates the
-   * rest.
+   * Refuses new clients and closes the open ones with 1012, service restart. Resolves when all have
+   * answered, or after {@link CLOSE_DEADLINE_MS}: the listener then terminates the rest.
    */
   async closeAll(): Promise<void> {
     this.#isClosing = true;

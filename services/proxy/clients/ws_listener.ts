@@ -20,10 +20,10 @@ import { TcpConnection } from "./client_connection.ts";
 
 const log = serviceLog("proxy");
 
-/** Most fragments of one message: `ws` keeps an object for each, so tiny ones need far more memory. */
+/** Most fragments of one message: `ws` keeps an object for each, however small. */
 const FRAGMENTS_MAX = 1_024;
 
-/** How long a connection may take for its handshake: a phone on a bad network needs three seconds. */
+/** How long a handshake may take: a phone on a bad network needs three seconds. */
 export const HANDSHAKE_MS = 10_000;
 
 /** The largest header of a handshake: the default of nginx. */

@@ -24,7 +24,7 @@ interface SubscribeResult {
   subscription: HubSubscription;
   /** JSON text of the error, if the node refused. */
   errorText?: string;
-  /** Whether the subscription was refused too often; until then, the next sweep requests it again. */
+  /** Whether it was refused too often; until then, the next sweep requests it again. */
   isGivenUp: boolean;
 }
 

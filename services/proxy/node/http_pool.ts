@@ -61,8 +61,8 @@ export interface PostOptions {
 }
 
 /**
- * Posts to a node over HTTP/1.1 connections of undici. `fetch` and `node:http` of the runtime send a
- * POST twice when a reused connection closes before the answer; undici does not.
+ * Posts to a node over HTTP/1.1 connections of undici. The runtime's `fetch` and `node:http` send
+ * a POST twice when a reused connection closes before the answer; undici does not.
  */
 export class HttpPool implements NodePort {
   readonly #options: HttpPoolOptions;

@@ -118,8 +118,7 @@ export class ReadSocket {
    * Sends a read over the socket if that is possible, else over HTTP.
    *
    * @throws {ProxyError} -32002 if no answer came (502) or not in time (504); -32005 (429) if too
-   * many
-   *   reads wait.
+   *   many reads wait.
    */
   ask(read: Read): Promise<CallAnswer> {
     const { overHttp, leader, clock, metrics } = this.#options;

@@ -36,7 +36,7 @@ interface UpstreamNodesOptions {
   metrics: ProxyMetrics;
 }
 
-/** The proxy's side of its nodes: HTTP to each, the sockets to the leading read node, its health. */
+/** The proxy's connections to its nodes: HTTP to each, and sockets to the leading read node. */
 export class UpstreamNodes {
   readonly write: HttpPool;
   readonly read: ReadPool;
@@ -128,7 +128,7 @@ export class UpstreamNodes {
     this.#upstream.drop(reason);
   }
 
-  /** The node announced a head, possibly in an unknown form. @returns False to keep it from clients. */
+  /** The node announced a head, if it can be read. @returns False to keep it from clients. */
   announced(head: Head | undefined): boolean {
     this.#probeRounds.announced(head);
     return head === undefined || this.readNodes.onHead(this.#upstream.node, head);
