@@ -5,9 +5,11 @@
  */
 import { tryParseJson } from "../../lib/json.ts";
 import { RpcCode, RpcError } from "../../lib/protocol/jsonrpc.ts";
-import { CLOSE_BRACE, endOfValue, visitMembers } from "./json_text.ts";
+import { type Span, visitMembers } from "./json_text.ts";
 
-const MEMBERS: ReadonlySet<string> = new Set(["jsonrpc", "id", "method", "params"]);
+const MEMBERS = ["jsonrpc", "id", "method", "params"] as const;
+
+type Member = typeof MEMBERS[number];
 
 /** Length of the longest member name, each letter as a six-character escape, with its quotes. */
 const NAME_LENGTH_MAX = 6 * "jsonrpc".length + 2;
@@ -26,8 +28,38 @@ export interface Envelope {
 }
 
 /** Reads the envelope of a valid request. @throws {RpcError} -32600 if it is ambiguous. */
-export function readEnvelope(text: string, id: unknown, method: string): Envelope {
-  return fastEnvelope(text, id, method) ?? parsedEnvelope(text, method);
+export function readEnvelope(text: string, method: string): Envelope {
+  const values: Partial<Record<Member, string>> = {};
+  visitMembers(text, (name, value) => {
+    const member = memberOf(text, name);
+    if (member === undefined) return;
+    if (values[member] !== undefined) throw ambiguous(`"${member}" is given twice`);
+    values[member] = text.slice(value.start, value.end);
+  });
+  const { id, params: paramsText } = values;
+  return { id, paramsText, textAfterId: textAfterIdOf(method, paramsText) };
+}
+
+/** The member that some node might read under a name. */
+function memberOf(text: string, { start, end }: Span): Member | undefined {
+  // Almost always: parsing every name would take longer than all the rest.
+  const plain = MEMBERS.find((member) =>
+    end - start === member.length + 2 && text.startsWith(member, start + 1)
+  );
+  if (plain !== undefined || end - start > NAME_LENGTH_MAX) return plain;
+  const written: unknown = tryParseJson(text.slice(start, end));
+  if (typeof written !== "string") return undefined;
+  // Upper case first: it also converts letters that Unicode folds to ASCII, such as the long s.
+  const folded = written.toUpperCase().toLowerCase();
+  const member = MEMBERS.find((name) => name === folded);
+  if (member !== undefined && written !== member) {
+    throw ambiguous(`write "${member}" instead of "${written}"`);
+  }
+  return member;
+}
+
+function ambiguous(message: string): RpcError {
+  return new RpcError(RpcCode.invalidRequest, `Invalid request: ${message}`);
 }
 
 /** The text of a call for a node; without an id if it is a notification. */
@@ -39,45 +71,6 @@ export function callText(textAfterId: string, id: number | undefined): string {
 export function textAfterIdOf(method: string, paramsText: string | undefined): string {
   const params = paramsText === undefined ? "" : `,"params":${paramsText}`;
   return `,"method":${JSON.stringify(method)}${params}}`;
-}
-
-/** Fast path: reads a call whose id is a number and whose members are in the usual order. */
-function fastEnvelope(text: string, id: unknown, method: string): Envelope | undefined {
-  if (typeof id !== "number" || method.includes("\\")) return undefined;
-  const idText = String(id);
-  const idEnd = USUAL_START.length + idText.length;
-  const name = `,"method":"${method}"`;
-  const isUsual = text.startsWith(USUAL_START) && text.startsWith(idText, USUAL_START.length) &&
-    text.startsWith(name, idEnd);
-  if (!isUsual) return undefined;
-  let end = idEnd + name.length;
-  let paramsText: string | undefined;
-  if (text.startsWith(',"params":', end)) {
-    const start = end + ',"params":'.length;
-    end = endOfValue(text, start);
-    paramsText = text.slice(start, end);
-  }
-  if (text.charCodeAt(end) !== CLOSE_BRACE || end + 1 !== text.length) return undefined;
-  return { id: idText, paramsText, textAfterId: text.slice(idEnd) };
-}
-
-function parsedEnvelope(text: string, method: string): Envelope {
-  const values = new Map<string, string>();
-  let problem: string | undefined;
-  visitMembers(text, (name, value) => {
-    if (name.end - name.start > NAME_LENGTH_MAX) return;
-    const written: unknown = tryParseJson(text.slice(name.start, name.end));
-    if (typeof written !== "string") return;
-    // Upper case first: it also converts letters that Unicode folds to ASCII, such as the long s.
-    const folded = written.toUpperCase().toLowerCase();
-    if (!MEMBERS.has(folded)) return;
-    if (written !== folded) problem = `Invalid request: write "${folded}" instead of "${written}"`;
-    if (values.has(folded)) problem = `Invalid request: "${folded}" is given twice`;
-    values.set(folded, text.slice(value.start, value.end));
-  });
-  if (problem !== undefined) throw new RpcError(RpcCode.invalidRequest, problem);
-  const paramsText = values.get("params");
-  return { id: values.get("id"), paramsText, textAfterId: textAfterIdOf(method, paramsText) };
 }
 
 /**

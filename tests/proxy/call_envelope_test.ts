@@ -5,8 +5,7 @@ import { MessageError, readMessage } from "../../services/proxy/calls/message.ts
 
 /** The envelope of a call. */
 function envelopeOf(text: string) {
-  const { id, method } = JSON.parse(text);
-  return readEnvelope(text, id, method);
+  return readEnvelope(text, JSON.parse(text).method);
 }
 
 Deno.test("Envelope: every spelling of a call is read alike", () => {

@@ -83,8 +83,8 @@ function readBatch(values: unknown[], text: string, maxBatch: number): (Call | M
 function readCall(value: unknown, text: string): Call {
   try {
     // The schema is slower than the rest of a read, so it only runs if the quick check fails.
-    const { id, method, params } = isRequest(value) ? value : parseRequest(value);
-    const envelope = readEnvelope(text, id, method);
+    const { method, params } = isRequest(value) ? value : parseRequest(value);
+    const envelope = readEnvelope(text, method);
     // Written out: spreading the envelope would take longer than reading it.
     const { paramsText, textAfterId } = envelope;
     return { id: envelope.id, method, params, paramsText, textAfterId };
