@@ -7,11 +7,11 @@ import {
   RpcError,
   type RpcRequest,
 } from "../../../lib/protocol/jsonrpc.ts";
-import { SMALL_BYTES } from "../byte_budget.ts";
+import { SMALL_BYTES } from "../shared/byte_budget.ts";
 import { isTooComplex } from "../../../lib/protocol/json_complexity.ts";
-import { arrayElements, memberText } from "../json_text.ts";
-import { type Envelope, readEnvelope } from "../call_envelope.ts";
-import { badRequest, limitExceeded, ProxyError } from "../failures.ts";
+import { arrayElements, memberText } from "../shared/json_text.ts";
+import { type Envelope, readEnvelope } from "../shared/envelopes.ts";
+import { badRequest, limitExceeded, ProxyError } from "../shared/failures.ts";
 
 /** Longest method name; the schema of requests has the same bound. */
 const METHOD_LENGTH_MAX = 256;

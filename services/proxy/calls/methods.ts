@@ -1,7 +1,7 @@
 import { NewestMap } from "../../../lib/newest_map.ts";
 import { allMethods } from "../../../lib/protocol/methods/all.ts";
 import type { MethodTable } from "../../../lib/protocol/methods/definition.ts";
-import type { Target } from "../metrics.ts";
+import type { Target } from "../shared/metrics.ts";
 
 /** The methods of the node (docs/protocol.md), development methods included. */
 const KNOWN: MethodTable = allMethods;

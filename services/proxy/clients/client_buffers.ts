@@ -1,5 +1,5 @@
 import type { Clock } from "../../../lib/clock.ts";
-import { type ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
+import { type ByteBudget, SMALL_BYTES } from "../shared/byte_budget.ts";
 import { type ClientSink, CloseCode } from "../hub/hub_client.ts";
 import type { OutgoingMessage } from "../hub/messages.ts";
 

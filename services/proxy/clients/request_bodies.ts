@@ -1,8 +1,8 @@
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
-import type { ByteBudget } from "../byte_budget.ts";
-import { Deadlines } from "../deadlines.ts";
-import type { ProxyMetrics } from "../metrics.ts";
-import { bodyEnded, limitExceeded } from "../failures.ts";
+import type { ByteBudget } from "../shared/byte_budget.ts";
+import { Deadlines } from "../shared/deadlines.ts";
+import type { ProxyMetrics } from "../shared/metrics.ts";
+import { bodyEnded, limitExceeded } from "../shared/failures.ts";
 
 /** How long the first {@link FIRST_BYTES} of a body may take. */
 export const FIRST_BYTES_MS = 5_000;

@@ -3,10 +3,10 @@ import { messageOf } from "../../../lib/errors.ts";
 import { pathOf, type ServedRequest } from "../../../lib/http/listener.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { idAtStart } from "../../../lib/protocol/jsonrpc.ts";
-import { type ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
-import type { AddressCounts, RateCheck } from "../address_counts.ts";
+import { type ByteBudget, SMALL_BYTES } from "../shared/byte_budget.ts";
+import type { AddressCounts, RateCheck } from "../shared/address_counts.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
-import type { ProxyMetrics } from "../metrics.ts";
+import type { ProxyMetrics } from "../shared/metrics.ts";
 import type { Cors } from "../../../lib/http/cors.ts";
 import {
   failureText,
@@ -14,7 +14,7 @@ import {
   limitExceeded,
   originRefused,
   ProxyError,
-} from "../failures.ts";
+} from "../shared/failures.ts";
 import { RequestBodies } from "./request_bodies.ts";
 import type { RoutedAnswer, Router } from "../calls/router.ts";
 

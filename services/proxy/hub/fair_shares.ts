@@ -1,4 +1,4 @@
-import { AddressCounts, SHARE_PER_PEER } from "../address_counts.ts";
+import { AddressCounts, SHARE_PER_PEER } from "../shared/address_counts.ts";
 import type { HubClient, HubSubscription } from "./hub_client.ts";
 
 const SLOTS_PER_ADDRESS = 1 / 8;

@@ -1,5 +1,5 @@
 import type { RandomSource } from "../../../lib/clock.ts";
-import type { Limit } from "../metrics.ts";
+import type { Limit } from "../shared/metrics.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { FanOut, type FanOutEvents } from "./fan_out.ts";
 import { type Head, headOf } from "../node/head.ts";

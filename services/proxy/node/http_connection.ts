@@ -1,8 +1,8 @@
 import { Socket } from "node:net";
 import { buildConnector, Client, type Dispatcher, errors } from "undici";
 import { messageOf, RangemakerError } from "../../../lib/errors.ts";
-import type { ByteBudget } from "../byte_budget.ts";
-import type { NodeReply } from "../node_answer.ts";
+import type { ByteBudget } from "../shared/byte_budget.ts";
+import type { NodeReply } from "../shared/envelopes.ts";
 import { ReplyBody, ReplyError } from "./reply_body.ts";
 
 /** An idle connection is closed after this: many servers close theirs after five seconds. */

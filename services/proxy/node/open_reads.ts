@@ -1,4 +1,4 @@
-import type { CallAnswer } from "../node_answer.ts";
+import type { CallAnswer } from "../shared/envelopes.ts";
 
 /** A plain read: it changes nothing, so it may be sent twice. */
 export interface Read {

@@ -1,8 +1,8 @@
 import { type Clock, monotonicClock } from "../../../lib/clock.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
-import type { ByteBudget } from "../byte_budget.ts";
-import type { ProxyMetrics } from "../metrics.ts";
-import { type ProxyOptions, readNodeUrls } from "../options.ts";
+import type { ByteBudget } from "../shared/byte_budget.ts";
+import type { ProxyMetrics } from "../shared/metrics.ts";
+import type { ProxyOptions, ReadNodeUrls } from "../options.ts";
 import type { Head } from "./head.ts";
 import { HttpPool } from "./http_pool.ts";
 import { registerNodeMetrics } from "./node_metrics.ts";
@@ -28,6 +28,7 @@ interface NodeListener {
 
 interface UpstreamNodesOptions {
   options: ProxyOptions;
+  readNodes: ReadNodeUrls;
   /** Measures durations, except those of requests to nodes, which use the real clock. */
   clock: Clock;
   /** Is compared with the times of blocks. */
@@ -48,10 +49,10 @@ export class UpstreamNodes {
   readonly #clock: Clock;
   #listener: NodeListener | undefined;
 
-  constructor({ options, clock, unixClock, budget, metrics }: UpstreamNodesOptions) {
+  constructor({ readNodes: { urls, wsUrls, names }, ...parts }: UpstreamNodesOptions) {
+    const { options, clock, unixClock, budget, metrics } = parts;
     this.#clock = clock;
     const { upstreamTimeoutMs: timeoutMs, reconnectInitialMs, reconnectMaxMs } = options;
-    const { urls, wsUrls, names } = readNodeUrls(options);
     const http = { timeoutMs, clock: monotonicClock, budget, metrics };
     const reconnects = { random: Math.random, reconnectInitialMs, reconnectMaxMs, metrics };
     this.write = new HttpPool({ target: "write", url: new URL(options.writeNodeUrl), ...http });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
+import { ByteBudget } from "../../../services/proxy/shared/byte_budget.ts";
 import { ClientBuffers, GUARANTEED_BYTES } from "../../../services/proxy/clients/client_buffers.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { FakeConnection } from "./fake_connection.ts";

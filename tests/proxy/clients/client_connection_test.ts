@@ -8,7 +8,7 @@ import {
 } from "../../../services/proxy/clients/client_connection.ts";
 import { FrameJoiner, OutgoingMessage } from "../../../services/proxy/hub/messages.ts";
 import { TcpConnection } from "../../../services/proxy/clients/client_connection.ts";
-import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
+import { ByteBudget } from "../../../services/proxy/shared/byte_budget.ts";
 import {
   ClientBuffers,
   GUARANTEED_BYTES,

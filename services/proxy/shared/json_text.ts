@@ -6,8 +6,8 @@
  * every function returns.
  */
 
-import { tryParseJson } from "../../lib/json.ts";
-import { endOfString } from "../../lib/protocol/json_complexity.ts";
+import { tryParseJson } from "../../../lib/json.ts";
+import { endOfString } from "../../../lib/protocol/json_complexity.ts";
 
 /** The position of a value: from `start` up to, not including, `end`. */
 export interface Span {

@@ -1,4 +1,4 @@
-import { RpcCode, RpcError } from "../../lib/protocol/jsonrpc.ts";
+import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import type { Target } from "./metrics.ts";
 
 /** HTTP statuses of failures (docs/protocol.md, "JSON-RPC answers of the proxy"). */

@@ -1,4 +1,4 @@
-import type { CancelTimer, Clock } from "../../lib/clock.ts";
+import type { CancelTimer, Clock } from "../../../lib/clock.ts";
 
 /** An item with a timeout, as {@link Deadlines.add} returns it. */
 export interface Deadline<T> {

@@ -1,5 +1,5 @@
-import { isWithinFairShare } from "../../lib/fair_share.ts";
-import type { CallerAddress } from "../../lib/http/caller_address.ts";
+import { isWithinFairShare } from "../../../lib/fair_share.ts";
+import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 
 /**
  * The part of every limit that the addresses behind one peer may use together. A trusted

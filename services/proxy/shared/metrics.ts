@@ -1,6 +1,6 @@
 import type { Counter, Gauge, Registry } from "prom-client";
-import { metricsIn } from "../../lib/http/metrics.ts";
-import { allMethods } from "../../lib/protocol/methods/all.ts";
+import { metricsIn } from "../../../lib/http/metrics.ts";
+import { allMethods } from "../../../lib/protocol/methods/all.ts";
 import { type CounterSeries, memoize, PresetHistogram, SeriesCounter } from "./hot_metrics.ts";
 
 /** Further method names are counted as `other`, because callers choose names freely. */
