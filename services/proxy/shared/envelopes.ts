@@ -48,10 +48,10 @@ export function readEnvelope(text: string, method: string): Envelope {
 /** The member that some node might read under a name. */
 function memberOf(text: string, { start, end }: Span): Member | undefined {
   // Almost always: parsing every name would take longer than all the rest.
-  const plain = MEMBERS.find((member) =>
-    end - start === member.length + 2 && text.startsWith(member, start + 1)
-  );
-  if (plain !== undefined || end - start > NAME_LENGTH_MAX) return plain;
+  for (const member of MEMBERS) {
+    if (end - start === member.length + 2 && text.startsWith(member, start + 1)) return member;
+  }
+  if (end - start > NAME_LENGTH_MAX) return undefined;
   const written: unknown = tryParseJson(text.slice(start, end));
   if (typeof written !== "string") return undefined;
   // Upper case first: it also converts letters that Unicode folds to ASCII, such as the long s.
