@@ -9,11 +9,8 @@ import type { OutgoingMessage } from "../hub/messages.ts";
  */
 export const QUEUED_BYTES_MAX = 256 * 1024;
 
-/** The part of the budget that large answers to one address may use. */
-const LARGE_ANSWERS_PER_ADDRESS = 0.5;
-
-/** The part of the budget that notifications leave for answers. */
-const NOTIFICATION_SHARE = 0.5;
+/** The part of the budget that all notifications may use, or large answers to one address. */
+const SHARE_MAX = 0.5;
 
 /**
  * Unsent bytes that every client may have regardless of others, so that clients that do not read
@@ -108,25 +105,19 @@ export abstract class ClientConnection implements ClientSink {
     this.#buffers?.budget.add(bytes);
   }
 
-  /** Sets the count to the actual bytes. @returns By how much the count changed. */
-  recount(nowMs: number): number {
+  /** Replaces the count by the unsent bytes now, also for all clients together. */
+  recount(nowMs = this.#buffers?.nowMs ?? 0): void {
     const actual = this.unsentBytes;
     const change = actual - this.#counted;
     // Some was read since, or nothing was there to read.
     if (change < 0 || this.#atLastRecount === 0) this.#readAtMs = nowMs;
     this.#counted = this.#atLastRecount = actual;
-    return change;
+    this.#buffers?.budget.add(change);
   }
 
   /** How long the client has read nothing although bytes waited for it, as of the last recount. */
   unreadForMs(nowMs: number): number {
     return nowMs - this.#readAtMs;
-  }
-
-  /** Recounts its unsent bytes, also for all clients together. */
-  refreshUnsent(): void {
-    if (this.#buffers === undefined) this.recount(0);
-    else this.#buffers.refreshUnsent(this);
   }
 
   /** Closes the connection of a client that keeps sending requests and reads no answers. */
@@ -165,9 +156,13 @@ export class ClientBuffers {
     this.onRefusal = onRefusal;
   }
 
+  get nowMs(): number {
+    return this.#clock.now();
+  }
+
   add(connection: ClientConnection, key: string): void {
     this.#keys.set(connection, key);
-    this.refreshUnsent(connection);
+    connection.recount();
   }
 
   /** Removes a connection, and its unsent bytes from the budget. */
@@ -176,22 +171,17 @@ export class ClientBuffers {
     this.budget.remove(connection.unsentUpperBound);
   }
 
-  /** Replaces the count of a connection by its unsent bytes now. */
-  refreshUnsent(connection: ClientConnection, nowMs = this.#clock.now()): void {
-    this.budget.add(connection.recount(nowMs));
-  }
-
   /** Bytes of notifications that all clients together may still queue; may be below 0. */
   sharedWritableBytes(wanted: number): number {
-    const shared = this.budget.max * NOTIFICATION_SHARE;
+    const shared = this.budget.max * SHARE_MAX;
     if (this.budget.used + wanted > shared) this.#refreshAll();
     return shared - this.budget.used;
   }
 
   /** Bytes of notifications that a client may queue beyond a full queue; may be below 0. */
   overflowBytes(connection: ClientConnection): number {
-    const nowMs = this.#clock.now();
-    this.refreshUnsent(connection, nowMs);
+    const { nowMs } = this;
+    connection.recount(nowMs);
     if (connection.unreadForMs(nowMs) >= STALLED_MS) return 0;
     const own = OVERFLOW_BYTES_MAX - connection.unsentUpperBound;
     // No queue may be larger than the free part, so many growing queues leave some for the next.
@@ -210,7 +200,7 @@ export class ClientBuffers {
   #fitsAddressShare(connection: ClientConnection, bytes: number): boolean {
     if (bytes <= SMALL_BYTES) return true;
     const key = this.#keys.get(connection);
-    const fits = () => this.#unsentOf(key) + bytes <= this.budget.max * LARGE_ANSWERS_PER_ADDRESS;
+    const fits = () => this.#unsentOf(key) + bytes <= this.budget.max * SHARE_MAX;
     if (fits()) return true;
     this.#refreshAll();
     return fits();
@@ -260,9 +250,9 @@ export class ClientBuffers {
 
   /** Frees the budget of bytes that have been sent meanwhile. */
   #refreshAll(): void {
-    const nowMs = this.#clock.now();
+    const { nowMs } = this;
     if (nowMs - this.#refreshedAtMs < REFRESH_EVERY_MS) return;
     this.#refreshedAtMs = nowMs;
-    for (const connection of this.#keys.keys()) this.refreshUnsent(connection, nowMs);
+    for (const connection of this.#keys.keys()) connection.recount(nowMs);
   }
 }

@@ -58,7 +58,7 @@ export class NativeConnection extends ClientConnection {
   /** Bytes that wait in the socket, or an upper bound of them that is at most `limit`. */
   #queued(limit: number): number {
     // Rarely: asking each time would slow every send.
-    if (this.unsentUpperBound > limit) this.refreshUnsent();
+    if (this.unsentUpperBound > limit) this.recount();
     return this.unsentUpperBound;
   }
 

@@ -149,7 +149,7 @@ Deno.test("ClientBuffers: an unregistered connection is limited only by its own 
     assert(client.answer(2 * MAX));
     assert.deepEqual([client.sharedWritableBytes(1), client.overflowBytes()], [Infinity, 0]);
     client.unsentBytes = 7;
-    client.refreshUnsent();
+    client.recount();
     assert.deepEqual([client.unsentUpperBound, budget.used], [7, 0]);
   }
 });
