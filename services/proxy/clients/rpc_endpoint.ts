@@ -34,7 +34,7 @@ export interface RpcEndpointOptions {
   budget: ByteBudget;
   /** Not set: no limit. */
   checkRate?: RateCheck;
-  /** Measures how long bodies take. */
+  /** Measures durations: it must not jump. */
   clock: Clock;
 }
 
@@ -65,8 +65,8 @@ export class RpcEndpoint {
   }
 
   async #handle(request: Request, remote: string, served?: ServedRequest): Promise<Response> {
-    const { router, metrics, cors, openRequests, budget, checkRate } = this.#options;
-    const startedAtMs = performance.now();
+    const { router, metrics, cors, openRequests, budget, checkRate, clock } = this.#options;
+    const startedAtMs = clock.now();
     const origin = request.headers.get("origin");
     const address = this.#options.addressOf(request.headers, remote);
     let text = "";
@@ -82,7 +82,7 @@ export class RpcEndpoint {
         metrics.countRefusal("request_rate");
         throw limitExceeded(429, `Too many requests: retry after ${retryAfterS} s`);
       }
-      text = await this.#bodies.read(request, counted);
+      text = await this.#bodies.read(request, counted, startedAtMs);
       isOpen = openRequests.tryAdd(address);
       if (!isOpen) {
         metrics.countRefusal("requests_per_address");
@@ -99,7 +99,7 @@ export class RpcEndpoint {
       answer = this.#countUntilRead(answer, text, served);
     }
     const { status, body, target } = answer;
-    metrics.countHttp("POST", target, status, performance.now() - startedAtMs);
+    metrics.countHttp("POST", target, status, clock.now() - startedAtMs);
     if (status >= 400) {
       log.debug("Answered {status} to {address}", { status, address: address.display });
     }
