@@ -10,19 +10,6 @@ function setUp() {
   return { clock, schedule: new RetrySchedule({ rule, clock, random: () => 1 }) };
 }
 
-Deno.test("RetrySchedule: waits double up to the longest, and start again after a reset", () => {
-  const { schedule } = setUp();
-  schedule.count("connections");
-  assert.deepEqual(Array.from({ length: 4 }, () => schedule.nextMs()), [
-    1_000,
-    2_000,
-    4_000,
-    4_000,
-  ]);
-  schedule.reset();
-  assert.equal(schedule.nextMs(), 1_000);
-});
-
 Deno.test("RetrySchedule: the time of a slow failed attempt is subtracted from the wait", () => {
   const { clock, schedule } = setUp();
   schedule.count("connections");

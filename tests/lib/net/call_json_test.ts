@@ -46,37 +46,25 @@ Deno.test("callJson: a request that is aborted while it waits throws the signal'
 
 Deno.test("callJson: a refusal has the service's code, details and status", async () => {
   for (
-    const [status, retryable] of [[400, false], [409, false], [429, true], [503, true]] as const
+    const [status, code, retryable] of [
+      [400, "NONCE_USED", false],
+      [409, "NONCE_USED", false],
+      [429, "NONCE_USED", true],
+      [503, "NONCE_USED", true],
+      [503, "STORE_DAMAGED", false],
+    ] as const
   ) {
-    const error = status === 409 ? "NONCE_USED: Used" : "Used";
-    const refusal = { success: false, error, code: "NONCE_USED", details: { nonce: "1" } };
+    const error = status === 409 ? `${code}: Used` : "Used";
+    const refusal = { success: false, error, code, details: { nonce: "1" } };
     await withAnswer(() => Response.json(refusal, { status }), async (url) => {
       const error = await failureOf(callJson(url, schema), ServiceError);
       assert.deepEqual([error.code, error.details, error.status, error.retryable], [
-        "NONCE_USED",
+        code,
         { nonce: "1" },
         status,
         retryable,
       ]);
       assert.equal(error.message, "Used");
-    });
-  }
-});
-
-Deno.test("callJson: codes of permanent refusals are not retryable, whatever the status", async () => {
-  const codes = [
-    "CHAIN_MISMATCH",
-    "CHAIN_REWOUND",
-    "DRY_RUN",
-    "HEDGE_REFUSED",
-    "NODE_REFUSED",
-    "STORE_DAMAGED",
-  ];
-  const others = ["PERMISSION_DENIED", "RECEIPT_DROPPED", "TRANSACTION_FAILED"];
-  for (const code of [...codes, ...others]) {
-    const refusal = { success: false, error: "No", code };
-    await withAnswer(() => Response.json(refusal, { status: 503 }), async (url) => {
-      assert.equal((await failureOf(callJson(url, schema), ServiceError)).retryable, false, code);
     });
   }
 });

@@ -1,15 +1,11 @@
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../../lib/clock.ts";
 import { seededRandom } from "../../../lib/random.ts";
-import {
-  BacktestError,
-  type SlotSource,
-  tradeSlots,
-} from "../../../services/solver/backtest/slots.ts";
+import { type SlotSource, tradeSlots } from "../../../services/solver/backtest/slots.ts";
 import { reportOn } from "../../../services/solver/backtest/report.ts";
 import type { Results } from "../../../services/solver/backtest/results.ts";
 import { USERS } from "../../../services/solver/backtest/users.ts";
-import { MAKERS, plan, runMakers, simulatedTape, START_MS } from "./support.ts";
+import { MAKERS, plan, runMakers, simulatedTape } from "./support.ts";
 import { HOUR_MS } from "../../../lib/time.ts";
 
 const VOLATILITY = 0.6;
@@ -110,31 +106,6 @@ Deno.test("Backtest: a price after the quote does not influence the box's probab
     const change = Math.abs(after!.mean().mean - before!.mean().mean) * after!.mean().count;
     assert.ok(change <= 1 + 1e-9, `${change}`);
   }
-});
-
-Deno.test("Backtest: boxes that contain a gap in the prices are dropped", async () => {
-  const source = simulated(seededRandom(1), 1);
-  const whole = await runMakers(source, seededRandom(2));
-  const gapFromMs = START_MS + 1_800_000;
-  const withGap: SlotSource = {
-    ...source,
-    async *slots() {
-      for await (const slots of source.slots()) {
-        yield slots.filter(({ timeMs }) => timeMs < gapFromMs || timeMs >= gapFromMs + 5_000);
-      }
-    },
-  };
-  const broken = await runMakers(withGap, seededRandom(2));
-  assert.ok(broken.boxes < whole.boxes && broken.boxes >= whole.boxes - 2 * plan.widths.length);
-});
-
-Deno.test("Backtest: fails if the prices are too short for a box", async () => {
-  const source = simulated(seededRandom(1), 0.1);
-  await assert.rejects(runMakers(source, seededRandom(1)), (thrown) => {
-    assert.ok(thrown instanceof BacktestError);
-    assert.match(thrown.message, /^No box fits into/);
-    return true;
-  });
 });
 
 Deno.test("Backtest: the price of a slot is that of the last trade before it", async () => {

@@ -1,17 +1,11 @@
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
-import { fileURLToPath } from "node:url";
-import { readTape } from "../../../lib/prices/tape.ts";
 import { gaussian, seededRandom } from "../../../lib/random.ts";
 import { bridgedSlots } from "../../bench/pricing/candle_bridge.ts";
-import { type SlotSource, tradeSlots } from "../../../services/solver/backtest/slots.ts";
+import type { SlotSource } from "../../../services/solver/backtest/slots.ts";
 import type { Candle } from "../../../services/solver/pricing/candle.ts";
 
 const CANDLE_MS = 60_000;
 const TICK = 10_000;
-
-/** Recorded trades (ETH/USDT), if available. */
-const TRADES = new URL("../../../../shared/data/eth-usdt-trades-2023-02-02.csv", import.meta.url);
 
 async function pricesOf(source: SlotSource): Promise<number[]> {
   const prices: number[] = [];
@@ -133,17 +127,4 @@ Deno.test("Candle bridge: the statistics of the prices equal those of the origin
       `${name}: ${found[name]}, not ${value}`,
     );
   }
-});
-
-Deno.test({
-  name: "Candle bridge: stillness and volatility equal those of recorded trades",
-  ignore: !existsSync(TRADES),
-  async fn() {
-    const recorded = await pricesOf(tradeSlots(await readTape(fileURLToPath(TRADES))));
-    const [expected, found] = [habitsOf(recorded), await bridgedHabits(recorded, 20)];
-    // Three minutes of trades: their ranges and variances are known to a quarter.
-    for (const [name, value] of Object.entries(expected)) {
-      assert.ok(Math.abs(found[name]! / value - 1) < 0.25, `${name}: ${found[name]}, not ${value}`);
-    }
-  },
 });
