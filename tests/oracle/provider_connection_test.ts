@@ -4,7 +4,6 @@ import { ProviderConnection } from "../../services/oracle/provider_connection.ts
 import type { Provider } from "../../services/oracle/provider.ts";
 import { binance } from "../../services/oracle/providers/binance.ts";
 import { kraken } from "../../services/oracle/providers/kraken.ts";
-import { okx } from "../../services/oracle/providers/okx.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { withLogs } from "../support/recorded_logs.ts";
 import { FakeNetwork, type FakeSocket } from "../support/fake_socket.ts";
@@ -109,23 +108,6 @@ Deno.test("ProviderConnection: waits double from 500 ms to 2 s, and start over a
   }
   assert.deepEqual(waits, [500, 2_000, 500, 1_000]);
   connection.stop();
-});
-
-Deno.test("ProviderConnection: if the exchange limits subscriptions, each open connection is counted as one", () => {
-  const { burst } = okx.retry.limit;
-  const waits = [true, false].map((opens) => {
-    const { clock, network, connection } = setUp(okx);
-    let waitMs = 0;
-    for (let attempt = 0; attempt < 2 * burst; attempt++) {
-      if (opens) network.newest.open();
-      network.newest.end();
-      waitMs = waitFor(network, clock);
-    }
-    connection.stop();
-    return waitMs;
-  });
-  assert(waits[0]! > okx.retry.maxMs, `${waits}`);
-  assert.equal(waits[1], okx.retry.maxMs);
 });
 
 Deno.test("ProviderConnection: after a shutdown notice it drops the prices and reconnects at once", () => {

@@ -32,10 +32,6 @@ function report(results: Results) {
   });
 }
 
-function meanGain(results: Results, user: string, maker: string): number {
-  return results.gain(user, maker)?.gain.mean().mean ?? assert.fail(`${user} bets with ${maker}`);
-}
-
 Deno.test("Backtest: with the true volatility, the model is calibrated within sampling error", async () => {
   const { calibration, boxes } = report(await withKnownVolatility());
   const independent = boxes / plan.widths.length;
@@ -55,25 +51,6 @@ Deno.test("Backtest: estimating the volatility raises the Brier score by at most
   const estimated = report(await runMakers(simulated(seededRandom(1), HOURS), seededRandom(2)));
   const scoreOf = ({ scores }: typeof known) => scores.at(-1)?.byMaker[0]?.mean ?? 1;
   assert.ok(scoreOf(estimated) <= scoreOf(known) + 0.01);
-});
-
-Deno.test("Backtest: the mock loses to a user who knows the model", async () => {
-  const results = await withKnownVolatility();
-  assert.ok(meanGain(results, USERS.informed, "mock") < 0);
-  assert.ok(meanGain(results, USERS.everyone, "barrier") > -0.05);
-});
-
-Deno.test("Backtest: a user who sees prices earlier wins, unless the maker charges for it", async () => {
-  const source = simulated(seededRandom(1), 0.5);
-  const given = { volatility: VOLATILITY, leadMs: 1_000, durationsMs: [5_000], stepMs: 2_000 };
-  const careless = await runMakers(source, seededRandom(2), given);
-  assert.ok(meanGain(careless, USERS.earlier, "barrier") < -0.1);
-  const careful = await runMakers(source, seededRandom(2), { ...given, userLeadMs: 1_000 });
-  const total = (results: Results) => {
-    const gain = results.gain(USERS.earlier, "barrier")?.gain.mean();
-    return gain === undefined ? 0 : gain.mean * gain.count;
-  };
-  assert.ok(total(careful) > 0.2 * total(careless), `${total(careful)}, ${total(careless)}`);
 });
 
 Deno.test("Backtest: without a last look, a patient user gets ten times as many bets", async () => {
