@@ -2,7 +2,7 @@ import { exchangeSymbol, MARKETS } from "../../lib/protocol/markets.ts";
 import assert from "node:assert/strict";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
 import type { Frame, Trade } from "../../services/oracle/provider.ts";
-import { endpoints, PROVIDERS } from "../../services/oracle/providers.ts";
+import { PROVIDERS } from "../../services/oracle/providers.ts";
 import { binance } from "../../services/oracle/providers/binance.ts";
 import { coinbase } from "../../services/oracle/providers/coinbase.ts";
 import { kraken } from "../../services/oracle/providers/kraken.ts";
@@ -234,17 +234,6 @@ Deno.test("Providers: subscribe to the channels of the spec in each exchange's f
         { channel: "tickers", instId: "ETH-USDT" },
       ],
     }],
-  ]);
-});
-
-Deno.test("endpoints: returns the public endpoint unless another is given", () => {
-  const found = endpoints({
-    providers: ["provider_a", "provider_d"],
-    providerUrls: { provider_d: "ws://127.0.0.1:1/okx" },
-  });
-  assert.deepEqual(found.map(({ provider, url }) => [provider.name, url]), [
-    ["provider_a", "wss://stream.binance.com:9443/stream"],
-    ["provider_d", "ws://127.0.0.1:1/okx"],
   ]);
 });
 

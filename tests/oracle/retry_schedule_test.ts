@@ -20,17 +20,6 @@ Deno.test("RetrySchedule: the time of a slow failed attempt is subtracted from t
   assert.equal(schedule.nextMs(), 500);
 });
 
-Deno.test("RetrySchedule: after the burst, waits follow the exchange's limit", () => {
-  const { clock, schedule } = setUp();
-  const waits = Array.from({ length: 6 }, () => {
-    schedule.count("connections");
-    const waitMs = schedule.nextMs();
-    clock.advance(waitMs);
-    return waitMs;
-  });
-  assert.deepEqual(waits, [1_000, 2_000, 7_000, 10_000, 10_000, 10_000]);
-});
-
 Deno.test("RetrySchedule: time refills the limit, a reset does not", () => {
   const { clock, schedule } = setUp();
   for (let count = 0; count < 3; count++) schedule.count("connections");
