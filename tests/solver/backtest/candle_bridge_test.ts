@@ -31,8 +31,6 @@ function candlesOf(prices: readonly number[]): Candle[] {
   });
 }
 
-type Habits = Record<string, number>;
-
 /** A price with the habits of recorded trades. */
 function simulatedPrices(minutes: number): number[] {
   const random = seededRandom(7);
