@@ -77,13 +77,13 @@ Deno.test("Dispatcher: if the node is busy, a whole batch is refused after one t
 
 /** Items of a batch, which has as many as a batch may have. */
 const ITEMS: Record<string, unknown> = {
-  "call, even if it is cheap,": { jsonrpc: "2.0", id: 1, method: "cheap" },
+  "cheap call": { jsonrpc: "2.0", id: 1, method: "cheap" },
   "call of an unknown method": { jsonrpc: "2.0", id: 1, method: "foo" },
   "item that is no call": 5,
 };
 
 for (const [name, item] of Object.entries(ITEMS)) {
-  Deno.test(`Dispatcher: each ${name} of a batch waits for a turn of its own`, async () => {
+  Deno.test(`Dispatcher: in a batch, each ${name} waits for a turn of its own`, async () => {
     let calls = 0;
     const { dispatcher, scheduled } = setUp({ cheap: { call: () => calls += 1 } });
     const batch = JSON.stringify(Array(CALLS_PER_BATCH_MAX).fill(item));
