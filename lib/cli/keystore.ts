@@ -146,7 +146,7 @@ export async function openKeystore(path: string, password: string): Promise<Hex>
   }
 }
 
-/** Cost of one guess of the password: `n` of scrypt, the usual value of keystores. About a second. */
+/** Cost of one guess of the password, about a second: `n` of scrypt, as keystores usually have. */
 export const KEYSTORE_COST = 262_144;
 
 /** @throws {KeystoreError} If something exists at the path. */

@@ -269,7 +269,7 @@ export function secretVariables(table: OptionTable): string[] {
 /** The user's folder: `deno task` runs commands in the folder of deno.json. */
 export const USER_FOLDER_VARIABLE = "INIT_CWD";
 
-/** Resolves a path from the user's folder, and completes the URL of a database with its password. */
+/** Resolves a path from the user's folder, and adds the password to a database's URL. */
 function resolveValue(value: unknown, { access, completes }: OptionKind, env: Environment) {
   if (typeof value !== "string" || value === IN_MEMORY) return value;
   switch (access) {

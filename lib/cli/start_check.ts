@@ -1,4 +1,4 @@
-/** Starts a service for some seconds, and asks it whether it can work: `--check`, and the doctor. */
+/** Starts a service for seconds and asks whether it can work: `--check`, and the doctor. */
 import { z } from "zod";
 import { type Clock, waitMs } from "../clock.ts";
 import type { RunningService } from "../http/service.ts";
@@ -31,7 +31,7 @@ const POLL_MS = 50;
  */
 const CONFIRM_AFTER_MS = 1_100;
 
-/** Values of options, by their role, with which a start touches nothing and only this machine can call. */
+/** Options, by role, with which a start touches nothing and only this machine can call. */
 const HARMLESS: Partial<Record<NonNullable<kinds.OptionKind["role"]>, unknown>> = {
   host: "127.0.0.1",
   port: 0,

@@ -126,7 +126,8 @@ export class ChainReader {
    * @example
    * ```ts
    * let locked = 0n;
-   * for await (const { theses } of client.theses({ user: await client.address(), status: "open" })) {
+   * const user = await client.address();
+   * for await (const { theses } of client.theses({ user, status: "open" })) {
    *   for (const { betAmount } of theses) locked += betAmount;
    * }
    * ```

@@ -7,7 +7,8 @@ import {
   quoteToWire,
   type QuoteWire,
 } from "../protocol/quote.ts";
-import { type Address, describeIssue, hash32Schema, type Hex } from "../protocol/scalars.ts";
+import { type Address, hash32Schema, type Hex } from "../protocol/scalars.ts";
+import { describeIssue } from "../protocol/input_errors.ts";
 import { QuoteError } from "./errors.ts";
 import { type TypedData, typedDataOf } from "../protocol/typed_data.ts";
 import { hashTypedData, recoverSigner } from "./typed_data.ts";

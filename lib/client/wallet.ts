@@ -252,7 +252,7 @@ function walletErrorOf(what: string, cause: unknown): WalletError {
   }
   if (codes.includes(REQUEST_PENDING)) {
     const message = "Another request waits in the wallet: open it and answer";
-    return new WalletError("WALLET_BUSY", message, { cause, retryable: true });
+    return new WalletError("WALLET_BUSY", message, { cause, retry: "later" });
   }
   const message = `The wallet failed (${what}): ${messageOf(cause)}`;
   return new WalletError("WALLET_FAILED", message, { cause });

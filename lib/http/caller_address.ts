@@ -16,7 +16,7 @@ export interface CallerAddress {
   peerKey: string;
 }
 
-/** The longest `X-Forwarded-For` that is passed on, since nodes limit headers: twenty IPv6 addresses. */
+/** The longest `X-Forwarded-For` that is passed on: twenty IPv6 addresses. */
 const FORWARDED_FOR_LENGTH_MAX = 800;
 
 /** The longest text that can be an IP address with a port. */

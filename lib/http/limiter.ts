@@ -37,7 +37,7 @@ export class RequestLimiter {
   readonly #trustProxy: boolean;
   readonly #refusals: Counter<"limit"> | undefined;
 
-  /** @param registry Where `http_rate_limited_total` is registered; without it nothing is counted. */
+  /** @param registry Where `http_rate_limited_total` is registered, if anywhere. */
   constructor({ rateLimit, rateLimitTotal, trustProxy }: LimiterSettings, registry?: Registry) {
     this.#byCaller = limiterOf(rateLimit);
     this.#byConnection = limiterOf(connectionRate(rateLimit, rateLimitTotal));

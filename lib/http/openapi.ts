@@ -4,7 +4,7 @@ import { type DescribeRouteOptions, generateSpecs, resolver, uniqueSymbol } from
 import { z } from "zod";
 import config from "../../deno.json" with { type: "json" };
 import {
-  COMMON_STATUSES,
+  COMMON_ERRORS,
   failureAnswersOf,
   HOST_FAILURES,
   type OperationAnswer,
@@ -48,7 +48,7 @@ export interface ServiceDescription {
 }
 
 /** What the listener answers before any route. */
-const HOST_ANSWERS = failureAnswersOf(COMMON_STATUSES)(...HOST_FAILURES);
+const HOST_ANSWERS = failureAnswersOf(COMMON_ERRORS)(...HOST_FAILURES);
 
 /** A route that every service has. */
 function serviceOperation(id: string, summary: string, answer: OperationAnswer): Operation {
@@ -160,7 +160,7 @@ export interface JsonSchema {
   description?: string;
 }
 
-/** One parameter for each field; scalars that other schemas refer to by name are written out here. */
+/** One parameter for each field; scalars that others refer to by name are written out here. */
 function parametersOf(location: "path" | "query", schema: z.core.$ZodObject | undefined) {
   if (schema === undefined) return [];
   const { properties = {}, required = [], $defs = {} } = toJsonSchema(schema);

@@ -29,7 +29,7 @@ export class Batches<T, R> {
     this.#concurrency = concurrency;
   }
 
-  /** Adds an item. @returns Its result, once its batch is done. @throws {StoreError} If too many wait. */
+  /** Adds an item. @returns The result of its batch. @throws {StoreError} If too many wait. */
   add(item: T): Promise<R> {
     if (this.#waiting.length >= ITEMS_WAITING_MAX) {
       const message = `Store is busy: ${ITEMS_WAITING_MAX} requests are waiting`;

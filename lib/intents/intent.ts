@@ -20,7 +20,7 @@ export interface NewIntent {
   /** Identifies the intent: unique among the intents of a service. */
   key: string;
   /** The user that the intent is listed under. */
-  subject: string;
+  user: string;
   /** The request, as JSON. */
   payload: string;
   /** The transaction, if one is signed already. */
@@ -81,7 +81,7 @@ export interface InFlight {
   newestSequence: number;
 }
 
-/** A process's own count of the reservations in the database, made by all processes of its service. */
+/** A process's own count of the reservations that all processes of its service made. */
 export interface ReservationBook {
   readonly reservedKeys: Iterable<string>;
   isReserved(key: string): boolean;
@@ -132,7 +132,7 @@ export function isFinal(state: IntentState): state is IntentOutcome["state"] {
 /** The store failed and changed nothing. */
 export class StoreError extends RangemakerError {
   constructor(message: string, cause?: unknown, code: string = "STORE_UNAVAILABLE") {
-    super(code, message, { cause, retryable: true });
+    super(code, message, { cause });
   }
 }
 
@@ -177,7 +177,7 @@ export class OutcomeUnknownError extends RangemakerError {
       "OUTCOME_UNKNOWN",
       `Outcome of ${txHash === null ? "the request" : `transaction ${txHash}`} is unknown: ` +
         `the same request may be sent again (${messageOf(cause)})`,
-      { cause, retryable: true, details: { txHash } },
+      { cause, details: { txHash } },
     );
   }
 }

@@ -41,7 +41,7 @@ export async function openIntentStore(database: string, service: string): Promis
   return new IntentStore(await PostgresDriver.open(database), service);
 }
 
-/** A power failure loses only transactions that were never acknowledged; other damage may lose more. */
+/** A power failure loses only unacknowledged transactions; other damage may lose more. */
 function warnOfTornLog(database: string, service: string): void {
   serviceLog(service).warn(
     "Write-ahead log of database {database} ended in an incomplete transaction, which is lost: unless " +

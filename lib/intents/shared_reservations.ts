@@ -127,7 +127,7 @@ export class SharedReservations {
     );
   }
 
-  /** Decides about intents in order, counting the ones accepted before, and inserts the accepted ones. */
+  /** Decides about intents in order, counting those accepted before, and inserts them. */
   *#decide(
     insertions: readonly AdmittedInsertion[],
     inFlight: Set<string>,

@@ -169,14 +169,14 @@ export class IntentStore extends ServiceStore {
     return intent;
   }
 
-  /** A subject's intents, newest first, `sequence` below `before` if given. */
-  async listBySubject(
-    subject: string,
+  /** A user's intents, newest first, `sequence` below `before` if given. */
+  async listByUser(
+    user: string,
     { limit, before = NO_BOUND }: { limit: number; before?: number },
   ): Promise<Intent[]> {
-    const rows = await this.db.read(INTENT_SQL.listBySubject, [
+    const rows = await this.db.read(INTENT_SQL.listByUser, [
       this.service,
-      subject,
+      user,
       before,
       limit,
     ]);
@@ -275,7 +275,7 @@ export class IntentStore extends ServiceStore {
     return await this.change(INTENT_SQL.deleteFinished, values);
   }
 
-  /** Changes an unfinished intent. @returns The intent as it is now, and whether this changed it. */
+  /** Changes an unfinished intent. @returns The intent now, and whether this changed it. */
   async #advance(read: Intent, next: Intent): Promise<{ intent: Intent; isFirst: boolean }> {
     const isFirst = await this.#replace(UNFINISHED, read, next);
     return { intent: isFirst ? next : await this.get(read.key), isFirst };

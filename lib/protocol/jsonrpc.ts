@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { RangemakerError } from "../errors.ts";
-import { describeInput, describeValue } from "./scalars.ts";
+import { describeInput, describeValue } from "./input_errors.ts";
 
 /** JSON-RPC error codes: the standard's, Ethereum's, and this chain's. */
 export const RpcCode = {
@@ -52,7 +52,7 @@ type RpcResponse =
   | { jsonrpc: "2.0"; id: RpcId; error: RpcErrorBody };
 
 /** Codes of a node that does not answer, or of a limit: the same call may succeed later. */
-const RETRYABLE: ReadonlySet<number> = new Set([
+const TEMPORARY: ReadonlySet<number> = new Set([
   RpcCode.resourceUnavailable,
   RpcCode.limitExceeded,
 ]);
@@ -63,7 +63,8 @@ export class RpcError extends RangemakerError {
   readonly data: unknown;
 
   constructor(rpcCode: number, message: string, options: { data?: unknown; cause?: unknown } = {}) {
-    super(`RPC_${rpcCode}`, message, { cause: options.cause, retryable: RETRYABLE.has(rpcCode) });
+    const retry = TEMPORARY.has(rpcCode) ? "later" : "never";
+    super(`RPC_${rpcCode}`, message, { cause: options.cause, retry });
     this.rpcCode = rpcCode;
     this.data = options.data;
   }

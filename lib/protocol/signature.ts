@@ -154,7 +154,7 @@ export function requireSigner(what: string, digest: Hex, signature: Hex, expecte
   }
 }
 
-/** Ids that front ends sign for by mistake: Ethereum, its test network, Geth's, Anvil and Hardhat. */
+/** Ids that front ends sign for by mistake: Ethereum, its test network, Geth, Anvil, Hardhat. */
 const KNOWN_CHAIN_IDS = [1, 11_155_111, 1_337, 31_337];
 
 /**

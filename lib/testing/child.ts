@@ -84,7 +84,7 @@ export async function startChild(pricing: string, signal?: AbortSignal): Promise
   };
 }
 
-/** Lets this process end although a child or a pipe is open. Types do not say that pipes can do this. */
+/** Lets this process end although a child or a pipe is open, which types of pipes do not know. */
 function unref(handle: object): void {
   if ("unref" in handle && typeof handle.unref === "function") handle.unref();
 }

@@ -22,7 +22,7 @@ export class MinimumBet {
     return this.#amount;
   }
 
-  /** Raises the minimum to that of the chain, since quotes for smaller bets could not be executed. */
+  /** Raises the minimum to that of the chain: quotes for smaller bets could not be executed. */
   setChainMinimum(amount: bigint): void {
     this.#amount = amount > LIMITS.minBetAmount ? amount : LIMITS.minBetAmount;
   }

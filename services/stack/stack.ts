@@ -38,7 +38,7 @@ export const STACK_PRICING = {
   userLeadMs: 0,
 } as const;
 
-/** Slots of the node's price rings: a won bet of 24 h, the longest, is settled without a backfill. */
+/** Slots of the node's price rings: a won bet of 24 h, the longest, settles without a backfill. */
 const RING_SLOTS = 2 ** 20;
 
 /** Where services listen by default. */

@@ -184,7 +184,9 @@ function moving(refusals: number, payouts: readonly bigint[]) {
     sign: (offer) => (signed.push(offer), Promise.resolve(SIGNATURE)),
     execute({ quote }) {
       const code = quote.payout < payouts[0]! ? "PRICE_MOVED" : "PRICE_IMPROVED";
-      if (signed.length <= refusals) return Promise.reject(new ExecutionError(code, "It moved"));
+      if (signed.length <= refusals) {
+        return Promise.reject(new ExecutionError(code, "It moved", { retry: "new_quote" }));
+      }
       return Promise.resolve({ thesisId: 7, txHash: hashOf(7) });
     },
   });
@@ -314,7 +316,9 @@ Deno.test("BetSlip: after a refusal, the window of the new quote starts as far a
       },
       execute() {
         clock.jump(begun ? 1_000 : 500); // on its way
-        return Promise.reject(new ExecutionError("PRICE_IMPROVED", "It moved"));
+        return Promise.reject(
+          new ExecutionError("PRICE_IMPROVED", "It moved", { retry: "new_quote" }),
+        );
       },
     });
     slip.setTolerance(0);
@@ -354,7 +358,8 @@ Deno.test("BetSlip: if the chain is reset while a new quote is asked for, the us
       return Promise.resolve(quoteOf(bet));
     },
     sign: (offer) => (signed.push(offer), Promise.resolve(SIGNATURE)),
-    execute: () => Promise.reject(new ExecutionError("PRICE_MOVED", "It moved")),
+    execute: () =>
+      Promise.reject(new ExecutionError("PRICE_MOVED", "It moved", { retry: "new_quote" })),
   });
   await result.slip.quote();
   await result.slip.place();

@@ -127,7 +127,7 @@ function Connection({ model }: { model: PageModel }) {
   const state = (["fresh", "stale", "missing", "connecting", "away"] as const)
     .find((state) => states.has(state)) ?? "connecting";
   if (state === "fresh" && maker.isAway.value) {
-    return <span class="connection away">No answer from the maker</span>;
+    return <span class="connection away">No quotes</span>;
   }
   // The chart says why.
   const text = state === "fresh" ? "Live" : state === "connecting" ? "Connecting" : "Not live";

@@ -10,7 +10,7 @@ export type PullOutcome = "ok" | "timeout" | "error" | "invalid";
 
 interface OraclePollerParts {
   url: string;
-  /** Asks the oracle once; never rejects. `onLate` receives an answer that came after the timeout. */
+  /** Asks the oracle once; never rejects. `onLate` receives an answer after the timeout. */
   pull(onLate: (body: unknown) => void): Promise<PullResult>;
   prices: OraclePrices;
   clock: Clock;
@@ -53,7 +53,7 @@ export class OraclePoller {
     return this.problem(nowMs) === undefined ? "fresh" : "stale";
   }
 
-  /** The markets without a fresh price, which accept no bets, and why; undefined if there are none. */
+  /** The markets without a fresh price, which accept no bets, and why; undefined without any. */
   problem(nowMs: number): string | undefined {
     const { prices, url } = this.#parts;
     const stale = prices.markets.filter((market) => !prices.isFresh(market, nowMs));

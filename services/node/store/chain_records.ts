@@ -199,7 +199,7 @@ export class ChainRecords {
     });
   }
 
-  /** Some of the rows before a time. If they cannot be read, nothing is written any more, either. */
+  /** Some of the rows before a time. If they cannot be read, nothing is written either. */
   #readBefore(timeMs: number) {
     const { theses, receipts } = this.#tables;
     const closed = `WHERE ${CLOSED_AT} < ? ORDER BY ${CLOSED_AT} LIMIT ?`;

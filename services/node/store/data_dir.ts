@@ -19,7 +19,7 @@ export function databasePath(dir: string): string {
   return `${dir}/chain.sqlite`;
 }
 
-/** In the header of a database that `node backup` wrote: bytes 60 to 63, SQLite's `user_version`. */
+/** In the header of a database by `node backup`: bytes 60 to 63, SQLite's `user_version`. */
 export const BACKUP_RUN = 1;
 
 /**

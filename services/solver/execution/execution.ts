@@ -56,7 +56,7 @@ export function decodeBet(payload: string): ReservedBet {
  * @throws {RangemakerError} If key, quote and both signatures do not belong together.
  */
 export function verifiedExecution(
-  { key, subject, payload, expiresAtMs }: Intent,
+  { key, user, payload, expiresAtMs }: Intent,
   quoteSigner: Pick<QuoteSigner, "require">,
   chainId: number,
 ): Execution {
@@ -64,7 +64,7 @@ export function verifiedExecution(
   const quoteHash = hashQuote(quote, chainId);
   quoteSigner.require(quoteHash, quote.signature);
   requireSigner("User signature", quoteHash, userSignature, quote.user);
-  if (key !== quoteHash || subject !== quote.user || expiresAtMs !== quote.deadline) {
+  if (key !== quoteHash || user !== quote.user || expiresAtMs !== quote.deadline) {
     throw new RangemakerError("STORE_DAMAGED", "its columns do not belong to the signed quote");
   }
   return { quote, userSignature };

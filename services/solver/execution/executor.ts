@@ -57,8 +57,7 @@ export class Executor {
    *
    * @throws {SignatureError} If the quote is not this solver's or not signed by its user.
    * @throws {RangemakerError} If a limit or check fails. With `usedUp` in its details, the quote
-   * never
-   *   becomes a bet; otherwise nothing is recorded.
+   *   never becomes a bet; otherwise nothing is recorded.
    * @throws {OutcomeUnknownError} If the node has not answered yet.
    */
   async execute(request: ExecutionRequest): Promise<ExecuteResult> {
@@ -77,7 +76,7 @@ export class Executor {
     return resultOf(await running);
   }
 
-  /** A late quote fails by its deadline, even if the user's signature is wrong too (spec: "POST /execute"). */
+  /** A late quote fails by its deadline, even if the signature is wrong (spec: "POST /execute"). */
   #requireUserSignature({ quote, userSignature }: Execution): void {
     const { chainId } = this.#options;
     const hashFor = (chainId: number) => hashQuote(quote, chainId);
@@ -136,7 +135,7 @@ export class Executor {
       return insertion;
     } catch (thrown) {
       if (thrown instanceof RangemakerError) executionLog.refused(quoteHash, quote, thrown);
-      if (!(thrown instanceof PricingRefusedError) || thrown.retryable) throw thrown;
+      if (!(thrown instanceof PricingRefusedError) || thrown.retry === "later") throw thrown;
       const refused = this.#intentOf(quoteHash, execution);
       const intent = await intents.store.insertFailed(refused, failureOf(thrown));
       return { inserted: false, intent };
@@ -166,7 +165,7 @@ export class Executor {
     const { user, deadline } = execution.quote;
     return {
       key: quoteHash,
-      subject: user,
+      user,
       payload: encodeExecution(execution, quoteSigner.probabilityOf(quoteHash)),
       transaction: null,
       expiresAtMs: deadline,

@@ -138,7 +138,7 @@ export class ExposureBook implements ReservationBook {
     this.#reading = { known, reported: new Set() };
   }
 
-  /** Applies all open theses, read since {@link beginReading}. Reports received meanwhile are newer. */
+  /** Applies all open theses, read since {@link beginReading}; later reports are newer. */
   endReading(theses: readonly Thesis[]): void {
     if (this.#reading === undefined) throw new TypeError("No reading was begun");
     const { known, reported } = this.#reading;
