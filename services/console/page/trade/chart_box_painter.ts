@@ -129,7 +129,9 @@ export function paintBoxLabels(frame: Frame): void {
     { left: x(nowMs), width: 36, level: plot.bottom - 10 },
   ];
   const isChief = (box: ChartBox) => isHighlighted(frame, box) || isOwn(box);
-  const inView = inViewOf(frame);
+  // One that was zoomed off the chart is still announced at its edge.
+  const isAhead = (box: ChartBox) => isOwn(box) && x(box.fromMs) > plot.right;
+  const inView = [...inViewOf(frame), ...frame.boxes.filter(isAhead)];
   const seen = inView.length > LABELS_MAX ? inView.filter(isChief) : inView;
   const areas = seen.map((box) => areaOf(frame, box));
   const rank = (box: ChartBox) => isHighlighted(frame, box) ? 2 : isOwn(box) ? 1 : 0;
@@ -140,21 +142,22 @@ export function paintBoxLabels(frame: Frame): void {
   for (const index of order) {
     const [box, area] = [seen[index]!, areas[index]!]; // of the same length
     const isWide = isChief(box) || x(box.toMs) - area.left >= LABEL_WIDTH_MIN;
-    if (!isWide || box.label === "") continue;
+    const text = isAhead(box) ? `${box.label} →` : box.label;
+    if (!isWide || text === "") continue;
     const isFree = (label: Label) =>
       !drawn.some((other) => isOver(label, other)) &&
       (isChief(box) ||
         !areas.some((other, at) =>
           at !== index && !isBounds(frame, seen[at]!) && isOnArea(label, other)
         ));
-    const label = placeFor(frame, box, area, isFree);
+    const label = placeFor(frame, { ...box, label: text }, area, isFree);
     if (label === undefined) continue;
     drawn.push(label);
     const color = colorOf(box.kind, palette);
     const look = isChief(box)
       ? { ground: color, ink: palette.surface }
       : { ground: palette.surface, ink: color };
-    paintLabel(frame, box.label, label, look);
+    paintLabel(frame, text, label, look);
   }
   context.font = `12px ${palette.font}`;
 }

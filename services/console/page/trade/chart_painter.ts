@@ -38,10 +38,10 @@ export function paint(frame: Frame, width: number, height: number): void {
   paintBoxes(frame);
   paintLine(frame);
   for (const box of frame.boxes) paintBreach(frame, box);
-  paintBoxLabels(frame);
   paintHandles(frame);
-  paintProbe(frame);
   paintHint(frame);
+  paintBoxLabels(frame);
+  paintProbe(frame);
   context.restore();
   paintPrices(frame);
 }
@@ -84,7 +84,7 @@ function paintGrid(frame: Frame): void {
     const at = Math.round(y(price)) + 0.5;
     strokeLine(context, plot.left, at, plot.right, at);
     if (tags.some(({ level }) => Math.abs(at - level) < TAG_HEIGHT)) continue;
-    context.fillText(formatQuotePrice(price), plot.right + 6, at);
+    context.fillText(formatQuotePrice(price), plot.right + 6, at, PRICE_WIDTH);
   }
   context.textAlign = "center";
   const [fromMs = 0, toMs = 0] = x.domain();
@@ -138,29 +138,23 @@ function paintLine({ context, scales, series, palette }: Frame): void {
   context.stroke();
 }
 
-function paintHint({ context, scales, series, palette, hint, probe }: Frame): void {
+/** Paints the box that a tap would draw, as far as it is on the chart, and at least its text. */
+function paintHint({ context, scales, palette, hint, probe }: Frame): void {
   if (hint === undefined || probe !== undefined) return;
   const { plot, x, y, nowMs } = scales;
-  const nowX = x(nowMs);
-  const width = plot.right - nowX;
-  const height = (plot.bottom - plot.top) * 0.44;
-  context.font = `600 13px ${palette.font}`;
-  const share = 0.8;
-  const left = nowX + width * (1 - share) / 2;
-  const middle = y(series.prices.at(-1) ?? y.invert((plot.top + plot.bottom) / 2));
-  const top = Math.min(
-    plot.bottom - height - HINT_INSET.bottom,
-    Math.max(plot.top + HINT_INSET.top, middle - height / 2),
-  );
-  context.strokeStyle = palette["ink-soft"];
+  const left = Math.min(x(hint.fromMs), (x(nowMs) + plot.right) / 2);
+  const top = Math.max(plot.top + HINT_INSET.top, y(hint.high));
+  const bottom = Math.min(plot.bottom - HINT_INSET.bottom, y(hint.low));
+  context.strokeStyle = context.fillStyle = palette["ink-soft"];
   context.lineWidth = 1.5;
   context.setLineDash([6, 6]);
-  context.strokeRect(left, top, width * share, height);
+  context.strokeRect(left, top, x(hint.toMs) - left, bottom - top);
   context.setLineDash([]);
-  context.fillStyle = palette["ink-soft"];
+  context.font = `600 13px ${palette.font}`;
   context.textAlign = "center";
   context.textBaseline = "middle";
-  context.fillText(hint, left + width * share / 2, top + height * 0.3, width * share - 8);
+  const right = Math.min(x(hint.toMs), plot.right);
+  context.fillText(hint.label, (left + right) / 2, top + (bottom - top) * 0.3, right - left - 8);
   context.font = `12px ${palette.font}`;
 }
 
@@ -185,6 +179,9 @@ function paintProbe(frame: Frame): void {
     ink: palette.surface,
   });
 }
+
+/** Width of a price at the axis, in pixels. */
+const PRICE_WIDTH = 60;
 
 /** Height of a tag at the axis. */
 const TAG_HEIGHT = 20;
@@ -257,7 +254,7 @@ function paintPrices(frame: Frame): void {
     context.font = `600 12px ${palette.font}`;
     context.textAlign = "left";
     context.textBaseline = "middle";
-    context.fillText(arrow + formatQuotePrice(price), plot.right + 6, level + 0.5, 60);
+    context.fillText(arrow + formatQuotePrice(price), plot.right + 6, level + 0.5, PRICE_WIDTH);
   }
 }
 

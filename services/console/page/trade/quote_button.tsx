@@ -79,17 +79,19 @@ export function QuoteButton(
             { ...estimate, least: leastPayout(estimate, slip.tolerancePercent.value) }}
         />
       )}
-      {children}
-      <button
-        type="submit"
-        class="primary wide"
-        data-next
-        // Not `disabled`, so that the keyboard reaches it and screen readers read the reason.
-        aria-disabled={isQuoting || obstacle !== undefined && !canAct(obstacle)}
-        aria-describedby="bar-note"
-      >
-        {isQuoting ? "Asking the maker …" : obstacle?.button ?? "Get a quote"}
-      </button>
+      <div class="next">
+        {children}
+        <button
+          type="submit"
+          class="primary wide"
+          data-next
+          // Not `disabled`, so that the keyboard reaches it and screen readers read the reason.
+          aria-disabled={isQuoting || obstacle !== undefined && !canAct(obstacle)}
+          aria-describedby="bar-note"
+        >
+          {isQuoting ? "Asking the maker …" : obstacle?.button ?? "Get a quote"}
+        </button>
+      </div>
     </>
   );
 }

@@ -15,7 +15,7 @@ export function Terms({ offered, betAmount }: TermsProps) {
   return (
     <dl class="facts terms" id="terms">
       <Fact label="You get">
-        <strong class="figure" data-payout={offered?.payout.toString()}>
+        <strong class={offered && "figure"} data-payout={offered?.payout.toString()}>
           {offered ? payoutText(offered) : "–"}
         </strong>
         {offered && " "}

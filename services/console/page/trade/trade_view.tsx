@@ -107,8 +107,13 @@ function TradeView({ model, slip, spanMs }: TradeViewProps) {
   const step = { name: slip.stage.value.name, of: `${user?.address} ${money}` };
   useNextFocus(side, step, CHART);
   useBar(side);
-  // Where it scrolls by itself, a new card or quote is seen from its top.
-  useEffect(() => side.current?.scrollTo(0, 0), [isReady, "offer" in slip.stage.value]);
+  // What is signed, and its outcome, are in sight with the next step.
+  useEffect(() => {
+    const told = side.current?.querySelector(
+      ".facts:not(.terms, .card:not(:first-child) *), [data-outcome]",
+    );
+    told?.scrollIntoView({ block: "nearest" });
+  }, [step.name]);
   if (market === undefined) return null;
   /** Shows a bet on the chart, and as much time as that needs. */
   const show = (bet: Thesis) => {
@@ -160,30 +165,36 @@ function TradeView({ model, slip, spanMs }: TradeViewProps) {
 /** Selector of the focusable part of the chart. */
 const CHART = ".chart .area";
 
-/** A screen that is lower than this, in rem, has no space for a sticky bar. */
-const SHORT_REM = 22;
+/** The largest share of the window's height for parts that stay on the screen. */
+const FIXED_SHARE = 0.55;
 
 /**
- * Sets the height of the bar with the next step, and whether the screen is low, for the style
- * sheet, which cannot measure enlarged text.
+ * Decides for the style sheet, which cannot measure enlarged text, what of the bar with the next step
+ * stays on the screen: the whole, or only its field and buttons. Sets the height of that part.
  */
 function useBar(part: RefObject<HTMLElement | null>): void {
   useEffect(() => {
     const bar = part.current?.querySelector<HTMLElement>(".action-bar");
     if (!part.current || !bar) return;
     const { dataset } = part.current;
-    const root = document.documentElement;
+    const { style } = document.documentElement;
+    const next = bar.querySelector<HTMLElement>(".next") ?? bar;
+    const parts = [...bar.querySelectorAll<HTMLElement>(":scope > *")];
     const look = () => {
-      const remPx = parseFloat(getComputedStyle(root).fontSize);
-      dataset.short = String(innerHeight < SHORT_REM * remPx);
-      root.style.setProperty("--bar", `${bar.offsetHeight}px`);
+      const wholePx = parts.reduce((sum, { offsetHeight }) => sum + offsetHeight, 0);
+      const fits = (px: number) => px <= innerHeight * FIXED_SHARE;
+      dataset.fixed = fits(wholePx) ? "whole" : fits(next.offsetHeight) ? "next" : "none";
+      const fixed = { whole: bar.offsetHeight, next: next.offsetHeight }[dataset.fixed] ?? 0;
+      style.setProperty("--bar", `${fixed}px`);
     };
+    look(); // before anything is scrolled into view
     const sizes = new ResizeObserver(look);
-    sizes.observe(bar);
+    for (const element of [bar, ...parts]) sizes.observe(element);
     addEventListener("resize", look);
     return () => {
       sizes.disconnect();
       removeEventListener("resize", look);
+      style.removeProperty("--bar");
     };
   }); // the bar is a new element after each step
 }
