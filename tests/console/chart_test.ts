@@ -60,9 +60,14 @@ Deno.test({
             const drawn = await fieldsOf(visitor);
             assert(Number(drawn.lower) < Number(drawn.upper), JSON.stringify(drawn));
             await assertFits(visitor);
+            await page.focus('[aria-label="Show more time"]');
+            for (let pressed = 0; pressed < 3; pressed++) await page.keyboard.press("Enter");
+            assert.equal(await timeShown(visitor), "8 min");
             await visitor.press("Get a quote");
             await visitor.press("Sign and place the bet");
             await visitor.sees(/Bet 1 is placed/);
+            // The view fits the bet.
+            await page.waitForSelector('[aria-label="Time shown: 1 min"], [aria-label$=" 30 s"]');
             const thesis = await new CoreClient({ url: stack.urls.nodeRead }).getThesis(1);
             assert.equal(Number(thesis?.lowerPrice) / 1e6, Number(drawn.lower));
             assert.match(await visitor.textOf('tr[data-thesis="1"]'), new RegExp(LONG_SYMBOL));
@@ -109,6 +114,41 @@ Deno.test({
             // A finger from the past into the future draws nothing.
             await visitor.touch([[[0.3, 0.6]], [[0.5, 0.6]], [[0.8, 0.6]]]);
             assert.deepEqual(await fieldsOf(visitor), drawn);
+            await visitor.close();
+          },
+        );
+
+        await t.step(
+          "the view keeps still under a drag to its edge; a box can be dragged once its quote is over",
+          async () => {
+            const visitor = await open();
+            const { page } = visitor;
+            await page.setViewport(PHONE);
+            await visitor.enter();
+            const soon = { startsIn: "8 s", lasts: "10 s" };
+            for (const [field, text] of Object.entries(soon)) await visitor.fill(field, text);
+            await visitor.press("Suggest a box");
+            const seconds = () =>
+              page.$eval("input[name=startsIn]", ({ value }) => parseFloat(value));
+            // From its middle; a plot of 242 pixels in 310, and 18 s are 18 in 60.
+            const toEdge = Array.from({ length: 30 }, (_, step) => Math.min(0.78, 0.5 + step / 60));
+            await visitor.touch(toEdge.map((x) => [[x, 0.5]]), 300);
+            const dragged = await seconds();
+            assert(dragged > 15 && dragged < 40, `starts in ${dragged} s`);
+            assert.match(
+              await timeShown(visitor),
+              /^(1|1\.5|2) min$/,
+              "it fits the box afterwards",
+            );
+            await visitor.press("Undo");
+            assert.equal(await seconds(), 8);
+            await visitor.press("Get a quote");
+            await visitor.sees(/Ask for a new quote/);
+            const shown = 60 * parseFloat(await timeShown(visitor));
+            const middle = (0.42 + 13 / shown) * 242 / 310;
+            await visitor.touch([0, 0.02, 0.05, 0.1].map((x) => [[middle + x, 0.5]]), 300);
+            await visitor.sees(/Undo/);
+            assert(await seconds() > 8, "it was dragged");
             await visitor.close();
           },
         );

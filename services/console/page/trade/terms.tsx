@@ -13,7 +13,7 @@ interface TermsProps {
 export function Terms({ offered, betAmount }: TermsProps) {
   const odds = offered && oddsOf(offered, undefined);
   return (
-    <dl class="facts terms" id="terms">
+    <dl class="terms" id="terms">
       <Fact label="You get">
         <strong class={offered && "figure"} data-payout={offered?.payout.toString()}>
           {offered ? payoutText(offered) : "–"}

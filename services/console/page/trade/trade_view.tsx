@@ -109,10 +109,8 @@ function TradeView({ model, slip, spanMs }: TradeViewProps) {
   useBar(side);
   // What is signed, and its outcome, are in sight with the next step.
   useEffect(() => {
-    const told = side.current?.querySelector(
-      ".facts:not(.terms, .card:not(:first-child) *), [data-outcome]",
-    );
-    told?.scrollIntoView({ block: "nearest" });
+    side.current?.querySelector('[aria-label="Your box"] > :is(.facts, [data-outcome])')
+      ?.scrollIntoView({ block: "nearest" });
   }, [step.name]);
   if (market === undefined) return null;
   /** Shows a bet on the chart, and as much time as that needs. */
@@ -165,27 +163,26 @@ function TradeView({ model, slip, spanMs }: TradeViewProps) {
 /** Selector of the focusable part of the chart. */
 const CHART = ".chart .area";
 
-/** The largest share of the window's height for parts that stay on the screen. */
+/** The largest share of the window's height for what stays on the screen. */
 const FIXED_SHARE = 0.55;
 
 /**
- * Decides for the style sheet, which cannot measure enlarged text, what of the bar with the next step
- * stays on the screen: the whole, or only its field and buttons. Sets the height of that part.
+ * Marks what of the bar with the next step stays on the screen, because the style sheet cannot measure
+ * enlarged text: the whole bar, or only its field and buttons. Sets the height of that part.
  */
-function useBar(part: RefObject<HTMLElement | null>): void {
+function useBar(side: RefObject<HTMLElement | null>): void {
   useEffect(() => {
-    const bar = part.current?.querySelector<HTMLElement>(".action-bar");
-    if (!part.current || !bar) return;
-    const { dataset } = part.current;
+    const bar = side.current?.querySelector<HTMLElement>(".action-bar");
+    if (!bar) return;
     const { style } = document.documentElement;
     const next = bar.querySelector<HTMLElement>(".next") ?? bar;
-    const parts = [...bar.querySelectorAll<HTMLElement>(":scope > *")];
+    const parts = [...bar.children].filter((part) => part instanceof HTMLElement);
+    const fits = (...parts: HTMLElement[]) =>
+      parts.reduce((sum, { offsetHeight }) => sum + offsetHeight, 0) <= innerHeight * FIXED_SHARE;
     const look = () => {
-      const wholePx = parts.reduce((sum, { offsetHeight }) => sum + offsetHeight, 0);
-      const fits = (px: number) => px <= innerHeight * FIXED_SHARE;
-      dataset.fixed = fits(wholePx) ? "whole" : fits(next.offsetHeight) ? "next" : "none";
-      const fixed = { whole: bar.offsetHeight, next: next.offsetHeight }[dataset.fixed] ?? 0;
-      style.setProperty("--bar", `${fixed}px`);
+      const fixed = fits(...parts) ? bar : fits(next) ? next : undefined;
+      for (const part of [bar, next]) part.toggleAttribute("data-fixed", part === fixed);
+      style.setProperty("--bar", `${fixed?.offsetHeight ?? 0}px`);
     };
     look(); // before anything is scrolled into view
     const sizes = new ResizeObserver(look);
@@ -195,6 +192,7 @@ function useBar(part: RefObject<HTMLElement | null>): void {
       sizes.disconnect();
       removeEventListener("resize", look);
       style.removeProperty("--bar");
+      for (const part of [bar, next]) part.removeAttribute("data-fixed");
     };
   }); // the bar is a new element after each step
 }
