@@ -99,6 +99,24 @@ Deno.test({
         },
       );
 
+      await t.step(
+        "the list of keys scrolls the chart away; the next key brings it back",
+        async () => {
+          const visitor = await open((page) => page.setViewport({ width: 320, height: 640 }));
+          const { page } = visitor;
+          await visitor.sees(/Live/);
+          await page.$eval("html", (html) => html.style.setProperty("font-size", "200%"));
+          await page.focus(".chart .area");
+          await page.keyboard.press("?");
+          await page.waitForSelector(".keys ul", { visible: true });
+          assert((await placeOf(page, ".chart")).bottom < 320, "the keys are seen");
+          await page.keyboard.press("Enter");
+          const { top, bottom } = await placeOf(page, ".chart");
+          assert(top > -1 && bottom <= 640, `${top} to ${bottom}`);
+          await visitor.close({ outages: true });
+        },
+      );
+
       await t.step("a wrong field leaves the box on the chart", async () => {
         const visitor = await open(async (page) => {
           await page.evaluateOnNewDocument(`

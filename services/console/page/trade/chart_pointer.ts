@@ -29,8 +29,6 @@ const SLIVER = 16;
 interface Press {
   pointerId: number;
   drag: BoxDrag;
-  /** The same press, if it moves the box. */
-  move: BoxDrag;
   x: number;
   y: number;
   startedMs: number;
@@ -45,12 +43,6 @@ interface Press {
 
 /** The direction of a finger is unknown until it has moved this far. */
 const DIRECTION_MIN = 8;
-
-/** Two fingers on the chart, whose distance sets how much time it shows. */
-interface Pinch {
-  spanMs: number;
-  distance: number;
-}
 
 /** Closer fingers count as this far apart, in pixels. */
 const PINCH_MIN = 20;
@@ -68,7 +60,8 @@ export class ChartPointer {
   readonly #keys: Readonly<Record<string, () => void>>;
   #cancelSaying: CancelTimer = () => {};
   #press: Press | undefined;
-  #pinch: Pinch | undefined;
+  /** Time shown and distance of two fingers as they began: the distance sets the time. */
+  #pinch: { spanMs: number; distance: number } | undefined;
   /** Where the page was when a finger began to swipe instead of drawing. */
   #swipedAt: number | undefined;
   /** Positions of the fingers, by pointer id. */
@@ -79,30 +72,33 @@ export class ChartPointer {
     this.#element = element;
     this.#target = target;
     this.#keys = keysOf(target);
-    element.addEventListener("pointerdown", (event) => this.#down(event), { signal });
-    element.addEventListener("pointermove", (event) => this.#move(event), { signal });
-    element.addEventListener("pointerup", (event) => this.#up(event), { signal });
-    element.addEventListener("pointerleave", () => this.#point(undefined, false), { signal });
-    element.addEventListener("pointercancel", (event) => {
+    // Not passive, so that the handlers can prevent scrolling while the chart zooms.
+    const on = <Type extends keyof HTMLElementEventMap>(
+      type: Type,
+      act: (event: HTMLElementEventMap[Type]) => void,
+    ) => element.addEventListener(type, act, { signal, passive: false });
+    on("pointerdown", (event) => this.#down(event));
+    on("pointermove", (event) => this.#move(event));
+    on("pointerup", (event) => this.#up(event));
+    on("pointerleave", () => this.#point(undefined, false));
+    on("pointercancel", (event) => {
       this.#cancel();
       this.#up(event);
-    }, { signal });
-    // Not passive, so that the handlers can prevent scrolling while the chart zooms.
-    const blocking = { signal, passive: false };
-    element.addEventListener("wheel", (event) => this.#wheel(event), blocking);
-    element.addEventListener("touchmove", (event) => this.#touchMove(event), blocking);
+    });
+    on("wheel", (event) => this.#wheel(event));
+    on("touchmove", (event) => this.#touchMove(event));
     // The browser cancels the pointer before the page scrolls, but not the touch.
-    element.addEventListener("touchend", () => {
+    on("touchend", () => {
       if (this.#swipedAt === scrollY) {
         const text = "Hold for a moment, then draw or resize: a quick vertical stroke scrolls.";
         target.model.announce(text);
       }
       this.#swipedAt = undefined;
-    }, { signal });
-    element.addEventListener("keydown", (event) => this.#key(event), { signal });
-    element.addEventListener("keyup", ({ key }) => {
+    });
+    on("keydown", (event) => this.#key(event));
+    on("keyup", ({ key }) => {
       if (key.startsWith("Arrow")) this.#sayLater();
-    }, { signal });
+    });
     signal.addEventListener("abort", () => {
       this.#cancelSaying();
       target.probe.show(undefined);
@@ -142,11 +138,9 @@ export class ChartPointer {
       return this.#point({ x, y }, false);
     }
     this.#element.setPointerCapture(event.pointerId);
-    const dragAs = (grip: Grip) => new BoxDrag(grip, this.#target.slip.draft, scales, x, y);
     this.#press = {
       pointerId: event.pointerId,
-      drag: dragAs(grip),
-      move: dragAs({ kind: "move" }),
+      drag: new BoxDrag(grip, this.#target.slip.draft, scales, x, y),
       ...{ x, y, startedMs: event.timeStamp },
       isSketch: isFinger && grip.kind === "new",
       isDrawing: !isFinger,
@@ -186,7 +180,7 @@ export class ChartPointer {
         this.#end();
       } else {
         press.isDrawing = true;
-        if (stroke !== "rested" && !press.isSketch) press.drag = press.move;
+        if (stroke !== "rested" && !press.isSketch) press.drag.moves();
       }
     }
     if (this.#press !== undefined || this.#pinch !== undefined) event.preventDefault();
