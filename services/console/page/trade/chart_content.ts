@@ -18,7 +18,7 @@ import type { ChartContent } from "./chart_frame.ts";
 import type { ChartProbe } from "./chart_probe.ts";
 import { isOld } from "./market_choice.tsx";
 import { estimateNow } from "./quote_button.tsx";
-import type { Draft } from "./draft.ts";
+import type { Draft, ParsedFields } from "./draft.ts";
 import { signableMs } from "./quote_life.ts";
 
 /** Everything that the chart of a market shows and changes. */
@@ -66,7 +66,7 @@ export function contentOf(
   let version = -1;
   let placed: ChartBox[] = [];
   let suggested: Draft | undefined;
-  /** It stays while a field is wrong. */
+  /** It stays while only a time is wrong. */
   let drawn: Draft | undefined;
   return (): ChartContent => {
     const newest = session.user.peek()?.portfolio.theses.peek() ?? [];
@@ -77,7 +77,8 @@ export function contentOf(
       placed = boxesOf(betsOf(model, market), nowMs);
       suggested = suggestionOf(model, slip);
     }
-    drawn = slip.draft ?? (slip.isEmpty ? undefined : drawn);
+    const { lower, upper } = errorsIn(slip.parsed.peek());
+    drawn = slip.draft ?? (lower ?? upper ? undefined : drawn);
     const own = ownBox(model, slip, drawn, nowMs);
     const place = probe.place.peek();
     return {
@@ -96,6 +97,8 @@ export function contentOf(
     };
   };
 }
+
+const errorsIn = (parsed: ParsedFields) => "errors" in parsed ? parsed.errors : {};
 
 /** The quote that is shown in place of the drawn box, until it has expired. */
 function quoteOn({ stage }: Pick<BetSlip, "stage">, nowMs: number): Quote | undefined {
