@@ -1,4 +1,4 @@
-/** Where the parts of the trade view are: at each step, in enlarged text, on low screens. */
+/** Where things are in the trade view: at each step, in enlarged text, on low screens, under drags. */
 import assert from "node:assert/strict";
 import { fileURLToPath as fromFileUrl } from "node:url";
 import type { Page } from "puppeteer-core";
@@ -10,8 +10,9 @@ import { hasChromium, launchBrowser, Visitor } from "./browser.ts";
 const PHONE = { width: 390, height: 844, isMobile: true, hasTouch: true };
 
 Deno.test({
-  name: "Console: the next step keeps its place, and covers neither fields nor what is signed",
+  name: "Console: the next step and a dragged box keep their places",
   ignore: !hasChromium,
+  timeout: 180_000,
   async fn(t) {
     const stack = await startStack({
       ports: { ...FREE_PORTS, console: 0 },
@@ -94,6 +95,14 @@ Deno.test({
               text,
             );
             assert.deepEqual(await hiddenFields(page), [], `${width} x ${height}, ${text}`);
+            await visitor.fill("startsIn", "abc");
+            const error = await page.waitForSelector("#error-startsIn");
+            await eventually("the error above the bar", async () => {
+              const seen = await error?.evaluate((found) => found.getBoundingClientRect().bottom);
+              const bar = await placeOf(page, "[data-fixed]");
+              return seen !== undefined && seen <= bar.top || undefined;
+            });
+            await visitor.fill("startsIn", "20 s");
           }
           await visitor.close({ outages: true });
         },
@@ -114,6 +123,39 @@ Deno.test({
           const { top, bottom } = await placeOf(page, ".chart");
           assert(top > -1 && bottom <= 640, `${top} to ${bottom}`);
           await visitor.close({ outages: true });
+        },
+      );
+
+      await t.step(
+        "the view keeps still under a drag to its edge; a box can be dragged once its quote is over",
+        async () => {
+          const visitor = await open((page) => page.setViewport(PHONE));
+          const { page } = visitor;
+          await visitor.enter();
+          const soon = { startsIn: "8 s", lasts: "10 s" };
+          for (const [field, text] of Object.entries(soon)) await visitor.fill(field, text);
+          await visitor.press("Suggest a box");
+          const seconds = () =>
+            page.$eval("input[name=startsIn]", ({ value }) => parseFloat(value));
+          const secondsShown = async () => {
+            const label = await page.$eval(".choice .span", (span) => span.textContent);
+            return parseFloat(label) * (label.endsWith("min") ? 60 : 1);
+          };
+          // From its middle; the plot is 272 pixels of 340.
+          const toEdge = Array.from({ length: 30 }, (_, step) => Math.min(0.78, 0.5 + step / 60));
+          await visitor.touch(toEdge.map((x) => [[x, 0.5]]), 300);
+          const dragged = await seconds();
+          assert(dragged > 15 && dragged < 40, `starts in ${dragged} s`);
+          assert(await secondsShown() <= 120, "it fits the box afterwards");
+          await visitor.press("Undo");
+          assert.equal(await seconds(), 8);
+          await visitor.press("Get a quote");
+          await visitor.sees(/Ask for a new quote/);
+          const middle = (0.42 + 13 / await secondsShown()) * 272 / 340;
+          await visitor.touch([0, 0.02, 0.05, 0.1].map((x) => [[middle + x, 0.5]]), 300);
+          await visitor.sees(/Undo/);
+          assert(await seconds() > 8, "it was dragged");
+          await visitor.close();
         },
       );
 

@@ -183,10 +183,13 @@ function useBar(side: RefObject<HTMLElement | null>): void {
       const fixed = fits(...parts) ? bar : fits(next) ? next : undefined;
       for (const part of [bar, next]) part.toggleAttribute("data-fixed", part === fixed);
       style.setProperty("--bar", `${fixed?.offsetHeight ?? 0}px`);
+      // An error may have appeared below it.
+      document.querySelector(":focus ~ .failure")?.scrollIntoView({ block: "nearest" });
     };
     look(); // before anything is scrolled into view
     const sizes = new ResizeObserver(look);
-    for (const element of [bar, ...parts]) sizes.observe(element);
+    const fields = side.current?.querySelectorAll(".fields") ?? [];
+    for (const element of [bar, ...parts, ...fields]) sizes.observe(element);
     addEventListener("resize", look);
     return () => {
       sizes.disconnect();
