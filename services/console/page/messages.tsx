@@ -55,7 +55,7 @@ const PRESSED = ":is(button, a, input, select, summary):focus, nav, footer selec
 
 /** What is kept free too, if there is room. */
 const KEPT_FREE =
-  `${PRESSED}, .action-bar, .next, h2:not(.spoken), .legend > .choice, .field, .facts, .chart`;
+  `${PRESSED}, .action-bar, .next, h2:not(.spoken), .legend > .choice, .markets, .field, .facts, .chart`;
 
 /** Pixels between a message and what is below it. */
 const GAP = 6;
