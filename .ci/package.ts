@@ -1,8 +1,7 @@
 /**
  * `deno task package [folder]`: the npm packages, ready for `npm publish`, in `dist/npm/client` and
  * `dist/npm/testing` unless another folder is named. Each is one module for all runtimes with its
- * types, source maps and documents; it depends on the packages that its sources import, and on no
- * others.
+ * types, source maps and documents; it depends on no packages but those its sources import.
  */
 import { build } from "esbuild";
 import ts from "typescript";

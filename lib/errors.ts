@@ -1,9 +1,20 @@
+/** How to try again after an error. */
+export type Retry =
+  /** Whether it was done is unknown: send the same request again, which is done at most once. */
+  | "same"
+  /** Nothing was done: the same request may succeed later. */
+  | "later"
+  /** Nothing was done, and the price or the time has moved on: ask for a new quote. */
+  | "new_quote"
+  /** Only after a change, by the caller or the operator: the message says which. */
+  | "never";
+
 /** Properties of an error besides its message. */
 export interface RangemakerErrorOptions extends ErrorOptions {
   /** Facts that help a caller find the fault, safe to show: never a key, never a stack. */
   details?: Readonly<Record<string, unknown>>;
-  /** The same call may succeed later without a change by the caller. Default: false. */
-  retryable?: boolean;
+  /** `never` by default. */
+  retry?: Retry;
 }
 
 /**
@@ -15,14 +26,14 @@ export interface RangemakerErrorOptions extends ErrorOptions {
  */
 export class RangemakerError extends Error {
   readonly code: string;
-  readonly retryable: boolean;
+  readonly retry: Retry;
   readonly details: Readonly<Record<string, unknown>>;
 
   constructor(code: string, message: string, options: RangemakerErrorOptions = {}) {
     super(message, { cause: options.cause });
     this.name = new.target.name;
     this.code = code;
-    this.retryable = options.retryable ?? false;
+    this.retry = options.retry ?? "never";
     this.details = options.details ?? {};
   }
 }

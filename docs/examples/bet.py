@@ -64,9 +64,6 @@ deposit = {
 }
 call(f"{BRIDGE}/deposit", {**deposit, "signature": sign(BRIDGE, dict(deposit))})
 
-# The price moved, and nothing was placed: ask for a new quote, around the new price.
-MOVED = ("PRICE_MOVED", "PRICE_IMPROVED", "OUTSIDE_RANGE", "RANGE_BROKEN")
-
 
 def bet():
     """Bets on a range around the price."""
@@ -96,7 +93,8 @@ while result is None:
         result = bet()
     except SystemExit as refusal:
         attempts -= 1
-        if attempts == 0 or not any(code in str(refusal) for code in MOVED):
+        # The price moved, and nothing was placed: get a new quote, around the new price.
+        if attempts == 0 or '"retry":"new_quote"' not in str(refusal):
             raise
 if result["status"] != "committed":
     raise SystemExit(f"{result['error']['code']}: {result['error']['message']}")

@@ -53,7 +53,7 @@ export interface CommandContext {
   printError(line: string): void;
   /** Resolves when the user asks the process to end (SIGINT, SIGTERM). */
   untilSignal(): Promise<void>;
-  /** Asks on the terminal without showing the answer. @throws {UsageError} If there is no terminal. */
+  /** Asks on the terminal and hides the answer. @throws {UsageError} If there is no terminal. */
   askSecret(question: string): Promise<string>;
   /** Reads all of standard input; on a terminal it asks, as {@link askSecret}. */
   readSecret(question: string): Promise<string>;
@@ -99,7 +99,7 @@ export function loadedEntry(summary: string, run: RunnableCommand): CommandEntry
 
 export type ProgramCommands = Readonly<Record<CommandName, CommandEntry>>;
 
-/** A subcommand that starts a service and runs it until a signal, or with `--check` until it is ready. */
+/** A subcommand that runs a service until a signal or, with `--check`, until it is ready. */
 export function serviceCommand<T extends OptionTable, L = void>(
   text: Omit<Command<T, L>, "run">,
   start: (options: OptionsOf<T>, loaded: L) => Promise<RunningService>,
@@ -149,8 +149,7 @@ async function withPortOwner(thrown: unknown): Promise<never> {
 
 /**
  * Makes a command runnable. Wrong arguments print one line and exit with 2, any other expected
- * error prints one line and exits with 1; a stack trace means a bug. With `--json-logs` the line is
- * JSON.
+ * error prints one line (JSON with `--json-logs`) and exits with 1; a stack trace means a bug.
  */
 export function command<T extends OptionTable, L = void>(
   definition: Command<T, L>,

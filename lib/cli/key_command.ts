@@ -163,7 +163,7 @@ const showKey = command({
   },
 });
 
-/** The `key` command. @param cost Of new keystores: {@link KEYSTORE_COST}, unless a test saves time. */
+/** The `key` command. @param cost Of new keystores: {@link KEYSTORE_COST}, less in tests. */
 export const keyCommand = (cost: number) =>
   command({
     name: "key",

@@ -84,8 +84,7 @@ export async function readPassword(path: string): Promise<string> {
 }
 
 /**
- * Reads a password file. A missing file is created with a random password, readable by its owner
- * only.
+ * Reads a password file. If it is missing, one is created, random and readable by its owner only.
  *
  * @throws {KeystoreError} If the file cannot be read or written, or is empty.
  */
@@ -147,7 +146,7 @@ export async function openKeystore(path: string, password: string): Promise<Hex>
   }
 }
 
-/** Cost of one guess of the password: `n` of scrypt, the usual value of keystores. About a second. */
+/** Cost of one guess of the password, about a second: `n` of scrypt, as keystores usually have. */
 export const KEYSTORE_COST = 262_144;
 
 /** @throws {KeystoreError} If something exists at the path. */

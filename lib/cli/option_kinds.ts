@@ -67,7 +67,7 @@ export const httpUrl = {
 /** One or several such URLs, comma-separated. The parsed value is the text. */
 export const httpUrls = { ...httpUrl, schema: listOf(httpUrl.schema) } satisfies OptionKind;
 
-/** The URL of a service that is first called when there is work for it, so no start shows if it is up. */
+/** The URL of a service that is called when there is work, so no start shows if it is up. */
 export const serviceUrl = { ...httpUrl, role: "service" } satisfies OptionKind;
 
 export const wsUrl = { ...httpUrl, schema: urlSchema(["ws:", "wss:"]) } satisfies OptionKind;
@@ -195,7 +195,7 @@ export const flag = {
   schema: z.union([z.boolean(), z.stringbool()], { error: "Expected true or false" }),
 } satisfies OptionKind;
 
-/** A flag that can also be turned off: `--trust-proxy`, `--trust-proxy=false`, `--no-trust-proxy`. */
+/** A flag that can be turned off: `--trust-proxy`, `--trust-proxy=false`, `--no-trust-proxy`. */
 export const toggle = {
   ...flag,
   placeholder: "boolean",

@@ -38,8 +38,7 @@ export const COMMAND_NAMES = [
 export type CommandName = (typeof COMMAND_NAMES)[number];
 
 /**
- * The options of one command, named after it. Options taken from another command keep that
- * command's names.
+ * The options of one command, named after it. Options of another command keep that command's names.
  *
  * @param command Its words, such as `solver backtest`.
  */
@@ -92,8 +91,7 @@ function snake(words: string): string {
 }
 
 /**
- * Checks that every variable with our prefix belongs to an option. Other commands check their own
- * variables.
+ * Checks that every variable with our prefix belongs to an option. Other commands check their own.
  *
  * @param names Names of variables; those without the prefix are ignored.
  * @throws {UsageError} With the first unknown name.

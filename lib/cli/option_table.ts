@@ -11,7 +11,7 @@ export interface OptionSpec<K extends OptionKind = OptionKind> {
    */
   flags: string;
   kind: K;
-  /** Variable named in the specification; `option_names.ts` computes the variables of all options. */
+  /** The specification's variable; `option_names.ts` computes the variables of all options. */
   env?: string;
   /** Key in the settings file named in the specification, such as `oracle.timeout_ms`. */
   setting?: string;
@@ -66,7 +66,7 @@ export interface CommandText {
   subcommands?: Readonly<Record<string, { readonly summary: string }>>;
   /** The command whose variables and settings the options use, if not this one. */
   target?: string;
-  /** Settings in a section of this command that another command reads, such as `oracle.timeout_ms`. */
+  /** Settings in this command's section that another reads, such as `oracle.timeout_ms`. */
   settingsOfOtherServices?: readonly string[];
 }
 

@@ -36,8 +36,7 @@ export interface ParsedOptions<T extends OptionTable> {
 }
 
 /**
- * Parses arguments, environment and settings file by a table: flag first, then variable, then file,
- * then default.
+ * Parses arguments, environment and settings file by a table: flag, variable, file, default.
  *
  * @throws {UsageError} On the first error, naming the option and its rule.
  * @throws {HelpRequest} On `--help`.
@@ -55,8 +54,7 @@ export function parseOptions<T extends OptionTable>(
 }
 
 /**
- * Parses options like {@link parseOptions}, but collects wrong and missing values instead of
- * throwing.
+ * Parses options like {@link parseOptions}, but collects wrong and missing values; it never throws.
  *
  * @throws {UsageError} On an unknown option or argument.
  * @throws {HelpRequest} On `--help`.
@@ -271,7 +269,7 @@ export function secretVariables(table: OptionTable): string[] {
 /** The user's folder: `deno task` runs commands in the folder of deno.json. */
 export const USER_FOLDER_VARIABLE = "INIT_CWD";
 
-/** Resolves a path from the user's folder, and completes the URL of a database with its password. */
+/** Resolves a path from the user's folder, and adds the password to a database's URL. */
 function resolveValue(value: unknown, { access, completes }: OptionKind, env: Environment) {
   if (typeof value !== "string" || value === IN_MEMORY) return value;
   switch (access) {

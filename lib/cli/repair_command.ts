@@ -1,4 +1,4 @@
-/** The shared part of `bridge replay` and `solver reconcile`, which run after a node was restored. */
+/** The shared part of `bridge replay` and `solver reconcile`, for a node that was restored. */
 import { messageOf, RangemakerError } from "../errors.ts";
 import { requireGenesis } from "../intents/chain_guard.ts";
 import type { Intent, IntentOutcome } from "../intents/intent.ts";
@@ -44,8 +44,7 @@ interface RepairCommand extends Pick<CommandText, "name" | "description" | "exam
   /** Whether the database belongs to the key of the service. */
   bindsKey: boolean;
   /**
-   * Repairs a committed intent of which the node has no committed receipt. It may run again for the
-   * same intent.
+   * Repairs a committed intent of which the node has no committed receipt. It may run repeatedly.
    *
    * @returns The new result of the intent and a line for the operator, or `present` if nothing is
    *   missing.
@@ -95,7 +94,7 @@ export function repairCommand(definition: RepairCommand): RunnableCommand {
   });
 }
 
-/** @throws {UsageError} If the database is new: its name is wrong, and nothing would be repaired. */
+/** @throws {UsageError} If the database is new: its name is wrong, with nothing to repair. */
 async function requireNotEmpty(database: string, service: string): Promise<void> {
   if (typeof await inspectStore(database, service, 0) === "object") return;
   throw new UsageError(

@@ -1,4 +1,4 @@
-/** Starts a service for some seconds, and asks it whether it can work: `--check`, and the doctor. */
+/** Starts a service for seconds and asks whether it can work: `--check`, and the doctor. */
 import { z } from "zod";
 import { type Clock, waitMs } from "../clock.ts";
 import type { RunningService } from "../http/service.ts";
@@ -27,12 +27,11 @@ const POLL_MS = 50;
 
 /**
  * A service that is ready and asks a node is asked again after this time: longer than it caches
- * answers, and long enough for a new block, which shows whether its clock agrees with that of its
- * node.
+ * answers, and long enough for a new block, which shows whether its clock agrees with the node's.
  */
 const CONFIRM_AFTER_MS = 1_100;
 
-/** Values of options, by their role, with which a start touches nothing and only this machine can call. */
+/** Options, by role, with which a start touches nothing and only this machine can call. */
 const HARMLESS: Partial<Record<NonNullable<kinds.OptionKind["role"]>, unknown>> = {
   host: "127.0.0.1",
   port: 0,

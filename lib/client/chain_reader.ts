@@ -81,8 +81,7 @@ export class ChainReader {
   }
 
   /**
-   * Recorded prices of a market from one time to another, in Unix milliseconds, and the spans that
-   * have none.
+   * Recorded prices of a market between two times, in Unix milliseconds, and the spans without any.
    *
    * @example
    * ```ts
@@ -120,16 +119,15 @@ export class ChainReader {
 
   /**
    * The theses of all users, or the ones that match the filter, oldest first, page by page. Each
-   * page is read on demand. To continue later, pass the last `nextCursor` that was not null as
-   * `cursor`.
+   * page is read on demand. To continue later, pass the last `nextCursor` that is not null.
    *
-   * @param filter `user`, `solver` and `status` narrow the result; `limit` is the most theses per
-   *   page.
+   * @param filter `user`, `solver` and `status` narrow the result; `limit` is the theses per page.
    * @throws {InputError} For any other member, and for a value that does not fit.
    * @example
    * ```ts
    * let locked = 0n;
-   * for await (const { theses } of client.theses({ user: await client.address(), status: "open" })) {
+   * const user = await client.address();
+   * for await (const { theses } of client.theses({ user, status: "open" })) {
    *   for (const { betAmount } of theses) locked += betAmount;
    * }
    * ```

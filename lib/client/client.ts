@@ -11,6 +11,7 @@ import {
 } from "../protocol/answers.ts";
 import { DEPOSIT_REQUEST_TYPE, randomNonce } from "../protocol/deposit.ts";
 import { quoteToWire } from "../protocol/quote.ts";
+import { TRANSACTION_ERRORS } from "../protocol/receipt.ts";
 import { type Address, hash32Schema, type Hex } from "../protocol/scalars.ts";
 import { isUnsettled, type Thesis } from "../protocol/thesis.ts";
 import {
@@ -37,7 +38,7 @@ import { typedDataOf } from "../protocol/typed_data.ts";
 import type { ChainDescription } from "./wallet.ts";
 
 /** A bet that the chain accepted. */
-export interface Execution {
+export interface PlacedBet {
   thesisId: number;
   txHash: Hex;
 }
@@ -229,7 +230,7 @@ export class RangemakerClient extends ChainReader {
    * const { thesisId } = await client.execute(await client.quote(bet));
    * ```
    */
-  async execute(offer: Offer, signature?: Hex): Promise<Execution> {
+  async execute(offer: Offer, signature?: Hex): Promise<PlacedBet> {
     requireOffer(offer);
     const userSignature = signature ?? await this.sign(offer);
     const url = `${this.context.urls.solver}/execute`;
@@ -240,6 +241,7 @@ export class RangemakerClient extends ChainReader {
     const message = `The chain refused the bet: ${error?.message ?? "no reason was given"}`;
     throw new ExecutionError(error?.code ?? "TRANSACTION_FAILED", message, {
       details: { ...error?.details, txHash },
+      ...(error && { retry: TRANSACTION_ERRORS[error.code] }),
     });
   }
 

@@ -89,11 +89,11 @@ export interface ClientOptions {
    * client refuses services of another chain with `CHAIN_MISMATCH`.
    */
   chainId: number;
-  /** Address of the solver whose quotes are accepted; by default the one that the solver reports. */
+  /** Address of the solver whose quotes are accepted; by default, the one that it reports. */
   solver?: Address | undefined;
   /** Signs for the user; leave it out to only read. */
   wallet?: Wallet | undefined;
-  /** Unix time, such as `{ now: () => myTime }`; the machine's own by default. Timers are optional. */
+  /** Unix time, such as `{ now: () => myTime }`; by default the machine's. Timers are optional. */
   clock?: Pick<Clock, "now"> & Partial<Clock>;
   /** The markets of the deployment; those of the specification by default. */
   markets?: readonly Market[];
@@ -118,7 +118,7 @@ const URL_SCHEMES = {
   proxyWs: ["ws", "wss", "http", "https"],
 } as const satisfies Record<keyof ClientUrls, readonly string[]>;
 
-/** The URLs without slashes at their end, ready for a route. @throws {InputError} If one does not fit. */
+/** The URLs without slashes at their end. @throws {InputError} If one does not fit. */
 function baseUrls(urls: ClientUrls): ClientUrls {
   const names = Object.keys(URL_SCHEMES);
   requireObject("urls", urls, `Expected an object with ${names.join(", ")}`);
@@ -153,7 +153,7 @@ function solverOf({ solver }: ClientOptions): Address | undefined {
   return solver && addressSchema.parse(solver);
 }
 
-/** The clock of the options, with the machine's timers unless it has its own. @throws {InputError} */
+/** The clock of the options; its timers are the machine's by default. @throws {InputError} */
 function clockOf({ clock = systemClock }: ClientOptions): Clock {
   if (typeof clock?.now !== "function") {
     throw wrongInput("clock", "Expected an object with now(): Unix milliseconds", clock);

@@ -1,10 +1,10 @@
 /**
  * Errors of the client. Every error has a `code` for programs, a message for people, `details`, and
- * `retryable`: the same call may succeed later without a change.
+ * `retry`: how to try again.
  */
-import { RangemakerError } from "../errors.ts";
+import { RangemakerError, type RangemakerErrorOptions } from "../errors.ts";
 
-export { RangemakerError, type RangemakerErrorOptions } from "../errors.ts";
+export { RangemakerError, type RangemakerErrorOptions, type Retry } from "../errors.ts";
 export { ServiceError } from "../net/call_json.ts";
 export { NetworkError } from "../net/http_request.ts";
 export { RpcError } from "../protocol/jsonrpc.ts";
@@ -44,7 +44,7 @@ export class WalletError extends RangemakerError {
   constructor(
     code: WalletErrorCode,
     message: string,
-    options: { details?: Record<string, unknown>; cause?: unknown; retryable?: boolean } = {},
+    options: RangemakerErrorOptions = {},
   ) {
     super(code, message, options);
   }
@@ -116,8 +116,8 @@ export class WatchError extends RangemakerError {
   declare readonly code: WatchErrorCode;
 
   constructor(code: WatchErrorCode, message: string, details: Record<string, unknown> = {}) {
-    const retryable = code === "NOT_CONNECTED" || code === "WATCH_TIMEOUT";
-    super(code, message, { details, retryable });
+    const isTemporary = code === "NOT_CONNECTED" || code === "WATCH_TIMEOUT";
+    super(code, message, { details, retry: isTemporary ? "later" : "never" });
   }
 }
 
@@ -132,27 +132,19 @@ export class WatchError extends RangemakerError {
  *   await client.execute(offer);
  * } catch (error) {
  *   if (isRangemakerError(error, "USER_REJECTED")) return;
- *   if (isRangemakerError(error) && error.retryable) return retryLater();
+ *   if (isRangemakerError(error) && error.retry === "later") return retryLater();
  *   throw error;
  * }
  * ```
  */
 export function isRangemakerError(thrown: unknown, code?: string): thrown is RangemakerError {
   return thrown instanceof Error && "code" in thrown && typeof thrown.code === "string" &&
-    "retryable" in thrown && "details" in thrown && (code === undefined || thrown.code === code);
+    "retry" in thrown && "details" in thrown && (code === undefined || thrown.code === code);
 }
 
-/** Refusals of a bet whose price moved: it pays less or more now, or its box can no longer win. */
-const PRICE_MOVE_CODES: ReadonlySet<string> = new Set([
-  "PRICE_MOVED",
-  "PRICE_IMPROVED",
-  "OUTSIDE_RANGE",
-  "RANGE_BROKEN",
-]);
-
 /**
- * Whether `quote` or `execute` failed because the price moved. No bet was placed: get a new quote,
- * for a box around the new price if the price has left the box.
+ * Whether `quote` or `execute` failed because the price, or the time, has moved on. No bet was
+ * placed: get a new quote, for a box around the new price if the price has left the box.
  *
  * @example
  * ```ts
@@ -160,21 +152,8 @@ const PRICE_MOVE_CODES: ReadonlySet<string> = new Set([
  * ```
  */
 export function hasPriceMoved(thrown: unknown): boolean {
-  return isRangemakerError(thrown) && PRICE_MOVE_CODES.has(thrown.code);
+  return isRangemakerError(thrown) && thrown.retry === "new_quote";
 }
-
-/** Errors of `execute` after which the chain may have the bet. */
-const UNKNOWN_OUTCOME_CODES: ReadonlySet<string> = new Set([
-  "SERVICE_UNREACHABLE",
-  "SERVICE_TIMEOUT",
-  "INVALID_ANSWER",
-  "INTERNAL_ERROR",
-  "OUTCOME_UNKNOWN",
-  "RECEIPT_DROPPED",
-  "STORE_CONNECTION_LOST",
-  // An earlier request has placed the bet.
-  "QUOTE_ALREADY_USED",
-]);
 
 /**
  * Whether `execute` may have placed the bet although it failed. Send the same offer with the same
@@ -187,5 +166,5 @@ const UNKNOWN_OUTCOME_CODES: ReadonlySet<string> = new Set([
  * ```
  */
 export function isOutcomeUnknown(thrown: unknown): boolean {
-  return !isRangemakerError(thrown) || UNKNOWN_OUTCOME_CODES.has(thrown.code);
+  return !isRangemakerError(thrown) || thrown.retry === "same";
 }

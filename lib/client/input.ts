@@ -3,13 +3,8 @@
  * checks. Each throws an {@link InputError}.
  */
 import { thesisFilterSchema } from "../protocol/methods/reads.ts";
-import {
-  addressSchema,
-  describeInput,
-  describeValue,
-  UINT256_MAX,
-  UINT64_MAX,
-} from "../protocol/scalars.ts";
+import { addressSchema, UINT256_MAX, UINT64_MAX } from "../protocol/scalars.ts";
+import { describeInput, describeValue } from "../protocol/input_errors.ts";
 import { InputError } from "./errors.ts";
 
 /** An amount or a price: a bigint of 64 bits. */

@@ -15,7 +15,7 @@
  * @module
  */
 export type { Bet, Estimate, PriceHistory } from "./bet.ts";
-export { type Execution, RangemakerClient } from "./client.ts";
+export { type PlacedBet, RangemakerClient } from "./client.ts";
 export {
   ChainError,
   ExecutionError,
@@ -29,6 +29,7 @@ export {
   type QuoteErrorCode,
   RangemakerError,
   type RangemakerErrorOptions,
+  type Retry,
   RpcError,
   ServiceError,
   WalletError,

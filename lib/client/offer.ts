@@ -7,7 +7,8 @@ import {
   quoteToWire,
   type QuoteWire,
 } from "../protocol/quote.ts";
-import { type Address, describeIssue, hash32Schema, type Hex } from "../protocol/scalars.ts";
+import { type Address, hash32Schema, type Hex } from "../protocol/scalars.ts";
+import { describeIssue } from "../protocol/input_errors.ts";
 import { QuoteError } from "./errors.ts";
 import { type TypedData, typedDataOf } from "../protocol/typed_data.ts";
 import { hashTypedData, recoverSigner } from "./typed_data.ts";
@@ -44,8 +45,7 @@ export function offerToJson({ quote, quoteHash }: Offer): OfferJson {
 }
 
 /**
- * Reads an offer that {@link offerToJson} wrote. `sign` checks its hash and the solver's signature
- * again.
+ * Reads an offer that {@link offerToJson} wrote. `sign` checks its hash and signature again.
  *
  * @throws {QuoteError} `INVALID_OFFER` if it is something else.
  * @example

@@ -10,8 +10,7 @@ export interface PriceHandlers {
   /** The newest price of every market, by symbol: ten times a second. */
   onPrices(prices: Record<string, NodePrice>): void;
   /**
-   * Called when prices start or stop arriving; `reason` is why they stopped. The watch reconnects
-   * automatically.
+   * Called when prices start or stop arriving; `reason` is why they stopped. The watch reconnects.
    */
   onState?(state: WatchState, reason?: string): void;
 }

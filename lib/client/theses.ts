@@ -28,7 +28,7 @@ export type ThesisWatchContext = WatchContext & {
 
 const THESES_RECONNECT = { initialMs: 100, maxMs: 10_000 };
 
-/** Theses change rarely, so silence proves nothing: a request at intervals detects a dead connection. */
+/** Theses change rarely, so a request at intervals, not silence, shows a dead connection. */
 const HEARTBEAT = { everyMs: 20_000, answerMs: 10_000 };
 
 /** How long a watch may take to open. */
@@ -41,7 +41,7 @@ const THESES_PER_PAGE = 100;
 const PROPAGATION_MS = 3_000;
 const THESIS_POLL_MS = 100;
 
-/** What is read counts at once only if its rank is higher, so a slow answer never undoes a notification. */
+/** A read counts only if its rank is higher, so a slow answer never undoes a notification. */
 const RANK = { open: 0, needs_backfill: 1, won: 2, lost: 2 } as const;
 
 /**
@@ -114,7 +114,7 @@ export class ThesisWatch {
     return this.#state;
   }
 
-  /** Every unsettled and at least the newest 10,000 settled theses in their newest state, oldest first. */
+  /** All unsettled and at least the newest 10,000 settled theses as they are now, oldest first. */
   get theses(): Thesis[] {
     return [...this.#newest.values()].map(({ thesis }) => thesis).sort((a, b) => a.id - b.id);
   }
@@ -122,8 +122,7 @@ export class ThesisWatch {
   /**
    * Connects; resolves when the watch is live for the first time.
    *
-   * @throws {WatchError} `NOT_CONNECTED` after `timeoutMs`, with the reason; the watch keeps
-   *   trying.
+   * @throws {WatchError} `NOT_CONNECTED` after `timeoutMs`, with the reason; the watch goes on.
    */
   async open(timeoutMs: number): Promise<void> {
     this.#subscriber.start();
@@ -137,8 +136,7 @@ export class ThesisWatch {
   /**
    * The first matching thesis, known already or reported later.
    *
-   * @throws {WatchError} `WATCH_TIMEOUT` after `timeoutMs`; `WATCH_CLOSED` once the watch is
-   * closed.
+   * @throws {WatchError} `WATCH_TIMEOUT` after `timeoutMs`; `WATCH_CLOSED` once it is closed.
    * @example
    * ```ts
    * const next = await watch.until(({ status }) => status === "won", 60_000);
@@ -280,7 +278,7 @@ export class ThesisWatch {
 
 const closedError = () => new WatchError("WATCH_CLOSED", "The watch was closed");
 
-/** Opens a watch of a party's theses. @throws {WatchError} `NOT_CONNECTED` after `timeoutMs`, 10 s at most. */
+/** Opens a watch of a party's theses. @throws {WatchError} `NOT_CONNECTED` after 10 s at most. */
 export async function openWatch(
   context: Context,
   handlers: WatchHandlers,

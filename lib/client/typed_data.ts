@@ -18,7 +18,7 @@ export function hashTypedData({ domain, types, primaryType, message }: TypedData
   return `0x${bytesToHex(hash)}`;
 }
 
-/** The account that made a signature of 65 bytes. @throws {Error} If no account can have made it. */
+/** The account that made a signature of 65 bytes. @throws {Error} If none can have made it. */
 export function recoverSigner(digest: Hex, signature: Hex): Address {
   const recoveryBit = Number.parseInt(signature.slice(130), 16) - 27;
   const recoverable = concatBytes(

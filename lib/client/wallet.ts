@@ -252,15 +252,14 @@ function walletErrorOf(what: string, cause: unknown): WalletError {
   }
   if (codes.includes(REQUEST_PENDING)) {
     const message = "Another request waits in the wallet: open it and answer";
-    return new WalletError("WALLET_BUSY", message, { cause, retryable: true });
+    return new WalletError("WALLET_BUSY", message, { cause, retry: "later" });
   }
   const message = `The wallet failed (${what}): ${messageOf(cause)}`;
   return new WalletError("WALLET_FAILED", message, { cause });
 }
 
 /**
- * Properties that wallets nest the original error in: viem `cause`, MetaMask on mobile `data`,
- * ethers `info`.
+ * Where wallets nest the original error: viem `cause`, MetaMask on mobile `data`, ethers `info`.
  */
 const NESTED_ERROR_KEYS = ["cause", "data", "originalError", "info", "error"] as const;
 

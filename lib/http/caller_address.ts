@@ -16,7 +16,7 @@ export interface CallerAddress {
   peerKey: string;
 }
 
-/** The longest `X-Forwarded-For` that is passed on, since nodes limit headers: twenty IPv6 addresses. */
+/** The longest `X-Forwarded-For` that is passed on: twenty IPv6 addresses. */
 const FORWARDED_FOR_LENGTH_MAX = 800;
 
 /** The longest text that can be an IP address with a port. */
@@ -90,8 +90,7 @@ function withoutPort(text: string): string {
 }
 
 /**
- * The networks of an IPv6 address: a customer has at least a /64, a home often a /56, a company a
- * /48 (RIPE-690).
+ * The networks of an IPv6 address: a customer has a /64, a home a /56, a company a /48 (RIPE-690).
  */
 function networksOf(address: string): LimitKeys {
   const [before = "", after] = address.replace(/%.*$/, "").split("::");

@@ -1,18 +1,18 @@
-/** The JSON envelope of failures, `{ success: false, error, code }`, and reading requests. */
+/** The JSON envelope of failures, and reading requests. */
 import type { Context, Hono, MiddlewareHandler } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { HTTPException } from "hono/http-exception";
 import { z } from "zod";
 import { RangemakerError } from "../errors.ts";
-import { describeInput, describeValue } from "../protocol/scalars.ts";
+import { describeInput, describeValue } from "../protocol/input_errors.ts";
 import { RpcError } from "../protocol/jsonrpc.ts";
 import { Cors } from "./cors.ts";
 import {
-  COMMON_STATUSES,
-  type ErrorAdvice,
-  type ErrorStatuses,
+  answerOfCode,
+  COMMON_ERRORS,
+  type ErrorAnswer,
+  type ErrorAnswers,
   httpFailure,
-  statusOfCode,
 } from "./failures.ts";
 import { serviceLog } from "../log/logging.ts";
 
@@ -93,8 +93,7 @@ function announcedBytes(headers: Headers): number | undefined {
 }
 
 /**
- * Reads a body. A caller that disconnects in the middle of it counts as a bad request and is
- * not logged.
+ * Reads a body. A caller that disconnects in the middle is a bad request, and not logged.
  *
  * @throws {RangemakerError} `INVALID_REQUEST` if the body cannot be read.
  */
@@ -144,10 +143,7 @@ export function parseInput<S extends z.core.$ZodType>(value: unknown, schema: S)
   });
 }
 
-/**
- * Lets pages of these origins read the answers to `GET`, and nothing else. Call it before routes
- * are added.
- */
+/** Lets pages of these origins read the answers to `GET` alone. Call it before routes are added. */
 export function allowReadsFrom(app: Hono, origins: readonly string[] = []): void {
   if (origins.length === 0) return;
   app.get("*", new Cors(origins).handle);
@@ -161,23 +157,21 @@ export function useEnvelope(
   app: Hono,
   service: string,
   corsOrigins: readonly string[],
-  statuses: ErrorStatuses,
-  advice?: ErrorAdvice,
+  answers: ErrorAnswers,
 ): void {
   app.use(new Cors(corsOrigins).handle);
-  handleErrors(app, service, statuses, advice);
+  handleErrors(app, service, answers);
 }
 
 /**
  * Answers unknown routes and thrown errors in the envelope.
  *
- * @param statuses The codes that callers may see. All other errors are faults of our own.
+ * @param answers The codes that callers may see. All other errors are faults of our own.
  */
 export function handleErrors(
   app: Hono,
   service: string,
-  statuses: ErrorStatuses = COMMON_STATUSES,
-  advice: ErrorAdvice = {},
+  answers: ErrorAnswers = COMMON_ERRORS,
 ): void {
   const log = serviceLog(service);
   app.notFound((c) => {
@@ -191,8 +185,8 @@ export function handleErrors(
     return sendFailure(c, httpFailure("METHOD_NOT_ALLOWED", { method, path, allow }));
   });
   app.onError((thrown, c) => {
-    const error = asCallerError(thrown, statuses);
-    if (error !== undefined) return sendFailure(c, withAdvice(error, advice), statuses);
+    const error = asCallerError(thrown, answers);
+    if (error !== undefined) return sendFailure(c, error, answers);
     log.error("{method} {path} failed: {error}", {
       method: c.req.method,
       path: c.req.path,
@@ -218,7 +212,7 @@ export function internalError(): RangemakerError {
 }
 
 /** The error to send to the caller, or undefined if the fault is our own. */
-function asCallerError(thrown: unknown, statuses: ErrorStatuses): RangemakerError | undefined {
+function asCallerError(thrown: unknown, answers: ErrorAnswers): RangemakerError | undefined {
   if (thrown instanceof RpcError) {
     return new RangemakerError("NODE_REFUSED", `Core node refused the call: ${thrown.message}`, {
       details: { rpcCode: thrown.rpcCode },
@@ -228,28 +222,23 @@ function asCallerError(thrown: unknown, statuses: ErrorStatuses): RangemakerErro
   if (thrown instanceof HTTPException) {
     return new RangemakerError("INVALID_REQUEST", thrown.message);
   }
-  const isKnown = thrown instanceof RangemakerError && Object.hasOwn(statuses, thrown.code);
+  const isKnown = thrown instanceof RangemakerError && Object.hasOwn(answers, thrown.code);
   return isKnown ? thrown : undefined;
-}
-
-function withAdvice(error: RangemakerError, advice: ErrorAdvice): RangemakerError {
-  const { code, message, details } = error;
-  if (advice[code] === undefined) return error;
-  return new RangemakerError(code, `${message}; ${advice[code]}`, { details });
 }
 
 export function sendFailure(
   c: Context,
   error: RangemakerError,
-  statuses?: ErrorStatuses,
+  answers?: ErrorAnswers,
 ): Response {
-  const body = failureBody(error, c.get("prefixesErrorCodes") === true);
-  return c.json(body, statusOfCode(error.code, statuses) ?? 500);
+  const answer = answerOfCode(error.code, answers);
+  return c.json(failureBody(error, answer, c.get("prefixesErrorCodes")), answer.status);
 }
 
 /** A failure in the envelope, where there is no router. */
 export function failureResponse(error: RangemakerError, headers: HeadersInit = {}): Response {
-  return Response.json(failureBody(error), { status: statusOfCode(error.code) ?? 500, headers });
+  const answer = answerOfCode(error.code);
+  return Response.json(failureBody(error, answer), { status: answer.status, headers });
 }
 
 /** The failure of a plain request to the path of a WebSocket. */
@@ -258,9 +247,13 @@ export function handshakeExpected(path: string): RangemakerError {
   return new RangemakerError("UPGRADE_REQUIRED", message);
 }
 
-function failureBody({ code, message, details }: RangemakerError, prefixesAll = false) {
-  const isPrefixed = ALWAYS_PREFIXED.has(code) || prefixesAll;
-  const error = isPrefixed ? `${code}: ${message}` : message;
+function failureBody(
+  { code, message, details }: RangemakerError,
+  { retry, advice }: ErrorAnswer,
+  prefixesAll = false,
+) {
+  const text = advice === undefined ? message : `${message}; ${advice}`;
+  const error = ALWAYS_PREFIXED.has(code) || prefixesAll ? `${code}: ${text}` : text;
   const hasDetails = Object.keys(details).length > 0;
-  return { success: false, error, code, ...(hasDetails && { details }) };
+  return { success: false, error, code, retry, ...(hasDetails && { details }) };
 }

@@ -1,8 +1,9 @@
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { z } from "zod";
+import type { Retry } from "../errors.ts";
 import { failuresOf } from "../protocol/failures.ts";
 import { failureSchema } from "../protocol/answers.ts";
-import { describeValue } from "../protocol/scalars.ts";
+import { describeValue } from "../protocol/input_errors.ts";
 
 /** One answer of an operation. The wire carries the input type of `body`. */
 export interface OperationAnswer {
@@ -31,31 +32,36 @@ export const httpFailure = failuresOf({
     `Too many requests: retry after ${retryAfterMs / 1_000} s`,
 });
 
-/** HTTP statuses by error code. A code that is not listed is a fault of our own: 500. */
-export type ErrorStatuses = Readonly<Record<string, ContentfulStatusCode>>;
+/** How an error is answered. */
+export interface ErrorAnswer {
+  status: ContentfulStatusCode;
+  retry: Retry;
+  /** Added to the message, for errors that shared code throws. */
+  advice?: string;
+}
 
-/** Advice to the caller by error code, added to errors thrown by shared code. */
-export type ErrorAdvice = Readonly<Partial<Record<string, string>>>;
+/** The answers by error code. A code that is not listed is a fault of our own. */
+export type ErrorAnswers = Readonly<Record<string, ErrorAnswer>>;
 
 /** Codes of every HTTP API; services add their own. */
-export const COMMON_STATUSES = {
-  INVALID_REQUEST: 400,
-  ORIGIN_NOT_ALLOWED: 403,
-  HOST_NOT_ALLOWED: 403,
-  NOT_FOUND: 404,
-  METHOD_NOT_ALLOWED: 405,
-  BODY_TOO_LARGE: 413,
-  UNSUPPORTED_MEDIA_TYPE: 415,
-  UPGRADE_REQUIRED: 426,
-  RATE_LIMITED: 429,
-} as const satisfies ErrorStatuses;
+export const COMMON_ERRORS = {
+  INVALID_REQUEST: { status: 400, retry: "never" },
+  ORIGIN_NOT_ALLOWED: { status: 403, retry: "never" },
+  HOST_NOT_ALLOWED: { status: 403, retry: "never" },
+  NOT_FOUND: { status: 404, retry: "never" },
+  METHOD_NOT_ALLOWED: { status: 405, retry: "never" },
+  BODY_TOO_LARGE: { status: 413, retry: "never" },
+  UNSUPPORTED_MEDIA_TYPE: { status: 415, retry: "never" },
+  UPGRADE_REQUIRED: { status: 426, retry: "never" },
+  RATE_LIMITED: { status: 429, retry: "later" },
+} as const satisfies ErrorAnswers;
 
-/** HTTP status of an error code, or undefined for a fault of our own. */
-export function statusOfCode(
-  code: string,
-  statuses: ErrorStatuses = COMMON_STATUSES,
-): ContentfulStatusCode | undefined {
-  return Object.hasOwn(statuses, code) ? statuses[code] : undefined;
+/** How a fault of our own is answered. */
+const FAULT: ErrorAnswer = { status: 500, retry: "same" };
+
+/** How an error code is answered. */
+export function answerOfCode(code: string, answers: ErrorAnswers = COMMON_ERRORS): ErrorAnswer {
+  return Object.hasOwn(answers, code) ? answers[code] ?? FAULT : FAULT;
 }
 
 /** The meaning of each status on all routes. */
@@ -69,7 +75,7 @@ const MEANINGS: Readonly<Record<number, string>> = {
   413: "The body is over 64 KiB",
   415: "The body is not `application/json`",
   429: "Too many requests, from one address or in total",
-  503: "Nothing was done: `code` says whether it may be tried again, or was refused for good",
+  503: "Nothing was done: `retry` says whether it may be tried again, or was refused for good",
   504: "The outcome is unknown: ask for it, or send the same request again",
 };
 
@@ -81,13 +87,17 @@ const RETRY_AFTER: OperationAnswer["headers"] = {
 };
 
 /** Describes the failures of a route in OpenAPI: its codes, grouped into one answer per status. */
-export function failureAnswersOf<S extends ErrorStatuses>(statuses: S) {
-  return (...codes: (keyof S & string)[]): Record<number, OperationAnswer> => {
-    const byStatus = Object.groupBy(codes, (code) => Number(statuses[code]));
+export function failureAnswersOf<A extends ErrorAnswers>(answers: A) {
+  return (...codes: (keyof A & string)[]): Record<number, OperationAnswer> => {
+    const byStatus = Object.groupBy(codes, (code) => Number(answers[code]?.status));
     return Object.fromEntries(
       Object.entries(byStatus).map(([status, codes = []]) => [status, {
         description: MEANINGS[Number(status)] ?? "The service failed",
-        body: z.object({ ...failureSchema.shape, code: z.enum(codes) }),
+        body: z.object({
+          ...failureSchema.shape,
+          code: z.enum(codes),
+          retry: z.enum(codes.map((code) => answerOfCode(code, answers).retry)),
+        }),
         ...(codes.includes("RATE_LIMITED") && { headers: RETRY_AFTER }),
       }]),
     );

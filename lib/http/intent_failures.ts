@@ -1,40 +1,33 @@
 /** The codes of services that store intents and submit transactions: bridge and solver. */
-import {
-  BODY_FAILURES,
-  COMMON_STATUSES,
-  type ErrorAdvice,
-  type ErrorStatuses,
-  NODE_FAILURES,
-} from "./failures.ts";
+import { BODY_FAILURES, COMMON_ERRORS, type ErrorAnswers, NODE_FAILURES } from "./failures.ts";
 
-export const INTENT_STATUSES = {
-  ...COMMON_STATUSES,
-  DEADLINE_PASSED: 400,
-  INVALID_SIGNATURE: 401,
-  WRONG_CHAIN: 401,
-  // Nothing was done. All but NODE_REFUSED end when the store, the node or the clocks work again.
-  STORE_UNAVAILABLE: 503,
-  STORE_DAMAGED: 503,
-  CHAIN_MISMATCH: 503,
-  CHAIN_REWOUND: 503,
-  CLOCKS_DIFFER: 503,
-  NODE_UNREACHABLE: 503,
-  NODE_TIMEOUT: 503,
-  NODE_REFUSED: 503,
+export const INTENT_ERRORS = {
+  ...COMMON_ERRORS,
+  DEADLINE_PASSED: { status: 400, retry: "never" },
+  INVALID_SIGNATURE: { status: 401, retry: "never" },
+  WRONG_CHAIN: { status: 401, retry: "never" },
+  // Nothing was done.
+  STORE_UNAVAILABLE: { status: 503, retry: "later", advice: "nothing was recorded, try again" },
+  STORE_DAMAGED: {
+    status: 503,
+    retry: "never",
+    advice: "nothing was sent; operators: restore the database from a backup",
+  },
+  CHAIN_MISMATCH: { status: 503, retry: "never" },
+  CHAIN_REWOUND: { status: 503, retry: "never" },
+  CLOCKS_DIFFER: { status: 503, retry: "later" },
+  NODE_UNREACHABLE: { status: 503, retry: "later", advice: "nothing was recorded, try again" },
+  NODE_TIMEOUT: { status: 503, retry: "later", advice: "nothing was recorded, try again" },
+  NODE_REFUSED: {
+    status: 503,
+    retry: "never",
+    advice: "operators: see whether the node has paused, and compare chain ids and clocks",
+  },
   // Whether anything was done is unknown.
-  OUTCOME_UNKNOWN: 504,
-  RECEIPT_DROPPED: 504,
-  STORE_CONNECTION_LOST: 504,
-} as const satisfies ErrorStatuses;
-
-/** Advice to callers, added to the failures of node and store. */
-export const INTENT_ADVICE = {
-  STORE_UNAVAILABLE: "nothing was recorded, try again",
-  STORE_DAMAGED: "nothing was sent; operators: restore the database from a backup",
-  NODE_UNREACHABLE: "nothing was recorded, try again",
-  NODE_TIMEOUT: "nothing was recorded, try again",
-  NODE_REFUSED: "operators: see whether the node has paused, and compare chain ids and clocks",
-} as const satisfies ErrorAdvice;
+  OUTCOME_UNKNOWN: { status: 504, retry: "same" },
+  RECEIPT_DROPPED: { status: 504, retry: "same" },
+  STORE_CONNECTION_LOST: { status: 504, retry: "same" },
+} as const satisfies ErrorAnswers;
 
 /** Codes of every route that reads the store. */
 export const STORE_FAILURES = [

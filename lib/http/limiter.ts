@@ -12,10 +12,7 @@ import { metricsIn } from "./metrics.ts";
  */
 const WINDOW_SECONDS = 3;
 
-/**
- * Without a total limit, a connection that forwards callers may send at this many times one
- * caller's rate.
- */
+/** Without a total limit, a connection that forwards callers may send this multiple of a rate. */
 const CONNECTION_RATE_FACTOR = 10;
 
 /** Rates in requests a second; 0 for no limit. */
@@ -40,7 +37,7 @@ export class RequestLimiter {
   readonly #trustProxy: boolean;
   readonly #refusals: Counter<"limit"> | undefined;
 
-  /** @param registry Where `http_rate_limited_total` is registered; without it nothing is counted. */
+  /** @param registry Where `http_rate_limited_total` is registered, if anywhere. */
   constructor({ rateLimit, rateLimitTotal, trustProxy }: LimiterSettings, registry?: Registry) {
     this.#byCaller = limiterOf(rateLimit);
     this.#byConnection = limiterOf(connectionRate(rateLimit, rateLimitTotal));

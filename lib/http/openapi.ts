@@ -1,13 +1,10 @@
-/**
- * The OpenAPI document of a service, made from the zod schemas that parse its requests and type its
- * answers.
- */
+/** The OpenAPI document of a service, made from the zod schemas of its requests and answers. */
 import type { Context, Handler, Hono } from "hono";
 import { type DescribeRouteOptions, generateSpecs, resolver, uniqueSymbol } from "hono-openapi";
 import { z } from "zod";
 import config from "../../deno.json" with { type: "json" };
 import {
-  COMMON_STATUSES,
+  COMMON_ERRORS,
   failureAnswersOf,
   HOST_FAILURES,
   type OperationAnswer,
@@ -51,7 +48,7 @@ export interface ServiceDescription {
 }
 
 /** What the listener answers before any route. */
-const HOST_ANSWERS = failureAnswersOf(COMMON_STATUSES)(...HOST_FAILURES);
+const HOST_ANSWERS = failureAnswersOf(COMMON_ERRORS)(...HOST_FAILURES);
 
 /** A route that every service has. */
 function serviceOperation(id: string, summary: string, answer: OperationAnswer): Operation {
@@ -163,7 +160,7 @@ export interface JsonSchema {
   description?: string;
 }
 
-/** One parameter for each field; scalars that other schemas refer to by name are written out here. */
+/** One parameter for each field; scalars that others refer to by name are written out here. */
 function parametersOf(location: "path" | "query", schema: z.core.$ZodObject | undefined) {
   if (schema === undefined) return [];
   const { properties = {}, required = [], $defs = {} } = toJsonSchema(schema);

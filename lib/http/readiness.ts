@@ -65,7 +65,7 @@ export async function healthProblem(
   return isOfStore === (part === "store") ? found?.message : undefined;
 }
 
-/** The problem of a node that cannot write to its disk, which the node reports with every account. */
+/** The problem of a node that cannot write to its disk, as it says with every account. */
 export function storageProblem(
   { url }: { readonly url: string },
   { frozen = false }: Pick<Account, "frozen">,
@@ -74,7 +74,7 @@ export function storageProblem(
   return `Core node at ${redactUrls(url)} can store nothing: its disk is full or broken`;
 }
 
-/** The problem of a node that accepts only reads, or undefined. @throws {NetworkError} If no answer comes. */
+/** The problem of a node that accepts only reads. @throws {NetworkError} If no answer comes. */
 export async function writeProblem(
   node: { readonly url: string; acceptsTransactions(): Promise<boolean> },
 ): Promise<string | undefined> {

@@ -34,8 +34,7 @@ interface ServiceDefinition {
   /** Gets requests before the routes: for WebSocket upgrades. Undefined passes the request on. */
   upgrade?: (request: Request, remote: string) => Response | undefined;
   /**
-   * Gets requests next: for a route that must be faster than the app's routes. Undefined passes the
-   * request on.
+   * Gets requests first, for a route that must be fast. Undefined passes the request to the app.
    */
   fastRoute?: (...request: Parameters<RequestHandler>) => Promise<Response> | undefined;
   /** Called first on stop: refuse new work, close sockets. */
@@ -47,8 +46,7 @@ interface ServiceDefinition {
 /**
  * Starts a service, and closes its parts at once if the start fails.
  *
- * @param start Adds each opened part to the stack. The returned service closes the stack when it
- *   stops.
+ * @param start Adds each opened part to the stack, which the returned service closes when it stops.
  */
 export async function startOrClose<T>(
   start: (opened: AsyncDisposableStack) => Promise<T>,

@@ -20,8 +20,7 @@ export class Batches<T, R> {
 
   /**
    * @param run Runs one batch. It calls `take` once, when it is ready to write: items that were
-   *   added before belong to the batch. Returns a result for each; if it throws, all items of the
-   *   batch fail.
+   *   added before belong to the batch. Returns a result for each; if it throws, all of them fail.
    * @param concurrency Most batches that run at the same time.
    */
   constructor(sizeMax: number, run: (take: () => T[]) => Promise<R[]>, concurrency = 1) {
@@ -30,7 +29,7 @@ export class Batches<T, R> {
     this.#concurrency = concurrency;
   }
 
-  /** Adds an item. @returns Its result, once its batch is done. @throws {StoreError} If too many wait. */
+  /** Adds an item. @returns The result of its batch. @throws {StoreError} If too many wait. */
   add(item: T): Promise<R> {
     if (this.#waiting.length >= ITEMS_WAITING_MAX) {
       const message = `Store is busy: ${ITEMS_WAITING_MAX} requests are waiting`;

@@ -13,7 +13,7 @@ import { RewindDetector, type RewindDetectorOptions } from "./rewind_detector.ts
 import type { ServiceRecord } from "./service_store.ts";
 import type { IntentStore } from "./store.ts";
 
-/** How long the node's first block is cached: less than a node needs to start with another chain. */
+/** How long the node's first block is cached: a node needs longer to start with another chain. */
 const GENESIS_CACHED_MS = 100;
 
 /**
@@ -41,7 +41,7 @@ export class WrongChainError extends RangemakerError {
     message: string,
     details: Record<string, unknown>,
   ) {
-    super(code, message, { retryable: true, details });
+    super(code, message, { details });
   }
 }
 

@@ -84,6 +84,5 @@ function clocksDifferError(
     "CLOCKS_DIFFER",
     `The clock of this machine is wrong, or that of the core node: ${difference}. Transactions wait ` +
       "until their deadline: synchronise both clocks (NTP)",
-    { retryable: true },
   );
 }

@@ -16,7 +16,7 @@ const ROLE_RULE = "Expected a URL without target_session_attrs or with primary";
  */
 const NOT_A_PATH = /^[a-z][a-z0-9+.-]+:\/|^postgres\w*:|:\/\/|^(0x)?[0-9a-f]{64}$/i;
 
-/** Scheme and user, the hosts, and the rest of a database URL. A host has no `@`, a password may. */
+/** Scheme and user, hosts, and the rest of a database URL. A password may have `@`, a host not. */
 const URL_PARTS = /^([^:]+:\/\/(?:[^/?#]*@)?)([^@/?#]*)(.*)$/s;
 
 /** The parameter that asks for a primary. Every connection is checked for that anyway. */

@@ -1,4 +1,4 @@
-/** Why an intent was not submitted, or failed without a receipt; a receipt has the node's own reason. */
+/** Why an intent was not submitted, or failed without a receipt. */
 import { RangemakerError } from "../errors.ts";
 import { failuresOf } from "../protocol/failures.ts";
 import type { Hex } from "../protocol/scalars.ts";
@@ -10,7 +10,7 @@ export class IntentRefusedError extends RangemakerError {}
 export const submissionFailure = failuresOf({
   DEADLINE_PASSED: ({ deadline }: { deadline: number }) =>
     `Deadline ${deadline} passed before the core node accepted the transaction`,
-  /** The deadline passed, and the transaction is so old that the node may have dropped its receipt. */
+  /** The deadline passed so long ago that the node may have dropped the receipt. */
   RECEIPT_DROPPED: ({ txHash, ageMs }: { txHash: Hex; ageMs: number }) =>
     `Transaction ${txHash} was signed ${Math.floor(ageMs / 60_000)} min ago, and the core node ` +
     "may have dropped its receipt: compare the balances to see whether it was executed",

@@ -20,7 +20,7 @@ export interface NewIntent {
   /** Identifies the intent: unique among the intents of a service. */
   key: string;
   /** The user that the intent is listed under. */
-  subject: string;
+  user: string;
   /** The request, as JSON. */
   payload: string;
   /** The transaction, if one is signed already. */
@@ -81,7 +81,7 @@ export interface InFlight {
   newestSequence: number;
 }
 
-/** A process's own count of the reservations in the database, made by all processes of its service. */
+/** A process's own count of the reservations that all processes of its service made. */
 export interface ReservationBook {
   readonly reservedKeys: Iterable<string>;
   isReserved(key: string): boolean;
@@ -102,11 +102,9 @@ export interface Admission {
   inFlightBefore: InFlight;
   /**
    * Counts the reservation in the book, or throws to refuse: then nothing is recorded. The first
-   * refusal is retried with a fresh book, since other processes may have released reservations that
-   * it counted.
+   * refusal is retried with a fresh book, since other processes may have released what it counted.
    *
-   * @param inFlight Keys of all other intents that were unfinished at any time since
-   *   `inFlightBefore`.
+   * @param inFlight Keys of all other intents that were unfinished since `inFlightBefore`.
    */
   decide(inFlight: ReadonlySet<string>): void;
 }
@@ -134,7 +132,7 @@ export function isFinal(state: IntentState): state is IntentOutcome["state"] {
 /** The store failed and changed nothing. */
 export class StoreError extends RangemakerError {
   constructor(message: string, cause?: unknown, code: string = "STORE_UNAVAILABLE") {
-    super(code, message, { cause, retryable: true });
+    super(code, message, { cause });
   }
 }
 
@@ -179,7 +177,7 @@ export class OutcomeUnknownError extends RangemakerError {
       "OUTCOME_UNKNOWN",
       `Outcome of ${txHash === null ? "the request" : `transaction ${txHash}`} is unknown: ` +
         `the same request may be sent again (${messageOf(cause)})`,
-      { cause, retryable: true, details: { txHash } },
+      { cause, details: { txHash } },
     );
   }
 }

@@ -26,8 +26,7 @@ export interface IntentPartsOptions {
   chainId: number;
   /**
    * Whether the database belongs to the key, as that of a solver does: its quotes name its account.
-   * A dry run submits nothing. A bridge keeps its database, with the used nonces, when its key
-   * changes.
+   * A dry run submits nothing. A bridge keeps its database, with the used nonces, for a new key.
    */
   bindsKey: boolean;
   clock: Clock;

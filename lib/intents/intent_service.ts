@@ -83,8 +83,7 @@ export class IntentService {
   }
 
   /**
-   * @throws {WrongChainError} If the node has another chain than the store, or an older state of
-   *   it.
+   * @throws {WrongChainError} If the node has another chain than the store, or an older state.
    * @throws {RangemakerError} If node or store does not answer.
    */
   requireChain(): Promise<void> {
@@ -96,10 +95,7 @@ export class IntentService {
     return this.#guard.clocks.problem;
   }
 
-  /**
-   * Starts retries of intents that are or stay unfinished, our own health checks, and the upkeep of
-   * the store.
-   */
+  /** Starts retries of unfinished intents, our own health checks, and the upkeep of the store. */
   start(): void {
     this.#submitter.start();
     this.#health.start();

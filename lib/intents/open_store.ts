@@ -41,7 +41,7 @@ export async function openIntentStore(database: string, service: string): Promis
   return new IntentStore(await PostgresDriver.open(database), service);
 }
 
-/** A power failure loses only transactions that were never acknowledged; other damage may lose more. */
+/** A power failure loses only unacknowledged transactions; other damage may lose more. */
 function warnOfTornLog(database: string, service: string): void {
   serviceLog(service).warn(
     "Write-ahead log of database {database} ended in an incomplete transaction, which is lost: unless " +
@@ -102,8 +102,7 @@ interface StoreInspection {
  * Inspects a store without changing it.
  *
  * @param stuckBeforeMs Unfinished intents created before this time, Unix ms, count as stuck.
- * @param timeoutMs How long a server may take to connect and to answer; as a service allows if
- *   missing.
+ * @param timeoutMs How long a server may take to connect and to answer; the default of a service.
  * @returns `new` if the first start will create the tables, `memory` for a store in memory.
  * @throws {StoreError} If the service could not use the store.
  */

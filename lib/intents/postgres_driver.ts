@@ -21,10 +21,10 @@ const MIGRATION_ATTEMPTS = 5;
 /** Errors of the slower of two processes that migrate: classes 23 and 40, and "already exists". */
 const LOST_RACE_CODE = /^(23|40)|^42P0[67]$|^42710$/;
 
-/** Errors after which it is unknown whether a statement took effect: shutdown, crash, lost server. */
+/** It is unknown whether the statement took effect: shutdown, crash, lost server. */
 const LOST_CODE = /^(57P0[12]|08)/;
 
-/** Errors after which another server may be the primary: {@link LOST_CODE}, or a read-only server. */
+/** Another server may be the primary: {@link LOST_CODE}, or a read-only server. */
 const SERVER_GONE_CODE = /^(57P0|25006|25P03|08)/;
 
 /** The library's refusal to send on a connection that was lost or closed before. */
@@ -83,15 +83,13 @@ export class PostgresDriver implements SqlDriver {
     }
   }
 
-  async read(sql: string, values: SqlValue[]): Promise<unknown[]> {
-    const result = await this.#statements.add({ sql, values });
-    if (result.status === "fulfilled") return result.value.rows;
-    throw result.reason;
+  read(sql: string, values: SqlValue[]): Promise<unknown[]> {
+    return this.#runSoon(sql, values);
   }
 
+  /** The server runs each statement as a transaction, and answers once it is flushed. */
   write(sql: string, values: SqlValue[]): Promise<unknown[]> {
-    // The server runs each statement as a transaction, and answers once it is flushed.
-    return this.read(sql, values);
+    return this.#runSoon(sql, values);
   }
 
   transaction<T>(steps: () => SqlSteps<T>): Promise<T> {
@@ -128,7 +126,14 @@ export class PostgresDriver implements SqlDriver {
     return countOfRow(row);
   }
 
-  /** Runs work on a dedicated connection. After a failure the connection is closed, which rolls back. */
+  /** Runs a statement together with those that wait. */
+  async #runSoon(sql: string, values: SqlValue[]): Promise<unknown[]> {
+    const result = await this.#statements.add({ sql, values });
+    if (result.status === "fulfilled") return result.value.rows;
+    throw result.reason;
+  }
+
+  /** Runs work on a dedicated connection, which a failure closes: that rolls back. */
   async #withConnection<T>(work: (run: Run) => Promise<T>): Promise<T> {
     const lease = await this.#servers.lease();
     let isBroken = true;
@@ -172,7 +177,7 @@ export class PostgresDriver implements SqlDriver {
     return found;
   }
 
-  /** Runs the missing steps in one transaction. If processes race, one runs them and others see it. */
+  /** Runs the missing steps in one transaction. Of processes that race, one runs them. */
   async #migrate(): Promise<void> {
     for (let attempt = 1;; attempt += 1) {
       try {
@@ -196,7 +201,7 @@ async function runMissing(run: Run): Promise<void> {
   }
 }
 
-/** Runs work as one transaction. The outcome is unknown only if the connection is lost in its commit. */
+/** Runs work as one transaction. The outcome is unknown only if its commit loses the connection. */
 async function inTransaction<T>(run: Run, work: () => Promise<T>): Promise<T> {
   let result: T;
   try {

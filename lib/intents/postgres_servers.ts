@@ -47,7 +47,7 @@ const ALL_IN_USE = /timeout exceeded when trying to connect/;
 /** A connection that one caller has to itself. */
 export interface Lease {
   client: pg.PoolClient;
-  /** Statements may be prepared under a name: a pooler hands each transaction to another session. */
+  /** Statements may have a name: a pooler hands each transaction to another session. */
   supportsPreparedStatements: boolean;
   /** Whether the standby may lack a change that the server acknowledged. */
   isUnreplicated(): boolean;
@@ -75,10 +75,7 @@ export class PostgresServers {
   #servers: readonly URL[];
   readonly #timeouts: PostgresTimeouts;
   #isBehindPooler = false;
-  /**
-   * False with `?prepare=false`, for a pooler that ignores session parameters instead of refusing
-   * them.
-   */
+  /** False with `?prepare=false`, for a pooler that silently ignores session parameters. */
   readonly #mayPrepare: boolean;
   #primary: Promise<Primary> | undefined;
   /** Servers that were abandoned and still have connections, each with the end of its closing. */
@@ -248,7 +245,7 @@ function sessionOf(server: URL, isBehindPooler: boolean): pg.PoolConfig {
   };
 }
 
-/** @throws {StoreError} If the server is read-only, or would answer before a change is on its disk. */
+/** @throws {StoreError} If it is read-only, or answers before a change is on its disk. */
 async function requireRole(client: pg.ClientBase, host: string, timeoutMs: number): Promise<void> {
   const text = "SELECT current_setting('transaction_read_only') AS read_only, " +
     "current_setting('synchronous_commit', true) AS synchronous_commit";

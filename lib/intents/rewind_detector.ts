@@ -13,14 +13,14 @@ const READ_NODE_LAG_MS = 2_000;
 export interface RewindDetectorOptions {
   store: Pick<IntentStore, "find">;
   node: Pick<CoreClient, "getHead" | "getTransaction">;
-  /** Whether the chain has the effect of a committed intent, although the node has no receipt of it. */
+  /** Whether the chain has the effect of a committed intent whose receipt the node lacks. */
   isOnChain(intent: Intent): Promise<boolean>;
 }
 
 /** Looks for a sign that the node went back to an older state of its chain. */
 export class RewindDetector {
   readonly #options: RewindDetectorOptions;
-  /** The newest committed intents, oldest first; only the first and the last of each second are kept. */
+  /** The newest committed intents, oldest first: the first and the last of each second. */
   #recentCommits: Intent[] = [];
   /** Sequence of the newest committed intent that this process knows. */
   #newestSequence = 0;
@@ -73,8 +73,7 @@ export class RewindDetector {
   }
 
   /**
-   * Looks for the receipts of commits up to `dueMs`. If none is missing, only the newest is checked
-   * again.
+   * Looks for the receipts of commits up to `dueMs`, and again for the newest if none is missing.
    */
   async #findMissing(dueMs: number): Promise<Intent | undefined> {
     const firstNotDue = this.#recentCommits.findIndex(({ updatedAtMs }) => updatedAtMs > dueMs);

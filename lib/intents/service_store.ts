@@ -151,7 +151,7 @@ export class ServiceStore implements AsyncDisposable {
   }
 }
 
-/** Most damaged rows of each kind that are remembered; further ones are neither counted nor logged. */
+/** Most damaged rows of each kind that are remembered, counted and logged. */
 const DAMAGED_ROWS_MAX = 1_000;
 
 /** The damaged rows found since the start; each is logged once. */

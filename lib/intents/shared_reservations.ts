@@ -92,8 +92,7 @@ export class SharedReservations {
     try {
       return await this.#db.transaction(() => this.#record(batch = take()));
     } catch (thrown) {
-      // The transaction rolled back, and SQLite may reuse its sequence numbers: read all rows
-      // again.
+      // The transaction rolled back, and SQLite may reuse its sequence numbers: read all rows.
       for (const { intent, admission } of batch) admission.book.release(intent.key);
       this.#newest = 0;
       throw thrown;
@@ -128,7 +127,7 @@ export class SharedReservations {
     );
   }
 
-  /** Decides about intents in order, counting the ones accepted before, and inserts the accepted ones. */
+  /** Decides about intents in order, counting those accepted before, and inserts them. */
   *#decide(
     insertions: readonly AdmittedInsertion[],
     inFlight: Set<string>,

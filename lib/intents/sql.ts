@@ -1,7 +1,8 @@
 import { crc32 } from "node:zlib";
 import { z } from "zod";
 import { tryParseJson } from "../json.ts";
-import { describeIssue, hash32Schema } from "../protocol/scalars.ts";
+import { hash32Schema } from "../protocol/scalars.ts";
+import { describeIssue } from "../protocol/input_errors.ts";
 import {
   acceptedIntent,
   type Intent,
@@ -25,8 +26,7 @@ export interface Statement {
 /**
  * A transaction: each `yield` hands over statements that run in order, and is resumed with the rows
  * of each. One definition works for a synchronous and an asynchronous database. The transaction may
- * still fail after the last step, so steps may change only memory that the caller restores on
- * failure.
+ * still fail after the last step, so steps may change only memory that the caller can restore.
  */
 export type SqlSteps<T> = Generator<readonly Statement[], T, unknown[][]>;
 
@@ -49,7 +49,7 @@ export interface SqlDriver {
    * once it is on disk.
    */
   transaction<T>(steps: () => SqlSteps<T>): Promise<T>;
-  /** Version of the tables: 0 if there are none yet. @throws {StoreError} If they cannot be made. */
+  /** Version of the tables, 0 without any. @throws {StoreError} If they cannot be made. */
   version(): Promise<number>;
   /** Finishes the statements that are running, then disconnects. May be called again. */
   close(): Promise<void>;
@@ -108,10 +108,10 @@ const intentSchema = z.object({
   updated_at_ms: integerSchema,
   reserved: integerSchema,
   checksum: integerSchema,
-}).transform(({ sequence, service, key, subject, payload, state, receipt, checksum, ...row }) => {
+}).transform(({ sequence, service, key, payload, state, receipt, checksum, ...row }) => {
   const { tx_hash: txHash, transaction_text: text } = row;
   const { failure_code: code, failure_message: message, failure_details: details } = row;
-  const recorded = { sequence, key, subject, payload, state, receipt };
+  const recorded = { sequence, key, user: row.subject, payload, state, receipt };
   const intent: Intent = {
     ...recorded,
     transaction: txHash === null || text === null ? null : { txHash, text },
@@ -134,9 +134,9 @@ const keySchema = z.object({ key: z.string().max(KEY_SHOWN_MAX) });
  * time, and whether an unfinished intent was sent.
  */
 export function checksumOf(service: string, intent: Omit<Intent, "sequence">): number {
-  const { key, subject, payload, transaction, receipt, failure } = intent;
+  const { key, user, payload, transaction, receipt, failure } = intent;
   const isDone = isFinal(intent.state);
-  const request = [service, key, subject, payload, transaction?.txHash, transaction?.text];
+  const request = [service, key, user, payload, transaction?.txHash, transaction?.text];
   const outcome = [isDone ? intent.state : null, receipt, failure?.code, failure?.message];
   const times = [intent.expiresAtMs, intent.createdAtMs, isDone ? intent.updatedAtMs : null];
   const details = failure?.details === undefined ? [] : [JSON.stringify(failure.details)];
@@ -165,10 +165,10 @@ export function intentInsertion(
   intent: NewIntent,
   reserved: boolean,
 ): Statement {
-  const { key, subject, payload, transaction, expiresAtMs, createdAtMs } = intent;
+  const { key, user, payload, transaction, expiresAtMs, createdAtMs } = intent;
   const { txHash, text } = transaction ?? { txHash: null, text: null };
   const times = [expiresAtMs, createdAtMs, createdAtMs];
-  const values = [service, key, subject, payload, txHash, text, ...times];
+  const values = [service, key, user, payload, txHash, text, ...times];
   const checksum = checksumOf(service, acceptedIntent(intent, 0, reserved));
   return { sql: INTENT_SQL.insert, values: [...values, reserved ? 1 : 0, checksum] };
 }
@@ -194,7 +194,7 @@ export function intentUpdate(
   return { sql, values: [...values, ...changed.map(([, value]) => value), ...where] };
 }
 
-/** Reads a row of {@link INTENT_COLUMNS}. @throws {StoreDamagedError} If it is not as it was written. */
+/** Reads a row of {@link INTENT_COLUMNS}. @throws {StoreDamagedError} If it was changed. */
 export function intentOfRow(row: unknown): Intent {
   const { data, error } = intentSchema.safeParse(row);
   if (data !== undefined && data.checksum === checksumOf(data.service, data.intent)) {
@@ -234,7 +234,7 @@ export const INTENT_SQL = {
     VALUES (?, ?, ?, ?, 'accepted', ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (service, key) DO NOTHING RETURNING sequence`,
   find: `${SELECT} AND key = ?`,
-  listBySubject: `${SELECT} AND subject = ? AND sequence < ? ORDER BY sequence DESC LIMIT ?`,
+  listByUser: `${SELECT} AND subject = ? AND sequence < ? ORDER BY sequence DESC LIMIT ?`,
   listUnfinished: `${SELECT} AND ${UNFINISHED} AND sequence > ?
     AND (updated_at_ms <= ? OR updated_at_ms >= ?)
     ORDER BY sequence LIMIT ?`,

@@ -1,4 +1,4 @@
-/** Looks for damage in the write-ahead log of a SQLite file, which SQLite itself would drop silently. */
+/** Looks for damage in a SQLite write-ahead log, which SQLite itself would drop silently. */
 import { statOf } from "../files.ts";
 
 const HEADER_BYTES = 32;

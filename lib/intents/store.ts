@@ -169,14 +169,14 @@ export class IntentStore extends ServiceStore {
     return intent;
   }
 
-  /** A subject's intents, newest first, `sequence` below `before` if given. */
-  async listBySubject(
-    subject: string,
+  /** A user's intents, newest first, `sequence` below `before` if given. */
+  async listByUser(
+    user: string,
     { limit, before = NO_BOUND }: { limit: number; before?: number },
   ): Promise<Intent[]> {
-    const rows = await this.db.read(INTENT_SQL.listBySubject, [
+    const rows = await this.db.read(INTENT_SQL.listByUser, [
       this.service,
-      subject,
+      user,
       before,
       limit,
     ]);
@@ -228,10 +228,7 @@ export class IntentStore extends ServiceStore {
     return (await this.#advance(intent, next)).intent;
   }
 
-  /**
-   * Records that an attempt ended without an answer: an unfinished intent that has a transaction
-   * becomes `submitted`.
-   */
+  /** Records an attempt without an answer: an unfinished intent with a transaction is `submitted`. */
   async recordAttempt(key: string, nowMs: number): Promise<Intent> {
     const [row] = await this.db.write(INTENT_SQL.recordAttempt, [nowMs, this.service, key]);
     return row === undefined ? await this.get(key) : this.#read(row);
@@ -241,8 +238,7 @@ export class IntentStore extends ServiceStore {
    * Gives an unfinished intent its final state, if it still has the transaction it was read with.
    * A failure releases its reservation.
    *
-   * @returns The intent as it is now, since the first final state stays, and whether it is this
-   *   one.
+   * @returns The intent as it is now: the first final state stays. And whether it is this one.
    */
   finish(
     intent: Intent,
@@ -270,8 +266,7 @@ export class IntentStore extends ServiceStore {
   }
 
   /**
-   * Deletes finished intents without a reservation whose last change and deadline are both before
-   * `beforeMs`.
+   * Deletes finished intents without a reservation, last changed and due before `beforeMs`.
    *
    * @returns How many, at most `limit`.
    */
@@ -280,7 +275,7 @@ export class IntentStore extends ServiceStore {
     return await this.change(INTENT_SQL.deleteFinished, values);
   }
 
-  /** Changes an unfinished intent. @returns The intent as it is now, and whether this changed it. */
+  /** Changes an unfinished intent. @returns The intent now, and whether this changed it. */
   async #advance(read: Intent, next: Intent): Promise<{ intent: Intent; isFirst: boolean }> {
     const isFirst = await this.#replace(UNFINISHED, read, next);
     return { intent: isFirst ? next : await this.get(read.key), isFirst };

@@ -54,7 +54,7 @@ export interface SubmitterOptions {
   log: Logger;
   handler: IntentHandler;
   transactions: Pick<TransactionBuilder, "sign" | "requireOwn">;
-  /** Checks that the node has the chain of the store. Otherwise nothing is sent, and no answer counts. */
+  /** Checks that the node has the store's chain; otherwise nothing is sent and no answer counts. */
   guard: Pick<ChainGuard, "requireChain" | "onCommitted" | "clocks">;
 }
 

@@ -84,7 +84,7 @@ export class Submitter {
     await Promise.allSettled(this.#inFlight.values());
   }
 
-  /** Submits an intent again. It writes first, since a failover may lose a row that was only read. */
+  /** Submits an intent again. It writes first: a failover may lose a row that was only read. */
   async retry({ key }: Intent): Promise<Intent> {
     const { store, clock } = this.#options;
     return await this.submit(await store.recordAttempt(key, clock.now()));
@@ -140,8 +140,7 @@ export class Submitter {
 
   /**
    * Checks that the parts of an intent that was read from the store belong together: its key,
-   * request, the user's signature and the transaction. If they do not, it fails and nothing is
-   * sent.
+   * request, the user's signature and the transaction. If not, it fails and nothing is sent.
    */
   #verify(intent: Intent): void {
     const { store, handler, transactions } = this.#options;
@@ -199,7 +198,7 @@ export class Submitter {
     }
   }
 
-  /** A refused transaction is signed again if its time is the reason; otherwise its intent fails. */
+  /** Signs a refused transaction again if its time is the reason; otherwise fails its intent. */
   async #resignOrFail(intent: Intent, error: RpcError): Promise<Intent> {
     const { text, txHash } = transactionOf(intent);
     const offMs = Math.abs(this.#options.clock.now() - timestampOf(text));
@@ -222,7 +221,7 @@ export class Submitter {
     return guard.clocks.differ(aheadMs, error.message);
   }
 
-  /** Fails an intent whose transaction was not committed before the deadline, and no longer can be. */
+  /** Fails an intent whose transaction was not committed by its deadline and cannot be any more. */
   async #failIfTooLate(intent: Intent): Promise<Intent> {
     const { text, txHash } = transactionOf(intent);
     const ageMs = this.#options.clock.now() - timestampOf(text);

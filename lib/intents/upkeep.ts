@@ -10,7 +10,7 @@ const UPKEEP_INTERVAL_MS = 10_000;
 /** Intents that one statement deletes: it keeps other writes waiting for a few milliseconds. */
 const DELETE_BATCH = 200;
 
-/** Batches of one pass: 200 intents a second at most, which is twice what 100 bets a second need. */
+/** Batches of one pass: at most 200 intents a second, twice what 100 bets a second need. */
 const DELETE_BATCHES_MAX = 10;
 
 /** Rows that one pass verifies. */

@@ -76,7 +76,7 @@ function formatJson(record: LogRecord): string {
   return jsonLines({ ...record, message: [message] });
 }
 
-/** Printable ASCII is logged as it is; other values are quoted and escaped, so they cannot break a line. */
+/** Printable ASCII is logged as it is; other values are escaped, so they cannot break a line. */
 function renderValue(value: unknown, inspect: (value: unknown) => string): string {
   return typeof value === "string" && /^[ -~]*$/.test(value) ? value : inspect(value);
 }

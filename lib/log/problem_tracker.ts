@@ -1,4 +1,4 @@
-/** Tells the begin and the end of a lasting problem from its repeats, so that each is logged once. */
+/** Tells begin and end of a lasting problem from its repeats, so that each is logged once. */
 export class ProblemTracker {
   #present: string | undefined;
 

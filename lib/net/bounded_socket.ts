@@ -15,7 +15,7 @@ const YIELD_EVERY_BYTES = 64 * 1024;
 /** Ping interval; the pong has to arrive before the next ping. */
 export const PING_EVERY_MS = 15_000;
 
-/** Time for a peer that sent too much to answer the close frame. Its frames are dropped meanwhile. */
+/** Time for a peer that sent too much to answer the close frame; its frames are dropped. */
 const CLOSE_TIMEOUT_MS = 1_000;
 
 interface BoundedSocketOptions {
@@ -72,8 +72,7 @@ export class BoundedSocket implements SocketLike {
       );
     });
     this.#client.on("error", (error: Error) => {
-      // For a host with several addresses, the error has no message and contains one error per
-      // address.
+      // For a host with several addresses, the error has no message, but an error for each address.
       const { message } = error instanceof AggregateError ? error.errors[0] ?? error : error;
       this.#error = message;
       this.onerror?.(new ErrorEvent("error", { message }));

@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { RangemakerError } from "../errors.ts";
+import { RangemakerError, type Retry } from "../errors.ts";
 import { tryParseJson } from "../json.ts";
 import { failureSchema } from "../protocol/answers.ts";
 import { redactUrls } from "../redact.ts";
@@ -9,19 +9,20 @@ import { gatewayReason, NetworkError, request } from "./http_request.ts";
 export interface ServiceErrorOptions {
   status: number;
   details?: Readonly<Record<string, unknown>>;
-  retryable?: boolean;
+  /** By default, it follows from the status. */
+  retry?: Retry;
   cause?: unknown;
 }
 
 /**
- * A service answered with a failure, or with an unexpected answer. `code` and `details` come from
- * the answer; the code is `INVALID_ANSWER` if the answer has the wrong shape.
+ * A service answered with a failure, or with an unexpected answer. `code`, `retry` and `details`
+ * come from the answer; the code is `INVALID_ANSWER` if the answer has the wrong shape.
  */
 export class ServiceError extends RangemakerError {
   readonly status: number;
 
   constructor(code: string, message: string, { status, ...options }: ServiceErrorOptions) {
-    super(code, redactUrls(message), options);
+    super(code, redactUrls(message), { retry: retryOfStatus(status), ...options });
     this.status = status;
   }
 }
@@ -29,21 +30,11 @@ export class ServiceError extends RangemakerError {
 /** Longest text of an answer that goes into an error. */
 const ERROR_TEXT_MAX = 300;
 
-/** Statuses after which the same request may succeed: too many requests, a service that is down. */
-const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
-
-/** Codes with such a status that stay until an operator acts, or for good. */
-const PERMANENT_CODES: ReadonlySet<string> = new Set([
-  "CHAIN_MISMATCH",
-  "CHAIN_REWOUND",
-  "DRY_RUN",
-  "HEDGE_REFUSED",
-  "NODE_REFUSED",
-  "PERMISSION_DENIED",
-  "RECEIPT_DROPPED",
-  "STORE_DAMAGED",
-  "TRANSACTION_FAILED",
-]);
+/** How to try again after a failure that does not say so. */
+function retryOfStatus(status: number): Retry {
+  if (status === 429 || status === 503) return "later";
+  return status >= 500 ? "same" : "never";
+}
 
 /**
  * `GET`s JSON or, with a body, `POST`s it, and parses the answer.
@@ -62,9 +53,8 @@ export async function callJson<S extends z.core.$ZodType>(
   const value = tryParseJson(text);
   const failure = failureSchema.safeParse(value);
   if (failure.success) {
-    const { code, error, details } = failure.data;
-    const retryable = RETRYABLE_STATUSES.has(status) && !PERMANENT_CODES.has(code);
-    const options = { status, retryable, ...(details && { details }) };
+    const { code, error, details, retry } = failure.data;
+    const options = { status, ...(retry && { retry }), ...(details && { details }) };
     const prefix = `${code}: `;
     const message = error.startsWith(prefix) ? error.slice(prefix.length) : error;
     throw new ServiceError(code, message, options);
@@ -78,6 +68,5 @@ export async function callJson<S extends z.core.$ZodType>(
   }
   const message = `Not a rangemaker service: ${url} answered ${status}: ` +
     text.slice(0, ERROR_TEXT_MAX);
-  const retryable = RETRYABLE_STATUSES.has(status);
-  throw new ServiceError("INVALID_ANSWER", message, { status, retryable, cause: parsed.error });
+  throw new ServiceError("INVALID_ANSWER", message, { status, retry: "same", cause: parsed.error });
 }

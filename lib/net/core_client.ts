@@ -3,7 +3,8 @@ import { parseResponse, RpcCode, RpcError } from "../protocol/jsonrpc.ts";
 import { spanSchema } from "../protocol/methods/reads.ts";
 import { transactionMethods } from "../protocol/methods/transactions.ts";
 import type { Receipt } from "../protocol/receipt.ts";
-import { type Hex, quantitySchema, timestampSchema, toWire } from "../protocol/scalars.ts";
+import { type Hex, quantitySchema, timestampSchema } from "../protocol/scalars.ts";
+import { toWire } from "../protocol/wire.ts";
 import type { Thesis } from "../protocol/thesis.ts";
 import type { Transaction } from "../protocol/transaction.ts";
 import { CoreReader } from "./core_reader.ts";
@@ -60,7 +61,7 @@ export class CoreClient extends CoreReader {
     });
   }
 
-  /** Whether anyone may take the chain back to an older state, as on a development chain in memory. */
+  /** Whether anyone may revert the chain, as on a development chain in memory. */
   async allowsReverts(): Promise<boolean> {
     const { methods } = await this.ask("rpc.discover", [], discoverySchema);
     return methods.some(({ name }) => name === "core_revert");

@@ -16,14 +16,15 @@ const DEFAULT_TIMEOUT_MS = 5_000;
 export class NodeUnreachableError extends NetworkError {
   constructor(url: string, cause: unknown) {
     const reason = unreachableReason(url, cause);
-    super("NODE_UNREACHABLE", `Core node at ${url} cannot be reached: ${reason}`, cause);
+    super("NODE_UNREACHABLE", `Core node at ${url} cannot be reached: ${reason}`, cause, "later");
   }
 }
 
 /** The node took too long: whether it acted is unknown. */
 export class NodeTimeoutError extends NetworkError {
   constructor(url: string, method: string, timeoutMs: number) {
-    super("NODE_TIMEOUT", `Core node at ${url} did not answer ${method} within ${timeoutMs} ms`);
+    const message = `Core node at ${url} did not answer ${method} within ${timeoutMs} ms`;
+    super("NODE_TIMEOUT", message, undefined, "later");
   }
 }
 
@@ -100,7 +101,7 @@ export class CoreReader {
     return this.call(readMethods, "core_getPriceHistory", { query });
   }
 
-  /** The smallest bet that the chain accepts, USDC with 6 decimals; 0 if the node does not report it. */
+  /** The smallest bet that the chain accepts, USDC with 6 decimals; 0 if the node reports none. */
   async minBetAmount(): Promise<bigint> {
     return (await nullIfUnsupported(this.call(readMethods, "core_getLimits", {})))?.minBetAmount ??
       0n;

@@ -1,4 +1,4 @@
-import { RangemakerError, reasonOf } from "../errors.ts";
+import { RangemakerError, reasonOf, type Retry } from "../errors.ts";
 import { redactUrls } from "../redact.ts";
 
 /** Default timeout of a request. */
@@ -14,8 +14,8 @@ const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
  */
 export class NetworkError extends RangemakerError {
   /** @param message URLs in it are shown without passwords and keys. */
-  constructor(code: string, message: string, cause?: unknown) {
-    super(code, redactUrls(message), { cause, retryable: true });
+  constructor(code: string, message: string, cause?: unknown, retry: Retry = "same") {
+    super(code, redactUrls(message), { cause, retry });
   }
 }
 
@@ -122,10 +122,7 @@ function tooLong(maxBytes: number): string {
   return `its answer is longer than ${maxBytes} bytes`;
 }
 
-/**
- * The reason why a request got no answer; in a browser, with advice for a service that refuses the
- * page.
- */
+/** Why a request got no answer; in a browser, with advice for a service that refuses the page. */
 export function unreachableReason(url: string, thrown: unknown): string {
   const cause = thrown instanceof NetworkError ? thrown.cause : thrown;
   // `fetch` fails with a TypeError; others are answers that cannot be used.

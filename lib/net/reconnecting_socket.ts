@@ -2,7 +2,7 @@ import type { Backoff } from "./backoff.ts";
 import { type Clock, Timers } from "../clock.ts";
 import { originHint } from "./http_request.ts";
 
-/** Written as a method, so that its parameters are bivariant: each package has its own event types. */
+/** A method, so that its parameters are bivariant: each package has its own event types. */
 type EventHandler<E extends object> = { handle(event: E): void }["handle"] | null;
 
 /**

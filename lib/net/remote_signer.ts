@@ -37,7 +37,7 @@ const answerSchema = z.union([
 /** The signer did not sign, or not as it was asked to; the same request may succeed later. */
 export class RemoteSignerError extends RangemakerError {
   constructor(message: string, cause?: unknown) {
-    super("SIGNER_UNAVAILABLE", redactUrls(message), { cause, retryable: true });
+    super("SIGNER_UNAVAILABLE", redactUrls(message), { cause });
   }
 }
 
@@ -63,8 +63,7 @@ export class RemoteSigner {
    * Signs a transaction.
    *
    * @param digest Of `tx`: what the signature must sign.
-   * @throws {RemoteSignerError} If no answer comes in time, or the answer is not a signature by the
-   *   address.
+   * @throws {RemoteSignerError} If no answer comes in time, or none signed by the address.
    */
   async sign(digest: Hex, tx: UnsignedTransaction, chainId: number): Promise<Hex> {
     const { url } = this.#options;

@@ -65,7 +65,7 @@ export interface RpcSubscriberOptions {
   onLive(): void;
   /** The connection is lost, or was never made; another attempt follows. */
   onLost(reason: string): void;
-  /** A connection without any frame for this long is dropped: for subscriptions that never pause. */
+  /** Drops a connection without frames for this long: for subscriptions that never pause. */
   silenceMs?: number;
   /** Requests a frame at intervals: for subscriptions that may pause for long. */
   heartbeat?: Heartbeat;

@@ -49,7 +49,7 @@ export class RangeCheckBuilder implements RangeCheck {
     this.#range = range;
   }
 
-  /** Whether slots with these lowest and highest prices contain the first price outside the range. */
+  /** Whether slots with these extreme prices contain the first price outside the range. */
   containsBreach(lowest: bigint, highest: bigint): boolean {
     const range = this.#range;
     return range !== undefined && this.outside === undefined &&
@@ -66,14 +66,14 @@ export class RangeCheckBuilder implements RangeCheck {
   }
 }
 
-/** Adds a later span to spans in order of time; if it follows the last one at once, joins the two. */
+/** Adds a later span to spans in order of time; joins it to the last one if they touch. */
 export function appendSpan(spans: TimeSpan[], span: TimeSpan): void {
   const last = spans.at(-1);
   if (last?.to === span.from) last.to = span.to;
   else spans.push(span);
 }
 
-/** The number of the slot that starts at a time. @throws {RangeError} If no slot starts at the time. */
+/** The number of the slot that starts at a time. @throws {RangeError} If none does. */
 export function slotAt(time: number): number {
   const slot = time / SLOT_MS;
   if (Number.isSafeInteger(slot) && slot >= 0) return slot;

@@ -105,8 +105,7 @@ const SOLVER_CAUSED_REFUSALS =
 /**
  * A difference of more than `errors` standard errors plus `share` is not chance. Some thirty
  * forecasts are watched: that one of them exceeds four errors by chance is about as rare as that a
- * given one exceeds three. With fewer windows or bets than `countMin`, the standard error itself is
- * unknown.
+ * given one exceeds three. With less than `countMin`, the standard error itself is unknown.
  */
 export const CALIBRATION = { errors: 4, share: 0.03, countMin: 20 } as const;
 

@@ -1,4 +1,4 @@
-/** A problem that a service can have: alerts, the operator's page and the runbook are made from it. */
+/** A problem of a service: alerts, the operator's page and the runbook are made from it. */
 import { type Figures, gauge, type Measure, type Sample } from "./measure.ts";
 
 /** A problem exists while its value is above, below or equal to a limit. */
@@ -32,7 +32,7 @@ export interface Problem {
    * `{pid}`, the process id, in commands.
    */
   message: string;
-  /** What users notice; of a critical problem, by default, what they do while its service is away. */
+  /** What users notice; of a critical problem, by default, what they do without the service. */
   effect?: string;
   firstStep: string;
   /** Commands of the first step, by the way in which a service is run. */

@@ -1,5 +1,6 @@
 /** Answers of solver and bridge, as far as the specification defines them. */
 import * as z from "zod/mini";
+import type { Retry } from "../errors.ts";
 import { quoteSchema } from "./quote.ts";
 import { receiptSchema } from "./receipt.ts";
 import {
@@ -11,12 +12,16 @@ import {
   uint64Schema,
 } from "./scalars.ts";
 
+/** {@link Retry} on the wire. */
+const retrySchema = z.enum<Retry[]>(["same", "later", "new_quote", "never"]);
+
 /** A failure: the broken rule and the received value (spec: quote solver, "Errors"). */
 export const failureSchema = described(
   z.object({
     success: z.literal(false),
     error: described(z.string().check(z.minLength(1)), "What was wrong, for people"),
     code: described(z.string().check(z.minLength(1)), "What was wrong, for programs"),
+    retry: described(z.optional(z.catch(z.optional(retrySchema), undefined)), "How to try again"),
     details: described(z.optional(z.record(z.string(), z.unknown())), "Facts behind it"),
   }),
   { id: "Failure", description: "A failure, whatever its status" },

@@ -1,10 +1,10 @@
 /** Bounds that node, solver, submitter and clients share (docs/protocol.md). */
 import { DAY_MS } from "../time.ts";
 
-/** Length of a price slot and interval of checkpoints, in milliseconds (spec: price oracle, Limits). */
+/** A price slot and the interval of checkpoints, in milliseconds (spec: price oracle, Limits). */
 export const SLOT_MS = 100;
 
-/** Largest difference between a transaction's timestamp and the clock of the node that accepts it. */
+/** Largest difference between a transaction's timestamp and the clock of its node. */
 export const TIMESTAMP_DRIFT_MAX_MS = 60_000;
 
 /**
@@ -16,7 +16,7 @@ export const RECEIPTS_KEPT_MS_MIN = 600_000;
 /** The longest window of a thesis, in milliseconds (spec: quote solver, `maxDuration`). */
 export const THESIS_DURATION_MAX_MS = DAY_MS;
 
-/** Longest time from submission to the start of a window, unless a service is configured otherwise. */
+/** Longest time from submission to the start of a window, unless configured otherwise. */
 export const START_AHEAD_MAX_MS = DAY_MS;
 
 /** Price slots that one `BackfillOracle` may carry: ten minutes of them. */

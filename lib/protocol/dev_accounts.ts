@@ -8,8 +8,7 @@ export interface DevAccount {
 
 /**
  * The first accounts of the mnemonic `test test … junk` that Hardhat and Anvil use. Their private
- * keys are public: for development chains only, since anyone who reaches the node can take their
- * money.
+ * keys are public: for development chains only, since anyone can take their money.
  */
 export const DEV_ACCOUNTS = {
   admin: {

@@ -1,5 +1,5 @@
 import { RangemakerError } from "../errors.ts";
-import { toWire } from "./scalars.ts";
+import { toWire } from "./wire.ts";
 
 /**
  * Makes the errors of a table: message and `details` come from the same facts, so that a program

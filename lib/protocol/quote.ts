@@ -4,9 +4,9 @@ import {
   type Hex,
   signatureSchema,
   timestampSchema,
-  toWire,
   uint64Schema,
 } from "./scalars.ts";
+import { toWire } from "./wire.ts";
 import * as z from "zod/mini";
 import { type BetTerms, betTermsOf, betTermsShape } from "./terms.ts";
 import { type FlatType, flatType } from "./typed_data.ts";

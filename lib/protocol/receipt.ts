@@ -1,24 +1,29 @@
 import * as z from "zod/mini";
+import type { Retry } from "../errors.ts";
 import { hash32Schema } from "./scalars.ts";
 
-/** Codes of valid transactions that break a rule of the chain. */
-export const TRANSACTION_ERROR_CODES = [
-  "PERMISSION_DENIED",
-  "INSUFFICIENT_BALANCE",
-  "UNSUPPORTED_PAIR",
-  "INVALID_PRICE_RANGE",
-  "INVALID_TIME_RANGE",
-  "BET_TOO_SMALL",
-  "RANGE_BROKEN",
-  "QUOTE_EXPIRED",
-  "QUOTE_ALREADY_USED",
-  "QUOTE_SIGNER_MISMATCH",
-  "USER_SIGNATURE_INVALID",
-  "ORACLE_STALE",
-  "DEPOSIT_ALREADY_PROCESSED",
-] as const;
+/** Codes of valid transactions that break a rule of the chain, and how to try again with a bet. */
+export const TRANSACTION_ERRORS = {
+  PERMISSION_DENIED: "never",
+  INSUFFICIENT_BALANCE: "never",
+  UNSUPPORTED_PAIR: "never",
+  INVALID_PRICE_RANGE: "never",
+  INVALID_TIME_RANGE: "never",
+  BET_TOO_SMALL: "never",
+  RANGE_BROKEN: "new_quote",
+  QUOTE_EXPIRED: "new_quote",
+  /** An earlier transaction has placed the bet. */
+  QUOTE_ALREADY_USED: "same",
+  QUOTE_SIGNER_MISMATCH: "never",
+  USER_SIGNATURE_INVALID: "never",
+  ORACLE_STALE: "new_quote",
+  DEPOSIT_ALREADY_PROCESSED: "never",
+} as const satisfies Record<string, Retry>;
 
-export type TransactionErrorCode = (typeof TRANSACTION_ERROR_CODES)[number];
+export type TransactionErrorCode = keyof typeof TRANSACTION_ERRORS;
+
+/** The codes of {@link TRANSACTION_ERRORS}, whose type `Object.keys` loses. */
+export const TRANSACTION_ERROR_CODES = Object.keys(TRANSACTION_ERRORS) as TransactionErrorCode[];
 
 /** Result of `core_sendTransaction` and `core_getTransaction`. */
 export const receiptSchema = z.object({

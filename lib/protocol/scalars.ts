@@ -4,7 +4,6 @@
  */
 import * as z from "zod/mini";
 import { NewestMap } from "../newest_map.ts";
-import { redact } from "../redact.ts";
 import { keccak_256 } from "@noble/hashes/sha3";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils";
 
@@ -50,8 +49,7 @@ export const UINT64_MAX = 2n ** 64n - 1n;
 export const UINT256_MAX = 2n ** 256n - 1n;
 
 /**
- * A copy of a schema with a description for the API documents. Unlike a check, it costs no time
- * when parsing.
+ * A copy of a schema with a description for the API documents. Unlike a check, it costs no time.
  */
 export function described<S extends z.core.$ZodType>(
   schema: S,
@@ -93,7 +91,7 @@ export const hash32Schema = described(
 /** Longest hex text accepted as a signature; its exact form is checked later. */
 const SIGNATURE_TEXT_MAX = 1024;
 
-/** Hex bytes meant as a signature; `requireSigner` checks the strict form and reports the problem. */
+/** Hex bytes meant as a signature; `requireSigner` checks the strict form. */
 export const signatureSchema = described(
   z.pipe(
     z.string({ error: "Expected a signature string" }).check(
@@ -139,8 +137,7 @@ function decimalSchema(bits: 64 | 256, min: 0 | 1, zeroRule?: string) {
 /** Pattern source for the decimal integers from 1 to `max`, which has at least two digits. */
 function decimalPattern(max: bigint): string {
   const digits = [...max.toString()].map(Number);
-  // From the last digit to the first: a lower digit here and any after it, or this digit and the
-  // rest.
+  // From the last digit to the first: a lower digit and any after it, or this one and the rest.
   const asLong = digits.reduceRight((rest, digit, index) => {
     const after = digits.length - 1 - index;
     if (after === 0) return digitPattern(0, digit);
@@ -183,87 +180,3 @@ export const timestampSchema = described(
 
 /** The only thesis type. */
 export const thesisTypeSchema = z.literal("box", { error: 'Expected "box"' });
-
-/** The first problem of a value, as `path: message`. */
-export function describeIssue(error: z.core.$ZodError): string {
-  const issue = error.issues[0];
-  if (issue === undefined) return "Invalid value";
-  const path = issue.path.map(String).join(".");
-  const message = ruleOf(issue);
-  return path === "" ? message : `${path}: ${message}`;
-}
-
-/** The message of an issue: the schema's own, otherwise one in our wording. */
-function ruleOf(issue: z.core.$ZodIssue): string {
-  if (issue.code === "unrecognized_keys") return `Unknown key ${issue.keys.join(", ")}`;
-  if (!/^(Invalid (input|option|string)|Too (small|big))/.test(issue.message)) return issue.message;
-  switch (issue.code) {
-    case "invalid_type":
-      return `Expected ${/^[aeiou]/.test(issue.expected) ? "an" : "a"} ${issue.expected}`;
-    case "invalid_value":
-      return `Expected one of ${issue.values.map(String).join(", ")}`;
-    case "too_small":
-      return `Expected ${issue.inclusive ? "at least" : "more than"} ${issue.minimum}${
-        unitOf(issue, issue.minimum)
-      }`;
-    case "too_big":
-      return `Expected ${issue.inclusive ? "at most" : "less than"} ${issue.maximum}${
-        unitOf(issue, issue.maximum)
-      }`;
-    default:
-      return issue.message;
-  }
-}
-
-function unitOf({ origin }: { origin: string }, count: number | bigint): string {
-  const unit = origin === "array" ? " item" : origin === "string" ? " character" : "";
-  return unit === "" || Number(count) === 1 ? unit : `${unit}s`;
-}
-
-/** Characters of a wrong value that an answer shows. */
-const SHOWN_CHARS = 60;
-
-/** Like {@link describeIssue}, plus the value that was received there. */
-export function describeInput(error: z.core.$ZodError, input: unknown): string {
-  let value = input;
-  for (const key of error.issues[0]?.path ?? []) {
-    value = typeof value === "object" && value !== null ? Reflect.get(value, key) : undefined;
-  }
-  return `${describeIssue(error)}: received ${describeValue(value)}`;
-}
-
-/** Describes a received value for an error: the start of a text, or the kind of another value. */
-export function describeValue(value: unknown): string {
-  if (value === undefined) return "nothing";
-  if (Array.isArray(value)) return value.length === 0 ? "an empty array" : "an array";
-  if (typeof value === "object" && value !== null) return "an object";
-  if (typeof value !== "string") return String(value);
-  // A key could have been pasted into a wrong field.
-  const text = redact(value.slice(0, 4 * SHOWN_CHARS));
-  return JSON.stringify(text.length > SHOWN_CHARS ? `${text.slice(0, SHOWN_CHARS)}…` : text);
-}
-
-/** The JSON form of a value: every bigint is a decimal string. */
-export type Wire<T> = T extends bigint ? string
-  : T extends string | number | boolean | null | undefined ? T
-  : T extends readonly (infer Item)[] ? Wire<Item>[]
-  : { [K in keyof T]: Wire<T[K]> };
-
-/** Converts a value to its JSON form, keeping the order of its fields. */
-export function toWire<T>(value: T): Wire<T> {
-  // Each branch returns exactly the conditional type above for its input.
-  return convert(value) as Wire<T>;
-}
-
-function convert(value: unknown): unknown {
-  if (typeof value === "bigint") return value.toString();
-  if (typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value)) return value.map(convert);
-  // Replacing fields of a copy takes a third less time than adding them one by one.
-  const converted: Record<string, unknown> = { ...value };
-  for (const key in converted) {
-    const field = converted[key];
-    if (typeof field === "bigint" || typeof field === "object") converted[key] = convert(field);
-  }
-  return converted;
-}

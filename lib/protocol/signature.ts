@@ -98,8 +98,7 @@ export function recoverSigner(digest: Hex, signature: Hex): Address {
 }
 
 /**
- * Converts a signature of 65 bytes to the one accepted form: other libraries have v 0 or 1, or a
- * high s.
+ * Converts a signature of 65 bytes to the accepted form: other libraries use v 0 or 1, or a high s.
  */
 export function normalizeSignature(signature: Hex): Hex {
   const s = BigInt(`0x${signature.slice(66, 130)}`);
@@ -155,7 +154,7 @@ export function requireSigner(what: string, digest: Hex, signature: Hex, expecte
   }
 }
 
-/** Ids that front ends sign for by mistake: Ethereum, its test network, Geth's, Anvil and Hardhat. */
+/** Ids that front ends sign for by mistake: Ethereum, its test network, Geth, Anvil, Hardhat. */
 const KNOWN_CHAIN_IDS = [1, 11_155_111, 1_337, 31_337];
 
 /**

@@ -35,7 +35,7 @@ export function betTermsOf(carrier: BetTerms): BetTerms {
   return { thesisType, base, quote, lowerPrice, upperPrice, betAmount, startTime, endTime };
 }
 
-/** Why solver and node refuse the terms of a bet: the text of each code, from the numbers in `details`. */
+/** Why solver and node refuse a bet: the text of each code, from the numbers in `details`. */
 export const TERMS_TEXTS = {
   BET_TOO_SMALL: (d: { betAmount: bigint; minBetAmount: bigint }) =>
     `Bet of ${usdcText(d.betAmount)} is below ${usdcText(d.minBetAmount)}: bet more`,

@@ -6,10 +6,10 @@ import {
   positiveUint64Schema,
   signatureSchema,
   timestampSchema,
-  toWire,
   UINT64_MAX,
   uint64Schema,
 } from "./scalars.ts";
+import { toWire } from "./wire.ts";
 import * as z from "zod";
 import { BACKFILL_SLOTS_MAX, SLOT_MS } from "./constants.ts";
 import type { LocalSigner } from "./signature.ts";

@@ -1,5 +1,6 @@
 import * as z from "zod/mini";
-import { described, toWire } from "./scalars.ts";
+import { described } from "./scalars.ts";
+import { toWire } from "./wire.ts";
 
 /** A member of an EIP-712 struct. */
 interface TypedField {
@@ -57,7 +58,7 @@ export function describeTypedData(type: FlatType, chainId: number): TypedDataDes
   };
 }
 
-/** The complete data that a wallet signs: `types` has `EIP712Domain`, integers are decimal strings. */
+/** The data that a wallet signs: `types` has `EIP712Domain`, integers are decimal strings. */
 export type TypedData = TypedDataDescription & { message: Record<string, unknown> };
 
 /** The typed data of a message, in the form that every wallet and signer accepts. */

@@ -26,8 +26,7 @@ export interface Child {
 }
 
 /**
- * Starts the stack. It ends when its standard input is closed, and so at the latest with this
- * process.
+ * Starts the stack. It ends when its standard input is closed, at the latest with this process.
  *
  * @param pricing The solver's strategy.
  * @param signal Ends it, also after it has started.
@@ -85,7 +84,7 @@ export async function startChild(pricing: string, signal?: AbortSignal): Promise
   };
 }
 
-/** Lets this process end although a child or a pipe is open. Types do not say that pipes can do this. */
+/** Lets this process end although a child or a pipe is open, which types of pipes do not know. */
 function unref(handle: object): void {
   if ("unref" in handle && typeof handle.unref === "function") handle.unref();
 }

@@ -11,7 +11,8 @@ import { failureSchema } from "../protocol/answers.ts";
 import { RpcCode, RpcError } from "../protocol/jsonrpc.ts";
 import { SPEC_MARKETS } from "../protocol/markets.ts";
 import { developmentMethods } from "../protocol/methods/development.ts";
-import { type Address, addressSchema, describeInput, type Hex } from "../protocol/scalars.ts";
+import { type Address, addressSchema, type Hex } from "../protocol/scalars.ts";
+import { describeInput } from "../protocol/input_errors.ts";
 import { type Child, startChild } from "./child.ts";
 import { realClock } from "./real_clock.ts";
 
@@ -153,7 +154,7 @@ export async function startChain(options: ChainOptions = {}): Promise<TestChain>
   }
 }
 
-/** A running chain. Times are Unix milliseconds on its clock; amounts and prices have 6 decimals. */
+/** A running chain. Its times are Unix milliseconds; amounts and prices have 6 decimals. */
 export class TestChain implements AsyncDisposable {
   /** The constructor options of a client of this chain; add `wallet`. */
   readonly options: { urls: ChainUrls; chainId: number; solver: Address; clock: Clock };

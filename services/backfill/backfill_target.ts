@@ -19,8 +19,7 @@ interface BackfillTarget {
  * Asks the node which prices are missing. For a thesis, it attempts the settlement, whose error
  * lists the missing spans.
  *
- * @throws {RangemakerError} `UNKNOWN_THESIS`, or `UNSUPPORTED_PAIR` if its market is not in
- *   `markets`.
+ * @throws {RangemakerError} `UNKNOWN_THESIS`, or `UNSUPPORTED_PAIR` for a market not in `markets`.
  * @throws {RpcError} @throws {NodeUnreachableError}
  */
 export async function findMissingPrices(

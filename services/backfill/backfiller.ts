@@ -6,7 +6,7 @@ import { SLOT_MS, slotAtOrAfter, type TimeSpan } from "../../lib/prices/price_sl
 import { exchangeSymbol, type Market } from "../../lib/protocol/markets.ts";
 import { BACKFILL_SLOTS_MAX } from "../../lib/protocol/constants.ts";
 import { signTransactionBy, type TransactionSigner } from "../../lib/protocol/transaction.ts";
-import type { Trade, TradeHistory } from "./trade_history.ts";
+import type { PastTrade, TradeHistory } from "./trade_history.ts";
 
 interface BackfillerParts {
   client: Pick<CoreClient, "sendTransaction">;
@@ -33,8 +33,7 @@ export interface SpanReport {
 
 /**
  * Fills missing price slots from trades in batches of up to ten minutes, each in its own
- * transaction. Filled slots stay filled, so a new run after an interruption continues with the
- * rest.
+ * transaction. Filled slots stay filled, so a new run after an interruption does the rest.
  */
 export class Backfiller {
   readonly #parts: BackfillerParts;
@@ -132,13 +131,13 @@ interface SlotRun {
  * @param trades In order of time, starting `maxCarryMs` before the span.
  */
 export async function slotPrices(
-  trades: AsyncIterable<Trade>,
+  trades: AsyncIterable<PastTrade>,
   span: TimeSpan,
   maxCarryMs: number,
 ): Promise<SlotRun[]> {
   const runs: SlotRun[] = [];
   let time = slotAtOrAfter(span.from) * SLOT_MS;
-  let last: Trade | undefined;
+  let last: PastTrade | undefined;
   const fillBefore = (endMs: number) => {
     for (; time < endMs; time += SLOT_MS) {
       if (last === undefined || time - last.time > maxCarryMs) continue;

@@ -92,7 +92,7 @@ export const options = optionsFor("backfill", {
 
 export type BackfillOptions = OptionsOf<typeof options>;
 
-/** The admin's key. @throws {UsageError} Without one. @throws {KeystoreError} If it cannot be read. */
+/** The admin's key. @throws {UsageError} Without one. @throws {KeystoreError} If unreadable. */
 export function adminSigner(
   given: Pick<BackfillOptions, keyof RemoteKeyOptions>,
 ): Promise<TransactionSigner> {

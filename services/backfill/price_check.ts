@@ -12,7 +12,7 @@ const DISTANCE_MAX_PERCENT = 10n;
 /** How far from a gap recorded prices are read. */
 const READ_MS = BACKFILL_SLOTS_MAX * SLOT_MS;
 
-type PriceReader = Pick<CoreClient, "getPriceHistory">;
+type HistoryClient = Pick<CoreClient, "getPriceHistory">;
 
 /**
  * Compares a price with the last recorded one before each gap and the first one after it, as far as
@@ -24,7 +24,7 @@ export async function requireSimilarPrice(
   price: bigint,
   market: Market,
   gaps: readonly TimeSpan[],
-  client: PriceReader,
+  client: HistoryClient,
 ): Promise<void> {
   for (const { from, to } of gaps) {
     const before = { from: Math.max(0, from - READ_MS), to: from };
@@ -51,7 +51,7 @@ function requireSimilar(price: bigint, recorded: bigint | undefined, which: stri
 async function recordedPrices(
   { base, quote }: Market,
   { from, to }: TimeSpan,
-  client: PriceReader,
+  client: HistoryClient,
 ): Promise<bigint[]> {
   const read = (cursor?: string) => client.getPriceHistory({ base, quote, from, to, cursor });
   const found: bigint[] = [];

@@ -4,7 +4,7 @@ import { SLOT_MS, type TimeSpan } from "../../lib/prices/price_slots.ts";
 import { parsePrice } from "../../lib/protocol/price.ts";
 
 /** A past trade: the source of a slot price. */
-export interface Trade {
+export interface PastTrade {
   /** Unix milliseconds. */
   time: number;
   /** With 6 decimals. */
@@ -46,7 +46,7 @@ export class TradeHistory {
    * @param symbol The market as its exchange names it.
    * @throws {ExchangeHistoryError} If the endpoint refuses, or every attempt fails.
    */
-  async *trades(symbol: string, { from, to }: TimeSpan): AsyncGenerator<Trade> {
+  async *trades(symbol: string, { from, to }: TimeSpan): AsyncGenerator<PastTrade> {
     const range = { startTime: from.toString(), endTime: (to - 1).toString() };
     let page = await this.#page({ symbol, ...range });
     for (let pages = 1; page.length > 0; pages++) {
@@ -80,7 +80,7 @@ export class FixedPriceHistory {
     this.#price = price;
   }
 
-  async *trades(_symbol: string, { from, to }: TimeSpan): AsyncGenerator<Trade> {
+  async *trades(_symbol: string, { from, to }: TimeSpan): AsyncGenerator<PastTrade> {
     for (let time = from; time < to; time += SLOT_MS) yield { time, price: this.#price };
   }
 }

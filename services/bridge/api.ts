@@ -6,7 +6,7 @@ import { describeTypedData } from "../../lib/protocol/typed_data.ts";
 import { acceptJson, parseInput, readBody, useEnvelope } from "../../lib/http/envelope.ts";
 import { jsonHandler, serveDocument } from "../../lib/http/openapi.ts";
 import { readyHandler } from "../../lib/http/readiness.ts";
-import { BRIDGE_ADVICE, BRIDGE_STATUSES } from "./failures.ts";
+import { BRIDGE_ERRORS } from "./failures.ts";
 import type { Depositor } from "./depositor.ts";
 import { findDeposit, listDeposits } from "./deposits.ts";
 import type { IntentStore } from "../../lib/intents/store.ts";
@@ -16,7 +16,7 @@ import type { Readiness } from "./readiness.ts";
 
 interface BridgeApiOptions {
   depositor: Pick<Depositor, "deposit">;
-  store: Pick<IntentStore, "find" | "listBySubject">;
+  store: Pick<IntentStore, "find" | "listByUser">;
   metrics: BridgeMetrics;
   limiter: MiddlewareHandler;
   checkReadiness(): Promise<Readiness>;
@@ -37,7 +37,7 @@ export function createBridgeApi(api: BridgeApiOptions): Hono {
   const { depositor, store, metrics, limiter, bridge, rpcUrl, chainId } = api;
   const { version } = config;
   const app = new Hono();
-  useEnvelope(app, "bridge", api.corsOrigins, BRIDGE_STATUSES, BRIDGE_ADVICE);
+  useEnvelope(app, "bridge", api.corsOrigins, BRIDGE_ERRORS);
   serveDocument(app, description);
   app.get(
     "/info",

@@ -17,8 +17,7 @@ function fieldsOf({ user, amount, nonce }: Pick<DepositRequest, "user" | "amount
 }
 
 /**
- * Logs the bridge's account, limits, node and database once, and every problem that will make
- * deposits fail.
+ * Logs account, limits, node and database once, and every problem that will make deposits fail.
  *
  * @param account The bridge's own account; undefined if the node does not answer.
  */

@@ -55,8 +55,7 @@ export function decodePayload(text: string): DepositPayload {
 
 /**
  * Whether the chain has a deposit, although the node has no receipt of it. The node keeps external
- * hashes for ever, so a simulation that would credit the deposit now proves that the chain has lost
- * it.
+ * hashes for ever, so a simulation that would credit this one proves that the chain has lost it.
  *
  * @throws {RangemakerError} If the node refuses for another reason, such as a key without
  *   permission, which proves nothing.
@@ -77,7 +76,6 @@ export async function isDepositOnChain(
   throw new RangemakerError(
     code,
     `Whether the chain has deposit ${intent.key} is unknown: ${message}`,
-    { retryable: true },
   );
 }
 
@@ -88,14 +86,14 @@ export async function isDepositOnChain(
  *   together.
  */
 export function depositTermsOf(
-  { key, subject, payload, expiresAtMs }: Intent,
+  { key, user, payload, expiresAtMs }: Intent,
   chainId: number,
 ): TransactionTerms {
   const { externalTxHash, ...request } = decodePayload(payload);
   const digest = hashDepositRequest(request, chainId);
   requireSigner("Deposit signature", digest, request.signature, request.user);
   const isConsistent = externalHashOf(request, chainId) === externalTxHash &&
-    subject === request.user &&
+    user === request.user &&
     key === depositKey(request.user, request.nonce) && expiresAtMs === request.deadline;
   if (!isConsistent) {
     throw new RangemakerError("STORE_DAMAGED", "its columns do not belong to the signed request");
@@ -156,7 +154,7 @@ export class Depositor {
     if (problem !== undefined) throw problem;
     const { inserted, intent } = await intents.store.insert({
       key: depositKey(request.user, request.nonce),
-      subject: request.user,
+      user: request.user,
       payload: encodePayload(request, externalTxHash),
       transaction: await transactions.sign(depositTerms(request, externalTxHash)),
       expiresAtMs: request.deadline,

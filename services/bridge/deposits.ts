@@ -62,11 +62,11 @@ export async function findDeposit(
 
 /** A page of a user's deposits, newest first. */
 export async function listDeposits(
-  store: Pick<IntentStore, "listBySubject">,
+  store: Pick<IntentStore, "listByUser">,
   { user }: z.output<typeof userPathSchema>,
   { limit, cursor }: z.output<typeof depositsQuerySchema>,
 ): Promise<{ deposits: DepositView[]; nextCursor: string | null }> {
-  const found = await store.listBySubject(user, { limit: limit + 1, before: cursor });
+  const found = await store.listByUser(user, { limit: limit + 1, before: cursor });
   const { items, nextCursor } = cutPage(found, limit, ({ sequence }) => sequence);
   return { deposits: items.map(toDepositView), nextCursor };
 }

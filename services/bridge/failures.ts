@@ -1,8 +1,8 @@
 import { failuresOf } from "../../lib/protocol/failures.ts";
 import type { IntentFailure, IntentState } from "../../lib/intents/intent.ts";
 import type { Address, Hex } from "../../lib/protocol/scalars.ts";
-import type { ErrorAdvice, ErrorStatuses } from "../../lib/http/failures.ts";
-import { INTENT_ADVICE, INTENT_STATUSES } from "../../lib/http/intent_failures.ts";
+import type { ErrorAnswers } from "../../lib/http/failures.ts";
+import { INTENT_ERRORS } from "../../lib/http/intent_failures.ts";
 
 const describe = ({ code, message }: IntentFailure) => `${code}: ${message}`;
 
@@ -31,20 +31,18 @@ export const bridgeError = failuresOf({
     "sign another nonce for another deposit",
 });
 
-/** HTTP status of each error code of the bridge. */
-export const BRIDGE_STATUSES = {
-  ...INTENT_STATUSES,
-  NONCE_USED: 409,
+/** How each error code of the bridge is answered. */
+export const BRIDGE_ERRORS = {
+  ...INTENT_ERRORS,
+  NONCE_USED: { status: 409, retry: "never" },
   // The signer at --signer-url; nothing was recorded.
-  SIGNER_UNAVAILABLE: 503,
+  SIGNER_UNAVAILABLE: { status: 503, retry: "later" },
   // Before anything is recorded, or the node's final answer about the deposit transaction.
-  PERMISSION_DENIED: 503,
+  PERMISSION_DENIED: { status: 503, retry: "never" },
   // The node's final answer about the deposit transaction.
-  TRANSACTION_FAILED: 503,
-} as const satisfies ErrorStatuses;
-
-/** Advice to callers, added to the failures of the bridge. */
-export const BRIDGE_ADVICE = {
-  ...INTENT_ADVICE,
-  TRANSACTION_FAILED: "this is final, send a new request once the cause is fixed",
-} as const satisfies ErrorAdvice;
+  TRANSACTION_FAILED: {
+    status: 503,
+    retry: "never",
+    advice: "this is final, send a new request once the cause is fixed",
+  },
+} as const satisfies ErrorAnswers;

@@ -2,7 +2,7 @@ import type { Counter, Gauge, Histogram, Registry } from "prom-client";
 import { metricsIn } from "../../lib/http/metrics.ts";
 import type { Intent } from "../../lib/intents/intent.ts";
 
-/** Buckets of the time to commit, in seconds: from an instant node to one that was down for minutes. */
+/** Buckets of the time to commit, in seconds: an instant node to one that was down for minutes. */
 const COMMIT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
 export class BridgeMetrics {

@@ -1,4 +1,4 @@
-/** The deposit bridge: turns signed deposit requests into deposit transactions, each exactly once. */
+/** The deposit bridge: turns each signed deposit request into one deposit transaction. */
 import type { Context } from "hono";
 import type { Registry } from "prom-client";
 import { type Clock, systemClock } from "../../lib/clock.ts";

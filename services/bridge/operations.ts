@@ -16,9 +16,9 @@ import {
   userPathSchema,
 } from "./deposits.ts";
 import { readinessSchema } from "./readiness.ts";
-import { BRIDGE_STATUSES } from "./failures.ts";
+import { BRIDGE_ERRORS } from "./failures.ts";
 
-const failures = failureAnswersOf(BRIDGE_STATUSES);
+const failures = failureAnswersOf(BRIDGE_ERRORS);
 
 /** Introduction of the OpenAPI document. */
 export const description: ServiceDescription = {

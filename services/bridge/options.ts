@@ -42,7 +42,7 @@ export const options = optionsFor("bridge", {
 
 export type BridgeOptions = OptionsOf<typeof options>;
 
-/** The bridge's key. @throws {UsageError} Without one. @throws {KeystoreError} If it cannot be read. */
+/** The bridge's key. @throws {UsageError} Without one. @throws {KeystoreError} If unreadable. */
 export function bridgeSigner(
   given: Pick<BridgeOptions, keyof RemoteKeyOptions>,
 ): Promise<TransactionSigner> {

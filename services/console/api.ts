@@ -1,6 +1,7 @@
 import { type Context, Hono } from "hono";
 import { RangemakerError } from "../../lib/errors.ts";
 import { handleErrors, sendFailure } from "../../lib/http/envelope.ts";
+import type { ErrorAnswers } from "../../lib/http/failures.ts";
 import type { PageConfig } from "./page_config.ts";
 import type { PageFile, PageFiles } from "./page_files.ts";
 import { runbookPage } from "./runbook.ts";
@@ -11,6 +12,8 @@ export interface ConsoleApi {
   /** Returns undefined until the URLs of the services are known. */
   config: () => PageConfig | undefined;
 }
+
+const STARTING = { STARTING: { status: 503, retry: "later" } } as const satisfies ErrorAnswers;
 
 /** Headers of every answer: no type sniffing, no referrers, no use by other origins. */
 const SAFE_HEADERS = {
@@ -32,7 +35,7 @@ export function consoleApi({ page, config }: ConsoleApi): Hono {
     const body = config();
     if (body === undefined) {
       const message = "The services are still starting: try again in a second";
-      return sendFailure(c, new RangemakerError("STARTING", message), { STARTING: 503 });
+      return sendFailure(c, new RangemakerError("STARTING", message), STARTING);
     }
     return c.json(body, 200, { "cache-control": "no-store" });
   });

@@ -13,8 +13,7 @@ const PING_AFTER_S = 20;
 /**
  * Upgrades a request to the WebSocket of the venue with this path.
  *
- * @returns Undefined for an unknown path; a refusal for a request that is not a WebSocket
- * handshake.
+ * @returns Undefined for an unknown path; a refusal for a request without a WebSocket handshake.
  */
 export function upgradeToVenue(request: Request, venues: readonly Venue[]): Response | undefined {
   const venue = venues.find((venue) => venue.dialect.path === pathOf(request.url));

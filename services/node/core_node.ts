@@ -2,7 +2,7 @@ import type { Clock, ShiftedClock } from "../../lib/clock.ts";
 import { findProblems } from "../../lib/http/readiness.ts";
 import { serviceLog } from "../../lib/log/logging.ts";
 import { ProblemTracker } from "../../lib/log/problem_tracker.ts";
-import { toWire } from "../../lib/protocol/scalars.ts";
+import { toWire } from "../../lib/protocol/wire.ts";
 import { toHeader } from "./chain/block.ts";
 import { Chain, type ChainEvents } from "./chain/chain.ts";
 import {
@@ -146,7 +146,7 @@ export class CoreNode {
     return Response.json(body, { status: status === "failed" ? 503 : 200 });
   }
 
-  /** The answer of `GET /ready`: 503 unless the node makes blocks and accepts bets on every market. */
+  /** `GET /ready`: 503 unless the node makes blocks and accepts bets on every market. */
   async readiness(): Promise<Response> {
     const found = await findProblems({
       chain: () => this.#problem()?.reason,

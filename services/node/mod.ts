@@ -24,8 +24,7 @@ export interface RunningNode extends RunningService {
 /**
  * Starts a development core node (spec: price oracle, write node).
  *
- * @param clock If it is a {@link ShiftedClock}, time travel moves it for all services that share
- *   it.
+ * @param clock If it is a {@link ShiftedClock}, time travel moves it for all services that use it.
  * @param monotonic Shows whether the clock was changed.
  * @throws {UsageError} If the markets file is invalid. @throws {ListenError} If a port is in use.
  * @throws {DataDirError} @throws {StorageError} If the data directory cannot be used.

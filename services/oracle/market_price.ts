@@ -126,8 +126,7 @@ export class MarketPrice {
       this.refresh(timeMs);
       return;
     }
-    // The usual case, in which the same sources contribute. It runs for every trade, so it
-    // allocates little.
+    // The usual case: the same sources contribute. It runs for every trade, so it allocates little.
     const order = this.#byConfirmation;
     for (let index = order.indexOf(known); index < order.length - 1; index++) {
       order[index] = order[index + 1] ?? known;

@@ -37,7 +37,7 @@ const providerUrls = {
   secret: true,
 } satisfies kinds.OptionKind;
 
-/** Keys of the settings file's section [oracle] that belong to the node (spec: "Write node settings"). */
+/** Keys of the section [oracle] that belong to the node (spec: "Write node settings"). */
 export const NODE_SETTINGS = ["ring_buffer_size", "max_stale_ms", "service_url", "timeout_ms"]
   .map((key) => `oracle.${key}`);
 

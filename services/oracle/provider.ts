@@ -5,7 +5,7 @@ import { parsePrice } from "../../lib/protocol/price.ts";
 import type { RetryRule } from "./retry_schedule.ts";
 
 /** One price as an exchange sent it: a trade, or a ticker that carries the last trade. */
-export interface Trade {
+export interface ReceivedTrade {
   /** The exchange's name of the market. */
   symbol: string;
   /** Integer with 6 decimals. */
@@ -26,7 +26,7 @@ export type DropReason =
   | "late";
 
 export type Frame =
-  | { kind: "trades"; trades: readonly Trade[] }
+  | { kind: "trades"; trades: readonly ReceivedTrade[] }
   /** Subscribed to these symbols; if absent, to all requested symbols. */
   | { kind: "acknowledged"; symbols?: readonly string[] }
   /** Not subscribed to these symbols; absent if the exchange did not name them. */
@@ -58,8 +58,8 @@ export interface Provider {
   /** Reads one frame; never throws. */
   parse(text: string): Frame;
   /**
-   * How {@link Trade.sequence} counts in one market: `by_one` has no gaps; `rising` skips numbers
-   * because trades are merged, and only a heartbeat shows a loss; `none` has no number.
+   * How {@link ReceivedTrade.sequence} counts in one market: `by_one` has no gaps; `rising` skips
+   * numbers because trades are merged, and only a heartbeat shows a loss; `none` has no number.
    */
   readonly sequence: "by_one" | "rising" | "none";
   readonly liveness: LivenessRule;
@@ -94,11 +94,11 @@ export function readFrame(text: string, readers: readonly FrameReader[]): Frame 
 }
 
 /** A trade whose price is still text of the frame. */
-type RawTrade = Omit<Trade, "price"> & { digits: string };
+type RawTrade = Omit<ReceivedTrade, "price"> & { digits: string };
 
 /** Makes a frame of trades. One invalid price drops the whole frame. */
 export function tradesFrame(raw: readonly RawTrade[]): Frame {
-  const trades: Trade[] = [];
+  const trades: ReceivedTrade[] = [];
   for (const { digits, ...trade } of raw) {
     const price = parsePrice(digits);
     if (price === undefined) return { kind: "dropped", reason: "bad_price" };

@@ -8,7 +8,7 @@ import {
   ReconnectingSocket,
   type SocketLike,
 } from "../../lib/net/reconnecting_socket.ts";
-import { type Fault, Session, type SessionHandlers } from "./session.ts";
+import { ProviderSession, type SessionFault, type SessionHandlers } from "./session.ts";
 import type { Provider } from "./provider.ts";
 import { RetrySchedule } from "./retry_schedule.ts";
 import { BoundedSocket } from "../../lib/net/bounded_socket.ts";
@@ -17,7 +17,7 @@ interface ProviderConnectionHandlers
   extends Pick<SessionHandlers, "onTrade" | "onConfirmed" | "onIdle" | "onFrameDropped"> {
   /** The connection is lost, and its prices are no longer valid. */
   onLost(): void;
-  onFault?(fault: Fault): void;
+  onFault?(fault: SessionFault): void;
   /** A connection attempt after the first. */
   onReconnect?(): void;
 }
@@ -49,13 +49,13 @@ export class ProviderConnection {
   readonly #schedule: RetrySchedule;
   readonly #socket: ReconnectingSocket;
   readonly #log = serviceLog("oracle");
-  #session: Session | undefined;
+  #session: ProviderSession | undefined;
   #cancelHealth: CancelTimer | undefined;
   #attempts = 0;
   #lastError: string | undefined;
   #lastErrorAtMs: number | undefined;
   readonly #loss = new ProblemTracker();
-  readonly #loggedAtMs = new Map<Fault, number>();
+  readonly #loggedAtMs = new Map<SessionFault, number>();
 
   constructor(options: ProviderConnectionOptions) {
     this.#options = options;
@@ -84,7 +84,7 @@ export class ProviderConnection {
   }
 
   /** The session on the connection while it is open. */
-  get session(): Session | undefined {
+  get session(): ProviderSession | undefined {
     return this.#session;
   }
 
@@ -124,7 +124,7 @@ export class ProviderConnection {
   #onOpen(): void {
     this.#schedule.count("subscriptions");
     const { provider, markets, clock, handlers } = this.#options;
-    this.#session = new Session({
+    this.#session = new ProviderSession({
       provider,
       markets,
       clock,
@@ -170,7 +170,7 @@ export class ProviderConnection {
    * @param lossReason Set if the fault ends the connection. It is logged once until the provider is
    *   subscribed again, not at each attempt.
    */
-  #report(fault: Fault, detail: string, lossReason?: string): void {
+  #report(fault: SessionFault, detail: string, lossReason?: string): void {
     const provider = this.name;
     this.#lastError = `${fault}: ${detail}`;
     this.#lastErrorAtMs = this.#options.clock.now();

@@ -1,7 +1,7 @@
 import { type Clock, Timers } from "../../lib/clock.ts";
 import { exchangeSymbol, type Market } from "../../lib/protocol/markets.ts";
 import { RateWindow } from "../../lib/rate_window.ts";
-import type { DropReason, Frame, Provider, Trade } from "./provider.ts";
+import type { DropReason, Frame, Provider, ReceivedTrade } from "./provider.ts";
 import { Stream } from "./stream.ts";
 
 /** Faults of connections and streams; the names are values of a metric's label. */
@@ -19,7 +19,7 @@ export const FAULTS = {
   lifetime: "the connection reached the age at which it is renewed",
 } as const;
 
-export type Fault = keyof typeof FAULTS;
+export type SessionFault = keyof typeof FAULTS;
 
 /** The response to a fault: `drop` closes the connection, `log` only counts and logs. */
 type Remedy = "drop" | "log";
@@ -32,7 +32,7 @@ export interface SessionHandlers {
   onIdle?(): void;
   /** Called once, when every market was acknowledged or refused, at least one acknowledged. */
   onSubscribed(): void;
-  onFault(fault: Fault, remedy: Remedy, detail: string): void;
+  onFault(fault: SessionFault, remedy: Remedy, detail: string): void;
   /** A frame or a trade gave no price. */
   onFrameDropped?(reason: DropReason): void;
 }
@@ -71,7 +71,7 @@ export const GAPS_WINDOW_MS = 60_000;
  * subscription and of each market's last trade separately. It detects faults and decides the
  * remedy, which its owner applies.
  */
-export class Session {
+export class ProviderSession {
   readonly #options: SessionOptions;
   readonly #streams: Map<string, Stream>;
   readonly #timers: Timers;
@@ -155,7 +155,7 @@ export class Session {
     }
   }
 
-  #receiveTrade(trade: Trade): void {
+  #receiveTrade(trade: ReceivedTrade): void {
     const { handlers } = this.#options;
     const stream = this.#streams.get(trade.symbol);
     if (stream === undefined) return handlers.onFrameDropped?.("unknown_market");
@@ -275,7 +275,7 @@ export class Session {
     this.#timers.after(waitMs, () => this.#watchIdle(ping));
   }
 
-  #reportFault(fault: Fault, remedy: Remedy, detail: string): void {
+  #reportFault(fault: SessionFault, remedy: Remedy, detail: string): void {
     this.#options.handlers.onFault(fault, remedy, detail);
   }
 }

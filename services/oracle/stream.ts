@@ -1,4 +1,4 @@
-import type { Provider, Trade } from "./provider.ts";
+import type { Provider, ReceivedTrade } from "./provider.ts";
 
 /**
  * How a trade follows the previous one. `next`: in order. `gap`: after a lost message. `restart`:
@@ -70,7 +70,7 @@ export class Stream {
    * Records a trade and classifies it. If the number is lower but the time advances, the exchange's
    * numbering has restarted; otherwise the trade and its price are old.
    */
-  add(trade: Trade, nowMs: number): TradeOrder {
+  add(trade: ReceivedTrade, nowMs: number): TradeOrder {
     const advances = trade.exchangeTimeMs > this.#exchangeTimeMs;
     this.#exchangeTimeMs = Math.max(this.#exchangeTimeMs, trade.exchangeTimeMs);
     this.#stillSinceMs = advances ? undefined : this.#stillSinceMs ?? nowMs;
@@ -83,7 +83,7 @@ export class Stream {
     return order;
   }
 
-  #order({ sequence, exchangeTimeMs }: Trade, advances: boolean): TradeOrder {
+  #order({ sequence, exchangeTimeMs }: ReceivedTrade, advances: boolean): TradeOrder {
     const last = this.#sequence;
     if (sequence === undefined) return exchangeTimeMs < this.#exchangeTimeMs ? "late" : "next";
     if (last === undefined) return "next";

@@ -14,8 +14,7 @@ import {
 } from "../../lib/http/envelope.ts";
 import { type AnswerOf, jsonHandler, serveDocument } from "../../lib/http/openapi.ts";
 import { readyHandler } from "../../lib/http/readiness.ts";
-import { INTENT_ADVICE } from "../../lib/http/intent_failures.ts";
-import { SOLVER_STATUSES, solverError } from "./failures.ts";
+import { SOLVER_ERRORS, solverError } from "./failures.ts";
 import { estimateToWire } from "./quoting/estimate.ts";
 import type { Executor } from "./execution/executor.ts";
 import type { IntentStore } from "../../lib/intents/store.ts";
@@ -39,7 +38,7 @@ interface SolverApiOptions {
   /** The solver's last known balance on the chain, and when it was read. */
   ownBalance(): Promise<LastBalance>;
   checkReadiness(): Promise<Readiness>;
-  /** Predicted and observed shares of boxes that held, by market; undefined with `--pricing mock`. */
+  /** Predicted and observed shares of boxes that held, by market; not with `--pricing mock`. */
   calibration(): MarketCalibration[] | undefined;
   solver: Address;
   chainId: number;
@@ -65,7 +64,7 @@ interface SolverApiOptions {
 export function createSolverApi(api: SolverApiOptions): Hono {
   const { quoter, executor, exposure, metrics, limiter, solver, chainId, dryRun, clock } = api;
   const app = new Hono();
-  useEnvelope(app, "solver", api.corsOrigins, SOLVER_STATUSES, INTENT_ADVICE);
+  useEnvelope(app, "solver", api.corsOrigins, SOLVER_ERRORS);
   serveDocument(app, description);
   app.get(
     "/info",

@@ -27,7 +27,7 @@ const options = optionTable({
   ...{ privateKey, keystore, keystorePasswordFile, chainId },
 });
 
-/** The `solver deposit` subcommand: signs a deposit with the solver's key and sends it to the bridge. */
+/** The `solver deposit` subcommand: signs a deposit with the solver's key for the bridge. */
 export const run = command({
   name: "solver deposit",
   description: "Deposits USDC for the account of the solver's key, by the bridge.",

@@ -79,7 +79,7 @@ export const executionLog = {
     }));
   },
 
-  /** The execution has failed, so its hedge is not needed, if there is one: an answer may be lost. */
+  /** The execution has failed and needs no hedge, if there is one: an answer may be lost. */
   hedgeUnused(quoteHash: string, terms: QuoteTerms): void {
     log.warn("A hedge of {risk} for {user} is not needed: the execution has failed", () => ({
       event: "hedge_unused",
@@ -111,12 +111,12 @@ export const executionLog = {
   },
 
   /** An intent has reached its final state. */
-  finished({ key, subject, state, receipt, failure }: Intent): void {
+  finished({ key, user, state, receipt, failure }: Intent): void {
     if (state === "committed" && receipt !== null) {
       const { thesisId, txHash } = receiptSchema.parse(JSON.parse(receipt));
       log.info("Execution committed: thesis {thesisId} of {user}", {
         event: "execution_committed",
-        user: subject,
+        user,
         quoteHash: key,
         thesisId,
         txHash,
@@ -125,7 +125,7 @@ export const executionLog = {
     }
     log.info("Execution for {user} failed, {code}: {reason}", {
       event: "execution_failed",
-      user: subject,
+      user,
       quoteHash: key,
       code: failure?.code,
       reason: failure?.message,

@@ -3,8 +3,8 @@ import type { MarketPair } from "../../lib/protocol/markets.ts";
 import { usdcText } from "../../lib/protocol/price.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { TERMS_TEXTS } from "../../lib/protocol/terms.ts";
-import type { ErrorStatuses } from "../../lib/http/failures.ts";
-import { INTENT_STATUSES } from "../../lib/http/intent_failures.ts";
+import type { ErrorAnswers } from "../../lib/http/failures.ts";
+import { INTENT_ERRORS } from "../../lib/http/intent_failures.ts";
 
 /** The refusals of the solver: the text of each code, made from the numbers in `details`. */
 const TEXTS = {
@@ -73,35 +73,36 @@ const TEXTS = {
 /** An error of the solver, with these facts as its `details`. */
 export const solverError = failuresOf(TEXTS);
 
-/** HTTP status of each error code of the solver. */
-export const SOLVER_STATUSES = {
-  ...INTENT_STATUSES,
+/** How each error code of the solver is answered. */
+export const SOLVER_ERRORS = {
+  ...INTENT_ERRORS,
   // The request breaks a rule.
-  UNSUPPORTED_PAIR: 400,
-  BET_TOO_SMALL: 400,
-  BET_TOO_LARGE: 400,
-  DURATION_TOO_SHORT: 400,
-  DURATION_TOO_LONG: 400,
-  INVALID_PRICE_RANGE: 400,
-  RISK_TOO_LARGE: 400,
-  RANGE_BROKEN: 400,
-  OUTSIDE_RANGE: 400,
-  RANGE_TOO_NARROW: 400,
-  PAYOUT_TOO_LOW: 400,
-  WINDOW_ENDED: 400,
-  PRICE_MOVED: 400,
-  PRICE_IMPROVED: 400,
-  INVALID_TIME_RANGE: 400,
-  INSUFFICIENT_BALANCE: 400,
-  // The solver does not execute now. After DRY_RUN and HEDGE_REFUSED the same request never
-  // succeeds.
-  DRY_RUN: 503,
-  PRICE_UNAVAILABLE: 503,
-  VOLATILITY_UNAVAILABLE: 503,
-  HISTORY_UNAVAILABLE: 503,
-  PRICE_STALE: 503,
-  HEDGE_REFUSED: 503,
-  EXPOSURE_UNKNOWN: 503,
-  EXPOSURE_TOO_LARGE: 503,
-  BALANCE_TOO_LOW: 503,
-} as const satisfies ErrorStatuses;
+  UNSUPPORTED_PAIR: { status: 400, retry: "never" },
+  BET_TOO_SMALL: { status: 400, retry: "never" },
+  BET_TOO_LARGE: { status: 400, retry: "never" },
+  DURATION_TOO_SHORT: { status: 400, retry: "never" },
+  DURATION_TOO_LONG: { status: 400, retry: "never" },
+  INVALID_PRICE_RANGE: { status: 400, retry: "never" },
+  INVALID_TIME_RANGE: { status: 400, retry: "never" },
+  RISK_TOO_LARGE: { status: 400, retry: "never" },
+  RANGE_TOO_NARROW: { status: 400, retry: "never" },
+  PAYOUT_TOO_LOW: { status: 400, retry: "never" },
+  WINDOW_ENDED: { status: 400, retry: "never" },
+  INSUFFICIENT_BALANCE: { status: 400, retry: "never" },
+  // The price or the time has moved on.
+  DEADLINE_PASSED: { status: 400, retry: "new_quote" },
+  RANGE_BROKEN: { status: 400, retry: "new_quote" },
+  OUTSIDE_RANGE: { status: 400, retry: "new_quote" },
+  PRICE_MOVED: { status: 400, retry: "new_quote" },
+  PRICE_IMPROVED: { status: 400, retry: "new_quote" },
+  // The solver does not execute now.
+  PRICE_UNAVAILABLE: { status: 503, retry: "later" },
+  VOLATILITY_UNAVAILABLE: { status: 503, retry: "later" },
+  HISTORY_UNAVAILABLE: { status: 503, retry: "later" },
+  PRICE_STALE: { status: 503, retry: "later" },
+  EXPOSURE_UNKNOWN: { status: 503, retry: "later" },
+  EXPOSURE_TOO_LARGE: { status: 503, retry: "later" },
+  BALANCE_TOO_LOW: { status: 503, retry: "later" },
+  HEDGE_REFUSED: { status: 503, retry: "new_quote" },
+  DRY_RUN: { status: 503, retry: "never" },
+} as const satisfies ErrorAnswers;

@@ -17,7 +17,7 @@ import type { MarketData } from "./market/market_data.ts";
 import type { MinimumBet } from "./limits.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
 
-/** The node sends prices at every checkpoint, ten times a second, so silence means a dead connection. */
+/** The node sends prices ten times a second, so silence means a dead connection. */
 const FEED_SILENCE_MS = 10_000;
 
 /** Waits between attempts to connect. */
@@ -46,7 +46,7 @@ interface FollowNodeOptions {
   connect?: (url: string) => SocketLike;
 }
 
-/** Follows the node's WebSocket: the solver's theses update its exposure, prices the market data. */
+/** Follows the node's WebSocket: theses update the solver's exposure, prices the market data. */
 export function followNode(
   { wsUrl: url, chainId, solver, node, clock, connect, ...parts }: FollowNodeOptions,
 ): BackgroundTask {

@@ -14,10 +14,7 @@ export const LIMITS = {
   maxPayoutRatio: 10n,
 } as const;
 
-/**
- * The smallest bet that is quoted: the minimum of the specification or of the chain, whichever is
- * larger.
- */
+/** The smallest bet that is quoted: the larger minimum of the specification and the chain. */
 export class MinimumBet {
   #amount: bigint = LIMITS.minBetAmount;
 
@@ -25,7 +22,7 @@ export class MinimumBet {
     return this.#amount;
   }
 
-  /** Raises the minimum to that of the chain, since quotes for smaller bets could not be executed. */
+  /** Raises the minimum to that of the chain: quotes for smaller bets could not be executed. */
   setChainMinimum(amount: bigint): void {
     this.#amount = amount > LIMITS.minBetAmount ? amount : LIMITS.minBetAmount;
   }

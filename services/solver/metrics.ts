@@ -93,7 +93,7 @@ export class SolverMetrics {
     this.#createSeries();
   }
 
-  /** Series that exist from the start, so that the first event is an increase and not a new series. */
+  /** Series that exist from the start: then the first event is an increase, not a new series. */
   #createSeries(): void {
     for (const after of ["hold", "hedge"]) this.#rechecks.inc({ after, outcome: "passed" }, 0);
     for (const market of this.#markets.symbols) this.#bets.inc({ market }, 0);

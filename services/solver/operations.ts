@@ -22,9 +22,9 @@ import { readinessSchema } from "./readiness.ts";
 import { QUOTE_RULES } from "./limits.ts";
 import { predictionsAnswerSchema, predictionsQuerySchema } from "./predictions.ts";
 import { thesesAnswerSchema, thesesQuerySchema } from "./theses.ts";
-import { SOLVER_STATUSES } from "./failures.ts";
+import { SOLVER_ERRORS } from "./failures.ts";
 
-const failures = failureAnswersOf(SOLVER_STATUSES);
+const failures = failureAnswersOf(SOLVER_ERRORS);
 
 /** Introduction of the OpenAPI document. */
 export const description: ServiceDescription = {

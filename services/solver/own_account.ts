@@ -4,7 +4,7 @@ import type { CoreClient } from "../../lib/net/core_client.ts";
 import type { Account } from "../../lib/protocol/account.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 
-/** A balance, USDC with 6 decimals, and when it was read; null before the first answer of the node. */
+/** A balance, USDC with 6 decimals, and when it was read; null before the first answer. */
 export interface LastBalance {
   balance: bigint;
   readAtMs: number | null;

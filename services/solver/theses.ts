@@ -1,4 +1,5 @@
-import { described, toWire, uint256Schema, uint64Schema } from "../../lib/protocol/scalars.ts";
+import { described, uint256Schema, uint64Schema } from "../../lib/protocol/scalars.ts";
+import { toWire } from "../../lib/protocol/wire.ts";
 import { z } from "zod";
 import { thesisSchema } from "../../lib/protocol/thesis.ts";
 import { cursorSchema, cutPage, limitSchema, nextCursorSchema } from "../../lib/http/page_query.ts";

@@ -3,11 +3,10 @@ import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import {
   type Account,
   type Bet,
-  type Execution,
-  hasPriceMoved,
   isOutcomeUnknown,
   isRangemakerError,
   type Offer,
+  type PlacedBet,
   RangemakerClient,
   type Thesis,
   type ThesisWatch,
@@ -50,8 +49,7 @@ const PRICE_POLL_MS = 25;
 const BET_STEPS = 6;
 
 /**
- * Plays one bet through the public client. The client checks hash and signatures; this function
- * checks balances.
+ * Plays one bet through the public client, which checks hash and signatures. This checks balances.
  *
  * @param report Receives one line per step, with its duration.
  * @param progress Shows the step that is being played, and the price while the bet runs.
@@ -143,7 +141,7 @@ export async function waitForQuotes(urls: StackUrls, clock: Clock): Promise<void
     const range = { lowerPrice: 1n, upperPrice: 2n }; // any: prices are looked for first
     const bet = { symbol: SYMBOL, ...range, betAmount: BET, startTime, endTime };
     const answer: unknown = await client.estimate(bet).catch((refusal) => refusal);
-    const isEarly = isRangemakerError(answer) && answer.retryable;
+    const isEarly = isRangemakerError(answer) && answer.retry === "later";
     if (!isEarly || clock.now() >= deadlineMs) return;
     await waitMs(clock, PRICE_POLL_MS);
   }
@@ -167,8 +165,7 @@ async function askForQuote(
       const { bet, payout } = await findBet(client, clock);
       return { ...await client.quote(bet), estimatedPayout: payout };
     } catch (thrown) {
-      const mayChange = hasPriceMoved(thrown) || isRangemakerError(thrown) &&
-          (thrown.retryable || thrown.code === "PAYOUT_TOO_LOW");
+      const mayChange = isRangemakerError(thrown, "PAYOUT_TOO_LOW") || mayRetry(thrown);
       if (!mayChange || clock.now() >= deadlineMs) throw thrown;
     }
     await waitMs(clock, PRICE_POLL_MS);
@@ -201,9 +198,8 @@ async function findBet(
       found = { bet, payout: (await client.estimate(bet)).payout };
       if (10n * found.payout >= PAYOUT_TENTHS * BET) return found;
     } catch (thrown) {
-      if (!isRangemakerError(thrown) || thrown.retryable) throw thrown;
       refused = thrown;
-      if (thrown.code !== "PAYOUT_TOO_LOW") break; // the range is too narrow
+      if (!isRangemakerError(thrown, "PAYOUT_TOO_LOW")) break;
     }
   }
   if (found === undefined) throw refused;
@@ -215,19 +211,21 @@ async function executeOne(
   client: RangemakerClient,
   clock: Clock,
   first: Offer,
-): Promise<Execution & { offer: Offer }> {
+): Promise<PlacedBet & { offer: Offer }> {
   const deadlineMs = clock.now() + EXECUTE_TIMEOUT_MS;
   for (let offer = first;;) {
     try {
       return { ...await client.execute(offer), offer };
     } catch (thrown) {
-      const hasNoPrice = isRangemakerError(thrown) && !isOutcomeUnknown(thrown) &&
-        (thrown.retryable || thrown.code === "ORACLE_STALE");
-      const mayChange = hasPriceMoved(thrown) || hasNoPrice;
-      if (!mayChange || clock.now() >= deadlineMs) throw thrown;
-      offer = await askForQuote(client, clock);
+      if (!mayRetry(thrown) || clock.now() >= deadlineMs) throw thrown;
+      if (isOutcomeUnknown(thrown)) await waitMs(clock, PRICE_POLL_MS);
+      else offer = await askForQuote(client, clock);
     }
   }
+}
+
+function mayRetry(thrown: unknown): boolean {
+  return isRangemakerError(thrown) && thrown.retry !== "never";
 }
 
 /** Checks that both the creation and the settlement of the thesis were reported. */
@@ -270,7 +268,7 @@ function requireTotal(who: string, account: Account, expected: bigint): void {
 
 /** @throws {RangemakerError} With `message` unless `condition` is true. */
 function assert(condition: boolean, message: string): asserts condition {
-  if (!condition) throw new RangemakerError("BET", message);
+  if (!condition) throw new RangemakerError("BET_CHECK_FAILED", message);
 }
 
 function describeOffer({ quote, estimatedPayout }: Offer & { estimatedPayout: bigint }) {

@@ -1,4 +1,4 @@
-/** `rangemaker doctor`: tries what services are configured to use, starts each, and prints fixes. */
+/** `rangemaker doctor`: tries what services are configured to use, and prints fixes. */
 import type { ServiceCheck, ServiceChecks } from "../../lib/cli/checks/check.ts";
 import { buildChecks } from "../../lib/cli/checks/build_checks.ts";
 import {
@@ -28,7 +28,7 @@ import { configOption, keystoreOptions, loggingOptions } from "../../lib/cli/sha
 import { optionsFor, requireKnownVariables } from "../../lib/cli/option_names.ts";
 import { configureLogging } from "../../lib/log/logging.ts";
 
-/** A check that ignores its timeout is abandoned this long after it: a service needs up to 3 s to stop. */
+/** A check is abandoned this long after its timeout: a service needs up to 3 s to stop. */
 const GRACE_MS = 5_000;
 
 /** Services that can be checked, in the order of the report. Each is loaded on demand. */
@@ -167,8 +167,7 @@ async function runDoctor(
   const own = parsed.values as unknown as DoctorOptions;
   const file = own.config === undefined ? [] : ["--config", own.config];
   const checks = targets.flatMap((target) => {
-    // With several services, their options come from environment and file only, not from the
-    // command line.
+    // With several services, their options come from environment and file, not the command line.
     const options = targets.length === 1 ? parsed : parseAllOptions(
       {
         ...text,

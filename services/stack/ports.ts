@@ -15,7 +15,7 @@ export interface StackPorts {
   solver: number;
 }
 
-/** The ports of the spec; the bridge moves to 3001, since solver and bridge both default to 3000. */
+/** The spec's ports; the bridge moves to 3001, since both it and the solver default to 3000. */
 const SPEC_PORTS: Required<StackPorts> = {
   console: 8600,
   exchanges: 8560,
@@ -36,7 +36,7 @@ export function portsAt(offset: number): Required<StackPorts> {
   return Object.fromEntries(moved) as Required<StackPorts>; // the keys are unchanged
 }
 
-/** Free ports only, and no console: for tests and the demo, which may run next to other programs. */
+/** Free ports only, and no console: for tests and the demo, beside other programs. */
 export const FREE_PORTS: StackPorts = {
   exchanges: 0,
   oracle: 0,

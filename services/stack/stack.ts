@@ -38,7 +38,7 @@ export const STACK_PRICING = {
   userLeadMs: 0,
 } as const;
 
-/** Slots of the node's price rings: a won bet of 24 h, the longest, is settled without a backfill. */
+/** Slots of the node's price rings: a won bet of 24 h, the longest, settles without a backfill. */
 const RING_SLOTS = 2 ** 20;
 
 /** Where services listen by default. */
@@ -164,8 +164,7 @@ async function startAll(
 ): Promise<StackUrls> {
   const { ports, seed, tape, live = false, dataDir, markets, pricing } = options;
   const listen = { host: options.host ?? DEFAULT_HOST, allowedHosts: options.allowedHosts };
-  // Other pages may call the routes for users, but only the console may read the routes for
-  // operators.
+  // Other pages may call the routes for users, the console alone also those for operators.
   const users = { corsOrigins: [...consoleOrigins, ...options.corsOrigins ?? []] };
   const readers = { corsOrigins: consoleOrigins };
   const databaseOf = (service: string) =>

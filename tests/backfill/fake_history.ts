@@ -1,20 +1,20 @@
 import { formatPrice } from "../../lib/protocol/price.ts";
 import { listen } from "../../lib/http/listener.ts";
-import type { Trade } from "../../services/backfill/trade_history.ts";
+import type { PastTrade } from "../../services/backfill/trade_history.ts";
 
 /** When the trades of these tests begin. */
 export const START = 1_700_000_000_000;
 
-export function trade(offsetMs: number, price: bigint): Trade {
+export function trade(offsetMs: number, price: bigint): PastTrade {
   return { time: START + offsetMs, price };
 }
 
-export async function* from(trades: readonly Trade[]): AsyncGenerator<Trade> {
+export async function* from(trades: readonly PastTrade[]): AsyncGenerator<PastTrade> {
   yield* trades;
 }
 
 /** A trade history that answers as Binance's `GET /api/v3/aggTrades` does, over real HTTP. */
-export function startFakeHistory(trades: readonly Trade[]) {
+export function startFakeHistory(trades: readonly PastTrade[]) {
   const queries: URLSearchParams[] = [];
   const history = {
     trades: [...trades],

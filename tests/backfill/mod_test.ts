@@ -8,7 +8,7 @@ import type { Transaction } from "../../lib/protocol/transaction.ts";
 import { Backfiller } from "../../services/backfill/backfiller.ts";
 import { run } from "../../services/backfill/mod.ts";
 import { SETTLEMENTS_PER_SLICE } from "../../services/node/chain/state.ts";
-import type { Trade } from "../../services/backfill/trade_history.ts";
+import type { PastTrade } from "../../services/backfill/trade_history.ts";
 import { recordedContext } from "../support/command_context.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { withMarketsFile } from "../support/files.ts";
@@ -19,7 +19,7 @@ import { type SteppedParts, withSteppedNode } from "../node/support/stepped_node
 const SOL = SPEC_MARKETS.bySymbol("SOL/USDT") ?? assert.fail("SOL/USDT is a market");
 
 /** A backfiller whose node accepts and records everything. */
-function fakeBackfiller(trades: Trade[], stopAfter = Infinity) {
+function fakeBackfiller(trades: PastTrade[], stopAfter = Infinity) {
   const sent: Transaction[] = [];
   const asked: TimeSpan[] = [];
   const progress: [number, number][] = [];

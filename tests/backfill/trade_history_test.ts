@@ -4,7 +4,11 @@ import { withDefaults } from "../../lib/cli/options.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { ExchangeHistory } from "../../lib/net/exchange_history.ts";
 import { slotPrices } from "../../services/backfill/backfiller.ts";
-import { PAGE_TRADES, type Trade, TradeHistory } from "../../services/backfill/trade_history.ts";
+import {
+  PAGE_TRADES,
+  type PastTrade,
+  TradeHistory,
+} from "../../services/backfill/trade_history.ts";
 import { options, startExchanges } from "../../services/exchanges/mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
@@ -37,7 +41,7 @@ Deno.test("slotPrices: a trade older than the limit fills no slot", async () => 
 Deno.test("slotPrices: agrees with looking up every slot by itself", () =>
   withSeed(async (random) => {
     for (let round = 0; round < 200; round++) {
-      const trades: Trade[] = [];
+      const trades: PastTrade[] = [];
       for (let offset = -500; offset < 5_000;) {
         trades.push(trade(offset, BigInt(trades.length + 1)));
         offset += Math.floor(random() * random() * 900);
@@ -101,7 +105,7 @@ Deno.test("TradeHistory: reads the trades of the simulated exchange", async () =
   const history = new TradeHistory(new ExchangeHistory(exchanges.historyUrl, systemClock));
   const span = { from: startMs, to: startMs + 60_000 };
   const trades = await eventually("some trades", async () => {
-    const found: Trade[] = [];
+    const found: PastTrade[] = [];
     for await (const trade of history.trades("ETHUSDT", span)) found.push(trade);
     return found.length >= 5 ? found : undefined;
   });

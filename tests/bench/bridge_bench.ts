@@ -76,7 +76,7 @@ const onViem: Path = (store, submitter) => ({
     const externalTxHash = hashTypedData(definition);
     const { intent } = await store.insert({
       key: depositKey(request.user, request.nonce),
-      subject: request.user,
+      user: request.user,
       payload: encodePayload(request, externalTxHash),
       transaction: await signOnViem(request, externalTxHash),
       expiresAtMs: request.deadline,

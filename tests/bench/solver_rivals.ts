@@ -14,7 +14,7 @@ import {
   quoteToWire,
 } from "../../lib/protocol/quote.ts";
 import { TRANSACTION_TYPES, transactionToText } from "../../lib/protocol/transaction.ts";
-import { SOLVER_STATUSES } from "../../services/solver/failures.ts";
+import { SOLVER_ERRORS } from "../../services/solver/failures.ts";
 import { acceptJson, readBody, useEnvelope } from "../../lib/http/envelope.ts";
 import type { TransactionTerms } from "../../lib/intents/submission.ts";
 import { encodeExecution, resultOf } from "../../services/solver/execution/execution.ts";
@@ -38,7 +38,7 @@ function quoteMessage(terms: QuoteTerms): Record<string, unknown> {
 /** `POST /quote` with the same parsing, rules and payout, signed by viem. */
 export function viemQuotes(): Hono {
   const app = new Hono();
-  useEnvelope(app, "solver", ["*"], SOLVER_STATUSES);
+  useEnvelope(app, "solver", ["*"], SOLVER_ERRORS);
   app.post("/quote", acceptJson([]), async (c) => {
     const request = await readBody(c, quoteRequestSchema);
     requireRules(request, SPEC_MARKETS, LIMITS.minBetAmount);
@@ -87,7 +87,7 @@ export function viemExecutor(
       await Promise.all([node.getPrices(), node.getAccount()]);
       const { intent } = await store.insert({
         key: quoteHash,
-        subject: quote.user,
+        user: quote.user,
         payload: encodeExecution({ quote, userSignature }),
         transaction: null,
         expiresAtMs: quote.deadline,

@@ -56,7 +56,7 @@ Deno.test("depositLog: the end of a deposit is a line with its fields, and so is
       const payload = encodePayload(request, `0x${"2".repeat(64)}`);
       const times = { expiresAtMs: 5, createdAtMs: 1 };
       const key = depositKey(user, nonce);
-      const { intent } = await store.insert({ key, subject: user, payload, transaction, ...times });
+      const { intent } = await store.insert({ key, user, payload, transaction, ...times });
       depositLog.finished((await store.finish(intent, end, 2)).intent);
     };
     const signed = { txHash, text: "{}" };

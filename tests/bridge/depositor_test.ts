@@ -11,7 +11,7 @@ import { Depositor, depositTermsOf, isDepositOnChain } from "../../services/brid
 import { FakeClock } from "../support/fake_clock.ts";
 import { COMMITTED } from "../support/intents.ts";
 import { fails } from "../support/scripted_node.ts";
-import { toWire } from "../../lib/protocol/scalars.ts";
+import { toWire } from "../../lib/protocol/wire.ts";
 import { CHAIN_ID, relayer, signedRequest, user } from "./support.ts";
 
 /** A depositor on a store in memory; the test decides each deposit's outcome. */
@@ -70,7 +70,7 @@ Deno.test("Depositor: a deposit is accepted at its deadline, and refused a milli
     clock.advance(1);
     const code = { code: "DEADLINE_PASSED", message: / 1 ms ago/ };
     await assert.rejects(depositor.deposit(late), code);
-    assert.deepEqual((await store.listBySubject(late.user, { limit: 9 })).length, 1);
+    assert.deepEqual((await store.listByUser(late.user, { limit: 9 })).length, 1);
     world.clockProblem = new RangemakerError("CLOCKS_DIFFER", "The clock is wrong");
     await assert.rejects(depositor.deposit(late), { code: "CLOCKS_DIFFER" });
   }));
@@ -117,7 +117,7 @@ const changes: [string, (intent: Intent) => Partial<Intent>][] = [
     ({ payload }) => ({ payload: payload.replace(/"signature":"0x\w\w/, '"signature":"0x00') }),
   ],
   ["key", ({ key }) => ({ key: `${key}0` })],
-  ["subject", () => ({ subject: relayer.address })],
+  ["user", () => ({ user: relayer.address })],
   ["deadline", ({ expiresAtMs }) => ({ expiresAtMs: expiresAtMs + 1 })],
 ];
 for (const [what, change] of changes) {
@@ -158,8 +158,8 @@ Deno.test("Depositor: two users may use the same nonce", () =>
     for (const each of [request(deadline), depositRequestSchema.parse(ofOther)]) {
       clock.advance(1);
       await depositor.deposit(each);
-      const { subject, createdAtMs } = submitted.at(-1) ?? assert.fail("It is submitted");
-      assert.deepEqual([subject, createdAtMs], [each.user, clock.now()]);
+      const { user, createdAtMs } = submitted.at(-1) ?? assert.fail("It is submitted");
+      assert.deepEqual([user, createdAtMs], [each.user, clock.now()]);
     }
   }));
 
@@ -173,7 +173,7 @@ Deno.test("Depositor: on another chain it records nothing, and reports the refus
     world.requireChain = fails(mistake);
     await assert.rejects(depositor.deposit(good), mistake);
     assert.deepEqual(refused, [[7n, "CHAIN_MISMATCH"]]);
-    assert.deepEqual(await store.listBySubject(good.user, { limit: 9 }), []);
+    assert.deepEqual(await store.listByUser(good.user, { limit: 9 }), []);
   }));
 
 Deno.test("isDepositOnChain: DEPOSIT_ALREADY_PROCESSED means on the chain, another refusal is an error", () =>

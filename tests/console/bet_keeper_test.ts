@@ -135,12 +135,11 @@ Deno.test("BetKeeper: after a lost answer, the same bet is sent again until it i
 });
 
 Deno.test("BetKeeper: after a failure that leaves the outcome open, the bet is sent again", async () => {
-  const inWork = ["INTERNAL_ERROR", "OUTCOME_UNKNOWN", "RECEIPT_DROPPED", "STORE_CONNECTION_LOST"];
-  for (const code of ["SERVICE_UNREACHABLE", "INVALID_ANSWER", ...inWork]) {
-    const { open, pass, outcomes } = scene(new ServiceError(code, "no", { status: 500 }), 4);
+  for (const status of [500, 504]) {
+    const { open, pass, outcomes } = scene(new ServiceError("X", "no", { status }), 4);
     void open().send(bet);
     await pass(1_000);
-    assert.deepEqual(outcomes, ["checked: placed 4"], code);
+    assert.deepEqual(outcomes, ["checked: placed 4"]);
   }
 });
 
@@ -195,7 +194,9 @@ Deno.test("BetKeeper: after a lost answer, refusals are ignored until the chain 
 });
 
 Deno.test("BetKeeper: QUOTE_ALREADY_USED is ignored until the chain shows the bet: an earlier request placed it", async () => {
-  const { open, outcomes } = scene(new ExecutionError("QUOTE_ALREADY_USED", "used"));
+  const { open, outcomes } = scene(
+    new ExecutionError("QUOTE_ALREADY_USED", "used", { retry: "same" }),
+  );
   const keeper = open();
   void keeper.send(bet);
   await settle();

@@ -20,7 +20,7 @@ const FOLDER = new URL("../../docs/images/", import.meta.url);
 const takesPictures = Deno.env.get("UPDATE_DOCS") === "1";
 
 /** Bets that are settled before the page is looked at, and such that stay open. */
-const [SHORT, LONG] = takesPictures ? [24, 6] : [3, 2];
+const [SHORT, LONG] = takesPictures ? [40, 9] : [3, 7];
 
 const SERVICES = ["exchanges", "oracle", "node", "proxy", "bridge", "solver"];
 
@@ -58,7 +58,7 @@ Deno.test({
       assert.equal(profit, balance + locked - deposits);
       const results = '[aria-label="results"] tr[data-row="All"]';
       assert.equal(
-        await visitor.textOf(`${results} [data-column="Realised profit"]`),
+        await visitor.textOf(`${results} [data-column="Realised"]`),
         formatGain(profit),
       );
       assert.equal(
@@ -67,8 +67,13 @@ Deno.test({
       );
       assert.match(
         await visitor.textOf(`${results} [data-column="Expected"]`),
-        /^[+−]\d+\.\d\d( ± \d+\.\d\d)?$/,
+        /^[+−]\d+\.\d\d$/,
       );
+      assert.match(
+        await visitor.textOf(`${results} [data-column="Difference"]`),
+        /^[+−]\d+\.\d\d \(\d\.\d\ss\.e\.\)$/,
+      );
+      await resultsFit(visitor);
       assert.equal(await visitor.textOf("[data-maker-balance]"), formatAmount(balance));
       assert.equal(await visitor.textOf("[data-maker-exposure]"), `${formatLoss(exposure)} USDC`);
       await visitor.sees(new RegExp(`At most, on ${LONG} bets`));
@@ -85,7 +90,7 @@ Deno.test({
         /Still at risk in 1 min\s+\d+\.\d\d\s+[\s\S]*Last bet ends\s+in \d/,
       );
       await visitor.sees(/Most from 0x\w+…\u2060\w+\s+\d+\.\d\d in \d+ bets/);
-      assert.equal((await visitor.page.$$('[aria-label="open bets"] tr[data-row]')).length, LONG);
+      await showsAll(visitor);
       const firstIs = (id: number) =>
         visitor.page.waitForSelector(
           `[aria-label="open bets"] tbody tr:first-child[data-row="${id}"]`,
@@ -96,24 +101,27 @@ Deno.test({
       await firstIs(SHORT + LONG);
       await sortsOnPhones(visitor, firstIs);
       await visitor.press("You may lose");
-      await visitor.sees(/Your bets\s+[\d.]+\s%\s+[\d.]+\s% of [1-9]/);
-      const map = await visitor.page.waitForSelector('svg[aria-label*="loss by price and time"]');
-      await visitor.page.mouse.move(0, 0);
-      await visitor.sees(/Most at one moment: −\d+\.\d\d at .* – .*, in \d/);
-      await map?.hover();
-      await visitor.sees(/Here: (−\d+\.\d\d|0\.00) at .* – .*, (now|in \d)/);
+      await visitor.sees(/moves now and stays: at worst −\d+\.\d\d USDC, at .* – /);
       const other = await visitor.page.$eval(
         '[aria-label="Market"] button[aria-pressed="false"]',
         (button) => (button.click(), button.textContent?.split(" ")[0]),
       );
-      await visitor.page.waitForSelector(`svg[aria-label^="${other}, loss by price and time"]`);
-      assert.match(
-        await visitor.textOf('tr[data-row="accepted"]'),
-        new RegExp(`${SHORT + LONG + 2}`),
+      await visitor.page.waitForSelector(
+        `svg[aria-label^="${other}, profit by price: at worst −"]`,
+      );
+      const drawn = await visitor.page.$$('svg[aria-label*=" boxes over price and time"] rect');
+      assert.notEqual(drawn.length, 0);
+      for (const [outcome, count] of [["executed", SHORT + LONG], ["quoted", SHORT + LONG + 2]]) {
+        assert.match(await visitor.textOf(`tr[data-row="${outcome}"]`), new RegExp(`${count}`));
+      }
+      await visitor.sees(
+        new RegExp(`2 of ${SHORT + LONG + 2} signed bets \\(.* refused since the`),
       );
       assert.match(await visitor.textOf('tr[data-row="DURATION_TOO_SHORT"]'), /1/);
       await visitor.sees(/Such bets had [\d,]+\.\d\d USDC at risk, each attempt counted/);
       await visitor.sees(/EXPOSURE_TOO_LARGE[\s\S]*DURATION_TOO_SHORT/); // bets come first
+      await visitor.page.reload();
+      await visitor.sees(/moves now and stays: at worst/);
       await labelsGrow(visitor);
       await examine(visitor, "maker");
 
@@ -152,6 +160,31 @@ async function assertSourcesFitPhones({ page }: Visitor): Promise<void> {
   await page.setViewport({ width: 320, height: 640 });
   assert.deepEqual(await rowsOf("100%"), { lines: 1, isCut: false });
   assert.deepEqual(await rowsOf("200%"), { lines: 3, isCut: false });
+}
+
+/** With the keyboard, all open bets are shown, and the focused button stays where it is. */
+async function showsAll({ page }: Visitor): Promise<void> {
+  const button = await page.waitForSelector("button::-p-text(Show all)");
+  await button?.focus();
+  const before = await button?.boundingBox();
+  await page.keyboard.press("Enter");
+  await page.waitForSelector('button:focus[aria-expanded="true"]');
+  assert.equal((await page.$$('[aria-label="open bets"] tr[data-row]')).length, LONG);
+  assert.equal((await button?.boundingBox())?.y, before?.y ?? assert.fail());
+}
+
+/** Each result is in sight without scrolling sideways, on a laptop and on a phone. */
+async function resultsFit({ page }: Visitor): Promise<void> {
+  const size = page.viewport();
+  for (const width of [1280, 820, 390]) {
+    await page.setViewport({ width, height: 900 });
+    const hidden = await page.$eval(
+      '[aria-label="Table of results"]',
+      ({ scrollWidth, clientWidth }) => scrollWidth - clientWidth,
+    );
+    assert.equal(hidden, 0, `${width} pixels`);
+  }
+  await page.setViewport(size);
 }
 
 /** The labels of drawings grow with the text, beside each other on the narrowest page too. */

@@ -1,18 +1,18 @@
 import assert from "node:assert/strict";
 import { MARKETS, Markets, type Thesis } from "../../lib/client/mod.ts";
 import {
-  exposureGrid,
   headroomOf,
-  placeOf,
+  type Payoff,
+  payoffOf,
   profitIfStill,
   restsOf,
   riskiestUserOf,
   timeTexts,
-  timeTicksOf,
   waitingBets,
   waitingText,
   worstLossOf,
 } from "../../services/console/page/maker/exposure.ts";
+import { toNumber } from "../../services/console/page/format.ts";
 import { PriceGaps } from "../../services/console/page/maker/price_gaps.ts";
 import { seededRandom } from "../../lib/random.ts";
 import { OTHER, thesisOf, USER } from "./offers.ts";
@@ -23,99 +23,48 @@ const bet = (id: number, low: number, high: number, fromMs: number, toMs: number
     ...{ startTime: fromMs, endTime: toMs, betAmount: 10_000_000n, payout: 25_000_000n },
   });
 
-Deno.test("exposureGrid: each cell has the largest loss within its range of prices and times", () => {
-  const grid = exposureGrid([bet(1, 100, 112, 0, 24_000), bet(2, 106, 112, 12_000, 24_000)], 0);
-  assert(grid);
-  const { cells, low, high, timesMs } = grid;
-  assert.deepEqual([low, high, timesMs], [100, 112, [0, 12_000, 24_000]]);
-  assert.equal(cells.length, 12);
-  assert.deepEqual([cells[0], cells[5], cells[6]], [[15, 30], [15, 30], [15, 15]]);
+Deno.test("payoffOf: the profit at each price, outside all boxes, and at the worst prices", () => {
+  const [wide, narrow] = [bet(1, 100, 112, 0, 24_000), bet(2, 106, 110, 12_000, 24_000)];
+  const profits = ({ outside, steps, worst }: Payoff) => ({
+    outside: toNumber(outside),
+    steps: steps.map(({ price, profit }) => [price, toNumber(profit)]),
+    worst: [toNumber(worst.profit), worst.low, worst.high],
+  });
+  assert.deepEqual(profits(payoffOf([wide, narrow], 0) ?? assert.fail()), {
+    outside: 20,
+    steps: [[100, -5], [106, -30], [110, -5], [112, 20]],
+    worst: [-30, 106, 110],
+  });
+  const beside = bet(3, 112, 120, 0, 24_000);
+  const { worst } = profits(payoffOf([wide, beside], 0) ?? assert.fail());
+  assert.deepEqual(worst, [-30, 112, 112], "both bounds belong to a box");
 });
 
-Deno.test("exposureGrid: a column ends when a bet starts or ends, so late ends have as much space as early ones; there are 24 at most", () => {
-  const grid = exposureGrid([bet(1, 100, 104, 0, 3_600_000), bet(2, 108, 112, 0, 60_000)], 30_000);
-  assert(grid);
-  const { cells, low, high, timesMs } = grid;
-  assert.deepEqual([low, high, timesMs], [100, 112, [30_000, 60_000, 3_600_000]]);
-  assert.deepEqual([0, 3, 4, 7, 8, 11].map((row) => cells[row]), [
-    ...[[15, 0], [15, 0], [0, 0], [0, 0], [15, 15], [15, 15]],
-  ]);
-  const many = Array.from({ length: 100 }, (_, id) => bet(id, 1, 2, 0, 5_000 + id));
-  const times = exposureGrid(many, 0)?.timesMs ?? [];
-  assert.deepEqual([times.length, times[0], times.at(-1)], [25, 0, 5_099]);
-});
-
-Deno.test("exposureGrid: no cell shows less than the loss at one of its prices and times", () => {
+Deno.test("payoffOf: agrees with the profit if prices stay; bets that ended are won by users, decided ones are left out", () => {
   const random = seededRandom(62);
-  for (let round = 0; round < 200; round++) {
+  for (let round = 0; round < 100; round++) {
     const theses = Array.from({ length: 1 + Math.floor(random() * 30) }, (_, id) => {
       const low = Math.floor(1_000 * random());
-      const startTime = Math.floor(20_000_000 * random() ** 4);
-      const endTime = startTime + 1 + Math.floor(20_000_000 * random() ** 4);
-      return bet(id, low, low + 1 + Math.floor(200 * random() ** 2), startTime, endTime);
+      return {
+        ...bet(id, low, low + 1 + Math.floor(200 * random() ** 2), 0, Math.floor(9_000 * random())),
+        status: random() < 0.2 ? "won" as const : "open" as const,
+      };
     });
-    const grid = exposureGrid(theses, 0);
-    assert(grid);
-    const lossAt = (price: bigint, time: number) =>
-      theses.filter(({ lowerPrice, upperPrice, startTime, endTime }) =>
-        lowerPrice <= price && price <= upperPrice &&
-        startTime <= time && time < endTime
-      ).length * 15;
-    const prices = theses.map(({ lowerPrice }) => lowerPrice);
-    const naive = theses.flatMap(({ startTime }) =>
-      prices.map((price) => lossAt(price, startTime))
-    );
-    assert.equal(Math.max(...grid.cells.flat()), Math.max(...naive));
-    const { loss, low, high, fromMs } = grid.worst;
-    assert.equal(loss, Math.max(...naive));
-    for (const price of [low, (low + high) / 2, high]) {
-      assert.equal(lossAt(BigInt(Math.round(price * 1e6)), fromMs), loss, "all of the worst place");
-    }
+    const payoff = payoffOf(theses, 3_000);
+    if (payoff === undefined) continue;
+    const { outside, steps, worst: { profit, low, high } } = payoff;
+    const profitAt = (price: number) => profitIfStill(theses, () => price, 3_000);
     for (let probe = 0; probe < 20; probe++) {
-      const price = grid.low + random() * (grid.high - grid.low);
-      const time = Math.floor(random() * grid.timesMs.at(-1)!);
-      const column = grid.timesMs.findLastIndex((timeMs) => timeMs <= time);
-      const row = Math.floor(12 * (grid.high - price) / (grid.high - grid.low));
-      const actual = lossAt(BigInt(Math.round(price * 1e6)), time);
-      assert((grid.cells[row]?.[column] ?? 0) >= actual, `round ${round}`);
+      const price = 1_300 * random() - 50;
+      const step = steps.findLast((step) => step.price <= price);
+      assert.equal(step?.profit ?? outside, profitAt(price), `round ${round}`);
     }
+    for (const price of [low, (low + high) / 2, high]) assert.equal(profitAt(price), profit);
+    assert.equal(profit, steps.map((step) => step.profit).reduce((a, b) => a < b ? a : b));
   }
-});
-
-Deno.test("placeOf: has the loss, prices and time of a cell; the worst place is exact", () => {
-  const grid = exposureGrid([
-    bet(1, 1_000, 1_120, 0, 60_000),
-    bet(2, 1_043, 1_046, 30_000, 60_000),
-  ], 0) ?? assert.fail();
-  assert.deepEqual(placeOf(grid, [11, 0]), { loss: 15, low: 1_000, high: 1_010, fromMs: 0 });
-  assert.deepEqual(placeOf(grid, [7, 1]), { loss: 30, low: 1_040, high: 1_050, fromMs: 30_000 });
-  assert.deepEqual(grid.worst, { loss: 30, low: 1_043, high: 1_046, fromMs: 30_000 });
-});
-
-Deno.test("exposureGrid: a cell without a loss is exactly 0 despite rounding", () => {
-  const paid = (one: ReturnType<typeof bet>, loss: bigint) => ({
-    ...one,
-    payout: 10_000_000n + loss,
-  });
-  const grid = exposureGrid([
-    paid(bet(1, 100, 101, 0, 9_000), 100_000n),
-    paid(bet(2, 100, 101, 0, 9_000), 200_000n),
-    paid(bet(3, 110, 112, 0, 9_000), 300_000n),
-  ], 0);
-  assert.deepEqual([grid?.cells[5]?.[0], grid?.cells[11]?.[0]], [0, 0.3]);
-});
-
-Deno.test("exposureGrid: undefined without open bets", () => {
   const ended = bet(1, 1, 2, 0, 1_000);
-  const lost = { ...bet(2, 1, 2, 0, 9_000), breach: { time: 1, price: 3n } };
-  assert.equal(exposureGrid([ended, lost], 1_000), undefined);
-  assert.notEqual(exposureGrid([ended], 999), undefined);
-});
-
-Deno.test("Exposure: bets that have ended or are decided are ignored", () => {
-  const open = bet(2, 2, 3, 0, 9_000);
-  const theses = [bet(1, 1, 2, 0, 1_000), open, { ...open, id: 3, status: "won" as const }];
-  assert.deepEqual(exposureGrid(theses, 5_000), exposureGrid([open], 5_000));
+  assert.equal(payoffOf([ended], 1_000), undefined);
+  assert.notEqual(payoffOf([ended], 999), undefined);
 });
 
 Deno.test("profitIfStill: boxes around the price are won by their users, all others lost; unknown without a price", () => {
@@ -141,13 +90,10 @@ Deno.test("worstLossOf: bets that cannot be lost together are not added", () => 
   assert.equal(worstLossOf([one, { ...later, status: "won" }]), 15_000_000n);
 });
 
-Deno.test("restsOf: the most that can still be lost once bets have ended, with bets that wait for prices and bets being placed", () => {
+Deno.test("restsOf: the most that can still be lost once bets have ended, with bets that wait for prices", () => {
   const nowMs = 4_000;
-  const restsAt = (theses: Thesis[], placing = 0n) =>
-    restsOf(theses, {
-      all: worstLossOf(theses) + placing,
-      ...{ placing, waiting: waitingBets(theses, new Set([7]), nowMs), nowMs },
-    });
+  const restsAt = (theses: Thesis[]) =>
+    restsOf(theses, waitingBets(theses, new Set([7]), nowMs), nowMs);
   const waiting = { ...bet(1, 1, 2, 0, 1_000), status: "needs_backfill" as const };
   const soon = bet(2, 1, 2, 0, 64_000);
   const beside = bet(3, 5, 6, 0, 64_001);
@@ -156,14 +102,12 @@ Deno.test("restsOf: the most that can still be lost once bets have ended, with b
   assert.deepEqual(restsAt([soon, beside, late, decided]).map(({ label }) => label), [
     ...["Still at risk in 1 min", "Still at risk in 5 min", "Still at risk in 1 h"],
   ]);
-  const restsIn = (theses: Thesis[], placing?: bigint) =>
-    restsAt(theses, placing).map(({ rest }) => Number(rest) / 1e6);
+  const restsIn = (theses: Thesis[]) => restsAt(theses).map(({ rest }) => Number(rest) / 1e6);
   assert.deepEqual(restsIn([soon, beside, late, decided]), [30, 15, 15]);
   assert.deepEqual(restsIn([soon]), [0, 0, 0]);
   assert.deepEqual(restsIn([soon, beside]), [15, 0, 0], "it frees nothing");
   assert.deepEqual(restsIn([waiting, { ...soon, id: 6 }]), [15, 15, 15]);
   assert.deepEqual(restsIn([{ ...soon, id: 7 }]), [15, 15, 15], "prices of its window are missing");
-  assert.deepEqual(restsIn([soon], 7_000_000n), [7, 7, 7]);
 });
 
 Deno.test("restsOf: never rises, though the bound on fewer bets may be less exact", () => {
@@ -179,7 +123,7 @@ Deno.test("restsOf: never rises, though the bound on fewer bets may be less exac
   ];
   const all = worstLossOf(theses);
   assert(worstLossOf(theses.slice(1)) > all);
-  assert.equal(restsOf(theses, { all, placing: 0n, waiting: new Set(), nowMs: 0 })[0]?.rest, all);
+  assert.equal(restsOf(theses, new Set(), 0)[0]?.rest, all);
 });
 
 Deno.test("riskiestUserOf: is the user whose open bets together lose most, not the user with the largest bet", () => {
@@ -195,16 +139,6 @@ Deno.test("riskiestUserOf: is the user whose open bets together lose most, not t
   assert.equal(riskiestUserOf([lost]), undefined);
 });
 
-Deno.test("timeTicksOf: four columns' ends at most, with the last", () => {
-  const ticksOf = (ends: number) => {
-    const theses = Array.from({ length: ends }, (_, id) => bet(id, 1, 2, 0, 1_000 * (id + 1)));
-    return timeTicksOf(exposureGrid(theses, 0)!).map(({ afterMs, at }) => [afterMs / 1_000, at]);
-  };
-  assert.deepEqual(ticksOf(1), [[1, 100]]);
-  assert.deepEqual(ticksOf(2), [[1, 50], [2, 100]]);
-  assert.deepEqual(ticksOf(8), [[2, 25], [4, 50], [6, 75], [8, 100]]);
-});
-
 Deno.test("waitingBets: the open bets that have ended, and those with missing prices in their window", () => {
   const bets = [bet(1, 1, 2, 0, 5_000), bet(2, 1, 2, 0, 6_000), bet(3, 1, 2, 0, 60_000)];
   const settled = { ...bet(4, 1, 2, 0, 1_000), status: "won" as const };
@@ -215,7 +149,7 @@ Deno.test("waitingBets: the open bets that have ended, and those with missing pr
   assert.deepEqual(idsAt(9_000, 3, 4), [3, 1, 2]);
   assert.match(
     waitingText(waitingBets(bets, new Set([3]), 8_000)),
-    /^▲ 2 bets wait for missing prices, 30\.00 at risk: until a backfill, they stay at risk/,
+    /^▲ 2 bets wait for missing prices, 30\.00 at risk until a backfill\./,
   );
 });
 

@@ -3,7 +3,6 @@ import {
   decimalsOf,
   durationText,
   formatAmount,
-  formatChange,
   formatDay,
   formatDuration,
   formatGain,
@@ -24,12 +23,6 @@ Deno.test("formatAmount: two decimals, rounded down", () => {
   assert.equal(formatGain(0n), "0.00");
   assert.equal(formatGain(339_000n), "+0.33");
   assert.deepEqual([-1n, 9_999n, 10_000n].map(formatGain), ["−0.01", "0.00", "+0.01"]);
-  assert.deepEqual([0.05, -0.0321, 0.0004, -0.0004].map(formatChange), [
-    "+5.0\u00a0%",
-    "−3.2\u00a0%",
-    "0.0\u00a0%",
-    "0.0\u00a0%",
-  ]);
 });
 
 Deno.test("formatLoss: what may be lost is rounded up, as the loss itself is", () => {

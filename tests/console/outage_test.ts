@@ -73,47 +73,52 @@ browserTest(
     // For some seconds only, which the page itself waits for.
     const worst = visitor.sees(
       new RegExp(
-        `${(open + 7).toFixed(2)} USDC\\s+At most, on 1 bet and 7\\.00 in bets being ` +
-          "placed at \\d\\d:\\d\\d:\\d\\d",
+        `solver cannot be reached[\\s\\S]*${(open + 7).toFixed(2)} USDC\\s+At most, on 1 bet and ` +
+          "7\\.00 in bets being placed\\.",
       ),
     );
     await Promise.all([worst, services.stop("solver")]);
     await visitor.seesNo(/being placed/); // the chain has been read since
     assert.equal(await exposureOf(), `${open.toFixed(2)} USDC`);
+    const ofBets = (isOld: boolean) =>
+      page.waitForSelector(`[data-old="${isOld}"] [data-maker-exposure]`);
+    await ofBets(false); // the chain has them
     page.off("request", isPlacing);
     await page.setRequestInterception(false);
     const status = (text: string) =>
       page.waitForSelector(`.board [role="status"]::-p-text(${text})`);
-    await status("the solver cannot be reached: its own figures are of");
+    await status("the solver cannot be reached, its own figures are of");
     await visitor.sees(/No bet is settled yet[\s\S]*1 open/);
     await visitor.page.reload(); // the node has the bets
     await visitor.sees(/No bet is settled yet[\s\S]*1 open/);
-    await status("the solver cannot be reached: its limit");
+    await status("the solver cannot be reached, its limit");
     assert.equal(await exposureOf(), `${open.toFixed(2)} USDC`);
     assert.deepEqual(await violationsEverywhere(visitor.page), []);
     await services.start("solver");
     await status("live, pricing"); // spoken, like the outage
 
     await services.stop("oracle");
-    await visitor.sees(/Most at one moment: .*; the price of now is missing/);
+    await visitor.sees(/moves now and stays: at worst .*\. The price of now is missing/);
     await visitor.sees(/If prices stay as now\s+–/);
     await services.start("oracle");
-    await visitor.seesNo(/the price of now is missing/);
+    await visitor.seesNo(/The price of now is missing/);
 
     await services.stop("proxy");
-    await visitor.sees(/: the bets are of [\d:]+\..*Trying again/);
+    await visitor.sees(/, the bets are of [\d:]+\..*Trying again/);
     await visitor.sees(/Not live/);
     await visitor.sees(/No bet is settled yet[\s\S]*1 open/);
     await visitor.page.reload();
     await status("Only the solver’s own figures are known: the chain cannot be reached");
     assert.equal(await exposureOf(), `${open.toFixed(2)} USDC`);
     await visitor.sees(/as the solver itself reported at [\s\S]*Quotes and refusals/);
+    await ofBets(true);
+    assert.doesNotMatch(await visitor.textOf("main"), /Fine|No limit/, "it cannot know");
     await services.start("proxy");
     await visitor.seesNo(/Not live/);
     await status("live, pricing");
 
     await services.stop("node");
-    await visitor.sees(/: the bets are of [\d:]+/);
+    await visitor.sees(/, the bets are of [\d:]+/);
     await services.start("node");
     await visitor.sees(/No bet is open\.[\s\S]*No bet is settled yet/);
     await visitor.seesNo(/Not live/);
@@ -145,7 +150,7 @@ browserTest(
       await visitor.sees(/Effect: [a-z]/);
       assert.match(await page.title(), /^✕ [1-9] · Operator/);
       if (name === "solver") {
-        await visitor.sees(/No answer from the maker/);
+        await visitor.sees(/No quotes/);
         assert.deepEqual(await violationsEverywhere(page), []);
       }
       if (name === "node") {

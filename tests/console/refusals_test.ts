@@ -1,9 +1,9 @@
 /** The maker's page: the solver's answers. */
 import assert from "node:assert/strict";
 import { parseMetrics } from "../../services/console/page/data/metrics.ts";
-import { answersOf, startText } from "../../services/console/page/maker/refusals.ts";
+import { answersOf, refusedText, startText } from "../../services/console/page/maker/refusals.ts";
 
-Deno.test("answersOf: the accepted requests first, then refusals by their count since the start, of bets before quotes and estimates", () => {
+Deno.test("answersOf: successes first, then refusals by their count since the start, of bets before quotes and estimates", () => {
   const metrics = parseMetrics(
     `solver_execute_answers_total{outcome="executed"} 12
     solver_execute_answers_total{outcome="DURATION_TOO_LONG"} 3
@@ -15,14 +15,18 @@ Deno.test("answersOf: the accepted requests first, then refusals by their count 
     solver_quotes_total{kind="quote",outcome="PRICE_STALE"} 8
     solver_quotes_total{kind="quote",outcome="DURATION_TOO_LONG"} 9`.replace(/^ +/gm, ""),
   );
-  assert.deepEqual(answersOf(metrics).map(({ outcome, counts }) => [outcome, counts]), [
-    ["accepted", [12, 70, 90]],
+  const answers = answersOf(metrics);
+  assert.deepEqual(answers.map(({ outcome, counts }) => [outcome, counts]), [
+    ["executed", [12, 0, 0]],
+    ["quoted", [0, 70, 90]],
     ["PRICE_MOVED", [50, 0, 0]],
     ["DURATION_TOO_LONG", [3, 9, 0]],
     ["PRICE_STALE", [0, 8, 0]],
     ["RATE_LIMITED", [0, 0, 99]],
   ]);
+  assert.equal(refusedText(answers), "53 of 65 signed bets (82\u00a0%) refused");
   assert.deepEqual(answersOf(parseMetrics("")), []);
+  assert.equal(refusedText([]), "No bet was signed");
 });
 
 Deno.test("startText: has the time of the solver's start, if it is known", () => {

@@ -7,14 +7,10 @@ import {
   comparedText,
   earningsOf,
   expectedOfOpen,
-  lateText,
   profitHistory,
 } from "../../services/console/page/maker/earnings.ts";
 import { toNumber } from "../../services/console/page/format.ts";
-import { OTHER, thesisOf, USER } from "./offers.ts";
-
-/** A third user. */
-const THIRD = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+import { thesisOf } from "./offers.ts";
 
 const [FIRST = assert.fail(), SECOND = assert.fail()] = MARKETS;
 
@@ -38,7 +34,7 @@ const THESES = [
 Deno.test("Results: the maker gains the stakes of lost bets, and pays the winnings of won bets", () => {
   assert.deepEqual(resultsOf(THESES), {
     ...{ open: 2, atRisk: 35n * USDC, settled: 2, held: 1 },
-    ...{ profit: 40n * USDC - 15n * USDC, turnover: 50n * USDC },
+    profit: 40n * USDC - 15n * USDC,
   });
   assert.equal(gainOf(betOf(1, "needs_backfill")), 0n);
 });
@@ -62,16 +58,14 @@ Deno.test("earningsOf: the realised profit has every settled bet; beside it stan
   const options = { markets: MARKETS, probabilities, nowMs: 500_000 };
   const shown = earningsOf(theses, options).map(({ name, settled, profit, compared }) => [
     ...[name, settled, Number(profit / USDC)],
-    ...compared
-      ? [compared.count, Number(compared.profit / USDC), toNumber(compared.expected)]
-      : [],
+    ...compared ? [compared.count, ...[compared.expected, compared.difference].map(toNumber)] : [],
   ]);
   assert.deepEqual(shown, [
-    ["All", 5, 10, 3, 10, 5 + 5 + 1],
-    [FIRST.symbol, 4, 0, 2, 0, 5 + 5],
-    [SECOND.symbol, 1, 10, 1, 10, 1],
+    ["All", 5, 10, 3, 5 + 5 + 1, 10 - 11],
+    [FIRST.symbol, 4, 0, 2, 5 + 5, 0 - 10],
+    [SECOND.symbol, 1, 10, 1, 1, 10 - 1],
     [MARKETS[2]?.symbol, 0, 0],
-    ["Ended in 5 min", 2, 20, 1, 10, 1],
+    ["Ended in 5 min", 2, 20, 1, 1, 10 - 1],
   ]);
   const [all] = earningsOf(theses, { ...options, probabilities: new Map() });
   assert.deepEqual([all?.profit, all?.compared], [10n * USDC, undefined], "like mock pricing");
@@ -93,19 +87,13 @@ Deno.test("earningsOf: a period has the bets whose windows ended in it; those th
   assert.deepEqual(periodsOf(theses.slice(0, 1)), []);
 });
 
-Deno.test("earningsOf: rows for the bets placed since the solver's start, and for the users who won most", () => {
-  const theses = [
-    betOf(1, "won", { user: USER, createdAt: 10 }),
-    betOf(2, "won", { user: OTHER, createdAt: 20, payout: 40n * USDC }),
-    betOf(3, "lost", { user: THIRD, createdAt: 20 }),
-  ];
+Deno.test("earningsOf: a row for the bets placed since the solver's start", () => {
+  const theses = [10, 20, 20].map((createdAt, id) =>
+    betOf(id, id === 2 ? "lost" : "won", { createdAt, payout: 40n * USDC })
+  );
   const options = { markets: [], probabilities: new Map(), startedAtMs: 20, nowMs: 2_000 };
   const rows = earningsOf(theses, options).map(({ name, profit }) => [name, Number(profit / USDC)]);
-  assert.deepEqual(rows.slice(1), [
-    ["Placed since start", -20],
-    ["Won most: 0x3C44…93BC", -30],
-    ["Won most: 0x19E7…ff2A", -10],
-  ]);
+  assert.deepEqual(rows, [["All", -50], ["Placed since start", -20]]);
 });
 
 Deno.test("comparableBets: decided bets whose window is over and whose probability is known", () => {
@@ -138,33 +126,51 @@ Deno.test("expectedOfOpen: sums stakes less expected payouts of open bets, if al
   assert.equal(expectedOfOpen([], known({ 1: 0.25 })), undefined);
 });
 
-Deno.test("comparedText: how many of the settled bets have a forecast to compare, and the verdict", () => {
-  /** Bets at other times, so that each is a case of its own, of which some are won. */
-  const textOf = (won: number, more: Partial<Thesis> = {}, count = 40) => {
-    const theses = Array.from({ length: count }, (_, id) => {
-      const startTime = 2_000 * id;
-      const status = id < won ? "won" : "lost";
-      return betOf(id, status, { startTime, endTime: startTime + 1_000, ...more });
-    });
-    const probabilities = known(Object.fromEntries(theses.map(({ id }) => [id, 0.5])));
-    const [all] = earningsOf(theses, { markets: [], probabilities, nowMs: 100_000 });
-    return comparedText(all ?? assert.fail());
-  };
+/** Bets at other times, so that each is a case of its own, of which the first are won. */
+const comparedBets = (
+  won: number,
+  count = 40,
+  moreOf: (id: number) => Partial<Thesis> = () => ({}),
+) => {
+  const theses = Array.from({ length: count }, (_, id) => {
+    const startTime = 2_000 * id;
+    const status = id < won ? "won" : "lost";
+    return betOf(id, status, { startTime, endTime: startTime + 1_000, ...moreOf(id) });
+  });
+  const probabilities = known(Object.fromEntries(theses.map(({ id }) => [id, 0.5])));
+  return earningsOf(theses, { markets: [], probabilities, nowMs: 100_000 })[0] ?? assert.fail();
+};
+
+Deno.test("comparedText: the profit beside the expected one, their difference in standard errors, and the verdict", () => {
+  const textOf = (...bets: Parameters<typeof comparedBets>) => comparedText(comparedBets(...bets));
+  // Each bet deviates by 10 USDC, so one standard error is 10 √40 = 63.2 USDC.
   assert.equal(
     textOf(18),
-    "Of these, 40 bets can be compared with the forecast (its probability is known, its window " +
-      "over): +40.00 USDC, 0.00 expected; a mispricing under 35 points would not show yet.",
+    "40 bets can be compared (probability quoted, window over): +40.00 USDC, 0.00 expected. That " +
+      "is 0.6 standard errors above expected. That may be chance.",
   );
-  assert.match(
-    textOf(35),
-    /−300\.00 USDC, 0\.00 expected; ▲ more than chance: users win more than they/,
-  );
-  assert.match(textOf(5), /▲ more than chance: users are paid too little\.$/);
-  assert.match(textOf(1, {}, 19), /^Of these, 19 bets .*; a verdict needs 20 bets\.$/);
-  assert.match(textOf(1, { endTime: 100_001 }), /^None can be compared with a forecast/);
+  assert.match(textOf(28), / is 2\.5 standard errors below .* Chance alone rarely does that\.$/);
+  assert.match(textOf(35), / 4\.7 .* ▲ More than chance: users win more than they pay for\.$/);
+  assert.match(textOf(5), / 4\.7 .* ▲ More than chance: users are paid too little\.$/);
+  assert.match(textOf(1, 19), /^19 bets .* A verdict needs 20 bets\.$/);
+  assert.match(textOf(1, 40, () => ({ endTime: 100_001 })), /^No bet can be compared:/);
 });
 
-Deno.test("After a gap in the prices, results count the bets that still wait, and withhold the verdict", () => {
+Deno.test("comparedText: there is no verdict if five bets decide more than half", () => {
+  const textAt = (payout: bigint) =>
+    comparedText(comparedBets(0, 40, (id) => id < 5 ? { payout: payout * USDC } : {}));
+  assert.match(textAt(52n), /▲ More than chance/); // 5 × 26² < 35 × 10²
+  assert.match(textAt(54n), / No verdict: the 5 largest bets decide more than half of it\.$/);
+});
+
+Deno.test("earningsOf: what was expected and the difference add up to the profit, as they are shown", () => {
+  const { compared, profit } = comparedBets(1, 3, (id) => ({ payout: 20_003_333n + BigInt(id) }));
+  const { expected, difference } = compared ?? assert.fail();
+  assert.equal(expected % 10_000n, 0n);
+  assert.equal(expected + difference, profit);
+});
+
+Deno.test("After a gap in the prices, results withhold the verdict while bets wait", () => {
   const settled = Array.from({ length: 20 }, (_, id) => betOf(id, "lost", { startTime: id }));
   const waiting = [30, 31].map((id) => betOf(id, "needs_backfill"));
   const probabilities = known(Object.fromEntries(settled.map(({ id }) => [id, 0.1])));
@@ -173,10 +179,5 @@ Deno.test("After a gap in the prices, results count the bets that still wait, an
   assert.equal(rowOf(settled).compared?.verdict, "fits");
   const row = rowOf([...settled, ...waiting]);
   assert.equal(row.compared?.verdict, "waits");
-  assert.match(comparedText(row), /no verdict while bets wait for prices\.$/);
-  assert.equal(
-    lateText(waiting),
-    "▲ 2 bets whose window is over wait for prices: up to −20.00 USDC is still to come.",
-  );
-  assert.equal(lateText([]), "");
+  assert.match(comparedText(row), /No verdict while bets wait for prices\.$/);
 });

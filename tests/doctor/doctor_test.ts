@@ -289,7 +289,7 @@ Deno.test("doctor: reports stuck intents", () =>
     for (const [key, ageMs] of [["old", 600_000], ["new", 1_000]] as const) {
       const createdAtMs = Date.now() - ageMs;
       const times = { createdAtMs, expiresAtMs: createdAtMs + 60_000 };
-      await store.insert({ key, subject: "user", payload: "{}", transaction: null, ...times });
+      await store.insert({ key, user: "user", payload: "{}", transaction: null, ...times });
     }
     await store.close();
     const args = ["bridge", "--database", database, "--rpc-url", deadUrl()];

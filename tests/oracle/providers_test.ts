@@ -1,7 +1,7 @@
 import { exchangeSymbol, MARKETS } from "../../lib/protocol/markets.ts";
 import assert from "node:assert/strict";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
-import type { Frame, Trade } from "../../services/oracle/provider.ts";
+import type { Frame, ReceivedTrade } from "../../services/oracle/provider.ts";
 import { endpoints, PROVIDERS } from "../../services/oracle/providers.ts";
 import { binance } from "../../services/oracle/providers/binance.ts";
 import { coinbase } from "../../services/oracle/providers/coinbase.ts";
@@ -12,7 +12,7 @@ const ADAPTERS = [binance, coinbase, kraken, okx];
 
 const TIME = 1_672_515_782_136;
 
-function trades(...list: Trade[]): Frame {
+function trades(...list: ReceivedTrade[]): Frame {
   return { kind: "trades", trades: list };
 }
 

@@ -10,8 +10,8 @@ import {
   EXCHANGE_FRAME_CHARS_MAX,
   GAPS_MAX,
   GAPS_WINDOW_MS,
+  ProviderSession,
   RETRY_REFUSED_MS,
-  Session,
 } from "../../services/oracle/session.ts";
 import { STUCK_TIME_MS } from "../../services/oracle/stream.ts";
 import { FakeClock } from "../support/fake_clock.ts";
@@ -21,7 +21,7 @@ function setUp(provider: Provider, markets = ["BTC/USDT", "ETH/USDT"]) {
   const clock = new FakeClock();
   const sent: string[] = [];
   const events: string[] = [];
-  const session: Session = new Session({
+  const session: ProviderSession = new ProviderSession({
     provider,
     markets: MARKETS.filter(({ symbol }) => markets.includes(symbol)),
     clock,

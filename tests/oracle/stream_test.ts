@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { Stream, type TradeOrder } from "../../services/oracle/stream.ts";
-import type { Provider, Trade } from "../../services/oracle/provider.ts";
+import type { Provider, ReceivedTrade } from "../../services/oracle/provider.ts";
 
 const T = 1_700_000_000_000;
 const MISSED_AFTER_MS = 2_000;
 const STUCK_TIME_MS = 10_000;
 
-function trade(sequence: number | undefined, exchangeTimeMs: number): Trade {
+function trade(sequence: number | undefined, exchangeTimeMs: number): ReceivedTrade {
   return { symbol: "X", price: 1n, exchangeTimeMs, sequence };
 }
 

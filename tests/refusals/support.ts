@@ -33,6 +33,7 @@ const envelopeSchema = z.strictObject({
   success: z.literal(false),
   error: z.string(),
   code: z.string(),
+  retry: z.string(),
   details: z.record(z.string(), z.unknown()).optional(),
 });
 

@@ -19,7 +19,10 @@ import { QUOTE_TYPE } from "../../lib/protocol/quote.ts";
 import { TRANSACTION_ERROR_CODES } from "../../lib/protocol/receipt.ts";
 import { TRANSACTION_TYPES } from "../../lib/protocol/transaction.ts";
 import type { FlatType } from "../../lib/protocol/typed_data.ts";
+import { answerOfCode } from "../../lib/http/failures.ts";
 import { commands } from "../../main.ts";
+import { BRIDGE_ERRORS } from "../../services/bridge/failures.ts";
+import { SOLVER_ERRORS } from "../../services/solver/failures.ts";
 import { options as nodeOptions } from "../../services/node/options.ts";
 import { resolveSettings } from "../../services/node/settings.ts";
 import type { RunningStack } from "../../services/stack/stack.ts";
@@ -192,6 +195,21 @@ Deno.test("docs/protocol.md: lists exactly the development methods of the node",
   const [, chapter = ""] = /## Development methods of the node(.*?) ## /.exec(protocol) ?? [];
   const rows = chapter.match(/\| `core_\w+`/g)?.map((row) => row.slice(3, -1));
   assert.deepEqual(rows, Object.keys(developmentMethods));
+});
+
+Deno.test("docs/reference.md: each error code has the status and the retry of its answer", () => {
+  const [, chapter = ""] = /\n## Error codes\n([^]*?)\n## /.exec(readText("docs/reference.md")) ??
+    [];
+  const answers = { ...BRIDGE_ERRORS, ...SOLVER_ERRORS };
+  const rows = [...chapter.matchAll(/^\| (`[A-Z_`, ]+`) +\| (\d+) +\| `(\w+)`/gm)];
+  for (const [, codes = "", status, retry] of rows) {
+    for (const code of codes.match(/[A-Z_]+/g) ?? []) {
+      if (code === "STARTING") continue; // only the console's
+      const answer = answerOfCode(code, answers);
+      assert.deepEqual([`${answer.status}`, answer.retry], [status, retry], code);
+    }
+  }
+  assert(rows.length > 40);
 });
 
 Deno.test("docs/protocol.md: lists exactly the codes of failed transactions", () => {

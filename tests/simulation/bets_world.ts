@@ -203,7 +203,7 @@ export class BetsWorld {
     });
     const opened = new Set<string>(this.theses.map(({ quoteHash }) => quoteHash));
     const needed = unfinished
-      .filter(({ key, subject }) => subject === user && !opened.has(key))
+      .filter(({ key, user: owner }) => owner === user && !opened.has(key))
       .reduce((sum, { payload }) => sum + decodeExecution(payload).quote.betAmount, 0n);
     const { balance } = this.chain.chain.state.ledger.account(user);
     assert.ok(needed <= balance, `bets of ${needed} are under way, the balance is ${balance}`);

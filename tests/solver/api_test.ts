@@ -15,7 +15,7 @@ import {
   withSolver,
 } from "./support.ts";
 import { decodeBet } from "../../services/solver/execution/execution.ts";
-import { toWire } from "../../lib/protocol/scalars.ts";
+import { toWire } from "../../lib/protocol/wire.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
 import { quoteSchema } from "../../lib/protocol/quote.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";

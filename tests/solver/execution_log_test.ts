@@ -14,7 +14,7 @@ const busy = new RangemakerError("BUSY", "Too busy");
 
 const intent: Intent = acceptedIntent(
   {
-    ...{ key: quoteHash, subject: user.address, payload: "{}", transaction: null },
+    ...{ key: quoteHash, user: user.address, payload: "{}", transaction: null },
     ...{ expiresAtMs: 2, createdAtMs: 1 },
   },
   1,

@@ -8,6 +8,7 @@ const failureSchema = z.strictObject({
   success: z.literal(false),
   error: z.string().min(1),
   code: z.string().regex(/^[A-Z_]+$/),
+  retry: z.enum(["same", "later", "new_quote", "never"]),
   details: z.record(z.string(), z.unknown()).optional(),
 });
 

@@ -20,7 +20,7 @@ export async function insertReserved(store: IntentStore, intent: NewIntent): Pro
 /** An intent without a transaction, which a service records. */
 export function newIntent(key: string, given: Partial<NewIntent> = {}): NewIntent {
   return {
-    ...{ key, subject: "alice", payload: "{}", transaction: null },
+    ...{ key, user: "alice", payload: "{}", transaction: null },
     ...{ expiresAtMs: 2, createdAtMs: 1 },
     ...given,
   };

@@ -152,7 +152,7 @@ async function checkService(
   }
 }
 
-/** Checks that the service's database opens, is that of its key, and that no intent in it is stuck. */
+/** Checks that the database opens, is that of the service's key, and that no intent is stuck. */
 async function checkStore(
   database: string,
   { service, bindsKey }: ServiceChecks,
@@ -198,7 +198,7 @@ interface PortTarget {
   option: OptionSpec;
 }
 
-/** Checks that the port is free, unless the service should run, or that the service is ready on it. */
+/** Checks that the port is free or, if the service should run, that it is ready there. */
 function checkPort(target: PortTarget, context: CheckContext): Finding | Promise<Finding> {
   const { service, host, port, option } = target;
   try {

@@ -19,8 +19,7 @@ export interface Check {
   /** A resource that only one service can use, such as an address to listen on. */
   exclusiveResource?: string;
   /**
-   * The check blocks the event loop, as opening a keystore does. It runs before all others, without
-   * a deadline.
+   * The check blocks the event loop, as opening a keystore does. It runs first, without a deadline.
    */
   blocksEventLoop?: boolean;
   /** Runs the check and changes nothing. Any error is a failure. */

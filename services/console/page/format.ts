@@ -129,9 +129,3 @@ export function formatShare(share: number): string {
   return `${(share * 100).toFixed(share < 0.1 ? 1 : 0)}\u00a0%`.replace(/^-0\.0\s/, "0.0\u00a0")
     .replace("-", "−");
 }
-
-/** A change such as +5.0 %, with its sign unless it is rounded to 0. */
-export function formatChange(share: number): string {
-  const text = `${Math.abs(share * 100).toFixed(1)}\u00a0%`;
-  return text === "0.0\u00a0%" ? text : (share < 0 ? "−" : "+") + text;
-}

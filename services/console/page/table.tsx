@@ -34,7 +34,7 @@ interface TableProps<Row> {
   sort?: Signal<Sort>;
   /** On a narrow page, rows are cards, and a field sorts them. */
   isCards?: boolean;
-  /** Number of rows shown at first, above a button that shows all. */
+  /** Number of rows shown at first, below a button that shows all. */
   first?: number;
 }
 
@@ -54,6 +54,18 @@ export function Table<Row>(props: TableProps<Row>) {
   if (rows.length === 0 && empty !== undefined) return <p class="note">{empty}</p>;
   return (
     <>
+      {/* Above the table, where it stays in sight when rows come and go. */}
+      {rows.length > first && (
+        <p>
+          <button
+            type="button"
+            aria-expanded={isWhole.value}
+            onClick={() => isWhole.value = !isWhole.value}
+          >
+            {isWhole.value ? `Show the first ${first}` : `Show all ${rows.length}`}
+          </button>
+        </p>
+      )}
       {isCards && sort && <SortField columns={columns} sort={sort} />}
       <div
         class={isCards ? "scroller cards" : "scroller"}
@@ -100,13 +112,6 @@ export function Table<Row>(props: TableProps<Row>) {
           </tbody>
         </table>
       </div>
-      {rows.length > first && (
-        <p>
-          <button type="button" onClick={() => isWhole.value = !isWhole.value}>
-            {isWhole.value ? `Show the first ${first}` : `Show all ${rows.length}`}
-          </button>
-        </p>
-      )}
     </>
   );
 }

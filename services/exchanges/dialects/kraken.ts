@@ -19,8 +19,7 @@ export const kraken: Dialect = {
   provider: "provider_c",
   path: "/kraken/v2",
   delayMs: 35,
-  // Kraken asks clients to wait at least a second between connections. Two allow for a second
-  // client.
+  // Kraken asks for a second between connections. Two allow for a second client.
   limits: { connections: { count: 2, windowMs: 1_000 } },
   read(text) {
     const frame = tryParseJson(text);

@@ -77,8 +77,7 @@ export class BlockLog {
   /**
    * Seals the next block.
    *
-   * @returns Undefined if its number is not reserved yet; its transactions then wait for a later
-   *   block.
+   * @returns Undefined if its number is not reserved yet: its transactions wait for a later block.
    */
   seal(dueMs: number): Block | undefined {
     if (this.nextNumber > this.#reservedTo()) return undefined;

@@ -58,8 +58,7 @@ type RecordedPrice = (market: Market, dueMs: number) => bigint | undefined;
 
 /**
  * The core node's state machine: transactions, checkpoints and settlement. Each change is checked
- * and applied synchronously, so no other code sees a partial change, and announced once it is
- * committed.
+ * and applied synchronously, so no other code sees half a change, and announced once committed.
  */
 export class Chain {
   readonly chainId: number;
@@ -141,8 +140,7 @@ export class Chain {
 
   /**
    * Makes a checkpoint: records fresh prices, seals the block, and settles theses that have ended.
-   * The transactions of the block are on the disk already, so the block is announced even if a
-   * settlement fails.
+   * The block's transactions are on the disk, so it is announced even if a settlement fails.
    *
    * @param dueMs When it was due: a multiple of 100 ms, after the previous checkpoint.
    */
@@ -267,8 +265,7 @@ export class Chain {
     requireSigner("Transaction signature", txHash, tx.signature, tx.from);
     const earlier = this.receipt(txHash);
     if (earlier !== undefined) return { receipt: earlier, isKnown: true };
-    // The receipt of a transaction this old may have been deleted: the transaction must not be
-    // accepted again.
+    // Its receipt may be deleted if it is this old: the transaction must not be accepted again.
     const isOld = tx.timestamp < this.#records.state.droppedBeforeMs + TIMESTAMP_DRIFT_MAX_MS;
     const offMs = Math.abs(this.#clock.now() - tx.timestamp);
     if (offMs > TIMESTAMP_DRIFT_MAX_MS || isOld) {

@@ -12,7 +12,7 @@ import type { ChainRecords } from "../store/chain_records.ts";
 import { BreachWatch } from "./breaches.ts";
 import { type AppliedTransaction, Ledger } from "./ledger.ts";
 import type { Permissions } from "./permissions.ts";
-import { PriceHistory } from "./price_history.ts";
+import { KnownPrices } from "./known_prices.ts";
 import { type Box, isFinalAt, type Outcome, SettlementSchedule } from "./settlement.ts";
 
 /** Longest slice of settlement: a checkpoint must not wait for all theses that end together. */
@@ -27,7 +27,7 @@ const SETTLEMENTS_PER_CHECK = 25;
 /** The state of a chain, loaded from its records: ledger, price histories and settlements. */
 export class ChainState {
   readonly ledger: Ledger;
-  readonly histories: ReadonlyMap<Market, PriceHistory>;
+  readonly histories: ReadonlyMap<Market, KnownPrices>;
   readonly settlements: SettlementSchedule;
   readonly #markets: Markets;
   readonly #records: ChainRecords;
@@ -41,7 +41,7 @@ export class ChainState {
     this.#markets = new Markets([...rings.keys()]);
     this.#breaches = new Map([...rings.keys()].map((market) => [market, new BreachWatch()]));
     this.histories = new Map(
-      Array.from(rings, ([market, ring]) => [market, new PriceHistory(ring)]),
+      Array.from(rings, ([market, ring]) => [market, new KnownPrices(ring)]),
     );
     for (const { symbol, page, prices } of records.backfilledPages()) {
       const market = this.#markets.list.find((market) => market.symbol === symbol);
@@ -143,7 +143,7 @@ export class ChainState {
     this.settlements.retryWhere(tx.base, tx.quote, { from: first.from, to: last.to });
   }
 
-  /** Deletes backfilled prices that are older than the ring and that no open thesis needs any more. */
+  /** Deletes backfilled prices that are older than the ring and that no open thesis needs. */
   prune(): void {
     for (const [{ base, quote, symbol }, history] of this.histories) {
       if (history.backfilled.pages === 0) continue;
@@ -153,7 +153,7 @@ export class ChainState {
     }
   }
 
-  /** How many slots up to a time have no price although an unsettled thesis needs them, by market. */
+  /** How many slots up to a time lack the price that an unsettled thesis needs, by market. */
   *neededSlots(untilMs: number): Iterable<[market: Market, slots: number]> {
     for (const [market, history] of this.histories) {
       const missingMs = this.settlements.neededSpans(market.base, market.quote)
@@ -167,7 +167,7 @@ export class ChainState {
     return this.#markets.find(base, quote);
   }
 
-  historyOf(pair: MarketPair): PriceHistory {
+  historyOf(pair: MarketPair): KnownPrices {
     const market = this.marketOf(pair);
     const history = market && this.histories.get(market);
     if (history !== undefined) return history;

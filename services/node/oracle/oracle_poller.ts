@@ -10,7 +10,7 @@ export type PullOutcome = "ok" | "timeout" | "error" | "invalid";
 
 interface OraclePollerParts {
   url: string;
-  /** Asks the oracle once; never rejects. `onLate` receives an answer that came after the timeout. */
+  /** Asks the oracle once; never rejects. `onLate` receives an answer after the timeout. */
   pull(onLate: (body: unknown) => void): Promise<PullResult>;
   prices: OraclePrices;
   clock: Clock;
@@ -25,8 +25,7 @@ interface OraclePollerParts {
 
 /**
  * Pulls prices from the oracle at each checkpoint (spec: price oracle, pull cycle) and reports the
- * outcomes. After a failed pull, the last known prices stay; a late answer is used by the next
- * checkpoint.
+ * outcomes. After a failed pull, the last prices stay; a late answer serves the next checkpoint.
  */
 export class OraclePoller {
   readonly #parts: OraclePollerParts;
@@ -54,7 +53,7 @@ export class OraclePoller {
     return this.problem(nowMs) === undefined ? "fresh" : "stale";
   }
 
-  /** The markets without a fresh price, which accept no bets, and why; undefined if there are none. */
+  /** The markets without a fresh price, which accept no bets, and why; undefined without any. */
   problem(nowMs: number): string | undefined {
     const { prices, url } = this.#parts;
     const stale = prices.markets.filter((market) => !prices.isFresh(market, nowMs));

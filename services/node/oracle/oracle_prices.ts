@@ -93,8 +93,7 @@ export class OraclePrices {
     const { price, lastUpdate: reported } = entry;
     const known = this.#known.get(market);
     if (known !== undefined && reported === known.reported) {
-      // A median may change before the sources that decide its `lastUpdate` confirm their prices
-      // again.
+      // A median may change before the sources of its `lastUpdate` confirm their prices again.
       if (!isLate) known.price = price;
       return false;
     }

@@ -17,8 +17,7 @@ export const UNSENT_PER_CLIENT_MAX = 2 * 1024 * 1024;
 
 /**
  * Limits during a burst, such as many settlements at once: for this long, one client and all
- * clients together may have this many unsent bytes. A client may be a proxy with thousands of
- * clients.
+ * clients together may have this many unsent bytes. A client may be a proxy that serves thousands.
  */
 export const BURST = { ms: 3_000, clientBytes: 64 * 1024 * 1024, totalBytes: 256 * 1024 * 1024 };
 

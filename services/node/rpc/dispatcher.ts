@@ -30,7 +30,6 @@ export const BATCH_ANSWER_CHARS_MAX = 768 * 1024;
 const BATCH_TOO_LONG = new RangemakerError(
   "BATCH_TOO_LONG",
   "Answers of the batch are too long: send this call in another batch",
-  { retryable: true },
 );
 
 /** Most levels and values of a message: a batch of 100 bets has half as many values. */
@@ -207,7 +206,7 @@ function failureText(id: RpcId, thrown: unknown): string {
   return JSON.stringify(rpcFailure(id, code, message, data));
 }
 
-/** The JSON-RPC code of each domain error that a caller can cause. All others are internal errors. */
+/** The JSON-RPC code of each domain error that a caller can cause. Others are internal errors. */
 const RPC_CODES: Readonly<Record<string, number>> = {
   INVALID_SIGNATURE: RpcCode.transactionRejected,
   TIMESTAMP_OUT_OF_RANGE: RpcCode.transactionRejected,

@@ -5,7 +5,7 @@ import type {
   MethodTable,
   ParamsOf,
 } from "../../../lib/protocol/methods/definition.ts";
-import { describeInput } from "../../../lib/protocol/scalars.ts";
+import { describeInput } from "../../../lib/protocol/input_errors.ts";
 import type { SubscribingCaller } from "./subscriptions.ts";
 
 /** One JSON-RPC method as the dispatcher runs it. */
@@ -36,8 +36,7 @@ export function bindMethods<T extends MethodTable>(
 ): [name: string, method: Method][] {
   return Object.entries(table).map(([name, definition]) => {
     const { access, isCostly, params: schema = noParams } = definition;
-    // Each handler gets parameters parsed by its own method's schema. Types of a whole table cannot
-    // express that.
+    // Each handler gets what its own schema has parsed, which types of a whole table cannot say.
     const run = handlers[name] as (
       params: unknown,
       client: SubscribingCaller | undefined,

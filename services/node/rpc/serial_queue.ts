@@ -23,7 +23,6 @@ export class NodeBusyError extends RangemakerError {
       "NODE_BUSY",
       "The node is busy: this caller's share of the requests that may wait is used up, " +
         "try again later",
-      { retryable: true },
     );
   }
 }

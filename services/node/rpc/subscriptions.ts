@@ -89,7 +89,7 @@ export class Subscriptions {
     return new Subscriber(send, this.#newId, (kind) => this.#of(kind));
   }
 
-  /** Sends an event to all subscribers of its kind. It is encoded once, and only if there are any. */
+  /** Sends an event to all subscribers of its kind, encoded once. */
   publish(kind: SubscriptionKind, makeResult: () => unknown): void {
     this.#publish(kind, makeResult, () => true);
   }

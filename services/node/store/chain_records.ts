@@ -107,8 +107,7 @@ export class ChainRecords {
   /**
    * Where a chain that was stopped continues. A block number is never used twice: every start
    * continues at least at the number of milliseconds since the chain was created. A running chain
-   * announces one number per 100 ms. So a restored backup, which lacks the last blocks, continues
-   * above them.
+   * announces one number per 100 ms. So a restored backup continues above the blocks that it lacks.
    */
   resumePoint(nowMs: number): ResumePoint {
     const announcedTo = Math.max(this.#state.reservedTo, nowMs - this.createdAtMs);
@@ -179,8 +178,7 @@ export class ChainRecords {
 
   /**
    * Deletes some of the receipts before a time, and of the theses that were settled and past the
-   * end of their window before it: until then, only the record of a used quote prevents its second
-   * use.
+   * end of their window before it: until then, only that record prevents a second use of a quote.
    */
   dropBefore(timeMs: number): void {
     if (this.commits.failure !== undefined) return;
@@ -201,7 +199,7 @@ export class ChainRecords {
     });
   }
 
-  /** Some of the rows before a time. If they cannot be read, nothing is written any more, either. */
+  /** Some of the rows before a time. If they cannot be read, nothing is written either. */
   #readBefore(timeMs: number) {
     const { theses, receipts } = this.#tables;
     const closed = `WHERE ${CLOSED_AT} < ? ORDER BY ${CLOSED_AT} LIMIT ?`;

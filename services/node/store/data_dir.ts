@@ -19,7 +19,7 @@ export function databasePath(dir: string): string {
   return `${dir}/chain.sqlite`;
 }
 
-/** In the header of a database that `node backup` wrote: bytes 60 to 63, SQLite's `user_version`. */
+/** In the header of a database by `node backup`: bytes 60 to 63, SQLite's `user_version`. */
 export const BACKUP_RUN = 1;
 
 /**
@@ -109,8 +109,7 @@ type DataDirContents = "nothing" | "chain" | "backup";
 /**
  * Inspects the files of a directory that no node has open.
  *
- * @throws {DataDirError} If there is no chain that can be opened, or its files do not belong
- *   together.
+ * @throws {DataDirError} If no chain can be opened, or its files do not belong together.
  */
 export function inspectFiles(dir: string, record: LockRecord | undefined): DataDirContents {
   const path = databasePath(dir);

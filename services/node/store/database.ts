@@ -40,8 +40,7 @@ export class Database extends SqliteDatabase {
     try {
       this.exec("PRAGMA wal_checkpoint(PASSIVE)");
     } catch {
-      // Nothing is lost: the log still contains everything. On a full disk, the next commit reports
-      // it.
+      // Nothing is lost: the log still contains everything. The next commit reports a full disk.
     }
   }
 

@@ -35,8 +35,7 @@ export class GroupCommit {
   #failure: StorageError | undefined;
 
   /**
-   * @param isDurable If false, one transaction never ends, and every change counts as committed at
-   *   once.
+   * @param isDurable If false, one transaction never ends, and every change is committed at once.
    */
   constructor(db: Database, isDurable: boolean, hooks: CommitHooks) {
     this.#db = db;

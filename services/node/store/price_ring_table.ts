@@ -7,7 +7,7 @@ import type { Database } from "./database.ts";
 /** Slots of one cell, which is a row of the table. */
 const CELL_SLOTS = 64;
 
-/** Bytes of a slot in a row: its price, then a CRC-32 of market, slot and price. Zeros: no price. */
+/** Bytes of a slot in a row: price, CRC-32 of market, slot and price. Zeros: no price. */
 const STORED_SLOT_BYTES = 12;
 
 const TABLE = "prices";

@@ -240,7 +240,7 @@ class DiskStorage implements Storage {
   }
 }
 
-/** @throws {DataDirError} If the chain cannot be continued with these settings, or its sums are wrong. */
+/** @throws {DataDirError} If these settings do not fit the chain, or its sums are wrong. */
 function requireConsistent(records: ChainRecords, markets: Markets, dir: string): void {
   const theses = records.unsettledTheses().map(({ thesis }) => thesis);
   const holdings = theses.reduce((sum, { payout }) => sum + payout, records.accounts.total);

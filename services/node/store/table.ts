@@ -105,8 +105,7 @@ export class Table<V> {
   }
 
   /**
-   * The rows that the end of a query selects, without changes that are only in memory; all rows by
-   * default.
+   * The rows that the end of a query selects, without changes only in memory; by default all.
    *
    * @throws {StorageError} If a row is damaged.
    */

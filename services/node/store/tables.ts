@@ -7,9 +7,9 @@ import {
   hash32Schema,
   type Hex,
   timestampSchema,
-  toWire,
   uint256Schema,
 } from "../../../lib/protocol/scalars.ts";
+import { toWire } from "../../../lib/protocol/wire.ts";
 import { type Thesis, thesisSchema } from "../../../lib/protocol/thesis.ts";
 import type { Funds } from "./accounts.ts";
 import type { Database } from "./database.ts";

@@ -51,8 +51,7 @@ export const okx: Provider = {
   ],
   parse: (text) => text === "pong" ? ALIVE : readFrame(text, readers),
   sequence: "none",
-  // OKX closes a connection after 30 s without a message. An earlier ping detects a dead connection
-  // sooner.
+  // OKX closes a connection after 30 s without a message. Earlier pings detect a dead one sooner.
   liveness: {
     silenceMs: 10_000,
     streamSilenceMs: 60_000,

@@ -53,11 +53,10 @@ export function decodeBet(payload: string): ReservedBet {
  * Parses and verifies a recorded execution.
  *
  * @param quoteSigner Verifies the solver's signature.
- * @throws {RangemakerError} If key, quote and the signatures of solver and user do not belong
- *   together.
+ * @throws {RangemakerError} If key, quote and both signatures do not belong together.
  */
 export function verifiedExecution(
-  { key, subject, payload, expiresAtMs }: Intent,
+  { key, user, payload, expiresAtMs }: Intent,
   quoteSigner: Pick<QuoteSigner, "require">,
   chainId: number,
 ): Execution {
@@ -65,7 +64,7 @@ export function verifiedExecution(
   const quoteHash = hashQuote(quote, chainId);
   quoteSigner.require(quoteHash, quote.signature);
   requireSigner("User signature", quoteHash, userSignature, quote.user);
-  if (key !== quoteHash || subject !== quote.user || expiresAtMs !== quote.deadline) {
+  if (key !== quoteHash || user !== quote.user || expiresAtMs !== quote.deadline) {
     throw new RangemakerError("STORE_DAMAGED", "its columns do not belong to the signed quote");
   }
   return { quote, userSignature };
@@ -109,8 +108,7 @@ export async function findThesis(
 /**
  * The final result of an execution.
  *
- * @throws {RangemakerError} If the execution failed without a receipt: the node recorded no
- *   transaction.
+ * @throws {RangemakerError} If it failed without a receipt: the node recorded no transaction.
  */
 export function resultOf(intent: Intent): ExecuteResult {
   if (intent.receipt === null) {

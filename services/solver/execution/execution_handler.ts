@@ -27,7 +27,7 @@ export interface ExecutionHandlerOptions {
 /** Hedges that are remembered: far more than there are executions under way. */
 const HEDGES_MAX = 10_000;
 
-/** What a recorded execution needs before it is sent: it is verified, held, rechecked and hedged. */
+/** What a recorded execution needs before it is sent: verification, wait, rechecks and hedge. */
 export class ExecutionHandler {
   readonly #options: ExecutionHandlerOptions;
   /** Verified executions by intent, so that each is parsed and verified once. */
@@ -62,7 +62,7 @@ export class ExecutionHandler {
     // Clocks of other processes may differ.
     const leftMs = Math.min(holdMs, intent.createdAtMs + holdMs - clock.now());
     if (leftMs > 0) await waitMs(clock, leftMs);
-    await finalUnlessRetryable(() => this.#hedgeBetweenChecks(intent, quote));
+    await finalUnlessTemporary(() => this.#hedgeBetweenChecks(intent, quote));
   }
 
   /** Rechecks before and after the hedge, since a new price may have arrived. */
@@ -72,14 +72,16 @@ export class ExecutionHandler {
     try {
       await this.#options.hedge.cover(hash32Schema.parse(key), quote);
     } catch (thrown) {
-      if (thrown instanceof RangemakerError && !thrown.retryable) this.#hedges.set(key, false);
+      if (thrown instanceof RangemakerError && thrown.retry !== "later") {
+        this.#hedges.set(key, false);
+      }
       throw thrown;
     }
     executionLog.hedged(key, quote);
     try {
       this.#recheck(quote, "hedge");
     } catch (thrown) {
-      const isRefused = thrown instanceof RangemakerError && !thrown.retryable;
+      const isRefused = thrown instanceof RangemakerError && thrown.retry !== "later";
       if (isRefused) this.#reportUnused(key, quote);
       throw thrown;
     }
@@ -116,8 +118,7 @@ export class ExecutionHandler {
   /**
    * The terms of a recorded execution's transaction.
    *
-   * @throws {RangemakerError} If key, quote and the signatures of solver and user do not belong
-   *   together.
+   * @throws {RangemakerError} If key, quote and both signatures do not belong together.
    */
   termsOf(intent: Intent): TransactionTerms {
     return transactionTermsOf(this.#executionOf(intent));
@@ -134,13 +135,13 @@ export class ExecutionHandler {
   }
 }
 
-/** Runs steps of a recorded execution: a failure is final unless it is retryable. */
-async function finalUnlessRetryable(steps: () => Promise<void>): Promise<void> {
+/** Runs steps of a recorded execution: a failure is final unless a later attempt may succeed. */
+async function finalUnlessTemporary(steps: () => Promise<void>): Promise<void> {
   try {
     await steps();
   } catch (thrown) {
     if (!(thrown instanceof RangemakerError)) throw thrown;
-    if (thrown.retryable) throw new OutcomeUnknownError(null, thrown);
+    if (thrown.retry === "later") throw new OutcomeUnknownError(null, thrown);
     const { code, message, details } = thrown;
     throw new IntentRefusedError(code, message, { cause: thrown, details });
   }

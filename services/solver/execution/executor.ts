@@ -57,8 +57,7 @@ export class Executor {
    *
    * @throws {SignatureError} If the quote is not this solver's or not signed by its user.
    * @throws {RangemakerError} If a limit or check fails. With `usedUp` in its details, the quote
-   * never
-   *   becomes a bet; otherwise nothing is recorded.
+   *   never becomes a bet; otherwise nothing is recorded.
    * @throws {OutcomeUnknownError} If the node has not answered yet.
    */
   async execute(request: ExecutionRequest): Promise<ExecuteResult> {
@@ -77,7 +76,7 @@ export class Executor {
     return resultOf(await running);
   }
 
-  /** A late quote fails by its deadline, even if the user's signature is wrong too (spec: "POST /execute"). */
+  /** A late quote fails by its deadline, even if the signature is wrong (spec: "POST /execute"). */
   #requireUserSignature({ quote, userSignature }: Execution): void {
     const { chainId } = this.#options;
     const hashFor = (chainId: number) => hashQuote(quote, chainId);
@@ -91,8 +90,7 @@ export class Executor {
 
   async #runOnce(quoteHash: Hex, execution: Execution): Promise<Intent> {
     const { intents } = this.#options;
-    // Read before the balances, so that a bet committed in between shows in at least one of the
-    // two.
+    // Before the balances, so that a bet committed in between shows in one of the two at least.
     const { state, inFlight } = await intents.store.lookUp(quoteHash);
     if (state !== undefined) {
       return await intents.submit(await this.#readRecorded(quoteHash, state));
@@ -106,8 +104,7 @@ export class Executor {
     const { intents: { store }, clock } = this.#options;
     try {
       if (isFinal(state)) return await store.get(quoteHash);
-      // A row that was only read may be lost in a failover. Writing the attempt proves that it
-      // stays.
+      // A failover may lose a row that was only read. Writing the attempt proves that it stays.
       return await store.recordAttempt(quoteHash, clock.now());
     } catch (thrown) {
       if (!(thrown instanceof StoreError) || thrown instanceof StoreDamagedError) throw thrown;
@@ -138,7 +135,7 @@ export class Executor {
       return insertion;
     } catch (thrown) {
       if (thrown instanceof RangemakerError) executionLog.refused(quoteHash, quote, thrown);
-      if (!(thrown instanceof PricingRefusedError) || thrown.retryable) throw thrown;
+      if (!(thrown instanceof PricingRefusedError) || thrown.retry === "later") throw thrown;
       const refused = this.#intentOf(quoteHash, execution);
       const intent = await intents.store.insertFailed(refused, failureOf(thrown));
       return { inserted: false, intent };
@@ -168,7 +165,7 @@ export class Executor {
     const { user, deadline } = execution.quote;
     return {
       key: quoteHash,
-      subject: user,
+      user,
       payload: encodeExecution(execution, quoteSigner.probabilityOf(quoteHash)),
       transaction: null,
       expiresAtMs: deadline,

@@ -19,7 +19,7 @@ export interface Hedge {
    * Resolves when the risk of a quote is covered. Idempotent by the quote hash: it is called again
    * after a crash.
    *
-   * @throws {RangemakerError} If the risk is not covered; after a retryable error, it may be.
+   * @throws {RangemakerError} If the risk is not covered; `retry` is `later` if it may be.
    */
   cover(quoteHash: Hex, quote: Quote): Promise<void>;
 }
@@ -76,7 +76,7 @@ export class HttpHedge implements Hedge {
 
   /**
    * @throws {RangemakerError} `HEDGE_REFUSED` if the service refuses, which is final.
-   * @throws {RangemakerError} `HEDGE_UNAVAILABLE`, retryable, if there was no valid answer.
+   * @throws {RangemakerError} `HEDGE_UNAVAILABLE` without a valid answer: it may succeed later.
    */
   async cover(quoteHash: Hex, quote: Quote): Promise<void> {
     const { url, timeoutMs } = this.#options;
@@ -112,6 +112,6 @@ export class HttpHedge implements Hedge {
       reason: cause instanceof NetworkError ? reasonOf(cause) : reason,
     });
     const message = `Execution is not hedged yet: the hedging service ${reason}`;
-    return new RangemakerError("HEDGE_UNAVAILABLE", message, { retryable: true, cause });
+    return new RangemakerError("HEDGE_UNAVAILABLE", message, { retry: "later", cause });
   }
 }

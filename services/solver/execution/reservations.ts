@@ -14,14 +14,14 @@ export interface ReservationsOptions {
   store: Pick<IntentStore, "find" | "refreshReservations" | "release">;
   book: ExposureBook;
   node: Pick<CoreClient, "getThesis" | "getTheses">;
-  /** Throws unless the node has the chain of the store: on another chain, all theses would be missing. */
+  /** Throws unless the node has the store's chain: on another, all theses would be missing. */
   requireChain(): Promise<void>;
   clock: Clock;
   /** A bet with a known probability was settled. Called once per bet, in exactly one process. */
   onOutcome?(probability: number, thesis: Thesis): void;
 }
 
-/** Releases the reservations of settled bets, in the database and in the book, and reports outcomes. */
+/** Releases the reservations of settled bets in database and book, and reports outcomes. */
 export class Reservations {
   readonly #options: ReservationsOptions;
   readonly #log = serviceLog("solver");
@@ -40,7 +40,7 @@ export class Reservations {
     if (thesis !== undefined) void this.onThesisChanged(thesis);
   }
 
-  /** Called when a thesis changes its state: releases a settled one. {@link reconcile} retries failures. */
+  /** Called when a thesis changes: releases a settled one. {@link reconcile} retries failures. */
   async onThesisChanged(thesis: Thesis): Promise<void> {
     if (isUnsettled(thesis.status)) return;
     const { quoteHash } = thesis;
@@ -76,7 +76,7 @@ export class Reservations {
     return released;
   }
 
-  /** Reconciles; a failure is logged once until it changes or a pass succeeds, and the next pass tries again. */
+  /** Reconciles. A failure is logged once until it changes or ends; the next pass tries again. */
   async reconcileOrLog(signal: AbortSignal): Promise<void> {
     const reconcile = async () => {
       await this.reconcile(signal);

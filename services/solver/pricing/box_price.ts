@@ -24,10 +24,7 @@ export interface MarketModel {
 export interface BoxPrice {
   /** Probability by the model, averaged over the uncertainty of volatility. */
   probability: number;
-  /**
-   * Probability if the box survives until its recheck; never lower. The payout is calculated from
-   * it.
-   */
+  /** Probability if the box survives until its recheck; never lower. The payout is made from it. */
   chargedProbability: number;
 }
 
@@ -107,8 +104,7 @@ export function earlyPriceIsProfitable(
  * The mean gain per bet of those who bet only if the price has moved in their favour.
  *
  * After a move of d deviations the probability is close to p(d) = middle + slope d + bend d². Its
- * mean over d ~ N(0, 1) is middle + bend: the probability of now, at which a bet of 1 is worth
- * `worth`.
+ * mean over d ~ N(0, 1) is middle + bend: the probability now, at which a bet of 1 is `worth`.
  *
  * @param probabilities After moves of {@link SAMPLED_DEVIATIONS} down, none, and up.
  */

@@ -39,8 +39,7 @@ export interface PriceMotion {
 }
 
 /**
- * Most expected moves for the exact recursion; beyond them, the error of shifted barriers is below
- * 0.005.
+ * Most expected moves for the exact recursion; beyond, shifted barriers are wrong by under 0.005.
  */
 const EXACT_MOVES_MAX = 25;
 
@@ -56,8 +55,7 @@ const STILL_SHARE_MIN = 1e-6;
 const STILL_SHARE_MAX = 0.9999;
 
 /**
- * The checks of the box to come (protocol, "Settlement of a box thesis": one per 100 ms slot of
- * `[startMs, endMs)`).
+ * The checks to come (protocol, "Settlement of a box thesis": one per 100 ms slot of the window).
  *
  * @returns Undefined if no check is left.
  */
@@ -197,8 +195,7 @@ function afterSteps(
   if (byMoves === "certain") return 1;
   if (still === 0) return byMoves[steps];
   const chances = steps + extraSteps;
-  // Binomial weights as logarithms: for many steps the chance of no move is below the smallest
-  // double.
+  // Binomial weights as logarithms: with many steps, that of no move is below the smallest double.
   let log = chances * Math.log(still);
   let sum = 0;
   for (let count = 0; count <= movesMax(chances, still); count++) {

@@ -44,8 +44,7 @@ const RULES: readonly Quadrature[] = Array.from(
 );
 
 /**
- * Probabilities to be inside at the first check and at each of k further checks, for k = 0 to
- * `steps`.
+ * Probabilities to be inside at the first check and the next k, for k = 0 to `steps`.
  *
  * @returns Undefined if the corridor in reach is wider than {@link STEPS_WIDE_MAX} steps.
  */
@@ -186,8 +185,7 @@ function carryBack(
     result[step] = Math.min(result[step - 1]!, probability);
     if (step + 1 === result.length) break;
     for (let i = 0, at = 0; i < count; i++) {
-      // Four independent sums run in parallel in the processor; rules have a multiple of four
-      // points.
+      // Four independent sums run in parallel in the processor; rules have a multiple of 4 points.
       let [a, b, c, d] = [0, 0, 0, 0];
       for (let j = 0; j < count; j += 4, at += 4) {
         a += kernel[at]! * values[j]!;

@@ -23,8 +23,7 @@ export interface PriceNow {
 
 /**
  * Last look: a quote may be executed while its payout, at the current probability, leaves the maker
- * between half and one and a half times its margin. The part withheld for the book is deducted
- * first.
+ * between half and one and a half times its margin. What the book withholds is deducted first.
  *
  * The check is symmetric, as the FX Global Code asks of last look (principle 17). A price that
  * moved against the user is refused too: the payout is part of the hash that the user has signed,

@@ -46,8 +46,7 @@ export function integrate(
 
 /**
  * The Gauss-Hermite rule with three points: the mean of a smooth function of a normal variable is
- * the weighted mean of three values, at the variable's mean and {@link OUTER_DEVIATIONS} below and
- * above it.
+ * the weighted mean of three values: at the variable's mean, and {@link OUTER_DEVIATIONS} from it.
  */
 export const CENTRE_WEIGHT = 2 / 3;
 export const OUTER_WEIGHT = 1 / 6;

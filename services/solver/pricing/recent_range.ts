@@ -11,10 +11,7 @@ const HALF_LIFE_MS = 60_000;
 /** Memory of the relation between the two kinds of candles. */
 const RELATION_HALF_LIFE_MS = 3_600_000;
 
-/**
- * A candle counts as at most this many times the mean, so that a jump does not count as a new
- * level.
- */
+/** A candle counts as at most this many means, so that a jump does not count as a new level. */
 const RAISE_MAX = 3;
 
 /** Candles before a jump can be recognised. */

@@ -3,8 +3,7 @@
  *
  * Crypto volatility peaks between 13 and 17 UTC and is lowest between 3 and 11 ("Intraday patterns
  * on 38 exchanges", Review of Quantitative Finance and Accounting 64, 275), with bursts at the
- * minutes 0, 15, 30 and 45 (Hansen, Kim and Kimbrough, "Periodicity in cryptocurrency volatility",
- * 2024).
+ * minutes 0, 15, 30 and 45 (Hansen et al., "Periodicity in cryptocurrency volatility", 2024).
  */
 import { z } from "zod";
 import { HOUR_MS, MINUTE_MS } from "../../../lib/time.ts";

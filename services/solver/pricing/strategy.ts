@@ -5,6 +5,7 @@ import type { PriceReader } from "../../../lib/prices/price_slots.ts";
 import type { Market, Markets } from "../../../lib/protocol/markets.ts";
 import { described, uint64Schema } from "../../../lib/protocol/scalars.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
+import { SOLVER_ERRORS } from "../failures.ts";
 import type { VolatilityForecaster } from "./volatility_forecast.ts";
 
 /**
@@ -53,37 +54,38 @@ export interface PricedBet {
   details?: PricingDetails;
 }
 
-/** Codes of bets without a price; the value says whether a later attempt may succeed. */
-const PRICING_REFUSALS = {
+/** Codes of bets without a price. */
+const PRICING_REFUSALS = [
   /** The price of the market is unknown, or too old. */
-  PRICE_UNAVAILABLE: true,
+  "PRICE_UNAVAILABLE",
   /** Too little price history, or none up to now. */
-  VOLATILITY_UNAVAILABLE: true,
+  "VOLATILITY_UNAVAILABLE",
   /** The window has begun, and not every price of it so far is known. */
-  HISTORY_UNAVAILABLE: true,
+  "HISTORY_UNAVAILABLE",
   /** The window has begun, and a price was outside the range: the user cannot win. */
-  RANGE_BROKEN: false,
+  "RANGE_BROKEN",
   /** The price is outside the range now. */
-  OUTSIDE_RANGE: false,
+  "OUTSIDE_RANGE",
   /** The range is only a few of the smallest price moves wide. */
-  RANGE_TOO_NARROW: false,
+  "RANGE_TOO_NARROW",
   /** The window is over. */
-  WINDOW_ENDED: false,
+  "WINDOW_ENDED",
   /** The duration is below the strategy's own minimum. */
-  DURATION_TOO_SHORT: false,
+  "DURATION_TOO_SHORT",
   /** The payout would not be more than the bet: the user could only lose. */
-  PAYOUT_TOO_LOW: false,
+  "PAYOUT_TOO_LOW",
   /** The price moved in the user's favour since the quote: it would cost the maker its margin. */
-  PRICE_MOVED: false,
+  "PRICE_MOVED",
   /** The price moved against the user since the quote: a new quote pays more. */
-  PRICE_IMPROVED: false,
-} as const;
+  "PRICE_IMPROVED",
+] as const satisfies (keyof typeof SOLVER_ERRORS)[];
 
 /** The reason why a strategy has no price. */
-export type PricingRefusal = keyof typeof PRICING_REFUSALS;
+export type PricingRefusal = (typeof PRICING_REFUSALS)[number];
 
 /** Whether an error code is a refusal by the strategy, which is not a fault of the solver. */
-export const isPricingRefusal = (code: string): boolean => Object.hasOwn(PRICING_REFUSALS, code);
+export const isPricingRefusal = (code: string): boolean =>
+  PRICING_REFUSALS.some((refusal) => refusal === code);
 
 /** A bet without a price. */
 export class PricingRefusedError extends RangemakerError {
@@ -97,7 +99,7 @@ export class PricingRefusedError extends RangemakerError {
       & Pick<RangemakerErrorOptions, "details">
       & { pricing?: PricingDetails } = {},
   ) {
-    super(code, message, { retryable: PRICING_REFUSALS[code], ...(details && { details }) });
+    super(code, message, { retry: SOLVER_ERRORS[code].retry, ...(details && { details }) });
     this.pricing = pricing;
   }
 }
@@ -130,8 +132,7 @@ export interface PricingStrategy {
 /** A strategy's current view of a market. */
 export interface MarketView {
   /**
-   * The newest price, an integer with 6 decimals, and its time at the exchanges; undefined before
-   * the first.
+   * The newest price, with 6 decimals, and its time at the exchanges; undefined before the first.
    */
   readonly spot: { price: bigint; lastUpdateMs: number; fresh: boolean } | undefined;
   /** Forecasts by horizon. */

@@ -28,10 +28,7 @@ const HORIZONS_MS = [
   ...[1, 4, 16, 64, 256, 1_024].map((minutes) => minutes * CANDLE_MS),
 ];
 
-/**
- * Index of the horizon of a minute, the first one made of candles. Other horizons take their prior
- * from it.
- */
+/** Index of the horizon of a minute, the first one made of candles, and the prior of the others. */
 const MINUTE_INDEX = HORIZONS_MS.indexOf(CANDLE_MS);
 
 /** Windows with fewer moves say little about the size of a move. */

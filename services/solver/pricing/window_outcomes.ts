@@ -17,8 +17,7 @@ const LOWEST = -3;
 
 /**
  * Memory of the histogram: a day for windows of up to a minute, and as the root of the length for
- * longer ones. Short windows differ between calm and busy days; long windows are too few for a
- * short memory.
+ * longer ones. Short windows differ from day to day; long ones are too few for a short memory.
  */
 function memoryOf(horizonMs: number): number {
   return DAY_MS * Math.sqrt(Math.max(1, horizonMs / MINUTE_MS));
@@ -66,10 +65,7 @@ export interface Calibration {
   horizonMs: number;
   /** Number of ended windows: overlapping windows count in part, older ones count less. */
   windows: number;
-  /**
-   * By the probability that the forecast gave: {@link CHECKED_PROBABILITIES}. Empty without
-   * windows.
-   */
+  /** By the forecast's probability: {@link CHECKED_PROBABILITIES}. Empty without windows. */
   boxes: readonly {
     predicted: number;
     /** Share of the boxes that held. */

@@ -3,7 +3,7 @@ import type { EstimateAnswer } from "../../../lib/protocol/answers.ts";
 import { MARKETS, USDT } from "../../../lib/protocol/markets.ts";
 import { quoteRequestSchema } from "../../../lib/protocol/quote.ts";
 import { addressSchema, thesisTypeSchema, timestampSchema } from "../../../lib/protocol/scalars.ts";
-import type { Estimate } from "./quoter.ts";
+import type { QuotePreview } from "./quoter.ts";
 
 const MULTIPLIER_DECIMALS = 4;
 
@@ -20,7 +20,7 @@ export const estimateRequestSchema = z.object({
 }).meta({ id: "EstimateRequest" });
 
 /** The estimate as JSON (spec: quote solver, "Estimate"). */
-export function estimateToWire({ betAmount, payout }: Estimate): EstimateAnswer["estimate"] {
+export function estimateToWire({ betAmount, payout }: QuotePreview): EstimateAnswer["estimate"] {
   return {
     betAmount: betAmount.toString(),
     payout: payout.toString(),

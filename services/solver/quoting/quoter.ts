@@ -32,7 +32,7 @@ export interface QuoterOptions {
 }
 
 /** A preview of a quote (spec: quote solver, "Estimate"). */
-export interface Estimate {
+export interface QuotePreview {
   betAmount: bigint;
   payout: bigint;
   pricing?: PricingDetails;
@@ -91,7 +91,7 @@ export class Quoter {
    * @throws {PricingRefusedError} If the strategy has no price.
    * @throws {RangemakerError} `EXPOSURE_TOO_LARGE` if the solver could not take the bet now.
    */
-  estimate(bet: BetTerms): Estimate {
+  estimate(bet: BetTerms): QuotePreview {
     const { limit } = this.#options;
     this.#requireTerms(bet);
     const { payout, details: pricing } = this.#price(bet);

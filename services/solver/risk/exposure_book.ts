@@ -138,13 +138,12 @@ export class ExposureBook implements ReservationBook {
     this.#reading = { known, reported: new Set() };
   }
 
-  /** Applies all open theses, read since {@link beginReading}. Reports received meanwhile are newer. */
+  /** Applies all open theses, read since {@link beginReading}; later reports are newer. */
   endReading(theses: readonly Thesis[]): void {
     if (this.#reading === undefined) throw new TypeError("No reading was begun");
     const { known, reported } = this.#reading;
     const read = new Map<string, Thesis>(theses.map((thesis) => [thesis.quoteHash, thesis]));
-    // A missing thesis settled while the feed was down, or the node lags: its reservation still
-    // counts.
+    // A missing thesis settled while the feed was down, or the node lags: its reservation counts.
     for (const quoteHash of new Set([...known, ...read.keys()])) {
       if (!reported.has(quoteHash)) this.#setThesis(quoteHash, read.get(quoteHash));
     }

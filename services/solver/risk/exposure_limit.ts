@@ -15,7 +15,7 @@ export interface ExposureLimitOptions {
   book: ExposureBook;
   /** Makes the book count exactly the reservations in the database. */
   refreshBook(): Promise<void>;
-  /** Called by {@link ExposureLimit.report}: the exposure is near the limit, or well below it again. */
+  /** {@link ExposureLimit.report}: the exposure is near the limit, or well below it again. */
   onNear?(isNear: boolean, total: bigint, max: bigint): void;
 }
 
@@ -28,7 +28,7 @@ export interface AdmissionFacts {
   inFlightBefore: InFlight;
 }
 
-/** Balances and `--max-exposure`: decides whether a bet fits together with all others of the solver. */
+/** Balances and `--max-exposure`: decides whether a bet fits beside all others of the solver. */
 export class ExposureLimit {
   readonly #options: ExposureLimitOptions;
   #isNear = false;

@@ -20,9 +20,7 @@ export interface PreTradeChecksOptions {
   strategy: Pick<PricingStrategy, "recheck" | "holdMs">;
 }
 
-/**
- * Checks one execution by itself; `ExposureLimit` checks it together with the others.
- */
+/** Checks one execution by itself; `ExposureLimit` checks it together with the others. */
 export class PreTradeChecks {
   readonly #options: PreTradeChecksOptions;
 
@@ -64,7 +62,7 @@ export class PreTradeChecks {
    * wait, since it may have been unfinished for a while, and after its hedge.
    *
    * @param options `isHedged`: the hedge needs no more time.
-   * @throws {RangemakerError} If a check fails; `retryable` if the price may be known later.
+   * @throws {RangemakerError} If a check fails; `retry` is `later` if the price may be known then.
    */
   recheck(quote: Quote, { isHedged }: { isHedged: boolean }): void {
     this.requireTimeLeft(quote, isHedged ? 0 : this.#options.hedgeMs);

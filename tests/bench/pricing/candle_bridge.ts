@@ -66,8 +66,7 @@ class CandleBridge {
     const path = this.#walk(candle, start, moves.length);
     let [made, bounces] = [0, false];
     return Array.from({ length: count }, (_, slot) => {
-      // A slot has the price of the last trade before its start: the first slot has the previous
-      // close.
+      // A slot has the price of the last trade before its start, the first one the previous close.
       if (slot === moves[made]) [made, bounces] = [made + 1, false];
       else if (!isFlat && slot > 0 && this.#random() < BOUNCING_SHARE) bounces = !bounces;
       const level = path[made] ?? start;
@@ -108,8 +107,7 @@ class CandleBridge {
     });
     prices[0] = start;
     if (moves > 0) prices[moves] = close;
-    // If the correction has moved the high or low, the nearest price between the ends takes its
-    // value.
+    // If the correction has moved the high or low, the nearest price between the ends does.
     for (const [extreme, pick] of [[high, Math.max], [low, Math.min]] as const) {
       if (moves === 0 || prices.includes(extreme, 1)) continue;
       const between = prices.slice(1, -1);

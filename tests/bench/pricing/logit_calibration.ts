@@ -16,10 +16,7 @@ interface Line {
   b: number;
 }
 
-/**
- * Recalibrates probabilities by logit p' = a + b logit p, fitted by maximum likelihood (Platt,
- * 1999).
- */
+/** Recalibrates probabilities: logit p' = a + b logit p, by maximum likelihood (Platt, 1999). */
 export class LogitCalibration {
   readonly #boxes = new Float64Array(BINS);
   readonly #held = new Float64Array(BINS);

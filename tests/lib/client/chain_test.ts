@@ -123,8 +123,8 @@ for (const [attack, [claims, play]] of Object.entries(ATTACKS)) {
         const client = new RangemakerClient({ urls, wallet, clock, chainId: CHAIN_ID });
         await assert.rejects(play(client), (thrown) => {
           assert(thrown instanceof ChainError, `${name}: ${thrown}`);
-          const { code, details: { expected, actual }, retryable } = thrown;
-          assert.deepEqual([expected, actual, retryable], [CHAIN_ID, PRODUCTION, false]);
+          const { code, details: { expected, actual }, retry } = thrown;
+          assert.deepEqual([expected, actual, retry], [CHAIN_ID, PRODUCTION, "never"]);
           return code === "CHAIN_MISMATCH";
         });
       });

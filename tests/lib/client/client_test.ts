@@ -8,19 +8,22 @@ import {
   InputError,
   isOutcomeUnknown,
   isRangemakerError,
+  NetworkError,
+  NodeTimeoutError,
   RangemakerClient,
   RpcError,
   ServiceError,
   WalletError,
   WatchError,
 } from "../../../lib/client/mod.ts";
-import { SOLVER_STATUSES } from "../../../services/solver/failures.ts";
+import type { ErrorAnswer } from "../../../lib/http/failures.ts";
+import { SOLVER_ERRORS } from "../../../services/solver/failures.ts";
 import { systemClock } from "../../../lib/clock.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { quoteMessage, quoteToWire } from "../../../lib/protocol/quote.ts";
 import { recoverSigner } from "../../../lib/protocol/signature.ts";
-import { toWire } from "../../../lib/protocol/scalars.ts";
+import { toWire } from "../../../lib/protocol/wire.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { subscriptionNotice } from "../../support/fake_feed.ts";
@@ -131,6 +134,7 @@ Deno.test("execute: a failed transaction throws with the chain's code, details a
       assert.rejects(client.execute(offer), (thrown) => {
         assert(thrown instanceof ExecutionError);
         assert.deepEqual([thrown.code, thrown.details], ["ORACLE_STALE", { ...details, txHash }]);
+        assert.equal(thrown.retry, "new_quote");
         return thrown.message.endsWith("The price is 4000 ms old");
       }),
   );
@@ -228,7 +232,7 @@ Deno.test("settled: follows a thesis of another user, and returns a known outcom
   }, { connect: network.connect, wallet: undefined });
 });
 
-Deno.test("settled: a thesis that does not appear throws UNKNOWN_THESIS, not retryable", () => {
+Deno.test("settled: a thesis that does not appear throws UNKNOWN_THESIS", () => {
   let reads = 0;
   return withClient({ core_getThesis: () => (reads += 1, null) }, async (client) => {
     for (const [timeoutMs, count] of [[0, 1], [150, 3]] as const) {
@@ -237,7 +241,7 @@ Deno.test("settled: a thesis that does not appear throws UNKNOWN_THESIS, not ret
         code: "UNKNOWN_THESIS",
         message: "The chain has no thesis 7",
         details: { thesisId: 7 },
-        retryable: false,
+        retry: "never",
       });
       assert.equal(reads, count);
     }
@@ -260,7 +264,7 @@ Deno.test("settled: after its timeout, the error says the status of the thesis",
       message: "Thesis 7 is needs_backfill after 1000 ms: it waits until its missing prices are " +
         "filled in",
       details: { timeoutMs: 1_000, thesisId: 7, status: "needs_backfill" },
-      retryable: true,
+      retry: "later",
     });
     const socket = await eventually("a socket", () => network.sockets.at(-1));
     socket.open();
@@ -501,43 +505,41 @@ Deno.test("watch: a watch that could not open does not reconnect", async () => {
 
 Deno.test("isRangemakerError: recognises errors by their shape, also from another copy of the package", () => {
   const own = new RangemakerError("X", "x");
-  const copied = Object.assign(new Error("x"), { code: "X", retryable: false, details: {} });
+  const copied = Object.assign(new Error("x"), { code: "X", retry: "never", details: {} });
   for (const error of [own, copied, new ServiceError("X", "x", { status: 400 })]) {
     assert(isRangemakerError(error) && isRangemakerError(error, "X"));
     assert(!isRangemakerError(error, "Y"));
   }
   assert(isRangemakerError(new RpcError(-32603, "x"), "RPC_-32603"));
-  const { retryable, details } = own;
+  const { retry, details } = own;
   const others = [
-    { code: "X", retryable, details },
-    ...[{}, { code: "X" }, { code: "X", retryable }, { code: "X", details }, {
+    { code: "X", retry, details },
+    ...[{}, { code: "X" }, { code: "X", retry }, { code: "X", details }, {
       code: 4001,
-      retryable,
+      retry,
       details,
     }].map((fields) => Object.assign(new Error("x"), fields)),
   ];
   for (const other of others) assert(!isRangemakerError(other));
   const codes = ["NO_WEBSOCKET", "NOT_CONNECTED", "WATCH_TIMEOUT", "WATCH_CLOSED"] as const;
-  const isRetryable = codes.map((code) => new WatchError(code, "x").retryable);
-  assert.deepEqual(isRetryable, [false, true, true, false]);
+  const retries = codes.map((code) => new WatchError(code, "x").retry);
+  assert.deepEqual(retries, ["never", "later", "later", "never"]);
 });
 
-Deno.test("hasPriceMoved: true for the refusals after which a new quote, maybe for another box, is available", () => {
-  const moved = ["PRICE_MOVED", "PRICE_IMPROVED", "OUTSIDE_RANGE", "RANGE_BROKEN"];
-  for (const code of [...moved, "PRICE_STALE", "PAYOUT_TOO_LOW"]) {
-    const error = new ServiceError(code, "x", { status: 400 });
-    assert.equal(hasPriceMoved(error), moved.includes(code), code);
+Deno.test("hasPriceMoved and isOutcomeUnknown: what the service says; without that, what the status says", () => {
+  const kindOf = (error: unknown) =>
+    hasPriceMoved(error) ? "moved" : isOutcomeUnknown(error) ? "unknown" : "refused";
+  for (const { status, retry } of Object.values<ErrorAnswer>(SOLVER_ERRORS)) {
+    const isMoved = retry === "new_quote";
+    const known = status === 504 ? "unknown" : "refused";
+    assert.equal(kindOf(new ServiceError("X", "x", { status, retry })), isMoved ? "moved" : known);
+    assert.equal(kindOf(new ServiceError("X", "x", { status })), known);
   }
-});
-
-Deno.test("isOutcomeUnknown: true for every code with status 504, for no answer, and for errors of others", () => {
-  const codes = Object.entries<number>(SOLVER_STATUSES);
-  for (const [code, status] of codes) {
-    const error = new ServiceError(code, "x", { status });
-    assert.equal(isOutcomeUnknown(error), status === 504, code);
+  for (const code of ["SERVICE_UNREACHABLE", "SERVICE_TIMEOUT"]) {
+    assert.equal(kindOf(new NetworkError(code, "x")), "unknown");
   }
-  const unknown = ["SERVICE_UNREACHABLE", "SERVICE_TIMEOUT", "INVALID_ANSWER", "INTERNAL_ERROR"];
-  for (const code of unknown) assert(isOutcomeUnknown(new RangemakerError(code, "x")), code);
-  assert(isOutcomeUnknown(new Error("x")));
-  assert(!isOutcomeUnknown(new WalletError("USER_REJECTED", "x")));
+  assert.equal(kindOf(new NodeTimeoutError("http://node", "x", 5)), "refused");
+  assert.equal(kindOf(new ServiceError("INTERNAL_ERROR", "x", { status: 500 })), "unknown");
+  assert.equal(kindOf(new Error("x")), "unknown");
+  assert.equal(kindOf(new WalletError("USER_REJECTED", "x")), "refused");
 });

@@ -105,7 +105,7 @@ Deno.test("Client: wrong arguments are refused by name, before anything is signe
         assert.equal(thrown.details.field, field);
         assert.equal(thrown.code, field === "symbol" ? "UNSUPPORTED_PAIR" : "INVALID_INPUT");
         assert.match(thrown.message, message);
-        return !thrown.retryable;
+        return thrown.retry === "never";
       });
     }
   }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { Thesis, ThesisStatus } from "../../../lib/client/mod.ts";
 import { ThesisWatch, type WatchHandlers } from "../../../lib/client/theses.ts";
 import { NodeUnreachableError, type ThesisFilter } from "../../../lib/net/core_reader.ts";
-import { toWire } from "../../../lib/protocol/scalars.ts";
+import { toWire } from "../../../lib/protocol/wire.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { subscriptionNotice } from "../../support/fake_feed.ts";
 import { FakeNetwork } from "../../support/fake_socket.ts";
@@ -262,6 +262,6 @@ Deno.test("ThesisWatch: until rejects at its deadline, when the watch is closed,
   watch.close();
   await closed;
   assert.equal(watch.state, "closed");
-  await assert.rejects(watch.until(() => true, 1_000), { code: "WATCH_CLOSED", retryable: false });
+  await assert.rejects(watch.until(() => true, 1_000), { code: "WATCH_CLOSED", retry: "never" });
   assert.equal(clock.pending, 0);
 });

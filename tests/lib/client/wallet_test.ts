@@ -2,7 +2,12 @@ import assert from "node:assert/strict";
 import { BrowserProvider, JsonRpcSigner, verifyTypedData, Wallet as EthersWallet } from "ethers";
 import { createWalletClient, custom, type Hex } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
-import { type ProviderWallet, type Wallet, WalletError } from "../../../lib/client/mod.ts";
+import {
+  type ProviderWallet,
+  type Retry,
+  type Wallet,
+  WalletError,
+} from "../../../lib/client/mod.ts";
 import { type TypedData, typedDataOf } from "../../../lib/protocol/typed_data.ts";
 import { adaptWallet } from "../../../lib/client/wallet.ts";
 import { DEPOSIT_REQUEST_TYPE } from "../../../lib/protocol/deposit.ts";
@@ -198,15 +203,25 @@ function circular(): Error {
   return Object.assign(error, { code: "4001" });
 }
 
-const FAILURES: [string, unknown, string, boolean][] = [
-  ["a rejection", Object.assign(new Error("User denied"), { code: 4001 }), "USER_REJECTED", false],
-  ["a pending prompt", Object.assign(new Error("pending"), { code: -32002 }), "WALLET_BUSY", true],
-  ["another error", new Error("Ledger is locked"), "WALLET_FAILED", false],
-  ["something that is no error", "no", "WALLET_FAILED", false],
-  ["an error within itself", circular(), "WALLET_FAILED", false],
+const FAILURES: [string, unknown, string, Retry][] = [
+  [
+    "a rejection",
+    Object.assign(new Error("User denied"), { code: 4001 }),
+    "USER_REJECTED",
+    "never",
+  ],
+  [
+    "a pending prompt",
+    Object.assign(new Error("pending"), { code: -32002 }),
+    "WALLET_BUSY",
+    "later",
+  ],
+  ["another error", new Error("Ledger is locked"), "WALLET_FAILED", "never"],
+  ["something that is no error", "no", "WALLET_FAILED", "never"],
+  ["an error within itself", circular(), "WALLET_FAILED", "never"],
 ];
 
-for (const [what, failure, code, retryable] of FAILURES) {
+for (const [what, failure, code, retry] of FAILURES) {
   for (const name of PROMPTING) {
     Deno.test(`ProviderWallet: ${what} of ${name} is ${code}`, async () => {
       const provider = new FakeProvider();
@@ -219,7 +234,7 @@ for (const [what, failure, code, retryable] of FAILURES) {
       for (const call of calls) {
         await assert.rejects(call, (thrown) => {
           return thrown instanceof WalletError && thrown.code === code &&
-            thrown.retryable === retryable && thrown.cause !== undefined;
+            thrown.retry === retry && thrown.cause !== undefined;
         });
       }
       assert(!provider.asked.includes("wallet_addEthereumChain"));

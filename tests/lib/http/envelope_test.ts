@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Hono } from "hono";
 import { z } from "zod";
 import { NodeTimeoutError } from "../../../lib/net/core_reader.ts";
-import { INTENT_ADVICE, INTENT_STATUSES } from "../../../lib/http/intent_failures.ts";
+import { INTENT_ERRORS } from "../../../lib/http/intent_failures.ts";
 import { acceptJson, readBody, useEnvelope } from "../../../lib/http/envelope.ts";
 import { listen } from "../../../lib/http/listener.ts";
 import { withAnswer } from "../../support/http_answers.ts";
@@ -13,14 +13,14 @@ const JSON_TYPE = { "content-type": "application/json" };
 /** An application that reads JSON from pages of some origins, and returns it. */
 function echoing(origins: string[] = ["*"]): Hono {
   const app = new Hono();
-  useEnvelope(app, "test", origins, INTENT_STATUSES);
+  useEnvelope(app, "test", origins, INTENT_ERRORS);
   app.post("/", acceptJson(origins), async (c) => c.json(await readBody(c, z.unknown())));
   return app;
 }
 
 async function answerTo(error: Error): Promise<Response> {
   const app = new Hono();
-  useEnvelope(app, "test", ["*"], INTENT_STATUSES, INTENT_ADVICE);
+  useEnvelope(app, "test", ["*"], INTENT_ERRORS);
   app.get("/", () => {
     throw error;
   });
@@ -35,13 +35,15 @@ Deno.test("useEnvelope: an expected error is answered with its status, code, mes
     success: false,
     error: `${timeout.message}; nothing was recorded, try again`,
     code: "NODE_TIMEOUT",
+    retry: "later",
   });
 });
 
 Deno.test("useEnvelope: an unexpected error is answered with 500, without its details", async () => {
   const response = await answerTo(new TypeError("secret detail"));
   assert.equal(response.status, 500);
-  const { error } = await response.json();
+  const { error, retry } = await response.json();
+  assert.equal(retry, "same");
   assert.match(error, /^INTERNAL_ERROR: /);
   assert.ok(!error.includes("secret"));
 });
@@ -57,7 +59,7 @@ Deno.test("readBody: a key that was pasted as the body is not shown", async () =
 
 Deno.test("acceptJson: a body over the limit is 413, with and without Content-Length", async () => {
   const app = new Hono();
-  useEnvelope(app, "test", ["*"], INTENT_STATUSES);
+  useEnvelope(app, "test", ["*"], INTENT_ERRORS);
   app.post("/", acceptJson([]), async (c) => c.text(await c.req.text()));
   const send = (body: BodyInit, headers?: HeadersInit) =>
     app.request("/", { method: "POST", body, headers: { ...JSON_TYPE, ...headers } });
@@ -135,7 +137,7 @@ Deno.test("useEnvelope: with * every page may read answers and errors, and prefl
 
 Deno.test("acceptJson: a body with two Content-Length headers is refused", async () => {
   const app = new Hono();
-  useEnvelope(app, "test", ["*"], INTENT_STATUSES);
+  useEnvelope(app, "test", ["*"], INTENT_ERRORS);
   app.post("/", acceptJson([]), async (c) => c.text(await c.req.text()));
   await using listener = listen("127.0.0.1", 0, (request) => app.fetch(request));
   const { port } = new URL(listener.url);
@@ -162,7 +164,7 @@ for (const [kind, rest] of Object.entries(UNFINISHED_BODIES)) {
         await next();
         answered.resolve(c.res);
       });
-      useEnvelope(app, "test", ["*"], INTENT_STATUSES);
+      useEnvelope(app, "test", ["*"], INTENT_ERRORS);
       app.post("/", acceptJson([]), async (c) => c.json(await readBody(c, z.unknown())));
       await withAnswer((request) => app.fetch(request), async (url) => {
         const caller = await Deno.connect({

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Hono } from "hono";
 import { Registry } from "prom-client";
-import { INTENT_STATUSES } from "../../../lib/http/intent_failures.ts";
+import { INTENT_ERRORS } from "../../../lib/http/intent_failures.ts";
 import { useEnvelope } from "../../../lib/http/envelope.ts";
 import { type LimiterSettings, RequestLimiter } from "../../../lib/http/limiter.ts";
 
@@ -14,7 +14,7 @@ async function withLimiter(
   const all = { rateLimit: 0, rateLimitTotal: 0, trustProxy: false, ...settings };
   const limiter = new RequestLimiter(all);
   const app = new Hono();
-  useEnvelope(app, "test", ["*"], INTENT_STATUSES);
+  useEnvelope(app, "test", ["*"], INTENT_ERRORS);
   app.get("/", limiter.handle, (c) => c.text("ok"));
   try {
     await test(async (remote, forwarded) => {

@@ -8,7 +8,7 @@ import { withWorld } from "./world.ts";
 
 const OTHER: Hex = `0x${"02".repeat(32)}`;
 
-const rewound = { name: "WrongChainError", code: "CHAIN_REWOUND", retryable: true };
+const rewound = { name: "WrongChainError", code: "CHAIN_REWOUND" };
 
 Deno.test("ChainGuard: a new store records the chain of the node, and then refuses other chains", () =>
   withWorld(async (world) => {

@@ -211,14 +211,14 @@ const contract: Record<string, StoreTest> = {
     assert.equal(await store.countUnfinished(10), 0);
   },
 
-  async "a subject's intents are listed newest first, in pages"(store) {
+  async "a user's intents are listed newest first, in pages"(store) {
     for (const key of ["a", "b", "c"]) await store.insert(newIntent(key));
-    await store.insert(newIntent("other", { subject: "bob" }));
-    const page = await store.listBySubject("alice", { limit: 2 });
+    await store.insert(newIntent("other", { user: "bob" }));
+    const page = await store.listByUser("alice", { limit: 2 });
     assert.deepEqual(page.map(({ key }) => key), ["c", "b"]);
-    const rest = await store.listBySubject("alice", { limit: 2, before: page[1]?.sequence });
+    const rest = await store.listByUser("alice", { limit: 2, before: page[1]?.sequence });
     assert.deepEqual(rest.map(({ key }) => key), ["a"]);
-    assert.deepEqual(await store.listBySubject("carol", { limit: 2 }), []);
+    assert.deepEqual(await store.listByUser("carol", { limit: 2 }), []);
   },
 
   async "an unknown key is an error and changes nothing"(store) {
@@ -256,7 +256,7 @@ const contract: Record<string, StoreTest> = {
     assert.equal((await other.recordAttempt("same", 6)).payload, "2");
     assert.deepEqual((await other.listUnfinished(ALL)).map(({ payload }) => payload), ["2"]);
     assert.deepEqual(await store.listUnfinished(ALL), []);
-    assert.equal((await other.listBySubject("alice", { limit: 9 })).length, 1);
+    assert.equal((await other.listByUser("alice", { limit: 9 })).length, 1);
     assert.equal(await store.countUnfinished(), 0);
     assert.equal(await other.countUnfinished(), 1);
   },
@@ -302,7 +302,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
 }
 
 Deno.test("checksumOf: the checksum of a row is stable and includes its details", () => {
-  const columns = { key: "k", subject: "u", payload: "{}", transaction: null, receipt: null };
+  const columns = { key: "k", user: "u", payload: "{}", transaction: null, receipt: null };
   const times = { createdAtMs: 1, updatedAtMs: 2, expiresAtMs: 3 };
   const failure = { code: "C", message: "m" };
   const intent = { ...columns, ...times, state: "failed" as const, reserved: false, failure };

@@ -79,9 +79,9 @@ Deno.test("Upkeep: many old intents go in small batches over several passes", ()
     world.clock.jump(2 * RETAIN_MS);
     await pass(world, 10_000);
     assert.equal(deletions, 10);
-    assert.equal((await world.store.listBySubject("alice", { limit: 3_000 })).length, 500);
+    assert.equal((await world.store.listByUser("alice", { limit: 3_000 })).length, 500);
     await pass(world, 10_000);
-    assert.equal((await world.store.listBySubject("alice", { limit: 3_000 })).length, 0);
+    assert.equal((await world.store.listByUser("alice", { limit: 3_000 })).length, 0);
   }));
 
 Deno.test("Upkeep: every row is verified in turn, even if it is never read", () =>

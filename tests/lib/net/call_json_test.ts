@@ -44,39 +44,30 @@ Deno.test("callJson: a request that is aborted while it waits throws the signal'
   });
 });
 
-Deno.test("callJson: a refusal has the service's code, details and status", async () => {
-  for (
-    const [status, retryable] of [[400, false], [409, false], [429, true], [503, true]] as const
-  ) {
+Deno.test("callJson: a refusal has the service's code, retry, details and status", async () => {
+  const expected = [
+    [400, undefined, "never"],
+    [400, "new_quote", "new_quote"],
+    [409, "soon", "never"],
+    [429, undefined, "later"],
+    [500, undefined, "same"],
+    [503, undefined, "later"],
+    [503, "never", "never"],
+    [504, undefined, "same"],
+  ] as const;
+  for (const [status, sent, retry] of expected) {
     const error = status === 409 ? "NONCE_USED: Used" : "Used";
-    const refusal = { success: false, error, code: "NONCE_USED", details: { nonce: "1" } };
+    const details = { nonce: "1" };
+    const refusal = { success: false, error, code: "NONCE_USED", retry: sent, details };
     await withAnswer(() => Response.json(refusal, { status }), async (url) => {
       const error = await failureOf(callJson(url, schema), ServiceError);
-      assert.deepEqual([error.code, error.details, error.status, error.retryable], [
+      assert.deepEqual([error.code, error.details, error.status, error.retry], [
         "NONCE_USED",
-        { nonce: "1" },
+        details,
         status,
-        retryable,
+        retry,
       ]);
       assert.equal(error.message, "Used");
-    });
-  }
-});
-
-Deno.test("callJson: codes of permanent refusals are not retryable, whatever the status", async () => {
-  const codes = [
-    "CHAIN_MISMATCH",
-    "CHAIN_REWOUND",
-    "DRY_RUN",
-    "HEDGE_REFUSED",
-    "NODE_REFUSED",
-    "STORE_DAMAGED",
-  ];
-  const others = ["PERMISSION_DENIED", "RECEIPT_DROPPED", "TRANSACTION_FAILED"];
-  for (const code of [...codes, ...others]) {
-    const refusal = { success: false, error: "No", code };
-    await withAnswer(() => Response.json(refusal, { status: 503 }), async (url) => {
-      assert.equal((await failureOf(callJson(url, schema), ServiceError)).retryable, false, code);
     });
   }
 });
@@ -86,7 +77,7 @@ Deno.test("callJson: an answer of another form is INVALID_ANSWER, with its text"
   for (const body of ["<html>", "{}", '{"n":1}', "null", '{"success":false}', long]) {
     await withAnswer(() => new Response(body, { status: 500 }), async (url) => {
       const error = await failureOf(callJson(url, schema), ServiceError);
-      assert.deepEqual([error.code, error.status, error.retryable], ["INVALID_ANSWER", 500, false]);
+      assert.deepEqual([error.code, error.status, error.retry], ["INVALID_ANSWER", 500, "same"]);
       const [, shown = ""] = / answered 500: (.*)$/.exec(error.message) ?? [];
       assert(shown !== "" && body.startsWith(shown) && shown.length < 1_000, error.message);
       if (body !== long) assert.equal(shown, body);
@@ -94,15 +85,15 @@ Deno.test("callJson: an answer of another form is INVALID_ANSWER, with its text"
   }
 });
 
-Deno.test("callJson: an error page of a gateway is reported as an unreachable service, retryable", async () => {
+Deno.test("callJson: an error page of a gateway is reported as an unreachable service", async () => {
   for (const status of [502, 503, 504]) {
     await withAnswer(() => new Response("<html>", { status }), async (url) => {
       const error = await failureOf(callJson(url, schema), NetworkError);
-      assert.deepEqual([error.code, error.retryable], ["SERVICE_UNREACHABLE", true]);
+      assert.deepEqual([error.code, error.retry], ["SERVICE_UNREACHABLE", "same"]);
       assert.match(error.message, new RegExp(`: a gateway in front of it answered ${status}$`));
       const node = new CoreReader({ url });
       const unread = await failureOf(node.chainId(), NetworkError);
-      assert.deepEqual([unread.code, unread.retryable], ["NODE_UNREACHABLE", true]);
+      assert.deepEqual([unread.code, unread.retry], ["NODE_UNREACHABLE", "later"]);
       assert.match(unread.message, new RegExp(`: a gateway in front of it answered ${status}$`));
     });
   }
@@ -116,7 +107,7 @@ Deno.test("request: a service that is down or too slow is a NetworkError, withou
     for (const signal of [undefined, unwanted.signal]) {
       const asked = request(`${url}/?key=SECRET`, { timeoutMs: 50, signal });
       const slow = await failureOf(asked, NetworkError);
-      assert.deepEqual([slow.code, slow.retryable], ["SERVICE_TIMEOUT", true]);
+      assert.deepEqual([slow.code, slow.retry], ["SERVICE_TIMEOUT", "same"]);
       assert(!slow.message.includes("SECRET"), slow.message);
     }
     clearTimeout(timer);
@@ -124,7 +115,7 @@ Deno.test("request: a service that is down or too slow is a NetworkError, withou
   });
   // Nobody listens there. (fetch refuses ports 1 and 9 itself.)
   const down = await failureOf(request("http://127.0.0.1:2/?key=SECRET"), NetworkError);
-  assert.deepEqual([down.code, down.retryable], ["SERVICE_UNREACHABLE", true]);
+  assert.deepEqual([down.code, down.retry], ["SERVICE_UNREACHABLE", "same"]);
   assert.match(down.message, /^http:\/\/127\.0\.0\.1:\d+\/\?… cannot be reached: .*refused/i);
   assert(down.cause instanceof Error);
 });

@@ -8,7 +8,7 @@ import {
 } from "../../../lib/net/core_reader.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
-import { toWire } from "../../../lib/protocol/scalars.ts";
+import { toWire } from "../../../lib/protocol/wire.ts";
 import { thesisOf } from "../../solver/support.ts";
 import { withAnswer } from "../../support/http_answers.ts";
 
@@ -116,9 +116,12 @@ Deno.test("isNodeAway: true for a call without an answer, false for an error ans
   assert(!isNodeAway(new RpcError(-32603, "")));
 });
 
-Deno.test('RpcError: only "node is away" and a limit are retryable', () => {
+Deno.test('RpcError: only "node is away" and a limit may be tried again later', () => {
   const codes = [-32002, -32003, -32005, -32010, -32602, -32603];
-  assert.deepEqual(codes.filter((code) => new RpcError(code, "").retryable), [-32002, -32005]);
+  assert.deepEqual(codes.filter((code) => new RpcError(code, "").retry === "later"), [
+    -32002,
+    -32005,
+  ]);
 });
 
 Deno.test("CoreClient: an error of the node keeps its code, message and data", () =>

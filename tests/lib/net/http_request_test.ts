@@ -7,7 +7,7 @@ import { withAnswer } from "../../support/http_answers.ts";
 function unreachable(reason: RegExp) {
   return (thrown: unknown) => {
     assert.ok(thrown instanceof NetworkError, String(thrown));
-    assert.deepEqual([thrown.code, thrown.retryable], ["SERVICE_UNREACHABLE", true]);
+    assert.deepEqual([thrown.code, thrown.retry], ["SERVICE_UNREACHABLE", "same"]);
     assert.match(thrown.message, reason);
     return true;
   };

@@ -77,7 +77,7 @@ async function refusal(answer: (call: SignerCall) => Promise<unknown>) {
       .catch((thrown: unknown) => thrown);
   });
   assert(refused instanceof RemoteSignerError, String(refused));
-  assert.deepEqual([refused.code, refused.retryable], ["SIGNER_UNAVAILABLE", true]);
+  assert.equal(refused.code, "SIGNER_UNAVAILABLE");
   return refused.message;
 }
 

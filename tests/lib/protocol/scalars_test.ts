@@ -4,8 +4,6 @@ import { z } from "zod";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import {
   addressSchema,
-  describeInput,
-  describeIssue,
   hash32Schema,
   positiveUint64Schema,
   signatureSchema,
@@ -15,6 +13,7 @@ import {
   UINT64_MAX,
   uint64Schema,
 } from "../../../lib/protocol/scalars.ts";
+import { describeInput, describeIssue } from "../../../lib/protocol/input_errors.ts";
 
 const address = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
 

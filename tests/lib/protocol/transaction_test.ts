@@ -1,4 +1,5 @@
-import { describeIssue, toWire } from "../../../lib/protocol/scalars.ts";
+import { describeIssue } from "../../../lib/protocol/input_errors.ts";
+import { toWire } from "../../../lib/protocol/wire.ts";
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";

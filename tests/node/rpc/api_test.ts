@@ -7,7 +7,7 @@ import { nodeApi, RPC_BODY_BYTES_MAX } from "../../../services/node/rpc/api.ts";
 import { REQUEST_CHARS_MAX } from "../../../services/node/rpc/clients.ts";
 import { CALLS_PER_BATCH_MAX } from "../../../services/node/rpc/dispatcher.ts";
 import { listen } from "../../../lib/http/listener.ts";
-import { toWire } from "../../../lib/protocol/scalars.ts";
+import { toWire } from "../../../lib/protocol/wire.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 
 const { user } = actors;

@@ -69,7 +69,7 @@ export function solverApp(
 export function bridgeApp(read: () => Promise<never> = unused): Hono {
   const store = {
     find: (): Promise<Intent | undefined> => read(),
-    listBySubject: (): Promise<Intent[]> => read(),
+    listByUser: (): Promise<Intent[]> => read(),
   };
   return createBridgeApi({
     depositor: { deposit: unused },

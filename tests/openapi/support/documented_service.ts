@@ -69,9 +69,7 @@ export class DocumentedService {
     );
   }
 
-  /**
-   * Fails unless the document has this answer for its status, without additional fields.
-   */
+  /** Fails unless the document has this answer for its status, without additional fields. */
   async check(operation: DocumentedOperation, response: Response): Promise<void> {
     const text = await response.text();
     const { status, headers } = response;

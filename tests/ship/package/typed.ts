@@ -1,15 +1,15 @@
 /** What TypeScript has to accept and to refuse of the package; `package_test.ts` compiles it. */
 import {
   type Bet,
-  type Execution,
   isRangemakerError,
+  type PlacedBet,
   type RangemakerClient,
   type Thesis,
   WalletError,
 } from "@rangemaker/client";
 
 /** Amounts are bigints, and errors narrow to their class. */
-export async function play(client: RangemakerClient, bet: Bet): Promise<Execution | undefined> {
+export async function play(client: RangemakerClient, bet: Bet): Promise<PlacedBet | undefined> {
   try {
     const offer = await client.quote(bet);
     const payout: bigint = offer.quote.payout;
@@ -20,7 +20,7 @@ export async function play(client: RangemakerClient, bet: Bet): Promise<Executio
     if (error instanceof WalletError && error.code === "WRONG_CHAIN") await client.switchChain();
     // @ts-expect-error No wallet has such a code.
     if (error instanceof WalletError && error.code === "WRONG") return undefined;
-    if (isRangemakerError(error) && error.retryable) return play(client, bet);
+    if (isRangemakerError(error) && error.retry === "later") return play(client, bet);
     throw error;
   }
 }

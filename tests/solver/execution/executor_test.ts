@@ -139,10 +139,10 @@ Deno.test("Executor: nothing is recorded while the node has another chain", () =
     assert.deepEqual([sent, exposure.total], [[], 0n]);
   }));
 
-Deno.test("Executor: after a retryable error of the hedge, the outcome is unknown and the risk stays reserved", () => {
+Deno.test("Executor: after an error of the hedge that may pass, the outcome is unknown and the risk stays reserved", () => {
   const busy: Hedge = {
     expectedMs: 0,
-    cover: () => Promise.reject(new RangemakerError("BUSY", "Too busy", { retryable: true })),
+    cover: () => Promise.reject(new RangemakerError("BUSY", "Too busy", { retry: "later" })),
   };
   return withExecutor(busy, async ({ executor, exposure, clock, store }) => {
     const { execution, quoteHash } = signed(clock);
@@ -357,7 +357,7 @@ Deno.test("Executor: a quote that was refused for its price is used up, even if 
   };
   await withExecutor(noHedge, async ({ executor, options, exposure, sent, store, clock }) => {
     const { execution, quoteHash } = signed(clock);
-    const usedUp = { code: "PRICE_MOVED", details: { usedUp: true }, retryable: false };
+    const usedUp = { code: "PRICE_MOVED", details: { usedUp: true } };
     await assert.rejects(executor.execute(execution), usedUp);
     refusal = undefined;
     // The first request arrives late, at this process or at another one on the same database.

@@ -31,7 +31,7 @@ async function fill(store: IntentStore, count: number): Promise<void> {
       probability,
     });
     const intent = await insertReserved(store, {
-      ...{ key: quoteHashOf(id), subject: quote.user, payload, transaction: null },
+      ...{ key: quoteHashOf(id), user: quote.user, payload, transaction: null },
       ...{ expiresAtMs: 9, createdAtMs: 1 },
     });
     const receipt = { txHash: quoteHashOf(id), status: "committed", blockNumber: 1, thesisId: id };

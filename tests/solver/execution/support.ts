@@ -41,7 +41,7 @@ export function recorded(clock: FakeClock): NewIntent {
   const { quoteHash, execution } = signed(clock);
   return {
     key: quoteHash,
-    subject: user.address,
+    user: user.address,
     payload: encodeExecution(execution),
     transaction: null,
     expiresAtMs: execution.quote.deadline,

@@ -7,8 +7,8 @@ import {
   BarrierStrategy,
 } from "../../../services/solver/pricing/barrier_strategy.ts";
 import { type MarketView, PricingRefusedError } from "../../../services/solver/pricing/strategy.ts";
-import { statusOfCode } from "../../../lib/http/failures.ts";
-import { SOLVER_STATUSES } from "../../../services/solver/failures.ts";
+import { answerOfCode } from "../../../lib/http/failures.ts";
+import { SOLVER_ERRORS } from "../../../services/solver/failures.ts";
 import { forecastOf } from "../../../services/solver/pricing/volatility_forecast.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -67,8 +67,8 @@ export function assertRefused(
     assert.ok(thrown instanceof PricingRefusedError);
     assert.deepEqual({ ...thrown.details, ...details }, thrown.details);
     assert.equal(thrown.code, code);
-    assert.equal(statusOfCode(thrown.code, SOLVER_STATUSES), status);
-    assert.equal(thrown.retryable, status === 503);
+    const answer = answerOfCode(thrown.code, SOLVER_ERRORS);
+    assert.deepEqual([answer.status, answer.retry], [status, thrown.retry]);
     assert.match(thrown.message, words);
     return true;
   });

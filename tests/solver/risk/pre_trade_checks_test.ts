@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { Quote } from "../../../lib/protocol/quote.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
-import { statusOfCode } from "../../../lib/http/failures.ts";
-import { SOLVER_STATUSES } from "../../../services/solver/failures.ts";
+import { answerOfCode } from "../../../lib/http/failures.ts";
+import { SOLVER_ERRORS } from "../../../services/solver/failures.ts";
 import {
   PreTradeChecks,
   type PreTradeChecksOptions,
@@ -134,7 +134,10 @@ for (const [failing, status, code, details] of cases) {
   Deno.test(`Pre-trade checks: a refusal with ${code} has its status and figures`, async () => {
     await assert.rejects(failing.checkAndReadBalances(quote), (thrown) => {
       assert.ok(thrown instanceof RangemakerError);
-      assert.deepEqual([statusOfCode(thrown.code, SOLVER_STATUSES), thrown.code], [status, code]);
+      assert.deepEqual([answerOfCode(thrown.code, SOLVER_ERRORS).status, thrown.code], [
+        status,
+        code,
+      ]);
       assert.deepEqual(thrown.details, details);
       return true;
     });

@@ -197,8 +197,7 @@ export class BetKeeper {
     this.#options.pending.remove(quoteHash);
     this.#show();
     run.resolve(outcome);
-    // The other tab has shown the reason: for example, the price moved and the user placed another
-    // bet.
+    // The other tab has shown the reason: the price moved, for example, and another bet was placed.
     if (run.isResolvedElsewhere && outcome.name === "expired") return;
     this.resolved.value = { bet: run.bet, outcome };
     this.#options.onResolved(run.bet, outcome);

@@ -10,11 +10,16 @@ export interface Explanation {
   /** The error's code, for support and for tests. */
   code: string;
   text: string;
+  /** The largest amount that can be bet on the same box, if a smaller one can. */
+  most?: bigint;
 }
 
 /** The service may be down, or this device offline: the page cannot tell. */
 const NO_ANSWER = "No answer from the service. Try again.";
+const NO_HISTORY = "The maker has too little price history yet.";
+const EXPIRED = "The quote has expired. Get a new one.";
 
+/** What happened. {@link explain} adds when to try again, if the error says so. */
 const TEXTS: Readonly<Record<string, string>> = {
   INSUFFICIENT_BALANCE:
     "Your balance is too small for this bet. Bet less, or add money to your account.",
@@ -23,21 +28,21 @@ const TEXTS: Readonly<Record<string, string>> = {
   PAYOUT_TOO_LOW:
     "The price is so likely to stay inside that the maker would pay no more than you bet. " +
     "Make the box less tall, or let it last longer.",
-  QUOTE_EXPIRED: "The quote has expired. Get a new one.",
   ORACLE_STALE: "The chain has no fresh price of this market. Try again when prices move.",
-  PRICE_UNAVAILABLE: "The maker has no price of this market right now. Try again soon.",
-  VOLATILITY_UNAVAILABLE: "The maker has too little price history yet. Try again in a minute.",
-  HISTORY_UNAVAILABLE: "The maker has too little price history yet. Try again in a minute.",
+  PRICE_UNAVAILABLE: "The maker has no price of this market right now.",
+  VOLATILITY_UNAVAILABLE: NO_HISTORY,
+  HISTORY_UNAVAILABLE: NO_HISTORY,
   PRICE_MOVED: "The odds changed, and the maker no longer accepts this bet. Get a new quote.",
   PRICE_IMPROVED: "The odds changed, and the bet pays more now. Get a new quote.",
-  PRICE_STALE: "The chain has no fresh price of this market. Try again when prices move.",
-  DEADLINE_PASSED: "The quote has expired. Get a new one.",
+  PRICE_STALE: "The chain has no fresh price of this market.",
+  QUOTE_EXPIRED: EXPIRED,
+  DEADLINE_PASSED: EXPIRED,
   RISK_TOO_LARGE: "The maker does not risk that much on one bet. Bet less.",
-  EXPOSURE_TOO_LARGE: "The maker accepts no more risk right now. Bet less, or later.",
-  EXPOSURE_UNKNOWN: "The maker is starting. Try again in a few seconds.",
-  BALANCE_TOO_LOW: "The maker lacks the money for this bet. Bet less, or later.",
+  EXPOSURE_TOO_LARGE: "The maker accepts no more risk right now. A smaller bet may fit.",
+  EXPOSURE_UNKNOWN: "The maker is starting.",
+  BALANCE_TOO_LOW: "The maker lacks the money for this bet. A smaller one may fit.",
   DRY_RUN: "This maker quotes only, and takes no bets (--dry-run).",
-  RATE_LIMITED: "Too many requests. Wait a moment.",
+  RATE_LIMITED: "Too many requests.",
   OUTCOME_UNKNOWN:
     "Nobody knows yet whether the bet was taken. If it was, it will show up in your bets.",
   RECEIPT_DROPPED:
@@ -47,8 +52,8 @@ const TEXTS: Readonly<Record<string, string>> = {
   WRONG_CHAIN: "The wallet is on another chain. Switch it, and get a new quote.",
   SERVICE_UNREACHABLE: NO_ANSWER,
   SERVICE_TIMEOUT: NO_ANSWER,
-  NODE_UNREACHABLE: "The chain does not answer. Try again.",
-  NODE_TIMEOUT: "The chain took too long to answer. Try again.",
+  NODE_UNREACHABLE: "The chain does not answer.",
+  NODE_TIMEOUT: "The chain took too long to answer.",
 };
 
 /** Codes of a service that does not answer. */
@@ -66,9 +71,10 @@ export interface BetSize {
 /** Words for the user about an error. @param size Of the bet that failed, to name one that fits. */
 export function explain(thrown: unknown, size?: BetSize): Explanation {
   if (!isRangemakerError(thrown)) return { code: "UNEXPECTED", text: messageOf(thrown) };
-  const { code, message, details } = thrown;
-  const room = size && code === "EXPOSURE_TOO_LARGE" ? roomText(details, size) : undefined;
-  return { code, text: room ?? TEXTS[code] ?? withoutAddress(message) };
+  const { code, message, details, retry } = thrown;
+  const room = size && code === "EXPOSURE_TOO_LARGE" ? roomOf(details, size) : undefined;
+  const known = TEXTS[code] && TEXTS[code] + (retry === "later" ? " Try again in a moment." : "");
+  return { code, text: known ?? withoutAddress(message), ...room };
 }
 
 /** Details of `EXPOSURE_TOO_LARGE`: the exposure with the bet, its limit, and the bet's part of it. */
@@ -79,20 +85,21 @@ const exposureSchema = z.object({
 });
 
 /** The largest bet on the same box that fits the maker's limit; undefined if it is unknown. */
-function roomText(details: unknown, { betAmount, minBetAmount }: BetSize): string | undefined {
+function roomOf(details: unknown, { betAmount, minBetAmount }: BetSize) {
   const { data } = exposureSchema.safeParse(details);
   if (data === undefined) return undefined;
   const { exposure, maxExposure, risk } = data;
   const most = betAmount * (maxExposure - exposure + risk) / risk;
   return most < CENT || most < minBetAmount
-    ? "The maker is full now: later, or another box."
-    : `The maker takes at most ${formatAmount(most)} USDC on this box now.`;
+    ? { text: "The maker is full now: later, or another box." }
+    : { text: `The maker takes at most ${formatAmount(most)} USDC on this box now.`, most };
 }
 
 /** A bet that the maker would quote and never execute, with the largest one on the same box. */
 export function explainRisk(betAmount: bigint, risk: bigint, maxRisk: bigint): Explanation {
-  const most = formatAmount(betAmount * maxRisk / risk);
-  return { code: "RISK_TOO_LARGE", text: `The maker takes at most ${most} USDC on this box.` };
+  const most = betAmount * maxRisk / risk;
+  const text = `The maker takes at most ${formatAmount(most)} USDC on this box.`;
+  return { code: "RISK_TOO_LARGE", text, most };
 }
 
 /** Removes the called URL at the start of a service's message, which does not help the user. */

@@ -12,8 +12,6 @@ export interface Results {
   held: number;
   /** Gains minus losses on settled bets. */
   profit: bigint;
-  /** Stakes of settled bets. */
-  turnover: bigint;
 }
 
 /** The maker's gain from a settled bet. */
@@ -33,7 +31,6 @@ export function resultsOf(theses: readonly Thesis[]): Results {
     settled: settled.length,
     held: settled.filter(({ status }) => status === "won").length,
     profit: sumOf(settled, gainOf),
-    turnover: sumOf(settled, ({ betAmount }) => betAmount),
   };
 }
 

@@ -4,12 +4,13 @@ import { formatAmount, formatShare, fromNumber } from "../format.ts";
 import { Table } from "../table.tsx";
 import { Words } from "../words.tsx";
 import {
-  ACCEPTED,
   type AnswerCount,
   answersOf,
   REFUSAL_TEXTS,
+  refusedText,
   REQUESTS,
   startText,
+  SUCCESSES,
 } from "./refusals.ts";
 
 /** The solver's answers by code, each with its share, since its start. */
@@ -25,8 +26,7 @@ export function Answers({ metrics }: { metrics: Metrics }) {
   return (
     <Card title="Quotes and refusals">
       <p>
-        All answers since{" "}
-        {startText(metrics)}. Earlier ones are in Prometheus, the users in the solver’s log.
+        {refusedText(rows)} since {startText(metrics)}. Earlier answers are in Prometheus.
       </p>
       <Table
         of="answers"
@@ -38,7 +38,7 @@ export function Answers({ metrics }: { metrics: Metrics }) {
         columns={[
           {
             name: "Answer",
-            text: ({ outcome }) => outcome === ACCEPTED ? `✓ ${outcome}` : <code>{outcome}</code>,
+            text: ({ outcome }) => SUCCESSES.has(outcome) ? `✓ ${outcome}` : <code>{outcome}</code>,
           },
           ...REQUESTS.map(({ name }, request) => ({
             name,

@@ -12,7 +12,7 @@ export interface PredictedBet {
 
 /** A predicted probability, and the share of these boxes that the price did not leave. */
 export interface Forecast {
-  /** `Your bets`, or a market with the length of its windows. */
+  /** The bets of some probabilities, or a market with the length of its windows. */
   of: string;
   predicted: number;
   held: number;
@@ -20,92 +20,86 @@ export interface Forecast {
   count: number;
   /** A difference up to this does not show. */
   hidden: number;
-  verdict: "few" | "fits" | "off";
+  isOff: boolean;
 }
 
 /** A forecast before it is judged. */
-interface Counted extends Pick<Forecast, "of" | "predicted" | "held" | "count"> {
+interface Counted extends Omit<Forecast, "hidden" | "isOff"> {
   /** Standard error of `held`. */
   error: number;
 }
 
-/** With fewer bets or windows, a forecast shows only chance. */
+/** With fewer bets or windows, a difference shows only chance. */
 export const COUNT_MIN = CALIBRATION.countMin;
+
+/** More standard errors than this are not chance. */
+export const ERRORS_MAX = CALIBRATION.errors;
+
+/** How bets are treated that are not independent. */
+export const OVERLAP = "Overlapping bets of a market count as ending alike.";
 
 /** The rule by which bets and forecasts are judged. */
 export const RULE =
-  `▲ marks a difference beyond ±, which chance does not explain: more than ${CALIBRATION.errors} standard errors and ${
+  "Held: the price did not leave the box. ▲ marks a difference beyond ±, which chance does not " +
+  `explain: more than ${ERRORS_MAX} standard errors plus ${
     100 * CALIBRATION.share
-  } points of probability. A smaller mispricing does not show. Boxes of a market that overlap count as ` +
-  "ending alike for the time that they share.";
+  } points. ${OVERLAP}`;
 
 /** Judges a forecast by the bound of the alert. */
 export function judge({ error, ...counted }: Counted): Forecast {
-  const { predicted, held, count } = counted;
-  const hidden = CALIBRATION.errors * error + CALIBRATION.share;
-  const isOff = Math.abs(held - predicted) > hidden;
-  return { ...counted, hidden, verdict: count < COUNT_MIN ? "few" : isOff ? "off" : "fits" };
-}
-
-/** Judges bets, each of which counts by a weight: by its payout, to judge profits. */
-export function judgeBets(
-  of: string,
-  bets: readonly PredictedBet[],
-  weightOf: (thesis: Thesis) => number = () => 1,
-): Forecast {
-  const shareOf = (part: (bet: PredictedBet) => number) =>
-    bets.reduce((sum, bet) => sum + part(bet) * weightOf(bet.thesis), 0) / all;
-  const all = bets.reduce((sum, { thesis }) => sum + weightOf(thesis), 0);
-  return judge({
-    of,
-    predicted: shareOf(({ probability }) => probability),
-    held: shareOf(({ thesis }) => Number(thesis.status === "won")),
-    error: deviationOf(bets, weightOf) / all,
-    count: bets.length,
-  });
+  const hidden = ERRORS_MAX * error + CALIBRATION.share;
+  return { ...counted, hidden, isOff: Math.abs(counted.held - counted.predicted) > hidden };
 }
 
 type Markets = NonNullable<SolverInfo["calibration"]>;
 
-const ORDER = { off: 0, fits: 1, few: 2 };
+/** Ranges of probability by which bets are compared. */
+const RANGES = 4;
 
-/** Forecasts of bets by probability, and of each market and length of window: first those that are off, last those of few. */
+/**
+ * Forecasts of bets by probability, and of each market and length of window: first those that are
+ * off, none of few.
+ */
 export function forecastsOf(predicted: readonly PredictedBet[], markets: Markets): Forecast[] {
-  const ofMarkets = markets.flatMap(({ symbol, horizons }) =>
-    horizons.filter(({ windows }) => windows >= COUNT_MIN)
-      .flatMap(({ horizonMs, windows, boxes }) =>
-        boxes.map((box) =>
-          judge({ of: `${symbol}, ${labelOf(horizonMs)}`, ...box, count: windows })
-        )
-      )
-  );
-  // Ranges of ten percent.
   const ranges = Map.groupBy(
     predicted,
-    ({ probability }) => Math.min(9, Math.floor(10 * probability)),
+    ({ probability }) => Math.min(RANGES - 1, Math.floor(RANGES * probability)),
   );
-  const ofBets = [...ranges].sort(([a], [b]) => a - b).map(([, bets]) =>
-    judgeBets("Your bets", bets)
+  const ofBets = [...ranges].sort(([a], [b]) => a - b).map(([range, bets]) => {
+    const shareOf = (part: (bet: PredictedBet) => number) =>
+      bets.reduce((sum, bet) => sum + part(bet), 0) / bets.length;
+    const [from, to] = [range, range + 1].map((end) => 100 * end / RANGES);
+    return judge({
+      of: `Your bets, ${from}–${to} %`,
+      predicted: shareOf(({ probability }) => probability),
+      held: shareOf(({ thesis }) => Number(thesis.status === "won")),
+      error: deviationOf(bets, () => 1) / bets.length,
+      count: bets.length,
+    });
+  });
+  const ofMarkets = markets.flatMap(({ symbol, horizons }) =>
+    horizons.flatMap(({ horizonMs, windows, boxes }) =>
+      boxes.map((box) => judge({ of: `${symbol}, ${labelOf(horizonMs)}`, ...box, count: windows }))
+    )
   );
-  return [...ofBets, ...ofMarkets].sort((a, b) => ORDER[a.verdict] - ORDER[b.verdict]);
+  return [...ofBets, ...ofMarkets].filter(({ count }) => count >= COUNT_MIN)
+    .sort((a, b) => Number(b.isOff) - Number(a.isOff));
 }
-
-/** The largest mispricing that does not show yet. */
-export const hiddenText = (hidden: number) =>
-  `a mispricing under ${Math.ceil(100 * hidden)} points would not show yet`;
 
 /** Sums up all forecasts in one sentence. */
 export function verdictOf(forecasts: readonly Forecast[]): string {
-  const looks = forecasts.filter(({ verdict }) => verdict !== "few");
-  const off = looks.filter(({ verdict }) => verdict === "off").length;
-  if (looks.length === 0) {
+  if (forecasts.length === 0) {
     return `Too early to tell: boxes of similar probability are compared from ${COUNT_MIN} bets or ` +
       "windows on.";
   }
+  const off = forecasts.filter(({ isOff }) => isOff).length;
   if (off === 0) {
-    return `No difference shows; ${hiddenText(Math.max(...looks.map(({ hidden }) => hidden)))}.`;
+    const best = Math.min(...forecasts.map(({ hidden }) => hidden));
+    return `No difference shows. The best-known row would show more than ${
+      Math.ceil(100 * best)
+    } points.`;
   }
-  return `▲ ${off} of ${looks.length} ${
+  return `▲ ${off} of ${forecasts.length} ${
     off === 1 ? "differs" : "differ"
   } by more than chance: if more held ` +
     "than predicted, users win more than they pay for; if fewer, they are paid too little.";

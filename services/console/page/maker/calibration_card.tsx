@@ -31,15 +31,14 @@ export function Calibration({ predicted, markets }: CalibrationProps) {
             { name: "Boxes", text: ({ of }) => of },
             {
               name: "Predicted",
-              number: ({ predicted, hidden, verdict }) =>
-                formatShare(predicted) +
-                (verdict === "few" ? "" : ` ± ${Math.ceil(100 * hidden)}`),
+              number: ({ predicted, hidden }) =>
+                `${formatShare(predicted)} ± ${Math.ceil(100 * hidden)}`,
             },
             {
               name: "Held",
-              number: ({ held, count, verdict }) => (
-                <span class={verdict === "off" ? "warning" : undefined}>
-                  {verdict === "off" && "▲ "}
+              number: ({ held, count, isOff }) => (
+                <span class={isOff ? "warning" : undefined}>
+                  {isOff && "▲ "}
                   {formatShare(held)} of {count.toFixed(0)}
                 </span>
               ),

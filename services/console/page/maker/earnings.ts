@@ -3,37 +3,26 @@ import type { Market, Thesis } from "@rangemaker/client";
 import { DAY_MS, HOUR_MS } from "../../../../lib/time.ts";
 import { isDecided } from "../data/live_breaches.ts";
 import { gainOf, type Results, resultsOf } from "../data/results.ts";
-import {
-  counted,
-  formatAmount,
-  formatGain,
-  fromNumber,
-  shortAddress,
-  toNumber,
-} from "../format.ts";
+import { counted, formatGain, fromNumber, toNumber } from "../format.ts";
 import {
   COUNT_MIN,
-  type Forecast,
-  hiddenText,
-  judgeBets,
+  deviationOf,
+  ERRORS_MAX,
+  OVERLAP,
   payoutOf,
   type PredictedBet,
 } from "./calibration.ts";
-import { lateBets, worstLossOf } from "./exposure.ts";
+import { lateBets } from "./exposure.ts";
 
 /** Quoted probabilities by quote hash, as far as the solver keeps them. */
 type Probabilities = ReadonlyMap<string, number>;
 
 /** The bets with a known probability. */
-function predictedBets(
-  theses: readonly Thesis[],
-  probabilities: Probabilities,
-): PredictedBet[] {
-  return theses.flatMap((thesis) => {
+const predictedBets = (theses: readonly Thesis[], probabilities: Probabilities): PredictedBet[] =>
+  theses.flatMap((thesis) => {
     const probability = probabilities.get(thesis.quoteHash);
     return probability === undefined ? [] : [{ thesis, probability }];
   });
-}
 
 /** What bets should bring, USDC. */
 const expectedOf = (bets: readonly PredictedBet[]) =>
@@ -76,13 +65,14 @@ export interface Earnings extends Results {
 /** The comparable bets of a row, beside what they should have brought. */
 interface Compared {
   count: number;
-  profit: bigint;
+  /** In whole cents, so that it and the difference add up as shown. */
   expected: bigint;
-  /** A difference up to this does not show. */
-  hidden: bigint;
-  forecast: Forecast;
-  /** `waits`: others, whose windows are over, wait for prices, as only bets that users may win do. */
-  verdict: Forecast["verdict"] | "waits";
+  /** The profit less `expected`. */
+  difference: bigint;
+  /** The difference in standard errors. */
+  errors: number;
+  /** Whether chance explains the difference, or why that cannot be said. */
+  verdict: "fits" | "off" | "few" | "dominated" | "waits";
 }
 
 /** Periods up to now, in which the windows of bets ended. */
@@ -93,9 +83,6 @@ const PERIODS = [
   ["Ended in 7 days", 7 * DAY_MS],
 ] as const;
 
-/** Users with a row of their own. */
-const USERS = 3;
-
 interface EarningsOptions {
   markets: readonly Market[];
   probabilities: Probabilities;
@@ -105,94 +92,83 @@ interface EarningsOptions {
 }
 
 /**
- * The results of all settled bets, then those of each market, of periods, of the bets placed since the
- * solver's start, and of the users who won most. Periods and users with all bets are left out. A
- * bet belongs to the period in which its window ends, whenever it was lost before.
+ * The results of all settled bets, then those of each market, of periods, and of the bets placed since
+ * the solver's start. Periods with all bets are left out. A bet belongs to the period in which its
+ * window ends, whenever it was lost before.
  */
 export function earningsOf(theses: readonly Thesis[], options: EarningsOptions): Earnings[] {
   const { markets, probabilities, startedAtMs = 0, nowMs } = options;
   const settled = theses.filter(isDecided);
   const comparable = comparableBets(theses, probabilities, nowMs);
   const late = lateBets(theses, nowMs);
-  const winners = [...Map.groupBy(settled, ({ user }) => user)]
-    .map(([user, own]) => ({ user, profit: resultsOf(own).profit }))
-    .filter(({ profit }) => profit < 0n)
-    .sort((a, b) => Number(a.profit - b.profit)).slice(0, USERS);
-  type Group = readonly [name: string, has: (bet: Thesis, timeMs: number) => boolean];
-  const rowOf = ([name, has]: Group): Earnings => ({
+  const rowOf = (name: string, has: (bet: Thesis) => boolean): Earnings => ({
     name,
-    ...resultsOf(settled.filter((bet) => has(bet, bet.endTime))),
-    compared: compare(
-      name,
-      comparable.filter(({ thesis }) => has(thesis, thesis.endTime)),
-      late.some((bet) => has(bet, bet.endTime)),
-    ),
+    ...resultsOf(settled.filter(has)),
+    compared: compare(comparable.filter(({ thesis }) => has(thesis)), late.some(has)),
   });
-  const all = rowOf(["All", () => true]);
-  const ofMarkets = markets.map(({ symbol, base, quote }): Group => [
-    symbol,
-    (bet) => bet.base === base && bet.quote === quote,
-  ]);
-  const others: Group[] = [
-    ...PERIODS.map(([name, ms]): Group => [name, (_, timeMs) => timeMs > nowMs - ms]),
-    ["Placed since start", ({ createdAt }) => createdAt >= startedAtMs],
-    ...winners.map((
-      { user },
-    ): Group => [`Won most: ${shortAddress(user)}`, (bet) => bet.user === user]),
+  const all = rowOf("All", () => true);
+  const ofMarkets = markets.map(({ symbol, base, quote }) =>
+    rowOf(symbol, (bet) => bet.base === base && bet.quote === quote)
+  );
+  const ofTimes = [
+    ...PERIODS.map(([name, ms]) => rowOf(name, ({ endTime }) => endTime > nowMs - ms)),
+    rowOf("Placed since start", ({ createdAt }) => createdAt >= startedAtMs),
   ];
   const isPart = ({ settled, compared }: Earnings) =>
     settled < all.settled || compared?.count !== all.compared?.count;
-  return [all, ...ofMarkets.map(rowOf), ...others.map(rowOf).filter(isPart)];
+  return [all, ...ofMarkets, ...ofTimes.filter(isPart)];
 }
 
-/** Judges by the payouts: a mispricing of one point costs one percent of them. */
-function compare(
-  name: string,
-  bets: readonly PredictedBet[],
-  waits: boolean,
-): Compared | undefined {
+/** If so few bets decide more than half of a result, its standard error says little. */
+const DOMINANT = 5;
+
+function compare(bets: readonly PredictedBet[], waits: boolean): Compared | undefined {
   if (bets.length === 0) return undefined;
-  const forecast = judgeBets(name, bets, payoutOf);
-  const payouts = bets.reduce((sum, { thesis }) => sum + payoutOf(thesis), 0);
-  return {
-    count: bets.length,
-    profit: resultsOf(bets.map(({ thesis }) => thesis)).profit,
-    expected: fromNumber(expectedOf(bets)),
-    hidden: fromNumber(forecast.hidden * payouts),
-    forecast,
-    verdict: waits ? "waits" : forecast.verdict,
-  };
+  const { profit } = resultsOf(bets.map(({ thesis }) => thesis));
+  const expected = fromNumber(Math.floor(100 * expectedOf(bets)) / 100);
+  const difference = profit - expected;
+  const error = deviationOf(bets, payoutOf);
+  const errors = error === 0 ? 0 : toNumber(difference) / error;
+  const variances = bets.map((bet) => deviationOf([bet], payoutOf) ** 2).sort((a, b) => b - a);
+  const sumOf = (parts: readonly number[]) => parts.reduce((sum, part) => sum + part, 0);
+  const isDominated = 2 * sumOf(variances.slice(0, DOMINANT)) > sumOf(variances);
+  const verdict = waits
+    ? "waits"
+    : bets.length < COUNT_MIN
+    ? "few"
+    : isDominated
+    ? "dominated"
+    : Math.abs(errors) > ERRORS_MAX
+    ? "off"
+    : "fits";
+  return { count: bets.length, expected, difference, errors, verdict };
 }
 
-/** Of the settled bets, how many can be compared with their forecasts, and the verdict. */
+/** What the columns of the comparison mean. */
+export const COMPARED_NOTE =
+  "Expected and difference: of the bets that can be compared. s.e.: standard errors. Chance alone " +
+  `stays within 2 in 95 % of cases, and almost always within ${ERRORS_MAX} (▲ marks more). ${OVERLAP}`;
+
+/** The settled bets that can be compared with their forecasts, and the verdict. */
 export function comparedText({ compared }: Earnings): string {
   if (compared === undefined) {
-    return "None can be compared with a forecast: that needs a known probability, and a window " +
-      "that is over.";
+    return "No bet can be compared: that needs a quoted probability, and a window that is over.";
   }
-  const { count, profit, expected, forecast, verdict } = compared;
-  const difference = profit < expected
-    ? "users win more than they pay for"
-    : "users are paid too little";
+  const { count, expected, difference, errors, verdict } = compared;
   const verdicts = {
-    waits: "no verdict while bets wait for prices",
-    few: `a verdict needs ${COUNT_MIN} bets`,
-    off: `▲ more than chance: ${difference}`,
-    fits: hiddenText(forecast.hidden),
+    waits: "No verdict while bets wait for prices.",
+    few: `A verdict needs ${COUNT_MIN} bets.`,
+    dominated: `No verdict: the ${DOMINANT} largest bets decide more than half of it.`,
+    off: `▲ More than chance: users ${
+      errors < 0 ? "win more than they pay for" : "are paid too little"
+    }.`,
+    fits: Math.abs(errors) > 2 ? "Chance alone rarely does that." : "That may be chance.",
   };
-  return `Of these, ${
-    counted(count, "bet")
-  } can be compared with the forecast (its probability is ` +
-    `known, its window over): ${formatGain(profit)} USDC, ${formatGain(expected)} expected; ` +
-    `${verdicts[verdict]}.`;
-}
-
-/** How many bets have a window that is over and wait for prices, and what they may cost; empty if none. */
-export function lateText(late: readonly Thesis[]): string {
-  if (late.length === 0) return "";
-  return `▲ ${counted(late.length, "bet")} whose window is over ${
-    late.length === 1 ? "waits" : "wait"
-  } for prices: up to ${formatAmount(-worstLossOf(late))} USDC is still to come.`;
+  return `${counted(count, "bet")} can be compared (probability quoted, window over): ${
+    formatGain(expected + difference)
+  } USDC, ${formatGain(expected)} expected. That is ${
+    Math.abs(errors).toFixed(1)
+  } standard errors ${errors < 0 ? "below" : "above"} expected. ${verdicts[verdict]}`;
 }
 
 /** The total profit after each bet, in the order in which they were decided. */

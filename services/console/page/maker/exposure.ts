@@ -1,112 +1,45 @@
-/** Possible losses on open bets: by price, time and user, and within the limit. */
+/** Possible losses on open bets: by price and user, later, and within the limit. */
 import { formatUnits, type Thesis } from "@rangemaker/client";
 import { worstCaseLoss } from "../../../../lib/prices/worst_case_loss.ts";
 import { PROBLEMS } from "../../../../lib/problems/mod.ts";
 import { isDecided } from "../data/live_breaches.ts";
-import { counted, formatAmount, formatShare, formatTime, toNumber } from "../format.ts";
+import { counted, formatAmount, formatLoss, formatShare, formatTime, toNumber } from "../format.ts";
 import { labelOf } from "../trade/chart_spans.ts";
 
-/** Losses by price and time, USDC. */
-export interface ExposureGrid {
-  /** The largest loss at one price and time within each cell; rows from the highest price down. */
-  cells: readonly (readonly number[])[];
-  low: number;
-  high: number;
-  /** Starts of the columns and end of the last, Unix milliseconds: when bets start or end. */
-  timesMs: readonly number[];
-  /** The largest loss of all, and where it is first: exactly, not by cells. */
-  worst: Place;
+/** What the open bets of one market bring, by the price to which it moves now and at which it stays. */
+export interface Payoff {
+  /** At prices outside all boxes. */
+  outside: bigint;
+  /** Prices in ascending order, each with the profit from there on. */
+  steps: readonly { price: number; profit: bigint }[];
+  /** The least profit, and the lowest prices that bring it. */
+  worst: { profit: bigint; low: number; high: number };
 }
 
-/** A loss in USDC, the prices between which it is the same, and from when. */
-interface Place {
-  loss: number;
-  low: number;
-  high: number;
-  fromMs: number;
-}
-
-/** Rows of the grid. */
-export const ROWS = 12;
-
-/** Columns of the grid, at most. */
-const COLUMNS_MAX = 24;
-
-/** Labels below the grid, besides that of now. */
-const LABELS = 4;
-
-/** Times of a grid with a label, and their positions in percent of its width. */
-export function timeTicksOf({ timesMs }: ExposureGrid): { afterMs: number; at: number }[] {
-  const columns = timesMs.length - 1;
-  const indices = Array.from({ length: LABELS }, (_, i) => Math.round(columns * (i + 1) / LABELS));
-  return [...new Set(indices)].filter((index) => index > 0)
-    .map((index) => ({ afterMs: timesMs[index]! - timesMs[0]!, at: 100 * index / columns }));
-}
-
-/** The loss on the open bets of one market at each price and time; undefined without bets. */
-export function exposureGrid(theses: readonly Thesis[], nowMs: number): ExposureGrid | undefined {
-  const boxes = theses.filter((thesis) => isUndecided(thesis, nowMs))
-    .map(({ lowerPrice, upperPrice, startTime, endTime, ...money }) => ({
-      // Losses are whole millionths of a USDC, so their sums are exact.
-      ...{
-        from: Math.max(startTime, nowMs),
-        to: endTime,
-        loss: Number(money.payout - money.betAmount),
-      },
-      ...{ lower: toNumber(lowerPrice), upper: toNumber(upperPrice) },
-    }));
-  if (boxes.length === 0) return undefined;
-  const low = Math.min(...boxes.map(({ lower }) => lower));
-  const high = Math.max(...boxes.map(({ upper }) => upper));
-  const changesMs = [...new Set([nowMs, ...boxes.flatMap(({ from, to }) => [from, to])])]
-    .sort((a, b) => a - b);
-  const columns = Math.min(COLUMNS_MAX, changesMs.length - 1);
-  const timesMs = Array.from(
-    { length: columns + 1 },
-    (_, i) => changesMs[Math.round(i * (changesMs.length - 1) / columns)]!,
+/** The profit on the open bets of one market at each price; undefined without bets that a price decides. */
+export function payoffOf(theses: readonly Thesis[], nowMs: number): Payoff | undefined {
+  const open = openOf(theses);
+  const edges = open.filter(({ endTime }) => endTime > nowMs)
+    .flatMap(({ lowerPrice, upperPrice, payout }) => [
+      { price: toNumber(lowerPrice), change: -payout },
+      { price: toNumber(upperPrice), change: payout },
+    ])
+    // Both bounds belong to a box.
+    .sort((a, b) => a.price - b.price || Number(a.change - b.change));
+  if (edges.length === 0) return undefined;
+  const outside = open.reduce(
+    (sum, { betAmount, payout, endTime }) => sum + betAmount - (endTime > nowMs ? 0n : payout),
+    0n,
   );
-  const bottoms = Array.from({ length: ROWS }, (_, row) => high - (row + 1) * (high - low) / ROWS);
-  const cells = bottoms.map(() => Array.from({ length: columns }, () => 0));
-  // A loss grows only where a box begins, so only these prices and times are checked within a cell.
-  const edges = [
-    ...boxes.map((box) => ({ price: box.lower, order: 0, box, change: box.loss })),
-    ...bottoms.map((price) => ({ price, order: 2, box: undefined, change: 0 })),
-    ...boxes.map((box) => ({ price: box.upper, order: 1, box, change: -box.loss })),
-  ].sort((a, b) => a.price - b.price || a.order - b.order);
-  let worst: Place = { loss: 0, low, high, fromMs: Infinity };
-  for (const time of new Set([...timesMs.slice(0, columns), ...boxes.map(({ from }) => from)])) {
-    const column = timesMs.findLastIndex((timeMs) => timeMs <= time);
-    const now = edges.filter(({ box }) => !box || (box.from <= time && time < box.to));
-    let loss = 0;
-    for (const [index, { price, box, change }] of now.entries()) {
-      loss += change;
-      if (price >= high) continue;
-      const isWorst = loss / 1e6 > worst.loss ||
-        (loss / 1e6 === worst.loss && time < worst.fromMs && box !== undefined);
-      if (isWorst && loss > 0) {
-        const end = now.slice(index + 1).find((next) => next.change < 0);
-        worst = { loss: loss / 1e6, low: price, high: end?.price ?? high, fromMs: time };
-      }
-      // Rounding may put a price below the last row.
-      const cell = cells[bottoms.findIndex((bottom) => bottom <= price)] ?? cells.at(-1)!;
-      cell[column] = Math.max(cell[column] ?? 0, loss / 1e6);
-    }
-  }
-  return { cells, low, high, timesMs, worst };
+  let profit = outside;
+  const steps = edges.map(({ price, change }) => ({ price, profit: profit += change }));
+  const worst = steps.reduce((least, step) => step.profit < least.profit ? step : least);
+  const end = steps[steps.indexOf(worst) + 1] ?? worst;
+  return {
+    ...{ outside, steps },
+    worst: { profit: worst.profit, low: worst.price, high: end.price },
+  };
 }
-
-/** The prices and time of a cell, and its loss. */
-export function placeOf(
-  { cells, low, high, timesMs }: ExposureGrid,
-  [row, column]: readonly [row: number, column: number],
-): Place {
-  const priceAt = (edge: number) => high - edge * (high - low) / ROWS;
-  const loss = cells[row]?.[column] ?? 0;
-  return { loss, low: priceAt(row + 1), high: priceAt(row), fromMs: timesMs[column] ?? 0 };
-}
-
-/** Whether future prices decide a bet. */
-const isUndecided = (thesis: Thesis, nowMs: number) => !isDecided(thesis) && thesis.endTime > nowMs;
 
 /** Bets are usually settled this soon after their end. */
 export const SETTLE_MS = 3_000;
@@ -128,13 +61,9 @@ export function waitingBets(
 
 /** How many bets wait, what they may cost, and what becomes of them. */
 export function waitingText(waiting: ReadonlySet<Thesis>): string {
-  const one = waiting.size === 1;
-  return `▲ ${counted(waiting.size, "bet")} ${one ? "waits" : "wait"} for missing prices, ${
-    formatAmount(worstLossOf([...waiting]))
-  } at risk: until a backfill, ${
-    one ? "it stays" : "they stay"
-  } at risk unless the price leaves the ` +
-    "box. Those that have ended are not on the map; “if prices stay” counts them as won by users.";
+  return `▲ ${counted(waiting.size, "bet")} ${waiting.size === 1 ? "waits" : "wait"} for missing ` +
+    `prices, ${formatLoss(worstLossOf([...waiting]))} at risk until a backfill. Those that have ` +
+    "ended count as won by users.";
 }
 
 /**
@@ -178,27 +107,15 @@ export function timeTexts(
 /** Spans after which the rest of the risk is shown. */
 const SPANS_MS = [60_000, 300_000, 3_600_000];
 
-interface RiskNow {
-  /** The most that can be lost, with bets that are being placed. */
-  all: bigint;
-  /** At risk in bets that are being placed, whose ends are unknown. */
-  placing: bigint;
-  waiting: ReadonlySet<Thesis>;
-  nowMs: number;
-}
-
 /**
- * The most that can still be lost after some spans, if no bet is added: on the bets that end later,
- * and on those that wait for prices.
+ * The most that the open bets can still lose after some spans: those that end later, and those that
+ * wait for prices.
  */
-export function restsOf(
-  theses: readonly Thesis[],
-  { all, placing, waiting, nowMs }: RiskNow,
-) {
-  let rest = all;
+export function restsOf(theses: readonly Thesis[], waiting: ReadonlySet<Thesis>, nowMs: number) {
+  let rest = worstLossOf(theses);
   return SPANS_MS.map((spanMs) => {
     const stays = (bet: Thesis) => bet.endTime > nowMs + spanMs || waiting.has(bet);
-    const loss = placing + worstLossOf(theses.filter(stays));
+    const loss = worstLossOf(theses.filter(stays));
     // The bound on fewer bets may be less exact.
     if (loss < rest) rest = loss;
     return { label: `Still at risk in ${labelOf(spanMs)}`, rest };

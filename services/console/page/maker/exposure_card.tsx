@@ -1,22 +1,12 @@
 import { useSignal } from "@preact/signals";
 import type { Thesis } from "@rangemaker/client";
-import { scaleLinear } from "d3-scale";
-import { useRef } from "preact/hooks";
+import { scaleLinear, scaleSqrt } from "d3-scale";
 import type { PageModel } from "../data/page_model.ts";
-import { formatAmount, formatQuotePrice, fromNumber } from "../format.ts";
-import { Plot } from "../plot.tsx";
+import { formatAmount, formatGain, formatQuotePrice, toNumber } from "../format.ts";
 import { labelOf } from "../trade/chart_spans.ts";
-import {
-  type ExposureGrid,
-  exposureGrid,
-  placeOf,
-  ROWS,
-  timeTicksOf,
-  worstLossOf,
-} from "./exposure.ts";
+import { openOf, type Payoff, payoffOf, worstLossOf } from "./exposure.ts";
 import { freshPrice } from "./open_bets.tsx";
-
-const lossText = (usdc: number) => formatAmount(-fromNumber(usdc));
+import { ProfitPlot } from "./profit_plot.tsx";
 
 interface ExposureProps {
   model: PageModel;
@@ -24,21 +14,18 @@ interface ExposureProps {
   nowMs: number;
 }
 
-/** What the open bets of each market may lose, and of one market at each price and time. */
+/** What the open bets of each market may lose, and of one market, at which prices and when. */
 export function Exposure({ model, theses, nowMs }: ExposureProps) {
   const chosen = useSignal("");
-  const first = useRef("");
   const markets = model.markets.list.map(({ symbol, base, quote }) => {
     const own = theses.filter((thesis) => thesis.base === base && thesis.quote === quote);
     return { symbol, own, most: worstLossOf(own) };
   }).filter(({ most }) => most > 0n);
-  const named = (symbol: string) => markets.find((market) => market.symbol === symbol);
   const riskiest = markets.toSorted((a, b) => Number(b.most - a.most))[0];
-  const market = named(chosen.value) ?? named(first.current) ?? riskiest;
+  const market = markets.find(({ symbol }) => symbol === chosen.value) ?? riskiest;
   if (market === undefined) return null;
   const { symbol: shown, own } = market;
-  first.current = shown;
-  const grid = exposureGrid(own, nowMs);
+  const payoff = payoffOf(own, nowMs);
   return (
     <>
       <div class="row choice" role="group" aria-label="Market">
@@ -53,12 +40,12 @@ export function Exposure({ model, theses, nowMs }: ExposureProps) {
           </button>
         ))}
       </div>
-      {grid && (
-        <HeatMap
-          key={shown}
+      {payoff && (
+        <PayoffChart
           symbol={shown}
-          grid={grid}
+          payoff={payoff}
           price={freshPrice(model, shown)}
+          theses={own}
           nowMs={nowMs}
         />
       )}
@@ -66,75 +53,95 @@ export function Exposure({ model, theses, nowMs }: ExposureProps) {
   );
 }
 
-/** Ticks closer than this to an end of the axis have no space for a label. */
-const EDGE = 6;
-
-/** Percent of the map's height above and below all boxes, so that their edges are visible. */
-const HEADROOM = 8;
-
-interface HeatMapProps {
+interface PayoffProps {
   symbol: string;
-  grid: ExposureGrid;
+  payoff: Payoff;
   /** Undefined while it is unknown. */
   price: number | undefined;
+  theses: readonly Thesis[];
   nowMs: number;
 }
 
-function HeatMap({ symbol, grid, price, nowMs }: HeatMapProps) {
-  const { cells, low, high, worst, timesMs } = grid;
-  const pointed = useSignal<[row: number, column: number] | undefined>(undefined);
-  const toY = scaleLinear([low, high], [100 - HEADROOM, HEADROOM]);
-  const width = 100 / (timesMs.length - 1);
-  const describe = (cell?: [row: number, column: number]) => {
-    const { loss, low, high, fromMs } = cell ? placeOf(grid, cell) : worst;
-    const time = fromMs <= nowMs ? "now" : `in ${labelOf(fromMs - nowMs)}`;
-    const prices = `${formatQuotePrice(low)} – ${formatQuotePrice(high)}`;
-    return `${lossText(loss)} ${cell ? "at most, within" : "at"} ${prices}, ${time}`;
-  };
-  /** A cell of the map, in percent. */
-  const place = (y: number, x: number) => ({
-    ...{ x: width * x, y: 100 * y / ROWS, width, height: 100 / ROWS },
-  });
+function PayoffChart({ symbol, payoff, price, theses, nowMs }: PayoffProps) {
+  const { outside, steps, worst } = payoff;
+  const prices = steps.map((step) => step.price);
+  const [low, high] = [Math.min(...prices), Math.max(...prices)];
+  const shown = price === undefined ? [] : [price];
+  // Space beside the boxes, where users lose all bets.
+  const toX = scaleLinear([Math.min(low, ...shown), Math.max(high, ...shown)], [8, 92]);
+  const range = [...new Set([worst.low, worst.high].map(formatQuotePrice))].join(" – ");
+  const text = `at worst ${formatGain(worst.profit)} USDC, at ${range}`;
   return (
     <figure class="part">
       <figcaption>
-        {pointed.value ? <strong>Here: {describe(pointed.value)}</strong> : (
-          <>
-            Most at one moment: {describe()}
-            {price === undefined && "; the price of now is missing"}
-          </>
-        )}
+        Profit if {symbol} moves now and stays: {text}.{" "}
+        {price === undefined ? "The price of now is missing." : "Dashed: its price."}
       </figcaption>
-      <Plot
-        label={`${symbol}, loss by price and time. Most at one moment: ${describe()}`}
-        shape-rendering="crispEdges"
-        onPointerLeave={() => pointed.value = undefined}
-        xTicks={[
-          { at: 0, text: "now" },
-          ...timeTicksOf(grid).map(({ at, afterMs }) => ({ at, text: labelOf(afterMs) })),
-        ]}
-        yTicks={toY.ticks(3).map((tick) => ({ at: toY(tick), text: formatQuotePrice(tick) }))
-          .filter(({ at }) => at > EDGE && at < 100 - EDGE)}
-      >
-        <g transform={`translate(0 ${HEADROOM}) scale(1 ${1 - HEADROOM / 50})`}>
-          {cells.flatMap((losses, y) =>
-            losses.map((loss, x) => (
-              <rect
-                key={`${x} ${y}`}
-                class={loss > 0 ? "heat" : "cold"}
-                {...place(y, x)}
-                style={{ "--share": loss / worst.loss }}
-                onPointerEnter={() => pointed.value = [y, x]}
-              />
-            ))
-          )}
-          {pointed.value && <rect class="pointed" {...place(...pointed.value)} />}
-        </g>
-        {price !== undefined && <path class="mark" d={`M0 ${toY(price)} H100`} />}
-      </Plot>
-      <p class="note heat-key">
-        0 <span /> {lossText(worst.loss)} USDC. A column ends when bets start or end.
-      </p>
+      <ProfitPlot
+        label={`${symbol}, profit by price: ${text}`}
+        start={outside}
+        steps={steps.map(({ price, profit }) => ({ at: toX(price), profit }))}
+        ticks={[low, (low + high) / 2, high].map((tick) => ({
+          at: toX(tick),
+          text: formatQuotePrice(tick),
+        }))}
+        mark={price && toX(price)}
+      />
+      <HeatMap theses={theses} nowMs={nowMs} toX={toX} />
     </figure>
+  );
+}
+
+interface HeatMapProps {
+  theses: readonly Thesis[];
+  nowMs: number;
+  /** Percent of the width at a price. */
+  toX(price: number): number;
+}
+
+/** The boxes of the open bets over price and time, darker where more is lost. Near times take more space. */
+function HeatMap({ theses, nowMs, toX }: HeatMapProps) {
+  const bets = openOf(theses).filter(({ endTime }) => endTime > nowMs);
+  const lastMs = Math.max(...bets.map(({ endTime }) => endTime)) - nowMs;
+  const toY = scaleSqrt([0, lastMs], [0, 100]);
+  const lossOf = ({ payout, betAmount }: Thesis) => toNumber(payout - betAmount);
+  const most = Math.max(...bets.map(lossOf));
+  return (
+    <>
+      <p>When: darker where more may be lost. Near times take more space.</p>
+      <div class="plot">
+        <svg
+          viewBox="0 0 100 100"
+          preserveAspectRatio="none"
+          role="img"
+          aria-label={`${bets.length} boxes over price and time, the last until ${
+            labelOf(lastMs)
+          } from now`}
+        >
+          {bets.map((bet) => {
+            const left = toX(toNumber(bet.lowerPrice));
+            const top = toY(Math.max(0, bet.startTime - nowMs));
+            return (
+              <rect
+                key={bet.id}
+                class="heat"
+                x={left}
+                y={top}
+                width={toX(toNumber(bet.upperPrice)) - left}
+                height={toY(bet.endTime - nowMs) - top}
+                fill-opacity={0.1 + 0.5 * lossOf(bet) / most}
+              />
+            );
+          })}
+        </svg>
+        <p class="y-ticks" aria-hidden="true">
+          {[0, 0.25, 1].map((share) => (
+            <span key={share} style={{ top: `${100 * Math.sqrt(share)}%` }}>
+              {share === 0 ? "now" : labelOf(lastMs * share)}
+            </span>
+          ))}
+        </p>
+      </div>
+    </>
   );
 }

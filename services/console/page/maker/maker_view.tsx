@@ -30,10 +30,8 @@ function MakerView({ model, watch }: { model: PageModel; watch: MakerWatch }) {
     watch.start();
     return () => watch.stop();
   }, []);
-  const state = watch.state.value;
-  const [solverProblem, problem] = [watch.solverProblem.value, watch.problem.value];
-  const solver = watch.solver.value;
-  const wrong = newsOf({ state, solver, solverProblem, problem });
+  const [state, solver, problem] = [watch.state.value, watch.solver.value, watch.problem.value];
+  const wrong = newsOf(watch);
   return (
     <div class="board">
       {/* One element for good and bad news, so that the end of an outage is spoken too. */}
@@ -49,7 +47,14 @@ function MakerView({ model, watch }: { model: PageModel; watch: MakerWatch }) {
         {state?.solver?.info.dryRun && ", a dry run: it takes no bets"}
       </p>
       {state
-        ? <Maker model={model} state={state} isOld={(solverProblem ?? problem) !== undefined} />
+        ? (
+          <Maker
+            model={model}
+            state={state}
+            isOld={wrong !== ""}
+            asOfMs={problem === undefined ? undefined : state.readAtMs}
+          />
+        )
         : problem && solver && (
           <>
             <SolverRisk solver={solver} />
@@ -60,28 +65,21 @@ function MakerView({ model, watch }: { model: PageModel; watch: MakerWatch }) {
   );
 }
 
-interface News {
-  state: MakerState | undefined;
-  solver: SolverFigures | undefined;
-  solverProblem: string | undefined;
-  problem: string | undefined;
-}
-
 /** What does not answer, and since when which figures are old; empty if all is well. */
-function newsOf({ state, solver, solverProblem, problem }: News): string {
+function newsOf(watch: MakerWatch): string {
+  const [state, solver, problem] = [watch.state.value, watch.solver.value, watch.problem.value];
   if (state === undefined) {
     const known = solver ? "Only the solver’s own figures are known" : "Nothing is known yet";
     return problem ? `${known}: ${problem}. Trying again.` : "";
   }
-  const { readAtMs } = state;
   const own = solver
     ? `its own figures are of ${formatTime(solver.readAtMs)}`
     : "its limit, expected profits, refusals and forecasts are not known yet, only its bets";
   const news = [
-    solverProblem && `${solverProblem}: ${own}.`,
-    problem && `${problem}: the bets are of ${formatTime(readAtMs)}.`,
+    watch.solverProblem.value && `${watch.solverProblem.value}, ${own}`,
+    problem && `${problem}, the bets are of ${formatTime(state.readAtMs)}`,
   ].filter((text) => text !== undefined);
-  return news.length > 0 ? [...news, "Trying again."].join(" ") : "";
+  return news.length > 0 ? `${news.join("; ")}. Trying again.` : "";
 }
 
 interface MakerProps {
@@ -89,9 +87,11 @@ interface MakerProps {
   state: MakerState;
   /** Whether the solver or the chain does not answer now. */
   isOld: boolean;
+  /** When the bets were read, if the chain does not answer now. */
+  asOfMs: number | undefined;
 }
 
-function Maker({ model, state, isOld }: MakerProps) {
+function Maker({ model, state, isOld, asOfMs }: MakerProps) {
   const { solver, placing, account, gaps } = state;
   // A bet is decided as soon as the price leaves its box, before the node reports it.
   const theses = state.theses.map(model.withBreach);
@@ -105,12 +105,14 @@ function Maker({ model, state, isOld }: MakerProps) {
   return (
     <>
       <Risk
-        {...{ theses, results, solver, isOld, nowMs, placing, waiting, balance: account.balance }}
+        {...{ theses, results, solver, isOld, asOfMs, nowMs, placing, waiting }}
+        balance={account.balance}
         expected={expectedOfOpen(theses, probabilities)}
         ifStill={profitIfStill(theses, priceOf, nowMs)}
       />
       <ResultsCard
-        {...{ model, theses, late, probabilities, nowMs }}
+        {...{ model, theses, nowMs }}
+        probabilities={solver?.probabilities}
         startedAtMs={solver && startOf(solver.metrics)}
       />
       <Card title="Open bets">

@@ -139,8 +139,7 @@ export class MakerWatch {
       const solver = answer ?? this.solver.value;
       if (signal.aborted) return;
       this.solver.value = solver;
-      // If the solver does not answer, use the solver of the chain's first bet: most chains have
-      // one solver.
+      // If the solver does not answer, use the one of the chain's first bet: most chains have one.
       const address = answer?.info.address ?? known?.address ?? await this.#firstSolver();
       // Differs for another solver or another chain.
       const watched = `${address} ${await this.#client.genesisHash()}`;

@@ -1,6 +1,6 @@
 /** The solver's answers since its start. */
 import type { Metrics } from "../data/metrics.ts";
-import { formatTime } from "../format.ts";
+import { counted, formatShare, formatTime } from "../format.ts";
 
 /** The kinds of requests, each with the counter of its answers. */
 export const REQUESTS = [
@@ -9,37 +9,45 @@ export const REQUESTS = [
   { name: "Estimates", counter: "solver_quotes_total", labels: { kind: "estimate" } },
 ] as const;
 
-/** The answer to requests that were not refused. */
-export const ACCEPTED = "accepted";
-
-const ACCEPTED_OUTCOMES = /quoted|executed/;
+/** The answers to requests that were not refused. */
+export const SUCCESSES: ReadonlySet<string> = new Set(["executed", "quoted"]);
 
 /** How often each kind of request had one answer. */
 export interface AnswerCount {
-  /** Code of the refusal, or {@link ACCEPTED}. */
+  /** Code of the refusal, or one of {@link SUCCESSES}. */
   outcome: string;
   /** In the order of {@link REQUESTS}. */
   counts: readonly number[];
 }
 
-/** All answers since the solver's start: the success first, then the most frequent, to bets first. */
+/** All answers since the solver's start: successes first, then the most frequent, to bets first. */
 export function answersOf(metrics: Metrics): AnswerCount[] {
-  const answers = new Map([[ACCEPTED, REQUESTS.map(() => 0)]]);
+  const answers = new Map<string, number[]>();
   for (const [index, { counter, labels }] of REQUESTS.entries()) {
     for (const { labels: { outcome = "" }, value } of metrics.of(counter, labels)) {
-      const name = ACCEPTED_OUTCOMES.test(outcome) ? ACCEPTED : outcome;
-      const counts = answers.get(name) ?? REQUESTS.map(() => 0);
+      if (value === 0) continue;
+      const counts = answers.get(outcome) ?? REQUESTS.map(() => 0);
       counts[index]! += value; // one count for each request
-      answers.set(name, counts);
+      answers.set(outcome, counts);
     }
   }
-  const [accepted, ...refusals] = [...answers].map(([outcome, counts]) => ({ outcome, counts }));
+  const successOf = ({ outcome }: AnswerCount) => Number(SUCCESSES.has(outcome));
   const differenceOf = (a: AnswerCount, b: AnswerCount) =>
     b.counts.map((count, index) => count - a.counts[index]!).find((difference) =>
       difference !== 0
     ) ?? 0;
-  return [accepted!, ...refusals.sort(differenceOf)]
-    .filter(({ counts }) => counts.some((count) => count > 0));
+  return [...answers].map(([outcome, counts]) => ({ outcome, counts }))
+    .sort((a, b) => successOf(b) - successOf(a) || differenceOf(a, b));
+}
+
+/** The share of signed bets that were refused. */
+export function refusedText(answers: readonly AnswerCount[]): string {
+  const sumOf = (some: readonly AnswerCount[]) =>
+    some.reduce((sum, { counts: [bets = 0] }) => sum + bets, 0);
+  const bets = sumOf(answers);
+  if (bets === 0) return "No bet was signed";
+  const refused = sumOf(answers.filter(({ outcome }) => !SUCCESSES.has(outcome)));
+  return `${refused} of ${counted(bets, "signed bet")} (${formatShare(refused / bets)}) refused`;
 }
 
 /** The time of the solver's start, if it is known. */

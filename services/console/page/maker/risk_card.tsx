@@ -35,6 +35,8 @@ interface RiskProps {
   waiting: ReadonlySet<Thesis>;
   /** Whether the solver or the chain does not answer now. */
   isOld: boolean;
+  /** When the bets were read, if the chain does not answer now. */
+  asOfMs: number | undefined;
   nowMs: number;
   /** The solver's balance for new bets. */
   balance: bigint;
@@ -46,8 +48,8 @@ interface RiskProps {
 
 /** The largest loss on all open bets, including bets being placed, and `--max-exposure`. */
 export function Risk(props: RiskProps) {
-  const { theses, results, solver, placing, isOld, nowMs, balance, expected, ifStill } = props;
-  const { waiting } = props;
+  const { theses, results, solver, placing, isOld, asOfMs, nowMs } = props;
+  const { balance, expected, ifStill, waiting } = props;
   const { open, atRisk } = results;
   const known = worstLossOf(theses) + placing;
   // Bets being placed may exclude others, or be among the open ones already.
@@ -68,19 +70,20 @@ export function Risk(props: RiskProps) {
           </a>
         </p>
       )}
-      <div class="headline">
+      <div class="headline" data-old={asOfMs !== undefined}>
         <div class="part">
           <p class="huge" data-maker-exposure>{formatLoss(all)} USDC</p>
           <p>
             {open === 0 ? "No bet is open" : `At most, on ${counted(open, "bet")}`}
             {placing > 0n && ` and ${formatLoss(placing)} in bets being placed`}
-            {placing > 0n && isOld && solver && ` at ${formatTime(solver.readAtMs)}`}
+            {asOfMs !== undefined && ` at ${formatTime(asOfMs)}`}
             {all < atRisk && `: not all of ${formatLoss(atRisk)} can be lost together`}.
+            {open > 1 && " Stakes won on other bets are not deducted."}
           </p>
           {solver && <Limit {...{ all, solver, isOld }} isWaiting={waiting.size > 0} />}
         </div>
         <dl class="facts tiles">
-          {restsOf(theses, { all, placing, waiting, nowMs }).map(({ label, rest }) => (
+          {restsOf(theses, waiting, nowMs).map(({ label, rest }) => (
             <Fact key={label} label={label}>{formatLoss(rest)}</Fact>
           ))}
           <Fact label="Last bet ends">
@@ -96,7 +99,7 @@ export function Risk(props: RiskProps) {
               ? "–"
               : `${formatLoss(user.atRisk)} in ${counted(user.bets, "bet")}`}
           </Fact>
-          <Fact label="Edge when quoted">
+          <Fact label="Expected, as quoted">
             {expected === undefined ? "–" : formatGain(fromNumber(expected))}
           </Fact>
           <Fact label="If prices stay as now">
@@ -115,12 +118,12 @@ interface LimitProps {
   /** The most that may be lost. */
   all: bigint;
   solver: SolverFigures;
-  isOld?: boolean;
+  isOld: boolean;
   isWaiting?: boolean;
 }
 
 /** The used part of the limit, unless the solver or the chain does not answer. */
-function Limit({ all, solver, isOld = false, isWaiting }: LimitProps) {
+function Limit({ all, solver, isOld, isWaiting }: LimitProps) {
   const headroom = isOld ? undefined : headroomOf(all, solver, isWaiting);
   return (
     <>
@@ -143,11 +146,11 @@ function Limit({ all, solver, isOld = false, isWaiting }: LimitProps) {
 export function SolverRisk({ solver }: { solver: SolverFigures }) {
   return (
     <Card title="What you may lose">
-      <p class="huge" data-maker-exposure>{formatLoss(solver.exposure)} USDC</p>
-      <p>
-        At most, as the solver itself reported at {formatTime(solver.readAtMs)}.
-      </p>
-      <Limit all={solver.exposure} solver={solver} />
+      <div class="part" data-old="true">
+        <p class="huge" data-maker-exposure>{formatLoss(solver.exposure)} USDC</p>
+        <p>At most, as the solver itself reported at {formatTime(solver.readAtMs)}.</p>
+        <Limit all={solver.exposure} solver={solver} isOld />
+      </div>
     </Card>
   );
 }

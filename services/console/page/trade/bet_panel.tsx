@@ -17,7 +17,7 @@ import {
 } from "./draft.ts";
 import { linkTo } from "./box_link.ts";
 import { parseDuration, unitOf } from "./input.ts";
-import { errorsOf, spokenText } from "./next_step.ts";
+import { errorsOf, isFix, spokenText } from "./next_step.ts";
 import { obstacleNow, QuoteButton, situationOf, switchChain } from "./quote_button.tsx";
 import { QuotePanel } from "./quote_panel.tsx";
 import { focusChart, showChart } from "./show_chart.ts";
@@ -240,16 +240,21 @@ export function undo(model: PageModel, slip: BetSlip): void {
 export function askQuote(model: PageModel, slip: BetSlip): void {
   const obstacle = obstacleNow(model, slip);
   if (obstacle === undefined) return void slip.quote();
-  if (obstacle.suggests || obstacle.fix) {
-    return placeBox(model, slip, { keepsHeight: obstacle.fix === "move" });
+  const { action } = obstacle;
+  if (action === "suggest" || isFix(obstacle)) {
+    return placeBox(model, slip, { keepsHeight: action === "move" });
   }
-  if (obstacle.switchesChain) return switchChain(model);
-  if (obstacle.field) document.getElementById(`field-${obstacle.field}`)?.focus();
-  model.announce(spokenText(obstacle), { isSpoken: true, isAnswer: true }); // the page shows it
+  if (action === "switch") return switchChain(model);
+  if (obstacle.amount) return slip.edit({ amount: amountText(obstacle.amount / CENT * CENT) });
+  const field = document.getElementById(`field-${obstacle.field}`);
+  // The page shows it, and the error of a field is read as that gets the focus.
+  const isRead = field !== document.activeElement && field?.ariaInvalid === "true";
+  field?.focus();
+  if (!isRead) model.announce(spokenText(obstacle), { isSpoken: true, isAnswer: true });
 }
 
 /** Choices of {@link Tolerance}, in percent. */
-const TOLERANCES = [0, 2, 5, 10, 20] as const;
+const TOLERANCES = [0, 2, 5, 10, 15, 20] as const;
 
 function Tolerance({ slip }: { slip: BetSlip }) {
   return (
@@ -259,8 +264,9 @@ function Tolerance({ slip }: { slip: BetSlip }) {
         value={slip.tolerancePercent.value}
         onChange={({ currentTarget }) => slip.setTolerance(Number(currentTarget.value))}
       >
-        {TOLERANCES.map((percent) => <option key={percent} value={percent}>{percent} % less
-        </option>)}
+        {TOLERANCES.map((percent) => (
+          <option key={percent} value={percent}>{percent} % less or more</option>
+        ))}
       </select>
     </label>
   );

@@ -54,7 +54,11 @@ function Legend({ model, market }: { model: PageModel; market: Market }) {
         {isLive ? <span class="spoken">Live prices.</span> : MARKET_TEXTS[state]}
         {isLive && model.isSimulated && " Simulated prices"}
       </p>
-      {text && <p class="open">● {text}</p>}
+      {text && (
+        <p class="open">
+          <span aria-hidden="true">●</span> {text}
+        </p>
+      )}
     </div>
   );
 }
@@ -131,7 +135,7 @@ function Chart(props: ChartSource) {
         class="area"
         role="application"
         tabIndex={0}
-        aria-label={`Live prices of ${symbol}`}
+        aria-label={`Prices of ${symbol}`}
         aria-describedby="chart-hint"
       >
         <canvas />

@@ -1,4 +1,4 @@
-import { computed, effect, type Signal, signal, useSignal } from "@preact/signals";
+import { effect, type Signal, signal, useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { systemClock, type Thesis } from "@rangemaker/client";
@@ -19,7 +19,6 @@ import { spanFor } from "./chart_spans.ts";
 import { Positions } from "./positions.tsx";
 import { obstacleNow } from "./quote_button.tsx";
 import { followHistory } from "./quote_history.ts";
-import { isOutside } from "./quote_life.ts";
 import { focusNextStep, showChart } from "./show_chart.ts";
 
 /** The market that is shown first, if it exists: its prices move the most visibly. */
@@ -44,13 +43,6 @@ export function openTradeView(model: PageModel): View {
     maker,
     obstacle: () => obstacleNow(model, slip),
   });
-  // Only an estimate says that the price has left the drawn box, or is in it again.
-  const isOutsideDraft = computed(() => {
-    const { draft, symbol } = slip;
-    const price = model.feed.latest.value[symbol.value]?.price;
-    return draft !== undefined && price !== undefined && isOutside(draft, price);
-  });
-  isOutsideDraft.subscribe(() => slip.refresh({ isCrossing: true }));
   followHistory(slip, announce);
   effect(() => {
     const state = slip.estimator.state.value;

@@ -103,7 +103,7 @@ function pageOf(slot: number): number {
 }
 
 /** All known prices of one market: recorded by checkpoints, or backfilled. */
-export class PriceHistory implements PriceReader {
+export class KnownPrices implements PriceReader {
   readonly ring: PriceRing;
   readonly backfilled = new BackfilledSlots();
 
@@ -121,7 +121,7 @@ export class PriceHistory implements PriceReader {
     return isNeeded || this.ring.contains(time);
   }
 
-  /** Deletes backfilled pages that are older than the ring and overlap none of the spans. @returns Their numbers. */
+  /** Deletes pages that are older than the ring and in no span. @returns Their numbers. */
   prune(needed: readonly TimeSpan[]): number[] {
     const { oldest, newest = oldest } = this.ring;
     return this.backfilled.keepOnly([...needed, { from: oldest, to: newest + SLOT_MS }]);
