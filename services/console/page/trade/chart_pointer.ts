@@ -134,13 +134,14 @@ export class ChartPointer {
     const grip = this.#gripAt(scales, event);
     const isPast = x < scales.x(scales.nowMs) && grip.kind === "new";
     const isFinger = event.pointerType === "touch";
-    if (isFinger && (isPast || isLocked(this.#target.slip, scales.nowMs))) {
+    const { model, slip } = this.#target;
+    if (isFinger && (isPast || isLocked(slip, model.serverClock.now()))) {
       return this.#point({ x, y }, false);
     }
     this.#element.setPointerCapture(event.pointerId);
     this.#press = {
       pointerId: event.pointerId,
-      drag: new BoxDrag(grip, this.#target.slip.draft, scales, x, y),
+      drag: new BoxDrag(grip, slip.draft, scales, x, y),
       ...{ x, y, startedMs: event.timeStamp },
       isSketch: isFinger && grip.kind === "new",
       isDrawing: !isFinger,
