@@ -156,9 +156,8 @@ export class ChartPointer {
   #startPinch(event: PointerEvent): void {
     this.#fingers.set(event.pointerId, this.#placeOf(event));
     const distance = this.#fingerDistance();
-    this.#pinch = distance === undefined
-      ? undefined
-      : { spanMs: this.#target.spanMs.peek(), distance };
+    const spanMs = this.#target.spanMs.peek();
+    this.#pinch = distance === undefined ? undefined : { spanMs, distance };
   }
 
   /** The distance of the first two fingers; undefined if there are fewer. */
