@@ -60,9 +60,14 @@ Deno.test({
             const drawn = await fieldsOf(visitor);
             assert(Number(drawn.lower) < Number(drawn.upper), JSON.stringify(drawn));
             await assertFits(visitor);
+            await page.focus('[aria-label="Show more time"]');
+            for (let pressed = 0; pressed < 3; pressed++) await page.keyboard.press("Enter");
+            assert.equal(await timeShown(visitor), "8 min");
             await visitor.press("Get a quote");
             await visitor.press("Sign and place the bet");
             await visitor.sees(/Bet 1 is placed/);
+            // The view fits the bet.
+            await page.waitForSelector('[aria-label="Time shown: 1 min"], [aria-label$=" 30 s"]');
             const thesis = await new CoreClient({ url: stack.urls.nodeRead }).getThesis(1);
             assert.equal(Number(thesis?.lowerPrice) / 1e6, Number(drawn.lower));
             assert.match(await visitor.textOf('tr[data-thesis="1"]'), new RegExp(LONG_SYMBOL));

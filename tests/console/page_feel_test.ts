@@ -588,14 +588,16 @@ Deno.test({
           /^The same bet of 10\.00 USDC on ETH\/USDT, around the price of now: .*starts in \d+ s/,
         );
         await focusIsOn(page, "Get a quote");
+        const copy = await page.waitForSelector("button::-p-text(Copy link)");
+        await copy?.focus();
+        await page.keyboard.press("Enter");
+        await page.focus("[data-next]");
         await page.waitForFunction(`(() => {
           const message = document.querySelector(".messages").getBoundingClientRect();
           const focused = document.activeElement.getBoundingClientRect();
           return message.height > 0 &&
             (focused.bottom <= message.top || focused.top >= message.bottom);
         })()`);
-        await page.focus('[aria-label^="Repeat bet"]');
-        await page.keyboard.press("Enter"); // a long message
         await page.$eval("[data-next]", (button) => button.scrollIntoView({ block: "center" }));
         await page.waitForFunction(`(() => {
           const toasts = document.querySelector(".toasts");

@@ -66,17 +66,19 @@ export function QuoteButton(
         {obstacle?.text && !obstacle.field && <p>{obstacle.text}</p>}
       </div>
       {!slip.isEmpty && <Terms offered={estimate} tolerancePercent={slip.tolerancePercent.value} />}
-      {children}
-      <button
-        type="submit"
-        class="primary wide"
-        data-next
-        // Not `disabled`, so that the keyboard reaches it and screen readers read the reason.
-        aria-disabled={isQuoting || obstacle !== undefined && !obstacle.action}
-        aria-describedby="bar-note"
-      >
-        {isQuoting ? "Asking the maker …" : obstacle?.button ?? "Get a quote"}
-      </button>
+      <div class="next">
+        {children}
+        <button
+          type="submit"
+          class="primary wide"
+          data-next
+          // Not `disabled`, so that the keyboard reaches it and screen readers read the reason.
+          aria-disabled={isQuoting || obstacle !== undefined && !obstacle.action}
+          aria-describedby="bar-note"
+        >
+          {isQuoting ? "Asking the maker …" : obstacle?.button ?? "Get a quote"}
+        </button>
+      </div>
     </>
   );
 }

@@ -34,10 +34,12 @@ export function QuotePanel({ model, slip, stage, onRepeat }: QuotePanelProps) {
         <p class="note">{repricedText(stage.signedFirst, stage.offer)}</p>
       )}
       <div class="action-bar">
-        <button type="button" class="primary wide" data-next onClick={() => slip.back()}>
-          Make another bet
-        </button>
-        {thesis && <button type="button" onClick={() => onRepeat(thesis)}>Repeat</button>}
+        <div class="next">
+          <button type="button" class="primary wide" data-next onClick={() => slip.back()}>
+            Make another bet
+          </button>
+          {thesis && <button type="button" onClick={() => onRepeat(thesis)}>Repeat</button>}
+        </div>
       </div>
     </>
   );
@@ -80,25 +82,27 @@ function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
           tolerancePercent={stage.name === "quoted" ? slip.tolerancePercent.value : 0}
           betAmount={quote.betAmount}
         />
-        <button
-          type="button"
-          class="primary wide"
-          data-next
-          // One button for all steps. It is never `disabled`, so that it keeps the focus.
-          aria-disabled={action === undefined}
-          aria-describedby={action === "sign" ? "terms range" : "bar-note"}
-          data-unread={slip.lock.isLocked.value}
-          onKeyDown={({ key, repeat }) => {
-            if (key === "Enter" && repeat && action === "sign") slip.press({ isHeld: true });
-          }}
-          onClick={() => {
-            if (action === "renew") void slip.quote();
-            else if (action === "sign") slip.press();
-          }}
-        >
-          {button}
-        </button>
-        {back && <button type="button" onClick={() => slip.back()}>{back}</button>}
+        <div class="next">
+          <button
+            type="button"
+            class="primary wide"
+            data-next
+            // One button for all steps. It is never `disabled`, so that it keeps the focus.
+            aria-disabled={action === undefined}
+            aria-describedby={action === "sign" ? "terms range" : "bar-note"}
+            data-unread={slip.lock.isLocked.value}
+            onKeyDown={({ key, repeat }) => {
+              if (key === "Enter" && repeat && action === "sign") slip.press({ isHeld: true });
+            }}
+            onClick={() => {
+              if (action === "renew") void slip.quote();
+              else if (action === "sign") slip.press();
+            }}
+          >
+            {button}
+          </button>
+          {back && <button type="button" onClick={() => slip.back()}>{back}</button>}
+        </div>
       </div>
     </>
   );
@@ -116,12 +120,7 @@ function PlacedBet({ model, stage: { thesisId, offer: { quote } }, thesis }: Pla
   const symbol = model.markets.find(quote.base, quote.quote)?.symbol ?? "the price";
   const bet = thesis && model.withBreach(thesis);
   const nowMs = useNow(model.serverClock, 250);
-  // The user now watches the box, and sees that the bet is placed where the panel scrolls by
-  // itself.
-  useEffect(() => {
-    document.querySelector(".side")?.scrollTo(0, 0);
-    showChart();
-  }, []);
+  useEffect(showChart, []); // the user now watches the box
   const isWon = bet?.status === "won";
   const pays = `It pays ${formatAmount(quote.payout)} USDC if ${symbol} stays in the box, from ` +
     `${formatTime(quote.startTime)} for ${durationText(quote.endTime - quote.startTime)}.`;

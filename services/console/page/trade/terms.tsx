@@ -15,9 +15,9 @@ interface TermsProps {
 export function Terms({ offered, tolerancePercent, betAmount }: TermsProps) {
   const { probability } = offered ?? {};
   return (
-    <dl class="facts terms" id="terms">
+    <dl class="terms" id="terms">
       <Fact label="You get">
-        <strong class="figure" data-payout={offered?.payout.toString()}>
+        <strong class={offered && "figure"} data-payout={offered?.payout.toString()}>
           {offered ? formatAmount(offered.payout) : NONE}
         </strong>
         {offered && " "}
