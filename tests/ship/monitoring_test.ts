@@ -21,27 +21,6 @@ import {
 } from "./monitoring.ts";
 import { fileUrl, readText, readYaml, withStack } from "./support.ts";
 
-/** The twelve of the specification (RPC proxy, "Proxy metrics"). */
-const PROXY_METRICS = [
-  "proxy_http_requests_total",
-  "proxy_http_request_duration_seconds",
-  "proxy_rpc_methods_total",
-  "proxy_upstream_latency_seconds",
-  "proxy_upstream_errors_total",
-  "proxy_ws_connections_active",
-  "proxy_ws_messages_total",
-  "proxy_broadcast_upstream_connected",
-  "proxy_broadcast_messages_received",
-  "proxy_broadcast_messages_sent",
-  "proxy_broadcast_reconnect_attempts",
-  "proxy_broadcast_active_subscriptions",
-];
-
-Deno.test("Dashboard: shows the twelve metrics of the proxy by the specification's names", () => {
-  const shown = new Set(queries.flatMap(({ expr }) => metricsOf(expr)));
-  for (const metric of PROXY_METRICS) assert(shown.has(metric), metric);
-});
-
 /** Metrics by market, and the label that names it. */
 const MARKET_LABEL = /(?:market|pair)=~"\$market"/;
 const BY_MARKET =
