@@ -3,11 +3,9 @@ import assert from "node:assert/strict";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
-import { options as bridgeOptions } from "../../services/bridge/mod.ts";
-import { options as solverOptions } from "../../services/solver/mod.ts";
 import { options as nodeOptions, startNode } from "../../services/node/mod.ts";
 import { signedRequest, startTestBridge, user } from "../bridge/support.ts";
-import { execution, startTestSolver, withSolver } from "../solver/support.ts";
+import { withSolver } from "../solver/support.ts";
 import { assertFailure, post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import { ConnectionLost, FakeNode } from "../support/fake_node.ts";
@@ -49,15 +47,6 @@ Deno.test("Chain and store: after a restart, a node with --data-dir has the depo
       await node.stop();
     }
   }));
-
-Deno.test("Chain and store: by default, node, bridge and solver keep their state in data/", () => {
-  const defaults = [
-    nodeOptions.dataDir.default,
-    bridgeOptions.database.default,
-    solverOptions.database.default,
-  ];
-  for (const path of defaults) assert.match(path, /^data\/\w/);
-});
 
 Deno.test("Chain and store: a bridge whose node has another chain is unhealthy and refuses deposits", () =>
   withFolder(async (folder) => {
@@ -120,20 +109,6 @@ Deno.test("Chain and store: an unfinished deposit waits until its own chain is b
     node.genesis = own;
     await eventually("the deposit is made", () => node.committed.length === 1 || undefined);
   }));
-
-Deno.test("Chain and store: a solver whose node has another chain refuses to execute", () =>
-  withFolder((folder) =>
-    withSolver(async (solver, node) => {
-      const done = await post(`${solver.url}/execute`, await execution(solver.url));
-      assert.equal(done.status, 200);
-      node.genesis = `0x${"77".repeat(32)}`;
-      await using other = await startTestSolver(node, { database: `${folder}/solver.sqlite` });
-      await assertFailure(post(`${other.url}/execute`, await execution(other.url)), 503, /chain/);
-      assert.equal(node.committed.length, 1);
-      const { status, body } = await healthOf(other.url);
-      assert.deepEqual([status, body.code], [503, "CHAIN_MISMATCH"]);
-    }, { database: `${folder}/solver.sqlite` })
-  ));
 
 Deno.test("Solver: health fails while the store cannot be written, and recovers afterwards", () =>
   withFolder(async (folder) => {

@@ -22,11 +22,25 @@ const NO_PARAMETERS: [string, string, string] = [
 ];
 const overHttp = says("200 -32601", "Subscriptions", "over HTTP", "a WebSocket");
 
+const DEPOSIT = { timestamp: 1, user, amount: 1n, externalTxHash: hashOf(1) };
+
+/** Fields of a deposit with a value of another type. */
+const WRONG_DEPOSITS: [field: string, value: string, advice: string][] = [
+  ["user", `0x${"0".repeat(40)}ff`, ADDRESS],
+  ["amount", `${2n ** 64n}`, "at most 64 bits"],
+  ["externalTxHash", "0x11", "Expected a hash"],
+];
+
 /** Calls with invalid parameters, or for things that do not exist. */
 const WRONG_CALLS: [method: string, params: unknown[], expected: Expected][] = [
   ["core_nothing", [], says("200 -32601", "core_nothing", "rpc.discover")],
   ["core_sendTransaction", [], invalid("transaction: ", "nothing", TRANSACTION)],
   ["core_sendTransaction", [{}], invalid("transaction.type", "nothing", TRANSACTION)],
+  ...WRONG_DEPOSITS.map(([field, value, advice]): (typeof WRONG_CALLS)[number] => [
+    "core_sendTransaction",
+    [{ ...toWire(deposit(DEPOSIT)), [field]: value }],
+    invalid(`transaction.${field}`, `"${value}"`, advice),
+  ]),
   ["core_simulateTransaction", [5], invalid("transaction: ", "5", TRANSACTION)],
   ["core_settleThesis", ["x"], invalid("id: ", '"x"', "Expected a number")],
   ["core_settleThesis", [99], says("200 -32602 UNKNOWN_THESIS", "id 99", "core_getTheses")],
@@ -64,6 +78,19 @@ const WRONG_CALLS: [method: string, params: unknown[], expected: Expected][] = [
   ["core_revert", ["x"], invalid("id: ", '"x"', "Expected a number")],
   ["core_revert", [9], says("200 -32602 UNKNOWN_SNAPSHOT", "id 9", "core_snapshot takes one")],
   ["core_advance", [{}], invalid("jump.ms", "nothing", "Expected a number")],
+  ["core_advance", [{ ms: 0 }], invalid("jump.ms", "0", "Expected at least 1")],
+  ["core_advance", [{ ms: 86_400_001 }], invalid("jump.ms", "86400001", "at most 86400000")],
+  ["core_advance", [{ ms: 100, price: {} }], invalid("jump", "Unknown key price", "an object")],
+  [
+    "core_advance",
+    [{ ms: 100, prices: { "ETH/USDT": [] } }],
+    invalid("jump.prices.ETH/USDT", "an empty array", "Expected"),
+  ],
+  [
+    "core_advance",
+    [{ ms: 100, prices: { "ETH/USDT": "0" } }],
+    invalid("jump.prices.ETH/USDT", '"0"', "Expected a price"),
+  ],
   [
     "core_advance",
     [{ ms: 1, prices: { X: "1" } }],

@@ -34,6 +34,7 @@ export function brokenPosts(path: string): Refused[] {
   return [
     noJson("{oops"),
     noJson(""),
+    { path, body: `key=${KEY}`, ...says("400 INVALID_REQUEST", 'received "key=…"', "send a JSON") },
     { path, body: [], ...says("400 INVALID_REQUEST", "an empty array", "Expected an object") },
     {
       ...{ path, body: { x: "y".repeat(70_000) } },
@@ -207,6 +208,7 @@ async function refuseExecution(refusals: Refusals, scene: ExecutionScene): Promi
       if (unavailable !== undefined) await refusals.expectSoon(url, 503, unavailable);
       await refusals.ask(url, { path: "/execute", body, ...expected });
       if (expected.answer.endsWith("DRY_RUN")) {
+        await refusals.expect(url, 200, "/estimate", exampleEstimate);
         await refusals.ask(url, { path: "/execute", body: "{", ...expected });
       }
     },

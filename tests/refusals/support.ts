@@ -29,6 +29,17 @@ interface Sent {
 /** A request that is refused, and its expected answer. */
 export type Refused = Sent & Expected;
 
+const page = (name: string) =>
+  Deno.readTextFileSync(new URL(`../../docs/${name}.md`, import.meta.url));
+
+/** The codes of `docs/reference.md`, "Error codes", each with its row from `retry` on. */
+export const DOCUMENTED_CODES: ReadonlyMap<string, string> = new Map(
+  [...page("reference").matchAll(/^\| (`[A-Z_`, ]+`) +\| \d{3} +\| (.*)/gm)]
+    .flatMap(([, codes = "", row = ""]) =>
+      (codes.match(/[A-Z_]+/g) ?? []).map((code) => [code, row] as const)
+    ),
+);
+
 const envelopeSchema = z.strictObject({
   success: z.literal(false),
   error: z.string(),
@@ -225,7 +236,8 @@ export class Refusals {
 function failureOf(answer: unknown): { code: string; message: string } {
   const envelope = envelopeSchema.safeParse(answer);
   if (envelope.success) {
-    const { code, error: message, details } = envelope.data;
+    const { code, error: message, details, retry } = envelope.data;
+    assert(DOCUMENTED_CODES.get(code)?.includes(`\`${retry}\``), `retry of ${code}: ${retry}`);
     assert(details !== undefined || WITHOUT_FACTS.has(code), `${code} has no details: ${message}`);
     return { code, message };
   }
@@ -235,16 +247,6 @@ function failureOf(answer: unknown): { code: string; message: string } {
   if (!rpc.success) assert.fail(`${JSON.stringify(answer)} is no failure`);
   const { code, message, data } = rpc.data.error;
   return { code: data === undefined ? `${code}` : `${code} ${data.code}`, message };
-}
-
-const page = (name: string) =>
-  Deno.readTextFileSync(new URL(`../../docs/${name}.md`, import.meta.url));
-
-/** The codes of `docs/reference.md`, "Error codes". */
-export function documentedCodes(): string[] {
-  const [, chapter = ""] = /\n## Error codes\n([^]*?)\n## /.exec(page("reference")) ?? [];
-  return [...chapter.matchAll(/^\| (`[A-Z_`, ]+`) +\|/gm)]
-    .flatMap(([, cell = ""]) => cell.match(/[A-Z_]+/g) ?? []);
 }
 
 /** The codes that the data of JSON-RPC errors have, as the documents name them. */

@@ -11,7 +11,7 @@ import { estimateRequestSchema } from "../../services/solver/quoting/estimate.ts
 import { withSteppedNode } from "../node/support/stepped_node.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
-import { assertFailure, post } from "../support/http_answers.ts";
+import { post } from "../support/http_answers.ts";
 import {
   askQuote,
   endedWindow,
@@ -190,19 +190,6 @@ Deno.test("quote solver, States, failed: a failed transaction is recorded and op
   assert.deepEqual(Object(body.result).error, receipt.error);
   assert.deepEqual(await thesesOf(wallet), []);
 });
-
-Deno.test(
-  "quote solver, States, dry-run: quotes and estimates work, execute is unavailable",
-  () =>
-    withSolver(stack.urls, { dryRun: true }, async (url) => {
-      const wallet = await fundedWallet(stack.urls);
-      const body = await signedExecution(url, wallet);
-      assert.equal((await post(`${url}/estimate`, quoteBody())).status, 200);
-      assert.equal(Object(await get(`${url}/health`, z.unknown())).dryRun, true);
-      await assertFailure(post(`${url}/execute`, body), 503, /dry-run/);
-      assert.deepEqual(await thesesOf(wallet), []);
-    }),
-);
 
 Deno.test(
   "quote solver, Authentication: the solver's signature is by its key, over the quote hash",

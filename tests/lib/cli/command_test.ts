@@ -79,14 +79,6 @@ Deno.test("command: with JSON logs, errors are JSON lines, whether the options a
   await Deno.remove(settings);
 });
 
-Deno.test("command: an unknown subcommand is one line with the closest name", async () => {
-  const { code, errors } = await runWith(parent, "chidl");
-  assert.equal(code, 2);
-  assert.deepEqual(errors, [
-    "Unknown command 'chidl' (did you mean child?). See rangemaker parent --help",
-  ]);
-});
-
 Deno.test("command: an unknown command without a close name is answered with all names", async () => {
   const { errors } = await runWith(parent, "xyz");
   assert.deepEqual(errors, ["Unknown command 'xyz': expected child. See rangemaker parent --help"]);

@@ -15,6 +15,7 @@ Deno.test("Cors: only allowed origins may call, and get CORS headers", () => {
     [some, GOOD, true, [["access-control-allow-origin", GOOD], vary]],
     [some, BAD, false, [vary]],
     [some, "null", false, [vary]],
+    [some, `${GOOD}.bad.example`, false, [vary]],
     [new Cors([]), GOOD, false, [vary]],
   ];
   for (const [cors, origin, allowed, headers] of rows) {

@@ -18,18 +18,14 @@ function echoing(origins: string[] = ["*"]): Hono {
   return app;
 }
 
-async function answerTo(error: Error): Promise<Response> {
+Deno.test("useEnvelope: an expected error is answered with its status, code, message and advice", async () => {
+  const timeout = new NodeTimeoutError("http://node", "eth_chainId", 5);
   const app = new Hono();
   useEnvelope(app, "test", ["*"], INTENT_ERRORS);
   app.get("/", () => {
-    throw error;
+    throw timeout;
   });
-  return await app.request("/");
-}
-
-Deno.test("useEnvelope: an expected error is answered with its status, code, message and advice", async () => {
-  const timeout = new NodeTimeoutError("http://node", "eth_chainId", 5);
-  const response = await answerTo(timeout);
+  const response = await app.request("/");
   assert.equal(response.status, 503);
   assert.deepEqual(await response.json(), {
     success: false,
@@ -37,24 +33,6 @@ Deno.test("useEnvelope: an expected error is answered with its status, code, mes
     code: "NODE_TIMEOUT",
     retry: "later",
   });
-});
-
-Deno.test("useEnvelope: an unexpected error is answered with 500, without its details", async () => {
-  const response = await answerTo(new TypeError("secret detail"));
-  assert.equal(response.status, 500);
-  const { error, retry } = await response.json();
-  assert.equal(retry, "same");
-  assert.match(error, /^INTERNAL_ERROR: /);
-  assert.ok(!error.includes("secret"));
-});
-
-Deno.test("readBody: a key that was pasted as the body is not shown", async () => {
-  const body = `key=0x${"5e".repeat(32)}`;
-  const pasted = await echoing().request("/", { method: "POST", body, headers: JSON_TYPE });
-  assert.equal(
-    (await pasted.json()).error,
-    'INVALID_REQUEST: Body is not JSON: received "key=…"; send a JSON object',
-  );
 });
 
 Deno.test("acceptJson: a body over the limit is 413, with and without Content-Length", async () => {
@@ -104,22 +82,13 @@ for (const [type, status] of types) {
   });
 }
 
-const callers: [origins: string[], origin: string | undefined, status: number][] = [
-  [["https://app.example"], "https://app.example", 200],
-  [["https://app.example"], undefined, 200],
-  [["https://app.example"], "https://evil.example", 403],
-  [["https://app.example"], "https://app.example.evil.example", 403],
-  [["https://app.example"], "null", 403],
-  [[], "https://app.example", 403],
-  [["*"], "https://evil.example", 200],
-];
-for (const [origins, origin, status] of callers) {
-  Deno.test(`acceptJson: a page of ${origin} is answered with ${status} if [${origins}] may call`, async () => {
-    const app = echoing(origins);
-    const headers = { ...JSON_TYPE, ...(origin !== undefined && { origin }) };
+Deno.test("acceptJson: only a page of an allowed origin may send a body", async () => {
+  const app = echoing(["https://app.example"]);
+  for (const [origin, status] of [["https://app.example", 200], ["null", 403]] as const) {
+    const headers = { ...JSON_TYPE, origin };
     assert.equal((await app.request("/", { method: "POST", body: "{}", headers })).status, status);
-  });
-}
+  }
+});
 
 Deno.test("useEnvelope: with * every page may read answers and errors, and preflights are answered", async () => {
   const app = echoing();

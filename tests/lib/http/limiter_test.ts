@@ -38,8 +38,6 @@ Deno.test("RequestLimiter: an address may send three seconds' worth of requests 
     const refused = await ask("1.1.1.1");
     assert.equal(refused.status, 429);
     assert.match(refused.headers.get("retry-after") ?? "", /^[123]$/);
-    const { error } = await refused.json();
-    assert.match(error, /^RATE_LIMITED: Too many requests: retry after [123] s$/);
     assert.equal((await ask("2.2.2.2")).status, 200);
   }));
 

@@ -31,8 +31,13 @@ Deno.test("idOf: never throws, and returns only valid ids", () => {
 });
 
 Deno.test("idAtStart: returns the id at the start of a text, or null", () => {
+  const letters = "x".repeat(487); // the id ends within 512 characters
   const cases: [start: string, id: unknown][] = [
     ['{"jsonrpc":"2.0","id":7,"params":[', 7],
+    ['{"id":123456789012345,', 123456789012345],
+    ['{"id":1234567890123456,', null],
+    [`{"jsonrpc":"2.0","id":"${letters}",`, letters],
+    [`{"jsonrpc":"2.0","id":"${letters}x",`, null],
     ['{"id":-0,"params":[', -0],
     ['{ "method" : "a", "id" : "a b" , ', "a b"],
     ['{"id":null,', null],

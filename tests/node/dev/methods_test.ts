@@ -38,18 +38,6 @@ Deno.test("Node: development methods are off without --dev", () =>
     assert.equal(clock.now(), before.timestampMs);
   }, { relayers }));
 
-Deno.test("Node --dev: the read port refuses development methods like other writes", () =>
-  withSteppedNode(async ({ node }) => {
-    await using socket = await RpcSocket.open(node.readWsUrl);
-    for (const [index, method] of DEV_METHODS.entries()) {
-      const { error } = await socket.call(method, PARAMS[index]);
-      assert.deepEqual(
-        error?.message,
-        `Method not available on a read port: ${method}; send it to the write node`,
-      );
-    }
-  }, { dev: true }));
-
 Deno.test("Node --dev: faucet, snapshot, advance and revert work, and notify subscribers", () =>
   withSteppedNode(async ({ node, client, stepped }) => {
     await using socket = await RpcSocket.open(node.wsUrl);
@@ -99,31 +87,6 @@ Deno.test("Node --dev: after advancing, checkpoints continue every 100 ms", () =
       number: number + 1,
       timestampMs: timestampMs + 100,
     });
-  }, { dev: true }));
-
-Deno.test("Node --dev: invalid parameters are refused with the reason, without an effect", () =>
-  withSteppedNode(async ({ node, client }) => {
-    await using socket = await RpcSocket.open(node.wsUrl);
-    const before = await client.getHead();
-    // More of them are in tests/refusals/node_refusals.ts.
-    const invalid: [string, unknown[], RegExp][] = [
-      ["core_faucet", [user], /Invalid params: amount: .* received nothing/],
-      ["core_advance", [{ ms: 0 }], /Invalid params: .*ms/],
-      ["core_advance", [{ ms: 86_400_001 }], /Invalid params: .*ms/],
-      ["core_advance", [{ ms: 100, price: {} }], /Invalid params/],
-      [
-        "core_advance",
-        [{ ms: 100, prices: { "ETH/USDT": [] } }],
-        /Invalid params: jump.prices.ETH/,
-      ],
-      ["core_advance", [{ ms: 100, prices: { "ETH/USDT": "0" } }], /Expected a price/],
-    ];
-    for (const [method, params, message] of invalid) {
-      const { error } = await socket.call(method, params);
-      assert.equal(error?.code, -32602, `${method} ${JSON.stringify(params)}`);
-      assert.match(error!.message, message);
-    }
-    assert.deepEqual(await client.getHead(), before);
   }, { dev: true }));
 
 Deno.test("Node --dev --data-dir: with --data-dir only the faucet works, and its deposit is durable", () =>

@@ -3,9 +3,8 @@ import { createPublicClient, http, webSocket } from "viem";
 import { handshake, type RpcMessage, RpcSocket, WEBSOCKET_KEY } from "../../support/rpc_socket.ts";
 import { actors, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
 import { withNode } from "../support/running_node.ts";
-import { nodeApi, RPC_BODY_BYTES_MAX } from "../../../services/node/rpc/api.ts";
+import { nodeApi } from "../../../services/node/rpc/api.ts";
 import { REQUEST_CHARS_MAX } from "../../../services/node/rpc/clients.ts";
-import { CALLS_PER_BATCH_MAX } from "../../../services/node/rpc/dispatcher.ts";
 import { listen } from "../../../lib/http/listener.ts";
 import { toWire } from "../../../lib/protocol/wire.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
@@ -79,7 +78,6 @@ Deno.test("Node: names from Object.prototype and costly messages get standard er
     const bodies: [body: string, status: number, code: number][] = [
       ['{"jsonrpc":"2.0","id":1,"method":"__proto__"}', 200, -32601],
       ['{"jsonrpc":"2.0","id":1,"method":"constructor"}', 200, -32601],
-      ["[".repeat(50_000), 400, -32005],
       [withMembers(4_900), 200, -32602],
       [withMembers(5_000), 400, -32005],
     ];
@@ -87,8 +85,6 @@ Deno.test("Node: names from Object.prototype and costly messages get standard er
       const [seenStatus, { error }] = await post(node.url, body);
       assert.deepEqual([seenStatus, error?.code], [status, code], body.slice(0, 100));
     }
-    const [status, { error }] = await post(node.url, " ".repeat(RPC_BODY_BYTES_MAX + 1));
-    assert.deepEqual([status, error?.code], [413, -32005]);
     assert.equal((await fetch(node.url)).body?.cancel() === undefined, false);
     assert.equal((await call(node.url, "eth_chainId")).result, "0x539");
   }));
@@ -141,8 +137,6 @@ Deno.test("Node: a batch is answered in order, each call separately", () =>
     ]);
     const silent = await post(node.url, JSON.stringify([batch[1]]));
     assert.deepEqual(silent, [204, {}]);
-    const tooMany = Array(CALLS_PER_BATCH_MAX + 1).fill(batch[0]);
-    assert.equal((await post(node.url, JSON.stringify(tooMany)))[1].error?.code, -32005);
   }));
 
 Deno.test("Node: a request without an id is executed without an answer", () =>
@@ -172,7 +166,6 @@ Deno.test("Node: eth_subscribe answers with the id before the first notification
       const first = socket.messages.findIndex(({ params }) => params?.subscription === id);
       assert.ok(answer < first);
     }
-    assert.equal((await socket.call("eth_subscribe", ["logs"])).error?.code, -32602);
     const heads = socket.notifications(ids[0]!);
     assert.match(String(heads[0]?.number), /^0x[0-9a-f]+$/);
   }));
@@ -192,12 +185,6 @@ Deno.test("Node: a frame that is too long gets an error under its id, and the so
     const padding = "x".repeat(REQUEST_CHARS_MAX);
     const cases: [start: string, id: unknown][] = [
       ['{"jsonrpc":"2.0","id":7,"method":"core_getThesis","params":', 7],
-      ['{ "jsonrpc" : "2.0", "method" : "core_getThesis", "id" : "a", "params": ', "a"],
-      ['{"id":-3,"jsonrpc":"2.0","params":', -3],
-      ['{"id":-012,"params":', null],
-      ['{"id":"\u0001","params":', null],
-      ['{"jsonrpc":"2.0","method":"core_getThesis","params":[{"id":9}],"more":', null],
-      ['[{"jsonrpc":"2.0","id":1,"method":"', null],
       ["}{", null],
     ];
     for (const [index, [start, expected]] of cases.entries()) {
@@ -247,8 +234,6 @@ Deno.test("Node: core_getPriceHistory returns prices and missing spans, in pages
     assert.deepEqual([last.prices.length + last.missing.length, last.nextCursor], [1, null]);
     const known = [...first.prices, ...last.prices];
     assert.deepEqual(known.at(-1)?.price, "3000000000");
-    const unknown = { ...query, base: ETH.quote };
-    assert.equal((await call(node.url, "core_getPriceHistory", [unknown])).error?.code, -32602);
   }));
 
 Deno.test("Node: metrics count checkpoints, pulls, transactions and calls", () =>

@@ -2,8 +2,6 @@ import assert from "node:assert/strict";
 import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { Quote } from "../../../lib/protocol/quote.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
-import { answerOfCode } from "../../../lib/http/failures.ts";
-import { SOLVER_ERRORS } from "../../../services/solver/failures.ts";
 import {
   PreTradeChecks,
   type PreTradeChecksOptions,
@@ -63,19 +61,29 @@ const moved = {
   },
 };
 
-/** Checks of which one fails just so, and the figures of the refusal. */
-const cases: [PreTradeChecks, status: number, code: string, details: object][] = [
-  [checks({ hedgeMs: 51 }), 400, "DEADLINE_PASSED", {
-    ...{ deadline: nowMs + 50, leftMs: 50, neededMs: 51 },
-  }],
-  [checks({ maxRisk: 49n }), 400, "RISK_TOO_LARGE", { payout: "150", risk: "50", maxRisk: "49" }],
-  [checks({ strategy: moved }), 400, "PRICE_MOVED", {}],
-  [checks({}, { state: "stale" }), 503, "PRICE_STALE", { symbol: "ETH/USDT", ageMs: 3_456 }],
-  [checks({}, { own: 49n }), 503, "BALANCE_TOO_LOW", { balance: "49", needed: "50", missing: "1" }],
-  [checks({}, { users: 99n }), 400, "INSUFFICIENT_BALANCE", {
-    ...{ user: quote.user, balance: "99", betAmount: "100", reserved: "0", missing: "1" },
-  }],
-];
+Deno.test("Pre-trade checks: a bet just over one limit is refused, with its figures", async () => {
+  const cases: [PreTradeChecks, code: string, details: object][] = [
+    [checks({ hedgeMs: 51 }), "DEADLINE_PASSED", {
+      deadline: nowMs + 50,
+      leftMs: 50,
+      neededMs: 51,
+    }],
+    [checks({ maxRisk: 49n }), "RISK_TOO_LARGE", { payout: "150", risk: "50", maxRisk: "49" }],
+    [checks({ strategy: moved }), "PRICE_MOVED", {}],
+    [checks({}, { state: "stale" }), "PRICE_STALE", { symbol: "ETH/USDT", ageMs: 3_456 }],
+    [checks({}, { own: 49n }), "BALANCE_TOO_LOW", { balance: "49", needed: "50", missing: "1" }],
+    [checks({}, { users: 99n }), "INSUFFICIENT_BALANCE", {
+      user: quote.user,
+      balance: "99",
+      betAmount: "100",
+      reserved: "0",
+      missing: "1",
+    }],
+  ];
+  for (const [failing, code, details] of cases) {
+    await assert.rejects(failing.checkAndReadBalances(quote), { code, details });
+  }
+});
 
 Deno.test("Pre-trade checks: a deadline in the present is accepted, a past one is refused", () => {
   const late = { ...quote, deadline: nowMs };
@@ -120,17 +128,3 @@ Deno.test("Pre-trade checks: a market without a price and an unknown pair are re
     await assert.rejects(checks({ node }).checkAndReadBalances(each), { code: "PRICE_STALE" });
   }
 });
-
-for (const [failing, status, code, details] of cases) {
-  Deno.test(`Pre-trade checks: a refusal with ${code} has its status and figures`, async () => {
-    await assert.rejects(failing.checkAndReadBalances(quote), (thrown) => {
-      assert.ok(thrown instanceof RangemakerError);
-      assert.deepEqual([answerOfCode(thrown.code, SOLVER_ERRORS).status, thrown.code], [
-        status,
-        code,
-      ]);
-      assert.deepEqual(thrown.details, details);
-      return true;
-    });
-  });
-}
