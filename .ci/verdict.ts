@@ -12,8 +12,6 @@ export const ALLOWED_SKIPS: Readonly<Record<string, string>> = {
   [recording("a", "binance-aggtrade-2021")]: RECORDINGS,
   [recording("b", "coinbase-ticker-2021-04-17")]: RECORDINGS,
   [recording("d", "okx-tickers-2022-05-13")]: RECORDINGS,
-  "tests/solver/backtest/candle_bridge_test.ts: Candle bridge: stillness and volatility equal those of recorded trades":
-    RECORDINGS,
   "tests/ship/containers_test.ts: compose.yaml as containers: a bet, restarts, down and up":
     "Needs root, podman, and a machine that allows mounts and namespaces",
 };

@@ -2,7 +2,7 @@ import { Hono } from "hono";
 import { RangemakerError } from "../../lib/errors.ts";
 import { handleErrors, handshakeExpected, sendFailure } from "../../lib/http/envelope.ts";
 import type { Cors } from "../../lib/http/cors.ts";
-import type { ProxyMetrics } from "./metrics.ts";
+import type { ProxyMetrics } from "./shared/metrics.ts";
 
 interface ApiOptions {
   cors: Cors;

@@ -21,7 +21,7 @@ export const checks: ServiceChecks<typeof options> = {
   }],
 };
 
-/** The proxy itself goes on with reads, whatever becomes of the write node: its `/ready` ignores it. */
+/** The proxy itself serves reads whatever becomes of the write node: its `/ready` ignores it. */
 async function checkNodes(
   { writeNodeUrl, readNodeUrl }: ProxyOptions,
   { timeoutMs }: CheckContext,

@@ -178,7 +178,7 @@ export type ProxyOptions = OptionsOf<typeof options>;
 /** Most read nodes: the id of a filter has two digits for its node. */
 const READ_NODES_MAX = 256;
 
-interface ReadNodeUrls {
+export interface ReadNodeUrls {
   urls: string[];
   wsUrls: string[];
   /** Names for logs, metrics and people. */

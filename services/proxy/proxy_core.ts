@@ -1,8 +1,8 @@
 import { type Clock, monotonicClock, systemClock } from "../../lib/clock.ts";
 import { type CallerAddress, callerAddress } from "../../lib/http/caller_address.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
-import { AddressCounts, SHARE_PER_PEER } from "./address_counts.ts";
-import { ByteBudget } from "./byte_budget.ts";
+import { AddressCounts, SHARE_PER_PEER } from "./shared/address_counts.ts";
+import { ByteBudget } from "./shared/byte_budget.ts";
 import { InFlightReads } from "./calls/in_flight_reads.ts";
 import { MethodKinds } from "./calls/methods.ts";
 import { Router } from "./calls/router.ts";
@@ -11,10 +11,10 @@ import { RpcEndpoint } from "./clients/rpc_endpoint.ts";
 import { WsClients } from "./clients/ws_clients.ts";
 import { DeliveryLoop } from "./hub/delivery_loop.ts";
 import { Hub } from "./hub/hub.ts";
-import type { ProxyMetrics } from "./metrics.ts";
+import type { ProxyMetrics } from "./shared/metrics.ts";
 import { HTTP_CONNECTIONS_MAX } from "./node/http_pool.ts";
 import { UpstreamNodes } from "./node/upstream_nodes.ts";
-import type { ProxyOptions } from "./options.ts";
+import { type ProxyOptions, readNodeUrls } from "./options.ts";
 
 /**
  * A proxy without its listeners. A call goes down once: from a client through the router to a node.
@@ -44,21 +44,56 @@ export class ProxyCore {
     const { maxBodyBytes, rateLimit, rateLimitTotal } = options;
     this.#trustsForwardedFor = options.trustProxy;
     const budget = new ByteBudget(options.maxBufferedBytes);
-    // One limit for HTTP and WebSockets together, so that no caller can occupy all connections to a
-    // node.
+    const readNodes = readNodeUrls(options);
+    const nodes = new UpstreamNodes({ readNodes, options, clock, unixClock, budget, metrics });
+    this.nodes = nodes;
+    this.#delivery = new DeliveryLoop(clock);
+    const inFlight = new InFlightReads();
+    this.hub = this.#createHub(options, metrics, inFlight);
+    const router = this.router = new Router({
+      methods: new MethodKinds(options.writeMethods, options.httpMethods),
+      nodes: { write: nodes.write, read: nodes.read },
+      plainReads: nodes.plainReads,
+      readNodes: nodes.readNodes,
+      inFlight,
+      maxBatch: options.maxBatch,
+      budget,
+      metrics,
+    });
+    const cors = this.cors = new Cors(options.corsOrigins);
+    // One limit for HTTP and WebSockets together: no caller can occupy all connections to a node.
     const openRequests = new AddressCounts(
       options.maxConnectionsPerAddress,
       Math.floor(HTTP_CONNECTIONS_MAX * SHARE_PER_PEER),
     );
     const limiter = rateLimit + rateLimitTotal > 0 ? new RequestLimiter(options) : undefined;
-    const checkRate = limiter && ((address: CallerAddress) => limiter.count(address));
     this.#limiter = limiter;
+    const checkRate = limiter && ((address: CallerAddress) => limiter.count(address));
+    const shared = { router, cors, metrics, budget, openRequests, checkRate, clock };
+    this.endpoint = new RpcEndpoint({
+      ...shared,
+      maxBodyBytes,
+      addressOf: (headers, remote) => this.addressOf(headers, remote),
+    });
+    this.clients = new WsClients({
+      ...shared,
+      hub: this.hub,
+      maxClients: options.maxWsClients,
+      maxClientsPerAddress: options.maxConnectionsPerAddress,
+      maxMessageBytes: maxBodyBytes,
+      maxSubscriptionsPerClient: options.maxSubscriptionsPerClient,
+    });
+    metrics.scrapedGauge(
+      "proxy_buffered_bytes",
+      "Bytes of answers and large requests in memory; the limit is --max-buffered-bytes.",
+      () => budget.used,
+    );
+  }
 
-    const nodes = this.nodes = new UpstreamNodes({ options, clock, unixClock, budget, metrics });
-    const delivery = this.#delivery = new DeliveryLoop(clock);
-    const inFlight = new InFlightReads();
+  #createHub(options: ProxyOptions, metrics: ProxyMetrics, inFlight: InFlightReads): Hub {
+    const { nodes } = this;
     const events = metrics.hubEvents();
-    const hub = this.hub = new Hub({
+    const hub = new Hub({
       capacity: options.broadcastCapacity,
       upstream: nodes,
       random: Math.random,
@@ -74,46 +109,15 @@ export class ProxyCore {
         },
         announced: (head) => nodes.announced(head),
       },
-      onFlushNeeded: () => delivery.flushSoon(),
-    });
-    this.router = new Router({
-      methods: new MethodKinds(options.writeMethods, options.httpMethods),
-      nodes: { write: nodes.write, read: nodes.read },
-      plainReads: nodes.plainReads,
-      readNodes: nodes.readNodes,
-      inFlight,
-      maxBatch: options.maxBatch,
-      budget,
-      metrics,
-    });
-    this.cors = new Cors(options.corsOrigins);
-    const { router, cors } = this;
-    const shared = { router, cors, metrics, budget, openRequests, checkRate };
-    this.endpoint = new RpcEndpoint({
-      ...shared,
-      clock,
-      maxBodyBytes,
-      addressOf: (headers, remote) => this.addressOf(headers, remote),
-    });
-    this.clients = new WsClients({
-      ...shared,
-      hub,
-      clock,
-      maxClients: options.maxWsClients,
-      maxClientsPerAddress: options.maxConnectionsPerAddress,
-      maxMessageBytes: maxBodyBytes,
-      maxSubscriptionsPerClient: options.maxSubscriptionsPerClient,
+      onFlushNeeded: () => this.#delivery.flushSoon(),
     });
     metrics.scrapedGauge(
       "proxy_upstream_subscriptions",
-      "Different subscriptions at the read node; --max-upstream-subscriptions limits those with parameters.",
+      "Different subscriptions at the read node; " +
+        "--max-upstream-subscriptions limits those with parameters.",
       () => hub.table.count,
     );
-    metrics.scrapedGauge(
-      "proxy_buffered_bytes",
-      "Bytes of answers and large requests in memory; the limit is --max-buffered-bytes.",
-      () => budget.used,
-    );
+    return hub;
   }
 
   /** The caller of a request from a connection's peer. */

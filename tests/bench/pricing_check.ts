@@ -4,10 +4,9 @@
  * `deno run --allow-read --allow-env tests/bench/pricing_check.ts [quotes] [paths]`.
  */
 import fc from "fast-check";
-import { seededRandom } from "../../lib/random.ts";
+import { gaussian, seededRandom } from "../../lib/random.ts";
 import { noTouchByStep } from "../../services/solver/pricing/discrete_no_touch.ts";
 import { findFreeBet, SCENARIOS } from "../solver/pricing/no_free_bet.ts";
-import { simulateChecks } from "../solver/pricing/reference.ts";
 
 const quotes = Number(Deno.args[0] ?? 1_000_000);
 const paths = Number(Deno.args[1] ?? 1_000_000);
@@ -53,13 +52,17 @@ function checkRecursion(): void {
       first: { variance: first ** 2 * variance, drift: -(first ** 2) * variance / 2 },
       step: { variance, drift: -variance / 2 },
     }, steps)?.[steps] ?? Number.NaN;
-    const held = simulateChecks(random, paths, {
-      toLower: toLower * deviation,
-      toUpper: toUpper * deviation,
-      firstDeviation: first * deviation,
-      stepDeviation: deviation,
-      steps,
-    });
+    let survivors = 0;
+    for (let path = 0; path < paths; path++) {
+      let move = first === 0 ? 0 : first * gaussian(random) - first ** 2 * deviation / 2;
+      let isInside = move >= -toLower && move <= toUpper;
+      for (let step = 0; step < steps && isInside; step++) {
+        move += gaussian(random) - deviation / 2;
+        isInside = move >= -toLower && move <= toUpper;
+      }
+      if (isInside) survivors += 1;
+    }
+    const held = survivors / paths;
     const error = Math.sqrt(exact * (1 - exact) / paths);
     console.log(
       `${toLower} to ${toUpper}, first ${first}, ${steps} steps: exact ${

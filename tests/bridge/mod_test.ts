@@ -240,7 +240,7 @@ for (
     }));
 }
 
-Deno.test("Bridge: one that has lost its database reports a deposit that was made, also with a later deadline, and credits nothing", () =>
+Deno.test("Bridge: after the loss of its database it reports a deposit that was made before, also with a later deadline, and credits it no second time", () =>
   withBridge(async (first, node) => {
     const made = signedRequest({ nonce: 7n });
     assert.equal((await post(`${first.url}/deposit`, made)).status, 200);

@@ -59,7 +59,7 @@ function callsFor(boxes: number, points: number): Record<string, number> {
 function painted(
   series: PriceSeries,
   boxes: readonly ChartBox[],
-  { hint, width = SIZE.width }: { width?: number; hint?: string } = {},
+  { hint, width = SIZE.width }: { width?: number; hint?: ChartBox } = {},
 ) {
   const { context, ...calls } = countingContext();
   const content = { series, boxes, palette: {}, highlighted: 3, hint, spanMs: 60_000 };
@@ -261,11 +261,30 @@ Deno.test("Chart: no label covers the newest price", () => {
   assert(level > scales.y(2_990), "below the box: the price is above it");
 });
 
+Deno.test("Chart: the label of the user's box that is not on the chart yet is at its edge, with an arrow", () => {
+  const later = { fromMs: NOW_MS + 50_000, toMs: NOW_MS + 60_000 };
+  const labelsOf = (box: ChartBox) =>
+    painted(new PriceSeries(), [{ ...box, ...later }]).texts.map(({ text }) => text)
+      .filter((text) => text.startsWith("pays"));
+  assert.deepEqual(labelsOf(OWN), ["pays 12.00 →"]);
+  assert.deepEqual(labelsOf({ ...OWN, kind: "open", thesisId: 1 }), []);
+});
+
+Deno.test("Chart: the invitation to draw is where the suggested box will be, below labels of bets", () => {
+  const bet: ChartBox = { ...OWN, kind: "lost", label: "lost", fromMs: NOW_MS - 20_000 };
+  const hint: ChartBox = { ...OWN, low: 2_985, high: 2_995, label: "Draw" };
+  const { texts, rectangles: [drawn], scales } = painted(new PriceSeries(), [bet], { hint });
+  assert.deepEqual(drawn, { top: scales.y(2_995), bottom: scales.y(2_985) });
+  const names = texts.map(({ text }) => text);
+  assert(names.indexOf("Draw") < names.indexOf("lost"), "painted first");
+});
+
 Deno.test('Chart: the invitation to draw stays above "now", wherever the price is', () => {
   for (const price of [2_981, 3_000, 3_019]) {
     const series = new PriceSeries();
     series.merge([{ time: NOW_MS, price }]);
-    const { texts, rectangles: [hint], scales } = painted(series, [], { hint: "Draw" });
+    const box: ChartBox = { ...OWN, low: price - 30, high: price + 30, label: "Draw" };
+    const { texts, rectangles: [hint], scales } = painted(series, [], { hint: box });
     const now = texts.find(({ text }) => text === "now")?.y ?? NaN;
     assert(
       hint && hint.top > scales.plot.top && hint.bottom < now - 8,

@@ -91,6 +91,10 @@ Deno.test("PriceWindow: a constant price has a range with a height", () => {
   assert(low < 100 && high > 100);
 });
 
+Deno.test("PriceWindow: shows no prices below 0, however high a box is", () => {
+  assert.equal(new PriceWindow().next({ low: 900, high: 900_000 }, 16).low, 0);
+});
+
 Deno.test("PriceWindow: before the first price the range is 0 to 1; later it moves smoothly, or jumps far", () => {
   const window = new PriceWindow();
   assert.deepEqual(window.next(undefined, 16), { low: 0, high: 1 });

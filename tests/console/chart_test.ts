@@ -56,13 +56,18 @@ Deno.test({
             });
             await visitor.sees(/QRSTUVWXYZ012345/);
             await visitor.touch([[[0.5, 0.2]], [[0.6, 0.3]], [[0.65, 0.9]]]);
-            await visitor.sees(/You get\s+[\d.]+ to [\d.]+ USDC\s+Odds\s+×\s\d/);
+            await visitor.sees(/You get\s+[\d.]+ USDC ± 15 %\s+Odds\s+×\s\d/);
             const drawn = await fieldsOf(visitor);
             assert(Number(drawn.lower) < Number(drawn.upper), JSON.stringify(drawn));
             await assertFits(visitor);
+            await page.focus('[aria-label="Show more time"]');
+            for (let pressed = 0; pressed < 3; pressed++) await page.keyboard.press("Enter");
+            assert.equal(await timeShown(visitor), "8 min");
             await visitor.press("Get a quote");
             await visitor.press("Sign and place the bet");
             await visitor.sees(/Bet 1 is placed/);
+            // The view fits the bet.
+            await page.waitForSelector('[aria-label="Time shown: 1 min"], [aria-label$=" 30 s"]');
             const thesis = await new CoreClient({ url: stack.urls.nodeRead }).getThesis(1);
             assert.equal(Number(thesis?.lowerPrice) / 1e6, Number(drawn.lower));
             assert.match(await visitor.textOf('tr[data-thesis="1"]'), new RegExp(LONG_SYMBOL));

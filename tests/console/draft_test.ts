@@ -150,7 +150,7 @@ Deno.test("parseFields: for a text without a number, the error asks for one", ()
     assert("errors" in parsed);
     return [parsed.errors.lower, parsed.errors.amount];
   };
-  const noNumber = "Enter a number such as 10.50";
+  const noNumber = "Enter a number such as 10.50, with 6 decimals at most";
   for (const text of ["1e9", "xyz", "10x", "1.2.3"]) {
     assert.deepEqual(errorOf(text), Array(2).fill(noNumber));
   }

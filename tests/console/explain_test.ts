@@ -30,6 +30,11 @@ Deno.test("explain: a maker at its limit takes a bet that fits, cut to cents, an
   // 20 USDC add 30 to 281.55: 18.45 are free, for 12.30 USDC.
   const full = { exposure: "311550000", maxExposure: "300000000", risk: "30000000" };
   assert.equal(textOf(full), "The maker takes at most 12.30 USDC on this box now.");
+  const { most } = explain(
+    new RangemakerError("EXPOSURE_TOO_LARGE", "full", { details: full }),
+    size,
+  );
+  assert.equal(most, 12_300_000n);
   assert.equal(
     textOf({ ...full, exposure: "311550001" }),
     "The maker takes at most 12.29 USDC on this box now.",

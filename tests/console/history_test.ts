@@ -11,14 +11,14 @@ import {
 } from "../../services/console/page/trade/history.ts";
 import {
   breakEvenOf,
-  leastPayout,
-  oddsOf,
-  payoutText,
-  termsText,
+  chanceText,
+  isNear,
+  multiplierOf,
+  warningOf,
 } from "../../services/console/page/trade/odds.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { memoryStore } from "./memory_store.ts";
-import { hashOf, offerOf, OTHER, thesisOf, USER } from "./offers.ts";
+import { hashOf, OTHER, thesisOf, USER } from "./offers.ts";
 
 const breach = { time: 500, price: 3_000_000n };
 const theses = [
@@ -76,18 +76,14 @@ Deno.test("makerCsv: has the maker's profit, and the probability of each bet who
   assert.match(won ?? "", new RegExp(`,-0\\.000015,,,${USER},0\\.625$`));
 });
 
-Deno.test("oddsOf: shows chance and break-even chance, and warns if the payout is capped", () => {
-  const estimate = { betAmount: 100n, payout: 250n, multiplier: "", solverCollateral: 0n };
-  assert.deepEqual(oddsOf({ ...estimate, probability: 0.3333 }, 10), {
-    multiplier: "× 2.50",
-    chance: "33.3 %",
-    warning: undefined,
-  });
-  assert.equal(breakEvenOf(estimate), "40.0 %");
-  // The maker rounds down.
-  const capped = oddsOf({ ...estimate, payout: 999n, probability: 0.09 }, 10);
-  assert.deepEqual([capped.multiplier, capped.chance], ["× 9.99", "9.0 %"]);
-  assert.match(capped.warning ?? "", /capped at × 10/);
+Deno.test("Odds: multiplier, chance and break-even chance", () => {
+  const estimate = { betAmount: 100n, payout: 250n };
+  assert.deepEqual([multiplierOf(estimate), breakEvenOf(estimate)], ["× 2.50", "40.0 %"]);
+  assert.deepEqual([0.0004, 0.3333, 0.9995].map(chanceText), [
+    "under 0.1 %",
+    "33.3 %",
+    "over 99.9 %",
+  ]);
   // Shown beside "100.00" of "10.00", and "57.31" of "29.00".
   for (
     const [betAmount, payout, multiplier] of [
@@ -95,52 +91,40 @@ Deno.test("oddsOf: shows chance and break-even chance, and warns if the payout i
       [29_000_000n, 57_310_000n, "× 1.98"],
     ] as const
   ) {
-    assert.equal(oddsOf({ betAmount, payout, probability: 0.08 }, 10).multiplier, multiplier);
+    assert.equal(multiplierOf({ betAmount, payout }), multiplier);
   }
-  assert.equal(oddsOf({ ...estimate, payout: 980n, probability: 0.09 }, 10).warning, undefined);
-  assert.equal(oddsOf({ ...estimate, probability: 0.9995 }, undefined).chance, "over 99.9 %");
-  const random = oddsOf(estimate, undefined);
-  assert.equal(random.chance, undefined);
-  assert.match(random.warning ?? "", /prices at random/);
 });
 
-Deno.test("oddsOf: warns if the chance is far below break-even, with the average return", () => {
+Deno.test("warningOf: warns if the payout is capped, or says nothing about the chance", () => {
+  const warning = (payout: bigint, probability?: number) =>
+    warningOf({ betAmount: 100n, payout, probability }, 10);
+  assert.equal(warning(250n, 0.3333), undefined);
+  assert.match(warning(999n, 0.09) ?? "", /capped at × 10/, "the maker rounds down");
+  assert.equal(warning(980n, 0.09), undefined);
+  assert.match(warning(250n) ?? "", /prices at random/);
+});
+
+Deno.test("warningOf: warns if the chance is far below break-even, with the average return", () => {
   const terms = { betAmount: 10_000_000n, payout: 100_000_000n };
-  const warning = (probability: number) => oddsOf({ ...terms, probability }, 10).warning ?? "";
+  const warning = (probability: number) => warningOf({ ...terms, probability }, 10) ?? "";
   assert.match(warning(0.012), /far below break-even: .* pays back 1\.20 of 10\.00 USDC\.$/);
-  assert.equal(oddsOf({ ...terms, probability: 0.0004 }, 10).chance, "under 0.1 %");
   assert.match(warning(0.075), /capped/);
 });
 
-Deno.test("oddsOf: warns with stake and gain if the payout is less than a tenth above the stake", () => {
+Deno.test("warningOf: warns with stake and gain if the payout is less than a tenth above the stake", () => {
   const warning = (payout: bigint) =>
-    oddsOf({ betAmount: 10_000_000n, payout, probability: 0.99 }, 10).warning;
+    warningOf({ betAmount: 10_000_000n, payout, probability: 0.99 }, 10);
   assert.match(warning(10_060_000n) ?? "", /you risk 10\.00 USDC to win 0\.06\.$/);
   assert.match(warning(10_999_999n) ?? "", /^It barely pays more than you bet/);
   assert.equal(warning(11_000_000n), undefined);
 });
 
-Deno.test("payoutText: the range that may be placed, or one amount if both are shown alike", () => {
-  const textOf = (least: bigint) => payoutText({ payout: 13_757_000n, least });
-  assert.equal(textOf(12_381_300n), "12.38 to 13.75");
-  assert.deepEqual([13_757_000n, 13_750_001n].map(textOf), ["13.75", "13.75"]);
-});
-
-Deno.test("leastPayout: is the payout less the tolerance, but never less than the stake", () => {
-  const quote = { betAmount: 10_000_000n, payout: 10_060_000n };
-  assert.equal(leastPayout(quote, 0), 10_060_000n);
-  for (const tolerance of [2, 5, 50]) assert.equal(leastPayout(quote, tolerance), 10_000_000n);
-  assert.equal(leastPayout({ ...quote, payout: 20_000_000n }, 5), 19_000_000n);
-});
-
-Deno.test("termsText: names the least payout, unless only the quoted one is accepted", () => {
-  const offer = offerOf(1, { betAmount: 10_000_000n, payout: 20_000_000n });
-  const text = "Bet 10.00, get 20.00 USDC, break-even 50.0 %";
-  assert.equal(termsText(offer, 20_000_000n), text);
-  assert.equal(
-    termsText(offer, 18_000_000n),
-    "Bet 10.00, get 20.00 USDC, or at least 18.00 if the odds change, break-even 50.0–55.6 %",
-  );
+Deno.test("isNear: limits a change of the payout in both directions, and never pays less than the stake", () => {
+  const accepted = (first: bigint, percent: number, payouts: bigint[]) =>
+    payouts.map((payout) => isNear({ betAmount: 100n, payout }, { payout: first }, percent));
+  assert.deepEqual(accepted(200n, 5, [189n, 190n, 210n, 211n]), [false, true, true, false]);
+  assert.deepEqual(accepted(200n, 0, [199n, 200n, 201n]), [false, true, false]);
+  assert.deepEqual(accepted(110n, 50, [99n, 100n]), [false, true]);
 });
 
 Deno.test("DraftStore: a draft is kept for an hour; stored text of another form is ignored", () => {

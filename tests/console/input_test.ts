@@ -36,6 +36,8 @@ const numbers: Record<string, bigint | undefined> = {
   "": undefined,
   "ten": undefined,
   "0.0000001": undefined,
+  "12.3456789": undefined,
+  "12,3456789": undefined,
 };
 
 for (const [text, expected] of Object.entries(numbers)) {

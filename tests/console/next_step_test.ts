@@ -41,7 +41,7 @@ const obstacles: readonly [
     "a bet on its way",
     { onItsWay: { ...signed, isChecking: true } },
     "Outcome unknown, checking …",
-    /New quotes wait/,
+    /^No answer yet/,
   ],
   [
     "a bet that another tab is placing",
@@ -109,7 +109,7 @@ Deno.test("obstacleOf: no box is suggested while a time is wrong, since that wou
   for (const field of ["startsIn", "lasts"] as const) {
     const parsed = parseFields({ ...FIELDS, lower: "", upper: "", [field]: "abc" });
     const found = obstacleOf({ ...READY, isEmpty: true, parsed });
-    assert.deepEqual([found?.suggests, found?.field], [undefined, field]);
+    assert.deepEqual([found?.action, found?.field], ["correct", field]);
   }
 });
 
@@ -121,14 +121,14 @@ for (const [index, [name, change, button, text]] of obstacles.entries()) {
       const found = obstacleOf(situation);
       assert.equal(found?.button, button);
       assert.match(found?.text ?? "", text);
-      assert.equal(found?.switchesChain ?? false, name === "a wallet on another chain");
-      assert.equal(found?.suggests ?? false, name === "no box");
+      assert.equal(found?.action === "switch", name === "a wallet on another chain");
+      assert.equal(found?.action === "suggest", name === "no box");
       const isAmount = name.startsWith("more than") || name.startsWith("less than");
       assert.equal(
         found?.field,
         isAmount ? "amount" : name === "wrong fields" ? "lower" : undefined,
       );
-      assert.equal(found?.fix, name === "a price that left the box" ? "move" : undefined);
+      assert.equal(found?.action === "move", name === "a price that left the box");
     }
   });
 }
@@ -143,10 +143,10 @@ Deno.test("errorsOf: every wrong field has its error, including an amount above 
   });
 });
 
-Deno.test('obstacleOf: a box that the maker refuses for its height gets the fix "height"', () => {
+Deno.test("obstacleOf: a box that the maker refuses for its height can be fitted", () => {
   for (const code of ["PAYOUT_TOO_LOW", "RANGE_TOO_NARROW"]) {
     const obstacle = obstacleOf({ ...READY, unpriceable: { code, text: "?" } });
-    assert.equal(obstacle?.fix, "height");
+    assert.equal(obstacle?.action, "fit");
     assert.equal(obstacle && spokenText(obstacle), "? Press “Fit its height”, or M on the chart.");
   }
 });
@@ -164,7 +164,7 @@ Deno.test("obstacleOf: without a box, it reports a wrong time, but not empty pri
 Deno.test("chainObstacle: undefined with a key or a wallet on the right chain", () => {
   assert.equal(chainObstacle(undefined, 1), undefined);
   assert.equal(chainObstacle(1, 1), undefined);
-  assert.equal(chainObstacle(2, 1)?.switchesChain, true);
+  assert.equal(chainObstacle(2, 1)?.action, "switch");
 });
 
 Deno.test("Next step: a bet with more risk than the maker executes is refused before its quote, with the largest one", () => {
@@ -182,5 +182,18 @@ Deno.test("Next step: a bet with more risk than the maker executes is refused be
   assert.deepEqual(estimated(82_195_460_000n), {
     code: "RISK_TOO_LARGE",
     text: "The maker takes at most 15,530.13 USDC on this box.",
+    most: 15_530_139_963n,
   });
+});
+
+Deno.test("obstacleOf: the button bets the most that the maker takes, if the balance allows it", () => {
+  const parsed = parseFields({ ...FIELDS, amount: "50" });
+  const limits = { minBetAmount: 1n, maxBetAmount: 1_000_000_000n };
+  const unpriceable = { code: "RISK_TOO_LARGE", text: "", most: 20_009_999n };
+  const found = (balance: bigint) => obstacleOf({ ...READY, parsed, limits, unpriceable, balance });
+  assert.deepEqual(found(1_000_000_000n), {
+    ...{ button: "Bet 20.00 USDC", field: "amount", action: "reduce", amount: 20_009_999n },
+    text: "You bet: Enter at most 20.00 USDC: the maker takes no more on this box.",
+  });
+  assert.equal(found(15_000_000n)?.amount, undefined, "the balance is less");
 });

@@ -120,7 +120,7 @@ class TestUser {
       pending: new PendingBets(this.store),
       clock: systemClock,
       serverClock: systemClock,
-      onSettled() {},
+      onNews() {},
       onResolved: (_, outcome) => this.resolved.push(outcome),
     });
     this.#portfolio.start();
@@ -267,8 +267,8 @@ Deno.test({
         await eventually("sent again after the reload", () => gateway.executions >= 2 || undefined);
         await visitor.sees(/Live/); // the maker answers everything else
         gateway.release();
-        await visitor.sees(/was placed after all: it is bet 1\./);
-        await other.sees(/was placed after all: it is bet 1\.|Bet 1 is placed\./);
+        await visitor.sees(/Bet 1 is placed: it pays /);
+        await other.sees(/Bet 1 is placed/);
         await visitor.sees(/● .*\s+Bet 1 is placed\./);
         assert.equal(
           await visitor.page.$("input[name=lower]"),

@@ -67,7 +67,7 @@ function scene(failure?: Error) {
   pending.add({ offer, signature: SIGNATURE });
   const client = new FakeClient();
   client.failure = failure;
-  const settled: number[] = [];
+  const news: [id: number, news: string][] = [];
   const clock = new FakeClock();
   const portfolio = new Portfolio({
     client,
@@ -75,11 +75,11 @@ function scene(failure?: Error) {
     pending,
     clock,
     serverClock: clock,
-    onSettled: ({ id }) => settled.push(id),
+    onNews: ({ id }, what) => news.push([id, what]),
     onResolved() {},
   });
   portfolio.start();
-  return { pending, client, portfolio, settled, clock };
+  return { pending, client, portfolio, news, clock };
 }
 
 const settle = () => new Promise((resolve) => setTimeout(resolve));
@@ -107,19 +107,44 @@ Deno.test("Portfolio: a bet past its deadline is sent again until the chain can 
 });
 
 Deno.test("Portfolio: outcomes are reported for bets that were seen open, not for past bets", async () => {
-  const { client, portfolio, settled } = scene();
+  const { client, portfolio, news } = scene();
   await settle();
   for (const [id, status] of [[2, "lost"], [3, "won"]] as const) {
     client.onThesis?.(thesisOf(id, { status: "open" }));
     client.onThesis?.(thesisOf(id, { status }));
   }
   client.onThesis?.(thesisOf(1, { status: "won" }));
-  assert.deepEqual(settled, [2, 3]);
+  assert.deepEqual(news, [[2, "settled"], [3, "settled"]]);
   assert.deepEqual(portfolio.theses.value.map(({ id }) => id), [3, 2, 1], "newest first");
   assert.match(portfolio.problem.value ?? "", /no/, "the watch has failed");
   portfolio.close();
   client.onThesis?.(thesisOf(4, { status: "open" }));
   assert.equal(portfolio.theses.value.length, 3, "after the end nothing changes");
+});
+
+Deno.test("Portfolio: the start of a window is reported once; a bet from just before the page was loaded, too", async () => {
+  const { client, portfolio, news, clock } = scene();
+  await settle();
+  const startTime = clock.now() + 5_000;
+  const before = { startTime, createdAt: clock.now() - 1_000 };
+  client.onThesis?.(thesisOf(1, { startTime, createdAt: clock.now() - 60_000 }));
+  for (let seen = 0; seen < 2; seen++) client.onThesis?.(thesisOf(2, before));
+  client.onThesis?.(thesisOf(3, { startTime, createdAt: clock.now() + 1 })); // of this page
+  assert.deepEqual(news, [[2, "found"]]);
+  clock.advance(5_000);
+  assert.deepEqual(news.slice(1), [1, 2, 3].map((id) => [id, "started"]));
+  client.onThesis?.(thesisOf(4, { startTime: clock.now() + 1_000, createdAt: clock.now() }));
+  portfolio.close();
+  clock.advance(1_000);
+  assert.equal(news.length, 4);
+});
+
+Deno.test("Portfolio: a bet that was pending is reported by its outcome alone", async () => {
+  const { client, portfolio, news, clock } = scene(new NetworkError("SERVICE_TIMEOUT", "late"));
+  await settle();
+  client.onThesis?.(thesisOf(7, { startTime: clock.now() + 1_000, createdAt: clock.now() - 1 }));
+  assert.deepEqual(news, []);
+  portfolio.close();
 });
 
 Deno.test("Portfolio: follows the bets again after a failure, and reads the balance every 10 s until it is closed", async () => {

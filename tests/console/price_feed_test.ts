@@ -70,7 +70,7 @@ function longestGap(times: readonly number[]): number {
   return Math.max(...times.slice(1).map((time, index) => time - times[index]!));
 }
 
-Deno.test("PriceFeed: stale after five seconds without a price, even if the connection is live", async () => {
+Deno.test("PriceFeed: away after five seconds without a price, even if the connection is live", async () => {
   const { clock, feed, onState, deliver } = setUp();
   onState?.("live");
   clock.advance(9_000);
@@ -79,7 +79,10 @@ Deno.test("PriceFeed: stale after five seconds without a price, even if the conn
   clock.advance(4_999);
   assert.equal(feed.stateOf(SYMBOL), "fresh");
   clock.advance(1);
-  assert.equal(feed.stateOf(SYMBOL), "stale");
+  assert.equal(feed.stateOf(SYMBOL), "away");
+  onState?.("connecting", "silent");
+  onState?.("live");
+  assert.equal(feed.stateOf(SYMBOL), "away", "one announcement for the whole outage");
   await deliver();
   assert.equal(feed.stateOf(SYMBOL), "fresh");
 });

@@ -10,11 +10,13 @@ const offer = offerOf(1, {
 });
 
 const QUOTED: QuoteSituation = {
-  stage: { name: "quoted", offer, before: undefined, isRefused: false },
+  stage: { name: "quoted", offer, before: undefined },
   ...{ isDevelopmentKey: false, onItsWay: undefined, isAway: false },
   balance: 100_000_000n,
   price: 11n,
 };
+
+const REFUSAL = "Not placed.";
 
 const BACK = "Change the box";
 
@@ -23,23 +25,25 @@ Deno.test("quoteStepOf: once the window has begun, a quote is renewed", () => {
   const { look: _, ...late } = quoteStepOf(QUOTED, 10_000);
   assert.deepEqual(late, {
     button: "Ask for a new quote",
-    note: "Too late: the window has begun. The window of a new quote starts later.",
+    note: "Too late: the window has begun. Nothing was placed or taken.",
     action: "renew",
     back: BACK,
   });
+  const refused = { ...QUOTED.stage, refusal: REFUSAL };
+  assert.equal(quoteStepOf({ ...QUOTED, stage: refused }, 10_000).note, REFUSAL);
 });
 
 Deno.test("quoteStepOf: after a refusal the button says for which payout it signs again, and the note is a warning", () => {
-  const paying = { ...offer, quote: { ...offer.quote, betAmount: 9n, payout: 134_760_000n } };
+  const quote = { ...offer.quote, betAmount: 9n, payout: 134_760_000n };
+  const paying = { ...offer, quote, probability: 0.402 };
   const stage: QuotedStage = {
-    ...{ name: "quoted", offer: paying, isRefused: true },
+    ...{ name: "quoted", offer: paying, refusal: REFUSAL },
     before: { payout: 134_760_000n, isQuote: true },
   };
   const { button, look, note } = quoteStepOf({ ...QUOTED, stage }, 0);
-  assert.deepEqual([button, look], ["Sign again: 134.76", "warned"]);
+  assert.deepEqual([button, look], ["Sign again: 134.76, chance 40.2 %", "warned"]);
   const from = formatTime(10_000);
-  const text = `Not placed: the odds changed. This is a new quote, for a window from ${from}. `;
-  assert.equal(`${note} `, text);
+  assert.equal(note, `${REFUSAL} New quote, from ${from}.`);
 });
 
 Deno.test("quoteStepOf: a valid quote can be signed or declined", () => {
@@ -47,7 +51,7 @@ Deno.test("quoteStepOf: a valid quote can be signed or declined", () => {
     assert.deepEqual(quoteStepOf({ ...QUOTED, price }, 0), {
       button: "Sign and place the bet",
       note: "",
-      deadline: "Sign within 10 s, before the window starts. It lasts 50 s.",
+      deadline: "Sign within 10 s.",
       action: "sign",
       back: BACK,
     });
@@ -55,33 +59,33 @@ Deno.test("quoteStepOf: a valid quote can be signed or declined", () => {
 });
 
 Deno.test("quoteStepOf: while the wallet asks, the deadline is still shown, until it has passed", () => {
-  const stage = { name: "signing" as const, offer, least: 1n, isAgain: false };
+  const stage = { name: "signing" as const, offer, isAgain: false };
   const at = (nowMs: number) => quoteStepOf({ ...QUOTED, stage }, nowMs).deadline;
-  assert.equal(at(0), "Sign within 10 s, before the window starts. It lasts 50 s.");
-  assert.equal(at(10_000), "Too late: the window has begun.");
+  assert.equal(at(0), "Sign within 10 s.");
+  assert.match(at(10_000) ?? "", /^Too late: the window has begun\./);
 });
 
 Deno.test("quoteStepOf: a price outside the box is a warning", () => {
   const early = quoteStepOf({ ...QUOTED, price: 13n }, 9_999);
   assert.deepEqual([early.action, early.look], ["sign", "warned"]);
-  assert.match(early.deadline ?? "", /^The price is outside the box\. /);
+  assert.match(early.deadline ?? "", /^The price is outside the box\. .* Sign within 1 s\.$/);
 });
 
 Deno.test("quoteStepOf: all that changed since the last quote is one note; a price outside is told with the deadline", () => {
   const stage: QuotedStage = {
-    ...{ name: "quoted", offer, isRefused: true },
+    ...{ name: "quoted", offer, refusal: REFUSAL },
     before: { payout: 2n * offer.quote.payout, isQuote: true },
   };
   const { look, note, deadline, button } = quoteStepOf({ ...QUOTED, stage }, 0);
-  assert.match(deadline ?? "", /^Sign within 10 s, before /, "apart: a long note may be cut off");
+  assert.match(deadline ?? "", /^Sign within 10 s\./, "apart: a long note may be cut off");
   assert.equal(button, "Sign again: 0.00");
   assert.equal(look, "warned", "half of what it paid");
   assert.match(
     note ?? "",
-    /^Not placed: the odds changed\. This .* It pays 50 % less /,
+    /^Not placed\. New quote, .* It pays 50 % less /,
   );
   const both = quoteStepOf({ ...QUOTED, stage, price: 13n }, 0);
-  assert.match(both.note ?? "", /^Not placed: the odds changed\. /);
+  assert.match(both.note ?? "", /^Not placed\. /);
   assert.match(both.deadline ?? "", /^The price is outside the box\. /);
 });
 
@@ -102,9 +106,9 @@ Deno.test("quoteStepOf: an expired quote can be renewed", () => {
 });
 
 Deno.test("quoteStepOf: while an answer is missing, it says until when at most", () => {
-  const stage = { name: "sending" as const, offer, least: 1n };
+  const stage = { name: "sending" as const, offer };
   const { note } = quoteStepOf({ ...QUOTED, stage, onItsWay: { isChecking: true } }, 0);
-  assert(note?.endsWith(`known, shortly after ${formatTime(30_000)} at the latest.`), note);
+  assert(note?.endsWith(`we will know by ${formatTime(35_000)}. Nothing to do.`), note);
 });
 
 Deno.test("quoteStepOf: without a connection, or while a bet is being placed, nothing can be signed", () => {
@@ -118,22 +122,22 @@ Deno.test("quoteStepOf: without a connection, or while a bet is being placed, no
     [{ onItsWay: { isChecking: false } }, "Your other tab is placing a bet …", BACK],
     [{ balance: 9n }, "Sign and place the bet", BACK],
     [
-      { stage: { name: "sending", offer, least: 1n }, onItsWay: { isChecking: false } },
+      { stage: { name: "sending", offer }, onItsWay: { isChecking: false } },
       "Placing the bet …",
       undefined,
     ],
     [
-      { stage: { name: "sending", offer, least: 1n }, onItsWay: { isChecking: true } },
+      { stage: { name: "sending", offer }, onItsWay: { isChecking: true } },
       "Outcome unknown, checking …",
       undefined,
     ],
     [
-      { stage: { name: "signing", offer, least: 1n, isAgain: false } },
+      { stage: { name: "signing", offer, isAgain: false } },
       "Sign in your wallet …",
       "Cancel",
     ],
     [
-      { stage: { name: "signing", offer, least: 1n, isAgain: true }, isDevelopmentKey: true },
+      { stage: { name: "signing", offer, isAgain: true }, isDevelopmentKey: true },
       "Signing …",
       undefined,
     ],

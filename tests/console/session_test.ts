@@ -25,7 +25,7 @@ function sessionOf(
     store,
     tabs,
     injected,
-    onSettled() {},
+    onNews() {},
     onResolved() {},
     onLeft: (theses) => left.push(theses.map(({ id }) => id)),
   });

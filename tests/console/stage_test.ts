@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { formatTime } from "../../services/console/page/format.ts";
-import { leastOf, notPlacedText } from "../../services/console/page/trade/stage.ts";
-import { offerOf } from "./offers.ts";
+import { notPlacedText } from "../../services/console/page/trade/stage.ts";
 
 const NOTHING = `No bet was placed on the box from ${formatTime(5_000)}, nothing was taken.`;
 
@@ -20,13 +19,6 @@ Deno.test("notPlacedText: says that no money was taken and why", () => {
   for (const [code, reason] of reasons) {
     assert.equal(notPlacedText({ code, text: "Bet less." }, 5_000), NOTHING + reason);
   }
-});
-
-Deno.test("leastOf: the user's limit stays that of the first signed quote, also for a quote that pays less", () => {
-  const offer = offerOf(1, { betAmount: 10_000_000n, payout: 20_000_000n });
-  const stage = { offer, before: undefined, isRefused: false };
-  const least = leastOf({ name: "quoted", ...stage }, 10);
-  assert.equal(least, 18_000_000n);
-  const again = offerOf(1, { betAmount: 10_000_000n, payout: 19_000_000n });
-  assert.equal(leastOf({ name: "sending", offer: again, least }, 10), least);
+  const explanation = { code: "OUTSIDE_RANGE", text: "It is outside now." };
+  assert.equal(notPlacedText(explanation), "No quote was made. The price had left the box.");
 });

@@ -8,6 +8,7 @@ import { Simulation } from "../../services/exchanges/simulation.ts";
 import { PriceSeries } from "../../services/console/page/data/price_series.ts";
 import { DraftStore } from "../../services/console/page/trade/draft_store.ts";
 import { betOf, suggestedDraft } from "../../services/console/page/trade/draft.ts";
+import { isNear } from "../../services/console/page/trade/odds.ts";
 import { median } from "../../services/oracle/aggregation.ts";
 import { TapeMarket } from "../../services/solver/backtest/tape_market.ts";
 import { BarrierStrategy } from "../../services/solver/pricing/barrier_strategy.ts";
@@ -58,8 +59,8 @@ function suggestAndSign(
     try {
       strategy.recheck(bet, payout, false);
     } catch {
-      const least = Number(payout) * (1 - tolerancePercent / 100);
-      if (Number(priceOf(bet)?.payout ?? 0n) < least) return;
+      const next = { ...bet, payout: priceOf(bet)?.payout ?? 0n };
+      if (!isNear(next, { payout }, tolerancePercent)) return;
     }
     found.placed += 1;
   };

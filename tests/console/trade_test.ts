@@ -76,7 +76,7 @@ Deno.test({
           const visitor = await open();
           await visitor.enter();
           await visitor.drag(...SOON);
-          await visitor.sees(/You get\s+1\d\.\d\d to 1\d\.\d\d USDC/);
+          await visitor.sees(/You get\s+1\d\.\d\d USDC/);
           const lower = await visitor.page.$eval("input[name=lower]", (input) => input.value);
           await visitor.press("Get a quote");
           const payout = await visitor.page.waitForSelector(".card:has(.deadline) [data-payout]");
@@ -198,7 +198,7 @@ Deno.test({
           const visitor = await open();
           await visitor.enter();
           await visitor.drag(...LATER);
-          await visitor.sees(/You get\s+[\d.]+ to [\d.]+ USDC/);
+          await visitor.sees(/You get\s+[\d.]+ USDC/);
           await visitor.fill("amount", "5000");
           await visitor.sees(/Enter at most 1,000\.00 USDC, your balance/);
           await visitor.page.waitForSelector("button::-p-text(Check “You bet”)");
@@ -250,6 +250,42 @@ Deno.test({
             '.side details input[aria-invalid="true"][aria-describedby="deposit-problem"]',
           );
           await visitor.close({ outages: true }); // a refusal is a status of 400
+        },
+      );
+
+      await t.step(
+        "offline, test money marks no field; a button bets the most that the maker takes",
+        async () => {
+          const visitor = await open();
+          const { page } = visitor;
+          await visitor.enter();
+          assert.equal(await visitor.textOf("h1"), "Trade");
+          assert.match(
+            await visitor.textOf(".account-chip"),
+            /^Balance1,000\.00 USDCAccount0x\w{4}…\w{4}$/,
+          );
+          await page.$eval(".side details", (part) => part.setAttribute("open", ""));
+          await page.$eval(".side details input", (input) => {
+            input.focus();
+            input.select();
+          });
+          await page.keyboard.type("500000");
+          await page.setOfflineMode(true);
+          await page.keyboard.press("Enter");
+          await visitor.sees(/The chain does not answer\./);
+          await page.waitForSelector('.side details input[aria-invalid="false"]');
+          await page.setOfflineMode(false);
+          await visitor.sees(/Live/);
+          await visitor.press("Take test money");
+          await visitor.sees(/501,000\.00 USDC/);
+          await visitor.drag(...LATER);
+          await visitor.press("Bet all of your balance");
+          await visitor.sees(/the maker takes no more on this box/);
+          assert.match(await visitor.textOf(".action-bar .terms"), /^You get–Odds–/);
+          await page.locator("[data-next]::-p-text(Bet )").click();
+          const bet = await page.$eval("input[name=amount]", ({ value }) => Number(value));
+          assert(bet > 1_000 && bet < 501_000, `${bet}`);
+          await visitor.close({ outages: true });
         },
       );
 
@@ -340,13 +376,10 @@ Deno.test({
             ({ scrollWidth, clientWidth }) => scrollWidth - clientWidth,
           );
           assert.equal(scrolled, 0, "no name of a market is cut");
-          // So few lines have no room for a bar that stays.
-          await visitor.page.waitForSelector('.side[data-short="true"]');
-          const bar = await visitor.page.$eval(
-            ".action-bar",
-            (found) => found.computedStyleMap().get("position")?.toString(),
-          );
-          assert.equal(bar, "static");
+          // So few lines have room only for the field and the button.
+          const next = await visitor.page.waitForSelector(".next[data-fixed]");
+          const height = await next?.evaluate(({ clientHeight }) => clientHeight) ?? 0;
+          assert(height > 0 && height < 320, `${height} of 640 pixels`);
           await visitor.close();
         },
       );

@@ -48,43 +48,26 @@ function fill(test: MemoryChain, from: number, to: number, price = INSIDE) {
   return test.chain.submit(backfill({ timestamp: test.now, startTime: from, prices }));
 }
 
-Deno.test("Outage: stale prices are not recorded, and the missing span is reported", () => {
+Deno.test("price oracle spec, States: stale prices leave a gap; the thesis waits until a backfill has filled all of it", () => {
   const test = fundedChain();
   const start = test.now;
   open(test, 10_000);
   test.run(50, null);
-  test.run(50);
-  assert.equal(statusOf(test), "needs_backfill");
+  test.run(60);
+  const { settlements, ledger } = test.chain.state;
+  assert.deepEqual([statusOf(test), settlements.withoutPricesCount], ["needs_backfill", 1]);
   assert.deepEqual(missingOf(test), [{ from: start + 3_100, to: start + 5_100 }]);
-  assert.deepEqual(test.theses.map(({ status }) => status), ["open", "needs_backfill"]);
-});
-
-Deno.test("price oracle spec, States: after a backfill the thesis is settled", () => {
-  const test = fundedChain();
-  const start = test.now;
-  open(test, 10_000);
-  test.run(50, null);
-  test.run(60);
-  assert.equal(test.chain.state.settlements.withoutPricesCount, 1);
-  const receipt = fill(test, start + 3_000, start + 5_200);
-  assert.deepEqual([receipt.status, receipt.filledSlots], ["committed", 20]);
-  assert.equal(statusOf(test), "won");
-  assert.equal(test.chain.state.settlements.withoutPricesCount, 0);
-  assert.equal(test.chain.state.ledger.holdings, test.chain.state.ledger.issued);
-});
-
-Deno.test("Outage: a partial backfill leaves the rest missing", () => {
-  const test = fundedChain();
-  const start = test.now;
-  open(test, 10_000);
-  test.run(50, null);
-  test.run(60);
-  fill(test, start + 4_000, start + 4_500);
+  assert.equal(fill(test, start + 4_000, start + 4_500).filledSlots, 5);
   assert.deepEqual(missingOf(test), [
     { from: start + 3_100, to: start + 4_000 },
     { from: start + 4_500, to: start + 5_100 },
   ]);
   assert.equal(statusOf(test), "needs_backfill");
+  const receipt = fill(test, start + 3_000, start + 5_200);
+  assert.deepEqual([receipt.status, receipt.filledSlots], ["committed", 15]);
+  assert.deepEqual([statusOf(test), settlements.withoutPricesCount], ["won", 0]);
+  assert.deepEqual(test.theses.map(({ status }) => status), ["open", "needs_backfill", "won"]);
+  assert.equal(ledger.holdings, ledger.issued);
 });
 
 Deno.test("Outage: slots after the newest checkpoint cannot be filled", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { parseOptions, UsageError } from "../../lib/cli/options.ts";
+import { parseOptions } from "../../lib/cli/options.ts";
 import { configOption } from "../../lib/cli/shared_options.ts";
 import { type NodeOptions, options, ORACLE_SETTINGS } from "../../services/node/options.ts";
 import { type NodeSettings, resolveSettings } from "../../services/node/settings.ts";
@@ -166,20 +166,3 @@ Deno.test("Settings: a file that does not exist is refused", () => {
     message: /^Settings file no-such-file\.toml cannot be read: /,
   });
 });
-
-const badFlags: string[][] = [
-  ["--oracle-timeout-ms", "0"],
-  ["--oracle-url", "http://"],
-  ["--balances", `${user}`],
-  ["--balances", `${user}=1=2`],
-  ["--balances", `${user}=x`],
-  ["--balances", `${user}=1`, "--balances", `${user}=1`],
-  ["--read-port", "65536"],
-  ["--chain-id", "0"],
-];
-
-for (const argv of badFlags) {
-  Deno.test(`Settings: ${argv[0]} ${argv[1]?.slice(0, 8)} is a usage error`, () => {
-    assert.throws(() => fromFlags(...argv), UsageError);
-  });
-}

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import { oraclePricesSchema } from "../../lib/protocol/price.ts";
-import type { ProviderName } from "../../lib/protocol/providers.ts";
 import { PriceBoard, type PriceBoardOptions } from "../../services/oracle/price_board.ts";
 
 const T = 1_700_000_000_000;
@@ -84,46 +83,6 @@ Deno.test("PriceBoard: a confirmation keeps a price fresh, at most 30 s after it
   assert.equal(prices.lastPriceUpdateMs, T + 30_000);
   assert.equal(prices.expire(T + 40_000), T + 40_001);
   assert.equal(prices.expire(T + 40_001), undefined);
-});
-
-Deno.test("PriceBoard: quiet sources contribute to a median as long as more sources are fresh", () => {
-  for (const aggregation of ["median", "average"] as const) {
-    const prices = board({ aggregation });
-    prices.keepAlive("provider_a", T - 1);
-    for (const [n, provider] of (["provider_a", "provider_b"] as const).entries()) {
-      prices.update(provider, "BTC/USDT", 5n, T + n);
-      prices.keepAlive(provider, T + 9_000);
-    }
-    const isMedian = aggregation === "median";
-    const at = (ms: number, ...fresh: ProviderName[]) => {
-      for (const provider of fresh) prices.update(provider, "BTC/USDT", 7n, T + ms);
-      const dueAtMs = prices.expire(T + ms);
-      return [contributing(prices), dueAtMs === undefined ? undefined : dueAtMs - T];
-    };
-    // A source is stale by its trade from 10 s on, and quiet until 10 s after its last sign of
-    // life.
-    assert.deepEqual(at(11_000), ["", isMedian ? 19_001 : undefined]);
-    assert.deepEqual(at(11_000, "provider_c"), ["c", isMedian ? 19_001 : 21_001]);
-    assert.deepEqual(at(11_000, "provider_d"), [
-      isMedian ? "bcd" : "cd",
-      isMedian ? 19_001 : 21_001,
-    ]);
-    assert.deepEqual(at(19_000), [isMedian ? "bcd" : "cd", isMedian ? 19_001 : 21_001]);
-    assert.deepEqual(at(19_001), ["cd", 21_001]);
-    prices.keepAlive("provider_a", T + 19_500);
-    prices.keepAlive("provider_b", T + 19_500);
-    assert.deepEqual(at(20_000, "provider_c"), [isMedian ? "bcd" : "cd", 21_001]);
-    assert.deepEqual(at(29_500, "provider_c", "provider_d"), [
-      isMedian ? "bcd" : "cd",
-      isMedian ? 29_501 : 39_501,
-    ]);
-    for (const provider of ["provider_a", "provider_b"] as const) {
-      prices.keepAlive(provider, T + 29_500);
-    }
-    assert.deepEqual(at(30_000), [isMedian ? "bcd" : "cd", isMedian ? 30_001 : 39_501]);
-    assert.deepEqual(at(30_001), [isMedian ? "bcd" : "cd", isMedian ? 30_002 : 39_501]);
-    assert.deepEqual(at(30_002), ["cd", 39_501], "thirty seconds after its trade");
-  }
 });
 
 Deno.test("PriceBoard: the timestamp is that of the last change", () => {

@@ -10,19 +10,6 @@ function setUp() {
   return { clock, schedule: new RetrySchedule({ rule, clock, random: () => 1 }) };
 }
 
-Deno.test("RetrySchedule: waits double up to the longest, and start again after a reset", () => {
-  const { schedule } = setUp();
-  schedule.count("connections");
-  assert.deepEqual(Array.from({ length: 4 }, () => schedule.nextMs()), [
-    1_000,
-    2_000,
-    4_000,
-    4_000,
-  ]);
-  schedule.reset();
-  assert.equal(schedule.nextMs(), 1_000);
-});
-
 Deno.test("RetrySchedule: the time of a slow failed attempt is subtracted from the wait", () => {
   const { clock, schedule } = setUp();
   schedule.count("connections");
@@ -31,17 +18,6 @@ Deno.test("RetrySchedule: the time of a slow failed attempt is subtracted from t
   assert.equal(schedule.nextMs(), 1_500);
   clock.advance(2_500);
   assert.equal(schedule.nextMs(), 500);
-});
-
-Deno.test("RetrySchedule: after the burst, waits follow the exchange's limit", () => {
-  const { clock, schedule } = setUp();
-  const waits = Array.from({ length: 6 }, () => {
-    schedule.count("connections");
-    const waitMs = schedule.nextMs();
-    clock.advance(waitMs);
-    return waitMs;
-  });
-  assert.deepEqual(waits, [1_000, 2_000, 7_000, 10_000, 10_000, 10_000]);
 });
 
 Deno.test("RetrySchedule: time refills the limit, a reset does not", () => {

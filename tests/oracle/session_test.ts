@@ -8,7 +8,6 @@ import type { Provider } from "../../services/oracle/provider.ts";
 import {
   ACKNOWLEDGE_MS,
   EXCHANGE_FRAME_CHARS_MAX,
-  GAPS_MAX,
   GAPS_WINDOW_MS,
   ProviderSession,
   RETRY_REFUSED_MS,
@@ -190,22 +189,6 @@ Deno.test("OracleSession: if the exchange's time is stuck, the connection ends a
   ]);
 });
 
-Deno.test("OracleSession: a gap is reported; after many gaps the connection ends", () => {
-  const { session, clock, news } = setUp(binance);
-  session.receive(ACK);
-  news();
-  for (let gap = 0; gap <= GAPS_MAX; gap++) {
-    session.receive(aggTrade(10 * gap, clock.now() + gap, `${gap + 1}`));
-  }
-  assert.deepEqual(news().filter((event) => event.startsWith("sequence_gap")), [
-    "sequence_gap log: message lost: BTC/USDT before 10",
-    "sequence_gap log: message lost: BTC/USDT before 20",
-    "sequence_gap log: message lost: BTC/USDT before 30",
-  ]);
-  session.receive(aggTrade(90, clock.now() + 9, "9"));
-  assert.deepEqual(news(), ["sequence_gap drop: message lost: BTC/USDT before 90"]);
-});
-
 Deno.test("OracleSession: Coinbase's heartbeat confirms only the price of the trade that it names", () => {
   const { session, clock, news } = setUp(coinbase, ["BTC/USDT"]);
   const beat = (last_trade_id: number, product_id = "BTC-USDT") =>
@@ -232,18 +215,6 @@ Deno.test("OracleSession: Coinbase's heartbeat confirms only the price of the tr
   beat(8);
   assert.deepEqual(news(), [], "a lost trade's price is not the one that was passed on");
   session.end();
-});
-
-Deno.test("OracleSession: only Kraken's heartbeat marks a connection as idle, not its status or OKX's pong", () => {
-  const krakenSide = setUp(kraken);
-  krakenSide.session.receive('{"channel":"status","data":[{"system":"online"}]}');
-  assert.deepEqual(krakenSide.news(), []);
-  krakenSide.session.receive('{"channel":"heartbeat"}');
-  assert.deepEqual(krakenSide.news(), ["idle"]);
-  const okxSide = setUp(okx);
-  okxSide.session.receive("pong");
-  assert.deepEqual(okxSide.news(), []);
-  for (const { session } of [krakenSide, okxSide]) session.end();
 });
 
 Deno.test("OracleSession: trade numbers that start over are reported, and the price is used", () => {

@@ -152,6 +152,7 @@ Deno.test("Oracle: a quiet source that contributes again is removed 30 s after i
   network.newest.deliver('{"channel":"heartbeat"}');
   assert.deepEqual(sources(), ["provider_a", "provider_b", "provider_c"]);
   clock.advance(1_000);
+  assert.equal(oracle.board.expire(clock.now()), clock.now() + 1);
   assert.deepEqual(sources(), ["provider_a", "provider_b", "provider_c"]);
   clock.advance(1);
   assert.deepEqual(sources(), ["provider_a", "provider_b"]);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { Registry } from "prom-client";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { options, type ProxyOptions } from "../../services/proxy/options.ts";
-import { ProxyMetrics } from "../../services/proxy/metrics.ts";
+import { ProxyMetrics } from "../../services/proxy/shared/metrics.ts";
 import { ROUND_MS } from "../../services/proxy/node/probe_rounds.ts";
 import { ProxyCore } from "../../services/proxy/proxy_core.ts";
 import { eventually } from "../support/eventually.ts";

@@ -1,11 +1,11 @@
 import { Registry } from "prom-client";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { options, type ProxyOptions, startProxy } from "../../services/proxy/mod.ts";
-import { ByteBudget } from "../../services/proxy/byte_budget.ts";
+import { ByteBudget } from "../../services/proxy/shared/byte_budget.ts";
 import { InFlightReads } from "../../services/proxy/calls/in_flight_reads.ts";
 import { MethodKinds } from "../../services/proxy/calls/methods.ts";
 import { Router, type RouterOptions } from "../../services/proxy/calls/router.ts";
-import { ProxyMetrics } from "../../services/proxy/metrics.ts";
+import { ProxyMetrics } from "../../services/proxy/shared/metrics.ts";
 import { askOverHttp } from "../../services/proxy/node/read_pool.ts";
 import { ReadNodes, type ReadNodesOptions } from "../../services/proxy/node/read_nodes.ts";
 import { eventually } from "../support/eventually.ts";

@@ -1,14 +1,11 @@
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../lib/clock.ts";
-import { ByteBudget } from "../../services/proxy/byte_budget.ts";
-import {
-  ClientBuffers,
-  GUARANTEED_BYTES,
-  QUEUED_BYTES_MAX,
-} from "../../services/proxy/clients/client_buffers.ts";
+import { ByteBudget } from "../../services/proxy/shared/byte_budget.ts";
+import { ClientBuffers, GUARANTEED_BYTES } from "../../services/proxy/clients/client_buffers.ts";
 import {
   NativeConnection,
   type NativeSocket,
+  QUEUED_BYTES_MAX,
 } from "../../services/proxy/clients/client_connection.ts";
 import { Hub } from "../../services/proxy/hub/hub.ts";
 import type { HubClient } from "../../services/proxy/hub/hub_client.ts";

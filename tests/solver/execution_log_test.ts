@@ -130,15 +130,12 @@ for (const [name, log, level, properties] of cases) {
     }));
 }
 
-Deno.test("Solver: the line at start claims no chain of the node, which has not confirmed it", () =>
+Deno.test("Business log: the line at start shows no password of a URL", () =>
   withLogs("info", (records) => {
-    const overrides = { rpcUrl: "http://user:SECRET@node", chainId: 5, pricing: "barrier" };
-    const solver = withDefaults(options, overrides);
-    executionLog.started(solver, user.address, { balance: 2_500_000n, readAtMs: 1 });
-    assert.deepEqual(records.map(({ message }) => message.join("")), [
-      `Solver ${user.address} has 2.5 USDC, prices by barrier, risks at most 10000 USDC on one ` +
-      "thesis and without bound in total, signs for chain 5, with the node at http://…@node and " +
-      "database data/solver.sqlite",
-    ]);
+    const [rpcUrl, database] = ["http://user:SECRET@node", "postgres://user:SECRET@host/name"];
+    const started = withDefaults(options, { rpcUrl, database });
+    executionLog.started(started, user.address, { balance: 1n, readAtMs: 1 });
+    assert.equal(records[0]?.properties.event, "started");
+    assert.doesNotMatch(Deno.inspect(records), /SECRET/);
     return Promise.resolve();
   }));

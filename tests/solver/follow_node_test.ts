@@ -171,6 +171,14 @@ Deno.test("followNode: reads open theses and those without prices, page by page"
   await stop();
 });
 
+const problems: Record<string, [() => Promise<number>, RegExp]> = {
+  "is away": [() => Promise.reject(new NodeUnreachableError("http://node", "away")), /away/],
+  "has another chain": [
+    () => Promise.resolve(5),
+    /chain id 5: expected 1337/,
+  ],
+};
+
 Deno.test("followNode: answers of a lost connection are ignored", async () => {
   const gate = Promise.withResolvers<void>();
   const { network, exposure, accept, stop } = followFake({
@@ -187,13 +195,6 @@ Deno.test("followNode: answers of a lost connection are ignored", async () => {
   await stop();
 });
 
-const problems: Record<string, [() => Promise<number>, RegExp]> = {
-  "is away": [() => Promise.reject(new NodeUnreachableError("http://node", "away")), /away/],
-  "has another chain": [
-    () => Promise.resolve(5),
-    /chain id 5: expected 1337/,
-  ],
-};
 for (const [problem, [answer, reason]] of Object.entries(problems)) {
   Deno.test(`followNode: while the node ${problem}, no theses are known, and one line is logged`, () =>
     withLogs("warning", async (records) => {

@@ -54,7 +54,8 @@ const isVisible = ({ isSpoken }: Message) => !isSpoken;
 const PRESSED = ":is(button, a, input, select, summary):focus, nav, footer select, [data-next]";
 
 /** What is kept free too, if there is room. */
-const KEPT_FREE = `${PRESSED}, .action-bar, h2:not(.spoken), .legend > .choice`;
+const KEPT_FREE =
+  `${PRESSED}, .action-bar, .next, h2:not(.spoken), .legend > .choice, .markets, .field, .facts, .chart`;
 
 /** Pixels between a message and what is below it. */
 const GAP = 6;

@@ -17,14 +17,15 @@ export function NotifyButton({ label, granted, denied, announce }: NotifyButtonP
   const ask = async ({ currentTarget: button }: { currentTarget: HTMLButtonElement }) => {
     const next = button.nextElementSibling ?? button.previousElementSibling;
     const permission = await Notification.requestPermission();
+    if (permission !== "granted") {
+      return void announce(
+        "The browser does not allow notifications: everything is shown on this page.",
+      );
+    }
     // The button disappears, so its focus moves on.
     if (document.activeElement === button && next instanceof HTMLElement) next.focus();
     state.value = permission;
-    announce(
-      state.value === "granted"
-        ? granted
-        : "The browser does not allow notifications: everything is shown on this page.",
-    );
+    announce(granted);
   };
   return <button type="button" onClick={ask}>{label}</button>;
 }

@@ -67,13 +67,14 @@ export function Shell({ model, views }: { model: PageModel; views: readonly View
       <header class="top">
         <div class="brand">
           <img src="/icon.svg" alt="" width="28" height="28" />
-          <h1>rangemaker</h1>
+          <strong>rangemaker</strong>
         </div>
         {views.length > 1 && <Tabs views={views} current={view} />}
         <Connection model={model} />
         <AccountChip model={model} />
       </header>
       <main ref={body} aria-label={view.label} tabIndex={-1}>
+        <h1 class="spoken">{view.label}</h1>
         <view.Body />
       </main>
       <Messages model={model} />
@@ -158,7 +159,9 @@ function AccountChip({ model }: { model: PageModel }) {
   const account = user.portfolio.account.value;
   return (
     <span class="account-chip" title={`${user.walletName}: ${user.address}`}>
+      <span class="spoken">Balance</span>
       <strong>{account === undefined ? "…" : `${formatAmount(account.balance)} USDC`}</strong>
+      <span class="spoken">Account</span>
       <code>{shortAddress(user.address)}</code>
     </span>
   );

@@ -1,3 +1,14 @@
+/** A text after a sign, such as ✓ or ●, that is not spoken. */
+export function Signed({ text }: { text: string }) {
+  const end = text.indexOf(" ");
+  return (
+    <>
+      <span aria-hidden="true">{text.slice(0, end)}</span>
+      {text.slice(end)}
+    </>
+  );
+}
+
 /** A text whose parts in backticks are code. Requests in it are links if `url` is given. */
 export function Words({ text, url }: { text: string; url?: string }) {
   return (

@@ -1,11 +1,11 @@
 import { setImmediate } from "node:timers";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
-import { type ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
-import { arrayElements, memberText } from "../json_text.ts";
-import type { Target } from "../metrics.ts";
+import { type ByteBudget, SMALL_BYTES } from "../shared/byte_budget.ts";
+import { arrayElements, memberText } from "../shared/json_text.ts";
+import type { Target } from "../shared/metrics.ts";
 import type { Call } from "./message.ts";
-import { type NodeReply, readAnswer, withCallerId } from "../node_answer.ts";
-import { answerLost, answerText, failureText } from "../failures.ts";
+import { type NodeReply, readAnswer, withCallerId } from "../shared/envelopes.ts";
+import { answerLost, answerText, failureText } from "../shared/failures.ts";
 
 /**
  * A node's answers to a batch, in the order of the calls. Each is as the node wrote it, but with

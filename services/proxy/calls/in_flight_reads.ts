@@ -1,5 +1,5 @@
-import { memberSpan } from "../json_text.ts";
-import type { CallAnswer } from "../node_answer.ts";
+import { memberSpan } from "../shared/json_text.ts";
+import type { CallAnswer } from "../shared/envelopes.ts";
 
 /** Four per request that can be open at a node, so that collisions are rare; a power of two. */
 const SLOTS = 4_096;

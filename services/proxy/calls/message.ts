@@ -7,14 +7,11 @@ import {
   RpcError,
   type RpcRequest,
 } from "../../../lib/protocol/jsonrpc.ts";
-import { SMALL_BYTES } from "../byte_budget.ts";
+import { SMALL_BYTES } from "../shared/byte_budget.ts";
 import { isTooComplex } from "../../../lib/protocol/json_complexity.ts";
-import { arrayElements, memberText } from "../json_text.ts";
-import { type Envelope, readEnvelope } from "../call_envelope.ts";
-import { badRequest, limitExceeded, ProxyError } from "../failures.ts";
-
-/** Longest method name; the schema of requests has the same bound. */
-const METHOD_LENGTH_MAX = 256;
+import { arrayElements, memberText } from "../shared/json_text.ts";
+import { type Envelope, readEnvelope } from "../shared/envelopes.ts";
+import { badRequest, limitExceeded, ProxyError } from "../shared/failures.ts";
 
 /** Complexity limit of a message over {@link SMALL_BYTES}: 1,000 calls use half of it. */
 const MESSAGE_BOUNDS = { depth: 64, parts: 16_384 };
@@ -82,9 +79,8 @@ function readBatch(values: unknown[], text: string, maxBatch: number): (Call | M
 
 function readCall(value: unknown, text: string): Call {
   try {
-    // The schema is slower than the rest of a read, so it only runs if the quick check fails.
-    const { id, method, params } = isRequest(value) ? value : parseRequest(value);
-    const envelope = readEnvelope(text, id, method);
+    const { method, params } = parseRequest(value);
+    const envelope = readEnvelope(text, method);
     // Written out: spreading the envelope would take longer than reading it.
     const { paramsText, textAfterId } = envelope;
     return { id: envelope.id, method, params, paramsText, textAfterId };
@@ -96,14 +92,4 @@ function readCall(value: unknown, text: string): Call {
 function invalidRequest(value: unknown, text: string, error: RpcError): MessageError {
   const id = idOf(value) === null ? undefined : memberText(text, "id");
   return new MessageError(id ?? "null", badRequest(error));
-}
-
-/** Whether a value is certainly a request. If not, it may still pass the schema. */
-function isRequest(value: unknown): value is RpcRequest {
-  if (typeof value !== "object" || value === null) return false;
-  const { jsonrpc, id, method, params }: Partial<Record<keyof RpcRequest, unknown>> = value;
-  return jsonrpc === "2.0" && typeof method === "string" &&
-    method.length > 0 && method.length <= METHOD_LENGTH_MAX &&
-    (id === undefined || id === null || typeof id === "string" || Number.isFinite(id)) &&
-    (params === undefined || (typeof params === "object" && params !== null));
 }

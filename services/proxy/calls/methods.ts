@@ -1,12 +1,12 @@
 import { NewestMap } from "../../../lib/newest_map.ts";
 import { allMethods } from "../../../lib/protocol/methods/all.ts";
 import type { MethodTable } from "../../../lib/protocol/methods/definition.ts";
-import type { Target } from "../metrics.ts";
+import type { Target } from "../shared/metrics.ts";
 
 /** The methods of the node (docs/protocol.md), development methods included. */
 const KNOWN: MethodTable = allMethods;
 
-/** Write methods by convention: `eth_sendRawTransaction`, `personal_sign`, `eth_cancel…` and so on. */
+/** Write methods by convention, such as `eth_sendRawTransaction` and `personal_sign`. */
 const WRITE_VERB = /^[^_]*_(?:send|submit|sign|cancel)/;
 
 /**

@@ -1,9 +1,9 @@
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
-import { memberText, replaceMember } from "../json_text.ts";
+import { memberText, replaceMember } from "../shared/json_text.ts";
 import type { ReadNodes } from "../node/read_nodes.ts";
 import type { Call } from "./message.ts";
-import { textAfterIdOf } from "../call_envelope.ts";
-import { ProxyError } from "../failures.ts";
+import { textAfterIdOf } from "../shared/envelopes.ts";
+import { ProxyError } from "../shared/failures.ts";
 
 /** Calls that create a filter, which lives on the node that answered. */
 const NEW_FILTER = /^[^_]+_new(?:Block|PendingTransaction)?Filter$/;

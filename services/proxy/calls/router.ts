@@ -1,10 +1,16 @@
-import type { ByteBudget } from "../byte_budget.ts";
-import type { ProxyMetrics, Target } from "../metrics.ts";
+import type { ByteBudget } from "../shared/byte_budget.ts";
+import type { ProxyMetrics, Target } from "../shared/metrics.ts";
 import { LargeReplyQueue, splitBatchReply } from "./batch.ts";
 import { type Call, type Message, MessageError, readMessage } from "./message.ts";
-import { callText, randomFirstId } from "../call_envelope.ts";
-import { type CallAnswer, type NodeReply, requireAnswer, withCallerId } from "../node_answer.ts";
-import { failureText, ProxyError } from "../failures.ts";
+import {
+  type CallAnswer,
+  callText,
+  type NodeReply,
+  randomFirstId,
+  requireAnswer,
+  withCallerId,
+} from "../shared/envelopes.ts";
+import { failureText, ProxyError } from "../shared/failures.ts";
 import type { InFlightReads } from "./in_flight_reads.ts";
 import type { MethodKinds } from "./methods.ts";
 import type { NodePort } from "../node/http_pool.ts";
@@ -44,7 +50,7 @@ export interface RouterOptions {
   metrics: ProxyMetrics;
 }
 
-/** Longer reads go over HTTP: nodes close a WebSocket on a large message, and all callers share it. */
+/** Longer reads go over HTTP: nodes close the WebSocket of all callers on a large message. */
 const OVER_WS_LENGTH_MAX = 16 * 1024;
 
 /**

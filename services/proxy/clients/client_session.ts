@@ -1,17 +1,17 @@
 import { Buffer } from "node:buffer";
 import type { Clock } from "../../../lib/clock.ts";
 import { idAtStart, RpcCode } from "../../../lib/protocol/jsonrpc.ts";
-import { type ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
-import type { AddressCounts, RateCheck } from "../address_counts.ts";
+import { type ByteBudget, SMALL_BYTES } from "../shared/byte_budget.ts";
+import type { AddressCounts, RateCheck } from "../shared/address_counts.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import type { Hub } from "../hub/hub.ts";
 import { type ClientSink, CloseCode, type HubClient } from "../hub/hub_client.ts";
 import { OutgoingMessage } from "../hub/messages.ts";
 import { SubscriptionParamsError, subscriptionRequest } from "../hub/subscription_request.ts";
-import { memberText } from "../json_text.ts";
-import type { Limit, ProxyMetrics } from "../metrics.ts";
+import { memberText } from "../shared/json_text.ts";
+import type { Limit, ProxyMetrics } from "../shared/metrics.ts";
 import type { Call } from "../calls/message.ts";
-import { answerText, failureText, limitExceeded, type ProxyError } from "../failures.ts";
+import { answerText, failureText, limitExceeded, type ProxyError } from "../shared/failures.ts";
 import { subscriptionMethod } from "../calls/methods.ts";
 import type { Router } from "../calls/router.ts";
 

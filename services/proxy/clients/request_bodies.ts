@@ -1,8 +1,8 @@
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
-import type { ByteBudget } from "../byte_budget.ts";
-import { Deadlines } from "../deadlines.ts";
-import type { ProxyMetrics } from "../metrics.ts";
-import { bodyEnded, limitExceeded } from "../failures.ts";
+import type { ByteBudget } from "../shared/byte_budget.ts";
+import { Deadlines } from "../shared/deadlines.ts";
+import type { ProxyMetrics } from "../shared/metrics.ts";
+import { bodyEnded, limitExceeded } from "../shared/failures.ts";
 
 /** How long the first {@link FIRST_BYTES} of a body may take. */
 export const FIRST_BYTES_MS = 5_000;
@@ -54,16 +54,17 @@ export class RequestBodies {
    * The text of a body.
    *
    * @param counted The bytes that were added to the budget; the caller removes them.
+   * @param nowMs The time, if it is known: asking the clock takes 0.1 µs.
    * @throws {ProxyError} 408, 413 or 429, all -32005, if it is too slow, too large, or if too many
    *   bytes are in memory; the rest is not read. 400 / -32700 if its caller disconnects.
    */
-  read(request: Request, counted: CountedBytes): Promise<string> {
+  read(request: Request, counted: CountedBytes, nowMs?: number): Promise<string> {
     const length = request.headers.get("content-length");
     // The server enforces a declared length.
     const bytes = length === null ? 0 : Number(length);
     const { maxBytes, budget } = this.#options;
     if (bytes > maxBytes) return Promise.reject(this.#tooLargeError());
-    if (length !== null && bytes <= RUNTIME_BYTES_MAX) return this.#readByRuntime(request);
+    if (length !== null && bytes <= RUNTIME_BYTES_MAX) return this.#readByRuntime(request, nowMs);
     if (!budget.fitsLarge(bytes)) return Promise.reject(this.#noMemoryError());
     return this.#readInChunks(request, counted);
   }
@@ -72,9 +73,9 @@ export class RequestBodies {
     this.#deadlines.clear();
   }
 
-  #readByRuntime(request: Request): Promise<string> {
+  #readByRuntime(request: Request, nowMs?: number): Promise<string> {
     return new Promise((resolve, reject) => {
-      const deadline = this.#deadlines.add(reject);
+      const deadline = this.#deadlines.add(reject, nowMs);
       request.text().then((text) => {
         this.#deadlines.finish(deadline);
         resolve(text);

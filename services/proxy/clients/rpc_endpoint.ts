@@ -3,10 +3,10 @@ import { messageOf } from "../../../lib/errors.ts";
 import { pathOf, type ServedRequest } from "../../../lib/http/listener.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { idAtStart } from "../../../lib/protocol/jsonrpc.ts";
-import { type ByteBudget, SMALL_BYTES } from "../byte_budget.ts";
-import type { AddressCounts, RateCheck } from "../address_counts.ts";
+import { type ByteBudget, SMALL_BYTES } from "../shared/byte_budget.ts";
+import type { AddressCounts, RateCheck } from "../shared/address_counts.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
-import type { ProxyMetrics } from "../metrics.ts";
+import type { ProxyMetrics } from "../shared/metrics.ts";
 import type { Cors } from "../../../lib/http/cors.ts";
 import {
   failureText,
@@ -14,7 +14,7 @@ import {
   limitExceeded,
   originRefused,
   ProxyError,
-} from "../failures.ts";
+} from "../shared/failures.ts";
 import { RequestBodies } from "./request_bodies.ts";
 import type { RoutedAnswer, Router } from "../calls/router.ts";
 
@@ -34,7 +34,7 @@ export interface RpcEndpointOptions {
   budget: ByteBudget;
   /** Not set: no limit. */
   checkRate?: RateCheck;
-  /** Measures how long bodies take. */
+  /** Measures durations: it must not jump. */
   clock: Clock;
 }
 
@@ -65,8 +65,8 @@ export class RpcEndpoint {
   }
 
   async #handle(request: Request, remote: string, served?: ServedRequest): Promise<Response> {
-    const { router, metrics, cors, openRequests, budget, checkRate } = this.#options;
-    const startedAtMs = performance.now();
+    const { router, metrics, cors, openRequests, budget, checkRate, clock } = this.#options;
+    const startedAtMs = clock.now();
     const origin = request.headers.get("origin");
     const address = this.#options.addressOf(request.headers, remote);
     let text = "";
@@ -82,7 +82,7 @@ export class RpcEndpoint {
         metrics.countRefusal("request_rate");
         throw limitExceeded(429, `Too many requests: retry after ${retryAfterS} s`);
       }
-      text = await this.#bodies.read(request, counted);
+      text = await this.#bodies.read(request, counted, startedAtMs);
       isOpen = openRequests.tryAdd(address);
       if (!isOpen) {
         metrics.countRefusal("requests_per_address");
@@ -99,7 +99,7 @@ export class RpcEndpoint {
       answer = this.#countUntilRead(answer, text, served);
     }
     const { status, body, target } = answer;
-    metrics.countHttp("POST", target, status, performance.now() - startedAtMs);
+    metrics.countHttp("POST", target, status, clock.now() - startedAtMs);
     if (status >= 400) {
       log.debug("Answered {status} to {address}", { status, address: address.display });
     }

@@ -2,14 +2,14 @@ import { withinMs } from "../../../lib/clock.ts";
 import { upgradeWebSocket, wantsWebSocket } from "../../../lib/http/web_socket.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
-import { AddressCounts, SHARE_PER_PEER } from "../address_counts.ts";
+import { AddressCounts, SHARE_PER_PEER } from "../shared/address_counts.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
-import { ClientBuffers, type ClientConnection } from "./client_buffers.ts";
+import { ClientBuffers } from "./client_buffers.ts";
 import { pathOf } from "../../../lib/http/listener.ts";
 import { ClientSession, type ClientSessionOptions } from "./client_session.ts";
-import { IDLE_TIMEOUT_S, NativeConnection } from "./client_connection.ts";
+import { type ClientConnection, IDLE_TIMEOUT_S, NativeConnection } from "./client_connection.ts";
 import type { Cors } from "../../../lib/http/cors.ts";
-import { failureText, limitExceeded, originRefused, ProxyError } from "../failures.ts";
+import { failureText, limitExceeded, originRefused, ProxyError } from "../shared/failures.ts";
 import { CloseCode } from "../hub/hub_client.ts";
 
 const log = serviceLog("proxy");
@@ -117,9 +117,8 @@ export class WsClients {
   }
 
   /**
-   * Refuses new clients and closes the open ones with 1012, service restart. Resolves when all
-   * clients have answered, or after {@link CLOSE_DEADLINE_MS}: the listener then terminates the
-   * rest.
+   * Refuses new clients and closes the open ones with 1012, service restart. Resolves when all have
+   * answered, or after {@link CLOSE_DEADLINE_MS}: the listener then terminates the rest.
    */
   async closeAll(): Promise<void> {
     this.#isClosing = true;

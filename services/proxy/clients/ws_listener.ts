@@ -10,9 +10,9 @@ import { httpFailure } from "../../../lib/http/failures.ts";
 import { AllowedHosts } from "../../../lib/http/allowed_hosts.ts";
 import { ListenError, urlOf, webSocketUrlOf } from "../../../lib/http/listener.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
-import { AddressCounts } from "../address_counts.ts";
+import { AddressCounts } from "../shared/address_counts.ts";
 import { isWebSocketPath } from "./ws_clients.ts";
-import { Deadlines } from "../deadlines.ts";
+import { Deadlines } from "../shared/deadlines.ts";
 import { IDLE_TIMEOUT_S } from "./client_connection.ts";
 import { FrameJoiner } from "../hub/messages.ts";
 import { limitKeys } from "../../../lib/http/caller_address.ts";
@@ -20,10 +20,10 @@ import { TcpConnection } from "./client_connection.ts";
 
 const log = serviceLog("proxy");
 
-/** Most fragments of one message: `ws` keeps an object for each, so tiny ones need far more memory. */
+/** Most fragments of one message: `ws` keeps an object for each, however small. */
 const FRAGMENTS_MAX = 1_024;
 
-/** How long a connection may take for its handshake: a phone on a bad network needs three seconds. */
+/** How long a handshake may take: a phone on a bad network needs three seconds. */
 export const HANDSHAKE_MS = 10_000;
 
 /** The largest header of a handshake: the default of nginx. */

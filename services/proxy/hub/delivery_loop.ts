@@ -17,7 +17,7 @@ const FLUSH_TURNS_MAX = 3;
 /** Interval of the search for expired subscribes. */
 const SWEEP_EVERY_MS = 1_000;
 
-/** Calls a hub, which has no clock, when something is due: a flush, a client that is behind, a sweep. */
+/** Calls a hub, which has no clock: to flush, to sweep, and for clients that are behind. */
 export class DeliveryLoop {
   #hub: Hub | undefined;
   readonly #clock: Clock;

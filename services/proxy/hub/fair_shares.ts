@@ -1,4 +1,4 @@
-import { AddressCounts, SHARE_PER_PEER } from "../address_counts.ts";
+import { AddressCounts, SHARE_PER_PEER } from "../shared/address_counts.ts";
 import type { HubClient, HubSubscription } from "./hub_client.ts";
 
 const SLOTS_PER_ADDRESS = 1 / 8;
@@ -85,35 +85,25 @@ export class FairShares {
     // Avoids a search at each refusal.
     if (loadAfter > Math.max(1, this.#max / callers)) return undefined;
     let found: HubSubscription | undefined;
-    let highest: EvictionRank | undefined;
+    let highest = loadAfter;
     for (const subscription of this.#counted) {
-      const { quotaOwner, userCount } = subscription;
+      const { quotaOwner } = subscription;
       if (peerKey !== undefined && quotaOwner.address.peerKey !== peerKey) continue;
       // The slot of a requested subscription is free only after the node's answer.
       if (subscription.requestId !== undefined || subscription.involves(client)) continue;
       const load = this.#counts.load(quotaOwner.address);
-      if (load <= loadAfter) continue;
-      const rank = { load, userCount, ownerSubscriptionCount: quotaOwner.subscriptionCount };
-      if (highest !== undefined && compareRank(rank, highest) < 0) continue;
+      if (load <= loadAfter || load < highest) continue;
+      if (load === highest && found !== undefined && isSpared(subscription, found)) continue;
       found = subscription;
-      highest = rank;
+      highest = load;
     }
     return found;
   }
 }
 
-/** What decides which subscription is evicted, the most important first. */
-interface EvictionRank {
-  /** Slots of its owner's address or network; the highest is evicted. */
-  load: number;
-  /** Clients that use it; the lowest is evicted. */
-  userCount: number;
-  /** All subscriptions of its owner; the highest is evicted. */
-  ownerSubscriptionCount: number;
-}
-
-/** Above 0 if `a` is evicted before `b`. */
-function compareRank(a: EvictionRank, b: EvictionRank): number {
-  return a.load - b.load || b.userCount - a.userCount ||
-    a.ownerSubscriptionCount - b.ownerSubscriptionCount;
+/** Whether an older subscription `b`, whose owner has the same load, is evicted before `a`. */
+function isSpared(a: HubSubscription, b: HubSubscription): boolean {
+  const difference = b.userCount - a.userCount ||
+    a.quotaOwner.subscriptionCount - b.quotaOwner.subscriptionCount;
+  return difference < 0;
 }

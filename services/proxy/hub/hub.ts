@@ -1,5 +1,5 @@
 import type { RandomSource } from "../../../lib/clock.ts";
-import type { Limit } from "../metrics.ts";
+import type { Limit } from "../shared/metrics.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { FanOut, type FanOutEvents } from "./fan_out.ts";
 import { type Head, headOf } from "../node/head.ts";
@@ -21,7 +21,7 @@ export interface HubEvents extends FanOutEvents {
   received(): void;
   subscribed(total: number): void;
   refused(limit: Limit): void;
-  /** The node announced a head, possibly in an unknown form. @returns False to keep it from clients. */
+  /** The node announced a head, if it can be read. @returns False to keep it from clients. */
   announced(head: Head | undefined): boolean;
 }
 
@@ -94,14 +94,13 @@ export class Hub {
     this.#fanOut.remove(client);
     for (const subscription of [...client.subscriptions()]) this.#leave(client, subscription);
     client.cursor = undefined;
-    // A subscription that only this client waited for ends with the node's answer, or at the next
-    // sweep.
+    // One that only this client waited for ends with the node's answer, or at the next sweep.
     for (const subscription of [...client.pendingSubscriptions]) {
       this.#endWait(subscription, client, UNREACHABLE);
     }
   }
 
-  /** Steps 1 and 2: subscribes a client. `answer` is called once, now or after the node's answer. */
+  /** Steps 1 and 2: subscribes a client. @param answer Called once, now or later. */
   subscribe(
     client: HubClient,
     request: SubscriptionRequest,
@@ -214,7 +213,7 @@ export class Hub {
     this.table.retire(subscription);
   }
 
-  /** Answers the clients that wait for a subscription: with its id unless another outcome is given. */
+  /** Answers clients that wait for a subscription: with its id unless `outcome` is given. */
   #endWaits(subscription: HubSubscription, outcome?: SubscribeOutcome): void {
     for (const client of [...subscription.waiters.keys()]) {
       this.#endWait(subscription, client, outcome);
@@ -236,7 +235,7 @@ export class Hub {
   #join(client: HubClient, subscription: HubSubscription): SubscribeOutcome {
     const id = subscription.publicId;
     if (id === undefined) throw new TypeError("A subscription that is live has an id");
-    if (subscription.unflushed.length > 0) this.flush(); // a new client gets only later notifications
+    if (subscription.unflushed.length > 0) this.flush(); // a new client gets only later ones
     subscription.members.add(client);
     client.join(subscription, id);
     this.#count(1);

@@ -168,7 +168,7 @@ interface Waiter {
  */
 export class HubSubscription {
   readonly request: SubscriptionRequest;
-  /** The subscription at the node that this one is filtered from; undefined if it is at the node. */
+  /** The subscription that this one is filtered from; undefined if it is at the node itself. */
   readonly source: HubSubscription | undefined;
   /** The subscriptions that are filtered from this one, by their `thesisFilter`. */
   readonly filters = new SubscriptionsByKey();

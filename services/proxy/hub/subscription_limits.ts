@@ -92,25 +92,9 @@ export class SubscriptionLimits {
     const askedKey = thesisFilter === undefined ? key : ALL_THESES.key;
     if ((this.#refusedUntilMs.get(askedKey) ?? -Infinity) > nowMs) return "socket_closed";
     if (copies >= COPIES_MAX) return "equal_subscriptions";
-    if (SHARED_FEED_KEYS.has(key)) return;
-    const { refused, evict } = this.#sharesOf(request).slotFor(client);
-    if (evict !== undefined) this.#evict(evict);
-    return refused;
-  }
-
-  /** Counts a subscription for which there is room. */
-  add(subscription: HubSubscription): void {
-    const { request } = subscription;
-    if (!SHARED_FEED_KEYS.has(request.key)) this.#sharesOf(request).add(subscription);
-  }
-
-  remove(subscription: HubSubscription): void {
-    this.#sharesOf(subscription.request).remove(subscription);
-  }
-
-  /** Makes a client that uses a subscription its owner, if the present owner no longer uses it. */
-  handOver(subscription: HubSubscription): void {
-    this.#sharesOf(subscription.request).handOver(subscription);
+    const decision = this.sharesOf(request)?.slotFor(client);
+    if (decision?.evict !== undefined) this.#evict(decision.evict);
+    return decision?.refused;
   }
 
   /** Refuses a request for {@link REFUSED_FOR_MS}: the node closed the socket on it. */
@@ -118,7 +102,9 @@ export class SubscriptionLimits {
     this.#refusedUntilMs.set(key, nowMs + REFUSED_FOR_MS);
   }
 
-  #sharesOf({ thesisFilter }: SubscriptionRequest): FairShares {
+  /** The slots that a subscription uses; none if it is a feed without parameters. */
+  sharesOf({ key, thesisFilter }: SubscriptionRequest): FairShares | undefined {
+    if (SHARED_FEED_KEYS.has(key)) return undefined;
     return thesisFilter === undefined ? this.#atNode : this.#inHub;
   }
 }

@@ -12,7 +12,7 @@ export interface SubscriptionRequest {
   thesisFilter?: string;
 }
 
-/** A `logs` filter of fifty addresses fits. All clients' subscriptions share one socket to the node. */
+/** A `logs` filter of fifty addresses fits. All subscriptions share one socket to the node. */
 export const SUBSCRIPTION_PARAMS_BYTES_MAX = 4_096;
 
 /** Levels of nesting; a `logs` filter has four. */

@@ -24,7 +24,7 @@ interface SubscribeResult {
   subscription: HubSubscription;
   /** JSON text of the error, if the node refused. */
   errorText?: string;
-  /** Whether the subscription was refused too often; until then, the next sweep requests it again. */
+  /** Whether it was refused too often; until then, the next sweep requests it again. */
   isGivenUp: boolean;
 }
 
@@ -84,7 +84,7 @@ export class SubscriptionTable {
     if (refused !== undefined) return refused;
     const source = thesisFilter === undefined ? undefined : this.#allTheses(client);
     const subscription = new HubSubscription(request, client, source);
-    this.#limits.add(subscription);
+    this.#limits.sharesOf(request)?.add(subscription);
     this.#byKey.add(key, subscription);
     if (source !== undefined && thesisFilter !== undefined) {
       source.filters.add(thesisFilter, subscription);
@@ -119,11 +119,12 @@ export class SubscriptionTable {
 
   /** Ends a subscription that nobody uses; a requested one ends with the node's answer. */
   retire(subscription: HubSubscription): void {
-    if (!subscription.isIdle) return this.#limits.handOver(subscription);
+    const { request } = subscription;
+    if (!subscription.isIdle) return this.#limits.sharesOf(request)?.handOver(subscription);
     if (subscription.requestId !== undefined) return;
     if (subscription.upstreamId !== undefined) {
       this.#byUpstreamId.delete(subscription.upstreamId);
-      this.calls.unsubscribe(subscription.request.namespace, subscription.upstreamId);
+      this.calls.unsubscribe(request.namespace, subscription.upstreamId);
       subscription.upstreamId = undefined;
     }
     this.#forget(subscription);
@@ -201,7 +202,7 @@ export class SubscriptionTable {
 
   #forget(subscription: HubSubscription): void {
     const { request, source, publicId } = subscription;
-    this.#limits.remove(subscription);
+    this.#limits.sharesOf(request)?.remove(subscription);
     if (publicId !== undefined) this.#publicIds.delete(publicId);
     this.#byKey.delete(request.key, subscription);
     source?.filters.delete(request.thesisFilter ?? "", subscription);

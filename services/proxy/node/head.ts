@@ -15,7 +15,7 @@ const quantitySchema = z.string().regex(QUANTITY).transform(Number);
 export const headSchema = z.object({ number: quantitySchema, timestamp: quantitySchema })
   .transform(({ number, timestamp }): Head => ({ number, timestampS: timestamp }));
 
-/** The head in a block or in the result of a `newHeads` notification; undefined if there is none. */
+/** The head in the result of a `newHeads` notification; undefined if there is none. */
 export function headOf(block: unknown): Head | undefined {
   // A schema would be slower than the rest of a notification's handling.
   if (typeof block !== "object" || block === null) return undefined;

@@ -1,9 +1,8 @@
-import { connect, isIP, type Socket } from "node:net";
-import { connect as connectTls } from "node:tls";
-import { Client, type Dispatcher, errors } from "undici";
+import { Socket } from "node:net";
+import { buildConnector, Client, type Dispatcher, errors } from "undici";
 import { messageOf, RangemakerError } from "../../../lib/errors.ts";
-import type { ByteBudget } from "../byte_budget.ts";
-import type { NodeReply } from "../node_answer.ts";
+import type { ByteBudget } from "../shared/byte_budget.ts";
+import type { NodeReply } from "../shared/envelopes.ts";
 import { ReplyBody, ReplyError } from "./reply_body.ts";
 
 /** An idle connection is closed after this: many servers close theirs after five seconds. */
@@ -11,6 +10,9 @@ const IDLE_MS = 4_000;
 
 /** The largest header of an answer: twice the limit of nginx. */
 const HEAD_BYTES_MAX = 16 * 1024;
+
+/** Opens a socket, with TLS for `https:`. The owner of a connection limits the time. */
+const openSocket = buildConnector({ allowH2: false, timeout: 0 });
 
 /**
  * How far a failed request got. `connecting`: it was not sent, because the connection was not open.
@@ -79,9 +81,11 @@ export class HttpConnection implements Dispatcher.DispatchHandler {
       // Disabled: they would restart with each byte. The owner limits the total time.
       headersTimeout: 0,
       bodyTimeout: 0,
-      connect: (_options, callback) => {
+      connect: (options, callback) => {
         this.#isUsed = false;
-        this.#socket = openSocket(url, callback);
+        // The types leave out that it returns the socket.
+        const socket: unknown = openSocket(options, callback);
+        if (socket instanceof Socket) this.#socket = socket;
       },
     });
   }
@@ -155,32 +159,6 @@ export class HttpConnection implements Dispatcher.DispatchHandler {
     this.#reply?.reject(new ConnectionError(this.#stage, reason));
     this.#reply = undefined;
   }
-}
-
-/** The callback of undici's connector. */
-type Opened = (...result: [error: null, socket: Socket] | [error: Error, socket: null]) => void;
-
-/** Opens a connection. @param callback Called once, when it is open, with TLS, or cannot be. */
-function openSocket({ protocol, hostname, port }: URL, callback: Opened): Socket {
-  const host = hostname.replace(/^\[(.*)\]$/, "$1"); // an IPv6 address
-  const isTls = protocol === "https:";
-  const socket = isTls
-    ? connectTls({
-      host,
-      port: Number(port || 443),
-      // TLS server names are host names: an IP address must not be sent as one.
-      ...(isIP(host) === 0 ? { servername: host } : {}),
-      ALPNProtocols: ["http/1.1"],
-    })
-    : connect({ host, port: Number(port || 80) });
-  const refused = (error: Error) => callback(error, null);
-  socket.setNoDelay(true);
-  socket.once("error", refused);
-  socket.once(isTls ? "secureConnect" : "connect", () => {
-    socket.off("error", refused);
-    callback(null, socket);
-  });
-  return socket;
 }
 
 /** Messages of socket errors contain addresses, which callers must not see; codes do not. */

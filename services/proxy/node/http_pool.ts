@@ -2,17 +2,17 @@ import { Buffer } from "node:buffer";
 import type { Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
-import type { ByteBudget } from "../byte_budget.ts";
-import { Deadlines } from "../deadlines.ts";
-import type { NodeReply } from "../node_answer.ts";
+import type { ByteBudget } from "../shared/byte_budget.ts";
+import { Deadlines } from "../shared/deadlines.ts";
+import type { NodeReply } from "../shared/envelopes.ts";
 import {
   answerLost,
   limitExceeded,
   nodeTimeout,
   nodeUnreachable,
   type ProxyError,
-} from "../failures.ts";
-import type { ProxyMetrics, Target } from "../metrics.ts";
+} from "../shared/failures.ts";
+import type { ProxyMetrics, Target } from "../shared/metrics.ts";
 import { ConnectionError, HttpConnection } from "./http_connection.ts";
 import { ReplyError } from "./reply_body.ts";
 
@@ -61,8 +61,8 @@ export interface PostOptions {
 }
 
 /**
- * Posts to a node over HTTP/1.1 connections of undici. `fetch` and `node:http` of the runtime send a
- * POST twice when a reused connection closes before the answer; undici does not.
+ * Posts to a node over HTTP/1.1 connections of undici. The runtime's `fetch` and `node:http` send
+ * a POST twice when a reused connection closes before the answer; undici does not.
  */
 export class HttpPool implements NodePort {
   readonly #options: HttpPoolOptions;

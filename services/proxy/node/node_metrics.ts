@@ -26,8 +26,8 @@ const GAUGES: readonly NodeMetric[] = [
   },
   {
     name: "proxy_read_node_probe_seconds",
-    help:
-      "How long each read node takes to answer a probe, 0 before the first; a single one is probed only while it announces no heads.",
+    help: "How long each read node takes to answer a probe, 0 before the first; " +
+      "a single one is probed only while it announces no heads.",
     value: ({ tookMs }) => tookMs === Infinity ? 0 : tookMs / 1000,
   },
 ];

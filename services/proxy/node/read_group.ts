@@ -84,7 +84,7 @@ function blocksBehind(own: Head, others: readonly (Head | undefined)[], nowMs: n
   return isOlder ? highest.number - own.number : 0;
 }
 
-/** How many blocks a head is above all others; 0 if that is not far, or there are too few others. */
+/** How many blocks a head is above all others; 0 if that is not far, or others are too few. */
 export function blocksAbove(
   own: Head,
   others: readonly (Head | undefined)[],
@@ -107,13 +107,13 @@ export interface ReadGroup {
   readonly members: ReadonlySet<number>;
 }
 
-/** What was found about some nodes, by their numbers: a fault, or undefined for one that keeps up again. */
+/** What was found about nodes, by their numbers: a fault, or undefined if one keeps up again. */
 export type FaultsByNode = ReadonlyMap<number, Fault | undefined>;
 
 export type Candidate = Pick<ReadNode, "index" | "isDead" | "head" | "tookMs">;
 
 interface LeaderChoice {
-  /** Whether the leader stays unless its fault is urgent, because it has only just become the leader. */
+  /** Whether the leader has only just become it: then it stays unless its fault is urgent. */
   isLeaderNew: boolean;
   random: RandomSource;
 }

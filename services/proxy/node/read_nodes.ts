@@ -96,7 +96,7 @@ export class ReadNodes {
     return this.#at(index).head?.number;
   }
 
-  /** Another node that has the block, for a read that one could not answer; undefined if none does. */
+  /** Another node that has the block, for a read that one could not answer. */
   otherNode(failed: number, block?: number): number | undefined {
     const able = this.#nodes.filter((node) => node.index !== failed && node.serves(block));
     return fastestOf(able, this.#options.random);
@@ -126,9 +126,8 @@ export class ReadNodes {
   /**
    * A node announced a block.
    *
-   * @returns Whether clients get it: not if it is implausibly far ahead, or was announced already
-   * by
-   *   another node. A node may announce a number again after a reorganisation.
+   * @returns Whether clients get it: not if it is implausibly far ahead, or if another node has
+   *   announced it. A node may announce a number again after a reorganisation.
    */
   onHead(index: number, head: Head): boolean {
     const nowMs = this.#options.clock.now();

@@ -1,9 +1,16 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { parseJson, parseResponse } from "../../../lib/protocol/jsonrpc.ts";
 import { type Head, headSchema } from "./head.ts";
-import { callText, randomFirstId, textAfterIdOf } from "../call_envelope.ts";
-import { type CallAnswer, type NodeReply, readAnswer, requireAnswer } from "../node_answer.ts";
-import { ProxyError } from "../failures.ts";
+import {
+  type CallAnswer,
+  callText,
+  type NodeReply,
+  randomFirstId,
+  readAnswer,
+  requireAnswer,
+  textAfterIdOf,
+} from "../shared/envelopes.ts";
+import { ProxyError } from "../shared/failures.ts";
 import type { Read } from "./open_reads.ts";
 import type { ReadNodes } from "./read_nodes.ts";
 import { ConnectionError } from "./http_connection.ts";

@@ -3,10 +3,9 @@ import type { CancelTimer, Clock, RandomSource } from "../../../lib/clock.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { BoundedSocket } from "../../../lib/net/bounded_socket.ts";
 import { ReconnectingSocket } from "../../../lib/net/reconnecting_socket.ts";
-import type { ProxyMetrics } from "../metrics.ts";
-import { callText, textAfterIdOf } from "../call_envelope.ts";
-import { type CallAnswer, idNumber, idSpan } from "../node_answer.ts";
-import { limitExceeded, nodeTimeout } from "../failures.ts";
+import type { ProxyMetrics } from "../shared/metrics.ts";
+import { type CallAnswer, callText, idNumber, idSpan, textAfterIdOf } from "../shared/envelopes.ts";
+import { limitExceeded, nodeTimeout } from "../shared/failures.ts";
 import { OpenRead, OpenReads, type Read } from "./open_reads.ts";
 import { REPLY_BYTES_MAX } from "./reply_body.ts";
 import { PAUSE_MS, SocketHealth } from "./socket_health.ts";
@@ -118,8 +117,7 @@ export class ReadSocket {
    * Sends a read over the socket if that is possible, else over HTTP.
    *
    * @throws {ProxyError} -32002 if no answer came (502) or not in time (504); -32005 (429) if too
-   * many
-   *   reads wait.
+   *   many reads wait.
    */
   ask(read: Read): Promise<CallAnswer> {
     const { overHttp, leader, clock, metrics } = this.#options;

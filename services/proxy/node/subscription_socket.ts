@@ -5,7 +5,7 @@ import { ProblemTracker } from "../../../lib/log/problem_tracker.ts";
 import { BoundedSocket } from "../../../lib/net/bounded_socket.ts";
 import { ReconnectingSocket } from "../../../lib/net/reconnecting_socket.ts";
 import { REPLY_BYTES_MAX } from "./reply_body.ts";
-import type { ProxyMetrics } from "../metrics.ts";
+import type { ProxyMetrics } from "../shared/metrics.ts";
 
 const log = serviceLog("proxy");
 

@@ -1,8 +1,8 @@
 import { type Clock, monotonicClock } from "../../../lib/clock.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
-import type { ByteBudget } from "../byte_budget.ts";
-import type { ProxyMetrics } from "../metrics.ts";
-import { type ProxyOptions, readNodeUrls } from "../options.ts";
+import type { ByteBudget } from "../shared/byte_budget.ts";
+import type { ProxyMetrics } from "../shared/metrics.ts";
+import type { ProxyOptions, ReadNodeUrls } from "../options.ts";
 import type { Head } from "./head.ts";
 import { HttpPool } from "./http_pool.ts";
 import { registerNodeMetrics } from "./node_metrics.ts";
@@ -28,6 +28,7 @@ interface NodeListener {
 
 interface UpstreamNodesOptions {
   options: ProxyOptions;
+  readNodes: ReadNodeUrls;
   /** Measures durations, except those of requests to nodes, which use the real clock. */
   clock: Clock;
   /** Is compared with the times of blocks. */
@@ -36,7 +37,7 @@ interface UpstreamNodesOptions {
   metrics: ProxyMetrics;
 }
 
-/** The proxy's side of its nodes: HTTP to each, the sockets to the leading read node, its health. */
+/** The proxy's connections to its nodes: HTTP to each, and sockets to the leading read node. */
 export class UpstreamNodes {
   readonly write: HttpPool;
   readonly read: ReadPool;
@@ -48,10 +49,10 @@ export class UpstreamNodes {
   readonly #clock: Clock;
   #listener: NodeListener | undefined;
 
-  constructor({ options, clock, unixClock, budget, metrics }: UpstreamNodesOptions) {
+  constructor({ readNodes: { urls, wsUrls, names }, ...parts }: UpstreamNodesOptions) {
+    const { options, clock, unixClock, budget, metrics } = parts;
     this.#clock = clock;
     const { upstreamTimeoutMs: timeoutMs, reconnectInitialMs, reconnectMaxMs } = options;
-    const { urls, wsUrls, names } = readNodeUrls(options);
     const http = { timeoutMs, clock: monotonicClock, budget, metrics };
     const reconnects = { random: Math.random, reconnectInitialMs, reconnectMaxMs, metrics };
     this.write = new HttpPool({ target: "write", url: new URL(options.writeNodeUrl), ...http });
@@ -128,7 +129,7 @@ export class UpstreamNodes {
     this.#upstream.drop(reason);
   }
 
-  /** The node announced a head, possibly in an unknown form. @returns False to keep it from clients. */
+  /** The node announced a head, if it can be read. @returns False to keep it from clients. */
   announced(head: Head | undefined): boolean {
     this.#probeRounds.announced(head);
     return head === undefined || this.readNodes.onHead(this.#upstream.node, head);

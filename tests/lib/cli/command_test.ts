@@ -104,18 +104,6 @@ Deno.test("command: a missing permission is one line, with the task to use", asy
   ]);
 });
 
-Deno.test("command: a path that needs --allow-all is one line that asks for another path", async () => {
-  const advice = 'Requires all access to "/proc/x", run again with the --allow-all flag';
-  const { code, errors } = await runWith(
-    commandThat("writer", () => Promise.reject(new Deno.errors.NotCapable(advice))),
-  );
-  assert.equal(code, ExitCode.failed);
-  assert.match(
-    errors.join(),
-    /^Cannot use "\/proc\/x": paths of the system, .*; choose another path$/,
-  );
-});
-
 Deno.test("command: under deno task, help and errors show commands as deno task …", async () => {
   const task = { INIT_CWD: "/" };
   const { errors } = await runIn(task, parent, "--wrong");

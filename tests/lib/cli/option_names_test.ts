@@ -63,6 +63,7 @@ Deno.test("parseOptions: flag, own variable, shared variable, file and default o
     assert.equal(parse({}).chainId, 1337);
     assert.equal(parse({ RANGEMAKER_CONFIG: path }).chainId, 3);
     assert.equal(parse(shared).chainId, 5);
+    assert.equal(parse({ ...shared, RANGEMAKER_CHAIN_ID: "" }).chainId, 3, "an empty one is unset");
     assert.equal(parse(own).chainId, 6);
     assert.equal(parse(own, ["--chain-id", "7"]).chainId, 7);
     const { maxRisk, peers } = parse({ RANGEMAKER_CONFIG: path });

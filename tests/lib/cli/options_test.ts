@@ -55,14 +55,6 @@ function parse(argv: string[], env: Record<string, string> = {}) {
   return parseOptions(text, table, argv, (name) => env[name]);
 }
 
-Deno.test("parseOptions: a flag wins over the environment, which wins over the default", () => {
-  const env = { SAMPLE_RPC_URL: "http://env:1" };
-  assert.equal(parse([]).rpcUrl, "http://localhost:8545");
-  assert.equal(parse([], env).rpcUrl, "http://env:1");
-  assert.equal(parse(["-r", "https://flag:2"], env).rpcUrl, "https://flag:2");
-  assert.equal(parse([], { SAMPLE_RPC_URL: "" }).rpcUrl, "http://localhost:8545");
-});
-
 Deno.test("parseOptions: a negatable switch accepts every usual form", () => {
   const forms: [string[], Record<string, string>, boolean][] = [
     [[], {}, true],

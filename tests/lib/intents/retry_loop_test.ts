@@ -95,26 +95,6 @@ function withLevels(
     }));
 }
 
-Deno.test("retryLoop: a store that cannot be read is logged once, and again after it could be read", () =>
-  withLevels(async (world, levels) => {
-    const works = world.store.listUnfinished.bind(world.store);
-    const fails = () => Promise.reject(new StoreError("Database failed: locked"));
-    world.store.listUnfinished = fails;
-    await world.start();
-    assert.deepEqual(levels(), { error: 1 });
-    await world.recordAll("one");
-    const passes = [[fails, {}, []], [works, { info: 1 }, ["one"]], [
-      fails,
-      { error: 1 },
-      [],
-    ]] as const;
-    for (const [read, expected, retried] of passes) {
-      world.store.listUnfinished = read;
-      assert.deepEqual(await world.nextPass(), retried);
-      assert.deepEqual(levels(), expected);
-    }
-  }));
-
 Deno.test("retryLoop: each result is logged, a failure that goes on once", () =>
   withLevels(async (world, levels) => {
     await world.recordAll("good", "stuck");

@@ -77,14 +77,6 @@ Deno.test("SqliteDriver: no error shows a key or a password", () =>
     }
   }));
 
-Deno.test("SqliteDriver: a database of a newer program is refused", () =>
-  withFile((path) => {
-    const db = new DatabaseSync(path);
-    db.exec("PRAGMA user_version = 99");
-    db.close();
-    assert.throws(() => SqliteDriver.open(path), /version 99, made by a newer program/);
-  }));
-
 /** Calls a function before each script that a connection runs. */
 async function watchingScripts(
   before: (db: DatabaseSync, sql: string) => void,

@@ -156,17 +156,6 @@ Deno.test("Submitter: two processes on one store finish an intent once, with the
     await other.stop();
   }));
 
-Deno.test("Submitter: a start retries an intent whose time is ahead of the clock", () =>
-  withWorld(async (world) => {
-    await world.record();
-    world.clock.set(-30_000);
-    const ended = world.nextEvent();
-    world.submitter.start();
-    await ended;
-    await world.clock.untilScheduled();
-    assert.deepEqual(world.ended, ["committed"]);
-  }));
-
 const outOfRange = () => {
   const data = { code: "TIMESTAMP_OUT_OF_RANGE" };
   throw new RpcError(-32003, "Timestamp is too far from the node's clock", { data });
@@ -196,19 +185,6 @@ Deno.test("Submitter: after the clock was set back, a transaction from the futur
       tx.timestamp > world.clock.now() ? outOfRange() : world.node.commit(tx);
     assert.equal((await world.submitter.submit(intent)).state, "committed");
     assert.equal(world.node.sent.length, 2);
-  }));
-
-Deno.test("Submitter: a lost answer to the newly signed transaction is looked up at once", () =>
-  withWorld(async (world) => {
-    const intent = await world.record("k", { lifeMs: 600_000 });
-    world.clock.advance(-120_000);
-    world.node.onSend = (tx) => {
-      if (tx.timestamp > world.clock.now()) return outOfRange();
-      world.node.commit(tx);
-      return away();
-    };
-    assert.equal((await world.submitter.submit(intent)).state, "committed");
-    assert.deepEqual([world.node.sent.length, world.node.asked.receipt], [2, 2]);
   }));
 
 Deno.test("Submitter: verifies intents from the store before sending, but not new ones", () =>

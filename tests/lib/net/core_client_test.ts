@@ -6,10 +6,7 @@ import {
   NodeUnreachableError,
   pagesOf,
 } from "../../../lib/net/core_reader.ts";
-import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
-import { toWire } from "../../../lib/protocol/wire.ts";
-import { thesisOf } from "../../solver/support.ts";
 import { withAnswer } from "../../support/http_answers.ts";
 
 /** Nobody listens here. */
@@ -36,62 +33,6 @@ function result(value: unknown): Response {
 function failure(code: number, message: string, data?: unknown): Response {
   return Response.json({ jsonrpc: "2.0", id: 1, error: { code, message, data } });
 }
-
-Deno.test("CoreClient: each method sends its parameters in order, and reads the answer", async () => {
-  const address = DEV_ACCOUNTS.solver.address;
-  const txHash = `0x${"ab".repeat(32)}` as const;
-  const thesis = thesisOf(7);
-  const theses = { theses: [thesis], nextCursor: "8" };
-  const receipt = { txHash, status: "committed", blockNumber: 3 } as const;
-  const account = { address, balance: 2n ** 100n, locked: 0n, permissions: [] };
-  const entry = { base: address, quote: address, price: 5n, decimals: 6, lastUpdate: 1, ageMs: 0 };
-  const prices = { "A/B": { ...entry, state: "fresh" } };
-  const query = { base: address, quote: address, from: 100, to: 200 };
-  const history = { prices: [{ time: 100, price: 2n ** 60n }], missing: [], nextCursor: null };
-  const data = {
-    type: "Deposit",
-    user: address,
-    amount: 2n ** 60n,
-    externalTxHash: txHash,
-  } as const;
-  const signature = `0x${"1b".repeat(65)}` as const;
-  const tx = { ...data, from: address, timestamp: 9, signature };
-  const wire = { ...tx, amount: String(2n ** 60n) };
-  const head = { number: "0x1f", timestamp: "0x1", timestampMs: 1_700 };
-  const calls: [(client: CoreClient) => Promise<unknown>, string, unknown[], unknown, unknown?][] =
-    [
-      [(client) => client.getAccount(address), "core_getAccount", [address], account],
-      [(client) => client.getThesis(7), "core_getThesis", [7], thesis],
-      [(client) => client.getThesis(8), "core_getThesis", [8], null],
-      [(client) => client.getTheses({ user: address, limit: 1 }), "core_getTheses", [
-        { user: address, limit: 1 },
-      ], theses],
-      [(client) => client.getPrices(), "core_getPrices", [], prices],
-      [(client) => client.getPriceHistory(query), "core_getPriceHistory", [query], history],
-      [(client) => client.settleThesis(7), "core_settleThesis", [7], thesis],
-      [(client) => client.getTransaction(txHash), "core_getTransaction", [txHash], receipt],
-      [(client) => client.sendTransaction(tx), "core_sendTransaction", [wire], receipt],
-      [(client) => client.sendTransactionText('{"b":1,"a":2}'), "core_sendTransaction", [
-        { b: 1, a: 2 },
-      ], receipt],
-      [(client) => client.simulateTransactionText('{"b":1}'), "core_simulateTransaction", [
-        { b: 1 },
-      ], receipt],
-      [(client) => client.getHead(), "eth_getBlockByNumber", ["latest", false], head, {
-        number: 31,
-        timestampMs: 1_700,
-      }],
-      [(client) => client.chainId(), "eth_chainId", [], "0x539", 1337],
-    ];
-  for (const [call, method, params, answer, expected = answer] of calls) {
-    const asked: unknown[] = [];
-    await withNode((body) => {
-      asked.push(body.jsonrpc, body.method, body.params);
-      return result(toWire(answer));
-    }, async (client) => assert.deepEqual(await call(client), expected, method));
-    assert.deepEqual(asked, ["2.0", method, params]);
-  }
-});
 
 Deno.test("CoreClient: acceptsTransactions is false only if the node does not know the method", async () => {
   const answers = [

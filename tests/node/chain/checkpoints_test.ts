@@ -87,23 +87,6 @@ Deno.test("CheckpointLoop: after a long delay missed checkpoints are skipped", a
   await loop.stop();
 });
 
-Deno.test("Node: logs since when and for how long it made no checkpoints", () =>
-  withLogs("warning", (records) =>
-    withSteppedNode(async ({ stepped, clock }) => {
-      const from = new Date(stepped.now + 100).toISOString();
-      clock.jump(CHECKPOINT_LATE_MAX_MS + 3_200);
-      await stepped.run(1);
-      const blocked = records.filter(({ properties }) => "missedMs" in properties);
-      const cause = "Process was blocked";
-      assert.deepEqual(blocked.map(({ properties }) => properties), [
-        { cause, missedMs: 4_100, from },
-      ]);
-      assert.match(
-        blocked[0]?.message.join("") ?? "",
-        /missed 4100 ms of checkpoints from 2023-11-14T/,
-      );
-    })));
-
 /** The answer of a node's `GET /health`. */
 async function healthOf(url: string): Promise<{ status: string; error?: string }> {
   return await (await fetch(`${url}/health`)).json();
@@ -134,15 +117,6 @@ Deno.test("Node: with the clock set forward it is degraded and waits; set back, 
         ],
       );
     })));
-
-Deno.test("Node: with the clock set back, prices become stale", () =>
-  withSteppedNode(async ({ client, clock }) => {
-    clock.set(-3_600_000);
-    clock.advance(100);
-    for (let seconds = 0; seconds < 4; seconds++) clock.advance(1_000);
-    const { state, ageMs } = (await client.getPrices())["ETH/USDT"] ?? assert.fail();
-    assert.deepEqual([state, ageMs], ["stale", 4_000]);
-  }));
 
 Deno.test("CheckpointLoop: makes no checkpoint after it was stopped", async () => {
   const { clock, loop, seals } = startLoop();

@@ -4,10 +4,9 @@ import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { OraclePrices } from "../../../services/node/oracle/oracle_prices.ts";
 import type { PullResult } from "../../../services/node/oracle/oracle_client.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { pricesBody, startFakeOracle } from "../support/fake_oracle.ts";
+import { pricesBody } from "../support/fake_oracle.ts";
 import { actors, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
-import { testOptions } from "../support/running_node.ts";
-import { SteppedNode, withSteppedNode } from "../support/stepped_node.ts";
+import { withSteppedNode } from "../support/stepped_node.ts";
 import { eventually } from "../../support/eventually.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 
@@ -136,21 +135,6 @@ function setUpLate() {
   return { clock, prices, late, poller, newer: () => newer };
 }
 
-Deno.test("OraclePoller: answers that are all late keep prices fresh", async () => {
-  const { clock, prices, late, poller, newer } = setUpLate();
-  for (let checkpoint = 0; checkpoint < 300; checkpoint++) {
-    const askedMs = clock.now();
-    await poller.poll();
-    clock.advance(60);
-    late.at(-1)!(pricesBody(askedMs, { "ETH/USDT": BigInt(checkpoint + 1) }));
-    clock.advance(40);
-    assert.equal(prices.freshPrice(ETH, clock.now()), BigInt(checkpoint + 1));
-    assert.equal(prices.view(clock.now())["ETH/USDT"]?.ageMs, 100);
-  }
-  assert.equal(newer(), 300);
-  assert.equal(poller.describe(clock.now()).failuresInARow, 300, "none came in time");
-});
-
 Deno.test("OraclePoller: a late answer that is older than the known price, or invalid, is ignored", async () => {
   const { clock, prices, late, poller, newer } = setUpLate();
   for (let pull = 0; pull < 4; pull++) await poller.poll();
@@ -212,25 +196,18 @@ Deno.test("Node: a late answer is recorded by the next checkpoint, which settles
     late.resolve(new Response("the end"));
   }, { oracleTimeoutMs: 10 }));
 
-Deno.test("Node: logs that prices are stale with the reason, and that they are fresh again", async () => {
-  const clock = new FakeClock();
-  const oracle = startFakeOracle(() => clock.now());
-  const url = oracle.url;
-  const logged: string[] = [];
-  await withLogs("info", async (records) => {
-    const node = await SteppedNode.start(testOptions({ oracleUrl: url, maxStaleMs: 100 }), clock);
-    const { answer } = oracle;
-    oracle.answer = () => new Response("busy", { status: 503 });
-    await node.run(3);
-    oracle.answer = answer;
-    await node.run(1);
-    await node.stop();
-    const lines = records.map(({ level, message }) => `${level}: ${message.join("")}`);
-    logged.push(...lines.filter((line) => line.includes("resh price")));
-  });
-  await oracle.stop();
-  assert.deepEqual(logged, [
-    `warning: No fresh price of ${ALL} from the oracle at ${url}: status 503`,
-    `info: Fresh prices of ${ALL} again`,
-  ]);
-});
+Deno.test("Node: logs that prices are stale, with the oracle's failure, and that they are fresh again", () =>
+  withLogs("info", (records) =>
+    withSteppedNode(async ({ stepped, oracle }) => {
+      const { answer } = oracle;
+      oracle.answer = () => new Response("busy", { status: 503 });
+      await stepped.run(3);
+      oracle.answer = answer;
+      await stepped.run(1);
+      const logged = records.filter(({ properties }) => /^prices_/.test(String(properties.event)))
+        .map(({ level, properties: { event, reason } }) => [level, event, reason]);
+      assert.deepEqual(logged, [
+        ["warning", "prices_stale", "status 503"],
+        ["info", "prices_fresh", undefined],
+      ]);
+    }, { maxStaleMs: 100 })));

@@ -10,7 +10,7 @@ import { listen } from "../../../lib/http/listener.ts";
 import { toWire } from "../../../lib/protocol/wire.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 
-const { user } = actors;
+const { solver, user } = actors;
 
 async function post(url: string, body: string): Promise<[status: number, body: RpcMessage]> {
   const response = await fetch(url, { method: "POST", body });
@@ -210,7 +210,7 @@ Deno.test("Node: a frame that is too long gets an error under its id, and the so
     assert.equal((await socket.call("eth_chainId")).result, "0x539");
   }));
 
-Deno.test("Node: lists come in pages by cursor", () =>
+Deno.test("Node: core_getTheses filters by each field of its query, in pages by cursor", () =>
   withNode(async ({ client }) => {
     await client.sendTransaction(depositNow());
     for (let opened = 0; opened < 5; opened++) {
@@ -230,6 +230,7 @@ Deno.test("Node: lists come in pages by cursor", () =>
     assert.equal(second.nextCursor, null);
     assert.deepEqual((await client.getTheses({ status: "lost" })).theses, []);
     assert.deepEqual((await client.getTheses({ solver: user.address })).theses, []);
+    assert.deepEqual((await client.getTheses({ user: solver.address })).theses, []);
     assert.equal((await client.getTheses({})).theses.length, 5);
   }));
 

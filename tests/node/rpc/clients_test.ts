@@ -162,14 +162,6 @@ Deno.test("Clients: a client that reads nothing is disconnected if a burst lasts
   }
 });
 
-Deno.test("Clients: a client may send any number of requests one after the other", () =>
-  withClients(async ({ url }) => {
-    await using socket = await RpcSocket.open(url);
-    for (let sent = 0; sent < 3 * OPEN_REQUESTS_MAX; sent++) {
-      assert.deepEqual((await socket.call("echo", [sent])).result, [sent]);
-    }
-  }));
-
 for (const excess of [0, 2]) {
   const then = excess === 0 ? "are all answered" : "get an error where they are too many";
   const sent = OPEN_REQUESTS_MAX + excess;

@@ -42,18 +42,6 @@ Deno.test("SerialQueue: runs several short tasks in a turn, until its time is us
   assert.deepEqual([done, turns.length], [tasks, 0]);
 });
 
-Deno.test("SerialQueue: a task's error reaches its caller, and the next task runs", async () => {
-  const { queue, turn } = newQueue();
-  const failing = queue.run("write", BRIDGE, () => {
-    throw new TypeError("no");
-  });
-  const passing = queue.run("write", BRIDGE, () => "yes");
-  turn();
-  turn();
-  await assert.rejects(failing, TypeError);
-  assert.equal(await passing, "yes");
-});
-
 Deno.test("SerialQueue: runs no task while it is paused", async () => {
   const { queue, turn, turns } = newQueue();
   const done: string[] = [];

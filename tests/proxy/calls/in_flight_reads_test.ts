@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { CallAnswer } from "../../../services/proxy/node_answer.ts";
+import type { CallAnswer } from "../../../services/proxy/shared/envelopes.ts";
 import { InFlightReads } from "../../../services/proxy/calls/in_flight_reads.ts";
 
 const keys = Array.from(

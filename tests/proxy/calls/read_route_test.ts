@@ -1,5 +1,9 @@
 import assert from "node:assert/strict";
-import { answerLost, nodeTimeout, type ProxyError } from "../../../services/proxy/failures.ts";
+import {
+  answerLost,
+  nodeTimeout,
+  type ProxyError,
+} from "../../../services/proxy/shared/failures.ts";
 import { type Call, readMessage } from "../../../services/proxy/calls/message.ts";
 import {
   answerForClient,

@@ -1,13 +1,12 @@
 /** The router between two nodes that a test plays: their requests, and the callers' answers. */
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers";
-import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
-import { answerLost, ProxyError } from "../../../services/proxy/failures.ts";
+import { ByteBudget } from "../../../services/proxy/shared/byte_budget.ts";
+import { answerLost, ProxyError } from "../../../services/proxy/shared/failures.ts";
 import type { PostOptions } from "../../../services/proxy/node/http_pool.ts";
-import type { NodeReply } from "../../../services/proxy/node_answer.ts";
+import type { CallAnswer, NodeReply } from "../../../services/proxy/shared/envelopes.ts";
 import type { MessageContext, RouterOptions } from "../../../services/proxy/calls/router.ts";
 import type { Read } from "../../../services/proxy/node/open_reads.ts";
-import type { CallAnswer } from "../../../services/proxy/node_answer.ts";
 import { eventually } from "../../support/eventually.ts";
 import { call, readNodesOf, routerTo } from "../support.ts";
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
+import { ByteBudget } from "../../../services/proxy/shared/byte_budget.ts";
 import { ClientBuffers, GUARANTEED_BYTES } from "../../../services/proxy/clients/client_buffers.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { FakeConnection } from "./fake_connection.ts";
@@ -149,7 +149,7 @@ Deno.test("ClientBuffers: an unregistered connection is limited only by its own 
     assert(client.answer(2 * MAX));
     assert.deepEqual([client.sharedWritableBytes(1), client.overflowBytes()], [Infinity, 0]);
     client.unsentBytes = 7;
-    client.refreshUnsent();
+    client.recount();
     assert.deepEqual([client.unsentUpperBound, budget.used], [7, 0]);
   }
 });

@@ -4,16 +4,13 @@ import { EventEmitter } from "node:events";
 import {
   NativeConnection,
   type NativeSocket,
+  QUEUED_BYTES_MAX,
   UNSENT_BYTES_MAX,
 } from "../../../services/proxy/clients/client_connection.ts";
 import { FrameJoiner, OutgoingMessage } from "../../../services/proxy/hub/messages.ts";
 import { TcpConnection } from "../../../services/proxy/clients/client_connection.ts";
-import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
-import {
-  ClientBuffers,
-  GUARANTEED_BYTES,
-  QUEUED_BYTES_MAX,
-} from "../../../services/proxy/clients/client_buffers.ts";
+import { ByteBudget } from "../../../services/proxy/shared/byte_budget.ts";
+import { ClientBuffers, GUARANTEED_BYTES } from "../../../services/proxy/clients/client_buffers.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
 /** A socket that writes nothing until the test asks for it. */

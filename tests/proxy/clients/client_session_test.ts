@@ -1,11 +1,11 @@
 /** One client on a WebSocket, between a hub and a router whose nodes the test plays. */
 import assert from "node:assert/strict";
-import { AddressCounts } from "../../../services/proxy/address_counts.ts";
+import { AddressCounts } from "../../../services/proxy/shared/address_counts.ts";
 import { Registry } from "prom-client";
-import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
+import { ByteBudget } from "../../../services/proxy/shared/byte_budget.ts";
 import { ClientSession } from "../../../services/proxy/clients/client_session.ts";
-import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
-import type { NodeReply } from "../../../services/proxy/node_answer.ts";
+import { ProxyMetrics } from "../../../services/proxy/shared/metrics.ts";
+import type { NodeReply } from "../../../services/proxy/shared/envelopes.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { address, HubScene, NO_EVENTS } from "../hub/hub_scene.ts";
 import type { RpcMessage } from "../../support/rpc_socket.ts";

@@ -1,4 +1,7 @@
-import { ClientConnection } from "../../../services/proxy/clients/client_buffers.ts";
+import {
+  ClientConnection,
+  QUEUED_BYTES_MAX,
+} from "../../../services/proxy/clients/client_connection.ts";
 import type { OutgoingMessage } from "../../../services/proxy/hub/messages.ts";
 import type { RpcMessage } from "../../support/rpc_socket.ts";
 
@@ -16,7 +19,10 @@ export class FakeConnection extends ClientConnection {
     if (canTerminate) this.terminate = () => this.isTerminated = true;
   }
 
-  send(messages: readonly OutgoingMessage[]): void {
+  protected readonly isOpen = true;
+  protected write(): void {}
+
+  override send(messages: readonly OutgoingMessage[]): void {
     this.frames.push(...messages.map(({ text }) => JSON.parse(text)));
   }
 
@@ -24,7 +30,7 @@ export class FakeConnection extends ClientConnection {
     this.closed.push(code);
   }
 
-  protected freeQueueBytes(): number {
-    return this.queueBytes;
+  protected unsentWithin(): number {
+    return QUEUED_BYTES_MAX - this.queueBytes;
   }
 }

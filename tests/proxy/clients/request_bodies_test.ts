@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { ByteBudget, LARGE_SHARE } from "../../../services/proxy/byte_budget.ts";
-import { ProxyError } from "../../../services/proxy/failures.ts";
+import { ByteBudget, LARGE_SHARE } from "../../../services/proxy/shared/byte_budget.ts";
+import { ProxyError } from "../../../services/proxy/shared/failures.ts";
 import {
   BYTES_PER_S,
   FIRST_BYTES,

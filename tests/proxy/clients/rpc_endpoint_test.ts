@@ -1,10 +1,14 @@
 /** `POST /` before a router whose nodes the test plays. */
 import assert from "node:assert/strict";
 import { Registry } from "prom-client";
-import { AddressCounts } from "../../../services/proxy/address_counts.ts";
-import { ByteBudget, LARGE_SHARE, SMALL_BYTES } from "../../../services/proxy/byte_budget.ts";
-import type { NodeReply } from "../../../services/proxy/node_answer.ts";
-import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
+import { AddressCounts } from "../../../services/proxy/shared/address_counts.ts";
+import {
+  ByteBudget,
+  LARGE_SHARE,
+  SMALL_BYTES,
+} from "../../../services/proxy/shared/byte_budget.ts";
+import type { NodeReply } from "../../../services/proxy/shared/envelopes.ts";
+import { ProxyMetrics } from "../../../services/proxy/shared/metrics.ts";
 import { Cors } from "../../../lib/http/cors.ts";
 import { RUNTIME_BYTES_MAX } from "../../../services/proxy/clients/request_bodies.ts";
 import {

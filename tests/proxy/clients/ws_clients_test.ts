@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { AddressCounts } from "../../../services/proxy/address_counts.ts";
+import { AddressCounts } from "../../../services/proxy/shared/address_counts.ts";
 import { setImmediate } from "node:timers";
 import { Registry } from "prom-client";
-import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
+import { ByteBudget } from "../../../services/proxy/shared/byte_budget.ts";
 import { isHandshake, WsClients } from "../../../services/proxy/clients/ws_clients.ts";
-import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
+import { ProxyMetrics } from "../../../services/proxy/shared/metrics.ts";
 import { Cors } from "../../../lib/http/cors.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";

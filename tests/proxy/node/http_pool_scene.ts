@@ -8,13 +8,13 @@ import {
   type Socket,
 } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
-import { ByteBudget } from "../../../services/proxy/byte_budget.ts";
+import { ByteBudget } from "../../../services/proxy/shared/byte_budget.ts";
 import { HttpPool, type HttpPoolOptions } from "../../../services/proxy/node/http_pool.ts";
 import {
   ConnectionError,
   type FailureStage,
 } from "../../../services/proxy/node/http_connection.ts";
-import { ProxyError } from "../../../services/proxy/failures.ts";
+import { ProxyError } from "../../../services/proxy/shared/failures.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
 /** How long the server may take by default. */

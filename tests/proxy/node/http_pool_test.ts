@@ -16,13 +16,13 @@ import {
   Server,
   TIMEOUT_MS,
 } from "./http_pool_scene.ts";
-import { ByteBudget, SMALL_BYTES } from "../../../services/proxy/byte_budget.ts";
+import { ByteBudget, SMALL_BYTES } from "../../../services/proxy/shared/byte_budget.ts";
 import { HTTP_CONNECTIONS_MAX, type PostOptions } from "../../../services/proxy/node/http_pool.ts";
-import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
+import { ProxyMetrics } from "../../../services/proxy/shared/metrics.ts";
 import { askOverHttp } from "../../../services/proxy/node/read_pool.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { freePort } from "../../support/ports.ts";
-import { withCallerId } from "../../../services/proxy/node_answer.ts";
+import { withCallerId } from "../../../services/proxy/shared/envelopes.ts";
 import { seriesIn } from "../../support/http_answers.ts";
 
 Deno.test("HttpPool: sends a valid request and returns the answer", () => {

@@ -1,8 +1,8 @@
 /** Connections to real read nodes, with the decision which one leads. */
 import assert from "node:assert/strict";
 import { Registry } from "prom-client";
-import { ByteBudget, SMALL_BYTES } from "../../../services/proxy/byte_budget.ts";
-import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
+import { ByteBudget, SMALL_BYTES } from "../../../services/proxy/shared/byte_budget.ts";
+import { ProxyMetrics } from "../../../services/proxy/shared/metrics.ts";
 import { FAILURES_MAX, type ReadNodes } from "../../../services/proxy/node/read_nodes.ts";
 import { HTTP_CONNECTIONS_MAX } from "../../../services/proxy/node/http_pool.ts";
 import { PROBE_TIMEOUT_MS, ReadPool } from "../../../services/proxy/node/read_pool.ts";

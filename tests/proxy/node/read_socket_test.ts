@@ -1,7 +1,7 @@
 /** Reads over a socket to nodes of the kinds that there are, with the time in the test's hands. */
 import assert from "node:assert/strict";
 import { Registry } from "prom-client";
-import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
+import { ProxyMetrics } from "../../../services/proxy/shared/metrics.ts";
 import {
   ALSO_OVER_HTTP_AFTER_MS,
   OPEN_READ_LIMITS,
@@ -9,9 +9,12 @@ import {
   TICK_INTERVAL_MS,
 } from "../../../services/proxy/node/read_socket.ts";
 import { PAUSE_MS } from "../../../services/proxy/node/socket_health.ts";
-import { textAfterIdOf } from "../../../services/proxy/call_envelope.ts";
-import { type CallAnswer, withCallerId } from "../../../services/proxy/node_answer.ts";
-import { ProxyError } from "../../../services/proxy/failures.ts";
+import {
+  type CallAnswer,
+  textAfterIdOf,
+  withCallerId,
+} from "../../../services/proxy/shared/envelopes.ts";
+import { ProxyError } from "../../../services/proxy/shared/failures.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { EchoNode } from "../echo_node.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { Registry } from "prom-client";
 import { SubscriptionSocket } from "../../../services/proxy/node/subscription_socket.ts";
-import { ProxyMetrics } from "../../../services/proxy/metrics.ts";
+import { ProxyMetrics } from "../../../services/proxy/shared/metrics.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withLogs } from "../../support/recorded_logs.ts";

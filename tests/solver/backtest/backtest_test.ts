@@ -1,15 +1,11 @@
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../../lib/clock.ts";
 import { seededRandom } from "../../../lib/random.ts";
-import {
-  BacktestError,
-  type SlotSource,
-  tradeSlots,
-} from "../../../services/solver/backtest/slots.ts";
+import { type SlotSource, tradeSlots } from "../../../services/solver/backtest/slots.ts";
 import { reportOn } from "../../../services/solver/backtest/report.ts";
 import type { Results } from "../../../services/solver/backtest/results.ts";
 import { USERS } from "../../../services/solver/backtest/users.ts";
-import { MAKERS, plan, runMakers, simulatedTape, START_MS } from "./support.ts";
+import { MAKERS, plan, runMakers, simulatedTape } from "./support.ts";
 import { HOUR_MS } from "../../../lib/time.ts";
 
 const VOLATILITY = 0.6;
@@ -36,10 +32,6 @@ function report(results: Results) {
   });
 }
 
-function meanGain(results: Results, user: string, maker: string): number {
-  return results.gain(user, maker)?.gain.mean().mean ?? assert.fail(`${user} bets with ${maker}`);
-}
-
 Deno.test("Backtest: with the true volatility, the model is calibrated within sampling error", async () => {
   const { calibration, boxes } = report(await withKnownVolatility());
   const independent = boxes / plan.widths.length;
@@ -59,25 +51,6 @@ Deno.test("Backtest: estimating the volatility raises the Brier score by at most
   const estimated = report(await runMakers(simulated(seededRandom(1), HOURS), seededRandom(2)));
   const scoreOf = ({ scores }: typeof known) => scores.at(-1)?.byMaker[0]?.mean ?? 1;
   assert.ok(scoreOf(estimated) <= scoreOf(known) + 0.01);
-});
-
-Deno.test("Backtest: the mock loses to a user who knows the model", async () => {
-  const results = await withKnownVolatility();
-  assert.ok(meanGain(results, USERS.informed, "mock") < 0);
-  assert.ok(meanGain(results, USERS.everyone, "barrier") > -0.05);
-});
-
-Deno.test("Backtest: a user who sees prices earlier wins, unless the maker charges for it", async () => {
-  const source = simulated(seededRandom(1), 0.5);
-  const given = { volatility: VOLATILITY, leadMs: 1_000, durationsMs: [5_000], stepMs: 2_000 };
-  const careless = await runMakers(source, seededRandom(2), given);
-  assert.ok(meanGain(careless, USERS.earlier, "barrier") < -0.1);
-  const careful = await runMakers(source, seededRandom(2), { ...given, userLeadMs: 1_000 });
-  const total = (results: Results) => {
-    const gain = results.gain(USERS.earlier, "barrier")?.gain.mean();
-    return gain === undefined ? 0 : gain.mean * gain.count;
-  };
-  assert.ok(total(careful) > 0.2 * total(careless), `${total(careful)}, ${total(careless)}`);
 });
 
 Deno.test("Backtest: without a last look, a patient user gets ten times as many bets", async () => {
@@ -110,31 +83,6 @@ Deno.test("Backtest: a price after the quote does not influence the box's probab
     const change = Math.abs(after!.mean().mean - before!.mean().mean) * after!.mean().count;
     assert.ok(change <= 1 + 1e-9, `${change}`);
   }
-});
-
-Deno.test("Backtest: boxes that contain a gap in the prices are dropped", async () => {
-  const source = simulated(seededRandom(1), 1);
-  const whole = await runMakers(source, seededRandom(2));
-  const gapFromMs = START_MS + 1_800_000;
-  const withGap: SlotSource = {
-    ...source,
-    async *slots() {
-      for await (const slots of source.slots()) {
-        yield slots.filter(({ timeMs }) => timeMs < gapFromMs || timeMs >= gapFromMs + 5_000);
-      }
-    },
-  };
-  const broken = await runMakers(withGap, seededRandom(2));
-  assert.ok(broken.boxes < whole.boxes && broken.boxes >= whole.boxes - 2 * plan.widths.length);
-});
-
-Deno.test("Backtest: fails if the prices are too short for a box", async () => {
-  const source = simulated(seededRandom(1), 0.1);
-  await assert.rejects(runMakers(source, seededRandom(1)), (thrown) => {
-    assert.ok(thrown instanceof BacktestError);
-    assert.match(thrown.message, /^No box fits into/);
-    return true;
-  });
 });
 
 Deno.test("Backtest: the price of a slot is that of the last trade before it", async () => {

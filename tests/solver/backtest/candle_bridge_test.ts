@@ -1,17 +1,11 @@
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
-import { fileURLToPath } from "node:url";
-import { readTape } from "../../../lib/prices/tape.ts";
 import { gaussian, seededRandom } from "../../../lib/random.ts";
 import { bridgedSlots } from "../../bench/pricing/candle_bridge.ts";
-import { type SlotSource, tradeSlots } from "../../../services/solver/backtest/slots.ts";
+import type { SlotSource } from "../../../services/solver/backtest/slots.ts";
 import type { Candle } from "../../../services/solver/pricing/candle.ts";
 
 const CANDLE_MS = 60_000;
 const TICK = 10_000;
-
-/** Recorded trades (ETH/USDT), if available. */
-const TRADES = new URL("../../../../shared/data/eth-usdt-trades-2023-02-02.csv", import.meta.url);
 
 async function pricesOf(source: SlotSource): Promise<number[]> {
   const prices: number[] = [];
@@ -35,52 +29,6 @@ function candlesOf(prices: readonly number[]): Candle[] {
       close: part.at(-1)!,
     };
   });
-}
-
-type Habits = Record<string, number>;
-
-/** What prices do between the ends of candles, without any model. */
-function habitsOf(prices: readonly number[]): Habits {
-  const logs = prices.map(Math.log);
-  const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
-  const over = (slots: number, value: (part: number[]) => number) => {
-    const step = Math.ceil(slots / 10);
-    const count = Math.floor((logs.length - slots) / step);
-    return mean(
-      Array.from(
-        { length: count },
-        (_, index) => value(logs.slice(index * step, index * step + slots + 1)),
-      ),
-    );
-  };
-  const varianceOver = (slots: number) =>
-    over(slots, (part) => (part.at(-1)! - part[0]!) ** 2) / slots;
-  const rangeOver = (slots: number) => over(slots, (part) => Math.max(...part) - Math.min(...part));
-  return {
-    stillSlots: over(1, ([a, b]) => a === b ? 1 : 0),
-    stillSeconds: over(10, (part) => part.every((log) => log === part[0]) ? 1 : 0),
-    varianceOfSecond: varianceOver(10) / varianceOver(100),
-    rangeOfSecond: rangeOver(10) / rangeOver(300),
-    rangeOfFiveSeconds: rangeOver(50) / rangeOver(300),
-    rangeOverMove: rangeOver(100) / over(100, (part) => Math.abs(part.at(-1)! - part[0]!)),
-  };
-}
-
-/** Means of the habits of several bridges over the same candles. */
-async function bridgedHabits(prices: readonly number[], seeds: number) {
-  const candles = candlesOf(prices);
-  const all: Habits[] = [];
-  for (let seed = 1; seed <= seeds; seed++) {
-    all.push(habitsOf(await pricesOf(bridgedSlots(candles, seed))));
-  }
-  const sums = all.reduce(
-    (total, one) =>
-      Object.fromEntries(
-        Object.entries(one).map(([name, value]) => [name, value + (total[name] ?? 0)]),
-      ),
-    {} as Record<string, number>,
-  );
-  return Object.fromEntries(Object.entries(sums).map(([name, sum]) => [name, sum / seeds]));
 }
 
 /** A price with the habits of recorded trades. */
@@ -120,30 +68,4 @@ Deno.test("Candle bridge: a flat candle is constant, and a candle after a gap st
   );
   assert.deepEqual(new Set(prices.slice(0, 600)), new Set([TICK]));
   assert.equal(prices[600], 4 * TICK);
-});
-
-Deno.test("Candle bridge: the statistics of the prices equal those of the original prices", async () => {
-  const prices = simulatedPrices(2_400);
-  const [expected, found] = [habitsOf(prices), await bridgedHabits(prices, 1)];
-  for (const [name, value] of Object.entries(expected)) {
-    // A candle tells its range but not its volatility: squares over seconds are a fifth too high.
-    const tolerance = name === "varianceOfSecond" ? 0.25 : 0.06;
-    assert.ok(
-      Math.abs(found[name]! / value - 1) < tolerance,
-      `${name}: ${found[name]}, not ${value}`,
-    );
-  }
-});
-
-Deno.test({
-  name: "Candle bridge: stillness and volatility equal those of recorded trades",
-  ignore: !existsSync(TRADES),
-  async fn() {
-    const recorded = await pricesOf(tradeSlots(await readTape(fileURLToPath(TRADES))));
-    const [expected, found] = [habitsOf(recorded), await bridgedHabits(recorded, 20)];
-    // Three minutes of trades: their ranges and variances are known to a quarter.
-    for (const [name, value] of Object.entries(expected)) {
-      assert.ok(Math.abs(found[name]! / value - 1) < 0.25, `${name}: ${found[name]}, not ${value}`);
-    }
-  },
 });

@@ -4,11 +4,7 @@ import { OutcomeUnknownError, StoreError } from "../../../lib/intents/intent.ts"
 import { betTermsOf } from "../../../lib/protocol/terms.ts";
 import { hashTransaction } from "../../../lib/protocol/transaction.ts";
 import type { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
-import {
-  decodeExecution,
-  encodeExecution,
-  resultOf,
-} from "../../../services/solver/execution/execution.ts";
+import { decodeExecution, encodeExecution } from "../../../services/solver/execution/execution.ts";
 import { Executor } from "../../../services/solver/execution/executor.ts";
 import type { Hedge } from "../../../services/solver/execution/hedge.ts";
 import { QuoteSigner } from "../../../services/solver/quoting/quote_signer.ts";
@@ -65,12 +61,6 @@ Deno.test("Executor: a failed check releases the risk and records nothing", asyn
     assert.equal(await store.find(quoteHash), undefined);
   });
 });
-
-Deno.test("Executor: resultOf throws for an unfinished execution", () =>
-  withExecutor(noHedge, async ({ clock, store }) => {
-    const { intent } = await store.insert(recorded(clock));
-    assert.throws(() => resultOf(intent), TypeError);
-  }));
 
 Deno.test("Executor: an execution that cannot be recorded releases its risk", () =>
   withExecutor(noHedge, async ({ executor, exposure, clock, store, sent }) => {

@@ -70,7 +70,7 @@ Deno.test("Exchange candles: a page that is not full is the last, and may have g
 });
 
 for (const minutes of [[-1], [9], [0.5], [3, 3], [3, 2]]) {
-  Deno.test(`Exchange candles: of nine minutes, ${minutes} are refused`, () =>
+  Deno.test(`Exchange candles: candles of the minutes ${minutes} are no valid answer for the minutes 0 to 8`, () =>
     assert.rejects(read(9, rows(...minutes)), ExchangeHistoryError));
 }
 

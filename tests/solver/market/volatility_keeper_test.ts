@@ -241,41 +241,22 @@ Deno.test("Volatility keeper: reads a week of candles at the first start, and la
   await exchange.stop();
 });
 
-const row = (timeMs: number, ...prices: string[]) => Response.json([[timeMs, ...prices]]);
-
-const bad: [name: string, answer: (nowMs: number) => Response, reason: RegExp][] = [
-  ["refuses", () => new Response("no", { status: 403 }), /status 403/],
-  ["knows no such market", () => Response.json({ code: -1121 }, { status: 400 }), /-1121/],
-  ["sends no candles", () => Response.json([["x"]]), /unexpected answer/],
-  ["sends a price of 0", (now) => row(now - 9 * MINUTE_MS, "1", "1", "0", "1"), /above 0/],
-  ["sends a low above the close", (now) => row(now - 9 * MINUTE_MS, "2", "2", "2", "1"), /low/],
-  [
-    "sends candles of the future",
-    (now) => row(now + MINUTE_MS, "1", "1", "1", "1"),
-    /is not one of/,
-  ],
-];
-
-for (const [name, answer, reason] of bad) {
-  Deno.test(`Volatility keeper: an exchange that ${name} is logged in one line`, async () => {
-    const exchange = startFakeCandles();
-    const clock = new FakeClock(1_699_999_980_000);
-    exchange.failures = SPEC_MARKETS.list.map(() => answer(clock.now()));
-    await withLogs("info", async (records) => {
-      const { keeper, marketData, forecast } = await run(await memoryStore(), {
-        clock,
-        historyUrl: exchange.url,
-      });
-      await keeper.start(marketData);
-      assert.equal(forecast(), undefined);
-      const logged = records.map(({ level, properties: { count } }) => [level, count]);
-      assert.deepEqual(logged, [["warning", 0]]);
-      assert.match(String(records[0]?.properties.reason), reason);
-      await keeper.stop();
+Deno.test("Volatility keeper: candles that cannot be read are logged in one line, with the reason", async () => {
+  const exchange = startFakeCandles();
+  exchange.failures = SPEC_MARKETS.list.map(() => new Response("no", { status: 403 }));
+  await withLogs("info", async (records) => {
+    const { keeper, marketData, forecast } = await run(await memoryStore(), {
+      historyUrl: exchange.url,
     });
-    await exchange.stop();
+    await keeper.start(marketData);
+    assert.equal(forecast(), undefined);
+    const logged = records.map(({ level, properties: { count } }) => [level, count]);
+    assert.deepEqual(logged, [["warning", 0]]);
+    assert.match(String(records[0]?.properties.reason), /status 403/);
+    await keeper.stop();
   });
-}
+  await exchange.stop();
+});
 
 /** Three markets are requested; the remaining answers are for retries. */
 const slow: [name: string, answer: (later: Promise<Response>) => Response | Promise<Response>][] = [

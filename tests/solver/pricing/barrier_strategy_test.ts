@@ -93,11 +93,6 @@ Deno.test("Barrier: a payout is above the bet and within the limit, or the quote
   ));
 });
 
-Deno.test("Barrier: the skew reduces the winnings by its share, not the bet", () => {
-  const found = [0, 0.25, 0.5].map((skew) => payoutFor(1_000_000n, 0.5, 0.1, skew));
-  assert.deepEqual(found, [1_800_000n, 1_600_000n, 1_400_000n]);
-});
-
 Deno.test("Barrier: near a bound, an execution is held for the user's lead plus the price's age", () => {
   const { strategy, bet, view } = barrier({}, { userLeadMs: 700 });
   const near = { ...bet, upperPrice: SPOT + 300_000n };
@@ -156,18 +151,6 @@ Deno.test("Barrier: the charge is higher for an older price and for a shorter bo
   assert.ok(chargeOf(1_000, 60_000) > chargeOf(100, 60_000));
   assert.ok(chargeOf(100, 10_000) > chargeOf(100, 60_000));
   assert.ok(chargeOf(100, 60_000) > chargeOf(100, 600_000));
-});
-
-Deno.test("Barrier: a box of a second is refused if users may have a lead of a second", () => {
-  const { strategy, bet } = barrier({}, { userLeadMs: 1_000 });
-  const second = {
-    ...bet,
-    lowerPrice: SPOT - 200_000n,
-    upperPrice: SPOT + 200_000n,
-    endTime: bet.startTime + 1_000,
-  };
-  assertRefused(() => strategy.price(second), "PAYOUT_TOO_LOW", 400, /1\.0000/);
-  assert.ok(barrier().strategy.price(second).payout > bet.betAmount);
 });
 
 Deno.test("Barrier: a price that is still in most slots stays inside more often, and pays less", () => {
@@ -290,15 +273,6 @@ Deno.test("Barrier: the last look refuses a quote that a new one exceeds, so the
   const details = { signedPayout: String(payout), currentPayout: String(improved) };
   assertRefused(() => strategy.recheck(bet, payout, false), "PRICE_IMPROVED", 400, words, details);
   strategy.recheck(bet, improved, false);
-});
-
-Deno.test("Barrier: the last look accepts a payout at the limit, as no new quote can exceed it", () => {
-  const { strategy, bet, view } = barrier();
-  const narrow = { ...bet, lowerPrice: SPOT - 1_000_000n, upperPrice: SPOT + 1_000_000n };
-  const { payout } = strategy.price(narrow);
-  assert.equal(payout, bet.betAmount * LIMITS.maxPayoutRatio);
-  view.spot.price = SPOT + 500_000n;
-  strategy.recheck(narrow, payout, false);
 });
 
 /** A strategy with a book that is full at 200 USDC. */

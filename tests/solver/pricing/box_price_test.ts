@@ -64,7 +64,7 @@ function threeSecondsPay(width: number, offset: number, payout = 1): boolean {
   return earlyPriceIsProfitable(given, model, 3_000, payout * (1 - MARGIN));
 }
 
-Deno.test("Lead: is profitable near a bound and for narrow boxes, not in the middle of wider ones", () => {
+Deno.test("Early prices: profitable near a bound and on narrow boxes, not in the middle of wider ones", () => {
   // By integration over the lead: gains of .005, .007, 0 and 0.
   for (const [width, offset] of [[1, 0], [1, 0.05], [1.5, 0.1], [2, -0.1]] as const) {
     assert.equal(threeSecondsPay(width, offset), false, `${width}, ${offset}`);
@@ -75,18 +75,18 @@ Deno.test("Lead: is profitable near a bound and for narrow boxes, not in the mid
   }
 });
 
-Deno.test("Lead: is profitable with a higher payout", () => {
+Deno.test("Early prices: profitable in the middle of a box if the payout is higher", () => {
   assert.equal(threeSecondsPay(1, 0, 1.01), true);
   assert.equal(threeSecondsPay(1.5, 0, 1.08), true);
 });
 
-Deno.test("Lead: a box that ends within the lead is profitable; without a lead none is", () => {
+Deno.test("Early prices: profitable on a box that ends within the lead, never without a lead", () => {
   const far = box(100, 100);
   assert.equal(earlyPriceIsProfitable(far, model, 60_000, 0.95), true);
   assert.equal(earlyPriceIsProfitable(box(7, 7), model, 0, 2), false);
 });
 
-Deno.test("Lead: is profitable if the lower or upper bound is within two deviations", () => {
+Deno.test("Early prices: profitable if the lower or upper bound is within two deviations of the lead", () => {
   for (const near of [box(1, 14), box(14, 1)]) {
     assert.equal(earlyPriceIsProfitable(near, model, 1_000, 0.3), true);
     assert.equal(earlyPriceIsProfitable(near, model, 100, 0.3), false);

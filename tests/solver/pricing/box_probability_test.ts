@@ -26,11 +26,6 @@ const fiveMinutes: BoxView = {
   volatility: 0.5,
 };
 
-Deno.test("Box: checks every 100 ms give a slightly higher probability than continuous checks", () => {
-  const probability = boxProbability(fiveMinutes);
-  assert.ok(probability > 0.99762745 && probability < 0.9978, `${probability}`);
-});
-
 Deno.test("Box: of a window that has begun, only the rest is priced", () => {
   const begun = { ...fiveMinutes, startMs: NOW_MS - 3_600_000 };
   assert.equal(boxProbability(begun), boxProbability(fiveMinutes));
@@ -153,16 +148,6 @@ Deno.test("Box: less for a narrower range, a longer window and a higher volatili
     ),
     { numRuns: 500 },
   );
-});
-
-Deno.test("Box: the window's last slot is a risk, the current slot is not", () => {
-  // From a spot on the bound, every further slot shows in the probability.
-  const onBound: BoxView = { ...fiveMinutes, lower: fiveMinutes.spot };
-  const lasting = (ms: number) => boxProbability({ ...onBound, endMs: NOW_MS + ms });
-  assert.equal(lasting(100), 1, "the one price of the window is known");
-  assert.ok(lasting(101) < 0.9, `${lasting(101)}`);
-  assert.equal(lasting(101), lasting(200));
-  assert.ok(lasting(201) < lasting(200) - 0.01, `${lasting(201)}`);
 });
 
 Deno.test("Box: priceChecksOf includes the window's last slot, and nothing after it", () => {

@@ -25,22 +25,6 @@ Deno.test("Discrete no-touch: at the barrier the probability is C(2n, n) / 4^n, 
   }
 });
 
-Deno.test("Discrete no-touch: equals a lattice with 1,200 points", () => {
-  // Midpoint rule, 18 deviations wide, calculated once; the wide ones are good to 1e-5.
-  const golden: [steps: number, toLower: number, toUpper: number, probability: number][] = [
-    [1, 0.5, 0.5, 0.3829249],
-    [2, 2, 2, 0.8261371],
-    [5, 0, 3, 0.152269],
-    [5, 4, 6, 0.9500302],
-    [10, 0, 3, 0.0371176],
-    [10, 2, 2, 0.1916117],
-    [20, 2, 2, 0.0303598],
-  ];
-  for (const [steps, toLower, toUpper, probability] of golden) {
-    assert.ok(Math.abs(survival(toLower, toUpper, steps) - probability) < 2e-6);
-  }
-});
-
 Deno.test("Discrete no-touch: the result is continuous in the length of the first move", () => {
   // A first move of k steps' variance is checked once: less often than k steps, more often than
   // none.

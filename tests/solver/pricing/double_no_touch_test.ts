@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { barrierShift } from "../../../services/solver/pricing/barrier_shift.ts";
 import {
   type Corridor,
   fourierSum,
   noTouchProbability,
 } from "../../../services/solver/pricing/double_no_touch.ts";
-import { corridorOf, type Option, seconds, worth } from "./reference.ts";
+import { corridorOf, type Option, worth } from "./reference.ts";
 
 function assertNear(actual: number, expected: number, tolerance: number, what: string): void {
   assert.ok(
@@ -51,31 +50,6 @@ Deno.test("Double no-touch: with one barrier at infinity it equals a single no-t
     rate: 0.1,
   };
   assertNear(worth(option, noTouchProbability(corridorOf(option))), 4.9081, 1e-4, "one barrier");
-});
-
-Deno.test("Double no-touch: crypto boxes have reference values to 8 decimals", () => {
-  const five: Option = {
-    spot: 60_000,
-    lower: 59_700,
-    upper: 60_300,
-    volatility: 0.5,
-    years: seconds(300),
-    cash: 1,
-  };
-  assertNear(noTouchProbability(corridorOf(five)), 0.99762745, 1e-8, "five minutes");
-  const hour = { ...five, lower: 59_400, upper: 60_600, volatility: 0.6, years: seconds(3_600) };
-  assertNear(noTouchProbability(corridorOf(hour)), 0.76245808, 1e-8, "an hour");
-});
-
-Deno.test("Double no-touch: for 250 checks, the barrier shift gives the discrete value", () => {
-  const option = { ...haug, lower: 85, upper: 115, volatility: 0.3 };
-  const shift = barrierShift(0.3 ** 2 * 0.25 / 250);
-  const watched = corridorOf(option);
-  watched.toLower += shift;
-  watched.toUpper += shift;
-  const value = worth(option, noTouchProbability(watched));
-  assertNear(value, 4.037847, 1e-6, "corrected");
-  assertNear(value, 4.033291, 0.006, "against exact quadrature");
 });
 
 Deno.test("Double no-touch: agrees within 1e-10 with sixty Fourier terms on a grid", () => {

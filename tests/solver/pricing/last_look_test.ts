@@ -33,8 +33,8 @@ const cases: readonly [payout: bigint, now: PriceNow, refusal?: string, currentP
   ];
 
 for (const [payout, priceNow, refusal, currentPayout = null] of cases) {
-  const given = Object.values(priceNow).join(", ");
-  Deno.test(`Last look: a payout of ${payout} is ${refusal ?? "accepted"} at ${given}`, () => {
+  const given = Object.entries(priceNow).map((pair) => pair.join(" ")).join(", ");
+  Deno.test(`Last look: a payout of ${payout} is ${refusal ?? "accepted"} with ${given}`, () => {
     const look = () => requireLastLook({ betAmount: 1_000_000n, payout }, priceNow);
     if (refusal === undefined) return look();
     assert.throws(look, (thrown) => {

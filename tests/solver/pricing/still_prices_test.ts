@@ -42,7 +42,7 @@ Deno.test("Still prices: bounces between bid and ask are no moves, slow drift is
   assert.ok(Math.abs(creeping.share - 2 / 3) < 0.02, `${creeping.share}`);
 });
 
-Deno.test("Still prices: five minutes ago counts half", () => {
+Deno.test("Still prices: a slot of five minutes ago counts half as much as a new one", () => {
   const stillness = withTick();
   feed(stillness, 2, 36_000, (price) => price + 15n);
   assert.ok(stillness.share < 0.01);

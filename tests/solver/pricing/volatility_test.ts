@@ -233,24 +233,6 @@ Deno.test("Volatility: the hour of the day has an effect after some days", () =>
   assert.ok(atNoon > 1.15 * atNight, `${atNoon} against ${atNight}`);
 });
 
-Deno.test("Volatility: a restart continues from the stored state", () => {
-  const day = candles(seededRandom(2), { volatility: () => 0.6, minutes: 2_000 });
-  const whole = new MarketVolatility(settings);
-  const first = new MarketVolatility(settings);
-  day.forEach((candle) => whole.addCandle(candle));
-  day.slice(0, 1_500).forEach((candle) => first.addCandle(candle));
-  const second = new MarketVolatility(
-    settings,
-    volatilityStateSchema.parse(JSON.parse(JSON.stringify(first))),
-  );
-  day.slice(1_500).forEach((candle) => second.addCandle(candle));
-  const nowMs = START_MS + 2_000 * MINUTE_MS;
-  for (const horizonMs of [1_000, HOUR_MS, 24 * HOUR_MS]) {
-    const [continued, expected] = [second, whole].map((one) => sigmaAt(one, nowMs, horizonMs));
-    assertNear(continued!, expected!, 0.01, `${horizonMs} ms`);
-  }
-});
-
 Deno.test("Volatility: after a restart, slots read again count no window twice, and newer slots count", () => {
   const slots = 4_000;
   const price = (slot: number) => BigInt(Math.round(3e9 * Math.exp(1e-4 * Math.sin(slot ** 2))));
@@ -269,12 +251,6 @@ Deno.test("Volatility: after a restart, slots read again count no window twice, 
   for (const one of [first, second]) addSlots(one, slots, 2 * slots);
   assert.deepEqual(windows(second), windows(first));
   assert.ok(windows(first)[0]! > 700, "newer windows are counted");
-});
-
-Deno.test("Volatility: a stored state of another version or form is refused, naming what is wrong", () => {
-  for (const state of [null, {}, { version: 1 }, "2"]) {
-    assert.throws(() => volatilityStateSchema.parse(state), /version|object/);
-  }
 });
 
 Deno.test("Volatility: undefined without enough history, the floor for a still price", () => {
@@ -317,21 +293,6 @@ Deno.test("Volatility: the end-to-range ratio is learned by horizon, and interpo
   );
   assert.ok(one! < four! - 0.05 && four! < 1, `${one}, ${four}`);
   assert.ok(Math.abs(two! - (one! + four!) / 2) < 1e-9, `${two}`);
-});
-
-Deno.test("Volatility: a gap in the prices is not a move", () => {
-  const volatility = new MarketVolatility(settings);
-  const walk = { volatility: () => 0.5, minutes: 60 };
-  candles(seededRandom(6), walk).forEach((candle) => volatility.addCandle(candle));
-  const before = sigmaAt(volatility, START_MS + HOUR_MS, HOUR_MS);
-  const later = candles(seededRandom(9), { ...walk, fromMs: START_MS + 24 * HOUR_MS });
-  for (const { timeMs, durationMs, ...prices } of later) {
-    const { open, high, low, close } = prices;
-    const doubled = { open: 2 * open, high: 2 * high, low: 2 * low, close: 2 * close };
-    volatility.addCandle({ timeMs, durationMs, ...doubled });
-  }
-  const after = sigmaAt(volatility, START_MS + 25 * HOUR_MS, HOUR_MS);
-  assertNear(after, before, 0.3, "after the gap");
 });
 
 Deno.test("Volatility: a step between adjacent candles is a move, a step over a gap is not", () => {

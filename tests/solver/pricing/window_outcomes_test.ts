@@ -5,7 +5,6 @@ import type { LogDeviation } from "../../../services/solver/pricing/largest_move
 import { forecastOf } from "../../../services/solver/pricing/volatility_forecast.ts";
 import {
   CHECKED_PROBABILITIES,
-  outcomesStateSchema,
   WindowOutcomes,
 } from "../../../services/solver/pricing/window_outcomes.ts";
 import { MINUTE_MS, YEAR_MS } from "../../../lib/time.ts";
@@ -164,19 +163,4 @@ Deno.test("Window outcomes: a still price and a jump stay within the histogram",
   }
   const { counts } = outcomes.toJSON();
   assert.ok(counts[0]! > 0.9 && counts.at(-1) === 1, JSON.stringify(counts));
-});
-
-Deno.test("Window outcomes: a restored state continues in the same way, with its open windows", () => {
-  const path = { minutes: 403, deviation: () => 1e-3, windowMinutes: 1 };
-  const whole = new WindowOutcomes(16 * MINUTE_MS, MINUTE_MS);
-  feed(whole, seededRandom(1), path);
-  const state = outcomesStateSchema.parse(JSON.parse(JSON.stringify(whole)));
-  assert.ok(state.open.length > 0);
-  const again = new WindowOutcomes(16 * MINUTE_MS, MINUTE_MS, state);
-  for (const outcomes of [whole, again]) {
-    for (let minute = 403; minute < 420; minute++) {
-      outcomes.observe({ endMs: (minute + 1) * MINUTE_MS, high: 100.5, low: 99.5, close: 100 });
-    }
-  }
-  assert.deepEqual(again.toJSON(), whole.toJSON());
 });

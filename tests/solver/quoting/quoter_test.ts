@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
-import { Markets, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
+import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { PricingDetails } from "../../../services/solver/pricing/strategy.ts";
 import { MinimumBet } from "../../../services/solver/limits.ts";
 import { estimateToWire } from "../../../services/solver/quoting/estimate.ts";
 import { Quoter, type QuoterOptions } from "../../../services/solver/quoting/quoter.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
-import { CHAIN_ID, market, solver, termsAt, user } from "../support.ts";
+import { CHAIN_ID, solver, termsAt, user } from "../support.ts";
 
 const clock = new FakeClock();
 const { payout: _, solver: __, ...request } = termsAt(clock.now());
@@ -59,13 +59,6 @@ Deno.test("Quoter: a payout is at most ten times the bet", () => {
   }
 });
 
-Deno.test("Quoter: an invalid bet is refused before it is priced", () => {
-  const broken = { ...request, betAmount: 0n };
-  for (const ask of ["quote", "estimate"] as const) {
-    assert.throws(() => quoterOf({ strategy: never })[ask](broken), { code: "BET_TOO_SMALL" });
-  }
-});
-
 Deno.test("Quoter: a bet below the chain's minimum is refused", () => {
   const minimumBet = new MinimumBet();
   const quoter = quoterOf({ minimumBet });
@@ -81,13 +74,6 @@ Deno.test("Quoter: a bet below the chain's minimum is refused", () => {
       assert.doesNotThrow(() => quoter[ask]({ ...request, betAmount: smallest }));
     }
   }
-});
-
-Deno.test("Quoter: quotes only the given markets", () => {
-  const base = user.address;
-  const markets = new Markets([{ ...market, base }]);
-  quoterOf({ markets }).quote({ ...request, base });
-  assert.throws(() => quoterOf({ markets }).quote(request), { code: "UNSUPPORTED_PAIR" });
 });
 
 Deno.test("Quoter: time bounds apply to windows of quotes and estimates, and to deadlines of quotes", () => {

@@ -70,18 +70,6 @@ Deno.test("ExposureLimit: among over a thousand bets, an estimate is not compare
   limit.checkEstimate(betOf(1n));
 });
 
-Deno.test("ExposureLimit: a bet that is both reserved and open is counted once", () => {
-  const { limit, book } = limitOf(25n, [thesisOf(1)]);
-  decide(limit, 15n, reservation(1, 10n), reservation(1, 10n));
-  assert.equal(book.total, 10n);
-  book.apply(thesisOf(1, { status: "won" }));
-  assert.equal(book.total, 0n, "it is settled, though not released yet");
-  decide(limit, 15n, reservation(2, 10n));
-  book.apply(thesisOf(2));
-  book.release(quoteHashOf(2));
-  assert.equal(book.total, 10n, "it is open");
-});
-
 Deno.test("ExposureLimit: refuses every bet until all open theses are known", () => {
   const { limit, book } = limitOf(1_000n);
   refused(() => decide(limit, 1n), "EXPOSURE_UNKNOWN");

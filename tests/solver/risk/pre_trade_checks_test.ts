@@ -121,15 +121,6 @@ Deno.test("Pre-trade checks: a market without a price and an unknown pair are re
   }
 });
 
-Deno.test("Pre-trade checks: a throwing strategy fails the check", async () => {
-  const broken = {
-    recheck() {
-      throw new TypeError("No market has this base");
-    },
-  };
-  await assert.rejects(checks({ strategy: broken }).checkAndReadBalances(quote), TypeError);
-});
-
 for (const [failing, status, code, details] of cases) {
   Deno.test(`Pre-trade checks: a refusal with ${code} has its status and figures`, async () => {
     await assert.rejects(failing.checkAndReadBalances(quote), (thrown) => {

@@ -10,6 +10,8 @@ export interface Explanation {
   /** The error's code, for support and for tests. */
   code: string;
   text: string;
+  /** The largest amount that can be bet on the same box, if a smaller one can. */
+  most?: bigint;
 }
 
 /** The service may be down, or this device offline: the page cannot tell. */
@@ -70,9 +72,9 @@ export interface BetSize {
 export function explain(thrown: unknown, size?: BetSize): Explanation {
   if (!isRangemakerError(thrown)) return { code: "UNEXPECTED", text: messageOf(thrown) };
   const { code, message, details, retry } = thrown;
-  const room = size && code === "EXPOSURE_TOO_LARGE" ? roomText(details, size) : undefined;
+  const room = size && code === "EXPOSURE_TOO_LARGE" ? roomOf(details, size) : undefined;
   const known = TEXTS[code] && TEXTS[code] + (retry === "later" ? " Try again in a moment." : "");
-  return { code, text: room ?? known ?? withoutAddress(message) };
+  return { code, text: known ?? withoutAddress(message), ...room };
 }
 
 /** Details of `EXPOSURE_TOO_LARGE`: the exposure with the bet, its limit, and the bet's part of it. */
@@ -83,20 +85,21 @@ const exposureSchema = z.object({
 });
 
 /** The largest bet on the same box that fits the maker's limit; undefined if it is unknown. */
-function roomText(details: unknown, { betAmount, minBetAmount }: BetSize): string | undefined {
+function roomOf(details: unknown, { betAmount, minBetAmount }: BetSize) {
   const { data } = exposureSchema.safeParse(details);
   if (data === undefined) return undefined;
   const { exposure, maxExposure, risk } = data;
   const most = betAmount * (maxExposure - exposure + risk) / risk;
   return most < CENT || most < minBetAmount
-    ? "The maker is full now: later, or another box."
-    : `The maker takes at most ${formatAmount(most)} USDC on this box now.`;
+    ? { text: "The maker is full now: later, or another box." }
+    : { text: `The maker takes at most ${formatAmount(most)} USDC on this box now.`, most };
 }
 
 /** A bet that the maker would quote and never execute, with the largest one on the same box. */
 export function explainRisk(betAmount: bigint, risk: bigint, maxRisk: bigint): Explanation {
-  const most = formatAmount(betAmount * maxRisk / risk);
-  return { code: "RISK_TOO_LARGE", text: `The maker takes at most ${most} USDC on this box.` };
+  const most = betAmount * maxRisk / risk;
+  const text = `The maker takes at most ${formatAmount(most)} USDC on this box.`;
+  return { code: "RISK_TOO_LARGE", text, most };
 }
 
 /** Removes the called URL at the start of a service's message, which does not help the user. */

@@ -3,7 +3,6 @@ import { Markets, RangemakerClient, systemClock, type Thesis } from "@rangemaker
 import type { PageConfig } from "../../page_config.ts";
 import { durationText, formatAmount, formatTime } from "../format.ts";
 import { notify } from "../notify_button.tsx";
-import type { BetOutcome, UnresolvedBet } from "./bet_keeper.ts";
 import { Poll } from "./http.ts";
 import { LiveBreaches, outcomeText, stillOpenText } from "./live_breaches.ts";
 import { MakerStatus } from "./maker_status.ts";
@@ -40,16 +39,23 @@ export function openPageModel(config: PageConfig, page: Window) {
     store: page.localStorage,
     tabs: page,
     injected: watchInjectedWallets(page),
-    onSettled(thesis) {
+    onNews(thesis, news) {
+      const { id, startTime, endTime } = thesis;
+      if (news === "found") return void announce(placedText(id, thesis, serverClock.now()));
+      if (news === "started") {
+        const text = `Bet ${id} runs now, for ${durationText(endTime - startTime)}.`;
+        return void announce(text, { isSpoken: true }); // the chart shows it
+      }
       announce(outcomeText(thesis), { isSpoken: isOutcomeSeen(page.document, thesis) });
       notify(outcomeText(thesis));
     },
     onResolved(bet, outcome) {
-      // The bet slip shows bets that were placed or refused at once.
-      const isSpoken = outcome.name === "placed" && !bet.isChecking;
-      if (outcome.name !== "refused") {
-        announce(resolutionOf(bet, outcome, serverClock.now()), { isSpoken });
-      }
+      if (outcome.name === "refused") return; // the bet slip shows why
+      const { quote } = bet.offer;
+      const [text, isSpoken] = outcome.name === "placed"
+        ? [placedText(outcome.thesisId, quote, serverClock.now()), !bet.isChecking]
+        : [`No bet was placed on the box from ${formatTime(quote.startTime)}, nothing was taken.`];
+      announce(text, { isSpoken });
     },
     onLeft(theses) {
       announce(`You have left the account.${stillOpenText(theses.map(withBreach))}`);
@@ -110,18 +116,14 @@ function isOutcomeSeen(document: Document, { id }: Thesis): boolean {
   return place.contains(document.elementFromPoint(left + width / 2, top + height / 2));
 }
 
-function resolutionOf(
-  { offer: { quote }, isChecking }: UnresolvedBet,
-  outcome: BetOutcome,
+function placedText(
+  id: number,
+  { payout, startTime }: Pick<Thesis, "payout" | "startTime">,
   nowMs: number,
 ): string {
-  const { betAmount, payout, startTime } = quote;
-  const bet = `The bet of ${formatAmount(betAmount)} USDC that starts at ${formatTime(startTime)}`;
-  if (outcome.name !== "placed") return `${bet} was not placed: nothing was taken.`;
-  if (isChecking) return `${bet} was placed after all: it is bet ${outcome.thesisId}.`;
   const begins = startTime > nowMs
     ? `starts in ${durationText(1_000 * Math.ceil((startTime - nowMs) / 1_000))}`
     : "has begun";
-  return `Bet ${outcome.thesisId} is placed: it pays ${formatAmount(payout)} USDC if the price ` +
-    `stays in the box. The window ${begins}.`;
+  return `Bet ${id} is placed: it pays ${formatAmount(payout)} USDC if the price stays in the ` +
+    `box. The window ${begins}.`;
 }

@@ -18,10 +18,15 @@ const REFRESH_MS = 10_000;
 /** A bet changes the balance; a read that soon covers all bets that are reported together. */
 const REFRESH_SOON_MS = 100;
 
+/** Who placed a bet this shortly before a reload may not have seen that it was placed. */
+const FOUND_MS = 10_000;
+
+/** Such a bet was found, or the window of a bet that was seen open has started, or it is settled. */
+export type BetNews = "found" | "started" | "settled";
+
 export interface PortfolioOptions extends Omit<BetKeeperOptions, "hasAllTheses"> {
   client: RangemakerClient;
-  /** Called when a bet that this page saw open is won or lost. */
-  onSettled(thesis: Thesis): void;
+  onNews(thesis: Thesis, news: BetNews): void;
 }
 
 /** Follows one user's balance and bets. */
@@ -42,6 +47,8 @@ export class Portfolio {
   #cancelRefresh: CancelTimer = () => {};
   #closed = false;
   #isRefreshSoon = false;
+  #startedAtMs = 0;
+  readonly #cancelStarts: CancelTimer[] = [];
   /** Numbers of the last request for the balance, and of the last one with an answer. */
   #asked = 0;
   #answered = 0;
@@ -53,6 +60,7 @@ export class Portfolio {
 
   /** Starts following, and resends signed bets that have no answer. */
   start(): void {
+    this.#startedAtMs = this.#options.serverClock.now();
     void this.#connect();
     void this.refresh();
     this.bets.start();
@@ -63,6 +71,7 @@ export class Portfolio {
     this.bets.close();
     this.#cancelTimer();
     this.#cancelRefresh();
+    for (const cancel of this.#cancelStarts) cancel();
     this.#watch?.close();
   }
 
@@ -113,10 +122,24 @@ export class Portfolio {
     const others = this.theses.value.filter(({ id }) => id !== thesis.id);
     const older = others.findIndex(({ id }) => id < thesis.id);
     this.theses.value = others.toSpliced(older === -1 ? others.length : older, 0, thesis);
+    const isPending = this.bets.unresolved.value.some(({ offer: { quoteHash } }) =>
+      quoteHash === thesis.quoteHash
+    );
     this.bets.confirm(thesis);
     const isSettled = thesis.status === "won" || thesis.status === "lost";
-    if (!isSettled) this.#unsettled.add(thesis.id);
-    else if (this.#unsettled.delete(thesis.id)) this.#options.onSettled(thesis);
+    if (isSettled && this.#unsettled.delete(thesis.id)) this.#options.onNews(thesis, "settled");
+    if (!isSettled && !this.#unsettled.has(thesis.id)) this.#expect(thesis, isPending);
     this.#refreshSoon();
+  }
+
+  /** Follows a bet that was not seen before. The keeper reports those that were pending. */
+  #expect(thesis: Thesis, isPending: boolean): void {
+    const { clock, serverClock, onNews } = this.#options;
+    this.#unsettled.add(thesis.id);
+    const ageMs = this.#startedAtMs - thesis.createdAt;
+    if (ageMs > 0 && ageMs < FOUND_MS && !isPending) onNews(thesis, "found");
+    const startsInMs = thesis.startTime - serverClock.now();
+    if (startsInMs <= 0) return;
+    this.#cancelStarts.push(clock.after(startsInMs, () => onNews(thesis, "started")));
   }
 }

@@ -64,7 +64,8 @@ export class PriceFeed {
   #offlineAtMs = 0;
   /** The connection is lost: here or at the service, which a page cannot always tell apart. */
   readonly isAway = computed(() =>
-    this.isOffline.value || !this.isLive.value && this.problem.value !== undefined
+    this.isOffline.value || this.#isSilent.value ||
+    !this.isLive.value && this.problem.value !== undefined
   );
   /** Markets whose history was requested: either it has been loaded, or it cannot be. */
   readonly loaded: Signal<ReadonlySet<string>> = signal(new Set());
@@ -111,8 +112,7 @@ export class PriceFeed {
   #readState(symbol: string): MarketState {
     if (this.isAway.value) return "away";
     if (!this.isLive.value || this.latest.value === NOT_RECEIVED) return "connecting";
-    const state = this.latest.value[symbol]?.state ?? "missing";
-    return state === "fresh" && this.#isSilent.value ? "stale" : state;
+    return this.latest.value[symbol]?.state ?? "missing";
   }
 
   /** The prices of a market. The series is updated in place. */

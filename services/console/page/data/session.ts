@@ -9,7 +9,7 @@ import {
 import type { PageConfig } from "../../page_config.ts";
 import type { BetOutcome, UnresolvedBet } from "./bet_keeper.ts";
 import { PendingBets } from "./pending_bets.ts";
-import { Portfolio } from "./portfolio.ts";
+import { type BetNews, Portfolio } from "./portfolio.ts";
 import {
   accountOf,
   chainOf,
@@ -43,7 +43,7 @@ export interface SessionOptions {
   /** The window, which reports writes of other tabs. */
   tabs: EventTarget;
   injected: ReadonlySignal<readonly InjectedWallet[]>;
-  onSettled(thesis: Thesis): void;
+  onNews(thesis: Thesis, news: BetNews): void;
   onResolved(bet: UnresolvedBet, outcome: BetOutcome): void;
   /** Called with the user's bets when the user has left the account, in this tab or another one. */
   onLeft(theses: readonly Thesis[]): void;

@@ -3,7 +3,7 @@ import { Card } from "../card.tsx";
 import type { PageModel } from "../data/page_model.ts";
 import type { User } from "../data/session.ts";
 import { Fact } from "../fact.tsx";
-import { formatAmount } from "../format.ts";
+import { formatAmount, shortAddress } from "../format.ts";
 import { explain } from "../data/explain.ts";
 import { numberError, parseDecimal } from "./input.ts";
 import { chainObstacle } from "./next_step.ts";
@@ -25,6 +25,7 @@ function KeyChoice({ model }: { model: PageModel }) {
   const makeKey = () => {
     isOpening.value = true;
     problem.value = "";
+    model.announce("Opening your account …", { isSpoken: true });
     session.useDevelopmentKey().then(
       () => model.announce("Your test account is open.", { isSpoken: true }),
       () => problem.value = "The page could not load what makes the account: try again.",
@@ -90,7 +91,9 @@ function Money({ model, user }: { model: PageModel; user: User }) {
         <Fact label="In open bets">
           {account === undefined ? "…" : `${formatAmount(account.locked)} USDC`}
         </Fact>
-        <Fact label="Key">{user.walletName}</Fact>
+        <Fact label={user.walletName}>
+          <code title={user.address}>{shortAddress(user.address)}</code>
+        </Fact>
       </dl>
       {wrongChain !== undefined && isEmpty
         ? (
@@ -114,26 +117,23 @@ function Deposit({ model, user, isFirst }: { model: PageModel; user: User; isFir
   const isBusy = useSignal(false);
   const problem = useSignal("");
   const isTest = model.config.isDevelopmentChain;
-  // Announced each time, also the same problem again.
-  const fail = (text: string) => {
-    problem.value = text;
-    model.announce(text, { isSpoken: true, isAnswer: true });
-  };
   const deposit = async (event: Event) => {
     event.preventDefault();
     if (isBusy.value) return;
     const units = parseDecimal(amount.value);
     if (units === undefined) {
-      return fail(`${numberError(amount.value, "an amount", "of at least 0.000001")}.`);
+      problem.value = `${numberError(amount.value, "an amount", "of at least 0.000001")}.`;
+      return void model.announce(problem.value, { isSpoken: true, isAnswer: true });
     }
     isBusy.value = true;
     problem.value = "";
+    model.announce("Depositing …", { isSpoken: true });
     try {
       await user.client.deposit(units);
       model.announce(`${formatAmount(units)} USDC arrived.`);
       await user.portfolio.refresh();
     } catch (thrown) {
-      fail(explain(thrown).text);
+      model.announce(explain(thrown).text); // the amount is right
     }
     isBusy.value = false;
   };

@@ -5,6 +5,7 @@ import type { BetSlip } from "./bet_slip.ts";
 import {
   amountText,
   describeDraft,
+  type Draft,
   type DraftFields,
   errorText,
   fieldsOf,
@@ -16,7 +17,7 @@ import {
 } from "./draft.ts";
 import { linkTo } from "./box_link.ts";
 import { parseDuration, unitOf } from "./input.ts";
-import { errorsOf, spokenText } from "./next_step.ts";
+import { errorsOf, isFix, spokenText } from "./next_step.ts";
 import { obstacleNow, QuoteButton, situationOf, switchChain } from "./quote_button.tsx";
 import { QuotePanel } from "./quote_panel.tsx";
 import { focusChart, showChart } from "./show_chart.ts";
@@ -177,23 +178,26 @@ function CopyLink({ model, slip }: BetPanelProps) {
   return <button type="button" class="quiet" onClick={copyLink}>Copy link</button>;
 }
 
+/** A box around the price for the times in the fields. @param kept A box whose height is kept. */
+export function suggestionOf({ feed }: PageModel, slip: BetSlip, kept?: Draft): Draft | undefined {
+  const symbol = slip.symbol.peek();
+  const price = feed.latest.peek()[symbol]?.price;
+  if (price === undefined || !feed.loaded.peek().has(symbol)) return undefined;
+  const times = timesOf(slip.fields.peek());
+  return suggestedDraft(price, feed.seriesOf(symbol).secondMove(), times, kept);
+}
+
 /**
  * Draws a box around the price for the times in the fields, and announces it.
  *
  * @param options With `keepsHeight`, the box keeps its height.
  */
 export function placeBox(model: PageModel, slip: BetSlip, { keepsHeight = false } = {}): void {
-  const { feed } = model;
-  const symbol = slip.symbol.value;
-  const price = feed.latest.value[symbol]?.price;
-  if (price === undefined || !feed.loaded.value.has(symbol)) {
-    return void model.announce("The prices are still being loaded.");
-  }
-  const times = timesOf(slip.fields.value);
-  const kept = keepsHeight ? slip.draft : undefined;
+  const draft = suggestionOf(model, slip, keepsHeight ? slip.draft : undefined);
+  if (draft === undefined) return void model.announce("The prices are still being loaded.");
   const name = keepsHeight ? "Moved box" : slip.isEmpty ? "Suggested box" : "Fitted box";
   slip.saveForUndo();
-  slip.edit(fieldsOf(suggestedDraft(price, feed.seriesOf(symbol).secondMove(), times, kept)));
+  slip.edit(fieldsOf(draft));
   showChart();
   sayBox(model, slip, name);
 }
@@ -209,17 +213,12 @@ export function repeatBet(model: PageModel, slip: BetSlip, bet: Thesis): void {
   showChart();
   const amount = formatAmount(bet.betAmount);
   const name = `The same bet of ${amount} USDC on ${symbol}, around the price of now`;
-  sayBox(model, slip, name, { isSpoken: false });
+  sayBox(model, slip, name);
 }
 
 /** Announces where the box is now. */
-export function sayBox(
-  { announce }: PageModel,
-  { draft }: BetSlip,
-  name: string,
-  { isSpoken = true } = {},
-): void {
-  if (draft !== undefined) announce(`${name}: ${describeDraft(draft)}`, { isSpoken });
+export function sayBox({ announce }: PageModel, { draft }: BetSlip, name: string): void {
+  if (draft !== undefined) announce(`${name}: ${describeDraft(draft)}`, { isSpoken: true });
 }
 
 /** Clears the box and announces it. Focuses the chart, where the next box is drawn. */
@@ -241,16 +240,21 @@ export function undo(model: PageModel, slip: BetSlip): void {
 export function askQuote(model: PageModel, slip: BetSlip): void {
   const obstacle = obstacleNow(model, slip);
   if (obstacle === undefined) return void slip.quote();
-  if (obstacle.suggests || obstacle.fix) {
-    return placeBox(model, slip, { keepsHeight: obstacle.fix === "move" });
+  const { action } = obstacle;
+  if (action === "suggest" || isFix(obstacle)) {
+    return placeBox(model, slip, { keepsHeight: action === "move" });
   }
-  if (obstacle.switchesChain) return switchChain(model);
-  if (obstacle.field) document.getElementById(`field-${obstacle.field}`)?.focus();
-  model.announce(spokenText(obstacle), { isSpoken: true, isAnswer: true }); // the page shows it
+  if (action === "switch") return switchChain(model);
+  if (obstacle.amount) return slip.edit({ amount: amountText(obstacle.amount / CENT * CENT) });
+  const field = document.getElementById(`field-${obstacle.field}`);
+  // The page shows it, and the error of a field is read as that gets the focus.
+  const isRead = field !== document.activeElement && field?.ariaInvalid === "true";
+  field?.focus();
+  if (!isRead) model.announce(spokenText(obstacle), { isSpoken: true, isAnswer: true });
 }
 
 /** Choices of {@link Tolerance}, in percent. */
-const TOLERANCES = [0, 2, 5, 10, 20] as const;
+const TOLERANCES = [0, 2, 5, 10, 15, 20] as const;
 
 function Tolerance({ slip }: { slip: BetSlip }) {
   return (
@@ -260,8 +264,9 @@ function Tolerance({ slip }: { slip: BetSlip }) {
         value={slip.tolerancePercent.value}
         onChange={({ currentTarget }) => slip.setTolerance(Number(currentTarget.value))}
       >
-        {TOLERANCES.map((percent) => <option key={percent} value={percent}>{percent} % less
-        </option>)}
+        {TOLERANCES.map((percent) => (
+          <option key={percent} value={percent}>{percent} % less or more</option>
+        ))}
       </select>
     </label>
   );

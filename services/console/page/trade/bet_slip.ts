@@ -1,5 +1,5 @@
 import { computed, effect, type Signal, signal, untracked } from "@preact/signals";
-import type { Bet, CancelTimer, Offer } from "@rangemaker/client";
+import type { Bet, CancelTimer } from "@rangemaker/client";
 import { Estimator } from "../data/estimator.ts";
 import type { ResolvedBet } from "../data/bet_keeper.ts";
 import { explain } from "../data/explain.ts";
@@ -13,30 +13,16 @@ import {
   parseFields,
 } from "./draft.ts";
 import type { DraftStore } from "./draft_store.ts";
-import { endedText, signableMs } from "./quote_life.ts";
-import { NOT_PLACED, quoteStages, signingStages } from "./signing.ts";
+import { deadlineText, PressLock, signableMs } from "./quote_life.ts";
+import { NOT_PLACED, signingStages } from "./signing.ts";
 import type { MakerStatus } from "../data/maker_status.ts";
-import type { Announce } from "../data/messages.ts";
-import { repricedText, termsText } from "./odds.ts";
+import { paysText, repricedText } from "./odds.ts";
 import { boxText, type Obstacle, stillText } from "./next_step.ts";
 import { SlipVoice, type SlipVoiceOptions } from "./slip_voice.ts";
-import {
-  leastOf,
-  notPlacedText,
-  type PlacedStage,
-  type QuotedStage,
-  seenPayout,
-  type Stage,
-} from "./stage.ts";
+import { notPlacedText, type PlacedStage, seenPayout, type Stage } from "./stage.ts";
 
 /** Interval at which an estimate is updated, because the price moves. */
 const REFRESH_MS = 1_000;
-
-/** The same while the maker refuses the box. */
-const REFUSED_REFRESH_MS = 3_000;
-
-/** By then, a maker has seen a price that the page has seen. */
-const CROSSING_MS = 250;
 
 export interface BetSlipOptions extends SlipVoiceOptions {
   session: Pick<Session, "user">;
@@ -53,13 +39,13 @@ export class BetSlip {
   readonly fields: Signal<DraftFields>;
   readonly stage: Signal<Stage> = signal({ name: "draft" });
   readonly estimator: Estimator;
-  /** By how much less than quoted, in percent, a bet may pay if the price moves during signing. */
+  /** By how much a payout may change during signing, in percent. */
   readonly tolerancePercent: Signal<number>;
+  readonly lock: PressLock;
   /** The fields before the box was last drawn, moved or cleared. */
   readonly replaced: Signal<DraftFields | undefined> = signal(undefined);
   readonly #options: BetSlipOptions;
   #cancelRefresh: CancelTimer = () => {};
-  readonly #announce: Announce;
   readonly #voice: SlipVoice;
   /** The parsed values of the fields. */
   readonly parsed = computed(() => parseFields(this.fields.value));
@@ -73,11 +59,12 @@ export class BetSlip {
     this.fields = signal(options.drafts.of(symbol) ?? EMPTY_FIELDS);
     this.estimator = options.estimate;
     this.tolerancePercent = signal(options.drafts.tolerancePercent);
+    this.lock = new PressLock(options.clock);
     this.#options = options;
     // On other views, only the outcomes of bets are announced.
-    this.#announce = (...message) =>
+    const announce: typeof options.announce = (...message) =>
       this.estimator.isPaused ? () => {} : options.announce(...message);
-    this.#voice = new SlipVoice({ ...options, announce: this.#announce });
+    this.#voice = new SlipVoice({ ...options, announce });
     let address = options.session.user.peek()?.address;
     effect(() => {
       const next = options.session.user.value?.address;
@@ -111,9 +98,9 @@ export class BetSlip {
   get terms(): string {
     const stage = this.stage.value;
     if (stage.name === "quoted") {
-      return this.#isValid(stage.offer)
-        ? `${termsText(stage.offer, leastOf(stage, this.tolerancePercent.value))}.`
-        : endedText(stage.offer.quote);
+      const { quote, probability } = stage.offer;
+      const deadline = deadlineText(quote, this.#options.serverClock.now());
+      return `The quote ${paysText({ ...quote, probability })}. ${deadline}`;
     }
     const state = this.#estimated;
     if (state === undefined || stage.name !== "draft") return "";
@@ -139,8 +126,7 @@ export class BetSlip {
   edit(fields: Partial<DraftFields>): void {
     if (this.stage.value.name === "sending") return;
     this.#isEdited = true;
-    this.fields.value = { ...this.fields.value, ...fields };
-    this.#changed({ isEdited: true });
+    this.#fill({ ...this.fields.value, ...fields });
   }
 
   /** Saves the fields for {@link undo}, before the box changes. */
@@ -168,8 +154,7 @@ export class BetSlip {
     this.symbol.value = symbol;
     this.replaced.value = undefined;
     this.estimator.clear();
-    this.fields.value = { ...this.#options.drafts.of(symbol) ?? EMPTY_FIELDS, amount };
-    this.#changed({ isEdited: true });
+    this.#fill({ ...this.#options.drafts.of(symbol) ?? EMPTY_FIELDS, amount });
   }
 
   /** Sets the tolerance, for this bet and the next ones. */
@@ -186,24 +171,32 @@ export class BetSlip {
     if (before.name !== "draft" && before.name !== "quoted") return;
     const seen = seenPayout(before, this.#estimated);
     this.stage.value = { name: "quoting" };
-    await this.#follow(quoteStages(user, bet, seen));
+    await this.#follow(async function* (): AsyncGenerator<Stage> {
+      yield { name: "quoted", offer: await user.client.quote(bet), before: seen };
+    }());
+  }
+
+  /** Signs the quote, unless it is locked or the key is held since before. */
+  press({ isHeld = false } = {}): void {
+    if (!isHeld && this.lock.allows()) return void this.place();
+    this.#options.announce("The quote is new: press again to sign it.");
   }
 
   /** Signs and sends the quote. Signs a new one if the price moves within the user's tolerance. */
   async place(): Promise<void> {
     const user = this.#user;
     const stage = this.stage.value;
-    if (user === undefined || stage.name !== "quoted" || !this.#isValid(stage.offer)) return;
+    if (user === undefined || stage.name !== "quoted") return;
+    if (signableMs(stage.offer.quote, this.#options.serverClock.now()) === 0) return;
     this.#voice.endQuote();
-    const least = leastOf(stage, this.tolerancePercent.value);
     const stages = signingStages(stage, {
       user,
       symbol: this.symbol.value,
-      least,
+      tolerancePercent: this.tolerancePercent.value,
       serverClock: this.#options.serverClock,
       maySign: () => user === this.#user,
     });
-    this.stage.value = { name: "signing", offer: stage.offer, least, isAgain: false };
+    this.stage.value = { name: "signing", offer: stage.offer, isAgain: false };
     await this.#follow(stages, stage.offer.quote.startTime);
   }
 
@@ -228,9 +221,12 @@ export class BetSlip {
     try {
       for await (const stage of stages) {
         if (version !== this.#version) return;
-        if (stage.name === "quoted") this.#showQuote(stage);
-        else if (stage.name === "placed") this.#showPlaced(stage);
-        else this.stage.value = stage;
+        if (stage.name === "placed") this.#clearPlaced(stage);
+        this.stage.value = stage;
+        if (stage.name !== "quoted") continue;
+        this.estimator.clear();
+        this.lock.begin();
+        this.#voice.quote(stage);
       }
     } catch (thrown) {
       if (version === this.#version) this.#fail(thrown, signedStartMs);
@@ -247,31 +243,17 @@ export class BetSlip {
     if (outcome.name === "placed") {
       if (isSame) this.clear();
       this.replaced.value = undefined;
-      if (isChecking && (isSame || !this.#isEdited)) {
-        this.stage.value = { ...outcome, offer };
-      }
+      if (isChecking && (isSame || !this.#isEdited)) this.stage.value = { ...outcome, offer };
     } else if (name === "draft") {
       const failure = notPlacedText(explain(NOT_PLACED), offer.quote.startTime);
-      this.stage.value = { name, failure };
+      this.stage.value = { name, failure, isSigned: true };
     }
   }
 
-  #isValid({ quote }: Offer): boolean {
-    return signableMs(quote, this.#options.serverClock.now()) > 0;
-  }
-
-  #showQuote(stage: QuotedStage): void {
-    this.estimator.clear();
-    this.stage.value = stage;
-    this.#voice.quote(stage, this.terms);
-  }
-
-  #showPlaced(stage: PlacedStage): void {
-    const { offer, signedFirst } = stage;
+  #clearPlaced({ offer, signedFirst }: PlacedStage): void {
     this.stage.value = { name: "draft" };
     this.clear();
     this.replaced.value = undefined; // it would be the same bet twice
-    this.stage.value = stage;
     if (signedFirst !== undefined) this.#voice.speak(repricedText(signedFirst, offer));
   }
 
@@ -279,16 +261,21 @@ export class BetSlip {
     const { betAmount = 0n } = this.parsed.value;
     const { minBetAmount = 0n } = this.#options.maker.info.value?.config ?? {};
     const explanation = explain(thrown, { betAmount, minBetAmount });
-    const failure = signedStartMs && notPlacedText(explanation, signedStartMs);
+    const isSigned = signedStartMs !== undefined;
+    const failure = notPlacedText(explanation, signedStartMs);
     this.estimator.clear();
-    this.stage.value = { name: "draft", ...(failure && { failure }) };
-    this.#announce(failure || explanation.text, { isSpoken: Boolean(failure) }); // the bar shows it
+    this.stage.value = { name: "draft", failure, isSigned };
+    this.#voice.speak(isSigned ? failure : explanation.text); // the bar shows it
     this.refresh();
   }
 
-  /** @param options With `isEdited`, stores the fields: another tab may have stored newer ones. */
-  #changed({ isEdited = false } = {}): void {
-    if (isEdited) this.#options.drafts.keep(this.symbol.value, this.fields.value);
+  #fill(fields: DraftFields): void {
+    this.fields.value = fields;
+    this.#options.drafts.keep(this.symbol.value, fields);
+    this.#changed();
+  }
+
+  #changed(): void {
     this.#version += 1;
     this.#voice.endQuote();
     this.stage.value = { name: "draft" };
@@ -299,21 +286,13 @@ export class BetSlip {
     );
   }
 
-  /**
-   * Updates the estimate now, and regularly while there is a box.
-   *
-   * @param isCrossing The price has left the box or is in it again: the maker may know a moment
-   * later.
-   */
-  refresh({ isCrossing = false } = {}): void {
+  /** Updates the estimate now, and regularly while there is a box. */
+  refresh(): void {
     const { clock } = this.#options;
     this.#cancelRefresh();
     const bet = this.#bet;
     if (bet === undefined || this.stage.value.name !== "draft") return;
     this.estimator.ask(bet);
-    const state = this.estimator.state.peek();
-    const isRefused = state !== undefined && "failure" in state;
-    const pauseMs = isCrossing ? CROSSING_MS : isRefused ? REFUSED_REFRESH_MS : REFRESH_MS;
-    this.#cancelRefresh = clock.after(pauseMs, () => this.refresh());
+    this.#cancelRefresh = clock.after(REFRESH_MS, () => this.refresh());
   }
 }

@@ -81,7 +81,7 @@ export function strokeOf(x: number, y: number, restedMs: number): "scroll" | "qu
 
 /** A drag in progress. */
 export class BoxDrag {
-  readonly #grip: Grip;
+  #grip: Grip;
   readonly #before: Corners | undefined;
   readonly #start: ChartPoint;
 
@@ -90,6 +90,11 @@ export class BoxDrag {
     this.#grip = grip;
     this.#before = before && cornersOf(before);
     this.#start = pointAt(scales, atX, atY);
+  }
+
+  /** It moves the whole box, wherever that was grabbed. */
+  moves(): void {
+    this.#grip = { kind: "move" };
   }
 
   /** The box for a position of the pointer; undefined while it is too small. */
@@ -113,15 +118,7 @@ export class BoxDrag {
     }
     const shift = point.price - this.#start.price;
     const sideMs = point.ms - this.#start.ms;
-    if (grip.kind === "move") {
-      const shiftMs = Math.max(START_MIN_MS - before.fromMs, sideMs);
-      return {
-        fromMs: before.fromMs + shiftMs,
-        toMs: before.toMs + shiftMs,
-        low: before.low + shift,
-        high: before.high + shift,
-      };
-    }
+    if (grip.kind === "move") return movedBy(before, sideMs, shift);
     // A side stops at the opposite one.
     const { fromMs, toMs, low, high } = before;
     const height = 10 ** -decimalsOf(high);
@@ -157,11 +154,16 @@ export function nudged(
   const ms = key === "ArrowRight" ? time : key === "ArrowLeft" ? -time : 0;
   const rise = key === "ArrowUp" ? price : key === "ArrowDown" ? -price : 0;
   if (ms === 0 && rise === 0) return undefined;
-  const { fromMs, toMs, low, high } = cornersOf(draft);
-  if (shiftKey) return draftOf({ fromMs, toMs: toMs + ms, low: low - rise, high: high + rise });
-  const shift = Math.max(START_MIN_MS - fromMs, ms);
-  const moved = { fromMs: fromMs + shift, toMs: toMs + shift };
-  return draftOf({ ...moved, low: low + rise, high: high + rise });
+  const before = cornersOf(draft);
+  if (!shiftKey) return draftOf(movedBy(before, ms, rise));
+  const { toMs, low, high } = before;
+  return draftOf({ ...before, toMs: toMs + ms, low: low - rise, high: high + rise });
+}
+
+/** The same box later and higher; it starts no sooner than it can. */
+function movedBy({ fromMs, toMs, low, high }: Corners, ms: number, rise: number): Corners {
+  const laterMs = Math.max(START_MIN_MS - fromMs, ms);
+  return { fromMs: fromMs + laterMs, toMs: toMs + laterMs, low: low + rise, high: high + rise };
 }
 
 function cornersOf({ lowerPrice, upperPrice, startsInMs, durationMs }: Draft): Corners {

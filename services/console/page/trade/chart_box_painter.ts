@@ -121,42 +121,40 @@ const LABEL_WIDTH_MIN = 60;
  * has.
  */
 export function paintBoxLabels(frame: Frame): void {
-  const { context, scales: { x, y, nowMs, plot }, palette, series } = frame;
-  const newest = { at: x(series.times.at(-1) ?? 0), level: y(series.prices.at(-1) ?? 0) };
+  const { scales: { x, y, nowMs, plot }, palette, series } = frame;
+  const [newestX, newestY] = [x(series.times.at(-1) ?? 0), y(series.prices.at(-1) ?? 0)];
   // No label covers the newest price or "now".
-  const drawn: Label[] = [
-    { left: newest.at - DOT, width: 2 * DOT, level: newest.level },
-    { left: x(nowMs), width: 36, level: plot.bottom - 10 },
+  const taken = [
+    labelArea(newestX - DOT, 2 * DOT, newestY),
+    labelArea(x(nowMs), 36, plot.bottom - 10),
   ];
-  const isChief = (box: ChartBox) => isHighlighted(frame, box) || isOwn(box);
-  const inView = inViewOf(frame);
-  const seen = inView.length > LABELS_MAX ? inView.filter(isChief) : inView;
-  const areas = seen.map((box) => areaOf(frame, box));
-  const rank = (box: ChartBox) => isHighlighted(frame, box) ? 2 : isOwn(box) ? 1 : 0;
-  const order = seen.map((_, index) => index).sort((a, b) =>
-    rank(seen[b]!) - rank(seen[a]!) || b - a // from the topmost down
-  );
-  context.font = `600 12px ${palette.font}`;
-  for (const index of order) {
-    const [box, area] = [seen[index]!, areas[index]!]; // of the same length
-    const isWide = isChief(box) || x(box.toMs) - area.left >= LABEL_WIDTH_MIN;
-    if (!isWide || box.label === "") continue;
-    const isFree = (label: Label) =>
-      !drawn.some((other) => isOver(label, other)) &&
-      (isChief(box) ||
-        !areas.some((other, at) =>
-          at !== index && !isBounds(frame, seen[at]!) && isOnArea(label, other)
-        ));
-    const label = placeFor(frame, box, area, isFree);
-    if (label === undefined) continue;
-    drawn.push(label);
-    const color = colorOf(box.kind, palette);
-    const look = isChief(box)
-      ? { ground: color, ink: palette.surface }
-      : { ground: palette.surface, ink: color };
-    paintLabel(frame, box.label, label, look);
+  // The user's own box that was zoomed off the chart still has its label, at the edge.
+  const isAhead = (box: ChartBox) => isOwn(box) && x(box.fromMs) > plot.right;
+  const inView = [...inViewOf(frame), ...frame.boxes.filter(isAhead)].map((box) => ({
+    ...{ box, area: areaOf(frame, box) },
+    rank: isHighlighted(frame, box) ? 2 : isOwn(box) ? 1 : 0,
+  }));
+  const seen = inView.length > LABELS_MAX ? inView.filter(({ rank }) => rank > 0) : inView;
+  const covered = seen.filter(({ box }) => !isBounds(frame, box));
+  // From the topmost down.
+  for (const { box, area, rank } of seen.toReversed().sort((a, b) => b.rank - a.rank)) {
+    const isChief = rank > 0;
+    const label = isAhead(box) ? `${box.label} →` : box.label;
+    const isWide = isChief || x(box.toMs) - area.left >= LABEL_WIDTH_MIN;
+    if (!isWide || label === "") continue;
+    const place = placeFor(
+      frame,
+      { ...box, label },
+      area,
+      (place) =>
+        !taken.some((other) => isOver(place, other)) &&
+        (isChief || !covered.some((other) => other.box !== box && isOver(place, other.area))),
+    );
+    if (place === undefined) continue;
+    taken.push(place);
+    const [ground, ink] = [colorOf(box.kind, palette), palette.surface];
+    paintLabel(frame, label, place, isChief ? { ground, ink } : { ground: ink, ink: ground });
   }
-  context.font = `12px ${palette.font}`;
 }
 
 /**
@@ -164,27 +162,27 @@ export function paintBoxLabels(frame: Frame): void {
  * below it if the price left it upwards.
  */
 function placeFor(
-  { context, scales: { plot } }: Frame,
-  { label: text, breach, high }: ChartBox,
+  frame: Frame,
+  { label, breach, high }: ChartBox,
   { left, right, top, bottom }: Area,
-  isFree: (label: Label) => boolean,
-): Label | undefined {
+  isFree: (place: Area) => boolean,
+): Area | undefined {
+  const { plot } = frame.scales;
   const edges = [top - LABEL_REACH, bottom + LABEL_REACH];
   if (breach && breach.price > high) edges.reverse();
   for (const side of ["left", "right"] as const) {
     for (const edge of edges) {
       const level = Math.min(plot.bottom - 11, Math.max(HIGHEST, edge));
-      const labelOf = (width: number): Label => {
+      const placeOf = (width: number) => {
         const start = side === "left" ? left : right - width;
-        return { left: Math.max(2, Math.min(start, plot.right - width)), width, level };
+        return labelArea(Math.max(2, Math.min(start, plot.right - width)), width, level);
       };
       // Beside a bound that is not on the chart, it would be taken for that of another bet.
       if (left <= plot.left && right >= plot.right && level !== edge) continue;
       // Measuring takes longer than comparing.
-      if (!isFree(labelOf(LABEL_WIDTH_MIN))) continue;
-      const label = labelOf(context.measureText(text).width + 12);
-      const isWhole = label.left + label.width <= plot.right;
-      if (isWhole && isFree(label)) return label;
+      if (!isFree(placeOf(LABEL_WIDTH_MIN))) continue;
+      const place = placeOf(widthOf(frame, label));
+      if (place.right <= plot.right && isFree(place)) return place;
     }
   }
   return undefined;
@@ -201,14 +199,13 @@ const areaOf = ({ scales: { x, y } }: Frame, box: ChartBox): Area => ({
   ...{ left: x(box.fromMs), right: x(endOf(box)), top: y(box.high), bottom: y(box.low) },
 });
 
-/** The position of a label; all labels have the same height. */
-interface Label {
-  left: number;
-  width: number;
-  level: number;
-}
+/** Half the height of a label. */
+const LABEL_HALF = 9;
 
-const LABEL_HEIGHT = 18;
+/** The area of a label whose middle is at this level. */
+export function labelArea(left: number, width: number, level: number): Area {
+  return { left, right: left + width, top: level - LABEL_HALF, bottom: level + LABEL_HALF };
+}
 
 /** The middle of a label is this far from the edge of its box. */
 const LABEL_REACH = 11;
@@ -216,15 +213,8 @@ const LABEL_REACH = 11;
 /** The highest position of a label. */
 const HIGHEST = 18;
 
-function isOver(a: Label, b: Label): boolean {
-  return Math.abs(a.level - b.level) < LABEL_HEIGHT && a.left < b.left + b.width &&
-    b.left < a.left + a.width;
-}
-
-function isOnArea({ left, width, level }: Label, area: Area): boolean {
-  return left < area.right && area.left < left + width &&
-    level - LABEL_HEIGHT / 2 < area.bottom && area.top < level + LABEL_HEIGHT / 2;
-}
+const isOver = (a: Area, b: Area) =>
+  a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
 
 /** Draws handles where the drawn box can be grabbed: outside its corners if the box is small. */
 export function paintHandles({ context, scales, palette, draft }: Frame): void {
@@ -243,20 +233,46 @@ export function paintHandles({ context, scales, palette, draft }: Frame): void {
   }
 }
 
-export function paintLabel(
-  { context }: Frame,
+/** The width of a label, whose text is bold. */
+export function widthOf({ context, palette }: Frame, text: string): number {
+  context.font = `600 12px ${palette.font}`;
+  return context.measureText(text).width + 12;
+}
+
+interface Writing {
+  color?: string;
+  isBold?: boolean;
+  align?: "left" | "center";
+  width?: number;
+}
+
+/** Draws a text at a place, no wider than given. */
+export function write(
+  { context, palette }: Frame,
   text: string,
-  { left, width, level }: Label,
+  x: number,
+  y: number,
+  { color = palette["ink-soft"], isBold = false, align = "left", width }: Writing,
+): void {
+  context.fillStyle = color;
+  context.font = `${isBold ? 600 : 400} 12px ${palette.font}`;
+  context.textAlign = align;
+  context.textBaseline = "middle";
+  context.fillText(text, x, y, width);
+}
+
+export function paintLabel(
+  frame: Frame,
+  text: string,
+  { left, right, top, bottom }: Area,
   { ground, ink }: { ground: string; ink: string },
 ): void {
+  const { context } = frame;
   context.fillStyle = ground;
   context.beginPath();
-  context.roundRect(left, level - LABEL_HEIGHT / 2, width, LABEL_HEIGHT, 5);
+  context.roundRect(left, top, right - left, bottom - top, 5);
   context.fill();
-  context.fillStyle = ink;
-  context.textAlign = "left";
-  context.textBaseline = "middle";
-  context.fillText(text, left + 6, level + 0.5);
+  write(frame, text, left + 6, (top + bottom) / 2 + 0.5, { color: ink, isBold: true });
 }
 
 /** Marks where the price left a box. */

@@ -1,16 +1,15 @@
-import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { type CancelTimer, type Market, systemClock } from "@rangemaker/client";
+import type { Market } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { useNow } from "../use_now.ts";
-import { clearBox, placeBox, sayBox, undo } from "./bet_panel.tsx";
+import { clearBox, undo } from "./bet_panel.tsx";
 import { openText } from "./chart_boxes.ts";
-import { betsOf, type ChartSource, contentOf, ownBetAt } from "./chart_content.ts";
-import { CHART_KEYS, keysOf, zoomBy } from "./chart_keys.ts";
+import { betsOf, type ChartSource, contentOf } from "./chart_content.ts";
+import { CHART_KEYS, zoomBy } from "./chart_keys.ts";
 import { ChartPointer } from "./chart_pointer.ts";
 import { ChartProbe } from "./chart_probe.ts";
 import { pastShare } from "./chart_scales.ts";
-import { labelOf, spanToSee, ZOOM_STEP } from "./chart_spans.ts";
+import { labelOf, spanFor, spanToSee, ZOOM_STEP } from "./chart_spans.ts";
 import { LiveChart } from "./live_chart.ts";
 import { MarketChoice } from "./market_choice.tsx";
 import { MARKET_TEXTS } from "./next_step.ts";
@@ -55,7 +54,11 @@ function Legend({ model, market }: { model: PageModel; market: Market }) {
         {isLive ? <span class="spoken">Live prices.</span> : MARKET_TEXTS[state]}
         {isLive && model.isSimulated && " Simulated prices"}
       </p>
-      {text && <p class="open">● {text}</p>}
+      {text && (
+        <p class="open">
+          <span aria-hidden="true">●</span> {text}
+        </p>
+      )}
     </div>
   );
 }
@@ -92,79 +95,39 @@ function future(): { share: number; width: number } {
   return { share: 1 - pastShare(width), width };
 }
 
-/** The chart that is drawn in an area, with pointer and keys, for as long as its market is shown. */
-function useLiveChart(
-  props: ChartSource,
-  area: RefObject<HTMLDivElement | null>,
-): RefObject<LiveChart | null> {
-  const { model, slip, market, spanMs, chosen } = props;
-  const chart = useRef<LiveChart>(null);
-  useEffect(() => {
-    const element = area.current;
-    const canvas = element?.querySelector("canvas");
-    if (!element || !canvas) return;
-    const ended = new AbortController();
-    let cancelSaying: CancelTimer = () => {};
-    const probe = new ChartProbe(props);
-    const content = contentOf(props, probe);
-    const live = chart.current = new LiveChart(canvas, content, ended.signal);
-    new ChartPointer(element, {
-      ...{ chart: live, slip, spanMs, keys: keysOf(props) },
-      point(at, isFree) {
-        const { scales } = live;
-        const place = at && scales && { time: scales.x.invert(at.x), price: scales.y.invert(at.y) };
-        chosen.value = place && ownBetAt(props, place, scales.nowMs);
-        probe.show(place, isFree && chosen.value === undefined ? scales?.x.domain()[1] : undefined);
-      },
-      tapped() {
-        if (slip.isEmpty) placeBox(model, slip);
-      },
-      dragUndone() {
-        model.announce("The drag was undone.", { isSpoken: true });
-      },
-      swiped() {
-        model.announce("Hold for a moment, then draw or resize: a quick vertical stroke scrolls.");
-      },
-      // Announced once, after the last of several presses.
-      nudged() {
-        cancelSaying();
-        cancelSaying = systemClock.after(SAY_AFTER_MS, () => {
-          if (slip.draft !== undefined) return sayBox(model, slip, "Box");
-          model.announce("No box yet: press Enter for one around the price.", { isAnswer: true });
-        });
-      },
-    }, ended.signal);
-    return () => {
-      cancelSaying();
-      probe.show(undefined);
-      ended.abort();
-    };
-  }, [market.symbol]);
-  return chart;
-}
-
 function Chart(props: ChartSource) {
   const { model, slip, market: { symbol }, spanMs } = props;
   const area = useRef<HTMLDivElement>(null);
-  const chart = useLiveChart(props, area);
+  const chart = useRef<LiveChart>(null);
+  const { startsInMs, durationMs } = slip.draft ?? {};
+  const stage = slip.stage.value;
+  // Under a drag, the view keeps still: if it grew with a box at its edge, the box would run away.
+  const fit = (leastMs = 0) => {
+    if (slip.draft === undefined || chart.current?.isHeld) return;
+    spanMs.value = Math.max(leastMs, spanToSee(slip.draft, spanMs.value, future()));
+  };
+  useEffect(() => {
+    const canvas = area.current?.querySelector("canvas");
+    if (!area.current || !canvas) return;
+    const ended = new AbortController();
+    const probe = new ChartProbe(props);
+    const live = chart.current = new LiveChart(canvas, contentOf(props, probe), ended.signal);
+    // A drawn box stays as narrow as the user made it.
+    const released = () => fit(spanMs.value);
+    new ChartPointer(area.current, { ...props, chart: live, probe, released }, ended.signal);
+    addEventListener("resize", () => fit(), { signal: ended.signal }); // the screen was rotated
+    return () => ended.abort();
+  }, [symbol]);
   useEffect(() => {
     void model.feed.loadFrom(symbol, model.serverClock.now() - spanMs.value * 0.6);
   }, [symbol, spanMs.value, model.feed.isLive.value]);
-  const { draft } = slip;
-  const { startsInMs, durationMs } = draft ?? {};
-  const fit = () => {
-    if (draft === undefined) return;
-    const fitting = spanToSee(draft, spanMs.value, future());
-    // A box that is being drawn stays as narrow as the user makes it.
-    if (fitting > spanMs.value || !chart.current?.isHeld) spanMs.value = fitting;
-  };
-  // A suggested or typed box may end beyond the chart or be hardly seen, and so may any box after
-  // the screen was rotated.
+  // A suggested or typed box may end beyond the chart or be hardly seen.
+  useEffect(() => fit(), [startsInMs, durationMs]);
   useEffect(() => {
-    fit();
-    addEventListener("resize", fit);
-    return () => removeEventListener("resize", fit);
-  }, [startsInMs, durationMs]);
+    const nowMs = model.serverClock.now();
+    if (stage.name !== "placed" || stage.offer.quote.startTime < nowMs) return;
+    spanMs.value = spanFor(stage.offer.quote.endTime - nowMs, future().share);
+  }, [stage.name]);
   return (
     <div class="chart">
       <div
@@ -172,7 +135,7 @@ function Chart(props: ChartSource) {
         class="area"
         role="application"
         tabIndex={0}
-        aria-label={`Live prices of ${symbol}`}
+        aria-label={`Prices of ${symbol}`}
         aria-describedby="chart-hint"
       >
         <canvas />
@@ -181,6 +144,3 @@ function Chart(props: ChartSource) {
     </div>
   );
 }
-
-/** The box is announced when it has not moved for this long. */
-const SAY_AFTER_MS = 600;

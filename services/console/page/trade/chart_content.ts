@@ -1,9 +1,10 @@
 /** What the chart shows: prices, the user's bets, and the box that the user is making. */
 import type { Signal } from "@preact/signals";
-import type { Market, Thesis } from "@rangemaker/client";
+import type { Market, Quote, Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import type { Point } from "../data/price_series.ts";
 import { formatAmount } from "../format.ts";
+import { suggestionOf } from "./bet_panel.tsx";
 import type { BetSlip } from "./bet_slip.ts";
 import {
   betAt,
@@ -17,6 +18,7 @@ import type { ChartContent } from "./chart_frame.ts";
 import type { ChartProbe } from "./chart_probe.ts";
 import { isOld } from "./market_choice.tsx";
 import { estimateNow } from "./quote_button.tsx";
+import type { Draft, ParsedFields } from "./draft.ts";
 import { signableMs } from "./quote_life.ts";
 
 /** Everything that the chart of a market shows and changes. */
@@ -63,6 +65,9 @@ export function contentOf(
   let theses: unknown;
   let version = -1;
   let placed: ChartBox[] = [];
+  let suggested: Draft | undefined;
+  /** It stays while only a time is wrong. */
+  let drawn: Draft | undefined;
   return (): ChartContent => {
     const newest = session.user.peek()?.portfolio.theses.peek() ?? [];
     const nowMs = serverClock.now();
@@ -70,17 +75,21 @@ export function contentOf(
       theses = newest;
       version = series.version;
       placed = boxesOf(betsOf(model, market), nowMs);
+      suggested = suggestionOf(model, slip);
     }
-    const own = ownBox(model, slip, nowMs);
+    const { lower, upper } = errorsIn(slip.parsed.peek());
+    drawn = slip.draft ?? (lower ?? upper ? undefined : drawn);
+    const own = ownBox(model, slip, drawn, nowMs);
     const place = probe.place.peek();
     return {
       series,
       boxes: own === undefined ? placed : [...placed, own],
-      draft: own?.kind === "draft" ? slip.draft : undefined,
+      draft: isLocked(slip, nowMs) ? undefined : slip.draft,
       highlighted: chosen.peek(),
       probe: place && { place, text: probe.textAt(place, series, nowMs) },
-      hint: own === undefined && placed.every(({ kind, toMs }) => kind === "lost" || toMs < nowMs)
-        ? "Tap or draw"
+      hint: suggested && slip.isEmpty && own === undefined &&
+          placed.every(({ kind, toMs }) => kind === "lost" || toMs < nowMs)
+        ? boxOfDraft(suggested, nowMs, "Tap or draw")
         : undefined,
       isOld: isOld(model, market.symbol),
       nowMs,
@@ -89,15 +98,31 @@ export function contentOf(
   };
 }
 
+const errorsIn = (parsed: ParsedFields) => "errors" in parsed ? parsed.errors : {};
+
+/** The quote that is shown in place of the drawn box, until it has expired. */
+function quoteOn({ stage }: Pick<BetSlip, "stage">, nowMs: number): Quote | undefined {
+  const now = stage.peek();
+  if (!("offer" in now) || now.name === "placed") return undefined;
+  const { quote } = now.offer;
+  return now.name !== "quoted" || signableMs(quote, nowMs) > 0 ? quote : undefined;
+}
+
+/** Whether a finger leaves the box as it is, because it is quoted. */
+export function isLocked(slip: Pick<BetSlip, "stage">, nowMs: number): boolean {
+  return slip.stage.peek().name === "quoting" || quoteOn(slip, nowMs) !== undefined;
+}
+
 /** The box that the user is making: as quoted until the quote has expired, otherwise as drawn. */
-function ownBox(model: PageModel, slip: BetSlip, nowMs: number): ChartBox | undefined {
-  const stage = slip.stage.peek();
-  if (stage.name === "placed") return undefined;
-  const isQuoted = "offer" in stage &&
-    (stage.name !== "quoted" || signableMs(stage.offer.quote, nowMs) > 0);
-  if (isQuoted) return boxOfQuote(stage.offer.quote);
-  const { draft } = slip;
-  if (draft === undefined) return undefined;
+function ownBox(
+  model: PageModel,
+  slip: BetSlip,
+  drawn: Draft | undefined,
+  nowMs: number,
+): ChartBox | undefined {
+  const quote = quoteOn(slip, nowMs);
+  if (quote !== undefined) return boxOfQuote(quote);
+  if (drawn === undefined || slip.stage.peek().name === "placed") return undefined;
   const estimate = estimateNow(model, slip);
-  return boxOfDraft(draft, nowMs, estimate ? `pays ${formatAmount(estimate.payout)}` : "");
+  return boxOfDraft(drawn, nowMs, estimate ? `pays ${formatAmount(estimate.payout)}` : "");
 }

@@ -14,8 +14,8 @@ export interface ChartContent {
   highlighted: number | undefined;
   /** The position of the pointer, with a text about it. */
   probe: { place: Point; text: string } | undefined;
-  /** Text shown where a box can be drawn, while there is none. */
-  hint: string | undefined;
+  /** The box that a tap would draw, while there is none. */
+  hint: ChartBox | undefined;
   /** Whether the newest price is out of date. */
   isOld: boolean;
   nowMs: number;

@@ -60,7 +60,7 @@ export function keysOf(source: ChartSource): Record<string, () => void> {
     m() {
       if (slip.draft === undefined) return say("No box yet: press Enter for one around the price.");
       if (slip.stage.peek().name !== "draft") return;
-      placeBox(model, slip, { keepsHeight: obstacleNow(model, slip)?.fix !== "height" });
+      placeBox(model, slip, { keepsHeight: obstacleNow(model, slip)?.action !== "fit" });
     },
     p() {
       const state = model.stateOf(market.symbol);

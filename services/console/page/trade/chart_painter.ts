@@ -3,11 +3,14 @@ import { DAY_MS } from "../../../../lib/time.ts";
 import { formatDay, formatQuotePrice, formatTime } from "../format.ts";
 import {
   colorOf,
+  labelArea,
   paintBoxes,
   paintBoxLabels,
   paintBreach,
   paintHandles,
   paintLabel,
+  widthOf,
+  write,
 } from "./chart_box_painter.ts";
 import type { ChartBox } from "./chart_boxes.ts";
 import type { Frame } from "./chart_frame.ts";
@@ -27,9 +30,9 @@ export function paint(frame: Frame, width: number, height: number): void {
   const { plot } = scales;
   context.fillStyle = palette.surface;
   context.fillRect(0, 0, width, height);
-  context.font = `12px ${palette.font}`;
+  const tags = tagsOf(frame);
   paintFuture(frame);
-  paintGrid(frame);
+  paintGrid(frame, tags);
   paintNow(frame);
   context.save();
   context.beginPath();
@@ -38,12 +41,12 @@ export function paint(frame: Frame, width: number, height: number): void {
   paintBoxes(frame);
   paintLine(frame);
   for (const box of frame.boxes) paintBreach(frame, box);
-  paintBoxLabels(frame);
   paintHandles(frame);
-  paintProbe(frame);
   paintHint(frame);
+  paintBoxLabels(frame);
+  paintProbe(frame);
   context.restore();
-  paintPrices(frame);
+  paintPrices(frame, tags);
 }
 
 /** Paints the background of the future. */
@@ -55,45 +58,34 @@ function paintFuture({ context, scales, palette }: Frame): void {
 }
 
 /** Paints the line between past and future and its label "now", which no grid line crosses. */
-function paintNow({ context, scales, palette }: Frame): void {
-  const { plot, x, nowMs } = scales;
+function paintNow(frame: Frame): void {
+  const { context, scales: { plot, x, nowMs }, palette } = frame;
   const nowX = x(nowMs);
   context.strokeStyle = palette["ink-soft"];
-  context.lineWidth = 1;
-  context.setLineDash([3, 4]);
-  strokeLine(context, nowX, plot.top, nowX, plot.bottom);
-  context.setLineDash([]);
+  strokeLine(context, nowX, plot.top, nowX, plot.bottom, [3, 4]);
   context.fillStyle = palette.future;
   context.fillRect(nowX + 2, plot.bottom - 18, 32, 16);
-  context.fillStyle = palette["ink-soft"];
-  context.font = `600 12px ${palette.font}`;
-  context.textAlign = "left";
-  context.fillText("now", nowX + 5, plot.bottom - 10);
-  context.font = `12px ${palette.font}`;
+  write(frame, "now", nowX + 5, plot.bottom - 10, { isBold: true });
 }
 
-function paintGrid(frame: Frame): void {
+function paintGrid(frame: Frame, tags: readonly Tag[]): void {
   const { context, scales, palette } = frame;
   const { plot, x, y } = scales;
-  const tags = tagsOf(frame);
   context.strokeStyle = palette.grid;
-  context.fillStyle = palette["ink-soft"];
-  context.textBaseline = "middle";
-  context.textAlign = "left";
   for (const price of y.ticks(Math.max(2, Math.floor((plot.bottom - plot.top) / 56)))) {
     const at = Math.round(y(price)) + 0.5;
     strokeLine(context, plot.left, at, plot.right, at);
     if (tags.some(({ level }) => Math.abs(at - level) < TAG_HEIGHT)) continue;
-    context.fillText(formatQuotePrice(price), plot.right + 6, at);
+    write(frame, formatQuotePrice(price), plot.right + 6, at, { width: PRICE_WIDTH });
   }
-  context.textAlign = "center";
   const [fromMs = 0, toMs = 0] = x.domain();
   const isLong = toMs - fromMs > DAY_MS;
   for (const time of timeTicks(scales, isLong ? 90 : 64)) {
     const at = Math.round(x(time)) + 0.5;
     strokeLine(context, at, plot.top, at, plot.bottom);
     if (at < TIME_INSET || at > plot.right - TIME_INSET) continue;
-    context.fillText(isLong ? formatDay(time) : formatTime(time), at, plot.bottom + 13);
+    const text = isLong ? formatDay(time) : formatTime(time);
+    write(frame, text, at, plot.bottom + 13, { align: "center" });
   }
 }
 
@@ -138,30 +130,23 @@ function paintLine({ context, scales, series, palette }: Frame): void {
   context.stroke();
 }
 
-function paintHint({ context, scales, series, palette, hint, probe }: Frame): void {
+/** Paints the box that a tap would draw, as far as it is on the chart, and at least its text. */
+function paintHint(frame: Frame): void {
+  const { context, scales, palette, hint, probe } = frame;
   if (hint === undefined || probe !== undefined) return;
   const { plot, x, y, nowMs } = scales;
-  const nowX = x(nowMs);
-  const width = plot.right - nowX;
-  const height = (plot.bottom - plot.top) * 0.44;
-  context.font = `600 13px ${palette.font}`;
-  const share = 0.8;
-  const left = nowX + width * (1 - share) / 2;
-  const middle = y(series.prices.at(-1) ?? y.invert((plot.top + plot.bottom) / 2));
-  const top = Math.min(
-    plot.bottom - height - HINT_INSET.bottom,
-    Math.max(plot.top + HINT_INSET.top, middle - height / 2),
-  );
+  const left = Math.min(x(hint.fromMs), (x(nowMs) + plot.right) / 2);
+  const top = Math.max(plot.top + HINT_INSET.top, y(hint.high));
+  const bottom = Math.min(plot.bottom - HINT_INSET.bottom, y(hint.low));
   context.strokeStyle = palette["ink-soft"];
   context.lineWidth = 1.5;
   context.setLineDash([6, 6]);
-  context.strokeRect(left, top, width * share, height);
+  context.strokeRect(left, top, x(hint.toMs) - left, bottom - top);
   context.setLineDash([]);
-  context.fillStyle = palette["ink-soft"];
-  context.textAlign = "center";
-  context.textBaseline = "middle";
-  context.fillText(hint, left + width * share / 2, top + height * 0.3, width * share - 8);
-  context.font = `12px ${palette.font}`;
+  const right = Math.min(x(hint.toMs), plot.right);
+  write(frame, hint.label, (left + right) / 2, top + (bottom - top) * 0.3, {
+    ...{ isBold: true, align: "center", width: right - left - 8 },
+  });
 }
 
 /** Paints crosshairs at the pointer's position, with a text about it. */
@@ -171,20 +156,17 @@ function paintProbe(frame: Frame): void {
   const { place, text } = probe;
   const [at, level] = [x(place.time), y(place.price)];
   context.strokeStyle = palette["ink-soft"];
-  context.lineWidth = 1;
-  context.setLineDash([2, 3]);
-  strokeLine(context, at, plot.top, at, plot.bottom);
-  strokeLine(context, plot.left, level, plot.right, level);
-  context.setLineDash([]);
-  context.font = `12px ${palette.font}`;
-  const width = context.measureText(text).width + 12;
+  strokeLine(context, at, plot.top, at, plot.bottom, [2, 3]);
+  strokeLine(context, plot.left, level, plot.right, level, [2, 3]);
+  const width = widthOf(frame, text);
   const left = Math.max(2, Math.min(at + 10, plot.right - width - 2));
   const above = level - 16 > plot.top + 10 ? level - 16 : level + 20;
-  paintLabel(frame, text, { left, width, level: above }, {
-    ground: palette.ink,
-    ink: palette.surface,
-  });
+  const look = { ground: palette.ink, ink: palette.surface };
+  paintLabel(frame, text, labelArea(left, width, above), look);
 }
+
+/** Width of a price at the axis, in pixels. */
+const PRICE_WIDTH = 60;
 
 /** Height of a tag at the axis. */
 const TAG_HEIGHT = 20;
@@ -242,32 +224,27 @@ function taggedBox({ boxes, highlighted }: Frame): ChartBox | undefined {
 }
 
 /** Paints the newest price as a dot at the line's end, weaker if old, and the tags at the axis. */
-function paintPrices(frame: Frame): void {
+function paintPrices(frame: Frame, tags: readonly Tag[]): void {
   const { context, scales: { plot, x }, series, palette, isOld } = frame;
   const lineColor = isOld ? palette["ink-soft"] : palette.ink;
   const boundColor = colorOf(taggedBox(frame)?.kind ?? "draft", palette);
-  for (const { price, level, isBound, arrow } of tagsOf(frame)) {
+  for (const { price, level, isBound, arrow } of tags) {
     const at = x(series.times.at(-1) ?? Infinity);
     context.fillStyle = isBound ? boundColor : lineColor;
     if (!isBound && at >= plot.left) paintNewest(frame, Math.min(at, plot.right), level);
     context.beginPath();
     context.roundRect(plot.right + 2, level - TAG_HEIGHT / 2, 66, TAG_HEIGHT, 4);
     context.fill();
-    context.fillStyle = palette.surface;
-    context.font = `600 12px ${palette.font}`;
-    context.textAlign = "left";
-    context.textBaseline = "middle";
-    context.fillText(arrow + formatQuotePrice(price), plot.right + 6, level + 0.5, 60);
+    write(frame, arrow + formatQuotePrice(price), plot.right + 6, level + 0.5, {
+      ...{ color: palette.surface, isBold: true, width: PRICE_WIDTH },
+    });
   }
 }
 
 function paintNewest({ context, scales: { plot }, palette }: Frame, at: number, level: number) {
   context.strokeStyle = palette.ink;
   context.globalAlpha = 0.45;
-  context.lineWidth = 1;
-  context.setLineDash([2, 3]);
-  strokeLine(context, at, level, plot.right, level);
-  context.setLineDash([]);
+  strokeLine(context, at, level, plot.right, level, [2, 3]);
   context.globalAlpha = 1;
   context.beginPath();
   context.arc(at, level, 4, 0, 2 * Math.PI);
@@ -280,9 +257,13 @@ function strokeLine(
   y1: number,
   x2: number,
   y2: number,
+  dash: number[] = [],
 ): void {
+  context.lineWidth = 1;
+  context.setLineDash(dash);
   context.beginPath();
   context.moveTo(x1, y1);
   context.lineTo(x2, y2);
   context.stroke();
+  context.setLineDash([]);
 }

@@ -1,30 +1,24 @@
-/** Mouse, pen, finger and arrow keys on the chart. */
-import type { Signal } from "@preact/signals";
-import type { BetSlip } from "./bet_slip.ts";
+/** Mouse, pen, finger and keys on the chart. */
+import { type CancelTimer, systemClock } from "@rangemaker/client";
+import { placeBox, sayBox } from "./bet_panel.tsx";
 import { BoxDrag, type Grip, gripAt, MARGIN, nudged, REACH, strokeOf } from "./box_drag.ts";
+import { type ChartSource, isLocked, ownBetAt } from "./chart_content.ts";
+import { keysOf } from "./chart_keys.ts";
+import type { ChartProbe } from "./chart_probe.ts";
 import { isInside, type Scales } from "./chart_scales.ts";
 import { wheelFactor, zoomed } from "./chart_spans.ts";
 import { fieldsOf } from "./draft.ts";
 import type { LiveChart } from "./live_chart.ts";
 
-export interface PointerTarget {
-  chart: Pick<LiveChart, "scales" | "freeze" | "placeAt">;
-  slip: Pick<BetSlip, "draft" | "edit" | "saveForUndo" | "undo" | "replaced" | "stage">;
-  /** Time shown. */
-  spanMs: Signal<number>;
-  /** The pointer has moved without drawing, or left. `isFree`: a press would draw a new box. */
-  point(place: { x: number; y: number } | undefined, isFree: boolean): void;
-  /** A press on the future, outside of the drawn box, has ended where it began. */
-  tapped(): void;
-  /** Escape has undone a drag. */
-  dragUndone(): void;
-  /** A finger has swiped up or down, drew nothing, and did not scroll the page. */
-  swiped(): void;
-  /** Called after a press of an arrow key. */
-  nudged(): void;
-  /** Actions of all other keys, by key name in lower case. */
-  keys: Readonly<Record<string, () => void>>;
+export interface PointerTarget extends ChartSource {
+  chart: LiveChart;
+  probe: ChartProbe;
+  /** A drag has ended. */
+  released(): void;
 }
+
+/** A moved box is announced when no key has moved it for this long. */
+const SAY_AFTER_MS = 600;
 
 /** A press that moves less than this draws no box. */
 const MOVE_MIN = 4;
@@ -35,8 +29,6 @@ const SLIVER = 16;
 interface Press {
   pointerId: number;
   drag: BoxDrag;
-  /** The same press, if it moves the box. */
-  move: BoxDrag;
   x: number;
   y: number;
   startedMs: number;
@@ -52,12 +44,6 @@ interface Press {
 /** The direction of a finger is unknown until it has moved this far. */
 const DIRECTION_MIN = 8;
 
-/** Two fingers on the chart, whose distance sets how much time it shows. */
-interface Pinch {
-  spanMs: number;
-  distance: number;
-}
-
 /** Closer fingers count as this far apart, in pixels. */
 const PINCH_MIN = 20;
 
@@ -65,13 +51,17 @@ const PINCH_MIN = 20;
  * Draws boxes with one pointer. Escape or a second pointer undoes the drag. Two fingers and the
  * wheel zoom. A finger draws on the future, moves the box and, after a rest, resizes it. It scrolls
  * the page if it swipes up or down, unless the page ends there, if it is on the past, or while a
- * quote is open.
+ * quote can be signed.
  */
 export class ChartPointer {
   readonly #element: HTMLElement;
   readonly #target: PointerTarget;
+  /** Actions of keys, by name in lower case, besides those that move the box. */
+  readonly #keys: Readonly<Record<string, () => void>>;
+  #cancelSaying: CancelTimer = () => {};
   #press: Press | undefined;
-  #pinch: Pinch | undefined;
+  /** Time shown and distance of two fingers as they began: the distance sets the time. */
+  #pinch: { spanMs: number; distance: number } | undefined;
   /** Where the page was when a finger began to swipe instead of drawing. */
   #swipedAt: number | undefined;
   /** Positions of the fingers, by pointer id. */
@@ -81,27 +71,56 @@ export class ChartPointer {
   constructor(element: HTMLElement, target: PointerTarget, signal: AbortSignal) {
     this.#element = element;
     this.#target = target;
-    element.addEventListener("pointerdown", (event) => this.#down(event), { signal });
-    element.addEventListener("pointermove", (event) => this.#move(event), { signal });
-    element.addEventListener("pointerup", (event) => this.#up(event), { signal });
-    element.addEventListener("pointerleave", () => target.point(undefined, false), { signal });
-    element.addEventListener("pointercancel", (event) => {
+    this.#keys = keysOf(target);
+    // Not passive, so that the handlers can prevent scrolling while the chart zooms.
+    const on = <Type extends keyof HTMLElementEventMap>(
+      type: Type,
+      act: (event: HTMLElementEventMap[Type]) => void,
+    ) => element.addEventListener(type, act, { signal, passive: false });
+    on("pointerdown", (event) => this.#down(event));
+    on("pointermove", (event) => this.#move(event));
+    on("pointerup", (event) => this.#up(event));
+    on("pointerleave", () => this.#point(undefined, false));
+    on("pointercancel", (event) => {
       this.#cancel();
       this.#up(event);
-    }, { signal });
-    // Not passive, so that the handlers can prevent scrolling while the chart zooms.
-    const blocking = { signal, passive: false };
-    element.addEventListener("wheel", (event) => this.#wheel(event), blocking);
-    element.addEventListener("touchmove", (event) => this.#touchMove(event), blocking);
+    });
+    on("wheel", (event) => this.#wheel(event));
+    on("touchmove", (event) => this.#touchMove(event));
     // The browser cancels the pointer before the page scrolls, but not the touch.
-    element.addEventListener("touchend", () => {
-      if (this.#swipedAt === scrollY) target.swiped();
+    on("touchend", () => {
+      if (this.#swipedAt === scrollY) {
+        const text = "Hold for a moment, then draw or resize: a quick vertical stroke scrolls.";
+        target.model.announce(text);
+      }
       this.#swipedAt = undefined;
-    }, { signal });
-    element.addEventListener("keydown", (event) => this.#key(event), { signal });
-    element.addEventListener("keyup", ({ key }) => {
-      if (key.startsWith("Arrow")) target.nudged();
-    }, { signal });
+    });
+    on("keydown", (event) => this.#key(event));
+    on("keyup", ({ key }) => {
+      if (key.startsWith("Arrow")) this.#sayLater();
+    });
+    signal.addEventListener("abort", () => {
+      this.#cancelSaying();
+      target.probe.show(undefined);
+    });
+  }
+
+  /** The pointer has moved without drawing, or left. @param isFree A press would draw a new box. */
+  #point(at: { x: number; y: number } | undefined, isFree: boolean): void {
+    const { chart: { scales }, chosen, probe } = this.#target;
+    const place = at && scales && { time: scales.x.invert(at.x), price: scales.y.invert(at.y) };
+    chosen.value = place && ownBetAt(this.#target, place, scales.nowMs);
+    probe.show(place, isFree && chosen.value === undefined ? scales?.x.domain()[1] : undefined);
+  }
+
+  /** Announces the box once, after the last of several presses. */
+  #sayLater(): void {
+    const { model, slip } = this.#target;
+    this.#cancelSaying();
+    this.#cancelSaying = systemClock.after(SAY_AFTER_MS, () => {
+      if (slip.draft !== undefined) return sayBox(model, slip, "Box");
+      model.announce("No box yet: press Enter for one around the price.", { isAnswer: true });
+    });
   }
 
   #down(event: PointerEvent): void {
@@ -115,14 +134,14 @@ export class ChartPointer {
     const grip = this.#gripAt(scales, event);
     const isPast = x < scales.x(scales.nowMs) && grip.kind === "new";
     const isFinger = event.pointerType === "touch";
-    const isLocked = !["draft", "placed"].includes(this.#target.slip.stage.peek().name);
-    if (isFinger && (isPast || isLocked)) return this.#target.point({ x, y }, false);
+    const { model, slip } = this.#target;
+    if (isFinger && (isPast || isLocked(slip, model.serverClock.now()))) {
+      return this.#point({ x, y }, false);
+    }
     this.#element.setPointerCapture(event.pointerId);
-    const dragAs = (grip: Grip) => new BoxDrag(grip, this.#target.slip.draft, scales, x, y);
     this.#press = {
       pointerId: event.pointerId,
-      drag: dragAs(grip),
-      move: dragAs({ kind: "move" }),
+      drag: new BoxDrag(grip, slip.draft, scales, x, y),
       ...{ x, y, startedMs: event.timeStamp },
       isSketch: isFinger && grip.kind === "new",
       isDrawing: !isFinger,
@@ -130,16 +149,15 @@ export class ChartPointer {
       isOnFuture: grip.kind === "new" && !isPast,
     };
     this.#target.chart.freeze(true);
-    this.#target.point(undefined, false);
+    this.#point(undefined, false);
   }
 
   /** Adds a finger. Two fingers or more zoom and do not draw. */
   #startPinch(event: PointerEvent): void {
     this.#fingers.set(event.pointerId, this.#placeOf(event));
     const distance = this.#fingerDistance();
-    this.#pinch = distance === undefined
-      ? undefined
-      : { spanMs: this.#target.spanMs.peek(), distance };
+    const spanMs = this.#target.spanMs.peek();
+    this.#pinch = distance === undefined ? undefined : { spanMs, distance };
   }
 
   /** The distance of the first two fingers; undefined if there are fewer. */
@@ -162,7 +180,7 @@ export class ChartPointer {
         this.#end();
       } else {
         press.isDrawing = true;
-        if (stroke !== "rested" && !press.isSketch) press.drag = press.move;
+        if (stroke !== "rested" && !press.isSketch) press.drag.moves();
       }
     }
     if (this.#press !== undefined || this.#pinch !== undefined) event.preventDefault();
@@ -201,7 +219,7 @@ export class ChartPointer {
       const isOver = isInside(scales.plot, x, y);
       const grip = this.#gripAt(scales, event);
       this.#element.style.cursor = isOver ? cursorOf(grip) : "";
-      this.#target.point(isOver ? { x, y } : undefined, grip.kind === "new");
+      this.#point(isOver ? { x, y } : undefined, grip.kind === "new");
       return;
     }
     if (event.pointerId !== press.pointerId || !press.isDrawing) return;
@@ -225,15 +243,17 @@ export class ChartPointer {
     if (press?.pointerId === pointerId) {
       this.#end();
       const isTap = Math.hypot(x - press.x, y - press.y) < DIRECTION_MIN;
-      if (isTap && press.isOnFuture && !press.hasMoved) this.#target.tapped();
+      const { model, slip } = this.#target;
+      if (isTap && press.isOnFuture && !press.hasMoved && slip.isEmpty) placeBox(model, slip);
     }
-    if (pointerType === "touch") this.#target.point(undefined, false);
+    if (pointerType === "touch") this.#point(undefined, false);
   }
 
   #end(): void {
     if (this.#press === undefined) return;
     this.#press = undefined;
     this.#target.chart.freeze(false);
+    this.#target.released();
   }
 
   #cancel(): void {
@@ -251,12 +271,17 @@ export class ChartPointer {
     const name = (event.ctrlKey || event.metaKey ? "ctrl " : "") + event.key.toLowerCase();
     if (event.key === "Escape" && this.#press !== undefined) {
       this.#cancel();
-      return this.#target.dragUndone();
+      return void this.#target.model.announce("The drag was undone.", { isSpoken: true });
     }
     // The press that moves the focus to a button does not press it.
     if (event.key === "Enter") event.preventDefault();
-    if (!event.altKey && !event.repeat) this.#target.keys[name]?.();
-    if (scales === undefined || !event.key.startsWith("Arrow")) return;
+    const isArrow = event.key.startsWith("Arrow");
+    // The list of keys may have scrolled it away.
+    if (name !== "?" && (isArrow || this.#keys[name])) {
+      this.#element.scrollIntoView({ block: "nearest" });
+    }
+    if (!event.altKey && !event.repeat) this.#keys[name]?.();
+    if (scales === undefined || !isArrow) return;
     event.preventDefault(); // so that the page does not scroll
     if (draft === undefined) return;
     const next = nudged(scales, draft, event);

@@ -8,7 +8,7 @@ import { durationText, formatQuotePrice, formatTime } from "../format.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { betOf, type Draft, draftOf } from "./draft.ts";
 import { parseDecimal } from "./input.ts";
-import { oddsOf } from "./odds.ts";
+import { multiplierOf } from "./odds.ts";
 
 /** A box suggested at the pointer lasts one part in this many of the shown future. */
 const FUTURE_PARTS = 4;
@@ -64,10 +64,8 @@ export class ChartProbe {
     if (state === undefined) return here;
     if ("failure" in state) return `${here}: no bet up to here`;
     const { startTime, endTime } = state.bet;
-    const { multiplier } = oddsOf(state.estimate, undefined);
-    return `${here}: staying this close for ${
-      durationText(endTime - startTime)
-    } pays ${multiplier}`;
+    const length = durationText(endTime - startTime);
+    return `${here}: staying this close for ${length} pays ${multiplierOf(state.estimate)}`;
   }
 
   #betAt(place: Point, endMs: number): Bet | undefined {

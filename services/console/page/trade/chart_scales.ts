@@ -173,7 +173,7 @@ export function isKept(
 function padded({ low, high }: PriceRange): PriceRange {
   const middle = (low + high) / 2;
   const half = Math.max(high - low, middle * HEIGHT_MIN_SHARE) * (0.5 + PADDING);
-  return { low: middle - half, high: middle + half };
+  return { low: Math.max(0, middle - half), high: middle + half };
 }
 
 /** Steps of time for users who prefer reduced motion. Their own actions show at once. */

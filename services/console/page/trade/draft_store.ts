@@ -20,8 +20,8 @@ export const fieldsSchema = z.object({
   amount: text,
 });
 
-/** Default of the tolerance: by how much less than quoted a bet may pay, in percent. */
-const TOLERANCE_PERCENT = 10;
+/** Default of the tolerance, in percent; `suggested_box_test.ts` measures it. */
+const TOLERANCE_PERCENT = 15;
 
 /** How much time the chart of a market shows at first. */
 const SPAN_MS = 60_000;
@@ -31,7 +31,7 @@ const keptSchema = z.object({
   drafts: z.record(z.string(), z.object({ atMs: z.number(), fields: fieldsSchema })).default({}),
   /** How much time the chart shows, by market. */
   spansMs: z.record(z.string(), z.number()).default({}),
-  tolerancePercent: z.number().min(0).max(50).default(TOLERANCE_PERCENT),
+  tolerancePercent: z.int().min(0).max(50).default(TOLERANCE_PERCENT),
 });
 
 /** Keeps drafts across a change of the market and a reload. */
@@ -70,7 +70,7 @@ export class DraftStore {
     if (spansMs[symbol] !== spanMs) this.#write({ spansMs: { ...spansMs, [symbol]: spanMs } });
   }
 
-  /** By how much less than quoted, in percent, a bet may pay if the price moves during signing. */
+  /** By how much a payout may change during signing, in percent. */
   get tolerancePercent(): number {
     return this.#read().tolerancePercent;
   }

@@ -2,10 +2,10 @@
 import { parsePrice } from "@rangemaker/client";
 
 /** A number whose thousands may be separated by commas, such as `1,234.50`. */
-const WITH_POINT = /^(?:\d+|[1-9]\d{0,2}(?:,\d{3})+)(?:\.\d+)?$/;
+const WITH_POINT = /^(?:\d+|[1-9]\d{0,2}(?:,\d{3})+)(?:\.\d{1,6})?$/;
 
 /** The same with a decimal comma, such as `1.234,50`. */
-const WITH_COMMA = /^(?:\d+|[1-9]\d{0,2}(?:\.\d{3})+),\d+$/;
+const WITH_COMMA = /^(?:\d+|[1-9]\d{0,2}(?:\.\d{3})+),\d{1,6}$/;
 
 /** One comma before exactly three digits: it may separate thousands or decimals. */
 const AMBIGUOUS = /^[1-9]\d{0,2},\d{3}$/;
@@ -41,7 +41,7 @@ export function numberError(text: string, noun: string, minText: string, min = 1
   const value = Number(text.replace(",", "."));
   if (value * 1e6 < Number(min)) return `Enter ${noun} ${minText}`;
   if (value > LARGEST) return `Enter ${noun} of at most ${LARGEST.toLocaleString("en-US")}`;
-  return "Enter a number such as 10.50";
+  return "Enter a number such as 10.50, with 6 decimals at most";
 }
 
 /** Units of durations, with their names. */

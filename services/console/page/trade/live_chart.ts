@@ -182,7 +182,8 @@ function keyOf(
   return [
     ...[nowMs, spanMs, Math.round(low / pixel), Math.round(high / pixel)],
     isStepped ? 0 : series.version,
-    ...[boxes.length, own?.kind, own?.label, own?.low, own?.high, highlighted, hint, isOld],
+    ...[boxes.length, highlighted, isOld],
+    ...[own?.kind, own?.label, own?.low, own?.high, hint !== undefined],
     ...[draft?.startsInMs, draft?.durationMs],
     ...[probe?.text, probe?.place.time, probe?.place.price],
   ].join();

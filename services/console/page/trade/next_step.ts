@@ -13,7 +13,7 @@ import {
   LABELS,
   type ParsedFields,
 } from "./draft.ts";
-import { isWorthless, oddsOf, paysText } from "./odds.ts";
+import { isWorthless, paysText, warningOf } from "./odds.ts";
 import { checkingText } from "./quote_life.ts";
 import { CHECKING, OTHER_TAB, WAITING } from "./quote_step.ts";
 
@@ -39,17 +39,18 @@ export interface Situation {
 
 /** A condition that must be met before a quote. */
 export interface Obstacle {
-  /** Text of the disabled button for a quote, or of the button that removes the obstacle. */
+  /** Text of the button for a quote, which waits if there is no action. */
   button: string;
   text: string;
-  /** The button switches the wallet's chain. */
-  switchesChain?: boolean;
-  /** The button draws a box. */
-  suggests?: boolean;
-  /** The button moves the box to the price, or fits its height. Key M on the chart does the same. */
-  fix?: "move" | "height";
-  /** The field to correct, which shows its error; the button goes there. */
+  /**
+   * What the button does: switch the wallet's chain, draw a box, go to a field, enter an amount, move
+   * the box to the price or fit its height. Key M on the chart does the last two.
+   */
+  action?: "switch" | "suggest" | "correct" | "reduce" | "move" | "fit";
+  /** The field to correct, which shows its error. */
   field?: keyof DraftFields;
+  /** The amount to enter. */
+  amount?: bigint;
 }
 
 /** Why a market accepts no bets, in one sentence. The chart shows it. */
@@ -61,21 +62,19 @@ export const MARKET_TEXTS: Readonly<Record<Exclude<MarketState, "fresh">, string
 };
 
 /** The obstacle of a wallet on the wrong chain; undefined if it is right or unknown. */
-export function chainObstacle(walletChainId: number | undefined, chainId: number) {
+export function chainObstacle(
+  walletChainId: number | undefined,
+  chainId: number,
+): Obstacle | undefined {
   if (walletChainId === undefined || walletChainId === chainId) return undefined;
   return {
     button: "Switch the wallet’s chain",
     text: `The wallet is on chain ${walletChainId}; bets are on chain ${chainId}.`,
-    switchesChain: true,
+    action: "switch",
   };
 }
 
 const QUOTE = "Get a quote";
-
-/** Whether the button does something about the obstacle. */
-export function canAct({ suggests, switchesChain, fix, field }: Obstacle): boolean {
-  return Boolean(suggests ?? switchesChain ?? fix ?? field);
-}
 
 /** The first obstacle to a quote; undefined if there is none. */
 export function obstacleOf(situation: Situation): Obstacle | undefined {
@@ -87,14 +86,19 @@ export function obstacleOf(situation: Situation): Obstacle | undefined {
   }
   if (market !== "fresh") return { button: WAITING, text: "" };
   const wrong = firstError(errorsOf(situation));
-  if (wrong !== undefined) return { ...wrong, button: `Check “${LABELS[wrong.field]}”` };
+  if (wrong !== undefined) {
+    const amount = wrong.field === "amount" ? mostTaken(situation) : undefined;
+    return amount === undefined
+      ? { ...wrong, button: `Check “${LABELS[wrong.field]}”`, action: "correct" }
+      : { ...wrong, button: `Bet ${formatAmount(amount)} USDC`, action: "reduce", amount };
+  }
   if (isEmpty) {
     const text = "Draw a box on the chart, or fill in the fields.";
-    return { button: "Suggest a box", text, suggests: true };
+    return { button: "Suggest a box", text, action: "suggest" };
   }
   const blocked = (text: string): Obstacle => ({ button: QUOTE, text });
   const fix = unpriceable && FIXES[unpriceable.code];
-  if (fix) return { button: FIX_BUTTONS[fix], text: unpriceable.text, fix };
+  if (fix) return { ...fix, text: unpriceable.text };
   if (unpriceable) return blocked(unpriceable.text);
   if (!hasUser) return blocked("Open your account first.");
   if (balance === 0n) return blocked("Take money to bet with first.");
@@ -108,14 +112,13 @@ export function obstacleOf(situation: Situation): Obstacle | undefined {
     : undefined;
 }
 
-const FIX_BUTTONS: Readonly<Record<NonNullable<Obstacle["fix"]>, string>> = {
-  move: "Move the box to the price",
-  height: "Fit its height",
-};
+/** Whether a change of the box removes an obstacle. */
+export const isFix = ({ action }: Obstacle) => action === "move" || action === "fit";
 
 /** What is said about an obstacle: its text, and the button or key that removes it. */
-export function spokenText({ text, button, fix }: Obstacle): string {
-  return fix ? `${text} Press “${button}”, or M on the chart.` : text || button;
+export function spokenText(obstacle: Obstacle): string {
+  const { text, button } = obstacle;
+  return isFix(obstacle) ? `${text} Press “${button}”, or M on the chart.` : text || button;
 }
 
 /** What is said once a box is still: what is wrong, or what it pays; undefined if unknown. */
@@ -125,14 +128,16 @@ export function stillText(
 ): string | undefined {
   if (obstacle?.field) return isUnreached(fields.value, obstacle.field) ? "" : obstacle.text;
   if (obstacle?.text === "" || draft === undefined) return ""; // the chart shows the reason
-  return terms && obstacle?.fix ? spokenText(obstacle) : terms || undefined;
+  return terms && obstacle && isFix(obstacle) ? spokenText(obstacle) : terms || undefined;
 }
 
+const FIT = { button: "Fit its height", action: "fit" } as const;
+
 /** Refusals of a box that moving it, or changing its height, would fix. */
-const FIXES: Readonly<Record<string, Obstacle["fix"]>> = {
-  OUTSIDE_RANGE: "move",
-  RANGE_TOO_NARROW: "height",
-  PAYOUT_TOO_LOW: "height",
+const FIXES: Readonly<Record<string, Pick<Obstacle, "button" | "action">>> = {
+  OUTSIDE_RANGE: { button: "Move the box to the price", action: "move" },
+  RANGE_TOO_NARROW: FIT,
+  PAYOUT_TOO_LOW: FIT,
 };
 
 /** The errors of the fields. Without a box, prices may be empty, and limits are not checked. */
@@ -145,9 +150,20 @@ export function errorsOf(situation: Situation): FieldErrors {
   return amount === undefined ? errors : { ...errors, amount };
 }
 
+/** The most that the maker takes on the box, if that is less than the amount and the balance. */
+function mostTaken({ parsed: { betAmount = 0n }, balance, unpriceable }: Situation) {
+  const most = unpriceable?.most ?? betAmount;
+  return most < betAmount && (!balance || most < balance) ? most : undefined;
+}
+
 /** Why this amount cannot be bet. A balance of 0 is reported elsewhere. */
-function amountError({ parsed: { betAmount }, balance, limits }: Situation): string | undefined {
+function amountError(situation: Situation): string | undefined {
+  const { parsed: { betAmount }, balance, limits } = situation;
+  const most = mostTaken(situation);
   if (betAmount === undefined) return undefined;
+  if (most !== undefined) {
+    return `Enter at most ${formatAmount(most)} USDC: the maker takes no more on this box`;
+  }
   if (balance && betAmount > balance) {
     return `Enter at most ${formatAmount(balance)} USDC, your balance`;
   }
@@ -182,6 +198,6 @@ export function unpriceableBy(
 export function boxText(...[state, info]: Parameters<typeof unpriceableBy>): string {
   const unpriceable = unpriceableBy(state, info);
   if (unpriceable !== undefined || "failure" in state) return unpriceable?.text ?? "";
-  const { warning } = oddsOf(state.estimate, info?.config.maxPayoutRatio);
+  const warning = warningOf(state.estimate, info?.config.maxPayoutRatio);
   return [`Your box ${paysText(state.estimate)}.`, warning].filter(Boolean).join(" ");
 }

@@ -2,15 +2,6 @@
 import type { Estimate, Offer, Quote } from "@rangemaker/client";
 import { formatAmount } from "../format.ts";
 
-export interface Odds {
-  /** Such as `× 1.85`: rounded, like the amounts beside it. */
-  multiplier: string;
-  /** The maker's probability that the price stays in the box; undefined if it has no model. */
-  chance: string | undefined;
-  /** Set if the chance is unknown or far below break-even, or the payout capped or very low. */
-  warning: string | undefined;
-}
-
 /** Whether a bet could win less than a thousandth of its stake. */
 export function isWorthless({ payout, betAmount }: Pick<Quote, "payout" | "betAmount">): boolean {
   return (payout - betAmount) * 1_000n < betAmount;
@@ -25,58 +16,52 @@ const POOR_RETURN = 0.75;
 /** A payout of at least this share of the maker's highest one is capped: the maker rounds down. */
 const CAPPED_SHARE = 0.99;
 
-/** @param maxPayoutRatio The maker's highest payout as a multiple of the bet, once it is known. */
-export function oddsOf(
-  { betAmount, payout, probability }: Priced,
-  maxPayoutRatio: number | undefined,
-): Odds {
-  const ratio = Number(payout) / Number(betAmount);
-  const isCapped = maxPayoutRatio !== undefined && ratio >= CAPPED_SHARE * maxPayoutRatio;
-  const isPoor = probability !== undefined && probability * ratio < POOR_RETURN;
-  return {
-    multiplier: `× ${ratio.toFixed(2)}`,
-    chance: probability === undefined ? undefined : chanceText(probability),
-    warning: isPoor
-      ? "The chance is far below break-even: on average, such a bet pays back " +
-        `${formatAmount(BigInt(Math.floor(probability * Number(payout))))} of ` +
-        `${formatAmount(betAmount)} USDC.`
-      : isCapped
-      ? `The payout is capped at × ${maxPayoutRatio}: a less likely box pays no more.`
-      : probability === undefined
-      ? "This maker prices at random, for tests: its payout says nothing about the chance."
-      : ratio < 1 + SMALL_GAIN
-      ? `It barely pays more than you bet: you risk ${formatAmount(betAmount)} USDC to win ` +
-        `${formatAmount(payout - betAmount)}.`
-      : undefined,
-  };
+const ratioOf = ({ betAmount, payout }: Priced) => Number(payout) / Number(betAmount);
+
+/** What a bet pays for its stake, such as `× 1.85`: rounded, like the amounts beside it. */
+export const multiplierOf = (priced: Priced) => `× ${ratioOf(priced).toFixed(2)}`;
+
+/**
+ * A warning if the chance is unknown or far below break-even, or the payout capped or very low.
+ *
+ * @param maxPayoutRatio The maker's highest payout as a multiple of the bet, once it is known.
+ */
+export function warningOf(priced: Priced, maxPayoutRatio = Infinity): string | undefined {
+  const { betAmount, payout, probability } = priced;
+  const ratio = ratioOf(priced);
+  if (probability !== undefined && probability * ratio < POOR_RETURN) {
+    const back = BigInt(Math.floor(probability * Number(payout)));
+    return "The chance is far below break-even: on average, such a bet pays back " +
+      `${formatAmount(back)} of ${formatAmount(betAmount)} USDC.`;
+  }
+  if (ratio >= CAPPED_SHARE * maxPayoutRatio) {
+    return `The payout is capped at × ${maxPayoutRatio}: a less likely box pays no more.`;
+  }
+  if (probability === undefined) {
+    return "This maker prices at random, for tests: its payout says nothing about the chance.";
+  }
+  return ratio >= 1 + SMALL_GAIN
+    ? undefined
+    : `It barely pays more than you bet: you risk ${formatAmount(betAmount)} USDC to win ` +
+      `${formatAmount(payout - betAmount)}.`;
 }
 
-/** The probability at which payouts equal stakes on average, up to that of the least payout. */
-export function breakEvenOf(
-  { betAmount, payout }: Pick<Quote, "payout" | "betAmount">,
-  least = payout,
-): string {
-  const chanceFor = (paid: bigint) => chanceText(Number(betAmount) / Number(paid));
-  const [now, most] = [chanceFor(payout), chanceFor(least)];
-  return now === most ? now : `${now.replace(" %", "")}–${most}`;
+/** The probability at which payouts equal stakes on average. */
+export function breakEvenOf({ betAmount, payout }: Pick<Quote, "payout" | "betAmount">): string {
+  return chanceText(Number(betAmount) / Number(payout));
 }
 
 /**
- * The least payout of a quote that may replace the signed one without asking. It is never below the
- * stake, or a winner would lose money.
+ * Whether a quote may replace the first signed one without asking: its payout, and so its chance,
+ * are near enough. It never pays less than the stake, or a winner would lose money.
  */
-export function leastPayout(
+export function isNear(
   { payout, betAmount }: Pick<Quote, "payout" | "betAmount">,
+  first: Pick<Quote, "payout">,
   tolerancePercent: number,
-): bigint {
-  const least = payout * BigInt(Math.round(10_000 - 100 * tolerancePercent)) / 10_000n;
-  return least > betAmount ? least : betAmount;
-}
-
-/** What a bet pays if it is won: from the least payout that is placed without asking again. */
-export function payoutText({ payout, least }: Pick<Quote, "payout"> & { least: bigint }): string {
-  const [low, high] = [least, payout].map(formatAmount);
-  return low === high ? `${high}` : `${low} to ${high}`;
+): boolean {
+  const change = payout > first.payout ? payout - first.payout : first.payout - payout;
+  return payout >= betAmount && 100n * change <= first.payout * BigInt(tolerancePercent);
 }
 
 /** A probability in percent, never 0 or 100. */
@@ -85,34 +70,21 @@ export function chanceText(probability: number): string {
   return probability > 0.999 ? "over 99.9 %" : `${(100 * probability).toFixed(1)} %`;
 }
 
-export type Priced = Pick<Estimate, "betAmount" | "payout" | "probability">;
-
-/** What a box pays, to be spoken. */
-export function paysText(estimate: Priced): string {
-  const { multiplier } = oddsOf(estimate, undefined);
-  return `pays ${formatAmount(estimate.payout)} USDC (${multiplier})${chancesText(estimate)}`;
+/** Follows a payout: the maker's probability that the price stays in the box, if it has a model. */
+export function withChance({ probability }: { probability?: number }): string {
+  return probability === undefined ? "" : `, chance ${chanceText(probability)}`;
 }
 
-/** What is signed, to be spoken. @param least The least payout that is placed without asking again. */
-export function termsText({ quote, probability }: Offer, least: bigint): string {
-  const atLeast = least < quote.payout
-    ? `, or at least ${formatAmount(least)} if the odds change`
-    : "";
-  return `Bet ${formatAmount(quote.betAmount)}, get ${formatAmount(quote.payout)} USDC` +
-    atLeast + chancesText({ ...quote, probability }, least);
+export type Priced = Pick<Estimate, "betAmount" | "payout" | "probability">;
+
+/** What a box or a quote pays, to be spoken. */
+export function paysText(priced: Priced): string {
+  return `pays ${formatAmount(priced.payout)} USDC (${multiplierOf(priced)})` +
+    `${withChance(priced)}, break-even ${breakEvenOf(priced)}`;
 }
 
 /** The outcome of a bet whose price moved while it was signed. */
-export function repricedText(first: Offer, { quote: { payout }, probability }: Offer): string {
-  const chance = probability === undefined ? "" : `, chance ${chanceText(probability)}`;
+export function repricedText(first: Offer, placed: Offer): string {
   return `You signed for ${formatAmount(first.quote.payout)} USDC; the odds changed as you did: ` +
-    `it pays ${formatAmount(payout)} USDC${chance}.`;
-}
-
-/** The chance of a bet, if the maker reports it, and its break-even. */
-function chancesText(priced: Priced, least?: bigint): string {
-  const { chance } = oddsOf(priced, undefined);
-  return `${chance === undefined ? "" : `, chance ${chance}`}, break-even ${
-    breakEvenOf(priced, least)
-  }`;
+    `it pays ${formatAmount(placed.quote.payout)} USDC${withChance(placed)}.`;
 }

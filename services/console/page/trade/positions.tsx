@@ -16,6 +16,7 @@ import {
 import { NotifyButton } from "../notify_button.tsx";
 import { type Column, Table } from "../table.tsx";
 import { useNow } from "../use_now.ts";
+import { Signed } from "../words.tsx";
 import { stateOfBet } from "./chart_boxes.ts";
 import { FILTERS, pageOf, userCsv } from "./history.ts";
 
@@ -127,7 +128,7 @@ function columnsOf(
       name: "Bet",
       // A click works on the whole row; this button is for the keyboard.
       text: ({ id }) => (
-        <button type="button" class="quiet" aria-label={`Bet ${id}: show on the chart`}>
+        <button type="button" class="quiet" aria-label={`Bet ${id}`} title="Show it on the chart">
           {id}
         </button>
       ),
@@ -216,15 +217,18 @@ function Window({ thesis: { startTime, endTime }, nowMs }: { thesis: Thesis; now
 function Outcome({ thesis, nowMs }: { thesis: Thesis; nowMs: number }) {
   const { status, startTime, endTime, breach } = thesis;
   const { kind, text } = stateOfBet(thesis, nowMs);
-  if (kind === "won" || kind === "waiting") return <span class={kind}>{text}</span>;
-  if (kind === "lost") {
-    const at = breach && `: ${crossingText(thesis, breach.price)[0]}` +
-        (status === "lost" ? ` at ${formatTime(breach.time)}` : "");
-    return <span class="lost">{text}{at}</span>;
-  }
-  if (nowMs < startTime) {
-    return <span class="open">● starts in {durationText(startTime - nowMs)}</span>;
-  }
-  if (nowMs >= endTime) return <span class="open">● being settled</span>;
-  return <span class="open">● {durationText(endTime - nowMs)} left</span>;
+  const lostAt = kind === "lost" && breach
+    ? `: ${crossingText(thesis, breach.price)[0]}` +
+      (status === "lost" ? ` at ${formatTime(breach.time)}` : "")
+    : "";
+  const now = nowMs < startTime
+    ? `● starts in ${durationText(startTime - nowMs)}`
+    : nowMs < endTime
+    ? `● ${durationText(endTime - nowMs)} left`
+    : "● being settled";
+  return (
+    <span class={kind}>
+      <Signed text={kind === "open" ? now : text + lostAt} />
+    </span>
+  );
 }

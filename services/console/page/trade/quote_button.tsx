@@ -4,15 +4,8 @@ import { explain } from "../data/explain.ts";
 import type { PageModel } from "../data/page_model.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { firstError } from "./draft.ts";
-import {
-  canAct,
-  errorsOf,
-  type Obstacle,
-  obstacleOf,
-  type Situation,
-  unpriceableBy,
-} from "./next_step.ts";
-import { leastPayout, oddsOf } from "./odds.ts";
+import { errorsOf, type Obstacle, obstacleOf, type Situation, unpriceableBy } from "./next_step.ts";
+import { warningOf } from "./odds.ts";
 import { Terms } from "./terms.tsx";
 
 /** The present obstacle to a quote; undefined if there is none. */
@@ -61,10 +54,9 @@ export function QuoteButton(
   const isQuoting = stage.name === "quoting";
   const obstacle = obstacleNow(model, slip);
   const estimate = estimateNow(model, slip);
-  const warning = estimate &&
-    oddsOf(estimate, model.maker.info.value?.config.maxPayoutRatio).warning;
-  // The bet slip has announced the failure already.
-  const failed = stage.name === "draft" && stage.failure;
+  const warning = estimate && warningOf(estimate, model.maker.info.value?.config.maxPayoutRatio);
+  // The obstacle is also why there is no quote.
+  const failed = stage.name === "draft" && (stage.isSigned || !obstacle?.text) && stage.failure;
   return (
     <>
       <div class="bar-note note" id="bar-note">
@@ -73,23 +65,20 @@ export function QuoteButton(
         {/* A wrong field has its error below it. */}
         {obstacle?.text && !obstacle.field && <p>{obstacle.text}</p>}
       </div>
-      {!slip.isEmpty && (
-        <Terms
-          offered={estimate &&
-            { ...estimate, least: leastPayout(estimate, slip.tolerancePercent.value) }}
-        />
-      )}
-      {children}
-      <button
-        type="submit"
-        class="primary wide"
-        data-next
-        // Not `disabled`, so that the keyboard reaches it and screen readers read the reason.
-        aria-disabled={isQuoting || obstacle !== undefined && !canAct(obstacle)}
-        aria-describedby="bar-note"
-      >
-        {isQuoting ? "Asking the maker …" : obstacle?.button ?? "Get a quote"}
-      </button>
+      {!slip.isEmpty && <Terms offered={estimate} tolerancePercent={slip.tolerancePercent.value} />}
+      <div class="next">
+        {children}
+        <button
+          type="submit"
+          class="primary wide"
+          data-next
+          // Not `disabled`, so that the keyboard reaches it and screen readers read the reason.
+          aria-disabled={isQuoting || obstacle !== undefined && !obstacle.action}
+          aria-describedby="bar-note"
+        >
+          {isQuoting ? "Asking the maker …" : obstacle?.button ?? "Get a quote"}
+        </button>
+      </div>
     </>
   );
 }

@@ -1,4 +1,3 @@
-import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
@@ -6,12 +5,13 @@ import { Fact } from "../fact.tsx";
 import { gainOf, isDecided, outcomeDetail } from "../data/live_breaches.ts";
 import { durationText, formatAmount, formatGain, formatRange, formatTime } from "../format.ts";
 import { useNow } from "../use_now.ts";
+import { Signed } from "../words.tsx";
 import type { BetSlip } from "./bet_slip.ts";
 import { runText } from "./chart_boxes.ts";
-import { oddsOf, repricedText } from "./odds.ts";
+import { repricedText, warningOf } from "./odds.ts";
 import { quoteStepOf } from "./quote_step.ts";
 import { showChart } from "./show_chart.ts";
-import { leastOf, type LiveStage, type PlacedStage } from "./stage.ts";
+import type { LiveStage, PlacedStage } from "./stage.ts";
 import { Terms } from "./terms.tsx";
 
 interface QuotePanelProps {
@@ -34,31 +34,15 @@ export function QuotePanel({ model, slip, stage, onRepeat }: QuotePanelProps) {
         <p class="note">{repricedText(stage.signedFirst, stage.offer)}</p>
       )}
       <div class="action-bar">
-        <button type="button" class="primary wide" data-next onClick={() => slip.back()}>
-          Make another bet
-        </button>
-        {thesis && <button type="button" onClick={() => onRepeat(thesis)}>Repeat</button>}
+        <div class="next">
+          <button type="button" class="primary wide" data-next onClick={() => slip.back()}>
+            Make another bet
+          </button>
+          {thesis && <button type="button" onClick={() => onRepeat(thesis)}>Repeat</button>}
+        </div>
       </div>
     </>
   );
-}
-
-/**
- * No press signs a quote that appeared less than this ago: nobody has read it, and the press may be
- * the second one of a double click on the button for the quote, which was at the same place.
- * Neither does a key that is held since then, however long. Both are told so, by mouse, finger and
- * key alike; any later press signs.
- */
-const UNREAD_MS = 400;
-
-/** Whether a quote has just appeared. */
-function useIsUnread(quoteHash: string): boolean {
-  const read = useSignal("");
-  useEffect(() => {
-    const timer = setTimeout(() => read.value = quoteHash, UNREAD_MS);
-    return () => clearTimeout(timer);
-  }, [quoteHash]);
-  return read.value !== quoteHash;
 }
 
 type LiveQuoteProps = Omit<QuotePanelProps, "stage" | "onRepeat"> & { stage: LiveStage };
@@ -66,7 +50,6 @@ type LiveQuoteProps = Omit<QuotePanelProps, "stage" | "onRepeat"> & { stage: Liv
 function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
   const nowMs = useNow(model.serverClock, 250);
   const { quote, quoteHash, probability } = stage.offer;
-  const isUnread = useIsUnread(quoteHash);
   const symbol = slip.symbol.value;
   const user = model.session.user.value;
   const bets = user?.portfolio.bets.unresolved.value ?? [];
@@ -79,12 +62,11 @@ function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
     price: model.feed.latest.value[symbol]?.price,
   }, nowMs);
   const isOver = look === "failure"; // its terms are no longer available
-  const offered = { ...quote, probability, least: leastOf(stage, slip.tolerancePercent.value) };
-  const { warning } = oddsOf(offered, model.maker.info.value?.config.maxPayoutRatio);
-  const refuse = () => model.announce("The quote is new: press again to sign it.");
+  const offered = { ...quote, probability };
+  const warning = warningOf(offered, model.maker.info.value?.config.maxPayoutRatio);
   return (
     <>
-      <dl class="facts">
+      <dl class="facts" id="range">
         <Fact label={`${symbol} stays in`}>{formatRange(quote)}</Fact>
         <Fact label="From">
           {formatTime(quote.startTime)} for {durationText(quote.endTime - quote.startTime)}
@@ -95,26 +77,32 @@ function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
         <div class={`bar-note ${look ?? "note"}`} id="bar-note">
           <p>{note}</p> <p class="deadline">{deadline}</p>
         </div>
-        <Terms offered={isOver ? undefined : offered} betAmount={quote.betAmount} />
-        <button
-          type="button"
-          class="primary wide"
-          data-next
-          // One button for all steps. It is never `disabled`, so that it keeps the focus.
-          aria-disabled={action === undefined}
-          aria-describedby={action === "sign" ? "terms" : "bar-note"}
-          data-unread={isUnread}
-          onKeyDown={({ key, repeat }) => {
-            if (key === "Enter" && repeat && action === "sign") refuse(); // the panel ignores it
-          }}
-          onClick={() => {
-            if (action === "renew") void slip.quote();
-            else if (action === "sign") void (isUnread ? refuse() : slip.place());
-          }}
-        >
-          {button}
-        </button>
-        {back && <button type="button" onClick={() => slip.back()}>{back}</button>}
+        <Terms
+          offered={isOver ? undefined : offered}
+          tolerancePercent={stage.name === "quoted" ? slip.tolerancePercent.value : 0}
+          betAmount={quote.betAmount}
+        />
+        <div class="next">
+          <button
+            type="button"
+            class="primary wide"
+            data-next
+            // One button for all steps. It is never `disabled`, so that it keeps the focus.
+            aria-disabled={action === undefined}
+            aria-describedby={action === "sign" ? "terms range" : "bar-note"}
+            data-unread={slip.lock.isLocked.value}
+            onKeyDown={({ key, repeat }) => {
+              if (key === "Enter" && repeat && action === "sign") slip.press({ isHeld: true });
+            }}
+            onClick={() => {
+              if (action === "renew") void slip.quote();
+              else if (action === "sign") slip.press();
+            }}
+          >
+            {button}
+          </button>
+          {back && <button type="button" onClick={() => slip.back()}>{back}</button>}
+        </div>
       </div>
     </>
   );
@@ -132,12 +120,7 @@ function PlacedBet({ model, stage: { thesisId, offer: { quote } }, thesis }: Pla
   const symbol = model.markets.find(quote.base, quote.quote)?.symbol ?? "the price";
   const bet = thesis && model.withBreach(thesis);
   const nowMs = useNow(model.serverClock, 250);
-  // The user now watches the box, and sees that the bet is placed where the panel scrolls by
-  // itself.
-  useEffect(() => {
-    document.querySelector(".side")?.scrollTo(0, 0);
-    showChart();
-  }, []);
+  useEffect(showChart, []); // the user now watches the box
   const isWon = bet?.status === "won";
   const pays = `It pays ${formatAmount(quote.payout)} USDC if ${symbol} stays in the box, from ` +
     `${formatTime(quote.startTime)} for ${durationText(quote.endTime - quote.startTime)}.`;
@@ -150,7 +133,9 @@ function PlacedBet({ model, stage: { thesisId, offer: { quote } }, thesis }: Pla
     : ["open", `● ${runText(quote, nowMs)}`, `is placed. ${pays}`];
   return (
     <div data-outcome={thesisId}>
-      <strong class={`figure ${look}`}>{figure}</strong>
+      <strong class={`figure ${look}`}>
+        <Signed text={figure} />
+      </strong>
       <p>Bet {thesisId} {text}</p>
     </div>
   );

@@ -1,14 +1,8 @@
 /** The next step of a quote: one button and one sentence for each state. */
 import type { UnresolvedBet } from "../data/bet_keeper.ts";
 import { formatAmount } from "../format.ts";
-import {
-  checkingText,
-  isOutside,
-  outsideText,
-  overText,
-  signableMs,
-  windowText,
-} from "./quote_life.ts";
+import { withChance } from "./odds.ts";
+import { checkingText, deadlineText, isOutside, overText, signableMs } from "./quote_life.ts";
 import { changesOf, isWorse } from "./slip_voice.ts";
 import type { LiveStage, QuotedStage } from "./stage.ts";
 
@@ -46,6 +40,8 @@ export const OTHER_TAB = "Your other tab is placing a bet …";
 export const WAITING = "Waiting for live prices";
 const SIGN = "Sign and place the bet";
 const BACK = "Change the box";
+const OUTSIDE =
+  "The price is outside the box. It has to be inside when the window starts, or you lose. ";
 
 export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep {
   const { stage, isDevelopmentKey, onItsWay, balance, isAway } = situation;
@@ -57,8 +53,7 @@ export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep
     const note = stage.isAgain
       ? "The odds changed, within what you accept: one more signature."
       : "";
-    const { quote } = stage.offer;
-    const deadline = signableMs(quote, nowMs) > 0 ? windowText(quote, nowMs) : overText(quote);
+    const deadline = deadlineText(stage.offer.quote, nowMs);
     if (isDevelopmentKey) return { button: "Signing …", note, deadline };
     return { button: "Sign in your wallet …", note, deadline, back: "Cancel" };
   }
@@ -72,7 +67,7 @@ export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep
     return { button: SIGN, note, look: "failure", back: BACK };
   }
   if (signableMs(quote, nowMs) === 0) {
-    const note = `${overText(quote)} The window of a new quote starts later.`;
+    const note = stage.refusal ?? overText(quote);
     return { button: "Ask for a new quote", note, look: "failure", action: "renew", back: BACK };
   }
   if (isAway) return { button: WAITING, note: "", back: BACK };
@@ -81,14 +76,14 @@ export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep
 
 /** The step of a live quote. */
 function signStep({ price }: QuoteSituation, stage: QuotedStage, nowMs: number): QuoteStep {
-  const { isRefused, offer: { quote } } = stage;
+  const { refusal, offer, offer: { quote } } = stage;
   const isOut = price !== undefined && isOutside(quote, price);
-  const text = isOut ? outsideText(quote, nowMs) : windowText(quote, nowMs);
+  const outside = isOut ? OUTSIDE : "";
   return {
-    button: isRefused ? `Sign again: ${formatAmount(quote.payout)}` : SIGN,
-    note: changesOf(stage).join(" "),
-    deadline: text,
+    button: refusal ? `Sign again: ${formatAmount(quote.payout)}${withChance(offer)}` : SIGN,
+    note: changesOf(stage),
+    deadline: outside + deadlineText(quote, nowMs),
     action: "sign",
-    ...((isOut || isRefused || isWorse(stage)) && { look: "warned" }),
+    ...((isOut || refusal || isWorse(stage)) && { look: "warned" }),
   };
 }

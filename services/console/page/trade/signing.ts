@@ -8,8 +8,9 @@ import {
   RangemakerError,
 } from "@rangemaker/client";
 import type { User } from "../data/session.ts";
-import { betOf } from "./draft.ts";
-import { leadMs, signableMs } from "./quote_life.ts";
+import { betOf, QUOTE_LIFE_MS } from "./draft.ts";
+import { isNear } from "./odds.ts";
+import { signableMs } from "./quote_life.ts";
 import type { SlipVoiceOptions } from "./slip_voice.ts";
 import type { QuotedStage, Stage } from "./stage.ts";
 
@@ -18,35 +19,37 @@ export const NOT_PLACED = new RangemakerError(
   "The bet was not placed: nothing was taken.",
 );
 
-/** How often a bet is signed again if its payout keeps moving. */
-const SIGNED_AGAIN_MAX = 3;
+/** How often a bet is signed again at most. Normally, its window begins before that. */
+const SIGNED_AGAIN_MAX = 30;
 
-/** The same if the next quote pays more than the first or the refused one. */
-const SIGNED_FOR_MORE_MAX = 10;
+const NOTHING = "Not placed, nothing taken: ";
+const ADVICE = "Taller, longer or later boxes are easier to place.";
+const BEYOND = `${NOTHING}the odds changed more than you accept. ${ADVICE}`;
+const FASTER = `${NOTHING}the odds changed faster than your bet got through. ${ADVICE}`;
+const UNANSWERED = `${NOTHING}no answer came before its window began.`;
 
 export interface SigningOptions extends Pick<SlipVoiceOptions, "serverClock"> {
   user: User;
   symbol: string;
-  /** The least payout that the user has agreed to. */
-  least: bigint;
+  /** By how much a payout may differ from the first one, in percent. */
+  tolerancePercent: number;
   /** Whether the user may still sign. */
   maySign(): boolean;
 }
 
 /**
- * Signs and sends a quote. If the price moves meanwhile, signs the next quote, within the user's
- * tolerance and while the window has not begun. Otherwise the user decides about a quote for a
- * later window, with as much time to read it as the first one had.
+ * Signs and sends a quote. If the odds change meanwhile, signs the next quote, within the user's
+ * tolerance and until the window begins. Otherwise the user decides about a quote for a later
+ * window, with as much time to read it as the first one had.
  *
  * @returns The stages after the first request for a signature. The last one is `placed`, or
  *   `quoted` if the user has to decide again. Nothing more is signed or sent once they are no
- * longer
- *   read.
+ *   longer read.
  * @throws Why the bet was not placed.
  */
 export async function* signingStages(
   stage: QuotedStage,
-  { user, symbol, least, serverClock, maySign }: SigningOptions,
+  { user, symbol, tolerancePercent, serverClock, maySign }: SigningOptions,
 ): AsyncGenerator<Stage, void> {
   const first = stage.offer;
   for (let signedAgain = 0;; signedAgain++) {
@@ -54,7 +57,7 @@ export async function* signingStages(
     const signature = await sign(user, offer);
     // The wallet's prompt may have been open for long: a late quote is not sent.
     if (signableMs(offer.quote, serverClock.now()) === 0) return yield stage;
-    yield { name: "sending", offer, least };
+    yield { name: "sending", offer };
     const outcome = await user.portfolio.bets.send({ offer, signature });
     void user.portfolio.refresh();
     if (outcome.name === "placed") {
@@ -64,20 +67,22 @@ export async function* signingStages(
     if (outcome.name === "expired") throw NOT_PLACED;
     if (!hasPriceMoved(outcome.reason)) throw outcome.reason;
     const aheadMs = offer.quote.startTime - serverClock.now();
-    yield { name: "signing", offer, least, isAgain: aheadMs > 0 };
+    const isTriedAgain = aheadMs > 0 && signedAgain < SIGNED_AGAIN_MAX;
+    yield { name: "signing", offer, isAgain: isTriedAgain };
     const quoteIn = (startsInMs: number, nowMs = serverClock.now()) =>
       user.client.quote(betStarting(startsInMs, symbol, offer.quote, nowMs));
-    const next = aheadMs > 0 ? await quoteIn(aheadMs) : undefined;
+    const next = isTriedAgain ? await quoteIn(aheadMs) : undefined;
+    const isAccepted = next && isNear(next.quote, first.quote, tolerancePercent) && maySign();
+    const { isChecking } = user.portfolio.bets.resolved.peek()?.bet ?? {};
     const before = { payout: first.quote.payout, isQuote: true };
-    const payout = next?.quote.payout ?? 0n;
-    const isMore = payout > offer.quote.payout || payout > first.quote.payout;
-    const isTriedAgain = signedAgain < (isMore ? SIGNED_FOR_MORE_MAX : SIGNED_AGAIN_MAX);
-    if (next === undefined || payout < least || !isTriedAgain || !maySign()) {
-      const later = await quoteIn(Math.max(0, leadMs(first.quote)));
-      return yield { ...stage, offer: later, before, isRefused: true };
+    const refusal = next && !isAccepted ? BEYOND : isChecking ? UNANSWERED : FASTER;
+    if (!isAccepted) {
+      const firstLeadMs = first.quote.startTime - (first.quote.deadline - QUOTE_LIFE_MS);
+      const later = await quoteIn(Math.max(0, firstLeadMs));
+      return yield { ...stage, offer: later, before, refusal };
     }
-    stage = { ...stage, offer: next, before, isRefused: true };
-    yield { name: "signing", offer: next, least, isAgain: true };
+    stage = { ...stage, offer: next, before, refusal };
+    yield { name: "signing", offer: next, isAgain: true };
   }
 }
 
@@ -91,16 +96,6 @@ async function sign(user: User, offer: Offer) {
     }
     throw thrown;
   }
-}
-
-/** Asks for a quote. @param before What the user saw last of the bet. */
-export async function* quoteStages(
-  user: User,
-  bet: Bet,
-  before: QuotedStage["before"],
-): AsyncGenerator<Stage, void> {
-  const offer = await user.client.quote(bet);
-  yield { name: "quoted", offer, before, isRefused: false };
 }
 
 /** The bet of a quote, with another start of its window. */

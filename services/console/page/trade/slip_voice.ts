@@ -3,7 +3,7 @@ import type { CancelTimer, Clock } from "@rangemaker/client";
 import type { Announce } from "../data/messages.ts";
 import type { PendingBet } from "../data/pending_bets.ts";
 import { formatAmount, formatTime } from "../format.ts";
-import { checkingText, endedText, signableMs, signWithinText, windowText } from "./quote_life.ts";
+import { checkingText, deadlineText, overText, signableMs } from "./quote_life.ts";
 import type { QuotedStage } from "./stage.ts";
 
 /** The payout of the box is announced when the box has not changed for this long. */
@@ -22,7 +22,8 @@ export interface SlipVoiceOptions {
 export class SlipVoice {
   readonly #options: SlipVoiceOptions;
   #cancelStill: CancelTimer = () => {};
-  #endQuote: () => void = () => {};
+  /** They end the announcements about a quote. */
+  #cancels: (() => void)[] = [];
 
   constructor(options: SlipVoiceOptions) {
     this.#options = options;
@@ -47,37 +48,32 @@ export class SlipVoice {
     this.#options.announce(text, { isSpoken: true });
   }
 
-  /**
-   * Announces a quote: its changes, terms and window, and later its expiry.
-   *
-   * @param terms A sentence about what it pays.
-   */
-  quote(stage: QuotedStage, terms: string): void {
+  /** Announces a quote, and later its expiry. Its terms are the description of its button. */
+  quote(stage: QuotedStage): void {
     const { quote } = stage.offer;
     this.endQuote();
     const { announce, clock, serverClock } = this.#options;
     const nowMs = serverClock.now();
     const remainingMs = signableMs(quote, nowMs);
-    if (remainingMs === 0) return this.speak(endedText(quote));
-    const text = [...changesOf(stage), terms, windowText(quote, nowMs)].join(" ");
-    const remove = announce(text, { isSpoken: true }); // the slip shows it
-    const cancels = [remove];
-    this.#endQuote = () => cancels.forEach((cancel) => cancel());
+    const ended = `${overText(quote)} Enter asks for a new quote.`;
+    if (remainingMs === 0) return this.speak(stage.refusal ?? ended);
+    const deadline = deadlineText(quote, nowMs).toLowerCase();
+    const pays = `It pays ${formatAmount(quote.payout)} USDC.`;
+    const name = stage.refusal ? "New quote" : "Quote";
+    const text = `${name}: ${deadline} ${pays} ${changesOf(stage)}`.trim();
+    this.#cancels.push(announce(text, { isSpoken: true })); // the slip shows it
     const warnInMs = remainingMs - DEADLINE_WARNING_MS;
-    if (warnInMs > 0) {
-      const warning = `${signWithinText(DEADLINE_WARNING_MS)}.`;
-      cancels.push(clock.after(warnInMs, () => this.speak(warning)));
-    }
-    cancels.push(clock.after(remainingMs, () => {
+    const warn = () => this.speak(deadlineText(quote, nowMs + warnInMs));
+    if (warnInMs > 0) this.#cancels.push(clock.after(warnInMs, warn));
+    this.#cancels.push(clock.after(remainingMs, () => {
       this.endQuote();
-      this.speak(endedText(quote));
+      this.speak(ended);
     }));
   }
 
   /** Ends announcements about a quote that was signed or dropped. */
   endQuote(): void {
-    this.#endQuote();
-    this.#endQuote = () => {};
+    for (const cancel of this.#cancels.splice(0)) cancel();
   }
 
   /**
@@ -111,20 +107,17 @@ export function isWorse(stage: QuotedStage): boolean {
   return changeOf(stage) <= -WARNED_SHARE;
 }
 
-/** Sentences about changes since the last quote or estimate, announced before signing. */
-export function changesOf(stage: QuotedStage): string[] {
-  const { before, isRefused, offer } = stage;
+/** What has changed since the last quote or estimate, announced before signing; may be empty. */
+export function changesOf(stage: QuotedStage): string {
+  const { before, refusal, offer: { quote } } = stage;
   const share = changeOf(stage);
-  const from = formatTime(offer.quote.startTime);
-  const changes = isRefused
-    ? [`Not placed: the odds changed. This is a new quote, for a window from ${from}.`]
-    : [];
+  const from = formatTime(quote.startTime);
+  const changes = refusal ? [refusal, `New quote, from ${from}.`] : [];
   if (before !== undefined && Math.abs(share) >= QUIET_SHARE) {
-    const what = `${before.isQuote ? "quote before" : "estimate"} of ${
-      formatAmount(before.payout)
-    }`;
+    const than = `than the ${before.isQuote ? "quote before" : "estimate"} of ` +
+      `${formatAmount(before.payout)} USDC`;
     const percent = Math.round(100 * Math.abs(share));
-    changes.push(`It pays ${percent} % ${share < 0 ? "less" : "more"} than the ${what} USDC.`);
+    changes.push(`It pays ${percent} % ${share < 0 ? "less" : "more"} ${than}.`);
   }
-  return changes;
+  return changes.join(" ");
 }

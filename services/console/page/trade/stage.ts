@@ -3,28 +3,27 @@ import type { Offer } from "@rangemaker/client";
 import type { EstimateState } from "../data/estimator.ts";
 import type { Explanation } from "../data/explain.ts";
 import { formatTime } from "../format.ts";
-import { leastPayout } from "./odds.ts";
 
 export type Stage =
-  /** `failure`: why a signed bet was not placed. It stays until the box changes: it is about money. */
-  | { name: "draft"; failure?: string }
+  /**
+   * `failure`: why there is no quote, or why a signed bet was not placed. It stays until the box
+   * changes. `isSigned`: it is about money.
+   */
+  | { name: "draft"; failure?: string; isSigned?: boolean }
   | { name: "quoting" }
   /**
-   * `before`: what the user saw last of this bet, an estimate or a quote. `isRefused`: the user
-   * signed that quote, and it was refused because the odds had changed.
+   * `before`: what the user saw last of this bet, an estimate or a quote. `refusal`: why that quote,
+   * which the user signed, was not placed.
    */
   | {
     name: "quoted";
     offer: Offer;
     before: { payout: bigint; isQuote: boolean } | undefined;
-    isRefused: boolean;
+    refusal?: string;
   }
-  /**
-   * `least`: the least payout that the user has agreed to. `isAgain`: a second signature, because
-   * the price moved within the user's tolerance.
-   */
-  | { name: "signing"; offer: Offer; least: bigint; isAgain: boolean }
-  | { name: "sending"; offer: Offer; least: bigint }
+  /** `isAgain`: a further signature, because the odds changed within the user's tolerance. */
+  | { name: "signing"; offer: Offer; isAgain: boolean }
+  | { name: "sending"; offer: Offer }
   /** `signedFirst`: the first signed offer, if the bet was placed at another payout. */
   | { name: "placed"; thesisId: number; offer: Offer; signedFirst?: Offer };
 
@@ -33,20 +32,16 @@ export type PlacedStage = Extract<Stage, { name: "placed" }>;
 /** The stages with a quote that is not a bet yet. */
 export type LiveStage = Exclude<Extract<Stage, { offer: Offer }>, PlacedStage>;
 
-/** The least payout at which a bet is placed without asking again. */
-export function leastOf(stage: LiveStage, tolerancePercent: number): bigint {
-  return "least" in stage ? stage.least : leastPayout(stage.offer.quote, tolerancePercent);
-}
-
 const LEFT = "The price had left the box.";
 const CHANGED = "The odds had changed.";
 
-/** Why a signed bet was not placed, if its explanation is about now: that may change. */
+/** Why there was no quote or bet, if its explanation is about now: that may change. */
 const PAST_REASONS: Readonly<Record<string, string>> = {
   RANGE_BROKEN: LEFT,
   OUTSIDE_RANGE: LEFT,
   PRICE_MOVED: CHANGED,
   PRICE_IMPROVED: CHANGED,
+  PAYOUT_TOO_LOW: "The price was too likely to stay inside.",
   INSUFFICIENT_BALANCE: "Your balance was too small.",
   WRONG_CHAIN: "The wallet was on another chain.",
   WALLET_BUSY: "Another request waited in the wallet.",
@@ -54,12 +49,14 @@ const PAST_REASONS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Says that a signed bet was not placed, and why.
+ * Says that there is no quote, or that a signed bet was not placed, and why.
  *
- * @param startMs The start of its window: the text may be shown beside other bets.
+ * @param startMs The start of a signed bet's window: the text may be shown beside other bets.
  */
-export function notPlacedText({ code, text }: Explanation, startMs: number): string {
-  const nothing = `No bet was placed on the box from ${formatTime(startMs)}, nothing was taken.`;
+export function notPlacedText({ code, text }: Explanation, startMs?: number): string {
+  const nothing = startMs === undefined
+    ? "No quote was made."
+    : `No bet was placed on the box from ${formatTime(startMs)}, nothing was taken.`;
   return `${nothing} ${PAST_REASONS[code] ?? text}`.trim();
 }
 

@@ -1,30 +1,37 @@
 import { Fact } from "../fact.tsx";
 import { formatAmount } from "../format.ts";
-import { breakEvenOf, oddsOf, payoutText, type Priced } from "./odds.ts";
+import { breakEvenOf, chanceText, multiplierOf, type Priced } from "./odds.ts";
 
 interface TermsProps {
-  /** The maker's estimate or quote, and the least payout that the user accepts; undefined for none. */
-  offered: Priced & { least: bigint } | undefined;
+  /** The maker's estimate or quote; undefined for none. */
+  offered: Priced | undefined;
+  /** By how much the payout may change during signing, in percent; 0 once it is signed. */
+  tolerancePercent: number;
   /** Shown once it is no longer in a field. */
   betAmount?: bigint;
 }
 
 /** What a bet pays and its chance, at the same place before and while it is signed. */
-export function Terms({ offered, betAmount }: TermsProps) {
-  const odds = offered && oddsOf(offered, undefined);
+export function Terms({ offered, tolerancePercent, betAmount }: TermsProps) {
+  const { probability } = offered ?? {};
   return (
-    <dl class="facts terms" id="terms">
+    <dl class="terms" id="terms">
       <Fact label="You get">
-        <strong class="figure" data-payout={offered?.payout.toString()}>
-          {offered ? payoutText(offered) : "–"}
+        <strong class={offered && "figure"} data-payout={offered?.payout.toString()}>
+          {offered ? formatAmount(offered.payout) : NONE}
         </strong>
         {offered && " "}
-        {offered && <span class="note">USDC</span>}
+        {offered && (
+          <span class="note">USDC {tolerancePercent > 0 && `± ${tolerancePercent} %`}</span>
+        )}
       </Fact>
       {betAmount !== undefined && <Fact label="You bet">{formatAmount(betAmount)}</Fact>}
-      <Fact label="Odds">{odds?.multiplier ?? "–"}</Fact>
-      <Fact label="Chance">{odds?.chance ?? "–"}</Fact>
-      <Fact label="Break-even">{offered ? breakEvenOf(offered, offered.least) : "–"}</Fact>
+      <Fact label="Odds">{offered ? multiplierOf(offered) : NONE}</Fact>
+      <Fact label="Chance">{probability === undefined ? NONE : chanceText(probability)}</Fact>
+      <Fact label="Break-even">{offered ? breakEvenOf(offered) : NONE}</Fact>
     </dl>
   );
 }
+
+/** Nothing to speak. */
+const NONE = <span aria-hidden="true">–</span>;

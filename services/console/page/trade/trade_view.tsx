@@ -1,4 +1,4 @@
-import { computed, effect, type Signal, signal, useSignal } from "@preact/signals";
+import { effect, type Signal, signal, useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { systemClock, type Thesis } from "@rangemaker/client";
@@ -19,7 +19,6 @@ import { spanFor } from "./chart_spans.ts";
 import { Positions } from "./positions.tsx";
 import { obstacleNow } from "./quote_button.tsx";
 import { followHistory } from "./quote_history.ts";
-import { isOutside } from "./quote_life.ts";
 import { focusNextStep, showChart } from "./show_chart.ts";
 
 /** The market that is shown first, if it exists: its prices move the most visibly. */
@@ -44,13 +43,6 @@ export function openTradeView(model: PageModel): View {
     maker,
     obstacle: () => obstacleNow(model, slip),
   });
-  // Only an estimate says that the price has left the drawn box, or is in it again.
-  const isOutsideDraft = computed(() => {
-    const { draft, symbol } = slip;
-    const price = model.feed.latest.value[symbol.value]?.price;
-    return draft !== undefined && price !== undefined && isOutside(draft, price);
-  });
-  isOutsideDraft.subscribe(() => slip.refresh({ isCrossing: true }));
   followHistory(slip, announce);
   effect(() => {
     const state = slip.estimator.state.value;
@@ -107,8 +99,11 @@ function TradeView({ model, slip, spanMs }: TradeViewProps) {
   const step = { name: slip.stage.value.name, of: `${user?.address} ${money}` };
   useNextFocus(side, step, CHART);
   useBar(side);
-  // Where it scrolls by itself, a new card or quote is seen from its top.
-  useEffect(() => side.current?.scrollTo(0, 0), [isReady, "offer" in slip.stage.value]);
+  // What is signed, and its outcome, are in sight with the next step.
+  useEffect(() => {
+    side.current?.querySelector('[aria-label="Your box"] > :is(.facts, [data-outcome])')
+      ?.scrollIntoView({ block: "nearest" });
+  }, [step.name]);
   if (market === undefined) return null;
   /** Shows a bet on the chart, and as much time as that needs. */
   const show = (bet: Thesis) => {
@@ -160,30 +155,39 @@ function TradeView({ model, slip, spanMs }: TradeViewProps) {
 /** Selector of the focusable part of the chart. */
 const CHART = ".chart .area";
 
-/** A screen that is lower than this, in rem, has no space for a sticky bar. */
-const SHORT_REM = 22;
+/** The largest share of the window's height for what stays on the screen. */
+const FIXED_SHARE = 0.55;
 
 /**
- * Sets the height of the bar with the next step, and whether the screen is low, for the style
- * sheet, which cannot measure enlarged text.
+ * Marks what of the bar with the next step stays on the screen, because the style sheet cannot measure
+ * enlarged text: the whole bar, or only its field and buttons. Sets the height of that part.
  */
-function useBar(part: RefObject<HTMLElement | null>): void {
+function useBar(side: RefObject<HTMLElement | null>): void {
   useEffect(() => {
-    const bar = part.current?.querySelector<HTMLElement>(".action-bar");
-    if (!part.current || !bar) return;
-    const { dataset } = part.current;
-    const root = document.documentElement;
+    const bar = side.current?.querySelector<HTMLElement>(".action-bar");
+    if (!bar) return;
+    const { style } = document.documentElement;
+    const next = bar.querySelector<HTMLElement>(".next") ?? bar;
+    const parts = [...bar.children].filter((part) => part instanceof HTMLElement);
+    const fits = (...parts: HTMLElement[]) =>
+      parts.reduce((sum, { offsetHeight }) => sum + offsetHeight, 0) <= innerHeight * FIXED_SHARE;
     const look = () => {
-      const remPx = parseFloat(getComputedStyle(root).fontSize);
-      dataset.short = String(innerHeight < SHORT_REM * remPx);
-      root.style.setProperty("--bar", `${bar.offsetHeight}px`);
+      const fixed = fits(...parts) ? bar : fits(next) ? next : undefined;
+      for (const part of [bar, next]) part.toggleAttribute("data-fixed", part === fixed);
+      style.setProperty("--bar", `${fixed?.offsetHeight ?? 0}px`);
+      // An error may have appeared below it.
+      document.querySelector(":focus ~ .failure")?.scrollIntoView({ block: "nearest" });
     };
+    look(); // before anything is scrolled into view
     const sizes = new ResizeObserver(look);
-    sizes.observe(bar);
+    const fields = side.current?.querySelectorAll(".fields") ?? [];
+    for (const element of [bar, ...parts, ...fields]) sizes.observe(element);
     addEventListener("resize", look);
     return () => {
       sizes.disconnect();
       removeEventListener("resize", look);
+      style.removeProperty("--bar");
+      for (const part of [bar, next]) part.removeAttribute("data-fixed");
     };
   }); // the bar is a new element after each step
 }

@@ -6,8 +6,8 @@
  * every function returns.
  */
 
-import { tryParseJson } from "../../lib/json.ts";
-import { endOfString } from "../../lib/protocol/json_complexity.ts";
+import { tryParseJson } from "../../../lib/json.ts";
+import { endOfString } from "../../../lib/protocol/json_complexity.ts";
 
 /** The position of a value: from `start` up to, not including, `end`. */
 export interface Span {
@@ -20,7 +20,7 @@ const COMMA = 0x2c;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 const OPEN_BRACE = 0x7b;
-export const CLOSE_BRACE = 0x7d;
+const CLOSE_BRACE = 0x7d;
 
 export function arrayElements(text: string): string[] {
   const elements: string[] = [];
@@ -88,7 +88,7 @@ function isSpace(code: number): boolean {
 }
 
 /** The position behind the value that begins at `start`. */
-export function endOfValue(text: string, start: number): number {
+function endOfValue(text: string, start: number): number {
   const first = text.charCodeAt(start);
   if (first === QUOTE) return endOfString(text, start);
   if (first === OPEN_BRACE || first === OPEN_BRACKET) return endOfNested(text, start);

@@ -1,10 +1,10 @@
-import { RpcCode, RpcError } from "../../lib/protocol/jsonrpc.ts";
+import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import type { Target } from "./metrics.ts";
 
-/** HTTP statuses of the proxy's own failures (docs/protocol.md, "JSON-RPC answers of the proxy"). */
+/** HTTP statuses of failures (docs/protocol.md, "JSON-RPC answers of the proxy"). */
 type FailureStatus = 200 | 400 | 403 | 408 | 413 | 429 | 500 | 502 | 503 | 504;
 
-/** A failure of the proxy itself: a JSON-RPC error, and the HTTP status of a single call's answer. */
+/** A failure of the proxy itself: a JSON-RPC error, and the HTTP status of a single call. */
 export class ProxyError extends RpcError {
   readonly status: FailureStatus;
 

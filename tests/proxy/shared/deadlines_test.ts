@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { type Deadline, Deadlines } from "../../services/proxy/deadlines.ts";
-import { FakeClock } from "../support/fake_clock.ts";
-import { withSeed } from "../support/random.ts";
+import { type Deadline, Deadlines } from "../../../services/proxy/shared/deadlines.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { withSeed } from "../../support/random.ts";
 
 Deno.test("Deadlines: an unfinished item expires once, at its own time", () =>
   withSeed((random) => {

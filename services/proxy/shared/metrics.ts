@@ -1,6 +1,6 @@
 import type { Counter, Gauge, Registry } from "prom-client";
-import { metricsIn } from "../../lib/http/metrics.ts";
-import { allMethods } from "../../lib/protocol/methods/all.ts";
+import { metricsIn } from "../../../lib/http/metrics.ts";
+import { allMethods } from "../../../lib/protocol/methods/all.ts";
 import { type CounterSeries, memoize, PresetHistogram, SeriesCounter } from "./hot_metrics.ts";
 
 /** Further method names are counted as `other`, because callers choose names freely. */
@@ -68,9 +68,9 @@ export class ProxyMetrics {
   readonly #refusals: Counter<"limit">;
   readonly #durationOf: (target: string) => (seconds: number) => void;
   readonly #requestsOf: (method: string) => (target: string) => (status: number) => CounterSeries;
-  readonly #calls: SeriesCounter<"method">;
-  readonly #callsOf = new Map<string, CounterSeries>();
-  #unknownMethods = 0;
+  readonly #callsOf: (method: string) => CounterSeries;
+  /** The methods with their own label. */
+  readonly #methods = new Set(KNOWN_METHODS);
 
   constructor(registry: Registry) {
     this.registry = registry;
@@ -100,12 +100,13 @@ export class ProxyMetrics {
       "Duration of JSON-RPC requests over HTTP, by target.",
     );
     this.#durationOf = memoize((target) => durations.series({ target }));
-    this.#calls = new SeriesCounter(
+    const calls = new SeriesCounter(
       registry,
       "proxy_rpc_methods_total",
       "RPC calls by method name, over HTTP and WebSocket.",
       "method",
     );
+    this.#callsOf = memoize((method) => calls.series({ method }));
     const latencies = latency(
       "proxy_upstream_latency_seconds",
       "Time until a node answered a call, by target.",
@@ -190,18 +191,14 @@ export class ProxyMetrics {
   }
 
   countCall(method: string): void {
-    (this.#callsOf.get(method) ?? this.#newCallSeries(method)).count += 1;
+    this.#callsOf(this.#hasLabel(method) ? method : "other").count += 1;
   }
 
-  #newCallSeries(method: string): CounterSeries {
-    const isUsable = KNOWN_METHODS.has(method) ||
-      (this.#unknownMethods < UNKNOWN_METHODS_MAX && METHOD_NAME.test(method));
-    const label = isUsable ? method : "other";
-    const existing = this.#callsOf.get(label);
-    if (existing !== undefined) return existing;
-    if (!KNOWN_METHODS.has(label)) this.#unknownMethods += 1;
-    const series = this.#calls.series({ method: label });
-    this.#callsOf.set(label, series);
-    return series;
+  #hasLabel(method: string): boolean {
+    if (this.#methods.has(method)) return true;
+    const isFull = this.#methods.size >= KNOWN_METHODS.size + UNKNOWN_METHODS_MAX;
+    if (isFull || !METHOD_NAME.test(method)) return false;
+    this.#methods.add(method);
+    return true;
   }
 }

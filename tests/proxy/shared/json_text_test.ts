@@ -5,7 +5,7 @@ import {
   memberSpan,
   memberText,
   replaceMember,
-} from "../../services/proxy/json_text.ts";
+} from "../../../services/proxy/shared/json_text.ts";
 
 /** JSON text of any value, with any spacing. */
 const jsonText = fc.tuple(fc.json({ maxDepth: 4 }), fc.constantFrom(0, 1, 2, "\t", "\r\n "))

@@ -1,5 +1,5 @@
-import { isWithinFairShare } from "../../lib/fair_share.ts";
-import type { CallerAddress } from "../../lib/http/caller_address.ts";
+import { isWithinFairShare } from "../../../lib/fair_share.ts";
+import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 
 /**
  * The part of every limit that the addresses behind one peer may use together. A trusted
@@ -21,9 +21,9 @@ export class AddressCounts {
   readonly #perAddress: number;
   readonly #perPeer: number;
   // Bounded by the counted things: an entry is deleted when its count reaches 0.
-  readonly #counts = new Map<string, Count>();
-  readonly #networkCounts = new Map<string, Count>();
-  readonly #peerCounts = new Map<string, Count>();
+  readonly #counts = new Map<string, number>();
+  readonly #networkCounts = new Map<string, number>();
+  readonly #peerCounts = new Map<string, number>();
 
   constructor(perAddress: number, perPeer: number) {
     this.#perAddress = perAddress;
@@ -45,14 +45,11 @@ export class AddressCounts {
   canAdd(address: AddressKeys): boolean {
     if (this.isAtOwnLimit(address)) return false;
     const { key, peerKey } = address;
-    return key === peerKey || isWithinFairShare(numberOf(this.#counts, key), this.#freeOf(peerKey));
+    return key === peerKey || isWithinFairShare(this.#counts.get(key) ?? 0, this.#freeOf(peerKey));
   }
 
-  isAtOwnLimit({ key, networks }: AddressKeys): boolean {
-    if (numberOf(this.#counts, key) >= this.#perAddress) return true;
-    return networks.some((network, index) =>
-      numberOf(this.#networkCounts, network) >= this.#perAddress * 2 ** (index + 1)
-    );
+  isAtOwnLimit(address: AddressKeys): boolean {
+    return this.load(address) >= this.#perAddress;
   }
 
   /** Whether the addresses behind one peer have reached their common limit. */
@@ -62,49 +59,35 @@ export class AddressCounts {
 
   /** The highest of an address's count, half that of its /56 and a quarter of that of its /48. */
   load({ key, networks }: AddressKeys, additional = 0): number {
-    let load = numberOf(this.#counts, key) + additional;
+    let load = (this.#counts.get(key) ?? 0) + additional;
     for (const [index, network] of networks.entries()) {
-      const number = numberOf(this.#networkCounts, network) + additional;
+      const number = (this.#networkCounts.get(network) ?? 0) + additional;
       load = Math.max(load, number / 2 ** (index + 1));
     }
     return load;
   }
 
-  add({ key, networks, peerKey }: AddressKeys): void {
-    add(this.#counts, key);
-    for (const network of networks) add(this.#networkCounts, network);
-    if (key !== peerKey) add(this.#peerCounts, peerKey);
+  add(address: AddressKeys): void {
+    this.#change(address, 1);
   }
 
-  remove({ key, networks, peerKey }: AddressKeys): void {
-    remove(this.#counts, key);
-    for (const network of networks) remove(this.#networkCounts, network);
-    if (key !== peerKey) remove(this.#peerCounts, peerKey);
+  remove(address: AddressKeys): void {
+    this.#change(address, -1);
+  }
+
+  #change({ key, networks, peerKey }: AddressKeys, by: 1 | -1): void {
+    change(this.#counts, key, by);
+    for (const network of networks) change(this.#networkCounts, network, by);
+    if (key !== peerKey) change(this.#peerCounts, peerKey, by);
   }
 
   #freeOf(peerKey: string): number {
-    return this.#perPeer - numberOf(this.#peerCounts, peerKey);
+    return this.#perPeer - (this.#peerCounts.get(peerKey) ?? 0);
   }
 }
 
-/** An object, so that counting does not modify the map. */
-interface Count {
-  number: number;
-}
-
-function numberOf(counts: ReadonlyMap<string, Count>, key: string): number {
-  return counts.get(key)?.number ?? 0;
-}
-
-function add(counts: Map<string, Count>, key: string): void {
-  const count = counts.get(key);
-  if (count === undefined) counts.set(key, { number: 1 });
-  else count.number += 1;
-}
-
-function remove(counts: Map<string, Count>, key: string): void {
-  const count = counts.get(key);
-  if (count === undefined) return;
-  count.number -= 1;
-  if (count.number === 0) counts.delete(key);
+function change(counts: Map<string, number>, key: string, by: 1 | -1): void {
+  const number = (counts.get(key) ?? 0) + by;
+  if (number > 0) counts.set(key, number);
+  else counts.delete(key);
 }

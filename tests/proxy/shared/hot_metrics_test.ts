@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { Histogram, Registry } from "prom-client";
-import { PresetHistogram } from "../../services/proxy/hot_metrics.ts";
+import { PresetHistogram } from "../../../services/proxy/shared/hot_metrics.ts";
 
 const BUCKETS = [0.001, 0.01, 0.5, 2];
 

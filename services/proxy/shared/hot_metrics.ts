@@ -17,9 +17,10 @@ interface Series<L extends string> {
 }
 
 /**
- * A histogram for hot paths. prom-client's own looks up its labels on every observation (0.5 µs);
- * here a series is looked up once, and an observation costs an addition or two. It is scraped like
- * any other. The inherited `observe` is not used.
+ * A histogram for hot paths. prom-client's own looks up its labels on every observation (0.4 µs,
+ * and counters as much: a read has two of each, a tenth of its CPU). Here a series is looked up
+ * once, and an observation costs an addition or two. It is scraped like any other. The inherited
+ * `observe` is not used.
  */
 export class PresetHistogram<L extends string> extends Histogram<L> {
   readonly #options: PresetHistogramOptions<L>;

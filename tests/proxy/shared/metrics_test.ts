@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { Registry } from "prom-client";
-import { ProxyMetrics } from "../../services/proxy/metrics.ts";
+import { ProxyMetrics } from "../../../services/proxy/shared/metrics.ts";
 
 Deno.test("ProxyMetrics: invented method names add no series and do not replace real methods", async () => {
   const registry = new Registry();
