@@ -69,12 +69,12 @@ browserTest(
         : request.continue());
     await page.setRequestInterception(true);
     page.on("request", isPlacing);
-    await visitor.sees(/on 1 bet and 7\.00 in bets being placed\./);
+    await visitor.sees(/on 1 bet and 7\.00 in bets being placed, which are in no other figure\./);
     // For some seconds only, which the page itself waits for.
     const worst = visitor.sees(
       new RegExp(
         `solver cannot be reached[\\s\\S]*${(open + 7).toFixed(2)} USDC\\s+At most, on 1 bet and ` +
-          "7\\.00 in bets being placed\\.",
+          "7\\.00 in bets being placed, which are in no other figure\\.",
       ),
     );
     await Promise.all([worst, services.stop("solver")]);

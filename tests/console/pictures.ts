@@ -52,9 +52,10 @@ function shotsOf({ page }: Visitor) {
 async function sign(visitor: Visitor): Promise<void> {
   const next = () =>
     visitor.sees(
-      /Sign and place the bet|Sign again: [\d.,]+|Ask for a new quote|Get a quote|Make another bet/,
+      /Sign and place the bet|Sign again: [\d.,]+|Ask for a new quote|Move the box to the price|Get a quote|Make another bet/,
     );
   for (let step = await next(); step !== "Make another bet"; step = await next()) {
+    await pause(1_200); // a new quote takes no press before
     await visitor.page.locator(`::-p-aria([name="${step}"][role="button"])`).setTimeout(2_000)
       .click().catch(() => {}); // the next step has replaced it
   }
@@ -106,7 +107,7 @@ async function onPhone(visitor: Visitor): Promise<void> {
   await page.$eval("html", (html) => html.scrollTop = 0);
   await pause(6_000);
   await take("phone-5-open");
-  await pause(75_000); // of the suggested box
+  await pause(40_000); // of the suggested box
   await visitor.sees(/Bet \d+ (won|lost)/);
   await take("phone-6-outcome");
 }

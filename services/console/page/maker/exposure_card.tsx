@@ -108,7 +108,7 @@ function HeatMap({ theses, nowMs, toX }: HeatMapProps) {
   const most = Math.max(...bets.map(lossOf));
   return (
     <>
-      <p>When: darker where more may be lost. Near times take more space.</p>
+      <p>When: a stronger colour where more may be lost. Near times take more space.</p>
       <div class="plot">
         <svg
           viewBox="0 0 100 100"
@@ -129,7 +129,7 @@ function HeatMap({ theses, nowMs, toX }: HeatMapProps) {
                 y={top}
                 width={toX(toNumber(bet.upperPrice)) - left}
                 height={toY(bet.endTime - nowMs) - top}
-                fill-opacity={0.1 + 0.5 * lossOf(bet) / most}
+                fill-opacity={0.05 + 0.55 * lossOf(bet) / most}
               />
             );
           })}
