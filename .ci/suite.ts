@@ -17,7 +17,7 @@ const LONG = [
   /^tests\/ship\/containers_/,
   /^tests\/console\/(chart|outage)_test/,
   /^tests\/ship\/(client_examples|prometheus|python|tutorial)_/,
-  /^tests\/console\/page_feel_test/,
+  /^tests\/console\/page_(feel|layout)_test/,
   /^tests\/console\/one_intention_test/,
   /^tests\/e2e\/(client|restore)_/,
   /^tests\/ship\/package_/,

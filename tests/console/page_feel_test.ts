@@ -1,290 +1,237 @@
 /** How the page feels under a thumb, by keyboard alone, and with reduced motion. */
 import assert from "node:assert/strict";
-import { fileURLToPath as fromFileUrl } from "node:url";
-import type { Browser, Page } from "puppeteer-core";
+import type { Page } from "puppeteer-core";
 import { RangemakerClient } from "../../lib/client/mod.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
-import {
-  FREE_PORTS,
-  type RunningStack,
-  STACK_PRICING,
-  startStack,
-} from "../../services/stack/stack.ts";
-import { consolePage } from "../support/console_page.ts";
+import { FREE_PORTS, STACK_PRICING, startStack } from "../../services/stack/stack.ts";
 import { eventually } from "../support/eventually.ts";
 import { seriousViolations } from "./accessibility.ts";
-import { hasChromium, launchBrowser, type Place, Visitor } from "./browser.ts";
+import type { Place, Visitor } from "./browser.ts";
+import { testPage } from "./shared_page.ts";
 
 const PHONE = { width: 390, height: 844, isMobile: true, hasTouch: true };
-let stack: RunningStack | undefined;
-let browser: Browser | undefined;
 
-// Both run from the first test to the last.
-Deno.test.sanitizer({ ops: false, resources: false });
-Deno.test.beforeAll(async () => {
-  if (!hasChromium) return;
-  stack = await startStack({
-    ports: { ...FREE_PORTS, console: 0 },
-    page: await consolePage(),
-    seed: 1,
-    pricing: { pricing: fromFileUrl(import.meta.resolve("./strategy.ts")) },
-  });
-  browser = await launchBrowser({ isCalm: true });
-});
-Deno.test.afterAll(async () => {
-  await browser?.close();
-  await stack?.stop();
-});
-
-type Open = (prepare?: Parameters<typeof Visitor.open>[2]) => Promise<Visitor>;
-
-/** A behaviour of the page, shown by a visitor of its own. */
-function feels(behaviour: string, play: (open: Open) => Promise<void>): void {
-  Deno.test({
-    name: `Console: ${behaviour}`,
-    ignore: !hasChromium,
-    fn: () => play((prepare) => Visitor.open(browser!, stack?.urls.console ?? "", prepare)), // both started
-  });
-}
-
-feels(
-  "on a phone, the thumb always reaches the button of the next step",
-  async (open) => {
-    const visitor = await open((page) => page.setViewport(PHONE));
-    const { page } = visitor;
-    await visitor.sees(/Live/);
-    for (
-      const [action, then] of [
-        ["Make a test account", /Take test money/],
-        ["Take test money", /1,000\.00 USDC/],
-      ] as const
-    ) {
-      await assertInReach(page, action);
-      assert.deepEqual(await smallTargets(page), [], action);
-      await visitor.press(action);
-      await visitor.sees(then);
-    }
-    // On the lowest screen, a heading is where messages are.
-    const [heading = 0, bar = 0] = await page.$$eval(
-      ".side h2, .action-bar",
-      ([heading, bar]) => [heading?.getBoundingClientRect().bottom, bar?.clientHeight],
-    );
-    const low = Math.round(heading + bar + 20);
-    for (
-      const [scrollTop, height] of [[0, PHONE.height], [100_000, PHONE.height], [0, low]]
-    ) {
-      await page.setViewport({ ...PHONE, height: height ?? 0 });
-      await page.$eval("html", (html, top) => html.scrollTop = top, scrollTop ?? 0);
-      await eventually(
-        "a message beside what can be pressed",
-        async () => (await coveredByMessage(page)).join() === "" || undefined,
-      );
-    }
-    await page.setViewport(PHONE);
-    await assertInReach(page, "Suggest a box");
-    await visitor.press("Suggest a box");
-    await visitor.sees(
-      /You get\s+[\d.]+ USDC ± 15 %\s+Odds\s+×\s[\d.]+\s+Chance\s+[\d.]+\s%\s+Break-even\s+[\d.]+\s%/,
-    );
-    assert.deepEqual(await hiddenFocus(page), []);
-    // 60 s from 20 s on do not fit beside the past of the minute shown before.
-    await page.waitForSelector('[aria-label="Time shown: 3 min"]');
-    for (
-      const [action, then] of [
-        ["Get a quote", /Sign within \d+ s\./],
-        ["Sign and place the bet", /is placed/],
-        ["Make another bet", /Draw on the chart/],
-      ] as const
-    ) {
-      await assertInReach(page, action);
-      if (action === "Sign and place the bet") await assertTermsInBar(page);
-      assert.deepEqual(await seriousViolations(page), [], action);
-      assert.deepEqual(await smallTargets(page), [], action);
-      await visitor.press(action);
-      await visitor.sees(then);
-    }
-    assert.match(
-      await visitor.textOf(".legend .open"),
-      /^● Bet 1: .*\d+ s.*, pays \d+\.\d\d USDC$/,
-    );
-    await page.$eval("html", (html) => html.scrollTop = 600);
-    await page.reload();
-    await visitor.sees(/1 open/);
-    const opened = await page.evaluate(
-      "[scrollY, document.activeElement === document.body].join()",
-    );
-    assert.equal(opened, "0,true", "at the top, without a focus");
-    // A row shows its bet on the chart, and draws its box again.
-    await page.$eval("html", (html) => html.scrollTop = 900);
-    await page.$eval('tr[data-thesis="1"]', (row) => row.click());
-    await page.waitForSelector('tr[data-thesis="1"][data-chosen="true"]');
-    const marked = await page.$eval(
-      'tr[data-thesis="1"]',
-      (row) => row.ownerDocument.defaultView?.getComputedStyle(row).backgroundColor,
-    );
-    assert.notEqual(marked, "rgba(0, 0, 0, 0)", "the whole row, not its cells");
-    const top = await page.$eval(".chart", (chart) => chart.getBoundingClientRect().top);
-    assert(top > -1 && top < PHONE.height / 2, `${top}`);
-    assert.equal(await page.$eval("input[name=lower]", ({ value }) => value), "");
-    await visitor.press("Repeat bet 1");
-    await visitor.sees(/Odds\s+×\s\d/);
-    assert.equal(await page.$eval("input[name=lasts]", ({ value }) => value), "1 min");
-    for (const view of ["maker", "operator"]) {
-      await page.$eval(`nav a[href="#${view}"]`, (link) => link.click());
-      await visitor.sees(view === "maker" ? /What you may lose/ : /Price sources/);
-      assert.deepEqual(await smallTargets(page), [], view);
-    }
-    await visitor.close({ outages: true });
-  },
-);
-
-feels(
-  "buttons move or fit a box that cannot be priced; back drops a quote",
-  async (open) => {
-    const visitor = await open((page) => page.setViewport(PHONE));
-    const { page } = visitor;
-    await visitor.enter();
-    await visitor.press("Suggest a box");
-    await visitor.press("Get a quote");
-    await visitor.sees(/Sign within \d+ s\./);
-    // Refused as it is asked for, and by each estimate after it.
-    await page.goBack();
-    await visitor.sees(/Odds\s+×\s\d/);
-    await page.evaluate(`for (const [name, value] of [["upper", 8994], ["lower", 8990]]) {
-  const input = document.querySelector("input[name=" + name + "]");
-  input.value = value;
-  input.dispatchEvent(new Event("input", { bubbles: true }));
-  if (name === "lower") input.form.requestSubmit();
-  }`);
-    await visitor.sees(/Move the box to the price/);
-    const said = await page.$$eval(
-      ".action-bar p",
-      (parts) => parts.filter(({ textContent }) => textContent?.includes("outside the box")),
-    );
-    assert.equal(said.length, 1);
-    await visitor.press("Move the box to the price");
-    await visitor.sees(/Odds\s+×\s\d/);
-    await focusIsOn(page, "Get a quote");
-    const sides = () =>
-      page.$$eval(
-        "input[name=lower], input[name=upper]",
-        (inputs) => inputs.map(({ value }) => Number(value)),
-      );
-    const [moved = 0, top = 0] = await sides();
-    assert(moved > 1_000 && moved < 4_000, `${moved}`);
-    assert.equal(Math.round(100 * (top - moved)), 400, "it keeps its height");
-    await visitor.fill("lower", "1000");
-    await visitor.fill("upper", "9000");
-    await visitor.fill("lasts", "30 s");
-    const fit = await page.waitForSelector(".action-bar button::-p-text(Fit its height)");
-    await fit?.click();
-    await visitor.sees(/Odds\s+×\s\d/);
-    await focusIsOn(page, "Get a quote");
-    const [lower = 0, upper = 0] = await sides();
-    assert(upper - lower > 1 && upper - lower < 60, `${lower} to ${upper}`);
-    assert.equal(await page.$eval("input[name=lasts]", ({ value }) => value), "30 s");
-    await visitor.press("Get a quote");
-    await visitor.sees(/Sign within \d+ s\./);
-    await page.reload();
-    const dropped = /The quote was dropped as the page was loaded again/;
-    await visitor.sees(dropped);
-    await hears(page, /^Your box pays [\d.]+ USDC/);
-    const shown = await page.$$eval(
-      ".messages p",
-      (lines) =>
-        lines.filter((line) => line.computedStyleMap().get("clip-path")?.toString() === "none")
-          .map(({ textContent }) => textContent),
-    );
-    assert.match(shown.join(), dropped, "what is only spoken does not replace what is seen");
-    assert.equal(await page.$eval("input[name=upper]", ({ value }) => Number(value)), upper);
-    await visitor.close({ outages: true });
-  },
-);
-
-feels(
-  "a swipe scrolls the page, drawing does not; a quote stops drawing",
-  async (open) => {
-    const visitor = await open((page) => page.setViewport(PHONE));
-    const { page } = visitor;
-    await visitor.sees(/Live/);
-    const scrolled = () => page.$eval("html", ({ scrollTop }) => scrollTop);
-    const lower = () => page.$eval("input[name=lower]", ({ value }) => value);
-    const scrolls = async (from: Place, to: Place) => {
-      // The page keeps scrolling for a moment after the finger is lifted.
-      const scrollEnd = page.evaluate(`new Promise((resolve) =>
-      document.addEventListener("scrollend", () => resolve(true), { once: true }))`);
-      await swipe(visitor, from, to);
-      assert(await scrollEnd && await scrolled() > 50, "the page has scrolled");
-      await page.$eval("html", (html) => html.scrollTop = 0);
-    };
-    await scrolls([0.15, 0.8], [0.2, 0.2]);
-    await scrolls([0.6, 0.8], [0.62, 0.2]); // on the future
-    assert.equal(await lower(), "");
-    await swipe(visitor, [0.5, 0.2], [0.62, 0.8]); // the page is at its top
-    await eventually("a box", async () => await lower() !== "" || undefined);
-    await visitor.seesNo(/a quick vertical stroke scrolls/);
-    // A box is not moved by a finger that does not rest first.
-    const drawn = await lower();
-    await swipe(visitor, [0.56, 0.4], [0.57, 0.7]);
-    await visitor.sees(/Hold for a moment, then draw or resize: a quick vertical stroke scrolls\./);
-    assert.equal(await lower(), drawn);
-    await visitor.press("Clear");
-    await swipe(visitor, [0.5, 0.6], [0.7, 0.61]);
-    assert.equal(await lower(), "", "a sliver is not meant");
-    await visitor.touch([[[0.6, 0.5]]]); // a tap where the chart invites to draw
-    await eventually("a suggested box", async () => await lower() !== "" || undefined);
-    await visitor.press("Clear");
-    await swipe(visitor, [0.5, 0.8], [0.6, 0.2], 300);
-    await eventually("a box", async () => await lower() !== "" || undefined);
-    assert.equal(await scrolled(), 0);
-    // From the inside of the box, straight up: after a rest it moves, and the page does not.
-    const before = await lower();
-    await scrolls([0.55, 0.5], [0.55, 0.1]);
-    assert.equal(await lower(), before);
-    await swipe(visitor, [0.55, 0.5], [0.55, 0.3], 300);
+testPage("on a phone, the thumb always reaches the button of the next step", async (open) => {
+  const visitor = await open((page) => page.setViewport(PHONE));
+  const { page } = visitor;
+  await visitor.sees(/Live/);
+  for (
+    const [action, then] of [
+      ["Make a test account", /Take test money/],
+      ["Take test money", /1,000\.00 USDC/],
+    ] as const
+  ) {
+    await assertInReach(page, action);
+    assert.deepEqual(await smallTargets(page), [], action);
+    await visitor.press(action);
+    await visitor.sees(then);
+  }
+  // On the lowest screen, a heading is where messages are.
+  const [heading = 0, bar = 0] = await page.$$eval(
+    ".side h2, .action-bar",
+    ([heading, bar]) => [heading?.getBoundingClientRect().bottom, bar?.clientHeight],
+  );
+  const low = Math.round(heading + bar + 20);
+  for (
+    const [scrollTop, height] of [[0, PHONE.height], [100_000, PHONE.height], [0, low]]
+  ) {
+    await page.setViewport({ ...PHONE, height: height ?? 0 });
+    await page.$eval("html", (html, top) => html.scrollTop = top, scrollTop ?? 0);
     await eventually(
-      "a higher box",
-      async () => Number(await lower()) > Number(before) || undefined,
+      "a message beside what can be pressed",
+      async () => (await coveredByMessage(page)).join() === "" || undefined,
     );
-    assert.equal(await scrolled(), 0);
-    // Near a corner, a quick stroke moves the box as it is; after a rest, it resizes it.
-    const sides = () =>
-      page.$$eval(
-        "input[name=lower], input[name=upper], input[name=lasts]",
-        (inputs) => inputs.map(({ value }) => parseFloat(value)),
-      );
-    const heightOf = ([low = 0, high = 0]: number[]) => Math.round(100 * (high - low));
-    await visitor.press("Clear");
-    await swipe(visitor, [0.5, 0.7], [0.7, 0.3], 300);
-    await eventually("a box", async () => await lower() !== "" || undefined);
-    const drawnSides = await sides();
-    await swipe(visitor, [0.68, 0.33], [0.6, 0.35]);
-    const movedSides = await eventually("a moved box", async () => {
-      const now = await sides();
-      return now[0] !== drawnSides[0] ? now : undefined;
-    });
-    assert.deepEqual([heightOf(movedSides), movedSides[2]], [heightOf(drawnSides), drawnSides[2]]);
-    await swipe(visitor, [0.6, 0.35], [0.55, 0.5], 300);
-    await eventually("a smaller box", async () => {
-      const now = await sides();
-      return heightOf(now) < heightOf(drawnSides) && now[0] === movedSides[0] || undefined;
-    });
-    await visitor.enter();
-    await visitor.press("Clear");
-    await visitor.fill("startsIn", "20 s");
-    await visitor.fill("lasts", "1 min");
-    await visitor.press("Suggest a box");
-    await visitor.press("Get a quote");
-    await visitor.sees(/Sign within \d+ s\./);
-    await page.$eval("html", (html) => html.scrollTop = 0);
-    await swipe(visitor, [0.5, 0.8], [0.75, 0.3]);
-    await visitor.sees(/Sign within \d+ s\./);
-    await visitor.close({ outages: true }); // the price may be outside
-  },
-);
+  }
+  await page.setViewport(PHONE);
+  await assertInReach(page, "Suggest a box");
+  await visitor.press("Suggest a box");
+  await visitor.sees(
+    /You get\s+[\d.]+ USDC ± 15 %\s+Odds\s+×\s[\d.]+\s+Chance\s+[\d.]+\s%\s+Break-even\s+[\d.]+\s%/,
+  );
+  assert.deepEqual(await hiddenFocus(page), []);
+  // 60 s from 20 s on do not fit beside the past of the minute shown before.
+  await page.waitForSelector('[aria-label="Time shown: 3 min"]');
+  for (
+    const [action, then] of [
+      ["Get a quote", /Sign within \d+ s\./],
+      ["Sign and place the bet", /is placed/],
+      ["Make another bet", /Draw on the chart/],
+    ] as const
+  ) {
+    await assertInReach(page, action);
+    if (action === "Sign and place the bet") await assertTermsInBar(page);
+    assert.deepEqual(await seriousViolations(page), [], action);
+    assert.deepEqual(await smallTargets(page), [], action);
+    await visitor.press(action);
+    await visitor.sees(then);
+  }
+  assert.match(await visitor.textOf(".legend .open"), /^● Bet 1: .*\d+ s.*, pays \d+\.\d\d USDC$/);
+  await page.$eval("html", (html) => html.scrollTop = 600);
+  await page.reload();
+  await visitor.sees(/1 open/);
+  const opened = await page.evaluate("[scrollY, document.activeElement === document.body].join()");
+  assert.equal(opened, "0,true", "at the top, without a focus");
+  // A row shows its bet on the chart, and draws its box again.
+  await page.$eval("html", (html) => html.scrollTop = 900);
+  await page.$eval('tr[data-thesis="1"]', (row) => row.click());
+  await page.waitForSelector('tr[data-thesis="1"][data-chosen="true"]');
+  const marked = await page.$eval(
+    'tr[data-thesis="1"]',
+    (row) => row.ownerDocument.defaultView?.getComputedStyle(row).backgroundColor,
+  );
+  assert.notEqual(marked, "rgba(0, 0, 0, 0)", "the whole row, not its cells");
+  const top = await page.$eval(".chart", (chart) => chart.getBoundingClientRect().top);
+  assert(top > -1 && top < PHONE.height / 2, `${top}`);
+  assert.equal(await page.$eval("input[name=lower]", ({ value }) => value), "");
+  await visitor.press("Repeat bet 1");
+  await visitor.sees(/Odds\s+×\s\d/);
+  assert.equal(await page.$eval("input[name=lasts]", ({ value }) => value), "1 min");
+  for (const view of ["maker", "operator"]) {
+    await page.$eval(`nav a[href="#${view}"]`, (link) => link.click());
+    await visitor.sees(view === "maker" ? /What you may lose/ : /Price sources/);
+    assert.deepEqual(await smallTargets(page), [], view);
+  }
+  await visitor.close({ outages: true });
+});
 
-feels("by keyboard, an account is opened; a wrong amount is explained each time", async (open) => {
+testPage("buttons move or fit a box that cannot be priced; back drops a quote", async (open) => {
+  const visitor = await open((page) => page.setViewport(PHONE));
+  const { page } = visitor;
+  await visitor.enter();
+  await visitor.press("Suggest a box");
+  await visitor.press("Get a quote");
+  await visitor.sees(/Sign within \d+ s\./);
+  // Refused as it is asked for, and by each estimate after it.
+  await page.goBack();
+  await visitor.sees(/Odds\s+×\s\d/);
+  await page.evaluate(`for (const [name, value] of [["upper", 8994], ["lower", 8990]]) {
+const input = document.querySelector("input[name=" + name + "]");
+input.value = value;
+input.dispatchEvent(new Event("input", { bubbles: true }));
+if (name === "lower") input.form.requestSubmit();
+}`);
+  await visitor.sees(/Move the box to the price/);
+  const said = await page.$$eval(
+    ".action-bar p",
+    (parts) => parts.filter(({ textContent }) => textContent?.includes("outside the box")),
+  );
+  assert.equal(said.length, 1);
+  await visitor.press("Move the box to the price");
+  await visitor.sees(/Odds\s+×\s\d/);
+  await focusIsOn(page, "Get a quote");
+  const sides = () =>
+    page.$$eval(
+      "input[name=lower], input[name=upper]",
+      (inputs) => inputs.map(({ value }) => Number(value)),
+    );
+  const [moved = 0, top = 0] = await sides();
+  assert(moved > 1_000 && moved < 4_000, `${moved}`);
+  assert.equal(Math.round(100 * (top - moved)), 400, "it keeps its height");
+  await visitor.fill("lower", "1000");
+  await visitor.fill("upper", "9000");
+  await visitor.fill("lasts", "30 s");
+  const fit = await page.waitForSelector(".action-bar button::-p-text(Fit its height)");
+  await fit?.click();
+  await visitor.sees(/Odds\s+×\s\d/);
+  await focusIsOn(page, "Get a quote");
+  const [lower = 0, upper = 0] = await sides();
+  assert(upper - lower > 1 && upper - lower < 60, `${lower} to ${upper}`);
+  assert.equal(await page.$eval("input[name=lasts]", ({ value }) => value), "30 s");
+  await visitor.press("Get a quote");
+  await visitor.sees(/Sign within \d+ s\./);
+  await page.reload();
+  const dropped = /The quote was dropped as the page was loaded again/;
+  await visitor.sees(dropped);
+  await hears(page, /^Your box pays [\d.]+ USDC/);
+  const shown = await page.$$eval(
+    ".messages p",
+    (lines) =>
+      lines.filter((line) => line.computedStyleMap().get("clip-path")?.toString() === "none")
+        .map(({ textContent }) => textContent),
+  );
+  assert.match(shown.join(), dropped, "what is only spoken does not replace what is seen");
+  assert.equal(await page.$eval("input[name=upper]", ({ value }) => Number(value)), upper);
+  await visitor.close({ outages: true });
+});
+
+testPage("a swipe scrolls the page, drawing does not; a quote stops drawing", async (open) => {
+  const visitor = await open((page) => page.setViewport(PHONE));
+  const { page } = visitor;
+  await visitor.sees(/Live/);
+  const scrolled = () => page.$eval("html", ({ scrollTop }) => scrollTop);
+  const lower = () => page.$eval("input[name=lower]", ({ value }) => value);
+  const scrolls = async (from: Place, to: Place) => {
+    // The page keeps scrolling for a moment after the finger is lifted.
+    const scrollEnd = page.evaluate(`new Promise((resolve) =>
+    document.addEventListener("scrollend", () => resolve(true), { once: true }))`);
+    await swipe(visitor, from, to);
+    assert(await scrollEnd && await scrolled() > 50, "the page has scrolled");
+    await page.$eval("html", (html) => html.scrollTop = 0);
+  };
+  await scrolls([0.15, 0.8], [0.2, 0.2]);
+  await scrolls([0.6, 0.8], [0.62, 0.2]); // on the future
+  assert.equal(await lower(), "");
+  await swipe(visitor, [0.5, 0.2], [0.62, 0.8]); // the page is at its top
+  await eventually("a box", async () => await lower() !== "" || undefined);
+  await visitor.seesNo(/a quick vertical stroke scrolls/);
+  // A box is not moved by a finger that does not rest first.
+  const drawn = await lower();
+  await swipe(visitor, [0.56, 0.4], [0.57, 0.7]);
+  await visitor.sees(/Hold for a moment, then draw or resize: a quick vertical stroke scrolls\./);
+  assert.equal(await lower(), drawn);
+  await visitor.press("Clear");
+  await swipe(visitor, [0.5, 0.6], [0.7, 0.61]);
+  assert.equal(await lower(), "", "a sliver is not meant");
+  await visitor.touch([[[0.6, 0.5]]]); // a tap where the chart invites to draw
+  await eventually("a suggested box", async () => await lower() !== "" || undefined);
+  await visitor.press("Clear");
+  await swipe(visitor, [0.5, 0.8], [0.6, 0.2], 300);
+  await eventually("a box", async () => await lower() !== "" || undefined);
+  assert.equal(await scrolled(), 0);
+  // From the inside of the box, straight up: after a rest it moves, and the page does not.
+  const before = await lower();
+  await scrolls([0.55, 0.5], [0.55, 0.1]);
+  assert.equal(await lower(), before);
+  await swipe(visitor, [0.55, 0.5], [0.55, 0.3], 300);
+  await eventually("a higher box", async () => Number(await lower()) > Number(before) || undefined);
+  assert.equal(await scrolled(), 0);
+  // Near a corner, a quick stroke moves the box as it is; after a rest, it resizes it.
+  const sides = () =>
+    page.$$eval(
+      "input[name=lower], input[name=upper], input[name=lasts]",
+      (inputs) => inputs.map(({ value }) => parseFloat(value)),
+    );
+  const heightOf = ([low = 0, high = 0]: number[]) => Math.round(100 * (high - low));
+  await visitor.press("Clear");
+  await swipe(visitor, [0.5, 0.7], [0.7, 0.3], 300);
+  await eventually("a box", async () => await lower() !== "" || undefined);
+  const drawnSides = await sides();
+  await swipe(visitor, [0.68, 0.33], [0.6, 0.35]);
+  const movedSides = await eventually("a moved box", async () => {
+    const now = await sides();
+    return now[0] !== drawnSides[0] ? now : undefined;
+  });
+  assert.deepEqual([heightOf(movedSides), movedSides[2]], [heightOf(drawnSides), drawnSides[2]]);
+  await swipe(visitor, [0.6, 0.35], [0.55, 0.5], 300);
+  await eventually("a smaller box", async () => {
+    const now = await sides();
+    return heightOf(now) < heightOf(drawnSides) && now[0] === movedSides[0] || undefined;
+  });
+  await visitor.enter();
+  await visitor.press("Clear");
+  await visitor.fill("startsIn", "20 s");
+  await visitor.fill("lasts", "1 min");
+  await visitor.press("Suggest a box");
+  await visitor.press("Get a quote");
+  await visitor.sees(/Sign within \d+ s\./);
+  await page.$eval("html", (html) => html.scrollTop = 0);
+  await swipe(visitor, [0.5, 0.8], [0.75, 0.3]);
+  await visitor.sees(/Sign within \d+ s\./);
+  await visitor.close({ outages: true }); // the price may be outside
+});
+
+testPage("by keyboard, an account is opened; each wrong amount is explained", async (open) => {
   const visitor = await open();
   const { page } = visitor;
   await visitor.sees(/Live/);
@@ -346,7 +293,7 @@ feels("by keyboard, an account is opened; a wrong amount is explained each time"
   await visitor.close({ outages: true });
 });
 
-feels("on the chart, ? shows the keys; Escape undoes the last thing only", async (open) => {
+testPage("on the chart, ? shows the keys; Escape undoes the last thing only", async (open) => {
   const visitor = await open();
   const { page } = visitor;
   await visitor.sees(/Live/);
@@ -449,7 +396,7 @@ feels("on the chart, ? shows the keys; Escape undoes the last thing only", async
   await visitor.close({ outages: true });
 });
 
-feels("on the chart, keys suggest and move a box, and say what it pays", async (open) => {
+testPage("on the chart, keys suggest and move a box, and say what it pays", async (open) => {
   const visitor = await open();
   const { page } = visitor;
   await visitor.sees(/Live/);
@@ -498,7 +445,7 @@ feels("on the chart, keys suggest and move a box, and say what it pays", async (
   await visitor.close({ outages: true });
 });
 
-feels("by keyboard, the focus moves to the next step; no early or held key signs", async (open) => {
+testPage("by keyboard, the focus follows the steps; no early or held key signs", async (open) => {
   const visitor = await open();
   const { page } = visitor;
   await visitor.enter();
@@ -544,11 +491,11 @@ feels("by keyboard, the focus moves to the next step; no early or held key signs
   await visitor.sees(/Odds\s+×\s\d/);
   // Neither a press as the quote appears signs it, nor a key that is held since the request.
   await page.evaluate(`new MutationObserver((_, observer) => {
-    const button = document.querySelector("[data-next]");
-    if (button.textContent !== "Sign and place the bet") return;
-    observer.disconnect();
-    button.click();
-  }).observe(document.querySelector(".side"), { childList: true, subtree: true })`);
+  const button = document.querySelector("[data-next]");
+  if (button.textContent !== "Sign and place the bet") return;
+  observer.disconnect();
+  button.click();
+}).observe(document.querySelector(".side"), { childList: true, subtree: true })`);
   await page.keyboard.down("Enter");
   await focusIsOn(page, "Sign and place the bet");
   await hears(page, /^The quote is new: press again to sign it\.$/);
@@ -562,11 +509,11 @@ feels("by keyboard, the focus moves to the next step; no early or held key signs
   const terms = await page.$eval(":focus", (button) => button.getAttribute("aria-describedby"));
   assert.equal(terms, "terms range", "what is signed, which does not change each second");
   await page.evaluate(`
-    globalThis.framesWithoutFocus = 0;
-    (function look() {
-      if (document.activeElement === document.body) framesWithoutFocus++;
-      requestAnimationFrame(look);
-    })()`);
+  globalThis.framesWithoutFocus = 0;
+  (function look() {
+    if (document.activeElement === document.body) framesWithoutFocus++;
+    requestAnimationFrame(look);
+  })()`);
   await page.waitForSelector("[data-next]:not([data-unread=true])");
   // On the chart, Enter goes to the button; neither that press nor holding it signs.
   await page.focus(".chart .area");
@@ -587,7 +534,7 @@ feels("by keyboard, the focus moves to the next step; no early or held key signs
   await visitor.close({ outages: true });
 });
 
-feels("an open bet is read and repeated, also in enlarged text", async (open) => {
+testPage("an open bet is read and repeated, also in enlarged text", async (open) => {
   const visitor = await open();
   const { page } = visitor;
   await visitor.enter();
@@ -679,60 +626,57 @@ feels("an open bet is read and repeated, also in enlarged text", async (open) =>
   await visitor.close({ outages: true });
 });
 
-feels(
-  "a disabled button explains why; views are named; offline is shown",
-  async (open) => {
-    const visitor = await open();
-    const { page } = visitor;
-    await visitor.sees(/Live/);
-    await visitor.press("Suggest a box");
-    await visitor.sees(/Odds\s+×\s\d/);
-    const button = await page.waitForSelector(
-      `[aria-disabled="true"]::-p-text(Get a quote)`,
-    );
-    await button?.focus();
-    await page.keyboard.press("Enter");
-    await hears(page, /^Open your account first\.$/);
-    assert.equal(await page.title(), "Trade · rangemaker");
-    await page.focus('nav a[href="#maker"]');
-    await page.keyboard.press("Enter");
-    await page.waitForFunction(`document.title === "Maker · rangemaker"`);
-    assert.equal(await page.evaluate("scrollY"), 0, "header and views stay in sight");
-    const focused = await page.$eval(":focus", (part) => part.getAttribute("aria-label"));
-    assert.equal(focused, "Maker");
-    await page.goBack();
-    await page.waitForFunction(`document.title === "Trade · rangemaker"`);
-    await visitor.sees(/Odds\s+×\s\d/);
-    await page.evaluate(`
-    globalThis.causes = new Set();
-    new MutationObserver(() => causes.add(document.querySelector(".connection").textContent))
-      .observe(document.querySelector("header"), { childList: true, subtree: true, characterData: true })`);
-    const lost = Promise.withResolvers<void>();
-    page.on("requestfailed", (request) => {
-      if (request.url().endsWith("/estimate")) lost.resolve();
-    });
-    await page.setOfflineMode(true);
-    await visitor.sees(/No connection to the prices: reconnecting\. Your open bets go on/);
-    await lost.promise;
-    await page.evaluate("new Promise((resolve) => requestAnimationFrame(resolve))");
-    assert.match(
-      await visitor.textOf("form .action-bar"),
-      /^You get–Odds–Chance–Break-even–You bet \(USDC\)1050100Waiting for live prices$/,
-      "no second reason",
-    );
-    assert.equal(
-      await page.evaluate("[...causes].filter((cause) => cause !== 'Live').join()"),
-      "Not live",
-      "the chart says why",
-    );
-    await visitor.sees(/ETH\/USDT\s+[23],\d{3}\.\d\d\s*old/);
-    await page.setOfflineMode(false);
-    await visitor.sees(/Live/);
-    await visitor.close({ outages: true });
-  },
-);
+testPage("a disabled button explains why; views are named; offline is shown", async (open) => {
+  const visitor = await open();
+  const { page } = visitor;
+  await visitor.sees(/Live/);
+  await visitor.press("Suggest a box");
+  await visitor.sees(/Odds\s+×\s\d/);
+  const button = await page.waitForSelector(
+    `[aria-disabled="true"]::-p-text(Get a quote)`,
+  );
+  await button?.focus();
+  await page.keyboard.press("Enter");
+  await hears(page, /^Open your account first\.$/);
+  assert.equal(await page.title(), "Trade · rangemaker");
+  await page.focus('nav a[href="#maker"]');
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(`document.title === "Maker · rangemaker"`);
+  assert.equal(await page.evaluate("scrollY"), 0, "header and views stay in sight");
+  const focused = await page.$eval(":focus", (part) => part.getAttribute("aria-label"));
+  assert.equal(focused, "Maker");
+  await page.goBack();
+  await page.waitForFunction(`document.title === "Trade · rangemaker"`);
+  await visitor.sees(/Odds\s+×\s\d/);
+  await page.evaluate(`
+  globalThis.causes = new Set();
+  new MutationObserver(() => causes.add(document.querySelector(".connection").textContent))
+    .observe(document.querySelector("header"), { childList: true, subtree: true, characterData: true })`);
+  const lost = Promise.withResolvers<void>();
+  page.on("requestfailed", (request) => {
+    if (request.url().endsWith("/estimate")) lost.resolve();
+  });
+  await page.setOfflineMode(true);
+  await visitor.sees(/No connection to the prices: reconnecting\. Your open bets go on/);
+  await lost.promise;
+  await page.evaluate("new Promise((resolve) => requestAnimationFrame(resolve))");
+  assert.match(
+    await visitor.textOf("form .action-bar"),
+    /^You get–Odds–Chance–Break-even–You bet \(USDC\)1050100Waiting for live prices$/,
+    "no second reason",
+  );
+  assert.equal(
+    await page.evaluate("[...causes].filter((cause) => cause !== 'Live').join()"),
+    "Not live",
+    "the chart says why",
+  );
+  await visitor.sees(/ETH\/USDT\s+[23],\d{3}\.\d\d\s*old/);
+  await page.setOfflineMode(false);
+  await visitor.sees(/Live/);
+  await visitor.close({ outages: true });
+});
 
-feels("offline, the operator's view blames no service, and lists no outage", async (open) => {
+testPage("offline, the operator's view blames no service, and lists no outage", async (open) => {
   const visitor = await open();
   const { page } = visitor;
   await visitor.sees(/Live/);
@@ -751,7 +695,7 @@ feels("offline, the operator's view blames no service, and lists no outage", asy
   await visitor.close({ outages: true });
 });
 
-feels("a chosen theme applies to charts in other tabs, and survives a reload", async (open) => {
+testPage("a chosen theme applies to charts in other tabs, and survives a reload", async (open) => {
   const visitor = await open();
   const { page } = visitor;
   await visitor.sees(/Live/);
@@ -775,7 +719,7 @@ feels("a chosen theme applies to charts in other tabs, and survives a reload", a
   await visitor.close();
 });
 
-feels("a phone in landscape and a tablet show chart, box and next step together", async (open) => {
+testPage("a phone in landscape and a tablet show chart, box and next step", async (open) => {
   const size = { width: 844, height: 390, isMobile: true, hasTouch: true };
   const visitor = await open((page) => page.setViewport(size));
   const { page } = visitor;
@@ -867,50 +811,47 @@ feels("a phone in landscape and a tablet show chart, box and next step together"
   await visitor.close({ outages: true });
 });
 
-feels(
-  "a phone's keyboard hides no next step, and no message hides the zoom",
-  async (open) => {
-    const visitor = await open((page) => page.setViewport(PHONE));
-    const { page } = visitor;
-    await visitor.enter();
-    await visitor.fill("lasts", "25");
-    assert.equal(await visitor.textOf(".field-lasts .unit"), "(s)");
-    for (const [field, text] of [["upper", "8994"], ["lower", "8990"]] as const) {
-      await visitor.fill(field, text);
-    }
-    await page.waitForSelector(".action-bar button::-p-text(Move the box)");
-    await visitor.press("Copy link");
-    await visitor.sees(/The link to this box was copied|does not allow copying/);
-    const message = await page.$(".toasts button");
-    assert(await message?.isVisible(), "a message that can be closed");
-    await page.evaluate(`(() => {
-    const bottomOf = (part) => document.querySelector(part).getBoundingClientRect().bottom;
-    document.documentElement.scrollTop += bottomOf(".legend .choice") - bottomOf(".toasts");
-  })()`);
-    await eventually(
-      "the zoom beside the message",
-      async () => (await cutOff(page, [".legend .choice"])).length === 0 || undefined,
-    );
-    await page.click(".toasts button");
-    await page.setViewport({ ...PHONE, height: 430 });
-    await page.$eval("html", (html) => html.scrollTop = 0);
-    await eventually(
-      "the header and the next step on the screen",
-      async () => {
-        const cut = await cutOff(page, [".brand", ".connection", ".account-chip", "[data-next]"]);
-        return cut.length === 0 || undefined;
-      },
-    );
-    const heights = await page.$$eval(
-      ".connection, .account-chip strong",
-      (parts) => parts.map((part) => part.getBoundingClientRect().height),
-    );
-    assert(heights.every((height) => height < 30), `one line each: ${heights}`);
-    await visitor.close({ outages: true }); // and a box that is not priced
-  },
-);
+testPage("a phone's keyboard hides no next step, and no message hides the zoom", async (open) => {
+  const visitor = await open((page) => page.setViewport(PHONE));
+  const { page } = visitor;
+  await visitor.enter();
+  await visitor.fill("lasts", "25");
+  assert.equal(await visitor.textOf(".field-lasts .unit"), "(s)");
+  for (const [field, text] of [["upper", "8994"], ["lower", "8990"]] as const) {
+    await visitor.fill(field, text);
+  }
+  await page.waitForSelector(".action-bar button::-p-text(Move the box)");
+  await visitor.press("Copy link");
+  await visitor.sees(/The link to this box was copied|does not allow copying/);
+  const message = await page.$(".toasts button");
+  assert(await message?.isVisible(), "a message that can be closed");
+  await page.evaluate(`(() => {
+  const bottomOf = (part) => document.querySelector(part).getBoundingClientRect().bottom;
+  document.documentElement.scrollTop += bottomOf(".legend .choice") - bottomOf(".toasts");
+})()`);
+  await eventually(
+    "the zoom beside the message",
+    async () => (await cutOff(page, [".legend .choice"])).length === 0 || undefined,
+  );
+  await page.click(".toasts button");
+  await page.setViewport({ ...PHONE, height: 430 });
+  await page.$eval("html", (html) => html.scrollTop = 0);
+  await eventually(
+    "the header and the next step on the screen",
+    async () => {
+      const cut = await cutOff(page, [".brand", ".connection", ".account-chip", "[data-next]"]);
+      return cut.length === 0 || undefined;
+    },
+  );
+  const heights = await page.$$eval(
+    ".connection, .account-chip strong",
+    (parts) => parts.map((part) => part.getBoundingClientRect().height),
+  );
+  assert(heights.every((height) => height < 30), `one line each: ${heights}`);
+  await visitor.close({ outages: true }); // and a box that is not priced
+});
 
-feels("with reduced motion, the chart is still, but follows a drag", async (open) => {
+testPage("with reduced motion, the chart is still, but follows a drag", async (open) => {
   const visitor = await open(async (page) => {
     await page.emulateMediaFeatures([{ name: "prefers-reduced-motion", value: "reduce" }]);
     await page.evaluateOnNewDocument(() => {
