@@ -48,37 +48,6 @@ Deno.test("Chain and store: after a restart, a node with --data-dir has the depo
     }
   }));
 
-Deno.test("Chain and store: a bridge whose node has another chain is unhealthy and refuses deposits", () =>
-  withFolder(async (folder) => {
-    let node = await startTestNode(":memory:");
-    const port = Number(new URL(node.url).port);
-    const bridge = await startTestBridge(node.url, { database: `${folder}/bridge.sqlite` });
-    try {
-      assert.equal((await post(`${bridge.url}/deposit`, signedRequest())).status, 200);
-      await node.stop();
-      node = await startAgain(() => startTestNode(":memory:", port));
-      const health = await eventually("the health says so", async () => {
-        const answer = await healthOf(bridge.url);
-        return answer.status === 503 ? answer.body : undefined;
-      });
-      assert.deepEqual([health.status, health.code], ["failed", "CHAIN_MISMATCH"]);
-      const refused = post(`${bridge.url}/deposit`, signedRequest({ nonce: 2n }));
-      const error = await assertFailure(refused, 503, /belongs to the chain that begins with 0x/);
-      assert.match(
-        error,
-        /if the node has lost its chain, restore it; otherwise set --rpc-url to .*Chain and stores\)$/,
-      );
-      const ready = await fetch(`${bridge.url}/ready`);
-      assert.equal(ready.status, 503);
-      assert.match((await ready.json()).problems.join(), /belongs to the chain/);
-      const { balance } = await new CoreClient({ url: node.url }).getAccount(user.address);
-      assert.equal(balance, 0n);
-    } finally {
-      await bridge.stop();
-      await node.stop();
-    }
-  }));
-
 Deno.test("Chain and store: an unfinished deposit waits until its own chain is back", () =>
   withFolder(async (folder) => {
     const database = `${folder}/bridge.sqlite`;
