@@ -55,7 +55,7 @@ const wrong: readonly (readonly [string[], string])[] = [
   ],
   [["solver"], "Missing key: give --private-key or SOLVER_PRIVATE_KEY, or --keystore"],
   [["solver", "--max-rsk", "1"], "Unknown option '--max-rsk' (did you mean --max-risk?)"],
-  [["key", "nw"], "Unknown command 'nw' (did you mean new?)"],
+  [["key", "nw"], "Unknown command 'nw' (did you mean new?). See rangemaker key --help"],
   [["node", "--log-level", "wern"], "Invalid --log-level: Expected debug, info, warning or error"],
   [["solver", "-k", privateKey.slice(2)], "Invalid --private-key: Expected 0x and 64 hex digits"],
 ];
