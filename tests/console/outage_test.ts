@@ -149,6 +149,7 @@ browserTest(
       );
       await visitor.sees(/Effect: [a-z]/);
       assert.match(await page.title(), /^✕ [1-9] · Operator/);
+      if (name === "bridge") await page.focus('.board button[aria-label^="Copy"]');
       if (name === "solver") {
         await visitor.sees(/No quotes/);
         assert.deepEqual(await violationsEverywhere(page), []);
@@ -163,6 +164,13 @@ browserTest(
       await eventually("the window of the bet has begun", hasGap);
       await services.start(name);
       await isUp(name, true);
+      if (name === "bridge") {
+        const isKept = () => page.$eval("main", (main) => main.contains(document.activeElement));
+        await eventually(
+          "the focus that went with its button",
+          async () => await isKept() || undefined,
+        );
+      }
       if (name === "oracle") {
         await visitor.sees(/\d+ min \d\d s left to fill in prices: the bet ends at/);
         await visitor.sees(/: 1 bet of 1 user, 5\.00 USDC\./);

@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import type { Thesis } from "@rangemaker/client";
 import { scaleLinear, scaleSqrt } from "d3-scale";
 import type { PageModel } from "../data/page_model.ts";
-import { formatAmount, formatGain, formatQuotePrice, toNumber } from "../format.ts";
+import { counted, formatAmount, formatGain, formatQuotePrice, toNumber } from "../format.ts";
 import { labelOf } from "../trade/chart_spans.ts";
 import { openOf, type Payoff, payoffOf, worstLossOf } from "./exposure.ts";
 import { freshPrice } from "./open_bets.tsx";
@@ -114,7 +114,7 @@ function HeatMap({ theses, nowMs, toX }: HeatMapProps) {
           viewBox="0 0 100 100"
           preserveAspectRatio="none"
           role="img"
-          aria-label={`${bets.length} boxes over price and time, the last until ${
+          aria-label={`${counted(bets.length, "open bet")} over price and time, the last until ${
             labelOf(lastMs)
           } from now`}
         >
