@@ -78,7 +78,12 @@ async function start(
       : bridgeError("PERMISSION_DENIED", { relayer, url: redactUrls(rpcUrl) });
   };
   const depositor = new Depositor({
-    ...{ intents, permissionProblem, transactions, chainId, clock, onRefused },
+    intents,
+    permissionProblem,
+    transactions,
+    chainId,
+    clock,
+    onRefused,
   });
   const permission = new PollingLoop({
     clock,

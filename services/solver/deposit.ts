@@ -24,7 +24,10 @@ const options = optionTable({
     required: true,
     description: "USDC with 6 decimals: 1000000 is 1 USDC",
   },
-  ...{ privateKey, keystore, keystorePasswordFile, chainId },
+  privateKey,
+  keystore,
+  keystorePasswordFile,
+  chainId,
 });
 
 /** The `solver deposit` subcommand: signs a deposit with the solver's key for the bridge. */

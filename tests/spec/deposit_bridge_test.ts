@@ -94,9 +94,14 @@ Deno.test("deposit bridge, Deposit transaction, fields: a value of another type 
   };
   for (const [field, value] of Object.entries(wrong)) {
     const tx = {
-      ...{ type: "Deposit", timestamp: Date.now(), from: relayer.address },
-      ...{ user: newWallet().address, amount: "5", externalTxHash: randomHash() },
-      ...{ [field]: value, signature: `0x${"11".repeat(65)}` },
+      type: "Deposit",
+      timestamp: Date.now(),
+      from: relayer.address,
+      user: newWallet().address,
+      amount: "5",
+      externalTxHash: randomHash(),
+      [field]: value,
+      signature: `0x${"11".repeat(65)}`,
     };
     const { error } = await rpc(stack.urls.node, "core_sendTransaction", [tx]);
     assert.equal(error?.code, -32602);

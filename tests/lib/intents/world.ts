@@ -50,7 +50,11 @@ export class World implements AsyncDisposable {
   newSubmitter(): Submitter {
     const { store, node, clock, log, guard } = this;
     return new Submitter({
-      ...{ store, node, clock, log, guard },
+      store,
+      node,
+      clock,
+      log,
+      guard,
       random: () => 1,
       transactions: { sign: async () => await this.sign(), requireOwn: () => this.verify() },
       handler: {

@@ -66,14 +66,20 @@ const moved = {
 /** Checks of which one fails just so, and the figures of the refusal. */
 const cases: [PreTradeChecks, status: number, code: string, details: object][] = [
   [checks({ hedgeMs: 51 }), 400, "DEADLINE_PASSED", {
-    ...{ deadline: nowMs + 50, leftMs: 50, neededMs: 51 },
+    deadline: nowMs + 50,
+    leftMs: 50,
+    neededMs: 51,
   }],
   [checks({ maxRisk: 49n }), 400, "RISK_TOO_LARGE", { payout: "150", risk: "50", maxRisk: "49" }],
   [checks({ strategy: moved }), 400, "PRICE_MOVED", {}],
   [checks({}, { state: "stale" }), 503, "PRICE_STALE", { symbol: "ETH/USDT", ageMs: 3_456 }],
   [checks({}, { own: 49n }), 503, "BALANCE_TOO_LOW", { balance: "49", needed: "50", missing: "1" }],
   [checks({}, { users: 99n }), 400, "INSUFFICIENT_BALANCE", {
-    ...{ user: quote.user, balance: "99", betAmount: "100", reserved: "0", missing: "1" },
+    user: quote.user,
+    balance: "99",
+    betAmount: "100",
+    reserved: "0",
+    missing: "1",
   }],
 ];
 
