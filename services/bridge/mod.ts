@@ -15,7 +15,7 @@ import { createRegistry } from "../../lib/http/metrics.ts";
 import { documentedHandler } from "../../lib/http/openapi.ts";
 import { type RunningService, startOrClose, startService } from "../../lib/http/service.ts";
 import { createBridgeApi } from "./api.ts";
-import { Depositor, depositTermsOf, isDepositOnChain } from "./depositor.ts";
+import { Depositor, depositTermsOf, isCreditedBefore, isDepositOnChain } from "./depositor.ts";
 import { depositLog, logStart } from "./deposit_log.ts";
 import { bridgeError } from "./failures.ts";
 import { BridgeMetrics } from "./metrics.ts";
@@ -136,6 +136,7 @@ function createIntents(
   });
   const handler: IntentHandler = {
     termsOf: (intent) => depositTermsOf(intent, chainId),
+    isDoneBefore: isCreditedBefore,
     onRetry: () => metrics.retried(),
     onFinished(intent) {
       metrics.finished(intent);

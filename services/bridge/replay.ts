@@ -2,7 +2,7 @@
 import { repairCommand } from "../../lib/cli/repair_command.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { usdcText } from "../../lib/protocol/price.ts";
-import { decodePayload, depositTermsOf } from "./depositor.ts";
+import { decodePayload, depositTermsOf, isCreditedBefore } from "./depositor.ts";
 import { options } from "./options.ts";
 
 /**
@@ -26,8 +26,8 @@ export const run = repairCommand({
   async repair({ node, transactions }, intent, chainId) {
     const transaction = await transactions.sign(depositTermsOf(intent, chainId));
     const receipt = await node.sendTransactionText(transaction.text);
+    if (isCreditedBefore(receipt)) return "present";
     const { status: state, error } = receipt;
-    if (error?.code === "DEPOSIT_ALREADY_PROCESSED") return "present";
     if (state === "failed") throw new RangemakerError(`${error?.code}`, `${error?.message}`);
     const { user, amount, nonce } = decodePayload(intent.payload);
     return {
