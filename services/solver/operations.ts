@@ -19,7 +19,7 @@ import { estimateRequestSchema } from "./quoting/estimate.ts";
 import { executionRequestSchema } from "./execution/execution.ts";
 import { PRICING_REFUSALS, pricingDetailsSchema, type PricingRefusal } from "./pricing/strategy.ts";
 import { readinessSchema } from "./readiness.ts";
-import { QUOTE_RULES } from "./limits.ts";
+import { QUOTE_RULES } from "./quoting/quote_rules.ts";
 import { predictionsAnswerSchema, predictionsQuerySchema } from "./predictions.ts";
 import { thesesAnswerSchema, thesesQuerySchema } from "./theses.ts";
 import { SOLVER_ERRORS } from "./failures.ts";
