@@ -309,7 +309,7 @@ function describeMisuse({ code, message }: CommanderError, table: OptionTable): 
 }
 
 /** Commander's message about wrong arguments as one line in our wording. */
-export function oneLine(message: string): string {
+function oneLine(message: string): string {
   // The text after the = of an unknown option may be a secret.
   const line = message.replace(/^error: /, "").replace(/^(unknown option '[^=]*)=.*'/s, "$1'")
     .replace(/\n\(Did/, " (did").trim()
