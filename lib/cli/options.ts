@@ -54,7 +54,7 @@ export function parseOptions<T extends OptionTable>(
 }
 
 /**
- * Parses options like {@link parseOptions}, but collects wrong and missing values; it never throws.
+ * Parses options like {@link parseOptions}, but collects wrong and missing values.
  *
  * @throws {UsageError} On an unknown option or argument.
  * @throws {HelpRequest} On `--help`.
