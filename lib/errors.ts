@@ -1,3 +1,4 @@
+/** The base class of all errors that are raised on purpose, and how to try again after each. */
 /** How to try again after an error. */
 export type Retry =
   /** Whether it was done is unknown: send the same request again, which is done at most once. */

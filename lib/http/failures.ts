@@ -1,3 +1,4 @@
+/** Codes that every HTTP API may answer, and their statuses; services add their own. */
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { z } from "zod";
 import type { Retry } from "../errors.ts";

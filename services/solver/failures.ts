@@ -1,3 +1,4 @@
+/** The error codes of the solver: their texts, and how they are answered. */
 import { failuresOf } from "../../lib/protocol/failures.ts";
 import type { MarketPair } from "../../lib/protocol/markets.ts";
 import { usdcText } from "../../lib/protocol/price.ts";

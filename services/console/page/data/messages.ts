@@ -1,3 +1,4 @@
+/** The messages about events, as data; `messages.tsx` shows them. */
 import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { Clock } from "@rangemaker/client";
 
