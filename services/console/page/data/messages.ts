@@ -11,7 +11,7 @@ export interface Message {
   addedAtMs: number;
 }
 
-export interface AnnounceOptions {
+interface AnnounceOptions {
   isSpoken?: boolean;
   /** It answers a key or a press, so it is read even if it was just read. */
   isAnswer?: boolean;

@@ -30,7 +30,7 @@ const PAGE_MS = 600_000;
 /** Whether a market accepts bets, as far as the page knows. */
 export type MarketState = "fresh" | "stale" | "missing" | "away" | "connecting";
 
-export interface PriceFeedOptions {
+interface PriceFeedOptions {
   client: Pick<RangemakerClient, "history" | "watchPrices">;
   symbols: readonly string[];
   serverClock: ServerClock;

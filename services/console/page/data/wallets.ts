@@ -43,7 +43,7 @@ export function watchInjectedWallets(target: EventTarget): Signal<readonly Injec
 }
 
 /** Receives what a wallet reports: its chain, and its accounts, one of which is in use. */
-export interface WalletHandlers {
+interface WalletHandlers {
   onAccounts(accounts: readonly Address[]): void;
   onChain(chainId: number): void;
 }
