@@ -39,6 +39,11 @@ export class RangemakerError extends Error {
   }
 }
 
+/** The code of anything thrown, as services answer and count it. */
+export function errorCodeOf(thrown: unknown): string {
+  return thrown instanceof RangemakerError ? thrown.code : "INTERNAL_ERROR";
+}
+
 /** The message of anything thrown, for logs and answers. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
