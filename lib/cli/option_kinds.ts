@@ -3,7 +3,7 @@
  * required permissions and the doctor's checks all follow from an option's kind.
  */
 import { z } from "zod";
-import { addressSchema, uint64Schema } from "../protocol/scalars.ts";
+import { addressSchema, uint256Schema, uint64Schema } from "../protocol/scalars.ts";
 import { LocalSigner } from "../protocol/signature.ts";
 import { LOG_LEVELS } from "../log/logging.ts";
 import { SPEC_MARKETS, SYMBOL_PATTERN } from "../protocol/markets.ts";
@@ -164,6 +164,8 @@ export const chainId = { ...integer(1), placeholder: "id" } satisfies OptionKind
 
 /** An amount of USDC with 6 decimals. */
 export const amount = { schema: uint64Schema, placeholder: "amount" } satisfies OptionKind;
+
+export const nonce = { schema: uint256Schema, placeholder: "nonce" } satisfies OptionKind;
 
 /** A whole number of at least `min` and at most `max`. */
 export function integer(min: number, max: number = Number.MAX_SAFE_INTEGER) {

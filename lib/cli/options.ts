@@ -226,7 +226,7 @@ function readSecretVariable(name: string, env: Environment): string | undefined 
   try {
     return Deno.readTextFileSync(inUserFolder(path, env)).trim();
   } catch (thrown) {
-    throw new UsageError(`Invalid ${name}${FILE_SUFFIX}: ${messageOf(thrown)}`);
+    throw new UsageError(`Invalid ${name}${FILE_SUFFIX}: ${path}: ${messageOf(thrown)}`);
   }
 }
 

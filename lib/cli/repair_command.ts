@@ -8,7 +8,7 @@ import { isNodeAway } from "../net/core_reader.ts";
 import { redactUrls } from "../redact.ts";
 import { command, type CommandContext, ExitCode, type RunnableCommand } from "./command.ts";
 import { openTransactionSigner, type RemoteKeyOptions } from "./keystore.ts";
-import type * as kinds from "./option_kinds.ts";
+import * as kinds from "./option_kinds.ts";
 import {
   type CommandText,
   optionLabel,
@@ -27,18 +27,26 @@ import type {
 /** Intents per page. */
 const REPAIRED_PER_PAGE = 500;
 
+const dryRun = {
+  flags: "--dry-run",
+  kind: kinds.flag,
+  description: "change and send nothing: show what is missing, exit code 1 if anything is",
+  default: "false",
+} as const satisfies OptionSpec;
+
 /** The options of a service that its repair needs. */
 type RepairTable = typeof keystoreOptions & {
   rpcUrl: typeof rpcUrlOption;
   privateKey: OptionSpec<typeof kinds.key>;
   chainId: typeof chainIdOption;
   database: ReturnType<typeof databaseOption>;
+  dryRun: typeof dryRun;
 };
 
 /** A command that reconciles a service's store with a restored node. */
 interface RepairCommand extends Pick<CommandText, "name" | "description" | "examples"> {
   service: string;
-  options: RepairTable & Partial<typeof remoteSignerOptions>;
+  options: Omit<RepairTable, "dryRun"> & Partial<typeof remoteSignerOptions>;
   /** The command's words for a repaired intent, such as `sent again`. */
   repaired: string;
   /** Whether the database belongs to the key of the service. */
@@ -46,6 +54,7 @@ interface RepairCommand extends Pick<CommandText, "name" | "description" | "exam
   /**
    * Repairs a committed intent of which the node has no committed receipt. It may run repeatedly.
    *
+   * @param options With `dryRun`, nothing may be sent.
    * @returns The new result of the intent and a line for the operator, or `present` if nothing is
    *   missing.
    * @throws {RangemakerError} If it failed.
@@ -53,7 +62,7 @@ interface RepairCommand extends Pick<CommandText, "name" | "description" | "exam
   repair(
     parts: IntentParts,
     intent: Intent,
-    chainId: number,
+    options: { chainId: number; dryRun: boolean },
   ): Promise<
     { result: IntentOutcome & Pick<Intent, "transaction">; line: string } | "present"
   >;
@@ -75,6 +84,7 @@ export function repairCommand(definition: RepairCommand): RunnableCommand {
     keystorePasswordFile,
     chainId,
     database,
+    dryRun,
     ...(signerUrl && signerAddress && signerMethod && { signerUrl, signerAddress, signerMethod }),
   };
   const { name, description, examples } = definition;
@@ -86,10 +96,12 @@ export function repairCommand(definition: RepairCommand): RunnableCommand {
     async run(given, context) {
       await requireNotEmpty(given.database, definition.service);
       const counts = await repairAll(definition, given, context);
+      const repaired = given.dryRun ? "missing" : definition.repaired;
       context.print(
-        `${counts.repaired} ${definition.repaired}, ${counts.present} already present, ${counts.failed} failed`,
+        `${counts.repaired} ${repaired}, ${counts.present} already present, ${counts.failed} failed`,
       );
-      return counts.failed === 0 ? ExitCode.ok : ExitCode.failed;
+      const left = counts.failed + (given.dryRun ? counts.repaired : 0);
+      return left === 0 ? ExitCode.ok : ExitCode.failed;
     },
   });
 }
@@ -122,9 +134,9 @@ async function repairAll(
       const txHash = intent.transaction?.txHash;
       const receipt = txHash === undefined ? null : await node.getTransaction(txHash);
       if (receipt?.status === "committed") return "present";
-      const outcome = await repair(parts, intent, options.chainId);
+      const outcome = await repair(parts, intent, options);
       if (outcome === "present") return outcome;
-      if (!await store.replaceCommitted(intent, outcome.result, clock.now())) {
+      if (!options.dryRun && !await store.replaceCommitted(intent, outcome.result, clock.now())) {
         print(
           `${intent.key} was changed by another process meanwhile: stop that process and run this again`,
         );
@@ -148,7 +160,7 @@ async function repairAll(
       }
     }
     counts.failed += store.damaged.size;
-    if (counts.failed === 0) {
+    if (counts.failed === 0 && !options.dryRun) {
       await store.updateRecord({ resetBlock: await requireGenesis(parts) });
     }
     return counts;

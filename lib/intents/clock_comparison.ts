@@ -44,18 +44,23 @@ export class ClockComparison {
     this.#lastObservedMs = nowMs;
     if (head === null || !isNew) return;
     const aheadMs = nowMs - head.timestampMs;
-    if (Math.abs(aheadMs) <= CLOCK_DIFFERENCE_MAX_MS) this.agree();
-    else this.differ(aheadMs);
+    if (Math.abs(aheadMs) <= CLOCK_DIFFERENCE_MAX_MS) return this.agree();
+    const direction = aheadMs > 0 ? "ahead of" : "behind";
+    this.differ(`it is ${Math.abs(aheadMs)} ms ${direction} that of the core node`, aheadMs);
   }
 
   /**
    * Records that the clocks differ, and logs it once.
    *
-   * @param aheadMs By how much our clock is ahead of the node's; undefined if the node did not say.
-   * @param reason The node's, if it refused a transaction.
+   * @param evidence What shows it, such as the node's reason to refuse a transaction.
+   * @param aheadMs By how much our clock is ahead of the node's, if that is known.
    */
-  differ(aheadMs: number | undefined, reason?: string): RangemakerError {
-    const problem = clocksDifferError(aheadMs, reason);
+  differ(evidence: string, aheadMs?: number): RangemakerError {
+    const problem = new RangemakerError(
+      "CLOCKS_DIFFER",
+      `The clock of this machine is wrong, or that of the core node: ${evidence}. Transactions ` +
+        "wait until their deadline: synchronise both clocks (NTP)",
+    );
     if (this.#problem === undefined) {
       const { message } = problem;
       this.#log.error("{reason}", { event: "clocks_differ", reason: message, aheadMs });
@@ -69,20 +74,4 @@ export class ClockComparison {
     this.#problem = undefined;
     this.#log.info("The clock agrees with the node's again", { event: "clocks_agree" });
   }
-}
-
-/** The node refuses, or would refuse, transactions for their timestamp. */
-function clocksDifferError(
-  aheadMs: number | undefined,
-  reason = "it is not known by how much",
-): RangemakerError {
-  const direction = Number(aheadMs) > 0 ? "ahead of" : "behind";
-  const difference = aheadMs === undefined
-    ? reason
-    : `it is ${Math.abs(aheadMs)} ms ${direction} that of the core node`;
-  return new RangemakerError(
-    "CLOCKS_DIFFER",
-    `The clock of this machine is wrong, or that of the core node: ${difference}. Transactions wait ` +
-      "until their deadline: synchronise both clocks (NTP)",
-  );
 }

@@ -45,14 +45,16 @@ export function retryLoop(submitter: IntentRetrier, options: RetryLoopOptions): 
   const { node, clock, random, log } = options;
   const url = redactUrls(node.url);
   let isNodeLost = false;
+  const failing = new Set<string>();
   return new PollingLoop({
     clock,
     intervalMs: RETRY_INTERVAL_MS,
     backoff: new Backoff({ initialMs: RETRY_INTERVAL_MS, maxMs: SERVICE_WAIT_MAX_MS, random }),
     async poll(signal) {
-      const hasRetried = await retryAll(submitter, options, signal).catch((cause) => {
+      const hasRetried = await retryAll(submitter, options, failing, signal).catch((cause) => {
         throw asStoreError(cause);
       });
+      if (!hasRetried) failing.clear();
       // If nothing was retried, nothing waits for the node: another process has finished it.
       if (hasRetried && submitter.isNodeLost) {
         throw new RangemakerError(NODE_LOST, "Core node does not answer");
@@ -80,10 +82,14 @@ export function retryLoop(submitter: IntentRetrier, options: RetryLoopOptions): 
   });
 }
 
-/** @returns Whether there was an intent to retry. */
+/**
+ * @param failing Keys whose failure is in the log.
+ * @returns Whether there was an intent to retry.
+ */
 async function retryAll(
   submitter: IntentRetrier,
   { store, clock, log }: RetryLoopOptions,
+  failing: Set<string>,
   signal: AbortSignal,
 ): Promise<boolean> {
   const nowMs = clock.now();
@@ -97,7 +103,7 @@ async function retryAll(
       nowMs,
       unchangedForMs: RETRY_AFTER_MS,
     });
-    await Promise.all(page.map((intent) => retry(submitter, intent, triesOnlyOne, log)));
+    await Promise.all(page.map((intent) => retry(submitter, intent, triesOnlyOne, failing, log)));
     after = page.at(-1)?.sequence ?? after;
     if (page.length < limit || submitter.isNodeLost) break;
   }
@@ -108,15 +114,19 @@ async function retry(
   submitter: IntentRetrier,
   intent: Intent,
   triesOnlyOne: boolean,
+  failing: Set<string>,
   log: Logger,
 ): Promise<void> {
   const { key } = intent;
   try {
     const { state } = await submitter.retry(intent);
+    failing.delete(key);
     log.info("Intent {key} retried: {state}", { event: "intent_retried", key, state });
   } catch (thrown) {
     // Already logged when the node was lost.
     if (triesOnlyOne && submitter.isNodeLost) return;
+    if (failing.has(key)) return;
+    failing.add(key);
     const reason = messageOf(thrown);
     log.warn("Intent {key} is still unfinished: {reason}", {
       event: "intent_unfinished",

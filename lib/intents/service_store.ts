@@ -5,9 +5,11 @@ import {
   checksum,
   integerSchema,
   parseRow,
+  sequenceSchema,
   type SqlDriver,
   type SqlSteps,
   type SqlValue,
+  type Statement,
 } from "./sql.ts";
 import type { Logger } from "@logtape/logtape";
 
@@ -25,6 +27,7 @@ const SQL = {
   saveValue: `INSERT INTO saved_values (service, name, value, saved_at_ms, checksum)
     VALUES (?, ?, ?, ?, ?) ON CONFLICT (service, name) DO UPDATE
     SET value = excluded.value, saved_at_ms = excluded.saved_at_ms, checksum = excluded.checksum`,
+  removeIntent: "DELETE FROM intents WHERE sequence = ?",
   savedValue: "SELECT * FROM saved_values WHERE service = ? AND name = ?",
 };
 
@@ -67,6 +70,8 @@ const savedValueSchema = z.object({
 export class ServiceStore implements AsyncDisposable {
   protected readonly db: SqlDriver;
   protected readonly service: string;
+  /** The insertion of an intent that failed last, unless one has succeeded since. */
+  protected failedInsertion: Statement | undefined;
 
   /** @param service The store sees nothing of other services. */
   constructor(db: SqlDriver, service: string) {
@@ -115,9 +120,20 @@ export class ServiceStore implements AsyncDisposable {
     return row === undefined ? null : recordOfRow(row).signer;
   }
 
-  /** Checks that the store accepts writes, by making one. */
+  /**
+   * Checks that the store accepts writes, by making one. An insertion that has failed is tried too,
+   * and taken back: on a full disk, a row can be updated where there is no room for a new one.
+   */
   async checkWritable(): Promise<void> {
     await this.change(SQL.check, [this.service]);
+    const insertion = this.failedInsertion;
+    if (insertion === undefined) return;
+    await this.db.transaction(function* (): SqlSteps<void> {
+      const [[row] = []] = yield [insertion];
+      if (row === undefined) return;
+      yield [{ sql: SQL.removeIntent, values: [parseRow(sequenceSchema, row).sequence] }];
+    });
+    this.failedInsertion = undefined;
   }
 
   /** Saves a value of the service under a name, and replaces the previous one. */

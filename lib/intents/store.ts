@@ -64,8 +64,13 @@ export class IntentStore extends ServiceStore {
    */
   async insert(intent: NewIntent, admission?: Admission): Promise<Insertion> {
     try {
-      return await this.#insertOnce(intent, admission);
+      const insertion = await this.#insertOnce(intent, admission);
+      if (insertion.inserted) this.failedInsertion = undefined;
+      return insertion;
     } catch (thrown) {
+      if (thrown instanceof StoreError) {
+        this.failedInsertion = intentInsertion(this.service, intent, false);
+      }
       if (!(thrown instanceof StoreConnectionLostError)) throw thrown;
       // The insert may have succeeded. Check with a write: unlike a read, it waits for the standby.
       const found = await this.recordAttempt(intent.key, intent.createdAtMs).catch(() => undefined);

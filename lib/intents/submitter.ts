@@ -208,17 +208,10 @@ export class Submitter {
       return isFinal(renewed.state) ? renewed : await this.#send(renewed);
     }
     if (refusedTimestampSchema.safeParse(error.data).success) {
-      throw new OutcomeUnknownError(txHash, await this.#explainByClock(error));
+      throw new OutcomeUnknownError(txHash, this.#options.guard.clocks.differ(error.message));
     }
     const { rpcCode, message: reason } = error;
     return await this.#fail(intent, submissionFailure("NODE_REFUSED", { reason, rpcCode }));
-  }
-
-  async #explainByClock(error: RpcError): Promise<RangemakerError> {
-    const { node, clock, guard } = this.#options;
-    const head = await node.getHead().catch(() => undefined);
-    const aheadMs = head && clock.now() - head.timestampMs;
-    return guard.clocks.differ(aheadMs, error.message);
   }
 
   /** Fails an intent whose transaction was not committed by its deadline and cannot be any more. */

@@ -233,7 +233,7 @@ export const NODE: readonly Problem[] = [
     message: "Open bets on {market} need the prices of {value} checkpoints that have none",
     effect: "users cannot win these bets, and their money stays locked after they end",
     firstStep: "Before these bets end, fill the gap with an admin's key: " +
-      "`deno task -q backfill --market <symbol> --from <time> --to <time> --max-carry-ms 60000`.",
+      "`rangemaker backfill --market <symbol> --from <time> --to <time> --max-carry-ms 60000`.",
   },
   {
     name: "NodeNeedsBackfill",
@@ -244,7 +244,7 @@ export const NODE: readonly Problem[] = [
     message: "Ended bets that cannot be settled, since prices are missing: {value}",
     effect: "stakes and payouts of these bets stay locked",
     firstStep:
-      "Fill the prices that each lacks, with the admin's key: `deno task -q backfill --thesis <id>`.",
+      "Fill the prices that each lacks, with the admin's key: `rangemaker backfill --thesis <id>`.",
   },
   {
     name: "NodeStorageFailed",

@@ -2,7 +2,7 @@
 import { repairCommand } from "../../lib/cli/repair_command.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { usdcText } from "../../lib/protocol/price.ts";
-import { decodePayload, depositTermsOf, isCreditedBefore } from "./depositor.ts";
+import { decodePayload, depositTermsOf, isCreditedBefore, isDepositOnChain } from "./depositor.ts";
 import { options } from "./options.ts";
 
 /**
@@ -14,6 +14,7 @@ export const run = repairCommand({
   description: "Resends the deposits that the core node lacks after it was restored from a backup.",
   examples: [
     ["rangemaker bridge replay", "with the relayer key in BRIDGE_PRIVATE_KEY"],
+    ["rangemaker bridge replay --dry-run", "only shows what the node lacks"],
     [
       "rangemaker bridge replay --database data/bridge-old.sqlite",
       "with a database that the bridge had before",
@@ -23,16 +24,21 @@ export const run = repairCommand({
   options,
   repaired: "sent again",
   bindsKey: false,
-  async repair({ node, transactions }, intent, chainId) {
+  async repair({ node, transactions }, intent, { chainId, dryRun }) {
+    const { user, amount, nonce } = decodePayload(intent.payload);
+    const deposit = `${usdcText(amount)} for ${user}, nonce ${nonce}`;
+    if (dryRun) {
+      if (await isDepositOnChain({ node, transactions }, intent, chainId)) return "present";
+      return { result: { ...intent, state: "committed" }, line: `Missing: ${deposit}` };
+    }
     const transaction = await transactions.sign(depositTermsOf(intent, chainId));
     const receipt = await node.sendTransactionText(transaction.text);
     if (isCreditedBefore(receipt)) return "present";
     const { status: state, error } = receipt;
     if (state === "failed") throw new RangemakerError(`${error?.code}`, `${error?.message}`);
-    const { user, amount, nonce } = decodePayload(intent.payload);
     return {
       result: { state, transaction, receipt: JSON.stringify(receipt), failure: null },
-      line: `Sent again: ${usdcText(amount)} for ${user}, nonce ${nonce}`,
+      line: `Sent again: ${deposit}`,
     };
   },
 });

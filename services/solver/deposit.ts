@@ -4,7 +4,7 @@ import { openLocalSigner } from "../../lib/cli/keystore.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import { optionLabel, optionTable } from "../../lib/cli/options.ts";
 import { REQUEST_LIFE_MS } from "../../lib/client/bet.ts";
-import { callJson } from "../../lib/net/call_json.ts";
+import { callJson, ServiceError } from "../../lib/net/call_json.ts";
 import { depositAnswerSchema } from "../../lib/protocol/answers.ts";
 import { randomNonce } from "../../lib/protocol/deposit.ts";
 import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
@@ -24,6 +24,10 @@ const options = optionTable({
     required: true,
     description: "USDC with 6 decimals: 1000000 is 1 USDC",
   },
+  nonce: {
+    kind: kinds.nonce,
+    description: "nonce that an earlier run has printed: repeats that deposit, which is made once",
+  },
   privateKey,
   keystore,
   keystorePasswordFile,
@@ -39,16 +43,22 @@ export const run = command({
     "rangemaker solver deposit --bridge-url http://localhost:3001 --amount 500000000",
     "500 USDC for the key in SOLVER_PRIVATE_KEY",
   ]],
-  async run({ bridgeUrl, amount, chainId, ...key }, { clock, print }) {
+  async run({ bridgeUrl, amount, nonce = randomNonce(), chainId, ...key }, { clock, print }) {
     const signer = await openLocalSigner(key, optionLabel(privateKey));
-    const nonce = randomNonce();
     const deadline = clock.now() + REQUEST_LIFE_MS;
     const request = { user: signer.address, amount, nonce, deadline };
     const signature = signer.sign(hashDepositRequest(request, chainId));
     const body = { ...request, amount: `${amount}`, nonce: `${nonce}`, signature };
     const url = new URL("deposit", bridgeUrl.endsWith("/") ? bridgeUrl : `${bridgeUrl}/`);
-    const { txHash } = await callJson(url.href, depositAnswerSchema, body);
-    print(`${usdcText(amount)} for ${signer.address}, transaction ${txHash}`);
+    print(`To repeat this deposit, which is made once only: --nonce ${nonce}`);
+    try {
+      const { txHash } = await callJson(url.href, depositAnswerSchema, body);
+      print(`${usdcText(amount)} for ${signer.address}, transaction ${txHash}`);
+    } catch (thrown) {
+      if (!(thrown instanceof ServiceError) || thrown.code !== "NONCE_USED") throw thrown;
+      if (thrown.details["state"] !== "committed") throw thrown;
+      print(`${thrown.message}`);
+    }
     return ExitCode.ok;
   },
 });

@@ -11,7 +11,7 @@ import { signedRequest, startTestBridge, user } from "./support.ts";
 async function withLostDeposit(
   test: (
     node: FakeNode,
-    replay: () => ReturnType<typeof runHere>,
+    replay: (...more: string[]) => ReturnType<typeof runHere>,
     database: string,
   ) => Promise<void>,
 ): Promise<void> {
@@ -24,7 +24,7 @@ async function withLostDeposit(
     node.rewind();
     const { privateKey } = DEV_ACCOUNTS.relayer;
     const options = ["--rpc-url", node.url, "--database", database, "--private-key", privateKey];
-    await test(node, () => runHere(["bridge", "replay", ...options]), database);
+    await test(node, (...more) => runHere(["bridge", "replay", ...options, ...more]), database);
   });
 }
 
@@ -46,6 +46,19 @@ Deno.test("bridge replay: sends a deposit again if the node has only a failed re
     assert.equal(stdout.split("\n").at(-1), "1 sent again, 0 already present, 0 failed");
     assert.equal(code, 0);
     assert.equal(node.credited.get(user.address), 25_000_000n);
+  }));
+
+Deno.test("bridge replay: a dry run shows what is missing, exit code 1, and sends nothing", () =>
+  withLostDeposit(async (node, replay) => {
+    const dry = await replay("--dry-run");
+    const lines = [
+      `Missing: 25 USDC for ${user.address}, nonce 1`,
+      "1 missing, 0 already present, 0 failed",
+    ];
+    assert.deepEqual([dry.code, dry.stdout.split("\n")], [1, lines]);
+    assert.equal(node.credited.get(user.address), undefined);
+    assert.match((await replay()).stdout, /1 sent again/);
+    assert.equal((await replay("--dry-run")).code, 0);
   }));
 
 Deno.test("bridge replay: reports a deposit that the node refuses, exit code 1", () =>

@@ -109,7 +109,7 @@ Deno.test({
       await visitor.page.waitForSelector(
         `svg[aria-label^="${other}, profit by price: at worst −"]`,
       );
-      const drawn = await visitor.page.$$('svg[aria-label*=" boxes over price and time"] rect');
+      const drawn = await visitor.page.$$('svg[aria-label*=" over price and time"] rect');
       assert.notEqual(drawn.length, 0);
       for (const [outcome, count] of [["executed", SHORT + LONG], ["quoted", SHORT + LONG + 2]]) {
         assert.match(await visitor.textOf(`tr[data-row="${outcome}"]`), new RegExp(`${count}`));

@@ -3,6 +3,7 @@ import {
   BoxDrag,
   grabArea,
   gripAt,
+  isOnHandle,
   nudged,
   strokeOf,
 } from "../../services/console/page/trade/box_drag.ts";
@@ -124,6 +125,19 @@ Deno.test("gripAt: a finger near a box grabs its nearest side, within 40 pixels 
   assert.deepEqual(grip(right + 39, top - 39), corner);
   assert.deepEqual(grip(right + 39, at(0, 150)[1]), { kind: "sides", horizontal: "to" });
   assert.deepEqual(grip(right + 41, top), { kind: "new" });
+});
+
+Deno.test("isOnHandle: a finger on a corner's handle pulls it at once, 14 pixels around", () => {
+  const corners = [10_000, 20_000].flatMap((ms) => [140, 160].map((price) => at(ms, price)));
+  assert(before);
+  for (const [x, y] of corners) {
+    assert.deepEqual(
+      [[0, 0], [14, 0], [-9, 10], [0, 15], [11, 11]].map(([dx = 0, dy = 0]) =>
+        isOnHandle(scales, before, x + dx, y + dy)
+      ),
+      [true, true, true, false, false],
+    );
+  }
 });
 
 Deno.test("strokeOf: a quick, nearly vertical move of a finger scrolls the page", () => {

@@ -84,8 +84,11 @@ Deno.test("verdictOf: reports how many forecasts differ by more than chance", ()
   assert.match(textOf(0.1, 0.9), /^▲ 2 of 2 differ by/);
   assert.equal(
     verdictOf([judged(0.4, 0.1), judged(0.6)]),
-    "No difference shows. The best-known row would show more than 23 points.",
+    "No difference is beyond chance; below 23 points, none can be.",
   );
+  const [more, less] = [0.6, 0.4].map((held) => verdictOf(Array(4).fill(judged(held, 0.1))));
+  assert.match(`${more}`, / chance, but all rows held more often than predicted; /);
+  assert.match(`${less}`, / chance, but all rows held less often than predicted; /);
 });
 
 Deno.test("deviationOf: adds up variances, and deviations of windows of one market as far as they overlap", () => {

@@ -197,7 +197,10 @@ Deno.test("timeTexts: a bet that has not started has both times", () => {
 });
 
 const roomAt = (atRisk: bigint, maxExposure: bigint | null, isWaiting = false) =>
-  headroomOf(atRisk, { maxExposure, info: { config: { minBetAmount: 1_000_000n } } }, isWaiting);
+  headroomOf({
+    ...{ atRisk, maxExposure, isWaiting, minBetAmount: 1_000_000n },
+    account: { balance: 900_000_000n, locked: 100_000_000n },
+  });
 
 Deno.test("headroomOf: the exposure limit is fine up to 80 % used, nearly full above, and full above 95 %", () => {
   const at = (atRisk: bigint) => {
@@ -209,7 +212,7 @@ Deno.test("headroomOf: the exposure limit is fine up to 80 % used, nearly full a
   ]);
   assert.deepEqual(at(81_000_000n), [
     "warning",
-    "▲ Nearly full: bets that would add more than 19.00 USDC to it are refused. " +
+    "▲ Nearly full: bets that would risk more than 19.00 USDC are refused. " +
     "81\u00a0% of the limit of 100.00 is used.",
     0.81,
   ]);
@@ -217,7 +220,7 @@ Deno.test("headroomOf: the exposure limit is fine up to 80 % used, nearly full a
   assert.equal(style, "lost");
   assert.match(
     `${text}`,
-    /^✕ Full: bets that would add more than 4\.99 USDC to it are refused/,
+    /^✕ Full: bets that would risk more than 4\.99 USDC are refused/,
     "cut off",
   );
   assert.match(`${at(99_600_000n)[1]}`, /^✕ Full: .*0\.40 USDC .*\. 99\u00a0% of the limit/);
@@ -239,8 +242,27 @@ Deno.test("headroomOf: a limit below the smallest bet gets a warning about its d
   assert.match(text, /^▲ The limit is 0\.005 USDC: .* counts 6 decimals/);
 });
 
-Deno.test("headroomOf: notes that no limit is set", () => {
-  const { style, text } = roomAt(1n, null);
-  assert.equal(style, "note");
-  assert.match(text, /^No limit is set/);
+Deno.test("headroomOf: the money bounds new bets if it is less than the limit leaves, or without a limit", () => {
+  const room = (locked: bigint, maxExposure: bigint | null) =>
+    headroomOf({
+      ...{ atRisk: 60_000_000n, maxExposure, minBetAmount: 1_000_000n },
+      account: { balance: 100_000_000n - locked, locked },
+    });
+  assert.deepEqual(room(97_000_000n, 500_000_000n), {
+    style: "lost",
+    used: 0.97,
+    text: "✕ Full: bets that would risk more than 3.00 USDC are refused. " +
+      "97\u00a0% of your money is in open bets.",
+  });
+  assert.match(
+    room(97_000_000n, 61_000_000n).text,
+    / 1\.00 USDC .* of the limit of 61\.00 is used/,
+  );
+  assert.deepEqual(room(40_000_000n, null), {
+    style: "won",
+    used: 0.4,
+    text: "✓ Fine: 60.00 USDC is free. 40\u00a0% of your money is in open bets. " +
+      "No limit is set (`--max-exposure`).",
+  });
+  assert.match(roomAt(120_000_001n, 100_000_000n).text, /^✕ Over the limit by 20\.01 USDC/);
 });

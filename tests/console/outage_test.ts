@@ -69,12 +69,12 @@ browserTest(
         : request.continue());
     await page.setRequestInterception(true);
     page.on("request", isPlacing);
-    await visitor.sees(/on 1 bet and 7\.00 in bets being placed\./);
+    await visitor.sees(/on 1 bet and 7\.00 in bets being placed, which are in no other figure\./);
     // For some seconds only, which the page itself waits for.
     const worst = visitor.sees(
       new RegExp(
         `solver cannot be reached[\\s\\S]*${(open + 7).toFixed(2)} USDC\\s+At most, on 1 bet and ` +
-          "7\\.00 in bets being placed\\.",
+          "7\\.00 in bets being placed, which are in no other figure\\.",
       ),
     );
     await Promise.all([worst, services.stop("solver")]);
@@ -149,6 +149,7 @@ browserTest(
       );
       await visitor.sees(/Effect: [a-z]/);
       assert.match(await page.title(), /^✕ [1-9] · Operator/);
+      if (name === "bridge") await page.focus('.board button[aria-label^="Copy"]');
       if (name === "solver") {
         await visitor.sees(/No quotes/);
         assert.deepEqual(await violationsEverywhere(page), []);
@@ -163,6 +164,13 @@ browserTest(
       await eventually("the window of the bet has begun", hasGap);
       await services.start(name);
       await isUp(name, true);
+      if (name === "bridge") {
+        const isKept = () => page.$eval("main", (main) => main.contains(document.activeElement));
+        await eventually(
+          "the focus that went with its button",
+          async () => await isKept() || undefined,
+        );
+      }
       if (name === "oracle") {
         await visitor.sees(/\d+ min \d\d s left to fill in prices: the bet ends at/);
         await visitor.sees(/: 1 bet of 1 user, 5\.00 USDC\./);

@@ -14,7 +14,7 @@ const FOLDER = new URL("../../docs/images/", import.meta.url);
 const BETS = [
   { lower: -0.5, upper: 0.5, startsIn: 8, lasts: 8, amount: 25 },
   { lower: -0.15, upper: 0.13, startsIn: 8, lasts: 7, amount: 10 },
-  { lower: -0.43, upper: 0.43, startsIn: 8, lasts: 14, amount: 40 },
+  { lower: -0.7, upper: 0.7, startsIn: 8, lasts: 14, amount: 40 },
 ];
 
 const DRAFT = { lower: -0.3, upper: 0.38, startsIn: 15, lasts: 8, amount: 15 };
@@ -42,6 +42,8 @@ async function draft(visitor: Visitor, bet: typeof DRAFT): Promise<void> {
 
 function shotsOf({ page }: Visitor) {
   return async (name: string) => {
+    await page.$eval("html", (html) => html.scrollTop = 0);
+    await page.$$eval(".toasts button", (closes) => closes.forEach((close) => close.click()));
     await pause(1_500); // the chart follows its new size and colours, and glides to its prices
     const path = new URL(`console-${name}.png`, FOLDER).pathname;
     await page.screenshot({ path: path as `${string}.png`, optimizeForSpeed: false });
@@ -52,9 +54,10 @@ function shotsOf({ page }: Visitor) {
 async function sign(visitor: Visitor): Promise<void> {
   const next = () =>
     visitor.sees(
-      /Sign and place the bet|Sign again: [\d.,]+|Ask for a new quote|Get a quote|Make another bet/,
+      /Sign and place the bet|Sign again: [\d.,]+|Ask for a new quote|Move the box to the price|Get a quote|Make another bet/,
     );
   for (let step = await next(); step !== "Make another bet"; step = await next()) {
+    await pause(1_200); // a new quote takes no press before
     await visitor.page.locator(`::-p-aria([name="${step}"][role="button"])`).setTimeout(2_000)
       .click().catch(() => {}); // the next step has replaced it
   }
@@ -92,7 +95,7 @@ async function onPhone(visitor: Visitor): Promise<void> {
   await take("phone-2-money");
   await visitor.press("Take test money");
   await visitor.sees(/1,000\.00 USDC/);
-  await visitor.touch([[[0.5, 0.62]], [[0.58, 0.55]], [[0.68, 0.35]]]);
+  await visitor.touch([[[0.5, 0.8]], [[0.58, 0.6]], [[0.68, 0.2]]]);
   await visitor.sees(/Odds\s+×\s\d/);
   await take("phone-3-box");
   await visitor.press("Clear");
@@ -100,13 +103,11 @@ async function onPhone(visitor: Visitor): Promise<void> {
   await visitor.sees(/Odds\s+×\s\d/);
   await visitor.press("Get a quote");
   await visitor.sees(/Sign and place the bet/);
-  await page.$eval("html", (html) => html.scrollTop = 0);
   await take("phone-4-quote");
   await sign(visitor);
-  await page.$eval("html", (html) => html.scrollTop = 0);
   await pause(6_000);
   await take("phone-5-open");
-  await pause(75_000); // of the suggested box
+  await pause(12_000); // of the suggested box
   await visitor.sees(/Bet \d+ (won|lost)/);
   await take("phone-6-outcome");
 }

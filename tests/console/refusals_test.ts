@@ -13,6 +13,7 @@ Deno.test("answersOf: successes first, then refusals by their count since the st
     solver_quotes_total{kind="estimate",outcome="quoted"} 90
     solver_quotes_total{kind="estimate",outcome="RATE_LIMITED"} 99
     solver_quotes_total{kind="quote",outcome="PRICE_STALE"} 8
+    solver_execute_answers_total{outcome="INVALID_REQUEST"} 40
     solver_quotes_total{kind="quote",outcome="DURATION_TOO_LONG"} 9`.replace(/^ +/gm, ""),
   );
   const answers = answersOf(metrics);
@@ -20,13 +21,18 @@ Deno.test("answersOf: successes first, then refusals by their count since the st
     ["executed", [12, 0, 0]],
     ["quoted", [0, 70, 90]],
     ["PRICE_MOVED", [50, 0, 0]],
+    ["INVALID_REQUEST", [40, 0, 0]],
     ["DURATION_TOO_LONG", [3, 9, 0]],
     ["PRICE_STALE", [0, 8, 0]],
     ["RATE_LIMITED", [0, 0, 99]],
   ]);
-  assert.equal(refusedText(answers), "53 of 65 signed bets (82\u00a0%) refused");
+  assert.equal(
+    refusedText(answers),
+    "53 of 65 signed bets (82\u00a0%) and 17 of 87 quotes (20\u00a0%) refused",
+    "without requests that are no business",
+  );
   assert.deepEqual(answersOf(parseMetrics("")), []);
-  assert.equal(refusedText([]), "No bet was signed");
+  assert.equal(refusedText([]), "0 of 0 signed bets and 0 of 0 quotes refused");
 });
 
 Deno.test("startText: has the time of the solver's start, if it is known", () => {

@@ -5,6 +5,7 @@ import { gainOf, resultsOf } from "../../services/console/page/data/results.ts";
 import {
   comparableBets,
   comparedText,
+  earnedText,
   earningsOf,
   expectedOfOpen,
   profitHistory,
@@ -34,7 +35,7 @@ const THESES = [
 Deno.test("Results: the maker gains the stakes of lost bets, and pays the winnings of won bets", () => {
   assert.deepEqual(resultsOf(THESES), {
     ...{ open: 2, atRisk: 35n * USDC, settled: 2, held: 1 },
-    profit: 40n * USDC - 15n * USDC,
+    ...{ stakes: 50n * USDC, profit: 40n * USDC - 15n * USDC },
   });
   assert.equal(gainOf(betOf(1, "needs_backfill")), 0n);
 });
@@ -65,7 +66,7 @@ Deno.test("earningsOf: the realised profit has every settled bet; beside it stan
     [FIRST.symbol, 4, 0, 2, 5 + 5, 0 - 10],
     [SECOND.symbol, 1, 10, 1, 1, 10 - 1],
     [MARKETS[2]?.symbol, 0, 0],
-    ["Ended in 5 min", 2, 20, 1, 1, 10 - 1],
+    ["Last 5 min", 2, 20, 1, 1, 10 - 1],
   ]);
   const [all] = earningsOf(theses, { ...options, probabilities: new Map() });
   assert.deepEqual([all?.profit, all?.compared], [10n * USDC, undefined], "like mock pricing");
@@ -79,10 +80,10 @@ Deno.test("earningsOf: a period has the bets whose windows ended in it; those th
     earningsOf(theses, { markets: [], probabilities: new Map(), nowMs }).slice(1)
       .map(({ name, settled }) => [name, settled]);
   assert.deepEqual(periodsOf(theses), [
-    ["Ended in 5 min", 1],
-    ["Ended in 1 h", 2],
-    ["Ended in 24 h", 3],
-    ["Ended in 7 days", 3],
+    ["Last 5 min", 1],
+    ["Last 1 h", 2],
+    ["Last 24 h", 3],
+    ["Last 7 days", 3],
   ]);
   assert.deepEqual(periodsOf(theses.slice(0, 1)), []);
 });
@@ -146,14 +147,21 @@ Deno.test("comparedText: the profit beside the expected one, their difference in
   // Each bet deviates by 10 USDC, so one standard error is 10 √40 = 63.2 USDC.
   assert.equal(
     textOf(18),
-    "40 bets can be compared (probability quoted, window over): +40.00 USDC, 0.00 expected. That " +
-      "is 0.6 standard errors above expected. That may be chance.",
+    "40 can be compared: +40.00 USDC, where 0.00 was expected. That is 0.6 standard errors above " +
+      "expected. That may be chance.",
   );
+  assert.equal(
+    earnedText(comparedBets(18)),
+    "You earned 40.00 USDC on 40 bets, 10\u00a0% of their stakes.",
+  );
+  assert.match(earnedText(comparedBets(28)), /^You lost 160\.00 USDC on 40 bets, 40/);
+  const lost = { ...comparedBets(28), profit: -118_811_000n };
+  assert.match(earnedText(lost), /^You lost 118\.82 USDC/, "as in the table");
   assert.match(textOf(28), / is 2\.5 standard errors below .* Chance alone rarely does that\.$/);
   assert.match(textOf(35), / 4\.7 .* ▲ More than chance: users win more than they pay for\.$/);
   assert.match(textOf(5), / 4\.7 .* ▲ More than chance: users are paid too little\.$/);
-  assert.match(textOf(1, 19), /^19 bets .* A verdict needs 20 bets\.$/);
-  assert.match(textOf(1, 40, () => ({ endTime: 100_001 })), /^No bet can be compared:/);
+  assert.match(textOf(1, 19), /^19 can be .* A verdict needs 20 bets\.$/);
+  assert.match(textOf(1, 40, () => ({ endTime: 100_001 })), /^None can be compared:/);
 });
 
 Deno.test("comparedText: there is no verdict if five bets decide more than half", () => {

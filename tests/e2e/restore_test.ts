@@ -189,10 +189,13 @@ async function work(deployment: Deployment, signed: Signed): Promise<void> {
 async function prepare(folder: string): Promise<Signed> {
   await using deployment = new Deployment(folder);
   const signed: Signed = { deposits: [], bets: [] };
-  await deployment.start("node", "bridge", "solver");
-  await work(deployment, signed);
-  await deployment.stop("node", "bridge", "solver");
-  for (const command of backups) await deployment.shell(command);
+  // An earlier backup must neither be lost nor be taken for this one.
+  for (const count of [1, 2]) {
+    await deployment.start("node", "bridge", "solver");
+    if (count === 2) await work(deployment, signed);
+    await deployment.stop("node", "bridge", "solver");
+    for (const command of backups) await deployment.shell(command);
+  }
   await deployment.start("node", "bridge", "solver");
   await work(deployment, signed);
   assert.deepEqual(await deployment.chain(), everyDepositOnce(2 * BETS));

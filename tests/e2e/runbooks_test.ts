@@ -78,17 +78,23 @@ class PostgresDatabases {
   readonly #server = new URL(POSTGRES_URL ?? "postgres://");
 
   async create(): Promise<void> {
-    for (const name of DATABASES.slice(0, 2)) {
+    for (const name of DATABASES) {
       await this.#admin(`CREATE ROLE ${this.#prefix}${name} LOGIN`);
       await this.#admin(`CREATE DATABASE ${this.#prefix}${name} OWNER ${this.#prefix}${name}`);
     }
   }
 
+  /** As on another machine. */
+  async empty(): Promise<void> {
+    for (const name of DATABASES) await this.#run(this.url(name), "DROP OWNED BY CURRENT_USER");
+  }
+
   async drop(): Promise<void> {
-    for (const name of DATABASES) {
-      await this.#admin(`DROP DATABASE IF EXISTS ${this.#prefix}${name} WITH (FORCE)`);
+    const own = "SELECT datname FROM pg_database WHERE datname LIKE '" + this.#prefix + "%'";
+    for (const { datname } of await this.#admin(own)) {
+      await this.#admin(`DROP DATABASE "${datname}" WITH (FORCE)`);
     }
-    for (const name of DATABASES.slice(0, 2)) await this.#admin(`DROP ROLE ${this.#prefix}${name}`);
+    for (const name of DATABASES) await this.#admin(`DROP ROLE ${this.#prefix}${name}`);
   }
 
   url(name: string): string {
@@ -104,13 +110,17 @@ class PostgresDatabases {
 `;
   }
 
-  async #admin(statement: string): Promise<void> {
-    const admin = postgres(this.#server.href, { max: 1, onnotice: () => {} });
-    await admin.unsafe(statement).finally(() => admin.end());
+  #admin(statement: string): Promise<postgres.RowList<postgres.Row[]>> {
+    return this.#run(this.#server.href, statement);
+  }
+
+  async #run(url: string, statement: string): Promise<postgres.RowList<postgres.Row[]>> {
+    const client = postgres(url, { max: 1, onnotice: () => {} });
+    return await client.unsafe(statement).finally(() => client.end());
   }
 }
 
-const DATABASES = ["bridge", "solver", "solver_old", "bridge_replaced"];
+const DATABASES = ["bridge", "solver"];
 
 /** How commands end that are for one kind of database only. */
 const SQLITE = "# SQLite";
@@ -300,7 +310,10 @@ ${key("admin")}
     if (program === "journalctl") return this.#journalctl(command);
     if (program === "chronyc") return await this.setClock("SIGUSR2");
     // A command that asks may fail until the answer is there.
-    return await this.shell(command, (code) => isZero(code) || /^(curl|rangemaker)/.test(command));
+    return await this.shell(
+      command,
+      (code) => isZero(code) || /^(curl|rangemaker|for)/.test(command),
+    );
   }
 
   async #systemctl([verb, ...words]: string[]): Promise<string> {
@@ -434,6 +447,13 @@ ${key("admin")}
     return openLocalSigner(files, name);
   }
 
+  /** The accounts of keystores that were replaced, oldest first. */
+  async oldAccounts(name: string): Promise<string[]> {
+    const show = `rangemaker key show --keystore $old --keystore-password-file ${name}.password`;
+    const shown = await this.shell(`for old in ${name}-old*.json; do ${show}; done`);
+    return shown.split("\n");
+  }
+
   async close(): Promise<void> {
     for (const name of NAMES.toReversed()) await this.#stop(name);
     await this.#disk.stdin.close();
@@ -472,7 +492,11 @@ async function loseMachine(machine: Machine): Promise<void> {
   const restores = blocksOf("Restore", 3);
   await machine.play(copy);
   await takesDepositsAndBets(machine);
+  const nights = ["01-01T03", "01-02T03", "01-02T04", "01-03T03"].map((night) => `2026-${night}`);
+  await machine.shell(`cd /var/backups/rangemaker && mkdir ${nights.join(" ")}`);
   await machine.play(copy); // as on the next night
+  const kept = await machine.shell("cd /var/backups/rangemaker && ls -d 2026-01-* || :");
+  assert.deepEqual(kept.split("\n"), nights.slice(1));
   const copies = await machine.shell("readlink /var/backups/rangemaker/latest");
   await machine.shell("mv solver.database elsewhere");
   await assert.rejects(machine.play(copy)); // the copies before stay
@@ -491,7 +515,8 @@ async function loseMachine(machine: Machine): Promise<void> {
   await restoreWithoutCopy(machine, restores);
   const units = NAMES.map((name) => `rangemaker-one@${name}`).join(" ");
   await machine.play([{ text: `systemctl stop ${units}` }]);
-  await machine.shell("rm -rf /var/lib/rangemaker");
+  await machine.shell("rm -rf /var/lib/rangemaker /var/backups/rangemaker/replaced-*");
+  await machine.databases?.empty();
   for (const each of restores) await machine.play(each);
   // The users of the units have to reach their folders.
   assert.match(await machine.shell("stat -c %a /var/lib/rangemaker"), /5$/);
@@ -558,7 +583,9 @@ async function rotateSolver(machine: Machine): Promise<void> {
 async function upgrade(machine: Machine): Promise<void> {
   const [forward = [], back, start, replay] = blocksOf("Upgrade", 4);
   const goBack = async () => {
-    for (const block of [back, ...blocksOf("Restore", 3), start]) await machine.play(block);
+    const [node, bridge, solver] = blocksOf("Restore", 3);
+    // As an operator whose first attempt has failed later on.
+    for (const block of [back, node, bridge, bridge, solver, start]) await machine.play(block);
   };
   const stored = async () => {
     const client = new CoreClient({ url: machine.urlOf("node") });
@@ -570,34 +597,47 @@ async function upgrade(machine: Machine): Promise<void> {
   const before = await stored();
   const firstQuestion = forward.findIndex(({ text }) => text.startsWith("curl"));
   await machine.release(BROKEN_VERSION);
-  await machine.play(forward.slice(0, firstQuestion));
-  await machine.play([{ text: "systemctl start rangemaker-one@bridge" }]);
-  for (const name of ["bridge", "solver"]) {
-    if (machine.databases !== undefined) await addMigration(machine.databases.url(name));
+  // Twice with PostgreSQL: a table that the new version has added must not be left.
+  for (let left = machine.databases === undefined ? 1 : 2; left > 0; left -= 1) {
+    await machine.play(forward.slice(0, firstQuestion));
+    await machine.play([{ text: "systemctl start rangemaker-one@bridge" }]);
+    for (const name of ["bridge", "solver"]) {
+      if (machine.databases !== undefined) await addMigration(machine.databases.url(name));
+    }
+    // The old version alone is not enough.
+    await machine.shell("ln -sfn rangemaker-1 /opt/rangemaker");
+    await machine.play([
+      { text: "systemctl restart rangemaker-one@bridge" },
+      {
+        text: "journalctl -u rangemaker-one@bridge -n 1",
+        answer: "…Database has version …, made by a newer program…",
+      },
+    ]);
+    await goBack();
+    assert.deepEqual(await stored(), before);
   }
-  // The old version alone is not enough.
-  await machine.shell("ln -sfn rangemaker-1 /opt/rangemaker");
-  await machine.play([
-    { text: "systemctl restart rangemaker-one@bridge" },
-    {
-      text: "journalctl -u rangemaker-one@bridge -n 1",
-      answer: "…Database has version …, made by a newer program…",
-    },
-  ]);
-  await goBack();
-  assert.deepEqual(await stored(), before);
+  // This version cannot read what the new one has left, and says so.
+  await assert.rejects(machine.play(replay), /made by a newer program[^]*Failed:.*replaced-/);
+  await machine.shell(
+    "rm -r $(ls -d /var/lib/rangemaker/bridge/data/replaced-* " +
+      "/var/backups/rangemaker/replaced-*-bridge.dump)",
+    () => true,
+  );
   await takesDepositsAndBets(machine);
   await machine.release(undefined);
-  const later = await stored();
-  await machine.play(forward);
-  assert(await machine.isInstalled());
-  await takesDepositsAndBets(machine);
-  await goBack(); // to the copies of this upgrade
-  assert.deepEqual(await stored(), later);
-  await machine.play(replay); // the deposit that the new version has accepted
-  const client = new CoreClient({ url: machine.urlOf("node") });
-  const { balance } = await client.getAccount(user.address);
-  assert.equal(balance, later.balance + 500_000_000n);
+  for (const again of [false, true]) {
+    const later = await stored();
+    await machine.play(forward);
+    assert(await machine.isInstalled());
+    if (again) await machine.deposit();
+    else await takesDepositsAndBets(machine);
+    await goBack(); // to the copies of this upgrade
+    assert.deepEqual(await stored(), later);
+    await machine.play(replay); // the deposit that the new version has accepted
+    const client = new CoreClient({ url: machine.urlOf("node") });
+    const { balance } = await client.getAccount(user.address);
+    assert.equal(balance, later.balance + 500_000_000n);
+  }
   await takesDepositsAndBets(machine);
 }
 
@@ -615,17 +655,16 @@ async function fillDisk(machine: Machine): Promise<void> {
 }
 
 async function setClockBack(machine: Machine): Promise<void> {
-  const [wrong = [], right] = blocksOf("Wrong clock", 2);
-  const ofNode = wrong.findLastIndex(({ text }) => /8545|@node/.test(text)) + 1;
+  const [ofNode, ofBridge, right] = blocksOf("Wrong clock", 3);
   const client = new CoreClient({ url: machine.urlOf("node") });
   const quote = await longQuote(machine);
   await machine.setClock("SIGUSR1");
-  await machine.play(wrong.slice(0, ofNode));
+  await machine.play(ofNode);
   assert.equal(outcomeOf(await machine.execute(quote)), "ORACLE_STALE");
   await machine.setClock("SIGUSR2", ["node", "solver"]);
   const { balance } = await client.getAccount(user.address);
   await machine.deposit("submitted");
-  await machine.play(wrong.slice(ofNode));
+  await machine.play(ofBridge);
   await machine.play(right);
   assert.equal((await client.getAccount(user.address)).balance, balance + 500_000_000n);
   await takesDepositsAndBets(machine);
@@ -676,9 +715,26 @@ testMachine(
   },
 );
 
-async function rotateBoth(machine: Machine, t: Deno.TestContext): Promise<void> {
-  await t.step("relayer", () => rotateRelayer(machine));
-  await t.step("solver", () => rotateSolver(machine));
+/** Changes keys twice: nothing opens an account whose keystore was overwritten. */
+async function rotateAll(machine: Machine, t: Deno.TestContext): Promise<void> {
+  const keys = { bridge: rotateRelayer, solver: rotateSolver, admin: rotateAdmin };
+  for (const [name, rotate] of Object.entries(keys)) {
+    await t.step(name, async () => {
+      const replaced: string[] = [];
+      for (let count = 0; count < 2; count += 1) {
+        replaced.push((await machine.key(name, name)).address);
+        await rotate(machine);
+      }
+      assert.deepEqual(await machine.oldAccounts(name), replaced);
+    });
+  }
+}
+
+async function rotateAdmin(machine: Machine): Promise<void> {
+  const [commands] = blocksOf("New key of the admin", 1);
+  await machine.play(commands);
+  const { address } = await machine.key("admin", "admin");
+  assert.deepEqual(await machine.settings("admins"), [OTHER_ADMIN, address]);
 }
 
 testMachine(
@@ -686,7 +742,7 @@ testMachine(
   async (machine, t) => {
     await t.step("a failed upgrade, then a successful one", () => upgrade(machine));
     await t.step("a lost machine", () => loseMachine(machine));
-    await rotateBoth(machine, t);
+    await rotateAll(machine, t);
   },
   new PostgresDatabases(),
 );
@@ -703,12 +759,6 @@ async function backfillGap(machine: Machine): Promise<void> {
 
 testMachine("new keys are accepted, old ones refused", async (machine, t) => {
   if (hasProgram("sqlite3")) await t.step("a lost machine", () => loseMachine(machine));
-  await rotateBoth(machine, t);
-  const [admin] = blocksOf("New key of the admin", 1);
-  await t.step("admin", async () => {
-    await machine.play(admin);
-    const { address } = await machine.key("admin", "admin");
-    assert.deepEqual(await machine.settings("admins"), [OTHER_ADMIN, address]);
-  });
+  await rotateAll(machine, t);
   await t.step("backfill of the gap", () => backfillGap(machine));
 });

@@ -4,7 +4,7 @@ import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { withBridge } from "../bridge/support.ts";
 import { runHere } from "../support/command_context.ts";
 
-Deno.test("solver deposit: credits the account of the solver's key, by the clock of the chain", () => {
+Deno.test("solver deposit: credits the account of the solver's key once for a nonce, by the clock of the chain", () => {
   const clock = new ShiftedClock(systemClock);
   clock.shift(3_600_000);
   return withBridge(
@@ -12,9 +12,14 @@ Deno.test("solver deposit: credits the account of the solver's key, by the clock
       node.aheadMs = 3_600_000;
       const { address, privateKey } = DEV_ACCOUNTS.solver;
       const options = ["--bridge-url", url, "--amount", "5000000", "--private-key", privateKey];
-      const { code, stdout, stderr } = await runHere(["solver", "deposit", ...options], {}, clock);
+      const depositing = ["solver", "deposit", ...options];
+      const { code, stdout, stderr } = await runHere(depositing, {}, clock);
       assert.equal(code, 0, stderr);
-      assert.match(stdout, new RegExp(`^5 USDC for ${address}, transaction 0x`));
+      assert.match(stdout, new RegExp(`\n5 USDC for ${address}, transaction 0x`));
+      const [, nonce = ""] = /^To repeat this .*: (--nonce \d+)\n/.exec(stdout) ?? [];
+      const again = await runHere([...depositing, ...nonce.split(" ")], {}, clock);
+      assert.equal(again.code, 0, again.stderr);
+      assert.match(again.stdout, /is used by transaction 0x.*: deposit is committed/);
       assert.equal(node.credited.get(address), 5_000_000n);
     },
     {},

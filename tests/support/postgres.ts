@@ -9,9 +9,10 @@ export const NEEDS_POSTGRES = POSTGRES_URL === undefined
   ? " (left out: TEST_POSTGRES_URL is not set)"
   : "";
 
-/** Gives a database the version of a newer program. */
+/** Gives a database the version and a table of a newer program. */
 export async function addMigration(url: string): Promise<void> {
   const admin = postgres(url, { max: 1 });
+  await admin`CREATE TABLE added_later (name TEXT)`;
   await admin`INSERT INTO migrations SELECT max(number) + 1 FROM migrations`;
   await admin.end();
 }

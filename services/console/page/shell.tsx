@@ -48,6 +48,7 @@ export function Shell({ model, views }: { model: PageModel; views: readonly View
   const view = useHashView(views);
   const body = useRef<HTMLElement>(null);
   const before = useRef(view);
+  useEffect(() => body.current ? keepFocus(body.current) : undefined, []);
   useEffect(() => {
     document.title = `${view?.label} · rangemaker`;
   }, [view]);
@@ -89,6 +90,35 @@ export function Shell({ model, views }: { model: PageModel; views: readonly View
   );
 }
 
+/** The next step may take the focus itself in this time. */
+const NEXT_STEP_MS = 100;
+
+/** If what is focused is removed, the focus stays near it: the next Tab goes on there. */
+function keepFocus(body: HTMLElement): () => void {
+  let focused: Element | null = null;
+  let around: HTMLElement[] = [];
+  const remember = ({ target }: FocusEvent) => {
+    focused = target instanceof Element ? target : null;
+    around = [];
+    for (let one = focused?.parentElement; one; one = one.parentElement) {
+      if (one.hasAttribute("tabindex")) around.push(one);
+    }
+  };
+  const restore = () => {
+    if (document.activeElement !== document.body || focused?.isConnected !== false) return;
+    around.find((one) => one.isConnected)?.focus({ preventScroll: true });
+  };
+  const observer = new MutationObserver(() => {
+    if (focused?.isConnected === false) systemClock.after(NEXT_STEP_MS, restore);
+  });
+  body.addEventListener("focusin", remember);
+  observer.observe(body, { childList: true, subtree: true });
+  return () => {
+    body.removeEventListener("focusin", remember);
+    observer.disconnect();
+  };
+}
+
 interface TabsProps {
   views: readonly View[];
   current: View;
@@ -127,7 +157,15 @@ function Connection({ model }: { model: PageModel }) {
   const states = new Set(markets.symbols.map(stateOf));
   const state = (["fresh", "stale", "missing", "connecting", "away"] as const)
     .find((state) => states.has(state)) ?? "connecting";
-  if (state === "fresh" && maker.isAway.value) {
+  const isMakerAway = state === "fresh" && maker.isAway.value;
+  const wasMakerAway = useRef(isMakerAway);
+  useEffect(() => {
+    if (wasMakerAway.current === isMakerAway) return;
+    wasMakerAway.current = isMakerAway;
+    const text = isMakerAway ? "The maker does not answer: no quotes now." : "The maker answers.";
+    if (state === "fresh") model.announce(text, { isSpoken: true });
+  }, [isMakerAway]);
+  if (isMakerAway) {
     return <span class="connection away">No quotes</span>;
   }
   // The chart says why.

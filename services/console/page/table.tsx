@@ -43,6 +43,8 @@ export function Table<Row>(props: TableProps<Row>) {
   const { of, columns, rows, keyOf, attributesOf, empty, sort, isCards = false } = props;
   const { first = Infinity } = props;
   const isWhole = useSignal(false);
+  // One row more takes no more space than the button.
+  const isLong = rows.length > first + 1;
   const { by, isDescending = false } = sort?.value ?? {};
   const sortBy = columns.find(({ name }) => name === by)?.sortBy;
   const ordered = sortBy === undefined
@@ -55,7 +57,7 @@ export function Table<Row>(props: TableProps<Row>) {
   return (
     <>
       {/* Above the table, where it stays in sight when rows come and go. */}
-      {rows.length > first && (
+      {isLong && (
         <p>
           <button
             type="button"
@@ -96,7 +98,7 @@ export function Table<Row>(props: TableProps<Row>) {
             </tr>
           </thead>
           <tbody>
-            {ordered.slice(0, isWhole.value ? rows.length : first).map((row) => (
+            {ordered.slice(0, isLong && !isWhole.value ? first : rows.length).map((row) => (
               <tr key={keyOf(row)} data-row={keyOf(row)} {...attributesOf?.(row)}>
                 {columns.map((column, index) =>
                   index === 0

@@ -81,7 +81,7 @@ Deno.test("parseOptions: a secret is read from the file in its _FILE variable", 
     assert.throws(() => parse(both), /Two values: expected RANGEMAKER_SOLVER_DATABASE or /);
     assert.throws(
       () => parse({ RANGEMAKER_SOLVER_DATABASE_FILE: "/none" }),
-      /^UsageError: Invalid RANGEMAKER_SOLVER_DATABASE_FILE: /,
+      /^UsageError: Invalid RANGEMAKER_SOLVER_DATABASE_FILE: \/none: /,
     );
   });
   await withFile("hunter2\n", (path) => {

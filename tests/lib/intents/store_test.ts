@@ -10,6 +10,7 @@ import {
 } from "../../../lib/intents/intent.ts";
 import { checksumOf } from "../../../lib/intents/sql.ts";
 import { openIntentStore } from "../../../lib/intents/open_store.ts";
+import { PostgresDriver } from "../../../lib/intents/postgres_driver.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
@@ -37,6 +38,17 @@ const failed: IntentOutcome = {
   failure: { code: "NODE_REFUSED", message: "no" },
 };
 const ALL = { limit: 100, after: 0, nowMs: 40, unchangedForMs: 0 };
+
+/** As on a full disk, rows can be updated, but there is no room for a new intent. */
+const NO_ROOM = {
+  sqlite: `CREATE TRIGGER no_room BEFORE INSERT ON intents BEGIN
+    SELECT RAISE(ABORT, 'database or disk is full'); END`,
+  postgres: "ALTER TABLE intents ADD CONSTRAINT no_room CHECK (false) NOT VALID",
+};
+const ROOM = {
+  sqlite: "DROP TRIGGER no_room",
+  postgres: "ALTER TABLE intents DROP CONSTRAINT no_room",
+};
 
 type StoreTest = (store: IntentStore, database: string) => Promise<void>;
 
@@ -282,6 +294,28 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
         }),
     });
   }
+
+  Deno.test({
+    name:
+      `Store on ${name}: on a full disk that still has room to update a row, it is not writable`,
+    ignore,
+    fn: () =>
+      withDatabase(async (database) => {
+        const isPostgres = database.startsWith("postgres:");
+        const driver = isPostgres
+          ? await PostgresDriver.open(database)
+          : SqliteDriver.open(database);
+        await using store = new IntentStore(driver, "test");
+        await driver.write(isPostgres ? NO_ROOM.postgres : NO_ROOM.sqlite, []);
+        await store.checkWritable();
+        await assert.rejects(store.insert(newIntent("a")), StoreError);
+        await assert.rejects(store.checkWritable(), { code: "STORE_UNAVAILABLE" });
+        await driver.write(isPostgres ? ROOM.postgres : ROOM.sqlite, []);
+        await store.checkWritable();
+        assert.equal(await store.find("a"), undefined);
+        assert.equal((await store.insert(newIntent("a"))).inserted, true);
+      }),
+  });
 
   Deno.test({
     name: `Store on ${name}: several processes that start together migrate an empty database once`,

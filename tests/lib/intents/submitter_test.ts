@@ -164,10 +164,12 @@ const outOfRange = () => {
 Deno.test("Submitter: a refusal for its timestamp leaves the intent open until the clocks agree", () =>
   withWorld(async (world) => {
     world.node.onSend = outOfRange;
-    world.node.head.timestampMs = world.clock.now() + 90_000;
     const intent = await world.record();
     for (let attempt = 0; attempt < 2; attempt += 1) {
-      await assert.rejects(() => world.submitter.submit(intent), /it is 90000 ms behind that of/);
+      await assert.rejects(
+        () => world.submitter.submit(intent),
+        /wrong, or that of the core node: Timestamp is too far from the node's clock\. /,
+      );
     }
     assert.equal(world.guard.clocks.problem?.code, "CLOCKS_DIFFER");
     world.node.onSend = (tx) => world.node.commit(tx);

@@ -10,6 +10,8 @@ export interface Results {
   settled: number;
   /** Number of settled bets that users won, because the price stayed in the box. */
   held: number;
+  /** Of settled bets. */
+  stakes: bigint;
   /** Gains minus losses on settled bets. */
   profit: bigint;
 }
@@ -30,6 +32,7 @@ export function resultsOf(theses: readonly Thesis[]): Results {
     atRisk: sumOf(open, ({ betAmount, payout }) => payout - betAmount),
     settled: settled.length,
     held: settled.filter(({ status }) => status === "won").length,
+    stakes: sumOf(settled, ({ betAmount }) => betAmount),
     profit: sumOf(settled, gainOf),
   };
 }

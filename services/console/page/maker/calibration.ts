@@ -86,6 +86,9 @@ export function forecastsOf(predicted: readonly PredictedBet[], markets: Markets
     .sort((a, b) => Number(b.isOff) - Number(a.isOff));
 }
 
+/** So many rows that differ in the same direction are worth a word. */
+const SAME_MIN = 4;
+
 /** Sums up all forecasts in one sentence. */
 export function verdictOf(forecasts: readonly Forecast[]): string {
   if (forecasts.length === 0) {
@@ -94,10 +97,12 @@ export function verdictOf(forecasts: readonly Forecast[]): string {
   }
   const off = forecasts.filter(({ isOff }) => isOff).length;
   if (off === 0) {
-    const best = Math.min(...forecasts.map(({ hidden }) => hidden));
-    return `No difference shows. The best-known row would show more than ${
-      Math.ceil(100 * best)
-    } points.`;
+    const least = Math.ceil(100 * Math.min(...forecasts.map(({ hidden }) => hidden)));
+    const moreHeld = forecasts.filter(({ held, predicted }) => held > predicted).length;
+    const all = forecasts.length >= SAME_MIN && [0, forecasts.length].includes(moreHeld)
+      ? `, but all rows held ${moreHeld > 0 ? "more" : "less"} often than predicted`
+      : "";
+    return `No difference is beyond chance${all}; below ${least} points, none can be.`;
   }
   return `▲ ${off} of ${forecasts.length} ${
     off === 1 ? "differs" : "differ"

@@ -3,7 +3,7 @@ import type { Market, Thesis } from "@rangemaker/client";
 import { DAY_MS, HOUR_MS } from "../../../../lib/time.ts";
 import { isDecided } from "../data/live_breaches.ts";
 import { gainOf, type Results, resultsOf } from "../data/results.ts";
-import { counted, formatGain, fromNumber, toNumber } from "../format.ts";
+import { counted, formatGain, formatShare, fromNumber, toNumber } from "../format.ts";
 import {
   COUNT_MIN,
   deviationOf,
@@ -77,10 +77,10 @@ interface Compared {
 
 /** Periods up to now, in which the windows of bets ended. */
 const PERIODS = [
-  ["Ended in 5 min", 300_000],
-  ["Ended in 1 h", HOUR_MS],
-  ["Ended in 24 h", DAY_MS],
-  ["Ended in 7 days", 7 * DAY_MS],
+  ["Last 5 min", 300_000],
+  ["Last 1 h", HOUR_MS],
+  ["Last 24 h", DAY_MS],
+  ["Last 7 days", 7 * DAY_MS],
 ] as const;
 
 interface EarningsOptions {
@@ -146,13 +146,23 @@ function compare(bets: readonly PredictedBet[], waits: boolean): Compared | unde
 
 /** What the columns of the comparison mean. */
 export const COMPARED_NOTE =
-  "Expected and difference: of the bets that can be compared. s.e.: standard errors. Chance alone " +
+  "Compared: the profit on bets with a quoted probability whose window is over, Expected: what they " +
+  "should have brought. A bet counts when its window ends. s.e.: standard errors. Chance alone " +
   `stays within 2 in 95 % of cases, and almost always within ${ERRORS_MAX} (▲ marks more). ${OVERLAP}`;
+
+/** What the settled bets brought. */
+export function earnedText({ settled, profit, stakes }: Earnings): string {
+  const amount = formatGain(profit).replace(/^[+−]/, "");
+  const share = formatShare(Math.abs(Number(profit) / Number(stakes)));
+  return `You ${profit < 0n ? "lost" : "earned"} ${amount} USDC on ${
+    counted(settled, "bet")
+  }, ${share} of their stakes.`;
+}
 
 /** The settled bets that can be compared with their forecasts, and the verdict. */
 export function comparedText({ compared }: Earnings): string {
   if (compared === undefined) {
-    return "No bet can be compared: that needs a quoted probability, and a window that is over.";
+    return "None can be compared: that needs a quoted probability, and a window that is over.";
   }
   const { count, expected, difference, errors, verdict } = compared;
   const verdicts = {
@@ -164,11 +174,10 @@ export function comparedText({ compared }: Earnings): string {
     }.`,
     fits: Math.abs(errors) > 2 ? "Chance alone rarely does that." : "That may be chance.",
   };
-  return `${counted(count, "bet")} can be compared (probability quoted, window over): ${
-    formatGain(expected + difference)
-  } USDC, ${formatGain(expected)} expected. That is ${
-    Math.abs(errors).toFixed(1)
-  } standard errors ${errors < 0 ? "below" : "above"} expected. ${verdicts[verdict]}`;
+  return `${count.toLocaleString("en-US")} can be compared: ${formatGain(expected + difference)} ` +
+    `USDC, where ${formatGain(expected)} was expected. That is ${
+      Math.abs(errors).toFixed(1)
+    } standard errors ${errors < 0 ? "below" : "above"} expected. ${verdicts[verdict]}`;
 }
 
 /** The total profit after each bet, in the order in which they were decided. */

@@ -141,37 +141,40 @@ const [NEARLY_FULL = 1, FULL = 1] = ["SolverExposureHigh", "SolverExposureFull"]
   PROBLEMS.find((one) => one.name === name)?.bound.limit ?? []
 );
 
-/** The known facts about the limit, USDC with 6 decimals. */
-interface Limit {
+/** What bounds new bets, USDC with 6 decimals. */
+interface Bounds {
+  /** The most that the open bets can lose. */
+  atRisk: bigint;
+  /** `--max-exposure`; null without one. */
   maxExposure: bigint | null;
-  info: { config: { minBetAmount: bigint } };
+  minBetAmount: bigint;
+  /** The money of the solver's account, for new bets and in open ones. */
+  account: { balance: bigint; locked: bigint };
+  /** Bets wait for missing prices, which is not fine. */
+  isWaiting?: boolean;
 }
 
-/**
- * How much more may be risked, as text with a style, and the used share of the limit.
- *
- * @param isWaiting Whether bets wait for missing prices, which is not fine.
- */
+/** How much more may be risked, as text with a style, and the used share of what bounds it. */
 export function headroomOf(
-  atRisk: bigint,
-  { maxExposure: max, info: { config } }: Limit,
-  isWaiting = false,
+  { atRisk, maxExposure: max, minBetAmount, account, isWaiting = false }: Bounds,
 ): { style: string; text: string; used?: number } {
-  if (max === null) return { style: "note", text: "No limit is set (`--max-exposure`)." };
-  if (max < config.minBetAmount) {
+  if (max !== null && max < minBetAmount) {
     const text = `▲ The limit is ${formatUnits(max)} USDC: hardly a bet fits. ` +
       "`--max-exposure` counts 6 decimals: 5000000000 is 5,000 USDC.";
     return { style: "warning", text };
   }
-  const free = formatAmount(max - atRisk);
-  const used = Number(atRisk) / Number(max);
-  const refused = `bets that would add more than ${free} USDC to it are refused`;
+  const { balance, locked } = account;
+  const isMoneyLeast = max === null || balance < max - atRisk;
+  const [left, taken, all] = isMoneyLeast
+    ? [balance, locked, balance + locked]
+    : [max - atRisk, atRisk, max];
+  const free = formatAmount(left);
+  const used = Number(taken) / Math.max(1, Number(all));
+  const refused = `bets that would risk more than ${free} USDC are refused`;
   const [style, state] = used > 1
     ? [
       "lost",
-      `✕ Over the limit by ${
-        formatAmount(atRisk - max)
-      } USDC: every bet that adds to it is refused`,
+      `✕ Over the limit by ${formatLoss(-left)} USDC: every bet that adds to it is refused`,
     ]
     : used > FULL
     ? ["lost", `✕ Full: ${refused}`]
@@ -181,8 +184,10 @@ export function headroomOf(
     ? ["warning", `▲ ${free} USDC is free, but bets wait for prices`]
     : ["won", `✓ Fine: ${free} USDC is free`];
   // 99.6 % is not all.
-  const share = `${formatShare(used < 1 ? Math.min(used, 0.99) : used)} of the limit of ${
-    formatAmount(max)
-  } is used`;
-  return { style, used, text: `${state}. ${share}.` };
+  const share = formatShare(used < 1 ? Math.min(used, 0.99) : used);
+  const of = isMoneyLeast
+    ? "your money is in open bets"
+    : `the limit of ${formatAmount(all)} is used`;
+  const noLimit = max === null ? " No limit is set (`--max-exposure`)." : "";
+  return { style, used, text: `${state}. ${share} of ${of}.${noLimit}` };
 }

@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import type { Thesis } from "@rangemaker/client";
 import { scaleLinear, scaleSqrt } from "d3-scale";
 import type { PageModel } from "../data/page_model.ts";
-import { formatAmount, formatGain, formatQuotePrice, toNumber } from "../format.ts";
+import { counted, formatAmount, formatGain, formatQuotePrice, toNumber } from "../format.ts";
 import { labelOf } from "../trade/chart_spans.ts";
 import { openOf, type Payoff, payoffOf, worstLossOf } from "./exposure.ts";
 import { freshPrice } from "./open_bets.tsx";
@@ -108,13 +108,13 @@ function HeatMap({ theses, nowMs, toX }: HeatMapProps) {
   const most = Math.max(...bets.map(lossOf));
   return (
     <>
-      <p>When: darker where more may be lost. Near times take more space.</p>
+      <p>When: a stronger colour where more may be lost. Near times take more space.</p>
       <div class="plot">
         <svg
           viewBox="0 0 100 100"
           preserveAspectRatio="none"
           role="img"
-          aria-label={`${bets.length} boxes over price and time, the last until ${
+          aria-label={`${counted(bets.length, "open bet")} over price and time, the last until ${
             labelOf(lastMs)
           } from now`}
         >
@@ -129,7 +129,7 @@ function HeatMap({ theses, nowMs, toX }: HeatMapProps) {
                 y={top}
                 width={toX(toNumber(bet.upperPrice)) - left}
                 height={toY(bet.endTime - nowMs) - top}
-                fill-opacity={0.1 + 0.5 * lossOf(bet) / most}
+                fill-opacity={0.05 + 0.55 * lossOf(bet) / most}
               />
             );
           })}

@@ -32,18 +32,18 @@ function MakerView({ model, watch }: { model: PageModel; watch: MakerWatch }) {
   }, []);
   const [state, solver, problem] = [watch.state.value, watch.solver.value, watch.problem.value];
   const wrong = newsOf(watch);
+  const activity = state &&
+    activityOf(model.markets.symbols.map(model.stateOf), state.solver?.info.pricing);
   return (
     <div class="board">
       {/* One element for good and bad news, so that the end of an outage is spoken too. */}
-      <p class={wrong ? "warned" : "note"} role="status">
+      <p class={wrong || activity?.startsWith("not") ? "warned" : "note"} role="status">
         {state && (
           <>
             Solver <code title={state.address}>{shortAddress(state.address)}</code>:{" "}
           </>
         )}
-        {wrong || (state
-          ? activityOf(model.markets.symbols.map(model.stateOf), state.solver?.info.pricing)
-          : "Reading the solver and its bets …")}
+        {wrong || (activity ?? "Reading the solver and its bets …")}
         {state?.solver?.info.dryRun && ", a dry run: it takes no bets"}
       </p>
       {state
@@ -74,7 +74,7 @@ function newsOf(watch: MakerWatch): string {
   }
   const own = solver
     ? `its own figures are of ${formatTime(solver.readAtMs)}`
-    : "its limit, expected profits, refusals and forecasts are not known yet, only its bets";
+    : "its limit, bets being placed, expected profits, refusals and forecasts are not known yet";
   const news = [
     watch.solverProblem.value && `${watch.solverProblem.value}, ${own}`,
     problem && `${problem}, the bets are of ${formatTime(state.readAtMs)}`,
@@ -106,7 +106,7 @@ function Maker({ model, state, isOld, asOfMs }: MakerProps) {
     <>
       <Risk
         {...{ theses, results, solver, isOld, asOfMs, nowMs, placing, waiting }}
-        balance={account.balance}
+        account={account}
         expected={expectedOfOpen(theses, probabilities)}
         ifStill={profitIfStill(theses, priceOf, nowMs)}
       />

@@ -40,14 +40,26 @@ export function answersOf(metrics: Metrics): AnswerCount[] {
     .sort((a, b) => successOf(b) - successOf(a) || differenceOf(a, b));
 }
 
-/** The share of signed bets that were refused. */
+/** Refusals of requests that are no business. */
+const NO_BUSINESS: ReadonlySet<string> = new Set([
+  "INVALID_REQUEST",
+  "INVALID_SIGNATURE",
+  "RATE_LIMITED",
+]);
+
+/** The shares of signed bets and of quotes that were refused. */
 export function refusedText(answers: readonly AnswerCount[]): string {
-  const sumOf = (some: readonly AnswerCount[]) =>
-    some.reduce((sum, { counts: [bets = 0] }) => sum + bets, 0);
-  const bets = sumOf(answers);
-  if (bets === 0) return "No bet was signed";
-  const refused = sumOf(answers.filter(({ outcome }) => !SUCCESSES.has(outcome)));
-  return `${refused} of ${counted(bets, "signed bet")} (${formatShare(refused / bets)}) refused`;
+  const business = answers.filter(({ outcome }) => !NO_BUSINESS.has(outcome));
+  const textOf = (request: number, name: string) => {
+    const sumOf = (some: readonly AnswerCount[]) =>
+      some.reduce((sum, { counts }) => sum + (counts[request] ?? 0), 0);
+    const all = sumOf(business);
+    const refused = sumOf(business.filter(({ outcome }) => !SUCCESSES.has(outcome)));
+    return `${refused} of ${counted(all, name)}${
+      all > 0 ? ` (${formatShare(refused / all)})` : ""
+    }`;
+  };
+  return `${textOf(0, "signed bet")} and ${textOf(1, "quote")} refused`;
 }
 
 /** The time of the solver's start, if it is known. */
@@ -84,8 +96,9 @@ export const REFUSAL_TEXTS: Readonly<Record<string, string>> = {
   EXPOSURE_TOO_LARGE: "All open bets together would have risked more than `--max-exposure`.",
   EXPOSURE_UNKNOWN:
     "The solver did not know all its open bets: it had just started, or lost the node.",
-  BALANCE_TOO_LOW: "Your balance did not cover the payout: deposit.",
+  BALANCE_TOO_LOW: "Your balance did not cover the payout less the stake: deposit.",
   INSUFFICIENT_BALANCE: "The user’s balance did not cover the stake.",
+  INVALID_REQUEST: "Not a request of this API.",
   INVALID_SIGNATURE: "The user’s signature does not fit the quote.",
   DEADLINE_PASSED: "The user signed too late.",
   PRICE_STALE: "The node had no fresh price.",

@@ -11,6 +11,7 @@ import { download } from "../trade/positions.tsx";
 import {
   COMPARED_NOTE,
   comparedText,
+  earnedText,
   type Earnings,
   earningsOf,
   profitHistory,
@@ -54,7 +55,7 @@ export function ResultsCard(props: ResultsProps) {
       {all?.settled
         ? (
           <>
-            {probabilities !== NONE && <p>{comparedText(all)}</p>}
+            <p>{earnedText(all)} {probabilities !== NONE && comparedText(all)}</p>
             <div class="columns">
               <EarningsTable rows={rows} />
               <ProfitChart theses={settled} nowMs={nowMs} />
@@ -65,6 +66,8 @@ export function ResultsCard(props: ResultsProps) {
     </Card>
   );
 }
+
+const countText = (count: number) => count.toLocaleString("en-US");
 
 const styleOf = (gain: bigint) => gain < 0n ? "lost" : gain > 0n ? "won" : undefined;
 
@@ -79,17 +82,21 @@ function EarningsTable({ rows }: { rows: readonly Earnings[] }) {
         attributesOf={({ name }) => ({ class: name === "All" ? "total" : undefined })}
         columns={[
           { name: "Bets", text: ({ name }) => name },
-          { name: "Users won", number: ({ settled, held }) => `${held} of ${settled}` },
+          {
+            name: "Users won",
+            number: ({ settled, held }) => `${countText(held)} of ${countText(settled)}`,
+          },
           {
             name: "Realised",
             number: ({ profit }) => <span class={styleOf(profit)}>{formatGain(profit)}</span>,
           },
           {
-            name: "Expected",
+            name: "Compared",
             number: ({ compared, settled }) =>
-              compared && formatGain(compared.expected) +
-                (compared.count < settled ? ` on ${compared.count}` : ""),
+              compared && formatGain(compared.expected + compared.difference) +
+                (compared.count < settled ? ` on\xa0${countText(compared.count)}` : ""),
           },
+          { name: "Expected", number: ({ compared }) => compared && formatGain(compared.expected) },
           {
             name: "Difference",
             number: ({ compared }) =>

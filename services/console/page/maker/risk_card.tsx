@@ -1,4 +1,4 @@
-import type { Thesis } from "@rangemaker/client";
+import type { Account, Thesis } from "@rangemaker/client";
 import { Card } from "../card.tsx";
 import type { Results } from "../data/results.ts";
 import { Fact } from "../fact.tsx";
@@ -38,8 +38,8 @@ interface RiskProps {
   /** When the bets were read, if the chain does not answer now. */
   asOfMs: number | undefined;
   nowMs: number;
-  /** The solver's balance for new bets. */
-  balance: bigint;
+  /** The solver's money, for new bets and in open ones. */
+  account: Account;
   /** What the open bets should bring, USDC; undefined if it is unknown. */
   expected: number | undefined;
   /** What they bring if all prices stay; undefined if a price is unknown. */
@@ -49,7 +49,7 @@ interface RiskProps {
 /** The largest loss on all open bets, including bets being placed, and `--max-exposure`. */
 export function Risk(props: RiskProps) {
   const { theses, results, solver, placing, isOld, asOfMs, nowMs } = props;
-  const { balance, expected, ifStill, waiting } = props;
+  const { account, expected, ifStill, waiting } = props;
   const { open, atRisk } = results;
   const known = worstLossOf(theses) + placing;
   // Bets being placed may exclude others, or be among the open ones already.
@@ -75,12 +75,15 @@ export function Risk(props: RiskProps) {
           <p class="huge" data-maker-exposure>{formatLoss(all)} USDC</p>
           <p>
             {open === 0 ? "No bet is open" : `At most, on ${counted(open, "bet")}`}
-            {placing > 0n && ` and ${formatLoss(placing)} in bets being placed`}
+            {placing > 0n &&
+              ` and ${formatLoss(placing)} in bets being placed, which are in no other figure`}
             {asOfMs !== undefined && ` at ${formatTime(asOfMs)}`}
             {all < atRisk && `: not all of ${formatLoss(atRisk)} can be lost together`}.
             {open > 1 && " Stakes won on other bets are not deducted."}
           </p>
-          {solver && <Limit {...{ all, solver, isOld }} isWaiting={waiting.size > 0} />}
+          {solver && (
+            <Limit {...{ all, solver, account, isWaiting: waiting.size > 0 }} isOld={isOld} />
+          )}
         </div>
         <dl class="facts tiles">
           {restsOf(theses, waiting, nowMs).map(({ label, rest }) => (
@@ -106,7 +109,7 @@ export function Risk(props: RiskProps) {
             {ifStill === undefined ? "–" : formatGain(ifStill)}
           </Fact>
           <Fact label="Balance for new bets">
-            <span data-maker-balance>{formatAmount(balance)}</span>
+            <span data-maker-balance>{formatAmount(account.balance)}</span>
           </Fact>
         </dl>
       </div>
@@ -118,13 +121,17 @@ interface LimitProps {
   /** The most that may be lost. */
   all: bigint;
   solver: SolverFigures;
+  account: Account | undefined;
   isOld: boolean;
   isWaiting?: boolean;
 }
 
 /** The used part of the limit, unless the solver or the chain does not answer. */
-function Limit({ all, solver, isOld, isWaiting }: LimitProps) {
-  const headroom = isOld ? undefined : headroomOf(all, solver, isWaiting);
+function Limit({ all, solver, account, isOld, isWaiting = false }: LimitProps) {
+  const { maxExposure, info: { config: { minBetAmount } } } = solver;
+  const headroom = isOld || account === undefined
+    ? undefined
+    : headroomOf({ atRisk: all, maxExposure, minBetAmount, account, isWaiting });
   return (
     <>
       {headroom?.used !== undefined && (
@@ -149,7 +156,7 @@ export function SolverRisk({ solver }: { solver: SolverFigures }) {
       <div class="part" data-old="true">
         <p class="huge" data-maker-exposure>{formatLoss(solver.exposure)} USDC</p>
         <p>At most, as the solver itself reported at {formatTime(solver.readAtMs)}.</p>
-        <Limit all={solver.exposure} solver={solver} isOld />
+        <Limit all={solver.exposure} solver={solver} account={undefined} isOld />
       </div>
     </Card>
   );

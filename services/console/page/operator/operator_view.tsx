@@ -164,22 +164,8 @@ function OperatorView({ model, watch }: { model: PageModel; watch: ServicesWatch
   useEffect(() => {
     document.title = `${criticals > 0 ? `✕ ${criticals} · ` : ""}Operator · rangemaker`;
   }, [criticals]);
-  const board = useRef<HTMLDivElement>(null);
-  const hadFocus = useRef(false);
-  useEffect(() => {
-    // What was focused has gone with its problem: the next Tab goes on here, not after the page.
-    if (hadFocus.current && document.activeElement === document.body) {
-      board.current?.focus({ preventScroll: true });
-    }
-  });
   return (
-    <div
-      class="board"
-      ref={board}
-      tabIndex={-1}
-      onFocusCapture={() => hadFocus.current = true}
-      onBlurCapture={({ relatedTarget }) => hadFocus.current = relatedTarget === null}
-    >
+    <div class="board">
       <Findings
         findings={findings}
         states={states}

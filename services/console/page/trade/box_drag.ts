@@ -67,6 +67,17 @@ export function gripAt(
   return { kind: "sides", ...(horizontal && { horizontal }), ...(vertical && { vertical }) };
 }
 
+/** A finger this near to a corner, in pixels, pulls it at once: it is on its handle. */
+const HANDLE = 14;
+
+/** Whether a point is on the handle of a corner. */
+export function isOnHandle({ x, y, nowMs }: Scales, draft: Draft, atX: number, atY: number) {
+  const { fromMs, toMs, low, high } = cornersOf(draft);
+  return [fromMs, toMs].some((ms) =>
+    [low, high].some((price) => Math.hypot(atX - x(nowMs + ms), atY - y(price)) <= HANDLE)
+  );
+}
+
 /** A finger that has rested for this long draws in all directions, and resizes a box at its sides. */
 const REST_MS = 200;
 

@@ -1,7 +1,16 @@
 /** Mouse, pen, finger and keys on the chart. */
 import { type CancelTimer, systemClock } from "@rangemaker/client";
 import { placeBox, sayBox } from "./bet_panel.tsx";
-import { BoxDrag, type Grip, gripAt, MARGIN, nudged, REACH, strokeOf } from "./box_drag.ts";
+import {
+  BoxDrag,
+  type Grip,
+  gripAt,
+  isOnHandle,
+  MARGIN,
+  nudged,
+  REACH,
+  strokeOf,
+} from "./box_drag.ts";
 import { type ChartSource, isLocked, ownBetAt } from "./chart_content.ts";
 import { keysOf } from "./chart_keys.ts";
 import type { ChartProbe } from "./chart_probe.ts";
@@ -34,6 +43,8 @@ interface Press {
   startedMs: number;
   /** Whether a finger draws a new box. */
   isSketch: boolean;
+  /** A finger began on the handle of a corner, which it pulls without a rest. */
+  isOnHandle: boolean;
   /** Whether the drag draws: a finger that starts to move may scroll the page instead. */
   isDrawing: boolean;
   hasMoved: boolean;
@@ -144,6 +155,7 @@ export class ChartPointer {
       drag: new BoxDrag(grip, slip.draft, scales, x, y),
       ...{ x, y, startedMs: event.timeStamp },
       isSketch: isFinger && grip.kind === "new",
+      isOnHandle: slip.draft !== undefined && isOnHandle(scales, slip.draft, x, y),
       isDrawing: !isFinger,
       hasMoved: false,
       isOnFuture: grip.kind === "new" && !isPast,
@@ -180,7 +192,7 @@ export class ChartPointer {
         this.#end();
       } else {
         press.isDrawing = true;
-        if (stroke !== "rested" && !press.isSketch) press.drag.moves();
+        if (stroke !== "rested" && !press.isSketch && !press.isOnHandle) press.drag.moves();
       }
     }
     if (this.#press !== undefined || this.#pinch !== undefined) event.preventDefault();

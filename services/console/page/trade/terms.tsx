@@ -11,6 +11,12 @@ interface TermsProps {
   betAmount?: bigint;
 }
 
+/** The least payout that a change of the odds may leave: a bet never pays less than its stake. */
+function leastOf({ payout, betAmount }: Priced, tolerancePercent: number): bigint {
+  const least = payout * BigInt(100 - tolerancePercent) / 100n;
+  return least > betAmount ? least : betAmount;
+}
+
 /** What a bet pays and its chance, at the same place before and while it is signed. */
 export function Terms({ offered, tolerancePercent, betAmount }: TermsProps) {
   const { probability } = offered ?? {};
@@ -22,7 +28,10 @@ export function Terms({ offered, tolerancePercent, betAmount }: TermsProps) {
         </strong>
         {offered && " "}
         {offered && (
-          <span class="note">USDC {tolerancePercent > 0 && `± ${tolerancePercent} %`}</span>
+          <span class="note">
+            USDC{tolerancePercent > 0 &&
+              `, at least ${formatAmount(leastOf(offered, tolerancePercent))}`}
+          </span>
         )}
       </Fact>
       {betAmount !== undefined && <Fact label="You bet">{formatAmount(betAmount)}</Fact>}
