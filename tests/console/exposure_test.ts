@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { MARKETS, Markets, type Thesis } from "../../lib/client/mod.ts";
 import {
   headroomOf,
+  mostAtRisk,
   type Payoff,
   payoffOf,
   profitIfStill,
@@ -88,6 +89,13 @@ Deno.test("worstLossOf: bets that cannot be lost together are not added", () => 
   assert.equal(worstLossOf([one, beside]), 15_000_000n);
   assert.equal(worstLossOf([one, beside, later]), 30_000_000n);
   assert.equal(worstLossOf([one, { ...later, status: "won" }]), 15_000_000n);
+});
+
+Deno.test("mostAtRisk: the solver's figure, between the open bets alone and with all that are being placed", () => {
+  assert.deepEqual([9n, 10n, 14n, 17n, 18n].map((own) => mostAtRisk(10n, 7n, own)), [
+    ...[10n, 10n, 14n, 17n, 17n],
+  ]);
+  assert.equal(mostAtRisk(10n, 7n), 17n);
 });
 
 Deno.test("restsOf: the most that can still be lost once bets have ended, with bets that wait for prices", () => {

@@ -146,7 +146,7 @@ function compare(bets: readonly PredictedBet[], waits: boolean): Compared | unde
 
 /** What the columns of the comparison mean. */
 export const COMPARED_NOTE =
-  "Compared: the profit on bets with a quoted probability whose window is over, Expected: what they " +
+  "Compared: the profit on bets with a quoted probability whose window is over. Expected: what they " +
   "should have brought. A bet counts when its window ends. s.e.: standard errors. Chance alone " +
   `stays within 2 in 95 % of cases, and almost always within ${ERRORS_MAX} (▲ marks more). ${OVERLAP}`;
 

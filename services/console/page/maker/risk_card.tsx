@@ -17,6 +17,7 @@ import { runbookOf } from "../operator/finding.ts";
 import { NEEDS_BACKFILL } from "../operator/problems.ts";
 import {
   headroomOf,
+  mostAtRisk,
   openOf,
   restsOf,
   riskiestUserOf,
@@ -51,9 +52,9 @@ export function Risk(props: RiskProps) {
   const { theses, results, solver, placing, isOld, asOfMs, nowMs } = props;
   const { account, expected, ifStill, waiting } = props;
   const { open, atRisk } = results;
-  const known = worstLossOf(theses) + placing;
-  // Bets being placed may exclude others, or be among the open ones already.
-  const all = isOld || !solver || solver.exposure > known ? known : solver.exposure;
+  const ofOpen = worstLossOf(theses);
+  // Bets being placed may exclude others. The solver was read before or after the bets.
+  const all = mostAtRisk(ofOpen, placing, isOld ? undefined : solver?.exposure);
   const user = riskiestUserOf(theses);
   const lastMs = Math.max(...openOf(theses).map(({ endTime }) => endTime)) - nowMs;
   return (
@@ -75,8 +76,8 @@ export function Risk(props: RiskProps) {
           <p class="huge" data-maker-exposure>{formatLoss(all)} USDC</p>
           <p>
             {open === 0 ? "No bet is open" : `At most, on ${counted(open, "bet")}`}
-            {placing > 0n &&
-              ` and ${formatLoss(placing)} in bets being placed, which are in no other figure`}
+            {all > ofOpen &&
+              ` and ${formatLoss(all - ofOpen)} in bets being placed, which are in no other figure`}
             {asOfMs !== undefined && ` at ${formatTime(asOfMs)}`}
             {all < atRisk && `: not all of ${formatLoss(atRisk)} can be lost together`}.
             {open > 1 && " Stakes won on other bets are not deducted."}
