@@ -86,7 +86,6 @@ async function onWideScreen(visitor: Visitor): Promise<void> {
 
 /** The whole journey of one bet on a phone. */
 async function onPhone(visitor: Visitor): Promise<void> {
-  const { page } = visitor;
   const take = shotsOf(visitor);
   await visitor.sees(/Live/);
   await take("phone-1-account");

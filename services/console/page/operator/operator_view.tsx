@@ -7,7 +7,7 @@ import {
   untracked,
 } from "@preact/signals";
 import { isRangemakerError, systemClock, type Thesis } from "@rangemaker/client";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import { Poll } from "../data/http.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { ProvidersWatch } from "../data/providers.ts";
