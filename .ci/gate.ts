@@ -34,7 +34,10 @@ export async function runStep(
   const output = isBeside ? "piped" : "inherit";
   if (!isBeside) console.log(`\n== ${name}`);
   const child = new Deno.Command("timeout", {
-    ...{ args: [...args, ...command], stdin: "null", stdout: output, stderr: output },
+    args: [...args, ...command],
+    stdin: "null",
+    stdout: output,
+    stderr: output,
   }).spawn();
   const printed = isBeside ? await child.output() : undefined;
   const { code } = printed ?? await child.status;

@@ -1,3 +1,4 @@
+/** The base class of all errors that are raised on purpose, and how to try again after each. */
 /** How to try again after an error. */
 export type Retry =
   /** Whether it was done is unknown: send the same request again, which is done at most once. */
@@ -36,6 +37,11 @@ export class RangemakerError extends Error {
     this.retry = options.retry ?? "never";
     this.details = options.details ?? {};
   }
+}
+
+/** The code of anything thrown, as services answer and count it. */
+export function errorCodeOf(thrown: unknown): string {
+  return thrown instanceof RangemakerError ? thrown.code : "INTERNAL_ERROR";
 }
 
 /** The message of anything thrown, for logs and answers. */

@@ -1,4 +1,3 @@
-import { Command as Parser, CommanderError } from "commander";
 import { messageOf, RangemakerError } from "../errors.ts";
 import { describePortOwner, ListenError } from "../http/listener.ts";
 import { configureLogging, jsonErrorLine, type LoggingOptions } from "../log/logging.ts";
@@ -10,7 +9,6 @@ import {
   type CommandText,
   type Environment,
   HelpRequest,
-  oneLine,
   type OptionsOf,
   type OptionTable,
   parseOptions,
@@ -274,23 +272,28 @@ export async function openCommand(
   return (await entry.open()).run;
 }
 
+/** Typed names have at most this many wrong letters; two letters that changed places are two. */
+const EDITS_MAX = 2;
+
 /** Most names that an error lists if none is close to the typed name. */
 const NAMES_LISTED_MAX = 6;
 
 export function unknownCommand(name: string, known: readonly string[]): UsageError {
-  const parser = new Parser().exitOverride().configureOutput({ writeErr: () => {} });
-  for (const each of known) parser.command(each);
-  try {
-    parser.parse([name], { from: "user" });
-  } catch (thrown) {
-    if (!(thrown instanceof CommanderError)) throw thrown;
-    const line = oneLine(thrown.message);
-    const isListed = !line.includes("(did you mean") && known.length <= NAMES_LISTED_MAX;
-    return new UsageError(
-      isListed ? `${line}: expected ${listedWithOr(known)}` : line,
-    );
-  }
-  throw new TypeError(`${name} is a command: expected an unknown name`);
+  const close = known.filter((each) => isClose(name, each));
+  const isListed = close.length === 0 && known.length <= NAMES_LISTED_MAX;
+  const list = isListed ? `: expected ${listedWithOr(known)}` : "";
+  const hint = close.length > 0 ? ` (did you mean ${listedWithOr(close)}?)` : list;
+  return new UsageError(`Unknown command '${name}'${hint}`);
+}
+
+/** Whether at most so many letters are inserted, deleted or replaced to make one word of another. */
+function isClose(one: string, other: string, edits = EDITS_MAX): boolean {
+  if (one === other) return true;
+  const [oneRest, otherRest] = [one.slice(1), other.slice(1)];
+  if (one[0] === other[0]) return isClose(oneRest, otherRest, edits);
+  if (edits === 0) return false;
+  return isClose(oneRest, other, edits - 1) || isClose(one, otherRest, edits - 1) ||
+    isClose(oneRest, otherRest, edits - 1);
 }
 
 /** Stops a service. @returns False, and prints an error, after {@link STOP_DEADLINE_MS}. */

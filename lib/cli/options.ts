@@ -54,7 +54,7 @@ export function parseOptions<T extends OptionTable>(
 }
 
 /**
- * Parses options like {@link parseOptions}, but collects wrong and missing values; it never throws.
+ * Parses options like {@link parseOptions}, but collects wrong and missing values.
  *
  * @throws {UsageError} On an unknown option or argument.
  * @throws {HelpRequest} On `--help`.
@@ -309,7 +309,7 @@ function describeMisuse({ code, message }: CommanderError, table: OptionTable): 
 }
 
 /** Commander's message about wrong arguments as one line in our wording. */
-export function oneLine(message: string): string {
+function oneLine(message: string): string {
   // The text after the = of an unknown option may be a secret.
   const line = message.replace(/^error: /, "").replace(/^(unknown option '[^=]*)=.*'/s, "$1'")
     .replace(/\n\(Did/, " (did").trim()

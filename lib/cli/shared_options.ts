@@ -51,22 +51,23 @@ export const listenOptions = optionTable({
   },
 });
 
-/** Web pages that may call a service from a browser. */
-export const corsOriginsOption = {
+const originsOption = {
   flags: "--cors-origins",
   kind: kinds.origins,
   env: "CORS_ORIGINS",
   shared: true,
+} as const;
+
+/** Web pages that may call a service from a browser. */
+export const corsOriginsOption = {
+  ...originsOption,
   description: "allowed CORS origins, comma-separated; * for all",
   default: "*",
 } satisfies OptionSpec;
 
 /** Web pages, such as the console, that may read an operator's view of a service. */
 export const readerOriginsOption = {
-  flags: "--cors-origins",
-  kind: kinds.origins,
-  env: "CORS_ORIGINS",
-  shared: true,
+  ...originsOption,
   description: "web pages that may read GET routes, comma-separated; none by default",
 } satisfies OptionSpec;
 

@@ -41,13 +41,14 @@ export { type Offer, offerFromJson, type OfferJson, offerToJson } from "./offer.
 export type { ClientOptions, ClientUrls } from "./context.ts";
 export { type PriceHandlers, PriceWatch } from "./prices.ts";
 export { ThesisWatch, type WatchHandlers, type WatchState } from "./theses.ts";
-export type {
-  AccountWallet,
-  ChainDescription,
-  ClientWallet,
-  EthersWallet,
-  ProviderWallet,
-  Wallet,
+export {
+  type AccountWallet,
+  type ChainDescription,
+  type ClientWallet,
+  type EthersWallet,
+  isProvider,
+  type ProviderWallet,
+  type Wallet,
 } from "./wallet.ts";
 export type { TypedData } from "../protocol/typed_data.ts";
 export { type CancelTimer, type Clock, ShiftedClock, systemClock } from "../clock.ts";

@@ -19,10 +19,10 @@ export interface WatchHandlers {
 }
 
 /** The party whose theses are watched: a user or a solver. */
-export type ThesisParty = { user: Address } | { solver: Address };
+type ThesisParty = { user: Address } | { solver: Address };
 
 /** The parts that a {@link ThesisWatch} needs; `node` reads the changes made while disconnected. */
-export type ThesisWatchContext = WatchContext & {
+type ThesisWatchContext = WatchContext & {
   readonly node: Pick<CoreReader, "getThesis" | "getTheses">;
 };
 

@@ -88,7 +88,8 @@ function unsupportedWallet(value: unknown): WalletError {
   return new WalletError("UNSUPPORTED_WALLET", `Not a wallet: ${problem}`);
 }
 
-function isProvider(value: unknown): value is ProviderWallet {
+/** Whether a value is an EIP-1193 provider, such as `window.ethereum`. */
+export function isProvider(value: unknown): value is ProviderWallet {
   return typeof value === "object" && value !== null && "request" in value &&
     typeof value.request === "function";
 }

@@ -1,3 +1,4 @@
+/** Codes that every HTTP API may answer, and their statuses; services add their own. */
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { z } from "zod";
 import type { Retry } from "../errors.ts";
@@ -89,7 +90,7 @@ const RETRY_AFTER: OperationAnswer["headers"] = {
 /** Describes the failures of a route in OpenAPI: its codes, grouped into one answer per status. */
 export function failureAnswersOf<A extends ErrorAnswers>(answers: A) {
   return (...codes: (keyof A & string)[]): Record<number, OperationAnswer> => {
-    const byStatus = Object.groupBy(codes, (code) => Number(answers[code]?.status));
+    const byStatus = Object.groupBy(new Set(codes), (code) => Number(answers[code]?.status));
     return Object.fromEntries(
       Object.entries(byStatus).map(([status, codes = []]) => [status, {
         description: MEANINGS[Number(status)] ?? "The service failed",

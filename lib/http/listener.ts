@@ -104,14 +104,15 @@ class Listener implements AsyncDisposable {
   readonly boundUrl: string;
   readonly isOnEveryInterface: boolean;
   readonly #log = serviceLog("http");
-  readonly #serve: () => Deno.HttpServer<Deno.NetAddr>;
+  readonly #allowedHosts: AllowedHosts;
+  readonly #serve: (port: number) => Deno.HttpServer<Deno.NetAddr>;
   #server: Deno.HttpServer<Deno.NetAddr>;
   #isStopping = false;
   #reopening: ReturnType<typeof setTimeout> | undefined;
 
   constructor(host: string, port: number, handler: RequestHandler, options: ListenOptions) {
     const { reusePort = false } = options;
-    const serve = (port: number) =>
+    this.#serve = (port) =>
       Deno.serve({
         hostname: host,
         port,
@@ -119,19 +120,17 @@ class Listener implements AsyncDisposable {
         onListen: () => {},
         onError: (thrown) => this.#answerFault(thrown),
       }, (request, info) => {
-        const refused = allowedHosts.refuse(request.headers);
+        const refused = this.#allowedHosts.refuse(request.headers);
         return refused
           ? failureResponse(refused)
           : handler(request, info.remoteAddr.hostname, info);
       });
-    this.#server = serve(port);
-    // Requests are served in later turns of the event loop, when this is known.
-    const { hostname, port: boundPort } = this.#server.addr;
-    const allowedHosts = new AllowedHosts(hostname, options.allowedHosts);
-    this.url = reachableUrl(hostname, boundPort);
-    this.boundUrl = urlOf(hostname, boundPort);
-    this.isOnEveryInterface = isEveryInterface(hostname);
-    this.#serve = () => serve(boundPort);
+    this.#server = this.#serve(port);
+    const bound = this.#server.addr;
+    this.#allowedHosts = new AllowedHosts(bound.hostname, options.allowedHosts);
+    this.url = reachableUrl(bound.hostname, bound.port);
+    this.boundUrl = urlOf(bound.hostname, bound.port);
+    this.isOnEveryInterface = isEveryInterface(bound.hostname);
     this.#watch();
   }
 
@@ -173,7 +172,7 @@ class Listener implements AsyncDisposable {
   #reopen(): void {
     this.#reopening = setTimeout(() => {
       try {
-        this.#server = this.#serve();
+        this.#server = this.#serve(this.#server.addr.port);
       } catch (error) {
         this.#log.error("Listening still fails: {reason}", { reason: messageOf(error) });
         return this.#reopen();

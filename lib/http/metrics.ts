@@ -41,7 +41,9 @@ export function metricsIn(registry: Registry) {
     /** A gauge without labels, read at each scrape. */
     scrapedGauge: (name: string, help: string, read: () => number | Promise<number>) =>
       new Gauge({
-        ...{ name, help, registers },
+        name,
+        help,
+        registers,
         async collect() {
           this.set(await read());
         },
@@ -54,7 +56,10 @@ export function metricsIn(registry: Registry) {
       read: () => Iterable<[labels: LabelValues<L>, value: number]>,
     ) =>
       new Gauge({
-        ...{ name, help, labelNames, registers },
+        name,
+        help,
+        labelNames,
+        registers,
         collect() {
           this.reset();
           for (const [labels, value] of read()) this.set(labels, value);

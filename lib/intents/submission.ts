@@ -4,6 +4,7 @@ import type { CoreClient } from "../net/core_client.ts";
 import type { ChainGuard } from "./chain_guard.ts";
 import type { Intent, SignedTransactionText } from "./intent.ts";
 import type { IntentStore } from "./store.ts";
+import type { Receipt } from "../protocol/receipt.ts";
 import { isSignedBy } from "../protocol/signature.ts";
 import {
   type Deposit,
@@ -38,6 +39,11 @@ export interface IntentHandler {
    * @throws {IntentRefusedError} If the intent must not be submitted after all.
    */
   beforeSigning?(intent: Intent): Promise<void>;
+  /**
+   * Whether a failed receipt says that an earlier transaction, which the store has lost, did what
+   * the intent asks for.
+   */
+  isDoneBefore?(receipt: Receipt): boolean;
   /** Called after each attempt that got no answer. */
   onRetry?(intent: Intent): void;
   /** Called after this process has set a final state. */

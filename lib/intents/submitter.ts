@@ -229,12 +229,10 @@ export class Submitter {
   }
 
   async #finishBy(intent: Intent, receipt: Receipt): Promise<Intent> {
-    this.#options.guard.clocks.agree();
-    // The external hash is of user, amount and nonce, so it is the same deposit: an earlier
-    // transaction, which this store has lost, has credited it.
-    const isDone = receipt.error?.code === "DEPOSIT_ALREADY_PROCESSED";
+    const { guard, handler } = this.#options;
+    guard.clocks.agree();
     return await this.#finish(intent, {
-      state: isDone ? "committed" : receipt.status,
+      state: handler.isDoneBefore?.(receipt) ? "committed" : receipt.status,
       receipt: JSON.stringify(receipt),
       failure: receipt.error ?? null,
     });

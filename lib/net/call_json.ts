@@ -6,7 +6,7 @@ import { redactUrls } from "../redact.ts";
 import { gatewayReason, NetworkError, request } from "./http_request.ts";
 
 /** Properties of a {@link ServiceError} besides its message. */
-export interface ServiceErrorOptions {
+interface ServiceErrorOptions {
   status: number;
   details?: Readonly<Record<string, unknown>>;
   /** By default, it follows from the status. */

@@ -1,7 +1,7 @@
 import type { Address, Hex } from "./scalars.ts";
 
 /** An account with a public key pair. */
-export interface DevAccount {
+interface DevAccount {
   address: Address;
   privateKey: Hex;
 }

@@ -1,3 +1,4 @@
+/** Makes errors of a table of texts. */
 import { RangemakerError } from "../errors.ts";
 import { toWire } from "./wire.ts";
 

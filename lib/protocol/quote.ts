@@ -67,7 +67,7 @@ export const quoteSchema = z.pipe(
 );
 
 /** A received quote, which may lack its solver. */
-export type ReceivedQuote = Omit<Quote, "solver"> & Partial<Pick<Quote, "solver">>;
+type ReceivedQuote = Omit<Quote, "solver"> & Partial<Pick<Quote, "solver">>;
 
 /** Parses the quote object of `POST /execute`, which may leave out the solver. */
 export const receivedQuoteSchema = z.pipe(

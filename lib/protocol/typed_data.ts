@@ -37,7 +37,7 @@ export const typedDataSchema = described(
 );
 
 /** Everything a wallet needs to sign a message of a type, except the message. */
-export type TypedDataDescription = z.output<typeof typedDataSchema>;
+type TypedDataDescription = z.output<typeof typedDataSchema>;
 
 /** The type of {@link signingDomain}; some wallets want it among the types of a message. */
 export const DOMAIN_TYPE: FlatType = flatType(

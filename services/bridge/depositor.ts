@@ -6,6 +6,7 @@ import type { TransactionBuilder, TransactionTerms } from "../../lib/intents/sub
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import { type DepositRequest, depositRequestSchema } from "../../lib/protocol/deposit.ts";
 import { externalHashOf, hashDepositRequest } from "../../lib/protocol/hashes.ts";
+import type { Receipt } from "../../lib/protocol/receipt.ts";
 import { type Address, hash32Schema, type Hex } from "../../lib/protocol/scalars.ts";
 import { requireSigner, requireSignerForChain } from "../../lib/protocol/signature.ts";
 import { RangemakerError } from "../../lib/errors.ts";
@@ -54,6 +55,14 @@ export function decodePayload(text: string): DepositPayload {
 }
 
 /**
+ * Whether an earlier transaction has credited a deposit: its external hash is of user, amount and
+ * nonce, so it was the same deposit.
+ */
+export function isCreditedBefore({ error }: Receipt): boolean {
+  return error?.code === "DEPOSIT_ALREADY_PROCESSED";
+}
+
+/**
  * Whether the chain has a deposit, although the node has no receipt of it. The node keeps external
  * hashes for ever, so a simulation that would credit this one proves that the chain has lost it.
  *
@@ -69,10 +78,10 @@ export async function isDepositOnChain(
   chainId: number,
 ): Promise<boolean> {
   const { text } = await transactions.sign(depositTermsOf(intent, chainId));
-  const { status, error } = await node.simulateTransactionText(text);
-  if (status === "committed") return false;
-  if (error?.code === "DEPOSIT_ALREADY_PROCESSED") return true;
-  const { code = "TRANSACTION_FAILED", message = "no reason given" } = error ?? {};
+  const receipt = await node.simulateTransactionText(text);
+  if (receipt.status === "committed") return false;
+  if (isCreditedBefore(receipt)) return true;
+  const { code = "TRANSACTION_FAILED", message = "no reason given" } = receipt.error ?? {};
   throw new RangemakerError(
     code,
     `Whether the chain has deposit ${intent.key} is unknown: ${message}`,

@@ -1,3 +1,4 @@
+/** The error codes of the bridge: their texts, and how they are answered. */
 import { failuresOf } from "../../lib/protocol/failures.ts";
 import type { IntentFailure, IntentState } from "../../lib/intents/intent.ts";
 import type { Address, Hex } from "../../lib/protocol/scalars.ts";

@@ -8,25 +8,22 @@ import { IntentService, problemFields } from "../../lib/intents/intent_service.t
 import type { IntentHandler } from "../../lib/intents/submission.ts";
 import { redactUrls } from "../../lib/redact.ts";
 import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
-import { PollingLoop } from "../../lib/net/polling_loop.ts";
+import type { CoreClient } from "../../lib/net/core_client.ts";
+import type { Address } from "../../lib/protocol/scalars.ts";
 import { serviceCommand } from "../../lib/cli/command.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { documentedHandler } from "../../lib/http/openapi.ts";
 import { type RunningService, startOrClose, startService } from "../../lib/http/service.ts";
 import { createBridgeApi } from "./api.ts";
-import { Depositor, depositTermsOf, isDepositOnChain } from "./depositor.ts";
+import { Depositor, depositTermsOf, isCreditedBefore, isDepositOnChain } from "./depositor.ts";
 import { depositLog, logStart } from "./deposit_log.ts";
-import { bridgeError } from "./failures.ts";
 import { BridgeMetrics } from "./metrics.ts";
 import { operations } from "./operations.ts";
 import { type BridgeOptions, bridgeSigner, options } from "./options.ts";
-import { checkReadiness } from "./readiness.ts";
+import { RelayerPermission } from "./readiness.ts";
 
 export { type BridgeOptions, options };
-
-/** Time between two looks at the own permission. */
-const PERMISSION_INTERVAL_MS = 5_000;
 
 /**
  * Starts the bridge, and resumes the deposits that its last run left unfinished.
@@ -47,8 +44,10 @@ async function start(
   clock: Clock,
   opened: AsyncDisposableStack,
 ): Promise<RunningService> {
-  const { host, port, allowedHosts, rpcUrl, chainId, corsOrigins } = options;
+  const { host, port, allowedHosts, chainId, corsOrigins } = options;
+  const rpcUrl = redactUrls(options.rpcUrl);
   const signer = await bridgeSigner(options);
+  const bridge = signer.address;
   const registry = createRegistry();
   const parts = await openIntentParts({
     ...options,
@@ -57,66 +56,78 @@ async function start(
     bindsKey: false,
     clock,
   });
-  const { store, shortTimeoutNode, transactions } = parts;
+  const { store, shortTimeoutNode: node, transactions } = parts;
   opened.defer(() => store.close());
   const metrics = new BridgeMetrics(registry, () => store.countUnfinished());
   const intents = createIntents(options, { parts, metrics, registry });
-  const { problem, stopSubmitting } = intents;
   opened.defer(() => intents.stop());
-  const { refused: onRefused } = depositLog;
   const limiter = new RequestLimiter(options, registry);
   opened.defer(() => limiter.stop());
-  const relayer = signer.address;
-  let isRelayer = true; // unless the node says otherwise
-  const onPermission = (now: boolean) => metrics.permitted(isRelayer = now);
-  const ownParts = { node: shortTimeoutNode, problem, relayer, chainId, onPermission };
-  const readiness = cached(() => checkReadiness(ownParts), NODE_ANSWER_MS, clock);
-  const permissionProblem = async () => {
-    if (!isRelayer) await readiness(); // it may have the permission again
-    return isRelayer
-      ? undefined
-      : bridgeError("PERMISSION_DENIED", { relayer, url: redactUrls(rpcUrl) });
-  };
-  const depositor = new Depositor({
-    ...{ intents, permissionProblem, transactions, chainId, clock, onRefused },
-  });
-  const permission = new PollingLoop({
-    clock,
-    poll: async () => void await readiness(),
-    intervalMs: PERMISSION_INTERVAL_MS,
-    onFailure() {}, // it never fails
+  const permission = new RelayerPermission(clock, {
+    node,
+    problem: intents.problem,
+    relayer: bridge,
+    chainId,
+    onPermission: (isGiven) => metrics.permitted(isGiven),
   });
   opened.defer(() => permission.stop());
+  const depositor = new Depositor({
+    intents,
+    permissionProblem: () => permission.problem(),
+    transactions,
+    chainId,
+    clock,
+    onRefused: depositLog.refused,
+  });
   const app = createBridgeApi({
     depositor,
     store,
     metrics,
     limiter: limiter.handle,
-    checkReadiness: readiness,
+    checkReadiness: permission.readiness,
     corsOrigins,
-    bridge: relayer,
-    rpcUrl: redactUrls(rpcUrl),
+    bridge,
+    rpcUrl,
     chainId,
   });
-  const askNode = () => shortTimeoutNode.chainId().then(() => true, () => false);
-  const nodeAnswers = cached(askNode, NODE_ANSWER_MS, clock);
-  const health = documentedHandler(operations.health, async (c: Context) => {
+  const service = startService({
+    name: "bridge",
+    host,
+    port,
+    allowedHosts,
+    app,
+    health: healthRoute(intents, node, bridge, clock),
+    registry,
+    drain: intents.stopSubmitting,
+    close: () => opened.disposeAsync(),
+  });
+  intents.start();
+  permission.start();
+  const report = Promise.all([
+    permission.readiness(),
+    node.getAccount(bridge).catch(() => undefined),
+  ]).then(([{ problems }, account]) => logStart(options, bridge, account, problems));
+  opened.defer(() => report);
+  return service;
+}
+
+function healthRoute(
+  { problem }: IntentService,
+  node: Pick<CoreClient, "chainId">,
+  bridge: Address,
+  clock: Clock,
+) {
+  const nodeAnswers = cached(
+    () => node.chainId().then(() => true, () => false),
+    NODE_ANSWER_MS,
+    clock,
+  );
+  return documentedHandler(operations.health, async (c: Context) => {
     const [found, rpc] = await Promise.all([problem(), nodeAnswers()]);
-    const about = { rpc, bridge: relayer, timestamp: clock.now() };
+    const about = { rpc, bridge, timestamp: clock.now() };
     if (found === undefined) return c.json({ status: "healthy", ...about });
     return c.json({ status: "failed", ...problemFields(found), ...about }, 503);
   });
-  const close = () => opened.disposeAsync();
-  const shared = { host, port, allowedHosts, app, health, registry, drain: stopSubmitting, close };
-  const service = startService({ name: "bridge", ...shared });
-  intents.start();
-  permission.start(PERMISSION_INTERVAL_MS);
-  const report = Promise.all([
-    readiness(),
-    shortTimeoutNode.getAccount(relayer).catch(() => undefined),
-  ]).then(([{ problems }, account]) => logStart(options, relayer, account, problems));
-  opened.defer(() => report);
-  return service;
 }
 
 /** Creates what submits deposits, and reports how they end. */
@@ -131,6 +142,7 @@ function createIntents(
   });
   const handler: IntentHandler = {
     termsOf: (intent) => depositTermsOf(intent, chainId),
+    isDoneBefore: isCreditedBefore,
     onRetry: () => metrics.retried(),
     onFinished(intent) {
       metrics.finished(intent);

@@ -7,9 +7,16 @@ import {
   storageProblem,
   writeProblem,
 } from "../../lib/http/readiness.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
+import { PollingLoop } from "../../lib/net/polling_loop.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { redactUrls } from "../../lib/redact.ts";
+import { bridgeError } from "./failures.ts";
+
+/** Time between two looks at the own permission. */
+const PERMISSION_INTERVAL_MS = 5_000;
 
 /** Whether the bridge can work, with one sentence per problem. */
 export const readinessSchema = z.object({
@@ -25,7 +32,7 @@ export const readinessSchema = z.object({
 
 export type Readiness = z.output<typeof readinessSchema>;
 
-export interface ReadinessParts {
+export interface ReadinessOptions {
   node: Pick<CoreClient, "url" | "chainId" | "getAccount" | "acceptsTransactions">;
   /** The problem that makes the health check fail. */
   problem(): Promise<RangemakerError | undefined>;
@@ -36,8 +43,8 @@ export interface ReadinessParts {
 }
 
 /** Checks everything that a deposit needs. Never throws: a failure is a problem of the answer. */
-export function checkReadiness(parts: ReadinessParts): Promise<Readiness> {
-  const { node, problem, relayer, chainId, onPermission } = parts;
+export function checkReadiness(options: ReadinessOptions): Promise<Readiness> {
+  const { node, problem, relayer, chainId, onPermission } = options;
   const account = node.getAccount(relayer);
   return findProblems({
     store: () => healthProblem(problem, "store"),
@@ -53,4 +60,45 @@ export function checkReadiness(parts: ReadinessParts): Promise<Readiness> {
       return `Core node at ${url} does not give ${relayer} the relayer permission: deposits will fail`;
     },
   });
+}
+
+/** Follows whether the node gives the bridge's account the relayer permission. */
+export class RelayerPermission {
+  /** {@link checkReadiness}, cached: each check also sees the permission. */
+  readonly readiness: () => Promise<Readiness>;
+  readonly #refusal: RangemakerError;
+  readonly #polls: PollingLoop;
+  /** Until the node says otherwise. */
+  #isGiven = true;
+
+  constructor(clock: Clock, options: ReadinessOptions) {
+    const { node, relayer } = options;
+    const onPermission = (isGiven: boolean) => {
+      this.#isGiven = isGiven;
+      options.onPermission(isGiven);
+    };
+    const check = () => checkReadiness({ ...options, onPermission });
+    this.readiness = cached(check, NODE_ANSWER_MS, clock);
+    this.#refusal = bridgeError("PERMISSION_DENIED", { relayer, url: redactUrls(node.url) });
+    this.#polls = new PollingLoop({
+      clock,
+      poll: async () => void await this.readiness(),
+      intervalMs: PERMISSION_INTERVAL_MS,
+      onFailure() {}, // it never fails
+    });
+  }
+
+  start(): void {
+    this.#polls.start(PERMISSION_INTERVAL_MS);
+  }
+
+  stop(): Promise<void> {
+    return this.#polls.stop();
+  }
+
+  /** Why deposits are refused now. Asks the node again while they are. */
+  async problem(): Promise<RangemakerError | undefined> {
+    if (!this.#isGiven) await this.readiness();
+    return this.#isGiven ? undefined : this.#refusal;
+  }
 }

@@ -2,7 +2,7 @@
 import { repairCommand } from "../../lib/cli/repair_command.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { usdcText } from "../../lib/protocol/price.ts";
-import { decodePayload, depositTermsOf, isDepositOnChain } from "./depositor.ts";
+import { decodePayload, depositTermsOf, isCreditedBefore, isDepositOnChain } from "./depositor.ts";
 import { options } from "./options.ts";
 
 /**
@@ -33,8 +33,8 @@ export const run = repairCommand({
     }
     const transaction = await transactions.sign(depositTermsOf(intent, chainId));
     const receipt = await node.sendTransactionText(transaction.text);
+    if (isCreditedBefore(receipt)) return "present";
     const { status: state, error } = receipt;
-    if (error?.code === "DEPOSIT_ALREADY_PROCESSED") return "present";
     if (state === "failed") throw new RangemakerError(`${error?.code}`, `${error?.message}`);
     return {
       result: { state, transaction, receipt: JSON.stringify(receipt), failure: null },

@@ -7,7 +7,7 @@ import type { PageFile, PageFiles } from "./page_files.ts";
 import { runbookPage } from "./runbook.ts";
 
 /** Dependencies of the routes. */
-export interface ConsoleApi {
+interface ConsoleApi {
   page: PageFiles;
   /** Returns undefined until the URLs of the services are known. */
   config: () => PageConfig | undefined;

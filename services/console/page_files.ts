@@ -22,7 +22,7 @@ export interface PageFile {
 export type PageFiles = ReadonlyMap<string, PageFile>;
 
 /** The page cannot be bundled. */
-export class PageError extends RangemakerError {
+class PageError extends RangemakerError {
   constructor(reason: string, cause?: unknown) {
     super("CONSOLE_PAGE", `The console's page cannot be bundled: ${reason}`, { cause });
   }

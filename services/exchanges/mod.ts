@@ -31,7 +31,7 @@ const HISTORY_PROVIDER = "provider_a";
  */
 const TRADES_KEPT = 150_000;
 
-export interface RunningExchanges extends RunningService {
+interface RunningExchanges extends RunningService {
   /** Full WebSocket URL of each venue, for the oracle's `--provider-url`. */
   readonly providerUrls: Record<ProviderName, string>;
   /** Base URL of the history endpoint, `GET {historyUrl}/api/v3/aggTrades`. */

@@ -2,6 +2,7 @@ import { type Clock, monotonicClock, ShiftedClock, systemClock } from "../../lib
 import { type RunnableCommand, serviceCommand } from "../../lib/cli/command.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { IN_MEMORY } from "../../lib/intents/database_url.ts";
+import { Cors } from "../../lib/http/cors.ts";
 import { requireFreePort, webSocketUrlOf } from "../../lib/http/listener.ts";
 import { type RunningService, startOrClose, startService } from "../../lib/http/service.ts";
 import { nodeApi, refuseCrossOrigin } from "./rpc/api.ts";
@@ -53,10 +54,12 @@ async function start(
     new CoreNode(settings, storage, development?.clock ?? clock, monotonic, development);
   const node = await createOrClose(storage, create);
   opened.defer(() => storage.close(node.chain.head));
+  const { corsOrigins = [] } = given;
+  const cors = new Cors(corsOrigins);
   const services: RunningService[] = [];
   opened.defer(async () => void await Promise.all(services.map((service) => service.stop())));
   const listen = (name: string, port: number, isReadOnly: boolean) => {
-    const app = nodeApi(node.dispatcher, isReadOnly, given.corsOrigins);
+    const app = nodeApi(node.dispatcher, isReadOnly, corsOrigins);
     app.get("/ready", () => node.readiness());
     const service = startService({
       name,
@@ -69,7 +72,7 @@ async function start(
       registry: node.metrics.registry,
       upgrade: (request, remote) => {
         const isSocket = request.headers.has("upgrade");
-        const refused = isSocket ? refuseCrossOrigin(request, given.corsOrigins) : undefined;
+        const refused = isSocket ? refuseCrossOrigin(request, cors) : undefined;
         return refused ?? node.clients.accept(request, remote, isReadOnly);
       },
       drain: () => node.clients.closeAll(),

@@ -61,7 +61,7 @@ export const EXCHANGE_FRAME_CHARS_MAX = 65_536;
 const SILENCES_MAX = 3;
 
 /** More lost messages than this within {@link GAPS_WINDOW_MS} end the connection. */
-export const GAPS_MAX = 3;
+const GAPS_MAX = 3;
 
 /** Window for counting lost messages, in milliseconds. */
 export const GAPS_WINDOW_MS = 60_000;

@@ -15,7 +15,7 @@ import { WsListener } from "./clients/ws_listener.ts";
 export { options };
 export type { ProxyOptions };
 
-export interface RunningProxy extends RunningService {
+interface RunningProxy extends RunningService {
   readonly wsUrl: string;
   /** WebSocket URL of the second port, if there is one. */
   readonly wsPortUrl?: string;

@@ -45,7 +45,15 @@ export class ProxyCore {
     this.#trustsForwardedFor = options.trustProxy;
     const budget = new ByteBudget(options.maxBufferedBytes);
     const readNodes = readNodeUrls(options);
-    const nodes = new UpstreamNodes({ readNodes, options, clock, unixClock, budget, metrics });
+    const nodes = new UpstreamNodes({
+      readNodes,
+      options,
+      clock,
+      requestClock: monotonicClock,
+      unixClock,
+      budget,
+      metrics,
+    });
     this.nodes = nodes;
     this.#delivery = new DeliveryLoop(clock);
     const inFlight = new InFlightReads();

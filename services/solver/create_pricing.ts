@@ -33,7 +33,7 @@ interface PricingParts {
 /** The strategy, and the tasks that keep its prices up to date. */
 export interface Pricing extends BackgroundTask {
   strategy: PricingStrategy;
-  /** Undefined with `--pricing mock`. */
+  /** Undefined if the strategy needs no prices, as `mock`. */
   marketData?: MarketData;
 }
 

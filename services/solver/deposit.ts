@@ -28,7 +28,10 @@ const options = optionTable({
     kind: kinds.nonce,
     description: "nonce that an earlier run has printed: repeats that deposit, which is made once",
   },
-  ...{ privateKey, keystore, keystorePasswordFile, chainId },
+  privateKey,
+  keystore,
+  keystorePasswordFile,
+  chainId,
 });
 
 /** The `solver deposit` subcommand: signs a deposit with the solver's key for the bridge. */

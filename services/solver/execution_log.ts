@@ -44,8 +44,10 @@ export const executionLog = {
         database: redactUrls(database),
       },
     );
-    // The default follows the specification; it is not a price.
-    if (dryRun || pricing !== "mock") return;
+  },
+
+  /** The default follows the specification; it is not a price. */
+  mockPricing(): void {
     log.warn(
       "--pricing mock pays 5 to 10 % for any range, also for one that cannot be left: use it for tests " +
         "only, and --pricing barrier with real money",

@@ -1,6 +1,6 @@
 import type { Context, MiddlewareHandler } from "hono";
 import type { Counter, Histogram, Registry } from "prom-client";
-import { RangemakerError } from "../../lib/errors.ts";
+import { errorCodeOf, RangemakerError } from "../../lib/errors.ts";
 import { metricsIn } from "../../lib/http/metrics.ts";
 import type { Intent } from "../../lib/intents/intent.ts";
 import type { MarketPair, Markets } from "../../lib/protocol/markets.ts";
@@ -157,7 +157,7 @@ export class SolverMetrics {
         try {
           await hedge.cover(quoteHash, quote);
         } catch (thrown) {
-          outcome = thrown instanceof RangemakerError ? thrown.code : "INTERNAL_ERROR";
+          outcome = errorCodeOf(thrown);
           throw thrown;
         } finally {
           this.#hedgeTime.observe({ outcome }, (performance.now() - startedMs) / 1000);

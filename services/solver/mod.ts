@@ -48,7 +48,7 @@ async function start(
   const { marketData } = pricing;
   const solver = parts.signer.address;
   const { intents, executor, limit, reservations } = createExecution(options, parts);
-  const { store, stopSubmitting } = intents;
+  const { store } = intents;
   opened.defer(() => intents.stop());
   const follower = followNode({
     wsUrl,
@@ -84,14 +84,24 @@ async function start(
     markets,
   });
   if (!dryRun) await store.refreshReservations(exposure);
-  const health = healthRoute(intents, solver, dryRun);
-  const close = () => opened.disposeAsync();
-  const shared = { host, port, allowedHosts, app, health, registry, drain: stopSubmitting, close };
-  const service = startService({ name: "solver", ...shared });
+  const service = startService({
+    name: "solver",
+    host,
+    port,
+    allowedHosts,
+    app,
+    health: healthRoute(intents, solver, dryRun),
+    registry,
+    drain: intents.stopSubmitting,
+    close: () => opened.disposeAsync(),
+  });
   if (!dryRun) intents.start();
   follower.start();
   pricing.start();
-  const report = account.lastKnown().then((own) => executionLog.started(options, solver, own));
+  const report = account.lastKnown().then((own) => {
+    executionLog.started(options, solver, own);
+    if (!dryRun && marketData === undefined) executionLog.mockPricing();
+  });
   opened.defer(() => report);
   return service;
 }
@@ -107,9 +117,8 @@ function createQuoter(options: SolverOptions, parts: SolverParts, limit: Exposur
     markets: parts.markets,
     minimumBet: parts.minimumBet,
     limit,
-    timeBounds: options.pricing === "mock"
-      ? undefined
-      : { maxStartAheadMs, maxStartBehindMs, maxDeadlineMs },
+    // Prices that are made up are the same at any time.
+    timeBounds: parts.pricing.marketData && { maxStartAheadMs, maxStartBehindMs, maxDeadlineMs },
   });
 }
 

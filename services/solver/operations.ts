@@ -17,9 +17,9 @@ import type { Operation, ServiceDescription } from "../../lib/http/openapi.ts";
 import { readyOperation } from "../../lib/http/readiness.ts";
 import { estimateRequestSchema } from "./quoting/estimate.ts";
 import { executionRequestSchema } from "./execution/execution.ts";
-import { pricingDetailsSchema } from "./pricing/strategy.ts";
+import { PRICING_REFUSALS, pricingDetailsSchema, type PricingRefusal } from "./pricing/strategy.ts";
 import { readinessSchema } from "./readiness.ts";
-import { QUOTE_RULES } from "./limits.ts";
+import { QUOTE_RULES } from "./quoting/quote_rules.ts";
 import { predictionsAnswerSchema, predictionsQuerySchema } from "./predictions.ts";
 import { thesesAnswerSchema, thesesQuerySchema } from "./theses.ts";
 import { SOLVER_ERRORS } from "./failures.ts";
@@ -57,25 +57,14 @@ const pairsSchema = z.object({
 
 const pricing = pricingDetailsSchema.optional();
 
-const PRICE_MISSING = [
-  "PRICE_UNAVAILABLE",
-  "VOLATILITY_UNAVAILABLE",
-  "HISTORY_UNAVAILABLE",
-] as const;
-const BET_WITHOUT_PRICE = [
-  "RANGE_BROKEN",
-  "OUTSIDE_RANGE",
-  "RANGE_TOO_NARROW",
-  "WINDOW_ENDED",
-  "PAYOUT_TOO_LOW",
-] as const;
+const PRICING = Object.keys(PRICING_REFUSALS) as PricingRefusal[]; // its keys are all known
 
-const PRICING_REFUSALS = [
+/** A quote's price may change only after it was made. */
+const QUOTE_FAILURES = [
   ...BODY_FAILURES,
   ...QUOTE_RULES,
   "INVALID_TIME_RANGE",
-  ...BET_WITHOUT_PRICE,
-  ...PRICE_MISSING,
+  ...PRICING.filter((code) => code !== "PRICE_MOVED" && code !== "PRICE_IMPROVED"),
 ] as const;
 
 const bet = {
@@ -189,7 +178,7 @@ export const operations = {
           pricing,
         }),
       },
-      ...failures(...PRICING_REFUSALS),
+      ...failures(...QUOTE_FAILURES),
     },
   },
   estimate: {
@@ -203,7 +192,7 @@ export const operations = {
         description: "The estimate",
         body: z.object({ ...estimateAnswerSchema.shape, pricing }),
       },
-      ...failures(...PRICING_REFUSALS, "EXPOSURE_TOO_LARGE"),
+      ...failures(...QUOTE_FAILURES, "EXPOSURE_TOO_LARGE"),
     },
   },
   execute: {
@@ -224,17 +213,13 @@ export const operations = {
         "RECEIPT_DROPPED",
         "RISK_TOO_LARGE",
         "INSUFFICIENT_BALANCE",
-        "PRICE_MOVED",
-        "PRICE_IMPROVED",
-        "DURATION_TOO_SHORT",
-        ...BET_WITHOUT_PRICE,
         "DRY_RUN",
         "PRICE_STALE",
         "HEDGE_REFUSED",
         "BALANCE_TOO_LOW",
         "EXPOSURE_UNKNOWN",
         "EXPOSURE_TOO_LARGE",
-        ...PRICE_MISSING,
+        ...PRICING,
       ),
     },
   },

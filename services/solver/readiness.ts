@@ -26,7 +26,7 @@ export const readinessSchema = z.object({
 
 export type Readiness = z.output<typeof readinessSchema>;
 
-export interface ReadinessParts {
+export interface ReadinessOptions {
   store: { checkWritable(): Promise<void> };
   /** The problem that makes the health check fail. */
   problem(): Promise<RangemakerError | undefined>;
@@ -41,16 +41,16 @@ export interface ReadinessParts {
 }
 
 /** Checks everything that a bet needs. Never throws: a failure is a problem of the answer. */
-export function checkReadiness(parts: ReadinessParts): Promise<Readiness> {
-  const { store, node, exposure, chainId, wsUrl, dryRun } = parts;
+export function checkReadiness(options: ReadinessOptions): Promise<Readiness> {
+  const { store, node, exposure, chainId, wsUrl, dryRun } = options;
   // A dry run submits nothing.
-  const account = dryRun ? undefined : parts.account();
+  const account = dryRun ? undefined : options.account();
   return findProblems({
-    store: () => dryRun ? store.checkWritable() : healthProblem(parts.problem, "store"),
+    store: () => dryRun ? store.checkWritable() : healthProblem(options.problem, "store"),
     async node() {
       const problem = await chainProblem(node, chainId);
       if (problem !== undefined || account === undefined) return problem;
-      return await writeProblem(node) ?? await healthProblem(parts.problem, "node") ??
+      return await writeProblem(node) ?? await healthProblem(options.problem, "node") ??
         storageProblem(node, await account);
     },
     async balance() {
@@ -63,7 +63,7 @@ export function checkReadiness(parts: ReadinessParts): Promise<Readiness> {
       return `Open theses are not known: core node at ${redactUrls(wsUrl)} is not followed`;
     },
     prices() {
-      const symbols = parts.symbolsWithoutPrice();
+      const symbols = options.symbolsWithoutPrice();
       return symbols.length === 0 ? undefined : `No fresh price of ${symbols.join(", ")}`;
     },
   });

@@ -30,8 +30,14 @@ export function startFakeHistory(trades: readonly PastTrade[]) {
     if (failure !== undefined) return failure;
     if (url.pathname !== "/api/v3/aggTrades") return new Response("", { status: 404 });
     const rows = history.trades.map(({ time, price }, index) => ({
-      ...{ a: index + 1, p: formatPrice(price), q: "1", f: index, l: index, T: time },
-      ...{ m: true, M: true },
+      a: index + 1,
+      p: formatPrice(price),
+      q: "1",
+      f: index,
+      l: index,
+      T: time,
+      m: true,
+      M: true,
     }));
     const number = (name: string, otherwise: number) => Number(query.get(name) ?? otherwise);
     const fitting = query.has("fromId")

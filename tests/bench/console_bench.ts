@@ -49,8 +49,12 @@ async function placeBets(urls: StackUrls): Promise<`0x${string}`> {
       const startTime = systemClock.now() + 60_000 + 100 * count;
       const reach = price * BigInt(5 + count % 40) / 10_000n;
       const terms = {
-        ...{ symbol: "ETH/USDT", lowerPrice: price - reach, upperPrice: price + reach },
-        ...{ betAmount: 1_000_000n, startTime, endTime: startTime + 600_000 },
+        symbol: "ETH/USDT",
+        lowerPrice: price - reach,
+        upperPrice: price + reach,
+        betAmount: 1_000_000n,
+        startTime,
+        endTime: startTime + 600_000,
       };
       const quote = await withinRate(() => client.quote(terms));
       await withinRate(() => client.execute(quote));

@@ -118,7 +118,10 @@ async function benchSettlement(where: "memory" | "disk"): Promise<void> {
   const feed = new OraclePrices(3_000, SPEC_MARKETS);
   const chain = new Chain({
     ...settings,
-    ...{ clock, oraclePrices: feed, events: silent, records: storage.records },
+    clock,
+    oraclePrices: feed,
+    events: silent,
+    records: storage.records,
   });
   const { state } = chain;
   // Late enough that all of them are open by then.
@@ -178,15 +181,31 @@ function openThesis(
 ): void {
   const solver = actors.solver.address;
   state.applyTransaction({
-    ...{ atMs: startTime, quoteHash: hashOf(index) },
+    atMs: startTime,
+    quoteHash: hashOf(index),
     tx: {
-      ...{ type: "RfqSubmit", timestamp: startTime, from: solver, user: solver, signature: "0x" },
-      ...{ thesisType: "box", base: ETH.base, quote: ETH.quote, startTime, endTime },
-      ...{ lowerPrice: 1n, upperPrice: 10n ** 12n, betAmount: 100n, payout: 110n },
-      ...{ deadline: endTime, solverSignature: "0x", userSignature: "0x" },
+      type: "RfqSubmit",
+      timestamp: startTime,
+      from: solver,
+      user: solver,
+      signature: "0x",
+      thesisType: "box",
+      base: ETH.base,
+      quote: ETH.quote,
+      startTime,
+      endTime,
+      lowerPrice: 1n,
+      upperPrice: 10n ** 12n,
+      betAmount: 100n,
+      payout: 110n,
+      deadline: endTime,
+      solverSignature: "0x",
+      userSignature: "0x",
     },
     receipt: {
-      ...{ txHash: hashOf(1_000_000 + index), status: "committed", blockNumber: 1 },
+      txHash: hashOf(1_000_000 + index),
+      status: "committed",
+      blockNumber: 1,
       thesisId: index + 1,
     },
   });

@@ -4,12 +4,12 @@ import { NodeUnreachableError } from "../../lib/net/core_reader.ts";
 import { WrongChainError } from "../../lib/intents/chain_guard.ts";
 import { StoreError } from "../../lib/intents/intent.ts";
 import type { Account } from "../../lib/protocol/account.ts";
-import { checkReadiness, type ReadinessParts } from "../../services/bridge/readiness.ts";
+import { checkReadiness, type ReadinessOptions } from "../../services/bridge/readiness.ts";
 import { relayer, withBridge } from "./support.ts";
 
-type Probe = ReadinessParts["node"];
+type Probe = ReadinessOptions["node"];
 
-function ports(given: Partial<Probe> = {}, problem?: RangemakerError): ReadinessParts {
+function ports(given: Partial<Probe> = {}, problem?: RangemakerError): ReadinessOptions {
   return {
     problem: () => Promise.resolve(problem),
     node: {
@@ -38,7 +38,7 @@ const frozen = { getAccount: account({ permissions: ["relayer"], frozen: true })
 // A node with the expected id may still have another chain than the store.
 const otherChain = new WrongChainError("CHAIN_MISMATCH", "Another chain", {});
 
-type Case = [what: string, given: ReadinessParts, missing: string[], problems: RegExp[]];
+type Case = [what: string, given: ReadinessOptions, missing: string[], problems: RegExp[]];
 
 const cases: Case[] = [
   ["all that a deposit needs", ports(), [], []],

@@ -33,13 +33,21 @@ function quoteOf({ symbol: _, deadline = 0, ...terms }: Bet): Offer {
 }
 
 const ESTIMATE: Estimate = {
-  ...{ betAmount: 10n, payout: 12n, multiplier: "1.2000", solverCollateral: 2n },
+  betAmount: 10n,
+  payout: 12n,
+  multiplier: "1.2000",
+  solverCollateral: 2n,
 };
 
 /** The bet of the scene's fields at its start. */
 const BET: Bet = {
-  ...{ symbol: "ETH/USDT", lowerPrice: 2_990_000_000n, upperPrice: 3_010_000_000n },
-  ...{ betAmount: 10_000_000n, startTime: 1_008_000, endTime: 1_023_000, deadline: 1_030_000 },
+  symbol: "ETH/USDT",
+  lowerPrice: 2_990_000_000n,
+  upperPrice: 3_010_000_000n,
+  betAmount: 10_000_000n,
+  startTime: 1_008_000,
+  endTime: 1_023_000,
+  deadline: 1_030_000,
 };
 
 function scene(
@@ -61,8 +69,13 @@ function scene(
   };
   const userOf = (address: Address): User => {
     const bets = new BetKeeper({
-      ...{ client: answers, user: address, pending, clock, serverClock: clock },
-      ...{ hasAllTheses: () => chain.isKnown, onResolved() {} },
+      client: answers,
+      user: address,
+      pending,
+      clock,
+      serverClock: clock,
+      hasAllTheses: () => chain.isKnown,
+      onResolved() {},
     });
     const portfolio = { refresh: () => Promise.resolve(), bets };
     // The slip uses these parts of a user alone.
@@ -725,7 +738,9 @@ Deno.test("changesOf: a quote within 1 % of the estimate shows no change; 5 % be
   const changes = (payout: bigint) => {
     const before = { payout: 20_000_000n, isQuote: false };
     const stage: QuotedStage = {
-      ...{ name: "quoted", offer: offerOf(1, { payout }), before },
+      name: "quoted",
+      offer: offerOf(1, { payout }),
+      before,
     };
     return [isWorse(stage), changesOf(stage)];
   };

@@ -132,7 +132,7 @@ Deno.test("isOnHandle: a finger on a corner's handle pulls it at once, 14 pixels
   assert(before);
   for (const [x, y] of corners) {
     assert.deepEqual(
-      [[0, 0], [14, 0], [-9, 10], [0, 15], [11, 11]].map(([dx = 0, dy = 0]) =>
+      [[0, 0], [14, 0], [-9, 10], [0, 15], [11, 11]].map(([dx = 0, dy = 0]): boolean =>
         isOnHandle(scales, before, x + dx, y + dy)
       ),
       [true, true, true, false, false],

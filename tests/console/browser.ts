@@ -180,7 +180,9 @@ export class Visitor {
       // However busy the machine is.
       const timestamp = (startedMs + 16 * index + (index > 0 ? restMs : 0)) / 1_000;
       const touchPoints = fingers.map(([x, y], id) => ({
-        ...{ id, x: box.x + x * box.width, y: box.y + y * box.height },
+        id,
+        x: box.x + x * box.width,
+        y: box.y + y * box.height,
       }));
       const type = fingers.length > down ? "touchStart" : "touchMove";
       await session.send("Input.dispatchTouchEvent", { type, touchPoints, timestamp });

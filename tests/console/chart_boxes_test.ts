@@ -20,7 +20,13 @@ import { offerOf, thesisOf } from "./offers.ts";
 const NOW_MS = 100_000;
 
 const box = (kind: BoxKind, thesisId: number, toMs = NOW_MS): ChartBox => ({
-  ...{ kind, thesisId, low: 10, high: 20, fromMs: 0, toMs, label: "" },
+  kind,
+  thesisId,
+  low: 10,
+  high: 20,
+  fromMs: 0,
+  toMs,
+  label: "",
 });
 
 const TERMS = { lowerPrice: 10_000_000n, upperPrice: 20_500_000n, betAmount: 5_000_000n };
@@ -30,17 +36,27 @@ Deno.test("A box has the sides and times of its draft, quote or bet, and a label
   const draft = { ...TERMS, startsInMs: 3_000, durationMs: 15_000 };
   const ahead = { fromMs: NOW_MS + 3_000, toMs: NOW_MS + 18_000 };
   assert.deepEqual(boxOfDraft(draft, NOW_MS, "× 2"), {
-    ...{ kind: "draft", ...SIDES, ...ahead, label: "× 2" },
+    kind: "draft",
+    ...SIDES,
+    ...ahead,
+    label: "× 2",
   });
   const terms = { ...TERMS, payout: 8_006_121n, startTime: 100, endTime: 1_100 };
   const times = { fromMs: 100, toMs: 1_100 };
   assert.deepEqual(boxOfQuote(offerOf(1, terms).quote), {
-    ...{ kind: "quoted", ...SIDES, ...times, label: "quote: pays 8.00" },
+    kind: "quoted",
+    ...SIDES,
+    ...times,
+    label: "quote: pays 8.00",
   });
   const breach = { time: 500, price: 9_500_000n };
   const lost = thesisOf(7, { ...terms, status: "lost", breach });
   assert.deepEqual(boxOfThesis(lost, 0), {
-    ...{ kind: "lost", ...SIDES, ...times, label: "✕ −5.00", thesisId: 7 },
+    kind: "lost",
+    ...SIDES,
+    ...times,
+    label: "✕ −5.00",
+    thesisId: 7,
     breach: { time: 500, price: 9.5 },
   });
   assert.equal(boxOfThesis({ ...lost, status: "open" }, 0).label, "✕ −5.00", "not settled yet");

@@ -47,8 +47,10 @@ function callsFor(boxes: number, points: number): Record<string, number> {
   );
   const boxOf = (index: number): ChartBox => ({
     kind: KINDS[index % KINDS.length] ?? "open",
-    ...{ low: 2_990 + index % 7, high: 3_003 + index % 5 },
-    ...{ fromMs: NOW_MS - 20_000 + 90 * index, toMs: NOW_MS - 5_000 + 120 * index },
+    low: 2_990 + index % 7,
+    high: 3_003 + index % 5,
+    fromMs: NOW_MS - 20_000 + 90 * index,
+    toMs: NOW_MS - 5_000 + 120 * index,
     label: `pays ${index}`,
     thesisId: index,
   });
@@ -90,8 +92,12 @@ Deno.test("Chart: the price line has a few points per pixel at most, however man
 });
 
 const OWN: ChartBox = {
-  ...{ kind: "draft", low: 2_990, high: 2_990.5, label: "pays 12.00" },
-  ...{ fromMs: NOW_MS, toMs: NOW_MS + 9_000 },
+  kind: "draft",
+  low: 2_990,
+  high: 2_990.5,
+  label: "pays 12.00",
+  fromMs: NOW_MS,
+  toMs: NOW_MS + 9_000,
 };
 
 /** The tags at the axis, in bold letters: their texts and places, from the top down. */
@@ -170,8 +176,14 @@ Deno.test("Chart: a lost box ends where the price left it, and is not drawn once
 
 Deno.test("Chart: bounds of an open bet that are above or below the chart have tags with arrows, and no label", () => {
   const far: ChartBox = {
-    ...{ ...OWN, kind: "open", thesisId: 1, label: "far", low: 2_950, high: 3_050 },
-    ...{ fromMs: NOW_MS - 100_000, toMs: NOW_MS + 100_000 },
+    ...OWN,
+    kind: "open",
+    thesisId: 1,
+    label: "far",
+    low: 2_950,
+    high: 3_050,
+    fromMs: NOW_MS - 100_000,
+    toMs: NOW_MS + 100_000,
   };
   const { texts, scales: { plot } } = painted(new PriceSeries(), [far]);
   const levelOf = (tag: string) => texts.find(({ text }) => text === tag)?.y ?? NaN;

@@ -108,7 +108,10 @@ Deno.test("PriceWindow: before the first price the range is 0 to 1; later it mov
 
 Deno.test("timeTicks: a span of 30 days has labels", () => {
   const scales = scalesOf({ width: 300, height: 200 }, {
-    ...{ nowMs: 0, spanMs: 30 * 86_400_000, low: 1, high: 2 },
+    nowMs: 0,
+    spanMs: 30 * 86_400_000,
+    low: 1,
+    high: 2,
   });
   assert.ok(timeTicks(scales, 80).length > 0);
 });
@@ -146,7 +149,12 @@ Deno.test("shownRange: shown prices, the user's own box, and bets on the chart, 
     [[900, 90], [1_000, 100], [1_100, 110]].map(([time = 0, price = 0]) => ({ time, price })),
   );
   const box: ChartBox = {
-    ...{ kind: "open", label: "", fromMs: 1_050, toMs: 1_500, low: 80, high: 112 },
+    kind: "open",
+    label: "",
+    fromMs: 1_050,
+    toMs: 1_500,
+    low: 80,
+    high: 112,
   };
   const rangeOf = (...boxes: ChartBox[]) => shownRange({ series, boxes, spanMs: 1_000 }, 1_000);
   const prices = { low: 100, high: 110 };

@@ -135,6 +135,19 @@ Deno.test("parseFields: each wrong field has its error, and bounds are accepted"
   }
 });
 
+Deno.test("parseFields: the length of a window has the maker's bounds", () => {
+  const maker = { minDuration: 15_000, maxDuration: 3_600_000 };
+  for (const lasts of ["15", "1 h"]) {
+    assert(!("errors" in parseFields({ ...FIELDS, lasts }, maker)));
+  }
+  for (const lasts of ["14.9", "3601"]) {
+    const parsed = parseFields({ ...FIELDS, lasts, startsIn: "1 d" }, maker);
+    assert("errors" in parsed);
+    assert.deepEqual(Object.keys(parsed.errors), ["lasts"]);
+    assert.match(parsed.errors.lasts ?? "", /^Enter 15 s to 1 h/);
+  }
+});
+
 for (const [field, text] of mistakes) {
   Deno.test(`parseFields: ${field} ${JSON.stringify(text)} is refused at its field`, () => {
     const parsed = parseFields({ ...FIELDS, [field]: text });

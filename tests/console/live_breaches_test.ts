@@ -24,8 +24,12 @@ function seriesOf(fromMs: number, ...prices: number[]): PriceSeries {
 }
 
 const open = thesisOf(1, {
-  ...{ lowerPrice: 10_000_000n, upperPrice: 20_000_000n },
-  ...{ startTime: 1_000, endTime: 2_000, betAmount: 10n, payout: 25n },
+  lowerPrice: 10_000_000n,
+  upperPrice: 20_000_000n,
+  startTime: 1_000,
+  endTime: 2_000,
+  betAmount: 10n,
+  payout: 25n,
 });
 
 Deno.test("LiveBreaches: the first price outside is the breach, bounds are inside", () => {

@@ -172,8 +172,12 @@ Deno.test("Next step: a bet with more risk than the maker executes is refused be
   const limits = { ...config, minBetAmount: 1n, maxBetAmount: 1_000_000_000_000n };
   const info = { config: { ...limits, minDuration: 1, maxDuration: 2 }, maxRisk: 10_000_000_000n };
   const bet = {
-    ...{ symbol: "ETH/USDT", betAmount: 50_000_000_000n, startTime: 1, endTime: 2 },
-    ...{ lowerPrice: 1n, upperPrice: 2n },
+    symbol: "ETH/USDT",
+    betAmount: 50_000_000_000n,
+    startTime: 1,
+    endTime: 2,
+    lowerPrice: 1n,
+    upperPrice: 2n,
   };
   const estimate = { betAmount: bet.betAmount, multiplier: "1.6", solverCollateral: 1n };
   const estimated = (payout: bigint) =>
@@ -192,7 +196,10 @@ Deno.test("obstacleOf: the button bets the most that the maker takes, if the bal
   const unpriceable = { code: "RISK_TOO_LARGE", text: "", most: 20_009_999n };
   const found = (balance: bigint) => obstacleOf({ ...READY, parsed, limits, unpriceable, balance });
   assert.deepEqual(found(1_000_000_000n), {
-    ...{ button: "Bet 20.00 USDC", field: "amount", action: "reduce", amount: 20_009_999n },
+    button: "Bet 20.00 USDC",
+    field: "amount",
+    action: "reduce",
+    amount: 20_009_999n,
     text: "You bet: Enter at most 20.00 USDC: the maker takes no more on this box.",
   });
   assert.equal(found(15_000_000n)?.amount, undefined, "the balance is less");

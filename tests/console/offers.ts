@@ -12,9 +12,19 @@ export const hashOf = (n: number): `0x${string}` => `0x${n.toString(16).padStart
 export function offerOf(n: number, terms: Partial<Offer["quote"]> = {}): Offer {
   return {
     quote: {
-      ...{ user: USER, solver: OTHER, base: OTHER, quote: OTHER, thesisType: "box" },
-      ...{ lowerPrice: 1n, upperPrice: 2n, betAmount: 10n, payout: 25n },
-      ...{ startTime: 0, endTime: 1_000, deadline: 5_000, signature: SIGNATURE },
+      user: USER,
+      solver: OTHER,
+      base: OTHER,
+      quote: OTHER,
+      thesisType: "box",
+      lowerPrice: 1n,
+      upperPrice: 2n,
+      betAmount: 10n,
+      payout: 25n,
+      startTime: 0,
+      endTime: 1_000,
+      deadline: 5_000,
+      signature: SIGNATURE,
       ...terms,
     },
     quoteHash: hashOf(n),

@@ -136,8 +136,12 @@ class TestUser {
     const { price } = (await this.client.prices())["ETH/USDT"] ?? assert.fail();
     const startTime = Date.now() + 120_000;
     const offer = await this.client.quote({
-      ...{ symbol: "ETH/USDT", lowerPrice: price / 2n, upperPrice: 2n * price },
-      ...{ betAmount: 5_000_000n, startTime, endTime: startTime + 60_000 },
+      symbol: "ETH/USDT",
+      lowerPrice: price / 2n,
+      upperPrice: 2n * price,
+      betAmount: 5_000_000n,
+      startTime,
+      endTime: startTime + 60_000,
       deadline: Date.now() + lifeMs,
     });
     void this.bets.send({ offer, signature: await this.client.sign(offer) });

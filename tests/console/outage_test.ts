@@ -165,7 +165,8 @@ browserTest(
       await services.start(name);
       await isUp(name, true);
       if (name === "bridge") {
-        const isKept = () => page.$eval("main", (main) => main.contains(document.activeElement));
+        const isKept = () =>
+          page.evaluate("document.querySelector('main').contains(document.activeElement)");
         await eventually(
           "the focus that went with its button",
           async () => await isKept() || undefined,

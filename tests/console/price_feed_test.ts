@@ -14,7 +14,9 @@ function setUp() {
   const clock = new FakeClock(START_MS);
   const handlers: { current?: PriceHandlers } = {};
   const node = {
-    ...{ away: [] as string[], asked: [] as string[], connected: 0 },
+    away: [] as string[],
+    asked: [] as string[],
+    connected: 0,
     /** Before this time it has recorded no price. */
     recordedFrom: 0,
   };

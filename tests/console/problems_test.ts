@@ -246,7 +246,9 @@ Deno.test("Problems: down, unhealthy and unready services have a reason; critica
 
 /** A finding of 1 s after the epoch, if it has no start of its own. */
 const started = (finding: Finding, isJudged = true) => ({
-  ...{ sinceMs: 1_000, mayBeOlder: false, isJudged },
+  sinceMs: 1_000,
+  mayBeOlder: false,
+  isJudged,
   ...finding,
 });
 

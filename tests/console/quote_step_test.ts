@@ -5,13 +5,18 @@ import type { QuotedStage } from "../../services/console/page/trade/stage.ts";
 import { offerOf } from "./offers.ts";
 
 const offer = offerOf(1, {
-  ...{ lowerPrice: 10n, upperPrice: 12n },
-  ...{ deadline: 30_000, startTime: 10_000, endTime: 60_000 },
+  lowerPrice: 10n,
+  upperPrice: 12n,
+  deadline: 30_000,
+  startTime: 10_000,
+  endTime: 60_000,
 });
 
 const QUOTED: QuoteSituation = {
   stage: { name: "quoted", offer, before: undefined },
-  ...{ isDevelopmentKey: false, onItsWay: undefined, isAway: false },
+  isDevelopmentKey: false,
+  onItsWay: undefined,
+  isAway: false,
   balance: 100_000_000n,
   price: 11n,
 };
@@ -37,7 +42,9 @@ Deno.test("quoteStepOf: after a refusal the button says for which payout it sign
   const quote = { ...offer.quote, betAmount: 9n, payout: 134_760_000n };
   const paying = { ...offer, quote, probability: 0.402 };
   const stage: QuotedStage = {
-    ...{ name: "quoted", offer: paying, refusal: REFUSAL },
+    name: "quoted",
+    offer: paying,
+    refusal: REFUSAL,
     before: { payout: 134_760_000n, isQuote: true },
   };
   const { button, look, note } = quoteStepOf({ ...QUOTED, stage }, 0);
@@ -73,7 +80,9 @@ Deno.test("quoteStepOf: a price outside the box is a warning", () => {
 
 Deno.test("quoteStepOf: all that changed since the last quote is one note; a price outside is told with the deadline", () => {
   const stage: QuotedStage = {
-    ...{ name: "quoted", offer, refusal: REFUSAL },
+    name: "quoted",
+    offer,
+    refusal: REFUSAL,
     before: { payout: 2n * offer.quote.payout, isQuote: true },
   };
   const { look, note, deadline, button } = quoteStepOf({ ...QUOTED, stage }, 0);

@@ -95,8 +95,12 @@ export class TestServices {
       }
       case "node":
         return await startNode(withDefaults(nodeOptions, {
-          ...{ ...at, readPort: 0, oracleUrl: this.urlOf("oracle"), maxStaleMs: 1_000 },
-          ...{ dataDir: ":memory:", dev: true },
+          ...at,
+          readPort: 0,
+          oracleUrl: this.urlOf("oracle"),
+          maxStaleMs: 1_000,
+          dataDir: ":memory:",
+          dev: true,
         }));
       case "proxy": {
         const url = this.urlOf("node");
@@ -106,21 +110,29 @@ export class TestServices {
       }
       case "bridge":
         return await startBridge(withDefaults(bridgeOptions, {
-          ...{ ...at, rpcUrl: this.urlOf("node"), privateKey: keyOf("relayer") },
+          ...at,
+          rpcUrl: this.urlOf("node"),
+          privateKey: keyOf("relayer"),
           database: ":memory:",
         }));
       case "solver":
         return await startSolver(withDefaults(solverOptions, {
-          ...{ ...at, rpcUrl: this.urlOf("node"), privateKey: keyOf("solver") },
+          ...at,
+          rpcUrl: this.urlOf("node"),
+          privateKey: keyOf("solver"),
           wsUrl: `${this.urlOf("proxy").replace("http", "ws")}/ws`,
           database: ":memory:",
         }));
       case "console": {
         const { solver, bridge, proxy } = this.urls;
         const options = withDefaults(consoleOptions, {
-          ...{ port, developmentChain: true },
-          ...{ solverUrl: solver, bridgeUrl: bridge, proxyUrl: proxy },
-          ...{ oracleUrl: this.urlOf("oracle"), nodeUrl: this.urlOf("node") },
+          port,
+          developmentChain: true,
+          solverUrl: solver,
+          bridgeUrl: bridge,
+          proxyUrl: proxy,
+          oracleUrl: this.urlOf("oracle"),
+          nodeUrl: this.urlOf("node"),
         });
         const config = await configOf(options);
         return startConsole(options, await consolePage(), () => config);

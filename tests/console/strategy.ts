@@ -33,7 +33,11 @@ const create: StrategyFactory = ({ market }) => ({
       details: {
         probability,
         chargedProbability: probability,
-        ...{ volatility: 0, volatilitySpread: 0, stillShare: 0, spotAgeMs: 0, margin: 0 },
+        volatility: 0,
+        volatilitySpread: 0,
+        stillShare: 0,
+        spotAgeMs: 0,
+        margin: 0,
         skew: 0,
         spot: spot.toString(),
       },

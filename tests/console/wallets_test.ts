@@ -87,7 +87,8 @@ Deno.test("Wallets: a disconnect means no accounts; a wallet without events is n
     onChain: (chainId: number) => events.push(chainId),
   };
   followWallet(provider, handlers, signal);
-  followWallet({ ...provider, ...{ on } }, handlers, signal);
+  const withoutRemoval = { ...provider, on };
+  followWallet(withoutRemoval, handlers, signal);
   for (const reason of [undefined, null, "gone", { code: 4900 }, { code: 1013 }]) {
     listeners.get("disconnect")?.(reason);
   }

@@ -254,7 +254,9 @@ Deno.test("doctor: a port used by another program fails; used by the service its
 Deno.test("doctor --running: fails for a free port, and passes for one that the service uses", async () => {
   await using node = FakeNode.start();
   await using bridge = await startBridge(withDefaults(bridgeOptions, {
-    ...{ port: 0, rpcUrl: node.url, database: ":memory:" },
+    port: 0,
+    rpcUrl: node.url,
+    database: ":memory:",
     privateKey: new LocalSigner(keys.relayer),
   }));
   const portOf = async (port: string | number, ...more: string[]) => {

@@ -15,7 +15,11 @@ import { withFolder } from "../support/files.ts";
 function startTestNode(dataDir: string, port = freePort()) {
   const relayers = [DEV_ACCOUNTS.relayer.address];
   return startNode(withDefaults(nodeOptions, {
-    ...{ port, readPort: 0, dataDir, relayers, oracleUrl: "http://127.0.0.1:9" },
+    port,
+    readPort: 0,
+    dataDir,
+    relayers,
+    oracleUrl: "http://127.0.0.1:9",
   }));
 }
 

@@ -80,8 +80,12 @@ class Deployment {
       return await startTestSolver({ url: rpcUrl, wsUrl: this.#wsUrl }, { database });
     }
     const options = withDefaults(nodeOptions, {
-      ...{ port: this.#port, readPort: 0, dataDir: `${this.#folder}/data/node` },
-      ...{ oracleUrl: this.#oracle.url, oracleTimeoutMs: 90, relayers: [privateKey.address] },
+      port: this.#port,
+      readPort: 0,
+      dataDir: `${this.#folder}/data/node`,
+      oracleUrl: this.#oracle.url,
+      oracleTimeoutMs: 90,
+      relayers: [privateKey.address],
       balances: new Map([[solver.address, SOLVER_BALANCE]]),
     });
     const node: RunningNode = await startAgain(() => startNode(options));
@@ -108,7 +112,8 @@ class Deployment {
     const { code, text } = await run("bash", ["-c", command.replace("deno task", task)], {
       cwd: this.#folder,
       env: {
-        ...{ KAIZEN_RPC_URL: `http://127.0.0.1:${this.#port}`, NO_COLOR: "1" },
+        KAIZEN_RPC_URL: `http://127.0.0.1:${this.#port}`,
+        NO_COLOR: "1",
         BRIDGE_PRIVATE_KEY: this.relayerKey,
         SOLVER_PRIVATE_KEY: DEV_ACCOUNTS.solver.privateKey,
       },

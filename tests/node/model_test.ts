@@ -83,8 +83,12 @@ class Twins {
     const timestamp = this.clock.now();
     const betAmount = BigInt(1 + this.#below(2_000));
     const fresh: QuoteFields = {
-      ...{ timestamp, user: this.#pick(people), solver: this.#pick(people) },
-      ...{ lowerPrice: 90n, upperPrice: 110n, betAmount },
+      timestamp,
+      user: this.#pick(people),
+      solver: this.#pick(people),
+      lowerPrice: 90n,
+      upperPrice: 110n,
+      betAmount,
       payout: betAmount + BigInt(this.#below(2_000)),
       startTime: timestamp + this.#below(300),
       endTime: timestamp + 400 + this.#below(this.#random() < 0.8 ? 2_000 : 10_000),
@@ -297,9 +301,16 @@ export class NaiveChain {
       unknown.add(time / 100);
     }
     this.theses.push({
-      ...{ user: tx.user, solver: tx.from, betAmount: tx.betAmount, payout: tx.payout },
-      ...{ lower: tx.lowerPrice, upper: tx.upperPrice, start: tx.startTime, end: tx.endTime },
-      ...{ unknown, status: "open" },
+      user: tx.user,
+      solver: tx.from,
+      betAmount: tx.betAmount,
+      payout: tx.payout,
+      lower: tx.lowerPrice,
+      upper: tx.upperPrice,
+      start: tx.startTime,
+      end: tx.endTime,
+      unknown,
+      status: "open",
     });
     return "committed";
   }

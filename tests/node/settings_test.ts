@@ -103,7 +103,9 @@ Deno.test("Settings: the genesis has the development accounts unless a part of i
   };
   const { relayer, admin, solver } = DEV_ACCOUNTS;
   assert.deepEqual(genesisOf({}), {
-    ...{ relayers: [relayer.address], admins: [admin.address], isDevGenesis: true },
+    relayers: [relayer.address],
+    admins: [admin.address],
+    isDevGenesis: true,
     balances: new Map([[solver.address, 1_000_000_000_000n]]),
   });
   const none = { relayers: [], admins: [], balances: undefined, isDevGenesis: false };

@@ -23,7 +23,8 @@ const WRONG_READS: [path: string, field: string, received: string, advice: strin
 function requestsRefused(): Refused[] {
   const good = signedRequest();
   const deposit = (body: unknown, ...expected: Parameters<typeof says>): Refused => ({
-    ...{ path: "/deposit", body },
+    path: "/deposit",
+    body,
     ...says(...expected),
   });
   const late = signedRequest({ deadline: 1 });

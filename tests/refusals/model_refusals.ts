@@ -56,7 +56,8 @@ export async function refuseByModel(refusals: Refusals): Promise<void> {
       await askAll(wrong, expected);
     }
     await refusals.ask(url, {
-      ...{ path: "/quote", body: around(1e6, { deadline: Date.now() + 310_000 }) },
+      path: "/quote",
+      body: around(1e6, { deadline: Date.now() + 310_000 }),
       ...says("400 INVALID_REQUEST", "deadline: ", "at most 300000 ms", "--max-deadline-ms"),
     });
   }, { pricing: "barrier", volatilityHistoryMs: 1_000, minDurationMs: 5_000 });

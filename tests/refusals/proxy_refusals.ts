@@ -5,7 +5,8 @@ import { callOf, type Expected, invalid, type Refusals, says, wrongMessages } fr
 
 /** A handshake as it should be. */
 const HANDSHAKE = {
-  ...{ upgrade: "websocket", connection: "Upgrade" },
+  upgrade: "websocket",
+  connection: "Upgrade",
   "sec-websocket-version": "13",
   "sec-websocket-key": btoa("sixteen bytes of"),
 };
@@ -27,7 +28,8 @@ export async function refuseAtProxy(refusals: Refusals): Promise<void> {
     await ask(Array(1_001).fill(read), says("413 -32005", "1001 calls", "send"));
     await ask("x".repeat(6 * 2 ** 20), says("413 -32005", "Body is over 5242880 bytes", "send"));
     await refusals.ask(url, {
-      ...{ method: "PUT", path: "/" },
+      method: "PUT",
+      path: "/",
       ...says("405 METHOD_NOT_ALLOWED", "JSON-RPC request", "PUT", "Expected POST"),
     });
     await refusals.ask(url, { path: "/ws", ...upgrade });

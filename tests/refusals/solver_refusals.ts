@@ -27,7 +27,8 @@ const KEY = `0x${"5e".repeat(32)}`;
 /** Errors of any POST, whatever its route: body, origin and content type. */
 export function brokenPosts(path: string): Refused[] {
   const noJson = (body: string): Refused => ({
-    ...{ path, body },
+    path,
+    body,
     ...says("400 INVALID_REQUEST", "Body", JSON.stringify(body), "send a JSON object"),
   });
   const page = "https://evil.example";
@@ -37,15 +38,20 @@ export function brokenPosts(path: string): Refused[] {
     { path, body: `key=${KEY}`, ...says("400 INVALID_REQUEST", 'received "key=…"', "send a JSON") },
     { path, body: [], ...says("400 INVALID_REQUEST", "an empty array", "Expected an object") },
     {
-      ...{ path, body: { x: "y".repeat(70_000) } },
+      path,
+      body: { x: "y".repeat(70_000) },
       ...says("413 BODY_TOO_LARGE", "Body is over 65536 bytes", "send a smaller one"),
     },
     {
-      ...{ path, body: "{}", headers: { origin: page } },
+      path,
+      body: "{}",
+      headers: { origin: page },
       ...says("403 ORIGIN_NOT_ALLOWED", page, "--cors-origins"),
     },
     {
-      ...{ path, body: "{}", headers: { "content-type": "text/plain" } },
+      path,
+      body: "{}",
+      headers: { "content-type": "text/plain" },
       ...says("415 UNSUPPORTED_MEDIA_TYPE", "text/plain", "application/json"),
     },
   ];
@@ -68,7 +74,8 @@ const requestsRefused: Refused[] = [
   },
   ...["/quote", "/estimate", "/execute"].flatMap(brokenPosts),
   {
-    ...{ path: "/quote", body: quoteRequest({ user: KEY }) },
+    path: "/quote",
+    body: quoteRequest({ user: KEY }),
     ...says("400 INVALID_REQUEST", "user: ", '"…"', "Expected an address"),
   },
 ];
@@ -95,7 +102,8 @@ async function executionsRefused(url: string): Promise<Refused[]> {
   const { quote, userSignature } = good;
   const [byUser, bySolver] = ["User signature", "Quote signature"];
   const refused = (body: unknown, ...expected: Parameters<typeof says>): Refused => ({
-    ...{ path: "/execute", body },
+    path: "/execute",
+    body,
     ...says(...expected),
   });
   const signed = (userSignature: string, ...expected: Parameters<typeof says>) =>
@@ -170,15 +178,18 @@ const SCENES: ExecutionScene[] = [
   },
   {
     expected: says("503 EXPOSURE_TOO_LARGE", "--max-exposure 0.000001", "wait for settlements"),
-    ...{ given: { maxExposure: 1n }, until: knowsOpenBets },
+    given: { maxExposure: 1n },
+    until: knowsOpenBets,
   },
   {
     expected: says("503 EXPOSURE_UNKNOWN", "Exposure is unknown", "retry"),
-    ...{ given: { maxExposure: 10n ** 12n }, prepare: (node) => node.methods.clear() },
+    given: { maxExposure: 10n ** 12n },
+    prepare: (node) => node.methods.clear(),
   },
   {
     expected: says("503 NODE_REFUSED", "Node has paused", "see whether the node has paused"),
-    ...{ change: (node) => node.paused = true, unavailable: "/ready" },
+    change: (node) => node.paused = true,
+    unavailable: "/ready",
   },
   {
     expected: says("503 NODE_UNREACHABLE", "Core node at http://127.0.0.1:9", "try again"),
@@ -186,7 +197,8 @@ const SCENES: ExecutionScene[] = [
   },
   {
     expected: says("503 CHAIN_MISMATCH", "Core node at", "set --rpc-url"),
-    ...{ change: (node) => node.genesis = `0x${"77".repeat(32)}`, unavailable: "/health" },
+    change: (node) => node.genesis = `0x${"77".repeat(32)}`,
+    unavailable: "/health",
   },
   {
     expected: says("504 OUTCOME_UNKNOWN", "transaction 0x", "may be sent again"),

@@ -282,7 +282,8 @@ export function invalid(...words: [names: string, received: string, advice: stri
 export function wrongMessages(batchMax: number): Refused[] {
   const call = callOf("eth_chainId", []);
   const malformed = (body: unknown, received: string, advice: string): Refused => ({
-    ...{ path: "", body },
+    path: "",
+    body,
     ...says("400 -32600", "Invalid request", received, advice),
   });
   const handshake = { upgrade: "websocket", connection: "Upgrade" };
@@ -294,12 +295,15 @@ export function wrongMessages(batchMax: number): Refused[] {
     malformed({ ...call, params: 3 }, "3", "an array or an object"),
     malformed([], "empty", "send one call or more"),
     {
-      ...{ path: "", body: call, headers: FOREIGN },
+      path: "",
+      body: call,
+      headers: FOREIGN,
       ...says("403 -32600", FOREIGN.origin, batchMax === 100 ? "use the proxy" : "--cors"),
     },
     { path: "/nothing", ...says("404 NOT_FOUND", "GET /nothing", "GET /") },
     {
-      ...{ path: "", headers: handshake },
+      path: "",
+      headers: handshake,
       ...says("400 -32600", "sec-websocket-key", "connect with a WebSocket client"),
     },
   ];

@@ -187,7 +187,8 @@ async function playIn(folder: string, commands: string, standIns: string): Promi
     .replaceAll("/opt/rangemaker/", fileUrl(".").pathname);
   const { PATH = "", HOME = "", DENO_DIR = `${HOME}/.cache/deno` } = Deno.env.toObject();
   const program = new Program(["-c", `umask 022\n${standIns}\n${here}`], {
-    ...{ PATH: `${folder}/bin:${PATH}`, DENO_DIR },
+    PATH: `${folder}/bin:${PATH}`,
+    DENO_DIR,
   }, { command: "bash", args: [], cwd: `${folder}/etc` });
   return (await program.finished()).stdout;
 }

@@ -156,7 +156,9 @@ export class BetsSchedule {
     const offset = isNarrow ? width * BigInt(this.#world.below(201) - 100) / 100n : 0n;
     const request = {
       user: this.#world.pick([...this.#users, loyal, loyal, this.#rogue, actors.solver]).address,
-      ...{ thesisType: "box" as const, base: ETH.base, quote: ETH.quote },
+      thesisType: "box" as const,
+      base: ETH.base,
+      quote: ETH.quote,
       lowerPrice: this.#world.price + offset - width,
       upperPrice: this.#world.price + offset + width,
       betAmount: BigInt(1 + this.#world.below(isNarrow ? 15_000 : 400_000)),
@@ -238,9 +240,15 @@ export class BetsSchedule {
     const { user, payout, deadline } = quote;
     const { tx } = signTransaction(
       {
-        ...{ type: "RfqSubmit" as const, timestamp: this.#world.now, from: by.address, user },
+        type: "RfqSubmit" as const,
+        timestamp: this.#world.now,
+        from: by.address,
+        user,
         ...betTermsOf(quote),
-        ...{ payout, deadline, solverSignature, userSignature },
+        payout,
+        deadline,
+        solverSignature,
+        userSignature,
       },
       by,
       CHAIN_ID,

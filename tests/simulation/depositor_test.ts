@@ -27,7 +27,12 @@ import {
   hashTransaction,
   transactionSchema,
 } from "../../lib/protocol/transaction.ts";
-import { depositKey, Depositor, depositTermsOf } from "../../services/bridge/depositor.ts";
+import {
+  depositKey,
+  Depositor,
+  depositTermsOf,
+  isCreditedBefore,
+} from "../../services/bridge/depositor.ts";
 import { signedRequest } from "../bridge/support.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { withSeed } from "../support/random.ts";
@@ -150,7 +155,10 @@ class Bridge {
       log: getLogger("test"),
       guard: onlyChain(),
       transactions,
-      handler: { termsOf: (intent) => depositTermsOf(intent, CHAIN_ID) },
+      handler: {
+        termsOf: (intent) => depositTermsOf(intent, CHAIN_ID),
+        isDoneBefore: isCreditedBefore,
+      },
     });
     this.depositor = new Depositor({
       intents: {

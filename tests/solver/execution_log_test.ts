@@ -14,8 +14,12 @@ const busy = new RangemakerError("BUSY", "Too busy");
 
 const intent: Intent = acceptedIntent(
   {
-    ...{ key: quoteHash, user: user.address, payload: "{}", transaction: null },
-    ...{ expiresAtMs: 2, createdAtMs: 1 },
+    key: quoteHash,
+    user: user.address,
+    payload: "{}",
+    transaction: null,
+    expiresAtMs: 2,
+    createdAtMs: 1,
   },
   1,
   false,

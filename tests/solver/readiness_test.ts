@@ -3,7 +3,7 @@ import { z } from "zod";
 import { WrongChainError } from "../../lib/intents/chain_guard.ts";
 import { StoreError } from "../../lib/intents/intent.ts";
 import type { Account } from "../../lib/protocol/account.ts";
-import { checkReadiness, type ReadinessParts } from "../../services/solver/readiness.ts";
+import { checkReadiness, type ReadinessOptions } from "../../services/solver/readiness.ts";
 import { eventually } from "../support/eventually.ts";
 import { solver, withSolver } from "./support.ts";
 
@@ -19,13 +19,13 @@ function account(given: Partial<Account> = {}): Promise<Account> {
   return Promise.resolve({ address, balance: 1n, locked: 0n, permissions: [], ...given });
 }
 
-const NODE: ReadinessParts["node"] = {
+const NODE: ReadinessOptions["node"] = {
   url: "http://a:b@node",
   chainId: () => Promise.resolve(1337),
   acceptsTransactions: () => Promise.resolve(true),
 };
 
-function ports(given: Partial<ReadinessParts> = {}): ReadinessParts {
+function ports(given: Partial<ReadinessOptions> = {}): ReadinessOptions {
   return {
     store: { checkWritable: () => Promise.resolve() },
     problem: () => Promise.resolve(undefined),
@@ -42,7 +42,7 @@ function ports(given: Partial<ReadinessParts> = {}): ReadinessParts {
 
 const penniless = () => account({ balance: 0n });
 
-const MISSING: [string, Partial<ReadinessParts>, RegExp][] = [
+const MISSING: [string, Partial<ReadinessOptions>, RegExp][] = [
   ["store", { problem: () => Promise.resolve(new StoreError("Full")) }, /^Full$/],
   [
     "store",

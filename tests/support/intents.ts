@@ -20,8 +20,12 @@ export async function insertReserved(store: IntentStore, intent: NewIntent): Pro
 /** An intent without a transaction, which a service records. */
 export function newIntent(key: string, given: Partial<NewIntent> = {}): NewIntent {
   return {
-    ...{ key, user: "alice", payload: "{}", transaction: null },
-    ...{ expiresAtMs: 2, createdAtMs: 1 },
+    key,
+    user: "alice",
+    payload: "{}",
+    transaction: null,
+    expiresAtMs: 2,
+    createdAtMs: 1,
     ...given,
   };
 }

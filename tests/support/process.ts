@@ -97,7 +97,9 @@ export class Program {
       args: [...launch.args, ...args],
       clearEnv: true,
       env: {
-        ...{ HOME: Deno.env.get("HOME") ?? "", NO_COLOR: "1", ...denoDir() },
+        HOME: Deno.env.get("HOME") ?? "",
+        NO_COLOR: "1",
+        ...denoDir(),
         ...launch.env,
         ...env,
       },

@@ -2,7 +2,7 @@ import "./styles.css";
 import { render } from "preact";
 import { messageOf } from "../../../lib/errors.ts";
 import { pageConfigSchema } from "../page_config.ts";
-import { openPageModel } from "./data/page_model.ts";
+import { PageModel } from "./data/page_model.ts";
 import { Shell, viewOnDemand } from "./shell.tsx";
 import { followTheme } from "./theme.ts";
 import { openTradeView } from "./trade/trade_view.tsx";
@@ -35,7 +35,7 @@ if (root !== null) {
     const place = root.querySelector(".boot p");
     if (place !== null) place.textContent = reason;
   });
-  const model = openPageModel(config, globalThis.window);
+  const model = new PageModel(config, globalThis.window);
   root.replaceChildren();
   const views = [
     openTradeView(model),

@@ -1,3 +1,4 @@
+/** Shows the messages about events, and reads them to screen readers. */
 import { useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";

@@ -1,3 +1,4 @@
+/** Errors of calls that record nothing. Why a recorded transaction fails is in `refusals.ts`. */
 import { RangemakerError } from "../../../lib/errors.ts";
 import type { TimeSpan } from "../../../lib/prices/price_slots.ts";
 import { TIMESTAMP_DRIFT_MAX_MS } from "../../../lib/protocol/constants.ts";

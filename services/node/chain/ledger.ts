@@ -268,7 +268,10 @@ export class Ledger {
     const { user, from: solver, payout } = tx;
     const thesis: Thesis = {
       id: receipt.thesisId ?? state.lastThesisId + 1,
-      ...{ user, solver, ...betTermsOf(tx), payout },
+      user,
+      solver,
+      ...betTermsOf(tx),
+      payout,
       createdAt: atMs,
       quoteHash,
       txHash: receipt.txHash,

@@ -1,3 +1,4 @@
+/** Why valid transactions fail, as their receipts say. */
 import type { Permission } from "../../../lib/protocol/account.ts";
 import { SLOT_MS, THESIS_DURATION_MAX_MS } from "../../../lib/protocol/constants.ts";
 import { failuresOf } from "../../../lib/protocol/failures.ts";

@@ -15,10 +15,10 @@ export const RPC_BODY_BYTES_MAX = 1024 * 1024;
  */
 export function refuseCrossOrigin(
   request: Request,
-  corsOrigins: readonly string[] = [],
+  cors: Pick<Cors, "allows">,
 ): Response | undefined {
   const origin = request.headers.get("origin");
-  if (new Cors(corsOrigins).allows(origin)) return undefined;
+  if (cors.allows(origin)) return undefined;
   return invalidRequest(403, `Pages of ${origin} may not call this node: use the proxy`);
 }
 
@@ -35,9 +35,10 @@ export function invalidRequest(status: number, message: string): Response {
 export function nodeApi(
   dispatcher: Pick<Dispatcher, "handle">,
   isReadOnly: boolean,
-  corsOrigins?: readonly string[],
+  corsOrigins: readonly string[] = [],
 ): Hono {
   const app = new Hono();
+  const cors = new Cors(corsOrigins);
   allowReadsFrom(app, corsOrigins);
   const limit = bodyLimit({
     maxSize: RPC_BODY_BYTES_MAX,
@@ -54,7 +55,7 @@ export function nodeApi(
   // It reads a chunked body itself.
   const limited: MiddlewareHandler = (c, next) => readingBody(() => limit(c, next));
   app.post("/", limited, async (c: Context) => {
-    const refused = refuseCrossOrigin(c.req.raw, corsOrigins);
+    const refused = refuseCrossOrigin(c.req.raw, cors);
     if (refused !== undefined) return refused;
     // The listener sets the connection's address; a request without one comes from a test.
     const { remote = "unknown" }: { remote?: string } = c.env ?? {};

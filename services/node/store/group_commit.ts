@@ -135,10 +135,11 @@ export class GroupCommit {
     if (this.#isDurable) this.#db.exec("BEGIN IMMEDIATE");
     this.#isOpen = true;
     this.#openedMs = performance.now();
-    this.#commitLater(0); // a second turn: the queue starts its next task only after the first one
+    this.#commitLater();
   }
 
-  #commitLater(changesSeen: number): void {
+  /** Not in the next turn of the event loop: the queue starts its next task only after it. */
+  #commitLater(changesSeen?: number): void {
     setImmediate(() => {
       if (!this.#isOpen) return;
       const isQuiet = changesSeen === this.#changes;

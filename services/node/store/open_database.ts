@@ -82,7 +82,10 @@ export function createChain(
   const funds = [...balances ?? []].filter(([, balance]) => balance > 0n);
   const totals = Object.fromEntries(TABLE_NAMES.map((name) => [name, { rows: 0, sum: 0 }]));
   const state = {
-    ...{ sequence: 1, lastThesisId: 0, droppedBeforeMs: 0, reservedTo: BLOCKS_RESERVED },
+    sequence: 1,
+    lastThesisId: 0,
+    droppedBeforeMs: 0,
+    reservedTo: BLOCKS_RESERVED,
     issued: funds.reduce((sum, [, balance]) => sum + balance, 0n),
     totals: totals as Totals, // one for each name
   };

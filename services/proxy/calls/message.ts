@@ -1,3 +1,4 @@
+/** What clients send: a call or a batch of calls. */
 import {
   idAtStart,
   idOf,

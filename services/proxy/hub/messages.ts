@@ -1,3 +1,4 @@
+/** Notifications on their way to clients. What clients send is in `calls/message.ts`. */
 import { Buffer } from "node:buffer";
 import { tryParseJson } from "../../../lib/json.ts";
 import { memberText, replaceMember } from "../shared/json_text.ts";

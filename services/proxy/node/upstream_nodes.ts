@@ -1,4 +1,4 @@
-import { type Clock, monotonicClock } from "../../../lib/clock.ts";
+import type { Clock } from "../../../lib/clock.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import type { ByteBudget } from "../shared/byte_budget.ts";
 import type { ProxyMetrics } from "../shared/metrics.ts";
@@ -29,8 +29,9 @@ interface NodeListener {
 interface UpstreamNodesOptions {
   options: ProxyOptions;
   readNodes: ReadNodeUrls;
-  /** Measures durations, except those of requests to nodes, which use the real clock. */
+  /** Measures durations, except those of requests to nodes. */
   clock: Clock;
+  requestClock: Clock;
   /** Is compared with the times of blocks. */
   unixClock: Clock;
   budget: ByteBudget;
@@ -50,10 +51,10 @@ export class UpstreamNodes {
   #listener: NodeListener | undefined;
 
   constructor({ readNodes: { urls, wsUrls, names }, ...parts }: UpstreamNodesOptions) {
-    const { options, clock, unixClock, budget, metrics } = parts;
+    const { options, clock, requestClock, unixClock, budget, metrics } = parts;
     this.#clock = clock;
     const { upstreamTimeoutMs: timeoutMs, reconnectInitialMs, reconnectMaxMs } = options;
-    const http = { timeoutMs, clock: monotonicClock, budget, metrics };
+    const http = { timeoutMs, clock: requestClock, budget, metrics };
     const reconnects = { random: Math.random, reconnectInitialMs, reconnectMaxMs, metrics };
     this.write = new HttpPool({ target: "write", url: new URL(options.writeNodeUrl), ...http });
     const readNodes = this.readNodes = new ReadNodes({
@@ -98,7 +99,7 @@ export class UpstreamNodes {
       nodes,
       leader: () => readNodes.leader,
       overHttp: (call) => read.ask(call),
-      clock: monotonicClock,
+      clock: requestClock,
       timeoutMs,
       ...reconnects,
     });

@@ -1,3 +1,4 @@
+/** The proxy's own JSON-RPC errors, such as those of a node that does not answer. */
 import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import type { Target } from "./metrics.ts";
 

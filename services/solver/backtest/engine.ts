@@ -27,7 +27,7 @@ export interface BacktestPlan extends UserPlan {
 }
 
 /** The market and the makers of a backtest. */
-export interface Participants {
+interface Participants {
   market: TapeMarket;
   makers: readonly Maker[];
   /** For each maker, the index of the one whose model its users know. */

@@ -11,7 +11,7 @@ interface Bucket {
 }
 
 /** The gains of a maker from a user. */
-export interface GainSeries {
+interface GainSeries {
   gain: BlockSeries;
   /** The gains that the maker expected. */
   expected: BlockSeries;

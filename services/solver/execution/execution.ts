@@ -87,7 +87,7 @@ export function transactionTermsOf({ quote, userSignature }: Execution): Transac
  * ago that the node may have deleted it. `missing`: every node of its chain must have it.
  * `rewound`: the chain went back, since another bet has its id, or the newest bet an older one.
  */
-export type FoundThesis = Thesis | "pruned" | "missing" | "rewound";
+type FoundThesis = Thesis | "pruned" | "missing" | "rewound";
 
 /** Looks for the thesis of a committed execution. */
 export async function findThesis(

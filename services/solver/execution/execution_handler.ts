@@ -1,5 +1,5 @@
 import { type Clock, waitMs } from "../../../lib/clock.ts";
-import { RangemakerError } from "../../../lib/errors.ts";
+import { errorCodeOf, RangemakerError } from "../../../lib/errors.ts";
 import { IntentRefusedError } from "../../../lib/intents/failures.ts";
 import { type Intent, OutcomeUnknownError } from "../../../lib/intents/intent.ts";
 import type { TransactionTerms } from "../../../lib/intents/submission.ts";
@@ -108,7 +108,7 @@ export class ExecutionHandler {
     try {
       checks.recheck(quote, { isHedged: after === "hedge" });
     } catch (thrown) {
-      outcome = thrown instanceof RangemakerError ? thrown.code : "INTERNAL_ERROR";
+      outcome = errorCodeOf(thrown);
       throw thrown;
     } finally {
       onRecheck?.(after, outcome);

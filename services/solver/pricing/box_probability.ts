@@ -18,7 +18,7 @@ export interface OpenBox {
 }
 
 /** The checks of a box that are still to come, in logarithms of the price. */
-export interface Checks {
+interface Checks {
   /** From the spot down to the lower bound; negative if the spot is below it. */
   toLower: number;
   toUpper: number;

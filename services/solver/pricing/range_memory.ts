@@ -59,7 +59,8 @@ export class RangeMemory {
     let logs = 0;
     let weights = 0;
     const memories: DecayedRange[] = this.#means.map(({ mean = 0, halfLifeMs }) => ({
-      ...{ mean, halfLifeMs },
+      mean,
+      halfLifeMs,
       moves: Infinity,
     }));
     if (fast !== undefined) memories.push(fast);

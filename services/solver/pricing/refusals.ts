@@ -1,3 +1,4 @@
+/** The texts of bets without a price, for the strategies that come with the solver. */
 import { failuresOf } from "../../../lib/protocol/failures.ts";
 import { formatUnits, usdcText } from "../../../lib/protocol/price.ts";
 import { PRICE_LEAD_MAX_MS, type PricingDetails, PricingRefusedError } from "./strategy.ts";

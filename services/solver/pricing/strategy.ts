@@ -1,11 +1,10 @@
 import { z } from "zod";
 import type { Clock } from "../../../lib/clock.ts";
-import { RangemakerError, type RangemakerErrorOptions } from "../../../lib/errors.ts";
+import { RangemakerError, type RangemakerErrorOptions, type Retry } from "../../../lib/errors.ts";
 import type { PriceReader } from "../../../lib/prices/price_slots.ts";
 import type { Market, Markets } from "../../../lib/protocol/markets.ts";
 import { described, uint64Schema } from "../../../lib/protocol/scalars.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
-import { SOLVER_ERRORS } from "../failures.ts";
 import type { VolatilityForecaster } from "./volatility_forecast.ts";
 
 /**
@@ -54,38 +53,37 @@ export interface PricedBet {
   details?: PricingDetails;
 }
 
-/** Codes of bets without a price. */
-const PRICING_REFUSALS = [
+/** Codes of bets without a price, and how to try again. */
+export const PRICING_REFUSALS = {
   /** The price of the market is unknown, or too old. */
-  "PRICE_UNAVAILABLE",
+  PRICE_UNAVAILABLE: "later",
   /** Too little price history, or none up to now. */
-  "VOLATILITY_UNAVAILABLE",
+  VOLATILITY_UNAVAILABLE: "later",
   /** The window has begun, and not every price of it so far is known. */
-  "HISTORY_UNAVAILABLE",
+  HISTORY_UNAVAILABLE: "later",
   /** The window has begun, and a price was outside the range: the user cannot win. */
-  "RANGE_BROKEN",
+  RANGE_BROKEN: "new_quote",
   /** The price is outside the range now. */
-  "OUTSIDE_RANGE",
+  OUTSIDE_RANGE: "new_quote",
   /** The range is only a few of the smallest price moves wide. */
-  "RANGE_TOO_NARROW",
+  RANGE_TOO_NARROW: "never",
   /** The window is over. */
-  "WINDOW_ENDED",
+  WINDOW_ENDED: "never",
   /** The duration is below the strategy's own minimum. */
-  "DURATION_TOO_SHORT",
+  DURATION_TOO_SHORT: "never",
   /** The payout would not be more than the bet: the user could only lose. */
-  "PAYOUT_TOO_LOW",
+  PAYOUT_TOO_LOW: "never",
   /** The price moved in the user's favour since the quote: it would cost the maker its margin. */
-  "PRICE_MOVED",
+  PRICE_MOVED: "new_quote",
   /** The price moved against the user since the quote: a new quote pays more. */
-  "PRICE_IMPROVED",
-] as const satisfies (keyof typeof SOLVER_ERRORS)[];
+  PRICE_IMPROVED: "new_quote",
+} as const satisfies Record<string, Retry>;
 
 /** The reason why a strategy has no price. */
-export type PricingRefusal = (typeof PRICING_REFUSALS)[number];
+export type PricingRefusal = keyof typeof PRICING_REFUSALS;
 
 /** Whether an error code is a refusal by the strategy, which is not a fault of the solver. */
-export const isPricingRefusal = (code: string): boolean =>
-  PRICING_REFUSALS.some((refusal) => refusal === code);
+export const isPricingRefusal = (code: string): boolean => Object.hasOwn(PRICING_REFUSALS, code);
 
 /** A bet without a price. */
 export class PricingRefusedError extends RangemakerError {
@@ -99,7 +97,7 @@ export class PricingRefusedError extends RangemakerError {
       & Pick<RangemakerErrorOptions, "details">
       & { pricing?: PricingDetails } = {},
   ) {
-    super(code, message, { retry: SOLVER_ERRORS[code].retry, ...(details && { details }) });
+    super(code, message, { retry: PRICING_REFUSALS[code], ...(details && { details }) });
     this.pricing = pricing;
   }
 }

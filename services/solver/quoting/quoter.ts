@@ -4,14 +4,8 @@ import type { Markets } from "../../../lib/protocol/markets.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { executionLog } from "../execution_log.ts";
-import {
-  LIMITS,
-  type MinimumBet,
-  requireDeadline,
-  requireRules,
-  requireStart,
-  type TimeBounds,
-} from "../limits.ts";
+import { LIMITS, type MinimumBet } from "../limits.ts";
+import { requireDeadline, requireRules, requireStart, type TimeBounds } from "./quote_rules.ts";
 import type { QuoteSigner } from "./quote_signer.ts";
 import { type BetTerms, betTermsOf } from "../../../lib/protocol/terms.ts";
 import type { ExposureLimit } from "../risk/exposure_limit.ts";

@@ -140,16 +140,17 @@ Deno.test("serviceCommand: a signal ends a service that still waits to start", a
 
 Deno.test("command: keys and passwords leave the environment once they are parsed", async () => {
   const env: Record<string, string> = {
-    ...{
-      BRIDGE_PRIVATE_KEY: `0x${"11".repeat(32)}`,
-      PGPASSWORD: "hunter2",
-      RANGEMAKER_CHAIN_ID: "7",
-    },
+    BRIDGE_PRIVATE_KEY: `0x${"11".repeat(32)}`,
+    PGPASSWORD: "hunter2",
+    RANGEMAKER_CHAIN_ID: "7",
     RANGEMAKER_BRIDGE_DATABASE: "postgres://user@host/name",
   };
   const seen: unknown[] = [];
   const run = command({
-    ...{ name: "keys", description: "", options: bridgeOptions, examples: [] },
+    name: "keys",
+    description: "",
+    options: bridgeOptions,
+    examples: [],
     run: (options) => {
       seen.push({ ...env }, options.database, options.chainId);
       return Promise.resolve(0);

@@ -14,7 +14,8 @@ async function runKey(args: readonly string[], answers: readonly string[] = [], 
   const left = [...answers];
   const askSecret = () => Promise.resolve(left.shift() ?? assert.fail("One question too many"));
   const code = await run(args, {
-    ...{ ...context, askSecret },
+    ...context,
+    askSecret,
     readSecret: () => Promise.resolve(input),
   });
   return { code, printed, errors: errors.join("\n") };

@@ -437,8 +437,12 @@ Deno.test("theses: passes its filter to every page, and starts at a given cursor
 
 Deno.test("genesisHash, solverInfo: return the chain's genesis hash and the solver's settings", async () => {
   const config = {
-    ...{ basePayoutMultiplier: 1.5, maxPayoutRatio: 10, minDuration: 1_000, maxDuration: 2_000 },
-    ...{ minBetAmount: "1", maxBetAmount: "9" },
+    basePayoutMultiplier: 1.5,
+    maxPayoutRatio: 10,
+    minDuration: 1_000,
+    maxDuration: 2_000,
+    minBetAmount: "1",
+    maxBetAmount: "9",
   };
   const account = { address: solver.address, balance: "5", balanceTime: null };
   const info = { ...account, dryRun: false, pricing: "mock", config };

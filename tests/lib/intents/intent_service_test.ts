@@ -25,8 +25,13 @@ interface World {
 
 function openParts(given: Partial<IntentPartsOptions>) {
   return openIntentParts({
-    ...{ name: "bridge", database: ":memory:", rpcUrl: "http://127.0.0.1:9", bindsKey: true },
-    ...{ signer, chainId: 1337, clock: new FakeClock() },
+    name: "bridge",
+    database: ":memory:",
+    rpcUrl: "http://127.0.0.1:9",
+    bindsKey: true,
+    signer,
+    chainId: 1337,
+    clock: new FakeClock(),
     ...given,
   });
 }

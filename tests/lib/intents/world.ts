@@ -5,6 +5,7 @@ import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import { Submitter } from "../../../lib/intents/submitter.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
+import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { toWire } from "../../../lib/protocol/wire.ts";
 import { LocalSigner } from "../../../lib/protocol/signature.ts";
@@ -41,6 +42,7 @@ export class World implements AsyncDisposable {
   readonly #waiting: (() => void)[] = [];
   sign: () => SignedTransactionText | Promise<SignedTransactionText> = () => this.signed();
   verify: () => void = () => {};
+  isDoneBefore: (receipt: Receipt) => boolean = () => false;
   /** What a service finds on the chain without a receipt. */
   onChain = false;
   /** The guard of the submitters. */
@@ -50,11 +52,16 @@ export class World implements AsyncDisposable {
   newSubmitter(): Submitter {
     const { store, node, clock, log, guard } = this;
     return new Submitter({
-      ...{ store, node, clock, log, guard },
+      store,
+      node,
+      clock,
+      log,
+      guard,
       random: () => 1,
       transactions: { sign: async () => await this.sign(), requireOwn: () => this.verify() },
       handler: {
         termsOf: () => TERMS,
+        isDoneBefore: (receipt) => this.isDoneBefore(receipt),
         onRetry: (intent) => this.#report("retry", intent),
         onFinished: (intent) => this.#report("final", intent),
         onFinalStateSeen: ({ state }) => this.ended.push(state),

@@ -43,7 +43,11 @@ function follow(waits: { initialMs: number; maxMs: number }, random: () => numbe
   const connect = (): SocketLike => {
     attempts += 1;
     const socket: SocketLike = {
-      ...{ binaryType: "", onopen: null, onmessage: null, onclose: null, onerror: null },
+      binaryType: "",
+      onopen: null,
+      onmessage: null,
+      onclose: null,
+      onerror: null,
       send() {},
       close() {},
     };

@@ -23,12 +23,30 @@ const times = { startTime: 100, endTime: 200 };
 const error = { code: "QUOTE_EXPIRED", message: "late" };
 
 const quote = {
-  ...{ ...box, ...times, betAmount: "3", payout: "4", deadline: 300, signature },
-  ...{ solver: address, oraclePair: pair, priceRange: { lower: "1", upper: "2" } },
+  ...box,
+  ...times,
+  betAmount: "3",
+  payout: "4",
+  deadline: 300,
+  signature,
+  solver: address,
+  oraclePair: pair,
+  priceRange: { lower: "1", upper: "2" },
 };
 const thesis = {
-  ...{ id: 1, ...box, ...pair, ...range, ...times, solver: address, betAmount: "3", payout: "4" },
-  ...{ createdAt: 50, quoteHash: hash, txHash: hash, status: "lost" as const, settledAt: 250 },
+  id: 1,
+  ...box,
+  ...pair,
+  ...range,
+  ...times,
+  solver: address,
+  betAmount: "3",
+  payout: "4",
+  createdAt: 50,
+  quoteHash: hash,
+  txHash: hash,
+  status: "lost" as const,
+  settledAt: 250,
   breach: { time: 100, price: "18446744073709551615" },
 };
 const price = { ...pair, price: "5", decimals: 6 as const, lastUpdate: 9 };
@@ -179,7 +197,9 @@ Deno.test("Wire, thesis: parse and toWire are inverse, with and without a breach
 Deno.test("toWire: converts only bigints, at every depth", () => {
   const other = { text: "a", number: 1.5, none: null, absent: undefined, flag: true };
   assert.deepEqual(toWire({ big: 7n, list: [8n, { big: 9n, ...other }], ...other }), {
-    ...{ big: "7", list: ["8", { big: "9", ...other }], ...other },
+    big: "7",
+    list: ["8", { big: "9", ...other }],
+    ...other,
   });
   assert.equal(toWire(null), null);
 });

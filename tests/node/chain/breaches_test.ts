@@ -22,11 +22,11 @@ Deno.test("BreachWatch: finds the same theses as a full scan, for random additio
         const lowerPrice = BigInt(1 + below(60));
         // Only the box of a thesis matters here.
         const thesis = {
-          ...{ id: nextId += 1, startTime, lowerPrice },
-          ...{
-            endTime: startTime + 100 * (1 + below(60)),
-            upperPrice: lowerPrice + BigInt(1 + below(60)),
-          },
+          id: nextId += 1,
+          startTime,
+          lowerPrice,
+          endTime: startTime + 100 * (1 + below(60)),
+          upperPrice: lowerPrice + BigInt(1 + below(60)),
         } as Thesis;
         if (thesis.endTime <= time) continue;
         open.set(thesis.id, thesis);

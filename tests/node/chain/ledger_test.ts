@@ -46,8 +46,13 @@ function verifiedDeposit(number: number, user: Address, amount: bigint): Verifie
   return {
     txHash: hashOf(1_000_000 + number),
     tx: {
-      ...{ type: "Deposit", timestamp: NOW, from: actors.relayer.address, signature: "0x" },
-      ...{ user, amount, externalTxHash },
+      type: "Deposit",
+      timestamp: NOW,
+      from: actors.relayer.address,
+      signature: "0x",
+      user,
+      amount,
+      externalTxHash,
     },
   };
 }
@@ -61,11 +66,22 @@ function verifiedRfq(
     txHash: hashOf(2_000_000 + number),
     quoteHash: hashOf(number),
     tx: {
-      ...{ type: "RfqSubmit", timestamp: NOW, from: parties.solver, signature: "0x" },
-      ...{ user: parties.user, thesisType: "box", base: ETH.base, quote: ETH.quote },
-      ...{ lowerPrice: 1n, upperPrice: 2n, ...amounts },
-      ...{ startTime: NOW, endTime: NOW + 1_000, deadline: NOW },
-      ...{ solverSignature: "0x", userSignature: "0x" },
+      type: "RfqSubmit",
+      timestamp: NOW,
+      from: parties.solver,
+      signature: "0x",
+      user: parties.user,
+      thesisType: "box",
+      base: ETH.base,
+      quote: ETH.quote,
+      lowerPrice: 1n,
+      upperPrice: 2n,
+      ...amounts,
+      startTime: NOW,
+      endTime: NOW + 1_000,
+      deadline: NOW,
+      solverSignature: "0x",
+      userSignature: "0x",
     },
   };
 }
@@ -75,8 +91,15 @@ function verifiedBackfill(from: Address, change: { base?: Address } = {}): Verif
   return {
     txHash: hashOf(3_000_000),
     tx: {
-      ...{ type: "BackfillOracle", timestamp: NOW, from, signature: "0x" },
-      ...{ base: ETH.base, quote: ETH.quote, startTime: NOW - 100, prices: [1n, 2n], ...change },
+      type: "BackfillOracle",
+      timestamp: NOW,
+      from,
+      signature: "0x",
+      base: ETH.base,
+      quote: ETH.quote,
+      startTime: NOW - 100,
+      prices: [1n, 2n],
+      ...change,
     },
   };
 }

@@ -107,7 +107,9 @@ async function withClients(
     beforeAnswer: () => Promise.resolve(),
   });
   const clients = new Clients({
-    ...{ dispatcher, subscriptions, clock },
+    dispatcher,
+    subscriptions,
+    clock,
     onSlowClient: () => slow += 1,
   });
   const server = Deno.serve(

@@ -158,7 +158,9 @@ Deno.test("Node: a chain of over 50,000 rows is checked while the node runs", ()
         const tx = { ...deposit, timestamp, amount: 1n, externalTxHash: hashOf(number) };
         const receipt = { txHash: hashOf(number), status: "committed" as const, blockNumber: 1 };
         chain.state.applyTransaction({
-          ...{ atMs: timestamp, tx: { ...tx, signature: "0x" }, receipt },
+          atMs: timestamp,
+          tx: { ...tx, signature: "0x" },
+          receipt,
         });
       }
     });

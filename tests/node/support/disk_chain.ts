@@ -34,7 +34,8 @@ export class DiskChain {
     this.#path = path;
     const base = { chainId: CHAIN_ID, ...GENESIS, ringBufferSize: 1_024, minBet: 0n };
     const copies = {
-      ...{ relayers: [...GENESIS.relayers], admins: [...GENESIS.admins] },
+      relayers: [...GENESIS.relayers],
+      admins: [...GENESIS.admins],
       balances: new Map(GENESIS.balances),
     };
     const settings = resolveSettings(
@@ -48,7 +49,8 @@ export class DiskChain {
       ...settings,
       clock,
       oraclePrices: new OraclePrices(settings.maxStaleMs, settings.markets),
-      ...{ records, resumeFrom },
+      records,
+      resumeFrom,
       events: {
         onHead: ({ number }) => this.heads.push(number),
         onTransaction: (receipt) => this.receipts.push(receipt),

@@ -28,8 +28,13 @@ export const OPEN_SINK: ClientSink = {
 /** A hub with room for everything; the node grants nothing unless the test's `upstream` does. */
 function hubWith(overrides: Partial<HubOptions>): Hub {
   return new Hub({
-    ...{ capacity: 4, maxSubscriptions: 10_000, subscribeTimeoutMs: 1_000, slowClients: "lag" },
-    ...{ random: () => 0.5, upstream: { send: () => true, drop() {} }, events: NO_EVENTS },
+    capacity: 4,
+    maxSubscriptions: 10_000,
+    subscribeTimeoutMs: 1_000,
+    slowClients: "lag",
+    random: () => 0.5,
+    upstream: { send: () => true, drop() {} },
+    events: NO_EVENTS,
     onFlushNeeded() {}, // the test calls the hub itself when something is due
     ...overrides,
   });

@@ -31,8 +31,12 @@ async function fill(store: IntentStore, count: number): Promise<void> {
       probability,
     });
     const intent = await insertReserved(store, {
-      ...{ key: quoteHashOf(id), user: quote.user, payload, transaction: null },
-      ...{ expiresAtMs: 9, createdAtMs: 1 },
+      key: quoteHashOf(id),
+      user: quote.user,
+      payload,
+      transaction: null,
+      expiresAtMs: 9,
+      createdAtMs: 1,
     });
     const receipt = { txHash: quoteHashOf(id), status: "committed", blockNumber: 1, thesisId: id };
     const outcome = {

@@ -9,8 +9,14 @@ Deno.test("Candle: prices of a minute are one candle, complete with the first pr
   const prices = [[100, 5], [200, 9], [300, 2], [59_999, 4]] as const;
   for (const [at, price] of prices) assert.equal(builder.add(first + at, price), undefined);
   const candle = {
-    ...{ durationMs: MINUTE_MS, timeMs: first, open: 5, high: 9, low: 2, close: 4 },
-    ...{ firstMs: first + 100, lastMs: first + 59_999 },
+    durationMs: MINUTE_MS,
+    timeMs: first,
+    open: 5,
+    high: 9,
+    low: 2,
+    close: 4,
+    firstMs: first + 100,
+    lastMs: first + 59_999,
   };
   assert.deepEqual(builder.add(first + MINUTE_MS, 7), candle);
   const second = { open: 7, high: 7, low: 7, close: 7, firstMs: first + MINUTE_MS };

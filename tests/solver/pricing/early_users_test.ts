@@ -95,8 +95,14 @@ function solverAt(nowMs: number) {
     historyEndMs: nowMs,
   };
   const strategy = new BarrierStrategy({
-    ...{ marketView: () => view, clock, margin: MARGIN, userLeadMs: HOLD_MS },
-    ...{ maxPriceAgeMs: 2_000, minDurationMs: 1_000, minWidthTicks: 0, markets: SPEC_MARKETS },
+    marketView: () => view,
+    clock,
+    margin: MARGIN,
+    userLeadMs: HOLD_MS,
+    maxPriceAgeMs: 2_000,
+    minDurationMs: 1_000,
+    minWidthTicks: 0,
+    markets: SPEC_MARKETS,
   });
   return { strategy, view, history, clock };
 }
@@ -106,8 +112,13 @@ function gainsOn(box: Box, random: RandomSource): Map<number, Gains> | undefined
   const startTime = 1_700_000_000_000;
   const { thesisType, base, quote } = { ...market, thesisType: "box" as const };
   const bet = {
-    ...{ thesisType, base, quote, betAmount: BET, startTime },
-    ...{ lowerPrice: BigInt(Math.round(box.lower)), upperPrice: BigInt(Math.round(box.upper)) },
+    thesisType,
+    base,
+    quote,
+    betAmount: BET,
+    startTime,
+    lowerPrice: BigInt(Math.round(box.lower)),
+    upperPrice: BigInt(Math.round(box.upper)),
     endTime: startTime + box.slots * SLOT_MS,
   };
   const { strategy } = solverAt(startTime);

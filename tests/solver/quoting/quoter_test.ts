@@ -40,8 +40,13 @@ Deno.test("Quoter: a quote has the requested terms, its payout and the solver's 
     assert.deepEqual(quote, { ...terms, signature: solver.sign(quoteHash) });
     assert.equal(pricing, details);
     assert.deepEqual(records.map(({ properties }) => properties), [{
-      ...{ event: "quoted", user: user.address, quoteHash, betAmount: "100", payout: "130" },
-      ...{ bet: "0.0001 USDC", pays: "0.00013 USDC" },
+      event: "quoted",
+      user: user.address,
+      quoteHash,
+      betAmount: "100",
+      payout: "130",
+      bet: "0.0001 USDC",
+      pays: "0.00013 USDC",
     }]);
     return Promise.resolve();
   }));

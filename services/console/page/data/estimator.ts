@@ -18,7 +18,7 @@ export type EstimateState =
   | { estimate: Estimate; bet: Bet }
   | { failure: unknown; bet: Bet };
 
-export interface EstimatorOptions {
+interface EstimatorOptions {
   estimate(bet: Bet, signal: AbortSignal): Promise<Estimate>;
   clock: Clock;
 }

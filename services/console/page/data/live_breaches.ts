@@ -7,7 +7,7 @@ import type { PriceSeries } from "./price_series.ts";
 const EDGE_MS = 2 * SLOT_MS;
 
 /** A price outside the box, and its time. */
-export type Breach = NonNullable<Thesis["breach"]>;
+type Breach = NonNullable<Thesis["breach"]>;
 
 /**
  * The first price outside a box within its window, as far as a page has seen it.

@@ -1,3 +1,4 @@
+/** The messages about events, as data; `messages.tsx` shows them. */
 import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { Clock } from "@rangemaker/client";
 
@@ -10,7 +11,7 @@ export interface Message {
   addedAtMs: number;
 }
 
-export interface AnnounceOptions {
+interface AnnounceOptions {
   isSpoken?: boolean;
   /** It answers a key or a press, so it is read even if it was just read. */
   isAnswer?: boolean;

@@ -1,13 +1,15 @@
-import { type Signal, signal } from "@preact/signals";
+import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import { Markets, RangemakerClient, systemClock, type Thesis } from "@rangemaker/client";
 import type { PageConfig } from "../../page_config.ts";
 import { durationText, formatAmount, formatTime } from "../format.ts";
 import { notify } from "../notify_button.tsx";
+import type { BetOutcome, UnresolvedBet } from "./bet_keeper.ts";
 import { Poll } from "./http.ts";
+import type { BetNews } from "./portfolio.ts";
 import { LiveBreaches, outcomeText, stillOpenText } from "./live_breaches.ts";
 import { MakerStatus } from "./maker_status.ts";
-import { openMessages } from "./messages.ts";
-import { PriceFeed } from "./price_feed.ts";
+import { type Announce, type Message, openMessages } from "./messages.ts";
+import { type MarketState, PriceFeed } from "./price_feed.ts";
 import { ServerClock } from "./server_clock.ts";
 import { Session } from "./session.ts";
 import { watchInjectedWallets } from "./wallets.ts";
@@ -16,96 +18,121 @@ import { watchInjectedWallets } from "./wallets.ts";
 const MAKER_POLL_MS = 5_000;
 
 /** All data that the views show. Data flows from here to the views. */
-export type PageModel = ReturnType<typeof openPageModel>;
-
-/** Makes the model of a page and connects it. */
-export function openPageModel(config: PageConfig, page: Window) {
-  const clock = systemClock;
-  const serverClock = new ServerClock(clock.now);
-  const markets = new Markets(config.markets);
-  const { urls, chainId } = config;
+export class PageModel {
+  readonly config: PageConfig;
   /** Only for reads. */
-  const client = new RangemakerClient({ urls, chainId, markets: config.markets });
-  /** The newest events, for screen readers and the message line. */
-  const { messages, announce, hide: hideMessages, hideSeen } = openMessages(clock);
-  page.addEventListener("pointerdown", hideSeen);
-  const maker = new MakerStatus();
-  /** The node's chain id, once it has answered. */
-  const nodeChainId: Signal<number | undefined> = signal(undefined);
-  const session = new Session({
-    config,
-    clock,
-    serverClock,
-    store: page.localStorage,
-    tabs: page,
-    injected: watchInjectedWallets(page),
-    onNews(thesis, news) {
-      const { id, startTime, endTime } = thesis;
-      if (news === "found") return void announce(placedText(id, thesis, serverClock.now()));
-      if (news === "started") {
-        const text = `Bet ${id} runs now, for ${durationText(endTime - startTime)}.`;
-        return void announce(text, { isSpoken: true }); // the chart shows it
-      }
-      announce(outcomeText(thesis), { isSpoken: isOutcomeSeen(page.document, thesis) });
-      notify(outcomeText(thesis));
-    },
-    onResolved(bet, outcome) {
-      if (outcome.name === "refused") return; // the bet slip shows why
-      const { quote } = bet.offer;
-      const [text, isSpoken] = outcome.name === "placed"
-        ? [placedText(outcome.thesisId, quote, serverClock.now()), !bet.isChecking]
-        : [`No bet was placed on the box from ${formatTime(quote.startTime)}, nothing was taken.`];
-      announce(text, { isSpoken });
-    },
-    onLeft(theses) {
-      announce(`You have left the account.${stillOpenText(theses.map(withBreach))}`);
-    },
-  });
-  let genesis: string | undefined;
-  /** Detects that the node has another chain than before. */
-  const checkChain = async () => {
-    const found = await client.genesisHash().catch(() => undefined);
-    if (found == null) return; // checked again after the next connect
-    if (genesis !== undefined && genesis !== found) {
-      announce("The chain was reset: prices and bets start over.");
-      feed.clear();
-      session.restart();
-    }
-    genesis = found;
-  };
-  const feed: PriceFeed = new PriceFeed({
-    client,
-    symbols: markets.symbols,
-    serverClock,
-    clock,
-    onConnected() {
-      void checkChain();
-      void client.chainId().then((id) => nodeChainId.value = id, () => {});
-    },
-  });
-  const breaches = new LiveBreaches();
-  /** A thesis of any market, with the breach that the page's own prices show. */
-  const withBreach = (thesis: Thesis) => {
-    const market = markets.find(thesis.base, thesis.quote);
-    return breaches.withBreach(thesis, market && feed.seriesOf(market.symbol));
-  };
-  /** Whether a market can be bet on. */
-  const stateOf = (symbol: string) => feed.stateOf(symbol);
-  feed.start();
-  page.addEventListener("offline", () => feed.setOnline(false));
-  const makerPoll = new Poll(clock, () => maker.read(() => client.solverInfo()), MAKER_POLL_MS);
-  makerPoll.start();
-  page.addEventListener("online", () => {
-    feed.setOnline(true);
-    makerPoll.start();
-  });
-  session.restore();
-  const connections = { config, client, serverClock, session, nodeChainId };
+  readonly client: RangemakerClient;
+  readonly serverClock = new ServerClock(systemClock.now);
+  readonly markets: Markets;
+  readonly feed: PriceFeed;
+  readonly isOffline: ReadonlySignal<boolean>;
   /** The prices are those of stand-ins for the exchanges. */
-  const isSimulated = urls.exchanges !== undefined;
-  const { isOffline } = feed;
-  const market = { markets, feed, isOffline, isSimulated, stateOf, withBreach, maker };
-  return { ...connections, ...market, messages, hideMessages, announce };
+  readonly isSimulated: boolean;
+  readonly maker = new MakerStatus();
+  readonly session: Session;
+  /** The node's chain id, once it has answered. */
+  readonly nodeChainId: Signal<number | undefined> = signal(undefined);
+  /** The newest events, for screen readers and the message line. */
+  readonly messages: ReadonlySignal<readonly Message[]>;
+  readonly announce: Announce;
+  readonly hideMessages: () => void;
+  readonly #document: Document;
+  readonly #breaches = new LiveBreaches();
+  #genesis: string | undefined;
+
+  /** Connects the page. */
+  constructor(config: PageConfig, page: Window) {
+    const clock = systemClock;
+    const { urls, chainId } = config;
+    this.config = config;
+    this.#document = page.document;
+    this.markets = new Markets(config.markets);
+    this.client = new RangemakerClient({ urls, chainId, markets: config.markets });
+    this.isSimulated = urls.exchanges !== undefined;
+    const { messages, announce, hide, hideSeen } = openMessages(clock);
+    this.messages = messages;
+    this.announce = announce;
+    this.hideMessages = hide;
+    page.addEventListener("pointerdown", hideSeen);
+    this.session = new Session({
+      config,
+      clock,
+      serverClock: this.serverClock,
+      store: page.localStorage,
+      tabs: page,
+      injected: watchInjectedWallets(page),
+      onNews: (thesis, news) => this.#announceNews(thesis, news),
+      onResolved: (bet, outcome) => this.#announceOutcome(bet, outcome),
+      onLeft: (theses) => {
+        announce(`You have left the account.${stillOpenText(theses.map(this.withBreach))}`);
+      },
+    });
+    this.feed = new PriceFeed({
+      client: this.client,
+      symbols: this.markets.symbols,
+      serverClock: this.serverClock,
+      clock,
+      onConnected: () => {
+        void this.#checkChain();
+        void this.client.chainId().then((id) => this.nodeChainId.value = id, () => {});
+      },
+    });
+    this.isOffline = this.feed.isOffline;
+    const askMaker = () => this.maker.read(() => this.client.solverInfo());
+    const makerPoll = new Poll(clock, askMaker, MAKER_POLL_MS);
+    page.addEventListener("offline", () => this.feed.setOnline(false));
+    page.addEventListener("online", () => {
+      this.feed.setOnline(true);
+      makerPoll.start();
+    });
+    this.feed.start();
+    makerPoll.start();
+    this.session.restore();
+  }
+
+  /** Whether a market can be bet on. */
+  readonly stateOf = (symbol: string): MarketState => this.feed.stateOf(symbol);
+
+  /** A thesis of any market, with the breach that the page's own prices show. */
+  readonly withBreach = (thesis: Thesis): Thesis => {
+    const market = this.markets.find(thesis.base, thesis.quote);
+    return this.#breaches.withBreach(thesis, market && this.feed.seriesOf(market.symbol));
+  };
+
+  #announceNews(thesis: Thesis, news: BetNews): void {
+    const { id, startTime, endTime } = thesis;
+    if (news === "found") {
+      this.announce(placedText(id, thesis, this.serverClock.now()));
+    } else if (news === "started") {
+      const text = `Bet ${id} runs now, for ${durationText(endTime - startTime)}.`;
+      this.announce(text, { isSpoken: true }); // the chart shows it
+    } else {
+      this.announce(outcomeText(thesis), { isSpoken: isOutcomeSeen(this.#document, thesis) });
+      notify(outcomeText(thesis));
+    }
+  }
+
+  #announceOutcome({ offer: { quote }, isChecking }: UnresolvedBet, outcome: BetOutcome): void {
+    if (outcome.name === "placed") {
+      const text = placedText(outcome.thesisId, quote, this.serverClock.now());
+      this.announce(text, { isSpoken: !isChecking });
+    } else if (outcome.name !== "refused") { // of which the bet slip shows the reason
+      const from = formatTime(quote.startTime);
+      this.announce(`No bet was placed on the box from ${from}, nothing was taken.`);
+    }
+  }
+
+  /** Detects that the node has another chain than before. */
+  async #checkChain(): Promise<void> {
+    const found = await this.client.genesisHash().catch(() => undefined);
+    if (found == null) return; // checked again after the next connect
+    if (this.#genesis !== undefined && this.#genesis !== found) {
+      this.announce("The chain was reset: prices and bets start over.");
+      this.feed.clear();
+      this.session.restart();
+    }
+    this.#genesis = found;
+  }
 }
 
 /** Whether the part of the page that shows the outcome of a bet is visible and not covered. */

@@ -24,7 +24,7 @@ const FOUND_MS = 10_000;
 /** Such a bet was found, or the window of a bet that was seen open has started, or it is settled. */
 export type BetNews = "found" | "started" | "settled";
 
-export interface PortfolioOptions extends Omit<BetKeeperOptions, "hasAllTheses"> {
+interface PortfolioOptions extends Omit<BetKeeperOptions, "hasAllTheses"> {
   client: RangemakerClient;
   onNews(thesis: Thesis, news: BetNews): void;
 }

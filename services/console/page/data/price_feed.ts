@@ -9,7 +9,7 @@ import {
 } from "@rangemaker/client";
 import { messageOf } from "../../../../lib/errors.ts";
 import { toNumber } from "../format.ts";
-import { PriceSeries } from "./price_series.ts";
+import { POINTS_MAX, PriceSeries } from "./price_series.ts";
 import type { ServerClock } from "./server_clock.ts";
 
 /**
@@ -21,8 +21,8 @@ const PAUSE_MAX_MS = 1_000;
 /** Pauses between attempts to load the prices of a gap: they double. */
 const GAP_RETRY_MS = { first: 1_000, last: 600_000 };
 
-/** Length of the node's price history. */
-export const HISTORY_MAX_MS = 65_536 * SLOT_MS;
+/** How far back the page reads prices, if the node has them: as many as it keeps. */
+export const HISTORY_MAX_MS = POINTS_MAX * SLOT_MS;
 
 /** Time that one request for history covers. */
 const PAGE_MS = 600_000;
@@ -30,7 +30,7 @@ const PAGE_MS = 600_000;
 /** Whether a market accepts bets, as far as the page knows. */
 export type MarketState = "fresh" | "stale" | "missing" | "away" | "connecting";
 
-export interface PriceFeedOptions {
+interface PriceFeedOptions {
   client: Pick<RangemakerClient, "history" | "watchPrices">;
   symbols: readonly string[];
   serverClock: ServerClock;

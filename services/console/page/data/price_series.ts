@@ -1,7 +1,7 @@
 import { lowerBound } from "../../../../lib/lower_bound.ts";
 
-/** Most slots of a market: as many as the node keeps. */
-const POINTS_MAX = 65_536;
+/** Most slots of a market that the page keeps: 1.8 h. */
+export const POINTS_MAX = 65_536;
 
 /** Slots that are removed at once: removing the start of an array moves all the rest. */
 const TRIM = 4_096;

@@ -9,7 +9,7 @@ import { MetricsHistory, parseMetrics } from "./metrics.ts";
 export type ServiceName = "exchanges" | "oracle" | "node" | "proxy" | "bridge" | "solver";
 
 /** Services with `GET /ready`, which checks the services that they need. */
-export const WITH_READY: ReadonlySet<ServiceName> = new Set(["proxy", "bridge", "solver"]);
+const WITH_READY: ReadonlySet<ServiceName> = new Set(["proxy", "bridge", "solver"]);
 
 /** Whether a service answers, as far as is known. */
 export type Presence =

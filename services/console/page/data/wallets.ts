@@ -1,7 +1,12 @@
 /** Wallets of the user: wallets of browser extensions, and a key made for development chains. */
 import { type Signal, signal } from "@preact/signals";
 import * as z from "zod";
-import type { AccountWallet, Address, ProviderWallet } from "@rangemaker/client";
+import {
+  type AccountWallet,
+  type Address,
+  isProvider,
+  type ProviderWallet,
+} from "@rangemaker/client";
 import { addressSchema } from "../../../../lib/protocol/scalars.ts";
 
 /** A wallet that the browser offers. */
@@ -16,11 +21,6 @@ const announcementSchema = z.object({
   info: z.object({ uuid: z.string(), name: z.string().min(1), rdns: z.string().optional() }),
   provider: z.custom<ProviderWallet>(isProvider),
 });
-
-function isProvider(value: unknown): value is ProviderWallet {
-  return typeof value === "object" && value !== null && "request" in value &&
-    typeof value.request === "function";
-}
 
 /**
  * The wallets of this browser (EIP-6963), as they announce themselves; `window.ethereum` if none does.
@@ -43,7 +43,7 @@ export function watchInjectedWallets(target: EventTarget): Signal<readonly Injec
 }
 
 /** Receives what a wallet reports: its chain, and its accounts, one of which is in use. */
-export interface WalletHandlers {
+interface WalletHandlers {
   onAccounts(accounts: readonly Address[]): void;
   onChain(chainId: number): void;
 }

@@ -167,13 +167,17 @@ function OperatorView({ model, watch }: { model: PageModel; watch: ServicesWatch
   return (
     <div class="board">
       <Findings
-        {...{ findings, states, announce: model.announce, isCutOff: watch.isCutOff.value }}
+        findings={findings}
+        states={states}
+        announce={model.announce}
+        isCutOff={watch.isCutOff.value}
       />
       <section class="services" aria-label="Services">
         {states.map((state) => (
           <ServiceCard
             key={state.name}
-            {...{ state, findings }}
+            state={state}
+            findings={findings}
             process={processes.find((services) => services.includes(state)) ?? []}
           />
         ))}

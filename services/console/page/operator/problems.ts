@@ -175,7 +175,13 @@ function measuredOf(problem: Problem, { name: service, history }: ServiceState):
   const extent = samples.reduce((sum, { value }) => sum + 1 + Math.abs(value - bound.limit), 0);
   const countedMs = problem.measure.counter?.windowMs;
   return {
-    ...{ service, severity, text, details: details ?? [], firstStep, chapter, extent },
+    service,
+    severity,
+    text,
+    details: details ?? [],
+    firstStep,
+    chapter,
+    extent,
     ...(effect && { effect }),
     ...(countedMs && { countedMs }),
   };
@@ -229,7 +235,10 @@ function healthOf(state: ServiceState): Finding | undefined {
   const details = complaints.filter((text) => text !== "");
   const named = details.length > 0 ? "here or in its log" : "in its log";
   return {
-    ...{ service, severity: "critical", chapter: HEALTH, effect: SERVICES[service].effect },
+    service,
+    severity: "critical",
+    chapter: HEALTH,
+    effect: SERVICES[service].effect,
     text: isHealthy ? "It is not ready" : `Its health is ${health || "bad"}`,
     details,
     firstStep: `Fix what it names ${named}: then it goes on by itself.`,
@@ -240,7 +249,10 @@ function healthOf(state: ServiceState): Finding | undefined {
 function absenceOf(state: ServiceState): Finding {
   const { name: service, presence, lastAnswerMs: sinceMs, reason, history } = state;
   const found: Finding = {
-    ...{ service, severity: "critical", chapter: SERVICE_DOWN.name, details: [] },
+    service,
+    severity: "critical",
+    chapter: SERVICE_DOWN.name,
+    details: [],
     text: SERVICE_DOWN.message,
     effect: SERVICES[service].effect,
     firstStep: firstStepOf(state),

@@ -22,14 +22,14 @@ export interface Repair {
 type Bet = Pick<Thesis, "id" | "user" | "betAmount" | "startTime" | "endTime">;
 
 /** A market whose open bets need prices that the node does not have. */
-export interface MarketGap {
+interface MarketGap {
   symbol: string;
   bets: readonly Bet[];
   /** Spans without prices, oldest first. */
   missing: readonly MissingSpan[];
 }
 
-export interface MissingSpan {
+interface MissingSpan {
   from: number;
   to: number;
   /** The last price before it, if it is known. */

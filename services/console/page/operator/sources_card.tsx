@@ -25,7 +25,9 @@ export function Sources({ providers, oracle, symbols, isSimulated }: SourcesProp
     name: symbol,
     number: (provider) => (
       <Price
-        {...{ provider, symbol, pair: providers?.pairSources[symbol] }}
+        provider={provider}
+        symbol={symbol}
+        pair={providers?.pairSources[symbol]}
         ageS={oracle?.history.latest.sum("oracle_price_age_seconds", { pair: symbol })}
       />
     ),
@@ -44,9 +46,13 @@ export function Sources({ providers, oracle, symbols, isSimulated }: SourcesProp
               {
                 name: "Source",
                 text: (provider) =>
-                  provider === undefined
-                    ? "Oracle"
-                    : <Source {...{ ...provider, isSimulated, judgedFromMs }} />,
+                  provider === undefined ? "Oracle" : (
+                    <Source
+                      {...provider}
+                      isSimulated={isSimulated}
+                      judgedFromMs={judgedFromMs}
+                    />
+                  ),
               },
               ...symbols.map(pricesOf),
               {

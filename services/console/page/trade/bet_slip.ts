@@ -48,7 +48,9 @@ export class BetSlip {
   #cancelRefresh: CancelTimer = () => {};
   readonly #voice: SlipVoice;
   /** The parsed values of the fields. */
-  readonly parsed = computed(() => parseFields(this.fields.value));
+  readonly parsed = computed(() =>
+    parseFields(this.fields.value, this.#options.maker.info.value?.config)
+  );
   /** Increased when the bet or its user changes, to drop quotes and signatures for earlier ones. */
   #version = 0;
   /** Whether the user has changed the box that was restored from the store. */

@@ -2,7 +2,7 @@
  * The box that the user draws. Its times count from now, so it keeps its place on the chart until
  * it is quoted.
  */
-import { type Bet, formatUnits, parsePrice } from "@rangemaker/client";
+import { type Bet, formatUnits, parsePrice, type SolverInfo } from "@rangemaker/client";
 import {
   CENT,
   decimalsOf,
@@ -25,10 +25,10 @@ export interface Draft {
 /** Earliest start of a window: the quote is read and signed before it. */
 export const START_MIN_MS = 8_000;
 
-/** Shortest window of a bet. */
+/** The shortest box that can be drawn. A maker may ask for a longer one: `GET /info` has its bounds. */
 export const DURATION_MIN_MS = 1_000;
 
-/** Longest window of a bet, and latest start. */
+/** The longest box that can be drawn, and the latest start. */
 const DURATION_MAX_MS = 86_400_000;
 
 /** Corners of a drawn box, in the units of the chart. */
@@ -133,8 +133,11 @@ export function errorText(field: keyof DraftFields, error: string): string {
 
 const SPAN_RULE = "such as 15 s, 5 min, 2 h or 1 d";
 
-/** Reads the fields of the form. */
-export function parseFields(fields: DraftFields): ParsedFields {
+/** The bounds of a window's length, milliseconds. */
+type DurationBounds = Pick<SolverInfo["config"], "minDuration" | "maxDuration">;
+
+/** Reads the fields of the form. @param maker The maker's bounds, once it has answered. */
+export function parseFields(fields: DraftFields, maker?: DurationBounds): ParsedFields {
   const errors: FieldErrors = {};
   const number = (
     name: "lower" | "upper" | "amount",
@@ -146,17 +149,18 @@ export function parseFields(fields: DraftFields): ParsedFields {
     errors[name] = numberError(fields[name], ...rule);
     return 0n;
   };
-  const duration = (name: "startsIn" | "lasts", minMs: number): number => {
-    const ms = durationOf(fields[name], minMs);
+  const duration = (name: "startsIn" | "lasts", minMs: number, maxMs?: number): number => {
+    const ms = durationOf(fields[name], minMs, maxMs);
     if (ms !== undefined) return ms;
-    errors[name] = `Enter ${durationText(minMs)} to 1 d, ${SPAN_RULE}`;
+    const [min, max] = [minMs, maxMs ?? DURATION_MAX_MS].map(durationText);
+    errors[name] = `Enter ${min} to ${max}, ${SPAN_RULE}`;
     return 0;
   };
   const lowerPrice = number("lower", "a price", "above 0");
   const upperPrice = number("upper", "a price", "above 0");
   const betAmount = number("amount", "an amount", "of at least 0.01", CENT);
   const startsInMs = duration("startsIn", START_MIN_MS);
-  const durationMs = duration("lasts", DURATION_MIN_MS);
+  const durationMs = duration("lasts", maker?.minDuration ?? DURATION_MIN_MS, maker?.maxDuration);
   if (errors.lower === undefined && errors.upper === undefined && lowerPrice >= upperPrice) {
     errors.upper = "Enter a price above the lower one";
   }
@@ -167,10 +171,10 @@ export function parseFields(fields: DraftFields): ParsedFields {
   return { errors, ...(errors.amount === undefined && { betAmount }) };
 }
 
-/** Undefined if the text is not a duration, or is outside the limits of bets. */
-function durationOf(text: string, minMs: number): number | undefined {
+/** Undefined if the text is not a duration, or is outside the bounds. */
+function durationOf(text: string, minMs: number, maxMs = DURATION_MAX_MS): number | undefined {
   const ms = parseDuration(text);
-  return ms !== undefined && ms >= minMs && ms <= DURATION_MAX_MS ? ms : undefined;
+  return ms !== undefined && ms >= minMs && ms <= maxMs ? ms : undefined;
 }
 
 /** Time until a suggested box starts: more than users need to read or hear its quote. */
