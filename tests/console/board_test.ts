@@ -20,7 +20,7 @@ const FOLDER = new URL("../../docs/images/", import.meta.url);
 const takesPictures = Deno.env.get("UPDATE_DOCS") === "1";
 
 /** Bets that are settled before the page is looked at, and such that stay open. */
-const [SHORT, LONG] = takesPictures ? [40, 9] : [3, 7];
+const [SHORT, LONG] = takesPictures ? [40, 9] : [3, 8];
 
 const SERVICES = ["exchanges", "oracle", "node", "proxy", "bridge", "solver"];
 
