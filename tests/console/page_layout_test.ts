@@ -2,129 +2,139 @@
 import assert from "node:assert/strict";
 import type { Page } from "puppeteer-core";
 import { eventually } from "../support/eventually.ts";
-import { testPage } from "./shared_page.ts";
+import { pageTest } from "./shared_page.ts";
 
 const PHONE = { width: 390, height: 844, isMobile: true, hasTouch: true };
-testPage("on a wide screen, the button of each step is at the same place", async (open) => {
-  const visitor = await open();
-  const { page } = visitor;
-  await visitor.enter();
-  await visitor.sees(/3\. Draw your box/);
-  const places: string[] = [];
-  for (
-    const [action, then] of [
-      ["Suggest a box", /Odds\s+×\s\d/],
-      ["Get a quote", /Sign within \d+ s/],
-      ["Sign and place the bet", /is placed/],
-      ["Make another bet", /Suggest a box/],
-    ] as const
-  ) {
-    const { top, bottom } = await placeOf(page, ".next [data-next]");
-    places.push(`${top} to ${bottom}`);
-    await visitor.press(action);
-    await visitor.sees(then);
-  }
-  assert.equal(new Set(places).size, 1, places.join());
-  await visitor.close({ outages: true });
-});
+Deno.test(
+  pageTest("on a wide screen, the button of each step is at the same place", async (open) => {
+    const visitor = await open();
+    const { page } = visitor;
+    await visitor.enter();
+    await visitor.sees(/3\. Draw your box/);
+    const places: string[] = [];
+    for (
+      const [action, then] of [
+        ["Suggest a box", /Odds\s+×\s\d/],
+        ["Get a quote", /Sign within \d+ s/],
+        ["Sign and place the bet", /is placed/],
+        ["Make another bet", /Suggest a box/],
+      ] as const
+    ) {
+      const { top, bottom } = await placeOf(page, ".next [data-next]");
+      places.push(`${top} to ${bottom}`);
+      await visitor.press(action);
+      await visitor.sees(then);
+    }
+    assert.equal(new Set(places).size, 1, places.join());
+    await visitor.close({ outages: true });
+  }),
+);
 
-testPage("in large text on a phone, amount, button and signed range are seen", async (open) => {
-  const visitor = await open((page) => page.setViewport(PHONE));
-  const { page } = visitor;
-  await visitor.enter();
-  await page.$eval("html", (html) => html.style.setProperty("font-size", "200%"));
-  await visitor.press("Suggest a box");
-  await visitor.sees(/Odds\s+×\s\d/);
-  await page.$eval("html", (html) => html.scrollTop = 0);
-  await eventually("a low bar", async () => {
-    const { top } = await placeOf(page, "input[name=amount]");
-    const { bottom } = await placeOf(page, "[data-next]");
-    return top > PHONE.height / 2 && bottom <= PHONE.height || undefined;
-  });
-  await visitor.press("Get a quote");
-  await visitor.sees(/Sign within \d+ s/);
-  const [range, sign] = [await placeOf(page, ".side .facts"), await placeOf(page, "[data-next]")];
-  assert(range.top >= 0 && range.bottom <= sign.top, JSON.stringify({ range, sign }));
-  await visitor.close({ outages: true });
-});
-
-testPage("on low screens and in large text, each field is seen with its label", async (open) => {
-  const visitor = await open();
-  const { page } = visitor;
-  await visitor.enter();
-  await visitor.press("Suggest a box");
-  for (
-    const [width, height, text] of [
-      [640, 380, "100%"],
-      [844, 390, "100%"],
-      [1280, 757, "200%"],
-      [320, 640, "200%"],
-    ] as const
-  ) {
-    await page.setViewport({ width, height });
-    await page.$eval("html", (html, text) => html.style.setProperty("font-size", text), text);
-    assert.deepEqual(await hiddenFields(page), [], `${width} x ${height}, ${text}`);
-    await visitor.fill("startsIn", "abc");
-    const error = await page.waitForSelector("#error-startsIn");
-    await eventually("the error above the bar", async () => {
-      const seen = await error?.evaluate((found) => found.getBoundingClientRect().bottom);
-      const bar = await placeOf(page, "[data-fixed]");
-      return seen !== undefined && seen <= bar.top || undefined;
+Deno.test(
+  pageTest("in large text on a phone, amount, button and signed range are seen", async (open) => {
+    const visitor = await open((page) => page.setViewport(PHONE));
+    const { page } = visitor;
+    await visitor.enter();
+    await page.$eval("html", (html) => html.style.setProperty("font-size", "200%"));
+    await visitor.press("Suggest a box");
+    await visitor.sees(/Odds\s+×\s\d/);
+    await page.$eval("html", (html) => html.scrollTop = 0);
+    await eventually("a low bar", async () => {
+      const { top } = await placeOf(page, "input[name=amount]");
+      const { bottom } = await placeOf(page, "[data-next]");
+      return top > PHONE.height / 2 && bottom <= PHONE.height || undefined;
     });
-    await visitor.fill("startsIn", "20 s");
-  }
-  await visitor.close({ outages: true });
-});
+    await visitor.press("Get a quote");
+    await visitor.sees(/Sign within \d+ s/);
+    const [range, sign] = [await placeOf(page, ".side .facts"), await placeOf(page, "[data-next]")];
+    assert(range.top >= 0 && range.bottom <= sign.top, JSON.stringify({ range, sign }));
+    await visitor.close({ outages: true });
+  }),
+);
 
-testPage("the list of keys scrolls the chart away; the next key brings it back", async (open) => {
-  const visitor = await open((page) => page.setViewport({ width: 320, height: 640 }));
-  const { page } = visitor;
-  await visitor.sees(/Live/);
-  await page.$eval("html", (html) => html.style.setProperty("font-size", "200%"));
-  await page.focus(".chart .area");
-  await page.keyboard.press("?");
-  await page.waitForSelector(".keys ul", { visible: true });
-  await eventually("the keys instead of the chart", async () => {
-    return (await placeOf(page, ".chart")).bottom < 320 || undefined;
-  });
-  await page.keyboard.press("Enter");
-  const { top, bottom } = await placeOf(page, ".chart");
-  assert(top > -1 && bottom <= 640, `${top} to ${bottom}`);
-  await visitor.close({ outages: true });
-});
+Deno.test(
+  pageTest("on low screens and in large text, each field is seen with its label", async (open) => {
+    const visitor = await open();
+    const { page } = visitor;
+    await visitor.enter();
+    await visitor.press("Suggest a box");
+    for (
+      const [width, height, text] of [
+        [640, 380, "100%"],
+        [844, 390, "100%"],
+        [1280, 757, "200%"],
+        [320, 640, "200%"],
+      ] as const
+    ) {
+      await page.setViewport({ width, height });
+      await page.$eval("html", (html, text) => html.style.setProperty("font-size", text), text);
+      assert.deepEqual(await hiddenFields(page), [], `${width} x ${height}, ${text}`);
+      await visitor.fill("startsIn", "abc");
+      const error = await page.waitForSelector("#error-startsIn");
+      await eventually("the error above the bar", async () => {
+        const seen = await error?.evaluate((found) => found.getBoundingClientRect().bottom);
+        const bar = await placeOf(page, "[data-fixed]");
+        return seen !== undefined && seen <= bar.top || undefined;
+      });
+      await visitor.fill("startsIn", "20 s");
+    }
+    await visitor.close({ outages: true });
+  }),
+);
 
-testPage("a drag to the edge leaves the view still; after a quote, a box drags", async (open) => {
-  const visitor = await open((page) => page.setViewport(PHONE));
-  const { page } = visitor;
-  await visitor.enter();
-  await visitor.fill("startsIn", "8 s");
-  await visitor.press("Suggest a box");
-  await visitor.fill("lasts", "10 s"); // as high as for a minute: the price stays inside
-  const startsIn = () => page.$eval("input[name=startsIn]", ({ value }) => value);
-  const secondsShown = async () => {
-    const label = await page.$eval(".choice .span", (span) => span.textContent);
-    return parseFloat(label) * (label.endsWith("min") ? 60 : 1);
-  };
-  // The plot is 272 pixels of 340.
-  const middle = async () => (0.42 + 13 / await secondsShown()) * 272 / 340;
-  const [start, before] = [await middle(), await secondsShown()];
-  const toEdge = Array.from({ length: 30 }, (_, step) => Math.min(0.78, start + step / 60));
-  await visitor.touch(toEdge.map((x) => [[x, 0.5]]), 300);
-  assert.notEqual(await startsIn(), "8 s", "it was dragged");
-  const after = await secondsShown();
-  assert(after <= 2 * before, `${before} s, then ${after} s`);
-  await visitor.press("Undo");
-  assert.equal(await startsIn(), "8 s");
-  await visitor.press("Get a quote");
-  await visitor.sees(/Ask for a new quote/);
-  const grip = await middle();
-  await visitor.touch([0, 0.02, 0.05, 0.1].map((x) => [[grip + x, 0.5]]), 300);
-  await visitor.sees(/Undo/);
-  assert.notEqual(await startsIn(), "8 s", "it was dragged again");
-  await visitor.close();
-});
+Deno.test(
+  pageTest("the list of keys scrolls the chart away; the next key brings it back", async (open) => {
+    const visitor = await open((page) => page.setViewport({ width: 320, height: 640 }));
+    const { page } = visitor;
+    await visitor.sees(/Live/);
+    await page.$eval("html", (html) => html.style.setProperty("font-size", "200%"));
+    await page.focus(".chart .area");
+    await page.keyboard.press("?");
+    await page.waitForSelector(".keys ul", { visible: true });
+    await eventually("the keys instead of the chart", async () => {
+      return (await placeOf(page, ".chart")).bottom < 320 || undefined;
+    });
+    await page.keyboard.press("Enter");
+    const { top, bottom } = await placeOf(page, ".chart");
+    assert(top > -1 && bottom <= 640, `${top} to ${bottom}`);
+    await visitor.close({ outages: true });
+  }),
+);
 
-testPage("a wrong field leaves the box on the chart", async (open) => {
+Deno.test(
+  pageTest("a drag to the edge leaves the view still; after a quote, a box drags", async (open) => {
+    const visitor = await open((page) => page.setViewport(PHONE));
+    const { page } = visitor;
+    await visitor.enter();
+    await visitor.fill("startsIn", "8 s");
+    await visitor.press("Suggest a box");
+    await visitor.fill("lasts", "10 s"); // as high as for a minute: the price stays inside
+    const startsIn = () => page.$eval("input[name=startsIn]", ({ value }) => value);
+    const secondsShown = async () => {
+      const label = await page.$eval(".choice .span", (span) => span.textContent);
+      return parseFloat(label) * (label.endsWith("min") ? 60 : 1);
+    };
+    // The plot is 272 pixels of 340.
+    const middle = async () => (0.42 + 13 / await secondsShown()) * 272 / 340;
+    const [start, before] = [await middle(), await secondsShown()];
+    const toEdge = Array.from({ length: 30 }, (_, step) => Math.min(0.78, start + step / 60));
+    await visitor.touch(toEdge.map((x) => [[x, 0.5]]), 300);
+    assert.notEqual(await startsIn(), "8 s", "it was dragged");
+    const after = await secondsShown();
+    assert(after <= 2 * before, `${before} s, then ${after} s`);
+    await visitor.press("Undo");
+    assert.equal(await startsIn(), "8 s");
+    await visitor.press("Get a quote");
+    await visitor.sees(/Ask for a new quote/);
+    const grip = await middle();
+    await visitor.touch([0, 0.02, 0.05, 0.1].map((x) => [[grip + x, 0.5]]), 300);
+    await visitor.sees(/Undo/);
+    assert.notEqual(await startsIn(), "8 s", "it was dragged again");
+    await visitor.close();
+  }),
+);
+
+Deno.test(pageTest("a wrong field leaves the box on the chart", async (open) => {
   const visitor = await open(async (page) => {
     await page.evaluateOnNewDocument(`
       const { fillText } = CanvasRenderingContext2D.prototype;
@@ -143,7 +153,7 @@ testPage("a wrong field leaves the box on the chart", async (open) => {
   await page.waitForFunction("performance.now() > " + (Number(wrongMs) + 1_500)); // frames
   assert(Number(await page.evaluate("invitedMs")) < Number(wrongMs), "no invitation");
   await visitor.close({ outages: true });
-});
+}));
 
 async function placeOf(page: Page, selector: string): Promise<{ top: number; bottom: number }> {
   return await page.$eval(selector, (part) => {

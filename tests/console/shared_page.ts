@@ -27,14 +27,17 @@ Deno.test.afterAll(async () => {
   await shared?.stack.stop();
 });
 
-/** Tests a behaviour of the page. */
-export function testPage(behaviour: string, play: (open: Open) => Promise<void>): void {
-  Deno.test({
+/** The test of a behaviour of the page. */
+export function pageTest(
+  behaviour: string,
+  play: (open: Open) => Promise<void>,
+): Deno.TestDefinition {
+  return {
     name: `Console: ${behaviour}`,
     ignore: !hasChromium,
     fn: () => {
       const { stack: { urls }, browser } = shared!; // since the first test
       return play((prepare) => Visitor.open(browser, urls.console!, prepare)); // it has a port
     },
-  });
+  };
 }
