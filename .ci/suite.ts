@@ -109,7 +109,7 @@ if (import.meta.main) {
     const cores = navigator.hardwareConcurrency;
     // Both at once: while long tests wait, for processes and for time to pass, the others compute.
     const runs = [
-      { isolates: long, flags: uncovered, jobs: 2 * cores },
+      { isolates: long, flags: uncovered, jobs: Math.ceil(1.5 * cores) },
       { isolates: covered, flags: Deno.args, jobs: cores },
     ]
       .filter(({ isolates }) => isolates.length > 0)
