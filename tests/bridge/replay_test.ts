@@ -48,7 +48,7 @@ Deno.test("bridge replay: sends a deposit again if the node has only a failed re
     assert.equal(node.credited.get(user.address), 25_000_000n);
   }));
 
-Deno.test("bridge replay: a dry run shows what is missing, exit code 1, and sends nothing", () =>
+Deno.test("bridge replay: a dry run that finds missing deposits exits with 1 and sends nothing", () =>
   withLostDeposit(async (node, replay) => {
     const dry = await replay("--dry-run");
     const lines = [

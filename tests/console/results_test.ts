@@ -164,14 +164,14 @@ Deno.test("comparedText: the profit beside the expected one, their difference in
   assert.match(textOf(1, 40, () => ({ endTime: 100_001 })), /^None can be compared:/);
 });
 
-Deno.test("comparedText: there is no verdict if five bets decide more than half", () => {
+Deno.test("comparedText: a result that five bets decide gets no verdict", () => {
   const textAt = (payout: bigint) =>
     comparedText(comparedBets(0, 40, (id) => id < 5 ? { payout: payout * USDC } : {}));
   assert.match(textAt(52n), /▲ More than chance/); // 5 × 26² < 35 × 10²
   assert.match(textAt(54n), / No verdict: the 5 largest bets decide more than half of it\.$/);
 });
 
-Deno.test("earningsOf: what was expected and the difference add up to the profit, as they are shown", () => {
+Deno.test("earningsOf: the shown expected profit and difference add up to the shown profit", () => {
   const { compared, profit } = comparedBets(1, 3, (id) => ({ payout: 20_003_333n + BigInt(id) }));
   const { expected, difference } = compared ?? assert.fail();
   assert.equal(expected % 10_000n, 0n);

@@ -18,6 +18,7 @@ import { isInside, type Scales } from "./chart_scales.ts";
 import { wheelFactor, zoomed } from "./chart_spans.ts";
 import { fieldsOf } from "./draft.ts";
 import type { LiveChart } from "./live_chart.ts";
+import { Pinch } from "./pinch.ts";
 
 export interface PointerTarget extends ChartSource {
   chart: LiveChart;
@@ -55,9 +56,6 @@ interface Press {
 /** The direction of a finger is unknown until it has moved this far. */
 const DIRECTION_MIN = 8;
 
-/** Closer fingers count as this far apart, in pixels. */
-const PINCH_MIN = 20;
-
 /**
  * Draws boxes with one pointer. Escape or a second pointer undoes the drag. Two fingers and the
  * wheel zoom. A finger draws on the future, moves the box and, after a rest, resizes it. It scrolls
@@ -71,12 +69,9 @@ export class ChartPointer {
   readonly #keys: Readonly<Record<string, () => void>>;
   #cancelSaying: CancelTimer = () => {};
   #press: Press | undefined;
-  /** Time shown and distance of two fingers as they began: the distance sets the time. */
-  #pinch: { spanMs: number; distance: number } | undefined;
+  readonly #pinch = new Pinch();
   /** Where the page was when a finger began to swipe instead of drawing. */
   #swipedAt: number | undefined;
-  /** Positions of the fingers, by pointer id. */
-  readonly #fingers = new Map<number, { x: number; y: number }>();
 
   /** @param element Its style must allow the browser to scroll the page vertically. */
   constructor(element: HTMLElement, target: PointerTarget, signal: AbortSignal) {
@@ -136,11 +131,13 @@ export class ChartPointer {
 
   #down(event: PointerEvent): void {
     this.#swipedAt = undefined; // a second finger zooms
-    if (event.pointerType === "touch") this.#startPinch(event);
-    if (this.#press !== undefined) return this.#cancel();
-    if (this.#fingers.size > 1) return;
-    const scales = this.#target.chart.scales;
     const { x, y } = this.#placeOf(event);
+    if (event.pointerType === "touch") {
+      this.#pinch.down(event.pointerId, { x, y }, this.#target.spanMs.peek());
+    }
+    if (this.#press !== undefined) return this.#cancel();
+    if (this.#pinch.fingers > 1) return;
+    const scales = this.#target.chart.scales;
     if (event.button !== 0 || scales === undefined || !isInside(scales.plot, x, y)) return;
     const grip = this.#gripAt(scales, event);
     const isPast = x < scales.x(scales.nowMs) && grip.kind === "new";
@@ -164,21 +161,6 @@ export class ChartPointer {
     this.#point(undefined, false);
   }
 
-  /** Adds a finger. Two fingers or more zoom and do not draw. */
-  #startPinch(event: PointerEvent): void {
-    this.#fingers.set(event.pointerId, this.#placeOf(event));
-    const distance = this.#fingerDistance();
-    const spanMs = this.#target.spanMs.peek();
-    this.#pinch = distance === undefined ? undefined : { spanMs, distance };
-  }
-
-  /** The distance of the first two fingers; undefined if there are fewer. */
-  #fingerDistance(): number | undefined {
-    const [first, second] = this.#fingers.values();
-    if (first === undefined || second === undefined) return undefined;
-    return Math.max(PINCH_MIN, Math.hypot(first.x - second.x, first.y - second.y));
-  }
-
   /** Decides whether a finger that starts to move draws, or the browser scrolls the page. */
   #touchMove(event: TouchEvent): void {
     const [press, finger] = [this.#press, event.touches[0]];
@@ -195,7 +177,7 @@ export class ChartPointer {
         if (stroke !== "rested" && !press.isSketch && !press.isOnHandle) press.drag.moves();
       }
     }
-    if (this.#press !== undefined || this.#pinch !== undefined) event.preventDefault();
+    if (this.#press !== undefined || this.#pinch.isActive) event.preventDefault();
   }
 
   #wheel(event: WheelEvent): void {
@@ -218,12 +200,8 @@ export class ChartPointer {
 
   #move(event: PointerEvent): void {
     const { x, y } = this.#placeOf(event);
-    if (this.#fingers.has(event.pointerId)) this.#fingers.set(event.pointerId, { x, y });
-    const distance = this.#fingerDistance();
-    if (this.#pinch !== undefined && distance !== undefined) {
-      this.#show(this.#pinch.spanMs * this.#pinch.distance / distance);
-      return;
-    }
+    const spanMs = this.#pinch.move(event.pointerId, { x, y });
+    if (spanMs !== undefined) return void this.#show(spanMs);
     const scales = this.#target.chart.scales;
     if (scales === undefined) return;
     const press = this.#press;
@@ -248,8 +226,7 @@ export class ChartPointer {
 
   #up(event: PointerEvent): void {
     const { pointerId, pointerType } = event;
-    this.#fingers.delete(pointerId);
-    if (this.#fingerDistance() === undefined) this.#pinch = undefined;
+    this.#pinch.up(pointerId);
     const press = this.#press;
     const { x, y } = this.#placeOf(event);
     if (press?.pointerId === pointerId) {

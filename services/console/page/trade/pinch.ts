@@ -1,0 +1,51 @@
+/** Closer fingers count as this far apart, in pixels. */
+const DISTANCE_MIN = 20;
+
+/** A position on the chart, in pixels. */
+interface Place {
+  x: number;
+  y: number;
+}
+
+/** The fingers on the chart: the distance of two sets how much time it shows. */
+export class Pinch {
+  /** Positions of the fingers, by pointer id. */
+  readonly #fingers = new Map<number, Place>();
+  /** Time shown and distance of two fingers as they began. */
+  #start: { spanMs: number; distance: number } | undefined;
+
+  get fingers(): number {
+    return this.#fingers.size;
+  }
+
+  get isActive(): boolean {
+    return this.#start !== undefined;
+  }
+
+  /** Adds a finger. @param spanMs The time that is shown. */
+  down(pointerId: number, place: Place, spanMs: number): void {
+    this.#fingers.set(pointerId, place);
+    const distance = this.#distance();
+    this.#start = distance === undefined ? undefined : { spanMs, distance };
+  }
+
+  /** A pointer has moved. @returns The time to show; undefined unless two fingers are down. */
+  move(pointerId: number, place: Place): number | undefined {
+    if (this.#fingers.has(pointerId)) this.#fingers.set(pointerId, place);
+    const distance = this.#distance();
+    if (this.#start === undefined || distance === undefined) return undefined;
+    return this.#start.spanMs * this.#start.distance / distance;
+  }
+
+  up(pointerId: number): void {
+    this.#fingers.delete(pointerId);
+    if (this.#distance() === undefined) this.#start = undefined;
+  }
+
+  /** The distance of the first two fingers; undefined if there are fewer. */
+  #distance(): number | undefined {
+    const [first, second] = this.#fingers.values();
+    if (first === undefined || second === undefined) return undefined;
+    return Math.max(DISTANCE_MIN, Math.hypot(first.x - second.x, first.y - second.y));
+  }
+}
