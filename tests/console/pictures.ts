@@ -94,7 +94,7 @@ async function onPhone(visitor: Visitor): Promise<void> {
   await take("phone-2-money");
   await visitor.press("Take test money");
   await visitor.sees(/1,000\.00 USDC/);
-  await visitor.touch([[[0.5, 0.8]], [[0.58, 0.6]], [[0.68, 0.2]]]);
+  await visitor.touch([[[0.5, 0.75]], [[0.66, 0.72]], [[0.68, 0.25]]]);
   await visitor.sees(/Odds\s+×\s\d/);
   await take("phone-3-box");
   await visitor.press("Clear");
