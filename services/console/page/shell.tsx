@@ -105,7 +105,9 @@ function keepFocus(body: HTMLElement): () => void {
     }
   };
   const restore = () => {
-    if (document.activeElement !== document.body || focused?.isConnected !== false) return;
+    if (focused?.isConnected !== false) return;
+    focused = null; // once: later, the user may have left it on purpose
+    if (document.activeElement !== document.body) return;
     around.find((one) => one.isConnected)?.focus({ preventScroll: true });
   };
   const observer = new MutationObserver(() => {
