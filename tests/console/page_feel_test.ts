@@ -568,6 +568,7 @@ Deno.test(pageTest("an open bet is read and repeated, also in enlarged text", as
   await page.setViewport({ width: 320, height: 640 });
   await page.$eval("html", (html) => html.style.setProperty("font-size", "200%"));
   await page.focus('[aria-label^="Repeat bet"]');
+  await slowDown(page)
   await page.keyboard.press("Enter");
   await page.waitForSelector("[aria-label=Box] button");
   const [chartBottom = 0, buttonsTop = 0] = await page.$$eval(
@@ -1058,6 +1059,18 @@ async function smallTargets(page: Page): Promise<string[]> {
 async function hears(page: Page, pattern: RegExp): Promise<void> {
   await page.waitForFunction(`[...document.querySelectorAll(".messages p")]
     .some(({ textContent }) => ${pattern}.test(textContent))`);
+}
+
+/** From now on, the page is busy after each change of the bet, and late to paint. */
+async function slowDown(page: Page): Promise<void> {
+  await page.$eval("aside.side", (side) => {
+    globalThis.requestAnimationFrame = (paint) =>
+      setTimeout(() => paint(performance.now()), 500);
+    new MutationObserver(() => {
+      const until = performance.now() + 200;
+      while (performance.now() < until);
+    }).observe(side, { childList: true, subtree: true });
+  });
 }
 
 async function focusIsOn(page: Page, text: string): Promise<void> {

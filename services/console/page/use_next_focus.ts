@@ -1,5 +1,5 @@
 import type { RefObject } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 
 /**
  * Moves the focus to the next step, marked `data-next`, when the step changes while the focus is in
@@ -26,7 +26,8 @@ export function useNextFocus(
     document.addEventListener("focusin", follow);
     return () => document.removeEventListener("focusin", follow);
   }, []);
-  useEffect(() => {
+  // Before the page is painted: a focus that was lost with the previous step is still this part's.
+  useLayoutEffect(() => {
     const { name, of } = before.current;
     before.current = step;
     const isSame = name === step.name && (of === step.of || last.current === "origin");
