@@ -26,18 +26,16 @@ export function useNextFocus(
     document.addEventListener("focusin", follow);
     return () => document.removeEventListener("focusin", follow);
   }, []);
-  // Before the page is painted: a focus that was lost with the previous step is still this part's.
-  useLayoutEffect(() => {
-    const { name, of } = before.current;
-    before.current = step;
-    const isSame = name === step.name && (of === step.of || last.current === "origin");
+  const focusNext = (previous: typeof step) => {
+    const isSameName = previous.name === step.name;
+    const isSame = isSameName && (previous.of === step.of || last.current === "origin");
     // The user may be typing when a deposit arrives, which is not the user's own step.
-    const isTyping = name === step.name && document.activeElement instanceof HTMLInputElement;
+    const isTyping = isSameName && document.activeElement instanceof HTMLInputElement;
     if (isSame || isTyping || last.current === undefined) return;
     // The user gave up from there, so the focus stays.
     if (step.name === "draft" && last.current === "origin") return;
-    if (name === "draft") isFromOrigin.current = last.current === "origin";
-    const isBack = step.name === "draft" && name !== "placed" && isFromOrigin.current;
+    if (previous.name === "draft") isFromOrigin.current = last.current === "origin";
+    const isBack = step.name === "draft" && previous.name !== "placed" && isFromOrigin.current;
     const next = isBack
       ? document.querySelector<HTMLElement>(returnTo)
       : part.current?.querySelector<HTMLElement>("[data-next]:not(:disabled)");
@@ -46,5 +44,12 @@ export function useNextFocus(
     // view.
     if (!next?.matches(":focus-visible")) return;
     (next.closest(".action-bar") ?? next).scrollIntoView({ block: "nearest" });
+  };
+  useLayoutEffect(() => {
+    const previous = before.current;
+    before.current = step;
+    // After the other components of this change, but not after the page is painted, which may be
+    // late: a focus that was lost with the previous step would have been put elsewhere by then.
+    queueMicrotask(() => focusNext(previous));
   }, [step.name, step.of]);
 }
