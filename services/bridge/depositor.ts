@@ -179,6 +179,7 @@ function nonceUsed({ user, nonce }: DepositRequest, intent: Intent): RangemakerE
   return bridgeError("NONCE_USED", {
     user,
     nonce,
+    amount: decodePayload(intent.payload).amount,
     state,
     txHash: transaction?.txHash ?? null,
     reason,

@@ -3,6 +3,7 @@ import { failuresOf } from "../../lib/protocol/failures.ts";
 import type { IntentFailure, IntentState } from "../../lib/intents/intent.ts";
 import type { Address, Hex } from "../../lib/protocol/scalars.ts";
 import type { ErrorAnswers } from "../../lib/http/failures.ts";
+import { usdcText } from "../../lib/protocol/price.ts";
 import { INTENT_ERRORS } from "../../lib/http/intent_failures.ts";
 
 const describe = ({ code, message }: IntentFailure) => `${code}: ${message}`;
@@ -19,16 +20,17 @@ export const bridgeError = failuresOf({
     "send the same request again later",
   /** Describes the first deposit with this nonce, since its answer may have been lost. */
   NONCE_USED: (
-    { user, nonce, state, txHash, reason }: {
+    { user, nonce, amount, state, txHash, reason }: {
       user: Address;
       nonce: bigint;
+      amount: bigint;
       state: IntentState;
       txHash: Hex | null;
       reason: IntentFailure | null;
     },
   ) =>
     `Nonce ${nonce} of ${user} is used${txHash === null ? "" : ` by transaction ${txHash}`}: ` +
-    `deposit is ${state}${reason === null ? "" : ` (${describe(reason)})`}; ` +
+    `deposit of ${usdcText(amount)} is ${state}${reason === null ? "" : ` (${describe(reason)})`}; ` +
     "sign another nonce for another deposit",
 });
 

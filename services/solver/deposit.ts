@@ -56,8 +56,10 @@ export const run = command({
       print(`${usdcText(amount)} for ${signer.address}, transaction ${txHash}`);
     } catch (thrown) {
       if (!(thrown instanceof ServiceError) || thrown.code !== "NONCE_USED") throw thrown;
-      if (thrown.details["state"] !== "committed") throw thrown;
-      print(`${thrown.message}`);
+      const isDone = thrown.details["state"] === "committed" &&
+        thrown.details["amount"] === `${amount}`;
+      if (!isDone) throw thrown;
+      print(thrown.message);
     }
     return ExitCode.ok;
   },

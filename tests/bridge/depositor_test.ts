@@ -83,13 +83,13 @@ Deno.test("Depositor: a used nonce is refused with its transaction, the state, a
     const again = request(clock.now() + 1_000);
     await assert.rejects(depositor.deposit(again), { code: "TRANSACTION_FAILED" });
     const txHash = submitted[0]?.transaction?.txHash;
-    const words = new RegExp(`${txHash}: deposit is failed \\(CODE: reason\\);`);
+    const words = new RegExp(`${txHash}: deposit of 25 USDC is failed \\(CODE: reason\\);`);
     await assert.rejects(depositor.deposit(again), { code: "NONCE_USED", message: words });
     assert.equal(submitted.length, 1);
     world.outcome = COMMITTED;
     const other = request(clock.now() + 1_000, 2n);
     await depositor.deposit(other);
-    const noReason = { code: "NONCE_USED", message: /: deposit is committed; / };
+    const noReason = { code: "NONCE_USED", message: /: deposit of 25 USDC is committed; / };
     await assert.rejects(depositor.deposit(other), noReason);
   }));
 

@@ -19,7 +19,11 @@ Deno.test("solver deposit: credits the account of the solver's key once for a no
       const [, nonce = ""] = /^To repeat this .*: (--nonce \d+)\n/.exec(stdout) ?? [];
       const again = await runHere([...depositing, ...nonce.split(" ")], {}, clock);
       assert.equal(again.code, 0, again.stderr);
-      assert.match(again.stdout, /is used by transaction 0x.*: deposit is committed/);
+      assert.match(again.stdout, /is used by transaction 0x.*: deposit of 5 USDC is committed/);
+      const more = depositing.with(depositing.indexOf("5000000"), "6000000");
+      const other = await runHere([...more, ...nonce.split(" ")], {}, clock);
+      assert.equal(other.code, 1);
+      assert.match(other.stderr, /: deposit of 5 USDC is committed/);
       assert.equal(node.credited.get(address), 5_000_000n);
     },
     {},
