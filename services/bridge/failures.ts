@@ -30,8 +30,8 @@ export const bridgeError = failuresOf({
     },
   ) =>
     `Nonce ${nonce} of ${user} is used${txHash === null ? "" : ` by transaction ${txHash}`}: ` +
-    `deposit of ${usdcText(amount)} is ${state}${reason === null ? "" : ` (${describe(reason)})`}; ` +
-    "sign another nonce for another deposit",
+    `deposit of ${usdcText(amount)} is ${state}` +
+    `${reason === null ? "" : ` (${describe(reason)})`}; sign another nonce for another deposit`,
 });
 
 /** How each error code of the bridge is answered. */

@@ -203,7 +203,7 @@ Deno.test("Bridge: with a new key on its database, a nonce that was used before 
     await before.stop();
     await using after = await startTestBridge(node.url, { database, privateKey: newKey });
     const request = signedRequest({ deadline: Date.now() + 120_000 });
-    await assertFailure(post(`${after.url}/deposit`, request), 409, "deposit of 25 USDC is committed");
+    await assertFailure(post(`${after.url}/deposit`, request), 409, "of 25 USDC is committed");
     assert.equal(node.credited.get(user.address), 25_000_000n);
   }));
 
@@ -236,7 +236,7 @@ for (
       assert.deepEqual({ state, ...(reason ? { code: Object(reason).code } : {}) }, ending);
       assert.equal(node.credited.get(user.address), credited);
       const request = signedRequest({ deadline: Date.now() + 120_000 });
-      await assertFailure(post(`${after.url}/deposit`, request), 409, `deposit of 25 USDC is ${state}`);
+      await assertFailure(post(`${after.url}/deposit`, request), 409, `of 25 USDC is ${state}`);
     }));
 }
 
