@@ -568,7 +568,7 @@ Deno.test(pageTest("an open bet is read and repeated, also in enlarged text", as
   await page.setViewport({ width: 320, height: 640 });
   await page.$eval("html", (html) => html.style.setProperty("font-size", "200%"));
   await page.focus('[aria-label^="Repeat bet"]');
-  await slowDown(page)
+  await slowDown(page);
   await page.keyboard.press("Enter");
   await page.waitForSelector("[aria-label=Box] button");
   const [chartBottom = 0, buttonsTop = 0] = await page.$$eval(
@@ -1064,8 +1064,7 @@ async function hears(page: Page, pattern: RegExp): Promise<void> {
 /** From now on, the page is busy after each change of the bet, and late to paint. */
 async function slowDown(page: Page): Promise<void> {
   await page.$eval("aside.side", (side) => {
-    globalThis.requestAnimationFrame = (paint) =>
-      setTimeout(() => paint(performance.now()), 500);
+    globalThis.requestAnimationFrame = (paint) => setTimeout(() => paint(performance.now()), 500);
     new MutationObserver(() => {
       const until = performance.now() + 200;
       while (performance.now() < until);
