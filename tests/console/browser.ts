@@ -31,6 +31,9 @@ export async function whileAsleep(browser: Browser, task: () => Promise<void>): 
 /** How long something on the page may take on a busy machine. */
 const WAIT_MS = 20_000;
 
+/** Pause before the page's text is read again: at every frame, that would cost more than the page. */
+const POLL_MS = 100;
+
 /** Failed requests are part of an outage, and the browser reports each as an error. */
 const OUTAGE = /Failed to load resource|WebSocket connection to .* failed|ERR_CONNECTION/;
 
@@ -111,7 +114,7 @@ export class Visitor {
     const body = await this.page.$("body");
     const found = await this.page.waitForFunction(
       (source, body) => new RegExp(source).exec(body?.innerText.replaceAll("\xa0", " ") ?? "")?.[0],
-      {},
+      { polling: POLL_MS },
       pattern.source,
       body,
     ).catch((thrown) => this.#fail(`Not on the page: ${pattern}`, thrown));
@@ -123,7 +126,7 @@ export class Visitor {
     await this.page.bringToFront();
     await this.page.waitForFunction(
       (source, body) => !new RegExp(source).test(body?.innerText.replaceAll("\xa0", " ") ?? ""),
-      {},
+      { polling: POLL_MS },
       pattern.source,
       await this.page.$("body"),
     );
