@@ -1063,13 +1063,13 @@ async function hears(page: Page, pattern: RegExp): Promise<void> {
 
 /** From now on, the page is busy after each change of the bet, and late to paint. */
 async function slowDown(page: Page): Promise<void> {
-  await page.$eval("aside.side", (side) => {
-    globalThis.requestAnimationFrame = (paint) => setTimeout(() => paint(performance.now()), 500);
+  await page.evaluate(`
+    requestAnimationFrame = (paint) => setTimeout(() => paint(performance.now()), 500);
     new MutationObserver(() => {
       const until = performance.now() + 200;
       while (performance.now() < until);
-    }).observe(side, { childList: true, subtree: true });
-  });
+    }).observe(document.querySelector("aside.side"), { childList: true, subtree: true });
+  `);
 }
 
 async function focusIsOn(page: Page, text: string): Promise<void> {
