@@ -132,7 +132,7 @@ Deno.test({
       await visitor.sees(/healthy, ready/);
       await visitor.sees(/Prices a minute\s+[1-9]/);
       await visitor.sees(/figures, all within their bounds, read since \d\d:\d\d:\d\d/);
-      await visitor.page.waitForSelector('summary[aria-label^="solver: "]');
+      await showsTrends(visitor);
       await visitor.sees(/ETH\/USDT[\s\S]*Oracle[\s\S]*ms\sold/);
       assert.equal((await visitor.page.$$("tr.source")).length, 4);
       await visitor.sees(/provider_a ✓\s+simulated, in the format of binance/);
@@ -145,6 +145,25 @@ Deno.test({
     }
   },
 });
+
+/** Cards are on one level; figures are spoken once, with their service, and drawn beside their text. */
+async function showsTrends({ page }: Visitor): Promise<void> {
+  const levels = await page.$$eval(":is(h1, h2, h3)", (all) => all.map(({ tagName }) => tagName));
+  assert.deepEqual(levels, ["H1", ...["Health", ...SERVICES, "Price sources"].map(() => "H2")]);
+  const solver = await page.waitForSelector('[data-service="solver"]:has(summary)');
+  const root = await solver?.$("summary") ?? assert.fail();
+  const spoken = await page.accessibility.snapshot({ root });
+  assert.match(`${spoken?.name}`, /^solver: \d figures, .*read since [\d:]+$/);
+  assert.equal(spoken?.description, undefined);
+  await page.waitForFunction(
+    (card) => {
+      const drawn = card?.querySelectorAll('details dd svg[aria-hidden="true"] .value[d*="L"]');
+      return drawn?.length === card?.querySelectorAll("details dd").length;
+    },
+    {},
+    solver,
+  );
+}
 
 /** On the narrowest page, prices of the markets are side by side, and below each other in large text. */
 async function assertSourcesFitPhones({ page }: Visitor): Promise<void> {
