@@ -6,7 +6,7 @@ import { counted, formatAmount, formatGain, formatQuotePrice, toNumber } from ".
 import { labelOf } from "../trade/chart_spans.ts";
 import { openOf, type Payoff, payoffOf, worstLossOf } from "./exposure.ts";
 import { freshPrice } from "./open_bets.tsx";
-import { ProfitPlot } from "./profit_plot.tsx";
+import { Plot, ProfitPlot } from "./plot.tsx";
 
 interface ExposureProps {
   model: PageModel;
@@ -109,39 +109,31 @@ function HeatMap({ theses, nowMs, toX }: HeatMapProps) {
   return (
     <>
       <p>When: a stronger colour where more may be lost. Near times take more space.</p>
-      <div class="plot">
-        <svg
-          viewBox="0 0 100 100"
-          preserveAspectRatio="none"
-          role="img"
-          aria-label={`${counted(bets.length, "open bet")} over price and time, the last until ${
-            labelOf(lastMs)
-          } from now`}
-        >
-          {bets.map((bet) => {
-            const left = toX(toNumber(bet.lowerPrice));
-            const top = toY(Math.max(0, bet.startTime - nowMs));
-            return (
-              <rect
-                key={bet.id}
-                class="heat"
-                x={left}
-                y={top}
-                width={toX(toNumber(bet.upperPrice)) - left}
-                height={toY(bet.endTime - nowMs) - top}
-                fill-opacity={0.05 + 0.55 * lossOf(bet) / most}
-              />
-            );
-          })}
-        </svg>
-        <p class="y-ticks" aria-hidden="true">
-          {[0, 0.25, 1].map((share) => (
-            <span key={share} style={{ top: `${100 * Math.sqrt(share)}%` }}>
-              {share === 0 ? "now" : labelOf(lastMs * share)}
-            </span>
-          ))}
-        </p>
-      </div>
+      <Plot
+        label={`${counted(bets.length, "open bet")} over price and time, the last until ${
+          labelOf(lastMs)
+        } from now`}
+        yTicks={[0, 0.25, 1].map((share) => ({
+          at: 100 * Math.sqrt(share),
+          text: share === 0 ? "now" : labelOf(lastMs * share),
+        }))}
+      >
+        {bets.map((bet) => {
+          const left = toX(toNumber(bet.lowerPrice));
+          const top = toY(Math.max(0, bet.startTime - nowMs));
+          return (
+            <rect
+              key={bet.id}
+              class="heat"
+              x={left}
+              y={top}
+              width={toX(toNumber(bet.upperPrice)) - left}
+              height={toY(bet.endTime - nowMs) - top}
+              fill-opacity={0.05 + 0.55 * lossOf(bet) / most}
+            />
+          );
+        })}
+      </Plot>
     </>
   );
 }
