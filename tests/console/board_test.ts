@@ -109,6 +109,10 @@ Deno.test({
       await visitor.page.waitForSelector(
         `svg[aria-label^="${other}, profit by price: at worst −"]`,
       );
+      const { base } = MARKETS.find(({ symbol }) => symbol === other) ?? assert.fail();
+      const stakes = theses.filter((bet) => bet.status === "open" && bet.base === base)
+        .reduce((sum, { betAmount }) => sum + betAmount, 0n);
+      await readsProfit(visitor, formatGain(stakes));
       const drawn = await visitor.page.$$('svg[aria-label*=" over price and time"] rect');
       assert.notEqual(drawn.length, 0);
       for (const [outcome, count] of [["executed", SHORT + LONG], ["quoted", SHORT + LONG + 2]]) {
@@ -204,6 +208,23 @@ async function resultsFit({ page }: Visitor): Promise<void> {
     assert.equal(hidden, 0, `${width} pixels`);
   }
   await page.setViewport(size);
+}
+
+/** By keyboard and under the pointer, a chart shows the profit at a price, the first outside all boxes. */
+async function readsProfit({ page }: Visitor, outside: string): Promise<void> {
+  const slider = await page.$('figure:has(.heat) input[type="range"]') ?? assert.fail();
+  const reading = async () =>
+    `${await page.$eval("figure:has(.heat) .reading", ({ textContent }) => textContent)}`;
+  await slider.press("Home");
+  await page.waitForSelector("figure:has(.heat) .reading");
+  const first = await reading();
+  assert.match(first, /^[\d,.]+: /);
+  assert(first.endsWith(`: ${outside}`), first);
+  assert.equal(await slider.evaluate(({ ariaValueText }) => ariaValueText), first);
+  await slider.hover(); // its middle
+  await eventually("the value at the pointer", async () => await reading() !== first || undefined);
+  await page.mouse.move(0, 0);
+  await page.waitForSelector("figure:has(.heat) .reading", { hidden: true });
 }
 
 /** Of the forecasts that the solver reports, one is wrong: it is marked in the table and the drawing. */

@@ -2,9 +2,16 @@ import { useSignal } from "@preact/signals";
 import type { Thesis } from "@rangemaker/client";
 import { scaleLinear, scaleSqrt } from "d3-scale";
 import type { PageModel } from "../data/page_model.ts";
-import { counted, formatAmount, formatGain, formatQuotePrice, toNumber } from "../format.ts";
+import {
+  counted,
+  formatAmount,
+  formatGain,
+  formatQuotePrice,
+  formatRange,
+  toNumber,
+} from "../format.ts";
 import { labelOf } from "../trade/chart_spans.ts";
-import { openOf, type Payoff, payoffOf, worstLossOf } from "./exposure.ts";
+import { openOf, type Payoff, payoffOf, timeTexts, worstLossOf } from "./exposure.ts";
 import { freshPrice } from "./open_bets.tsx";
 import { Plot, ProfitPlot } from "./plot.tsx";
 
@@ -86,6 +93,7 @@ function PayoffChart({ symbol, payoff, price, theses, nowMs }: PayoffProps) {
           text: formatQuotePrice(tick),
         }))}
         mark={price && toX(price)}
+        nameAt={(at) => formatQuotePrice(toX.invert(at))}
       />
       <HeatMap theses={theses} nowMs={nowMs} toX={toX} />
     </figure>
@@ -130,7 +138,13 @@ function HeatMap({ theses, nowMs, toX }: HeatMapProps) {
               width={toX(toNumber(bet.upperPrice)) - left}
               height={toY(bet.endTime - nowMs) - top}
               fill-opacity={0.05 + 0.55 * lossOf(bet) / most}
-            />
+            >
+              <title>
+                {`Bet ${bet.id}, ${formatRange(bet)}, ${timeTexts(bet, false, nowMs)[1]}: ${
+                  formatGain(bet.betAmount - bet.payout)
+                }`}
+              </title>
+            </rect>
           );
         })}
       </Plot>

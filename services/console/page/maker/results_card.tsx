@@ -135,6 +135,7 @@ function ProfitChart({ theses, nowMs }: { theses: readonly Thesis[]; nowMs: numb
           at: toX(index === 0 ? 0 : index + 1),
           text: nameOf(points[index]?.timeMs ?? nowMs),
         }))}
+        nameAt={(at) => nameOf(points[Math.floor(at * points.length / 100)]?.timeMs ?? nowMs)}
       />
     </figure>
   );

@@ -50,7 +50,7 @@ export function ServiceCard({ state, findings, process }: ServiceCardProps) {
       {figures.length > 0 && (
         <details>
           <summary>
-            <span class="spoken">{name}:{" "}</span>
+            <span class="spoken">{`${name}: `}</span>
             {figuresText(figures.length, bad, style === "won", history.startMs)}
           </summary>
           <dl class="facts">
