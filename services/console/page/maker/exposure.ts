@@ -36,7 +36,8 @@ export function payoffOf(theses: readonly Thesis[], nowMs: number): Payoff | und
   const worst = steps.reduce((least, step) => step.profit < least.profit ? step : least);
   const end = steps[steps.indexOf(worst) + 1] ?? worst;
   return {
-    ...{ outside, steps },
+    outside,
+    steps,
     worst: { profit: worst.profit, low: worst.price, high: end.price },
   };
 }
@@ -125,7 +126,9 @@ export function restsOf(theses: readonly Thesis[], waiting: ReadonlySet<Thesis>,
 /** The user whose open bets may cause the largest loss; undefined without open bets. */
 export function riskiestUserOf(theses: readonly Thesis[]) {
   const users = [...Map.groupBy(openOf(theses), ({ user }) => user)].map(([user, own]) => ({
-    ...{ user, bets: own.length, atRisk: worstLossOf(own) },
+    user,
+    bets: own.length,
+    atRisk: worstLossOf(own),
   }));
   return users.sort((a, b) => Number(b.atRisk - a.atRisk))[0];
 }

@@ -1,4 +1,5 @@
 import type { Account, Thesis } from "@rangemaker/client";
+import type { ComponentChildren } from "preact";
 import { Card } from "../card.tsx";
 import type { Results } from "../data/results.ts";
 import { Fact } from "../fact.tsx";
@@ -57,6 +58,17 @@ export function Risk(props: RiskProps) {
   const all = mostAtRisk(ofOpen, placing, isOld ? undefined : solver?.exposure);
   const user = riskiestUserOf(theses);
   const lastMs = Math.max(...openOf(theses).map(({ endTime }) => endTime)) - nowMs;
+  // A word joiner prevents a line break within the address.
+  const who = user ? shortAddress(user.user).replace("…", "…\u2060") : "one user";
+  const facts: [string, ComponentChildren][] = [
+    ...restsOf(theses, waiting, nowMs)
+      .map(({ label, rest }): [string, string] => [label, formatLoss(rest)]),
+    ["Last bet ends", lastMs > 0 ? `in ${labelOf(lastMs)}` : "–"],
+    [`Most from ${who}`, user ? `${formatLoss(user.atRisk)} in ${counted(user.bets, "bet")}` : "–"],
+    ["Expected, as quoted", expected === undefined ? "–" : formatGain(fromNumber(expected))],
+    ["If prices stay as now", ifStill === undefined ? "–" : formatGain(ifStill)],
+    ["Balance for new bets", <span data-maker-balance>{formatAmount(account.balance)}</span>],
+  ];
   return (
     <Card title="What you may lose">
       {waiting.size > 0 && (
@@ -87,31 +99,7 @@ export function Risk(props: RiskProps) {
           )}
         </div>
         <dl class="facts tiles">
-          {restsOf(theses, waiting, nowMs).map(({ label, rest }) => (
-            <Fact key={label} label={label}>{formatLoss(rest)}</Fact>
-          ))}
-          <Fact label="Last bet ends">
-            {lastMs > 0 ? `in ${labelOf(lastMs)}` : "–"}
-          </Fact>
-          {/* A word joiner prevents a line break within the address. */}
-          <Fact
-            label={`Most from ${
-              user ? shortAddress(user.user).replace("…", "…\u2060") : "one user"
-            }`}
-          >
-            {user === undefined
-              ? "–"
-              : `${formatLoss(user.atRisk)} in ${counted(user.bets, "bet")}`}
-          </Fact>
-          <Fact label="Expected, as quoted">
-            {expected === undefined ? "–" : formatGain(fromNumber(expected))}
-          </Fact>
-          <Fact label="If prices stay as now">
-            {ifStill === undefined ? "–" : formatGain(ifStill)}
-          </Fact>
-          <Fact label="Balance for new bets">
-            <span data-maker-balance>{formatAmount(account.balance)}</span>
-          </Fact>
+          {facts.map(([label, value]) => <Fact key={label} label={label}>{value}</Fact>)}
         </dl>
       </div>
     </Card>
