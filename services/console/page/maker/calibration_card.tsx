@@ -3,7 +3,7 @@ import { Card } from "../card.tsx";
 import { formatShare } from "../format.ts";
 import { Table } from "../table.tsx";
 import { type Forecast, forecastsOf, type PredictedBet, RULE, verdictOf } from "./calibration.ts";
-import { Plot } from "./plot.tsx";
+import { Plot } from "../plot.tsx";
 
 interface CalibrationProps {
   /** Undefined while bets whose window is over wait for prices: those that users lose do not wait. */

@@ -105,6 +105,10 @@ export function timeTexts(
   return [nowMs < endTime ? to : "being settled", detail];
 }
 
+/** The price that may decide a bet now: none once its window is over. */
+export const decidingPrice = ({ endTime }: Thesis, price: number | undefined, nowMs: number) =>
+  nowMs < endTime ? price : undefined;
+
 /** Spans after which the rest of the risk is shown. */
 const SPANS_MS = [60_000, 300_000, 3_600_000];
 

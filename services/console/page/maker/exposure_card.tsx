@@ -13,7 +13,7 @@ import {
 import { labelOf } from "../trade/chart_spans.ts";
 import { openOf, type Payoff, payoffOf, timeTexts, worstLossOf } from "./exposure.ts";
 import { freshPrice } from "./open_bets.tsx";
-import { Plot, ProfitPlot } from "./plot.tsx";
+import { Plot, ProfitPlot } from "../plot.tsx";
 
 interface ExposureProps {
   model: PageModel;

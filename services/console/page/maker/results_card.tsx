@@ -16,7 +16,7 @@ import {
   earningsOf,
   profitHistory,
 } from "./earnings.ts";
-import { ProfitPlot } from "./plot.tsx";
+import { ProfitPlot } from "../plot.tsx";
 
 /** Results are compared this often while no bet is settled, because periods move on. */
 const PERIOD_STEP_MS = 5_000;

@@ -1,7 +1,7 @@
 import { scaleLinear } from "d3-scale";
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { formatGain, fromNumber, toNumber } from "../format.ts";
+import { formatGain, fromNumber, toNumber } from "./format.ts";
 
 /** A profit in USDC with 6 decimals, from a position in percent of the width on. */
 export interface Step {
