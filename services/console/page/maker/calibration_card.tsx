@@ -61,7 +61,10 @@ export function Calibration({ predicted, markets }: CalibrationProps) {
 const bandText = (low: number, high: number) =>
   `${Math.round(100 * low)}–\u2060${formatShare(high)}`;
 
-const TICKS = [0, 0.25, 0.5, 0.75, 1];
+const TICKS = [0, 0.25, 0.5, 0.75, 1].map((share) => ({
+  share,
+  text: share < 1 ? `${100 * share}` : formatShare(share),
+}));
 
 const toX = (share: number) => 3 + 94 * share;
 const toY = (share: number) => 97 - 94 * share;
@@ -77,8 +80,8 @@ function CalibrationPlot({ forecasts }: { forecasts: readonly Forecast[] }) {
       </figcaption>
       <Plot
         label={`Share that held by predicted probability, of ${forecasts.length} kinds of boxes`}
-        xTicks={TICKS.map((share) => ({ at: toX(share), text: `${100 * share}\u00a0%` }))}
-        yTicks={TICKS.map((share) => ({ at: toY(share), text: `${100 * share}\u00a0%` }))}
+        xTicks={TICKS.map(({ share, text }) => ({ at: toX(share), text }))}
+        yTicks={TICKS.map(({ share, text }) => ({ at: toY(share), text }))}
       >
         <path class="mark" d={`M${toX(0)} ${toY(0)} L${toX(1)} ${toY(1)}`} />
         {forecasts.toReversed().map(({ of, areBets, predicted, held, count, low, high, isOff }) => (
