@@ -1,5 +1,4 @@
 import type { Account, Thesis } from "@rangemaker/client";
-import type { ComponentChildren } from "preact";
 import { Card } from "../card.tsx";
 import type { Results } from "../data/results.ts";
 import { Fact } from "../fact.tsx";
@@ -60,14 +59,13 @@ export function Risk(props: RiskProps) {
   const lastMs = Math.max(...openOf(theses).map(({ endTime }) => endTime)) - nowMs;
   // A word joiner prevents a line break within the address.
   const who = user ? shortAddress(user.user).replace("…", "…\u2060") : "one user";
-  const facts: [string, ComponentChildren][] = [
+  const facts: [string, string][] = [
     ...restsOf(theses, waiting, nowMs)
       .map(({ label, rest }): [string, string] => [label, formatLoss(rest)]),
     ["Last bet ends", lastMs > 0 ? `in ${labelOf(lastMs)}` : "–"],
     [`Most from ${who}`, user ? `${formatLoss(user.atRisk)} in ${counted(user.bets, "bet")}` : "–"],
     ["Expected, as quoted", expected === undefined ? "–" : formatGain(fromNumber(expected))],
     ["If prices stay as now", ifStill === undefined ? "–" : formatGain(ifStill)],
-    ["Balance for new bets", <span data-maker-balance>{formatAmount(account.balance)}</span>],
   ];
   return (
     <Card title="What you may lose">
@@ -99,7 +97,10 @@ export function Risk(props: RiskProps) {
           )}
         </div>
         <dl class="facts tiles">
-          {facts.map(([label, value]) => <Fact key={label} label={label}>{value}</Fact>)}
+          {facts.map(([label, text]) => <Fact key={label} label={label}>{text}</Fact>)}
+          <Fact label="Balance for new bets">
+            <span data-maker-balance>{formatAmount(account.balance)}</span>
+          </Fact>
         </dl>
       </div>
     </Card>
