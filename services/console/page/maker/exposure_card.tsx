@@ -11,7 +11,7 @@ import {
   toNumber,
 } from "../format.ts";
 import { labelOf } from "../trade/chart_spans.ts";
-import { openOf, type Payoff, payoffOf, timeTexts, worstLossOf } from "./exposure.ts";
+import { openOf, payoffOf, timeTexts, worstLossOf } from "./exposure.ts";
 import { freshPrice } from "./open_bets.tsx";
 import { Plot, ProfitPlot } from "../plot.tsx";
 
@@ -32,7 +32,6 @@ export function Exposure({ model, theses, nowMs }: ExposureProps) {
   const market = markets.find(({ symbol }) => symbol === chosen.value) ?? riskiest;
   if (market === undefined) return null;
   const { symbol: shown, own } = market;
-  const payoff = payoffOf(own, nowMs);
   return (
     <>
       <div class="row choice" role="group" aria-label="Market">
@@ -47,30 +46,17 @@ export function Exposure({ model, theses, nowMs }: ExposureProps) {
           </button>
         ))}
       </div>
-      {payoff && (
-        <PayoffChart
-          symbol={shown}
-          payoff={payoff}
-          price={freshPrice(model, shown)}
-          theses={own}
-          nowMs={nowMs}
-        />
-      )}
+      <PayoffChart model={model} theses={own} nowMs={nowMs} symbol={shown} />
     </>
   );
 }
 
-interface PayoffProps {
-  symbol: string;
-  payoff: Payoff;
-  /** Undefined while it is unknown. */
-  price: number | undefined;
-  theses: readonly Thesis[];
-  nowMs: number;
-}
-
-function PayoffChart({ symbol, payoff, price, theses, nowMs }: PayoffProps) {
+/** The bets of one market by price, and when each price matters. */
+function PayoffChart({ model, theses, nowMs, symbol }: ExposureProps & { symbol: string }) {
+  const payoff = payoffOf(theses, nowMs);
+  if (payoff === undefined) return null;
   const { outside, steps, worst } = payoff;
+  const price = freshPrice(model, symbol);
   const prices = steps.map((step) => step.price);
   const [low, high] = [Math.min(...prices), Math.max(...prices)];
   const shown = price === undefined ? [] : [price];
