@@ -165,6 +165,27 @@ if (name === "lower") input.form.requestSubmit();
 );
 
 Deno.test(
+  pageTest("the slip warns of a box whose payout moves by more than is accepted", async (open) => {
+    const visitor = await open((page) => page.setViewport(PHONE));
+    const { page } = visitor;
+    await visitor.sees(/Live/);
+    await visitor.press("Suggest a box");
+    await visitor.sees(/Odds\s+×\s\d/);
+    await visitor.seesNo(/Often refused/);
+    await page.select(".side select", "0"); // each move of the price changes the payout
+    await visitor.sees(
+      /Often refused: the payout changes by more than 0 % while you sign\. Taller, longer or later/,
+    );
+    await page.focus(".chart .area");
+    await page.keyboard.press("p");
+    await hears(page, /Your box pays .* Often refused: /);
+    await page.select(".side select", "15");
+    await visitor.seesNo(/Often refused/);
+    await visitor.close({ outages: true });
+  }),
+);
+
+Deno.test(
   pageTest("a swipe scrolls the page, drawing does not; a quote stops drawing", async (open) => {
     const visitor = await open((page) => page.setViewport(PHONE));
     const { page } = visitor;

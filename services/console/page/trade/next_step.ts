@@ -13,7 +13,7 @@ import {
   LABELS,
   type ParsedFields,
 } from "./draft.ts";
-import { isWorthless, paysText, warningOf } from "./odds.ts";
+import { isWorthless, paysText, refusalWarning, warningOf } from "./odds.ts";
 import { checkingText } from "./quote_life.ts";
 import { CHECKING, OTHER_TAB, WAITING } from "./quote_step.ts";
 
@@ -195,9 +195,15 @@ export function unpriceableBy(
 }
 
 /** What a box pays, or why it is not priced, to be spoken. */
-export function boxText(...[state, info]: Parameters<typeof unpriceableBy>): string {
+export function boxText(
+  state: EstimateState,
+  info: Parameters<typeof unpriceableBy>[1],
+  tolerancePercent: number,
+): string {
   const unpriceable = unpriceableBy(state, info);
   if (unpriceable !== undefined || "failure" in state) return unpriceable?.text ?? "";
-  const warning = warningOf(state.estimate, info?.config.maxPayoutRatio);
-  return [`Your box ${paysText(state.estimate)}.`, warning].filter(Boolean).join(" ");
+  const { estimate } = state;
+  const warning = warningOf(estimate, info?.config.maxPayoutRatio);
+  const refusal = refusalWarning(estimate, tolerancePercent);
+  return [`Your box ${paysText(estimate)}.`, warning, refusal].filter(Boolean).join(" ");
 }

@@ -9,7 +9,7 @@ import {
 } from "@rangemaker/client";
 import type { User } from "../data/session.ts";
 import { betOf, QUOTE_LIFE_MS } from "./draft.ts";
-import { isNear } from "./odds.ts";
+import { ADVICE, isNear } from "./odds.ts";
 import { signableMs } from "./quote_life.ts";
 import type { SlipVoiceOptions } from "./slip_voice.ts";
 import type { QuotedStage, Stage } from "./stage.ts";
@@ -23,7 +23,6 @@ export const NOT_PLACED = new RangemakerError(
 const SIGNED_AGAIN_MAX = 30;
 
 const NOTHING = "Not placed, nothing taken: ";
-const ADVICE = "Taller, longer or later boxes are easier to place.";
 const BEYOND = `${NOTHING}the odds changed more than you accept. ${ADVICE}`;
 const FASTER = `${NOTHING}the odds changed faster than your bet got through. ${ADVICE}`;
 const UNANSWERED = `${NOTHING}no answer came before its window began.`;

@@ -16,6 +16,7 @@ import { ChartCard } from "./chart_card.tsx";
 import { stateOfBet } from "./chart_boxes.ts";
 import { pastShare } from "./chart_scales.ts";
 import { spanFor } from "./chart_spans.ts";
+import { estimateBox } from "./odds.ts";
 import { Positions } from "./positions.tsx";
 import { obstacleNow } from "./quote_button.tsx";
 import { followHistory } from "./quote_history.ts";
@@ -26,14 +27,18 @@ const FIRST_MARKET = "ETH/USDT";
 
 /** The trade view. Its bet slip is kept when the user opens another view. */
 export function openTradeView(model: PageModel): View {
-  const { client, session, serverClock, announce, markets, maker } = model;
+  const { client, session, serverClock, announce, markets, maker, feed } = model;
   const drafts = new DraftStore(localStorage, systemClock);
   const first = [drafts.symbol, FIRST_MARKET].find((symbol) => markets.bySymbol(symbol)) ??
     markets.symbols[0] ?? FIRST_MARKET;
   const slip: BetSlip = new BetSlip(first, {
     session,
     estimate: new Estimator({
-      estimate: (bet, signal) => client.estimate(bet, signal),
+      estimate: (bet, signal) =>
+        estimateBox(bet, (bet) => client.estimate(bet, signal), {
+          price: feed.latest.peek()[bet.symbol]?.price,
+          move: feed.seriesOf(bet.symbol).secondMove(),
+        }),
       clock: systemClock,
     }),
     serverClock,
