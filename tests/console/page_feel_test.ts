@@ -671,6 +671,52 @@ Deno.test(pageTest("an open bet is read and repeated, also in enlarged text", as
 }));
 
 Deno.test(
+  pageTest(
+    "the focus of a row that is removed stays in the list, until it is left",
+    async (open) => {
+      const visitor = await open();
+      const { page } = visitor;
+      await visitor.enter();
+      await visitor.press("Suggest a box");
+      await visitor.press("Bet all of your balance");
+      await visitor.press("Get a quote");
+      await visitor.press("Sign and place the bet");
+      await visitor.press("Make another bet");
+      assert.equal(await page.$eval("input[name=amount]", ({ value }) => value), "10", "not all");
+      await page.waitForSelector('tr [aria-label^="Repeat bet"]');
+      const show = (index: number) =>
+        page.$$eval(
+          "[aria-label='Bets shown'] button",
+          (all, index) => all.at(index)?.click(),
+          index,
+        );
+      await page.focus('tr [aria-label^="Repeat bet"]');
+      await show(-1); // those that are lost: none
+      await page.waitForSelector(".positions .scroller:focus");
+      // The user goes on before the focus is put back, and then leaves that place on purpose.
+      await show(0);
+      await page.focus('tr [aria-label^="Repeat bet"]');
+      await page.evaluate(`new MutationObserver((_, observer) => {
+  observer.disconnect();
+  document.querySelector("nav a").focus();
+}).observe(document.querySelector(".positions"), { childList: true, subtree: true })`);
+      await show(-1);
+      await page.waitForSelector("nav a:focus");
+      const pass = async () => {
+        const nowMs = Number(await page.evaluate("performance.now()"));
+        await page.waitForFunction(`performance.now() > ${nowMs + 250}`); // frames
+      };
+      await pass();
+      await page.evaluate("document.activeElement.blur()");
+      await show(0);
+      await pass();
+      assert.equal(await page.evaluate("document.activeElement === document.body"), true);
+      await visitor.close({ outages: true });
+    },
+  ),
+);
+
+Deno.test(
   pageTest("a disabled button explains why; views are named; offline is shown", async (open) => {
     const visitor = await open();
     const { page } = visitor;

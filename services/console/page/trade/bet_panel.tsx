@@ -153,7 +153,7 @@ function Stakes({ model, slip }: BetPanelProps) {
           key={stake}
           type="button"
           aria-label={stake === "All" ? "Bet all of your balance" : `Bet ${stake} USDC`}
-          onClick={() => slip.edit({ amount: stake === "All" ? all : stake })}
+          onClick={() => stake === "All" ? slip.enterOnce(all) : slip.edit({ amount: stake })}
         >
           {stake}
         </button>
@@ -245,7 +245,7 @@ export function askQuote(model: PageModel, slip: BetSlip): void {
     return placeBox(model, slip, { keepsHeight: action === "move" });
   }
   if (action === "switch") return switchChain(model);
-  if (obstacle.amount) return slip.edit({ amount: amountText(obstacle.amount / CENT * CENT) });
+  if (obstacle.amount) return slip.enterOnce(amountText(obstacle.amount / CENT * CENT));
   const field = document.getElementById(`field-${obstacle.field}`);
   // The page shows it, and the error of a field is read as that gets the focus.
   const isRead = field !== document.activeElement && field?.ariaInvalid === "true";

@@ -53,6 +53,8 @@ export class BetSlip {
   );
   /** Increased when the bet or its user changes, to drop quotes and signatures for earlier ones. */
   #version = 0;
+  /** The amount that follows one that was entered for a single bet. */
+  #usualAmount: string | undefined;
   /** Whether the user has changed the box that was restored from the store. */
   #isEdited = false;
 
@@ -127,8 +129,17 @@ export class BetSlip {
   /** Applies the user's input. A signed bet is not changed any more. */
   edit(fields: Partial<DraftFields>): void {
     if (this.stage.value.name === "sending") return;
+    const { amount } = this.fields.value;
+    if ((fields.amount ?? amount) !== amount) this.#usualAmount = undefined;
     this.#isEdited = true;
     this.#fill({ ...this.fields.value, ...fields });
+  }
+
+  /** Enters an amount for the next bet only. After that, the amount is the one from before. */
+  enterOnce(amount: string): void {
+    const usual = this.#usualAmount ?? this.fields.value.amount;
+    this.edit({ amount });
+    this.#usualAmount = usual;
   }
 
   /** Saves the fields for {@link undo}, before the box changes. */
@@ -223,7 +234,7 @@ export class BetSlip {
     try {
       for await (const stage of stages) {
         if (version !== this.#version) return;
-        if (stage.name === "placed") this.#clearPlaced(stage);
+        if (stage.name === "placed") this.#showPlaced(stage);
         this.stage.value = stage;
         if (stage.name !== "quoted") continue;
         this.estimator.clear();
@@ -243,7 +254,7 @@ export class BetSlip {
     const { draft } = this;
     const isSame = draft?.lowerPrice === lowerPrice && draft.upperPrice === upperPrice;
     if (outcome.name === "placed") {
-      if (isSame) this.clear();
+      if (isSame) this.#clearPlaced();
       this.replaced.value = undefined;
       if (isChecking && (isSame || !this.#isEdited)) this.stage.value = { ...outcome, offer };
     } else if (name === "draft") {
@@ -252,10 +263,15 @@ export class BetSlip {
     }
   }
 
-  #clearPlaced({ offer, signedFirst }: PlacedStage): void {
-    this.stage.value = { name: "draft" };
-    this.clear();
+  #clearPlaced(): void {
+    const { amount } = this.fields.value;
+    this.edit({ lower: "", upper: "", amount: this.#usualAmount ?? amount });
     this.replaced.value = undefined; // it would be the same bet twice
+  }
+
+  #showPlaced({ offer, signedFirst }: PlacedStage): void {
+    this.stage.value = { name: "draft" };
+    this.#clearPlaced();
     if (signedFirst !== undefined) this.#voice.speak(repricedText(signedFirst, offer));
   }
 
