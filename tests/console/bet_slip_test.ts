@@ -176,11 +176,15 @@ Deno.test("BetSlip: a quote of an earlier box is dropped", async () => {
   for (const answer of answers) {
     let asked = 0;
     const late = Promise.withResolvers<void>();
-    const { slip } = scene({ quote: (bet) => (asked += 1, late.promise.then(() => answer(bet))) });
+    const { slip, said } = scene({
+      quote: (bet) => (asked += 1, late.promise.then(() => answer(bet))),
+    });
     const quoted = slip.quote();
     assert.deepEqual(slip.stage.value, { name: "quoting" });
     await slip.quote();
     assert.equal(asked, 1, "one at a time");
+    slip.back();
+    assert.equal(said.at(-1), "(Back to the box: no bet was placed.)");
     slip.edit({ upper: "3020" });
     late.resolve();
     await quoted;

@@ -169,6 +169,9 @@ Deno.test(
     const visitor = await open((page) => page.setViewport(PHONE));
     const { page } = visitor;
     await visitor.sees(/Live/);
+    // Low enough that the chance depends on its height.
+    await visitor.fill("startsIn", "8 s");
+    await visitor.fill("lasts", "15 s");
     await visitor.press("Suggest a box");
     await visitor.sees(/Odds\s+×\s\d/);
     await visitor.seesNo(/Often refused/);
@@ -436,6 +439,23 @@ Deno.test(
 );
 
 Deno.test(
+  pageTest("on a touch screen, the keys are listed once a key was pressed there", async (open) => {
+    const visitor = await open((page) => page.setViewport(PHONE));
+    const { page } = visitor;
+    await visitor.sees(/Live/);
+    const isListed = () => page.$eval(".keys", (keys) => keys.checkVisibility());
+    await visitor.touch([[[0.3, 0.5]]]);
+    assert.equal(await isListed(), false);
+    await page.$eval(".chart .area", (area) => area.focus());
+    await page.keyboard.press("p");
+    await eventually("the keys", async () => await isListed() || undefined);
+    await visitor.press("Show more time"); // with the finger
+    assert.equal(await isListed(), true, "they stay");
+    await visitor.close();
+  }),
+);
+
+Deno.test(
   pageTest("on the chart, keys suggest and move a box, and say what it pays", async (open) => {
     const visitor = await open();
     const { page } = visitor;
@@ -499,6 +519,10 @@ Deno.test(
     await page.focus(".chart .area");
     await page.keyboard.press("Enter");
     await focusIsOn(page, "Sign and place the bet");
+    const back = await page.$("button::-p-text(Change the box)");
+    const { description } = await page.accessibility.snapshot({ root: back ?? assert.fail() }) ??
+      {};
+    assert.equal(description, "Drops the quote. The box stays.");
     await page.keyboard.press("Escape");
     await hears(page, /^Back to the box: no bet was placed\.$/);
     await page.waitForSelector(".chart .area:focus"); // where the quote was asked for

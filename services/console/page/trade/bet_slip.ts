@@ -217,7 +217,7 @@ export class BetSlip {
   back(): void {
     const { name } = this.stage.value;
     if (name !== "sending") this.#changed();
-    if (name === "quoted" || name === "signing") {
+    if (name === "quoting" || name === "quoted" || name === "signing") {
       this.#voice.speak("Back to the box: no bet was placed.");
     }
   }

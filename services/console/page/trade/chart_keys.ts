@@ -17,7 +17,7 @@ export const CHART_KEYS = [
   "Ctrl+Z: undo. ",
   "M: move the box to the price, or fit its height. ",
   "P: say price and bet. ",
-  "+ −: zoom.",
+  "+ −: show less or more time.",
 ];
 
 /** Multiplies the time that the chart shows, and announces it. */

@@ -28,20 +28,18 @@ export function QuotePanel({ model, slip, stage, onRepeat }: QuotePanelProps) {
   const thesis = model.session.user.value?.portfolio.theses.value
     .find(({ id }) => id === stage.thesisId);
   return (
-    <>
+    <div class="action-bar">
       <PlacedBet model={model} stage={stage} thesis={thesis} />
       {stage.signedFirst && !(thesis && isDecided(model.withBreach(thesis))) && (
         <p class="note">{repricedText(stage.signedFirst, stage.offer)}</p>
       )}
-      <div class="action-bar">
-        <div class="next">
-          <button type="button" class="primary wide" data-next onClick={() => slip.back()}>
-            Make another bet
-          </button>
-          {thesis && <button type="button" onClick={() => onRepeat(thesis)}>Repeat</button>}
-        </div>
+      <div class="next">
+        <button type="button" class="primary wide" data-next onClick={() => slip.back()}>
+          Make another bet
+        </button>
+        {thesis && <button type="button" onClick={() => onRepeat(thesis)}>Repeat</button>}
       </div>
-    </>
+    </div>
   );
 }
 
@@ -65,7 +63,7 @@ function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
   const offered = { ...quote, probability };
   const warning = warningOf(offered, model.maker.info.value?.config.maxPayoutRatio);
   return (
-    <>
+    <div class="action-bar">
       <dl class="facts" id="range">
         <Fact label={`${symbol} stays in`}>{formatRange(quote)}</Fact>
         <Fact label="From">
@@ -73,38 +71,49 @@ function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
         </Fact>
       </dl>
       {warning && <p class="note">{warning}</p>}
-      <div class="action-bar">
-        <div class={`bar-note ${look ?? "note"}`} id="bar-note">
-          <p>{note}</p> <p class="deadline">{deadline}</p>
-        </div>
-        <Terms
-          offered={isOver ? undefined : offered}
-          tolerancePercent={stage.name === "quoted" ? slip.tolerancePercent.value : 0}
-          betAmount={quote.betAmount}
-        />
-        <div class="next">
+      <div class={`bar-note ${look ?? "note"}`} id="bar-note">
+        <p>{note}</p> <p class="deadline">{deadline}</p>
+      </div>
+      <Terms
+        offered={isOver ? undefined : offered}
+        tolerancePercent={stage.name === "quoted" ? slip.tolerancePercent.value : 0}
+        betAmount={quote.betAmount}
+      />
+      <div class="next">
+        {!isOver && (
+          <p class="sum" aria-hidden="true">
+            Bet {formatAmount(quote.betAmount)}, get {formatAmount(quote.payout)} USDC
+          </p>
+        )}
+        <button
+          type="button"
+          class="primary wide"
+          data-next
+          // One button for all steps. It is never `disabled`, so that it keeps the focus.
+          aria-disabled={action === undefined}
+          aria-describedby={action === "sign" ? "terms range" : "bar-note"}
+          data-unread={slip.lock.isLocked.value}
+          onKeyDown={({ key, repeat }) => {
+            if (key === "Enter" && repeat && action === "sign") slip.press({ isHeld: true });
+          }}
+          onClick={() => {
+            if (action === "renew") void slip.quote();
+            else if (action === "sign") slip.press();
+          }}
+        >
+          {button}
+        </button>
+        {back && (
           <button
             type="button"
-            class="primary wide"
-            data-next
-            // One button for all steps. It is never `disabled`, so that it keeps the focus.
-            aria-disabled={action === undefined}
-            aria-describedby={action === "sign" ? "terms range" : "bar-note"}
-            data-unread={slip.lock.isLocked.value}
-            onKeyDown={({ key, repeat }) => {
-              if (key === "Enter" && repeat && action === "sign") slip.press({ isHeld: true });
-            }}
-            onClick={() => {
-              if (action === "renew") void slip.quote();
-              else if (action === "sign") slip.press();
-            }}
+            title="Drops the quote. The box stays."
+            onClick={() => slip.back()}
           >
-            {button}
+            {back}
           </button>
-          {back && <button type="button" onClick={() => slip.back()}>{back}</button>}
-        </div>
+        )}
       </div>
-    </>
+    </div>
   );
 }
 

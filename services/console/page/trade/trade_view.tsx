@@ -104,9 +104,9 @@ function TradeView({ model, slip, spanMs }: TradeViewProps) {
   const step = { name: slip.stage.value.name, of: `${user?.address} ${money}` };
   useNextFocus(side, step, CHART);
   useBar(side);
-  // What is signed, and its outcome, are in sight with the next step.
+  // Where the bar has no room for it, what is signed, or its outcome, is still in sight.
   useEffect(() => {
-    side.current?.querySelector('[aria-label="Your box"] > :is(.facts, [data-outcome])')
+    side.current?.querySelector(".action-bar:not([data-fixed]) > :is(#range, [data-outcome])")
       ?.scrollIntoView({ block: "nearest" });
   }, [step.name]);
   if (market === undefined) return null;
