@@ -300,14 +300,24 @@ Deno.test("BetSlip: once its window has begun, the user decides on another quote
 
 Deno.test("BetSlip: beyond the tolerance, in either direction, the user decides", async () => {
   const cases = [
-    { tolerance: 5, payouts: [12_000_000n, 11_399_999n], signatures: 1 },
-    { tolerance: 5, payouts: [12_000_000n, 12_600_001n], signatures: 1 },
-    { tolerance: 10, payouts: [12_000_000n, 11_500_000n, 11_000_000n, 10_700_000n], signatures: 3 },
-    { tolerance: 10, payouts: [12_000_000n, 12_500_000n, 13_000_000n, 13_300_000n], signatures: 3 },
-    { tolerance: 0, payouts: [12_000_000n, 11_999_999n], signatures: 1 },
-    { tolerance: 50, payouts: [12_000_000n, 9_999_999n], signatures: 1 }, // less than the stake
+    { tolerance: 5, payouts: [12_000_000n, 11_399_999n], signatures: 1, percent: 5.1 },
+    { tolerance: 5, payouts: [12_000_000n, 12_600_001n], signatures: 1, percent: 5.1 },
+    {
+      tolerance: 10,
+      payouts: [12_000_000n, 11_500_000n, 11_000_000n, 10_700_000n],
+      signatures: 3,
+      percent: 10.9,
+    },
+    {
+      tolerance: 10,
+      payouts: [12_000_000n, 12_500_000n, 13_000_000n, 13_300_000n],
+      signatures: 3,
+      percent: 10.9,
+    },
+    { tolerance: 0, payouts: [12_000_000n, 11_999_999n], signatures: 1, percent: 0.1 },
+    { tolerance: 50, payouts: [12_000_000n, 9_999_999n], signatures: 1, percent: undefined }, // less than the stake
   ];
-  for (const { tolerance, payouts, signatures } of cases) {
+  for (const { tolerance, payouts, signatures, percent } of cases) {
     const { slip, signed, said, open } = moving(99, payouts);
     slip.setTolerance(tolerance);
     assert.equal(open().tolerancePercent.value, tolerance, "kept in the browser");
@@ -323,10 +333,16 @@ Deno.test("BetSlip: beyond the tolerance, in either direction, the user decides"
     const pays = `New quote: sign within 8 s. It pays ${
       formatAmount(stage.offer.quote.payout)
     } USDC. `;
-    const why = "Not placed, nothing taken: the odds changed more than you accept. ";
+    const change = percent === undefined
+      ? "it would now pay less than you bet. "
+      : `the payout changed by ${percent} %, and you accept ${tolerance} %. `;
+    const why = `Not placed, nothing taken: ${change}`;
     const advice = "Taller, longer or later boxes are easier to place. ";
     const text = `(${pays}${why}${advice}New quote, from ${from}.`;
     assert(said.at(-1)?.startsWith(text), said.at(-1));
+    const isMuch = Math.abs(Number(stage.offer.quote.payout) / 12_000_000 - 1) >= 0.01;
+    const than = / % (less|more) than the 12\.00 USDC that you signed for\.\)$/;
+    assert.equal(than.test(said.at(-1) ?? ""), isMuch, said.at(-1));
     assert.equal(said.length, 2);
   }
 });
@@ -402,8 +418,10 @@ Deno.test("BetSlip: after a refusal, the window of the new quote starts as far a
     assert(stage.name === "quoted");
     assert.equal(announced[0], !begun, "one more signature was announced only if it may follow");
     assert.equal(stage.offer.quote.startTime, clock.now() + 8_000);
-    const why = begun ? "faster than your bet got through" : "more than you accept";
-    assert(said.at(-1)?.includes(`Not placed, nothing taken: the odds changed ${why}. `));
+    const why = begun
+      ? "the odds changed faster than your bet got through"
+      : "the payout changed by 0.1 %, and you accept 0 %";
+    assert(said.at(-1)?.includes(`Not placed, nothing taken: ${why}. `));
   }
 });
 

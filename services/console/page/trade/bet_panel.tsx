@@ -259,7 +259,7 @@ const TOLERANCES = [0, 2, 5, 10, 15, 20] as const;
 function Tolerance({ slip }: { slip: BetSlip }) {
   return (
     <label class="note">
-      If the odds change as you sign, accept{" "}
+      If the payout changes as you sign, accept{" "}
       <select
         value={slip.tolerancePercent.value}
         onChange={({ currentTarget }) => slip.setTolerance(Number(currentTarget.value))}

@@ -114,8 +114,10 @@ export function changesOf(stage: QuotedStage): string {
   const from = formatTime(quote.startTime);
   const changes = refusal ? [refusal, `New quote, from ${from}.`] : [];
   if (before !== undefined && Math.abs(share) >= QUIET_SHARE) {
-    const than = `than the ${before.isQuote ? "quote before" : "estimate"} of ` +
-      `${formatAmount(before.payout)} USDC`;
+    const seen = `${formatAmount(before.payout)} USDC`;
+    const than = refusal
+      ? `than the ${seen} that you signed for`
+      : `than the ${before.isQuote ? "quote before" : "estimate"} of ${seen}`;
     const percent = Math.round(100 * Math.abs(share));
     changes.push(`It pays ${percent} % ${share < 0 ? "less" : "more"} ${than}.`);
   }
