@@ -127,7 +127,7 @@ Deno.test("BetSlip: a bet is quoted, signed and placed, and the box is cleared f
   const { slip, pending, said } = scene();
   await slip.quote();
   assert.equal(stageOf(slip).name, "quoted");
-  await slip.place();
+  await slip.sign();
   const stage = stageOf(slip);
   assert(stage.name === "placed");
   assert.equal(stage.thesisId, 7);
@@ -144,14 +144,14 @@ Deno.test("BetSlip: an amount for one bet is replaced after it by the amount fro
     for (const amount of amounts) slip.enterOnce(amount);
     assert.equal(slip.fields.value.amount, amounts.at(-1));
     await slip.quote();
-    await slip.place();
+    await slip.sign();
     assert.deepEqual([stageOf(slip).name, slip.fields.value.amount], ["placed", after]);
   }
   const { slip } = scene();
   slip.enterOnce("1000");
   slip.edit({ amount: "20" });
   await slip.quote();
-  await slip.place();
+  await slip.sign();
   assert.equal(slip.fields.value.amount, "20", "typed since");
 });
 
@@ -237,7 +237,7 @@ Deno.test("BetSlip: a payout that moved within the tolerance is signed again at 
     ]);
     await slip.quote();
     clock.jump(1_000); // the quote is read
-    await slip.place();
+    await slip.sign();
     const stage = stageOf(slip);
     assert(stage.name === "placed");
     assert.equal(stage.offer.quote.payout, payout);
@@ -269,7 +269,7 @@ Deno.test("BetSlip: payouts within the tolerance are signed until the bet is pla
   const payouts = [120n, 121n, 119n, 118n, 122n, 123n].map((payout) => payout * 100_000n);
   const { slip, signed } = moving(5, payouts);
   await slip.quote();
-  await slip.place();
+  await slip.sign();
   const stage = stageOf(slip);
   assert(stage.name === "placed");
   assert.deepEqual([stage.offer.quote.payout, signed.length], [12_300_000n, 6]);
@@ -287,7 +287,7 @@ Deno.test("BetSlip: once its window has begun, the user decides on another quote
     });
     const { slip, said } = result;
     await slip.quote();
-    await slip.place();
+    await slip.sign();
     const stage = stageOf(slip);
     assert(stage.name === "quoted");
     const why = takesMs < 6_000
@@ -322,7 +322,7 @@ Deno.test("BetSlip: beyond the tolerance, in either direction, the user decides"
     slip.setTolerance(tolerance);
     assert.equal(open().tolerancePercent.value, tolerance, "kept in the browser");
     await slip.quote();
-    await slip.place();
+    await slip.sign();
     const stage = stageOf(slip);
     assert(stage.name === "quoted");
     assert.equal(signed.length, signatures);
@@ -350,7 +350,7 @@ Deno.test("BetSlip: beyond the tolerance, in either direction, the user decides"
 Deno.test("BetSlip: a maker that refuses each of its own quotes is not asked for ever", async () => {
   const { slip, signed } = moving(99, [12_000_000n]);
   await slip.quote();
-  await slip.place();
+  await slip.sign();
   const stage = stageOf(slip);
   assert(stage.name === "quoted");
   assert.match(stage.refusal ?? "", /the odds changed faster than your bet got through\. Taller/);
@@ -387,7 +387,7 @@ Deno.test("BetSlip: a press 0.4 s after a quote appears signs it", async () => {
 Deno.test("BetSlip: nothing is signed again if the account has changed", async () => {
   const left = moving(1, [12_000_000n]);
   await left.slip.quote();
-  const placed = left.slip.place();
+  const placed = left.slip.sign();
   left.user.value = left.userOf(OTHER);
   await placed;
   assert.deepEqual([stageOf(left.slip), left.signed.length], [{ name: "draft" }, 1]);
@@ -413,7 +413,7 @@ Deno.test("BetSlip: after a refusal, the window of the new quote starts as far a
     slip.setTolerance(0);
     await slip.quote();
     clock.jump(7_000); // the quote is read
-    await slip.place();
+    await slip.sign();
     const stage = stageOf(slip);
     assert(stage.name === "quoted");
     assert.equal(announced[0], !begun, "one more signature was announced only if it may follow");
@@ -431,7 +431,7 @@ Deno.test("BetSlip: once its window has begun, a quote is neither signed nor sen
   await slip.quote();
   clock.advance(8_000);
   assert.deepEqual(said.slice(1), [TOO_LATE]);
-  await slip.place();
+  await slip.sign();
   assert.deepEqual([stageOf(slip).name, signed], ["quoted", 0]);
 });
 
@@ -449,7 +449,7 @@ Deno.test("BetSlip: if the chain is reset while a new quote is asked for, the us
       Promise.reject(new ExecutionError("PRICE_MOVED", "It moved", { retry: "new_quote" })),
   });
   await result.slip.quote();
-  await result.slip.place();
+  await result.slip.sign();
   assert.deepEqual([stageOf(result.slip).name, asked, signed.length], ["quoted", 3, 1]);
 });
 
@@ -624,7 +624,7 @@ Deno.test("BetSlip: if a wallet reports another chain while signing, the account
   const prompt = Promise.withResolvers<typeof SIGNATURE>();
   const { slip, user } = scene({ sign: () => prompt.promise });
   await slip.quote();
-  const placed = slip.place();
+  const placed = slip.sign();
   assert.equal(stageOf(slip).name, "signing");
   prompt.reject(new WalletError("WRONG_CHAIN", "on chain 5", { details: { actual: 5 } }));
   await placed;
@@ -639,7 +639,7 @@ Deno.test("BetSlip: a bet that the chain lacks after its deadline was not placed
   const { slip, clock, chain } = scene({ execute: () => Promise.reject(lost) });
   chain.isKnown = true;
   await slip.quote();
-  const placed = slip.place();
+  const placed = slip.sign();
   for (let seconds = 0; seconds < 40; seconds++) {
     await settle();
     clock.advance(1_000);
@@ -671,7 +671,7 @@ Deno.test("BetSlip: a quote that has expired is not signed", async () => {
   slip.edit({ startsIn: "60" });
   await slip.quote();
   clock.jump(QUOTE_LIFE_MS - 5_000);
-  await slip.place();
+  await slip.sign();
   assert.equal(signed, 0);
   assert.equal(stageOf(slip).name, "quoted");
 });
@@ -689,7 +689,7 @@ Deno.test("BetSlip: a prompt that was open for too long sends nothing", async ()
     },
   });
   await slip.quote();
-  await slip.place();
+  await slip.sign();
   assert.equal(sent, 0);
   assert.deepEqual(pending.of(USER), []);
   assert.equal(said.at(-1), TOO_LATE);
@@ -700,7 +700,7 @@ Deno.test("BetSlip: a refusal is explained, and the box stays", async () => {
     execute: () => Promise.reject(new ExecutionError("INSUFFICIENT_BALANCE", "no")),
   });
   await slip.quote();
-  await slip.place();
+  await slip.sign();
   assert.match(
     said.at(-1) ?? "",
     /^\(No bet was placed on the box from \d\d:\d\d:\d\d, nothing was taken\. Your balance was too small/,
@@ -719,7 +719,7 @@ Deno.test("BetSlip: while the outcome of a signed bet is unknown, nothing is cha
     execute: () => Promise.reject(new NetworkError("SERVICE_TIMEOUT", "late")),
   });
   await slip.quote();
-  void slip.place();
+  void slip.sign();
   await settle();
   assert.deepEqual(pending.of(USER).map(({ signature }) => signature), [SIGNATURE]);
   const { stage, fields, symbol } = slip;
@@ -743,7 +743,7 @@ Deno.test("BetSlip: while a bet of another tab is being placed, this tab neither
   const { bets } = user.value?.portfolio ?? assert.fail();
   await slip.quote();
   void bets.send({ offer: offerOf(8), signature: SIGNATURE });
-  await slip.place();
+  await slip.sign();
   assert.deepEqual([signed, stageOf(slip).name], [0, "quoted"]);
   slip.back();
   await slip.quote();
@@ -763,7 +763,7 @@ Deno.test("BetSlip: a change of account drops the quote, the estimate and a pend
     });
     slip.estimator.state.value = { failure: "old", bet: BET };
     await slip.quote();
-    const placed = step === "signing" ? slip.place() : undefined;
+    const placed = step === "signing" ? slip.sign() : undefined;
     user.value = userOf(OTHER);
     prompt.resolve(SIGNATURE);
     await placed;
@@ -883,7 +883,7 @@ Deno.test("BetSlip: after a rejected signature nothing is stored or sent", async
     sign: () => Promise.reject(new WalletError("USER_REJECTED", "no")),
   });
   await slip.quote();
-  await slip.place();
+  await slip.sign();
   const stage = stageOf(slip);
   assert(stage.name === "draft");
   assert.match(stage.failure ?? "", /You rejected the request/);
@@ -895,7 +895,7 @@ Deno.test("BetSlip: without a complete box no quote is requested, and without a 
   slip.edit({ lower: "2990", upper: "3010", startsIn: "8", lasts: "15", amount: "" });
   const { name } = stageOf(slip);
   await slip.quote();
-  await slip.place();
+  await slip.sign();
   assert.equal(stageOf(slip).name, name);
 });
 

@@ -191,12 +191,12 @@ export class BetSlip {
 
   /** Signs the quote, unless it is locked or the key is held since before. */
   press({ isHeld = false } = {}): void {
-    if (!isHeld && this.lock.allows()) return void this.place();
+    if (!isHeld && this.lock.allows()) return void this.sign();
     this.#options.announce("The quote is new: press again to sign it.");
   }
 
   /** Signs and sends the quote. Signs a new one if the price moves within the user's tolerance. */
-  async place(): Promise<void> {
+  async sign(): Promise<void> {
     const user = this.#user;
     const stage = this.stage.value;
     if (user === undefined || stage.name !== "quoted") return;

@@ -6,14 +6,7 @@ import type { Point } from "../data/price_series.ts";
 import { formatAmount } from "../format.ts";
 import { suggestionOf } from "./bet_panel.tsx";
 import type { BetSlip } from "./bet_slip.ts";
-import {
-  betAt,
-  boxOfDraft,
-  boxOfQuote,
-  boxOfThesis,
-  type ChartBox,
-  nextToEnd,
-} from "./chart_boxes.ts";
+import { betAt, boxOfDraft, boxOfQuote, boxOfThesis, type ChartBox } from "./chart_boxes.ts";
 import type { ChartContent } from "./chart_frame.ts";
 import type { ChartProbe } from "./chart_probe.ts";
 import { isOld } from "./market_choice.tsx";
@@ -38,11 +31,6 @@ export function betsOf(
 ): readonly Thesis[] {
   const theses = session.user.value?.portfolio.theses.value ?? [];
   return theses.filter((thesis) => thesis.base === base).map(withBreach);
-}
-
-/** The user's open bet of a market that ends next. */
-export function nextBet(model: PageModel, market: Market, nowMs: number): Thesis | undefined {
-  return nextToEnd(betsOf(model, market), nowMs);
 }
 
 /** The user's topmost bet at a position. */

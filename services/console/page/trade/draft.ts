@@ -3,14 +3,7 @@
  * it is quoted.
  */
 import { type Bet, formatUnits, parsePrice, type SolverInfo } from "@rangemaker/client";
-import {
-  CENT,
-  decimalsOf,
-  durationText,
-  formatQuotePrice,
-  shownDigits,
-  toNumber,
-} from "../format.ts";
+import { CENT, decimalsOf, durationText, formatRange, shownDigits, toNumber } from "../format.ts";
 import { numberError, parseDecimal, parseDuration } from "./input.ts";
 
 /** A box before it is quoted: prices with 6 decimals, times in milliseconds. */
@@ -61,9 +54,9 @@ export function draftOf({ fromMs, toMs, low, high }: Corners): Draft | undefined
 }
 
 /** Describes a box in a sentence. */
-export function describeDraft({ lowerPrice, upperPrice, startsInMs, durationMs }: Draft): string {
-  const [low, high] = [lowerPrice, upperPrice].map((price) => formatQuotePrice(toNumber(price)));
-  return `from ${low} to ${high}, starts in ${durationText(startsInMs)}, ` +
+export function describeDraft(draft: Draft): string {
+  const { startsInMs, durationMs } = draft;
+  return `from ${formatRange(draft, " to ")}, starts in ${durationText(startsInMs)}, ` +
     `lasts ${durationText(durationMs)}.`;
 }
 

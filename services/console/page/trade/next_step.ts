@@ -87,7 +87,7 @@ export function obstacleOf(situation: Situation): Obstacle | undefined {
   if (market !== "fresh") return { button: WAITING, text: "" };
   const wrong = firstError(errorsOf(situation));
   if (wrong !== undefined) {
-    const amount = wrong.field === "amount" ? mostTaken(situation) : undefined;
+    const amount = wrong.field === "amount" ? largestBet(situation) : undefined;
     return amount === undefined
       ? { ...wrong, button: `Check “${LABELS[wrong.field]}”`, action: "correct" }
       : { ...wrong, button: `Bet ${formatAmount(amount)} USDC`, action: "reduce", amount };
@@ -151,7 +151,7 @@ export function errorsOf(situation: Situation): FieldErrors {
 }
 
 /** The most that the maker takes on the box, if that is less than the amount and the balance. */
-function mostTaken({ parsed: { betAmount = 0n }, balance, unpriceable }: Situation) {
+function largestBet({ parsed: { betAmount = 0n }, balance, unpriceable }: Situation) {
   const most = unpriceable?.most ?? betAmount;
   return most < betAmount && (!balance || most < balance) ? most : undefined;
 }
@@ -159,7 +159,7 @@ function mostTaken({ parsed: { betAmount = 0n }, balance, unpriceable }: Situati
 /** Why this amount cannot be bet. A balance of 0 is reported elsewhere. */
 function amountError(situation: Situation): string | undefined {
   const { parsed: { betAmount }, balance, limits } = situation;
-  const most = mostTaken(situation);
+  const most = largestBet(situation);
   if (betAmount === undefined) return undefined;
   if (most !== undefined) {
     return `Enter at most ${formatAmount(most)} USDC: the maker takes no more on this box`;

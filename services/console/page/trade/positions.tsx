@@ -5,6 +5,7 @@ import { crossingText, isDecided } from "../data/live_breaches.ts";
 import { resultsOf } from "../data/results.ts";
 import { DAY_MS } from "../../../../lib/time.ts";
 import {
+  counted,
   durationText,
   formatAmount,
   formatDay,
@@ -45,12 +46,12 @@ export function Positions(props: PositionsProps) {
   const { page, pages, rows } = pageOf(shown, wanted.value);
   const save = () => {
     download(userCsv(shown, model.markets));
-    model.announce(`bets.csv was downloaded, with ${countText(shown.length)}.`);
+    model.announce(`bets.csv was downloaded, with ${counted(shown.length, "bet")}.`);
   };
   const countOf = (name: FilterName) => theses.filter(FILTERS[name]).length;
   const choose = (name: FilterName) => {
     filter.value = name;
-    model.announce(`The list shows ${countText(countOf(name))}.`, { isSpoken: true });
+    model.announce(`The list shows ${counted(countOf(name), "bet")}.`, { isSpoken: true });
   };
   return (
     <section class="card positions" aria-label="Your bets">
@@ -112,7 +113,13 @@ export function Positions(props: PositionsProps) {
             {rows.length === 0 && (
               <p class="note">None of your bets is {filter.value.toLowerCase()}.</p>
             )}
-            {pages > 1 && <Pager {...{ page, pages }} onChange={(next) => wanted.value = next} />}
+            {pages > 1 && (
+              <Pager
+                page={page}
+                pages={pages}
+                onChange={(next) => wanted.value = next}
+              />
+            )}
           </>
         )}
     </section>
@@ -189,8 +196,6 @@ function Pager({ page, pages, onChange }: PagerProps) {
     </div>
   );
 }
-
-const countText = (bets: number) => `${bets} ${bets === 1 ? "bet" : "bets"}`;
 
 /** Downloads text as a file of bets. */
 export function download(text: string): void {

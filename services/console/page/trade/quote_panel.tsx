@@ -1,5 +1,5 @@
 import { useEffect } from "preact/hooks";
-import type { Thesis } from "@rangemaker/client";
+import type { Quote, Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { Fact } from "../fact.tsx";
 import { gainOf, isDecided, outcomeDetail } from "../data/live_breaches.ts";
@@ -14,38 +14,14 @@ import { showChart } from "./show_chart.ts";
 import type { LiveStage, PlacedStage } from "./stage.ts";
 import { Terms } from "./terms.tsx";
 
-interface QuotePanelProps {
+interface LiveQuoteProps {
   model: PageModel;
   slip: BetSlip;
-  stage: LiveStage | PlacedStage;
-  /** Draws the box of a bet again. */
-  onRepeat(bet: Thesis): void;
+  stage: LiveStage;
 }
 
-/** A quote: its terms, its remaining time, and the button that signs it; then its bet. */
-export function QuotePanel({ model, slip, stage, onRepeat }: QuotePanelProps) {
-  if (stage.name !== "placed") return <LiveQuote model={model} slip={slip} stage={stage} />;
-  const thesis = model.session.user.value?.portfolio.theses.value
-    .find(({ id }) => id === stage.thesisId);
-  return (
-    <div class="action-bar">
-      <PlacedBet model={model} stage={stage} thesis={thesis} />
-      {stage.signedFirst && !(thesis && isDecided(model.withBreach(thesis))) && (
-        <p class="note">{repricedText(stage.signedFirst, stage.offer)}</p>
-      )}
-      <div class="next">
-        <button type="button" class="primary wide" data-next onClick={() => slip.back()}>
-          Make another bet
-        </button>
-        {thesis && <button type="button" onClick={() => onRepeat(thesis)}>Repeat</button>}
-      </div>
-    </div>
-  );
-}
-
-type LiveQuoteProps = Omit<QuotePanelProps, "stage" | "onRepeat"> & { stage: LiveStage };
-
-function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
+/** A quote: its terms, its remaining time, and the button that signs it. */
+export function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
   const nowMs = useNow(model.serverClock, 250);
   const { quote, quoteHash, probability } = stage.offer;
   const symbol = slip.symbol.value;
@@ -117,35 +93,56 @@ function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
   );
 }
 
+/** When a quoted window is, such as `17:20:33 for 1 min`. */
+const windowText = ({ startTime, endTime }: Quote) =>
+  `${formatTime(startTime)} for ${durationText(endTime - startTime)}`;
+
 interface PlacedBetProps {
   model: PageModel;
+  slip: BetSlip;
   stage: PlacedStage;
-  /** Undefined until the node has reported it. */
-  thesis: Thesis | undefined;
+  /** Draws the box of a bet again. */
+  onRepeat(bet: Thesis): void;
 }
 
 /** The bet that was just placed, before and after its settlement. */
-function PlacedBet({ model, stage: { thesisId, offer: { quote } }, thesis }: PlacedBetProps) {
+export function PlacedBet({ model, slip, stage, onRepeat }: PlacedBetProps) {
+  const { thesisId, signedFirst, offer, offer: { quote } } = stage;
   const symbol = model.markets.find(quote.base, quote.quote)?.symbol ?? "the price";
+  // Undefined until the node has reported it.
+  const thesis = model.session.user.value?.portfolio.theses.value.find(({ id }) => id === thesisId);
   const bet = thesis && model.withBreach(thesis);
+  const isOver = bet !== undefined && isDecided(bet);
+  const isWon = bet?.status === "won";
   const nowMs = useNow(model.serverClock, 250);
   useEffect(showChart, []); // the user now watches the box
-  const isWon = bet?.status === "won";
-  const pays = `It pays ${formatAmount(quote.payout)} USDC if ${symbol} stays in the box, from ` +
-    `${formatTime(quote.startTime)} for ${durationText(quote.endTime - quote.startTime)}.`;
-  const [look, figure, text] = bet && isDecided(bet)
+  const [look, figure, text] = isOver
     ? [
       isWon ? "won" : "lost",
       `${isWon ? "✓" : "✕"} ${formatGain(gainOf(bet))} USDC`,
       `${isWon ? "won" : "lost"}. ${outcomeDetail(bet)}`,
     ]
-    : ["open", `● ${runText(quote, nowMs)}`, `is placed. ${pays}`];
+    : [
+      "open",
+      `● ${runText(quote, nowMs)}`,
+      `is placed. It pays ${formatAmount(quote.payout)} USDC if ${symbol} stays in the box, ` +
+      `from ${windowText(quote)}.`,
+    ];
   return (
-    <div data-outcome={thesisId}>
-      <strong class={`figure ${look}`}>
-        <Signed text={figure} />
-      </strong>
-      <p>Bet {thesisId} {text}</p>
+    <div class="action-bar">
+      <div data-outcome={thesisId}>
+        <strong class={`figure ${look}`}>
+          <Signed text={figure} />
+        </strong>
+        <p>Bet {thesisId} {text}</p>
+      </div>
+      {signedFirst && !isOver && <p class="note">{repricedText(signedFirst, offer)}</p>}
+      <div class="next">
+        <button type="button" class="primary wide" data-next onClick={() => slip.back()}>
+          Make another bet
+        </button>
+        {thesis && <button type="button" onClick={() => onRepeat(thesis)}>Repeat</button>}
+      </div>
     </div>
   );
 }

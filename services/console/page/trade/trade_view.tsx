@@ -75,7 +75,7 @@ export function openTradeView(model: PageModel): View {
     spanMs.value = drafts.spanOf(slip.symbol.value);
   });
   effect(() => drafts.keepSpan(slip.symbol.peek(), spanMs.value));
-  const Body = () => <TradeView {...{ model, slip, spanMs }} />;
+  const Body = () => <TradeView model={model} slip={slip} spanMs={spanMs} />;
   return { id: "trade", label: "Trade", Body };
 }
 
@@ -121,10 +121,11 @@ function TradeView({ model, slip, spanMs }: TradeViewProps) {
     const [before, after] = [nowMs - bet.startTime, bet.endTime - nowMs];
     spanMs.value = Math.max(spanMs.value, spanFor(before, past), spanFor(after, 1 - past));
     chosen.value = bet.id;
-    const [low, high] = formatRange(bet).split(" – ");
     const { text } = stateOfBet(model.withBreach(bet), nowMs);
     model.announce(
-      `Bet ${bet.id} is shown on the chart: ${text.slice(2)}, ${symbol} from ${low} to ${high}.`,
+      `Bet ${bet.id} is shown on the chart: ${text.slice(2)}, ${symbol} from ${
+        formatRange(bet, " to ")
+      }.`,
       { isSpoken: true },
     );
     showChart();
@@ -139,7 +140,7 @@ function TradeView({ model, slip, spanMs }: TradeViewProps) {
         </p>
       )}
       <div class="trade">
-        <ChartCard {...{ model, slip, market, spanMs, chosen }} />
+        <ChartCard model={model} slip={slip} market={market} spanMs={spanMs} chosen={chosen} />
         <aside ref={side} class="side" aria-label="Bet">
           {isReady ? [bet, account] : [account, bet]}
         </aside>
