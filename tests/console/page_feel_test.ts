@@ -705,6 +705,9 @@ Deno.test(
       await visitor.press("Bet all of your balance");
       await visitor.press("Get a quote");
       await visitor.press("Sign and place the bet");
+      await visitor.sees(/Balance\s+0\.00 USDC/);
+      const first = await page.$eval(".side > .card", ({ ariaLabel }) => ariaLabel);
+      assert.equal(first, "Your box", "the outcome stays where the quote was");
       await visitor.press("Make another bet");
       assert.equal(await page.$eval("input[name=amount]", ({ value }) => value), "10", "not all");
       await page.waitForSelector('tr [aria-label^="Repeat bet"]');
@@ -917,7 +920,7 @@ Deno.test(
     await visitor.sees(/Sign and place the bet/);
     // Not by the mouse: the message may end meanwhile.
     await page.$$eval(".toasts button", (buttons) => buttons.forEach((one) => one.click()));
-    const parts = [".deadline", ".side .facts dt", ".side .facts dd", "[data-next]"];
+    const parts = [".deadline", ".terms", ".side .facts dt", ".side .facts dd", "[data-next]"];
     assert.deepEqual(await cutOff(page, parts), []);
     const hidden = await page.$eval("#bar-note p", (note) => {
       note.textContent = "Not placed: the odds changed. This is a new quote, for a window from " +

@@ -18,7 +18,7 @@ import { NotifyButton } from "../notify_button.tsx";
 import { type Column, Table } from "../table.tsx";
 import { useNow } from "../use_now.ts";
 import { Signed } from "../words.tsx";
-import { stateOfBet } from "./chart_boxes.ts";
+import { runText, stateOfBet } from "./chart_boxes.ts";
 import { FILTERS, pageOf, userCsv } from "./history.ts";
 
 /** Interval at which the list is drawn while a bet is open, and while none is. */
@@ -220,20 +220,15 @@ function Window({ thesis: { startTime, endTime }, nowMs }: { thesis: Thesis; now
 }
 
 function Outcome({ thesis, nowMs }: { thesis: Thesis; nowMs: number }) {
-  const { status, startTime, endTime, breach } = thesis;
+  const { status, breach } = thesis;
   const { kind, text } = stateOfBet(thesis, nowMs);
   const lostAt = kind === "lost" && breach
     ? `: ${crossingText(thesis, breach.price)[0]}` +
       (status === "lost" ? ` at ${formatTime(breach.time)}` : "")
     : "";
-  const now = nowMs < startTime
-    ? `● starts in ${durationText(startTime - nowMs)}`
-    : nowMs < endTime
-    ? `● ${durationText(endTime - nowMs)} left`
-    : "● being settled";
   return (
     <span class={kind}>
-      <Signed text={kind === "open" ? now : text + lostAt} />
+      <Signed text={kind === "open" ? `● ${runText(thesis, nowMs)}` : text + lostAt} />
     </span>
   );
 }

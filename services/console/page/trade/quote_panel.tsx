@@ -46,7 +46,6 @@ export function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
           {formatTime(quote.startTime)} for {durationText(quote.endTime - quote.startTime)}
         </Fact>
       </dl>
-      {warning && <p class="note">{warning}</p>}
       <div class={`bar-note ${look ?? "note"}`} id="bar-note">
         <p>{note}</p> <p class="deadline">{deadline}</p>
       </div>
@@ -55,6 +54,7 @@ export function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
         tolerancePercent={stage.name === "quoted" ? slip.tolerancePercent.value : 0}
         betAmount={quote.betAmount}
       />
+      {warning && <p class="note">{warning}</p>}
       <div class="next">
         {!isOver && (
           <p class="sum" aria-hidden="true">

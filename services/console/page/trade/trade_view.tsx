@@ -92,7 +92,8 @@ function TradeView({ model, slip, spanMs }: TradeViewProps) {
   // The card with the next step comes first.
   const user = model.session.user.value;
   const balance = user?.portfolio.account.value?.balance;
-  const isReady = balance !== undefined && balance > 0n;
+  const hasMoney = balance !== undefined && balance > 0n;
+  const isReady = hasMoney || slip.stage.value.name !== "draft";
   const side = useRef<HTMLElement>(null);
   useEffect(() => {
     slip.estimator.isPaused = false;
@@ -100,7 +101,7 @@ function TradeView({ model, slip, spanMs }: TradeViewProps) {
       slip.estimator.isPaused = true;
     };
   }, []);
-  const money = balance === undefined ? "unknown" : isReady;
+  const money = balance === undefined ? "unknown" : hasMoney;
   const step = { name: slip.stage.value.name, of: `${user?.address} ${money}` };
   useNextFocus(side, step, CHART);
   useBar(side);
