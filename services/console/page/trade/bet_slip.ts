@@ -120,10 +120,10 @@ export class BetSlip {
 
   /** The bet in the fields, if it were placed now. */
   get #bet(): Bet | undefined {
-    const parsed = this.parsed.value;
-    if ("errors" in parsed) return undefined;
+    const { draft, betAmount } = this.parsed.value;
+    if (draft === undefined || betAmount === undefined) return undefined;
     const nowMs = this.#options.serverClock.now();
-    return betOf(this.symbol.value, parsed.draft, parsed.betAmount, nowMs);
+    return betOf(this.symbol.value, draft, betAmount, nowMs);
   }
 
   /** Applies the user's input. A signed bet is not changed any more. */
@@ -297,7 +297,7 @@ export class BetSlip {
     this.#version += 1;
     this.#voice.endQuote();
     this.stage.value = { name: "draft" };
-    if ("errors" in this.parsed.value) this.estimator.clear();
+    if (this.#bet === undefined) this.estimator.clear();
     this.refresh();
     this.#voice.still(() =>
       this.stage.value.name === "draft" ? stillText(this.#options.obstacle(), this) : ""

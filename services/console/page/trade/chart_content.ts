@@ -11,7 +11,7 @@ import type { ChartContent } from "./chart_frame.ts";
 import type { ChartProbe } from "./chart_probe.ts";
 import { isOld } from "./market_choice.tsx";
 import { estimateNow } from "./quote_button.tsx";
-import type { Draft, ParsedFields } from "./draft.ts";
+import type { Draft } from "./draft.ts";
 import { signableMs } from "./quote_life.ts";
 
 /** Everything that the chart of a market shows and changes. */
@@ -65,7 +65,7 @@ export function contentOf(
       placed = boxesOf(betsOf(model, market), nowMs);
       suggested = suggestionOf(model, slip);
     }
-    const { lower, upper } = errorsIn(slip.parsed.peek());
+    const { lower, upper } = slip.parsed.peek().errors;
     drawn = slip.draft ?? (lower ?? upper ? undefined : drawn);
     const own = ownBox(model, slip, drawn, nowMs);
     const place = probe.place.peek();
@@ -85,8 +85,6 @@ export function contentOf(
     };
   };
 }
-
-const errorsIn = (parsed: ParsedFields) => "errors" in parsed ? parsed.errors : {};
 
 /** The quote that is shown in place of the drawn box, until it has expired. */
 function quoteOn({ stage }: Pick<BetSlip, "stage">, nowMs: number): Quote | undefined {

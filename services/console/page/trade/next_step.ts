@@ -142,8 +142,7 @@ const FIXES: Readonly<Record<string, Pick<Obstacle, "button" | "action">>> = {
 
 /** The errors of the fields. Without a box, prices may be empty, and limits are not checked. */
 export function errorsOf(situation: Situation): FieldErrors {
-  const { parsed, isEmpty } = situation;
-  const errors = "errors" in parsed ? parsed.errors : {};
+  const { parsed: { errors }, isEmpty } = situation;
   const { lower: _lower, upper: _upper, ...others } = errors;
   if (isEmpty) return others;
   const amount = errors.amount ?? amountError(situation);

@@ -39,7 +39,7 @@ export function situationOf(model: PageModel, slip: BetSlip): Situation {
 export function estimateNow(model: PageModel, slip: BetSlip) {
   const { symbol, parsed, estimator } = slip;
   const state = estimator.state.value;
-  if (state === undefined || "failure" in state || "errors" in parsed.value) return undefined;
+  if (state === undefined || "failure" in state) return undefined;
   if (firstError(errorsOf(situationOf(model, slip))) !== undefined) return undefined;
   // During a drag, the estimate is a moment behind, so only the amount must match.
   const hasSameStake = state.bet.betAmount === parsed.value.betAmount;

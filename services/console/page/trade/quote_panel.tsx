@@ -42,9 +42,7 @@ export function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
     <div class="action-bar">
       <dl class="facts" id="range">
         <Fact label={`${symbol} stays in`}>{formatRange(quote)}</Fact>
-        <Fact label="From">
-          {formatTime(quote.startTime)} for {durationText(quote.endTime - quote.startTime)}
-        </Fact>
+        <Fact label="From">{windowText(quote)}</Fact>
       </dl>
       <div class={`bar-note ${look ?? "note"}`} id="bar-note">
         <p>{note}</p> <p class="deadline">{deadline}</p>
