@@ -13,13 +13,13 @@ import {
   parseFields,
 } from "./draft.ts";
 import type { DraftStore } from "./draft_store.ts";
-import { deadlineText, PressLock, signableMs } from "./quote_life.ts";
+import { checkingText, deadlineText, PressLock, signableMs } from "./quote_life.ts";
 import { NOT_PLACED, signingStages } from "./signing.ts";
 import type { MakerStatus } from "../data/maker_status.ts";
 import { paysText, repricedText } from "./odds.ts";
 import { boxText, type Obstacle, stillText } from "./next_step.ts";
 import { SlipVoice, type SlipVoiceOptions } from "./slip_voice.ts";
-import { notPlacedText, type PlacedStage, seenPayout, type Stage } from "./stage.ts";
+import { notPlacedText, seenPayout, type Stage } from "./stage.ts";
 
 /** Interval at which an estimate is updated, because the price moves. */
 const REFRESH_MS = 1_000;
@@ -77,13 +77,16 @@ export class BetSlip {
       this.estimator.clear();
       this.#changed();
     });
+    const bets = computed(() => options.session.user.value?.portfolio.bets);
     effect(() => {
-      const resolved = options.session.user.value?.portfolio.bets.resolved.value;
+      const resolved = bets.value?.resolved.value;
       if (resolved !== undefined) untracked(() => this.#recover(resolved));
     });
-    this.#voice.checking(() =>
-      options.session.user.value?.portfolio.bets.unresolved.value.find((bet) => bet.isChecking)
-    );
+    const checked = computed(() => bets.value?.unresolved.value.find((bet) => bet.isChecking));
+    effect(() => {
+      const quote = checked.value?.offer.quote;
+      if (quote) untracked(() => this.#voice.speak(checkingText(quote)));
+    });
     this.refresh();
   }
 
@@ -234,8 +237,11 @@ export class BetSlip {
     try {
       for await (const stage of stages) {
         if (version !== this.#version) return;
-        if (stage.name === "placed") this.#showPlaced(stage);
+        if (stage.name === "placed") this.#clearPlaced();
         this.stage.value = stage;
+        if (stage.name === "placed" && stage.signedFirst !== undefined) {
+          this.#voice.speak(repricedText(stage.signedFirst, stage.offer));
+        }
         if (stage.name !== "quoted") continue;
         this.estimator.clear();
         this.lock.begin();
@@ -264,15 +270,9 @@ export class BetSlip {
   }
 
   #clearPlaced(): void {
-    const { amount } = this.fields.value;
-    this.edit({ lower: "", upper: "", amount: this.#usualAmount ?? amount });
+    const fields = this.fields.value;
+    this.#fill({ ...fields, lower: "", upper: "", amount: this.#usualAmount ?? fields.amount });
     this.replaced.value = undefined; // it would be the same bet twice
-  }
-
-  #showPlaced({ offer, signedFirst }: PlacedStage): void {
-    this.stage.value = { name: "draft" };
-    this.#clearPlaced();
-    if (signedFirst !== undefined) this.#voice.speak(repricedText(signedFirst, offer));
   }
 
   #fail(thrown: unknown, signedStartMs: number | undefined): void {
