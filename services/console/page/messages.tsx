@@ -18,7 +18,7 @@ export function Messages({ model }: { model: PageModel }) {
     return () => clearTimeout(timer);
   }, []);
   const messages = isOpen.value ? model.messages.value : [];
-  useFreePosition(box, messages);
+  usePosition(box, messages);
   useEffect(() => {
     const ended = new AbortController();
     document.addEventListener("keydown", (event) => {
@@ -65,10 +65,7 @@ const GAP = 6;
  * Places messages at the bottom, or as far above it as they cover nothing that is kept free. They
  * are not seen while each place covers what is pressed, as on a small screen with enlarged text.
  */
-function useFreePosition(
-  box: RefObject<HTMLDivElement | null>,
-  messages: readonly unknown[],
-): void {
+function usePosition(box: RefObject<HTMLDivElement | null>, messages: readonly unknown[]): void {
   useEffect(() => {
     const element = box.current;
     if (element === null) return;

@@ -180,23 +180,10 @@ function keyOf(
   const pixel = (high - low) * MOVE_MIN / height;
   const own = boxes.at(-1);
   return [
-    nowMs,
-    spanMs,
-    Math.round(low / pixel),
-    Math.round(high / pixel),
-    isStepped ? 0 : series.version,
-    boxes.length,
-    highlighted,
-    isOld,
-    own?.kind,
-    own?.label,
-    own?.low,
-    own?.high,
-    hint !== undefined,
-    draft?.startsInMs,
-    draft?.durationMs,
-    probe?.text,
-    probe?.place.time,
-    probe?.place.price,
+    `${nowMs} ${spanMs} ${isStepped ? 0 : series.version} ${boxes.length} ${highlighted} ${isOld}`,
+    `${Math.round(low / pixel)} ${Math.round(high / pixel)} ${hint !== undefined}`,
+    `${own?.kind} ${own?.label} ${own?.low} ${own?.high}`,
+    `${draft?.startsInMs} ${draft?.durationMs}`,
+    `${probe?.text} ${probe?.place.time} ${probe?.place.price}`,
   ].join();
 }

@@ -113,13 +113,7 @@ export function Positions(props: PositionsProps) {
             {rows.length === 0 && (
               <p class="note">None of your bets is {filter.value.toLowerCase()}.</p>
             )}
-            {pages > 1 && (
-              <Pager
-                page={page}
-                pages={pages}
-                onChange={(next) => wanted.value = next}
-              />
-            )}
+            {pages > 1 && <Pager page={page} pages={pages} wanted={wanted} />}
           </>
         )}
     </section>
@@ -182,15 +176,17 @@ const SIGNS = [["All", ""], ["Open", "●"], ["Won", "✓"], ["Lost", "✕"]] as
 interface PagerProps {
   page: number;
   pages: number;
-  onChange(page: number): void;
+  wanted: Signal<number>;
 }
 
-function Pager({ page, pages, onChange }: PagerProps) {
+function Pager({ page, pages, wanted }: PagerProps) {
   return (
     <div class="row" role="group" aria-label="Pages of bets">
-      <button type="button" disabled={page === 0} onClick={() => onChange(page - 1)}>Newer</button>
+      <button type="button" disabled={page === 0} onClick={() => wanted.value = page - 1}>
+        Newer
+      </button>
       <span>Page {page + 1} of {pages}</span>
-      <button type="button" disabled={page === pages - 1} onClick={() => onChange(page + 1)}>
+      <button type="button" disabled={page === pages - 1} onClick={() => wanted.value = page + 1}>
         Older
       </button>
     </div>

@@ -123,12 +123,8 @@ function TradeView({ model, slip, spanMs }: TradeViewProps) {
     spanMs.value = Math.max(spanMs.value, spanFor(before, past), spanFor(after, 1 - past));
     chosen.value = bet.id;
     const { text } = stateOfBet(model.withBreach(bet), nowMs);
-    model.announce(
-      `Bet ${bet.id} is shown on the chart: ${text.slice(2)}, ${symbol} from ${
-        formatRange(bet, " to ")
-      }.`,
-      { isSpoken: true },
-    );
+    const box = `${text.slice(2)}, ${symbol} from ${formatRange(bet, " to ")}`;
+    model.announce(`Bet ${bet.id} is shown on the chart: ${box}.`, { isSpoken: true });
     showChart();
   };
   const account = <AccountPanel key="account" model={model} />;
