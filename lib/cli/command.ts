@@ -1,5 +1,6 @@
 import { messageOf, RangemakerError } from "../errors.ts";
 import { describePortOwner, ListenError } from "../http/listener.ts";
+import { NEEDS_ALL_ACCESS } from "../library_messages.ts";
 import { configureLogging, jsonErrorLine, type LoggingOptions } from "../log/logging.ts";
 import type { RunningService } from "../http/service.ts";
 import { type Clock, withinMs } from "../clock.ts";
@@ -239,7 +240,7 @@ export async function reportErrors(
       // Deno's advice is dropped: commands do not accept Deno's flags.
       const [what = ""] = thrown.message.split(", run again");
       // Deno opens paths such as /proc and /dev for --allow-all only.
-      const [, path] = /^Requires all access to (".*")$/.exec(what) ?? [];
+      const [, path] = NEEDS_ALL_ACCESS.exec(thrown.message) ?? [];
       if (path !== undefined) {
         context.printError(
           `Cannot use ${path}: paths of the system, such as those in /proc, /sys and /dev, are closed ` +

@@ -3,6 +3,7 @@ import { isAbsolute, join } from "node:path";
 import { z } from "zod";
 import { messageOf } from "../errors.ts";
 import { IN_MEMORY, POSTGRES_URL, withPassword } from "../intents/database_url.ts";
+import { EXCESS_ARGUMENTS, UNKNOWN_OPTION } from "../library_messages.ts";
 import type { OptionKind } from "./option_kinds.ts";
 import { SettingsFile } from "./settings_file.ts";
 import {
@@ -295,12 +296,12 @@ function inUserFolder(path: string, env: Environment): string {
 
 function describeMisuse({ code, message }: CommanderError, table: OptionTable): string {
   if (code === "commander.excessArguments") {
-    const [, words] = /got \d+: (.*)\.$/s.exec(message) ?? [];
+    const [, words] = EXCESS_ARGUMENTS.exec(message) ?? [];
     return `Unexpected argument '${words}'`;
   }
   if (code !== "commander.unknownOption") return oneLine(message);
   // The text after the = may be a secret.
-  const [, name = ""] = /'(--[^'=]*)/.exec(message) ?? [];
+  const [, name = ""] = UNKNOWN_OPTION.exec(message) ?? [];
   const names = Object.values(table).map((spec) => `${optionOf(spec).long}`);
   if (names.includes(name)) return `Option '${name}' takes no value`;
   const longer = names.filter((each) => name.length > 3 && each.startsWith(name));
