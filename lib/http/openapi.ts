@@ -8,7 +8,7 @@ import {
   failureAnswersOf,
   HOST_FAILURES,
   type OperationAnswer,
-} from "./failures.ts";
+} from "./error_answers.ts";
 
 /** Path of the document, the same in every service. */
 const DOCUMENT_PATH = "/openapi.json";

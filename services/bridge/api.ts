@@ -6,7 +6,7 @@ import { describeTypedData } from "../../lib/protocol/typed_data.ts";
 import { acceptJson, parseInput, readBody, useEnvelope } from "../../lib/http/envelope.ts";
 import { jsonHandler, serveDocument } from "../../lib/http/openapi.ts";
 import { readyHandler } from "../../lib/http/readiness.ts";
-import { BRIDGE_ERRORS } from "./failures.ts";
+import { BRIDGE_ERRORS } from "./errors.ts";
 import type { Depositor } from "./depositor.ts";
 import { findDeposit, listDeposits } from "./deposits.ts";
 import type { IntentStore } from "../../lib/intents/store.ts";

@@ -14,7 +14,7 @@ import {
 } from "../../lib/http/envelope.ts";
 import { type AnswerOf, jsonHandler, serveDocument } from "../../lib/http/openapi.ts";
 import { readyHandler } from "../../lib/http/readiness.ts";
-import { SOLVER_ERRORS, solverError } from "./failures.ts";
+import { SOLVER_ERRORS, solverError } from "./errors.ts";
 import { estimateToWire } from "./quoting/estimate.ts";
 import type { Executor } from "./execution/executor.ts";
 import type { IntentStore } from "../../lib/intents/store.ts";

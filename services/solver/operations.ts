@@ -11,8 +11,7 @@ import { PRICE_DECIMALS } from "../../lib/protocol/markets.ts";
 import { quoteRequestSchema } from "../../lib/protocol/quote.ts";
 import { addressSchema, hash32Schema } from "../../lib/protocol/scalars.ts";
 import { typedDataSchema } from "../../lib/protocol/typed_data.ts";
-import { BODY_FAILURES, failureAnswersOf } from "../../lib/http/failures.ts";
-import { STORE_FAILURES, SUBMISSION_FAILURES } from "../../lib/http/intent_failures.ts";
+import { BODY_FAILURES, failureAnswersOf, STORE_FAILURES, SUBMISSION_FAILURES } from "../../lib/http/error_answers.ts";
 import type { Operation, ServiceDescription } from "../../lib/http/openapi.ts";
 import { readyOperation } from "../../lib/http/readiness.ts";
 import { estimateRequestSchema } from "./quoting/estimate.ts";
@@ -22,7 +21,7 @@ import { readinessSchema } from "./readiness.ts";
 import { QUOTE_RULES } from "./quoting/quote_rules.ts";
 import { predictionsAnswerSchema, predictionsQuerySchema } from "./predictions.ts";
 import { thesesAnswerSchema, thesesQuerySchema } from "./theses.ts";
-import { SOLVER_ERRORS } from "./failures.ts";
+import { SOLVER_ERRORS } from "./errors.ts";
 
 const failures = failureAnswersOf(SOLVER_ERRORS);
 

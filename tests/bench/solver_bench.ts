@@ -7,7 +7,7 @@
  * `deno run --allow-all tests/bench/solver_bench.ts [quotes] [executions]`.
  */
 import { MinimumBet } from "../../services/solver/limits.ts";
-import { toWire } from "../../lib/protocol/wire.ts";
+import { toWire } from "../../lib/json.ts";
 import { instantiateSecp256k1 } from "@bitauth/libauth/build/lib/crypto/secp256k1.js";
 import type { Hono } from "hono";
 import { hexToBytes } from "viem";

@@ -14,7 +14,7 @@ import {
   quoteToWire,
 } from "../../lib/protocol/quote.ts";
 import { TRANSACTION_TYPES, transactionToText } from "../../lib/protocol/transaction.ts";
-import { SOLVER_ERRORS } from "../../services/solver/failures.ts";
+import { SOLVER_ERRORS } from "../../services/solver/errors.ts";
 import { acceptJson, readBody, useEnvelope } from "../../lib/http/envelope.ts";
 import type { TransactionTerms } from "../../lib/intents/submission.ts";
 import { encodeExecution, resultOf } from "../../services/solver/execution/execution.ts";

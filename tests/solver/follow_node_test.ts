@@ -5,7 +5,7 @@ import { setImmediate } from "node:timers/promises";
 import { systemClock } from "../../lib/clock.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { NodeUnreachableError } from "../../lib/net/core_reader.ts";
-import { toWire } from "../../lib/protocol/wire.ts";
+import { toWire } from "../../lib/json.ts";
 import { followNode } from "../../services/solver/follow_node.ts";
 import { MinimumBet } from "../../services/solver/limits.ts";
 import { MarketData } from "../../services/solver/market/market_data.ts";

@@ -6,7 +6,7 @@ import { listen } from "../../lib/http/listener.ts";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { quoteSchema } from "../../lib/protocol/quote.ts";
 import { recoverSigner } from "../../lib/protocol/signature.ts";
-import { toWire } from "../../lib/protocol/wire.ts";
+import { toWire } from "../../lib/json.ts";
 import { options, type SolverOptions } from "../../services/solver/mod.ts";
 import { type Answer, post } from "../support/http_answers.ts";
 import { eventually, isSettled } from "../support/eventually.ts";

@@ -7,7 +7,7 @@ import { openIntentStore } from "../../lib/intents/open_store.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
-import { toWire } from "../../lib/protocol/wire.ts";
+import { toWire } from "../../lib/json.ts";
 import { isUnsettled, type Thesis } from "../../lib/protocol/thesis.ts";
 import { kill, startServiceProcess } from "../support/killed_process.ts";
 import { post } from "../support/http_answers.ts";

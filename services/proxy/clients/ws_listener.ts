@@ -6,17 +6,16 @@ import { type ServerOptions, WebSocketServer } from "ws";
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
 import type { RangemakerError } from "../../../lib/errors.ts";
 import { failureResponse, handshakeExpected } from "../../../lib/http/envelope.ts";
-import { httpFailure } from "../../../lib/http/failures.ts";
+import { httpError } from "../../../lib/http/error_answers.ts";
 import { AllowedHosts } from "../../../lib/http/allowed_hosts.ts";
 import { ListenError, urlOf, webSocketUrlOf } from "../../../lib/http/listener.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { AddressCounts } from "../shared/address_counts.ts";
 import { isWebSocketPath } from "./ws_clients.ts";
 import { Deadlines } from "../shared/deadlines.ts";
-import { IDLE_TIMEOUT_S } from "./client_connection.ts";
+import { IDLE_TIMEOUT_S, TcpConnection } from "./client_connection.ts";
 import { FrameJoiner } from "../hub/messages.ts";
 import { limitKeys } from "../../../lib/http/caller_address.ts";
-import { TcpConnection } from "./client_connection.ts";
 
 const log = serviceLog("proxy");
 
@@ -179,7 +178,7 @@ function headersOf(request: IncomingMessage): Headers {
 
 function pathProblem({ method = "", url = "" }: IncomingMessage): RangemakerError | undefined {
   const [path = ""] = url.split("?");
-  return isWebSocketPath(path) ? undefined : httpFailure("NOT_FOUND", { method, path });
+  return isWebSocketPath(path) ? undefined : httpError("NOT_FOUND", { method, path });
 }
 
 /** Answers a request that is not a handshake. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Hono } from "hono";
 import { Registry } from "prom-client";
-import { INTENT_ERRORS } from "../../../lib/http/intent_failures.ts";
+import { INTENT_ERRORS } from "../../../lib/http/error_answers.ts";
 import { useEnvelope } from "../../../lib/http/envelope.ts";
 import { type LimiterSettings, RequestLimiter } from "../../../lib/http/limiter.ts";
 

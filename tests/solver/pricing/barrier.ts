@@ -7,8 +7,8 @@ import {
   BarrierStrategy,
 } from "../../../services/solver/pricing/barrier_strategy.ts";
 import { type MarketView, PricingRefusedError } from "../../../services/solver/pricing/strategy.ts";
-import { answerOfCode } from "../../../lib/http/failures.ts";
-import { SOLVER_ERRORS } from "../../../services/solver/failures.ts";
+import { answerOfCode } from "../../../lib/http/error_answers.ts";
+import { SOLVER_ERRORS } from "../../../services/solver/errors.ts";
 import { forecastOf } from "../../../services/solver/pricing/volatility_forecast.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
