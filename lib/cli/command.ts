@@ -181,17 +181,17 @@ export function command<T extends OptionTable, L = void>(
     restrictFileAccess(definition.name, options, values);
     return await definition.run(values, context, loaded);
   };
-  const run = (argv: readonly string[], given: CommandContext): Promise<number> => {
-    const context = reportingContext(definition.name, given);
+  const run = (argv: readonly string[], program: CommandContext): Promise<number> => {
+    const context = reportingContext(definition.name, program);
     // Until the options are parsed: they may be what is wrong.
     context.reportsJson = argv.includes("--json-logs") ||
-      variablesOf(options.jsonLogs).some((name) => given.env(name) === "true");
+      variablesOf(options.jsonLogs).some((name) => program.env(name) === "true");
     return reportErrors(definition.name, context, async () => {
       const [first = "-", ...rest] = argv;
       // A command with subcommands takes no other arguments, so any word must be a subcommand.
       const isWord = Object.keys(subcommands).length > 0 && !first.startsWith("-");
       if (!isWord) return await start(argv, context);
-      return await (await openCommand(subcommands, first))(rest, given);
+      return await (await openCommand(subcommands, first))(rest, program);
     });
   };
   return Object.assign(run, { definition: { ...definition, options }, subcommands });
@@ -202,10 +202,10 @@ interface ReportingContext extends CommandContext {
   reportsJson: boolean;
 }
 
-function reportingContext(name: string, given: CommandContext): ReportingContext {
-  const { clock, printError } = given;
+function reportingContext(name: string, program: CommandContext): ReportingContext {
+  const { clock, printError } = program;
   const context: ReportingContext = {
-    ...given,
+    ...program,
     reportsJson: false,
     printError: (line) =>
       printError(context.reportsJson ? jsonErrorLine(name, line, clock.now()) : line),

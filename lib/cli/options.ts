@@ -98,14 +98,14 @@ export function parseAllOptions<T extends OptionTable>(
  */
 export function withDefaults<T extends OptionTable>(
   table: T,
-  given: Partial<OptionsOf<T>>,
+  values: Partial<OptionsOf<T>>,
 ): OptionsOf<T> {
-  const values: Record<string, unknown> = { ...given };
+  const completed: Record<string, unknown> = { ...values };
   for (const [key, spec] of Object.entries(table)) {
-    values[key] ??= parseOption(spec, undefined, { env: () => undefined });
+    completed[key] ??= parseOption(spec, undefined, { env: () => undefined });
   }
   // Each value is given with the type of its key or parsed by the schema of its key.
-  return values as OptionsOf<T>;
+  return completed as OptionsOf<T>;
 }
 
 function readFlags(
@@ -233,8 +233,8 @@ function readSecretVariable(name: string, env: Environment): string | undefined 
 
 function parseOption(spec: OptionSpec, flag: unknown, sources: Sources): unknown {
   const name = `${optionOf(spec).long}`;
-  const given = flag === undefined ? givenValue(spec, sources) : { source: name, value: flag };
-  const value = given?.value ?? valueIn(spec.default, spec);
+  const input = flag === undefined ? givenValue(spec, sources) : { source: name, value: flag };
+  const value = input?.value ?? valueIn(spec.default, spec);
   if (value === undefined) {
     if (spec.required) throw missingOption(spec);
     return undefined;
@@ -244,7 +244,7 @@ function parseOption(spec: OptionSpec, flag: unknown, sources: Sources): unknown
   // The issue's path is left out: it points into the schema's parsed form of the text.
   const rule = parsed.error.issues[0]?.message ?? "Invalid value";
   const received = spec.kind.secret ? "" : `: received ${JSON.stringify(String(value))}`;
-  throw new UsageError(`Invalid ${given?.source ?? name}: ${rule}${received}`);
+  throw new UsageError(`Invalid ${input?.source ?? name}: ${rule}${received}`);
 }
 
 function missingOption(spec: OptionSpec): UsageError {
@@ -263,8 +263,8 @@ const PASSWORD_VARIABLE = "PGPASSWORD";
 export function secretVariables(table: OptionTable): string[] {
   const specs = Object.values(table);
   const usesDatabase = specs.some(({ kind }) => kind.access === "database");
-  const own = specs.flatMap((spec) => spec.kind.secret ? variablesOf(spec) : []);
-  return usesDatabase ? [...own, PASSWORD_VARIABLE] : own;
+  const variables = specs.flatMap((spec) => spec.kind.secret ? variablesOf(spec) : []);
+  return usesDatabase ? [...variables, PASSWORD_VARIABLE] : variables;
 }
 
 /** The user's folder: `deno task` runs commands in the folder of deno.json. */

@@ -161,8 +161,8 @@ class ProviderAdapter implements WalletAdapter {
 
   async address(): Promise<Address> {
     if (this.#account !== undefined) return addressSchema.parse(this.#account.address);
-    const shared = accountsSchema.safeParse(await this.#request("eth_requestAccounts"));
-    const [first] = shared.data ?? [];
+    const accounts = accountsSchema.safeParse(await this.#request("eth_requestAccounts"));
+    const [first] = accounts.data ?? [];
     if (first === undefined) throw new WalletError("NO_ACCOUNT", "The wallet shares no account");
     return first;
   }
@@ -271,6 +271,6 @@ const NESTED_ERRORS_MAX = 8;
 function codesOf(thrown: unknown, depth: number = 0): number[] {
   if (typeof thrown !== "object" || thrown === null || depth === NESTED_ERRORS_MAX) return [];
   const fault: Partial<Record<"code" | typeof NESTED_ERROR_KEYS[number], unknown>> = thrown;
-  const own = typeof fault.code === "number" ? [fault.code] : [];
-  return [...own, ...NESTED_ERROR_KEYS.flatMap((key) => codesOf(fault[key], depth + 1))];
+  const codes = typeof fault.code === "number" ? [fault.code] : [];
+  return [...codes, ...NESTED_ERROR_KEYS.flatMap((key) => codesOf(fault[key], depth + 1))];
 }

@@ -105,14 +105,14 @@ export function failureAnswersOf<A extends ErrorAnswers>(answers: A) {
 }
 
 /** Codes of every route that asks the core node. */
-export const NODE_FAILURES = ["NODE_UNREACHABLE", "NODE_TIMEOUT", "NODE_REFUSED"] as const;
+export const NODE_CODES = ["NODE_UNREACHABLE", "NODE_TIMEOUT", "NODE_REFUSED"] as const;
 
 /** Codes of every route. */
-export const HOST_FAILURES = ["INVALID_REQUEST", "HOST_NOT_ALLOWED"] as const;
+export const HOST_CODES = ["INVALID_REQUEST", "HOST_NOT_ALLOWED"] as const;
 
 /** Codes of every route that takes a body. */
-export const BODY_FAILURES = [
-  ...HOST_FAILURES,
+export const BODY_CODES = [
+  ...HOST_CODES,
   "ORIGIN_NOT_ALLOWED",
   "BODY_TOO_LARGE",
   "UNSUPPORTED_MEDIA_TYPE",
@@ -149,20 +149,20 @@ export const INTENT_ERRORS = {
 } as const satisfies ErrorAnswers;
 
 /** Codes of every route that reads the store. */
-export const STORE_FAILURES = [
+export const STORE_CODES = [
   "STORE_UNAVAILABLE",
   "STORE_DAMAGED",
   "STORE_CONNECTION_LOST",
 ] as const;
 
 /** Codes of every route that submits an intent. */
-export const SUBMISSION_FAILURES = [
-  ...BODY_FAILURES,
+export const SUBMISSION_CODES = [
+  ...BODY_CODES,
   "DEADLINE_PASSED",
   "INVALID_SIGNATURE",
   "WRONG_CHAIN",
-  ...NODE_FAILURES,
-  ...STORE_FAILURES,
+  ...NODE_CODES,
+  ...STORE_CODES,
   "CHAIN_MISMATCH",
   "CHAIN_REWOUND",
   "OUTCOME_UNKNOWN",

@@ -14,9 +14,9 @@ export const checks: ServiceChecks<typeof options> = {
   service: "backfill",
   options,
   openSigner: adminSigner,
-  customChecks: (given, context) => [{
+  customChecks: (values, context) => [{
     subject: "admin",
-    run: () => checkAdmin(given, context),
+    run: () => checkAdmin(values, context),
   }],
 };
 

@@ -10,8 +10,7 @@ import { optionLabel } from "../../lib/cli/options.ts";
 import { problemsOfStart } from "../../lib/cli/start_check.ts";
 import { EXCHANGE_OF } from "../../lib/protocol/providers.ts";
 import { startOracle } from "./mod.ts";
-import { MIN_SOURCES_SAFE, NODE_SETTINGS, options, type OracleOptions } from "./options.ts";
-import { endpoints } from "./providers.ts";
+import { endpoints, MIN_SOURCES_SAFE, NODE_SETTINGS, options, type OracleOptions } from "./options.ts";
 
 /** What `rangemaker doctor` checks of the oracle besides its options: each provider. */
 export const checks: ServiceChecks<typeof options> = {
@@ -20,25 +19,25 @@ export const checks: ServiceChecks<typeof options> = {
   settingsOfOtherServices: NODE_SETTINGS,
   permissions: (values) => ({ net: endpoints(values).map(({ url }) => addressOf(url)) }),
   start: startOracle,
-  customChecks: (given, context) => [
-    ...endpoints(given).map((target) => ({
+  customChecks: (values, context) => [
+    ...endpoints(values).map((target) => ({
       subject: EXCHANGE_OF[target.provider.name],
-      run: () => checkProvider(target, given, context),
+      run: () => checkProvider(target, values, context),
     })),
-    { subject: "sources", run: () => checkMinSources(given) },
+    { subject: "sources", run: () => checkMinSources(values) },
   ],
 };
 
 /** Starts an oracle with one provider only. It warns at most: there may still be enough sources. */
 async function checkProvider(
   { provider: { name }, url }: ReturnType<typeof endpoints>[number],
-  given: OracleOptions,
+  values: OracleOptions,
   { clock, timeoutMs }: CheckContext,
 ): Promise<Finding> {
   const exchange = EXCHANGE_OF[name];
   const problems = await problemsOfStart({
     table: options,
-    options: { ...given, providers: [name], minSources: 1 },
+    options: { ...values, providers: [name], minSources: 1 },
     start: startOracle,
     clock,
     timeoutMs,

@@ -1,4 +1,4 @@
-import type { Provider, ReceivedTrade } from "./provider.ts";
+import type { Provider, ReceivedTrade } from "./providers/provider.ts";
 
 /**
  * How a trade follows the previous one. `next`: in order. `gap`: after a lost message. `restart`:

@@ -4,7 +4,11 @@ import type { MarketPair } from "../../lib/protocol/markets.ts";
 import { usdcText } from "../../lib/protocol/price.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { TERMS_TEXTS } from "../../lib/protocol/terms.ts";
-import { type ErrorAnswer, type ErrorAnswers, INTENT_ERRORS } from "../../lib/http/error_answers.ts";
+import {
+  type ErrorAnswer,
+  type ErrorAnswers,
+  INTENT_ERRORS,
+} from "../../lib/http/error_answers.ts";
 import { PRICING_REFUSALS, type PricingRefusal } from "./pricing/strategy.ts";
 
 /** The refusals of the solver: the text of each code, made from the numbers in `details`. */

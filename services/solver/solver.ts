@@ -25,7 +25,7 @@ import { ExecutionHandler } from "./execution/execution_handler.ts";
 import { Executor } from "./execution/executor.ts";
 import { type Hedge, HttpHedge, SimulatedHedge } from "./execution/hedge.ts";
 import { Reservations } from "./execution/reservations.ts";
-import { followNode } from "./follow_node.ts";
+import { createNodeFollower } from "./node_follower.ts";
 import { reportAccount, reportCalibration, reportExposure } from "./gauges.ts";
 import { MinimumBet } from "./limits.ts";
 import { SolverMetrics } from "./metrics.ts";
@@ -77,7 +77,7 @@ export async function openSolver(
     registry,
   });
   opened.defer(() => intents.stop());
-  const follower = followNode({
+  const follower = createNodeFollower({
     ...options,
     solver,
     node,

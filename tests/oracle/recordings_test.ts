@@ -1,7 +1,7 @@
 /** Replays recorded traffic through the parsers, where the recordings are available. */
 import assert from "node:assert/strict";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
-import { PROVIDERS } from "../../services/oracle/providers.ts";
+import { PROVIDERS } from "../../services/oracle/providers/mod.ts";
 import { Stream } from "../../services/oracle/stream.ts";
 
 const folder = new URL("../../../shared/data/", import.meta.url);

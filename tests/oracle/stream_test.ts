@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { Stream, type TradeOrder } from "../../services/oracle/stream.ts";
-import type { Provider, ReceivedTrade } from "../../services/oracle/provider.ts";
+import type { Provider, ReceivedTrade } from "../../services/oracle/providers/provider.ts";
 
 const T = 1_700_000_000_000;
 const MISSED_AFTER_MS = 2_000;

@@ -41,12 +41,12 @@ export function checkPermissions(
     return fail("This process lacks permissions", `Start it with ${missing.join(" ")}`);
   }
   const files = [...new Set([...all("read"), ...all("write")])];
-  const parts = [
+  const granted = [
     ...(all("net").length > 0 ? [`net ${all("net").join(", ")}`] : []),
     ...(files.length > 0 ? [`files ${files.join(", ")}`] : []),
     `${all("env").length} variables`,
   ];
-  return ok(`Granted: ${parts.join("; ")}`);
+  return ok(`Granted: ${granted.join("; ")}`);
 }
 
 /** The permissions that one option's value requires. @param host Where the service listens. */

@@ -133,12 +133,12 @@ export function resultLines(
 /** The number of results of each level: `7 checks: 6 ok, 1 warning`. */
 export function resultSummary(results: readonly CheckResult[]): string {
   const { ok, warn, fail } = countLevels(results);
-  const parts = [
+  const counts = [
     `${ok} ok`,
     ...(warn > 0 ? [`${warn} warning${warn === 1 ? "" : "s"}`] : []),
     ...(fail > 0 ? [`${fail} failed`] : []),
   ];
-  return `${results.length} checks: ${parts.join(", ")}`;
+  return `${results.length} checks: ${counts.join(", ")}`;
 }
 
 export function resultsAsJson(results: readonly CheckResult[]): string {

@@ -4,14 +4,14 @@ import { binance } from "../../services/oracle/providers/binance.ts";
 import { coinbase } from "../../services/oracle/providers/coinbase.ts";
 import { kraken } from "../../services/oracle/providers/kraken.ts";
 import { okx } from "../../services/oracle/providers/okx.ts";
-import type { Provider } from "../../services/oracle/provider.ts";
+import type { Provider } from "../../services/oracle/providers/provider.ts";
 import {
   ACKNOWLEDGE_MS,
   EXCHANGE_FRAME_CHARS_MAX,
   GAPS_WINDOW_MS,
   ProviderSession,
   RETRY_REFUSED_MS,
-} from "../../services/oracle/session.ts";
+} from "../../services/oracle/provider_session.ts";
 import { STUCK_TIME_MS } from "../../services/oracle/stream.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { ACK, aggTrade, krakenAnswer } from "./frames.ts";

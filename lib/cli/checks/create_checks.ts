@@ -30,10 +30,10 @@ import { checkPermissions } from "./permissions.ts";
 const STUCK_AFTER_MS = 300_000;
 
 /** All checks of a service: by the kinds of its options, its own ones, and a start. */
-export function buildChecks(
+export function createChecks(
   target: ServiceChecks,
   { values, errors }: ParsedOptions<ServiceChecks["options"]>,
-  given: Omit<CheckContext, "signer">,
+  settings: Omit<CheckContext, "signer">,
 ): ServiceCheck[] {
   const { service, options, start } = target;
   const withRole = <S extends z.core.$ZodType>({ role }: kinds.OptionKind<S>) =>
@@ -45,7 +45,7 @@ export function buildChecks(
   const openSigner = async () =>
     await target.openSigner?.(values) ?? Promise.reject(new UsageError("Missing key"));
   // Opened once for all checks: opening a keystore is slow on purpose.
-  const context = { ...given, signer: () => opened ??= openSigner() };
+  const context = { ...settings, signer: () => opened ??= openSigner() };
   const optionErrors = [...errors].map(([key, { message }]) => {
     const label = optionLabel(options[key] ?? configOption);
     const finding = fail(message, `Correct ${label}; see rangemaker ${service} --help`);
@@ -236,8 +236,8 @@ async function checkTakenPort(
   const { [service]: account } = z.record(z.string(), z.unknown()).safeParse(tryParseJson(health))
     .data ?? {};
   // Without a key, it may be the same account; the check of the key fails.
-  const own = typeof account === "string" ? await signer().catch(() => undefined) : undefined;
-  if (own !== undefined && own.address !== account) {
+  const signsAs = typeof account === "string" ? await signer().catch(() => undefined) : undefined;
+  if (signsAs !== undefined && signsAs.address !== account) {
     return fail(`${host}:${port} is used by another ${service}, of ${account}`, remedy);
   }
   const { problems } = await readinessAt(url, timeoutMs);

@@ -1,7 +1,7 @@
 import { type Clock, Timers } from "../../lib/clock.ts";
 import { exchangeSymbol, type Market } from "../../lib/protocol/markets.ts";
 import { RateWindow } from "../../lib/rate_window.ts";
-import type { DropReason, Frame, Provider, ReceivedTrade } from "./provider.ts";
+import type { DropReason, Frame, Provider, ReceivedTrade } from "./providers/provider.ts";
 import { Stream } from "./stream.ts";
 
 /** Faults of connections and streams; the names are values of a metric's label. */

@@ -28,7 +28,7 @@ interface NodeFollower {
   stop(): Promise<void>;
 }
 
-interface FollowNodeOptions {
+interface NodeFollowerOptions {
   /** WebSocket URL of the core node, or of a proxy in front of it. */
   wsUrl: string;
   chainId: number;
@@ -47,7 +47,7 @@ interface FollowNodeOptions {
 }
 
 /** Follows the node's WebSocket: theses update the solver's exposure, prices the market data. */
-export function followNode(options: FollowNodeOptions): NodeFollower {
+export function createNodeFollower(options: NodeFollowerOptions): NodeFollower {
   const { wsUrl: url, chainId, solver, node, clock, connect } = options;
   const { exposure, minimumBet, reservations, marketData } = options;
   const log = serviceLog("solver");
