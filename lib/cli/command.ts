@@ -86,14 +86,14 @@ export interface RunnableCommand {
 export interface CommandEntry {
   summary: string;
   /** Loads this command only. */
-  open(): Promise<{ run: RunnableCommand }>;
+  load(): Promise<{ run: RunnableCommand }>;
 }
 
 export type CommandEntries = Readonly<Record<string, CommandEntry>>;
 
 /** An entry for a command that is already loaded. */
 export function loadedEntry(summary: string, run: RunnableCommand): CommandEntry {
-  return { summary, open: () => Promise.resolve({ run }) };
+  return { summary, load: () => Promise.resolve({ run }) };
 }
 
 export type ProgramCommands = Readonly<Record<CommandName, CommandEntry>>;
@@ -191,7 +191,7 @@ export function command<T extends OptionTable, L = void>(
       // A command with subcommands takes no other arguments, so any word must be a subcommand.
       const isWord = Object.keys(subcommands).length > 0 && !first.startsWith("-");
       if (!isWord) return await start(argv, context);
-      return await (await openCommand(subcommands, first))(rest, program);
+      return await (await loadCommand(subcommands, first))(rest, program);
     });
   };
   return Object.assign(run, { definition: { ...definition, options }, subcommands });
@@ -264,13 +264,13 @@ function withTaskNames(text: string, { env }: Pick<CommandContext, "env">): stri
 }
 
 /** Loads a command by name. @throws {UsageError} If it is unknown, with the closest name. */
-export async function openCommand(
+export async function loadCommand(
   commands: CommandEntries,
   name: string,
 ): Promise<RunnableCommand> {
   const entry = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (entry === undefined) throw unknownCommand(name, Object.keys(commands));
-  return (await entry.open()).run;
+  return (await entry.load()).run;
 }
 
 /** Typed names have at most this many wrong letters; two letters that changed places are two. */

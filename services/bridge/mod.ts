@@ -166,7 +166,7 @@ export const run = serviceCommand({
   subcommands: {
     replay: {
       summary: "resends the deposits that a restored core node lacks",
-      open: () => import("./replay.ts"),
+      load: () => import("./replay.ts"),
     },
   },
 }, (options) => startBridge(options));

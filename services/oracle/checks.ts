@@ -1,9 +1,9 @@
 import {
   type CheckContext,
-  type Finding,
-  ok,
+  type CheckOutcome,
+  passed,
   type ServiceChecks,
-  warn,
+  warning,
 } from "../../lib/cli/checks/check.ts";
 import { addressOf } from "../../lib/cli/checks/permissions.ts";
 import { optionLabel } from "../../lib/cli/options.ts";
@@ -33,7 +33,7 @@ async function checkProvider(
   { provider: { name }, url }: ReturnType<typeof endpoints>[number],
   values: OracleOptions,
   { clock, timeoutMs }: CheckContext,
-): Promise<Finding> {
+): Promise<CheckOutcome> {
   const exchange = EXCHANGE_OF[name];
   const problems = await problemsOfStart({
     table: options,
@@ -42,18 +42,18 @@ async function checkProvider(
     clock,
     timeoutMs,
   });
-  if (problems.length === 0) return ok(`${url}: prices of all pairs`);
-  return warn(
+  if (problems.length === 0) return passed(`${url}: prices of all pairs`);
+  return warning(
     `${url}: ${problems.join("; ")}`,
     `Make it reachable, use another URL with --provider-url ${exchange}=, ` +
       "or leave it out with --providers",
   );
 }
 
-function checkMinSources({ minSources }: OracleOptions): Finding {
+function checkMinSources({ minSources }: OracleOptions): CheckOutcome {
   const text = `A price needs ${minSources}`;
-  if (minSources >= MIN_SOURCES_SAFE) return ok(text);
-  return warn(
+  if (minSources >= MIN_SOURCES_SAFE) return passed(text);
+  return warning(
     `${text}, so a single wrong exchange can set it`,
     `Require ${MIN_SOURCES_SAFE}: ${optionLabel(options.minSources)}`,
   );

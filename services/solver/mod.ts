@@ -1,27 +1,9 @@
 /** The quote solver: a market maker that signs quotes for range bets and submits them. */
 import { serviceCommand } from "../../lib/cli/command.ts";
-import { type Clock, systemClock } from "../../lib/clock.ts";
-import { type RunningService, startOrClose } from "../../lib/http/service.ts";
 import { options, type SolverOptions } from "./options.ts";
-import { openSolver } from "./solver.ts";
+import { startSolver } from "./solver.ts";
 
-export { options, type SolverOptions };
-
-/**
- * Starts the solver, and finishes the executions that its last run left unfinished.
- *
- * @throws {UsageError} If there is no key to sign with. @throws {KeystoreError} If it cannot be
- *   read.
- * @throws {StoreError} If the database cannot be used.
- * @throws {StrategyError} If the pricing strategy cannot be used.
- * @throws {ListenError} If the port cannot be listened on.
- */
-export function startSolver(
-  options: SolverOptions,
-  clock: Clock = systemClock,
-): Promise<RunningService> {
-  return startOrClose((opened) => openSolver(options, clock, opened));
-}
+export { options, type SolverOptions, startSolver };
 
 /** The `solver` subcommand. */
 export const run = serviceCommand({
@@ -44,15 +26,15 @@ export const run = serviceCommand({
   subcommands: {
     backtest: {
       summary: "what mock and barrier would have earned on recorded trades",
-      open: () => import("./backtest/command.ts"),
+      load: () => import("./backtest/command.ts"),
     },
     deposit: {
       summary: "USDC for the account of the solver's key, by the bridge",
-      open: () => import("./deposit.ts"),
+      load: () => import("./deposit.ts"),
     },
     reconcile: {
       summary: "ends the bets that a restored core node lacks",
-      open: () => import("./execution/reconcile.ts"),
+      load: () => import("./execution/reconcile.ts"),
     },
   },
 }, (options) => startSolver(options));

@@ -4,11 +4,11 @@ import type { Registry } from "prom-client";
 import { openLocalSigner } from "../../lib/cli/keystore.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { optionLabel } from "../../lib/cli/options.ts";
-import type { Clock } from "../../lib/clock.ts";
+import { type Clock, systemClock } from "../../lib/clock.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { documentedHandler } from "../../lib/http/openapi.ts";
-import { type RunningService, startService } from "../../lib/http/service.ts";
+import { type RunningService, startOrClose, startService } from "../../lib/http/service.ts";
 import { ChainGuard } from "../../lib/intents/chain_guard.ts";
 import { type IntentParts, openIntentParts } from "../../lib/intents/intent_parts.ts";
 import { IntentService, problemFields } from "../../lib/intents/intent_service.ts";
@@ -39,8 +39,24 @@ import { ExposureBook } from "./risk/exposure_book.ts";
 import { ExposureLimit } from "./risk/exposure_limit.ts";
 import { PreTradeChecks } from "./risk/pre_trade_checks.ts";
 
+/**
+ * Starts the solver, and finishes the executions that its last run left unfinished.
+ *
+ * @throws {UsageError} If there is no key to sign with. @throws {KeystoreError} If it cannot be
+ *   read.
+ * @throws {StoreError} If the database cannot be used.
+ * @throws {StrategyError} If the pricing strategy cannot be used.
+ * @throws {ListenError} If the port cannot be listened on.
+ */
+export function startSolver(
+  options: SolverOptions,
+  clock: Clock = systemClock,
+): Promise<RunningService> {
+  return startOrClose((opened) => start(options, clock, opened));
+}
+
 /** @param opened Gets each part that must be stopped. */
-export async function openSolver(
+async function start(
   options: SolverOptions,
   clock: Clock,
   opened: AsyncDisposableStack,

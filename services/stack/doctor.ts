@@ -89,7 +89,7 @@ const text: CommandText = {
 const subcommands = Object.fromEntries(
   Object.keys(doctorTargets).map((service): [string, CommandEntry] => [service, {
     summary: `checks what ${service} is configured to use`,
-    open: async () => ({ run: doctorFor(await load(service)) }),
+    load: async () => ({ run: doctorFor(await load(service)) }),
   }]),
 );
 

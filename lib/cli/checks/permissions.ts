@@ -5,9 +5,9 @@ import type { OptionSpec, OptionTable } from "../options.ts";
 import { loggingOptions } from "../shared_options.ts";
 import { VARIABLE_PREFIX } from "../option_names.ts";
 import {
-  fail,
-  type Finding,
-  ok,
+  type CheckOutcome,
+  failure,
+  passed,
   type ProcessPermission,
   type RequiredPermissions,
 } from "./check.ts";
@@ -19,7 +19,7 @@ export function checkPermissions(
   table: OptionTable,
   values: Readonly<Record<string, unknown>>,
   more: RequiredPermissions = {},
-): Finding {
+): CheckOutcome {
   const host = typeof values.host === "string" ? values.host : undefined;
   const env = Object.values({ ...table, ...loggingOptions })
     .flatMap(({ env }: OptionSpec) => env === undefined ? [] : [env]);
@@ -38,7 +38,7 @@ export function checkPermissions(
     return names.length === 0 ? [] : [`--allow-${permission}=${names.join(",")}`];
   });
   if (missing.length > 0) {
-    return fail("This process lacks permissions", `Start it with ${missing.join(" ")}`);
+    return failure("This process lacks permissions", `Start it with ${missing.join(" ")}`);
   }
   const files = [...new Set([...all("read"), ...all("write")])];
   const granted = [
@@ -46,7 +46,7 @@ export function checkPermissions(
     ...(files.length > 0 ? [`files ${files.join(", ")}`] : []),
     `${all("env").length} variables`,
   ];
-  return ok(`Granted: ${granted.join("; ")}`);
+  return passed(`Granted: ${granted.join("; ")}`);
 }
 
 /** The permissions that one option's value requires. @param host Where the service listens. */

@@ -4,7 +4,7 @@ import {
   command,
   type CommandEntries,
   ExitCode,
-  openCommand,
+  loadCommand,
   type RunnableCommand,
   serviceCommand,
   STOP_DEADLINE_MS,
@@ -38,7 +38,7 @@ function commandThat(name: string, act: () => Promise<number>, subcommands: Comm
 
 const child = commandThat("parent child", () => Promise.resolve(7));
 const parent = commandThat("parent", () => Promise.resolve(3), {
-  child: { summary: "the one below", open: () => Promise.resolve({ run: child }) },
+  child: { summary: "the one below", load: () => Promise.resolve({ run: child }) },
 });
 
 Deno.test("command: the first argument selects a subcommand; with options only, the command itself runs", async () => {
@@ -113,10 +113,10 @@ Deno.test("command: an expected error is one line and exit code 1, a bug is thro
   await assert.rejects(runWith(bug), TypeError);
 });
 
-Deno.test("openCommand: names inherited from Object.prototype are unknown commands", async () => {
-  await assert.rejects(openCommand({}, "constructor"), UsageError);
+Deno.test("loadCommand: names inherited from Object.prototype are unknown commands", async () => {
+  await assert.rejects(loadCommand({}, "constructor"), UsageError);
   await assert.rejects(
-    openCommand({ a: { summary: "", open: () => Promise.reject() } }, "toString"),
+    loadCommand({ a: { summary: "", load: () => Promise.reject() } }, "toString"),
     UsageError,
   );
 });
