@@ -74,7 +74,7 @@ interface ListenOptions {
  *
  * @throws {ListenError} Like {@link listen}.
  */
-export function requireFreePort(host: string, port: number, portFlag: string): void {
+export function requireFreePort(host: string, port: number, portFlag = "--port"): void {
   try {
     Deno.listen({ hostname: host, port }).close();
   } catch (cause) {

@@ -1,7 +1,13 @@
 /** Builds a service's checks from the kinds of its options. */
 import { z } from "zod";
 import { messageOf, RangemakerError } from "../../errors.ts";
-import { describePortOwner, reachableUrl, SILENT_OWNER } from "../../http/listener.ts";
+import {
+  describePortOwner,
+  ListenError,
+  reachableUrl,
+  requireFreePort,
+  SILENT_OWNER,
+} from "../../http/listener.ts";
 import { tryParseJson } from "../../json.ts";
 import { NetworkError, request } from "../../net/http_request.ts";
 import { DEV_ACCOUNTS } from "../../protocol/dev_accounts.ts";
@@ -205,7 +211,7 @@ function checkPort(
 ): CheckOutcome | Promise<CheckOutcome> {
   const { service, host, port, option } = target;
   try {
-    Deno.listen({ hostname: host, port }).close();
+    requireFreePort(host, port);
     if (port === 0) return passed(`A free port of ${host}`);
     if (!context.mustRun) return passed(`${host}:${port} is free`);
     return failure(
@@ -213,12 +219,14 @@ function checkPort(
       "Start it, and read its log",
     );
   } catch (thrown) {
-    if (thrown instanceof Deno.errors.AddrInUse) return checkTakenPort(target, context);
-    if (thrown instanceof Deno.errors.NotCapable) throw thrown;
-    const remedy = thrown instanceof Deno.errors.PermissionDenied
+    if (!(thrown instanceof ListenError)) throw thrown;
+    if (thrown.isTaken) return checkTakenPort(target, context);
+    const { cause } = thrown;
+    if (cause instanceof Deno.errors.NotCapable) throw cause;
+    const remedy = cause instanceof Deno.errors.PermissionDenied
       ? `Use a port of 1024 or more: ${optionLabel(option)}`
       : "Use an address of this machine: --host or RANGEMAKER_HOST";
-    return failure(`${host}:${port} cannot be listened on: ${messageOf(thrown)}`, remedy);
+    return failure(`${host}:${port} cannot be listened on: ${messageOf(cause)}`, remedy);
   }
 }
 
