@@ -8,7 +8,7 @@ export function tryParseJson(text: string): unknown {
 }
 
 /** The JSON form of a value: every bigint is a decimal string. */
-export type Wire<T> = T extends bigint ? string
+type Wire<T> = T extends bigint ? string
   : T extends string | number | boolean | null | undefined ? T
   : T extends readonly (infer Item)[] ? Wire<Item>[]
   : { [K in keyof T]: Wire<T[K]> };

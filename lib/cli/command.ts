@@ -38,7 +38,7 @@ export const ExitCode = { ok: 0, failed: 1, usage: 2, interrupted: 130 } as cons
  * end, and an attempt that one of them began waits up to 5 s for a slow node. Less than the 10 s
  * after which Docker and systemd kill a process.
  */
-export const STOP_DEADLINE_MS = 9_000;
+const STOP_DEADLINE_MS = 9_000;
 
 export interface CommandContext {
   clock: Clock;
@@ -63,7 +63,7 @@ export interface CommandContext {
   printsColor: boolean;
 }
 
-export interface Command<T extends OptionTable = OptionTable, L = void> extends CommandText {
+interface Command<T extends OptionTable = OptionTable, L = void> extends CommandText {
   options: T;
   /** Reads files of the program itself, before file access is limited to the options' paths. */
   load?: () => Promise<L>;

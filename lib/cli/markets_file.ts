@@ -12,7 +12,7 @@ import { addressSchema } from "../protocol/scalars.ts";
 import { readTomlFile, withTomlErrors } from "./toml_file.ts";
 
 /** Each market costs the node a ring of 1 MiB, and the oracle an entry in every answer. */
-export const MARKETS_MAX = 256;
+const MARKETS_MAX = 256;
 
 const EXCHANGE_RULE = `Expected ${Object.values(EXCHANGE_OF).join(", ")}`;
 

@@ -17,7 +17,7 @@ import {
 } from "./option_table.ts";
 import { FILE_SUFFIX, optionsFor, variableNamed, variableOf, variablesOf } from "./option_names.ts";
 
-export type { CommandText, OptionsOf, OptionSpec, OptionTable, ValueOf } from "./option_table.ts";
+export type { CommandText, OptionsOf, OptionSpec, OptionTable } from "./option_table.ts";
 export { HelpRequest, optionTable, UsageError };
 
 export type Environment = (name: string) => string | undefined;

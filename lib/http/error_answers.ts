@@ -105,7 +105,7 @@ export function failureAnswersOf<A extends ErrorAnswers>(answers: A) {
 }
 
 /** Codes of every route that asks the core node. */
-export const NODE_CODES = ["NODE_UNREACHABLE", "NODE_TIMEOUT", "NODE_REFUSED"] as const;
+const NODE_CODES = ["NODE_UNREACHABLE", "NODE_TIMEOUT", "NODE_REFUSED"] as const;
 
 /** Codes of every route. */
 export const HOST_CODES = ["INVALID_REQUEST", "HOST_NOT_ALLOWED"] as const;

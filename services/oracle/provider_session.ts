@@ -49,13 +49,13 @@ interface SessionOptions {
  * A subscription has failed if it is not acknowledged within this time, in milliseconds. It is less
  * than any exchange's `silenceMs`, so that the fault is `not_acknowledged` and not `silent`.
  */
-export const ACKNOWLEDGE_MS = 2_500;
+const ACKNOWLEDGE_MS = 2_500;
 
 /** Markets that were not acknowledged are requested again after this time, in milliseconds. */
-export const RETRY_REFUSED_MS = 300_000;
+const RETRY_REFUSED_MS = 300_000;
 
 /** Longest frame that is read; the largest real one has under 2,000 characters. */
-export const EXCHANGE_FRAME_CHARS_MAX = 65_536;
+const EXCHANGE_FRAME_CHARS_MAX = 65_536;
 
 /** A stream that is silent for this many times its `streamSilenceMs` ends the connection. */
 const SILENCES_MAX = 3;
@@ -64,7 +64,7 @@ const SILENCES_MAX = 3;
 const GAPS_MAX = 3;
 
 /** Window for counting lost messages, in milliseconds. */
-export const GAPS_WINDOW_MS = 60_000;
+const GAPS_WINDOW_MS = 60_000;
 
 /**
  * One open connection: subscribes, reads frames, and tracks the ages of the connection, of each

@@ -7,7 +7,7 @@ import type { Provider, ReceivedTrade } from "./providers/provider.ts";
 export type TradeOrder = "next" | "gap" | "restart" | "late";
 
 /** A stream is stuck if its exchange time does not advance for this long while trades arrive. */
-export const STUCK_TIME_MS = 10_000;
+const STUCK_TIME_MS = 10_000;
 
 /** How long a trade that a heartbeat reports may take to arrive before it counts as lost. */
 const MISSED_AFTER_MS = 2_000;

@@ -36,7 +36,7 @@ const WINDOWS_PER_FIT = 20;
 const OVERLAP = 8;
 
 /** The forecast's probabilities of the hypothetical boxes that are counted. */
-export const CHECKED_PROBABILITIES = [0.25, 0.5, 0.75] as const;
+const CHECKED_PROBABILITIES = [0.25, 0.5, 0.75] as const;
 
 /** State of {@link WindowOutcomes}. */
 export const outcomesStateSchema = z.object({

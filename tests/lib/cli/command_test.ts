@@ -7,13 +7,14 @@ import {
   loadCommand,
   type RunnableCommand,
   serviceCommand,
-  STOP_DEADLINE_MS,
 } from "../../../lib/cli/command.ts";
 import { UsageError } from "../../../lib/cli/options.ts";
 import type { RunningService } from "../../../lib/http/service.ts";
 import { options as bridgeOptions } from "../../../services/bridge/options.ts";
 import { recordedContext } from "../../support/command_context.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
+
+const STOP_DEADLINE_MS = 9_000;
 
 /** Runs a command. */
 function runWith(run: RunnableCommand, ...argv: string[]) {
