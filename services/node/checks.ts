@@ -1,4 +1,10 @@
-import { failure, type CheckOutcome, passed, type ServiceChecks, warning } from "../../lib/cli/checks/check.ts";
+import {
+  type CheckOutcome,
+  failure,
+  passed,
+  type ServiceChecks,
+  warning,
+} from "../../lib/cli/checks/check.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { optionLabel } from "../../lib/cli/options.ts";
 import { messageOf, RangemakerError } from "../../lib/errors.ts";

@@ -6,7 +6,14 @@ import { createRegistry } from "../../lib/http/metrics.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { healthHandler, oracleApi } from "./api.ts";
 import { createOracleMetrics, registerBoardMetrics } from "./metrics.ts";
-import { endpoints, MIN_SOURCES_SAFE, NODE_SETTINGS, options, type OracleOptions, requireSources } from "./options.ts";
+import {
+  endpoints,
+  MIN_SOURCES_SAFE,
+  NODE_SETTINGS,
+  options,
+  type OracleOptions,
+  requireSources,
+} from "./options.ts";
 import { Oracle } from "./oracle.ts";
 
 export { MIN_SOURCES_SAFE, options, type OracleOptions };

@@ -1,7 +1,7 @@
 import {
   type CheckContext,
-  failure,
   type CheckOutcome,
+  failure,
   passed,
   type ServiceChecks,
 } from "../../lib/cli/checks/check.ts";

@@ -131,7 +131,11 @@ async function startStackConsole(
   const common = { host, allowedHosts, markets, port: ports.console, developmentChain: true };
   let config: Awaited<ReturnType<typeof configOf>> | undefined;
   const { url } = opened.use(
-    await startConsole(withDefaults(consoleOptions, common), page ?? await loadPage(), () => config),
+    await startConsole(
+      withDefaults(consoleOptions, common),
+      page ?? await loadPage(),
+      () => config,
+    ),
   );
   return {
     urls: { console: url },
