@@ -10,8 +10,8 @@ import {
   parseInput,
   prefixErrorCodes,
   readBody,
-  useEnvelope,
-} from "../../lib/http/envelope.ts";
+  useJsonApi,
+} from "../../lib/http/json_api.ts";
 import { type AnswerOf, jsonHandler, serveDocument } from "../../lib/http/openapi.ts";
 import { readyHandler } from "../../lib/http/readiness.ts";
 import { SOLVER_ERRORS, solverError } from "./errors.ts";
@@ -64,7 +64,7 @@ interface SolverApiOptions {
 export function createSolverApi(api: SolverApiOptions): Hono {
   const { quoter, executor, exposure, metrics, limiter, solver, chainId, dryRun, clock } = api;
   const app = new Hono();
-  useEnvelope(app, "solver", api.corsOrigins, SOLVER_ERRORS);
+  useJsonApi(app, "solver", api.corsOrigins, SOLVER_ERRORS);
   serveDocument(app, description);
   app.get(
     "/info",

@@ -5,7 +5,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { type ServerOptions, WebSocketServer } from "ws";
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
 import type { RangemakerError } from "../../../lib/errors.ts";
-import { failureResponse, handshakeExpected } from "../../../lib/http/envelope.ts";
+import { failureResponse, handshakeExpected } from "../../../lib/http/json_api.ts";
 import { httpError } from "../../../lib/http/error_answers.ts";
 import { AllowedHosts } from "../../../lib/http/allowed_hosts.ts";
 import { ListenError, urlOf, webSocketUrlOf } from "../../../lib/http/listener.ts";

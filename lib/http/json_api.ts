@@ -1,4 +1,4 @@
-/** The JSON envelope of failures, and reading requests. */
+/** Requests and failures of a JSON API over HTTP. */
 import type { Context, Hono, MiddlewareHandler } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { HTTPException } from "hono/http-exception";
@@ -153,7 +153,7 @@ export function allowReadsFrom(app: Hono, origins: readonly string[] = []): void
  * Answers unknown routes and thrown errors in the envelope, and lets pages of the given origins
  * read all answers; `*` allows every origin.
  */
-export function useEnvelope(
+export function useJsonApi(
   app: Hono,
   service: string,
   corsOrigins: readonly string[],
