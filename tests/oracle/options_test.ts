@@ -68,7 +68,7 @@ Deno.test(
       const exchanges = await startExchanges(
         withDefaults(exchangesOptions, { port: 0, markets, rate: 500 }),
       );
-      const given = {
+      const values = {
         port: freePort(),
         host: "127.0.0.2",
         corsOrigins: [PAGE],
@@ -81,7 +81,7 @@ Deno.test(
         maxSourceAgeMs: 200,
       };
       const { url, stop } = await startOracle(
-        withDefaults(options, { ...given, providers: [...given.providers] }),
+        withDefaults(options, { ...values, providers: [...values.providers] }),
       );
       const look = async () => {
         const { providers, pairSources } = providersSchema.parse(
@@ -90,14 +90,14 @@ Deno.test(
         return { providers, pairSources, pair: pairSources[symbol] ?? assert.fail() };
       };
       try {
-        await observe({ ...given, providers: [...given.providers] }, {
-          port: () => assert.equal(new URL(url).port, String(given.port)),
-          host: () => assert.equal(new URL(url).hostname, given.host),
+        await observe({ ...values, providers: [...values.providers] }, {
+          port: () => assert.equal(new URL(url).port, String(values.port)),
+          host: () => assert.equal(new URL(url).hostname, values.host),
           corsOrigins: () => assertAllowsPage(`${url}/providers`),
           allowedHosts: () => assertAnswersAsName(url),
           providers: async () => {
             const { providers } = await look();
-            assert.deepEqual(providers.map(({ name }) => name), given.providers);
+            assert.deepEqual(providers.map(({ name }) => name), values.providers);
           },
           markets: async () => assert.deepEqual(Object.keys((await look()).pairSources), [symbol]),
           providerUrls: () =>

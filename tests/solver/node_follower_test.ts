@@ -72,7 +72,7 @@ Deno.test("createNodeFollower: exposure, theses and prices are updated from the 
 });
 
 /** A follower of a node whose WebSocket the test controls. */
-function followFake(given: Partial<Parameters<typeof createNodeFollower>[0]["node"]> = {}) {
+function followFake(overrides: Partial<Parameters<typeof createNodeFollower>[0]["node"]> = {}) {
   const [network, clock, exposure] = [
     new FakeNetwork(),
     new FakeClock(),
@@ -87,7 +87,7 @@ function followFake(given: Partial<Parameters<typeof createNodeFollower>[0]["nod
       chainId: () => Promise.resolve(1337),
       minBetAmount: () => Promise.resolve(1n),
       getTheses: () => Promise.resolve({ theses: [], nextCursor: null }),
-      ...given,
+      ...overrides,
     },
     clock,
     exposure,

@@ -17,7 +17,10 @@ import { market } from "../support.ts";
 export const SPOT = 3_000_000_000n;
 
 /** A strategy on a market that the test makes, with a minute of unmoved history behind it. */
-export function barrier(given: Partial<MarketView> = {}, options: Partial<BarrierOptions> = {}) {
+export function barrier(
+  overrides: Partial<MarketView> = {},
+  options: Partial<BarrierOptions> = {},
+) {
   const clock = new FakeClock();
   const nowMs = clock.now();
   const ring = new PriceRing(1_024);
@@ -28,7 +31,7 @@ export function barrier(given: Partial<MarketView> = {}, options: Partial<Barrie
     stillness: { share: 0, tick: 10_000n },
     history: ring,
     historyEndMs: nowMs,
-    ...given,
+    ...overrides,
   };
   const strategy = new BarrierStrategy({
     marketView: () => view,

@@ -15,7 +15,7 @@ const { payout: _, solver: __, ...request } = termsAt(clock.now());
 const details = { probability: 0.5 } as PricingDetails; // handed through as it is
 
 /** A quoter whose strategy pays 130 for every bet. */
-function quoterOf(given: Partial<QuoterOptions> = {}, payout = 130n) {
+function quoterOf(overrides: Partial<QuoterOptions> = {}, payout = 130n) {
   return new Quoter({
     markets: SPEC_MARKETS,
     limit: { checkEstimate() {} },
@@ -26,7 +26,7 @@ function quoterOf(given: Partial<QuoterOptions> = {}, payout = 130n) {
     chainId: CHAIN_ID,
     clock,
     timeBounds: undefined,
-    ...given,
+    ...overrides,
   });
 }
 
