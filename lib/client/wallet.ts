@@ -73,19 +73,24 @@ export function adaptWallet(wallet: Wallet): WalletAdapter {
  * have passed a private key.
  */
 function unsupportedWallet(value: unknown): WalletError {
+  return new WalletError("UNSUPPORTED_WALLET", `Not a wallet: ${whyNoWallet(value)}`);
+}
+
+function whyNoWallet(value: unknown): string {
+  if (typeof value === "string") {
+    return "received text: make an account of a private key with privateKeyToAccount of viem";
+  }
   const has = (name: string) => typeof value === "object" && value !== null && name in value;
-  const problem = has("_signTypedData")
-    ? "signTypedData is missing: signers of ethers 5 are not supported, those of ethers 6 are"
-    : has("getAddress")
-    ? "signTypedData(domain, types, value) is missing"
-    : has("address")
-    ? "signTypedData is missing: an address alone does not sign; pass window.ethereum, " +
-      "a viem WalletClient, or an account of privateKeyToAccount"
-    : typeof value === "string"
-    ? "received text: make an account of a private key with privateKeyToAccount of viem"
-    : "request is missing: expected a viem account or WalletClient, an ethers signer, " +
-      "or an EIP-1193 provider such as window.ethereum";
-  return new WalletError("UNSUPPORTED_WALLET", `Not a wallet: ${problem}`);
+  if (has("_signTypedData")) {
+    return "signTypedData is missing: signers of ethers 5 are not supported, those of ethers 6 are";
+  }
+  if (has("getAddress")) return "signTypedData(domain, types, value) is missing";
+  if (has("address")) {
+    return "signTypedData is missing: an address alone does not sign; pass window.ethereum, " +
+      "a viem WalletClient, or an account of privateKeyToAccount";
+  }
+  return "request is missing: expected a viem account or WalletClient, an ethers signer, " +
+    "or an EIP-1193 provider such as window.ethereum";
 }
 
 /** Whether a value is an EIP-1193 provider, such as `window.ethereum`. */

@@ -73,12 +73,13 @@ export function requiredPermissions(
 }
 
 function isGranted(permission: ProcessPermission, name: string): boolean {
-  const descriptor: Deno.PermissionDescriptor = permission === "net"
-    ? { name: permission, host: name }
-    : permission === "env"
-    ? { name: permission, variable: name }
-    : { name: permission, path: name };
-  return Deno.permissions.querySync(descriptor).state === "granted";
+  return Deno.permissions.querySync(descriptorOf(permission, name)).state === "granted";
+}
+
+function descriptorOf(permission: ProcessPermission, name: string): Deno.PermissionDescriptor {
+  if (permission === "net") return { name: permission, host: name };
+  if (permission === "env") return { name: permission, variable: name };
+  return { name: permission, path: name };
 }
 
 const DEFAULT_PORTS: Readonly<Record<string, string>> = {

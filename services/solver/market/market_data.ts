@@ -63,7 +63,8 @@ class MarketPrices implements MarketView {
 
   /** Ends the history with its newest price, since its end was computed from a wrong time. */
   truncateToNewest(): number {
-    return this.#historyEndMs = (this.history.newest ?? -SLOT_MS) + SLOT_MS;
+    this.#historyEndMs = (this.history.newest ?? -SLOT_MS) + SLOT_MS;
+    return this.#historyEndMs;
   }
 }
 

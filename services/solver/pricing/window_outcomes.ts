@@ -209,7 +209,8 @@ export class WindowOutcomes {
     this.#windowsSinceFit = 0;
     const deviation = this.#matchDeviation(prior);
     const bounds = CHECKED_PROBABILITIES.map((share) => largestMoveQuantile(share, deviation));
-    return this.#fit = { deviation, bounds, prior };
+    this.#fit = { deviation, bounds, prior };
+    return this.#fit;
   }
 
   #matchDeviation(prior: LogDeviation): LogDeviation {
