@@ -54,46 +54,40 @@ export function createChecks(
   const context = { ...settings, signer: () => opened ??= openSigner() };
   const optionErrors = [...errors].map(([key, { message }]) => {
     const label = optionLabel(options[key] ?? configOption);
-    const finding = failure(message, `Correct ${label}; see rangemaker ${service} --help`);
-    return { subject: "option", run: () => finding };
+    const outcome = failure(message, `Correct ${label}; see rangemaker ${service} --help`);
+    return { subject: "option", run: () => outcome };
   });
-  const permissions = {
-    subject: "permissions",
-    run: () => checkPermissions(options, values, target.permissions?.(values)),
-  };
-  const keys = Object.entries(options)
-    .filter(([key, { kind }]) => kind.role === "key" && key in values)
-    .map(([, option]) => ({
-      subject: "key",
-      blocksEventLoop: true,
-      run: () => checkKey(context.signer, option),
-    }));
-  const markets = withRole(kinds.marketsFile).map(({ option, value }) => ({
-    subject: "markets",
-    run: () => checkMarkets(value, option),
-  }));
-  const services = withRole(kinds.serviceUrl).map(({ key, option, value }) => ({
-    subject: spacedWords(key.replace(/Url$/, "")),
-    run: () => checkService(value, option, context),
-  }));
-  const stores = withRole(kinds.database).map(({ option, value }) => ({
-    subject: "store",
-    run: () => checkStore(value, target, option, context),
-  }));
-  const [host] = withRole(kinds.host);
-  const ports = host === undefined ? [] : withRole(kinds.port).map(({ key, option, value }) => ({
-    subject: spacedWords(key),
-    ...(value !== 0 && { exclusiveResource: `${host.value}:${value}` }),
-    run: () => checkPort({ service, host: host.value, port: value, option }, context),
-  }));
   const checks: Check[] = [
     ...optionErrors,
-    permissions,
-    ...keys,
-    ...markets,
-    ...services,
-    ...stores,
-    ...ports,
+    {
+      subject: "permissions",
+      run: () => checkPermissions(options, values, target.permissions?.(values)),
+    },
+    ...Object.entries(options).filter(([key, { kind }]) => kind.role === "key" && key in values)
+      .map(([, option]) => ({
+        subject: "key",
+        blocksEventLoop: true,
+        run: () => checkKey(context.signer, option),
+      })),
+    ...withRole(kinds.marketsFile).map(({ option, value }) => ({
+      subject: "markets",
+      run: () => checkMarkets(value, option),
+    })),
+    ...withRole(kinds.serviceUrl).map(({ key, option, value }) => ({
+      subject: spacedWords(key.replace(/Url$/, "")),
+      run: () => checkService(value, option, context),
+    })),
+    ...withRole(kinds.database).map(({ option, value }) => ({
+      subject: "store",
+      run: () => checkStore(value, target, option, context),
+    })),
+    ...withRole(kinds.host).flatMap(({ value: host }) =>
+      withRole(kinds.port).map(({ key, option, value: port }) => ({
+        subject: spacedWords(key),
+        ...(port !== 0 && { exclusiveResource: `${host}:${port}` }),
+        run: () => checkPort({ service, host, port, option }, context),
+      }))
+    ),
   ];
   // These need all options.
   if (errors.size === 0) {
