@@ -66,7 +66,7 @@ async function runOne(
   };
 }
 
-/** Claims a check's resource. @returns A finding if an earlier check has claimed it. */
+/** Claims a check's resource. @returns A failure if an earlier check has claimed it. */
 function claimConflict(
   check: ServiceCheck,
   claims: Map<string, ServiceCheck>,
@@ -113,7 +113,7 @@ async function runInTime(
 const COLORS: Readonly<Record<Level, number>> = { ok: 32, warn: 33, fail: 31 };
 
 /**
- * A result as lines: the finding, and how to fix it.
+ * A result as lines: the outcome, and how to fix it.
  *
  * @param widths Of the columns before the text.
  */
