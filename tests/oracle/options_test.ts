@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { parseOptions, UsageError, withDefaults } from "../../lib/cli/options.ts";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { options as exchangesOptions, startExchanges } from "../../services/exchanges/mod.ts";
-import { average, median } from "../../services/oracle/aggregation.ts";
+import { AGGREGATIONS } from "../../services/oracle/aggregation.ts";
 import { options, startOracle } from "../../services/oracle/mod.ts";
 import { providersSchema } from "../../services/oracle/status.ts";
 import { eventually } from "../support/eventually.ts";
@@ -15,6 +15,8 @@ import {
 } from "../support/every_option.ts";
 import { withMarketsFile } from "../support/files.ts";
 import { freePort } from "../support/ports.ts";
+
+const { average, median } = AGGREGATIONS;
 
 const text = { name: "oracle", description: "", examples: [] };
 

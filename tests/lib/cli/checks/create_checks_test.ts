@@ -37,7 +37,7 @@ const required: readonly (readonly [kinds.OptionKind, value: unknown, flags: str
     "postgres://user@db.example/x",
     "--allow-net=db.example:5432 --allow-env=PGPASSWORD",
   ],
-  [kinds.text, "anything", ""],
+  [kinds.logLevel, "anything", ""],
   [kinds.file, undefined, ""],
 ];
 
