@@ -80,9 +80,14 @@ export class SqliteDatabase {
     return this.#files !== undefined && this.#files !== this.#fileIds();
   }
 
-  /** Runs statements one by one: an error of the runtime's `exec` has no code of SQLite. */
+  /**
+   * Runs statements one by one, since an error of the runtime's `exec` has no code of SQLite. They
+   * are not kept: names of savepoints are many.
+   */
   exec(sql: string): void {
-    for (const statement of sql.split(";")) if (statement.trim() !== "") this.run(statement);
+    for (const statement of sql.split(";")) {
+      if (statement.trim() !== "") this.#attempt(() => this.#db.prepare(statement).run());
+    }
   }
 
   run(sql: string, ...values: SqliteValue[]): void {
