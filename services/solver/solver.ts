@@ -176,7 +176,6 @@ function createTrading(
   const quoter = new Quoter({
     strategy,
     signer: quoteSigner,
-    solver,
     chainId,
     clock,
     markets,
@@ -227,7 +226,6 @@ function createTrading(
     limit,
     releaseSettled: cached(() => reservations.reconcile(), NODE_ANSWER_MS, clock),
     quoteSigner,
-    signer,
     chainId,
     clock,
   });

@@ -78,7 +78,6 @@ function ownApp(execute: Pick<Executor, "execute">): Hono {
       minimumBet: new MinimumBet(),
       strategy,
       signer,
-      solver: signer.address,
       chainId: CHAIN_ID,
       clock: systemClock,
       timeBounds: undefined,
@@ -132,7 +131,6 @@ function ownExecution(quoteSigner: QuoteSigner, max: bigint | undefined) {
       handler,
       limit: new ExposureLimit({ book: exposure, refreshBook: () => Promise.resolve() }),
       releaseSettled: () => Promise.resolve(0),
-      signer,
     });
   return { handler, newExecutor };
 }

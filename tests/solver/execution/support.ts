@@ -137,7 +137,6 @@ function createExecutor(hedge: Hedge, overrides: Overrides) {
     limit,
     releaseSettled: () => Promise.resolve(released.splice(0).length),
     quoteSigner: new QuoteSigner(solver),
-    signer: solver,
     chainId: CHAIN_ID,
     clock,
   };

@@ -22,7 +22,6 @@ function quoterOf(overrides: Partial<QuoterOptions> = {}, payout = 130n) {
     minimumBet: new MinimumBet(),
     strategy: { name: "fixed", price: () => ({ payout, details }) },
     signer: solver,
-    solver: solver.address,
     chainId: CHAIN_ID,
     clock,
     timeBounds: undefined,
