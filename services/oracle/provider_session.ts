@@ -2,7 +2,7 @@ import { type Clock, Timers } from "../../lib/clock.ts";
 import { exchangeSymbol, type Market } from "../../lib/protocol/markets.ts";
 import { RateWindow } from "../../lib/rate_window.ts";
 import type { DropReason, Frame, Provider, ReceivedTrade } from "./providers/provider.ts";
-import { Stream } from "./stream.ts";
+import { MarketStream } from "./market_stream.ts";
 
 /** Faults of connections and streams; the names are values of a metric's label. */
 export const FAULTS = {
@@ -73,7 +73,7 @@ const GAPS_WINDOW_MS = 60_000;
  */
 export class ProviderSession {
   readonly #options: SessionOptions;
-  readonly #streams: Map<string, Stream>;
+  readonly #streams: Map<string, MarketStream>;
   readonly #timers: Timers;
   /** When the connection opened, Unix milliseconds. */
   readonly openedAtMs: number;
@@ -91,7 +91,7 @@ export class ProviderSession {
     this.#streams = new Map(
       markets.map((market) => [
         exchangeSymbol(market, provider.name),
-        new Stream(market.symbol, provider.sequence),
+        new MarketStream(market.symbol, provider.sequence),
       ]),
     );
   }
@@ -101,7 +101,7 @@ export class ProviderSession {
     return this.#lastFrameAtMs;
   }
 
-  get streams(): Stream[] {
+  get streams(): MarketStream[] {
     return [...this.#streams.values()];
   }
 

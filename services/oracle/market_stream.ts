@@ -13,7 +13,7 @@ const STUCK_TIME_MS = 10_000;
 const MISSED_AFTER_MS = 2_000;
 
 /** One market of one connection: its subscription, and the order and age of its trades. */
-export class Stream {
+export class MarketStream {
   readonly market: string;
   readonly #sequencing: Provider["sequence"];
   #acknowledgedAtMs: number | undefined;
