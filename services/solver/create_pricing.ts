@@ -56,7 +56,11 @@ export async function createPricing(
     floor: options.volatilityFloor,
     minHistoryMs: options.volatilityHistoryMs,
   };
-  const marketData = new MarketData(volatility, markets, await keeper.load(markets, volatility));
+  const marketData = new MarketData(
+    volatility,
+    markets,
+    await keeper.readSaved(markets, volatility),
+  );
   const correlatedRisk = (bet: BetTerms) => exposure.correlatedRisk(bet, clock.now());
   const marketView = marketData.pricesOf.bind(marketData);
   const context = { marketView, clock, markets, correlatedRisk };

@@ -73,7 +73,7 @@ export class VolatilityKeeper {
   }
 
   /** The stored volatilities that are recent enough. */
-  async load(
+  async readSaved(
     markets: Markets,
     options: VolatilityOptions,
   ): Promise<Map<Market, MarketVolatility>> {
