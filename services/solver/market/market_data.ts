@@ -63,8 +63,7 @@ class MarketPrices implements MarketView {
 
   /** Ends the history with its newest price, since its end was computed from a wrong time. */
   truncateToNewest(): number {
-    this.#historyEndMs = (this.history.newest ?? -SLOT_MS) + SLOT_MS;
-    return this.#historyEndMs;
+    return this.#historyEndMs = (this.history.newest ?? -SLOT_MS) + SLOT_MS;
   }
 }
 
