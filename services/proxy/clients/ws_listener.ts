@@ -13,9 +13,10 @@ import { serviceLog } from "../../../lib/log/logging.ts";
 import { AddressCounts } from "../shared/address_counts.ts";
 import { isWebSocketPath } from "./ws_clients.ts";
 import { Deadlines } from "../shared/deadlines.ts";
-import { IDLE_TIMEOUT_S, TcpConnection } from "./client_connection.ts";
+import { IDLE_TIMEOUT_S } from "./client_connection.ts";
 import { FrameJoiner } from "../hub/messages.ts";
 import { limitKeys } from "../../../lib/http/caller_address.ts";
+import { TcpConnection } from "./client_connection.ts";
 
 const log = serviceLog("proxy");
 
