@@ -250,8 +250,3 @@ export const origins = {
 function isOrigin(text: string): boolean {
   return text === "*" || URL.parse(text)?.origin === text;
 }
-
-export const text = {
-  schema: nonEmpty("Expected a text that is not empty"),
-  placeholder: "text",
-} satisfies OptionKind;

@@ -1,13 +1,12 @@
 /** Why an intent was not submitted, or failed without a receipt. */
-import { RangemakerError } from "../errors.ts";
-import { failuresOf } from "../protocol/failures.ts";
+import { errorsOf, RangemakerError } from "../errors.ts";
 import type { Hex } from "../protocol/scalars.ts";
 
 /** The intent must not be submitted: it fails with this code, message and details. */
 export class IntentRefusedError extends RangemakerError {}
 
 /** Failures without a receipt; a receipt has the node's own. */
-export const submissionFailure = failuresOf({
+export const submissionFailure = errorsOf({
   DEADLINE_PASSED: ({ deadline }: { deadline: number }) =>
     `Deadline ${deadline} passed before the core node accepted the transaction`,
   /** The deadline passed so long ago that the node may have dropped the receipt. */

@@ -1,5 +1,6 @@
 import { messageOf, RangemakerError } from "../errors.ts";
 import type { Hex } from "../protocol/scalars.ts";
+import { isDamage } from "../sqlite.ts";
 
 /**
  * How far an intent has come: `accepted` is durable but not sent yet, `submitted` may have reached
@@ -182,12 +183,10 @@ export class OutcomeUnknownError extends RangemakerError {
   }
 }
 
-const SQLITE_DAMAGE = /malformed|file is not a database/;
-
 /** Converts an error of a database driver to a {@link StoreError}. */
 export function asStoreError(cause: unknown): StoreError {
   if (cause instanceof StoreError) return cause;
-  if (SQLITE_DAMAGE.test(messageOf(cause))) {
+  if (isDamage(cause)) {
     return new StoreDamagedError(`Database is damaged: ${describeCause(cause)}`, undefined, cause);
   }
   return new StoreError(`Database failed: ${describeCause(cause)}`, cause);

@@ -1,6 +1,7 @@
 import { Batches } from "./batches.ts";
 import { asStoreError, codeOf, StoreConnectionLostError, StoreError } from "./intent.ts";
 import { postgresServers } from "./database_url.ts";
+import { NOT_SENT } from "../library_messages.ts";
 import { missingMigrations } from "./migrations.ts";
 import {
   type Lease,
@@ -26,9 +27,6 @@ const LOST_CODE = /^(57P0[12]|08)/;
 
 /** Another server may be the primary: {@link LOST_CODE}, or a read-only server. */
 const SERVER_GONE_CODE = /^(57P0|25006|25P03|08)/;
-
-/** The library's refusal to send on a connection that was lost or closed before. */
-const NOT_SENT = /is not queryable/;
 
 const NEWEST_MIGRATION = "SELECT coalesce(max(number), 0) AS count FROM migrations";
 

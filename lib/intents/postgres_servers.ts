@@ -2,6 +2,7 @@ import { Socket } from "node:net";
 // @ts-types="@types/pg"
 import pg from "pg";
 import { withinMs } from "../clock.ts";
+import { POOL_EXHAUSTED, REFUSED_PARAMETER } from "../library_messages.ts";
 import { asStoreError, codeOf, describeCause, StoreError } from "./intent.ts";
 
 const POOL_CONNECTIONS_MAX = 10;
@@ -28,9 +29,6 @@ const POOL_CLOSE_MS = 1_000;
 /** After a failure, calls fail at once for this long, without retrying servers that are down. */
 const RETRY_PAUSE_MS = 250;
 
-/** The refusal of a pooler such as pgbouncer, which cannot keep session parameters. */
-const REFUSED_PARAMETER = /unsupported startup parameter/;
-
 /**
  * Warnings of a server that stopped waiting for its standby (cancelled, or shut down meanwhile):
  * the statement succeeds, but the standby may not have it.
@@ -40,9 +38,6 @@ const NOT_REPLICATED = new Set(["01000", "57P01"]);
 /** Parameters of a URL that are not parameters of the session. */
 const CLIENT_PARAMETERS =
   /^(ssl|uselibpqcompat|prepare|options|application_name|connect_timeout|statement_timeout|lock_timeout)/;
-
-/** The library's message if all connections are in use. */
-const ALL_IN_USE = /timeout exceeded when trying to connect/;
 
 /** A connection that one caller has to itself. */
 export interface Lease {
@@ -110,7 +105,7 @@ export class PostgresServers {
           abandonServer: () => this.#abandon(opening),
         };
       } catch (thrown) {
-        if (ALL_IN_USE.test(describeCause(thrown))) {
+        if (POOL_EXHAUSTED.test(describeCause(thrown))) {
           throw new StoreError("Database is busy: no connection is free", thrown);
         }
         this.#abandon(opening);

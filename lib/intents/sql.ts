@@ -2,7 +2,7 @@ import { crc32 } from "node:zlib";
 import { z } from "zod";
 import { tryParseJson } from "../json.ts";
 import { hash32Schema } from "../protocol/scalars.ts";
-import { describeIssue } from "../protocol/input_errors.ts";
+import { describeIssue } from "../protocol/describe_input.ts";
 import {
   acceptedIntent,
   type Intent,

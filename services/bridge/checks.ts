@@ -7,5 +7,5 @@ export const checks: ServiceChecks<typeof options> = {
   service: "bridge",
   options,
   openSigner: bridgeSigner,
-  start: (given) => startBridge(given),
+  start: (options) => startBridge(options),
 };

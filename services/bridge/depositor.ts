@@ -10,7 +10,7 @@ import type { Receipt } from "../../lib/protocol/receipt.ts";
 import { type Address, hash32Schema, type Hex } from "../../lib/protocol/scalars.ts";
 import { requireSigner, requireSignerForChain } from "../../lib/protocol/signature.ts";
 import { RangemakerError } from "../../lib/errors.ts";
-import { bridgeError } from "./failures.ts";
+import { bridgeError } from "./errors.ts";
 
 interface DepositorOptions {
   intents: Pick<IntentService, "store" | "submit" | "requireChain" | "clockProblem">;

@@ -127,7 +127,7 @@ export const run: RunnableCommand = serviceCommand({
   subcommands: {
     backup: {
       summary: "a copy of the chain, while its node runs",
-      open: () => import("./backup_command.ts"),
+      load: () => import("./backup_command.ts"),
     },
   },
 }, (given) => startNode(given));

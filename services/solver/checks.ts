@@ -9,5 +9,5 @@ export const checks: ServiceChecks<typeof options> = {
   options,
   bindsKey: true,
   openSigner: (values) => openLocalSigner(values, optionLabel(options.privateKey)),
-  start: (given) => startSolver(given),
+  start: (options) => startSolver(options),
 };

@@ -7,7 +7,7 @@
  * `deno run --allow-all tests/bench/solver_bench.ts [quotes] [executions]`.
  */
 import { MinimumBet } from "../../services/solver/limits.ts";
-import { toWire } from "../../lib/protocol/wire.ts";
+import { toWire } from "../../lib/json.ts";
 import { instantiateSecp256k1 } from "@bitauth/libauth/build/lib/crypto/secp256k1.js";
 import type { Hono } from "hono";
 import { hexToBytes } from "viem";
@@ -78,7 +78,6 @@ function ownApp(execute: Pick<Executor, "execute">): Hono {
       minimumBet: new MinimumBet(),
       strategy,
       signer,
-      solver: signer.address,
       chainId: CHAIN_ID,
       clock: systemClock,
       timeBounds: undefined,
@@ -132,7 +131,6 @@ function ownExecution(quoteSigner: QuoteSigner, max: bigint | undefined) {
       handler,
       limit: new ExposureLimit({ book: exposure, refreshBook: () => Promise.resolve() }),
       releaseSettled: () => Promise.resolve(0),
-      signer,
     });
   return { handler, newExecutor };
 }

@@ -11,7 +11,7 @@ import { Depositor, depositTermsOf, isDepositOnChain } from "../../services/brid
 import { FakeClock } from "../support/fake_clock.ts";
 import { COMMITTED } from "../support/intents.ts";
 import { fails } from "../support/scripted_node.ts";
-import { toWire } from "../../lib/protocol/wire.ts";
+import { toWire } from "../../lib/json.ts";
 import { CHAIN_ID, relayer, signedRequest, user } from "./support.ts";
 
 /** A depositor on a store in memory; the test decides each deposit's outcome. */

@@ -9,13 +9,15 @@ import { PriceSeries } from "../../services/console/page/data/price_series.ts";
 import { DraftStore } from "../../services/console/page/trade/draft_store.ts";
 import { betOf, type Draft, suggestedDraft } from "../../services/console/page/trade/draft.ts";
 import { estimateBox, isNear, refusalWarning } from "../../services/console/page/trade/odds.ts";
-import { median } from "../../services/oracle/aggregation.ts";
+import { AGGREGATIONS } from "../../services/oracle/aggregation.ts";
 import { TapeMarket } from "../../services/solver/backtest/tape_market.ts";
 import { BarrierStrategy } from "../../services/solver/pricing/barrier_strategy.ts";
 import { MarketVolatility } from "../../services/solver/pricing/volatility.ts";
 import { PricingRefusedError } from "../../services/solver/pricing/strategy.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { memoryStore } from "./memory_store.ts";
+
+const { median } = AGGREGATIONS;
 
 const AMOUNT = 10_000_000n;
 const [MINUTES, WARM_UP_MS, EVERY_MS] = [4, 20_000, 2_300];

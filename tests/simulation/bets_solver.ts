@@ -75,7 +75,6 @@ export class BetsSolver {
       minimumBet: new MinimumBet(),
       strategy,
       signer: quoteSigner,
-      solver: signer.address,
       chainId: CHAIN_ID,
       clock,
       timeBounds: { maxStartAheadMs: 4_000, maxStartBehindMs: 2_000, maxDeadlineMs: 10_000 },
@@ -138,7 +137,6 @@ export class BetsSolver {
       limit: new ExposureLimit({ book, refreshBook: () => store.refreshReservations(book) }),
       releaseSettled: () => this.#reservations.reconcile(),
       quoteSigner,
-      signer,
       chainId: CHAIN_ID,
       clock,
     });

@@ -18,7 +18,7 @@ export async function insertReserved(store: IntentStore, intent: NewIntent): Pro
 }
 
 /** An intent without a transaction, which a service records. */
-export function newIntent(key: string, given: Partial<NewIntent> = {}): NewIntent {
+export function newIntent(key: string, overrides: Partial<NewIntent> = {}): NewIntent {
   return {
     key,
     user: "alice",
@@ -26,7 +26,7 @@ export function newIntent(key: string, given: Partial<NewIntent> = {}): NewInten
     transaction: null,
     expiresAtMs: 2,
     createdAtMs: 1,
-    ...given,
+    ...overrides,
   };
 }
 

@@ -7,7 +7,7 @@ import type { OptionsOf, OptionTable } from "../options.ts";
 /** `warn`: it works, but needs attention. `fail`: the service will not work. */
 export type Level = "ok" | "warn" | "fail";
 
-export interface Finding {
+export interface CheckOutcome {
   level: Level;
   text: string;
   remedy?: string;
@@ -23,7 +23,7 @@ export interface Check {
    */
   blocksEventLoop?: boolean;
   /** Runs the check and changes nothing. Any error is a failure. */
-  run(): Finding | Promise<Finding>;
+  run(): CheckOutcome | Promise<CheckOutcome>;
 }
 
 export interface ServiceCheck extends Check {
@@ -63,16 +63,16 @@ export interface ServiceChecks<T extends OptionTable = OptionTable> {
   customChecks?(options: OptionsOf<T>, context: CheckContext): Check[];
 }
 
-export function ok(text: string): Finding {
+export function passed(text: string): CheckOutcome {
   return { level: "ok", text };
 }
 
 /** It works, but needs attention. */
-export function warn(text: string, remedy: string): Finding {
+export function warning(text: string, remedy: string): CheckOutcome {
   return { level: "warn", text, remedy };
 }
 
 /** The service will not work. */
-export function fail(text: string, remedy: string): Finding {
+export function failure(text: string, remedy: string): CheckOutcome {
   return { level: "fail", text, remedy };
 }

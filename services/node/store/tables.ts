@@ -9,7 +9,7 @@ import {
   timestampSchema,
   uint256Schema,
 } from "../../../lib/protocol/scalars.ts";
-import { toWire } from "../../../lib/protocol/wire.ts";
+import { toWire } from "../../../lib/json.ts";
 import { type Thesis, thesisSchema } from "../../../lib/protocol/thesis.ts";
 import type { Funds } from "./accounts.ts";
 import type { Database } from "./database.ts";

@@ -6,7 +6,7 @@ import { IntentRefusedError } from "../../../lib/intents/failures.ts";
 import { away, fails } from "../../support/scripted_node.ts";
 import { withWorld } from "./world.ts";
 import { newIntent } from "../../support/intents.ts";
-import { toWire } from "../../../lib/protocol/wire.ts";
+import { toWire } from "../../../lib/json.ts";
 
 const TIMEOUT = new NodeTimeoutError("http://node", "core_sendTransaction", 4_000);
 

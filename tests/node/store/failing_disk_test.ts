@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers";
 /** What the node answers and logs while its disk is full. */
 import assert from "node:assert/strict";
 import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
-import { toWire } from "../../../lib/protocol/wire.ts";
+import { toWire } from "../../../lib/json.ts";
 import { CoreNode, SETTLEMENT_MS } from "../../../services/node/core_node.ts";
 import { SETTLEMENTS_PER_SLICE } from "../../../services/node/chain/state.ts";
 import { resolveSettings } from "../../../services/node/settings.ts";

@@ -1,5 +1,6 @@
 /** Error texts for values that do not fit a schema. */
 import type * as z from "zod/mini";
+import { DEFAULT_MESSAGE } from "../library_messages.ts";
 import { redact } from "../redact.ts";
 
 /** The first problem of a value, as `path: message`. */
@@ -14,7 +15,7 @@ export function describeIssue(error: z.core.$ZodError): string {
 /** The message of an issue: the schema's own, otherwise one in our wording. */
 function ruleOf(issue: z.core.$ZodIssue): string {
   if (issue.code === "unrecognized_keys") return `Unknown key ${issue.keys.join(", ")}`;
-  if (!/^(Invalid (input|option|string)|Too (small|big))/.test(issue.message)) return issue.message;
+  if (!DEFAULT_MESSAGE.test(issue.message)) return issue.message;
   switch (issue.code) {
     case "invalid_type":
       return `Expected ${/^[aeiou]/.test(issue.expected) ? "an" : "a"} ${issue.expected}`;

@@ -1,8 +1,7 @@
 import { z } from "zod";
-import { tryParseJson } from "../../lib/json.ts";
-import type { ProviderName } from "../../lib/protocol/providers.ts";
-import { parsePrice } from "../../lib/protocol/price.ts";
-import type { RetryRule } from "./retry_schedule.ts";
+import { tryParseJson } from "../../../lib/json.ts";
+import type { ProviderName } from "../../../lib/protocol/providers.ts";
+import { parsePrice } from "../../../lib/protocol/price.ts";
 
 /** One price as an exchange sent it: a trade, or a ticker that carries the last trade. */
 export interface ReceivedTrade {
@@ -49,6 +48,22 @@ interface LivenessRule {
   /** Text that the exchange answers, sent after `afterMs` of silence. */
   ping?: { afterMs: number; text: string };
 }
+
+/** How often an exchange may be connected to; times in milliseconds. */
+export interface RetryRule {
+  /** First wait after a failure. Doubles with each failure; jitter shortens it by up to half. */
+  initialMs: number;
+  /** Longest wait, unless the exchange's limit requires a longer one. */
+  maxMs: number;
+  /**
+   * The exchange's limit as a token bucket: `burst` at once, then one per `refillMs`. So each
+   * window in which the exchange counts has at most `burst` events, plus one per `refillMs`.
+   */
+  limit: { of: LimitedEvent; burst: number; refillMs: number };
+}
+
+/** The unit of an exchange's limit: attempts to connect, or subscriptions on open connections. */
+export type LimitedEvent = "connections" | "subscriptions";
 
 /** One exchange: its endpoint, wire format and rules. It has no state and does no I/O. */
 export interface Provider {

@@ -1,4 +1,4 @@
-import type { Provider, ReceivedTrade } from "./provider.ts";
+import type { Provider, ReceivedTrade } from "./providers/provider.ts";
 
 /**
  * How a trade follows the previous one. `next`: in order. `gap`: after a lost message. `restart`:
@@ -7,13 +7,13 @@ import type { Provider, ReceivedTrade } from "./provider.ts";
 export type TradeOrder = "next" | "gap" | "restart" | "late";
 
 /** A stream is stuck if its exchange time does not advance for this long while trades arrive. */
-export const STUCK_TIME_MS = 10_000;
+const STUCK_TIME_MS = 10_000;
 
 /** How long a trade that a heartbeat reports may take to arrive before it counts as lost. */
 const MISSED_AFTER_MS = 2_000;
 
 /** One market of one connection: its subscription, and the order and age of its trades. */
-export class Stream {
+export class MarketStream {
   readonly market: string;
   readonly #sequencing: Provider["sequence"];
   #acknowledgedAtMs: number | undefined;

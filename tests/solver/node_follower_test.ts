@@ -5,8 +5,8 @@ import { setImmediate } from "node:timers/promises";
 import { systemClock } from "../../lib/clock.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { NodeUnreachableError } from "../../lib/net/core_reader.ts";
-import { toWire } from "../../lib/protocol/wire.ts";
-import { followNode } from "../../services/solver/follow_node.ts";
+import { toWire } from "../../lib/json.ts";
+import { createNodeFollower } from "../../services/solver/node_follower.ts";
 import { MinimumBet } from "../../services/solver/limits.ts";
 import { MarketData } from "../../services/solver/market/market_data.ts";
 import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
@@ -18,7 +18,7 @@ import { FakeNode } from "../support/fake_node.ts";
 import { withLogs } from "../support/recorded_logs.ts";
 import { market, publishPrice, solver, SPOT, thesisOf } from "./support.ts";
 
-Deno.test("followNode: exposure, theses and prices are updated from the node until the connection is lost", async () => {
+Deno.test("createNodeFollower: exposure, theses and prices are updated from the node until the connection is lost", async () => {
   const node = FakeNode.start();
   node.methods.set("core_getTheses", () => ({ theses: [], nextCursor: null }));
   node.methods.set("core_getLimits", () => ({ minBetAmount: "7", maxStartAheadMs: 0 }));
@@ -27,7 +27,7 @@ Deno.test("followNode: exposure, theses and prices are updated from the node unt
   const marketData = new MarketData({ floor: 0.1, minHistoryMs: 1_000 }, SPEC_MARKETS);
   const theses: number[] = [];
   let reconciled = 0;
-  const { start, stop } = followNode({
+  const { start, stop } = createNodeFollower({
     wsUrl: node.wsUrl,
     chainId: 1337,
     solver: solver.address,
@@ -72,13 +72,13 @@ Deno.test("followNode: exposure, theses and prices are updated from the node unt
 });
 
 /** A follower of a node whose WebSocket the test controls. */
-function followFake(given: Partial<Parameters<typeof followNode>[0]["node"]> = {}) {
+function followFake(overrides: Partial<Parameters<typeof createNodeFollower>[0]["node"]> = {}) {
   const [network, clock, exposure] = [
     new FakeNetwork(),
     new FakeClock(),
     new ExposureBook(undefined, decodeBet),
   ];
-  const { start, stop } = followNode({
+  const { start, stop } = createNodeFollower({
     wsUrl: "ws://node",
     chainId: 1337,
     solver: solver.address,
@@ -87,7 +87,7 @@ function followFake(given: Partial<Parameters<typeof followNode>[0]["node"]> = {
       chainId: () => Promise.resolve(1337),
       minBetAmount: () => Promise.resolve(1n),
       getTheses: () => Promise.resolve({ theses: [], nextCursor: null }),
-      ...given,
+      ...overrides,
     },
     clock,
     exposure,
@@ -107,7 +107,7 @@ function followFake(given: Partial<Parameters<typeof followNode>[0]["node"]> = {
   return { network, clock, exposure, accept, stop };
 }
 
-Deno.test("followNode: start and end of each outage are logged once, and waits are at most 2 s", () =>
+Deno.test("createNodeFollower: start and end of each outage are logged once, and waits are at most 2 s", () =>
   withLogs("info", async (records) => {
     const { network, clock, accept, stop } = followFake();
     await accept();
@@ -132,7 +132,7 @@ Deno.test("followNode: start and end of each outage are logged once, and waits a
     assert.equal(clock.pending, 0);
   }));
 
-Deno.test("followNode: silence for 10 s, or a thesis of another shape, ends the connection", async () => {
+Deno.test("createNodeFollower: silence for 10 s, or a thesis of another shape, ends the connection", async () => {
   const { network, clock, exposure, accept, stop } = followFake();
   await accept();
   clock.advance(9_999);
@@ -147,7 +147,7 @@ Deno.test("followNode: silence for 10 s, or a thesis of another shape, ends the 
   await stop();
 });
 
-Deno.test("followNode: reads open theses and those without prices, page by page", async () => {
+Deno.test("createNodeFollower: reads open theses and those without prices, page by page", async () => {
   const theses = [
     ...[1, 2, 3, 4, 5].map((id) => thesisOf(id)),
     thesisOf(6, { status: "needs_backfill" }),
@@ -179,7 +179,7 @@ const problems: Record<string, [() => Promise<number>, RegExp]> = {
   ],
 };
 
-Deno.test("followNode: answers of a lost connection are ignored", async () => {
+Deno.test("createNodeFollower: answers of a lost connection are ignored", async () => {
   const gate = Promise.withResolvers<void>();
   const { network, exposure, accept, stop } = followFake({
     async getTheses() {
@@ -196,7 +196,7 @@ Deno.test("followNode: answers of a lost connection are ignored", async () => {
 });
 
 for (const [problem, [answer, reason]] of Object.entries(problems)) {
-  Deno.test(`followNode: while the node ${problem}, no theses are known, and one line is logged`, () =>
+  Deno.test(`createNodeFollower: while the node ${problem}, no theses are known, and one line is logged`, () =>
     withLogs("warning", async (records) => {
       let chainId = answer;
       const { clock, exposure, accept, stop } = followFake({ chainId: () => chainId() });

@@ -1,15 +1,14 @@
 /** The error codes of the bridge: their texts, and how they are answered. */
-import { failuresOf } from "../../lib/protocol/failures.ts";
+import { errorsOf } from "../../lib/errors.ts";
 import type { IntentFailure, IntentState } from "../../lib/intents/intent.ts";
 import type { Address, Hex } from "../../lib/protocol/scalars.ts";
-import type { ErrorAnswers } from "../../lib/http/failures.ts";
+import { type ErrorAnswers, INTENT_ERRORS } from "../../lib/http/error_answers.ts";
 import { usdcText } from "../../lib/protocol/price.ts";
-import { INTENT_ERRORS } from "../../lib/http/intent_failures.ts";
 
 const describe = ({ code, message }: IntentFailure) => `${code}: ${message}`;
 
 /** An error of the bridge: text and `details` are made from the same facts. */
-export const bridgeError = failuresOf({
+export const bridgeError = errorsOf({
   DEADLINE_PASSED: ({ deadline, lateMs }: { deadline: number; lateMs: number }) =>
     `Deposit request expired: its deadline ${deadline} passed ${lateMs} ms ago; ` +
     "sign a new one with a later deadline",

@@ -1,10 +1,10 @@
-/** The JSON envelope of failures, and reading requests. */
+/** Requests and failures of a JSON API over HTTP. */
 import type { Context, Hono, MiddlewareHandler } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { HTTPException } from "hono/http-exception";
 import { z } from "zod";
 import { RangemakerError } from "../errors.ts";
-import { describeInput, describeValue } from "../protocol/input_errors.ts";
+import { describeInput, describeValue } from "../protocol/describe_input.ts";
 import { RpcError } from "../protocol/jsonrpc.ts";
 import { Cors } from "./cors.ts";
 import {
@@ -12,8 +12,8 @@ import {
   COMMON_ERRORS,
   type ErrorAnswer,
   type ErrorAnswers,
-  httpFailure,
-} from "./failures.ts";
+  httpError,
+} from "./error_answers.ts";
 import { serviceLog } from "../log/logging.ts";
 
 /** The largest body of a request: the biggest valid one is under 2 KiB. */
@@ -55,13 +55,13 @@ export function acceptJson(
   corsOrigins: readonly string[],
 ): MiddlewareHandler {
   const refuse = () => {
-    throw httpFailure("BODY_TOO_LARGE", { maxBytes: BODY_BYTES_MAX });
+    throw httpError("BODY_TOO_LARGE", { maxBytes: BODY_BYTES_MAX });
   };
   const limit = bodyLimit({ maxSize: BODY_BYTES_MAX, onError: refuse });
   const cors = new Cors(corsOrigins);
   return async (c, next) => {
     const origin = c.req.raw.headers.get("origin");
-    if (!cors.allows(origin)) throw httpFailure("ORIGIN_NOT_ALLOWED", { origin: String(origin) });
+    if (!cors.allows(origin)) throw httpError("ORIGIN_NOT_ALLOWED", { origin: String(origin) });
     requireJson(c.req.raw.headers);
     const bytes = announcedBytes(c.req.raw.headers);
     // Hono reads a chunked body itself.
@@ -74,7 +74,7 @@ export function acceptJson(
 function requireJson(headers: Headers): void {
   const contentType = headers.get("content-type");
   if (contentType !== null && /^application\/json\s*(;|$)/i.test(contentType)) return;
-  throw httpFailure("UNSUPPORTED_MEDIA_TYPE", { contentType });
+  throw httpError("UNSUPPORTED_MEDIA_TYPE", { contentType });
 }
 
 /**
@@ -153,7 +153,7 @@ export function allowReadsFrom(app: Hono, origins: readonly string[] = []): void
  * Answers unknown routes and thrown errors in the envelope, and lets pages of the given origins
  * read all answers; `*` allows every origin.
  */
-export function useEnvelope(
+export function useJsonApi(
   app: Hono,
   service: string,
   corsOrigins: readonly string[],
@@ -178,11 +178,11 @@ export function handleErrors(
     const { method, path } = c.req;
     const methods = METHODS.filter((each) => hasRoute(app, each, path));
     if (methods.length === 0 || methods.includes(method)) {
-      return sendFailure(c, httpFailure("NOT_FOUND", { method, path }));
+      return sendFailure(c, httpError("NOT_FOUND", { method, path }));
     }
     const allow = methods.join(", ");
     c.header("allow", allow);
-    return sendFailure(c, httpFailure("METHOD_NOT_ALLOWED", { method, path, allow }));
+    return sendFailure(c, httpError("METHOD_NOT_ALLOWED", { method, path, allow }));
   });
   app.onError((thrown, c) => {
     const error = asCallerError(thrown, answers);

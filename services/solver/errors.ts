@@ -1,11 +1,14 @@
 /** The error codes of the solver: their texts, and how they are answered. */
-import { failuresOf } from "../../lib/protocol/failures.ts";
+import { errorsOf } from "../../lib/errors.ts";
 import type { MarketPair } from "../../lib/protocol/markets.ts";
 import { usdcText } from "../../lib/protocol/price.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { TERMS_TEXTS } from "../../lib/protocol/terms.ts";
-import type { ErrorAnswer, ErrorAnswers } from "../../lib/http/failures.ts";
-import { INTENT_ERRORS } from "../../lib/http/intent_failures.ts";
+import {
+  type ErrorAnswer,
+  type ErrorAnswers,
+  INTENT_ERRORS,
+} from "../../lib/http/error_answers.ts";
 import { PRICING_REFUSALS, type PricingRefusal } from "./pricing/strategy.ts";
 
 /** The refusals of the solver: the text of each code, made from the numbers in `details`. */
@@ -73,7 +76,7 @@ const TEXTS = {
 };
 
 /** An error of the solver, with these facts as its `details`. */
-export const solverError = failuresOf(TEXTS);
+export const solverError = errorsOf(TEXTS);
 
 /** Answers of bets without a price: 503 if the same bet may have one later. */
 const PRICING_ERRORS = Object.fromEntries(

@@ -1,10 +1,9 @@
 /** Codes that every HTTP API may answer, and their statuses; services add their own. */
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { z } from "zod";
-import type { Retry } from "../errors.ts";
-import { failuresOf } from "../protocol/failures.ts";
+import { errorsOf, type Retry } from "../errors.ts";
 import { failureSchema } from "../protocol/answers.ts";
-import { describeValue } from "../protocol/input_errors.ts";
+import { describeValue } from "../protocol/describe_input.ts";
 
 /** One answer of an operation. The wire carries the input type of `body`. */
 export interface OperationAnswer {
@@ -17,7 +16,7 @@ export interface OperationAnswer {
 }
 
 /** An error of every HTTP API: text and `details` are made from the same facts. */
-export const httpFailure = failuresOf({
+export const httpError = errorsOf({
   BODY_TOO_LARGE: ({ maxBytes }: { maxBytes: number }) =>
     `Body is over ${maxBytes} bytes: send a smaller one`,
   NOT_FOUND: ({ method, path }: { method: string; path: string }) =>
@@ -106,16 +105,65 @@ export function failureAnswersOf<A extends ErrorAnswers>(answers: A) {
 }
 
 /** Codes of every route that asks the core node. */
-export const NODE_FAILURES = ["NODE_UNREACHABLE", "NODE_TIMEOUT", "NODE_REFUSED"] as const;
+const NODE_CODES = ["NODE_UNREACHABLE", "NODE_TIMEOUT", "NODE_REFUSED"] as const;
 
 /** Codes of every route. */
-export const HOST_FAILURES = ["INVALID_REQUEST", "HOST_NOT_ALLOWED"] as const;
+export const HOST_CODES = ["INVALID_REQUEST", "HOST_NOT_ALLOWED"] as const;
 
 /** Codes of every route that takes a body. */
-export const BODY_FAILURES = [
-  ...HOST_FAILURES,
+export const BODY_CODES = [
+  ...HOST_CODES,
   "ORIGIN_NOT_ALLOWED",
   "BODY_TOO_LARGE",
   "UNSUPPORTED_MEDIA_TYPE",
   "RATE_LIMITED",
+] as const;
+
+/** The codes of services that store intents and submit transactions: bridge and solver. */
+export const INTENT_ERRORS = {
+  ...COMMON_ERRORS,
+  DEADLINE_PASSED: { status: 400, retry: "never" },
+  INVALID_SIGNATURE: { status: 401, retry: "never" },
+  WRONG_CHAIN: { status: 401, retry: "never" },
+  // Nothing was done.
+  STORE_UNAVAILABLE: { status: 503, retry: "later", advice: "nothing was recorded, try again" },
+  STORE_DAMAGED: {
+    status: 503,
+    retry: "never",
+    advice: "nothing was sent; operators: restore the database from a backup",
+  },
+  CHAIN_MISMATCH: { status: 503, retry: "never" },
+  CHAIN_REWOUND: { status: 503, retry: "never" },
+  CLOCKS_DIFFER: { status: 503, retry: "later" },
+  NODE_UNREACHABLE: { status: 503, retry: "later", advice: "nothing was recorded, try again" },
+  NODE_TIMEOUT: { status: 503, retry: "later", advice: "nothing was recorded, try again" },
+  NODE_REFUSED: {
+    status: 503,
+    retry: "never",
+    advice: "operators: see whether the node has paused, and compare chain ids and clocks",
+  },
+  // Whether anything was done is unknown.
+  OUTCOME_UNKNOWN: { status: 504, retry: "same" },
+  RECEIPT_DROPPED: { status: 504, retry: "same" },
+  STORE_CONNECTION_LOST: { status: 504, retry: "same" },
+} as const satisfies ErrorAnswers;
+
+/** Codes of every route that reads the store. */
+export const STORE_CODES = [
+  "STORE_UNAVAILABLE",
+  "STORE_DAMAGED",
+  "STORE_CONNECTION_LOST",
+] as const;
+
+/** Codes of every route that submits an intent. */
+export const SUBMISSION_CODES = [
+  ...BODY_CODES,
+  "DEADLINE_PASSED",
+  "INVALID_SIGNATURE",
+  "WRONG_CHAIN",
+  ...NODE_CODES,
+  ...STORE_CODES,
+  "CHAIN_MISMATCH",
+  "CHAIN_REWOUND",
+  "OUTCOME_UNKNOWN",
 ] as const;

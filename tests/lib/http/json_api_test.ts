@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { Hono } from "hono";
 import { z } from "zod";
 import { NodeTimeoutError } from "../../../lib/net/core_reader.ts";
-import { INTENT_ERRORS } from "../../../lib/http/intent_failures.ts";
-import { acceptJson, readBody, useEnvelope } from "../../../lib/http/envelope.ts";
+import { INTENT_ERRORS } from "../../../lib/http/error_answers.ts";
+import { acceptJson, readBody, useJsonApi } from "../../../lib/http/json_api.ts";
 import { listen } from "../../../lib/http/listener.ts";
 import { withAnswer } from "../../support/http_answers.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
@@ -13,15 +13,15 @@ const JSON_TYPE = { "content-type": "application/json" };
 /** An application that reads JSON from pages of some origins, and returns it. */
 function echoing(origins: string[] = ["*"]): Hono {
   const app = new Hono();
-  useEnvelope(app, "test", origins, INTENT_ERRORS);
+  useJsonApi(app, "test", origins, INTENT_ERRORS);
   app.post("/", acceptJson(origins), async (c) => c.json(await readBody(c, z.unknown())));
   return app;
 }
 
-Deno.test("useEnvelope: an expected error is answered with its status, code, message and advice", async () => {
+Deno.test("useJsonApi: an expected error is answered with its status, code, message and advice", async () => {
   const timeout = new NodeTimeoutError("http://node", "eth_chainId", 5);
   const app = new Hono();
-  useEnvelope(app, "test", ["*"], INTENT_ERRORS);
+  useJsonApi(app, "test", ["*"], INTENT_ERRORS);
   app.get("/", () => {
     throw timeout;
   });
@@ -37,7 +37,7 @@ Deno.test("useEnvelope: an expected error is answered with its status, code, mes
 
 Deno.test("acceptJson: a body over the limit is 413, with and without Content-Length", async () => {
   const app = new Hono();
-  useEnvelope(app, "test", ["*"], INTENT_ERRORS);
+  useJsonApi(app, "test", ["*"], INTENT_ERRORS);
   app.post("/", acceptJson([]), async (c) => c.text(await c.req.text()));
   const send = (body: BodyInit, headers?: HeadersInit) =>
     app.request("/", { method: "POST", body, headers: { ...JSON_TYPE, ...headers } });
@@ -90,7 +90,7 @@ Deno.test("acceptJson: only a page of an allowed origin may send a body", async 
   }
 });
 
-Deno.test("useEnvelope: with * every page may read answers and errors, and preflights are answered", async () => {
+Deno.test("useJsonApi: with * every page may read answers and errors, and preflights are answered", async () => {
   const app = echoing();
   const ask = async (path: string, method: string, body?: string) => {
     const headers = { ...JSON_TYPE, origin: "https://any.example" };
@@ -106,7 +106,7 @@ Deno.test("useEnvelope: with * every page may read answers and errors, and prefl
 
 Deno.test("acceptJson: a body with two Content-Length headers is refused", async () => {
   const app = new Hono();
-  useEnvelope(app, "test", ["*"], INTENT_ERRORS);
+  useJsonApi(app, "test", ["*"], INTENT_ERRORS);
   app.post("/", acceptJson([]), async (c) => c.text(await c.req.text()));
   await using listener = listen("127.0.0.1", 0, (request) => app.fetch(request));
   const { port } = new URL(listener.url);
@@ -133,7 +133,7 @@ for (const [kind, rest] of Object.entries(UNFINISHED_BODIES)) {
         await next();
         answered.resolve(c.res);
       });
-      useEnvelope(app, "test", ["*"], INTENT_ERRORS);
+      useJsonApi(app, "test", ["*"], INTENT_ERRORS);
       app.post("/", acceptJson([]), async (c) => c.json(await readBody(c, z.unknown())));
       await withAnswer((request) => app.fetch(request), async (url) => {
         const caller = await Deno.connect({

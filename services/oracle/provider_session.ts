@@ -1,8 +1,8 @@
 import { type Clock, Timers } from "../../lib/clock.ts";
 import { exchangeSymbol, type Market } from "../../lib/protocol/markets.ts";
 import { RateWindow } from "../../lib/rate_window.ts";
-import type { DropReason, Frame, Provider, ReceivedTrade } from "./provider.ts";
-import { Stream } from "./stream.ts";
+import type { DropReason, Frame, Provider, ReceivedTrade } from "./providers/provider.ts";
+import { MarketStream } from "./market_stream.ts";
 
 /** Faults of connections and streams; the names are values of a metric's label. */
 export const FAULTS = {
@@ -49,13 +49,13 @@ interface SessionOptions {
  * A subscription has failed if it is not acknowledged within this time, in milliseconds. It is less
  * than any exchange's `silenceMs`, so that the fault is `not_acknowledged` and not `silent`.
  */
-export const ACKNOWLEDGE_MS = 2_500;
+const ACKNOWLEDGE_MS = 2_500;
 
 /** Markets that were not acknowledged are requested again after this time, in milliseconds. */
-export const RETRY_REFUSED_MS = 300_000;
+const RETRY_REFUSED_MS = 300_000;
 
 /** Longest frame that is read; the largest real one has under 2,000 characters. */
-export const EXCHANGE_FRAME_CHARS_MAX = 65_536;
+const EXCHANGE_FRAME_CHARS_MAX = 65_536;
 
 /** A stream that is silent for this many times its `streamSilenceMs` ends the connection. */
 const SILENCES_MAX = 3;
@@ -64,7 +64,7 @@ const SILENCES_MAX = 3;
 const GAPS_MAX = 3;
 
 /** Window for counting lost messages, in milliseconds. */
-export const GAPS_WINDOW_MS = 60_000;
+const GAPS_WINDOW_MS = 60_000;
 
 /**
  * One open connection: subscribes, reads frames, and tracks the ages of the connection, of each
@@ -73,7 +73,7 @@ export const GAPS_WINDOW_MS = 60_000;
  */
 export class ProviderSession {
   readonly #options: SessionOptions;
-  readonly #streams: Map<string, Stream>;
+  readonly #streams: Map<string, MarketStream>;
   readonly #timers: Timers;
   /** When the connection opened, Unix milliseconds. */
   readonly openedAtMs: number;
@@ -91,7 +91,7 @@ export class ProviderSession {
     this.#streams = new Map(
       markets.map((market) => [
         exchangeSymbol(market, provider.name),
-        new Stream(market.symbol, provider.sequence),
+        new MarketStream(market.symbol, provider.sequence),
       ]),
     );
   }
@@ -101,7 +101,7 @@ export class ProviderSession {
     return this.#lastFrameAtMs;
   }
 
-  get streams(): Stream[] {
+  get streams(): MarketStream[] {
     return [...this.#streams.values()];
   }
 

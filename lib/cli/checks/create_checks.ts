@@ -1,7 +1,13 @@
 /** Builds a service's checks from the kinds of its options. */
 import { z } from "zod";
 import { messageOf, RangemakerError } from "../../errors.ts";
-import { describePortOwner, reachableUrl, SILENT_OWNER } from "../../http/listener.ts";
+import {
+  describePortOwner,
+  ListenError,
+  reachableUrl,
+  requireFreePort,
+  SILENT_OWNER,
+} from "../../http/listener.ts";
 import { tryParseJson } from "../../json.ts";
 import { NetworkError, request } from "../../net/http_request.ts";
 import { DEV_ACCOUNTS } from "../../protocol/dev_accounts.ts";
@@ -17,12 +23,12 @@ import { problemsOfStart, readinessAt } from "../start_check.ts";
 import {
   type Check,
   type CheckContext,
-  fail,
-  type Finding,
-  ok,
+  type CheckOutcome,
+  failure,
+  passed,
   type ServiceCheck,
   type ServiceChecks,
-  warn,
+  warning,
 } from "./check.ts";
 import { checkPermissions } from "./permissions.ts";
 
@@ -30,10 +36,10 @@ import { checkPermissions } from "./permissions.ts";
 const STUCK_AFTER_MS = 300_000;
 
 /** All checks of a service: by the kinds of its options, its own ones, and a start. */
-export function buildChecks(
+export function createChecks(
   target: ServiceChecks,
   { values, errors }: ParsedOptions<ServiceChecks["options"]>,
-  given: Omit<CheckContext, "signer">,
+  settings: Omit<CheckContext, "signer">,
 ): ServiceCheck[] {
   const { service, options, start } = target;
   const withRole = <S extends z.core.$ZodType>({ role }: kinds.OptionKind<S>) =>
@@ -45,49 +51,43 @@ export function buildChecks(
   const openSigner = async () =>
     await target.openSigner?.(values) ?? Promise.reject(new UsageError("Missing key"));
   // Opened once for all checks: opening a keystore is slow on purpose.
-  const context = { ...given, signer: () => opened ??= openSigner() };
+  const context = { ...settings, signer: () => opened ??= openSigner() };
   const optionErrors = [...errors].map(([key, { message }]) => {
     const label = optionLabel(options[key] ?? configOption);
-    const finding = fail(message, `Correct ${label}; see rangemaker ${service} --help`);
-    return { subject: "option", run: () => finding };
+    const outcome = failure(message, `Correct ${label}; see rangemaker ${service} --help`);
+    return { subject: "option", run: () => outcome };
   });
-  const permissions = {
-    subject: "permissions",
-    run: () => checkPermissions(options, values, target.permissions?.(values)),
-  };
-  const keys = Object.entries(options)
-    .filter(([key, { kind }]) => kind.role === "key" && key in values)
-    .map(([, option]) => ({
-      subject: "key",
-      blocksEventLoop: true,
-      run: () => checkKey(context.signer, option),
-    }));
-  const markets = withRole(kinds.marketsFile).map(({ option, value }) => ({
-    subject: "markets",
-    run: () => checkMarkets(value, option),
-  }));
-  const services = withRole(kinds.serviceUrl).map(({ key, option, value }) => ({
-    subject: spacedWords(key.replace(/Url$/, "")),
-    run: () => checkService(value, option, context),
-  }));
-  const stores = withRole(kinds.database).map(({ option, value }) => ({
-    subject: "store",
-    run: () => checkStore(value, target, option, context),
-  }));
-  const [host] = withRole(kinds.host);
-  const ports = host === undefined ? [] : withRole(kinds.port).map(({ key, option, value }) => ({
-    subject: spacedWords(key),
-    ...(value !== 0 && { exclusiveResource: `${host.value}:${value}` }),
-    run: () => checkPort({ service, host: host.value, port: value, option }, context),
-  }));
   const checks: Check[] = [
     ...optionErrors,
-    permissions,
-    ...keys,
-    ...markets,
-    ...services,
-    ...stores,
-    ...ports,
+    {
+      subject: "permissions",
+      run: () => checkPermissions(options, values, target.permissions?.(values)),
+    },
+    ...Object.entries(options).filter(([key, { kind }]) => kind.role === "key" && key in values)
+      .map(([, option]) => ({
+        subject: "key",
+        blocksEventLoop: true,
+        run: () => checkKey(context.signer, option),
+      })),
+    ...withRole(kinds.marketsFile).map(({ option, value }) => ({
+      subject: "markets",
+      run: () => checkMarkets(value, option),
+    })),
+    ...withRole(kinds.serviceUrl).map(({ key, option, value }) => ({
+      subject: spacedWords(key.replace(/Url$/, "")),
+      run: () => checkService(value, option, context),
+    })),
+    ...withRole(kinds.database).map(({ option, value }) => ({
+      subject: "store",
+      run: () => checkStore(value, target, option, context),
+    })),
+    ...withRole(kinds.host).flatMap(({ value: host }) =>
+      withRole(kinds.port).map(({ key, option, value: port }) => ({
+        subject: spacedWords(key),
+        ...(port !== 0 && { exclusiveResource: `${host}:${port}` }),
+        run: () => checkPort({ service, host, port, option }, context),
+      }))
+    ),
   ];
   // These need all options.
   if (errors.size === 0) {
@@ -100,13 +100,13 @@ export function buildChecks(
   return checks.map((each) => ({ ...each, service }));
 }
 
-async function checkMarkets(path: string, option: OptionSpec): Promise<Finding> {
+async function checkMarkets(path: string, option: OptionSpec): Promise<CheckOutcome> {
   try {
     const { symbols } = await readMarkets(path);
-    return ok(`${path} has ${symbols.length}: ${symbols.join(", ")}`);
+    return passed(`${path} has ${symbols.length}: ${symbols.join(", ")}`);
   } catch (thrown) {
     if (!(thrown instanceof UsageError)) throw thrown;
-    return fail(thrown.message, `Fix the file, or use another one: ${optionLabel(option)}`);
+    return failure(thrown.message, `Fix the file, or use another one: ${optionLabel(option)}`);
   }
 }
 
@@ -116,7 +116,7 @@ function spacedWords(key: string): string {
 }
 
 /** Checks that the service's key opens and is not publicly known. Only its address is shown. */
-async function checkKey(signer: CheckContext["signer"], option: OptionSpec): Promise<Finding> {
+async function checkKey(signer: CheckContext["signer"], option: OptionSpec): Promise<CheckOutcome> {
   let address: Address;
   try {
     ({ address } = await signer());
@@ -125,11 +125,11 @@ async function checkKey(signer: CheckContext["signer"], option: OptionSpec): Pro
     const remedy = thrown instanceof KeystoreError
       ? "Fix the keystore or its password file"
       : `Give one key: ${optionLabel(option)}, or --keystore with --keystore-password-file`;
-    return fail(thrown.message, remedy);
+    return failure(thrown.message, remedy);
   }
   const known = Object.entries(DEV_ACCOUNTS).find(([, account]) => account.address === address);
-  if (known === undefined) return ok(`Signs as ${address}`);
-  return warn(
+  if (known === undefined) return passed(`Signs as ${address}`);
+  return warning(
     `Signs as ${address}, the development account ${known[0]}: its key is publicly known`,
     "Use a key of your own wherever money is real",
   );
@@ -140,15 +140,15 @@ async function checkService(
   url: string,
   option: OptionSpec,
   { timeoutMs }: CheckContext,
-): Promise<Finding> {
+): Promise<CheckOutcome> {
   try {
     const { status } = await request(url, { timeoutMs });
-    return ok(`${url} answers HTTP, a GET with status ${status}`);
+    return passed(`${url} answers HTTP, a GET with status ${status}`);
   } catch (thrown) {
     if (!(thrown instanceof NetworkError)) throw thrown;
     if (thrown.cause instanceof Deno.errors.NotCapable) throw thrown.cause;
     const remedy = `Start that service, or correct its URL: ${optionLabel(option)}`;
-    return fail(thrown.message, remedy);
+    return failure(thrown.message, remedy);
   }
 }
 
@@ -158,36 +158,36 @@ async function checkStore(
   { service, bindsKey }: ServiceChecks,
   option: OptionSpec,
   { clock, timeoutMs, signer }: CheckContext,
-): Promise<Finding> {
+): Promise<CheckOutcome> {
   try {
     const stuckBeforeMs = clock.now() - STUCK_AFTER_MS;
     const found = await inspectStore(database, service, stuckBeforeMs, timeoutMs);
     if (found === "memory") {
-      return warn(
+      return warning(
         `${database} is lost with the process, and so is unfinished work`,
         `Use a file: ${optionLabel(option)}`,
       );
     }
-    if (found === "new") return ok(`${database} is empty: the first start creates its tables`);
+    if (found === "new") return passed(`${database} is empty: the first start creates its tables`);
     const { owner, version, latestVersion, unfinished, stuck } = found;
     // Without a key, its own check fails.
     const { address } = await signer().catch(() => ({ address: owner }));
     if (bindsKey && owner !== null && owner !== address) {
-      return fail(
+      return failure(
         `${database} belongs to the ${service} with the key of ${owner}, not of ${address}`,
         `Use that key, or another database: ${optionLabel(option)}`,
       );
     }
     const text = `${database} has version ${version} of ${latestVersion}, ${unfinished} ` +
       `unfinished intents, ${stuck} of them for over ${STUCK_AFTER_MS / 60_000} minutes`;
-    if (stuck === 0) return ok(text);
-    return warn(
+    if (stuck === 0) return passed(text);
+    return warning(
       text,
       "Start the service, which retries them, and see its log for why they do not finish",
     );
   } catch (thrown) {
     if (!(thrown instanceof StoreError)) throw thrown;
-    return fail(messageOf(thrown), `Fix it, or use another database: ${optionLabel(option)}`);
+    return failure(messageOf(thrown), `Fix it, or use another database: ${optionLabel(option)}`);
   }
 }
 
@@ -199,51 +199,59 @@ interface PortTarget {
 }
 
 /** Checks that the port is free or, if the service should run, that it is ready there. */
-function checkPort(target: PortTarget, context: CheckContext): Finding | Promise<Finding> {
+function checkPort(
+  target: PortTarget,
+  context: CheckContext,
+): CheckOutcome | Promise<CheckOutcome> {
   const { service, host, port, option } = target;
   try {
-    Deno.listen({ hostname: host, port }).close();
-    if (port === 0) return ok(`A free port of ${host}`);
-    if (!context.mustRun) return ok(`${host}:${port} is free`);
-    return fail(`${host}:${port} is free: ${service} does not run`, "Start it, and read its log");
+    requireFreePort(host, port);
+    if (port === 0) return passed(`A free port of ${host}`);
+    if (!context.mustRun) return passed(`${host}:${port} is free`);
+    return failure(
+      `${host}:${port} is free: ${service} does not run`,
+      "Start it, and read its log",
+    );
   } catch (thrown) {
-    if (thrown instanceof Deno.errors.AddrInUse) return checkTakenPort(target, context);
-    if (thrown instanceof Deno.errors.NotCapable) throw thrown;
-    const remedy = thrown instanceof Deno.errors.PermissionDenied
+    if (!(thrown instanceof ListenError)) throw thrown;
+    if (thrown.isTaken) return checkTakenPort(target, context);
+    const { cause } = thrown;
+    if (cause instanceof Deno.errors.NotCapable) throw cause;
+    const remedy = cause instanceof Deno.errors.PermissionDenied
       ? `Use a port of 1024 or more: ${optionLabel(option)}`
       : "Use an address of this machine: --host or RANGEMAKER_HOST";
-    return fail(`${host}:${port} cannot be listened on: ${messageOf(thrown)}`, remedy);
+    return failure(`${host}:${port} cannot be listened on: ${messageOf(cause)}`, remedy);
   }
 }
 
 async function checkTakenPort(
   { service, host, port, option }: PortTarget,
   { timeoutMs, signer }: CheckContext,
-): Promise<Finding> {
+): Promise<CheckOutcome> {
   const remedy = `Stop it (ss -ltnp shows it), or use another port: ${optionLabel(option)}`;
   const owner = await describePortOwner(host, port, timeoutMs);
   if (owner === SILENT_OWNER) {
-    return fail(
+    return failure(
       `${host}:${port} is used by ${owner}`,
       "Try again with a longer --timeout-ms: this machine is busy, or what listens there hangs",
     );
   }
   // The node's other port is that of a read-node.
-  if (!owner.endsWith(service)) return fail(`${host}:${port} is used by ${owner}`, remedy);
+  if (!owner.endsWith(service)) return failure(`${host}:${port} is used by ${owner}`, remedy);
   const url = reachableUrl(host, port);
   // A service that signs says as whom, under its own name.
   const { text: health } = await request(`${url}/health`, { timeoutMs });
   const { [service]: account } = z.record(z.string(), z.unknown()).safeParse(tryParseJson(health))
     .data ?? {};
   // Without a key, it may be the same account; the check of the key fails.
-  const own = typeof account === "string" ? await signer().catch(() => undefined) : undefined;
-  if (own !== undefined && own.address !== account) {
-    return fail(`${host}:${port} is used by another ${service}, of ${account}`, remedy);
+  const signsAs = typeof account === "string" ? await signer().catch(() => undefined) : undefined;
+  if (signsAs !== undefined && signsAs.address !== account) {
+    return failure(`${host}:${port} is used by another ${service}, of ${account}`, remedy);
   }
   const { problems } = await readinessAt(url, timeoutMs);
   const text = `${host}:${port} is used by this service, which is running`;
-  if (problems.length === 0) return ok(`${text} and ready`);
-  return fail(`${text} and not ready: ${problems.join("; ")}`, `See ${url}/ready and its log`);
+  if (problems.length === 0) return passed(`${text} and ready`);
+  return failure(`${text} and not ready: ${problems.join("; ")}`, `See ${url}/ready and its log`);
 }
 
 /** Starts the service as `--check` does. */
@@ -253,10 +261,10 @@ async function checkStart(
   >,
   values: Readonly<Record<string, unknown>>,
   { clock, timeoutMs, signer }: CheckContext,
-): Promise<Finding> {
+): Promise<CheckOutcome> {
   if (Deno.permissions.querySync({ name: "net", host: "127.0.0.1" }).state !== "granted") {
     const text = "Not tried: this process may not listen on a free port of 127.0.0.1";
-    return warn(text, "Start the doctor with --allow-net=127.0.0.1 too");
+    return warning(text, "Start the doctor with --allow-net=127.0.0.1 too");
   }
   try {
     // A keystore that is open already: opening it again would block the other checks.
@@ -265,10 +273,10 @@ async function checkStart(
       : { privateKey: await signer(), keystore: undefined, keystorePasswordFile: undefined };
     const options = { ...values, ...key };
     const problems = await problemsOfStart({ table, options, start, clock, timeoutMs });
-    if (problems.length === 0) return ok("It starts and gets ready");
-    return fail(problems.join("; "), `Fix that, and try again: rangemaker ${service} --check`);
+    if (problems.length === 0) return passed("It starts and gets ready");
+    return failure(problems.join("; "), `Fix that, and try again: rangemaker ${service} --check`);
   } catch (thrown) {
     if (!(thrown instanceof RangemakerError)) throw thrown;
-    return fail(messageOf(thrown), `Correct that option; see rangemaker ${service} --help`);
+    return failure(messageOf(thrown), `Correct that option; see rangemaker ${service} --help`);
   }
 }

@@ -1,7 +1,7 @@
 /** What follows from the kinds of a table's options: permissions and checks. */
 import assert from "node:assert/strict";
 import type { ServiceChecks } from "../../../../lib/cli/checks/check.ts";
-import { buildChecks } from "../../../../lib/cli/checks/build_checks.ts";
+import { createChecks } from "../../../../lib/cli/checks/create_checks.ts";
 import { checkPermissions } from "../../../../lib/cli/checks/permissions.ts";
 import * as kinds from "../../../../lib/cli/option_kinds.ts";
 import { type OptionTable, parseAllOptions } from "../../../../lib/cli/options.ts";
@@ -37,7 +37,7 @@ const required: readonly (readonly [kinds.OptionKind, value: unknown, flags: str
     "postgres://user@db.example/x",
     "--allow-net=db.example:5432 --allow-env=PGPASSWORD",
   ],
-  [kinds.text, "anything", ""],
+  [kinds.logLevel, "anything", ""],
   [kinds.file, undefined, ""],
 ];
 
@@ -62,12 +62,12 @@ function checks(options: OptionTable, more: Partial<ServiceChecks>) {
   const text = { name: "sample", description: "", examples: [] };
   const parsed = parseAllOptions(text, options, [], () => undefined);
   const target = { service: "sample", options, ...more };
-  return buildChecks(target, parsed, { clock: new FakeClock(), timeoutMs: 1_000, mustRun: false });
+  return createChecks(target, parsed, { clock: new FakeClock(), timeoutMs: 1_000, mustRun: false });
 }
 
 const start = () => Promise.reject(new Error("Nothing starts it"));
 
-Deno.test("buildChecks: each option gets the check of its kind, named after the option if there are several", () => {
+Deno.test("createChecks: each option gets the check of its kind, named after the option if there are several", () => {
   const url = "http://127.0.0.1:1";
   const options = {
     wsPort: row("--ws-port", kinds.port, "1"),
@@ -83,7 +83,7 @@ Deno.test("buildChecks: each option gets the check of its kind, named after the 
   assert.deepEqual(subjectsOf(options, { start }), [...subjects, "start"]);
 });
 
-Deno.test("buildChecks: an invalid option is reported; the checks that need it, and a start, are left out", () => {
+Deno.test("createChecks: an invalid option is reported; the checks that need it, and a start, are left out", () => {
   const options = {
     ...listenOptions,
     readPort: row("--read-port", kinds.port),
@@ -95,7 +95,7 @@ Deno.test("buildChecks: an invalid option is reported; the checks that need it, 
   assert.deepEqual(subjects, ["option", "option", "permissions"]);
 });
 
-Deno.test("buildChecks: a key is opened once for all checks that need it", async () => {
+Deno.test("createChecks: a key is opened once for all checks that need it", async () => {
   let opened = 0;
   const address = "0x0000000000000000000000000000000000000001";
   const found = checks({ privateKey: row("--private-key", kinds.key) }, {

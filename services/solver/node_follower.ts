@@ -23,12 +23,12 @@ const FEED_SILENCE_MS = 10_000;
 /** Waits between attempts to connect. */
 export const FEED_RECONNECT = { initialMs: 250, maxMs: SERVICE_WAIT_MAX_MS };
 
-export interface BackgroundTask {
+interface NodeFollower {
   start(): void;
   stop(): Promise<void>;
 }
 
-interface FollowNodeOptions {
+interface NodeFollowerOptions {
   /** WebSocket URL of the core node, or of a proxy in front of it. */
   wsUrl: string;
   chainId: number;
@@ -47,10 +47,9 @@ interface FollowNodeOptions {
 }
 
 /** Follows the node's WebSocket: theses update the solver's exposure, prices the market data. */
-export function followNode(
-  { wsUrl: url, chainId, solver, node, clock, connect, ...parts }: FollowNodeOptions,
-): BackgroundTask {
-  const { exposure, minimumBet, reservations, marketData } = parts;
+export function createNodeFollower(options: NodeFollowerOptions): NodeFollower {
+  const { wsUrl: url, chainId, solver, node, clock, connect } = options;
+  const { exposure, minimumBet, reservations, marketData } = options;
   const log = serviceLog("solver");
   const backoff = () => new Backoff({ ...FEED_RECONNECT, random: Math.random });
   const loss = new ProblemTracker();

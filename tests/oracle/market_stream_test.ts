@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { Stream, type TradeOrder } from "../../services/oracle/stream.ts";
-import type { Provider, ReceivedTrade } from "../../services/oracle/provider.ts";
+import { MarketStream, type TradeOrder } from "../../services/oracle/market_stream.ts";
+import type { Provider, ReceivedTrade } from "../../services/oracle/providers/provider.ts";
 
 const T = 1_700_000_000_000;
 const MISSED_AFTER_MS = 2_000;
@@ -40,8 +40,8 @@ const ORDERS: Record<
 };
 
 for (const [name, [sequencing, trades]] of Object.entries(ORDERS)) {
-  Deno.test(`Stream: ${name}`, () => {
-    const stream = new Stream("BTC/USDT", sequencing);
+  Deno.test(`MarketStream: ${name}`, () => {
+    const stream = new MarketStream("BTC/USDT", sequencing);
     let lastTradeAtMs: number | undefined;
     for (const [index, [sequence, timeMs, order]] of trades.entries()) {
       assert.equal(stream.add(trade(sequence, T + timeMs), T + index), order);
@@ -51,8 +51,8 @@ for (const [name, [sequencing, trades]] of Object.entries(ORDERS)) {
   });
 }
 
-Deno.test("Stream: stuck if the exchange's time does not change while trades arrive, but not after a pause", () => {
-  const stream = new Stream("BTC/USDT", "by_one");
+Deno.test("MarketStream: stuck if the exchange's time does not change while trades arrive, but not after a pause", () => {
+  const stream = new MarketStream("BTC/USDT", "by_one");
   stream.add(trade(1, T), T);
   stream.add(trade(2, T), T + 60_000);
   assert(!stream.isStuck(T + 60_000), "one trade after a pause proves nothing");
@@ -64,8 +64,8 @@ Deno.test("Stream: stuck if the exchange's time does not change while trades arr
   assert(!stream.isStuck(T + 60_001 + STUCK_TIME_MS));
 });
 
-Deno.test("Stream: a trade that a heartbeat announces and that does not arrive within 2 s is reported lost, once", () => {
-  const stream = new Stream("BTC/USDT", "rising");
+Deno.test("MarketStream: a trade that a heartbeat announces and that does not arrive within 2 s is reported lost, once", () => {
+  const stream = new MarketStream("BTC/USDT", "rising");
   stream.add(trade(5, T), T);
   assert(!stream.recordNewest(5, T));
   assert(!stream.recordNewest(7, T + 1_000));
@@ -77,8 +77,8 @@ Deno.test("Stream: a trade that a heartbeat announces and that does not arrive w
   assert(!stream.recordNewest(8, T + 20_000), "it came in time");
 });
 
-Deno.test("Stream: silence is measured from the last trade, or from the subscription", () => {
-  const stream = new Stream("BTC/USDT", "none");
+Deno.test("MarketStream: silence is measured from the last trade, or from the subscription", () => {
+  const stream = new MarketStream("BTC/USDT", "none");
   assert.equal(stream.silentMs(T), undefined);
   assert(!stream.isAnswered);
   stream.acknowledge(T);
@@ -89,8 +89,8 @@ Deno.test("Stream: silence is measured from the last trade, or from the subscrip
   assert.equal(stream.silentMs(T + 2_500), 500);
 });
 
-Deno.test("Stream: the lag is that of the last accepted trade", () => {
-  const stream = new Stream("BTC/USDT", "by_one");
+Deno.test("MarketStream: the lag is that of the last accepted trade", () => {
+  const stream = new MarketStream("BTC/USDT", "by_one");
   assert.equal(stream.lagMs, undefined);
   stream.add(trade(1, T), T + 30);
   assert.equal(stream.lagMs, 30);
@@ -100,8 +100,8 @@ Deno.test("Stream: the lag is that of the last accepted trade", () => {
   assert.equal(stream.lagMs, -10, "the exchange's clock may be ahead");
 });
 
-Deno.test("Stream: a new trade restarts the wait for an announced one", () => {
-  const stream = new Stream("BTC/USDT", "rising");
+Deno.test("MarketStream: a new trade restarts the wait for an announced one", () => {
+  const stream = new MarketStream("BTC/USDT", "rising");
   stream.add(trade(5, T), T);
   assert(!stream.recordNewest(7, T));
   stream.add(trade(6, T + 1_000), T + 1_000);
