@@ -82,6 +82,24 @@ testStore(
   },
 );
 
+testOnPostgres("PostgresDriver: after a loss, no open connection is used again", async (url) => {
+  const driver = await PostgresDriver.open(url);
+  const sessions = async () => {
+    const sql = "SELECT pg_backend_pid() AS pid, pg_sleep(0.05)";
+    const rows = await Promise.all([driver.read(sql, []), driver.read(sql, [])]);
+    return new Set(rows.flat().map((row) => Object(row).pid));
+  };
+  try {
+    const before = await sessions();
+    assert.equal(before.size, 2);
+    const ending = driver.read("SELECT pg_terminate_backend(pg_backend_pid())", []);
+    await assert.rejects(ending, StoreConnectionLostError);
+    assert.ok(before.isDisjointFrom(await sessions()));
+  } finally {
+    await driver.close();
+  }
+});
+
 testOnPostgres("PostgresDriver: a statement that takes too long fails", async (url) => {
   const driver = await PostgresDriver.open(url);
   const store = new IntentStore(driver, "test");
