@@ -6,7 +6,7 @@ import { type Clock, waitMs } from "../clock.ts";
 import { messageOf } from "../errors.ts";
 import { serviceLog } from "../log/logging.ts";
 import { codeOf, describeCause, StoreError } from "./intent.ts";
-import { IN_MEMORY, POSTGRES_URL } from "./database_url.ts";
+import { IN_MEMORY, POSTGRES_URL } from "../database_url.ts";
 import { LATEST_VERSION, missingMigrations } from "./migrations.ts";
 import { SqliteDriver } from "./sqlite_driver.ts";
 import type { SqlDriver } from "./sql.ts";

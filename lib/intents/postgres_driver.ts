@@ -1,6 +1,6 @@
 import { Batches } from "./batches.ts";
 import { asStoreError, codeOf, StoreConnectionLostError, StoreError } from "./intent.ts";
-import { postgresServers } from "./database_url.ts";
+import { postgresServers } from "../database_url.ts";
 import { missingMigrations } from "./migrations.ts";
 import {
   type PostgresConnection,

@@ -6,7 +6,7 @@ import { redact } from "../redact.ts";
 import { SqliteDatabase } from "../sqlite.ts";
 import { Batches, ITEMS_WAITING_MAX } from "./batches.ts";
 import { asStoreError, StoreDamagedError, StoreError } from "./intent.ts";
-import { IN_MEMORY } from "./database_url.ts";
+import { IN_MEMORY } from "../database_url.ts";
 import { missingMigrations } from "./migrations.ts";
 import { logDamage } from "./sqlite_log.ts";
 import { countOfRow, type SqlDriver, type SqlSteps, type SqlValue, type Statement } from "./sql.ts";
