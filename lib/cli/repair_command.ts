@@ -2,7 +2,7 @@
 import { messageOf, RangemakerError } from "../errors.ts";
 import { requireGenesis } from "../intents/chain_guard.ts";
 import type { Intent, IntentOutcome } from "../intents/intent.ts";
-import { type IntentParts, openIntentParts } from "../intents/intent_parts.ts";
+import { type IntentBackend, openIntentBackend } from "../intents/backend.ts";
 import { inspectStore } from "../intents/open_store.ts";
 import { isNodeAway } from "../net/core_reader.ts";
 import { redactUrls } from "../redact.ts";
@@ -60,7 +60,7 @@ interface RepairCommand extends Pick<CommandText, "name" | "description" | "exam
    * @throws {RangemakerError} If it failed.
    */
   repair(
-    parts: IntentParts,
+    backend: IntentBackend,
     intent: Intent,
     options: { chainId: number; dryRun: boolean },
   ): Promise<
@@ -120,21 +120,21 @@ async function repairAll(
   { clock, print }: CommandContext,
 ) {
   const signer = await openTransactionSigner(options, optionLabel(privateKey));
-  const parts = await openIntentParts({
+  const backend = await openIntentBackend({
     ...options,
     name: service,
     clock,
     signer,
     bindsKey,
   });
-  const { store, node } = parts;
+  const { store, node } = backend;
   const counts = { present: 0, repaired: 0, failed: 0 };
   const repairOne = async (intent: Intent): Promise<keyof typeof counts> => {
     try {
       const txHash = intent.transaction?.txHash;
       const receipt = txHash === undefined ? null : await node.getTransaction(txHash);
       if (receipt?.status === "committed") return "present";
-      const outcome = await repair(parts, intent, options);
+      const outcome = await repair(backend, intent, options);
       if (outcome === "present") return outcome;
       if (!options.dryRun && !await store.replaceCommitted(intent, outcome.result, clock.now())) {
         print(
@@ -151,7 +151,7 @@ async function repairAll(
     }
   };
   try {
-    await requireGenesis(parts);
+    await requireGenesis(backend);
     for (let after = 0, isFirst = true; isFirst || after > 0; isFirst = false) {
       const page = await store.page(after, REPAIRED_PER_PAGE);
       after = page.last;
@@ -161,7 +161,7 @@ async function repairAll(
     }
     counts.failed += store.damaged.size;
     if (counts.failed === 0 && !options.dryRun) {
-      await store.updateRecord({ resetBlock: await requireGenesis(parts) });
+      await store.updateRecord({ resetBlock: await requireGenesis(backend) });
     }
     return counts;
   } finally {

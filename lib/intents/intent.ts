@@ -1,4 +1,4 @@
-import { messageOf, RangemakerError } from "../errors.ts";
+import { errorsOf, messageOf, RangemakerError } from "../errors.ts";
 import type { Hex } from "../protocol/scalars.ts";
 import { isDamage } from "../sqlite.ts";
 
@@ -61,6 +61,19 @@ export interface IntentOutcome {
 export function failureOf({ code, message, details }: RangemakerError): IntentFailure {
   return Object.keys(details).length === 0 ? { code, message } : { code, message, details };
 }
+
+/** Failures without a receipt; a receipt has the node's own. */
+export const submissionFailure = errorsOf({
+  DEADLINE_PASSED: ({ deadline }: { deadline: number }) =>
+    `Deadline ${deadline} passed before the core node accepted the transaction`,
+  /** The deadline passed so long ago that the node may have dropped the receipt. */
+  RECEIPT_DROPPED: ({ txHash, ageMs }: { txHash: Hex; ageMs: number }) =>
+    `Transaction ${txHash} was signed ${Math.floor(ageMs / 60_000)} min ago, and the core node ` +
+    "may have dropped its receipt: compare the balances to see whether it was executed",
+  /** The node rejected the transaction as invalid and recorded nothing. */
+  NODE_REFUSED: ({ reason }: { reason: string; rpcCode: number }) =>
+    `Core node refused the transaction: ${reason}`,
+});
 
 /** Result of an insert: if the key is taken, `intent` is the existing intent. */
 export interface Insertion {
@@ -170,6 +183,9 @@ export function rowDamaged(
 ): StoreDamagedError {
   return new StoreDamagedError(`Row ${key} of the database is damaged: ${reason}`, key, cause);
 }
+
+/** The intent must not be submitted: it fails with this code, message and details. */
+export class IntentRefusedError extends RangemakerError {}
 
 /** The node may or may not have acted; the submitter keeps trying. */
 export class OutcomeUnknownError extends RangemakerError {
