@@ -5,9 +5,8 @@ import type { Address } from "../protocol/scalars.ts";
 import { serviceLog } from "../log/logging.ts";
 import { describeCause, StoreError } from "./intent.ts";
 import { IN_MEMORY, POSTGRES_URL } from "../database_url.ts";
-import { LATEST_VERSION, missingMigrations } from "./migrations.ts";
+import { LATEST_VERSION, missingMigrations, type SqlDriver } from "./database.ts";
 import { SqliteDriver } from "./sqlite_driver.ts";
-import type { SqlDriver } from "./sql.ts";
 import { IntentStore } from "./store.ts";
 
 /**

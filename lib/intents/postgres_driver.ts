@@ -1,13 +1,19 @@
 import { Batches } from "./batches.ts";
 import { asStoreError, codeOf, StoreConnectionLostError, StoreError } from "./intent.ts";
 import { postgresServers } from "../database_url.ts";
-import { missingMigrations } from "./migrations.ts";
+import {
+  countOfRow,
+  missingMigrations,
+  type SqlDriver,
+  type SqlSteps,
+  type SqlValue,
+  type Statement,
+} from "./database.ts";
 import {
   type PostgresConnection,
   PostgresServers,
   type PostgresTimeouts,
 } from "./postgres_servers.ts";
-import { countOfRow, type SqlDriver, type SqlSteps, type SqlValue, type Statement } from "./sql.ts";
 
 /** Most statements that are sent together over one connection. */
 const STATEMENTS_TOGETHER_MAX = 20;

@@ -10,7 +10,7 @@ import {
   StoreConnectionLostError,
   StoreError,
 } from "./intent.ts";
-import type { SqlValue } from "./sql.ts";
+import type { SqlValue } from "./database.ts";
 
 /** How long a server may take. */
 export interface PostgresTimeouts {

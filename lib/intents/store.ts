@@ -18,21 +18,17 @@ import {
   StoreDamagedError,
   StoreError,
 } from "./intent.ts";
+import { countOfRow, parseRow, sequenceSchema, type SqlDriver, type SqlSteps } from "./database.ts";
 import {
-  countOfRow,
   INTENT_SQL,
   intentInsertion,
   intentOfRow,
   intentUpdate,
   lookUpSchema,
   ownerSchema,
-  parseRow,
-  sequenceSchema,
-  type SqlDriver,
-  type SqlSteps,
   UNFINISHED,
-} from "./sql.ts";
-import { keysOf, SharedReservations } from "./shared_reservations.ts";
+} from "./intent_rows.ts";
+import { SharedReservations } from "./shared_reservations.ts";
 
 /** Default `before` bound: no upper limit. */
 const NO_BOUND = Number.MAX_SAFE_INTEGER;
@@ -118,7 +114,7 @@ export class IntentStore extends ServiceStore {
     const { keys, newestSequence, state } = parseRow(lookUpSchema, row);
     return {
       state: state ?? undefined,
-      inFlight: { keys: keysOf(keys), newestSequence: newestSequence ?? 0 },
+      inFlight: { keys, newestSequence: newestSequence ?? 0 },
     };
   }
 
@@ -141,7 +137,7 @@ export class IntentStore extends ServiceStore {
       if (data?.service === this.service) return "own";
       return data?.is_known === 1 ? "others" : "unknown";
     });
-    this.#readAll(others, (damage) => this.damaged.reportOfOther(damage));
+    this.#readAll(others, (damage) => this.damaged.report(damage, true));
     this.#readAll(unknown);
     return { intents: this.#readAll(own), last };
   }
@@ -294,12 +290,10 @@ export class IntentStore extends ServiceStore {
 
   /** @throws {StoreDamagedError} If it is not as it was written. */
   #read(row: unknown): Intent {
-    try {
-      return intentOfRow(row);
-    } catch (thrown) {
-      if (thrown instanceof StoreDamagedError) this.damaged.report(thrown);
-      throw thrown;
-    }
+    const intent = intentOfRow(row);
+    if (!(intent instanceof StoreDamagedError)) return intent;
+    this.damaged.report(intent);
+    throw intent;
   }
 
   /** Leaves out damaged rows, so that the others can still be read. */
@@ -308,13 +302,10 @@ export class IntentStore extends ServiceStore {
     onDamage = (damage: StoreDamagedError): void => this.damaged.report(damage),
   ): Intent[] {
     return rows.flatMap((row) => {
-      try {
-        return [intentOfRow(row)];
-      } catch (thrown) {
-        if (!(thrown instanceof StoreDamagedError)) throw thrown;
-        onDamage(thrown);
-        return [];
-      }
+      const intent = intentOfRow(row);
+      if (!(intent instanceof StoreDamagedError)) return [intent];
+      onDamage(intent);
+      return [];
     });
   }
 }

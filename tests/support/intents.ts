@@ -1,7 +1,7 @@
 import { getLogger } from "@logtape/logtape";
 import { ClockComparison } from "../../lib/intents/clock_comparison.ts";
 import type { Intent, IntentOutcome, NewIntent } from "../../lib/intents/intent.ts";
-import { intentInsertion } from "../../lib/intents/sql.ts";
+import { intentInsertion } from "../../lib/intents/intent_rows.ts";
 import type { IntentStore } from "../../lib/intents/store.ts";
 import type { SubmitterOptions } from "../../lib/intents/submitter.ts";
 

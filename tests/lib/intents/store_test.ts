@@ -8,7 +8,7 @@ import {
   StoreConnectionLostError,
   StoreError,
 } from "../../../lib/intents/intent.ts";
-import { checksumOf } from "../../../lib/intents/sql.ts";
+import { checksumOf } from "../../../lib/intents/intent_rows.ts";
 import { openIntentStore } from "../../../lib/intents/open_store.ts";
 import { PostgresDriver } from "../../../lib/intents/postgres_driver.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";

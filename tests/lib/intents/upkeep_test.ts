@@ -123,7 +123,7 @@ Deno.test("DamagedRows: each row is logged once, and at most 1,000 are remembere
     const damaged = new DamagedRows(serviceLog("test"));
     for (let index = 0; index < 1_500; index += 1) {
       for (let times = 0; times < 2; times += 1) damaged.report(rowDamaged(`${index}`, "changed"));
-      damaged.reportOfOther(rowDamaged(`${index}`, "changed"));
+      damaged.report(rowDamaged(`${index}`, "changed"), true);
     }
     assert.equal(damaged.size, 1_000);
     assert.equal(records.length, 2_000);
