@@ -15,7 +15,7 @@ import {
   type SqlValue,
   type Statement,
 } from "./database.ts";
-import { logDamage } from "./sqlite_log.ts";
+import { logDamage } from "../sqlite_log.ts";
 
 /** In larger files, indexes are not checked at start: that takes a minute for 10 GB. */
 const INDEXES_CHECKED_BYTES = 1_000_000_000;

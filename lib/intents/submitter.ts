@@ -164,7 +164,7 @@ export class Submitter {
   }
 
   async #sendOrLookUp(intent: Intent, { isNew }: SubmitOptions): Promise<Intent> {
-    await this.#requireChain(intent);
+    await this.#requireChain();
     try {
       if (!isNew) this.#verify(intent);
       const signed = intent.transaction === null ? await this.#sign(intent) : intent;
@@ -179,14 +179,13 @@ export class Submitter {
     }
   }
 
-  async #requireChain(intent: Intent): Promise<void> {
+  async #requireChain(): Promise<void> {
     try {
       await this.#options.guard.requireChain();
       this.#isNodeLost = false;
     } catch (thrown) {
-      if (thrown instanceof StoreError || !(thrown instanceof RangemakerError)) throw thrown;
-      this.#isNodeLost = isNodeUnusable(thrown);
-      throw new OutcomeUnknownError(intent.transaction?.txHash ?? null, thrown);
+      if (!(thrown instanceof StoreError)) this.#isNodeLost = isNodeUnusable(thrown);
+      throw thrown;
     }
   }
 
