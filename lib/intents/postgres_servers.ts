@@ -243,12 +243,13 @@ function sessionOf(server: URL, isBehindPooler: boolean): pg.ClientConfig {
   // Without a password, the library would look for a password file.
   if (url.password === "") url.password = "none";
   if (isBehindPooler) return { connectionString: url.href };
-  const own = [...url.searchParams].filter(([name]) => !CLIENT_PARAMETERS.test(name));
-  const options = [...own, ["synchronous_commit", "on"]].map(([name, value = ""]) =>
+  const parameters = [...url.searchParams].filter(([name]) => !CLIENT_PARAMETERS.test(name));
+  parameters.push(["synchronous_commit", "on"]);
+  const options = parameters.map(([name, value]) =>
     `-c ${name}=${value.replaceAll(/[\\ ]/g, "\\$&")}`
   );
-  const given = url.searchParams.get("options") ?? "";
-  url.searchParams.set("options", `${given} ${options.join(" ")}`.trim());
+  const optionsOfUrl = url.searchParams.get("options") ?? "";
+  url.searchParams.set("options", `${optionsOfUrl} ${options.join(" ")}`.trim());
   return {
     statement_timeout: STATEMENT_TIMEOUT_MS,
     // A process that dies within a transaction must not keep its locks.

@@ -92,8 +92,8 @@ export class IntentStore extends ServiceStore {
    * Records an intent that has failed before it was submitted, unless its key is taken.
    * @returns The intent with that key: this one, or the one before it.
    */
-  async insertFailed(given: NewIntent, failure: IntentFailure): Promise<Intent> {
-    const intent = acceptedIntent(given, 0, false);
+  async insertFailed(newIntent: NewIntent, failure: IntentFailure): Promise<Intent> {
+    const intent = acceptedIntent(newIntent, 0, false);
     const failed: Intent = { ...intent, state: "failed", failure };
     const insert = intentInsertion(this.service, intent, false);
     const update = intentUpdate(this.service, UNFINISHED, intent, failed);
@@ -132,14 +132,14 @@ export class IntentStore extends ServiceStore {
   async page(after: number, limit: number): Promise<{ intents: Intent[]; last: number }> {
     const rows = await this.db.read(INTENT_SQL.list, [after, limit]);
     const last = rows.length < limit ? 0 : parseRow(sequenceSchema, rows.at(-1)).sequence;
-    const { own = [], others = [], unknown = [] } = Object.groupBy(rows, (row) => {
+    const rowsOf = Object.groupBy(rows, (row) => {
       const { data } = ownerSchema.safeParse(row);
-      if (data?.service === this.service) return "own";
-      return data?.is_known === 1 ? "others" : "unknown";
+      if (data?.service === this.service) return "thisService";
+      return data?.is_known === 1 ? "others" : "none";
     });
-    this.#readAll(others, (damage) => this.damaged.report(damage, true));
-    this.#readAll(unknown);
-    return { intents: this.#readAll(own), last };
+    this.#readAll(rowsOf.others, (damage) => this.damaged.report(damage, true));
+    this.#readAll(rowsOf.none);
+    return { intents: this.#readAll(rowsOf.thisService), last };
   }
 
   async newestCommitted(): Promise<Intent | undefined> {
@@ -298,7 +298,7 @@ export class IntentStore extends ServiceStore {
 
   /** Leaves out damaged rows, so that the others can still be read. */
   #readAll(
-    rows: unknown[],
+    rows: unknown[] = [],
     onDamage = (damage: StoreDamagedError): void => this.damaged.report(damage),
   ): Intent[] {
     return rows.flatMap((row) => {

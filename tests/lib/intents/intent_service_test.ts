@@ -23,7 +23,7 @@ interface World {
   records: readonly LogRecord[];
 }
 
-function openBackend(given: Partial<IntentBackendOptions>) {
+function openBackend(overrides: Partial<IntentBackendOptions>) {
   return openIntentBackend({
     name: "bridge",
     database: ":memory:",
@@ -32,7 +32,7 @@ function openBackend(given: Partial<IntentBackendOptions>) {
     signer,
     chainId: 1337,
     clock: new FakeClock(),
-    ...given,
+    ...overrides,
   });
 }
 
@@ -110,8 +110,8 @@ Deno.test("IntentService: a failure is logged without a health request, and the 
 Deno.test("openIntentBackend: a database that belongs to another key is refused with both addresses, unless it is not bound", () =>
   withFolder(async (folder) => {
     const database = `${folder}/bridge.sqlite`;
-    const openAndClose = async (given: Partial<IntentBackendOptions>) =>
-      await (await openBackend({ database, ...given })).store.close();
+    const openAndClose = async (overrides: Partial<IntentBackendOptions>) =>
+      await (await openBackend({ database, ...overrides })).store.close();
     await openAndClose({});
     await assert.rejects(openAndClose({ signer: other }), (thrown) => {
       assert.ok(thrown instanceof StoreError);

@@ -21,13 +21,13 @@ function hash(byte: number): Hex {
   return `0x${byte.toString(16).padStart(2, "0").repeat(32)}`;
 }
 
-function newIntent(key: string, given: Partial<NewIntent> = {}): NewIntent {
+function newIntent(key: string, overrides: Partial<NewIntent> = {}): NewIntent {
   return plainIntent(key, {
     payload: '{"text":"ünï ✓ \'quoted\'"}',
     transaction: { txHash: hash(1), text: '{"tx":1}' },
     expiresAtMs: 1_800_000_000_123,
     createdAtMs: 1_700_000_000_456,
-    ...given,
+    ...overrides,
   });
 }
 
@@ -54,17 +54,17 @@ type StoreTest = (store: IntentStore, database: string) => Promise<void>;
 
 const contract: Record<string, StoreTest> = {
   async "an intent is read back as it was recorded"(store) {
-    const given = newIntent("a", { transaction: null });
-    const { inserted, intent } = await store.insert(given);
+    const request = newIntent("a", { transaction: null });
+    const { inserted, intent } = await store.insert(request);
     assert.equal(inserted, true);
     assert.deepEqual(intent, {
-      ...given,
+      ...request,
       sequence: intent.sequence,
       state: "accepted",
       receipt: null,
       failure: null,
       reserved: false,
-      updatedAtMs: given.createdAtMs,
+      updatedAtMs: request.createdAtMs,
     });
     assert.deepEqual(await store.find("a"), intent);
     assert.equal(await store.find("b"), undefined);

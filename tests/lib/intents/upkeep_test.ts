@@ -72,9 +72,9 @@ Deno.test("Upkeep: many old intents go in small batches over several passes", ()
     await Promise.all(keys.map((key) => world.finish(key)));
     const deleteFinished = world.store.deleteFinished.bind(world.store);
     let deletions = 0;
-    world.store.deleteFinished = (given) => {
+    world.store.deleteFinished = (bounds) => {
       deletions += 1;
-      return deleteFinished(given);
+      return deleteFinished(bounds);
     };
     world.clock.jump(2 * RETAIN_MS);
     await pass(world, 10_000);
