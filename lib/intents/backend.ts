@@ -5,7 +5,7 @@ import { messageOf } from "../errors.ts";
 import { serviceLog } from "../log/logging.ts";
 import { CoreClient } from "../net/core_client.ts";
 import type { TransactionSigner } from "../protocol/transaction.ts";
-import { codeOf, StoreError } from "./intent.ts";
+import { codeOf, StoreError } from "./errors.ts";
 import { openIntentStore } from "./open_store.ts";
 import type { IntentStore } from "./store.ts";
 import { TransactionBuilder } from "./transactions.ts";

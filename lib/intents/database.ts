@@ -2,7 +2,7 @@
 import { crc32 } from "node:zlib";
 import { z } from "zod";
 import { describeIssue } from "../protocol/describe_input.ts";
-import { StoreDamagedError, StoreError } from "./intent.ts";
+import { StoreDamagedError, StoreError } from "./errors.ts";
 
 export type SqlValue = string | number | null;
 

@@ -4,15 +4,8 @@ import { tryParseJson } from "../json.ts";
 import { hash32Schema } from "../protocol/scalars.ts";
 import { describeIssue } from "../protocol/describe_input.ts";
 import { checksum, integerSchema, keysSchema, type SqlValue, type Statement } from "./database.ts";
-import {
-  acceptedIntent,
-  type Intent,
-  INTENT_STATES,
-  isFinal,
-  type NewIntent,
-  rowDamaged,
-  type StoreDamagedError,
-} from "./intent.ts";
+import { rowDamaged, type StoreDamagedError } from "./errors.ts";
+import { acceptedIntent, type Intent, INTENT_STATES, isFinal, type NewIntent } from "./intent.ts";
 
 /** Longest key shown in an error; real keys are shorter. */
 const KEY_SHOWN_MAX = 200;

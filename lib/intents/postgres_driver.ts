@@ -1,5 +1,5 @@
 import { Batches } from "./batches.ts";
-import { asStoreError, codeOf, StoreConnectionLostError, StoreError } from "./intent.ts";
+import { asStoreError, codeOf, StoreConnectionLostError, StoreError } from "./errors.ts";
 import { postgresServers } from "../database_url.ts";
 import {
   countOfRow,

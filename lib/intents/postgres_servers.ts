@@ -9,7 +9,7 @@ import {
   describeCause,
   StoreConnectionLostError,
   StoreError,
-} from "./intent.ts";
+} from "./errors.ts";
 import type { SqlValue } from "./database.ts";
 
 /** How long a server may take. */

@@ -5,7 +5,8 @@ import { messageOf, RangemakerError } from "../errors.ts";
 import type { CoreClient } from "../net/core_client.ts";
 import { PollingLoop } from "../net/polling_loop.ts";
 import { redactUrls } from "../redact.ts";
-import { asStoreError, type Intent } from "./intent.ts";
+import { asStoreError } from "./errors.ts";
+import type { Intent } from "./intent.ts";
 import type { IntentStore } from "./store.ts";
 
 /** An intent is retried once it is unchanged for this long, even if another process started it. */

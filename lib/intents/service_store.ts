@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type Address, addressSchema, hash32Schema, type Hex } from "../protocol/scalars.ts";
-import { asStoreError, StoreDamagedError, StoreError } from "./intent.ts";
+import { asStoreError, StoreDamagedError, StoreError } from "./errors.ts";
 import {
   checksum,
   integerSchema,

@@ -1,12 +1,11 @@
 import { Batches } from "./batches.ts";
+import { StoreDamagedError, StoreError } from "./errors.ts";
 import {
   acceptedIntent,
   type Admission,
   type Insertion,
   type NewIntent,
   type ReservationBook,
-  StoreDamagedError,
-  StoreError,
 } from "./intent.ts";
 import {
   keysSchema,

@@ -5,7 +5,7 @@ import { statOf } from "../files.ts";
 import { redact } from "../redact.ts";
 import { SqliteDatabase } from "../sqlite.ts";
 import { Batches, ITEMS_WAITING_MAX } from "./batches.ts";
-import { asStoreError, StoreDamagedError, StoreError } from "./intent.ts";
+import { asStoreError, StoreDamagedError, StoreError } from "./errors.ts";
 import { IN_MEMORY } from "../database_url.ts";
 import {
   countOfRow,

@@ -1,5 +1,6 @@
 import { serviceLog } from "../log/logging.ts";
 import { DamagedRows, ServiceStore } from "./service_store.ts";
+import { StoreConnectionLostError, StoreDamagedError, StoreError } from "./errors.ts";
 import {
   acceptedIntent,
   type Admission,
@@ -14,9 +15,6 @@ import {
   type NewIntent,
   type ReservationBook,
   type SignedTransactionText,
-  StoreConnectionLostError,
-  StoreDamagedError,
-  StoreError,
 } from "./intent.ts";
 import { countOfRow, parseRow, sequenceSchema, type SqlDriver, type SqlSteps } from "./database.ts";
 import {

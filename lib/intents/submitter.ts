@@ -7,16 +7,18 @@ import type { RpcError } from "../protocol/jsonrpc.ts";
 import type { Receipt } from "../protocol/receipt.ts";
 import type { ChainGuard } from "./chain_guard.ts";
 import {
+  IntentRefusedError,
+  OutcomeUnknownError,
+  rowDamaged,
+  StoreError,
+  submissionFailure,
+} from "./errors.ts";
+import {
   failureOf,
   type Intent,
   type IntentOutcome,
-  IntentRefusedError,
   isFinal,
-  OutcomeUnknownError,
-  rowDamaged,
   type SignedTransactionText,
-  StoreError,
-  submissionFailure,
 } from "./intent.ts";
 import type { PollingLoop } from "../net/polling_loop.ts";
 import {

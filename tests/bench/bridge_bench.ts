@@ -10,7 +10,7 @@ import { systemClock } from "../../lib/clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import type { SignedTransactionText } from "../../lib/intents/intent.ts";
 import type { IntentStore } from "../../lib/intents/store.ts";
-import { type SubmissionNode } from "../../lib/intents/node_answer.ts";
+import type { SubmissionNode } from "../../lib/intents/node_answer.ts";
 import { TransactionBuilder } from "../../lib/intents/transactions.ts";
 import type { Submitter } from "../../lib/intents/submitter.ts";
 import { hashDepositRequest } from "../../lib/protocol/hashes.ts";

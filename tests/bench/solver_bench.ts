@@ -13,7 +13,7 @@ import type { Hono } from "hono";
 import { hexToBytes } from "viem";
 import { systemClock } from "../../lib/clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { type SubmissionNode } from "../../lib/intents/node_answer.ts";
+import type { SubmissionNode } from "../../lib/intents/node_answer.ts";
 import { TransactionBuilder } from "../../lib/intents/transactions.ts";
 import { MARKETS, SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";

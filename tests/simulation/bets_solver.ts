@@ -4,7 +4,7 @@ import { onlyChain } from "../support/intents.ts";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { getLogger } from "@logtape/logtape";
 import { type FaultPoints, withFaultPoints } from "../support/fault_points.ts";
-import { StoreError } from "../../lib/intents/intent.ts";
+import { StoreError } from "../../lib/intents/errors.ts";
 import { TransactionBuilder } from "../../lib/intents/transactions.ts";
 import { Submitter } from "../../lib/intents/submitter.ts";
 import { PollingLoop } from "../../lib/net/polling_loop.ts";

@@ -15,7 +15,7 @@ import { withFaultPoints } from "../support/fault_points.ts";
 import { SqliteDriver } from "../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../lib/intents/store.ts";
 import { Submitter } from "../../lib/intents/submitter.ts";
-import { type SubmissionNode } from "../../lib/intents/node_answer.ts";
+import type { SubmissionNode } from "../../lib/intents/node_answer.ts";
 import { TransactionBuilder } from "../../lib/intents/transactions.ts";
 import { depositRequestSchema } from "../../lib/protocol/deposit.ts";
 import { externalHashOf } from "../../lib/protocol/hashes.ts";

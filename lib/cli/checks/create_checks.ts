@@ -13,7 +13,7 @@ import { NetworkError, request } from "../../net/http_request.ts";
 import { DEV_ACCOUNTS } from "../../protocol/dev_accounts.ts";
 import type { Address } from "../../protocol/scalars.ts";
 import { inspectStore } from "../../intents/open_store.ts";
-import { StoreError } from "../../intents/intent.ts";
+import { StoreError } from "../../intents/errors.ts";
 import { KeystoreError } from "../keystore.ts";
 import { readMarkets } from "../markets_file.ts";
 import * as kinds from "../option_kinds.ts";

@@ -5,7 +5,7 @@ import { createRegistry } from "../../../lib/http/metrics.ts";
 import { ChainGuard } from "../../../lib/intents/chain_guard.ts";
 import { type IntentBackendOptions, openIntentBackend } from "../../../lib/intents/backend.ts";
 import { IntentService } from "../../../lib/intents/intent_service.ts";
-import { StoreError } from "../../../lib/intents/intent.ts";
+import { StoreError } from "../../../lib/intents/errors.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { LocalSigner } from "../../../lib/protocol/signature.ts";
 import { FakeClock } from "../../support/fake_clock.ts";

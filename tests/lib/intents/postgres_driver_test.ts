@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import postgres from "postgres";
-import { StoreConnectionLostError, StoreError } from "../../../lib/intents/intent.ts";
+import { StoreConnectionLostError, StoreError } from "../../../lib/intents/errors.ts";
 import { LATEST_VERSION } from "../../../lib/intents/database.ts";
 import { openIntentStore } from "../../../lib/intents/open_store.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";

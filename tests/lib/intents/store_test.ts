@@ -1,13 +1,7 @@
 /** The behaviour of the intent store, on each database. */
 import assert from "node:assert/strict";
-import {
-  acceptedIntent,
-  asStoreError,
-  type IntentOutcome,
-  type NewIntent,
-  StoreConnectionLostError,
-  StoreError,
-} from "../../../lib/intents/intent.ts";
+import { asStoreError, StoreConnectionLostError, StoreError } from "../../../lib/intents/errors.ts";
+import { acceptedIntent, type IntentOutcome, type NewIntent } from "../../../lib/intents/intent.ts";
 import { checksumOf } from "../../../lib/intents/intent_rows.ts";
 import { openIntentStore } from "../../../lib/intents/open_store.ts";
 import { PostgresDriver } from "../../../lib/intents/postgres_driver.ts";

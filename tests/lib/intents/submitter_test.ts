@@ -5,7 +5,7 @@ import {
   IntentRefusedError,
   OutcomeUnknownError,
   StoreError,
-} from "../../../lib/intents/intent.ts";
+} from "../../../lib/intents/errors.ts";
 import { away, fails } from "../../support/scripted_node.ts";
 import { withWorld } from "./world.ts";
 import { newIntent } from "../../support/intents.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { rowDamaged, StoreError } from "../../../lib/intents/intent.ts";
+import { rowDamaged, StoreError } from "../../../lib/intents/errors.ts";
 import { DamagedRows } from "../../../lib/intents/service_store.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import { upkeepLoop } from "../../../lib/intents/upkeep.ts";

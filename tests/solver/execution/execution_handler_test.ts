@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { createRegistry } from "../../../lib/http/metrics.ts";
 import { messageOf, RangemakerError } from "../../../lib/errors.ts";
-import { type Intent, IntentRefusedError } from "../../../lib/intents/intent.ts";
+import { IntentRefusedError } from "../../../lib/intents/errors.ts";
+import type { Intent } from "../../../lib/intents/intent.ts";
 import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { hash32Schema } from "../../../lib/protocol/scalars.ts";
 import { decodeExecution, encodeExecution } from "../../../services/solver/execution/execution.ts";
