@@ -1,28 +1,28 @@
 /** The shared part of `bridge replay` and `solver reconcile`, for a node that was restored. */
 import { messageOf, RangemakerError } from "../errors.ts";
-import { requireGenesis } from "../intents/chain_guard.ts";
-import type { Intent, IntentOutcome } from "../intents/intent.ts";
-import { type IntentBackend, openIntentBackend } from "../intents/backend.ts";
-import { inspectStore } from "../intents/open_store.ts";
+import { requireGenesis } from "./chain_guard.ts";
+import type { Intent, IntentOutcome } from "./intent.ts";
+import { type IntentBackend, openIntentBackend } from "./backend.ts";
+import { inspectStore } from "./open_store.ts";
 import { isNodeAway } from "../net/core_reader.ts";
 import { redactUrls } from "../redact.ts";
-import { command, type CommandContext, ExitCode, type RunnableCommand } from "./command.ts";
-import { openTransactionSigner, type RemoteKeyOptions } from "./keystore.ts";
-import * as kinds from "./option_kinds.ts";
+import { command, type CommandContext, ExitCode, type RunnableCommand } from "../cli/command.ts";
+import { openTransactionSigner, type RemoteKeyOptions } from "../cli/keystore.ts";
+import * as kinds from "../cli/option_kinds.ts";
 import {
   type CommandText,
   optionLabel,
   type OptionsOf,
   type OptionSpec,
   UsageError,
-} from "./options.ts";
+} from "../cli/options.ts";
 import type {
   chainIdOption,
   databaseOption,
   keystoreOptions,
   remoteSignerOptions,
   rpcUrlOption,
-} from "./shared_options.ts";
+} from "../cli/shared_options.ts";
 
 /** Intents per page. */
 const REPAIRED_PER_PAGE = 500;
