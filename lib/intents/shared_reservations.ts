@@ -178,7 +178,7 @@ function* findRecorded(
   batch: readonly AdmittedInsertion[],
   results: InsertResults,
 ): SqlSteps<void> {
-  const others = batch.filter((insertion) => !isInserted(results.get(insertion)));
+  const others = batch.filter((insertion) => !("inserted" in (results.get(insertion) ?? {})));
   const found = yield others.map(({ find }) => find);
   for (const [index, insertion] of others.entries()) {
     const [row] = found[index] ?? [];
@@ -188,8 +188,4 @@ function* findRecorded(
     const isDamaged = intent instanceof StoreDamagedError;
     results.set(insertion, isDamaged ? { error: intent } : { inserted: false, intent });
   }
-}
-
-function isInserted(result: InsertResult | undefined): boolean {
-  return result !== undefined && "inserted" in result;
 }
