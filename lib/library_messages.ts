@@ -19,9 +19,6 @@ export const DEFAULT_MESSAGE = /^(Invalid (input|option|string)|Too (small|big))
 /** @ethereumjs/wallet: the checksum of a keystore does not match. */
 export const WRONG_PASSWORD = /possibly wrong passphrase/;
 
-/** pg: all connections of the pool are in use. */
-export const POOL_EXHAUSTED = /timeout exceeded when trying to connect/;
-
 /** pg: the connection was lost or closed before, so nothing was sent. */
 export const NOT_SENT = /is not queryable/;
 

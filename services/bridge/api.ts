@@ -30,7 +30,7 @@ interface BridgeApiOptions {
  * The routes of the bridge (spec: deposit bridge, "Endpoints").
  *
  * A deposit goes from `POST /deposit` to `depositor.ts`, which checks it, gets its transaction
- * signed (`lib/intents/submission.ts`) and records both (`lib/intents/store.ts`).
+ * signed (`lib/intents/transactions.ts`) and records both (`lib/intents/store.ts`).
  * `lib/intents/submitter.ts` then sends the transaction until the node has answered.
  */
 export function createBridgeApi(api: BridgeApiOptions): Hono {

@@ -3,9 +3,9 @@ import type { Context } from "hono";
 import type { Registry } from "prom-client";
 import { type Clock, systemClock } from "../../lib/clock.ts";
 import { ChainGuard } from "../../lib/intents/chain_guard.ts";
-import { type IntentParts, openIntentParts } from "../../lib/intents/intent_parts.ts";
+import { type IntentBackend, openIntentBackend } from "../../lib/intents/backend.ts";
 import { IntentService, problemFields } from "../../lib/intents/intent_service.ts";
-import type { IntentHandler } from "../../lib/intents/submission.ts";
+import type { IntentHandler } from "../../lib/intents/submitter.ts";
 import { redactUrls } from "../../lib/redact.ts";
 import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
@@ -50,7 +50,7 @@ async function start(
   const bridge = signer.address;
   const registry = createRegistry();
   const name = "bridge";
-  const backend = await openIntentParts({ ...options, name, signer, bindsKey: false, clock });
+  const backend = await openIntentBackend({ ...options, name, signer, bindsKey: false, clock });
   const { store, shortTimeoutNode: node, transactions } = backend;
   opened.defer(() => store.close());
   const metrics = new BridgeMetrics(registry, () => store.countUnfinished());
@@ -126,7 +126,7 @@ function healthRoute(
 /** Creates what submits deposits, and reports how they end. */
 function createIntents(
   { chainId, retain }: BridgeOptions,
-  backend: IntentParts,
+  backend: IntentBackend,
   metrics: BridgeMetrics,
   registry: Registry,
 ): IntentService {
@@ -144,7 +144,7 @@ function createIntents(
       depositLog.finished(intent);
     },
   };
-  return new IntentService({ parts: backend, guard, handler, retainMs: retain, registry });
+  return new IntentService({ backend, guard, handler, retainMs: retain, registry });
 }
 
 export const run = serviceCommand({

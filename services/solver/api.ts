@@ -59,7 +59,7 @@ interface SolverApiOptions {
  * (`risk/pre_trade_checks.ts`) and records it if it fits together with all others
  * (`risk/exposure_limit.ts`, in the transaction of `lib/intents/shared_reservations.ts`).
  * `lib/intents/submitter.ts` then gets it hedged (`ExecutionHandler.prepare`) and signed
- * (`lib/intents/submission.ts`), and sends it.
+ * (`lib/intents/transactions.ts`), and sends it.
  */
 export function createSolverApi(api: SolverApiOptions): Hono {
   const { quoter, executor, exposure, metrics, limiter, chainId, dryRun, clock } = api;

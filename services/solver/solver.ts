@@ -10,9 +10,9 @@ import { createRegistry } from "../../lib/http/metrics.ts";
 import { documentedHandler } from "../../lib/http/openapi.ts";
 import { type RunningService, startOrClose, startService } from "../../lib/http/service.ts";
 import { ChainGuard } from "../../lib/intents/chain_guard.ts";
-import { type IntentParts, openIntentParts } from "../../lib/intents/intent_parts.ts";
+import { type IntentBackend, openIntentBackend } from "../../lib/intents/backend.ts";
 import { IntentService, problemFields } from "../../lib/intents/intent_service.ts";
-import type { IntentHandler } from "../../lib/intents/submission.ts";
+import type { IntentHandler } from "../../lib/intents/submitter.ts";
 import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import type { Markets } from "../../lib/protocol/markets.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
@@ -68,7 +68,7 @@ async function start(
   const metrics = new SolverMetrics(registry, markets);
   const signer = await openLocalSigner(options, optionLabel(optionTable.privateKey));
   const solver = signer.address;
-  const backend = await openIntentParts({ ...options, name, signer, bindsKey: !dryRun, clock });
+  const backend = await openIntentBackend({ ...options, name, signer, bindsKey: !dryRun, clock });
   const { store, node } = backend;
   opened.defer(() => store.close());
 
@@ -148,7 +148,7 @@ async function start(
 
 /** What quoting and executing share with the rest of the solver. */
 interface TradingInputs {
-  backend: IntentParts;
+  backend: IntentBackend;
   signer: LocalSigner;
   markets: Markets;
   pricing: Pricing;
@@ -213,7 +213,7 @@ function createTrading(
     onRecheck: metrics.rechecked,
   });
   const intents = new IntentService({
-    parts: backend,
+    backend,
     guard,
     handler: intentHandler(handler, reservations, metrics),
     retainMs: options.retain,

@@ -16,7 +16,7 @@ import {
 import { TRANSACTION_TYPES, transactionToText } from "../../lib/protocol/transaction.ts";
 import { SOLVER_ERRORS } from "../../services/solver/errors.ts";
 import { acceptJson, readBody, useJsonApi } from "../../lib/http/json_api.ts";
-import type { TransactionTerms } from "../../lib/intents/submission.ts";
+import type { TransactionTerms } from "../../lib/intents/transactions.ts";
 import { encodeExecution, resultOf } from "../../services/solver/execution/execution.ts";
 import type { Executor } from "../../services/solver/execution/executor.ts";
 import { MockStrategy } from "../../services/solver/pricing/mock_strategy.ts";

@@ -6,7 +6,7 @@ import { SqliteDriver } from "../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../lib/intents/store.ts";
 import type { Receipt, TransactionErrorCode } from "../../lib/protocol/receipt.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
-import { TransactionBuilder } from "../../lib/intents/submission.ts";
+import { TransactionBuilder } from "../../lib/intents/transactions.ts";
 import { Depositor, depositTermsOf, isDepositOnChain } from "../../services/bridge/depositor.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { COMMITTED } from "../support/intents.ts";

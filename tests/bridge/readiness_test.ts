@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { RangemakerError } from "../../lib/errors.ts";
 import { NodeUnreachableError } from "../../lib/net/core_reader.ts";
 import { WrongChainError } from "../../lib/intents/chain_guard.ts";
-import { StoreError } from "../../lib/intents/intent.ts";
+import { StoreError } from "../../lib/intents/errors.ts";
 import type { Account } from "../../lib/protocol/account.ts";
 import { checkReadiness, type ReadinessOptions } from "../../services/bridge/readiness.ts";
 import { relayer, withBridge } from "./support.ts";

@@ -5,7 +5,7 @@ import {
   StoreConnectionLostError,
   StoreDamagedError,
   StoreError,
-} from "../../lib/intents/intent.ts";
+} from "../../lib/intents/errors.ts";
 import { solverApp } from "../openapi/support/apps.ts";
 import { eventually } from "../support/eventually.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
 import { WrongChainError } from "../../lib/intents/chain_guard.ts";
-import { StoreError } from "../../lib/intents/intent.ts";
+import { StoreError } from "../../lib/intents/errors.ts";
 import type { RangemakerError } from "../../lib/errors.ts";
 import type { Account } from "../../lib/protocol/account.ts";
 import { checkReadiness, type ReadinessOptions } from "../../services/solver/readiness.ts";

@@ -1,9 +1,9 @@
 import { getLogger } from "@logtape/logtape";
 import { ClockComparison } from "../../lib/intents/clock_comparison.ts";
 import type { Intent, IntentOutcome, NewIntent } from "../../lib/intents/intent.ts";
-import { intentInsertion } from "../../lib/intents/sql.ts";
+import { intentInsertion } from "../../lib/intents/intent_rows.ts";
 import type { IntentStore } from "../../lib/intents/store.ts";
-import type { SubmitterOptions } from "../../lib/intents/submission.ts";
+import type { SubmitterOptions } from "../../lib/intents/submitter.ts";
 
 /** The intents of a store that have a reservation, oldest first: up to 1,000 intents. */
 export async function reservedIntents(store: IntentStore): Promise<Intent[]> {

@@ -2,7 +2,7 @@
 import type { Clock } from "../../clock.ts";
 import type { RunningService } from "../../http/service.ts";
 import type { Address } from "../../protocol/scalars.ts";
-import type { OptionsOf, OptionTable } from "../options.ts";
+import type { OptionsOf, OptionSpec, OptionTable } from "../options.ts";
 
 /** `warn`: it works, but needs attention. `fail`: the service will not work. */
 export type Level = "ok" | "warn" | "fail";
@@ -53,8 +53,8 @@ export interface ServiceChecks<T extends OptionTable = OptionTable> {
   settingsOfOtherServices?: readonly string[];
   /** Starts the service; undefined if it is none. */
   start?(options: OptionsOf<T>): Promise<RunningService>;
-  /** Its database belongs to one key. */
-  bindsKey?: true;
+  /** Checks the database that an option names. */
+  checkStore?(database: string, option: OptionSpec, context: CheckContext): Promise<CheckOutcome>;
   /** Opens the signer, if the key option is not its only source. */
   openSigner?(values: Partial<OptionsOf<T>>): Promise<{ address: Address }>;
   /** Permissions that no single option implies. */

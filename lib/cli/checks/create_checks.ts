@@ -12,8 +12,6 @@ import { tryParseJson } from "../../json.ts";
 import { NetworkError, request } from "../../net/http_request.ts";
 import { DEV_ACCOUNTS } from "../../protocol/dev_accounts.ts";
 import type { Address } from "../../protocol/scalars.ts";
-import { inspectStore } from "../../intents/open_store.ts";
-import { StoreError } from "../../intents/intent.ts";
 import { KeystoreError } from "../keystore.ts";
 import { readMarkets } from "../markets_file.ts";
 import * as kinds from "../option_kinds.ts";
@@ -32,16 +30,13 @@ import {
 } from "./check.ts";
 import { checkPermissions } from "./permissions.ts";
 
-/** An intent that is unfinished for longer will not finish without help. */
-const STUCK_AFTER_MS = 300_000;
-
 /** All checks of a service: by the kinds of its options, its own ones, and a start. */
 export function createChecks(
   target: ServiceChecks,
   { values, errors }: ParsedOptions<ServiceChecks["options"]>,
   settings: Omit<CheckContext, "signer">,
 ): ServiceCheck[] {
-  const { service, options, start } = target;
+  const { service, options, start, checkStore } = target;
   const withRole = <S extends z.core.$ZodType>({ role }: kinds.OptionKind<S>) =>
     Object.entries(options)
       .filter(([key, option]) => option.kind.role === role && values[key] !== undefined)
@@ -77,10 +72,11 @@ export function createChecks(
       subject: spacedWords(key.replace(/Url$/, "")),
       run: () => checkService(value, option, context),
     })),
-    ...withRole(kinds.database).map(({ option, value }) => ({
-      subject: "store",
-      run: () => checkStore(value, target, option, context),
-    })),
+    ...withRole(kinds.database).flatMap(({ option, value }) =>
+      checkStore === undefined
+        ? []
+        : [{ subject: "store", run: () => checkStore(value, option, context) }]
+    ),
     ...withRole(kinds.host).flatMap(({ value: host }) =>
       withRole(kinds.port).map(({ key, option, value: port }) => ({
         subject: spacedWords(key),
@@ -149,45 +145,6 @@ async function checkService(
     if (thrown.cause instanceof Deno.errors.NotCapable) throw thrown.cause;
     const remedy = `Start that service, or correct its URL: ${optionLabel(option)}`;
     return failure(thrown.message, remedy);
-  }
-}
-
-/** Checks that the database opens, is that of the service's key, and that no intent is stuck. */
-async function checkStore(
-  database: string,
-  { service, bindsKey }: ServiceChecks,
-  option: OptionSpec,
-  { clock, timeoutMs, signer }: CheckContext,
-): Promise<CheckOutcome> {
-  try {
-    const stuckBeforeMs = clock.now() - STUCK_AFTER_MS;
-    const found = await inspectStore(database, service, stuckBeforeMs, timeoutMs);
-    if (found === "memory") {
-      return warning(
-        `${database} is lost with the process, and so is unfinished work`,
-        `Use a file: ${optionLabel(option)}`,
-      );
-    }
-    if (found === "new") return passed(`${database} is empty: the first start creates its tables`);
-    const { owner, version, latestVersion, unfinished, stuck } = found;
-    // Without a key, its own check fails.
-    const { address } = await signer().catch(() => ({ address: owner }));
-    if (bindsKey && owner !== null && owner !== address) {
-      return failure(
-        `${database} belongs to the ${service} with the key of ${owner}, not of ${address}`,
-        `Use that key, or another database: ${optionLabel(option)}`,
-      );
-    }
-    const text = `${database} has version ${version} of ${latestVersion}, ${unfinished} ` +
-      `unfinished intents, ${stuck} of them for over ${STUCK_AFTER_MS / 60_000} minutes`;
-    if (stuck === 0) return passed(text);
-    return warning(
-      text,
-      "Start the service, which retries them, and see its log for why they do not finish",
-    );
-  } catch (thrown) {
-    if (!(thrown instanceof StoreError)) throw thrown;
-    return failure(messageOf(thrown), `Fix it, or use another database: ${optionLabel(option)}`);
   }
 }
 

@@ -1,5 +1,5 @@
 import { dirname } from "node:path";
-import { IN_MEMORY, POSTGRES_URL, postgresServers } from "../../intents/database_url.ts";
+import { IN_MEMORY, POSTGRES_URL, postgresServers } from "../../database_url.ts";
 import { itemsOf } from "../option_kinds.ts";
 import type { OptionSpec, OptionTable } from "../options.ts";
 import { loggingOptions } from "../shared_options.ts";

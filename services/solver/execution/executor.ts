@@ -1,4 +1,5 @@
 import type { Clock } from "../../../lib/clock.ts";
+import { OutcomeUnknownError, StoreDamagedError, StoreError } from "../../../lib/intents/errors.ts";
 import {
   failureOf,
   type InFlight,
@@ -7,9 +8,6 @@ import {
   type IntentState,
   isFinal,
   type NewIntent,
-  OutcomeUnknownError,
-  StoreDamagedError,
-  StoreError,
 } from "../../../lib/intents/intent.ts";
 import type { IntentService } from "../../../lib/intents/intent_service.ts";
 import type { ExecuteResult } from "../../../lib/protocol/answers.ts";

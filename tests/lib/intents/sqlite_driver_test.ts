@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
-import { StoreError } from "../../../lib/intents/intent.ts";
+import { StoreError } from "../../../lib/intents/errors.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";

@@ -4,7 +4,7 @@ import { getLogger } from "@logtape/logtape";
 import type { NewIntent } from "../../../lib/intents/intent.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
-import { TransactionBuilder } from "../../../lib/intents/submission.ts";
+import { TransactionBuilder } from "../../../lib/intents/transactions.ts";
 import { Submitter } from "../../../lib/intents/submitter.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import type { QuoteTerms } from "../../../lib/protocol/quote.ts";

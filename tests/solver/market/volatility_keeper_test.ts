@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { openIntentStore } from "../../../lib/intents/open_store.ts";
-import { StoreError } from "../../../lib/intents/intent.ts";
+import { StoreError } from "../../../lib/intents/errors.ts";
 import type { IntentStore } from "../../../lib/intents/store.ts";
 import { ExchangeHistory } from "../../../lib/net/exchange_history.ts";
 import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";

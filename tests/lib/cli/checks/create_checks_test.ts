@@ -79,8 +79,9 @@ Deno.test("createChecks: each option gets the check of its kind, named after the
     tape: row("--tape", kinds.file),
   };
   const subjects = ["permissions", "key", "big hedge", "store", "ws port"];
-  assert.deepEqual(subjectsOf(options), subjects);
-  assert.deepEqual(subjectsOf(options, { start }), [...subjects, "start"]);
+  const checkStore = () => Promise.reject(new Error("Nothing checks it"));
+  assert.deepEqual(subjectsOf(options, { checkStore }), subjects);
+  assert.deepEqual(subjectsOf(options, { checkStore, start }), [...subjects, "start"]);
 });
 
 Deno.test("createChecks: an invalid option is reported; the checks that need it, and a start, are left out", () => {

@@ -1,28 +1,28 @@
 /** The shared part of `bridge replay` and `solver reconcile`, for a node that was restored. */
 import { messageOf, RangemakerError } from "../errors.ts";
-import { requireGenesis } from "../intents/chain_guard.ts";
-import type { Intent, IntentOutcome } from "../intents/intent.ts";
-import { type IntentParts, openIntentParts } from "../intents/intent_parts.ts";
-import { inspectStore } from "../intents/open_store.ts";
+import { requireGenesis } from "./chain_guard.ts";
+import type { Intent, IntentOutcome } from "./intent.ts";
+import { type IntentBackend, openIntentBackend } from "./backend.ts";
+import { inspectStore } from "./open_store.ts";
 import { isNodeAway } from "../net/core_reader.ts";
 import { redactUrls } from "../redact.ts";
-import { command, type CommandContext, ExitCode, type RunnableCommand } from "./command.ts";
-import { openTransactionSigner, type RemoteKeyOptions } from "./keystore.ts";
-import * as kinds from "./option_kinds.ts";
+import { command, type CommandContext, ExitCode, type RunnableCommand } from "../cli/command.ts";
+import { openTransactionSigner, type RemoteKeyOptions } from "../cli/keystore.ts";
+import * as kinds from "../cli/option_kinds.ts";
 import {
   type CommandText,
   optionLabel,
   type OptionsOf,
   type OptionSpec,
   UsageError,
-} from "./options.ts";
+} from "../cli/options.ts";
 import type {
   chainIdOption,
   databaseOption,
   keystoreOptions,
   remoteSignerOptions,
   rpcUrlOption,
-} from "./shared_options.ts";
+} from "../cli/shared_options.ts";
 
 /** Intents per page. */
 const REPAIRED_PER_PAGE = 500;
@@ -60,7 +60,7 @@ interface RepairCommand extends Pick<CommandText, "name" | "description" | "exam
    * @throws {RangemakerError} If it failed.
    */
   repair(
-    parts: IntentParts,
+    backend: IntentBackend,
     intent: Intent,
     options: { chainId: number; dryRun: boolean },
   ): Promise<
@@ -120,21 +120,21 @@ async function repairAll(
   { clock, print }: CommandContext,
 ) {
   const signer = await openTransactionSigner(options, optionLabel(privateKey));
-  const parts = await openIntentParts({
+  const backend = await openIntentBackend({
     ...options,
     name: service,
     clock,
     signer,
     bindsKey,
   });
-  const { store, node } = parts;
+  const { store, node } = backend;
   const counts = { present: 0, repaired: 0, failed: 0 };
   const repairOne = async (intent: Intent): Promise<keyof typeof counts> => {
     try {
       const txHash = intent.transaction?.txHash;
       const receipt = txHash === undefined ? null : await node.getTransaction(txHash);
       if (receipt?.status === "committed") return "present";
-      const outcome = await repair(parts, intent, options);
+      const outcome = await repair(backend, intent, options);
       if (outcome === "present") return outcome;
       if (!options.dryRun && !await store.replaceCommitted(intent, outcome.result, clock.now())) {
         print(
@@ -151,7 +151,7 @@ async function repairAll(
     }
   };
   try {
-    await requireGenesis(parts);
+    await requireGenesis(backend);
     for (let after = 0, isFirst = true; isFirst || after > 0; isFirst = false) {
       const page = await store.page(after, REPAIRED_PER_PAGE);
       after = page.last;
@@ -161,7 +161,7 @@ async function repairAll(
     }
     counts.failed += store.damaged.size;
     if (counts.failed === 0 && !options.dryRun) {
-      await store.updateRecord({ resetBlock: await requireGenesis(parts) });
+      await store.updateRecord({ resetBlock: await requireGenesis(backend) });
     }
     return counts;
   } finally {

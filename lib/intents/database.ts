@@ -1,4 +1,78 @@
-import { StoreError } from "./intent.ts";
+/** A SQL database as the store sees it, and the tables in it. */
+import { crc32 } from "node:zlib";
+import { z } from "zod";
+import { describeIssue } from "../protocol/describe_input.ts";
+import { StoreDamagedError, StoreError } from "./errors.ts";
+
+export type SqlValue = string | number | null;
+
+export interface Statement {
+  sql: string;
+  values: SqlValue[];
+}
+
+/**
+ * A transaction: each `yield` hands over statements that run in order, and is resumed with the rows
+ * of each. One definition works for a synchronous and an asynchronous database. The transaction may
+ * still fail after the last step, so steps may change only memory that the caller can restore.
+ */
+export type SqlSteps<T> = Generator<readonly Statement[], T, unknown[][]>;
+
+/**
+ * One SQL database. A statement has one `?` for each value, and uses only what SQLite and
+ * PostgreSQL have in common. Every method throws {@link StoreError} on failure, and then has
+ * changed nothing; after a {@link StoreConnectionLostError} the change may have been made.
+ */
+export interface SqlDriver {
+  /** Runs a statement that changes nothing. */
+  read(sql: string, values: SqlValue[]): Promise<unknown[]>;
+  /**
+   * Runs one statement as a transaction.
+   *
+   * @returns The rows of its `RETURNING`, once the transaction is on disk.
+   */
+  write(sql: string, values: SqlValue[]): Promise<unknown[]>;
+  /**
+   * Runs several statements as one transaction, or as part of one with others that wait; resolves
+   * once it is on disk.
+   */
+  transaction<T>(steps: () => SqlSteps<T>): Promise<T>;
+  /** Version of the tables, 0 without any. @throws {StoreError} If they cannot be made. */
+  version(): Promise<number>;
+  /** Finishes the statements that are running, then disconnects. May be called again. */
+  close(): Promise<void>;
+}
+
+/** A 64-bit integer: SQLite returns a number, PostgreSQL text. */
+export const integerSchema = z.coerce.number().int();
+
+export const sequenceSchema = z.object({ sequence: integerSchema });
+
+/** `SELECT string_agg(key, ',') AS keys`: null without a key. */
+export const keysSchema = z.object({
+  keys: z.string().nullable().transform((joined) => new Set(joined?.split(","))),
+});
+
+const countSchema = z.object({ count: integerSchema });
+
+/** CRC-32 as a signed integer, which both databases have. It finds damage, not manipulation. */
+export function checksum(
+  columns: readonly (string | number | boolean | null | undefined)[],
+): number {
+  return crc32(JSON.stringify(columns)) | 0;
+}
+
+/** Reads the one row of `SELECT … AS count`. */
+export function countOfRow(row: unknown): number {
+  return parseRow(countSchema, row).count;
+}
+
+/** @throws {StoreError} If the row is damaged. */
+export function parseRow<S extends z.core.$ZodType>(schema: S, row: unknown): z.output<S> {
+  const parsed = z.safeParse(schema, row);
+  if (parsed.success) return parsed.data;
+  throw new StoreDamagedError(`Database has a damaged row: ${describeIssue(parsed.error)}`);
+}
 
 /** One step, in the dialect of each database. */
 interface Migration {

@@ -1,10 +1,4 @@
-import type { Logger } from "@logtape/logtape";
-import type { Clock, RandomSource } from "../clock.ts";
-import type { CoreClient } from "../net/core_client.ts";
-import type { ChainGuard } from "./chain_guard.ts";
-import type { Intent, SignedTransactionText } from "./intent.ts";
-import type { IntentStore } from "./store.ts";
-import type { Receipt } from "../protocol/receipt.ts";
+import type { Clock } from "../clock.ts";
 import { isSignedBy } from "../protocol/signature.ts";
 import {
   type Deposit,
@@ -16,60 +10,9 @@ import {
   type TransactionSigner,
   transactionToText,
 } from "../protocol/transaction.ts";
-
-/** The part of a core node that a submitter needs. */
-export type SubmissionNode = Pick<
-  CoreClient,
-  "url" | "sendTransactionText" | "getTransaction" | "getHead"
->;
-
-/** The service-specific part of submitting intents. */
-export interface IntentHandler {
-  /**
-   * The transaction that an intent asks for.
-   *
-   * @throws If its key, its request and the user's signature do not belong together; an
-   * `IntentRefusedError` if they do, but the intent must not be submitted.
-   */
-  termsOf(intent: Intent): TransactionTerms;
-  /**
-   * Runs before the transaction of an intent is signed, such as a hedge. It may run several times
-   * for one intent, so it must be idempotent.
-   *
-   * @throws {IntentRefusedError} If the intent must not be submitted after all.
-   */
-  beforeSigning?(intent: Intent): Promise<void>;
-  /**
-   * Whether a failed receipt says that an earlier transaction, which the store has lost, did what
-   * the intent asks for.
-   */
-  isDoneBefore?(receipt: Receipt): boolean;
-  /** Called after each attempt that got no answer. */
-  onRetry?(intent: Intent): void;
-  /** Called after this process has set a final state. */
-  onFinished?(intent: Intent): void;
-  /** Called with each final state that an attempt found or set: another process may have set it. */
-  onFinalStateSeen?(intent: Intent): void;
-}
-
-export interface SubmitterOptions {
-  store: IntentStore;
-  node: SubmissionNode;
-  clock: Clock;
-  random: RandomSource;
-  log: Logger;
-  handler: IntentHandler;
-  transactions: Pick<TransactionBuilder, "sign" | "requireOwn">;
-  /** Checks that the node has the store's chain; otherwise nothing is sent and no answer counts. */
-  guard: Pick<ChainGuard, "requireChain" | "onCommitted" | "clocks">;
-}
+import type { SignedTransactionText } from "./intent.ts";
 
 type Unsigned<T extends Transaction> = Omit<T, "timestamp" | "from" | "signature">;
-
-export interface SubmitOptions {
-  /** This process has just recorded the intent, so it need not be verified. */
-  isNew?: boolean;
-}
 
 /** A transaction without its time, sender and signature. */
 export type TransactionTerms = Unsigned<Deposit> | Unsigned<RfqSubmit>;

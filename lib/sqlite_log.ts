@@ -1,5 +1,5 @@
 /** Looks for damage in a SQLite write-ahead log, which SQLite itself would drop silently. */
-import { statOf } from "../files.ts";
+import { statOf } from "./files.ts";
 
 const HEADER_BYTES = 32;
 const FRAME_HEADER_BYTES = 24;
@@ -46,10 +46,7 @@ function inspectLog(bytes: Uint8Array<ArrayBuffer>): LogDamage | undefined {
   const log = new WriteAheadLog(bytes);
   const intact = log.isHeaderIntact ? log.countIntact() : 0;
   // Frames of earlier rounds may follow; the database already contains them.
-  const rest: number[] = [];
-  for (let frame = intact; frame < log.frames; frame += 1) {
-    if (log.isOfThisRound(frame)) rest.push(frame);
-  }
+  const rest = log.frames.slice(intact).filter((frame) => log.isOfThisRound(frame));
   if (rest.length === 0) return undefined;
   const firstCommit = rest.findIndex((frame) => log.isCommit(frame));
   const isLastTransaction = firstCommit === -1 || firstCommit === rest.length - 1;
@@ -57,7 +54,8 @@ function inspectLog(bytes: Uint8Array<ArrayBuffer>): LogDamage | undefined {
 }
 
 class WriteAheadLog {
-  readonly frames: number;
+  /** Where each frame begins. */
+  readonly frames: readonly number[];
   readonly isHeaderIntact: boolean;
   readonly #view: DataView;
   readonly #pageBytes: number;
@@ -67,35 +65,27 @@ class WriteAheadLog {
 
   constructor({ buffer, byteOffset, byteLength }: Uint8Array<ArrayBuffer>) {
     this.#view = new DataView(buffer, byteOffset, byteLength);
-    const magic = this.#view.getUint32(0);
+    const magic = this.#word(0);
     this.#isLittleEndian = (magic & 1) === 0;
-    const pageBytes = this.#view.getUint32(8);
+    const pageBytes = this.#word(8);
     const isPageSize = pageBytes >= 512 && pageBytes <= 65_536 && (pageBytes & pageBytes - 1) === 0;
     this.#pageBytes = isPageSize ? pageBytes : DEFAULT_PAGE_BYTES;
-    this.frames = Math.floor((byteLength - HEADER_BYTES) / this.#frameBytes);
+    const frameBytes = FRAME_HEADER_BYTES + this.#pageBytes;
+    const length = Math.floor((byteLength - HEADER_BYTES) / frameBytes);
+    this.frames = Array.from({ length }, (_, index) => HEADER_BYTES + index * frameBytes);
     this.#add(0, HEADER_SUMMED_BYTES);
     this.isHeaderIntact = (magic & ~1) === MAGIC && isPageSize && this.#matches(24);
   }
 
-  get #frameBytes(): number {
-    return FRAME_HEADER_BYTES + this.#pageBytes;
-  }
-
   /** The number of intact frames before the first damaged one, or the end. */
   countIntact(): number {
-    let intact = 0;
-    while (intact < this.frames && this.#isNextIntact(intact)) intact += 1;
-    return intact;
-  }
-
-  /** Checks the next frame; frames have to be checked in order. */
-  #isNextIntact(frame: number): boolean {
-    const at = this.#at(frame);
-    if (this.#view.getUint32(at + 8) !== this.#view.getUint32(16)) return false;
-    if (this.#view.getUint32(at + 12) !== this.#view.getUint32(20)) return false;
-    this.#add(at, FRAME_SUMMED_BYTES);
-    this.#add(at + FRAME_HEADER_BYTES, this.#pageBytes);
-    return this.#matches(at + 16);
+    const damaged = this.frames.findIndex((frame) => {
+      const isOfThisRound = this.#hasSalt(frame, 0) && this.#hasSalt(frame, 4);
+      this.#add(frame, FRAME_SUMMED_BYTES);
+      this.#add(frame + FRAME_HEADER_BYTES, this.#pageBytes);
+      return !isOfThisRound || !this.#matches(frame + 16);
+    });
+    return damaged < 0 ? this.frames.length : damaged;
   }
 
   /**
@@ -103,22 +93,25 @@ class WriteAheadLog {
    * other may be damaged.
    */
   isOfThisRound(frame: number): boolean {
-    const at = this.#at(frame);
-    return this.#view.getUint32(at + 8) === this.#view.getUint32(16) ||
-      this.#view.getUint32(at + 12) === this.#view.getUint32(20);
+    return this.#hasSalt(frame, 0) || this.#hasSalt(frame, 4);
   }
 
   isCommit(frame: number): boolean {
-    return this.#view.getUint32(this.#at(frame) + 4) !== 0;
+    return this.#word(frame + 4) !== 0;
   }
 
-  #at(frame: number): number {
-    return HEADER_BYTES + frame * this.#frameBytes;
+  /** Whether a half of a frame's salt is that of the log. */
+  #hasSalt(frame: number, half: 0 | 4): boolean {
+    return this.#word(frame + 8 + half) === this.#word(16 + half);
   }
 
   #matches(at: number): boolean {
     const [first, second] = this.#sum;
-    return this.#view.getUint32(at) === first && this.#view.getUint32(at + 4) === second;
+    return this.#word(at) === first && this.#word(at + 4) === second;
+  }
+
+  #word(at: number): number {
+    return this.#view.getUint32(at);
   }
 
   #add(from: number, length: number): void {

@@ -1,70 +1,17 @@
-import { crc32 } from "node:zlib";
+/** The row of an intent, and the statements about intents. */
 import { z } from "zod";
 import { tryParseJson } from "../json.ts";
 import { hash32Schema } from "../protocol/scalars.ts";
 import { describeIssue } from "../protocol/describe_input.ts";
-import {
-  acceptedIntent,
-  type Intent,
-  INTENT_STATES,
-  isFinal,
-  type NewIntent,
-  rowDamaged,
-  StoreDamagedError,
-} from "./intent.ts";
+import { checksum, integerSchema, keysSchema, type SqlValue, type Statement } from "./database.ts";
+import { rowDamaged, type StoreDamagedError } from "./errors.ts";
+import { acceptedIntent, type Intent, INTENT_STATES, isFinal, type NewIntent } from "./intent.ts";
 
 /** Longest key shown in an error; real keys are shorter. */
 const KEY_SHOWN_MAX = 200;
 
-export type SqlValue = string | number | null;
-
-export interface Statement {
-  sql: string;
-  values: SqlValue[];
-}
-
-/**
- * A transaction: each `yield` hands over statements that run in order, and is resumed with the rows
- * of each. One definition works for a synchronous and an asynchronous database. The transaction may
- * still fail after the last step, so steps may change only memory that the caller can restore.
- */
-export type SqlSteps<T> = Generator<readonly Statement[], T, unknown[][]>;
-
-/**
- * One SQL database. A statement has one `?` for each value, and uses only what SQLite and
- * PostgreSQL have in common. Every method throws {@link StoreError} on failure, and then has
- * changed nothing; after a {@link StoreConnectionLostError} the change may have been made.
- */
-export interface SqlDriver {
-  /** Runs a statement that changes nothing. */
-  read(sql: string, values: SqlValue[]): Promise<unknown[]>;
-  /**
-   * Runs one statement as a transaction.
-   *
-   * @returns The rows of its `RETURNING`, once the transaction is on disk.
-   */
-  write(sql: string, values: SqlValue[]): Promise<unknown[]>;
-  /**
-   * Runs several statements as one transaction, or as part of one with others that wait; resolves
-   * once it is on disk.
-   */
-  transaction<T>(steps: () => SqlSteps<T>): Promise<T>;
-  /** Version of the tables, 0 without any. @throws {StoreError} If they cannot be made. */
-  version(): Promise<number>;
-  /** Finishes the statements that are running, then disconnects. May be called again. */
-  close(): Promise<void>;
-}
-
-/** A 64-bit integer: SQLite returns a number, PostgreSQL text. */
-export const integerSchema = z.coerce.number().int();
-
-export const sequenceSchema = z.object({ sequence: integerSchema });
-
 /** The service of a row, and whether there is such a service in the database. */
 export const ownerSchema = z.object({ service: z.string(), is_known: integerSchema });
-
-/** `SELECT … AS keys`: joined by commas, or null. */
-export const keysSchema = z.object({ keys: z.string().nullable() });
 
 const stateSchema = z.enum(INTENT_STATES);
 
@@ -73,15 +20,6 @@ export const lookUpSchema = keysSchema.extend({
   newestSequence: integerSchema.nullable(),
   state: stateSchema.nullable(),
 });
-
-/** CRC-32 as a signed integer, which both databases have. It finds damage, not manipulation. */
-export function checksum(
-  columns: readonly (string | number | boolean | null | undefined)[],
-): number {
-  return crc32(JSON.stringify(columns)) | 0;
-}
-
-const countSchema = z.object({ count: integerSchema });
 
 /** The columns of {@link intentOfRow}. */
 export const INTENT_COLUMNS =
@@ -194,27 +132,15 @@ export function intentUpdate(
   return { sql, values: [...values, ...changed.map(([, value]) => value), ...where] };
 }
 
-/** Reads a row of {@link INTENT_COLUMNS}. @throws {StoreDamagedError} If it was changed. */
-export function intentOfRow(row: unknown): Intent {
+/** Reads a row of {@link INTENT_COLUMNS}. @returns The damage, if it is not as it was written. */
+export function intentOfRow(row: unknown): Intent | StoreDamagedError {
   const { data, error } = intentSchema.safeParse(row);
   if (data !== undefined && data.checksum === checksumOf(data.service, data.intent)) {
     return data.intent;
   }
   const key = keySchema.safeParse(row).data?.key;
   const reason = error === undefined ? "its checksum is wrong" : describeIssue(error);
-  throw rowDamaged(key, reason);
-}
-
-/** Reads the one row of `SELECT … AS count`. */
-export function countOfRow(row: unknown): number {
-  return parseRow(countSchema, row).count;
-}
-
-/** @throws {StoreError} If the row is damaged. */
-export function parseRow<S extends z.core.$ZodType>(schema: S, row: unknown): z.output<S> {
-  const parsed = z.safeParse(schema, row);
-  if (parsed.success) return parsed.data;
-  throw new StoreDamagedError(`Database has a damaged row: ${describeIssue(parsed.error)}`);
+  return rowDamaged(key, reason);
 }
 
 /** Must match the partial index's condition literally, or the database does not use the index. */

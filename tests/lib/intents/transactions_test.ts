@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { TransactionBuilder, type TransactionTerms } from "../../../lib/intents/submission.ts";
+import { TransactionBuilder, type TransactionTerms } from "../../../lib/intents/transactions.ts";
 import {
   type Deposit,
   hashTransaction,
