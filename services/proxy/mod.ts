@@ -120,9 +120,9 @@ async function listenForWebSockets(
       if (refused !== undefined) metrics.countHandshake(refused.status);
       return refused;
     },
-    accepted(connection, headers, remote) {
+    accepted(socket, headers, remote) {
       metrics.countHandshake(101);
-      clients.serve(connection, core.addressOf(headers, remote));
+      clients.serve(socket, core.addressOf(headers, remote));
     },
   });
 }

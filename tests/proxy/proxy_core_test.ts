@@ -4,6 +4,7 @@ import { Registry } from "prom-client";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { options, type ProxyOptions } from "../../services/proxy/options.ts";
 import { ProxyMetrics } from "../../services/proxy/shared/metrics.ts";
+import { QUEUED_BYTES_MAX } from "../../services/proxy/clients/client_queue.ts";
 import { ROUND_MS } from "../../services/proxy/node/probe_rounds.ts";
 import { ProxyCore } from "../../services/proxy/proxy_core.ts";
 import { eventually } from "../support/eventually.ts";
@@ -13,7 +14,7 @@ import { address } from "./hub/hub_scene.ts";
 import { EchoNode, type EchoNodeOptions } from "./echo_node.ts";
 import type { RpcMessage } from "../support/rpc_socket.ts";
 import { call } from "./support.ts";
-import { FakeConnection } from "./clients/fake_connection.ts";
+import { FakeSocket } from "./clients/fake_socket.ts";
 
 /** Longer than any wait before a reconnect. */
 const RECONNECT_MS = 100;
@@ -21,9 +22,9 @@ const RECONNECT_MS = 100;
 const HOUR_MS = 3_600_000;
 
 /** A client with the test at its other end. */
-class Client extends FakeConnection {
+class Client extends FakeSocket {
   ask(message: unknown): void {
-    this.onText(JSON.stringify(message));
+    this.events.onText(JSON.stringify(message));
   }
 
   /** The first frame that matches, once it has arrived. */
@@ -173,7 +174,7 @@ Deno.test("Proxy: a client that was behind gets missed notifications, even if th
       const [slow, witness] = [client(), client()];
       witness.ask(call(1, "eth_subscribe", ["newHeads"]));
       await witness.frame(({ id }) => id === 1);
-      slow.queueBytes = 0;
+      slow.bufferedBytes = QUEUED_BYTES_MAX;
       slow.ask([call(1, "eth_getLogs"), call(2, "eth_subscribe", ["newHeads"])]);
       await node.until(() => node.requests.length === 1);
       node.notify(["newHeads"], "missed");
@@ -182,7 +183,7 @@ Deno.test("Proxy: a client that was behind gets missed notifications, even if th
       await slow.frame(Array.isArray);
       clock.advance(20);
       assert.equal(slow.frames.length, 1, "its connection takes nothing");
-      slow.queueBytes = Infinity;
+      slow.bufferedBytes = 0;
       clock.advance(20);
       assert.equal(slow.frames[1]?.params?.result, "missed");
     },
@@ -231,18 +232,42 @@ Deno.test("Proxy: on a stop, reads on the socket are answered", () => {
 });
 
 Deno.test("Proxy: after the clock was set back, bytes that were sent do not count as unsent", () => {
-  const BUDGET = 64 * 1024 * 1024;
-  return withProxy(({ clock, client }) => {
-    const [slow, other] = [client(), client()];
-    slow.countQueued(BUDGET);
-    slow.unsentBytes = BUDGET;
-    assert(other.sharedWritableBytes(1) < 0);
-    slow.unsentBytes = 0;
-    clock.set(-HOUR_MS);
-    clock.advance(10);
-    assert(other.sharedWritableBytes(1) > 0);
-    return Promise.resolve();
-  }, { maxBufferedBytes: BUDGET });
+  const BUDGET = 1024 * 1024;
+  const [large, small] = [BUDGET / 2 - 10_000, 20_000].map((length) => "x".repeat(length));
+  const answer = (text: string) => {
+    const { id, method } = JSON.parse(text);
+    return Response.json({ jsonrpc: "2.0", id, result: method === "eth_getLogs" ? large : small });
+  };
+  return withProxy(
+    async ({ clock, node, client }) => {
+      const [slow, other, witness] = [client(), client(), client()];
+      for (
+        const [reader, method, bytes] of [[slow, "eth_getLogs", BUDGET / 2], [
+          other,
+          "eth_call",
+          20_000,
+        ]] as const
+      ) {
+        reader.bufferedBytes = bytes;
+        reader.ask(call(1, method));
+        await reader.frame(({ id }) => id === 1);
+      }
+      for (const each of [other, witness]) {
+        each.ask(call(2, "eth_subscribe", ["newHeads"]));
+        await each.frame(({ id }) => id === 2);
+      }
+      node.notify(["newHeads"], "news");
+      await witness.frame(({ method }) => method === "eth_subscription");
+      clock.advance(20);
+      assert.equal(other.frames.length, 2, "the queues of all are full");
+      slow.bufferedBytes = 0;
+      clock.set(-HOUR_MS);
+      clock.advance(20);
+      assert.equal(other.frames[2]?.params?.result, "news");
+    },
+    { maxBufferedBytes: BUDGET },
+    { answer },
+  );
 });
 
 Deno.test("Proxy: after the clock was set back, a dead read node is asked again within 10 s", async () => {

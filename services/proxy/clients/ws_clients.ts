@@ -4,10 +4,10 @@ import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { AddressCounts, SHARE_PER_PEER } from "../shared/address_counts.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
-import { ClientBuffers } from "./client_buffers.ts";
 import { pathOf } from "../../../lib/http/listener.ts";
+import { ClientBuffers, ClientQueue, type ClientSocket } from "./client_queue.ts";
 import { ClientSession, type ClientSessionOptions } from "./client_session.ts";
-import { type ClientConnection, IDLE_TIMEOUT_S, NativeConnection } from "./client_connection.ts";
+import { IDLE_TIMEOUT_S, RuntimeSocket } from "./client_sockets.ts";
 import type { Cors } from "../../../lib/http/cors.ts";
 import { failureText, limitExceeded, originRefused, ProxyError } from "../shared/failures.ts";
 import { CloseCode } from "../hub/hub_client.ts";
@@ -37,7 +37,7 @@ export function isWebSocketPath(path: string): boolean {
 /** All open client WebSockets. */
 export class WsClients {
   readonly #options: WsClientsOptions;
-  readonly #connections = new Set<ClientConnection>();
+  readonly #sockets = new Set<ClientSocket>();
   readonly #perAddress: AddressCounts;
   readonly #buffers: ClientBuffers;
   #isClosing = false;
@@ -68,11 +68,10 @@ export class WsClients {
     const { socket, response } = upgrade;
     // A socket whose peer disconnects before it opens has no further event, not even a close.
     socket.onopen = () => {
-      const connection = new NativeConnection(socket);
       const full = this.#refuseClient(address);
-      if (full === undefined) return this.serve(connection, address);
+      if (full === undefined) return this.serve(new RuntimeSocket(socket), address);
       const code = this.#isClosing ? CloseCode.serviceRestart : CloseCode.tryAgainLater;
-      connection.close(code, full.message);
+      socket.close(code, full.message);
     };
     return response;
   }
@@ -87,33 +86,35 @@ export class WsClients {
     return error && responseOf(error);
   }
 
-  /** Serves a connection until it ends. */
-  serve(connection: ClientConnection, address: CallerAddress): void {
+  /** Serves a client whose socket has just opened, until it ends. */
+  serve(socket: ClientSocket, address: CallerAddress): void {
     const { display } = address;
     const { metrics } = this.#options;
-    const session = new ClientSession({ ...this.#options, sink: connection, address });
-    this.#connections.add(connection);
+    const queue = new ClientQueue(socket, this.#buffers, address.key);
+    const session = new ClientSession({ ...this.#options, sink: queue, address });
+    this.#sockets.add(socket);
     this.#perAddress.add(address);
-    connection.register(this.#buffers, address.key);
-    connection.onTooLarge = () => metrics.countRefusal("message_bytes");
-    metrics.wsConnections.set(this.#connections.size);
+    metrics.wsConnections.set(this.#sockets.size);
     log.debug("Client {address} connected", { address: display });
-    connection.onText = (text) => {
-      session.receive(text).catch((error: unknown) => {
-        log.error("A client's message could not be handled: {error}", { error });
-        connection.close(1011, "Internal error");
-      });
-    };
-    connection.onDrain = () => session.resume();
-    connection.onClosed = () => {
-      session.end();
-      connection.unregister();
-      this.#perAddress.remove(address);
-      log.debug("Client {address} disconnected", { address: display });
-      this.#connections.delete(connection);
-      metrics.wsConnections.set(this.#connections.size);
-      if (this.#connections.size === 0) this.#onAllClosed?.();
-    };
+    socket.listen({
+      onText(text) {
+        session.receive(text).catch((error: unknown) => {
+          log.error("A client's message could not be handled: {error}", { error });
+          socket.close(1011, "Internal error");
+        });
+      },
+      onTooLarge: () => metrics.countRefusal("message_bytes"),
+      onDrain: () => session.resume(),
+      onClosed: () => {
+        session.end();
+        this.#buffers.remove(queue);
+        this.#perAddress.remove(address);
+        log.debug("Client {address} disconnected", { address: display });
+        this.#sockets.delete(socket);
+        metrics.wsConnections.set(this.#sockets.size);
+        if (this.#sockets.size === 0) this.#onAllClosed?.();
+      },
+    });
   }
 
   /**
@@ -122,10 +123,8 @@ export class WsClients {
    */
   async closeAll(): Promise<void> {
     this.#isClosing = true;
-    for (const connection of this.#connections) {
-      connection.close(CloseCode.serviceRestart, "Service restart");
-    }
-    if (this.#connections.size === 0) return;
+    for (const socket of this.#sockets) socket.close(CloseCode.serviceRestart, "Service restart");
+    if (this.#sockets.size === 0) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#onAllClosed = resolve;
     await withinMs(promise, CLOSE_DEADLINE_MS, undefined, this.#options.clock);
@@ -140,7 +139,7 @@ export class WsClients {
       );
     }
     const { maxClients, metrics } = this.#options;
-    if (this.#connections.size >= maxClients) {
+    if (this.#sockets.size >= maxClients) {
       metrics.countRefusal("connections");
       return limitExceeded(429, `${maxClients} clients are connected: try again later`);
     }

@@ -13,10 +13,9 @@ import { serviceLog } from "../../../lib/log/logging.ts";
 import { AddressCounts } from "../shared/address_counts.ts";
 import { isWebSocketPath } from "./ws_clients.ts";
 import { Deadlines } from "../shared/deadlines.ts";
-import { IDLE_TIMEOUT_S } from "./client_connection.ts";
+import { IDLE_TIMEOUT_S, WsSocket } from "./client_sockets.ts";
 import { FrameJoiner } from "../hub/messages.ts";
 import { limitKeys } from "../../../lib/http/caller_address.ts";
-import { TcpConnection } from "./client_connection.ts";
 
 const log = serviceLog("proxy");
 
@@ -45,7 +44,8 @@ interface WsListenerOptions {
   onRefusal?: () => void;
   /** The HTTP answer that refuses a handshake; undefined to accept it. */
   refuse: (headers: Headers, remote: string) => Response | undefined;
-  accepted: (connection: TcpConnection, headers: Headers, remote: string) => void;
+  /** Called for each socket in the turn in which it opened. */
+  accepted: (socket: WsSocket, headers: Headers, remote: string) => void;
 }
 
 /**
@@ -62,7 +62,7 @@ export class WsListener {
   readonly #pending: Deadlines<Socket>;
   readonly #pendingPerPeer: AddressCounts;
   readonly #endHandshake = new Map<Socket, () => void>();
-  readonly #connections = new Set<TcpConnection>();
+  readonly #sockets = new Set<WsSocket>();
   readonly #joiner = new FrameJoiner();
   #cancelPing: CancelTimer | undefined;
 
@@ -116,7 +116,7 @@ export class WsListener {
     this.#cancelPing?.();
     for (const tcp of this.#pending.clear()) tcp.destroy();
     const closed = new Promise((resolve) => this.#server.close(resolve));
-    for (const connection of this.#connections) connection.terminate();
+    for (const socket of this.#sockets) socket.terminate();
     this.#server.closeAllConnections();
     await closed;
   }
@@ -153,17 +153,17 @@ export class WsListener {
       return;
     }
     this.#endHandshake.get(tcp)?.();
-    this.#handshakes.handleUpgrade(request, tcp, head, (socket) => {
-      const connection = new TcpConnection(socket, tcp, this.#joiner);
-      this.#connections.add(connection);
-      socket.once("close", () => this.#connections.delete(connection));
-      this.#options.accepted(connection, headers, remote);
+    this.#handshakes.handleUpgrade(request, tcp, head, (webSocket) => {
+      const socket = new WsSocket(webSocket, tcp, this.#joiner);
+      this.#sockets.add(socket);
+      webSocket.once("close", () => this.#sockets.delete(socket));
+      this.#options.accepted(socket, headers, remote);
     });
   }
 
   #pingLater(): void {
     this.#cancelPing = this.#options.clock.after(IDLE_TIMEOUT_S * 1_000, () => {
-      for (const connection of this.#connections) connection.ping();
+      for (const socket of this.#sockets) socket.ping();
       this.#pingLater();
     });
   }

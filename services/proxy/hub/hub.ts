@@ -48,7 +48,7 @@ export interface HubOptions {
  *
  * A notification comes from `node/subscription_socket.ts` to {@link receive}.
  * `subscription_table.ts` finds its subscription, `fan_out.ts` keeps it until `delivery_loop.ts`
- * calls {@link flush}, and `hub_client.ts` sends it over `clients/client_connection.ts`.
+ * calls {@link flush}, and `hub_client.ts` sends it over `clients/client_queue.ts`.
  */
 export class Hub {
   readonly #options: HubOptions;

@@ -9,7 +9,7 @@ import { Cors } from "../../../lib/http/cors.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { address } from "../hub/hub_scene.ts";
-import { FakeConnection } from "./fake_connection.ts";
+import { FakeSocket } from "./fake_socket.ts";
 import { seriesIn } from "../../support/http_answers.ts";
 
 const GOOD = "https://good.example";
@@ -19,9 +19,9 @@ function scene() {
   const resumed: unknown[] = [];
   const hub = {
     connected: new Set<object>(),
-    connect(sink: object) {
-      hub.connected.add(sink);
-      return sink;
+    connect({ socket }: { socket: object }) {
+      hub.connected.add(socket);
+      return socket;
     },
     disconnect: (sink: object) => hub.connected.delete(sink),
     resume: (client: unknown) => resumed.push(client),
@@ -50,9 +50,9 @@ function scene() {
     maxSubscriptionsPerClient: 10,
   });
   const adopt = (from = address()) => {
-    const connection = new FakeConnection();
-    clients.serve(connection, from);
-    return connection;
+    const socket = new FakeSocket();
+    clients.serve(socket, from);
+    return socket;
   };
   const metric = async (series: string) => seriesIn(await registry.metrics(), series);
   return { hub, resumed, clock, clients, adopt, metric, budget };
@@ -92,7 +92,7 @@ Deno.test("WsClients: refuses a handshake from a foreign origin, or over a limit
   assert.deepEqual(await refusal(address("third")), [429, -32005]);
   assert.equal(await metric('proxy_refusals_total{limit="connections_per_address"}'), 1);
   assert.equal(await metric('proxy_refusals_total{limit="connections"}'), 1);
-  first.onClosed();
+  first.events.onClosed();
   assert.equal(await refusal(), undefined, "one has left");
   void clients.closeAll();
   assert.deepEqual(await refusal(), [503, -32002]);
@@ -111,15 +111,14 @@ Deno.test("WsClients: counts a client until it disconnects", async () => {
   const { hub, resumed, adopt, metric, budget } = scene();
   const [client, other] = [adopt(), adopt()];
   assert.equal(await metric("proxy_ws_connections_active"), 2);
-  client.onText("{}");
+  client.events.onText("{}");
   await eventually("its answer", () => client.frames.length || undefined);
-  client.onTooLarge();
+  client.events.onTooLarge();
   assert.equal(await metric('proxy_refusals_total{limit="message_bytes"}'), 1);
-  client.onDrain();
+  client.events.onDrain();
   assert.deepEqual(resumed, [client]);
-  client.countQueued(100);
-  assert.equal(budget.used, 100);
-  client.onClosed();
+  assert.equal(budget.used, 2, "the bytes of its answer");
+  client.events.onClosed();
   assert.deepEqual([...hub.connected], [other]);
   assert.deepEqual([budget.used, await metric("proxy_ws_connections_active")], [0, 1]);
 });
@@ -127,21 +126,21 @@ Deno.test("WsClients: counts a client until it disconnects", async () => {
 Deno.test("WsClients: an unexpected error closes only its client, with 1011", async () => {
   const { adopt } = scene();
   const [client, other] = [adopt(), adopt()];
-  client.onText("a defect");
+  client.events.onText("a defect");
   await eventually("its end", () => client.closed.length || undefined);
   assert.deepEqual([client.closed, other.closed], [[1011], []]);
 });
 
 Deno.test("WsClients: closeAll closes every client with 1012, and returns at once without clients", async () => {
   const { clients, clock, adopt } = scene();
-  const connections = [adopt(), adopt()];
+  const sockets = [adopt(), adopt()];
   let isOver = false;
   const drained = clients.closeAll().then(() => isOver = true);
-  assert.deepEqual(connections.map(({ closed }) => closed), [[1012], [1012]]);
-  for (const { onClosed } of connections) {
+  assert.deepEqual(sockets.map(({ closed }) => closed), [[1012], [1012]]);
+  for (const { events } of sockets) {
     await turn();
     assert.equal(isOver, false);
-    onClosed();
+    events.onClosed();
   }
   await drained;
   assert.equal(clock.pending, 0);
@@ -153,7 +152,7 @@ Deno.test("WsClients: closeAll waits at most a second for clients that do not an
   const [polite] = [adopt(), adopt()];
   let isOver = false;
   const drained = clients.closeAll().then(() => isOver = true);
-  polite.onClosed();
+  polite.events.onClosed();
   clock.advance(999);
   await turn();
   assert.equal(isOver, false);

@@ -5,7 +5,7 @@ import { connect, type Socket } from "node:net";
 // @ts-types="@types/ws"
 import { WebSocket as WsClient } from "ws";
 import { OutgoingMessage } from "../../../services/proxy/hub/messages.ts";
-import type { TcpConnection } from "../../../services/proxy/clients/client_connection.ts";
+import type { WsSocket } from "../../../services/proxy/clients/client_sockets.ts";
 import { HANDSHAKE_MS, WsListener } from "../../../services/proxy/clients/ws_listener.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -21,7 +21,7 @@ interface Scene {
   /** Connections refused for the number of their peer. */
   refusals: () => number;
   /** Connections accepted, with the headers of their handshakes. */
-  accepted: { connection: TcpConnection; headers: Headers; texts: string[]; gone: boolean }[];
+  accepted: { socket: WsSocket; headers: Headers; texts: string[]; gone: boolean }[];
 }
 
 async function withListener(play: (scene: Scene) => Promise<void>): Promise<void> {
@@ -40,11 +40,15 @@ async function withListener(play: (scene: Scene) => Promise<void>): Promise<void
       if (!headers.has("x-refused")) return undefined;
       return new Response("€", { status: 403, headers: { "content-type": "x/y" } });
     },
-    accepted: (connection, headers, remote) => {
+    accepted: (socket, headers, remote) => {
       assert.equal(remote, "127.0.0.1");
-      const entry = { connection, headers, texts: [] as string[], gone: false };
-      connection.onText = (text) => entry.texts.push(text);
-      connection.onClosed = () => entry.gone = true;
+      const entry = { socket, headers, texts: [] as string[], gone: false };
+      socket.listen({
+        onText: (text) => entry.texts.push(text),
+        onTooLarge() {},
+        onDrain() {},
+        onClosed: () => entry.gone = true,
+      });
       accepted.push(entry);
     },
   });
@@ -94,7 +98,7 @@ Deno.test("WsListener: a ping is answered once", () =>
     client.send("after it");
     await eventually("the ping", () => accepted[0]?.texts.length === 1 || undefined);
     const last = once(client, "message");
-    accepted[0]?.connection.send([new OutgoingMessage("last")], 6);
+    accepted[0]?.socket.write([new OutgoingMessage("last")]);
     await last;
     assert.deepEqual(pongs, ["a"]);
     client.close();
