@@ -214,7 +214,7 @@ Deno.test("Proxy: on a stop, reads on the socket are answered", () => {
   return withProxy(
     async ({ node, proxy }) => {
       const read = (method: string) =>
-        proxy.router.answer(JSON.stringify(call(1, method)), { forwardedFor: "x", key: "x" });
+        proxy.router.answer(JSON.stringify(call(1, method)), address());
       await eventually("a read goes over the socket", async () => {
         await read("net_version");
         return node.requests.at(-1)?.over === "ws" || undefined;

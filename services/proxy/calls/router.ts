@@ -1,3 +1,4 @@
+import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import type { ByteBudget } from "../shared/byte_budget.ts";
 import type { ProxyMetrics, Target } from "../shared/metrics.ts";
 import { LargeReplyQueue, splitBatchReply } from "./batch.ts";
@@ -18,14 +19,8 @@ import { answerForClient, failureForClient, routeOf } from "./read_route.ts";
 import type { ReadNodes } from "../node/read_nodes.ts";
 import type { Read } from "../node/open_reads.ts";
 
-/** Facts about a message that its answer may depend on. */
-export interface MessageContext {
-  readonly forwardedFor: string;
-  /** Identifies the caller: reads of different callers take turns. */
-  readonly key: string;
-  /** Handles subscription calls of a WebSocket; undefined for any other call, and over HTTP. */
-  subscriptions?: (call: Call) => Promise<string> | undefined;
-}
+/** Handles the subscription calls of a WebSocket; undefined for any other call. */
+type Subscribe = (call: Call) => Promise<string> | undefined;
 
 /** The answer to a message; over WebSocket the body alone. */
 export interface RoutedAnswer {
@@ -70,8 +65,13 @@ export class Router {
     this.#largeReplies = new LargeReplyQueue(options.budget);
   }
 
-  /** Answers one message; never rejects for an error of a caller or a node. */
-  answer(text: string, context: MessageContext): Promise<RoutedAnswer> {
+  /**
+   * Answers one message; never rejects for an error of a caller or a node.
+   *
+   * @param caller Reads of different callers take turns.
+   * @param subscribe Undefined over HTTP.
+   */
+  answer(text: string, caller: CallerAddress, subscribe?: Subscribe): Promise<RoutedAnswer> {
     let message: Message;
     try {
       message = readMessage(text, this.#options.maxBatch);
@@ -81,22 +81,26 @@ export class Router {
       return Promise.resolve({ status: thrown.status, body, target: "proxy" });
     }
     return Array.isArray(message)
-      ? this.#answerBatch(message, context)
-      : this.#answerCall(message, context);
+      ? this.#answerBatch(message, caller, subscribe)
+      : this.#answerCall(message, caller, subscribe);
   }
 
-  async #answerCall(call: Call, context: MessageContext): Promise<RoutedAnswer> {
+  async #answerCall(
+    call: Call,
+    caller: CallerAddress,
+    subscribe?: Subscribe,
+  ): Promise<RoutedAnswer> {
     const { metrics, methods } = this.#options;
     metrics.countCall(call.method);
     const { target, isPlainRead, hasLargeAnswer } = methods.kindOf(call.method);
     try {
-      const subscription = context.subscriptions?.(call);
+      const subscription = subscribe?.(call);
       if (subscription !== undefined) return routed(call, 200, await subscription, target);
       if (!isPlainRead || call.id === undefined) {
-        const { status, body } = await this.#send(call, target, context);
+        const { status, body } = await this.#send(call, target, caller);
         return routed(call, status, body, target);
       }
-      const read = this.#readOf(call, hasLargeAnswer, context);
+      const read = this.#readOf(call, hasLargeAnswer, caller);
       const ask = () => this.#options.plainReads.ask(read);
       const answer = await this.#options.inFlight.share(read.textAfterId, ask);
       return { status: answer.status, body: withCallerId(answer, call.id), target };
@@ -107,16 +111,15 @@ export class Router {
     }
   }
 
-  #readOf(call: Call, hasLargeAnswer: boolean, { key, forwardedFor }: MessageContext): Read {
-    const { method } = call;
+  #readOf(call: Call, hasLargeAnswer: boolean, caller: CallerAddress): Read {
     const { node, textAfterId } = routeOf(call, this.#options.readNodes);
     const fitsSocket = textAfterId.length <= OVER_WS_LENGTH_MAX && !hasLargeAnswer &&
       !isFullBlock(call);
-    return { method, textAfterId, node, caller: key, forwardedFor, fitsSocket };
+    return { textAfterId, node, caller, fitsSocket };
   }
 
   /** Sends a call that must not be sent twice. */
-  async #send(call: Call, target: Target, { forwardedFor }: MessageContext): Promise<NodeReply> {
+  async #send(call: Call, target: Target, { forwardedFor }: CallerAddress): Promise<NodeReply> {
     const { nodes, readNodes, inFlight } = this.#options;
     const { node, textAfterId } = target === "read"
       ? routeOf(call, readNodes)
@@ -136,12 +139,13 @@ export class Router {
 
   async #answerBatch(
     batch: readonly (Call | MessageError)[],
-    context: MessageContext,
+    caller: CallerAddress,
+    subscribe?: Subscribe,
   ): Promise<RoutedAnswer> {
     const answers: (string | undefined)[] = new Array(batch.length);
-    const { parts, targets, subscribing } = this.#partsOf(batch, context, answers);
+    const { parts, targets, subscribing } = this.#partsOf(batch, answers, subscribe);
     const sending = parts.map(async (part) => {
-      const texts = await this.#sendBatch(part, context);
+      const texts = await this.#sendBatch(part, caller);
       for (const [position, { index }] of part.calls.entries()) answers[index] = texts[position];
     });
     await Promise.all([...subscribing, ...sending]);
@@ -157,8 +161,8 @@ export class Router {
    */
   #partsOf(
     batch: readonly (Call | MessageError)[],
-    { subscriptions }: MessageContext,
     answers: (string | undefined)[],
+    subscribe?: Subscribe,
   ): { parts: BatchPart[]; targets: Set<Target>; subscribing: Promise<void>[] } {
     const { metrics, methods, readNodes } = this.#options;
     const parts = new Map<string, BatchPart>();
@@ -170,7 +174,7 @@ export class Router {
         continue;
       }
       metrics.countCall(item.method);
-      const subscription = subscriptions?.(item);
+      const subscription = subscribe?.(item);
       if (subscription !== undefined) {
         subscribing.push(subscription.then((text) => {
           if (item.id !== undefined) answers[index] = text;
@@ -196,7 +200,7 @@ export class Router {
   /** One node's answers to its calls of a batch, in their order; undefined for a notification. */
   async #sendBatch(
     { target, node, calls: sent }: BatchPart,
-    { forwardedFor }: MessageContext,
+    { forwardedFor }: CallerAddress,
   ): Promise<(string | undefined)[]> {
     const { methods, nodes } = this.#options;
     const calls = sent.map(({ call }) => call);

@@ -87,7 +87,7 @@ export class ClientSession {
       if (!isPaused) this.#client.pauseDelivery();
       isPaused = true;
     };
-    const subscriptions = (call: Call) => {
+    const subscribe = (call: Call) => {
       const answer = this.#subscription(call, onSubscribed);
       if (answer !== undefined && !isBatch(text)) {
         // A subscription call uses no connection to a node, and may wait long for an unreachable
@@ -102,8 +102,7 @@ export class ClientSession {
       if (waitS !== undefined) {
         return this.#refuse(text, "request_rate", `Too many requests: retry after ${waitS} s`);
       }
-      const { forwardedFor, key } = address;
-      const { body } = await router.answer(text, { forwardedFor, key, subscriptions });
+      const { body } = await router.answer(text, address, subscribe);
       if (body !== null) this.#answer(body);
     } finally {
       if (isCounted) openRequests.remove(address);

@@ -32,7 +32,7 @@ export interface HubOptions {
   random: RandomSource;
   /** How long a subscribe waits while the node is disconnected or silent. */
   subscribeTimeoutMs: number;
-  /** Most subscriptions at the node, not counting the shared feeds; see {@link FairShares}. */
+  /** Most subscriptions at the node, not counting the shared feeds; see {@link SubscriptionSlots}. */
   maxSubscriptions: number;
   /** Whether a client that missed notifications continues, or is closed with 1013. */
   slowClients: "lag" | "close";

@@ -134,7 +134,7 @@ function connectionErrorOf(failure: unknown): ConnectionError | undefined {
  */
 export async function askOverHttp(
   nodes: NodePort,
-  { textAfterId, node, forwardedFor }: Read,
+  { textAfterId, node, caller: { forwardedFor } }: Read,
   id: number,
 ): Promise<CallAnswer> {
   const isAnswer = (body: string) => readAnswer({ status: 200, body }, id) !== undefined;

@@ -3,13 +3,14 @@ import type { CancelTimer, Clock, RandomSource } from "../../../lib/clock.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { BoundedSocket } from "../../../lib/net/bounded_socket.ts";
 import { ReconnectingSocket } from "../../../lib/net/reconnecting_socket.ts";
+import { callerAddress } from "../../../lib/http/caller_address.ts";
+import { AddressCounts } from "../shared/address_counts.ts";
 import type { ProxyMetrics } from "../shared/metrics.ts";
 import { type CallAnswer, callText, idNumber, idSpan, textAfterIdOf } from "../shared/envelopes.ts";
 import { limitExceeded, nodeTimeout } from "../shared/failures.ts";
 import { OpenRead, OpenReads, type Read } from "./open_reads.ts";
 import { REPLY_BYTES_MAX } from "./reply_body.ts";
 import { PAUSE_MS, SocketHealth } from "./socket_health.ts";
-import { FairSlots } from "./fair_slots.ts";
 
 const log = serviceLog("proxy");
 
@@ -23,7 +24,7 @@ export const OPEN_READ_LIMITS = { slots: 64, perCaller: 32, waitingMax: 8_192 };
  * Reads that go over HTTP because they waited too long for a slot: half of the connections to a
  * node for all callers together, a tenth for one caller.
  */
-const OVERFLOW_READ_LIMITS = { slots: 512, perCaller: 100, waitingMax: 0 };
+const OVERFLOW_READS_MAX = { all: 512, perCaller: 100 };
 
 /**
  * Interval at which reads without an answer are checked. Reads that waited this long for a slot go
@@ -39,10 +40,8 @@ const ERROR_LENGTH_MAX = 512;
 
 /** The check of {@link SocketHealth}: a small call that every node answers at once. */
 const CHECK_CALL = {
-  method: "eth_chainId",
   textAfterId: textAfterIdOf("eth_chainId", "[]"),
-  caller: "proxy",
-  forwardedFor: "127.0.0.1",
+  caller: callerAddress(new Headers(), "127.0.0.1", false),
   fitsSocket: false,
 };
 
@@ -73,9 +72,10 @@ export class ReadSocket {
   readonly #options: ReadSocketOptions;
   readonly #socket: ReconnectingSocket;
   readonly #health: SocketHealth;
-  readonly #open = new OpenReads(OPEN_READ_LIMITS.slots);
-  readonly #queue = new FairSlots<OpenRead>(OPEN_READ_LIMITS);
-  readonly #overflow = new FairSlots<OpenRead>(OVERFLOW_READ_LIMITS);
+  readonly #reads = new OpenReads(OPEN_READ_LIMITS);
+  /** Reads that go over HTTP because they waited too long, by caller and in all. */
+  readonly #overflow = new AddressCounts(OVERFLOW_READS_MAX.perCaller);
+  #overflowing = 0;
   readonly #observe: (seconds: number) => void;
   #isStarted = false;
   #cancelTick: CancelTimer | undefined;
@@ -128,8 +128,8 @@ export class ReadSocket {
     }
     const open = new OpenRead(read, clock.now());
     this.#scheduleTick();
-    if (this.#queue.tryStart(read.caller)) this.#send(open);
-    else if (!this.#queue.wait(read.caller, open)) {
+    if (this.#reads.tryOpen(open)) this.#send(open);
+    else if (!this.#reads.wait(open)) {
       metrics.countRefusal("waiting_reads");
       open.reject(limitExceeded(429, "Too many reads wait for an answer: try again"));
     }
@@ -161,7 +161,6 @@ export class ReadSocket {
   }
 
   #send(open: OpenRead): void {
-    this.#open.add(open);
     this.#socket.send(callText(open.read.textAfterId, open.id));
   }
 
@@ -172,7 +171,7 @@ export class ReadSocket {
     // An error without an id belongs to one of the open reads.
     if (Number.isNaN(id)) return this.#onErrorWithoutId();
     if (id === CHECK_CALL_ID) return void this.#health.onCheckAnswered(this.#socket.lastFrameAtMs);
-    const open = this.#open.get(id);
+    const open = this.#reads.get(id);
     if (open === undefined) return; // it was answered over HTTP, or timed out
     this.#observe((this.#socket.lastFrameAtMs - open.startedAtMs) / 1000);
     this.#finish(open);
@@ -182,8 +181,7 @@ export class ReadSocket {
 
   /** Ends a read on the socket; the next one takes its slot. */
   #finish(open: OpenRead): void {
-    this.#open.delete(open);
-    const next = this.#queue.finish(open.read.caller);
+    const next = this.#reads.finish(open);
     if (next !== undefined) this.#send(next);
   }
 
@@ -195,17 +193,15 @@ export class ReadSocket {
   /** The node did not say which read failed, so all open reads go over HTTP. */
   #onErrorWithoutId(): void {
     this.#health.countFault("it answers with errors without an id");
-    for (const open of this.#open.all()) {
+    for (const open of this.#reads.open()) {
       this.#finish(open);
       void this.#sendOverHttp(open);
     }
   }
 
   #onDisconnected(): void {
-    const open = this.#open.all();
-    for (const read of open) this.#open.delete(read);
     this.#health.onNewConnection();
-    for (const read of [...open, ...this.#queue.clear()]) void this.#sendOverHttp(read);
+    for (const read of this.#reads.clear()) void this.#sendOverHttp(read);
   }
 
   #scheduleTick(): void {
@@ -215,7 +211,7 @@ export class ReadSocket {
         this.#cancelTick = undefined;
         this.#checkOpenReads();
         this.#checkWaitingReads();
-        if (this.#open.size === 0) return;
+        if (this.#reads.size === 0) return;
         this.#health.tick();
         this.#scheduleTick();
       },
@@ -226,7 +222,7 @@ export class ReadSocket {
   #checkOpenReads(): void {
     const { clock, timeoutMs } = this.#options;
     const nowMs = clock.now();
-    for (const open of this.#open.all()) {
+    for (const open of this.#reads.open()) {
       const ageMs = nowMs - open.startedAtMs;
       if (ageMs >= timeoutMs) {
         this.#finish(open);
@@ -242,17 +238,23 @@ export class ReadSocket {
   #checkWaitingReads(): void {
     const { clock, timeoutMs } = this.#options;
     const nowMs = clock.now();
-    for (const open of this.#queue.items()) {
-      const { caller } = open.read;
+    for (const open of this.#reads.waiting()) {
       const ageMs = nowMs - open.startedAtMs;
       if (ageMs >= timeoutMs) {
-        this.#queue.remove(caller, open);
+        this.#reads.removeWaiting(open);
         this.#rejectTimedOut(open);
-      } else if (ageMs >= TICK_INTERVAL_MS && this.#overflow.tryStart(caller)) {
-        this.#queue.remove(caller, open);
-        void this.#sendOverHttp(open).then(() => this.#overflow.finish(caller));
-      }
+      } else if (ageMs >= TICK_INTERVAL_MS) void this.#sendOverflowing(open);
     }
+  }
+
+  async #sendOverflowing(open: OpenRead): Promise<void> {
+    const { caller } = open.read;
+    if (this.#overflowing >= OVERFLOW_READS_MAX.all || !this.#overflow.tryAdd(caller)) return;
+    this.#overflowing += 1;
+    this.#reads.removeWaiting(open);
+    await this.#sendOverHttp(open);
+    this.#overflowing -= 1;
+    this.#overflow.remove(caller);
   }
 
   #rejectTimedOut(open: OpenRead): void {
@@ -270,7 +272,7 @@ export class ReadSocket {
       open.httpAnswer = undefined;
       return; // the answer may still come over the socket
     }
-    if (this.#open.get(open.id) !== open) return;
+    if (this.#reads.get(open.id) !== open) return;
     this.#finish(open);
     this.#health.countFault("its WebSocket does not answer");
     open.resolve(answer);

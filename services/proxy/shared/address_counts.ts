@@ -25,7 +25,8 @@ export class AddressCounts {
   readonly #networkCounts = new Map<string, number>();
   readonly #peerCounts = new Map<string, number>();
 
-  constructor(perAddress: number, perPeer: number) {
+  /** @param perPeer Most of all addresses behind one peer together. */
+  constructor(perAddress: number, perPeer = Infinity) {
     this.#perAddress = perAddress;
     this.#perPeer = perPeer;
   }

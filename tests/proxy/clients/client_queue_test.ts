@@ -4,10 +4,7 @@ import {
   ClientBuffers,
   ClientQueue,
   GUARANTEED_BYTES,
-  QUEUED_BYTES_MAX,
-  UNSENT_BYTES_MAX,
 } from "../../../services/proxy/clients/client_queue.ts";
-import { OutgoingMessage } from "../../../services/proxy/hub/messages.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { FakeSocket } from "./fake_socket.ts";
 

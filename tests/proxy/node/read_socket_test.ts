@@ -16,6 +16,7 @@ import {
 } from "../../../services/proxy/shared/envelopes.ts";
 import { ProxyError } from "../../../services/proxy/shared/failures.ts";
 import { eventually } from "../../support/eventually.ts";
+import { address } from "../hub/hub_scene.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { EchoNode } from "../echo_node.ts";
 
@@ -41,7 +42,7 @@ class Scene {
     this.socket = new ReadSocket({
       nodes: [{ name: "a", wsUrl: this.node.url.replace("http", "ws") }],
       leader: () => this.leader,
-      overHttp: ({ method }) => this.overHttp(method),
+      overHttp: ({ textAfterId }) => this.overHttp(/"method":"(\w+)"/.exec(textAfterId)?.[1] ?? ""),
       clock: this.clock,
       random: () => 1,
       timeoutMs: TIMEOUT_MS,
@@ -53,15 +54,10 @@ class Scene {
 
   /** Reads. @returns The way that the answer came, or the status of an error. */
   async read(method = "eth_call", caller = "a", fitsSocket = true): Promise<unknown> {
-    const read = {
-      method,
-      textAfterId: textAfterIdOf(method, "[]"),
-      caller,
-      node: 0,
-      fitsSocket,
-    };
+    const textAfterId = textAfterIdOf(method, "[]");
+    const read = { textAfterId, caller: address(caller), node: 0, fitsSocket };
     try {
-      const answer = await this.socket.ask({ ...read, forwardedFor: "x" });
+      const answer = await this.socket.ask(read);
       const { result, error } = JSON.parse(withCallerId(answer, "7"));
       return result ?? error.code;
     } catch (error) {
