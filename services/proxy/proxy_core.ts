@@ -13,8 +13,8 @@ import { DeliveryLoop } from "./hub/delivery_loop.ts";
 import { Hub } from "./hub/hub.ts";
 import type { ProxyMetrics } from "./shared/metrics.ts";
 import { HTTP_CONNECTIONS_MAX } from "./node/http_pool.ts";
-import { UpstreamNodes } from "./node/upstream_nodes.ts";
-import { type ProxyOptions, readNodeUrls } from "./options.ts";
+import { UpstreamNodes } from "./upstream_nodes.ts";
+import type { ProxyOptions } from "./options.ts";
 
 /**
  * A proxy without its listeners. A call goes down once: from a client through the router to a node.
@@ -44,16 +44,8 @@ export class ProxyCore {
     const { maxBodyBytes, rateLimit, rateLimitTotal } = options;
     this.#trustsForwardedFor = options.trustProxy;
     const budget = new ByteBudget(options.maxBufferedBytes);
-    const readNodes = readNodeUrls(options);
-    const nodes = new UpstreamNodes({
-      readNodes,
-      options,
-      clock,
-      requestClock: monotonicClock,
-      unixClock,
-      budget,
-      metrics,
-    });
+    const requestClock = monotonicClock;
+    const nodes = new UpstreamNodes({ options, clock, requestClock, unixClock, budget, metrics });
     this.nodes = nodes;
     this.#delivery = new DeliveryLoop(clock);
     const inFlight = new InFlightReads();

@@ -6,7 +6,7 @@ import type { AddressCounts, RateCheck } from "../shared/address_counts.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import type { Hub } from "../hub/hub.ts";
 import { type ClientSink, CloseCode, type HubClient } from "../hub/hub_client.ts";
-import { OutgoingMessage } from "../hub/messages.ts";
+import { OutgoingMessage } from "../hub/notifications.ts";
 import { SubscriptionParamsError, subscriptionRequest } from "../hub/subscription_request.ts";
 import { memberText } from "../shared/json_text.ts";
 import type { Limit, ProxyMetrics } from "../shared/metrics.ts";

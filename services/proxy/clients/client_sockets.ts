@@ -2,7 +2,7 @@ import type { Buffer } from "node:buffer";
 import type { Socket } from "node:net";
 // @ts-types="@types/ws"
 import type { WebSocket as WsWebSocket } from "ws";
-import type { FrameJoiner, OutgoingMessage } from "../hub/messages.ts";
+import type { FrameJoiner, OutgoingMessage } from "../hub/notifications.ts";
 import { type ClientSocket, QUEUED_BYTES_MAX, type SocketEvents } from "./client_queue.ts";
 
 /** Seconds without a pong after which a client counts as disconnected. */

@@ -14,7 +14,7 @@ import { AddressCounts } from "../shared/address_counts.ts";
 import { isWebSocketPath } from "./ws_clients.ts";
 import { Deadlines } from "../shared/deadlines.ts";
 import { IDLE_TIMEOUT_S, WsSocket } from "./client_sockets.ts";
-import { FrameJoiner } from "../hub/messages.ts";
+import { FrameJoiner } from "../hub/notifications.ts";
 import { limitKeys } from "../../../lib/http/caller_address.ts";
 
 const log = serviceLog("proxy");

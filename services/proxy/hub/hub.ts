@@ -2,7 +2,7 @@ import type { RandomSource } from "../../../lib/clock.ts";
 import type { Limit } from "../shared/metrics.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { FanOut, type FanOutEvents } from "./fan_out.ts";
-import { type Head, headOf } from "../node/head.ts";
+import { type Head, headOf } from "../shared/head.ts";
 import { EVICTED_REASON, NOT_RENEWED_REASON, REFUSED, UNREACHABLE } from "./subscription_limits.ts";
 import type { UpstreamPort } from "./subscribe_calls.ts";
 import { SubscriptionTable } from "./subscription_table.ts";
@@ -13,7 +13,7 @@ import {
   type HubSubscription,
   type SubscribeOutcome,
 } from "./hub_client.ts";
-import { type NodeFrame, parseNodeFrame, withPublicId } from "./messages.ts";
+import { type NodeFrame, parseNodeFrame, withPublicId } from "./notifications.ts";
 import { filtersOf, NEW_HEADS_KEY, type SubscriptionRequest } from "./subscription_request.ts";
 
 /** Events for metrics and the head watch. */

@@ -1,6 +1,6 @@
 /** Decides which read nodes serve and which one leads, from their state: without I/O or memory. */
 import type { RandomSource } from "../../../lib/clock.ts";
-import type { Head } from "./head.ts";
+import type { Head } from "../shared/head.ts";
 import type { ReadNode } from "./read_node.ts";
 
 /** Consecutive rounds a node must lag, or keep up, before it is removed or added. */

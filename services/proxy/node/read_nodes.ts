@@ -1,5 +1,5 @@
 import type { Clock, RandomSource } from "../../../lib/clock.ts";
-import type { Head } from "./head.ts";
+import type { Head } from "../shared/head.ts";
 import {
   blocksAbove,
   fastestOf,

@@ -49,7 +49,9 @@ const CHECK_CALL = {
 const CHECK_CALL_ID = 0;
 
 interface ReadSocketOptions {
-  nodes: readonly { name: string; wsUrl: string }[];
+  /** Names and WebSocket URLs of the read nodes. */
+  names: readonly string[];
+  urls: readonly string[];
   leader: () => number;
   /** Sends a read over HTTP instead. */
   overHttp: (read: Read) => Promise<CallAnswer>;
@@ -82,7 +84,7 @@ export class ReadSocket {
 
   constructor(options: ReadSocketOptions) {
     this.#options = options;
-    const { nodes, leader, clock, random, metrics, overHttp } = options;
+    const { names, urls, leader, clock, random, metrics, overHttp } = options;
     const { reconnectInitialMs: initialMs, reconnectMaxMs: maxMs } = options;
     this.#observe = metrics.upstreamLatency("read");
     this.#health = new SocketHealth({
@@ -90,13 +92,13 @@ export class ReadSocket {
       askOverSocket: () => this.#socket.send(callText(CHECK_CALL.textAfterId, CHECK_CALL_ID)),
       askOverHttp: () => overHttp({ ...CHECK_CALL, node: leader() }),
       onPause: (reason) => {
-        const facts = { node: nodes[leader()]?.name, reason, minutes: PAUSE_MS / 60_000 };
+        const facts = { node: names[leader()], reason, minutes: PAUSE_MS / 60_000 };
         log.warn("Reads go to {node} over HTTP for {minutes} minutes: {reason}", facts);
         this.#socket.drop(reason);
       },
     });
     this.#socket = new ReconnectingSocket({
-      url: () => nodes[leader()]?.wsUrl ?? "",
+      url: () => urls[leader()] ?? "",
       connect: (url) => new BoundedSocket(url, { maxMessageBytes: REPLY_BYTES_MAX, clock }),
       clock,
       backoff: new Backoff({ initialMs, maxMs, random }),

@@ -15,7 +15,7 @@ import {
   type RuntimeWebSocket,
   WsSocket,
 } from "../../../services/proxy/clients/client_sockets.ts";
-import { FrameJoiner, OutgoingMessage } from "../../../services/proxy/hub/messages.ts";
+import { FrameJoiner, OutgoingMessage } from "../../../services/proxy/hub/notifications.ts";
 import { ByteBudget } from "../../../services/proxy/shared/byte_budget.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 

@@ -1,5 +1,5 @@
 import type { ClientSocket, SocketEvents } from "../../../services/proxy/clients/client_queue.ts";
-import type { OutgoingMessage } from "../../../services/proxy/hub/messages.ts";
+import type { OutgoingMessage } from "../../../services/proxy/hub/notifications.ts";
 import type { RpcMessage } from "../../support/rpc_socket.ts";
 
 /** A client's socket with the test at its other end. */

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 // @ts-types="@types/ws"
 import { WebSocket as WsClient } from "ws";
-import { OutgoingMessage } from "../../../services/proxy/hub/messages.ts";
+import { OutgoingMessage } from "../../../services/proxy/hub/notifications.ts";
 import type { WsSocket } from "../../../services/proxy/clients/client_sockets.ts";
 import { HANDSHAKE_MS, WsListener } from "../../../services/proxy/clients/ws_listener.ts";
 import { eventually } from "../../support/eventually.ts";

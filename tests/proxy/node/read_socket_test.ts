@@ -40,7 +40,8 @@ class Scene {
   constructor(answer: (text: string) => Reply) {
     this.node = new EchoNode({ answer });
     this.socket = new ReadSocket({
-      nodes: [{ name: "a", wsUrl: this.node.url.replace("http", "ws") }],
+      names: ["a"],
+      urls: [this.node.url.replace("http", "ws")],
       leader: () => this.leader,
       overHttp: ({ textAfterId }) => this.overHttp(/"method":"(\w+)"/.exec(textAfterId)?.[1] ?? ""),
       clock: this.clock,

@@ -1,34 +1,23 @@
-import type { Clock } from "../../../lib/clock.ts";
-import { serviceLog } from "../../../lib/log/logging.ts";
-import type { ByteBudget } from "../shared/byte_budget.ts";
-import type { ProxyMetrics } from "../shared/metrics.ts";
-import type { ProxyOptions, ReadNodeUrls } from "../options.ts";
-import type { Head } from "./head.ts";
-import { HttpPool } from "./http_pool.ts";
-import { registerNodeMetrics } from "./node_metrics.ts";
-import { ProbeRounds } from "./probe_rounds.ts";
-import { ReadNodes } from "./read_nodes.ts";
-import { ReadPool } from "./read_pool.ts";
-import { ReadSocket } from "./read_socket.ts";
-import { SubscriptionSocket } from "./subscription_socket.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { serviceLog } from "../../lib/log/logging.ts";
+import type { Hub } from "./hub/hub.ts";
+import { HttpPool } from "./node/http_pool.ts";
+import { ProbeRounds } from "./node/probe_rounds.ts";
+import { registerNodeMetrics } from "./node/read_node.ts";
+import type { Read } from "./node/open_reads.ts";
+import { ReadNodes } from "./node/read_nodes.ts";
+import { ReadPool } from "./node/read_pool.ts";
+import { ReadSocket } from "./node/read_socket.ts";
+import { SubscriptionSocket } from "./node/subscription_socket.ts";
+import { type ProxyOptions, readNodeUrls } from "./options.ts";
+import type { ByteBudget } from "./shared/byte_budget.ts";
+import type { Head } from "./shared/head.ts";
+import type { ProxyMetrics } from "./shared/metrics.ts";
 
 const log = serviceLog("proxy");
 
-/** The part of the hub that the socket to the leading read node calls. */
-interface NodeListener {
-  /** Whether the node has granted a subscription to `newHeads`. */
-  readonly followsHeads: boolean;
-  upstreamOpened(nowMs: number): void;
-  upstreamClosed(): void;
-  /** The node closed the socket because of what it was sent. */
-  upstreamRefused(nowMs: number): void;
-  /** A frame of the node. @returns False if it is malformed. */
-  receive(text: string): boolean;
-}
-
 interface UpstreamNodesOptions {
   options: ProxyOptions;
-  readNodes: ReadNodeUrls;
   /** Measures durations, except those of requests to nodes. */
   clock: Clock;
   requestClock: Clock;
@@ -48,14 +37,15 @@ export class UpstreamNodes {
   readonly #upstream: SubscriptionSocket;
   readonly #probeRounds: ProbeRounds;
   readonly #clock: Clock;
-  #listener: NodeListener | undefined;
+  #hub: Hub | undefined;
 
-  constructor({ readNodes: { urls, wsUrls, names }, ...parts }: UpstreamNodesOptions) {
-    const { options, clock, requestClock, unixClock, budget, metrics } = parts;
+  constructor(
+    { options, clock, requestClock, unixClock, budget, metrics }: UpstreamNodesOptions,
+  ) {
     this.#clock = clock;
+    const { urls, wsUrls, names } = readNodeUrls(options);
     const { upstreamTimeoutMs: timeoutMs, reconnectInitialMs, reconnectMaxMs } = options;
     const http = { timeoutMs, clock: requestClock, budget, metrics };
-    const reconnects = { random: Math.random, reconnectInitialMs, reconnectMaxMs, metrics };
     this.write = new HttpPool({ target: "write", url: new URL(options.writeNodeUrl), ...http });
     const readNodes = this.readNodes = new ReadNodes({
       names,
@@ -72,37 +62,38 @@ export class UpstreamNodes {
     });
     registerNodeMetrics(metrics.registry, readNodes);
     const read = this.read = new ReadPool({ urls, nodes: readNodes, ...http });
-    this.#upstream = new SubscriptionSocket({
+    const webSocket = {
       urls: wsUrls,
       leader: () => readNodes.leader,
       clock,
-      ...reconnects,
+      random: Math.random,
+      reconnectInitialMs,
+      reconnectMaxMs,
+      metrics,
+    };
+    this.#upstream = new SubscriptionSocket({
+      ...webSocket,
       events: {
         opened: (node) => this.#onOpened(node),
         lost: (node, reason) => this.#onLost(node, reason),
         // A socket that was closed because of a client says nothing about the node.
-        refused: () => this.#listener?.upstreamRefused(clock.now()),
-        leaderChanged: () => this.#listener?.upstreamClosed(),
-        received: (text) => this.#listener?.receive(text) ?? true,
+        refused: () => this.#hub?.upstreamRefused(clock.now()),
+        leaderChanged: () => this.#hub?.upstreamClosed(),
+        received: (text) => this.#hub?.receive(text) ?? true,
       },
     });
     this.#probeRounds = new ProbeRounds({
       nodes: readNodes,
       clock,
       silenceMs: options.headSilenceMs,
-      followed: () => this.#listener?.followsHeads ? this.#upstream.node : undefined,
+      followed: () => this.#hub?.followsHeads ? this.#upstream.node : undefined,
       probe: (node) => read.probe(node),
       drop: (reason) => this.drop(reason),
     });
-    const nodes = names.map((name, node) => ({ name, wsUrl: wsUrls[node] ?? "" }));
-    this.#readSocket = options.reads === "http" ? undefined : new ReadSocket({
-      nodes,
-      leader: () => readNodes.leader,
-      overHttp: (call) => read.ask(call),
-      clock: requestClock,
-      timeoutMs,
-      ...reconnects,
-    });
+    const overHttp = (call: Read) => read.ask(call);
+    this.#readSocket = options.reads === "http"
+      ? undefined
+      : new ReadSocket({ ...webSocket, clock: requestClock, names, overHttp, timeoutMs });
     this.plainReads = this.#readSocket ?? read;
   }
 
@@ -136,9 +127,9 @@ export class UpstreamNodes {
     return head === undefined || this.readNodes.onHead(this.#upstream.node, head);
   }
 
-  /** Connects to the nodes. @param listener Gets what the leading read node sends. */
-  start(listener: NodeListener): void {
-    this.#listener = listener;
+  /** Connects to the nodes. @param hub Gets what the leading read node sends. */
+  start(hub: Hub): void {
+    this.#hub = hub;
     this.#upstream.start();
     this.#probeRounds.start();
   }
@@ -154,11 +145,11 @@ export class UpstreamNodes {
   #onOpened(node: number): void {
     this.readNodes.onConnected(node);
     this.#probeRounds.reconnected();
-    this.#listener?.upstreamOpened(this.#clock.now());
+    this.#hub?.upstreamOpened(this.#clock.now());
   }
 
   #onLost(node: number, reason: string): void {
-    this.#listener?.upstreamClosed();
+    this.#hub?.upstreamClosed();
     // With 1013, a node asks clients to use another one. It is removed until its probes show that
     // it keeps up.
     this.readNodes.onDied(node, `its WebSocket is lost: ${reason}`);
