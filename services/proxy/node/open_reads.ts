@@ -104,13 +104,12 @@ export class OpenReads {
     return read?.id === id ? read : undefined;
   }
 
-  /** Ends an open read. @returns The one that is open in its place, of the caller whose turn it is. */
+  /** Ends a read. @returns The one that is open in its place, of the caller whose turn it is. */
   finish(read: OpenRead): OpenRead | undefined {
-    this.#release(read);
-    return this.#waiting.removeNext((next) => this.tryOpen(next));
-  }
-
-  removeWaiting(read: OpenRead): void {
+    if (read.id > 0) {
+      this.#release(read);
+      return this.#waiting.removeNext((next) => this.tryOpen(next));
+    }
     this.#waiting.remove([read.read.caller.key], read);
   }
 

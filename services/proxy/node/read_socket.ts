@@ -181,7 +181,7 @@ export class ReadSocket {
     open.resolve({ status: 200, text, id: span });
   }
 
-  /** Ends a read on the socket; the next one takes its slot. */
+  /** Ends a read; if it was open, the next one takes its slot. */
   #finish(open: OpenRead): void {
     const next = this.#reads.finish(open);
     if (next !== undefined) this.#send(next);
@@ -211,8 +211,7 @@ export class ReadSocket {
       Math.min(TICK_INTERVAL_MS, this.#options.timeoutMs),
       () => {
         this.#cancelTick = undefined;
-        this.#checkOpenReads();
-        this.#checkWaitingReads();
+        this.#checkReads();
         if (this.#reads.size === 0) return;
         this.#health.tick();
         this.#scheduleTick();
@@ -220,15 +219,18 @@ export class ReadSocket {
     );
   }
 
-  /** Sends slow reads over HTTP too, and fails those that reached the timeout. */
-  #checkOpenReads(): void {
-    const { clock, timeoutMs } = this.#options;
+  /** Fails reads that reached the timeout, and sends slow ones over HTTP. */
+  #checkReads(): void {
+    const { clock, timeoutMs, metrics } = this.#options;
     const nowMs = clock.now();
-    for (const open of this.#reads.open()) {
+    for (const open of [...this.#reads.open(), ...this.#reads.waiting()]) {
       const ageMs = nowMs - open.startedAtMs;
       if (ageMs >= timeoutMs) {
         this.#finish(open);
-        this.#rejectTimedOut(open);
+        metrics.upstreamErrors.inc({ target: "read" });
+        open.reject(nodeTimeout("read", timeoutMs));
+      } else if (open.id === 0) {
+        if (ageMs >= TICK_INTERVAL_MS) void this.#sendOverflowing(open);
       } else if (ageMs >= ALSO_OVER_HTTP_AFTER_MS && !open.isAlsoOverHttp) {
         open.isAlsoOverHttp = true;
         void this.#sendAlsoOverHttp(open);
@@ -236,33 +238,15 @@ export class ReadSocket {
     }
   }
 
-  /** Sends reads over HTTP that waited long for a slot, up to a limit per caller. */
-  #checkWaitingReads(): void {
-    const { clock, timeoutMs } = this.#options;
-    const nowMs = clock.now();
-    for (const open of this.#reads.waiting()) {
-      const ageMs = nowMs - open.startedAtMs;
-      if (ageMs >= timeoutMs) {
-        this.#reads.removeWaiting(open);
-        this.#rejectTimedOut(open);
-      } else if (ageMs >= TICK_INTERVAL_MS) void this.#sendOverflowing(open);
-    }
-  }
-
+  /** Sends a read over HTTP that waited long for a slot, unless too many are there already. */
   async #sendOverflowing(open: OpenRead): Promise<void> {
     const { caller } = open.read;
     if (this.#overflowing >= OVERFLOW_READS_MAX.all || !this.#overflow.tryAdd(caller)) return;
     this.#overflowing += 1;
-    this.#reads.removeWaiting(open);
+    this.#finish(open);
     await this.#sendOverHttp(open);
     this.#overflowing -= 1;
     this.#overflow.remove(caller);
-  }
-
-  #rejectTimedOut(open: OpenRead): void {
-    const { metrics, timeoutMs } = this.#options;
-    metrics.upstreamErrors.inc({ target: "read" });
-    open.reject(nodeTimeout("read", timeoutMs));
   }
 
   /** Sends a read over HTTP too. The first answer counts; a failure does not. */

@@ -89,7 +89,9 @@ Deno.test("OpenReads: a removed or cleared read gets no slot", () => {
   assert(a && a0 && b0 && b1 && c0);
   assert(reads.tryOpen(a));
   for (const each of [a0, b0, b1]) assert(reads.wait(each));
-  for (const each of [a0, b0, read("b"), read("unknown")]) reads.removeWaiting(each);
+  for (const each of [a0, b0, read("b"), read("unknown")]) {
+    assert.equal(reads.finish(each), undefined);
+  }
   assert.deepEqual(reads.waiting(), [b1]);
   assert.equal(reads.finish(a), b1);
   assert(reads.wait(c0));
