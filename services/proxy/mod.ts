@@ -5,7 +5,7 @@ import { UsageError } from "../../lib/cli/options.ts";
 import { listen, webSocketUrlOf } from "../../lib/http/listener.ts";
 import { type RunningService, startOrClose, startService } from "../../lib/http/service.ts";
 import { createApi } from "./api.ts";
-import { SHARE_PER_PEER } from "./shared/address_counts.ts";
+import { SHARE_PER_PEER } from "./shared/limits.ts";
 import { isHandshake } from "./clients/ws_clients.ts";
 import { ProxyMetrics } from "./shared/metrics.ts";
 import { options, type ProxyOptions } from "./options.ts";

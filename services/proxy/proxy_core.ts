@@ -1,8 +1,7 @@
 import { type Clock, monotonicClock, systemClock } from "../../lib/clock.ts";
 import { type CallerAddress, callerAddress } from "../../lib/http/caller_address.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
-import { AddressCounts, SHARE_PER_PEER } from "./shared/address_counts.ts";
-import { ByteBudget } from "./shared/byte_budget.ts";
+import { AddressCounts, ByteBudget, SHARE_PER_PEER } from "./shared/limits.ts";
 import { InFlightReads } from "./calls/in_flight_reads.ts";
 import { MethodKinds } from "./calls/methods.ts";
 import { Router } from "./calls/router.ts";
@@ -69,14 +68,14 @@ export class ProxyCore {
     const limiter = rateLimit + rateLimitTotal > 0 ? new RequestLimiter(options) : undefined;
     this.#limiter = limiter;
     const checkRate = limiter && ((address: CallerAddress) => limiter.count(address));
-    const shared = { router, cors, metrics, budget, openRequests, checkRate, clock };
+    const forCalls = { router, cors, metrics, budget, openRequests, checkRate, clock };
     this.endpoint = new RpcEndpoint({
-      ...shared,
+      ...forCalls,
       maxBodyBytes,
       addressOf: (headers, remote) => this.addressOf(headers, remote),
     });
     this.clients = new WsClients({
-      ...shared,
+      ...forCalls,
       hub: this.hub,
       maxClients: options.maxWsClients,
       maxClientsPerAddress: options.maxConnectionsPerAddress,
@@ -107,7 +106,7 @@ export class ProxyCore {
           // A read that follows a notification must not share the answer to an older read.
           inFlight.clear();
         },
-        announced: (head) => nodes.announced(head),
+        announced: (block) => nodes.announced(block),
       },
       onFlushNeeded: () => this.#delivery.flushSoon(),
     });

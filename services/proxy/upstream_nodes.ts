@@ -3,15 +3,14 @@ import { serviceLog } from "../../lib/log/logging.ts";
 import type { Hub } from "./hub/hub.ts";
 import { HttpPool } from "./node/http_pool.ts";
 import { ProbeRounds } from "./node/probe_rounds.ts";
-import { registerNodeMetrics } from "./node/read_node.ts";
+import { headOf, registerNodeMetrics } from "./node/read_node.ts";
 import type { Read } from "./node/open_reads.ts";
 import { ReadNodes } from "./node/read_nodes.ts";
 import { ReadPool } from "./node/read_pool.ts";
 import { ReadSocket } from "./node/read_socket.ts";
 import { SubscriptionSocket } from "./node/subscription_socket.ts";
 import { type ProxyOptions, readNodeUrls } from "./options.ts";
-import type { ByteBudget } from "./shared/byte_budget.ts";
-import type { Head } from "./shared/head.ts";
+import type { ByteBudget } from "./shared/limits.ts";
 import type { ProxyMetrics } from "./shared/metrics.ts";
 
 const log = serviceLog("proxy");
@@ -121,8 +120,9 @@ export class UpstreamNodes {
     this.#upstream.drop(reason);
   }
 
-  /** The node announced a head, if it can be read. @returns False to keep it from clients. */
-  announced(head: Head | undefined): boolean {
+  /** The node announced a block. @returns False to keep it from clients. */
+  announced(block: unknown): boolean {
+    const head = headOf(block);
     this.#probeRounds.announced(head);
     return head === undefined || this.readNodes.onHead(this.#upstream.node, head);
   }

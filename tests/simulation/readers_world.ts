@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../lib/clock.ts";
-import { ByteBudget } from "../../services/proxy/shared/byte_budget.ts";
+import { ByteBudget } from "../../services/proxy/shared/limits.ts";
 import {
   ClientBuffers,
   ClientQueue,

@@ -1,5 +1,5 @@
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
-import type { ByteBudget } from "../shared/byte_budget.ts";
+import type { ByteBudget } from "../shared/limits.ts";
 import type { ProxyMetrics, Target } from "../shared/metrics.ts";
 import { LargeReplyQueue, splitBatchReply } from "./batch.ts";
 import { type Call, type Message, MessageError, readMessage } from "./message.ts";
@@ -143,10 +143,10 @@ export class Router {
     subscribe?: Subscribe,
   ): Promise<RoutedAnswer> {
     const answers: (string | undefined)[] = new Array(batch.length);
-    const { parts, targets, subscribing } = this.#partsOf(batch, answers, subscribe);
-    const sending = parts.map(async (part) => {
-      const texts = await this.#sendBatch(part, caller);
-      for (const [position, { index }] of part.calls.entries()) answers[index] = texts[position];
+    const { batches, targets, subscribing } = this.#splitByNode(batch, answers, subscribe);
+    const sending = batches.map(async (sent) => {
+      const texts = await this.#sendBatch(sent, caller);
+      for (const [position, { index }] of sent.calls.entries()) answers[index] = texts[position];
     });
     await Promise.all([...subscribing, ...sending]);
     const target = targets.size > 1 ? "mixed" : [...targets][0] ?? "proxy";
@@ -159,13 +159,13 @@ export class Router {
    * The calls of a batch by node, and its subscription calls, which have been started. Calls that
    * fail here already have their answer.
    */
-  #partsOf(
+  #splitByNode(
     batch: readonly (Call | MessageError)[],
     answers: (string | undefined)[],
     subscribe?: Subscribe,
-  ): { parts: BatchPart[]; targets: Set<Target>; subscribing: Promise<void>[] } {
+  ): { batches: NodeBatch[]; targets: Set<Target>; subscribing: Promise<void>[] } {
     const { metrics, methods, readNodes } = this.#options;
-    const parts = new Map<string, BatchPart>();
+    const batches = new Map<string, NodeBatch>();
     const targets = new Set<Target>();
     const subscribing: Promise<void>[] = [];
     for (const [index, item] of batch.entries()) {
@@ -186,20 +186,20 @@ export class Router {
       try {
         const route = target === "read" ? routeOf(item, readNodes) : undefined;
         const key = `${target} ${route?.node ?? ""}`;
-        const part = parts.get(key) ?? { target, node: route?.node, calls: [] };
-        part.calls.push({ index, call: item, textAfterId: (route ?? item).textAfterId });
-        parts.set(key, part);
+        const sent = batches.get(key) ?? { target, node: route?.node, calls: [] };
+        sent.calls.push({ index, call: item, textAfterId: (route ?? item).textAfterId });
+        batches.set(key, sent);
       } catch (thrown) {
         if (!(thrown instanceof ProxyError)) throw thrown;
         if (item.id !== undefined) answers[index] = failureText(item.id, thrown);
       }
     }
-    return { parts: [...parts.values()], targets, subscribing };
+    return { batches: [...batches.values()], targets, subscribing };
   }
 
   /** One node's answers to its calls of a batch, in their order; undefined for a notification. */
   async #sendBatch(
-    { target, node, calls: sent }: BatchPart,
+    { target, node, calls: sent }: NodeBatch,
     { forwardedFor }: CallerAddress,
   ): Promise<(string | undefined)[]> {
     const { methods, nodes } = this.#options;
@@ -230,7 +230,7 @@ export class Router {
 }
 
 /** The calls of a batch that go to one node. */
-interface BatchPart {
+interface NodeBatch {
   target: Target;
   node: number | undefined;
   calls: { index: number; call: Call; textAfterId: string }[];

@@ -1,7 +1,7 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { type ClientSink, CloseCode } from "../hub/hub_client.ts";
 import type { OutgoingMessage } from "../hub/notifications.ts";
-import { type ByteBudget, SMALL_BYTES } from "../shared/byte_budget.ts";
+import { type ByteBudget, SMALL_BYTES } from "../shared/limits.ts";
 
 /** The part of the budget that all notifications may use, or large answers to one address. */
 const SHARE_MAX = 0.5;

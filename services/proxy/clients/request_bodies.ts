@@ -1,5 +1,5 @@
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
-import type { ByteBudget } from "../shared/byte_budget.ts";
+import type { ByteBudget } from "../shared/limits.ts";
 import { Deadlines } from "../shared/deadlines.ts";
 import type { ProxyMetrics } from "../shared/metrics.ts";
 import { bodyEnded, limitExceeded } from "../shared/failures.ts";

@@ -10,12 +10,11 @@ import { httpFailure } from "../../../lib/http/failures.ts";
 import { AllowedHosts } from "../../../lib/http/allowed_hosts.ts";
 import { ListenError, urlOf, webSocketUrlOf } from "../../../lib/http/listener.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
-import { AddressCounts } from "../shared/address_counts.ts";
+import { AddressCounts } from "../shared/limits.ts";
 import { isWebSocketPath } from "./ws_clients.ts";
-import { Deadlines } from "../shared/deadlines.ts";
 import { IDLE_TIMEOUT_S, WsSocket } from "./client_sockets.ts";
 import { FrameJoiner } from "../hub/notifications.ts";
-import { limitKeys } from "../../../lib/http/caller_address.ts";
+import { callerAddress } from "../../../lib/http/caller_address.ts";
 
 const log = serviceLog("proxy");
 
@@ -58,10 +57,9 @@ export class WsListener {
   readonly #server: Server;
   readonly #allowedHosts: AllowedHosts;
   readonly #handshakes: WebSocketServer;
-  /** Connections that have not completed their handshake, and their deadlines. */
-  readonly #pending: Deadlines<Socket>;
+  /** What ends the wait for each connection that has not completed its handshake. */
+  readonly #pending = new Map<Socket, () => void>();
   readonly #pendingPerPeer: AddressCounts;
-  readonly #endHandshake = new Map<Socket, () => void>();
   readonly #sockets = new Set<WsSocket>();
   readonly #joiner = new FrameJoiner();
   #cancelPing: CancelTimer | undefined;
@@ -71,7 +69,7 @@ export class WsListener {
     this.#server = server;
     this.#allowedHosts = new AllowedHosts(this.#address.address, options.allowedHosts);
     const { maxHandshakesPerPeer } = options;
-    this.#pendingPerPeer = new AddressCounts(maxHandshakesPerPeer, maxHandshakesPerPeer);
+    this.#pendingPerPeer = new AddressCounts(maxHandshakesPerPeer);
     // The types of `ws` lack maxFragments.
     const limits: ServerOptions & { maxFragments: number } = {
       noServer: true,
@@ -81,7 +79,6 @@ export class WsListener {
       maxFragments: FRAGMENTS_MAX,
     };
     this.#handshakes = new WebSocketServer(limits);
-    this.#pending = new Deadlines(options.clock, HANDSHAKE_MS, (tcp) => tcp.destroy());
     server.on("connection", (tcp: Socket) => this.#onConnected(tcp));
     server.on("error", ({ message: reason }) => log.warn("Accepting failed: {reason}", { reason }));
     server.on("upgrade", (request, tcp: Socket, head) => this.#upgrade(request, tcp, head));
@@ -114,7 +111,7 @@ export class WsListener {
   /** Cuts open connections and stops listening. */
   async stop(): Promise<void> {
     this.#cancelPing?.();
-    for (const tcp of this.#pending.clear()) tcp.destroy();
+    for (const tcp of this.#pending.keys()) tcp.destroy();
     const closed = new Promise((resolve) => this.#server.close(resolve));
     for (const socket of this.#sockets) socket.terminate();
     this.#server.closeAllConnections();
@@ -123,20 +120,19 @@ export class WsListener {
 
   /** Limits the number and duration of connections that are not WebSockets yet. */
   #onConnected(tcp: Socket): void {
-    const keys = limitKeys(tcp.remoteAddress ?? "");
-    const peer = { ...keys, peerKey: keys.key };
+    const peer = callerAddress(new Headers(), tcp.remoteAddress ?? "", false);
     if (!this.#pendingPerPeer.tryAdd(peer)) {
       this.#options.onRefusal?.();
       tcp.destroy();
       return;
     }
-    const deadline = this.#pending.add(tcp);
+    const cancel = this.#options.clock.after(HANDSHAKE_MS, () => tcp.destroy());
     const settle = () => {
-      if (!this.#endHandshake.delete(tcp)) return;
-      this.#pending.finish(deadline);
+      if (!this.#pending.delete(tcp)) return;
+      cancel();
       this.#pendingPerPeer.remove(peer);
     };
-    this.#endHandshake.set(tcp, settle);
+    this.#pending.set(tcp, settle);
     tcp.once("close", settle);
   }
 
@@ -152,7 +148,7 @@ export class WsListener {
       void sendRefusal(tcp, refused);
       return;
     }
-    this.#endHandshake.get(tcp)?.();
+    this.#pending.get(tcp)?.();
     this.#handshakes.handleUpgrade(request, tcp, head, (webSocket) => {
       const socket = new WsSocket(webSocket, tcp, this.#joiner);
       this.#sockets.add(socket);

@@ -2,7 +2,6 @@ import type { RandomSource } from "../../../lib/clock.ts";
 import type { Limit } from "../shared/metrics.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { FanOut, type FanOutEvents } from "./fan_out.ts";
-import { type Head, headOf } from "../shared/head.ts";
 import { EVICTED_REASON, NOT_RENEWED_REASON, REFUSED, UNREACHABLE } from "./subscription_limits.ts";
 import type { UpstreamPort } from "./subscribe_calls.ts";
 import { SubscriptionTable } from "./subscription_table.ts";
@@ -21,8 +20,8 @@ export interface HubEvents extends FanOutEvents {
   received(): void;
   subscribed(total: number): void;
   refused(limit: Limit): void;
-  /** The node announced a head, if it can be read. @returns False to keep it from clients. */
-  announced(head: Head | undefined): boolean;
+  /** The node announced a block. @returns False to keep it from clients. */
+  announced(block: unknown): boolean;
 }
 
 export interface HubOptions {
@@ -259,7 +258,7 @@ export class Hub {
       return true;
     }
     const isHead = subscription.request.key === NEW_HEADS_KEY;
-    if (isHead && !this.#options.events.announced(headOf(frame.params?.result))) return true;
+    if (isHead && !this.#options.events.announced(frame.params?.result)) return true;
     if (subscription.members.size > 0) {
       this.#fanOut.publish(subscription, withPublicId(text, upstreamId, subscription.publicId));
     }

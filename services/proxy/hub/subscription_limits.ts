@@ -1,6 +1,6 @@
 import { NewestMap } from "../../../lib/newest_map.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
-import { AddressCounts, SHARE_PER_PEER } from "../shared/address_counts.ts";
+import { AddressCounts, SHARE_PER_PEER } from "../shared/limits.ts";
 import type { HubClient, HubSubscription, SubscribeError } from "./hub_client.ts";
 import { ALL_THESES, SHARED_FEED_KEYS, type SubscriptionRequest } from "./subscription_request.ts";
 

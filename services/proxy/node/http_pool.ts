@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import type { Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
-import type { ByteBudget } from "../shared/byte_budget.ts";
+import type { ByteBudget } from "../shared/limits.ts";
 import { Deadlines } from "../shared/deadlines.ts";
 import type { NodeReply } from "../shared/envelopes.ts";
 import {

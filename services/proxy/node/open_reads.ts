@@ -1,6 +1,6 @@
 import { FairQueue } from "../../../lib/fair_share.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
-import { AddressCounts } from "../shared/address_counts.ts";
+import { AddressCounts } from "../shared/limits.ts";
 import type { CallAnswer } from "../shared/envelopes.ts";
 
 /** A plain read: it changes nothing, so it may be sent twice. */

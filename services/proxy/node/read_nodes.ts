@@ -1,5 +1,4 @@
 import type { Clock, RandomSource } from "../../../lib/clock.ts";
-import type { Head } from "../shared/head.ts";
 import {
   blocksAbove,
   fastestOf,
@@ -11,7 +10,7 @@ import {
   type ReadGroup,
   ROUNDS_TO_CHANGE,
 } from "./read_group.ts";
-import { ReadNode } from "./read_node.ts";
+import { type Head, ReadNode } from "./read_node.ts";
 
 /** Consecutive failed probes before a node is marked dead; one refused connection is enough. */
 export const FAILURES_MAX = 3;

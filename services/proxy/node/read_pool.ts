@@ -1,6 +1,6 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { parseJson, parseResponse } from "../../../lib/protocol/jsonrpc.ts";
-import { type Head, headSchema } from "../shared/head.ts";
+import { type Head, headSchema } from "./read_node.ts";
 import {
   type CallAnswer,
   callText,

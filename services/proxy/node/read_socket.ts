@@ -4,7 +4,7 @@ import { serviceLog } from "../../../lib/log/logging.ts";
 import { BoundedSocket } from "../../../lib/net/bounded_socket.ts";
 import { ReconnectingSocket } from "../../../lib/net/reconnecting_socket.ts";
 import { callerAddress } from "../../../lib/http/caller_address.ts";
-import { AddressCounts } from "../shared/address_counts.ts";
+import { AddressCounts } from "../shared/limits.ts";
 import type { ProxyMetrics } from "../shared/metrics.ts";
 import { type CallAnswer, callText, idNumber, idSpan, textAfterIdOf } from "../shared/envelopes.ts";
 import { limitExceeded, nodeTimeout } from "../shared/failures.ts";

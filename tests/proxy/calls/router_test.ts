@@ -1,7 +1,7 @@
 /** The router between two nodes that a test plays: their requests, and the callers' answers. */
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers";
-import { ByteBudget } from "../../../services/proxy/shared/byte_budget.ts";
+import { ByteBudget } from "../../../services/proxy/shared/limits.ts";
 import { answerLost, ProxyError } from "../../../services/proxy/shared/failures.ts";
 import type { PostOptions } from "../../../services/proxy/node/http_pool.ts";
 import type { CallAnswer, NodeReply } from "../../../services/proxy/shared/envelopes.ts";

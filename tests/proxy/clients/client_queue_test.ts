@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { ByteBudget } from "../../../services/proxy/shared/byte_budget.ts";
+import { ByteBudget } from "../../../services/proxy/shared/limits.ts";
 import {
   ClientBuffers,
   ClientQueue,

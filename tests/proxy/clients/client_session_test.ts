@@ -1,8 +1,7 @@
 /** One client on a WebSocket, between a hub and a router whose nodes the test plays. */
 import assert from "node:assert/strict";
-import { AddressCounts } from "../../../services/proxy/shared/address_counts.ts";
+import { AddressCounts, ByteBudget } from "../../../services/proxy/shared/limits.ts";
 import { Registry } from "prom-client";
-import { ByteBudget } from "../../../services/proxy/shared/byte_budget.ts";
 import { ClientSession } from "../../../services/proxy/clients/client_session.ts";
 import { ProxyMetrics } from "../../../services/proxy/shared/metrics.ts";
 import type { NodeReply } from "../../../services/proxy/shared/envelopes.ts";

@@ -16,7 +16,7 @@ import {
   WsSocket,
 } from "../../../services/proxy/clients/client_sockets.ts";
 import { FrameJoiner, OutgoingMessage } from "../../../services/proxy/hub/notifications.ts";
-import { ByteBudget } from "../../../services/proxy/shared/byte_budget.ts";
+import { ByteBudget } from "../../../services/proxy/shared/limits.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
 /** The queue of a socket that shares a budget with no other. */

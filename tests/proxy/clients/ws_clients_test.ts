@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
-import { AddressCounts } from "../../../services/proxy/shared/address_counts.ts";
+import { AddressCounts, ByteBudget } from "../../../services/proxy/shared/limits.ts";
 import { setImmediate } from "node:timers";
 import { Registry } from "prom-client";
-import { ByteBudget } from "../../../services/proxy/shared/byte_budget.ts";
 import { isHandshake, WsClients } from "../../../services/proxy/clients/ws_clients.ts";
 import { ProxyMetrics } from "../../../services/proxy/shared/metrics.ts";
 import { Cors } from "../../../lib/http/cors.ts";

@@ -16,7 +16,7 @@ import {
   Server,
   TIMEOUT_MS,
 } from "./http_pool_scene.ts";
-import { ByteBudget, SMALL_BYTES } from "../../../services/proxy/shared/byte_budget.ts";
+import { ByteBudget, SMALL_BYTES } from "../../../services/proxy/shared/limits.ts";
 import { HTTP_CONNECTIONS_MAX, type PostOptions } from "../../../services/proxy/node/http_pool.ts";
 import { ProxyMetrics } from "../../../services/proxy/shared/metrics.ts";
 import { askOverHttp } from "../../../services/proxy/node/read_pool.ts";

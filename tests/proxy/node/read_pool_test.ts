@@ -1,7 +1,7 @@
 /** Connections to real read nodes, with the decision which one leads. */
 import assert from "node:assert/strict";
 import { Registry } from "prom-client";
-import { ByteBudget, SMALL_BYTES } from "../../../services/proxy/shared/byte_budget.ts";
+import { ByteBudget, SMALL_BYTES } from "../../../services/proxy/shared/limits.ts";
 import { ProxyMetrics } from "../../../services/proxy/shared/metrics.ts";
 import { FAILURES_MAX, type ReadNodes } from "../../../services/proxy/node/read_nodes.ts";
 import { HTTP_CONNECTIONS_MAX } from "../../../services/proxy/node/http_pool.ts";
