@@ -1,14 +1,16 @@
 import type { Clock } from "../../lib/clock.ts";
 import { serviceLog } from "../../lib/log/logging.ts";
+import { Backoff } from "../../lib/net/backoff.ts";
+import { BoundedSocket } from "../../lib/net/bounded_socket.ts";
 import type { Hub } from "./hub/hub.ts";
 import { HttpPool } from "./node/http_pool.ts";
 import { ProbeRounds } from "./node/probe_rounds.ts";
 import { headOf, registerNodeMetrics } from "./node/read_node.ts";
-import type { Read } from "./node/open_reads.ts";
 import { ReadNodes } from "./node/read_nodes.ts";
 import { ReadPool } from "./node/read_pool.ts";
 import { ReadSocket } from "./node/read_socket.ts";
-import { SubscriptionSocket } from "./node/subscription_socket.ts";
+import { REPLY_BYTES_MAX } from "./node/reply_body.ts";
+import { type SocketSettings, SubscriptionSocket } from "./node/subscription_socket.ts";
 import { type ProxyOptions, readNodeUrls } from "./options.ts";
 import type { ByteBudget } from "./shared/limits.ts";
 import type { ProxyMetrics } from "./shared/metrics.ts";
@@ -43,7 +45,7 @@ export class UpstreamNodes {
   ) {
     this.#clock = clock;
     const { urls, wsUrls, names } = readNodeUrls(options);
-    const { upstreamTimeoutMs: timeoutMs, reconnectInitialMs, reconnectMaxMs } = options;
+    const { upstreamTimeoutMs: timeoutMs } = options;
     const http = { timeoutMs, clock: requestClock, budget, metrics };
     this.write = new HttpPool({ target: "write", url: new URL(options.writeNodeUrl), ...http });
     const readNodes = this.readNodes = new ReadNodes({
@@ -61,17 +63,12 @@ export class UpstreamNodes {
     });
     registerNodeMetrics(metrics.registry, readNodes);
     const read = this.read = new ReadPool({ urls, nodes: readNodes, ...http });
-    const webSocket = {
-      urls: wsUrls,
-      leader: () => readNodes.leader,
-      clock,
-      random: Math.random,
-      reconnectInitialMs,
-      reconnectMaxMs,
-      metrics,
-    };
+    const leader = () => readNodes.leader;
     this.#upstream = new SubscriptionSocket({
-      ...webSocket,
+      urls: wsUrls,
+      leader,
+      socket: socketSettings(options, clock),
+      metrics,
       events: {
         opened: (node) => this.#onOpened(node),
         lost: (node, reason) => this.#onLost(node, reason),
@@ -89,10 +86,15 @@ export class UpstreamNodes {
       probe: (node) => read.probe(node),
       drop: (reason) => this.drop(reason),
     });
-    const overHttp = (call: Read) => read.ask(call);
-    this.#readSocket = options.reads === "http"
-      ? undefined
-      : new ReadSocket({ ...webSocket, clock: requestClock, names, overHttp, timeoutMs });
+    this.#readSocket = options.reads === "http" ? undefined : new ReadSocket({
+      names,
+      urls: wsUrls,
+      leader,
+      overHttp: (call) => read.ask(call),
+      socket: socketSettings(options, requestClock),
+      timeoutMs,
+      metrics,
+    });
     this.plainReads = this.#readSocket ?? read;
   }
 
@@ -160,4 +162,15 @@ export class UpstreamNodes {
     this.#upstream.followLeader();
     this.#readSocket?.followLeader();
   }
+}
+
+function socketSettings(
+  { reconnectInitialMs: initialMs, reconnectMaxMs: maxMs }: ProxyOptions,
+  clock: Clock,
+): SocketSettings {
+  return {
+    clock,
+    backoff: new Backoff({ initialMs, maxMs, random: Math.random }),
+    connect: (url) => new BoundedSocket(url, { maxMessageBytes: REPLY_BYTES_MAX, clock }),
+  };
 }

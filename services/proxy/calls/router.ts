@@ -51,7 +51,7 @@ const OVER_WS_LENGTH_MAX = 16 * 1024;
 /**
  * Sends each call of a message to its node and joins the answers in the caller's order.
  *
- * A read comes from `clients/rpc_endpoint.ts` (HTTP) or `clients/client_session.ts` (WebSocket). It
+ * A read comes from `clients/rpc_endpoint.ts` (HTTP) or `clients/ws_client.ts` (WebSocket). It
  * is parsed (`message.ts`), classified (`methods.ts`) and given a node (`read_route.ts`), then goes
  * over `node/read_socket.ts`, or over HTTP by `node/read_pool.ts` and `node/http_pool.ts`.
  */

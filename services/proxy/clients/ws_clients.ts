@@ -6,7 +6,7 @@ import { AddressCounts, SHARE_PER_PEER } from "../shared/limits.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { pathOf } from "../../../lib/http/listener.ts";
 import { ClientBuffers, ClientQueue, type ClientSocket } from "./client_queue.ts";
-import { ClientSession, type ClientSessionOptions } from "./client_session.ts";
+import { WsClient, type WsClientOptions } from "./ws_client.ts";
 import { IDLE_TIMEOUT_S, RuntimeSocket } from "./client_sockets.ts";
 import type { Cors } from "../../../lib/http/cors.ts";
 import { failureText, limitExceeded, originRefused, ProxyError } from "../shared/failures.ts";
@@ -14,8 +14,8 @@ import { CloseCode } from "../hub/hub_client.ts";
 
 const log = serviceLog("proxy");
 
-/** The options of a session are the same for all clients. */
-interface WsClientsOptions extends Omit<ClientSessionOptions, "sink" | "address"> {
+/** The options of a client are the same for all clients. */
+interface WsClientsOptions extends Omit<WsClientOptions, "sink" | "address"> {
   cors: Cors;
   maxClients: number;
   maxClientsPerAddress: number;
@@ -91,22 +91,22 @@ export class WsClients {
     const { display } = address;
     const { metrics } = this.#options;
     const queue = new ClientQueue(socket, this.#buffers, address.key);
-    const session = new ClientSession({ ...this.#options, sink: queue, address });
+    const client = new WsClient({ ...this.#options, sink: queue, address });
     this.#sockets.add(socket);
     this.#perAddress.add(address);
     metrics.wsConnections.set(this.#sockets.size);
     log.debug("Client {address} connected", { address: display });
     socket.listen({
       onText(text) {
-        session.receive(text).catch((error: unknown) => {
+        client.receive(text).catch((error: unknown) => {
           log.error("A client's message could not be handled: {error}", { error });
           socket.close(1011, "Internal error");
         });
       },
       onTooLarge: () => metrics.countRefusal("message_bytes"),
-      onDrain: () => session.resume(),
+      onDrain: () => client.resume(),
       onClosed: () => {
-        session.end();
+        client.end();
         this.#buffers.remove(queue);
         this.#perAddress.remove(address);
         log.debug("Client {address} disconnected", { address: display });

@@ -1,7 +1,5 @@
-import { Backoff } from "../../../lib/net/backoff.ts";
-import type { CancelTimer, Clock, RandomSource } from "../../../lib/clock.ts";
+import type { CancelTimer, Clock } from "../../../lib/clock.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
-import { BoundedSocket } from "../../../lib/net/bounded_socket.ts";
 import { ReconnectingSocket } from "../../../lib/net/reconnecting_socket.ts";
 import { callerAddress } from "../../../lib/http/caller_address.ts";
 import { AddressCounts } from "../shared/limits.ts";
@@ -9,8 +7,8 @@ import type { ProxyMetrics } from "../shared/metrics.ts";
 import { type CallAnswer, callText, idNumber, idSpan, textAfterIdOf } from "../shared/envelopes.ts";
 import { limitExceeded, nodeTimeout } from "../shared/failures.ts";
 import { OpenRead, OpenReads, type Read } from "./open_reads.ts";
-import { REPLY_BYTES_MAX } from "./reply_body.ts";
 import { PAUSE_MS, SocketHealth } from "./socket_health.ts";
+import type { SocketSettings } from "./subscription_socket.ts";
 
 const log = serviceLog("proxy");
 
@@ -55,12 +53,8 @@ interface ReadSocketOptions {
   leader: () => number;
   /** Sends a read over HTTP instead. */
   overHttp: (read: Read) => Promise<CallAnswer>;
-  /** For durations: it must not jump. */
-  clock: Clock;
-  random: RandomSource;
+  socket: SocketSettings;
   timeoutMs: number;
-  reconnectInitialMs: number;
-  reconnectMaxMs: number;
   metrics: ProxyMetrics;
 }
 
@@ -72,6 +66,7 @@ interface ReadSocketOptions {
  */
 export class ReadSocket {
   readonly #options: ReadSocketOptions;
+  readonly #clock: Clock;
   readonly #socket: ReconnectingSocket;
   readonly #health: SocketHealth;
   readonly #reads = new OpenReads(OPEN_READ_LIMITS);
@@ -84,11 +79,11 @@ export class ReadSocket {
 
   constructor(options: ReadSocketOptions) {
     this.#options = options;
-    const { names, urls, leader, clock, random, metrics, overHttp } = options;
-    const { reconnectInitialMs: initialMs, reconnectMaxMs: maxMs } = options;
+    const { names, urls, leader, socket, metrics, overHttp } = options;
+    this.#clock = socket.clock;
     this.#observe = metrics.upstreamLatency("read");
     this.#health = new SocketHealth({
-      clock,
+      clock: socket.clock,
       askOverSocket: () => this.#socket.send(callText(CHECK_CALL.textAfterId, CHECK_CALL_ID)),
       askOverHttp: () => overHttp({ ...CHECK_CALL, node: leader() }),
       onPause: (reason) => {
@@ -98,10 +93,8 @@ export class ReadSocket {
       },
     });
     this.#socket = new ReconnectingSocket({
+      ...socket,
       url: () => urls[leader()] ?? "",
-      connect: (url) => new BoundedSocket(url, { maxMessageBytes: REPLY_BYTES_MAX, clock }),
-      clock,
-      backoff: new Backoff({ initialMs, maxMs, random }),
       handlers: {
         onOpen() {},
         onText: (text) => this.#onText(text),
@@ -122,13 +115,13 @@ export class ReadSocket {
    *   many reads wait.
    */
   ask(read: Read): Promise<CallAnswer> {
-    const { overHttp, leader, clock, metrics } = this.#options;
+    const { overHttp, leader, metrics } = this.#options;
     if (!read.fitsSocket || read.node !== leader()) return overHttp(read);
     if (!this.#isUsable) {
       this.#connect();
       return overHttp(read);
     }
-    const open = new OpenRead(read, clock.now());
+    const open = new OpenRead(read, this.#clock.now());
     this.#scheduleTick();
     if (this.#reads.tryOpen(open)) this.#send(open);
     else if (!this.#reads.wait(open)) {
@@ -207,7 +200,7 @@ export class ReadSocket {
   }
 
   #scheduleTick(): void {
-    this.#cancelTick ??= this.#options.clock.after(
+    this.#cancelTick ??= this.#clock.after(
       Math.min(TICK_INTERVAL_MS, this.#options.timeoutMs),
       () => {
         this.#cancelTick = undefined;
@@ -221,8 +214,8 @@ export class ReadSocket {
 
   /** Fails reads that reached the timeout, and sends slow ones over HTTP. */
   #checkReads(): void {
-    const { clock, timeoutMs, metrics } = this.#options;
-    const nowMs = clock.now();
+    const { timeoutMs, metrics } = this.#options;
+    const nowMs = this.#clock.now();
     for (const open of [...this.#reads.open(), ...this.#reads.waiting()]) {
       const ageMs = nowMs - open.startedAtMs;
       if (ageMs >= timeoutMs) {

@@ -2,6 +2,8 @@
 import assert from "node:assert/strict";
 import { Registry } from "prom-client";
 import { ProxyMetrics } from "../../../services/proxy/shared/metrics.ts";
+import { Backoff } from "../../../lib/net/backoff.ts";
+import { BoundedSocket } from "../../../lib/net/bounded_socket.ts";
 import {
   ALSO_OVER_HTTP_AFTER_MS,
   OPEN_READ_LIMITS,
@@ -44,11 +46,12 @@ class Scene {
       urls: [this.node.url.replace("http", "ws")],
       leader: () => this.leader,
       overHttp: ({ textAfterId }) => this.overHttp(/"method":"(\w+)"/.exec(textAfterId)?.[1] ?? ""),
-      clock: this.clock,
-      random: () => 1,
+      socket: {
+        clock: this.clock,
+        backoff: new Backoff({ initialMs: 100, maxMs: 100, random: () => 1 }),
+        connect: (url) => new BoundedSocket(url, { maxMessageBytes: 1_024, clock: this.clock }),
+      },
       timeoutMs: TIMEOUT_MS,
-      reconnectInitialMs: 100,
-      reconnectMaxMs: 100,
       metrics: new ProxyMetrics(this.registry),
     });
   }

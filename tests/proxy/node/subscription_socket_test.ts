@@ -1,6 +1,8 @@
 /** The hub's connection to real nodes, under a clock that the test moves. */
 import assert from "node:assert/strict";
 import { Registry } from "prom-client";
+import { Backoff } from "../../../lib/net/backoff.ts";
+import { BoundedSocket } from "../../../lib/net/bounded_socket.ts";
 import { SubscriptionSocket } from "../../../services/proxy/node/subscription_socket.ts";
 import { ProxyMetrics } from "../../../services/proxy/shared/metrics.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -22,10 +24,15 @@ class Scene {
   readonly upstream = new SubscriptionSocket({
     urls: this.nodes.map(({ url }) => url.replace("http", "ws")),
     leader: () => this.leader,
-    clock: this.clock,
-    random: () => 0.5,
-    reconnectInitialMs: RECONNECT_MS,
-    reconnectMaxMs: 4 * RECONNECT_MS,
+    socket: {
+      clock: this.clock,
+      backoff: new Backoff({
+        initialMs: RECONNECT_MS,
+        maxMs: 4 * RECONNECT_MS,
+        random: () => 0.5,
+      }),
+      connect: (url) => new BoundedSocket(url, { maxMessageBytes: 1_024, clock: this.clock }),
+    },
     metrics: this.#metrics,
     events: {
       opened: (node) => this.happened.push(["opened", node]),

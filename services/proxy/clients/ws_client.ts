@@ -19,7 +19,7 @@ interface AnswerSink extends ClientSink {
   admitAnswer(bytes: number): boolean;
 }
 
-export interface ClientSessionOptions {
+export interface WsClientOptions {
   hub: Hub;
   router: Router;
   sink: AnswerSink;
@@ -37,12 +37,12 @@ export interface ClientSessionOptions {
 }
 
 /** One WebSocket client: its calls go to the router, its subscriptions to the hub. */
-export class ClientSession {
-  readonly #options: ClientSessionOptions;
+export class WsClient {
+  readonly #options: WsClientOptions;
   readonly #client: HubClient;
   #hasEnded = false;
 
-  constructor(options: ClientSessionOptions) {
+  constructor(options: WsClientOptions) {
     this.#options = options;
     this.#client = options.hub.connect(options.sink, options.address);
   }
