@@ -1,7 +1,12 @@
 import { Buffer } from "node:buffer";
 import type { Clock } from "../../../lib/clock.ts";
 import { idAtStart, RpcCode } from "../../../lib/protocol/jsonrpc.ts";
-import { type AddressCounts, type ByteBudget, type RateCheck, SMALL_BYTES } from "../shared/limits.ts";
+import {
+  type AddressCounts,
+  type ByteBudget,
+  type RateCheck,
+  SMALL_BYTES,
+} from "../shared/limits.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import type { Hub } from "../hub/hub.ts";
 import { type ClientSink, CloseCode, type HubClient } from "../hub/hub_client.ts";
