@@ -16,9 +16,7 @@ export interface Read {
 
 /** A read that waits for a slot of the socket, was sent over it, or was also sent over HTTP. */
 export class OpenRead {
-  readonly answer: Promise<CallAnswer>;
-  readonly resolve: (answer: CallAnswer) => void;
-  readonly reject: (error: unknown) => void;
+  readonly answer = Promise.withResolvers<CallAnswer>();
   /** Its id on the socket; 0 while it waits for a slot. */
   id = 0;
   /** Whether it was also sent over HTTP. */
@@ -26,21 +24,7 @@ export class OpenRead {
   /** The answer over HTTP, unless that has failed. */
   httpAnswer: Promise<CallAnswer> | undefined;
 
-  constructor(readonly read: Read, readonly startedAtMs: number) {
-    const { promise, resolve, reject } = Promise.withResolvers<CallAnswer>();
-    this.answer = promise;
-    this.resolve = resolve;
-    this.reject = reject;
-  }
-
-  /** Settles with the outcome of the same read over HTTP. Never rejects. */
-  async settleWith(answer: Promise<CallAnswer>): Promise<void> {
-    try {
-      this.resolve(await answer);
-    } catch (error) {
-      this.reject(error);
-    }
-  }
+  constructor(readonly read: Read, readonly startedAtMs: number) {}
 }
 
 /** Ids repeat after this many reads, and stay below 2^30: V8 writes larger numbers more slowly. */

@@ -90,11 +90,6 @@ export class ReadNodes {
     return this.#at(index).isDead;
   }
 
-  /** The newest block that a node is known to have. */
-  headOf(index: number): number | undefined {
-    return this.#at(index).head?.number;
-  }
-
   /** Another node that has the block, for a read that one could not answer. */
   otherNode(failed: number, block?: number): number | undefined {
     const able = this.#nodes.filter((node) => node.index !== failed && node.serves(block));

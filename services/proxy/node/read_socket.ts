@@ -126,9 +126,9 @@ export class ReadSocket {
     if (this.#reads.tryOpen(open)) this.#send(open);
     else if (!this.#reads.wait(open)) {
       metrics.countRefusal("waiting_reads");
-      open.reject(limitExceeded(429, "Too many reads wait for an answer: try again"));
+      open.answer.reject(limitExceeded(429, "Too many reads wait for an answer: try again"));
     }
-    return open.answer;
+    return open.answer.promise;
   }
 
   /** Another node leads: connects to it. */
@@ -171,7 +171,7 @@ export class ReadSocket {
     this.#observe((this.#socket.lastFrameAtMs - open.startedAtMs) / 1000);
     this.#finish(open);
     if (isMethodNotFound(text)) return void this.#sendOverHttp(open);
-    open.resolve({ status: 200, text, id: span });
+    open.answer.resolve({ status: 200, text, id: span });
   }
 
   /** Ends a read; if it was open, the next one takes its slot. */
@@ -182,7 +182,8 @@ export class ReadSocket {
 
   /** Sends a read over HTTP after all. Resolves when it is answered; never rejects. */
   #sendOverHttp(open: OpenRead): Promise<void> {
-    return open.settleWith(open.httpAnswer ?? this.#options.overHttp(open.read));
+    const { resolve, reject } = open.answer;
+    return (open.httpAnswer ?? this.#options.overHttp(open.read)).then(resolve, reject);
   }
 
   /** The node did not say which read failed, so all open reads go over HTTP. */
@@ -221,7 +222,7 @@ export class ReadSocket {
       if (ageMs >= timeoutMs) {
         this.#finish(open);
         metrics.upstreamErrors.inc({ target: "read" });
-        open.reject(nodeTimeout("read", timeoutMs));
+        open.answer.reject(nodeTimeout("read", timeoutMs));
       } else if (open.id === 0) {
         if (ageMs >= TICK_INTERVAL_MS) void this.#sendOverflowing(open);
       } else if (ageMs >= ALSO_OVER_HTTP_AFTER_MS && !open.isAlsoOverHttp) {
@@ -254,7 +255,7 @@ export class ReadSocket {
     if (this.#reads.get(open.id) !== open) return;
     this.#finish(open);
     this.#health.countFault("its WebSocket does not answer");
-    open.resolve(answer);
+    open.answer.resolve(answer);
   }
 }
 
