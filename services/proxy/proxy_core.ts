@@ -28,7 +28,6 @@ export class ProxyCore {
   readonly clients: WsClients;
   readonly #delivery: DeliveryLoop;
   readonly #limiter: RequestLimiter | undefined;
-  readonly #trustsForwardedFor: boolean;
 
   /**
    * @param clock Measures durations: it must not jump. Requests to nodes use the real one.
@@ -41,7 +40,6 @@ export class ProxyCore {
     unixClock: Clock = systemClock,
   ) {
     const { maxBodyBytes, rateLimit, rateLimitTotal } = options;
-    this.#trustsForwardedFor = options.trustProxy;
     const budget = new ByteBudget(options.maxBufferedBytes);
     const requestClock = monotonicClock;
     const nodes = new UpstreamNodes({ options, clock, requestClock, unixClock, budget, metrics });
@@ -68,12 +66,10 @@ export class ProxyCore {
     const limiter = rateLimit + rateLimitTotal > 0 ? new RequestLimiter(options) : undefined;
     this.#limiter = limiter;
     const checkRate = limiter && ((address: CallerAddress) => limiter.count(address));
-    const forCalls = { router, cors, metrics, budget, openRequests, checkRate, clock };
-    this.endpoint = new RpcEndpoint({
-      ...forCalls,
-      maxBodyBytes,
-      addressOf: (headers, remote) => this.addressOf(headers, remote),
-    });
+    const addressOf = (headers: Headers, remote: string) =>
+      callerAddress(headers, remote, options.trustProxy);
+    const forCalls = { router, cors, metrics, budget, openRequests, checkRate, clock, addressOf };
+    this.endpoint = new RpcEndpoint({ ...forCalls, maxBodyBytes });
     this.clients = new WsClients({
       ...forCalls,
       hub: this.hub,
@@ -117,11 +113,6 @@ export class ProxyCore {
       () => hub.table.count,
     );
     return hub;
-  }
-
-  /** The caller of a request from a connection's peer. */
-  addressOf(headers: Headers, remote: string): CallerAddress {
-    return callerAddress(headers, remote, this.#trustsForwardedFor);
   }
 
   /** Connects to the nodes and starts all timers. */

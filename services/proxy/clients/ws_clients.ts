@@ -17,6 +17,7 @@ const log = serviceLog("proxy");
 /** The options of a client are the same for all clients. */
 interface WsClientsOptions extends Omit<WsClientOptions, "sink" | "address"> {
   cors: Cors;
+  addressOf: (headers: Headers, remote: string) => CallerAddress;
   maxClients: number;
   maxClientsPerAddress: number;
 }
@@ -54,16 +55,12 @@ export class WsClients {
   }
 
   /** Turns a request into a WebSocket, or refuses it. */
-  accept(request: Request, address: CallerAddress): Response {
-    const answer = this.refuse(request.headers, address) ?? this.#upgrade(request, address);
-    this.#options.metrics.countHandshake(answer.status);
-    return answer;
-  }
-
-  #upgrade(request: Request, address: CallerAddress): Response {
+  accept(request: Request, remote: string): Response {
+    const address = this.admit(request.headers, remote);
+    if (address instanceof Response) return address;
     const upgrade = upgradeWebSocket(request, { idleTimeout: IDLE_TIMEOUT_S });
     if (typeof upgrade === "string") {
-      return responseOf(new ProxyError(400, RpcCode.invalidRequest, upgrade));
+      return this.#refusal(new ProxyError(400, RpcCode.invalidRequest, upgrade));
     }
     const { socket, response } = upgrade;
     // A socket whose peer disconnects before it opens has no further event, not even a close.
@@ -76,20 +73,21 @@ export class WsClients {
     return response;
   }
 
-  /** The reason to refuse a handshake; undefined if it is accepted. */
-  refuse(headers: Headers, address: CallerAddress): Response | undefined {
+  /** The caller of a handshake, or the answer that refuses it. */
+  admit(headers: Headers, remote: string): CallerAddress | Response {
+    const { cors, addressOf } = this.#options;
+    const origin = headers.get("origin");
+    const address = addressOf(headers, remote);
     // Otherwise any page could use a proxy that only its visitor can reach.
-    if (!this.#options.cors.allows(headers.get("origin"))) {
-      return responseOf(originRefused(headers.get("origin")));
-    }
-    const error = this.#refuseClient(address);
-    return error && responseOf(error);
+    const error = cors.allows(origin) ? this.#refuseClient(address) : originRefused(origin);
+    return error === undefined ? address : this.#refusal(error);
   }
 
   /** Serves a client whose socket has just opened, until it ends. */
   serve(socket: ClientSocket, address: CallerAddress): void {
-    const { display } = address;
     const { metrics } = this.#options;
+    const { display } = address;
+    metrics.countHandshake(101);
     const queue = new ClientQueue(socket, this.#buffers, address.key);
     const client = new WsClient({ ...this.#options, sink: queue, address });
     this.#sockets.add(socket);
@@ -151,11 +149,11 @@ export class WsClients {
       );
     }
   }
-}
 
-function responseOf(error: ProxyError): Response {
-  return new Response(failureText("null", error), {
-    status: error.status,
-    headers: { "content-type": "application/json" },
-  });
+  #refusal(error: ProxyError): Response {
+    const { status } = error;
+    this.#options.metrics.countHandshake(status);
+    const headers = { "content-type": "application/json" };
+    return new Response(failureText("null", error), { status, headers });
+  }
 }

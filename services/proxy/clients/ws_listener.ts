@@ -11,7 +11,7 @@ import { AllowedHosts } from "../../../lib/http/allowed_hosts.ts";
 import { ListenError, urlOf, webSocketUrlOf } from "../../../lib/http/listener.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { AddressCounts } from "../shared/limits.ts";
-import { isWebSocketPath } from "./ws_clients.ts";
+import { isWebSocketPath, type WsClients } from "./ws_clients.ts";
 import { IDLE_TIMEOUT_S, WsSocket } from "./client_sockets.ts";
 import { FrameJoiner } from "../hub/notifications.ts";
 import { callerAddress } from "../../../lib/http/caller_address.ts";
@@ -41,10 +41,7 @@ interface WsListenerOptions {
   maxHandshakesPerPeer: number;
   /** Called for each connection over that limit. */
   onRefusal?: () => void;
-  /** The HTTP answer that refuses a handshake; undefined to accept it. */
-  refuse: (headers: Headers, remote: string) => Response | undefined;
-  /** Called for each socket in the turn in which it opened. */
-  accepted: (socket: WsSocket, headers: Headers, remote: string) => void;
+  clients: Pick<WsClients, "admit" | "serve">;
 }
 
 /**
@@ -138,14 +135,13 @@ export class WsListener {
 
   #upgrade(request: IncomingMessage, tcp: Socket, head: Buffer): void {
     const headers = headersOf(request);
-    // Read now: a peer that disconnects before the end of the handshake has no address afterwards.
-    const remote = tcp.remoteAddress ?? "";
     const error = this.#allowedHosts.refuse(headers) ?? pathProblem(request);
-    const refused = error === undefined
-      ? this.#options.refuse(headers, remote)
+    const { clients } = this.#options;
+    const address = error === undefined
+      ? clients.admit(headers, tcp.remoteAddress ?? "")
       : failureResponse(error);
-    if (refused !== undefined) {
-      void sendRefusal(tcp, refused);
+    if (address instanceof Response) {
+      void sendRefusal(tcp, address);
       return;
     }
     this.#pending.get(tcp)?.();
@@ -153,7 +149,7 @@ export class WsListener {
       const socket = new WsSocket(webSocket, tcp, this.#joiner);
       this.#sockets.add(socket);
       webSocket.once("close", () => this.#sockets.delete(socket));
-      this.#options.accepted(socket, headers, remote);
+      clients.serve(socket, address);
     });
   }
 

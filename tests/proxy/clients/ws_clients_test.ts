@@ -40,6 +40,7 @@ function scene() {
     hub: hub as never,
     router: router as never,
     cors: new Cors([GOOD]),
+    addressOf: (_headers, remote) => address(remote),
     clock,
     metrics: new ProxyMetrics(registry),
     budget,
@@ -48,9 +49,9 @@ function scene() {
     maxMessageBytes: 1_000,
     maxSubscriptionsPerClient: 10,
   });
-  const adopt = (from = address()) => {
+  const adopt = (from = "first") => {
     const socket = new FakeSocket();
-    clients.serve(socket, from);
+    clients.serve(socket, address(from));
     return socket;
   };
   const metric = async (series: string) => seriesIn(await registry.metrics(), series);
@@ -76,19 +77,19 @@ Deno.test("WsClients: a handshake is a GET of /ws or / with an upgrade to WebSoc
 
 Deno.test("WsClients: refuses a handshake from a foreign origin, or over a limit of clients", async () => {
   const { clients, adopt, metric } = scene();
-  const refusal = async (from = address(), headers: HeadersInit = {}) => {
-    const response = clients.refuse(new Headers(headers), from);
-    if (response === undefined) return undefined;
+  const refusal = async (from = "first", headers: HeadersInit = {}) => {
+    const response = clients.admit(new Headers(headers), from);
+    if (!(response instanceof Response)) return undefined;
     assert.equal(response.headers.get("content-type"), "application/json");
     return [response.status, (await response.json()).error.code];
   };
-  assert.deepEqual(await refusal(address(), { origin: "https://bad.example" }), [403, -32600]);
-  assert.equal(await refusal(address(), { origin: GOOD }), undefined);
+  assert.deepEqual(await refusal("first", { origin: "https://bad.example" }), [403, -32600]);
+  assert.equal(await refusal("first", { origin: GOOD }), undefined);
   const [first] = [adopt(), adopt()];
   assert.deepEqual(await refusal(), [429, -32005]);
-  assert.equal(await refusal(address("other")), undefined);
-  adopt(address("other"));
-  assert.deepEqual(await refusal(address("third")), [429, -32005]);
+  assert.equal(await refusal("other"), undefined);
+  adopt("other");
+  assert.deepEqual(await refusal("third"), [429, -32005]);
   assert.equal(await metric('proxy_refusals_total{limit="connections_per_address"}'), 1);
   assert.equal(await metric('proxy_refusals_total{limit="connections"}'), 1);
   first.events.onClosed();
@@ -100,7 +101,7 @@ Deno.test("WsClients: refuses a handshake from a foreign origin, or over a limit
 Deno.test("WsClients: a handshake without a required header is answered with 400, and counted", async () => {
   const { clients, metric } = scene();
   const request = new Request("http://x/ws", { headers: { upgrade: "websocket" } });
-  const response = clients.accept(request, address());
+  const response = clients.accept(request, "first");
   assert.deepEqual([response.status, (await response.json()).error.code], [400, -32600]);
   const series = 'proxy_http_requests_total{method="GET",target="proxy",status="400"}';
   assert.equal(await metric(series), 1);
