@@ -108,7 +108,10 @@ export class WsListener {
   /** Cuts open connections and stops listening. */
   async stop(): Promise<void> {
     this.#cancelPing?.();
-    for (const tcp of this.#pending.keys()) tcp.destroy();
+    for (const [tcp, settle] of this.#pending) {
+      settle();
+      tcp.destroy();
+    }
     const closed = new Promise((resolve) => this.#server.close(resolve));
     for (const socket of this.#sockets) socket.terminate();
     this.#server.closeAllConnections();
