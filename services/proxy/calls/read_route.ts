@@ -86,7 +86,7 @@ function filterNotFound(cause?: unknown): ProxyError {
 }
 
 /** The highest block that a read names by number; undefined if it names none. */
-export function blockOf({ method, params }: Pick<Call, "method" | "params">): number | undefined {
+function blockOf({ method, params }: Call): number | undefined {
   const position = BLOCK_POSITIONS.get(method);
   if (position === undefined || !Array.isArray(params)) return undefined;
   const named: unknown = params[position];
