@@ -76,9 +76,7 @@ async function start(options: ProxyOptions, opened: AsyncDisposableStack): Promi
     registry,
     health: () => new Response(["OK", ...excludedNodeLines(nodes)].join("\n")),
     upgrade: (request, remote) =>
-      isHandshake(request)
-        ? clients.accept(request, remote)
-        : undefined,
+      isHandshake(request) ? clients.accept(request, remote) : undefined,
     fastRoute: (request, remote, served) => endpoint.handle(request, remote, served),
     async drain() {
       isStopping = true;

@@ -30,7 +30,7 @@ export class ProxyCore {
   readonly #limiter: RequestLimiter | undefined;
 
   /**
-   * @param clock Measures durations: it must not jump. Requests to nodes use the real one.
+   * @param clock Measures durations: it must not jump.
    * @param unixClock Is compared with the times of blocks.
    */
   constructor(
@@ -41,9 +41,7 @@ export class ProxyCore {
   ) {
     const { maxBodyBytes, rateLimit, rateLimitTotal } = options;
     const budget = new ByteBudget(options.maxBufferedBytes);
-    const requestClock = monotonicClock;
-    const nodes = new UpstreamNodes({ options, clock, requestClock, unixClock, budget, metrics });
-    this.nodes = nodes;
+    const nodes = this.nodes = new UpstreamNodes({ options, clock, unixClock, budget, metrics });
     this.#delivery = new DeliveryLoop(clock);
     const inFlight = new InFlightReads();
     this.hub = this.#createHub(options, metrics, inFlight);

@@ -19,9 +19,8 @@ const log = serviceLog("proxy");
 
 interface UpstreamNodesOptions {
   options: ProxyOptions;
-  /** Measures durations, except those of requests to nodes. */
+  /** Measures durations: it must not jump. */
   clock: Clock;
-  requestClock: Clock;
   /** Is compared with the times of blocks. */
   unixClock: Clock;
   budget: ByteBudget;
@@ -40,13 +39,11 @@ export class UpstreamNodes {
   readonly #clock: Clock;
   #hub: Hub | undefined;
 
-  constructor(
-    { options, clock, requestClock, unixClock, budget, metrics }: UpstreamNodesOptions,
-  ) {
+  constructor({ options, clock, unixClock, budget, metrics }: UpstreamNodesOptions) {
     this.#clock = clock;
     const { urls, wsUrls, names } = readNodeUrls(options);
     const { upstreamTimeoutMs: timeoutMs } = options;
-    const http = { timeoutMs, clock: requestClock, budget, metrics };
+    const http = { timeoutMs, clock, budget, metrics };
     this.write = new HttpPool({ target: "write", url: new URL(options.writeNodeUrl), ...http });
     const readNodes = this.readNodes = new ReadNodes({
       names,
@@ -91,7 +88,7 @@ export class UpstreamNodes {
       urls: wsUrls,
       leader,
       overHttp: (call) => read.ask(call),
-      socket: socketSettings(options, requestClock),
+      socket: socketSettings(options, clock),
       timeoutMs,
       metrics,
     });
