@@ -14,7 +14,7 @@ import { address } from "./hub/hub_scene.ts";
 import { EchoNode, type EchoNodeOptions } from "./echo_node.ts";
 import type { RpcMessage } from "../support/rpc_socket.ts";
 import { call } from "./support.ts";
-import { FakeSocket } from "./clients/fake_socket.ts";
+import { FakeClientSocket } from "./clients/fake_client_socket.ts";
 
 /** Longer than any wait before a reconnect. */
 const RECONNECT_MS = 100;
@@ -22,7 +22,7 @@ const RECONNECT_MS = 100;
 const HOUR_MS = 3_600_000;
 
 /** A client with the test at its other end. */
-class Client extends FakeSocket {
+class Client extends FakeClientSocket {
   ask(message: unknown): void {
     this.events.onText(JSON.stringify(message));
   }

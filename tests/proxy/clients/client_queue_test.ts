@@ -6,7 +6,7 @@ import {
   GUARANTEED_BYTES,
 } from "../../../services/proxy/clients/client_queue.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { FakeSocket } from "./fake_socket.ts";
+import { FakeClientSocket } from "./fake_client_socket.ts";
 
 const MIB = 1024 * 1024;
 const MAX = 16 * MIB;
@@ -21,11 +21,11 @@ function scene() {
 
 /** A client that reads nothing, unless the test sets its unsent bytes. */
 class Client {
-  readonly socket: FakeSocket;
+  readonly socket: FakeClientSocket;
   readonly queue: ClientQueue;
 
   constructor(buffers: ClientBuffers, key: string, canTerminate: boolean) {
-    this.socket = new FakeSocket(canTerminate);
+    this.socket = new FakeClientSocket(canTerminate);
     this.queue = new ClientQueue(this.socket, buffers, key);
   }
 

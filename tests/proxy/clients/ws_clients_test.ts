@@ -8,7 +8,7 @@ import { Cors } from "../../../lib/http/cors.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { address } from "../hub/hub_scene.ts";
-import { FakeSocket } from "./fake_socket.ts";
+import { FakeClientSocket } from "./fake_client_socket.ts";
 import { seriesIn } from "../../support/http_answers.ts";
 
 const GOOD = "https://good.example";
@@ -50,7 +50,7 @@ function scene() {
     maxSubscriptionsPerClient: 10,
   });
   const adopt = (from = "first") => {
-    const socket = new FakeSocket();
+    const socket = new FakeClientSocket();
     clients.serve(socket, address(from));
     return socket;
   };

@@ -3,7 +3,7 @@ import type { OutgoingMessage } from "../../../services/proxy/hub/notifications.
 import type { RpcMessage } from "../../support/rpc_socket.ts";
 
 /** A client's socket with the test at its other end. */
-export class FakeSocket implements ClientSocket {
+export class FakeClientSocket implements ClientSocket {
   readonly isOpen = true;
   readonly canTerminate: boolean;
   /** What the client has not read, as the test sets it. */
