@@ -42,9 +42,9 @@ export class ProxyCore {
     const { maxBodyBytes, rateLimit, rateLimitTotal } = options;
     const budget = new ByteBudget(options.maxBufferedBytes);
     const nodes = this.nodes = new UpstreamNodes({ options, clock, unixClock, budget, metrics });
-    this.#delivery = new DeliveryLoop(clock);
     const inFlight = new InFlightReads();
     this.hub = this.#createHub(options, metrics, inFlight);
+    this.#delivery = new DeliveryLoop(this.hub, clock);
     const router = this.router = new Router({
       methods: new MethodKinds(options.writeMethods, options.httpMethods),
       nodes: { write: nodes.write, read: nodes.read },
@@ -115,7 +115,7 @@ export class ProxyCore {
 
   /** Connects to the nodes and starts all timers. */
   start(): void {
-    this.#delivery.start(this.hub);
+    this.#delivery.start();
     this.nodes.start(this.hub);
   }
 

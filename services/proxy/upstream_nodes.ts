@@ -102,7 +102,7 @@ export class UpstreamNodes {
 
   /** Whether the socket for subscriptions is open. */
   get isConnected(): boolean {
-    return this.#upstream.isConnected;
+    return this.#upstream.connection.isConnected;
   }
 
   get hasSeveral(): boolean {
@@ -111,12 +111,12 @@ export class UpstreamNodes {
 
   /** Sends a frame over the socket for subscriptions. @returns False if it is not open. */
   send(text: string): boolean {
-    return this.#upstream.send(text);
+    return this.#upstream.connection.send(text);
   }
 
   /** Replaces the socket for subscriptions, which is faulty. */
   drop(reason: string): void {
-    this.#upstream.drop(reason);
+    this.#upstream.connection.drop(reason);
   }
 
   /** The node announced a block. @returns False to keep it from clients. */
@@ -129,13 +129,13 @@ export class UpstreamNodes {
   /** Connects to the nodes. @param hub Gets what the leading read node sends. */
   start(hub: Hub): void {
     this.#hub = hub;
-    this.#upstream.start();
+    this.#upstream.connection.start();
     this.#probeRounds.start();
   }
 
   stop(): void {
     this.#readSocket?.stop();
-    this.#upstream.stop();
+    this.#upstream.connection.stop();
     this.#probeRounds.stop();
     this.read.stop();
     this.write.stop();

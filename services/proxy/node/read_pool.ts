@@ -59,8 +59,8 @@ export class ReadPool implements NodePort {
       ({ status }) => cannotServe(status),
       (failure) => connectionErrorOf(failure)?.isCallerCaused === false,
     );
-    const other = mayRetry ? this.#otherPool(node) : undefined;
-    return await (other === undefined ? sent : other.post(text, options));
+    const other = mayRetry && !this.#isStopped ? this.#nodes.otherNode(node) : undefined;
+    return await (other === undefined ? sent : this.#at(this.#pools, other).post(text, options));
   }
 
   /** Sends a plain read: see {@link askOverHttp}. */
@@ -101,11 +101,6 @@ export class ReadPool implements NodePort {
     const isOurLimit = error?.abortReason === "busy" || error?.isCallerCaused;
     if (!isOurLimit) this.#nodes.countRead(node, { isFailed });
     if (error?.isNodeDown) this.#nodes.onDied(node, error.message);
-  }
-
-  #otherPool(failed: number): HttpPool | undefined {
-    const other = this.#isStopped ? undefined : this.#nodes.otherNode(failed);
-    return other === undefined ? undefined : this.#pools[other];
   }
 
   #at(pools: readonly HttpPool[], node: number): HttpPool {

@@ -39,7 +39,7 @@ const REFUSAL_CODES: ReadonlySet<number> = new Set([1002, 1003, 1007, 1008, 1009
 /** The one WebSocket to a read node: to the leader, if there are several. */
 export class SubscriptionSocket {
   readonly #options: SubscriptionSocketOptions;
-  readonly #socket: ReconnectingSocket;
+  readonly connection: ReconnectingSocket;
   #node = 0;
   #isChangingLeader = false;
 
@@ -49,7 +49,7 @@ export class SubscriptionSocket {
     metrics.upstreamConnected.set(0);
     const loss = new ProblemTracker();
     let wasConnected = false;
-    this.#socket = new ReconnectingSocket({
+    this.connection = new ReconnectingSocket({
       ...socket,
       url: () => {
         this.#node = leader();
@@ -99,33 +99,13 @@ export class SubscriptionSocket {
     return this.#node;
   }
 
-  get isConnected(): boolean {
-    return this.#socket.isConnected;
-  }
-
-  start(): void {
-    this.#socket.start();
-  }
-
-  stop(): void {
-    this.#socket.stop();
-  }
-
-  send(text: string): boolean {
-    return this.#socket.send(text);
-  }
-
-  drop(reason: string): void {
-    this.#socket.drop(reason);
-  }
-
   /** The leader changed: connects to it now. */
   followLeader(): void {
     if (this.#node === this.#options.leader()) return;
     this.#isChangingLeader = true;
-    this.#socket.drop("another node is the leader now");
+    this.connection.drop("another node is the leader now");
     this.#isChangingLeader = false;
     this.#options.socket.backoff.reset();
-    this.#socket.reconnectNow();
+    this.connection.reconnectNow();
   }
 }
