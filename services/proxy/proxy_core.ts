@@ -88,7 +88,7 @@ export class ProxyCore {
     const events = metrics.hubEvents();
     const hub = new Hub({
       capacity: options.broadcastCapacity,
-      upstream: nodes,
+      upstream: nodes.subscriptions,
       random: Math.random,
       subscribeTimeoutMs: options.subscribeTimeoutMs,
       maxSubscriptions: options.maxUpstreamSubscriptions,

@@ -3,6 +3,7 @@ import { serviceLog } from "../../lib/log/logging.ts";
 import { Backoff } from "../../lib/net/backoff.ts";
 import { BoundedSocket } from "../../lib/net/bounded_socket.ts";
 import type { Hub } from "./hub/hub.ts";
+import type { UpstreamPort } from "./hub/subscribe_calls.ts";
 import { HttpPool } from "./node/http_pool.ts";
 import { ProbeRounds } from "./node/probe_rounds.ts";
 import { headOf, registerNodeMetrics } from "./node/read_node.ts";
@@ -81,7 +82,7 @@ export class UpstreamNodes {
       silenceMs: options.headSilenceMs,
       followed: () => this.#hub?.followsHeads ? this.#upstream.node : undefined,
       probe: (node) => read.probe(node),
-      drop: (reason) => this.drop(reason),
+      drop: (reason) => this.#upstream.connection.drop(reason),
     });
     this.#readSocket = options.reads === "http" ? undefined : new ReadSocket({
       names,
@@ -109,14 +110,9 @@ export class UpstreamNodes {
     return this.readNodes.names.length > 1;
   }
 
-  /** Sends a frame over the socket for subscriptions. @returns False if it is not open. */
-  send(text: string): boolean {
-    return this.#upstream.connection.send(text);
-  }
-
-  /** Replaces the socket for subscriptions, which is faulty. */
-  drop(reason: string): void {
-    this.#upstream.connection.drop(reason);
+  /** The socket for subscriptions, to the leading read node. */
+  get subscriptions(): UpstreamPort {
+    return this.#upstream.connection;
   }
 
   /** The node announced a block. @returns False to keep it from clients. */
