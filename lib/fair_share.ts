@@ -49,18 +49,20 @@ export class FairQueue<T> {
   /**
    * Removes and returns the next item. Groups take turns; a caller's items keep their order.
    *
-   * @param isReady Whether the turn of a group may be used now.
+   * @param tryStart Whether the first item of a caller may be removed now; it is if this is true.
    */
-  removeNext(isReady: (name: string) => boolean = () => true): T | undefined {
+  removeNext(tryStart: (item: T) => boolean = () => true): T | undefined {
     for (const [name, group] of this.#groups) {
-      if (!isReady(name)) continue;
+      const item = group.removeNext(tryStart);
+      if (item === undefined) continue;
       this.#size -= 1;
-      const item = group.removeNext();
       this.#groups.delete(name);
       if (group.size > 0) this.#groups.set(name, group);
       return item;
     }
-    if (this.#items.length > 0) this.#size -= 1;
+    const first = this.#items[0];
+    if (first === undefined || !tryStart(first)) return undefined;
+    this.#size -= 1;
     return this.#items.shift();
   }
 

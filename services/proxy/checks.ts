@@ -15,9 +15,9 @@ export const checks: ServiceChecks<typeof options> = {
   service: "proxy",
   options,
   start: startProxy,
-  customChecks: (given, context) => [{
+  customChecks: (values, context) => [{
     subject: "nodes",
-    run: () => checkNodes(given, context),
+    run: () => checkNodes(values, context),
   }],
 };
 

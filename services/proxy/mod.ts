@@ -5,8 +5,8 @@ import { UsageError } from "../../lib/cli/options.ts";
 import { listen, webSocketUrlOf } from "../../lib/http/listener.ts";
 import { type RunningService, startOrClose, startService } from "../../lib/http/service.ts";
 import { createApi } from "./api.ts";
-import { SHARE_PER_PEER } from "./shared/address_counts.ts";
-import { isHandshake } from "./clients/ws_clients.ts";
+import { SHARE_PER_PEER } from "./shared/limits.ts";
+import { isHandshake, type WsClients } from "./clients/ws_clients.ts";
 import { ProxyMetrics } from "./shared/metrics.ts";
 import { options, type ProxyOptions } from "./options.ts";
 import { ProxyCore } from "./proxy_core.ts";
@@ -64,7 +64,7 @@ async function start(options: ProxyOptions, opened: AsyncDisposableStack): Promi
       allowedHosts,
     });
   opened.defer(() => metricsListener?.stop());
-  const wsListener = await listenForWebSockets(options, core, metrics);
+  const wsListener = await listenForWebSockets(options, clients, metrics);
   opened.defer(() => wsListener?.stop());
   const service = startService({
     name: "proxy",
@@ -76,9 +76,7 @@ async function start(options: ProxyOptions, opened: AsyncDisposableStack): Promi
     registry,
     health: () => new Response(["OK", ...excludedNodeLines(nodes)].join("\n")),
     upgrade: (request, remote) =>
-      isHandshake(request)
-        ? clients.accept(request, core.addressOf(request.headers, remote))
-        : undefined,
+      isHandshake(request) ? clients.accept(request, remote) : undefined,
     fastRoute: (request, remote, served) => endpoint.handle(request, remote, served),
     async drain() {
       isStopping = true;
@@ -98,11 +96,10 @@ async function start(options: ProxyOptions, opened: AsyncDisposableStack): Promi
 /** Listens on the second port for WebSockets, if there is one. */
 async function listenForWebSockets(
   { wsPort, host, allowedHosts, reusePort, ...options }: ProxyOptions,
-  core: ProxyCore,
+  clients: WsClients,
   metrics: ProxyMetrics,
 ): Promise<WsListener | undefined> {
   if (wsPort === undefined) return undefined;
-  const { clients } = core;
   return await WsListener.start({
     host,
     allowedHosts,
@@ -115,15 +112,7 @@ async function listenForWebSockets(
       ? Math.floor(options.maxWsClients * SHARE_PER_PEER)
       : options.maxConnectionsPerAddress,
     onRefusal: () => metrics.countRefusal("connections_per_address"),
-    refuse(headers, remote) {
-      const refused = clients.refuse(headers, core.addressOf(headers, remote));
-      if (refused !== undefined) metrics.countHandshake(refused.status);
-      return refused;
-    },
-    accepted(connection, headers, remote) {
-      metrics.countHandshake(101);
-      clients.serve(connection, core.addressOf(headers, remote));
-    },
+    clients,
   });
 }
 

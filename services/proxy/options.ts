@@ -178,7 +178,7 @@ export type ProxyOptions = OptionsOf<typeof options>;
 /** Most read nodes: the id of a filter has two digits for its node. */
 const READ_NODES_MAX = 256;
 
-export interface ReadNodeUrls {
+interface ReadNodeUrls {
   urls: string[];
   wsUrls: string[];
   /** Names for logs, metrics and people. */

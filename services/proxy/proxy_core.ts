@@ -1,8 +1,7 @@
 import { type Clock, monotonicClock, systemClock } from "../../lib/clock.ts";
 import { type CallerAddress, callerAddress } from "../../lib/http/caller_address.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
-import { AddressCounts, SHARE_PER_PEER } from "./shared/address_counts.ts";
-import { ByteBudget } from "./shared/byte_budget.ts";
+import { AddressCounts, ByteBudget, SHARE_PER_PEER } from "./shared/limits.ts";
 import { InFlightReads } from "./calls/in_flight_reads.ts";
 import { MethodKinds } from "./calls/methods.ts";
 import { Router } from "./calls/router.ts";
@@ -13,8 +12,8 @@ import { DeliveryLoop } from "./hub/delivery_loop.ts";
 import { Hub } from "./hub/hub.ts";
 import type { ProxyMetrics } from "./shared/metrics.ts";
 import { HTTP_CONNECTIONS_MAX } from "./node/http_pool.ts";
-import { UpstreamNodes } from "./node/upstream_nodes.ts";
-import { type ProxyOptions, readNodeUrls } from "./options.ts";
+import { UpstreamNodes } from "./upstream_nodes.ts";
+import type { ProxyOptions } from "./options.ts";
 
 /**
  * A proxy without its listeners. A call goes down once: from a client through the router to a node.
@@ -29,10 +28,9 @@ export class ProxyCore {
   readonly clients: WsClients;
   readonly #delivery: DeliveryLoop;
   readonly #limiter: RequestLimiter | undefined;
-  readonly #trustsForwardedFor: boolean;
 
   /**
-   * @param clock Measures durations: it must not jump. Requests to nodes use the real one.
+   * @param clock Measures durations: it must not jump.
    * @param unixClock Is compared with the times of blocks.
    */
   constructor(
@@ -42,22 +40,11 @@ export class ProxyCore {
     unixClock: Clock = systemClock,
   ) {
     const { maxBodyBytes, rateLimit, rateLimitTotal } = options;
-    this.#trustsForwardedFor = options.trustProxy;
     const budget = new ByteBudget(options.maxBufferedBytes);
-    const readNodes = readNodeUrls(options);
-    const nodes = new UpstreamNodes({
-      readNodes,
-      options,
-      clock,
-      requestClock: monotonicClock,
-      unixClock,
-      budget,
-      metrics,
-    });
-    this.nodes = nodes;
-    this.#delivery = new DeliveryLoop(clock);
+    const nodes = this.nodes = new UpstreamNodes({ options, clock, unixClock, budget, metrics });
     const inFlight = new InFlightReads();
     this.hub = this.#createHub(options, metrics, inFlight);
+    this.#delivery = new DeliveryLoop(this.hub, clock);
     const router = this.router = new Router({
       methods: new MethodKinds(options.writeMethods, options.httpMethods),
       nodes: { write: nodes.write, read: nodes.read },
@@ -77,14 +64,12 @@ export class ProxyCore {
     const limiter = rateLimit + rateLimitTotal > 0 ? new RequestLimiter(options) : undefined;
     this.#limiter = limiter;
     const checkRate = limiter && ((address: CallerAddress) => limiter.count(address));
-    const shared = { router, cors, metrics, budget, openRequests, checkRate, clock };
-    this.endpoint = new RpcEndpoint({
-      ...shared,
-      maxBodyBytes,
-      addressOf: (headers, remote) => this.addressOf(headers, remote),
-    });
+    const addressOf = (headers: Headers, remote: string) =>
+      callerAddress(headers, remote, options.trustProxy);
+    const forCalls = { router, cors, metrics, budget, openRequests, checkRate, clock, addressOf };
+    this.endpoint = new RpcEndpoint({ ...forCalls, maxBodyBytes });
     this.clients = new WsClients({
-      ...shared,
+      ...forCalls,
       hub: this.hub,
       maxClients: options.maxWsClients,
       maxClientsPerAddress: options.maxConnectionsPerAddress,
@@ -103,7 +88,7 @@ export class ProxyCore {
     const events = metrics.hubEvents();
     const hub = new Hub({
       capacity: options.broadcastCapacity,
-      upstream: nodes,
+      upstream: nodes.subscriptions,
       random: Math.random,
       subscribeTimeoutMs: options.subscribeTimeoutMs,
       maxSubscriptions: options.maxUpstreamSubscriptions,
@@ -115,7 +100,7 @@ export class ProxyCore {
           // A read that follows a notification must not share the answer to an older read.
           inFlight.clear();
         },
-        announced: (head) => nodes.announced(head),
+        announced: (block) => nodes.announced(block),
       },
       onFlushNeeded: () => this.#delivery.flushSoon(),
     });
@@ -128,14 +113,9 @@ export class ProxyCore {
     return hub;
   }
 
-  /** The caller of a request from a connection's peer. */
-  addressOf(headers: Headers, remote: string): CallerAddress {
-    return callerAddress(headers, remote, this.#trustsForwardedFor);
-  }
-
   /** Connects to the nodes and starts all timers. */
   start(): void {
-    this.#delivery.start(this.hub);
+    this.#delivery.start();
     this.nodes.start(this.hub);
   }
 

@@ -4,16 +4,17 @@ import { Registry } from "prom-client";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { options, type ProxyOptions } from "../../services/proxy/options.ts";
 import { ProxyMetrics } from "../../services/proxy/shared/metrics.ts";
+import { QUEUED_BYTES_MAX } from "../../services/proxy/clients/client_queue.ts";
 import { ROUND_MS } from "../../services/proxy/node/probe_rounds.ts";
 import { ProxyCore } from "../../services/proxy/proxy_core.ts";
-import { eventually } from "../support/eventually.ts";
+import { eventually, nextTurn } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { freePort } from "../support/ports.ts";
 import { address } from "./hub/hub_scene.ts";
 import { EchoNode, type EchoNodeOptions } from "./echo_node.ts";
 import type { RpcMessage } from "../support/rpc_socket.ts";
 import { call } from "./support.ts";
-import { FakeConnection } from "./clients/fake_connection.ts";
+import { FakeClientSocket } from "./clients/fake_client_socket.ts";
 
 /** Longer than any wait before a reconnect. */
 const RECONNECT_MS = 100;
@@ -21,9 +22,9 @@ const RECONNECT_MS = 100;
 const HOUR_MS = 3_600_000;
 
 /** A client with the test at its other end. */
-class Client extends FakeConnection {
+class Client extends FakeClientSocket {
   ask(message: unknown): void {
-    this.onText(JSON.stringify(message));
+    this.events.onText(JSON.stringify(message));
   }
 
   /** The first frame that matches, once it has arrived. */
@@ -92,23 +93,25 @@ Deno.test("Proxy: reconnects to a read node whose chain grows without announced 
       subscriber.ask(call(1, "eth_subscribe", ["newHeads"]));
       await node.until(() => node.subscriptions.length === 1);
       await subscriber.frame(({ id }) => id === 1);
-      /** Rounds pass. @returns How often the head was read meanwhile. */
-      const pass = async (rounds: number) => {
+      const [state = assert.fail()] = proxy.nodes.readNodes.states;
+      /** Rounds pass, in which the head is read or not. @returns How often it was read. */
+      const pass = async (rounds: number, isRead: boolean) => {
         const before = node.requests.length;
         for (let round = 0; round < rounds; round += 1) {
-          const timers = clock.pending;
+          const { head } = state;
           clock.advance(ROUND_MS);
-          await eventually("the round is over", () => clock.pending === timers || undefined);
+          if (isRead) await eventually("an answer", () => state.head !== head || undefined);
+          await nextTurn();
         }
         return node.requests.length - before;
       };
-      assert.equal(await pass(1), 0);
+      assert.equal(await pass(1, false), 0);
       node.notify(["newHeads"], { number: "0x1" });
       await subscriber.frame(({ method }) => method === "eth_subscription");
       clock.set(-HOUR_MS);
-      assert.equal(await pass(1), 0, "it has announced one, so nobody asks");
+      assert.equal(await pass(1, false), 0, "it has announced one, so nobody asks");
       head = 2;
-      assert.equal(await pass(1), 1);
+      assert.equal(await pass(1, true), 1);
       clock.advance(ROUND_MS);
       await eventually("it is dropped", () => !proxy.nodes.isConnected || undefined);
       await eventually("its end", () => node.connections === 0 || undefined);
@@ -116,8 +119,8 @@ Deno.test("Proxy: reconnects to a read node whose chain grows without announced 
       clock.advance(RECONNECT_MS);
       await eventually("the next one", () => node.subscriptions.length === 1 || undefined);
       await eventually("it is connected", () => proxy.nodes.isConnected || undefined);
-      assert.equal(await pass(2), 0, "it has not been silent for long");
-      assert.equal(await pass(2), 2);
+      assert.equal(await pass(2, false), 0, "it has not been silent for long");
+      assert.equal(await pass(2, true), 2);
       assert.equal(proxy.nodes.isConnected, true);
     },
     { headSilenceMs: SILENCE_MS },
@@ -146,7 +149,7 @@ Deno.test("Proxy: a read after a notification does not share the answer to a rea
       node.notify(["newHeads"], "a change");
       await early.frame(({ method }) => method === "eth_subscription");
       early.ask(call(3, "core_getAccount", ["0x1"]));
-      await node.until(() => gates.length === 2);
+      await eventually("a second read", () => gates.length === 2 || undefined);
       for (const gate of gates) gate.resolve();
       const results = [
         await early.frame(({ id }) => id === 2),
@@ -173,7 +176,7 @@ Deno.test("Proxy: a client that was behind gets missed notifications, even if th
       const [slow, witness] = [client(), client()];
       witness.ask(call(1, "eth_subscribe", ["newHeads"]));
       await witness.frame(({ id }) => id === 1);
-      slow.queueBytes = 0;
+      slow.bufferedBytes = QUEUED_BYTES_MAX;
       slow.ask([call(1, "eth_getLogs"), call(2, "eth_subscribe", ["newHeads"])]);
       await node.until(() => node.requests.length === 1);
       node.notify(["newHeads"], "missed");
@@ -182,7 +185,7 @@ Deno.test("Proxy: a client that was behind gets missed notifications, even if th
       await slow.frame(Array.isArray);
       clock.advance(20);
       assert.equal(slow.frames.length, 1, "its connection takes nothing");
-      slow.queueBytes = Infinity;
+      slow.bufferedBytes = 0;
       clock.advance(20);
       assert.equal(slow.frames[1]?.params?.result, "missed");
     },
@@ -213,7 +216,7 @@ Deno.test("Proxy: on a stop, reads on the socket are answered", () => {
   return withProxy(
     async ({ node, proxy }) => {
       const read = (method: string) =>
-        proxy.router.answer(JSON.stringify(call(1, method)), { forwardedFor: "x", key: "x" });
+        proxy.router.answer(JSON.stringify(call(1, method)), address());
       await eventually("a read goes over the socket", async () => {
         await read("net_version");
         return node.requests.at(-1)?.over === "ws" || undefined;
@@ -231,18 +234,42 @@ Deno.test("Proxy: on a stop, reads on the socket are answered", () => {
 });
 
 Deno.test("Proxy: after the clock was set back, bytes that were sent do not count as unsent", () => {
-  const BUDGET = 64 * 1024 * 1024;
-  return withProxy(({ clock, client }) => {
-    const [slow, other] = [client(), client()];
-    slow.countQueued(BUDGET);
-    slow.unsentBytes = BUDGET;
-    assert(other.sharedWritableBytes(1) < 0);
-    slow.unsentBytes = 0;
-    clock.set(-HOUR_MS);
-    clock.advance(10);
-    assert(other.sharedWritableBytes(1) > 0);
-    return Promise.resolve();
-  }, { maxBufferedBytes: BUDGET });
+  const BUDGET = 1024 * 1024;
+  const [large, small] = [BUDGET / 2 - 10_000, 20_000].map((length) => "x".repeat(length));
+  const answer = (text: string) => {
+    const { id, method } = JSON.parse(text);
+    return Response.json({ jsonrpc: "2.0", id, result: method === "eth_getLogs" ? large : small });
+  };
+  return withProxy(
+    async ({ clock, node, client }) => {
+      const [slow, other, witness] = [client(), client(), client()];
+      for (
+        const [reader, method, bytes] of [[slow, "eth_getLogs", BUDGET / 2], [
+          other,
+          "eth_call",
+          20_000,
+        ]] as const
+      ) {
+        reader.bufferedBytes = bytes;
+        reader.ask(call(1, method));
+        await reader.frame(({ id }) => id === 1);
+      }
+      for (const each of [other, witness]) {
+        each.ask(call(2, "eth_subscribe", ["newHeads"]));
+        await each.frame(({ id }) => id === 2);
+      }
+      node.notify(["newHeads"], "news");
+      await witness.frame(({ method }) => method === "eth_subscription");
+      clock.advance(20);
+      assert.equal(other.frames.length, 2, "the queues of all are full");
+      slow.bufferedBytes = 0;
+      clock.set(-HOUR_MS);
+      clock.advance(20);
+      assert.equal(other.frames[2]?.params?.result, "news");
+    },
+    { maxBufferedBytes: BUDGET },
+    { answer },
+  );
 });
 
 Deno.test("Proxy: after the clock was set back, a dead read node is asked again within 10 s", async () => {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { UNSENT_BYTES_MAX } from "../../services/proxy/clients/client_connection.ts";
+import { UNSENT_BYTES_MAX } from "../../services/proxy/clients/client_queue.ts";
 import { eventually } from "../support/eventually.ts";
 import { BOTH_PORTS, deafClient, type Scene, withProxy } from "./support.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";

@@ -1,7 +1,7 @@
 import { Registry } from "prom-client";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { options, type ProxyOptions, startProxy } from "../../services/proxy/mod.ts";
-import { ByteBudget } from "../../services/proxy/shared/byte_budget.ts";
+import { ByteBudget } from "../../services/proxy/shared/limits.ts";
 import { InFlightReads } from "../../services/proxy/calls/in_flight_reads.ts";
 import { MethodKinds } from "../../services/proxy/calls/methods.ts";
 import { Router, type RouterOptions } from "../../services/proxy/calls/router.ts";

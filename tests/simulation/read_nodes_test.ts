@@ -3,6 +3,7 @@ import type { RandomSource } from "../../lib/clock.ts";
 import { Hub } from "../../services/proxy/hub/hub.ts";
 import type { ClientSink, HubClient } from "../../services/proxy/hub/hub_client.ts";
 import { NEW_HEADS_KEY } from "../../services/proxy/hub/subscription_request.ts";
+import { headOf } from "../../services/proxy/node/read_node.ts";
 import { LEADER_KEPT_MS, ReadNodes } from "../../services/proxy/node/read_nodes.ts";
 import { address, NO_EVENTS } from "../proxy/hub/hub_scene.ts";
 import { FakeClock } from "../support/fake_clock.ts";
@@ -98,7 +99,10 @@ class ReadNodesWorld {
       events: {
         ...NO_EVENTS,
         lagged: (count) => this.#missed += count,
-        announced: (head) => !head || this.#decision.onHead(this.#socketTo ?? -1, head),
+        announced: (block) => {
+          const head = headOf(block);
+          return !head || this.#decision.onHead(this.#socketTo ?? -1, head);
+        },
       },
     });
     for (const reads of ["fast", "slowly", "nothing"] as const) this.#connectClient(reads);

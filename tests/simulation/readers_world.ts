@@ -1,12 +1,16 @@
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../lib/clock.ts";
-import { ByteBudget } from "../../services/proxy/shared/byte_budget.ts";
-import { ClientBuffers, GUARANTEED_BYTES } from "../../services/proxy/clients/client_buffers.ts";
+import { ByteBudget } from "../../services/proxy/shared/limits.ts";
 import {
-  NativeConnection,
-  type NativeSocket,
+  ClientBuffers,
+  ClientQueue,
+  GUARANTEED_BYTES,
   QUEUED_BYTES_MAX,
-} from "../../services/proxy/clients/client_connection.ts";
+} from "../../services/proxy/clients/client_queue.ts";
+import {
+  RuntimeSocket,
+  type RuntimeWebSocket,
+} from "../../services/proxy/clients/client_sockets.ts";
 import { Hub } from "../../services/proxy/hub/hub.ts";
 import type { HubClient } from "../../services/proxy/hub/hub_client.ts";
 import { address, NO_EVENTS } from "../proxy/hub/hub_scene.ts";
@@ -23,12 +27,12 @@ const STEP_MS = 10;
 const READERS = ["fast", "slow", "deaf"] as const;
 
 /** A socket whose peer reads when the world asks for it. */
-class Socket implements NativeSocket {
+class Socket implements RuntimeWebSocket {
   readyState: number = WebSocket.OPEN;
   binaryType: BinaryType = "blob";
-  onmessage: NativeSocket["onmessage"] = null;
-  onerror: NativeSocket["onerror"] = null;
-  onclose: NativeSocket["onclose"] = null;
+  onmessage: RuntimeWebSocket["onmessage"] = null;
+  onerror: RuntimeWebSocket["onerror"] = null;
+  onclose: RuntimeWebSocket["onclose"] = null;
   bufferedAmount = 0;
   readonly #onSend: (text: string) => void;
 
@@ -121,9 +125,8 @@ export class ReadersWorld {
     const got: number[] = [];
     // Parsing each message for each client would take most of the time.
     const socket = new Socket((text) => got.push(parseInt(text.slice(text.indexOf('"n":') + 4))));
-    const connection = new NativeConnection(socket);
-    connection.register(buffers, "one");
-    const hub = this.#hub.connect(connection, address());
+    const queue = new ClientQueue(new RuntimeSocket(socket), buffers, "one");
+    const hub = this.#hub.connect(queue, address());
     const request = { namespace: "eth", paramsText: "[]", key: "all" };
     this.#hub.subscribe(hub, request, 0, (outcome) => assert("id" in outcome));
     return { reader, socket, hub, got };

@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
-import { type ByteBudget, SMALL_BYTES } from "../shared/byte_budget.ts";
+import { type ByteBudget, SMALL_BYTES } from "../shared/limits.ts";
 import { arrayElements, memberText } from "../shared/json_text.ts";
 import type { Target } from "../shared/metrics.ts";
 import type { Call } from "./message.ts";

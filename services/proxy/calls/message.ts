@@ -8,7 +8,7 @@ import {
   RpcError,
   type RpcRequest,
 } from "../../../lib/protocol/jsonrpc.ts";
-import { SMALL_BYTES } from "../shared/byte_budget.ts";
+import { SMALL_BYTES } from "../shared/limits.ts";
 import { isTooComplex } from "../../../lib/protocol/json_complexity.ts";
 import { arrayElements, memberText } from "../shared/json_text.ts";
 import { type Envelope, readEnvelope } from "../shared/envelopes.ts";

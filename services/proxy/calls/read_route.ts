@@ -60,10 +60,10 @@ export function routeOf(call: Call, nodes: ReadNodes): ReadRoute {
 
 function routeOfFilter({ method, params }: Call, nodes: ReadNodes): ReadRoute {
   const [id, ...rest]: unknown[] = Array.isArray(params) ? params : [];
-  const [, own, digits] = (typeof id === "string" ? FILTER_ID.exec(id) : null) ?? [];
+  const [, nodesId, digits] = (typeof id === "string" ? FILTER_ID.exec(id) : null) ?? [];
   const node = parseInt(digits ?? "", 16);
-  if (own === undefined || !(node < nodes.names.length)) throw filterNotFound();
-  return { node, textAfterId: textAfterIdOf(method, JSON.stringify([own, ...rest])) };
+  if (nodesId === undefined || !(node < nodes.names.length)) throw filterNotFound();
+  return { node, textAfterId: textAfterIdOf(method, JSON.stringify([nodesId, ...rest])) };
 }
 
 /** The answer as its caller gets it: the id of a new filter ends with the node's digits. */
@@ -86,7 +86,7 @@ function filterNotFound(cause?: unknown): ProxyError {
 }
 
 /** The highest block that a read names by number; undefined if it names none. */
-export function blockOf({ method, params }: Pick<Call, "method" | "params">): number | undefined {
+function blockOf({ method, params }: Call): number | undefined {
   const position = BLOCK_POSITIONS.get(method);
   if (position === undefined || !Array.isArray(params)) return undefined;
   const named: unknown = params[position];

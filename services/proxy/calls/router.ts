@@ -1,4 +1,5 @@
-import type { ByteBudget } from "../shared/byte_budget.ts";
+import type { CallerAddress } from "../../../lib/http/caller_address.ts";
+import type { ByteBudget } from "../shared/limits.ts";
 import type { ProxyMetrics, Target } from "../shared/metrics.ts";
 import { LargeReplyQueue, splitBatchReply } from "./batch.ts";
 import { type Call, type Message, MessageError, readMessage } from "./message.ts";
@@ -18,14 +19,8 @@ import { answerForClient, failureForClient, routeOf } from "./read_route.ts";
 import type { ReadNodes } from "../node/read_nodes.ts";
 import type { Read } from "../node/open_reads.ts";
 
-/** Facts about a message that its answer may depend on. */
-export interface MessageContext {
-  readonly forwardedFor: string;
-  /** Identifies the caller: reads of different callers take turns. */
-  readonly key: string;
-  /** Handles subscription calls of a WebSocket; undefined for any other call, and over HTTP. */
-  subscriptions?: (call: Call) => Promise<string> | undefined;
-}
+/** Handles the subscription calls of a WebSocket; undefined for any other call. */
+type Subscribe = (call: Call) => Promise<string> | undefined;
 
 /** The answer to a message; over WebSocket the body alone. */
 export interface RoutedAnswer {
@@ -56,7 +51,7 @@ const OVER_WS_LENGTH_MAX = 16 * 1024;
 /**
  * Sends each call of a message to its node and joins the answers in the caller's order.
  *
- * A read comes from `clients/rpc_endpoint.ts` (HTTP) or `clients/client_session.ts` (WebSocket). It
+ * A read comes from `clients/rpc_endpoint.ts` (HTTP) or `clients/ws_client.ts` (WebSocket). It
  * is parsed (`message.ts`), classified (`methods.ts`) and given a node (`read_route.ts`), then goes
  * over `node/read_socket.ts`, or over HTTP by `node/read_pool.ts` and `node/http_pool.ts`.
  */
@@ -70,8 +65,13 @@ export class Router {
     this.#largeReplies = new LargeReplyQueue(options.budget);
   }
 
-  /** Answers one message; never rejects for an error of a caller or a node. */
-  answer(text: string, context: MessageContext): Promise<RoutedAnswer> {
+  /**
+   * Answers one message; never rejects for an error of a caller or a node.
+   *
+   * @param caller Reads of different callers take turns.
+   * @param subscribe Undefined over HTTP.
+   */
+  answer(text: string, caller: CallerAddress, subscribe?: Subscribe): Promise<RoutedAnswer> {
     let message: Message;
     try {
       message = readMessage(text, this.#options.maxBatch);
@@ -81,22 +81,26 @@ export class Router {
       return Promise.resolve({ status: thrown.status, body, target: "proxy" });
     }
     return Array.isArray(message)
-      ? this.#answerBatch(message, context)
-      : this.#answerCall(message, context);
+      ? this.#answerBatch(message, caller, subscribe)
+      : this.#answerCall(message, caller, subscribe);
   }
 
-  async #answerCall(call: Call, context: MessageContext): Promise<RoutedAnswer> {
+  async #answerCall(
+    call: Call,
+    caller: CallerAddress,
+    subscribe?: Subscribe,
+  ): Promise<RoutedAnswer> {
     const { metrics, methods } = this.#options;
     metrics.countCall(call.method);
     const { target, isPlainRead, hasLargeAnswer } = methods.kindOf(call.method);
     try {
-      const subscription = context.subscriptions?.(call);
+      const subscription = subscribe?.(call);
       if (subscription !== undefined) return routed(call, 200, await subscription, target);
       if (!isPlainRead || call.id === undefined) {
-        const { status, body } = await this.#send(call, target, context);
+        const { status, body } = await this.#send(call, target, caller);
         return routed(call, status, body, target);
       }
-      const read = this.#readOf(call, hasLargeAnswer, context);
+      const read = this.#readOf(call, hasLargeAnswer, caller);
       const ask = () => this.#options.plainReads.ask(read);
       const answer = await this.#options.inFlight.share(read.textAfterId, ask);
       return { status: answer.status, body: withCallerId(answer, call.id), target };
@@ -107,16 +111,15 @@ export class Router {
     }
   }
 
-  #readOf(call: Call, hasLargeAnswer: boolean, { key, forwardedFor }: MessageContext): Read {
-    const { method } = call;
+  #readOf(call: Call, hasLargeAnswer: boolean, caller: CallerAddress): Read {
     const { node, textAfterId } = routeOf(call, this.#options.readNodes);
     const fitsSocket = textAfterId.length <= OVER_WS_LENGTH_MAX && !hasLargeAnswer &&
       !isFullBlock(call);
-    return { method, textAfterId, node, caller: key, forwardedFor, fitsSocket };
+    return { textAfterId, node, caller, fitsSocket };
   }
 
   /** Sends a call that must not be sent twice. */
-  async #send(call: Call, target: Target, { forwardedFor }: MessageContext): Promise<NodeReply> {
+  async #send(call: Call, target: Target, { forwardedFor }: CallerAddress): Promise<NodeReply> {
     const { nodes, readNodes, inFlight } = this.#options;
     const { node, textAfterId } = target === "read"
       ? routeOf(call, readNodes)
@@ -136,13 +139,14 @@ export class Router {
 
   async #answerBatch(
     batch: readonly (Call | MessageError)[],
-    context: MessageContext,
+    caller: CallerAddress,
+    subscribe?: Subscribe,
   ): Promise<RoutedAnswer> {
     const answers: (string | undefined)[] = new Array(batch.length);
-    const { parts, targets, subscribing } = this.#partsOf(batch, context, answers);
-    const sending = parts.map(async (part) => {
-      const texts = await this.#sendBatch(part, context);
-      for (const [position, { index }] of part.calls.entries()) answers[index] = texts[position];
+    const { batches, targets, subscribing } = this.#splitByNode(batch, answers, subscribe);
+    const sending = batches.map(async (sent) => {
+      const texts = await this.#sendBatch(sent, caller);
+      for (const [position, { index }] of sent.calls.entries()) answers[index] = texts[position];
     });
     await Promise.all([...subscribing, ...sending]);
     const target = targets.size > 1 ? "mixed" : [...targets][0] ?? "proxy";
@@ -155,13 +159,13 @@ export class Router {
    * The calls of a batch by node, and its subscription calls, which have been started. Calls that
    * fail here already have their answer.
    */
-  #partsOf(
+  #splitByNode(
     batch: readonly (Call | MessageError)[],
-    { subscriptions }: MessageContext,
     answers: (string | undefined)[],
-  ): { parts: BatchPart[]; targets: Set<Target>; subscribing: Promise<void>[] } {
+    subscribe?: Subscribe,
+  ): { batches: NodeBatch[]; targets: Set<Target>; subscribing: Promise<void>[] } {
     const { metrics, methods, readNodes } = this.#options;
-    const parts = new Map<string, BatchPart>();
+    const batches = new Map<string, NodeBatch>();
     const targets = new Set<Target>();
     const subscribing: Promise<void>[] = [];
     for (const [index, item] of batch.entries()) {
@@ -170,7 +174,7 @@ export class Router {
         continue;
       }
       metrics.countCall(item.method);
-      const subscription = subscriptions?.(item);
+      const subscription = subscribe?.(item);
       if (subscription !== undefined) {
         subscribing.push(subscription.then((text) => {
           if (item.id !== undefined) answers[index] = text;
@@ -182,21 +186,21 @@ export class Router {
       try {
         const route = target === "read" ? routeOf(item, readNodes) : undefined;
         const key = `${target} ${route?.node ?? ""}`;
-        const part = parts.get(key) ?? { target, node: route?.node, calls: [] };
-        part.calls.push({ index, call: item, textAfterId: (route ?? item).textAfterId });
-        parts.set(key, part);
+        const sent = batches.get(key) ?? { target, node: route?.node, calls: [] };
+        sent.calls.push({ index, call: item, textAfterId: (route ?? item).textAfterId });
+        batches.set(key, sent);
       } catch (thrown) {
         if (!(thrown instanceof ProxyError)) throw thrown;
         if (item.id !== undefined) answers[index] = failureText(item.id, thrown);
       }
     }
-    return { parts: [...parts.values()], targets, subscribing };
+    return { batches: [...batches.values()], targets, subscribing };
   }
 
   /** One node's answers to its calls of a batch, in their order; undefined for a notification. */
   async #sendBatch(
-    { target, node, calls: sent }: BatchPart,
-    { forwardedFor }: MessageContext,
+    { target, node, calls: sent }: NodeBatch,
+    { forwardedFor }: CallerAddress,
   ): Promise<(string | undefined)[]> {
     const { methods, nodes } = this.#options;
     const calls = sent.map(({ call }) => call);
@@ -226,7 +230,7 @@ export class Router {
 }
 
 /** The calls of a batch that go to one node. */
-interface BatchPart {
+interface NodeBatch {
   target: Target;
   node: number | undefined;
   calls: { index: number; call: Call; textAfterId: string }[];

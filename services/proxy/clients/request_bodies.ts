@@ -1,5 +1,5 @@
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
-import type { ByteBudget } from "../shared/byte_budget.ts";
+import type { ByteBudget } from "../shared/limits.ts";
 import { Deadlines } from "../shared/deadlines.ts";
 import type { ProxyMetrics } from "../shared/metrics.ts";
 import { bodyEnded, limitExceeded } from "../shared/failures.ts";
@@ -37,14 +37,12 @@ interface CountedBytes {
  */
 export class RequestBodies {
   readonly #options: RequestBodiesOptions;
-  readonly #clock: Clock;
   readonly #deadlines: Deadlines<(error: Error) => void>;
 
   constructor(options: RequestBodiesOptions) {
     this.#options = options;
-    this.#clock = options.clock;
     this.#deadlines = new Deadlines(
-      this.#clock,
+      options.clock,
       FIRST_BYTES_MS,
       (reject) => reject(this.#tooSlowError()),
     );
@@ -117,19 +115,20 @@ export class RequestBodies {
 
   /** Ends a body that arrives too slowly. */
   #watch(bytes: () => number, end: () => Promise<void>): { isLate: boolean; cancel: () => void } {
-    const startedAtMs = this.#clock.now();
+    const { clock } = this.#options;
+    const startedAtMs = clock.now();
     let cancelTimer: CancelTimer;
     const watch = { isLate: false, cancel: () => cancelTimer() };
     const check = () => {
-      const leftMs = startedAtMs + allowedMs(bytes()) - this.#clock.now();
+      const leftMs = startedAtMs + allowedMs(bytes()) - clock.now();
       if (leftMs > 0) {
-        cancelTimer = this.#clock.after(leftMs, check);
+        cancelTimer = clock.after(leftMs, check);
         return;
       }
       watch.isLate = true;
       end().catch(() => {}); // the connection is closed already
     };
-    cancelTimer = this.#clock.after(FIRST_BYTES_MS, check);
+    cancelTimer = clock.after(FIRST_BYTES_MS, check);
     return watch;
   }
 

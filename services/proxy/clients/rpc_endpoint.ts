@@ -3,8 +3,12 @@ import { messageOf } from "../../../lib/errors.ts";
 import { pathOf, type ServedRequest } from "../../../lib/http/listener.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { idAtStart } from "../../../lib/protocol/jsonrpc.ts";
-import { type ByteBudget, SMALL_BYTES } from "../shared/byte_budget.ts";
-import type { AddressCounts, RateCheck } from "../shared/address_counts.ts";
+import {
+  type AddressCounts,
+  type ByteBudget,
+  type RateCheck,
+  SMALL_BYTES,
+} from "../shared/limits.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import type { ProxyMetrics } from "../shared/metrics.ts";
 import type { Cors } from "../../../lib/http/cors.ts";

@@ -2,21 +2,22 @@ import { withinMs } from "../../../lib/clock.ts";
 import { upgradeWebSocket, wantsWebSocket } from "../../../lib/http/web_socket.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
-import { AddressCounts, SHARE_PER_PEER } from "../shared/address_counts.ts";
+import { AddressCounts, SHARE_PER_PEER } from "../shared/limits.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
-import { ClientBuffers } from "./client_buffers.ts";
 import { pathOf } from "../../../lib/http/listener.ts";
-import { ClientSession, type ClientSessionOptions } from "./client_session.ts";
-import { type ClientConnection, IDLE_TIMEOUT_S, NativeConnection } from "./client_connection.ts";
+import { ClientBuffers, ClientQueue, type ClientSocket } from "./client_queue.ts";
+import { WsClient, type WsClientOptions } from "./ws_client.ts";
+import { IDLE_TIMEOUT_S, RuntimeSocket } from "./client_sockets.ts";
 import type { Cors } from "../../../lib/http/cors.ts";
 import { failureText, limitExceeded, originRefused, ProxyError } from "../shared/failures.ts";
 import { CloseCode } from "../hub/hub_client.ts";
 
 const log = serviceLog("proxy");
 
-/** The options of a session are the same for all clients. */
-interface WsClientsOptions extends Omit<ClientSessionOptions, "sink" | "address"> {
+/** The options of a client are the same for all clients. */
+interface WsClientsOptions extends Omit<WsClientOptions, "sink" | "address"> {
   cors: Cors;
+  addressOf: (headers: Headers, remote: string) => CallerAddress;
   maxClients: number;
   maxClientsPerAddress: number;
 }
@@ -37,7 +38,7 @@ export function isWebSocketPath(path: string): boolean {
 /** All open client WebSockets. */
 export class WsClients {
   readonly #options: WsClientsOptions;
-  readonly #connections = new Set<ClientConnection>();
+  readonly #sockets = new Set<ClientSocket>();
   readonly #perAddress: AddressCounts;
   readonly #buffers: ClientBuffers;
   #isClosing = false;
@@ -54,66 +55,64 @@ export class WsClients {
   }
 
   /** Turns a request into a WebSocket, or refuses it. */
-  accept(request: Request, address: CallerAddress): Response {
-    const answer = this.refuse(request.headers, address) ?? this.#upgrade(request, address);
-    this.#options.metrics.countHandshake(answer.status);
-    return answer;
-  }
-
-  #upgrade(request: Request, address: CallerAddress): Response {
+  accept(request: Request, remote: string): Response {
+    const address = this.admit(request.headers, remote);
+    if (address instanceof Response) return address;
     const upgrade = upgradeWebSocket(request, { idleTimeout: IDLE_TIMEOUT_S });
     if (typeof upgrade === "string") {
-      return responseOf(new ProxyError(400, RpcCode.invalidRequest, upgrade));
+      return this.#refusal(new ProxyError(400, RpcCode.invalidRequest, upgrade));
     }
     const { socket, response } = upgrade;
     // A socket whose peer disconnects before it opens has no further event, not even a close.
     socket.onopen = () => {
-      const connection = new NativeConnection(socket);
       const full = this.#refuseClient(address);
-      if (full === undefined) return this.serve(connection, address);
+      if (full === undefined) return this.serve(new RuntimeSocket(socket), address);
       const code = this.#isClosing ? CloseCode.serviceRestart : CloseCode.tryAgainLater;
-      connection.close(code, full.message);
+      socket.close(code, full.message);
     };
     return response;
   }
 
-  /** The reason to refuse a handshake; undefined if it is accepted. */
-  refuse(headers: Headers, address: CallerAddress): Response | undefined {
+  /** The caller of a handshake, or the answer that refuses it. */
+  admit(headers: Headers, remote: string): CallerAddress | Response {
+    const { cors, addressOf } = this.#options;
+    const origin = headers.get("origin");
+    const address = addressOf(headers, remote);
     // Otherwise any page could use a proxy that only its visitor can reach.
-    if (!this.#options.cors.allows(headers.get("origin"))) {
-      return responseOf(originRefused(headers.get("origin")));
-    }
-    const error = this.#refuseClient(address);
-    return error && responseOf(error);
+    const error = cors.allows(origin) ? this.#refuseClient(address) : originRefused(origin);
+    return error === undefined ? address : this.#refusal(error);
   }
 
-  /** Serves a connection until it ends. */
-  serve(connection: ClientConnection, address: CallerAddress): void {
-    const { display } = address;
+  /** Serves a client whose socket has just opened, until it ends. */
+  serve(socket: ClientSocket, address: CallerAddress): void {
     const { metrics } = this.#options;
-    const session = new ClientSession({ ...this.#options, sink: connection, address });
-    this.#connections.add(connection);
+    const { display } = address;
+    metrics.countHandshake(101);
+    const queue = new ClientQueue(socket, this.#buffers, address.key);
+    const client = new WsClient({ ...this.#options, sink: queue, address });
+    this.#sockets.add(socket);
     this.#perAddress.add(address);
-    connection.register(this.#buffers, address.key);
-    connection.onTooLarge = () => metrics.countRefusal("message_bytes");
-    metrics.wsConnections.set(this.#connections.size);
+    metrics.wsConnections.set(this.#sockets.size);
     log.debug("Client {address} connected", { address: display });
-    connection.onText = (text) => {
-      session.receive(text).catch((error: unknown) => {
-        log.error("A client's message could not be handled: {error}", { error });
-        connection.close(1011, "Internal error");
-      });
-    };
-    connection.onDrain = () => session.resume();
-    connection.onClosed = () => {
-      session.end();
-      connection.unregister();
-      this.#perAddress.remove(address);
-      log.debug("Client {address} disconnected", { address: display });
-      this.#connections.delete(connection);
-      metrics.wsConnections.set(this.#connections.size);
-      if (this.#connections.size === 0) this.#onAllClosed?.();
-    };
+    socket.listen({
+      onText(text) {
+        client.receive(text).catch((error: unknown) => {
+          log.error("A client's message could not be handled: {error}", { error });
+          socket.close(1011, "Internal error");
+        });
+      },
+      onTooLarge: () => metrics.countRefusal("message_bytes"),
+      onDrain: () => client.resume(),
+      onClosed: () => {
+        client.end();
+        this.#buffers.remove(queue);
+        this.#perAddress.remove(address);
+        log.debug("Client {address} disconnected", { address: display });
+        this.#sockets.delete(socket);
+        metrics.wsConnections.set(this.#sockets.size);
+        if (this.#sockets.size === 0) this.#onAllClosed?.();
+      },
+    });
   }
 
   /**
@@ -122,10 +121,8 @@ export class WsClients {
    */
   async closeAll(): Promise<void> {
     this.#isClosing = true;
-    for (const connection of this.#connections) {
-      connection.close(CloseCode.serviceRestart, "Service restart");
-    }
-    if (this.#connections.size === 0) return;
+    for (const socket of this.#sockets) socket.close(CloseCode.serviceRestart, "Service restart");
+    if (this.#sockets.size === 0) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#onAllClosed = resolve;
     await withinMs(promise, CLOSE_DEADLINE_MS, undefined, this.#options.clock);
@@ -140,7 +137,7 @@ export class WsClients {
       );
     }
     const { maxClients, metrics } = this.#options;
-    if (this.#connections.size >= maxClients) {
+    if (this.#sockets.size >= maxClients) {
       metrics.countRefusal("connections");
       return limitExceeded(429, `${maxClients} clients are connected: try again later`);
     }
@@ -152,11 +149,11 @@ export class WsClients {
       );
     }
   }
-}
 
-function responseOf(error: ProxyError): Response {
-  return new Response(failureText("null", error), {
-    status: error.status,
-    headers: { "content-type": "application/json" },
-  });
+  #refusal(error: ProxyError): Response {
+    const { status } = error;
+    this.#options.metrics.countHandshake(status);
+    const headers = { "content-type": "application/json" };
+    return new Response(failureText("null", error), { status, headers });
+  }
 }

@@ -10,13 +10,11 @@ import { httpError } from "../../../lib/http/error_answers.ts";
 import { AllowedHosts } from "../../../lib/http/allowed_hosts.ts";
 import { ListenError, urlOf, webSocketUrlOf } from "../../../lib/http/listener.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
-import { AddressCounts } from "../shared/address_counts.ts";
-import { isWebSocketPath } from "./ws_clients.ts";
-import { Deadlines } from "../shared/deadlines.ts";
-import { IDLE_TIMEOUT_S } from "./client_connection.ts";
-import { FrameJoiner } from "../hub/messages.ts";
-import { limitKeys } from "../../../lib/http/caller_address.ts";
-import { TcpConnection } from "./client_connection.ts";
+import { AddressCounts } from "../shared/limits.ts";
+import { isWebSocketPath, type WsClients } from "./ws_clients.ts";
+import { IDLE_TIMEOUT_S, WsSocket } from "./client_sockets.ts";
+import { FrameJoiner } from "../hub/notifications.ts";
+import { callerAddress } from "../../../lib/http/caller_address.ts";
 
 const log = serviceLog("proxy");
 
@@ -43,9 +41,7 @@ interface WsListenerOptions {
   maxHandshakesPerPeer: number;
   /** Called for each connection over that limit. */
   onRefusal?: () => void;
-  /** The HTTP answer that refuses a handshake; undefined to accept it. */
-  refuse: (headers: Headers, remote: string) => Response | undefined;
-  accepted: (connection: TcpConnection, headers: Headers, remote: string) => void;
+  clients: Pick<WsClients, "admit" | "serve">;
 }
 
 /**
@@ -58,11 +54,10 @@ export class WsListener {
   readonly #server: Server;
   readonly #allowedHosts: AllowedHosts;
   readonly #handshakes: WebSocketServer;
-  /** Connections that have not completed their handshake, and their deadlines. */
-  readonly #pending: Deadlines<Socket>;
+  /** What ends the wait for each connection that has not completed its handshake. */
+  readonly #pending = new Map<Socket, () => void>();
   readonly #pendingPerPeer: AddressCounts;
-  readonly #endHandshake = new Map<Socket, () => void>();
-  readonly #connections = new Set<TcpConnection>();
+  readonly #sockets = new Set<WsSocket>();
   readonly #joiner = new FrameJoiner();
   #cancelPing: CancelTimer | undefined;
 
@@ -71,7 +66,7 @@ export class WsListener {
     this.#server = server;
     this.#allowedHosts = new AllowedHosts(this.#address.address, options.allowedHosts);
     const { maxHandshakesPerPeer } = options;
-    this.#pendingPerPeer = new AddressCounts(maxHandshakesPerPeer, maxHandshakesPerPeer);
+    this.#pendingPerPeer = new AddressCounts(maxHandshakesPerPeer);
     // The types of `ws` lack maxFragments.
     const limits: ServerOptions & { maxFragments: number } = {
       noServer: true,
@@ -81,7 +76,6 @@ export class WsListener {
       maxFragments: FRAGMENTS_MAX,
     };
     this.#handshakes = new WebSocketServer(limits);
-    this.#pending = new Deadlines(options.clock, HANDSHAKE_MS, (tcp) => tcp.destroy());
     server.on("connection", (tcp: Socket) => this.#onConnected(tcp));
     server.on("error", ({ message: reason }) => log.warn("Accepting failed: {reason}", { reason }));
     server.on("upgrade", (request, tcp: Socket, head) => this.#upgrade(request, tcp, head));
@@ -114,56 +108,57 @@ export class WsListener {
   /** Cuts open connections and stops listening. */
   async stop(): Promise<void> {
     this.#cancelPing?.();
-    for (const tcp of this.#pending.clear()) tcp.destroy();
+    for (const [tcp, settle] of this.#pending) {
+      settle();
+      tcp.destroy();
+    }
     const closed = new Promise((resolve) => this.#server.close(resolve));
-    for (const connection of this.#connections) connection.terminate();
+    for (const socket of this.#sockets) socket.terminate();
     this.#server.closeAllConnections();
     await closed;
   }
 
   /** Limits the number and duration of connections that are not WebSockets yet. */
   #onConnected(tcp: Socket): void {
-    const keys = limitKeys(tcp.remoteAddress ?? "");
-    const peer = { ...keys, peerKey: keys.key };
+    const peer = callerAddress(new Headers(), tcp.remoteAddress ?? "", false);
     if (!this.#pendingPerPeer.tryAdd(peer)) {
       this.#options.onRefusal?.();
       tcp.destroy();
       return;
     }
-    const deadline = this.#pending.add(tcp);
+    const cancel = this.#options.clock.after(HANDSHAKE_MS, () => tcp.destroy());
     const settle = () => {
-      if (!this.#endHandshake.delete(tcp)) return;
-      this.#pending.finish(deadline);
+      if (!this.#pending.delete(tcp)) return;
+      cancel();
       this.#pendingPerPeer.remove(peer);
     };
-    this.#endHandshake.set(tcp, settle);
+    this.#pending.set(tcp, settle);
     tcp.once("close", settle);
   }
 
   #upgrade(request: IncomingMessage, tcp: Socket, head: Buffer): void {
     const headers = headersOf(request);
-    // Read now: a peer that disconnects before the end of the handshake has no address afterwards.
-    const remote = tcp.remoteAddress ?? "";
     const error = this.#allowedHosts.refuse(headers) ?? pathProblem(request);
-    const refused = error === undefined
-      ? this.#options.refuse(headers, remote)
+    const { clients } = this.#options;
+    const address = error === undefined
+      ? clients.admit(headers, tcp.remoteAddress ?? "")
       : failureResponse(error);
-    if (refused !== undefined) {
-      void sendRefusal(tcp, refused);
+    if (address instanceof Response) {
+      void sendRefusal(tcp, address);
       return;
     }
-    this.#endHandshake.get(tcp)?.();
-    this.#handshakes.handleUpgrade(request, tcp, head, (socket) => {
-      const connection = new TcpConnection(socket, tcp, this.#joiner);
-      this.#connections.add(connection);
-      socket.once("close", () => this.#connections.delete(connection));
-      this.#options.accepted(connection, headers, remote);
+    this.#pending.get(tcp)?.();
+    this.#handshakes.handleUpgrade(request, tcp, head, (webSocket) => {
+      const socket = new WsSocket(webSocket, tcp, this.#joiner);
+      this.#sockets.add(socket);
+      webSocket.once("close", () => this.#sockets.delete(socket));
+      clients.serve(socket, address);
     });
   }
 
   #pingLater(): void {
     this.#cancelPing = this.#options.clock.after(IDLE_TIMEOUT_S * 1_000, () => {
-      for (const connection of this.#connections) connection.ping();
+      for (const socket of this.#sockets) socket.ping();
       this.#pingLater();
     });
   }

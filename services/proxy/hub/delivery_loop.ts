@@ -19,7 +19,7 @@ const SWEEP_EVERY_MS = 1_000;
 
 /** Calls a hub, which has no clock: to flush, to sweep, and for clients that are behind. */
 export class DeliveryLoop {
-  #hub: Hub | undefined;
+  readonly #hub: Hub;
   readonly #clock: Clock;
   readonly #timers: Timers;
   #isFlushing = false;
@@ -27,17 +27,17 @@ export class DeliveryLoop {
   #isArriving = false;
   #isRetrying = false;
 
-  constructor(clock: Clock) {
+  constructor(hub: Hub, clock: Clock) {
+    this.#hub = hub;
     this.#clock = clock;
     this.#timers = new Timers(clock);
   }
 
-  /** @param hub Is called from now on. */
-  start(hub: Hub): void {
-    this.#hub = hub;
+  /** Sweeps the hub from now on. */
+  start(): void {
     this.#timers.after(SWEEP_EVERY_MS, () => {
-      hub.sweep(this.#clock.now());
-      this.start(hub);
+      this.#hub.sweep(this.#clock.now());
+      this.start();
     });
   }
 
@@ -63,14 +63,14 @@ export class DeliveryLoop {
       this.#isArriving = false;
       if (isArriving && turns > 1) return this.#flushAfter(turns - 1);
       this.#isFlushing = false;
-      this.#hub?.flush();
+      this.#hub.flush();
       this.#resumeSoon();
     });
   }
 
   #resumeSoon(): void {
     const hub = this.#hub;
-    if (this.#isRetrying || hub === undefined || hub.behind.size === 0) return;
+    if (this.#isRetrying || hub.behind.size === 0) return;
     this.#isRetrying = true;
     this.#timers.after(RETRY_EVERY_MS, () => {
       this.#isRetrying = false;

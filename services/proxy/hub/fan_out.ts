@@ -1,6 +1,6 @@
 import { BroadcastRing } from "./broadcast_ring.ts";
 import type { HubClient, HubSubscription, Notification } from "./hub_client.ts";
-import { OutgoingMessage } from "./messages.ts";
+import { OutgoingMessage } from "./notifications.ts";
 
 /** How often per lap of the ring clients are found that are about to miss notifications. */
 const SEARCHES_PER_RING = 8;

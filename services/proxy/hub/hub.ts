@@ -2,7 +2,6 @@ import type { RandomSource } from "../../../lib/clock.ts";
 import type { Limit } from "../shared/metrics.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { FanOut, type FanOutEvents } from "./fan_out.ts";
-import { type Head, headOf } from "../node/head.ts";
 import { EVICTED_REASON, NOT_RENEWED_REASON, REFUSED, UNREACHABLE } from "./subscription_limits.ts";
 import type { UpstreamPort } from "./subscribe_calls.ts";
 import { SubscriptionTable } from "./subscription_table.ts";
@@ -13,7 +12,7 @@ import {
   type HubSubscription,
   type SubscribeOutcome,
 } from "./hub_client.ts";
-import { type NodeFrame, parseNodeFrame, withPublicId } from "./messages.ts";
+import { type NodeFrame, parseNodeFrame, withPublicId } from "./notifications.ts";
 import { filtersOf, NEW_HEADS_KEY, type SubscriptionRequest } from "./subscription_request.ts";
 
 /** Events for metrics and the head watch. */
@@ -21,8 +20,8 @@ export interface HubEvents extends FanOutEvents {
   received(): void;
   subscribed(total: number): void;
   refused(limit: Limit): void;
-  /** The node announced a head, if it can be read. @returns False to keep it from clients. */
-  announced(head: Head | undefined): boolean;
+  /** The node announced a block. @returns False to keep it from clients. */
+  announced(block: unknown): boolean;
 }
 
 export interface HubOptions {
@@ -32,7 +31,7 @@ export interface HubOptions {
   random: RandomSource;
   /** How long a subscribe waits while the node is disconnected or silent. */
   subscribeTimeoutMs: number;
-  /** Most subscriptions at the node, not counting the shared feeds; see {@link FairShares}. */
+  /** Most subscriptions at the node, not counting the shared feeds; see {@link SubscriptionSlots}. */
   maxSubscriptions: number;
   /** Whether a client that missed notifications continues, or is closed with 1013. */
   slowClients: "lag" | "close";
@@ -48,7 +47,7 @@ export interface HubOptions {
  *
  * A notification comes from `node/subscription_socket.ts` to {@link receive}.
  * `subscription_table.ts` finds its subscription, `fan_out.ts` keeps it until `delivery_loop.ts`
- * calls {@link flush}, and `hub_client.ts` sends it over `clients/client_connection.ts`.
+ * calls {@link flush}, and `hub_client.ts` sends it over `clients/client_queue.ts`.
  */
 export class Hub {
   readonly #options: HubOptions;
@@ -259,7 +258,7 @@ export class Hub {
       return true;
     }
     const isHead = subscription.request.key === NEW_HEADS_KEY;
-    if (isHead && !this.#options.events.announced(headOf(frame.params?.result))) return true;
+    if (isHead && !this.#options.events.announced(frame.params?.result)) return true;
     if (subscription.members.size > 0) {
       this.#fanOut.publish(subscription, withPublicId(text, upstreamId, subscription.publicId));
     }

@@ -1,6 +1,6 @@
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import type { BroadcastRing } from "./broadcast_ring.ts";
-import type { OutgoingMessage } from "./messages.ts";
+import type { OutgoingMessage } from "./notifications.ts";
 import type { SubscriptionRequest } from "./subscription_request.ts";
 
 /** Close codes for clients (RFC 6455, section 7.4, and its registry). */

@@ -1,6 +1,6 @@
 import { NewestMap } from "../../../lib/newest_map.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
-import { FairShares, type QuotaReached } from "./fair_shares.ts";
+import { AddressCounts, SHARE_PER_PEER } from "../shared/limits.ts";
 import type { HubClient, HubSubscription, SubscribeError } from "./hub_client.ts";
 import { ALL_THESES, SHARED_FEED_KEYS, type SubscriptionRequest } from "./subscription_request.ts";
 
@@ -18,6 +18,11 @@ const REFUSED_FOR_MS = 600_000;
 
 /** Most such requests that are cached; the oldest is evicted first. */
 const REFUSED_KEYS_MAX = 256;
+
+/** The part of all slots that one address may have. */
+const SLOTS_PER_ADDRESS = 1 / 8;
+
+type QuotaReached = "upstream_subscriptions" | "upstream_subscriptions_per_address";
 
 export type SubscriptionRefusal = QuotaReached | "equal_subscriptions" | "socket_closed";
 
@@ -61,9 +66,8 @@ function subscribeError(code: number, message: string): SubscribeError {
 
 /** Decides which subscriptions are allowed. Feeds without parameters are not counted. */
 export class SubscriptionLimits {
-  readonly #evict: (subscription: HubSubscription) => void;
-  readonly #atNode: FairShares;
-  readonly #inHub: FairShares;
+  readonly #atNode: SubscriptionSlots;
+  readonly #inHub: SubscriptionSlots;
   /** Requests that made the node close the socket, and until when they are refused. */
   readonly #refusedUntilMs = new NewestMap<string, number>(REFUSED_KEYS_MAX);
 
@@ -72,9 +76,8 @@ export class SubscriptionLimits {
    * @param evict Ends a subscription, so that another caller gets its slot.
    */
   constructor(max: number, evict: (subscription: HubSubscription) => void) {
-    this.#evict = evict;
-    this.#atNode = new FairShares(max);
-    this.#inHub = new FairShares(max * FILTERS_PER_SLOT);
+    this.#atNode = new SubscriptionSlots(max, evict);
+    this.#inHub = new SubscriptionSlots(max * FILTERS_PER_SLOT, evict);
   }
 
   /**
@@ -92,9 +95,7 @@ export class SubscriptionLimits {
     const askedKey = thesisFilter === undefined ? key : ALL_THESES.key;
     if ((this.#refusedUntilMs.get(askedKey) ?? -Infinity) > nowMs) return "socket_closed";
     if (copies >= COPIES_MAX) return "equal_subscriptions";
-    const decision = this.sharesOf(request)?.slotFor(client);
-    if (decision?.evict !== undefined) this.#evict(decision.evict);
-    return decision?.refused;
+    return this.slotsOf(request)?.makeRoom(client);
   }
 
   /** Refuses a request for {@link REFUSED_FOR_MS}: the node closed the socket on it. */
@@ -103,8 +104,99 @@ export class SubscriptionLimits {
   }
 
   /** The slots that a subscription uses; none if it is a feed without parameters. */
-  sharesOf({ key, thesisFilter }: SubscriptionRequest): FairShares | undefined {
+  slotsOf({ key, thesisFilter }: SubscriptionRequest): SubscriptionSlots | undefined {
     if (SHARED_FEED_KEYS.has(key)) return undefined;
     return thesisFilter === undefined ? this.#atNode : this.#inHub;
   }
+}
+
+/**
+ * Divides a limited number of subscription slots among the addresses of clients. While slots are
+ * free, an address may have an eighth of all. When none is free, a caller with less than an equal
+ * share gets a slot from the address that has most. An address never loses its only slot.
+ */
+class SubscriptionSlots {
+  readonly #max: number;
+  readonly #evict: (subscription: HubSubscription) => void;
+  readonly #counts: AddressCounts;
+  /** The subscriptions that have a slot, the oldest first. */
+  readonly #counted = new Set<HubSubscription>();
+
+  constructor(max: number, evict: (subscription: HubSubscription) => void) {
+    this.#max = max;
+    this.#evict = evict;
+    const part = (share: number) => Math.max(1, Math.floor(max * share));
+    this.#counts = new AddressCounts(part(SLOTS_PER_ADDRESS), part(SHARE_PER_PEER));
+  }
+
+  /** Frees a slot for a client. @returns The reason to refuse it, if it may have no further one. */
+  makeRoom(client: HubClient): QuotaReached | undefined {
+    const { address } = client;
+    if (this.#counts.isAtOwnLimit(address)) return "upstream_subscriptions_per_address";
+    const isFull = this.#counted.size >= this.#max;
+    if (!isFull && this.#counts.canAdd(address)) return undefined;
+    const isPeersLimit = !isFull || this.#counts.isPeerFull(address);
+    const evicted = this.#findEvictable(client, isPeersLimit ? address.peerKey : undefined);
+    if (evicted !== undefined) this.#evict(evicted);
+    else return isFull ? "upstream_subscriptions" : "upstream_subscriptions_per_address";
+  }
+
+  add(subscription: HubSubscription): void {
+    this.#counted.add(subscription);
+    this.#counts.add(subscription.quotaOwner.address);
+  }
+
+  remove(subscription: HubSubscription): void {
+    if (this.#counted.delete(subscription)) this.#counts.remove(subscription.quotaOwner.address);
+  }
+
+  /** Makes a client that uses a subscription its owner, if the present owner no longer uses it. */
+  handOver(subscription: HubSubscription): void {
+    const { quotaOwner } = subscription;
+    const [user] = subscription.clients;
+    if (
+      user === undefined || !this.#counted.has(subscription) || subscription.involves(quotaOwner)
+    ) {
+      return;
+    }
+    this.#counts.remove(quotaOwner.address);
+    // This can put the new owner over its limit; it then gets no further ones.
+    this.#counts.add(user.address);
+    subscription.quotaOwner = user;
+  }
+
+  /**
+   * The subscription to evict. It belongs to the address with the highest load, and has the fewest
+   * clients; among equals, its owner has the most subscriptions, and it is the newest. A caller
+   * that would then have as many as the other gets none, or callers would keep evicting each other.
+   *
+   * @param peerKey If given, only addresses behind this peer are considered.
+   */
+  #findEvictable(client: HubClient, peerKey?: string): HubSubscription | undefined {
+    const loadAfter = this.#counts.load(client.address, 1);
+    const callers = this.#counts.addresses + (loadAfter === 1 ? 1 : 0);
+    // Avoids a search at each refusal.
+    if (loadAfter > Math.max(1, this.#max / callers)) return undefined;
+    let found: HubSubscription | undefined;
+    let highest = loadAfter;
+    for (const subscription of this.#counted) {
+      const { quotaOwner } = subscription;
+      if (peerKey !== undefined && quotaOwner.address.peerKey !== peerKey) continue;
+      // The slot of a requested subscription is free only after the node's answer.
+      if (subscription.requestId !== undefined || subscription.involves(client)) continue;
+      const load = this.#counts.load(quotaOwner.address);
+      if (load <= loadAfter || load < highest) continue;
+      if (load === highest && found !== undefined && isSpared(subscription, found)) continue;
+      found = subscription;
+      highest = load;
+    }
+    return found;
+  }
+}
+
+/** Whether an older subscription `b`, whose owner has the same load, is evicted before `a`. */
+function isSpared(a: HubSubscription, b: HubSubscription): boolean {
+  const difference = b.userCount - a.userCount ||
+    a.quotaOwner.subscriptionCount - b.quotaOwner.subscriptionCount;
+  return difference < 0;
 }

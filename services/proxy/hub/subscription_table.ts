@@ -84,7 +84,7 @@ export class SubscriptionTable {
     if (refused !== undefined) return refused;
     const source = thesisFilter === undefined ? undefined : this.#allTheses(client);
     const subscription = new HubSubscription(request, client, source);
-    this.#limits.sharesOf(request)?.add(subscription);
+    this.#limits.slotsOf(request)?.add(subscription);
     this.#byKey.add(key, subscription);
     if (source !== undefined && thesisFilter !== undefined) {
       source.filters.add(thesisFilter, subscription);
@@ -120,7 +120,7 @@ export class SubscriptionTable {
   /** Ends a subscription that nobody uses; a requested one ends with the node's answer. */
   retire(subscription: HubSubscription): void {
     const { request } = subscription;
-    if (!subscription.isIdle) return this.#limits.sharesOf(request)?.handOver(subscription);
+    if (!subscription.isIdle) return this.#limits.slotsOf(request)?.handOver(subscription);
     if (subscription.requestId !== undefined) return;
     if (subscription.upstreamId !== undefined) {
       this.#byUpstreamId.delete(subscription.upstreamId);
@@ -202,7 +202,7 @@ export class SubscriptionTable {
 
   #forget(subscription: HubSubscription): void {
     const { request, source, publicId } = subscription;
-    this.#limits.sharesOf(request)?.remove(subscription);
+    this.#limits.slotsOf(request)?.remove(subscription);
     if (publicId !== undefined) this.#publicIds.delete(publicId);
     this.#byKey.delete(request.key, subscription);
     source?.filters.delete(request.thesisFilter ?? "", subscription);

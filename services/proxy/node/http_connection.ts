@@ -1,7 +1,7 @@
 import { Socket } from "node:net";
 import { buildConnector, Client, type Dispatcher, errors } from "undici";
 import { messageOf, RangemakerError } from "../../../lib/errors.ts";
-import type { ByteBudget } from "../shared/byte_budget.ts";
+import type { ByteBudget } from "../shared/limits.ts";
 import type { NodeReply } from "../shared/envelopes.ts";
 import { ReplyBody, ReplyError } from "./reply_body.ts";
 

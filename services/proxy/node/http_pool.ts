@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import type { Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
-import type { ByteBudget } from "../shared/byte_budget.ts";
+import type { ByteBudget } from "../shared/limits.ts";
 import { Deadlines } from "../shared/deadlines.ts";
 import type { NodeReply } from "../shared/envelopes.ts";
 import {
@@ -78,10 +78,8 @@ export class HttpPool implements NodePort {
     this.#options = options;
     const { url, clock, timeoutMs, metrics, target } = options;
     this.#observe = metrics?.upstreamLatency(target);
-    this.#headers = [
-      ...["content-type", "application/json", "accept-encoding", "identity"],
-      ...authorization(url),
-    ];
+    const fixed = ["content-type", "application/json", "accept-encoding", "identity"];
+    this.#headers = [...fixed, ...authorization(url)];
     this.#open = new Deadlines(clock, timeoutMs, (connection) => {
       connection.destroy(new ReplyError("timeout", `No answer within ${timeoutMs} ms`));
     });

@@ -1,23 +1,22 @@
+import { FairQueue } from "../../../lib/fair_share.ts";
+import type { CallerAddress } from "../../../lib/http/caller_address.ts";
+import { AddressCounts } from "../shared/limits.ts";
 import type { CallAnswer } from "../shared/envelopes.ts";
 
 /** A plain read: it changes nothing, so it may be sent twice. */
 export interface Read {
-  method: string;
   /** The text of the call after its id. */
   textAfterId: string;
   node: number;
-  /** Key of the caller; callers take turns. */
-  caller: string;
-  forwardedFor: string;
+  /** Callers take turns. */
+  caller: CallerAddress;
   /** Whether it may share a socket with others: false if the read or its answer is large. */
   fitsSocket: boolean;
 }
 
 /** A read that waits for a slot of the socket, was sent over it, or was also sent over HTTP. */
 export class OpenRead {
-  readonly answer: Promise<CallAnswer>;
-  readonly resolve: (answer: CallAnswer) => void;
-  readonly reject: (error: unknown) => void;
+  readonly answer = Promise.withResolvers<CallAnswer>();
   /** Its id on the socket; 0 while it waits for a slot. */
   id = 0;
   /** Whether it was also sent over HTTP. */
@@ -25,53 +24,63 @@ export class OpenRead {
   /** The answer over HTTP, unless that has failed. */
   httpAnswer: Promise<CallAnswer> | undefined;
 
-  constructor(readonly read: Read, readonly startedAtMs: number) {
-    const { promise, resolve, reject } = Promise.withResolvers<CallAnswer>();
-    this.answer = promise;
-    this.resolve = resolve;
-    this.reject = reject;
-  }
-
-  /** Settles with the outcome of the same read over HTTP. Never rejects. */
-  async settleWith(answer: Promise<CallAnswer>): Promise<void> {
-    try {
-      this.resolve(await answer);
-    } catch (error) {
-      this.reject(error);
-    }
-  }
+  constructor(readonly read: Read, readonly startedAtMs: number) {}
 }
 
 /** Ids repeat after this many reads, and stay below 2^30: V8 writes larger numbers more slowly. */
 const SEQUENCE_MAX = 2 ** 20;
 
+interface OpenReadsLimits {
+  /** How many reads may be open at once: at most 1,023. */
+  slots: number;
+  perCaller: number;
+  /** How many reads may wait; each caller may have a fair share of them. */
+  waitingMax: number;
+}
+
 /**
- * The reads that are open on a socket, by id. Each has a slot, whose number is part of the id. A
- * `Map` keeps removed reads in memory for longer, which takes 7 % of the CPU of a read (compare
- * with `tests/bench/proxy_http_bench.ts`).
+ * The reads of a socket: those that are open, by id, and those that wait for a slot. Callers take
+ * turns: a caller with thousands of reads delays another one by one read.
+ *
+ * The number of a slot is part of the read's id. A `Map` keeps removed reads in memory for longer,
+ * which takes 7 % of the CPU of a read (compare with `tests/bench/proxy_http_bench.ts`).
  */
 export class OpenReads {
+  readonly #limits: OpenReadsLimits;
   readonly #slots: (OpenRead | undefined)[];
   readonly #free: number[];
+  readonly #perCaller: AddressCounts;
+  #waiting = new FairQueue<OpenRead>();
   #sequence = 0;
 
-  /** @param max How many reads may be open at once: at most 1,023. */
-  constructor(max: number) {
-    this.#slots = new Array(max).fill(undefined);
+  constructor(limits: OpenReadsLimits) {
+    this.#limits = limits;
+    this.#slots = new Array(limits.slots).fill(undefined);
     this.#free = [...this.#slots.keys()];
+    this.#perCaller = new AddressCounts(limits.perCaller);
   }
 
+  /** How many are open. */
   get size(): number {
     return this.#slots.length - this.#free.length;
   }
 
-  /** Gives a read its id, which is never 0. @throws {RangeError} If too many are open. */
-  add(read: OpenRead): void {
-    const slot = this.#free.pop();
-    if (slot === undefined) throw new RangeError(`${this.size} reads are open`);
+  /** Gives a read a slot and an id, which is never 0. @returns False if its caller gets none. */
+  tryOpen(read: OpenRead): boolean {
+    if (this.#free.length === 0 || !this.#perCaller.tryAdd(read.read.caller)) return false;
+    const slot = this.#free.pop() ?? 0;
     this.#sequence = this.#sequence % SEQUENCE_MAX + 1;
     read.id = this.#sequence * this.#slots.length + slot;
     this.#slots[slot] = read;
+    return true;
+  }
+
+  /** Makes a read wait for a slot. @returns False if too many wait. */
+  wait(read: OpenRead): boolean {
+    const groups = [read.read.caller.key];
+    if (!this.#waiting.canAdd(groups, this.#limits.waitingMax)) return false;
+    this.#waiting.add(groups, read);
+    return true;
   }
 
   get(id: number): OpenRead | undefined {
@@ -79,13 +88,35 @@ export class OpenReads {
     return read?.id === id ? read : undefined;
   }
 
-  delete({ id }: OpenRead): void {
+  /** Ends a read. @returns The one that is open in its place, of the caller whose turn it is. */
+  finish(read: OpenRead): OpenRead | undefined {
+    if (read.id > 0) {
+      this.#release(read);
+      return this.#waiting.removeNext((next) => this.tryOpen(next));
+    }
+    this.#waiting.remove([read.read.caller.key], read);
+  }
+
+  open(): OpenRead[] {
+    return this.#slots.filter((read) => read !== undefined);
+  }
+
+  waiting(): OpenRead[] {
+    return this.#waiting.values();
+  }
+
+  /** Removes all reads. @returns Them: those that were open come first. */
+  clear(): OpenRead[] {
+    const reads = [...this.open(), ...this.waiting()];
+    for (const read of this.open()) this.#release(read);
+    this.#waiting = new FairQueue();
+    return reads;
+  }
+
+  #release({ id, read }: OpenRead): void {
     const slot = id % this.#slots.length;
     this.#slots[slot] = undefined;
     this.#free.push(slot);
-  }
-
-  all(): OpenRead[] {
-    return this.#slots.filter((read) => read !== undefined);
+    this.#perCaller.remove(read.caller);
   }
 }

@@ -1,5 +1,5 @@
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
-import type { Head } from "./head.ts";
+import type { Head } from "./read_node.ts";
 import type { ReadNodes } from "./read_nodes.ts";
 
 /** Interval at which every node is asked for its head. */

@@ -1,7 +1,6 @@
 /** Decides which read nodes serve and which one leads, from their state: without I/O or memory. */
 import type { RandomSource } from "../../../lib/clock.ts";
-import type { Head } from "./head.ts";
-import type { ReadNode } from "./read_node.ts";
+import type { Head, ReadNode } from "./read_node.ts";
 
 /** Consecutive rounds a node must lag, or keep up, before it is removed or added. */
 export const ROUNDS_TO_CHANGE = 3;
@@ -74,26 +73,26 @@ export function membershipDecision(
  * other. Of two nodes, either may be right: the lower one is behind only if its block is also
  * older.
  */
-function blocksBehind(own: Head, others: readonly (Head | undefined)[], nowMs: number): number {
+function blocksBehind(head: Head, others: readonly (Head | undefined)[], nowMs: number): number {
   const known = others.filter((head) => head !== undefined);
-  const [highest, second] = [own, ...known].toSorted((a, b) => b.number - a.number);
+  const [highest, second] = [head, ...known].toSorted((a, b) => b.number - a.number);
   if (highest === undefined || second === undefined) return 0;
-  if (known.length > 1) return second.number - own.number;
+  if (known.length > 1) return second.number - head.number;
   // A time in the future cannot be right.
-  const isOlder = Math.min(highest.timestampS, nowMs / 1000) - own.timestampS >= OLDER_S;
-  return isOlder ? highest.number - own.number : 0;
+  const isOlder = Math.min(highest.timestampS, nowMs / 1000) - head.timestampS >= OLDER_S;
+  return isOlder ? highest.number - head.number : 0;
 }
 
 /** How many blocks a head is above all others; 0 if that is not far, or others are too few. */
 export function blocksAbove(
-  own: Head,
+  head: Head,
   others: readonly (Head | undefined)[],
   maxLag: number,
 ): number {
   const known = others.filter((head) => head !== undefined);
   // Of two nodes, either may be right.
   if (known.length < 2) return 0;
-  const above = own.number - Math.max(...known.map(({ number }) => number));
+  const above = head.number - Math.max(...known.map(({ number }) => number));
   return above > Math.max(FAR_ABOVE.blocks, FAR_ABOVE.lags * maxLag) ? above : 0;
 }
 

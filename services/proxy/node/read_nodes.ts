@@ -1,5 +1,4 @@
 import type { Clock, RandomSource } from "../../../lib/clock.ts";
-import type { Head } from "./head.ts";
 import {
   blocksAbove,
   fastestOf,
@@ -11,7 +10,7 @@ import {
   type ReadGroup,
   ROUNDS_TO_CHANGE,
 } from "./read_group.ts";
-import { ReadNode } from "./read_node.ts";
+import { type Head, ReadNode } from "./read_node.ts";
 
 /** Consecutive failed probes before a node is marked dead; one refused connection is enough. */
 export const FAILURES_MAX = 3;
@@ -89,11 +88,6 @@ export class ReadNodes {
   /** Whether a node refused or closed its last connection, or answers no probes. */
   isDead(index: number): boolean {
     return this.#at(index).isDead;
-  }
-
-  /** The newest block that a node is known to have. */
-  headOf(index: number): number | undefined {
-    return this.#at(index).head?.number;
   }
 
   /** Another node that has the block, for a read that one could not answer. */

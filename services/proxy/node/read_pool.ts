@@ -1,6 +1,6 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { parseJson, parseResponse } from "../../../lib/protocol/jsonrpc.ts";
-import { type Head, headSchema } from "./head.ts";
+import { type Head, headSchema } from "./read_node.ts";
 import {
   type CallAnswer,
   callText,
@@ -59,8 +59,8 @@ export class ReadPool implements NodePort {
       ({ status }) => cannotServe(status),
       (failure) => connectionErrorOf(failure)?.isCallerCaused === false,
     );
-    const other = mayRetry ? this.#otherPool(node) : undefined;
-    return await (other === undefined ? sent : other.post(text, options));
+    const other = mayRetry && !this.#isStopped ? this.#nodes.otherNode(node) : undefined;
+    return await (other === undefined ? sent : this.#at(this.#pools, other).post(text, options));
   }
 
   /** Sends a plain read: see {@link askOverHttp}. */
@@ -103,11 +103,6 @@ export class ReadPool implements NodePort {
     if (error?.isNodeDown) this.#nodes.onDied(node, error.message);
   }
 
-  #otherPool(failed: number): HttpPool | undefined {
-    const other = this.#isStopped ? undefined : this.#nodes.otherNode(failed);
-    return other === undefined ? undefined : this.#pools[other];
-  }
-
   #at(pools: readonly HttpPool[], node: number): HttpPool {
     const pool = pools[node];
     if (pool === undefined) throw new RangeError(`There is no read node ${node}`);
@@ -134,7 +129,7 @@ function connectionErrorOf(failure: unknown): ConnectionError | undefined {
  */
 export async function askOverHttp(
   nodes: NodePort,
-  { textAfterId, node, forwardedFor }: Read,
+  { textAfterId, node, caller: { forwardedFor } }: Read,
   id: number,
 ): Promise<CallAnswer> {
   const isAnswer = (body: string) => readAnswer({ status: 200, body }, id) !== undefined;

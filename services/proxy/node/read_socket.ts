@@ -1,15 +1,14 @@
-import { Backoff } from "../../../lib/net/backoff.ts";
-import type { CancelTimer, Clock, RandomSource } from "../../../lib/clock.ts";
+import type { CancelTimer, Clock } from "../../../lib/clock.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
-import { BoundedSocket } from "../../../lib/net/bounded_socket.ts";
 import { ReconnectingSocket } from "../../../lib/net/reconnecting_socket.ts";
+import { callerAddress } from "../../../lib/http/caller_address.ts";
+import { AddressCounts } from "../shared/limits.ts";
 import type { ProxyMetrics } from "../shared/metrics.ts";
 import { type CallAnswer, callText, idNumber, idSpan, textAfterIdOf } from "../shared/envelopes.ts";
 import { limitExceeded, nodeTimeout } from "../shared/failures.ts";
 import { OpenRead, OpenReads, type Read } from "./open_reads.ts";
-import { REPLY_BYTES_MAX } from "./reply_body.ts";
 import { PAUSE_MS, SocketHealth } from "./socket_health.ts";
-import { FairSlots } from "./fair_slots.ts";
+import type { SocketSettings } from "./subscription_socket.ts";
 
 const log = serviceLog("proxy");
 
@@ -23,7 +22,7 @@ export const OPEN_READ_LIMITS = { slots: 64, perCaller: 32, waitingMax: 8_192 };
  * Reads that go over HTTP because they waited too long for a slot: half of the connections to a
  * node for all callers together, a tenth for one caller.
  */
-const OVERFLOW_READ_LIMITS = { slots: 512, perCaller: 100, waitingMax: 0 };
+const OVERFLOW_READS_MAX = { all: 512, perCaller: 100 };
 
 /**
  * Interval at which reads without an answer are checked. Reads that waited this long for a slot go
@@ -39,10 +38,8 @@ const ERROR_LENGTH_MAX = 512;
 
 /** The check of {@link SocketHealth}: a small call that every node answers at once. */
 const CHECK_CALL = {
-  method: "eth_chainId",
   textAfterId: textAfterIdOf("eth_chainId", "[]"),
-  caller: "proxy",
-  forwardedFor: "127.0.0.1",
+  caller: callerAddress(new Headers(), "127.0.0.1", false),
   fitsSocket: false,
 };
 
@@ -50,16 +47,14 @@ const CHECK_CALL = {
 const CHECK_CALL_ID = 0;
 
 interface ReadSocketOptions {
-  nodes: readonly { name: string; wsUrl: string }[];
+  /** Names and WebSocket URLs of the read nodes. */
+  names: readonly string[];
+  urls: readonly string[];
   leader: () => number;
   /** Sends a read over HTTP instead. */
   overHttp: (read: Read) => Promise<CallAnswer>;
-  /** For durations: it must not jump. */
-  clock: Clock;
-  random: RandomSource;
+  socket: SocketSettings;
   timeoutMs: number;
-  reconnectInitialMs: number;
-  reconnectMaxMs: number;
   metrics: ProxyMetrics;
 }
 
@@ -71,35 +66,35 @@ interface ReadSocketOptions {
  */
 export class ReadSocket {
   readonly #options: ReadSocketOptions;
+  readonly #clock: Clock;
   readonly #socket: ReconnectingSocket;
   readonly #health: SocketHealth;
-  readonly #open = new OpenReads(OPEN_READ_LIMITS.slots);
-  readonly #queue = new FairSlots<OpenRead>(OPEN_READ_LIMITS);
-  readonly #overflow = new FairSlots<OpenRead>(OVERFLOW_READ_LIMITS);
+  readonly #reads = new OpenReads(OPEN_READ_LIMITS);
+  /** Reads that go over HTTP because they waited too long, by caller and in all. */
+  readonly #overflow = new AddressCounts(OVERFLOW_READS_MAX.perCaller);
+  #overflowing = 0;
   readonly #observe: (seconds: number) => void;
   #isStarted = false;
   #cancelTick: CancelTimer | undefined;
 
   constructor(options: ReadSocketOptions) {
     this.#options = options;
-    const { nodes, leader, clock, random, metrics, overHttp } = options;
-    const { reconnectInitialMs: initialMs, reconnectMaxMs: maxMs } = options;
+    const { names, urls, leader, socket, metrics, overHttp } = options;
+    this.#clock = socket.clock;
     this.#observe = metrics.upstreamLatency("read");
     this.#health = new SocketHealth({
-      clock,
+      clock: socket.clock,
       askOverSocket: () => this.#socket.send(callText(CHECK_CALL.textAfterId, CHECK_CALL_ID)),
       askOverHttp: () => overHttp({ ...CHECK_CALL, node: leader() }),
       onPause: (reason) => {
-        const facts = { node: nodes[leader()]?.name, reason, minutes: PAUSE_MS / 60_000 };
+        const facts = { node: names[leader()], reason, minutes: PAUSE_MS / 60_000 };
         log.warn("Reads go to {node} over HTTP for {minutes} minutes: {reason}", facts);
         this.#socket.drop(reason);
       },
     });
     this.#socket = new ReconnectingSocket({
-      url: () => nodes[leader()]?.wsUrl ?? "",
-      connect: (url) => new BoundedSocket(url, { maxMessageBytes: REPLY_BYTES_MAX, clock }),
-      clock,
-      backoff: new Backoff({ initialMs, maxMs, random }),
+      ...socket,
+      url: () => urls[leader()] ?? "",
       handlers: {
         onOpen() {},
         onText: (text) => this.#onText(text),
@@ -120,20 +115,20 @@ export class ReadSocket {
    *   many reads wait.
    */
   ask(read: Read): Promise<CallAnswer> {
-    const { overHttp, leader, clock, metrics } = this.#options;
+    const { overHttp, leader, metrics } = this.#options;
     if (!read.fitsSocket || read.node !== leader()) return overHttp(read);
     if (!this.#isUsable) {
       this.#connect();
       return overHttp(read);
     }
-    const open = new OpenRead(read, clock.now());
+    const open = new OpenRead(read, this.#clock.now());
     this.#scheduleTick();
-    if (this.#queue.tryStart(read.caller)) this.#send(open);
-    else if (!this.#queue.wait(read.caller, open)) {
+    if (this.#reads.tryOpen(open)) this.#send(open);
+    else if (!this.#reads.wait(open)) {
       metrics.countRefusal("waiting_reads");
-      open.reject(limitExceeded(429, "Too many reads wait for an answer: try again"));
+      open.answer.reject(limitExceeded(429, "Too many reads wait for an answer: try again"));
     }
-    return open.answer;
+    return open.answer.promise;
   }
 
   /** Another node leads: connects to it. */
@@ -161,7 +156,6 @@ export class ReadSocket {
   }
 
   #send(open: OpenRead): void {
-    this.#open.add(open);
     this.#socket.send(callText(open.read.textAfterId, open.id));
   }
 
@@ -172,65 +166,65 @@ export class ReadSocket {
     // An error without an id belongs to one of the open reads.
     if (Number.isNaN(id)) return this.#onErrorWithoutId();
     if (id === CHECK_CALL_ID) return void this.#health.onCheckAnswered(this.#socket.lastFrameAtMs);
-    const open = this.#open.get(id);
+    const open = this.#reads.get(id);
     if (open === undefined) return; // it was answered over HTTP, or timed out
     this.#observe((this.#socket.lastFrameAtMs - open.startedAtMs) / 1000);
     this.#finish(open);
     if (isMethodNotFound(text)) return void this.#sendOverHttp(open);
-    open.resolve({ status: 200, text, id: span });
+    open.answer.resolve({ status: 200, text, id: span });
   }
 
-  /** Ends a read on the socket; the next one takes its slot. */
+  /** Ends a read; if it was open, the next one takes its slot. */
   #finish(open: OpenRead): void {
-    this.#open.delete(open);
-    const next = this.#queue.finish(open.read.caller);
+    const next = this.#reads.finish(open);
     if (next !== undefined) this.#send(next);
   }
 
   /** Sends a read over HTTP after all. Resolves when it is answered; never rejects. */
   #sendOverHttp(open: OpenRead): Promise<void> {
-    return open.settleWith(open.httpAnswer ?? this.#options.overHttp(open.read));
+    const { resolve, reject } = open.answer;
+    return (open.httpAnswer ?? this.#options.overHttp(open.read)).then(resolve, reject);
   }
 
   /** The node did not say which read failed, so all open reads go over HTTP. */
   #onErrorWithoutId(): void {
     this.#health.countFault("it answers with errors without an id");
-    for (const open of this.#open.all()) {
+    for (const open of this.#reads.open()) {
       this.#finish(open);
       void this.#sendOverHttp(open);
     }
   }
 
   #onDisconnected(): void {
-    const open = this.#open.all();
-    for (const read of open) this.#open.delete(read);
     this.#health.onNewConnection();
-    for (const read of [...open, ...this.#queue.clear()]) void this.#sendOverHttp(read);
+    for (const read of this.#reads.clear()) void this.#sendOverHttp(read);
   }
 
   #scheduleTick(): void {
-    this.#cancelTick ??= this.#options.clock.after(
+    this.#cancelTick ??= this.#clock.after(
       Math.min(TICK_INTERVAL_MS, this.#options.timeoutMs),
       () => {
         this.#cancelTick = undefined;
-        this.#checkOpenReads();
-        this.#checkWaitingReads();
-        if (this.#open.size === 0) return;
+        this.#checkReads();
+        if (this.#reads.size === 0) return;
         this.#health.tick();
         this.#scheduleTick();
       },
     );
   }
 
-  /** Sends slow reads over HTTP too, and fails those that reached the timeout. */
-  #checkOpenReads(): void {
-    const { clock, timeoutMs } = this.#options;
-    const nowMs = clock.now();
-    for (const open of this.#open.all()) {
+  /** Fails reads that reached the timeout, and sends slow ones over HTTP. */
+  #checkReads(): void {
+    const { timeoutMs, metrics } = this.#options;
+    const nowMs = this.#clock.now();
+    for (const open of [...this.#reads.open(), ...this.#reads.waiting()]) {
       const ageMs = nowMs - open.startedAtMs;
       if (ageMs >= timeoutMs) {
         this.#finish(open);
-        this.#rejectTimedOut(open);
+        metrics.upstreamErrors.inc({ target: "read" });
+        open.answer.reject(nodeTimeout("read", timeoutMs));
+      } else if (open.id === 0) {
+        if (ageMs >= TICK_INTERVAL_MS) void this.#sendOverflowing(open);
       } else if (ageMs >= ALSO_OVER_HTTP_AFTER_MS && !open.isAlsoOverHttp) {
         open.isAlsoOverHttp = true;
         void this.#sendAlsoOverHttp(open);
@@ -238,27 +232,15 @@ export class ReadSocket {
     }
   }
 
-  /** Sends reads over HTTP that waited long for a slot, up to a limit per caller. */
-  #checkWaitingReads(): void {
-    const { clock, timeoutMs } = this.#options;
-    const nowMs = clock.now();
-    for (const open of this.#queue.items()) {
-      const { caller } = open.read;
-      const ageMs = nowMs - open.startedAtMs;
-      if (ageMs >= timeoutMs) {
-        this.#queue.remove(caller, open);
-        this.#rejectTimedOut(open);
-      } else if (ageMs >= TICK_INTERVAL_MS && this.#overflow.tryStart(caller)) {
-        this.#queue.remove(caller, open);
-        void this.#sendOverHttp(open).then(() => this.#overflow.finish(caller));
-      }
-    }
-  }
-
-  #rejectTimedOut(open: OpenRead): void {
-    const { metrics, timeoutMs } = this.#options;
-    metrics.upstreamErrors.inc({ target: "read" });
-    open.reject(nodeTimeout("read", timeoutMs));
+  /** Sends a read over HTTP that waited long for a slot, unless too many are there already. */
+  async #sendOverflowing(open: OpenRead): Promise<void> {
+    const { caller } = open.read;
+    if (this.#overflowing >= OVERFLOW_READS_MAX.all || !this.#overflow.tryAdd(caller)) return;
+    this.#overflowing += 1;
+    this.#finish(open);
+    await this.#sendOverHttp(open);
+    this.#overflowing -= 1;
+    this.#overflow.remove(caller);
   }
 
   /** Sends a read over HTTP too. The first answer counts; a failure does not. */
@@ -270,10 +252,10 @@ export class ReadSocket {
       open.httpAnswer = undefined;
       return; // the answer may still come over the socket
     }
-    if (this.#open.get(open.id) !== open) return;
+    if (this.#reads.get(open.id) !== open) return;
     this.#finish(open);
     this.#health.countFault("its WebSocket does not answer");
-    open.resolve(answer);
+    open.answer.resolve(answer);
   }
 }
 

@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import { RangemakerError } from "../../../lib/errors.ts";
-import { type ByteBudget, SMALL_BYTES } from "../shared/byte_budget.ts";
+import { type ByteBudget, SMALL_BYTES } from "../shared/limits.ts";
 
 /** The largest answer of a node, over HTTP and over its WebSocket. */
 export const REPLY_BYTES_MAX = 64 * 1024 * 1024;

@@ -1,10 +1,9 @@
-import { Backoff } from "../../../lib/net/backoff.ts";
-import type { Clock, RandomSource } from "../../../lib/clock.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { ProblemTracker } from "../../../lib/log/problem_tracker.ts";
-import { BoundedSocket } from "../../../lib/net/bounded_socket.ts";
-import { ReconnectingSocket } from "../../../lib/net/reconnecting_socket.ts";
-import { REPLY_BYTES_MAX } from "./reply_body.ts";
+import {
+  ReconnectingSocket,
+  type ReconnectingSocketOptions,
+} from "../../../lib/net/reconnecting_socket.ts";
 import type { ProxyMetrics } from "../shared/metrics.ts";
 
 const log = serviceLog("proxy");
@@ -21,17 +20,15 @@ interface SubscriptionSocketEvents {
   received(text: string): boolean;
 }
 
+/** How a socket is opened, and opened again. */
+export type SocketSettings = Pick<ReconnectingSocketOptions, "backoff" | "clock" | "connect">;
+
 interface SubscriptionSocketOptions {
   /** WebSocket URLs of the read nodes. */
   urls: readonly string[];
   /** Returns the node to connect to; called at every attempt. */
   leader: () => number;
-  clock: Clock;
-  random: RandomSource;
-  /** First wait before connecting again, in milliseconds; it doubles with every attempt. */
-  reconnectInitialMs: number;
-  /** Longest wait before connecting again, in milliseconds. */
-  reconnectMaxMs: number;
+  socket: SocketSettings;
   metrics: ProxyMetrics;
   events: SubscriptionSocketEvents;
 }
@@ -42,27 +39,22 @@ const REFUSAL_CODES: ReadonlySet<number> = new Set([1002, 1003, 1007, 1008, 1009
 /** The one WebSocket to a read node: to the leader, if there are several. */
 export class SubscriptionSocket {
   readonly #options: SubscriptionSocketOptions;
-  readonly #backoff: Backoff;
-  readonly #socket: ReconnectingSocket;
+  readonly connection: ReconnectingSocket;
   #node = 0;
   #isChangingLeader = false;
 
   constructor(options: SubscriptionSocketOptions) {
     this.#options = options;
-    const { leader, clock, random, metrics, events } = options;
-    const { reconnectInitialMs: initialMs, reconnectMaxMs: maxMs } = options;
+    const { leader, socket, metrics, events } = options;
     metrics.upstreamConnected.set(0);
-    this.#backoff = new Backoff({ initialMs, maxMs, random });
     const loss = new ProblemTracker();
     let wasConnected = false;
-    this.#socket = new ReconnectingSocket({
+    this.connection = new ReconnectingSocket({
+      ...socket,
       url: () => {
         this.#node = leader();
         return this.#url;
       },
-      connect: (url) => new BoundedSocket(url, { maxMessageBytes: REPLY_BYTES_MAX, clock }),
-      clock,
-      backoff: this.#backoff,
       handlers: {
         onAttempt(attempt) {
           if (attempt > 1) metrics.reconnectAttempts.inc();
@@ -107,33 +99,13 @@ export class SubscriptionSocket {
     return this.#node;
   }
 
-  get isConnected(): boolean {
-    return this.#socket.isConnected;
-  }
-
-  start(): void {
-    this.#socket.start();
-  }
-
-  stop(): void {
-    this.#socket.stop();
-  }
-
-  send(text: string): boolean {
-    return this.#socket.send(text);
-  }
-
-  drop(reason: string): void {
-    this.#socket.drop(reason);
-  }
-
   /** The leader changed: connects to it now. */
   followLeader(): void {
     if (this.#node === this.#options.leader()) return;
     this.#isChangingLeader = true;
-    this.#socket.drop("another node is the leader now");
+    this.connection.drop("another node is the leader now");
     this.#isChangingLeader = false;
-    this.#backoff.reset();
-    this.#socket.reconnectNow();
+    this.#options.socket.backoff.reset();
+    this.connection.reconnectNow();
   }
 }

@@ -1,14 +1,5 @@
 import { Counter, Histogram, type LabelValues, type Registry } from "prom-client";
 
-interface PresetHistogramOptions<L extends string> {
-  name: string;
-  help: string;
-  labelNames: L[];
-  /** Upper bounds, ascending. */
-  buckets: readonly number[];
-  registers: Registry[];
-}
-
 interface Series<L extends string> {
   labels: LabelValues<L>;
   /** Observations per bucket; the last counts those over the last bound. */
@@ -23,17 +14,22 @@ interface Series<L extends string> {
  * `observe` is not used.
  */
 export class PresetHistogram<L extends string> extends Histogram<L> {
-  readonly #options: PresetHistogramOptions<L>;
+  readonly #name: string;
+  readonly #help: string;
+  readonly #buckets: number[];
   readonly #series: Series<L>[] = [];
 
-  constructor(options: PresetHistogramOptions<L>) {
-    super({ ...options, buckets: [...options.buckets] });
-    this.#options = options;
+  /** @param buckets Upper bounds, ascending. */
+  constructor(registry: Registry, name: string, help: string, buckets: number[], label: L) {
+    super({ name, help, labelNames: [label], buckets, registers: [registry] });
+    this.#name = name;
+    this.#help = help;
+    this.#buckets = buckets;
   }
 
   /** Creates a series, once per combination of labels. @returns Observes a value. */
   series(labels: LabelValues<L>): (value: number) => void {
-    const { buckets } = this.#options;
+    const buckets = this.#buckets;
     const series = { labels, counts: new Array<number>(buckets.length + 1).fill(0), sum: 0 };
     this.#series.push(series);
     return (value) => {
@@ -46,17 +42,17 @@ export class PresetHistogram<L extends string> extends Histogram<L> {
 
   /** Called by `Registry.metrics`; missing from prom-client's types. */
   getForPromString() {
-    const { name, help } = this.#options;
     const values = this.#series.flatMap((series) => this.#valuesOf(series));
-    return Promise.resolve({ name, help, type: "histogram", aggregator: "sum", values });
+    const metric = { name: this.#name, help: this.#help, type: "histogram", aggregator: "sum" };
+    return Promise.resolve({ ...metric, values });
   }
 
   #valuesOf({ labels, counts, sum }: Series<L>) {
-    const { name, buckets } = this.#options;
+    const name = this.#name;
     let count = 0;
     const rows = counts.map((inBucket, index) => {
       count += inBucket;
-      const le = buckets[index] ?? "+Inf";
+      const le = this.#buckets[index] ?? "+Inf";
       return { metricName: `${name}_bucket`, labels: { le, ...labels }, value: count };
     });
     return [

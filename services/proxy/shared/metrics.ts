@@ -75,11 +75,8 @@ export class ProxyMetrics {
   constructor(registry: Registry) {
     this.registry = registry;
     const { counter, gauge, scrapedGauge } = metricsIn(registry);
-    const latency = (name: string, help: string) => {
-      const labelNames = ["target" as const];
-      const registers = [registry];
-      return new PresetHistogram({ name, help, labelNames, buckets: LATENCY_BUCKETS, registers });
-    };
+    const latency = (name: string, help: string) =>
+      new PresetHistogram(registry, name, help, LATENCY_BUCKETS, "target");
     this.scrapedGauge = scrapedGauge;
     const requests = new SeriesCounter(
       registry,

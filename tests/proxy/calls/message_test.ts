@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { SMALL_BYTES } from "../../../services/proxy/shared/byte_budget.ts";
+import { SMALL_BYTES } from "../../../services/proxy/shared/limits.ts";
 import { type Call, MessageError, readMessage } from "../../../services/proxy/calls/message.ts";
 
 const LARGE = 1024 * 1024;

@@ -7,7 +7,6 @@ import {
 import { type Call, readMessage } from "../../../services/proxy/calls/message.ts";
 import {
   answerForClient,
-  blockOf,
   failureForClient,
   routeOf,
 } from "../../../services/proxy/calls/read_route.ts";
@@ -25,6 +24,20 @@ function callOf(method: string, params: unknown = []) {
   const message = readMessage(JSON.stringify({ ...call(1, method), params }), 1);
   assert(!Array.isArray(message));
   return message;
+}
+
+/** The block of which a read's route asks who has it. */
+function blockOf(method: string, params: Call["params"]): number | undefined {
+  let asked: number | undefined;
+  const nodes = {
+    leader: 0,
+    nodeForBlock(block: number) {
+      asked = block;
+      return 0;
+    },
+  };
+  routeOf({ ...callOf(method), params }, nodes as never); // these parts are used
+  return asked;
 }
 
 const notFound = { status: 200, rpcCode: -32000, message: "filter not found" };
@@ -108,7 +121,7 @@ Deno.test("routeOf: a filter of an unreachable node is not found; other failures
   }
 });
 
-Deno.test("blockOf: finds the block parameter of each method", () => {
+Deno.test("routeOf: finds the block parameter of each method", () => {
   const positions: Record<string, number> = {
     eth_getBlockByNumber: 0,
     eth_getBlockReceipts: 0,
@@ -130,14 +143,14 @@ Deno.test("blockOf: finds the block parameter of each method", () => {
     const found = [0, 1, 2, 3].map((at) => {
       const params: unknown[] = [];
       params[at] = "0x1f";
-      return blockOf({ method, params });
+      return blockOf(method, params);
     });
     assert.deepEqual(found, [0, 1, 2, 3].map((at) => at === position ? 31 : undefined), method);
   }
-  assert.equal(blockOf({ method: "eth_chainId", params: ["0x1f", "0x1f", "0x1f"] }), undefined);
+  assert.equal(blockOf("eth_chainId", ["0x1f", "0x1f", "0x1f"]), undefined);
 });
 
-Deno.test("blockOf: uses the highest block of a filter or block object, and ignores other values", () => {
+Deno.test("routeOf: uses the highest block of a filter or block object, and ignores other values", () => {
   const rows: [named: unknown, block: number | undefined][] = [
     ["0x0", 0],
     ["0xFfFf", 65_535],
@@ -152,10 +165,9 @@ Deno.test("blockOf: uses the highest block of a filter or block object, and igno
       .map((named): [unknown, undefined] => [named, undefined]),
   ];
   for (const [named, block] of rows) {
-    const call = { method: "eth_getLogs", params: [named] };
-    assert.equal(blockOf(call), block, JSON.stringify(named));
+    assert.equal(blockOf("eth_getLogs", [named]), block, JSON.stringify(named));
   }
   for (const params of [undefined, { 0: "0x1" }]) {
-    assert.equal(blockOf({ method: "eth_getLogs", params }), undefined);
+    assert.equal(blockOf("eth_getLogs", params), undefined);
   }
 });

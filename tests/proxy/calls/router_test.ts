@@ -1,13 +1,14 @@
 /** The router between two nodes that a test plays: their requests, and the callers' answers. */
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers";
-import { ByteBudget } from "../../../services/proxy/shared/byte_budget.ts";
+import { ByteBudget } from "../../../services/proxy/shared/limits.ts";
 import { answerLost, ProxyError } from "../../../services/proxy/shared/failures.ts";
 import type { PostOptions } from "../../../services/proxy/node/http_pool.ts";
 import type { CallAnswer, NodeReply } from "../../../services/proxy/shared/envelopes.ts";
-import type { MessageContext, RouterOptions } from "../../../services/proxy/calls/router.ts";
+import type { RouterOptions } from "../../../services/proxy/calls/router.ts";
 import type { Read } from "../../../services/proxy/node/open_reads.ts";
 import { eventually } from "../../support/eventually.ts";
+import { address } from "../hub/hub_scene.ts";
 import { call, readNodesOf, routerTo } from "../support.ts";
 
 interface Posted {
@@ -31,10 +32,10 @@ function scene(overrides: Partial<RouterOptions> = {}) {
   });
   const nodes = { read: node("read"), write: node("write") };
   const router = routerTo(nodes, { budget, ...overrides });
-  const askText = (text: string, caller: Partial<MessageContext> = {}) =>
-    router.answer(text, { forwardedFor: "x", key: "x", ...caller });
-  const ask = (message: unknown, caller: Partial<MessageContext> = {}) =>
-    askText(JSON.stringify(message), caller);
+  const askText = (text: string, subscribe?: () => Promise<string>) =>
+    router.answer(text, address("x"), subscribe);
+  const ask = (message: unknown, subscribe?: () => Promise<string>) =>
+    askText(JSON.stringify(message), subscribe);
   return { posted, ask, askText, budget };
 }
 
@@ -112,9 +113,9 @@ Deno.test("Router: notifications get no answer, even if the node fails", async (
       { jsonrpc: "2.0", id: 1, error: { code: 1 } },
     ]);
   }
-  const subscriptions = () => Promise.resolve('{"subscribed":true}');
+  const subscribe = () => Promise.resolve('{"subscribed":true}');
   for (const message of [notification("eth_subscribe"), [notification("eth_subscribe")]]) {
-    assert.equal((await scene().ask(message, { subscriptions })).body, null);
+    assert.equal((await scene().ask(message, subscribe)).body, null);
   }
 });
 
@@ -395,8 +396,8 @@ Deno.test("Router: plain reads are marked as such, with their node and whether t
     assert.deepEqual({ node, fitsSocket }, wanted);
     assert.equal((await answer).body, '{"id":1}');
   }
-  const { method, textAfterId: firstRest, caller, forwardedFor } = asked[0] ?? assert.fail();
-  assert.deepEqual([method, caller, forwardedFor], ["eth_chainId", "x", "x"]);
+  const { textAfterId: firstRest, caller } = asked[0] ?? assert.fail();
+  assert.deepEqual(caller, address("x"));
   assert.equal(firstRest, ',"method":"eth_chainId","params":[]}');
 });
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { ByteBudget, LARGE_SHARE } from "../../../services/proxy/shared/byte_budget.ts";
+import { ByteBudget, LARGE_SHARE } from "../../../services/proxy/shared/limits.ts";
 import { ProxyError } from "../../../services/proxy/shared/failures.ts";
 import {
   BYTES_PER_S,

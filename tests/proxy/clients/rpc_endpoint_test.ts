@@ -1,12 +1,12 @@
 /** `POST /` before a router whose nodes the test plays. */
 import assert from "node:assert/strict";
 import { Registry } from "prom-client";
-import { AddressCounts } from "../../../services/proxy/shared/address_counts.ts";
 import {
+  AddressCounts,
   ByteBudget,
   LARGE_SHARE,
   SMALL_BYTES,
-} from "../../../services/proxy/shared/byte_budget.ts";
+} from "../../../services/proxy/shared/limits.ts";
 import type { NodeReply } from "../../../services/proxy/shared/envelopes.ts";
 import { ProxyMetrics } from "../../../services/proxy/shared/metrics.ts";
 import { Cors } from "../../../lib/http/cors.ts";

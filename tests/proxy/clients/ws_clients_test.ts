@@ -1,15 +1,14 @@
 import assert from "node:assert/strict";
-import { AddressCounts } from "../../../services/proxy/shared/address_counts.ts";
+import { AddressCounts, ByteBudget } from "../../../services/proxy/shared/limits.ts";
 import { setImmediate } from "node:timers";
 import { Registry } from "prom-client";
-import { ByteBudget } from "../../../services/proxy/shared/byte_budget.ts";
 import { isHandshake, WsClients } from "../../../services/proxy/clients/ws_clients.ts";
 import { ProxyMetrics } from "../../../services/proxy/shared/metrics.ts";
 import { Cors } from "../../../lib/http/cors.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { address } from "../hub/hub_scene.ts";
-import { FakeConnection } from "./fake_connection.ts";
+import { FakeClientSocket } from "./fake_client_socket.ts";
 import { seriesIn } from "../../support/http_answers.ts";
 
 const GOOD = "https://good.example";
@@ -19,9 +18,9 @@ function scene() {
   const resumed: unknown[] = [];
   const hub = {
     connected: new Set<object>(),
-    connect(sink: object) {
-      hub.connected.add(sink);
-      return sink;
+    connect({ socket }: { socket: object }) {
+      hub.connected.add(socket);
+      return socket;
     },
     disconnect: (sink: object) => hub.connected.delete(sink),
     resume: (client: unknown) => resumed.push(client),
@@ -41,6 +40,7 @@ function scene() {
     hub: hub as never,
     router: router as never,
     cors: new Cors([GOOD]),
+    addressOf: (_headers, remote) => address(remote),
     clock,
     metrics: new ProxyMetrics(registry),
     budget,
@@ -49,10 +49,10 @@ function scene() {
     maxMessageBytes: 1_000,
     maxSubscriptionsPerClient: 10,
   });
-  const adopt = (from = address()) => {
-    const connection = new FakeConnection();
-    clients.serve(connection, from);
-    return connection;
+  const adopt = (from = "first") => {
+    const socket = new FakeClientSocket();
+    clients.serve(socket, address(from));
+    return socket;
   };
   const metric = async (series: string) => seriesIn(await registry.metrics(), series);
   return { hub, resumed, clock, clients, adopt, metric, budget };
@@ -77,22 +77,22 @@ Deno.test("WsClients: a handshake is a GET of /ws or / with an upgrade to WebSoc
 
 Deno.test("WsClients: refuses a handshake from a foreign origin, or over a limit of clients", async () => {
   const { clients, adopt, metric } = scene();
-  const refusal = async (from = address(), headers: HeadersInit = {}) => {
-    const response = clients.refuse(new Headers(headers), from);
-    if (response === undefined) return undefined;
+  const refusal = async (from = "first", headers: HeadersInit = {}) => {
+    const response = clients.admit(new Headers(headers), from);
+    if (!(response instanceof Response)) return undefined;
     assert.equal(response.headers.get("content-type"), "application/json");
     return [response.status, (await response.json()).error.code];
   };
-  assert.deepEqual(await refusal(address(), { origin: "https://bad.example" }), [403, -32600]);
-  assert.equal(await refusal(address(), { origin: GOOD }), undefined);
+  assert.deepEqual(await refusal("first", { origin: "https://bad.example" }), [403, -32600]);
+  assert.equal(await refusal("first", { origin: GOOD }), undefined);
   const [first] = [adopt(), adopt()];
   assert.deepEqual(await refusal(), [429, -32005]);
-  assert.equal(await refusal(address("other")), undefined);
-  adopt(address("other"));
-  assert.deepEqual(await refusal(address("third")), [429, -32005]);
+  assert.equal(await refusal("other"), undefined);
+  adopt("other");
+  assert.deepEqual(await refusal("third"), [429, -32005]);
   assert.equal(await metric('proxy_refusals_total{limit="connections_per_address"}'), 1);
   assert.equal(await metric('proxy_refusals_total{limit="connections"}'), 1);
-  first.onClosed();
+  first.events.onClosed();
   assert.equal(await refusal(), undefined, "one has left");
   void clients.closeAll();
   assert.deepEqual(await refusal(), [503, -32002]);
@@ -101,7 +101,7 @@ Deno.test("WsClients: refuses a handshake from a foreign origin, or over a limit
 Deno.test("WsClients: a handshake without a required header is answered with 400, and counted", async () => {
   const { clients, metric } = scene();
   const request = new Request("http://x/ws", { headers: { upgrade: "websocket" } });
-  const response = clients.accept(request, address());
+  const response = clients.accept(request, "first");
   assert.deepEqual([response.status, (await response.json()).error.code], [400, -32600]);
   const series = 'proxy_http_requests_total{method="GET",target="proxy",status="400"}';
   assert.equal(await metric(series), 1);
@@ -111,15 +111,14 @@ Deno.test("WsClients: counts a client until it disconnects", async () => {
   const { hub, resumed, adopt, metric, budget } = scene();
   const [client, other] = [adopt(), adopt()];
   assert.equal(await metric("proxy_ws_connections_active"), 2);
-  client.onText("{}");
+  client.events.onText("{}");
   await eventually("its answer", () => client.frames.length || undefined);
-  client.onTooLarge();
+  client.events.onTooLarge();
   assert.equal(await metric('proxy_refusals_total{limit="message_bytes"}'), 1);
-  client.onDrain();
+  client.events.onDrain();
   assert.deepEqual(resumed, [client]);
-  client.countQueued(100);
-  assert.equal(budget.used, 100);
-  client.onClosed();
+  assert.equal(budget.used, 2, "the bytes of its answer");
+  client.events.onClosed();
   assert.deepEqual([...hub.connected], [other]);
   assert.deepEqual([budget.used, await metric("proxy_ws_connections_active")], [0, 1]);
 });
@@ -127,21 +126,21 @@ Deno.test("WsClients: counts a client until it disconnects", async () => {
 Deno.test("WsClients: an unexpected error closes only its client, with 1011", async () => {
   const { adopt } = scene();
   const [client, other] = [adopt(), adopt()];
-  client.onText("a defect");
+  client.events.onText("a defect");
   await eventually("its end", () => client.closed.length || undefined);
   assert.deepEqual([client.closed, other.closed], [[1011], []]);
 });
 
 Deno.test("WsClients: closeAll closes every client with 1012, and returns at once without clients", async () => {
   const { clients, clock, adopt } = scene();
-  const connections = [adopt(), adopt()];
+  const sockets = [adopt(), adopt()];
   let isOver = false;
   const drained = clients.closeAll().then(() => isOver = true);
-  assert.deepEqual(connections.map(({ closed }) => closed), [[1012], [1012]]);
-  for (const { onClosed } of connections) {
+  assert.deepEqual(sockets.map(({ closed }) => closed), [[1012], [1012]]);
+  for (const { events } of sockets) {
     await turn();
     assert.equal(isOver, false);
-    onClosed();
+    events.onClosed();
   }
   await drained;
   assert.equal(clock.pending, 0);
@@ -153,7 +152,7 @@ Deno.test("WsClients: closeAll waits at most a second for clients that do not an
   const [polite] = [adopt(), adopt()];
   let isOver = false;
   const drained = clients.closeAll().then(() => isOver = true);
-  polite.onClosed();
+  polite.events.onClosed();
   clock.advance(999);
   await turn();
   assert.equal(isOver, false);

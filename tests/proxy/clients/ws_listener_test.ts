@@ -4,8 +4,9 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 // @ts-types="@types/ws"
 import { WebSocket as WsClient } from "ws";
-import { OutgoingMessage } from "../../../services/proxy/hub/messages.ts";
-import type { TcpConnection } from "../../../services/proxy/clients/client_connection.ts";
+import { callerAddress } from "../../../lib/http/caller_address.ts";
+import { OutgoingMessage } from "../../../services/proxy/hub/notifications.ts";
+import type { ClientSocket } from "../../../services/proxy/clients/client_queue.ts";
 import { HANDSHAKE_MS, WsListener } from "../../../services/proxy/clients/ws_listener.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -20,8 +21,8 @@ interface Scene {
   listener: WsListener;
   /** Connections refused for the number of their peer. */
   refusals: () => number;
-  /** Connections accepted, with the headers of their handshakes. */
-  accepted: { connection: TcpConnection; headers: Headers; texts: string[]; gone: boolean }[];
+  /** Connections accepted, with the addresses of their handshakes. */
+  accepted: { socket: ClientSocket; forwardedFor: string; texts: string[]; gone: boolean }[];
 }
 
 async function withListener(play: (scene: Scene) => Promise<void>): Promise<void> {
@@ -35,17 +36,21 @@ async function withListener(play: (scene: Scene) => Promise<void>): Promise<void
     maxMessageBytes: 1_024,
     maxHandshakesPerPeer: 3,
     onRefusal: () => refusals += 1,
-    refuse: (headers, remote) => {
-      assert.equal(remote, "127.0.0.1");
-      if (!headers.has("x-refused")) return undefined;
-      return new Response("€", { status: 403, headers: { "content-type": "x/y" } });
-    },
-    accepted: (connection, headers, remote) => {
-      assert.equal(remote, "127.0.0.1");
-      const entry = { connection, headers, texts: [] as string[], gone: false };
-      connection.onText = (text) => entry.texts.push(text);
-      connection.onClosed = () => entry.gone = true;
-      accepted.push(entry);
+    clients: {
+      admit: (headers, remote) => {
+        if (!headers.has("x-refused")) return callerAddress(headers, remote, true);
+        return new Response("€", { status: 403, headers: { "content-type": "x/y" } });
+      },
+      serve: (socket, { forwardedFor }) => {
+        const entry = { socket, forwardedFor, texts: [] as string[], gone: false };
+        socket.listen({
+          onText: (text) => entry.texts.push(text),
+          onTooLarge() {},
+          onDrain() {},
+          onClosed: () => entry.gone = true,
+        });
+        accepted.push(entry);
+      },
     },
   });
   try {
@@ -94,7 +99,7 @@ Deno.test("WsListener: a ping is answered once", () =>
     client.send("after it");
     await eventually("the ping", () => accepted[0]?.texts.length === 1 || undefined);
     const last = once(client, "message");
-    accepted[0]?.connection.send([new OutgoingMessage("last")], 6);
+    accepted[0]?.socket.write([new OutgoingMessage("last")]);
     await last;
     assert.deepEqual(pongs, ["a"]);
     client.close();
@@ -105,7 +110,7 @@ Deno.test("WsListener: passes repeated headers on", () =>
   withListener(async ({ url, accepted }) => {
     const client = new WsClient(url, { headers: { "x-forwarded-for": ["10.0.0.1", "10.0.0.2"] } });
     await once(client, "open");
-    assert.equal(accepted[0]?.headers.get("x-forwarded-for"), "10.0.0.1, 10.0.0.2");
+    assert.equal(accepted[0]?.forwardedFor, "10.0.0.1, 10.0.0.2, 127.0.0.1");
     client.close();
     await eventually("its end", () => accepted[0]?.gone || undefined);
   }));

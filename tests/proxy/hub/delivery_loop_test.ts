@@ -18,8 +18,8 @@ function scene() {
     },
   };
   const clock = new FakeClock();
-  const loop = new DeliveryLoop(clock);
-  loop.start(hub as never); // these parts of a hub are all that the loop uses
+  const loop = new DeliveryLoop(hub as never, clock); // these parts of a hub are all it uses
+  loop.start();
   return { hub, clock, loop };
 }
 

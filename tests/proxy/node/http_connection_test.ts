@@ -1,11 +1,7 @@
 /** Answers of nodes, byte by byte: complete ones are read, all others close their connection. */
 import assert from "node:assert/strict";
 import { errors } from "undici";
-import {
-  ByteBudget,
-  LARGE_SHARE,
-  SMALL_BYTES,
-} from "../../../services/proxy/shared/byte_budget.ts";
+import { ByteBudget, LARGE_SHARE, SMALL_BYTES } from "../../../services/proxy/shared/limits.ts";
 import { ConnectionError } from "../../../services/proxy/node/http_connection.ts";
 import type { HttpPool } from "../../../services/proxy/node/http_pool.ts";
 import { REPLY_BYTES_MAX, ReplyBody, ReplyError } from "../../../services/proxy/node/reply_body.ts";

@@ -8,7 +8,7 @@ import {
   type Socket,
 } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
-import { ByteBudget } from "../../../services/proxy/shared/byte_budget.ts";
+import { ByteBudget } from "../../../services/proxy/shared/limits.ts";
 import { HttpPool, type HttpPoolOptions } from "../../../services/proxy/node/http_pool.ts";
 import {
   ConnectionError,

@@ -16,10 +16,11 @@ import {
   Server,
   TIMEOUT_MS,
 } from "./http_pool_scene.ts";
-import { ByteBudget, SMALL_BYTES } from "../../../services/proxy/shared/byte_budget.ts";
+import { ByteBudget, SMALL_BYTES } from "../../../services/proxy/shared/limits.ts";
 import { HTTP_CONNECTIONS_MAX, type PostOptions } from "../../../services/proxy/node/http_pool.ts";
 import { ProxyMetrics } from "../../../services/proxy/shared/metrics.ts";
 import { askOverHttp } from "../../../services/proxy/node/read_pool.ts";
+import { address } from "../hub/hub_scene.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { freePort } from "../../support/ports.ts";
 import { withCallerId } from "../../../services/proxy/shared/envelopes.ts";
@@ -307,12 +308,12 @@ Deno.test("askOverHttp: a read may be repeated and moved, and accepts only its o
   let body = '{"id":8,"result":7}';
   const posted: [text: string, options: PostOptions][] = [];
   const nodes = {
-    post(...given: [text: string, options: PostOptions]) {
-      posted.push(given);
+    post(...message: [text: string, options: PostOptions]) {
+      posted.push(message);
       return Promise.resolve({ status: 200, body });
     },
   };
-  const read = { method: "eth_call", node: 1, caller: "a", forwardedFor: "x", fitsSocket: true };
+  const read = { node: 1, caller: address("x"), fitsSocket: true };
   const asked = () => askOverHttp(nodes, { ...read, textAfterId: ',"method":"eth_call"}' }, 8);
   assert.equal(withCallerId(await asked(), "5"), '{"id":5,"result":7}');
   const [[text, { isAnswer, ...options }]] = posted as [typeof posted[number]];

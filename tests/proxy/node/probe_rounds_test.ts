@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type Head, headOf } from "../../../services/proxy/node/head.ts";
+import { type Head, headOf } from "../../../services/proxy/node/read_node.ts";
 import { ProbeRounds, ROUND_MS } from "../../../services/proxy/node/probe_rounds.ts";
 import type { ReadNodes } from "../../../services/proxy/node/read_nodes.ts";
 import { FakeClock } from "../../support/fake_clock.ts";

@@ -1,7 +1,7 @@
 /** Connections to real read nodes, with the decision which one leads. */
 import assert from "node:assert/strict";
 import { Registry } from "prom-client";
-import { ByteBudget, SMALL_BYTES } from "../../../services/proxy/shared/byte_budget.ts";
+import { ByteBudget, SMALL_BYTES } from "../../../services/proxy/shared/limits.ts";
 import { ProxyMetrics } from "../../../services/proxy/shared/metrics.ts";
 import { FAILURES_MAX, type ReadNodes } from "../../../services/proxy/node/read_nodes.ts";
 import { HTTP_CONNECTIONS_MAX } from "../../../services/proxy/node/http_pool.ts";
@@ -142,8 +142,14 @@ Deno.test("ReadPool: a probe reads the newest block of its node", () =>
     };
     await scene.pool.probe(1);
     assert.deepEqual(asked, [call(1, "eth_getBlockByNumber", ["latest", false])]);
-    assert.deepEqual([scene.nodes.headOf(1), scene.nodes.states[1]?.tookMs], [31, 40]);
-    assert.deepEqual([scene.nodes.headOf(0), scene.reads], [undefined, [[0, 0], [0, 0]]]);
+    assert.deepEqual([scene.nodes.states[1]?.head?.number, scene.nodes.states[1]?.tookMs], [
+      31,
+      40,
+    ]);
+    assert.deepEqual([scene.nodes.states[0]?.head?.number, scene.reads], [undefined, [[0, 0], [
+      0,
+      0,
+    ]]]);
   }));
 
 Deno.test("ReadPool: a node is dead after several probes with a late or wrong answer", () =>

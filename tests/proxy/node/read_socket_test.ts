@@ -2,6 +2,8 @@
 import assert from "node:assert/strict";
 import { Registry } from "prom-client";
 import { ProxyMetrics } from "../../../services/proxy/shared/metrics.ts";
+import { Backoff } from "../../../lib/net/backoff.ts";
+import { BoundedSocket } from "../../../lib/net/bounded_socket.ts";
 import {
   ALSO_OVER_HTTP_AFTER_MS,
   OPEN_READ_LIMITS,
@@ -16,6 +18,7 @@ import {
 } from "../../../services/proxy/shared/envelopes.ts";
 import { ProxyError } from "../../../services/proxy/shared/failures.ts";
 import { eventually } from "../../support/eventually.ts";
+import { address } from "../hub/hub_scene.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { EchoNode } from "../echo_node.ts";
 
@@ -39,29 +42,26 @@ class Scene {
   constructor(answer: (text: string) => Reply) {
     this.node = new EchoNode({ answer });
     this.socket = new ReadSocket({
-      nodes: [{ name: "a", wsUrl: this.node.url.replace("http", "ws") }],
+      names: ["a"],
+      urls: [this.node.url.replace("http", "ws")],
       leader: () => this.leader,
-      overHttp: ({ method }) => this.overHttp(method),
-      clock: this.clock,
-      random: () => 1,
+      overHttp: ({ textAfterId }) => this.overHttp(/"method":"(\w+)"/.exec(textAfterId)?.[1] ?? ""),
+      socket: {
+        clock: this.clock,
+        backoff: new Backoff({ initialMs: 100, maxMs: 100, random: () => 1 }),
+        connect: (url) => new BoundedSocket(url, { maxMessageBytes: 1_024, clock: this.clock }),
+      },
       timeoutMs: TIMEOUT_MS,
-      reconnectInitialMs: 100,
-      reconnectMaxMs: 100,
       metrics: new ProxyMetrics(this.registry),
     });
   }
 
   /** Reads. @returns The way that the answer came, or the status of an error. */
   async read(method = "eth_call", caller = "a", fitsSocket = true): Promise<unknown> {
-    const read = {
-      method,
-      textAfterId: textAfterIdOf(method, "[]"),
-      caller,
-      node: 0,
-      fitsSocket,
-    };
+    const textAfterId = textAfterIdOf(method, "[]");
+    const read = { textAfterId, caller: address(caller), node: 0, fitsSocket };
     try {
-      const answer = await this.socket.ask({ ...read, forwardedFor: "x" });
+      const answer = await this.socket.ask(read);
       const { result, error } = JSON.parse(withCallerId(answer, "7"));
       return result ?? error.code;
     } catch (error) {

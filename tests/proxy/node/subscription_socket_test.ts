@@ -1,6 +1,8 @@
 /** The hub's connection to real nodes, under a clock that the test moves. */
 import assert from "node:assert/strict";
 import { Registry } from "prom-client";
+import { Backoff } from "../../../lib/net/backoff.ts";
+import { BoundedSocket } from "../../../lib/net/bounded_socket.ts";
 import { SubscriptionSocket } from "../../../services/proxy/node/subscription_socket.ts";
 import { ProxyMetrics } from "../../../services/proxy/shared/metrics.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -22,10 +24,15 @@ class Scene {
   readonly upstream = new SubscriptionSocket({
     urls: this.nodes.map(({ url }) => url.replace("http", "ws")),
     leader: () => this.leader,
-    clock: this.clock,
-    random: () => 0.5,
-    reconnectInitialMs: RECONNECT_MS,
-    reconnectMaxMs: 4 * RECONNECT_MS,
+    socket: {
+      clock: this.clock,
+      backoff: new Backoff({
+        initialMs: RECONNECT_MS,
+        maxMs: 4 * RECONNECT_MS,
+        random: () => 0.5,
+      }),
+      connect: (url) => new BoundedSocket(url, { maxMessageBytes: 1_024, clock: this.clock }),
+    },
     metrics: this.#metrics,
     events: {
       opened: (node) => this.happened.push(["opened", node]),
@@ -58,11 +65,11 @@ class Scene {
 
   static async play(play: (scene: Scene) => Promise<void>): Promise<void> {
     const scene = new Scene();
-    scene.upstream.start();
+    scene.upstream.connection.start();
     try {
       await play(scene);
     } finally {
-      scene.upstream.stop();
+      scene.upstream.connection.stop();
       await Promise.all(scene.nodes.map((node) => node.stop()));
       assert.equal(scene.clock.pending, 0, "A timer was left behind");
     }
@@ -74,10 +81,10 @@ Deno.test("SubscriptionSocket: an outage is logged once and counts as one reconn
     Scene.play(async (scene) => {
       const { upstream, nodes, clock } = scene;
       const next = () => eventually("an event", () => scene.happened.shift());
-      assert.deepEqual([await scene.counts(), upstream.isConnected], [[0, 0, 0], false]);
-      assert.equal(upstream.send("too early"), false);
+      assert.deepEqual([await scene.counts(), upstream.connection.isConnected], [[0, 0, 0], false]);
+      assert.equal(upstream.connection.send("too early"), false);
       assert.deepEqual(await next(), ["opened", 0]);
-      assert.deepEqual([await scene.counts(), upstream.isConnected], [[1, 0, 0], true]);
+      assert.deepEqual([await scene.counts(), upstream.connection.isConnected], [[1, 0, 0], true]);
       assert.equal(await scene.reconnects(), 0);
       const { port } = nodes[0]!;
       await nodes[0]!.stop();
@@ -96,14 +103,14 @@ Deno.test("SubscriptionSocket: an outage is logged once and counts as one reconn
         "node_back",
       ]);
       assert.deepEqual([await scene.reconnects(), await scene.counts()], [1, [1, 4, 4]]);
-      upstream.drop("silent");
+      upstream.connection.drop("silent");
       assert.deepEqual(await next(), ["lost", 0]);
     })));
 
 Deno.test("SubscriptionSocket: sends and receives frames, and counts frames that are not JSON-RPC as errors", () =>
   Scene.play(async (scene) => {
     await scene.next();
-    assert.equal(scene.upstream.send('{"id":1,"method":"eth_chainId"}'), true);
+    assert.equal(scene.upstream.connection.send('{"id":1,"method":"eth_chainId"}'), true);
     await eventually("the answer", () => scene.frames.length === 1 || undefined);
     assert.deepEqual(await scene.counts(), [1, 0, 0]);
     scene.nodes[0]!.sendRaw("no JSON");
@@ -143,7 +150,7 @@ Deno.test("SubscriptionSocket: moves to a new leader at once, without an error o
     scene.leader = 1;
     upstream.followLeader();
     assert.deepEqual(await scene.next(2), [["moved"], ["opened", 1]]);
-    assert.deepEqual([upstream.isConnected, upstream.node], [true, 1]);
+    assert.deepEqual([upstream.connection.isConnected, upstream.node], [true, 1]);
     assert.deepEqual(await scene.counts(), [1, 1, 0]);
     assert.equal(await scene.reconnects(), 0, "the first node's connection was not lost");
     await eventually("the other one is left", () => nodes[0]!.connections === 0 || undefined);

@@ -3,6 +3,8 @@ import fc from "fast-check";
 import { Histogram, Registry } from "prom-client";
 import { PresetHistogram } from "../../../services/proxy/shared/hot_metrics.ts";
 
+const NAME = "took_seconds";
+const HELP = "Time taken.";
 const BUCKETS = [0.001, 0.01, 0.5, 2];
 
 Deno.test("PresetHistogram: has the same output as prom-client's histogram", async () => {
@@ -11,15 +13,9 @@ Deno.test("PresetHistogram: has the same output as prom-client's histogram", asy
     value: fc.oneof(fc.constantFrom(0, ...BUCKETS), fc.double({ min: 0, max: 3, noNaN: true })),
   });
   await fc.assert(fc.asyncProperty(fc.array(observation), async (observations) => {
-    const scrapes = [new Registry(), new Registry()].map(async (registry, index) => {
-      const options = {
-        name: "took_seconds",
-        help: "Time taken.",
-        labelNames: ["target" as const],
-        buckets: BUCKETS,
-        registers: [registry],
-      };
-      const observe = index === 0 ? ours(options) : theirs(options);
+    const scrapes = [ours, theirs].map(async (observerIn) => {
+      const registry = new Registry();
+      const observe = observerIn(registry);
       for (const { target, value } of observations) observe(target, value);
       return await registry.metrics();
     });
@@ -28,10 +24,8 @@ Deno.test("PresetHistogram: has the same output as prom-client's histogram", asy
   }));
 });
 
-type Options = ConstructorParameters<typeof PresetHistogram<"target">>[0];
-
-function ours(options: Options) {
-  const histogram = new PresetHistogram(options);
+function ours(registry: Registry) {
+  const histogram = new PresetHistogram(registry, NAME, HELP, BUCKETS, "target");
   const series = new Map<string, (value: number) => void>();
   return (target: string, value: number) => {
     if (!series.has(target)) series.set(target, histogram.series({ target }));
@@ -39,7 +33,9 @@ function ours(options: Options) {
   };
 }
 
-function theirs(options: Options) {
-  const histogram = new Histogram({ ...options, buckets: [...options.buckets] });
+function theirs(registry: Registry) {
+  const labelNames = ["target"] as const;
+  const options = { name: NAME, help: HELP, labelNames, buckets: BUCKETS, registers: [registry] };
+  const histogram = new Histogram(options);
   return (target: string, value: number) => histogram.observe({ target }, value);
 }

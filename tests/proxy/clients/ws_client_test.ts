@@ -1,9 +1,8 @@
 /** One client on a WebSocket, between a hub and a router whose nodes the test plays. */
 import assert from "node:assert/strict";
-import { AddressCounts } from "../../../services/proxy/shared/address_counts.ts";
+import { AddressCounts, ByteBudget } from "../../../services/proxy/shared/limits.ts";
 import { Registry } from "prom-client";
-import { ByteBudget } from "../../../services/proxy/shared/byte_budget.ts";
-import { ClientSession } from "../../../services/proxy/clients/client_session.ts";
+import { WsClient } from "../../../services/proxy/clients/ws_client.ts";
 import { ProxyMetrics } from "../../../services/proxy/shared/metrics.ts";
 import type { NodeReply } from "../../../services/proxy/shared/envelopes.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -41,7 +40,7 @@ function scene(
   const caller = address();
   /** The largest answer that the connection accepts. */
   const admits = { bytes: Infinity, writable: Infinity };
-  const session = new ClientSession({
+  const session = new WsClient({
     openRequests,
     hub,
     router: routerTo({ read: node, write: node }, { budget, metrics }),
@@ -81,7 +80,7 @@ function scene(
   };
 }
 
-Deno.test("ClientSession: a batch is an open request until it is answered, with or without subscriptions", async () => {
+Deno.test("WsClient: a batch is an open request until it is answered, with or without subscriptions", async () => {
   for (const start of ["", " ", "\n\t"]) {
     const { open, session, openRequests, caller } = scene();
     const isFree = () => openRequests.canAdd(caller);
@@ -99,7 +98,7 @@ Deno.test("ClientSession: a batch is an open request until it is answered, with 
   }
 });
 
-Deno.test("ClientSession: a disconnect removes the client's batch from the open requests", async () => {
+Deno.test("WsClient: a disconnect removes the client's batch from the open requests", async () => {
   const { session, receive, openRequests, caller, got } = scene();
   for (let n = 1; n < ADDRESS_MESSAGES_MAX; n += 1) openRequests.add(caller);
   const batch = receive([call(1, "eth_subscribe", ["a"])]);
@@ -109,7 +108,7 @@ Deno.test("ClientSession: a disconnect removes the client's batch from the open 
   assert.deepEqual([openRequests.canAdd(caller), got], [true, []]);
 });
 
-Deno.test("ClientSession: accepts a message as large as the limit, closes on a byte more", async () => {
+Deno.test("WsClient: accepts a message as large as the limit, closes on a byte more", async () => {
   for (const letter of ["x", "é", "€"]) {
     const empty = JSON.stringify(call(1, "eth_call", [""]));
     const bytes = new TextEncoder().encode(letter).length;
@@ -127,7 +126,7 @@ Deno.test("ClientSession: accepts a message as large as the limit, closes on a b
   }
 });
 
-Deno.test("ClientSession: two subscriptions in one batch are both notified, after their answer", async () => {
+Deno.test("WsClient: two subscriptions in one batch are both notified, after their answer", async () => {
   const { receive, grant, notify, got, frames } = scene();
   const batch = receive([call(1, "eth_subscribe", ["a"]), call(2, "eth_subscribe", ["b"])]);
   grant();
@@ -140,7 +139,7 @@ Deno.test("ClientSession: two subscriptions in one batch are both notified, afte
   assert.deepEqual(frames().slice(1).map(({ params }) => params?.result), ["a", "b", "a"]);
 });
 
-Deno.test("ClientSession: a subscribe that waits for the node delays no notification of another one", async () => {
+Deno.test("WsClient: a subscribe that waits for the node delays no notification of another one", async () => {
   const { receive, grant, notify, frames } = scene();
   const first = receive(call(1, "eth_subscribe", ["a"]));
   grant();
@@ -155,7 +154,7 @@ Deno.test("ClientSession: a subscribe that waits for the node delays no notifica
   assert.deepEqual(frames().slice(2).map(({ id, params }) => id ?? params?.result), [2, "b"]);
 });
 
-Deno.test("ClientSession: sends nothing after the client disconnected", async () => {
+Deno.test("WsClient: sends nothing after the client disconnected", async () => {
   const { session, open, receive, grant, notify, got } = scene();
   const subscribed = receive(call(1, "eth_subscribe", ["a"]));
   grant();
@@ -169,7 +168,7 @@ Deno.test("ClientSession: sends nothing after the client disconnected", async ()
   assert.equal(got.length, before);
 });
 
-Deno.test("ClientSession: large messages use the memory budget until answered, and are refused without room", async () => {
+Deno.test("WsClient: large messages use the memory budget until answered, and are refused without room", async () => {
   const { open, receive, frames, budget } = scene(1_000_000);
   const large = (id: number) => receive(call(id, "eth_call", ["x".repeat(200_000)]));
   const first = large(1);
@@ -183,7 +182,7 @@ Deno.test("ClientSession: large messages use the memory budget until answered, a
   assert.equal(budget.used, 0);
 });
 
-Deno.test("ClientSession: messages of an address share one limit, without pending subscribes", async () => {
+Deno.test("WsClient: messages of an address share one limit, without pending subscribes", async () => {
   const { open, receive, frames, openRequests, caller, metric } = scene();
   for (let used = 0; used < ADDRESS_MESSAGES_MAX - 1; used += 1) openRequests.tryAdd(caller);
   void receive(call(1, "eth_subscribe", ["newHeads"])); // the node does not answer
@@ -198,7 +197,7 @@ Deno.test("ClientSession: messages of an address share one limit, without pendin
   assert.equal(open.length, 2);
 });
 
-Deno.test("ClientSession: a refusal has the error code of a limit, and is counted under that limit", async () => {
+Deno.test("WsClient: a refusal has the error code of a limit, and is counted under that limit", async () => {
   const text = JSON.stringify(call(1, "eth_subscribe", ["x".repeat(5_000)]));
   const { session, frames, metric, receive, grant } = scene(10_000);
   await session.receive(text);
@@ -221,7 +220,7 @@ Deno.test("ClientSession: a refusal has the error code of a limit, and is counte
   assert.equal(await large.metric('proxy_refusals_total{limit="message_bytes"}'), 1);
 });
 
-Deno.test("ClientSession: unsubscribe accepts only an id of the client", async () => {
+Deno.test("WsClient: unsubscribe accepts only an id of the client", async () => {
   const { receive, frames, grant } = scene();
   const subscribed = receive(call(1, "eth_subscribe", ["a"]));
   grant();
@@ -238,7 +237,7 @@ Deno.test("ClientSession: unsubscribe accepts only an id of the client", async (
   }
 });
 
-Deno.test("ClientSession: a client over its rate is refused, without an open request", async () => {
+Deno.test("WsClient: a client over its rate is refused, without an open request", async () => {
   let waitS: number | undefined = 3;
   const { receive, frames, open, openRequests, caller, metric } = scene(
     MAX_MESSAGE_BYTES,
@@ -256,7 +255,7 @@ Deno.test("ClientSession: a client over its rate is refused, without an open req
   assert.equal(open.length, 1);
 });
 
-Deno.test("ClientSession: an answer that does not fit becomes an error, or closes the client if that does not fit", async () => {
+Deno.test("WsClient: an answer that does not fit becomes an error, or closes the client if that does not fit", async () => {
   const rows: [message: unknown, admitted: number, id: unknown][] = [
     [call(7, "eth_getLogs"), 500, 7],
     [[call(7, "eth_getLogs")], 500, null],
@@ -279,7 +278,7 @@ Deno.test("ClientSession: an answer that does not fit becomes an error, or close
   }
 });
 
-Deno.test("ClientSession: notifications are not answered, and a failed message leaves nothing open", async () => {
+Deno.test("WsClient: notifications are not answered, and a failed message leaves nothing open", async () => {
   const { receive, open, frames, openRequests, caller, budget } = scene(1_000_000);
   const silent = receive({ jsonrpc: "2.0", method: "eth_chainId" });
   open[0]?.answer.resolve({ status: 200, body: "{}" });

@@ -5,7 +5,7 @@ import {
   OutgoingMessage,
   parseNodeFrame,
   withPublicId,
-} from "../../../services/proxy/hub/messages.ts";
+} from "../../../services/proxy/hub/notifications.ts";
 
 /** The text messages in some bytes, read by the letter of RFC 6455, section 5.2. */
 function received(bytes: Uint8Array): string[] {

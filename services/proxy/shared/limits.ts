@@ -1,3 +1,4 @@
+/** What callers may use of shared resources: numbers by address, and bytes of all together. */
 import { isWithinFairShare } from "../../../lib/fair_share.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 
@@ -25,7 +26,8 @@ export class AddressCounts {
   readonly #networkCounts = new Map<string, number>();
   readonly #peerCounts = new Map<string, number>();
 
-  constructor(perAddress: number, perPeer: number) {
+  /** @param perPeer Most of all addresses behind one peer together. */
+  constructor(perAddress: number, perPeer = Infinity) {
     this.#perAddress = perAddress;
     this.#perPeer = perPeer;
   }
@@ -90,4 +92,46 @@ function change(counts: Map<string, number>, key: string, by: 1 | -1): void {
   const number = (counts.get(key) ?? 0) + by;
   if (number > 0) counts.set(key, number);
   else counts.delete(key);
+}
+
+/**
+ * Answers up to this size may use the whole budget. Larger ones stop at {@link LARGE_SHARE}, so
+ * that a few callers of huge answers cannot crowd out plain reads.
+ */
+export const SMALL_BYTES = 64 * 1024;
+
+/** The part of a budget that answers over {@link SMALL_BYTES} may use together. */
+export const LARGE_SHARE = 0.75;
+
+/** Bytes that the whole process may hold for its callers (`--max-buffered-bytes`). */
+export class ByteBudget {
+  readonly max: number;
+  #used = 0;
+
+  constructor(max: number) {
+    this.max = max;
+  }
+
+  get used(): number {
+    return this.#used;
+  }
+
+  /** Whether this many more bytes of a small answer fit. */
+  fits(bytes: number): boolean {
+    return this.#used + bytes <= this.max;
+  }
+
+  /** Whether this many more bytes fit next to the part that is reserved for small answers. */
+  fitsLarge(bytes: number): boolean {
+    return this.#used + bytes <= this.max * LARGE_SHARE;
+  }
+
+  add(bytes: number): void {
+    this.#used += bytes;
+  }
+
+  /** Counts bytes as free again. */
+  remove(bytes: number): void {
+    this.#used -= bytes;
+  }
 }

@@ -1,12 +1,16 @@
 import { Buffer } from "node:buffer";
 import type { Clock } from "../../../lib/clock.ts";
 import { idAtStart, RpcCode } from "../../../lib/protocol/jsonrpc.ts";
-import { type ByteBudget, SMALL_BYTES } from "../shared/byte_budget.ts";
-import type { AddressCounts, RateCheck } from "../shared/address_counts.ts";
+import {
+  type AddressCounts,
+  type ByteBudget,
+  type RateCheck,
+  SMALL_BYTES,
+} from "../shared/limits.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import type { Hub } from "../hub/hub.ts";
 import { type ClientSink, CloseCode, type HubClient } from "../hub/hub_client.ts";
-import { OutgoingMessage } from "../hub/messages.ts";
+import { OutgoingMessage } from "../hub/notifications.ts";
 import { SubscriptionParamsError, subscriptionRequest } from "../hub/subscription_request.ts";
 import { memberText } from "../shared/json_text.ts";
 import type { Limit, ProxyMetrics } from "../shared/metrics.ts";
@@ -20,7 +24,7 @@ interface AnswerSink extends ClientSink {
   admitAnswer(bytes: number): boolean;
 }
 
-export interface ClientSessionOptions {
+export interface WsClientOptions {
   hub: Hub;
   router: Router;
   sink: AnswerSink;
@@ -38,12 +42,12 @@ export interface ClientSessionOptions {
 }
 
 /** One WebSocket client: its calls go to the router, its subscriptions to the hub. */
-export class ClientSession {
-  readonly #options: ClientSessionOptions;
+export class WsClient {
+  readonly #options: WsClientOptions;
   readonly #client: HubClient;
   #hasEnded = false;
 
-  constructor(options: ClientSessionOptions) {
+  constructor(options: WsClientOptions) {
     this.#options = options;
     this.#client = options.hub.connect(options.sink, options.address);
   }
@@ -87,7 +91,7 @@ export class ClientSession {
       if (!isPaused) this.#client.pauseDelivery();
       isPaused = true;
     };
-    const subscriptions = (call: Call) => {
+    const subscribe = (call: Call) => {
       const answer = this.#subscription(call, onSubscribed);
       if (answer !== undefined && !isBatch(text)) {
         // A subscription call uses no connection to a node, and may wait long for an unreachable
@@ -102,8 +106,7 @@ export class ClientSession {
       if (waitS !== undefined) {
         return this.#refuse(text, "request_rate", `Too many requests: retry after ${waitS} s`);
       }
-      const { forwardedFor, key } = address;
-      const { body } = await router.answer(text, { forwardedFor, key, subscriptions });
+      const { body } = await router.answer(text, address, subscribe);
       if (body !== null) this.#answer(body);
     } finally {
       if (isCounted) openRequests.remove(address);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { callerAddress } from "../../../lib/http/caller_address.ts";
-import { AddressCounts } from "../../../services/proxy/shared/address_counts.ts";
+import { AddressCounts } from "../../../services/proxy/shared/limits.ts";
 
 const REMOTE = "192.0.2.1";
 

@@ -1,37 +1,27 @@
-import type { Clock } from "../../../lib/clock.ts";
-import { serviceLog } from "../../../lib/log/logging.ts";
-import type { ByteBudget } from "../shared/byte_budget.ts";
-import type { ProxyMetrics } from "../shared/metrics.ts";
-import type { ProxyOptions, ReadNodeUrls } from "../options.ts";
-import type { Head } from "./head.ts";
-import { HttpPool } from "./http_pool.ts";
-import { registerNodeMetrics } from "./node_metrics.ts";
-import { ProbeRounds } from "./probe_rounds.ts";
-import { ReadNodes } from "./read_nodes.ts";
-import { ReadPool } from "./read_pool.ts";
-import { ReadSocket } from "./read_socket.ts";
-import { SubscriptionSocket } from "./subscription_socket.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { serviceLog } from "../../lib/log/logging.ts";
+import { Backoff } from "../../lib/net/backoff.ts";
+import { BoundedSocket } from "../../lib/net/bounded_socket.ts";
+import type { Hub } from "./hub/hub.ts";
+import type { UpstreamPort } from "./hub/subscribe_calls.ts";
+import { HttpPool } from "./node/http_pool.ts";
+import { ProbeRounds } from "./node/probe_rounds.ts";
+import { headOf, registerNodeMetrics } from "./node/read_node.ts";
+import { ReadNodes } from "./node/read_nodes.ts";
+import { ReadPool } from "./node/read_pool.ts";
+import { ReadSocket } from "./node/read_socket.ts";
+import { REPLY_BYTES_MAX } from "./node/reply_body.ts";
+import { type SocketSettings, SubscriptionSocket } from "./node/subscription_socket.ts";
+import { type ProxyOptions, readNodeUrls } from "./options.ts";
+import type { ByteBudget } from "./shared/limits.ts";
+import type { ProxyMetrics } from "./shared/metrics.ts";
 
 const log = serviceLog("proxy");
 
-/** The part of the hub that the socket to the leading read node calls. */
-interface NodeListener {
-  /** Whether the node has granted a subscription to `newHeads`. */
-  readonly followsHeads: boolean;
-  upstreamOpened(nowMs: number): void;
-  upstreamClosed(): void;
-  /** The node closed the socket because of what it was sent. */
-  upstreamRefused(nowMs: number): void;
-  /** A frame of the node. @returns False if it is malformed. */
-  receive(text: string): boolean;
-}
-
 interface UpstreamNodesOptions {
   options: ProxyOptions;
-  readNodes: ReadNodeUrls;
-  /** Measures durations, except those of requests to nodes. */
+  /** Measures durations: it must not jump. */
   clock: Clock;
-  requestClock: Clock;
   /** Is compared with the times of blocks. */
   unixClock: Clock;
   budget: ByteBudget;
@@ -48,14 +38,13 @@ export class UpstreamNodes {
   readonly #upstream: SubscriptionSocket;
   readonly #probeRounds: ProbeRounds;
   readonly #clock: Clock;
-  #listener: NodeListener | undefined;
+  #hub: Hub | undefined;
 
-  constructor({ readNodes: { urls, wsUrls, names }, ...parts }: UpstreamNodesOptions) {
-    const { options, clock, requestClock, unixClock, budget, metrics } = parts;
+  constructor({ options, clock, unixClock, budget, metrics }: UpstreamNodesOptions) {
     this.#clock = clock;
-    const { upstreamTimeoutMs: timeoutMs, reconnectInitialMs, reconnectMaxMs } = options;
-    const http = { timeoutMs, clock: requestClock, budget, metrics };
-    const reconnects = { random: Math.random, reconnectInitialMs, reconnectMaxMs, metrics };
+    const { urls, wsUrls, names } = readNodeUrls(options);
+    const { upstreamTimeoutMs: timeoutMs } = options;
+    const http = { timeoutMs, clock, budget, metrics };
     this.write = new HttpPool({ target: "write", url: new URL(options.writeNodeUrl), ...http });
     const readNodes = this.readNodes = new ReadNodes({
       names,
@@ -72,36 +61,37 @@ export class UpstreamNodes {
     });
     registerNodeMetrics(metrics.registry, readNodes);
     const read = this.read = new ReadPool({ urls, nodes: readNodes, ...http });
+    const leader = () => readNodes.leader;
     this.#upstream = new SubscriptionSocket({
       urls: wsUrls,
-      leader: () => readNodes.leader,
-      clock,
-      ...reconnects,
+      leader,
+      socket: socketSettings(options, clock),
+      metrics,
       events: {
         opened: (node) => this.#onOpened(node),
         lost: (node, reason) => this.#onLost(node, reason),
         // A socket that was closed because of a client says nothing about the node.
-        refused: () => this.#listener?.upstreamRefused(clock.now()),
-        leaderChanged: () => this.#listener?.upstreamClosed(),
-        received: (text) => this.#listener?.receive(text) ?? true,
+        refused: () => this.#hub?.upstreamRefused(clock.now()),
+        leaderChanged: () => this.#hub?.upstreamClosed(),
+        received: (text) => this.#hub?.receive(text) ?? true,
       },
     });
     this.#probeRounds = new ProbeRounds({
       nodes: readNodes,
       clock,
       silenceMs: options.headSilenceMs,
-      followed: () => this.#listener?.followsHeads ? this.#upstream.node : undefined,
+      followed: () => this.#hub?.followsHeads ? this.#upstream.node : undefined,
       probe: (node) => read.probe(node),
-      drop: (reason) => this.drop(reason),
+      drop: (reason) => this.#upstream.connection.drop(reason),
     });
-    const nodes = names.map((name, node) => ({ name, wsUrl: wsUrls[node] ?? "" }));
     this.#readSocket = options.reads === "http" ? undefined : new ReadSocket({
-      nodes,
-      leader: () => readNodes.leader,
+      names,
+      urls: wsUrls,
+      leader,
       overHttp: (call) => read.ask(call),
-      clock: requestClock,
+      socket: socketSettings(options, clock),
       timeoutMs,
-      ...reconnects,
+      metrics,
     });
     this.plainReads = this.#readSocket ?? read;
   }
@@ -113,39 +103,35 @@ export class UpstreamNodes {
 
   /** Whether the socket for subscriptions is open. */
   get isConnected(): boolean {
-    return this.#upstream.isConnected;
+    return this.#upstream.connection.isConnected;
   }
 
   get hasSeveral(): boolean {
     return this.readNodes.names.length > 1;
   }
 
-  /** Sends a frame over the socket for subscriptions. @returns False if it is not open. */
-  send(text: string): boolean {
-    return this.#upstream.send(text);
+  /** The socket for subscriptions, to the leading read node. */
+  get subscriptions(): UpstreamPort {
+    return this.#upstream.connection;
   }
 
-  /** Replaces the socket for subscriptions, which is faulty. */
-  drop(reason: string): void {
-    this.#upstream.drop(reason);
-  }
-
-  /** The node announced a head, if it can be read. @returns False to keep it from clients. */
-  announced(head: Head | undefined): boolean {
+  /** The node announced a block. @returns False to keep it from clients. */
+  announced(block: unknown): boolean {
+    const head = headOf(block);
     this.#probeRounds.announced(head);
     return head === undefined || this.readNodes.onHead(this.#upstream.node, head);
   }
 
-  /** Connects to the nodes. @param listener Gets what the leading read node sends. */
-  start(listener: NodeListener): void {
-    this.#listener = listener;
-    this.#upstream.start();
+  /** Connects to the nodes. @param hub Gets what the leading read node sends. */
+  start(hub: Hub): void {
+    this.#hub = hub;
+    this.#upstream.connection.start();
     this.#probeRounds.start();
   }
 
   stop(): void {
     this.#readSocket?.stop();
-    this.#upstream.stop();
+    this.#upstream.connection.stop();
     this.#probeRounds.stop();
     this.read.stop();
     this.write.stop();
@@ -154,11 +140,11 @@ export class UpstreamNodes {
   #onOpened(node: number): void {
     this.readNodes.onConnected(node);
     this.#probeRounds.reconnected();
-    this.#listener?.upstreamOpened(this.#clock.now());
+    this.#hub?.upstreamOpened(this.#clock.now());
   }
 
   #onLost(node: number, reason: string): void {
-    this.#listener?.upstreamClosed();
+    this.#hub?.upstreamClosed();
     // With 1013, a node asks clients to use another one. It is removed until its probes show that
     // it keeps up.
     this.readNodes.onDied(node, `its WebSocket is lost: ${reason}`);
@@ -169,4 +155,15 @@ export class UpstreamNodes {
     this.#upstream.followLeader();
     this.#readSocket?.followLeader();
   }
+}
+
+function socketSettings(
+  { reconnectInitialMs: initialMs, reconnectMaxMs: maxMs }: ProxyOptions,
+  clock: Clock,
+): SocketSettings {
+  return {
+    clock,
+    backoff: new Backoff({ initialMs, maxMs, random: Math.random }),
+    connect: (url) => new BoundedSocket(url, { maxMessageBytes: REPLY_BYTES_MAX, clock }),
+  };
 }

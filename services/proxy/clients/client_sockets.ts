@@ -1,0 +1,120 @@
+import type { Buffer } from "node:buffer";
+import type { Socket } from "node:net";
+// @ts-types="@types/ws"
+import type { WebSocket as WsWebSocket } from "ws";
+import type { FrameJoiner, OutgoingMessage } from "../hub/notifications.ts";
+import { type ClientSocket, QUEUED_BYTES_MAX, type SocketEvents } from "./client_queue.ts";
+
+/** Seconds without a pong after which a client counts as disconnected. */
+export const IDLE_TIMEOUT_S = 30;
+
+/** The part of the runtime's WebSocket that is used here; tests replace it. */
+export type RuntimeWebSocket =
+  & Pick<
+    WebSocket,
+    "binaryType" | "bufferedAmount" | "readyState" | "onmessage" | "onerror" | "onclose"
+  >
+  & { send(text: string): void; close(code: number, reason: string): void };
+
+/**
+ * A WebSocket of the runtime's own server, which writes each message with a system call. The server
+ * gives no access to the TCP socket: it cannot be terminated, but ends with its peer or with the
+ * process.
+ */
+export class RuntimeSocket implements ClientSocket {
+  readonly canTerminate = false;
+  readonly #socket: RuntimeWebSocket;
+
+  constructor(socket: RuntimeWebSocket) {
+    this.#socket = socket;
+    socket.binaryType = "arraybuffer";
+  }
+
+  listen({ onText, onClosed }: Pick<SocketEvents, "onText" | "onClosed">): void {
+    this.#socket.onmessage = ({ data }) => {
+      onText(typeof data === "string" ? data : new TextDecoder().decode(data));
+    };
+    this.#socket.onerror = () => {}; // a close event follows
+    this.#socket.onclose = onClosed;
+  }
+
+  get bufferedBytes(): number {
+    return this.#socket.bufferedAmount;
+  }
+
+  get isOpen(): boolean {
+    return this.#socket.readyState === WebSocket.OPEN;
+  }
+
+  write(messages: readonly OutgoingMessage[]): void {
+    for (const { text } of messages) this.#socket.send(text);
+  }
+
+  close(code: number, reason: string): void {
+    if (this.isOpen) this.#socket.close(code, reason);
+  }
+
+  terminate(): void {}
+}
+
+/** Errors of `ws` that mean a frame or message over the limits. */
+const TOO_LARGE = /^WS_ERR_(?:UNSUPPORTED_MESSAGE_LENGTH|TOO_MANY_BUFFERED_PARTS)$/;
+
+/** A WebSocket of the second port: many messages leave in one write. */
+export class WsSocket implements ClientSocket {
+  readonly canTerminate = true;
+  readonly #socket: WsWebSocket;
+  readonly #tcp: Socket;
+  readonly #joiner: FrameJoiner;
+  #isAlive = true;
+
+  /** @param joiner Shared by connections that are likely to get the same messages. */
+  constructor(socket: WsWebSocket, tcp: Socket, joiner: FrameJoiner) {
+    this.#socket = socket;
+    this.#tcp = tcp;
+    this.#joiner = joiner;
+    // Pongs to a client that reads nothing would pile up without a bound.
+    socket.on("ping", (data: Buffer) => {
+      if (tcp.writableLength < QUEUED_BYTES_MAX) socket.pong(data);
+    });
+    socket.on("pong", () => this.#isAlive = true);
+  }
+
+  listen({ onText, onTooLarge, onDrain, onClosed }: SocketEvents): void {
+    // Text and binary messages both arrive as one Buffer.
+    this.#socket.on("message", (data: Buffer) => onText(data.toString()));
+    this.#socket.on("error", (error) => { // a close event follows
+      if ("code" in error && TOO_LARGE.test(String(error.code))) onTooLarge();
+    });
+    this.#socket.on("close", onClosed);
+    this.#tcp.on("drain", onDrain);
+  }
+
+  get bufferedBytes(): number {
+    return this.#tcp.writableLength;
+  }
+
+  get isOpen(): boolean {
+    return this.#socket.readyState === this.#socket.OPEN;
+  }
+
+  write(messages: readonly OutgoingMessage[]): void {
+    // Frames are whole and uncompressed, so these fit between any two that `ws` writes.
+    this.#tcp.write(this.#joiner.join(messages));
+  }
+
+  close(code: number, reason: string): void {
+    this.#socket.close(code, reason);
+  }
+
+  terminate(): void {
+    this.#socket.terminate();
+  }
+
+  /** Terminates a client that did not answer the previous ping. */
+  ping(): void {
+    if (!this.#isAlive) return this.terminate();
+    this.#isAlive = false;
+    this.#socket.ping();
+  }
+}

@@ -1,0 +1,265 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { EventEmitter } from "node:events";
+import {
+  ClientBuffers,
+  ClientQueue,
+  type ClientSocket,
+  GUARANTEED_BYTES,
+  QUEUED_BYTES_MAX,
+  type SocketEvents,
+  UNSENT_BYTES_MAX,
+} from "../../../services/proxy/clients/client_queue.ts";
+import {
+  RuntimeSocket,
+  type RuntimeWebSocket,
+  WsSocket,
+} from "../../../services/proxy/clients/client_sockets.ts";
+import { FrameJoiner, OutgoingMessage } from "../../../services/proxy/hub/notifications.ts";
+import { ByteBudget } from "../../../services/proxy/shared/limits.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+
+/** The queue of a socket that shares a budget with no other. */
+function queueOf(socket: ClientSocket) {
+  const budget = new ByteBudget(Infinity);
+  const refusals: string[] = [];
+  const buffers = new ClientBuffers(budget, new FakeClock(), () => refusals.push("refused"));
+  return { queue: new ClientQueue(socket, buffers, "a"), budget, refusals };
+}
+
+/** Notes what a socket reports. */
+function eventsTo(events: string[]): SocketEvents {
+  return {
+    onText: (text) => events.push(text),
+    onTooLarge: () => events.push("too large"),
+    onDrain: () => events.push("drained"),
+    onClosed: () => events.push("closed"),
+  };
+}
+
+/** A socket that writes nothing until the test asks for it. */
+class BlockedSocket implements RuntimeWebSocket {
+  readyState: number = WebSocket.OPEN;
+  binaryType: BinaryType = "blob";
+  onmessage: RuntimeWebSocket["onmessage"] = null;
+  onerror: RuntimeWebSocket["onerror"] = null;
+  onclose: RuntimeWebSocket["onclose"] = null;
+  queued = 0;
+  asked = 0;
+  closed: number | undefined;
+
+  get bufferedAmount(): number {
+    this.asked += 1;
+    return this.queued;
+  }
+
+  send(text: string): void {
+    this.queued += new TextEncoder().encode(text).length;
+  }
+
+  close(code: number): void {
+    this.closed = code;
+  }
+}
+
+Deno.test("ClientQueue: reports exactly the free bytes of its queue", () => {
+  const socket = new BlockedSocket();
+  const { queue } = queueOf(new RuntimeSocket(socket));
+  const message = new OutgoingMessage("é".repeat(500)); // 1,000 bytes
+  for (let n = 0; n < 200; n += 1) {
+    const writable = queue.writableBytes(message.byteLength);
+    assert(writable <= QUEUED_BYTES_MAX - socket.queued, "no more than is free");
+    if (writable < message.byteLength) socket.queued = 0; // the peer reads all
+    else queue.send([message], message.byteLength);
+    assert(socket.queued <= QUEUED_BYTES_MAX);
+  }
+  assert.equal(queue.writableBytes(Infinity), QUEUED_BYTES_MAX - socket.queued);
+});
+
+Deno.test("ClientQueue: reads bufferedAmount once for many messages", () => {
+  const socket = new BlockedSocket();
+  const { queue } = queueOf(new RuntimeSocket(socket));
+  const message = new OutgoingMessage("x".repeat(600));
+  for (let n = 0; n < 1_000; n += 1) {
+    assert(queue.writableBytes(message.byteLength) >= message.byteLength);
+    queue.send([message], message.byteLength);
+    socket.queued = 0; // a peer that keeps up
+  }
+  const messagesPerAsk = Math.floor(QUEUED_BYTES_MAX / message.byteLength);
+  assert(socket.asked <= 1_000 / messagesPerAsk, `asked ${socket.asked} times`);
+});
+
+Deno.test("ClientQueue: closes with more than 64 MiB unread, and sends nothing more", () => {
+  const socket = new BlockedSocket();
+  const { queue } = queueOf(new RuntimeSocket(socket));
+  const answer = new OutgoingMessage("x".repeat(UNSENT_BYTES_MAX / 4));
+  for (let n = 0; n < 4; n += 1) queue.send([answer], answer.byteLength);
+  assert.equal(socket.closed, undefined);
+  queue.send([new OutgoingMessage("one more")], 10);
+  assert.equal(socket.closed, undefined, "at the bound, not over it");
+  const before = socket.queued;
+  queue.send([answer], answer.byteLength);
+  assert.equal(socket.closed, 1013);
+  assert.equal(socket.queued, before);
+});
+
+Deno.test("RuntimeSocket: sends nothing on a closing socket, and does not close it again", () => {
+  const socket = new BlockedSocket();
+  const { queue } = queueOf(new RuntimeSocket(socket));
+  socket.readyState = WebSocket.CLOSING;
+  queue.send([new OutgoingMessage("late")], 6);
+  queue.close(1013, "late");
+  assert.deepEqual([socket.queued, socket.closed], [0, undefined]);
+});
+
+Deno.test("RuntimeSocket: reports text and binary messages, and its end", () => {
+  const socket = new BlockedSocket();
+  const events: string[] = [];
+  new RuntimeSocket(socket).listen(eventsTo(events));
+  const deliver = (data: unknown) =>
+    socket.onmessage?.call(socket as never, new MessageEvent("message", { data }));
+  assert.equal(socket.binaryType, "arraybuffer");
+  deliver("é");
+  deliver(new TextEncoder().encode("€").buffer);
+  socket.onerror?.call(socket as never, new Event("error"));
+  assert.deepEqual(events, ["é", "€"]);
+  socket.onclose?.call(socket as never, new CloseEvent("close"));
+  assert.deepEqual(events, ["é", "€", "closed"]);
+});
+
+Deno.test("ClientQueue: writable bytes are limited by its queue and the shared budget, at least 16 KiB", () => {
+  const budget = new ByteBudget(2 * QUEUED_BYTES_MAX);
+  const buffers = new ClientBuffers(budget, new FakeClock(), () => {});
+  const [first, second] = [new BlockedSocket(), new BlockedSocket()]
+    .map((socket) => new ClientQueue(new RuntimeSocket(socket), buffers, "a"));
+  assert(first && second);
+  const half = new OutgoingMessage("x".repeat(QUEUED_BYTES_MAX / 2));
+  first.send([half], half.byteLength);
+  assert.equal(first.writableBytes(Infinity), QUEUED_BYTES_MAX / 2);
+  assert.equal(
+    second.writableBytes(Infinity),
+    QUEUED_BYTES_MAX / 2,
+    "free for all together",
+  );
+  first.send([half], half.byteLength);
+  assert.equal(first.writableBytes(1), 0);
+  assert.equal(second.writableBytes(Infinity), GUARANTEED_BYTES);
+  assert.equal(second.admitAnswer(2 * QUEUED_BYTES_MAX), false);
+  assert.equal(
+    first.writableBytes(1),
+    0,
+    "it is still counted: ending it would free nothing",
+  );
+  buffers.remove(first);
+  assert.equal(second.writableBytes(Infinity), QUEUED_BYTES_MAX);
+});
+
+/** A socket of the second port, over sockets that the test plays. */
+function tcpScene() {
+  const socket = new FakeWsSocket();
+  const written: string[] = [];
+  const tcp = Object.assign(new EventEmitter(), {
+    writableLength: 0,
+    write: (bytes: Uint8Array) => written.push(new TextDecoder().decode(bytes.subarray(2))),
+  });
+  // The parts that are used.
+  const wsSocket = new WsSocket(socket as never, tcp as never, new FrameJoiner());
+  return { socket, tcp, written, wsSocket };
+}
+
+Deno.test("WsSocket: sends no pong to a peer that does not read, and reports when it reads again", () => {
+  const { socket, tcp, wsSocket } = tcpScene();
+  const events: string[] = [];
+  wsSocket.listen(eventsTo(events));
+  for (const [data, writableLength] of [["1", 0], ["2", QUEUED_BYTES_MAX], ["3", 0]] as const) {
+    tcp.writableLength = writableLength;
+    socket.emit("ping", Buffer.from(data));
+  }
+  assert.deepEqual(socket.pongs, ["1", "3"]);
+  tcp.emit("drain");
+  assert.deepEqual(events, ["drained"]);
+});
+
+Deno.test("WsSocket: sends several messages in one write, while it is open and its client reads", () => {
+  const { socket, tcp, written, wsSocket } = tcpScene();
+  const { queue, budget, refusals } = queueOf(wsSocket);
+  const [a, b] = [new OutgoingMessage("a"), new OutgoingMessage("b")];
+  queue.send([a], UNSENT_BYTES_MAX - 2);
+  queue.send([a, b], 2);
+  assert.equal(written.length, 2);
+  tcp.writableLength = UNSENT_BYTES_MAX;
+  queue.send([a], 1);
+  assert.equal(written.length, 3, "at the bound, not over it");
+  assert.deepEqual([queue.unsentUpperBound, budget.used, wsSocket.bufferedBytes], [
+    UNSENT_BYTES_MAX + 1,
+    UNSENT_BYTES_MAX + 1,
+    UNSENT_BYTES_MAX,
+  ]);
+  tcp.writableLength += 1;
+  queue.send([a], 1);
+  assert.deepEqual([written.length, socket.closed, refusals], [3, [1013], ["refused"]]);
+  tcp.writableLength = 0;
+  socket.readyState = 2;
+  queue.send([a], 1);
+  assert.equal(written.length, 3);
+  assert.equal(queue.writableBytes(Infinity), QUEUED_BYTES_MAX);
+});
+
+Deno.test("WsSocket: disconnects a client that did not answer the previous ping", () => {
+  const { socket, wsSocket } = tcpScene();
+  wsSocket.ping();
+  socket.emit("pong");
+  wsSocket.ping();
+  assert.deepEqual([socket.pings, socket.cuts], [2, 0]);
+  wsSocket.ping();
+  assert.deepEqual([socket.pings, socket.cuts], [2, 1]);
+});
+
+Deno.test("WsSocket: reports messages, frames over the limit, and the close", () => {
+  const { socket, wsSocket } = tcpScene();
+  const events: string[] = [];
+  wsSocket.listen(eventsTo(events));
+  socket.emit("message", Buffer.from("€"));
+  for (
+    const code of [
+      "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH",
+      "WS_ERR_TOO_MANY_BUFFERED_PARTS",
+      "WS_ERR_INVALID_UTF8",
+      "A_WS_ERR_UNSUPPORTED_MESSAGE_LENGTH",
+      "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH_",
+    ]
+  ) {
+    socket.emit("error", Object.assign(new Error(code), { code }));
+  }
+  socket.emit("error", new Error("another"));
+  wsSocket.close(1013, "late");
+  socket.emit("close");
+  assert.deepEqual(events, ["€", "too large", "too large", "closed"]);
+  assert.deepEqual(socket.closed, [1013]);
+});
+
+/** A socket of `ws` that records its calls. */
+class FakeWsSocket extends EventEmitter {
+  readonly OPEN = 1;
+  readyState = 1;
+  readonly pongs: string[] = [];
+  readonly closed: number[] = [];
+  pings = 0;
+  cuts = 0;
+
+  pong(data: Buffer): void {
+    this.pongs.push(data.toString());
+  }
+
+  ping(): void {
+    this.pings += 1;
+  }
+
+  terminate(): void {
+    this.cuts += 1;
+  }
+
+  close(code: number): void {
+    this.closed.push(code);
+  }
+}
