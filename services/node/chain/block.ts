@@ -1,7 +1,7 @@
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import { keccak256 } from "../../../lib/protocol/keccak.ts";
 import { type Hex, toQuantity } from "../../../lib/protocol/scalars.ts";
-import type { HeadRow } from "../store/tables.ts";
+import type { HeadRow } from "../store/schema.ts";
 
 /** A sealed checkpoint; `timestampMs` is when it was due. */
 export interface Block extends HeadRow {

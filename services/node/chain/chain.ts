@@ -14,7 +14,7 @@ import { RejectedTransactionError, SettlementError, UnknownThesisError } from ".
 import type { ExecutionContext, ThesisLimits } from "./ledger.ts";
 import type { OraclePrices } from "../oracle/oracle_prices.ts";
 import type { ChainRecords, ResumePoint } from "../store/chain_records.ts";
-import type { PermissionLists } from "../store/tables.ts";
+import type { PermissionLists } from "../store/schema.ts";
 import { Permissions } from "./permissions.ts";
 import { isFinalAt } from "./settlement.ts";
 import { ChainState } from "./state.ts";

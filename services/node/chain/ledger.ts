@@ -12,7 +12,7 @@ import type {
 } from "../../../lib/protocol/transaction.ts";
 import { type PricePoint, SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import type { ChainRecords } from "../store/chain_records.ts";
-import { hashKey, quoteKey, type StoredThesis } from "../store/tables.ts";
+import { hashKey, quoteKey, type StoredThesis } from "../store/schema.ts";
 import type { Permissions } from "./permissions.ts";
 import { type Refusal, refuse, stakesOf, windowRefusal } from "./refusals.ts";
 import type { Box, Outcome } from "./settlement.ts";

@@ -1,11 +1,14 @@
 import type { Markets } from "../../../lib/protocol/markets.ts";
+import type { Address } from "../../../lib/protocol/scalars.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
-import { Accounts } from "./accounts.ts";
 import { damaged, type Database, StorageError } from "./database.ts";
 import { PriceRingTable } from "./price_ring_table.ts";
+import { GroupCommit } from "./group_commit.ts";
 import {
   backfilledKey,
   CLOSED_AT,
+  type Funds,
+  hashKey,
   type HeadRow,
   openMeta,
   openTables,
@@ -14,8 +17,8 @@ import {
   type StoredState,
   type StoredThesis,
   type Tables,
-} from "./tables.ts";
-import { GroupCommit } from "./group_commit.ts";
+} from "./schema.ts";
+import type { Table } from "./table.ts";
 
 /** Block numbers that are reserved in advance, once a second: 10 s of checkpoints. */
 export const BLOCKS_RESERVED = 100;
@@ -45,8 +48,8 @@ export interface ResumePoint {
 }
 
 /**
- * The rows of a chain. Changes are made within {@link commits}, and written by each commit.
- * Accounts, counters and price rings are in memory, too.
+ * What is stored of a chain. Changes are made within {@link commits}. Accounts, counters and price
+ * rings are in memory; each commit writes the changed accounts and the counters.
  */
 export class ChainRecords {
   /** Called after a rollback: reload all state that was made from these records. */
@@ -55,9 +58,9 @@ export class ChainRecords {
   readonly commits: GroupCommit;
   readonly #db: Database;
   readonly #options: RecordsOptions;
+  readonly #meta: ReturnType<typeof openMeta>;
   #prices: PriceRingTable;
   #state!: StoredState;
-  #meta!: ReturnType<typeof openMeta>;
   #tables!: Tables;
   #accounts!: Accounts;
   #reservedTo: number;
@@ -66,9 +69,10 @@ export class ChainRecords {
   constructor(db: Database, options: RecordsOptions) {
     this.#db = db;
     this.#options = options;
+    this.#meta = openMeta(db);
     this.#reload();
     this.#prices = this.#readPrices();
-    this.createdAtMs = this.#meta.chain.get("chain")?.createdAtMs ?? 0;
+    this.createdAtMs = this.#meta.chain.get()?.createdAtMs ?? 0;
     this.#reservedTo = this.#state.reservedTo;
     // A chain in memory is one endless transaction, in which snapshots are savepoints.
     if (!options.isDurable) db.exec("BEGIN");
@@ -111,7 +115,7 @@ export class ChainRecords {
    */
   resumePoint(nowMs: number): ResumePoint {
     const announcedTo = Math.max(this.#state.reservedTo, nowMs - this.createdAtMs);
-    return { head: this.#meta.head.get("head"), announcedTo };
+    return { head: this.#meta.head.get(), announcedTo };
   }
 
   /** The theses that still lock money, by id. */
@@ -156,24 +160,17 @@ export class ChainRecords {
     if (this.commits.failure === undefined) return this.commits.tryChange(write);
     // The disk must have space for more than the head, or the next change would fail again.
     this.commits.retry(() => {
-      this.#meta.spaceTest.put("probe", "0".repeat(SPACE_TEST_BYTES));
+      this.#meta.spaceTest.put("0".repeat(SPACE_TEST_BYTES));
       write();
     });
     if (this.commits.failure === undefined) {
-      this.commits.tryChange(() => this.#meta.spaceTest.delete("probe"));
+      this.commits.tryChange(() => this.#meta.spaceTest.delete());
     }
   }
 
   /** The theses that the end of a query selects. */
   selectTheses(end: string, ...values: number[]): Thesis[] {
-    this.commits.flush();
     return this.#tables.theses.select(end, ...values).map(([, { thesis }]) => thesis);
-  }
-
-  /** Writes changed rows early, into the open transaction, so that the commit is shorter. */
-  writeRows(): void {
-    const { state: _, ...meta } = this.#meta;
-    for (const rows of [...Object.values(this.#tables), ...Object.values(meta)]) rows.write();
   }
 
   /**
@@ -182,18 +179,18 @@ export class ChainRecords {
    */
   dropBefore(timeMs: number): void {
     if (this.commits.failure !== undefined) return;
-    this.commits.flush();
     const { theses, receipts, quotes } = this.#tables;
     const { oldTheses, oldReceipts } = this.#readBefore(timeMs);
     if (oldTheses.length + oldReceipts.length === 0) return;
     this.commits.tryChange(() => {
-      for (const [id, { thesis: { settledAt = 0, startTime, endTime, quoteHash } }] of oldTheses) {
+      for (const [, { thesis }] of oldTheses) {
+        const { id, settledAt = 0, startTime, endTime, quoteHash } = thesis;
         theses.delete(id);
         quotes.delete(quoteKey(startTime, quoteHash));
         this.#raiseDroppedBefore(Math.max(settledAt, endTime));
       }
-      for (const [key, { atMs }] of oldReceipts) {
-        receipts.delete(key);
+      for (const [, { receipt, atMs }] of oldReceipts) {
+        receipts.delete(hashKey(receipt.txHash));
         this.#raiseDroppedBefore(atMs);
       }
     });
@@ -238,7 +235,7 @@ export class ChainRecords {
   #writeHead(head: HeadRow | undefined, reservedTo: number): void {
     if (head !== undefined) {
       const { number, hash, parentHash, timestampMs } = head;
-      this.#meta.head.put("head", { number, hash, parentHash, timestampMs });
+      this.#meta.head.put({ number, hash, parentHash, timestampMs });
     }
     this.#state.reservedTo = reservedTo;
     const onStored = this.#prices.save();
@@ -249,16 +246,13 @@ export class ChainRecords {
   }
 
   #write(): void {
-    this.writeRows();
-    const { state } = this.#meta;
+    this.#accounts.write();
     this.#state.sequence += 1;
-    state.put("state", this.#state); // with the totals after all other writes
-    state.write();
+    this.#meta.state.put(this.#state); // with the totals after all other writes
   }
 
   #reload(): void {
-    this.#meta = openMeta(this.#db);
-    const state = this.#meta.state.get("state");
+    const state = this.#meta.state.get();
     if (state === undefined) throw new StorageError("The database has no chain");
     this.#state = state;
     this.#tables = openTables(this.#db, state.totals);
@@ -269,10 +263,55 @@ export class ChainRecords {
     const { markets, ringSlots } = this.#options;
     const prices = new PriceRingTable(this.#db, markets, ringSlots);
     // Slots up to the head have passed: those without a price are missing.
-    const head = this.#meta.head.get("head");
+    const head = this.#meta.head.get();
     if (head !== undefined && head.number > 0) {
       for (const ring of prices.rings.values()) ring.skipTo(head.timestampMs);
     }
     return prices;
+  }
+}
+
+const NOTHING: Funds = { balance: 0n, locked: 0n };
+
+/** Balances and locked amounts by address, all in memory. */
+export class Accounts {
+  readonly #table: Table<Funds>;
+  readonly #funds: Map<Address, Funds>;
+  /** Addresses whose row is not written yet. */
+  readonly #changed = new Set<Address>();
+
+  constructor(table: Table<Funds>) {
+    this.#table = table;
+    this.#funds = new Map(table.select() as [Address, Funds][]); // its keys are addresses
+  }
+
+  get total(): bigint {
+    let sum = 0n;
+    for (const { balance } of this.#funds.values()) sum += balance;
+    return sum;
+  }
+
+  /** The funds of an address; zero if it was never used. */
+  get(address: Address): Funds {
+    return this.#funds.get(address) ?? NOTHING;
+  }
+
+  /** Whether the address ever had funds. */
+  has(address: Address): boolean {
+    return this.#funds.has(address);
+  }
+
+  /** Adds amounts, which may be negative. */
+  add(address: Address, { balance = 0n, locked = 0n }: Partial<Funds>): void {
+    const before = this.get(address);
+    const funds = { balance: before.balance + balance, locked: before.locked + locked };
+    this.#funds.set(address, funds);
+    this.#changed.add(address);
+  }
+
+  /** Writes the changed rows. */
+  write(): void {
+    for (const address of this.#changed) this.#table.put(address, this.get(address));
+    this.#changed.clear();
   }
 }

@@ -71,11 +71,6 @@ export class GroupCommit {
     }
   }
 
-  /** Writes changes that are only in memory, so that queries find them; a failure rolls back. */
-  flush(): void {
-    if (this.#isOpen || !this.#isDurable) this.tryChange(() => this.#hooks.write());
-  }
-
   /** Runs an effect after the open transaction has been committed; a rollback drops it. */
   afterCommit(effect: () => void): void {
     if (this.#isOpen && this.#isDurable) this.#effects.push(effect);

@@ -15,7 +15,7 @@ import {
   renameReplacedLog,
   syncFolder,
 } from "./data_dir.ts";
-import { openMeta, openTables, SCHEMA, TABLE_NAMES, type Totals } from "./tables.ts";
+import { openMeta, openTables, SCHEMA, TABLE_NAMES, type Totals } from "./schema.ts";
 
 /** Genesis of a new chain; an existing chain must match it. */
 export interface ChainIdentity {
@@ -94,11 +94,9 @@ export function createChain(
   db.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
   const { accounts } = openTables(db, state.totals);
   for (const [address, balance] of funds) accounts.add(address, { balance, locked: 0n });
-  accounts.write();
   const meta = openMeta(db);
-  meta.chain.add("chain", { chainId, createdAtMs: nowMs, balances: Object.fromEntries(funds) });
-  meta.state.add("state", state);
-  for (const rows of [meta.chain, meta.state]) rows.write();
+  meta.chain.put({ chainId, createdAtMs: nowMs, balances: Object.fromEntries(funds) });
+  meta.state.put(state);
   db.exec("COMMIT");
 }
 
@@ -113,8 +111,8 @@ function requireMatchingChain(
   const db = new Database(path, { readOnly: true });
   try {
     const meta = openMeta(db);
-    const chain = meta.chain.get("chain");
-    const sequence = meta.state.get("state")?.sequence ?? 0;
+    const chain = meta.chain.get();
+    const sequence = meta.state.get()?.sequence ?? 0;
     if (chain === undefined) throw new DataDirError(`${path} is damaged: restore a backup`);
     const { chainId, balances } = identity;
     const isOther = chain.chainId !== chainId ||
@@ -154,7 +152,7 @@ function beginRun(db: Database, lock: LockFile): number {
   const { user_version: last } = db.get("PRAGMA user_version") ?? {};
   const random = crypto.getRandomValues(new Uint32Array(1))[0]!; // it has one element
   const run = BACKUP_RUN + 1 + random % (2 ** 31 - BACKUP_RUN - 1);
-  const { sequence = 0 } = openMeta(db).state.get("state") ?? {};
+  const { sequence = 0 } = openMeta(db).state.get() ?? {};
   lock.write({ runs: [Number(last), run], sequence });
   lock.sync();
   db.exec(`PRAGMA user_version = ${run}`);

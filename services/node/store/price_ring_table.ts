@@ -12,10 +12,6 @@ const STORED_SLOT_BYTES = 12;
 
 const TABLE = "prices";
 
-export const PRICES_TABLE_SQL =
-  `CREATE TABLE ${TABLE} (market TEXT NOT NULL, cell INTEGER NOT NULL, slots BLOB NOT NULL, ` +
-  "PRIMARY KEY (market, cell)) STRICT, WITHOUT ROWID";
-
 /**
  * The price rings in the database: a row per 64 slots, deleted once the ring has passed it. Each
  * slot has its own checksum, so that only a damaged slot counts as missing, not its neighbours.

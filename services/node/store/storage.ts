@@ -7,7 +7,7 @@ import { ChainRecords, type ResumePoint } from "./chain_records.ts";
 import { Database, StorageError } from "./database.ts";
 import { databasePath, DataDirError, LockFile } from "./data_dir.ts";
 import { type ChainIdentity, createChain, openDatabase } from "./open_database.ts";
-import type { HeadRow, PermissionLists } from "./tables.ts";
+import type { HeadRow, PermissionLists } from "./schema.ts";
 import { checkInBackground, requireUndamaged } from "./damage_check.ts";
 
 /** Number of checkpoints between two writes of prices and the head: once a second. */

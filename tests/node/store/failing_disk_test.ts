@@ -14,7 +14,7 @@ import {
   SAVE_CHECKPOINTS,
   type Storage,
 } from "../../../services/node/store/storage.ts";
-import { hashKey } from "../../../services/node/store/tables.ts";
+import { hashKey } from "../../../services/node/store/schema.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withFolder } from "../../support/files.ts";

@@ -1,6 +1,7 @@
+/** The tables of the chain's database, and what is in their rows. */
 import { z } from "zod";
 import type { TimeSpan } from "../../../lib/prices/price_slots.ts";
-import { type Receipt, receiptSchema } from "../../../lib/protocol/receipt.ts";
+import { receiptSchema } from "../../../lib/protocol/receipt.ts";
 import {
   type Address,
   addressSchema,
@@ -11,26 +12,8 @@ import {
 } from "../../../lib/protocol/scalars.ts";
 import { toWire } from "../../../lib/protocol/wire.ts";
 import { type Thesis, thesisSchema } from "../../../lib/protocol/thesis.ts";
-import type { Funds } from "./accounts.ts";
 import type { Database } from "./database.ts";
-import { PRICES_TABLE_SQL } from "./price_ring_table.ts";
-import { type Codec, createTableSql, type KeyType, Table, type TableTotals } from "./table.ts";
-
-/** The tables with totals, and the types of their keys. */
-const KEY_TYPES = {
-  accounts: "TEXT",
-  theses: "INTEGER",
-  receipts: "BLOB",
-  deposits: "BLOB",
-  quotes: "BLOB",
-  backfilled: "TEXT",
-  permissions: "INTEGER",
-} as const satisfies Record<string, KeyType>;
-
-type TableName = keyof typeof KEY_TYPES;
-export const TABLE_NAMES = Object.keys(KEY_TYPES) as TableName[]; // its own keys
-
-export type Totals = Record<TableName, TableTotals>;
+import { type Codec, Table, type TableTotals } from "./table.ts";
 
 /**
  * SQL expression with an index: since when a thesis has been both settled and past the end of its
@@ -38,82 +21,111 @@ export type Totals = Record<TableName, TableTotals>;
  */
 export const CLOSED_AT = "max(value ->> '$.thesis.settledAt', value ->> '$.thesis.endTime')";
 
-export const SCHEMA = [
-  createTableSql("meta", "TEXT"),
-  PRICES_TABLE_SQL,
-  // Receipts are deleted in the order in which they were added.
-  ...TABLE_NAMES.map((name) =>
-    createTableSql(name, KEY_TYPES[name], name === "receipts" ? { isOrdered: true } : {})
-  ),
-  `CREATE INDEX theses_by_close ON theses (${CLOSED_AT})`,
-].join(";\n");
+const columns = (keyType: string) =>
+  `(key ${keyType} PRIMARY KEY NOT NULL, value TEXT NOT NULL, crc INTEGER NOT NULL) STRICT`;
 
-/** All tables of a database except the prices. */
+/** Receipts have a `rowid`, because they are deleted in the order in which they were added. */
+export const SCHEMA = `
+  CREATE TABLE meta ${columns("TEXT")}, WITHOUT ROWID;
+  CREATE TABLE accounts ${columns("TEXT")}, WITHOUT ROWID;
+  CREATE TABLE theses ${columns("INTEGER")};
+  CREATE TABLE receipts ${columns("BLOB")};
+  CREATE TABLE deposits ${columns("BLOB")}, WITHOUT ROWID;
+  CREATE TABLE quotes ${columns("BLOB")}, WITHOUT ROWID;
+  CREATE TABLE backfilled ${columns("TEXT")}, WITHOUT ROWID;
+  CREATE TABLE permissions ${columns("INTEGER")};
+  CREATE INDEX theses_by_close ON theses (${CLOSED_AT});
+  CREATE TABLE prices (market TEXT NOT NULL, cell INTEGER NOT NULL, slots BLOB NOT NULL,
+    PRIMARY KEY (market, cell)) STRICT, WITHOUT ROWID;
+`;
+
+/** The tables with totals. */
+export const TABLE_NAMES = [
+  "accounts",
+  "theses",
+  "receipts",
+  "deposits",
+  "quotes",
+  "backfilled",
+  "permissions",
+] as const;
+
+export type Totals = Record<typeof TABLE_NAMES[number], TableTotals>;
+
+/** The tables with totals. */
 export type Tables = ReturnType<typeof openTables>;
 
 /** @param totals Kept up to date. */
 export function openTables(db: Database, totals: Totals) {
-  const table = <V>(name: TableName, codec: Codec<V>) =>
-    new Table(db, name, KEY_TYPES[name], codec, totals[name]);
+  const table = <V>(name: keyof Totals, codec: Codec<V>) =>
+    new Table(db, name, codec, totals[name]);
   return {
     /** By address. */
-    accounts: table<Funds>("accounts", json(fundsSchema)),
+    accounts: table("accounts", json(fundsSchema)),
     /** By id. */
-    theses: table<StoredThesis>("theses", json(storedThesisSchema)),
-    /** By transaction hash. */
-    receipts: table<StoredReceipt>("receipts", json(storedReceiptSchema)),
+    theses: table("theses", json(storedThesisSchema)),
+    /** By transaction hash, with the time when each was recorded. */
+    receipts: table("receipts", json(z.object({ receipt: receiptSchema, atMs: timestampSchema }))),
     /** External transaction hashes of deposits: never deleted. */
-    deposits: table<true>("deposits", json(z.literal(true))),
-    /** Hashes of the quotes of all theses in {@link theses}. */
-    quotes: table<true>("quotes", json(z.literal(true))),
+    deposits: table("deposits", json(z.literal(true))),
+    /** Hashes of the quotes of all theses in {@link theses}, see {@link quoteKey}. */
+    quotes: table("quotes", json(z.literal(true))),
     /** Pages of backfilled prices by market and number, see {@link backfilledKey}. */
-    backfilled: table<BigUint64Array>("backfilled", pricePageCodec),
+    backfilled: table("backfilled", pricePageCodec),
     /** Every change of the permissions, by number. */
-    permissions: table<PermissionsChange>("permissions", json(permissionsSchema)),
+    permissions: table("permissions", json(permissionsSchema)),
   };
 }
 
-/** Single values, which have no totals. */
+/** The table of single values, which has no totals. */
 export function openMeta(db: Database) {
-  const table = <V>(codec: Codec<V>) => new Table(db, "meta", "TEXT", codec);
+  const single = <V>(key: string, codec: Codec<V>) => {
+    const table = new Table(db, "meta", codec);
+    return {
+      get: () => table.get(key),
+      put: (value: V) => table.put(key, value),
+      delete: () => table.delete(key),
+    };
+  };
   return {
-    /** How the chain was created: `chain`. */
-    chain: table(json(chainSchema)),
-    /** Written by each commit: `state`. */
-    state: table(json(stateSchema)),
-    /** The newest block: `head`. */
-    head: table(json(headSchema)),
-    /** Written to find out whether the disk has space: `probe`. */
-    spaceTest: table(json(z.string())),
+    /** How the chain was created. */
+    chain: single("chain", json(chainSchema)),
+    /** Written by each commit. */
+    state: single("state", json(stateSchema)),
+    /** The newest block. */
+    head: single("head", json(headSchema)),
+    /** Written to find out whether the disk has space. */
+    spaceTest: single("probe", json(z.string())),
   };
 }
 
-export function hashKey(hash: Hex): string {
-  return hash.slice(2);
+export function hashKey(hash: Hex): Uint8Array {
+  return Uint8Array.fromHex(hash.slice(2));
 }
 
 /**
  * The key of a quote: the start of its window comes first. New rows are then next to each other,
  * and a commit writes one page instead of one per quote.
  */
-export function quoteKey(startTime: number, quoteHash: Hex): string {
-  return startTime.toString(16).padStart(12, "0") + quoteHash.slice(2);
+export function quoteKey(startTime: number, quoteHash: Hex): Uint8Array {
+  return Uint8Array.fromHex(startTime.toString(16).padStart(12, "0") + quoteHash.slice(2));
 }
 
 export function backfilledKey(symbol: string, page: number): string {
   return `${symbol} ${page}`;
 }
 
+/** USDC with 6 decimals of one address. */
+export interface Funds {
+  balance: bigint;
+  /** In unsettled theses. */
+  locked: bigint;
+}
+
 /** A thesis, and the spans without prices that its last settlement attempt found, if any. */
 export interface StoredThesis {
   thesis: Thesis;
   missing?: TimeSpan[] | undefined;
-}
-
-/** A receipt, and when it was recorded in Unix milliseconds. */
-interface StoredReceipt {
-  receipt: Receipt;
-  atMs: number;
 }
 
 /** The accounts with permissions: settings of the node, not part of the genesis. */
@@ -124,11 +136,6 @@ export interface PermissionLists {
   admins: readonly Address[];
 }
 
-/** Which accounts have had the permissions since a time in Unix milliseconds. */
-interface PermissionsChange extends PermissionLists {
-  atMs: number;
-}
-
 /** JSON, with bigints as decimal strings. */
 function json<V>(schema: z.core.$ZodType<V>): Codec<V> {
   return {
@@ -137,17 +144,16 @@ function json<V>(schema: z.core.$ZodType<V>): Codec<V> {
   };
 }
 
-const fundsSchema = z.object({ balance: uint256Schema, locked: uint256Schema });
-const spanSchema: z.core.$ZodType<TimeSpan> = z.object({
-  from: timestampSchema,
-  to: timestampSchema,
-});
-const storedThesisSchema = z.object({
-  thesis: thesisSchema,
-  missing: z.array(spanSchema).optional(),
-});
 const numberSchema = z.number().int().nonnegative();
-const storedReceiptSchema = z.object({ receipt: receiptSchema, atMs: timestampSchema });
+const fundsSchema: z.core.$ZodType<Funds> = z.object({
+  balance: uint256Schema,
+  locked: uint256Schema,
+});
+const storedThesisSchema: z.core.$ZodType<StoredThesis> = z.object({
+  thesis: thesisSchema,
+  missing: z.array(z.object({ from: timestampSchema, to: timestampSchema })).optional(),
+});
+/** Who has had the permissions since a time. */
 const permissionsSchema = z.object({
   atMs: timestampSchema,
   relayers: z.array(addressSchema),
