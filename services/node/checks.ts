@@ -6,7 +6,7 @@ import { IN_MEMORY } from "../../lib/intents/database_url.ts";
 import { startNode } from "./mod.ts";
 import { options, ORACLE_SETTINGS } from "./options.ts";
 import { type NodeSettings, resolveSettings } from "./settings.ts";
-import { inspectDataDir } from "./store/open_database.ts";
+import { inspectDataDir } from "./store/data_dir.ts";
 
 /** What `rangemaker doctor` checks of the node besides its options. */
 export const checks: ServiceChecks<typeof options> = {

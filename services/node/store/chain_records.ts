@@ -1,18 +1,16 @@
 import type { Markets } from "../../../lib/protocol/markets.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
-import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
+import { isUnsettled } from "../../../lib/protocol/thesis.ts";
 import { damaged, type Database, StorageError } from "./database.ts";
-import { PriceRingTable } from "./price_ring_table.ts";
+import { StoredPrices } from "./stored_prices.ts";
 import { GroupCommit } from "./group_commit.ts";
 import {
   backfilledKey,
   CLOSED_AT,
   type Funds,
-  hashKey,
   type HeadRow,
   openMeta,
   openTables,
-  type PermissionLists,
   quoteKey,
   type StoredState,
   type StoredThesis,
@@ -59,7 +57,7 @@ export class ChainRecords {
   readonly #db: Database;
   readonly #options: RecordsOptions;
   readonly #meta: ReturnType<typeof openMeta>;
-  #prices: PriceRingTable;
+  #prices: StoredPrices;
   #state!: StoredState;
   #tables!: Tables;
   #accounts!: Accounts;
@@ -99,7 +97,7 @@ export class ChainRecords {
     return this.#accounts;
   }
 
-  get prices(): PriceRingTable {
+  get prices(): StoredPrices {
     return this.#prices;
   }
 
@@ -141,19 +139,6 @@ export class ChainRecords {
     else this.#tables.backfilled.put(key, prices);
   }
 
-  /** The newest permissions in the chain; undefined in a new one. */
-  get permissions(): PermissionLists | undefined {
-    return this.#tables.permissions.select("ORDER BY key DESC LIMIT 1")[0]?.[1];
-  }
-
-  /** Records who holds the permissions from now on. */
-  recordPermissions(atMs: number, { relayers, admins }: PermissionLists): void {
-    const change = { atMs, relayers: [...relayers], admins: [...admins] };
-    this.commits.change(() =>
-      this.#tables.permissions.add(this.#state.totals.permissions.rows + 1, change)
-    );
-  }
-
   /** Stores the prices and the head, and reserves block numbers; tries again after a failure. */
   saveHead(head: HeadRow | undefined, lastNumber = head?.number ?? 0): void {
     const write = () => this.#writeHead(head, lastNumber + BLOCKS_RESERVED);
@@ -168,11 +153,6 @@ export class ChainRecords {
     }
   }
 
-  /** The theses that the end of a query selects. */
-  selectTheses(end: string, ...values: number[]): Thesis[] {
-    return this.#tables.theses.select(end, ...values).map(([, { thesis }]) => thesis);
-  }
-
   /**
    * Deletes some of the receipts before a time, and of the theses that were settled and past the
    * end of their window before it: until then, only that record prevents a second use of a quote.
@@ -180,37 +160,35 @@ export class ChainRecords {
   dropBefore(timeMs: number): void {
     if (this.commits.failure !== undefined) return;
     const { theses, receipts, quotes } = this.#tables;
-    const { oldTheses, oldReceipts } = this.#readBefore(timeMs);
-    if (oldTheses.length + oldReceipts.length === 0) return;
-    this.commits.tryChange(() => {
-      for (const [, { thesis }] of oldTheses) {
-        const { id, settledAt = 0, startTime, endTime, quoteHash } = thesis;
-        theses.delete(id);
-        quotes.delete(quoteKey(startTime, quoteHash));
-        this.#raiseDroppedBefore(Math.max(settledAt, endTime));
-      }
-      for (const [, { receipt, atMs }] of oldReceipts) {
-        receipts.delete(hashKey(receipt.txHash));
-        this.#raiseDroppedBefore(atMs);
-      }
-    });
-  }
-
-  /** Some of the rows before a time. If they cannot be read, nothing is written either. */
-  #readBefore(timeMs: number) {
-    const { theses, receipts } = this.#tables;
-    const closed = `WHERE ${CLOSED_AT} < ? ORDER BY ${CLOSED_AT} LIMIT ?`;
-    const oldest = "WHERE rowid IN (SELECT rowid FROM receipts ORDER BY rowid LIMIT ?)";
     try {
-      return {
-        oldTheses: theses.select(closed, timeMs, ROWS_PER_DROP),
-        oldReceipts: receipts
-          .select(`${oldest} AND value ->> '$.atMs' < ?`, ROWS_PER_DROP, timeMs),
-      };
+      const oldTheses = theses.select(
+        `WHERE ${CLOSED_AT} < ? ORDER BY ${CLOSED_AT} LIMIT ?`,
+        timeMs,
+        ROWS_PER_DROP,
+      );
+      const oldReceipts = receipts.select(
+        "WHERE rowid IN (SELECT rowid FROM receipts ORDER BY rowid LIMIT ?) " +
+          "AND value ->> '$.atMs' < ?",
+        ROWS_PER_DROP,
+        timeMs,
+      );
+      if (oldTheses.length + oldReceipts.length === 0) return;
+      this.commits.change(() => {
+        for (const [id, { thesis }] of oldTheses) {
+          const { settledAt = 0, startTime, endTime, quoteHash } = thesis;
+          theses.delete(id);
+          quotes.delete(quoteKey(startTime, quoteHash));
+          this.#raiseDroppedBefore(Math.max(settledAt, endTime));
+        }
+        for (const [key, { atMs }] of oldReceipts) {
+          receipts.delete(key);
+          this.#raiseDroppedBefore(atMs);
+        }
+      });
     } catch (thrown) {
+      // If the rows cannot be read, nothing is written either.
       if (!(thrown instanceof StorageError)) throw thrown;
       this.commits.fail(thrown);
-      return { oldTheses: [], oldReceipts: [] };
     }
   }
 
@@ -259,9 +237,9 @@ export class ChainRecords {
     this.#accounts = new Accounts(this.#tables.accounts);
   }
 
-  #readPrices(): PriceRingTable {
+  #readPrices(): StoredPrices {
     const { markets, ringSlots } = this.#options;
-    const prices = new PriceRingTable(this.#db, markets, ringSlots);
+    const prices = new StoredPrices(this.#db, markets, ringSlots);
     // Slots up to the head have passed: those without a price are missing.
     const head = this.#meta.head.get();
     if (head !== undefined && head.number > 0) {

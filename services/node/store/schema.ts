@@ -16,6 +16,12 @@ import type { Database } from "./database.ts";
 import { type Codec, Table, type TableTotals } from "./table.ts";
 
 /**
+ * In the header of every database of a chain: bytes 68 to 71, SQLite's `application_id`. Its last
+ * digit is the format of the tables.
+ */
+export const APPLICATION_ID = 0x726d6b35;
+
+/**
  * SQL expression with an index: since when a thesis has been both settled and past the end of its
  * window; NULL while it is unsettled. A thesis may be lost long before the end of its window.
  */
@@ -38,6 +44,40 @@ export const SCHEMA = `
   CREATE TABLE prices (market TEXT NOT NULL, cell INTEGER NOT NULL, slots BLOB NOT NULL,
     PRIMARY KEY (market, cell)) STRICT, WITHOUT ROWID;
 `;
+
+/** Genesis of a new chain; an existing chain must match it. */
+export interface ChainIdentity {
+  chainId: number;
+  /** USDC with 6 decimals. If undefined, an existing chain may have any, a new one has none. */
+  balances: ReadonlyMap<Address, bigint> | undefined;
+}
+
+/** Creates the tables and the first rows of a chain. */
+export function createChain(
+  db: Database,
+  { chainId, balances }: ChainIdentity,
+  nowMs: number,
+): void {
+  const funds = [...balances ?? []].filter(([, balance]) => balance > 0n);
+  const totals = Object.fromEntries(TABLE_NAMES.map((name) => [name, { rows: 0, sum: 0 }]));
+  const state = {
+    sequence: 1,
+    lastThesisId: 0,
+    droppedBeforeMs: 0,
+    reservedTo: 0,
+    issued: funds.reduce((sum, [, balance]) => sum + balance, 0n),
+    totals: totals as Totals, // one for each name
+  };
+  db.exec("BEGIN IMMEDIATE");
+  db.exec(SCHEMA);
+  db.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
+  const { accounts } = openTables(db, state.totals);
+  for (const [address, balance] of funds) accounts.add(address, { balance, locked: 0n });
+  const meta = openMeta(db);
+  meta.chain.put({ chainId, createdAtMs: nowMs, balances: Object.fromEntries(funds) });
+  meta.state.put(state);
+  db.exec("COMMIT");
+}
 
 /** The tables with totals. */
 export const TABLE_NAMES = [
@@ -72,7 +112,7 @@ export function openTables(db: Database, totals: Totals) {
     quotes: table("quotes", json(z.literal(true))),
     /** Pages of backfilled prices by market and number, see {@link backfilledKey}. */
     backfilled: table("backfilled", pricePageCodec),
-    /** Every change of the permissions, by number. */
+    /** Who has the permissions since a time, by number of the change. */
     permissions: table("permissions", json(permissionsSchema)),
   };
 }
@@ -153,8 +193,7 @@ const storedThesisSchema: z.core.$ZodType<StoredThesis> = z.object({
   thesis: thesisSchema,
   missing: z.array(z.object({ from: timestampSchema, to: timestampSchema })).optional(),
 });
-/** Who has had the permissions since a time. */
-const permissionsSchema = z.object({
+const permissionsSchema: z.core.$ZodType<PermissionLists & { atMs: number }> = z.object({
   atMs: timestampSchema,
   relayers: z.array(addressSchema),
   admins: z.array(addressSchema),

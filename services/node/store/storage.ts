@@ -1,14 +1,13 @@
 import type { Clock } from "../../../lib/clock.ts";
-import { statOf } from "../../../lib/files.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { ProblemTracker } from "../../../lib/log/problem_tracker.ts";
 import type { Markets } from "../../../lib/protocol/markets.ts";
 import { ChainRecords, type ResumePoint } from "./chain_records.ts";
-import { Database, StorageError } from "./database.ts";
-import { databasePath, DataDirError, LockFile } from "./data_dir.ts";
-import { type ChainIdentity, createChain, openDatabase } from "./open_database.ts";
-import type { HeadRow, PermissionLists } from "./schema.ts";
 import { checkInBackground, requireUndamaged } from "./damage_check.ts";
+import { bytesOf, databasePath, openDatabase } from "./data_dir.ts";
+import { Database, DataDirError } from "./database.ts";
+import { LockFile } from "./lock_file.ts";
+import { type ChainIdentity, createChain, type HeadRow, type PermissionLists } from "./schema.ts";
 
 /** Number of checkpoints between two writes of prices and the head: once a second. */
 export const SAVE_CHECKPOINTS = 10;
@@ -82,7 +81,6 @@ class DiskStorage implements Storage {
   readonly #closing = new AbortController();
   #check: Promise<void> | undefined;
   readonly #log = serviceLog("node");
-  readonly #dataVersion: number;
   #checkpoints = 0;
   /** Number of the commit after which the log was last copied. */
   #copiedSequence = 0;
@@ -100,14 +98,7 @@ class DiskStorage implements Storage {
     this.#clock = clock;
     this.#retainMs = retainMs;
     this.#lock = opened.adopt(LockFile.lock(dir), (lock) => lock.close());
-    const lockRecord = LockFile.read(dir);
-    const { db, isNew, isRestored, run } = openDatabase(
-      dir,
-      this.#lock,
-      lockRecord,
-      settings,
-      clock.now(),
-    );
+    const { db, isNew, isRestored, run } = openDatabase(dir, this.#lock, settings, clock.now());
     this.#db = opened.adopt(db, (db) => db.close());
     this.#run = run;
     onOpen(db);
@@ -115,7 +106,6 @@ class DiskStorage implements Storage {
     const records = new ChainRecords(db, { markets, ringSlots, isDurable: true, onCommit });
     this.records = records;
     db.watchFiles();
-    this.#dataVersion = db.dataVersion;
     this.resumeFrom = isNew ? undefined : records.resumePoint(clock.now());
     const rows = Object.values(records.state.totals).reduce((sum, table) => sum + table.rows, 0);
     const isChecked = rows <= ROWS_CHECKED_AT_START;
@@ -126,9 +116,8 @@ class DiskStorage implements Storage {
     }
     if (isRestored) this.#log.warn("The chain in {dir} is a restored backup", { dir });
     this.#applyPermissions(permissions);
-    if (this.resumeFrom !== undefined) {
-      records.saveHead(this.resumeFrom.head, this.resumeFrom.announcedTo + 1);
-    }
+    const { head, announcedTo = -1 } = this.resumeFrom ?? {};
+    records.saveHead(head, announcedTo + 1);
     records.commits.commit();
     if (records.commits.failure !== undefined) throw records.commits.failure;
     this.#reportDamagedSlots();
@@ -137,8 +126,7 @@ class DiskStorage implements Storage {
   }
 
   get bytes(): number {
-    const path = databasePath(this.#dir);
-    return (statOf(path)?.size ?? 0) + (statOf(`${path}-wal`)?.size ?? 0);
+    return bytesOf(this.#dir);
   }
 
   afterCheckpoint(head: HeadRow): void {
@@ -175,9 +163,12 @@ class DiskStorage implements Storage {
 
   /** Records permissions that differ from those of the last start. */
   #applyPermissions(permissions: PermissionLists): void {
-    const before = this.records.permissions;
+    const { commits, state, tables } = this.records;
+    const { rows } = state.totals.permissions;
+    const before = tables.permissions.get(rows);
     if (before !== undefined && permissionsText(before) === permissionsText(permissions)) return;
-    this.records.recordPermissions(this.#clock.now(), permissions);
+    const change = { atMs: this.#clock.now(), ...permissions };
+    commits.change(() => tables.permissions.add(rows + 1, change));
     if (before === undefined) return;
     this.#log.warn("Permissions changed from {before} to {now}", {
       before: permissionsText(before),
@@ -193,25 +184,10 @@ class DiskStorage implements Storage {
     });
   }
 
-  /**
-   * Called after each commit.
-   *
-   * @throws {StorageError} If the opened files were replaced or changed by others.
-   */
+  /** Called after each commit. @throws {StorageError} If others have changed the files. */
   #onCommitted(sequence: number): void {
     const { commits } = this.records;
-    if (this.#db.isReplaced) {
-      throw new StorageError(
-        `${databasePath(this.#dir)} or its log was removed, moved or replaced: restart the node`,
-        { isFinal: true },
-      );
-    }
-    if (this.#db.dataVersion !== this.#dataVersion) {
-      throw new StorageError(
-        `Another program has changed ${databasePath(this.#dir)}: restore a backup`,
-        { isFinal: true },
-      );
-    }
+    this.#db.requireUnchanged();
     // The commit counts even if this fails; only later changes are refused.
     commits.afterCommit(() => {
       try {

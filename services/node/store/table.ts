@@ -54,9 +54,9 @@ export class Table<V> {
   }
 
   /** The rows that the end of a query selects. @throws {StorageError} If one is damaged. */
-  select(end = "", ...values: SqliteValue[]): [key: unknown, V][] {
+  select(end = "", ...values: SqliteValue[]): [key: SqliteValue, V][] {
     return this.#db.all(`${this.#select} ${end}`, ...values)
-      .map((row) => [row.key, this.#codec.decode(this.#checked(row))]);
+      .map((row) => [row.key as SqliteValue, this.#codec.decode(this.#checked(row))]); // of a column
   }
 
   /** Adds a row with a new key. */

@@ -8,7 +8,7 @@ import { SETTLEMENTS_PER_SLICE } from "../../../services/node/chain/state.ts";
 import { resolveSettings } from "../../../services/node/settings.ts";
 import { BLOCKS_RESERVED } from "../../../services/node/store/chain_records.ts";
 import { Database, StorageError } from "../../../services/node/store/database.ts";
-import { LockFile } from "../../../services/node/store/data_dir.ts";
+import { LockFile } from "../../../services/node/store/lock_file.ts";
 import {
   openStorage,
   SAVE_CHECKPOINTS,

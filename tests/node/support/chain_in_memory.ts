@@ -9,7 +9,7 @@ import { Chain } from "../../../services/node/chain/chain.ts";
 import { OraclePrices } from "../../../services/node/oracle/oracle_prices.ts";
 import { ChainRecords } from "../../../services/node/store/chain_records.ts";
 import { Database } from "../../../services/node/store/database.ts";
-import { createChain } from "../../../services/node/store/open_database.ts";
+import { createChain } from "../../../services/node/store/schema.ts";
 import type { PermissionLists } from "../../../services/node/store/schema.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { actors, CHAIN_ID } from "./actors.ts";

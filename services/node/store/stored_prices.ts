@@ -10,13 +10,12 @@ const CELL_SLOTS = 64;
 /** Bytes of a slot in a row: price, CRC-32 of market, slot and price. Zeros: no price. */
 const STORED_SLOT_BYTES = 12;
 
-const TABLE = "prices";
-
 /**
- * The price rings in the database: a row per 64 slots, deleted once the ring has passed it. Each
- * slot has its own checksum, so that only a damaged slot counts as missing, not its neighbours.
+ * The price rings, and their copy in the database: a row per 64 slots, deleted once the ring has
+ * passed it. Each slot has its own checksum, so that only a damaged slot counts as missing, not its
+ * neighbours.
  */
-export class PriceRingTable {
+export class StoredPrices {
   readonly rings: ReadonlyMap<Market, PriceRing>;
   readonly damagedSlots = new Map<Market, number>();
   readonly #db: Database;
@@ -43,7 +42,7 @@ export class PriceRingTable {
         this.#put(market, ring, cell);
       }
       const oldestCell = cellOf(ring.oldest / SLOT_MS);
-      this.#db.run(`DELETE FROM ${TABLE} WHERE market = ? AND cell < ?`, market.symbol, oldestCell);
+      this.#db.run(`DELETE FROM prices WHERE market = ? AND cell < ?`, market.symbol, oldestCell);
     }
     return () => this.#stored = newest;
   }
@@ -56,7 +55,7 @@ export class PriceRingTable {
   #load(market: Market, slots: number): PriceRing {
     const ring = new PriceRing(slots);
     let damagedSlots = 0;
-    const sql = `SELECT cell, slots FROM ${TABLE} WHERE market = ? ORDER BY cell`;
+    const sql = `SELECT cell, slots FROM prices WHERE market = ? ORDER BY cell`;
     for (const { cell, slots: records } of this.#db.all(sql, market.symbol)) {
       // A damaged row may have values of other types than declared.
       if (typeof cell !== "number" || !(records instanceof Uint8Array)) {
@@ -93,7 +92,7 @@ export class PriceRingTable {
       view.setUint32(index * STORED_SLOT_BYTES + 8, checksumOf(market, slot, price));
     }
     if (isEmpty) return;
-    const sql = `INSERT OR REPLACE INTO ${TABLE} (market, cell, slots) VALUES (?, ?, ?)`;
+    const sql = `INSERT OR REPLACE INTO prices (market, cell, slots) VALUES (?, ?, ?)`;
     this.#db.run(sql, market.symbol, cell, bytes);
   }
 }
