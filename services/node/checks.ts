@@ -13,12 +13,13 @@ export const checks: ServiceChecks<typeof options> = {
   service: "node",
   options,
   settingsOfOtherServices: ORACLE_SETTINGS,
-  start: (given) => startNode(given),
-  customChecks(given) {
-    const settings = async () => resolveSettings(given, await readMarkets(given.markets));
+  start: (nodeOptions) => startNode(nodeOptions),
+  customChecks(nodeOptions) {
+    const settings = async () =>
+      resolveSettings(nodeOptions, await readMarkets(nodeOptions.markets));
     return [
       { subject: "genesis", run: async () => genesisFinding(await settings()) },
-      { subject: "data dir", run: async () => checkDataDir(given.dataDir, await settings()) },
+      { subject: "data dir", run: async () => checkDataDir(nodeOptions.dataDir, await settings()) },
     ];
   },
 };

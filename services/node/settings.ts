@@ -22,12 +22,12 @@ const DEV_GENESIS = {
 };
 
 export function resolveSettings(
-  { relayers, admins, ...given }: NodeOptions,
+  { relayers, admins, ...others }: NodeOptions,
   markets: Markets,
 ): NodeSettings {
   const isDevGenesis = relayers === undefined && admins === undefined &&
-    given.balances === undefined;
+    others.balances === undefined;
   const permissions = { relayers: relayers ?? [], admins: admins ?? [] };
   const genesis = isDevGenesis ? DEV_GENESIS : { permissions };
-  return { ...given, markets, ...genesis, isDevGenesis };
+  return { ...others, markets, ...genesis, isDevGenesis };
 }

@@ -30,8 +30,8 @@ export function sealBlock(
   return { number, hash, parentHash, timestampMs, transactions };
 }
 
-function hashOf(parts: readonly Hex[]): Hex {
-  const bytes = Uint8Array.fromHex(parts.map((part) => part.slice(2)).join(""));
+function hashOf(fields: readonly Hex[]): Hex {
+  const bytes = Uint8Array.fromHex(fields.map((field) => field.slice(2)).join(""));
   return `0x${keccak256(bytes).toHex()}`;
 }
 

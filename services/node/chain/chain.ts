@@ -38,7 +38,7 @@ export interface ChainEvents {
   onMissingPrice(market: Market): void;
 }
 
-interface ChainParts {
+interface ChainOptions {
   chainId: number;
   clock: Clock;
   records: ChainRecords;
@@ -76,26 +76,26 @@ export class Chain {
   #state: ChainState;
   #prunedAtMs = 0;
 
-  constructor(parts: ChainParts) {
-    this.chainId = parts.chainId;
-    this.oraclePrices = parts.oraclePrices;
-    this.#records = parts.records;
-    this.#commits = parts.records.commits;
-    const permissions = new Permissions(parts.permissions);
-    this.#load = () => new ChainState(parts.records, permissions);
+  constructor(options: ChainOptions) {
+    this.chainId = options.chainId;
+    this.oraclePrices = options.oraclePrices;
+    this.#records = options.records;
+    this.#commits = options.records.commits;
+    const permissions = new Permissions(options.permissions);
+    this.#load = () => new ChainState(options.records, permissions);
     this.#state = this.#load();
-    this.#clock = parts.clock;
-    this.#events = parts.events;
-    this.limits = { minBetAmount: parts.minBet, maxStartAheadMs: parts.maxStartAheadMs };
+    this.#clock = options.clock;
+    this.#events = options.events;
+    this.limits = { minBetAmount: options.minBet, maxStartAheadMs: options.maxStartAheadMs };
     this.blocks = new BlockLog({
       // While no block could be sealed, prices were still recorded.
-      nowMs: Math.max(parts.clock.now(), parts.records.prices.newestMs),
-      createdAtMs: parts.records.createdAtMs,
-      resumeFrom: parts.resumeFrom,
-      reservedTo: () => parts.records.reservedTo,
+      nowMs: Math.max(options.clock.now(), options.records.prices.newestMs),
+      createdAtMs: options.records.createdAtMs,
+      resumeFrom: options.resumeFrom,
+      reservedTo: () => options.records.reservedTo,
     });
     // Memory returns to the stored state: changes that were not committed are lost.
-    parts.records.onRollback = () => this.#state = this.#load();
+    options.records.onRollback = () => this.#state = this.#load();
   }
 
   /** Ledger, price histories and unsettled theses. {@link restore} replaces it. */

@@ -31,7 +31,7 @@ const columns = (keyType: string) =>
   `(key ${keyType} PRIMARY KEY NOT NULL, value TEXT NOT NULL, crc INTEGER NOT NULL) STRICT`;
 
 /** Receipts have a `rowid`, because they are deleted in the order in which they were added. */
-export const SCHEMA = `
+const SCHEMA = `
   CREATE TABLE meta ${columns("TEXT")}, WITHOUT ROWID;
   CREATE TABLE accounts ${columns("TEXT")}, WITHOUT ROWID;
   CREATE TABLE theses ${columns("INTEGER")};
@@ -80,7 +80,7 @@ export function createChain(
 }
 
 /** The tables with totals. */
-export const TABLE_NAMES = [
+const TABLE_NAMES = [
   "accounts",
   "theses",
   "receipts",
@@ -90,7 +90,7 @@ export const TABLE_NAMES = [
   "permissions",
 ] as const;
 
-export type Totals = Record<typeof TABLE_NAMES[number], TableTotals>;
+type Totals = Record<typeof TABLE_NAMES[number], TableTotals>;
 
 /** The tables with totals. */
 export type Tables = ReturnType<typeof openTables>;

@@ -34,8 +34,16 @@ function depositAt(timestamp: number, number: number): Deposit {
 function processArgs(dataDir: string, url = oracleUrl): string[] {
   const { solver, relayer, admin } = actors;
   return [
-    ...["--data-dir", dataDir, "--oracle-url", url, "--relayers", relayer.address],
-    ...["--admins", admin.address, "--balances", `${solver.address}=1000000000`],
+    "--data-dir",
+    dataDir,
+    "--oracle-url",
+    url,
+    "--relayers",
+    relayer.address,
+    "--admins",
+    admin.address,
+    "--balances",
+    `${solver.address}=1000000000`,
   ];
 }
 
