@@ -30,32 +30,32 @@ export class StoredPrices {
 
   /** Time of the newest price of all markets; 0 if there is none. */
   get newestMs(): number {
-    return Math.max(0, ...this.rings.values().map(({ newest = 0 }) => newest));
+    return Math.max(0, ...this.rings.values().map(({ newestMs = 0 }) => newestMs));
   }
 
   /** Writes new slots. @returns Marks them as stored; call it after the commit. */
   save(): () => void {
     const newest = this.#newest();
     for (const [market, ring] of this.rings) {
-      const from = Math.max((this.#stored.get(market) ?? -1) + 1, ring.oldest / SLOT_MS);
+      const from = Math.max((this.#stored.get(market) ?? -1) + 1, ring.oldestMs / SLOT_MS);
       for (let cell = cellOf(from); cell <= cellOf(newest.get(market)!); cell++) { // one for each
         this.#put(market, ring, cell);
       }
-      const oldestCell = cellOf(ring.oldest / SLOT_MS);
-      this.#db.run(`DELETE FROM prices WHERE market = ? AND cell < ?`, market.symbol, oldestCell);
+      const oldestCell = cellOf(ring.oldestMs / SLOT_MS);
+      this.#db.run("DELETE FROM prices WHERE market = ? AND cell < ?", market.symbol, oldestCell);
     }
     return () => this.#stored = newest;
   }
 
   #newest(): Map<Market, number> {
-    const slotOf = ({ newest }: PriceRing) => newest === undefined ? -1 : newest / SLOT_MS;
+    const slotOf = ({ newestMs = -SLOT_MS }: PriceRing) => newestMs / SLOT_MS;
     return new Map(Array.from(this.rings, ([market, ring]) => [market, slotOf(ring)]));
   }
 
   #load(market: Market, slots: number): PriceRing {
     const ring = new PriceRing(slots);
     let damagedSlots = 0;
-    const sql = `SELECT cell, slots FROM prices WHERE market = ? ORDER BY cell`;
+    const sql = "SELECT cell, slots FROM prices WHERE market = ? ORDER BY cell";
     for (const { cell, slots: records } of this.#db.all(sql, market.symbol)) {
       // A damaged row may have values of other types than declared.
       if (typeof cell !== "number" || !(records instanceof Uint8Array)) {
@@ -69,7 +69,7 @@ export class StoredPrices {
         if (price === 0n && checksum === 0) continue;
         const slot = cell * CELL_SLOTS + index;
         // In a damaged table, rows may be out of order.
-        const isNew = ring.newest === undefined || slot * SLOT_MS > ring.newest;
+        const isNew = ring.newestMs === undefined || slot * SLOT_MS > ring.newestMs;
         if (isNew && checksum === checksumOf(market, slot, price)) {
           ring.append(slot * SLOT_MS, price);
         } else damagedSlots += 1;
@@ -92,7 +92,7 @@ export class StoredPrices {
       view.setUint32(index * STORED_SLOT_BYTES + 8, checksumOf(market, slot, price));
     }
     if (isEmpty) return;
-    const sql = `INSERT OR REPLACE INTO prices (market, cell, slots) VALUES (?, ?, ?)`;
+    const sql = "INSERT OR REPLACE INTO prices (market, cell, slots) VALUES (?, ?, ?)";
     this.#db.run(sql, market.symbol, cell, bytes);
   }
 }

@@ -34,7 +34,7 @@ Deno.test("Chain: checkpoints without prices advance the time, also of the price
   const test = new MemoryChain({ maxStaleMs: 0 });
   test.run(1);
   test.run(3, null);
-  for (const { ring } of test.chain.state.histories.values()) assert.equal(ring.newest, test.now);
+  for (const { ring } of test.chain.state.histories.values()) assert.equal(ring.newestMs, test.now);
 });
 
 const T = 1_700_000_000_000;
