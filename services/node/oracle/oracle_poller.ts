@@ -6,7 +6,7 @@ import type { OraclePrices } from "./oracle_prices.ts";
 import type { PullResult } from "./oracle_client.ts";
 
 /** The outcome of a pull; `invalid`: the answer was not a valid body of `GET /prices`. */
-export type PullOutcome = "ok" | "timeout" | "error" | "invalid";
+type PullOutcome = "ok" | "timeout" | "error" | "invalid";
 
 interface OraclePollerOptions {
   url: string;

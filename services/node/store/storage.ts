@@ -1,3 +1,8 @@
+/**
+ * A chain is stored in a data directory (`data_dir.ts`, `lock_file.ts`) with one SQLite database
+ * (`schema.ts`), or in such a database in memory. The chain works with its `chain_records.ts`, whose
+ * changes are committed in groups (`group_commit.ts`).
+ */
 import type { Clock } from "../../../lib/clock.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { ProblemTracker } from "../../../lib/log/problem_tracker.ts";
