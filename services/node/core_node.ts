@@ -92,7 +92,6 @@ export class CoreNode {
       clock,
       oraclePrices,
       records: storage.records,
-      resumeFrom: storage.resumeFrom,
       events: this.#chainEvents(subscriptions, oraclePrices),
     });
     this.#checkpoints = new CheckpointLoop(clock, monotonic, {

@@ -13,7 +13,7 @@ import { CHECKPOINT_LATE_MAX_MS } from "./checkpoints.ts";
 import { RejectedTransactionError, SettlementError, UnknownThesisError } from "./errors.ts";
 import type { ExecutionContext, ThesisLimits } from "./ledger.ts";
 import type { OraclePrices } from "../oracle/oracle_prices.ts";
-import type { ChainRecords, ResumePoint } from "../store/chain_records.ts";
+import type { ChainRecords } from "../store/chain_records.ts";
 import type { PermissionLists } from "../store/schema.ts";
 import { Permissions } from "./permissions.ts";
 import { isFinalAt } from "./settlement.ts";
@@ -43,8 +43,6 @@ interface ChainOptions {
   clock: Clock;
   records: ChainRecords;
   permissions: PermissionLists;
-  /** Where a stopped chain continues; undefined for a new one. */
-  resumeFrom?: ResumePoint | undefined;
   oraclePrices: OraclePrices;
   events: ChainEvents;
   /** Maximum time from now to the start of a window, in milliseconds. */
@@ -91,7 +89,7 @@ export class Chain {
       // While no block could be sealed, prices were still recorded.
       nowMs: Math.max(options.clock.now(), options.records.prices.newestMs),
       createdAtMs: options.records.createdAtMs,
-      resumeFrom: options.resumeFrom,
+      resumeFrom: options.records.resumeFrom,
       reservedTo: () => options.records.reservedTo,
     });
     // Memory returns to the stored state: changes that were not committed are lost.

@@ -7,6 +7,7 @@ import { GroupCommit } from "./group_commit.ts";
 import {
   backfilledKey,
   CLOSED_AT,
+  FIRST_SEQUENCE,
   type Funds,
   type HeadRow,
   openMeta,
@@ -29,6 +30,7 @@ const ROWS_PER_DROP = 50;
 
 /** Settings of a chain that may differ at each start. */
 interface RecordsOptions {
+  nowMs: number;
   markets: Markets;
   ringSlots: number;
   /** Whether the database is a file; otherwise block numbers need no reservation. */
@@ -53,6 +55,8 @@ export class ChainRecords {
   /** Called after a rollback: reload all state that was made from these records. */
   onRollback = () => {};
   readonly createdAtMs: number;
+  /** Where the chain continues; undefined for one that was created just now. */
+  readonly resumeFrom: ResumePoint | undefined;
   readonly commits: GroupCommit;
   readonly #db: Database;
   readonly #options: RecordsOptions;
@@ -71,6 +75,7 @@ export class ChainRecords {
     this.#reload();
     this.#prices = this.#readPrices();
     this.createdAtMs = this.#meta.chain.get()?.createdAtMs ?? 0;
+    this.resumeFrom = this.#resumePoint();
     this.#reservedTo = this.#state.reservedTo;
     // A chain in memory is one endless transaction, in which snapshots are savepoints.
     if (!options.isDurable) db.exec("BEGIN");
@@ -104,16 +109,6 @@ export class ChainRecords {
   /** No block above this number may be announced yet. */
   get reservedTo(): number {
     return this.#options.isDurable ? this.#reservedTo : Infinity;
-  }
-
-  /**
-   * Where a chain that was stopped continues. A block number is never used twice: every start
-   * continues at least at the number of milliseconds since the chain was created. A running chain
-   * announces one number per 100 ms. So a restored backup continues above the blocks that it lacks.
-   */
-  resumePoint(nowMs: number): ResumePoint {
-    const announcedTo = Math.max(this.#state.reservedTo, nowMs - this.createdAtMs);
-    return { head: this.#meta.head.get(), announcedTo };
   }
 
   /** The theses that still lock money, by id. */
@@ -204,6 +199,20 @@ export class ChainRecords {
     this.#db.exec(`ROLLBACK TO ${name}`);
     this.#reload();
     this.#prices = this.#readPrices();
+  }
+
+  /**
+   * A block number is never used twice: every start continues at least at the number of
+   * milliseconds since the chain was created. A running chain announces one number per 100 ms. So a
+   * restored backup continues above the blocks that it lacks.
+   */
+  #resumePoint(): ResumePoint | undefined {
+    const ageMs = this.#options.nowMs - this.createdAtMs;
+    if (ageMs === 0 && this.#state.sequence === FIRST_SEQUENCE) return undefined;
+    return {
+      head: this.#meta.head.get(),
+      announcedTo: Math.max(this.#state.reservedTo, ageMs),
+    };
   }
 
   #raiseDroppedBefore(timeMs: number): void {

@@ -45,6 +45,9 @@ const SCHEMA = `
     PRIMARY KEY (market, cell)) STRICT, WITHOUT ROWID;
 `;
 
+/** Number of the commit that creates a chain. */
+export const FIRST_SEQUENCE = 1;
+
 /** Genesis of a new chain; an existing chain must match it. */
 export interface ChainIdentity {
   chainId: number;
@@ -61,7 +64,7 @@ export function createChain(
   const funds = [...balances ?? []].filter(([, balance]) => balance > 0n);
   const totals = Object.fromEntries(TABLE_NAMES.map((name) => [name, { rows: 0, sum: 0 }]));
   const state = {
-    sequence: 1,
+    sequence: FIRST_SEQUENCE,
     lastThesisId: 0,
     droppedBeforeMs: 0,
     reservedTo: 0,

@@ -7,7 +7,7 @@ import type { Clock } from "../../../lib/clock.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { ProblemTracker } from "../../../lib/log/problem_tracker.ts";
 import type { Markets } from "../../../lib/protocol/markets.ts";
-import { ChainRecords, type ResumePoint } from "./chain_records.ts";
+import { ChainRecords } from "./chain_records.ts";
 import { checkInBackground, requireUndamaged } from "./damage_check.ts";
 import { bytesOf, databasePath, openDatabase } from "./data_dir.ts";
 import { Database, DataDirError } from "./database.ts";
@@ -34,8 +34,6 @@ interface StorageSettings extends ChainIdentity {
 
 export interface Storage {
   readonly records: ChainRecords;
-  /** Where the chain continues; undefined for a new one. */
-  readonly resumeFrom: ResumePoint | undefined;
   /** Bytes of the database with its log; 0 in memory. */
   readonly bytes: number;
   /** Must be called after each checkpoint. */
@@ -62,12 +60,12 @@ export function openStorage(
   onOpen: (db: Database) => void = () => {},
 ): Storage {
   if (dataDir !== undefined) return new DiskStorage(settings, dataDir, clock, onOpen);
-  const db = new Database(undefined);
-  createChain(db, settings, clock.now());
+  const db = new Database();
+  const nowMs = clock.now();
+  createChain(db, settings, nowMs);
   const { markets, ringBufferSize: ringSlots } = settings;
   return {
-    records: new ChainRecords(db, { markets, ringSlots, isDurable: false }),
-    resumeFrom: undefined,
+    records: new ChainRecords(db, { nowMs, markets, ringSlots, isDurable: false }),
     bytes: 0,
     afterCheckpoint: () => {},
     close: () => Promise.resolve(db.close()),
@@ -76,7 +74,6 @@ export function openStorage(
 
 class DiskStorage implements Storage {
   readonly records: ChainRecords;
-  readonly resumeFrom: ResumePoint | undefined;
   readonly #dir: string;
   readonly #lock: LockFile;
   readonly #db: Database;
@@ -103,15 +100,15 @@ class DiskStorage implements Storage {
     this.#clock = clock;
     this.#retainMs = retainMs;
     this.#lock = opened.adopt(LockFile.lock(dir), (lock) => lock.close());
-    const { db, isNew, isRestored, run } = openDatabase(dir, this.#lock, settings, clock.now());
+    const nowMs = clock.now();
+    const { db, isNew, isRestored, run } = openDatabase(dir, this.#lock, settings, nowMs);
     this.#db = opened.adopt(db, (db) => db.close());
     this.#run = run;
     onOpen(db);
     const onCommit = (sequence: number) => this.#onCommitted(sequence);
-    const records = new ChainRecords(db, { markets, ringSlots, isDurable: true, onCommit });
-    this.records = records;
+    const options = { nowMs, markets, ringSlots, isDurable: true, onCommit };
+    const records = this.records = new ChainRecords(db, options);
     db.watchFiles();
-    this.resumeFrom = isNew ? undefined : records.resumePoint(clock.now());
     const rows = Object.values(records.state.totals).reduce((sum, table) => sum + table.rows, 0);
     const isChecked = rows <= ROWS_CHECKED_AT_START;
     if (isChecked) requireUndamaged(db);
@@ -121,7 +118,7 @@ class DiskStorage implements Storage {
     }
     if (isRestored) this.#log.warn("The chain in {dir} is a restored backup", { dir });
     this.#applyPermissions(permissions);
-    const { head, announcedTo = -1 } = this.resumeFrom ?? {};
+    const { head, announcedTo = -1 } = records.resumeFrom ?? {};
     records.saveHead(head, announcedTo + 1);
     records.commits.commit();
     if (records.commits.failure !== undefined) throw records.commits.failure;

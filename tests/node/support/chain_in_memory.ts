@@ -42,7 +42,7 @@ export function memoryRecords(options: MemoryOptions = {}): ChainRecords {
   const { genesis = GENESIS, ringSlots = 1_024, nowMs = 0 } = options;
   const db = new Database(undefined);
   createChain(db, { chainId: CHAIN_ID, balances: genesis.balances }, nowMs);
-  return new ChainRecords(db, { markets: SPEC_MARKETS, ringSlots, isDurable: false });
+  return new ChainRecords(db, { nowMs, markets: SPEC_MARKETS, ringSlots, isDurable: false });
 }
 
 /** A chain that a test drives checkpoint by checkpoint, and everything that it announced. */

@@ -44,13 +44,12 @@ export class DiskChain {
     );
     const onOpen = (db: Database) => this.#db = db;
     this.storage = openStorage(settings, path, clock, onOpen);
-    const { records, resumeFrom } = this.storage;
+    const { records } = this.storage;
     this.chain = new Chain({
       ...settings,
       clock,
       oraclePrices: new OraclePrices(settings.maxStaleMs, settings.markets),
       records,
-      resumeFrom,
       events: {
         onHead: ({ number }) => this.heads.push(number),
         onTransaction: (receipt) => this.receipts.push(receipt),
