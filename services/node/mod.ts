@@ -6,7 +6,7 @@ import { Cors } from "../../lib/http/cors.ts";
 import { requireFreePort, webSocketUrlOf } from "../../lib/http/listener.ts";
 import { type RunningService, startOrClose, startService } from "../../lib/http/service.ts";
 import { nodeApi, refuseCrossOrigin } from "./rpc/api.ts";
-import { CoreNode, type Development } from "./core_node.ts";
+import { CoreNode } from "./core_node.ts";
 import { type NodeOptions, options, ORACLE_SETTINGS } from "./options.ts";
 import { resolveSettings } from "./settings.ts";
 import { openStorage } from "./store/storage.ts";
@@ -49,12 +49,11 @@ async function start(
   const dataDir = settings.dataDir === IN_MEMORY ? undefined : settings.dataDir;
   requireFreePort(host, port, "--port");
   requireFreePort(host, readPort, "--read-port");
-  const storage = openStorage(settings, dataDir, clock);
+  const nodeClock = clock instanceof ShiftedClock ? clock : new ShiftedClock(clock);
+  const storage = openStorage(settings, dataDir, nodeClock);
   let started: CoreNode | undefined;
   opened.defer(() => storage.close(started?.chain.head));
-  const development = settings.dev ? developmentOf(dataDir, clock) : undefined;
-  const nodeClock = development?.clock ?? clock;
-  const node = started = new CoreNode(settings, storage, nodeClock, monotonic, development);
+  const node = started = new CoreNode(settings, storage, nodeClock, monotonic);
   const cors = new Cors(corsOrigins);
   const services: RunningService[] = [];
   opened.defer(async () => void await Promise.all(services.map((service) => service.stop())));
@@ -88,13 +87,6 @@ async function start(
   const stop = () => stopping ??= opened.disposeAsync();
   const urls = { url, wsUrl: webSocketUrlOf(url), readUrl, readWsUrl: webSocketUrlOf(readUrl) };
   return { ...urls, stop, [Symbol.asyncDispose]: stop };
-}
-
-function developmentOf(dataDir: string | undefined, clock: Clock): Development {
-  return {
-    clock: clock instanceof ShiftedClock ? clock : new ShiftedClock(clock),
-    isInMemory: dataDir === undefined,
-  };
 }
 
 export const run: RunnableCommand = serviceCommand({

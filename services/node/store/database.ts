@@ -38,8 +38,8 @@ export class Database extends SqliteDatabase {
   #watchedVersion: unknown;
 
   /** @throws {StorageError} As every method does where SQLite throws. */
-  constructor(path = ":memory:", { readOnly }: { readOnly?: boolean } = {}) {
-    super(path, { ...(readOnly && { readOnly }), errorOf: storageError });
+  constructor(path = ":memory:", { readOnly = false } = {}) {
+    super(path, { readOnly, errorOf: storageError });
   }
 
   override useLog(): void {

@@ -34,6 +34,7 @@ interface StorageSettings extends ChainIdentity {
 
 export interface Storage {
   readonly records: ChainRecords;
+  readonly isInMemory: boolean;
   /** Bytes of the database with its log; 0 in memory. */
   readonly bytes: number;
   /** Must be called after each checkpoint. */
@@ -66,6 +67,7 @@ export function openStorage(
   const { markets, ringBufferSize: ringSlots } = settings;
   return {
     records: new ChainRecords(db, { nowMs, markets, ringSlots, isDurable: false }),
+    isInMemory: true,
     bytes: 0,
     afterCheckpoint: () => {},
     close: () => Promise.resolve(db.close()),
@@ -74,6 +76,7 @@ export function openStorage(
 
 class DiskStorage implements Storage {
   readonly records: ChainRecords;
+  readonly isInMemory = false;
   readonly #dir: string;
   readonly #lock: LockFile;
   readonly #db: Database;

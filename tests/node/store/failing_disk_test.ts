@@ -1,6 +1,7 @@
-import { setImmediate } from "node:timers";
 /** What the node answers and logs while its disk is full. */
 import assert from "node:assert/strict";
+import { setImmediate } from "node:timers";
+import { ShiftedClock } from "../../../lib/clock.ts";
 import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { toWire } from "../../../lib/protocol/wire.ts";
 import { CoreNode, SETTLEMENT_MS } from "../../../services/node/core_node.ts";
@@ -37,7 +38,8 @@ class Node {
   constructor(folder: string) {
     const { clock } = this;
     this.storage = openStorage(settings, folder, clock, (db) => this.#db = db);
-    this.core = new CoreNode(settings, this.storage, clock, clock.monotonic);
+    const nodeClock = new ShiftedClock(clock);
+    this.core = new CoreNode(settings, this.storage, nodeClock, clock.monotonic);
   }
 
   fillDisk(isFull: boolean): void {
