@@ -1,6 +1,5 @@
 /** The tables of the chain's database, and what is in their rows. */
 import { z } from "zod";
-import type { TimeSpan } from "../../../lib/prices/price_slots.ts";
 import { receiptSchema } from "../../../lib/protocol/receipt.ts";
 import {
   type Address,
@@ -11,7 +10,7 @@ import {
   uint256Schema,
 } from "../../../lib/protocol/scalars.ts";
 import { toWire } from "../../../lib/protocol/wire.ts";
-import { type Thesis, thesisSchema } from "../../../lib/protocol/thesis.ts";
+import { thesisSchema } from "../../../lib/protocol/thesis.ts";
 import type { Database } from "./database.ts";
 import { type Codec, Table, type TableTotals } from "./table.ts";
 
@@ -158,19 +157,6 @@ export function backfilledKey(symbol: string, page: number): string {
   return `${symbol} ${page}`;
 }
 
-/** USDC with 6 decimals of one address. */
-export interface Funds {
-  balance: bigint;
-  /** In unsettled theses. */
-  locked: bigint;
-}
-
-/** A thesis, and the spans without prices that its last settlement attempt found, if any. */
-export interface StoredThesis {
-  thesis: Thesis;
-  missing?: TimeSpan[] | undefined;
-}
-
 /** The accounts with permissions: settings of the node, not part of the genesis. */
 export interface PermissionLists {
   /** May submit deposits. */
@@ -188,14 +174,24 @@ function json<V>(schema: z.core.$ZodType<V>): Codec<V> {
 }
 
 const numberSchema = z.number().int().nonnegative();
-const fundsSchema: z.core.$ZodType<Funds> = z.object({
+
+const fundsSchema = z.object({
   balance: uint256Schema,
+  /** In unsettled theses. */
   locked: uint256Schema,
 });
-const storedThesisSchema: z.core.$ZodType<StoredThesis> = z.object({
+
+/** USDC with 6 decimals of one address. */
+export type Funds = z.output<typeof fundsSchema>;
+
+const storedThesisSchema = z.object({
   thesis: thesisSchema,
   missing: z.array(z.object({ from: timestampSchema, to: timestampSchema })).optional(),
 });
+
+/** A thesis, and the spans without prices that its last settlement attempt found, if any. */
+export type StoredThesis = z.output<typeof storedThesisSchema>;
+
 const permissionsSchema: z.core.$ZodType<PermissionLists & { atMs: number }> = z.object({
   atMs: timestampSchema,
   relayers: z.array(addressSchema),
