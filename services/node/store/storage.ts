@@ -33,6 +33,7 @@ interface StorageSettings extends ChainIdentity {
 }
 
 export interface Storage {
+  readonly database: Database;
   readonly records: ChainRecords;
   readonly isInMemory: boolean;
   /** Bytes of the database with its log; 0 in memory. */
@@ -50,7 +51,6 @@ export interface Storage {
 /**
  * Opens the data directory, or storage in memory if there is none.
  *
- * @param onOpen For tests: called with the database of a directory before anything is written.
  * @throws {DataDirError} If another process has it open, or its chain cannot be continued.
  * @throws {StorageError} If it cannot be read or written, or a row is damaged.
  */
@@ -58,28 +58,28 @@ export function openStorage(
   settings: StorageSettings,
   dataDir: string | undefined,
   clock: Clock,
-  onOpen: (db: Database) => void = () => {},
 ): Storage {
-  if (dataDir !== undefined) return new DiskStorage(settings, dataDir, clock, onOpen);
-  const db = new Database();
+  if (dataDir !== undefined) return new DiskStorage(settings, dataDir, clock);
+  const database = new Database();
   const nowMs = clock.now();
-  createChain(db, settings, nowMs);
+  createChain(database, settings, nowMs);
   const { markets, ringBufferSize: ringSlots } = settings;
   return {
-    records: new ChainRecords(db, { nowMs, markets, ringSlots, isDurable: false }),
+    database,
+    records: new ChainRecords(database, { nowMs, markets, ringSlots, isDurable: false }),
     isInMemory: true,
     bytes: 0,
     afterCheckpoint: () => {},
-    close: () => Promise.resolve(db.close()),
+    close: () => Promise.resolve(database.close()),
   };
 }
 
 class DiskStorage implements Storage {
+  readonly database: Database;
   readonly records: ChainRecords;
   readonly isInMemory = false;
   readonly #dir: string;
   readonly #lock: LockFile;
-  readonly #db: Database;
   readonly #run: number;
   readonly #clock: Clock;
   readonly #retainMs: number;
@@ -91,12 +91,7 @@ class DiskStorage implements Storage {
   #copiedSequence = 0;
   readonly #failureLog = new ProblemTracker();
 
-  constructor(
-    settings: StorageSettings,
-    dir: string,
-    clock: Clock,
-    onOpen: (db: Database) => void,
-  ) {
+  constructor(settings: StorageSettings, dir: string, clock: Clock) {
     const { markets, permissions, ringBufferSize: ringSlots, retain: retainMs } = settings;
     using opened = new DisposableStack();
     this.#dir = dir;
@@ -105,9 +100,8 @@ class DiskStorage implements Storage {
     this.#lock = opened.adopt(LockFile.lock(dir), (lock) => lock.close());
     const nowMs = clock.now();
     const { db, isNew, isRestored, run } = openDatabase(dir, this.#lock, settings, nowMs);
-    this.#db = opened.adopt(db, (db) => db.close());
+    this.database = opened.adopt(db, (db) => db.close());
     this.#run = run;
-    onOpen(db);
     const onCommit = (sequence: number) => this.#onCommitted(sequence);
     const options = { nowMs, markets, ringSlots, isDurable: true, onCommit };
     const records = this.records = new ChainRecords(db, options);
@@ -151,7 +145,7 @@ class DiskStorage implements Storage {
       commits.commit();
       if (commits.failure !== undefined) throw commits.failure;
     } finally {
-      this.#db.close();
+      this.database.close();
       this.#lock.sync();
       this.#lock.close();
     }
@@ -162,7 +156,7 @@ class DiskStorage implements Storage {
     const { state: { sequence }, commits } = this.records;
     if (sequence - this.#copiedSequence < COMMITS_PER_COPY) return;
     commits.commit();
-    this.#db.copyLog();
+    this.database.copyLog();
     this.#copiedSequence = sequence;
   }
 
@@ -192,7 +186,7 @@ class DiskStorage implements Storage {
   /** Called after each commit. @throws {StorageError} If others have changed the files. */
   #onCommitted(sequence: number): void {
     const { commits } = this.records;
-    this.#db.requireUnchanged();
+    this.database.requireUnchanged();
     // The commit counts even if this fails; only later changes are refused.
     commits.afterCommit(() => {
       try {

@@ -32,23 +32,23 @@ class Node {
   readonly clock = new FakeClock();
   readonly storage: Storage;
   readonly core: CoreNode;
-  #db!: Database;
   #deposits = 0;
 
   constructor(folder: string) {
     const { clock } = this;
-    this.storage = openStorage(settings, folder, clock, (db) => this.#db = db);
+    this.storage = openStorage(settings, folder, clock);
     const nodeClock = new ShiftedClock(clock);
     this.core = new CoreNode(settings, this.storage, nodeClock, clock.monotonic);
   }
 
   fillDisk(isFull: boolean): void {
-    this.#db.exec(`PRAGMA max_page_count = ${isFull ? 1 : 1_000_000}`); // at least what it has
+    const pages = isFull ? 1 : 1_000_000;
+    this.storage.database.exec(`PRAGMA max_page_count = ${pages}`); // at least what it has
   }
 
   /** Makes all queries for several rows fail, or succeed again. */
   failQueries(isFailing: boolean): void {
-    const db = this.#db;
+    const db = this.storage.database;
     Reflect.deleteProperty(db, "all"); // that of the class counts again
     if (!isFailing) return;
     db.all = () => {
