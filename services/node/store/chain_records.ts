@@ -28,8 +28,9 @@ const SPACE_TEST_BYTES = 64 * 1024;
 /** Most rows per table that one checkpoint deletes, which takes a few milliseconds. */
 const ROWS_PER_DROP = 50;
 
-/** Settings of a chain that may differ at each start. */
+/** What may differ at each start. */
 interface RecordsOptions {
+  /** Time of the start, Unix milliseconds. */
   nowMs: number;
   markets: Markets;
   ringSlots: number;
