@@ -28,7 +28,9 @@ export class Table<V> {
   readonly #totals: TableTotals | undefined;
   readonly #select: string;
   readonly #selectOne: string;
+  readonly #selectCrc: string;
   readonly #insert: string;
+  readonly #update: string;
   readonly #delete: string;
 
   /** @param totals Kept up to date; undefined for a table without. */
@@ -39,7 +41,9 @@ export class Table<V> {
     this.#totals = totals;
     this.#select = `SELECT key, value, crc FROM ${name}`;
     this.#selectOne = `${this.#select} WHERE key = ?`;
+    this.#selectCrc = `SELECT crc FROM ${name} WHERE key = ?`;
     this.#insert = `INSERT INTO ${name} (key, value, crc) VALUES (?, ?, ?)`;
+    this.#update = `UPDATE ${name} SET value = ?, crc = ? WHERE key = ?`;
     this.#delete = `DELETE FROM ${name} WHERE key = ? RETURNING crc`;
   }
 
@@ -69,8 +73,13 @@ export class Table<V> {
 
   /** Adds or replaces a row. */
   put(key: SqliteValue, value: V): void {
-    this.delete(key);
-    this.add(key, value);
+    // An update takes less time than deleting and adding the row.
+    const before = this.#db.get(this.#selectCrc, key);
+    if (before === undefined) return this.add(key, value);
+    const text = this.#codec.encode(value);
+    const crc = this.#checksum(key, text);
+    this.#db.run(this.#update, text, crc, key);
+    this.#count(0, crc - Number(before.crc));
   }
 
   /** Deletes a row if it exists. */
