@@ -2,7 +2,7 @@ import config from "./deno.json" with { type: "json" };
 import {
   type CommandContext,
   ExitCode,
-  openCommand,
+  loadCommand,
   type ProgramCommands,
   reportErrors,
 } from "./lib/cli/command.ts";
@@ -13,56 +13,56 @@ import { askSecret, progressOn } from "./lib/cli/terminal.ts";
 export const commands: ProgramCommands = {
   demo: {
     summary: "play one whole bet against a fresh stack, then exit",
-    open: () => import("./services/stack/demo.ts"),
+    load: () => import("./services/stack/demo.ts"),
   },
   stack: {
     summary: "run all services in one process",
-    open: () => import("./services/stack/mod.ts"),
+    load: () => import("./services/stack/mod.ts"),
   },
   solver: {
     summary: "market maker: signs quotes, submits theses",
-    open: () => import("./services/solver/mod.ts"),
+    load: () => import("./services/solver/mod.ts"),
   },
   bridge: {
     summary: "turns signed deposit requests into deposit transactions",
-    open: () => import("./services/bridge/mod.ts"),
+    load: () => import("./services/bridge/mod.ts"),
   },
   proxy: {
     summary: "routes JSON-RPC, fans one upstream WebSocket out to many clients",
-    open: () => import("./services/proxy/mod.ts"),
+    load: () => import("./services/proxy/mod.ts"),
   },
   oracle: {
     summary: "one trusted price per pair from four exchanges",
-    open: () => import("./services/oracle/mod.ts"),
+    load: () => import("./services/oracle/mod.ts"),
   },
   node: {
     summary: "development core node: ledger, checkpoints, settlement",
-    open: () => import("./services/node/mod.ts"),
+    load: () => import("./services/node/mod.ts"),
   },
   backfill: {
     summary: "fills price history that the node missed, from an exchange's trades",
-    open: () => import("./services/backfill/mod.ts"),
+    load: () => import("./services/backfill/mod.ts"),
   },
   console: {
     summary: "a page to see the market, draw a box and bet on it",
-    open: () => import("./services/console/mod.ts"),
+    load: () => import("./services/console/mod.ts"),
   },
   exchanges: {
     summary: "simulated exchanges with the wire formats of the real ones",
-    open: () => import("./services/exchanges/mod.ts"),
+    load: () => import("./services/exchanges/mod.ts"),
   },
   doctor: {
     summary:
       "checks what services are configured to use, starts each, and shows how to fix problems",
-    open: () => import("./services/stack/doctor.ts"),
+    load: () => import("./services/stack/doctor.ts"),
   },
   key: {
     summary: "makes and reads encrypted keystores",
-    open: () => import("./lib/cli/key_command.ts"),
+    load: () => import("./lib/cli/key_command.ts"),
   },
   completion: {
     summary: "prints completion scripts for bash, zsh and fish",
-    open: () => import("./lib/cli/completion.ts"),
+    load: () => import("./lib/cli/completion.ts"),
   },
 };
 
@@ -141,7 +141,7 @@ export function rangemaker(
   return reportErrors(
     "",
     context,
-    async () => await (await openCommand(commands, name))(rest, context),
+    async () => await (await loadCommand(commands, name))(rest, context),
   );
 }
 

@@ -1,4 +1,6 @@
 /** The base class of all errors that are raised on purpose, and how to try again after each. */
+import { toWire } from "./json.ts";
+
 /** How to try again after an error. */
 export type Retry =
   /** Whether it was done is unknown: send the same request again, which is done at most once. */
@@ -23,7 +25,7 @@ export interface RangemakerErrorOptions extends ErrorOptions {
  *
  * `code` is for programs and comes from a finite list, `message` is one sentence a person can act
  * on, `details` are the facts behind it. Domain code knows no protocol: tables next to each
- * protocol map codes to its statuses (`failures.ts` of a service, `services/node/rpc/`).
+ * protocol map codes to its statuses (`errors.ts` of a service, `services/node/rpc/`).
  */
 export class RangemakerError extends Error {
   readonly code: string;
@@ -37,6 +39,26 @@ export class RangemakerError extends Error {
     this.retry = options.retry ?? "never";
     this.details = options.details ?? {};
   }
+}
+
+/**
+ * Makes the errors of a table: message and `details` come from the same facts, so that a program
+ * can read what the message says.
+ *
+ * @param texts The message of each code, made from the facts behind it.
+ * @returns Makes an error of a code; bigints in its `details` are decimal strings.
+ */
+export function errorsOf<T extends { [Code in keyof T]: (facts: never) => string }>(texts: T) {
+  return <Code extends keyof T & string>(
+    code: Code,
+    ...[facts]: Parameters<T[Code]>
+  ): RangemakerError => {
+    const text: (facts: never) => string = texts[code];
+    // The caller's type matches the parameter of this code's text.
+    const message = text(facts as never);
+    const details: Record<string, unknown> = { ...toWire<object | undefined>(facts) };
+    return new RangemakerError(code, message, { details });
+  };
 }
 
 /** The code of anything thrown, as services answer and count it. */

@@ -1,5 +1,4 @@
 import * as sqlite from "node:sqlite";
-import { messageOf } from "./errors.ts";
 import { statOf } from "./files.ts";
 
 export type SqliteValue = number | string | Uint8Array | null;
@@ -12,6 +11,7 @@ const BUSY_TIMEOUT_MS = 250;
 
 /** What the runtime has and its types lack. */
 type StatementSync = sqlite.StatementSync & { iterate(): Iterable<Row> };
+type DatabaseSync = sqlite.DatabaseSync & { readonly isTransaction: boolean };
 const { backup, DatabaseSync } = sqlite as typeof sqlite & {
   backup(from: sqlite.DatabaseSync, to: string, options: { rate: number }): Promise<number>;
 };
@@ -22,10 +22,29 @@ interface SqliteOptions {
   errorOf(cause: unknown): Error;
 }
 
+/** SQLite's code for a damaged page, a full disk, and a file that is not a database. */
+const [CORRUPT, FULL, NOT_A_DATABASE] = [11, 13, 26];
+
+/** Whether an error of SQLite means that the file is damaged or not a database. */
+export function isDamage(cause: unknown): boolean {
+  const code = resultCodeOf(cause);
+  return code === CORRUPT || code === NOT_A_DATABASE;
+}
+
+/** Whether an error of SQLite means that the disk is full. */
+export function isDiskFull(cause: unknown): boolean {
+  return resultCodeOf(cause) === FULL;
+}
+
+function resultCodeOf(cause: unknown): number | undefined {
+  const hasCode = cause instanceof Error && "errcode" in cause;
+  return hasCode ? Number(cause.errcode) & 0xff : undefined; // without the extended part
+}
+
 /** A SQLite database whose statements are prepared once. */
 export class SqliteDatabase {
   readonly path: string;
-  readonly #db: sqlite.DatabaseSync;
+  readonly #db: DatabaseSync;
   readonly #errorOf: SqliteOptions["errorOf"];
   readonly #statements = new Map<string, StatementSync>();
   /** The files that are open, from {@link watchFiles} on. */
@@ -38,8 +57,8 @@ export class SqliteDatabase {
   constructor(path: string, { readOnly = false, errorOf }: SqliteOptions) {
     this.path = path;
     this.#errorOf = errorOf;
-    // The option exists, but the runtime's types lack it.
-    this.#db = this.#attempt(() => new DatabaseSync(path, { readOnly } as object));
+    // The option exists, but the runtime's types lack it. For `isTransaction`, see above.
+    this.#db = this.#attempt(() => new DatabaseSync(path, { readOnly } as object)) as DatabaseSync;
   }
 
   /** Turns on the write-ahead log: from now on, every commit is on the disk when it returns. */
@@ -61,8 +80,14 @@ export class SqliteDatabase {
     return this.#files !== undefined && this.#files !== this.#fileIds();
   }
 
+  /**
+   * Runs statements one by one, since an error of the runtime's `exec` has no code of SQLite. They
+   * are not kept: names of savepoints are many.
+   */
   exec(sql: string): void {
-    this.#attempt(() => this.#db.exec(sql));
+    for (const statement of sql.split(";")) {
+      if (statement.trim() !== "") this.#attempt(() => this.#db.prepare(statement).run());
+    }
   }
 
   run(sql: string, ...values: SqliteValue[]): void {
@@ -79,7 +104,7 @@ export class SqliteDatabase {
     return this.#attempt(() => this.#statement(sql).all(...values)) as Row[]; // as above
   }
 
-  /** The rows of a query, one by one. */
+  /** The rows of a query, one by one. The runtime ends them early at a damaged page. */
   *iterate(sql: string): Iterable<Row> {
     try {
       yield* this.#statement(sql).iterate();
@@ -90,11 +115,7 @@ export class SqliteDatabase {
 
   /** Undoes everything since `BEGIN`, unless SQLite has done so itself, as on a full disk. */
   rollBack(): void {
-    try {
-      this.#db.exec("ROLLBACK");
-    } catch (cause) {
-      if (!/no transaction is active/.test(messageOf(cause))) throw this.#errorOf(cause);
-    }
+    if (this.#db.isTransaction) this.exec("ROLLBACK");
   }
 
   /** Copies everything that is committed now, while other connections may go on to write. */

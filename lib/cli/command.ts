@@ -1,5 +1,6 @@
 import { messageOf, RangemakerError } from "../errors.ts";
 import { describePortOwner, ListenError } from "../http/listener.ts";
+import { NEEDS_ALL_ACCESS } from "../library_messages.ts";
 import { configureLogging, jsonErrorLine, type LoggingOptions } from "../log/logging.ts";
 import type { RunningService } from "../http/service.ts";
 import { type Clock, withinMs } from "../clock.ts";
@@ -37,7 +38,7 @@ export const ExitCode = { ok: 0, failed: 1, usage: 2, interrupted: 130 } as cons
  * end, and an attempt that one of them began waits up to 5 s for a slow node. Less than the 10 s
  * after which Docker and systemd kill a process.
  */
-export const STOP_DEADLINE_MS = 9_000;
+const STOP_DEADLINE_MS = 9_000;
 
 export interface CommandContext {
   clock: Clock;
@@ -62,7 +63,7 @@ export interface CommandContext {
   printsColor: boolean;
 }
 
-export interface Command<T extends OptionTable = OptionTable, L = void> extends CommandText {
+interface Command<T extends OptionTable = OptionTable, L = void> extends CommandText {
   options: T;
   /** Reads files of the program itself, before file access is limited to the options' paths. */
   load?: () => Promise<L>;
@@ -85,14 +86,14 @@ export interface RunnableCommand {
 export interface CommandEntry {
   summary: string;
   /** Loads this command only. */
-  open(): Promise<{ run: RunnableCommand }>;
+  load(): Promise<{ run: RunnableCommand }>;
 }
 
 export type CommandEntries = Readonly<Record<string, CommandEntry>>;
 
 /** An entry for a command that is already loaded. */
 export function loadedEntry(summary: string, run: RunnableCommand): CommandEntry {
-  return { summary, open: () => Promise.resolve({ run }) };
+  return { summary, load: () => Promise.resolve({ run }) };
 }
 
 export type ProgramCommands = Readonly<Record<CommandName, CommandEntry>>;
@@ -180,17 +181,17 @@ export function command<T extends OptionTable, L = void>(
     restrictFileAccess(definition.name, options, values);
     return await definition.run(values, context, loaded);
   };
-  const run = (argv: readonly string[], given: CommandContext): Promise<number> => {
-    const context = reportingContext(definition.name, given);
+  const run = (argv: readonly string[], program: CommandContext): Promise<number> => {
+    const context = reportingContext(definition.name, program);
     // Until the options are parsed: they may be what is wrong.
     context.reportsJson = argv.includes("--json-logs") ||
-      variablesOf(options.jsonLogs).some((name) => given.env(name) === "true");
+      variablesOf(options.jsonLogs).some((name) => program.env(name) === "true");
     return reportErrors(definition.name, context, async () => {
       const [first = "-", ...rest] = argv;
       // A command with subcommands takes no other arguments, so any word must be a subcommand.
       const isWord = Object.keys(subcommands).length > 0 && !first.startsWith("-");
       if (!isWord) return await start(argv, context);
-      return await (await openCommand(subcommands, first))(rest, given);
+      return await (await loadCommand(subcommands, first))(rest, program);
     });
   };
   return Object.assign(run, { definition: { ...definition, options }, subcommands });
@@ -201,10 +202,10 @@ interface ReportingContext extends CommandContext {
   reportsJson: boolean;
 }
 
-function reportingContext(name: string, given: CommandContext): ReportingContext {
-  const { clock, printError } = given;
+function reportingContext(name: string, program: CommandContext): ReportingContext {
+  const { clock, printError } = program;
   const context: ReportingContext = {
-    ...given,
+    ...program,
     reportsJson: false,
     printError: (line) =>
       printError(context.reportsJson ? jsonErrorLine(name, line, clock.now()) : line),
@@ -239,7 +240,7 @@ export async function reportErrors(
       // Deno's advice is dropped: commands do not accept Deno's flags.
       const [what = ""] = thrown.message.split(", run again");
       // Deno opens paths such as /proc and /dev for --allow-all only.
-      const [, path] = /^Requires all access to (".*")$/.exec(what) ?? [];
+      const [, path] = NEEDS_ALL_ACCESS.exec(thrown.message) ?? [];
       if (path !== undefined) {
         context.printError(
           `Cannot use ${path}: paths of the system, such as those in /proc, /sys and /dev, are closed ` +
@@ -263,13 +264,13 @@ function withTaskNames(text: string, { env }: Pick<CommandContext, "env">): stri
 }
 
 /** Loads a command by name. @throws {UsageError} If it is unknown, with the closest name. */
-export async function openCommand(
+export async function loadCommand(
   commands: CommandEntries,
   name: string,
 ): Promise<RunnableCommand> {
   const entry = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (entry === undefined) throw unknownCommand(name, Object.keys(commands));
-  return (await entry.open()).run;
+  return (await entry.load()).run;
 }
 
 /** Typed names have at most this many wrong letters; two letters that changed places are two. */

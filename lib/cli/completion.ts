@@ -7,8 +7,8 @@ import {
   command,
   type CommandEntries,
   ExitCode,
+  loadCommand,
   loadedEntry,
-  openCommand,
   type RunnableCommand,
 } from "./command.ts";
 import { addOption, optionOf, type OptionTable } from "./options.ts";
@@ -114,7 +114,7 @@ export async function completions(
   let depth = 0;
   for (const word of typed) {
     if (!Object.hasOwn(commands, word)) break;
-    const { definition, subcommands } = await openCommand(commands, word);
+    const { definition, subcommands } = await loadCommand(commands, word);
     [options, commands] = [definition.options, subcommands];
     depth += 1;
   }

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { messageOf, RangemakerError } from "../errors.ts";
 import { tryParseJson } from "../json.ts";
+import { WRONG_PASSWORD } from "../library_messages.ts";
 import { RemoteSigner, type SignerMethod } from "../net/remote_signer.ts";
 import type { Address, Hex } from "../protocol/scalars.ts";
 import { LocalSigner } from "../protocol/signature.ts";
@@ -137,7 +138,7 @@ export async function openKeystore(path: string, password: string): Promise<Hex>
     return `0x${(await Wallet.fromV3(text, password)).getPrivateKey().toHex()}`;
   } catch (thrown) {
     // The cause is left out on purpose: its message may quote the file.
-    const isWrongPassword = messageOf(thrown).includes("possibly wrong passphrase");
+    const isWrongPassword = WRONG_PASSWORD.test(messageOf(thrown));
     throw new KeystoreError(
       isWrongPassword
         ? `Keystore ${path} does not open: the password is wrong`

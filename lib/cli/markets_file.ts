@@ -12,14 +12,14 @@ import { addressSchema } from "../protocol/scalars.ts";
 import { readTomlFile, withTomlErrors } from "./toml_file.ts";
 
 /** Each market costs the node a ring of 1 MiB, and the oracle an entry in every answer. */
-export const MARKETS_MAX = 256;
+const MARKETS_MAX = 256;
 
 const EXCHANGE_RULE = `Expected ${Object.values(EXCHANGE_OF).join(", ")}`;
 
 const exchangeSymbolsSchema = z.record(z.string(), z.string().regex(/^[\x21-\x7e]{1,32}$/))
-  .transform((given, context): Partial<Record<ProviderName, string>> => {
+  .transform((table, context): Partial<Record<ProviderName, string>> => {
     const symbols: Partial<Record<ProviderName, string>> = {};
-    for (const [exchange, symbol] of Object.entries(given)) {
+    for (const [exchange, symbol] of Object.entries(table)) {
       const provider = findProvider(exchange);
       if (provider === undefined) context.addIssue(`${EXCHANGE_RULE}: received ${exchange}`);
       else symbols[provider] = symbol;

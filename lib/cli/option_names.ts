@@ -102,8 +102,8 @@ export function requireKnownVariables(
   table: OptionTable,
 ): void {
   const known = new Set([...Object.values(table), ...SHARED_OPTIONS].flatMap((spec) => {
-    const own = variablesOf(spec);
-    return spec.kind.secret ? [...own, ...own.map((name) => name + FILE_SUFFIX)] : own;
+    const names = variablesOf(spec);
+    return spec.kind.secret ? [...names, ...names.map((name) => name + FILE_SUFFIX)] : names;
   }));
   const below = Object.keys(subcommands).map((name) => `${command} ${name}`);
   const prefixes = [command, ...below, ...COMMAND_NAMES].map((words) => `${variableNamed(words)}_`);

@@ -2,7 +2,8 @@ import { Command as Parser, CommanderError, Option } from "commander";
 import { isAbsolute, join } from "node:path";
 import { z } from "zod";
 import { messageOf } from "../errors.ts";
-import { IN_MEMORY, POSTGRES_URL, withPassword } from "../intents/database_url.ts";
+import { IN_MEMORY, POSTGRES_URL, withPassword } from "../database_url.ts";
+import { EXCESS_ARGUMENTS, UNKNOWN_OPTION } from "../library_messages.ts";
 import type { OptionKind } from "./option_kinds.ts";
 import { SettingsFile } from "./settings_file.ts";
 import {
@@ -16,7 +17,7 @@ import {
 } from "./option_table.ts";
 import { FILE_SUFFIX, optionsFor, variableNamed, variableOf, variablesOf } from "./option_names.ts";
 
-export type { CommandText, OptionsOf, OptionSpec, OptionTable, ValueOf } from "./option_table.ts";
+export type { CommandText, OptionsOf, OptionSpec, OptionTable } from "./option_table.ts";
 export { HelpRequest, optionTable, UsageError };
 
 export type Environment = (name: string) => string | undefined;
@@ -97,14 +98,14 @@ export function parseAllOptions<T extends OptionTable>(
  */
 export function withDefaults<T extends OptionTable>(
   table: T,
-  given: Partial<OptionsOf<T>>,
+  values: Partial<OptionsOf<T>>,
 ): OptionsOf<T> {
-  const values: Record<string, unknown> = { ...given };
+  const completed: Record<string, unknown> = { ...values };
   for (const [key, spec] of Object.entries(table)) {
-    values[key] ??= parseOption(spec, undefined, { env: () => undefined });
+    completed[key] ??= parseOption(spec, undefined, { env: () => undefined });
   }
   // Each value is given with the type of its key or parsed by the schema of its key.
-  return values as OptionsOf<T>;
+  return completed as OptionsOf<T>;
 }
 
 function readFlags(
@@ -232,8 +233,8 @@ function readSecretVariable(name: string, env: Environment): string | undefined 
 
 function parseOption(spec: OptionSpec, flag: unknown, sources: Sources): unknown {
   const name = `${optionOf(spec).long}`;
-  const given = flag === undefined ? givenValue(spec, sources) : { source: name, value: flag };
-  const value = given?.value ?? valueIn(spec.default, spec);
+  const input = flag === undefined ? givenValue(spec, sources) : { source: name, value: flag };
+  const value = input?.value ?? valueIn(spec.default, spec);
   if (value === undefined) {
     if (spec.required) throw missingOption(spec);
     return undefined;
@@ -243,7 +244,7 @@ function parseOption(spec: OptionSpec, flag: unknown, sources: Sources): unknown
   // The issue's path is left out: it points into the schema's parsed form of the text.
   const rule = parsed.error.issues[0]?.message ?? "Invalid value";
   const received = spec.kind.secret ? "" : `: received ${JSON.stringify(String(value))}`;
-  throw new UsageError(`Invalid ${given?.source ?? name}: ${rule}${received}`);
+  throw new UsageError(`Invalid ${input?.source ?? name}: ${rule}${received}`);
 }
 
 function missingOption(spec: OptionSpec): UsageError {
@@ -262,8 +263,8 @@ const PASSWORD_VARIABLE = "PGPASSWORD";
 export function secretVariables(table: OptionTable): string[] {
   const specs = Object.values(table);
   const usesDatabase = specs.some(({ kind }) => kind.access === "database");
-  const own = specs.flatMap((spec) => spec.kind.secret ? variablesOf(spec) : []);
-  return usesDatabase ? [...own, PASSWORD_VARIABLE] : own;
+  const variables = specs.flatMap((spec) => spec.kind.secret ? variablesOf(spec) : []);
+  return usesDatabase ? [...variables, PASSWORD_VARIABLE] : variables;
 }
 
 /** The user's folder: `deno task` runs commands in the folder of deno.json. */
@@ -295,12 +296,12 @@ function inUserFolder(path: string, env: Environment): string {
 
 function describeMisuse({ code, message }: CommanderError, table: OptionTable): string {
   if (code === "commander.excessArguments") {
-    const [, words] = /got \d+: (.*)\.$/s.exec(message) ?? [];
+    const [, words] = EXCESS_ARGUMENTS.exec(message) ?? [];
     return `Unexpected argument '${words}'`;
   }
   if (code !== "commander.unknownOption") return oneLine(message);
   // The text after the = may be a secret.
-  const [, name = ""] = /'(--[^'=]*)/.exec(message) ?? [];
+  const [, name = ""] = UNKNOWN_OPTION.exec(message) ?? [];
   const names = Object.values(table).map((spec) => `${optionOf(spec).long}`);
   if (names.includes(name)) return `Option '${name}' takes no value`;
   const longer = names.filter((each) => name.length > 3 && each.startsWith(name));

@@ -178,5 +178,9 @@ export const SHARED_OPTIONS: readonly OptionSpec[] = [
   configOption,
   ...Object.values(loggingOptions),
   ...Object.values(listenOptions),
-  ...[corsOriginsOption, trustProxyOption, rpcUrlOption, chainIdOption, marketsOption],
+  corsOriginsOption,
+  trustProxyOption,
+  rpcUrlOption,
+  chainIdOption,
+  marketsOption,
 ];

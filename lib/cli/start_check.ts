@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { type Clock, waitMs } from "../clock.ts";
 import type { RunningService } from "../http/service.ts";
-import { IN_MEMORY } from "../intents/database_url.ts";
+import { IN_MEMORY } from "../database_url.ts";
 import { tryParseJson } from "../json.ts";
 import { request } from "../net/http_request.ts";
 import * as kinds from "./option_kinds.ts";
@@ -82,8 +82,8 @@ export async function problemsOfStart<T extends object>(
 
 /** Options with free ports and without a store, so that nothing of a running service is touched. */
 function harmlessOptions<T extends object>(table: OptionTable, options: T): T {
-  const given = Object.entries(options).filter(([, value]) => value !== undefined);
-  const values = given.map(([key, value]) => {
+  const set = Object.entries(options).filter(([, value]) => value !== undefined);
+  const values = set.map(([key, value]) => {
     const role = table[key]?.kind.role;
     return [key, role !== undefined && role in HARMLESS ? HARMLESS[role] : value];
   });

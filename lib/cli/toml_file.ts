@@ -1,7 +1,7 @@
 import { TomlError } from "smol-toml";
 import { z } from "zod";
 import { messageOf } from "../errors.ts";
-import { describeIssue } from "../protocol/input_errors.ts";
+import { describeIssue } from "../protocol/describe_input.ts";
 import { UsageError } from "./option_table.ts";
 
 /** The text of a TOML file, which errors call `Settings file …`. @throws {UsageError} */

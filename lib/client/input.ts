@@ -4,7 +4,7 @@
  */
 import { thesisFilterSchema } from "../protocol/methods/reads.ts";
 import { addressSchema, UINT256_MAX, UINT64_MAX } from "../protocol/scalars.ts";
-import { describeInput, describeValue } from "../protocol/input_errors.ts";
+import { describeInput, describeValue } from "../protocol/describe_input.ts";
 import { InputError } from "./errors.ts";
 
 /** An amount or a price: a bigint of 64 bits. */

@@ -8,7 +8,7 @@ import {
   type QuoteWire,
 } from "../protocol/quote.ts";
 import { type Address, hash32Schema, type Hex } from "../protocol/scalars.ts";
-import { describeIssue } from "../protocol/input_errors.ts";
+import { describeIssue } from "../protocol/describe_input.ts";
 import { QuoteError } from "./errors.ts";
 import { type TypedData, typedDataOf } from "../protocol/typed_data.ts";
 import { hashTypedData, recoverSigner } from "./typed_data.ts";

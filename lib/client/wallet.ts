@@ -73,19 +73,24 @@ export function adaptWallet(wallet: Wallet): WalletAdapter {
  * have passed a private key.
  */
 function unsupportedWallet(value: unknown): WalletError {
+  return new WalletError("UNSUPPORTED_WALLET", `Not a wallet: ${whyNoWallet(value)}`);
+}
+
+function whyNoWallet(value: unknown): string {
+  if (typeof value === "string") {
+    return "received text: make an account of a private key with privateKeyToAccount of viem";
+  }
   const has = (name: string) => typeof value === "object" && value !== null && name in value;
-  const problem = has("_signTypedData")
-    ? "signTypedData is missing: signers of ethers 5 are not supported, those of ethers 6 are"
-    : has("getAddress")
-    ? "signTypedData(domain, types, value) is missing"
-    : has("address")
-    ? "signTypedData is missing: an address alone does not sign; pass window.ethereum, " +
-      "a viem WalletClient, or an account of privateKeyToAccount"
-    : typeof value === "string"
-    ? "received text: make an account of a private key with privateKeyToAccount of viem"
-    : "request is missing: expected a viem account or WalletClient, an ethers signer, " +
-      "or an EIP-1193 provider such as window.ethereum";
-  return new WalletError("UNSUPPORTED_WALLET", `Not a wallet: ${problem}`);
+  if (has("_signTypedData")) {
+    return "signTypedData is missing: signers of ethers 5 are not supported, those of ethers 6 are";
+  }
+  if (has("getAddress")) return "signTypedData(domain, types, value) is missing";
+  if (has("address")) {
+    return "signTypedData is missing: an address alone does not sign; pass window.ethereum, " +
+      "a viem WalletClient, or an account of privateKeyToAccount";
+  }
+  return "request is missing: expected a viem account or WalletClient, an ethers signer, " +
+    "or an EIP-1193 provider such as window.ethereum";
 }
 
 /** Whether a value is an EIP-1193 provider, such as `window.ethereum`. */
@@ -161,8 +166,8 @@ class ProviderAdapter implements WalletAdapter {
 
   async address(): Promise<Address> {
     if (this.#account !== undefined) return addressSchema.parse(this.#account.address);
-    const shared = accountsSchema.safeParse(await this.#request("eth_requestAccounts"));
-    const [first] = shared.data ?? [];
+    const accounts = accountsSchema.safeParse(await this.#request("eth_requestAccounts"));
+    const [first] = accounts.data ?? [];
     if (first === undefined) throw new WalletError("NO_ACCOUNT", "The wallet shares no account");
     return first;
   }
@@ -271,6 +276,6 @@ const NESTED_ERRORS_MAX = 8;
 function codesOf(thrown: unknown, depth: number = 0): number[] {
   if (typeof thrown !== "object" || thrown === null || depth === NESTED_ERRORS_MAX) return [];
   const fault: Partial<Record<"code" | typeof NESTED_ERROR_KEYS[number], unknown>> = thrown;
-  const own = typeof fault.code === "number" ? [fault.code] : [];
-  return [...own, ...NESTED_ERROR_KEYS.flatMap((key) => codesOf(fault[key], depth + 1))];
+  const codes = typeof fault.code === "number" ? [fault.code] : [];
+  return [...codes, ...NESTED_ERROR_KEYS.flatMap((key) => codesOf(fault[key], depth + 1))];
 }

@@ -3,7 +3,7 @@ import type { MiddlewareHandler } from "hono";
 import type { Counter, Registry } from "prom-client";
 import { RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
 import { type CallerAddress, callerAddress } from "./caller_address.ts";
-import { httpFailure } from "./failures.ts";
+import { httpError } from "./error_answers.ts";
 import { metricsIn } from "./metrics.ts";
 
 /**
@@ -60,7 +60,7 @@ export class RequestLimiter {
     const seconds = await this.count(callerAddress(c.req.raw.headers, remote, this.#trustProxy));
     if (seconds === undefined) return await next();
     c.header("retry-after", String(seconds));
-    throw httpFailure("RATE_LIMITED", { retryAfterMs: seconds * 1_000 });
+    throw httpError("RATE_LIMITED", { retryAfterMs: seconds * 1_000 });
   };
 
   /** Counts a request. @returns Seconds until the next one is accepted, if this one is not. */

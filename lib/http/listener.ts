@@ -2,7 +2,7 @@ import { messageOf, RangemakerError } from "../errors.ts";
 import { NetworkError, request } from "../net/http_request.ts";
 import { withinMs } from "../clock.ts";
 import { AllowedHosts } from "./allowed_hosts.ts";
-import { failureResponse, internalError } from "./envelope.ts";
+import { failureResponse, internalError } from "./json_api.ts";
 import { serviceLog } from "../log/logging.ts";
 
 /** How long open requests and sockets get to finish before they are abandoned. */
@@ -74,7 +74,7 @@ interface ListenOptions {
  *
  * @throws {ListenError} Like {@link listen}.
  */
-export function requireFreePort(host: string, port: number, portFlag: string): void {
+export function requireFreePort(host: string, port: number, portFlag = "--port"): void {
   try {
     Deno.listen({ hostname: host, port }).close();
   } catch (cause) {

@@ -6,9 +6,9 @@ import config from "../../deno.json" with { type: "json" };
 import {
   COMMON_ERRORS,
   failureAnswersOf,
-  HOST_FAILURES,
+  HOST_CODES,
   type OperationAnswer,
-} from "./failures.ts";
+} from "./error_answers.ts";
 
 /** Path of the document, the same in every service. */
 const DOCUMENT_PATH = "/openapi.json";
@@ -28,7 +28,7 @@ export interface Operation {
   query?: z.core.$ZodObject;
   body?: z.core.$ZodType;
   example?: Record<string, unknown>;
-  /** Answers of the route, by HTTP status; {@link HOST_FAILURES} are added. */
+  /** Answers of the route, by HTTP status; {@link HOST_CODES} are added. */
   answers: Record<number, OperationAnswer>;
 }
 
@@ -48,7 +48,7 @@ export interface ServiceDescription {
 }
 
 /** What the listener answers before any route. */
-const HOST_ANSWERS = failureAnswersOf(COMMON_ERRORS)(...HOST_FAILURES);
+const HOST_ANSWERS = failureAnswersOf(COMMON_ERRORS)(...HOST_CODES);
 
 /** A route that every service has. */
 function serviceOperation(id: string, summary: string, answer: OperationAnswer): Operation {
@@ -165,8 +165,8 @@ function parametersOf(location: "path" | "query", schema: z.core.$ZodObject | un
   if (schema === undefined) return [];
   const { properties = {}, required = [], $defs = {} } = toJsonSchema(schema);
   return Object.entries(properties).map(([name, property]) => {
-    const { $ref = "", ...own } = property;
-    const { description, ...rest } = { ...$defs[$ref.replace(COMPONENTS, "")], ...own };
+    const { $ref = "", ...inline } = property;
+    const { description, ...rest } = { ...$defs[$ref.replace(COMPONENTS, "")], ...inline };
     return { in: location, name, description, required: required.includes(name), schema: rest };
   });
 }
@@ -179,17 +179,17 @@ function wireSchema(schema: z.core.$ZodType) {
   return {
     ...resolver(schema),
     toOpenAPISchema() {
-      const { $defs, ...own } = toJsonSchema(schema);
-      return Promise.resolve({ schema: own, components: { schemas: $defs } });
+      const { $defs, ...document } = toJsonSchema(schema);
+      return Promise.resolve({ schema: document, components: { schemas: $defs } });
     },
   };
 }
 
 /** The JSON Schema of the wire format, with references to a document's named schemas. */
 export function toJsonSchema(schema: z.core.$ZodType): JsonSchema {
-  const { $schema: _dialect, ...own } = z.toJSONSchema(schema, { io: "input" });
+  const { $schema: _dialect, ...document } = z.toJSONSchema(schema, { io: "input" });
   const text = JSON.stringify(
-    own,
+    document,
     (key, value) => key === "$ref" ? String(value).replace("#/$defs/", COMPONENTS) : value,
   );
   return JSON.parse(text);

@@ -30,7 +30,7 @@ export function readyHandler(
 }
 
 /** Looks for one thing that a service needs. Returns the problem if it is missing, or throws. */
-type ReadinessCheck = () => string | undefined | void | Promise<string | undefined | void>;
+type ProblemFinder = () => string | undefined | void | Promise<string | undefined | void>;
 
 /**
  * Runs all checks at once. Never throws: a failure is a problem.
@@ -39,7 +39,7 @@ type ReadinessCheck = () => string | undefined | void | Promise<string | undefin
  *   checks is listed once.
  */
 export async function findProblems<Name extends string>(
-  checks: Record<Name, ReadinessCheck>,
+  checks: Record<Name, ProblemFinder>,
 ): Promise<Record<Name, boolean> & { ready: boolean; problems: string[] }> {
   const names = Object.keys(checks) as Name[]; // the keys of this very record
   const found = await Promise.all(names.map(async (name) => {

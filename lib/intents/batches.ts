@@ -1,4 +1,4 @@
-import { StoreError } from "./intent.ts";
+import { StoreError } from "./errors.ts";
 
 /** Most waiting items; further items are refused. */
 export const ITEMS_WAITING_MAX = 10_000;

@@ -1,4 +1,4 @@
-import { messageOf, RangemakerError } from "../errors.ts";
+import type { RangemakerError } from "../errors.ts";
 import type { Hex } from "../protocol/scalars.ts";
 
 /**
@@ -127,79 +127,4 @@ export function isSameIntent(
 /** Whether an intent in this state is finished and can no longer change. */
 export function isFinal(state: IntentState): state is IntentOutcome["state"] {
   return state === "committed" || state === "failed";
-}
-
-/** The store failed and changed nothing. */
-export class StoreError extends RangemakerError {
-  constructor(message: string, cause?: unknown, code: string = "STORE_UNAVAILABLE") {
-    super(code, message, { cause });
-  }
-}
-
-/** The connection broke during a statement: it is unknown whether the statement took effect. */
-export class StoreConnectionLostError extends StoreError {
-  constructor(cause: unknown) {
-    super(
-      "Database connection was lost: whether the request was recorded is unknown, and the same " +
-        "request may be sent again",
-      cause,
-      "STORE_CONNECTION_LOST",
-    );
-  }
-}
-
-/**
- * The database, or one row of it, is not as it was written. Treat it as unreadable: nothing that
- * depends on it is signed or sent.
- */
-export class StoreDamagedError extends StoreError {
-  /** Key of the damaged row; undefined if the damage is not in one row. */
-  readonly key: string | undefined;
-
-  constructor(message: string, key?: string, cause?: unknown) {
-    super(message, cause, "STORE_DAMAGED");
-    this.key = key;
-  }
-}
-
-export function rowDamaged(
-  key: string | undefined,
-  reason: string,
-  cause?: unknown,
-): StoreDamagedError {
-  return new StoreDamagedError(`Row ${key} of the database is damaged: ${reason}`, key, cause);
-}
-
-/** The node may or may not have acted; the submitter keeps trying. */
-export class OutcomeUnknownError extends RangemakerError {
-  constructor(txHash: Hex | null, cause: unknown) {
-    super(
-      "OUTCOME_UNKNOWN",
-      `Outcome of ${txHash === null ? "the request" : `transaction ${txHash}`} is unknown: ` +
-        `the same request may be sent again (${messageOf(cause)})`,
-      { cause, details: { txHash } },
-    );
-  }
-}
-
-const SQLITE_DAMAGE = /malformed|file is not a database/;
-
-/** Converts an error of a database driver to a {@link StoreError}. */
-export function asStoreError(cause: unknown): StoreError {
-  if (cause instanceof StoreError) return cause;
-  if (SQLITE_DAMAGE.test(messageOf(cause))) {
-    return new StoreDamagedError(`Database is damaged: ${describeCause(cause)}`, undefined, cause);
-  }
-  return new StoreError(`Database failed: ${describeCause(cause)}`, cause);
-}
-
-/** Why a database driver failed. */
-export function describeCause(cause: unknown): string {
-  // An error for several addresses of one host has a code and no message.
-  return messageOf(cause) || codeOf(cause) || "no reason given";
-}
-
-/** The code of a driver's or the system's error, if it has one. */
-export function codeOf(cause: unknown): string {
-  return cause instanceof Error && "code" in cause ? String(cause.code) : "";
 }

@@ -6,11 +6,11 @@ import { ProblemTracker } from "../log/problem_tracker.ts";
 import { cached } from "../net/cached.ts";
 import { PollingLoop } from "../net/polling_loop.ts";
 import { type ChainGuard, WrongChainError } from "./chain_guard.ts";
-import { type Intent, StoreError } from "./intent.ts";
-import type { IntentParts } from "./intent_parts.ts";
-import type { IntentHandler, SubmitOptions } from "./submission.ts";
+import { StoreError } from "./errors.ts";
+import type { Intent } from "./intent.ts";
+import type { IntentBackend } from "./backend.ts";
+import { type IntentHandler, type SubmitOptions, Submitter } from "./submitter.ts";
 import type { IntentStore } from "./store.ts";
-import { Submitter } from "./submitter.ts";
 import { upkeepLoop } from "./upkeep.ts";
 
 /** The problems that a health check finds. */
@@ -30,7 +30,7 @@ const HEALTH_CACHED_MS = 1_000;
 const HEALTH_INTERVAL_MS = 5_000;
 
 interface IntentServiceOptions {
-  parts: IntentParts;
+  backend: IntentBackend;
   guard: ChainGuard;
   handler: IntentHandler;
   /** Finished intents are kept this long after they finished and after their deadline. */
@@ -54,12 +54,12 @@ export class IntentService {
   readonly #problems: Gauge<"code">;
   readonly #tracker = new ProblemTracker();
 
-  constructor({ parts, guard, handler, retainMs, registry }: IntentServiceOptions) {
-    const { name, store, clock, log } = parts;
+  constructor({ backend, guard, handler, retainMs, registry }: IntentServiceOptions) {
+    const { name, store, clock, log } = backend;
     this.store = store;
     this.#log = log;
     this.#guard = guard;
-    this.#submitter = new Submitter({ ...parts, handler, guard });
+    this.#submitter = new Submitter({ ...backend, handler, guard });
     this.problem = cached(() => this.#check(), HEALTH_CACHED_MS, clock);
     this.#health = new PollingLoop({
       clock,

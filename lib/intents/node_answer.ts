@@ -1,8 +1,14 @@
+import type { CoreClient } from "../net/core_client.ts";
 import { isNodeAway, NodeUnreachableError } from "../net/core_reader.ts";
 import { RpcCode, RpcError } from "../protocol/jsonrpc.ts";
 import type { Receipt } from "../protocol/receipt.ts";
 import type { SignedTransactionText } from "./intent.ts";
-import type { SubmissionNode } from "./submission.ts";
+
+/** The part of a core node that a submitter needs. */
+export type SubmissionNode = Pick<
+  CoreClient,
+  "url" | "sendTransactionText" | "getTransaction" | "getHead"
+>;
 
 /** What a node said when it was sent a transaction, or asked for its receipt. */
 export type NodeAnswer =

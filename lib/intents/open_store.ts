@@ -2,27 +2,12 @@
 import { dirname } from "node:path";
 import { fileProblem, folderProblem, statOf } from "../files.ts";
 import type { Address } from "../protocol/scalars.ts";
-import { type Clock, waitMs } from "../clock.ts";
-import { messageOf } from "../errors.ts";
 import { serviceLog } from "../log/logging.ts";
-import { codeOf, describeCause, StoreError } from "./intent.ts";
-import { IN_MEMORY, POSTGRES_URL } from "./database_url.ts";
-import { LATEST_VERSION, missingMigrations } from "./migrations.ts";
+import { describeCause, StoreError } from "./errors.ts";
+import { IN_MEMORY, POSTGRES_URL } from "../database_url.ts";
+import { LATEST_VERSION, missingMigrations, type SqlDriver } from "./database.ts";
 import { SqliteDriver } from "./sqlite_driver.ts";
-import type { SqlDriver } from "./sql.ts";
 import { IntentStore } from "./store.ts";
-
-/** How long a start waits for a database that is also starting. */
-const STARTING_MS = 30_000;
-
-/** Time between two attempts. */
-const ATTEMPT_INTERVAL_MS = 500;
-
-/**
- * Errors of PostgreSQL that waiting does not fix: all but failed connections (class 08), a lack of
- * resources (53) and a server that starts or stops (57P0x).
- */
-const PERMANENT_SQLSTATE = /^(?!57P0|08|53)[0-9A-Z]{5}$/;
 
 /**
  * Opens a store.
@@ -48,38 +33,6 @@ function warnOfTornLog(database: string, service: string): void {
       "the power failed, restore a backup (docs/operating.md, Damaged databases)",
     { event: "store_log_torn", database },
   );
-}
-
-/**
- * Opens a store. A database that cannot be reached is tried again for 30 s: after a power failure,
- * it may start later than its services.
- */
-export async function openWhenReady(
-  database: string,
-  service: string,
-  clock: Clock,
-): Promise<IntentStore> {
-  const giveUpMs = clock.now() + STARTING_MS;
-  for (let isFirst = true;; isFirst = false) {
-    try {
-      return await openIntentStore(database, service);
-    } catch (thrown) {
-      if (!mayBeStarting(database, thrown) || clock.now() >= giveUpMs) throw thrown;
-      if (isFirst) {
-        serviceLog(service).warn("{reason}; trying again for {seconds} s", {
-          event: "store_starting",
-          reason: messageOf(thrown),
-          seconds: STARTING_MS / 1_000,
-        });
-      }
-      await waitMs(clock, ATTEMPT_INTERVAL_MS);
-    }
-  }
-}
-
-function mayBeStarting(database: string, thrown: unknown): boolean {
-  return POSTGRES_URL.test(database) && thrown instanceof StoreError &&
-    thrown.cause !== undefined && !PERMANENT_SQLSTATE.test(codeOf(thrown.cause));
 }
 
 /** Loaded on demand: SQLite needs none of it. */

@@ -1,18 +1,24 @@
 import { Batches } from "./batches.ts";
-import { asStoreError, codeOf, StoreConnectionLostError, StoreError } from "./intent.ts";
-import { postgresServers } from "./database_url.ts";
-import { missingMigrations } from "./migrations.ts";
+import { asStoreError, codeOf, StoreConnectionLostError, StoreError } from "./errors.ts";
+import { postgresServers } from "../database_url.ts";
 import {
-  type Lease,
+  countOfRow,
+  missingMigrations,
+  type SqlDriver,
+  type SqlSteps,
+  type SqlValue,
+  type Statement,
+} from "./database.ts";
+import {
+  type PostgresConnection,
   PostgresServers,
   type PostgresTimeouts,
-  serverCodeOf,
 } from "./postgres_servers.ts";
-import { countOfRow, type SqlDriver, type SqlSteps, type SqlValue, type Statement } from "./sql.ts";
 
 /** Most statements that are sent together over one connection. */
 const STATEMENTS_TOGETHER_MAX = 20;
 
+/** Connections for statements. A transaction has one more. */
 const STATEMENT_CONNECTIONS_MAX = 9;
 
 /** Attempts at the migrations: a process that starts at the same time can cause a failure. */
@@ -21,23 +27,10 @@ const MIGRATION_ATTEMPTS = 5;
 /** Errors of the slower of two processes that migrate: classes 23 and 40, and "already exists". */
 const LOST_RACE_CODE = /^(23|40)|^42P0[67]$|^42710$/;
 
-/** It is unknown whether the statement took effect: shutdown, crash, lost server. */
-const LOST_CODE = /^(57P0[12]|08)/;
-
-/** Another server may be the primary: {@link LOST_CODE}, or a read-only server. */
-const SERVER_GONE_CODE = /^(57P0|25006|25P03|08)/;
-
-/** The library's refusal to send on a connection that was lost or closed before. */
-const NOT_SENT = /is not queryable/;
-
 const NEWEST_MIGRATION = "SELECT coalesce(max(number), 0) AS count FROM migrations";
 
-type Run = (sql: string, values?: SqlValue[]) => Promise<Answer>;
-
-interface Answer {
-  rows: unknown[];
-  command: string;
-}
+/** Runs a statement on one connection. */
+type Run = (sql: string, values?: SqlValue[]) => ReturnType<PostgresConnection["run"]>;
 
 /**
  * PostgreSQL, or a database that speaks its protocol, for several processes that share one store.
@@ -46,7 +39,7 @@ interface Answer {
 export class PostgresDriver implements SqlDriver {
   readonly #servers: PostgresServers;
   readonly #texts = new Map<string, { text: string; name: string }>();
-  readonly #statements = new Batches<Statement, PromiseSettledResult<Answer>>(
+  readonly #statements = new Batches<Statement, PromiseSettledResult<{ rows: unknown[] }>>(
     STATEMENTS_TOGETHER_MAX,
     (take) =>
       this.#withConnection((run) =>
@@ -133,37 +126,10 @@ export class PostgresDriver implements SqlDriver {
     throw result.reason;
   }
 
-  /** Runs work on a dedicated connection, which a failure closes: that rolls back. */
-  async #withConnection<T>(work: (run: Run) => Promise<T>): Promise<T> {
-    const lease = await this.#servers.lease();
-    let isBroken = true;
-    try {
-      const result = await work((...statement) => this.#run(lease, ...statement));
-      isBroken = false;
-      return result;
-    } finally {
-      lease.release(isBroken);
-    }
-  }
-
-  /** @throws {StoreConnectionLostError} If it is unknown whether the statement took effect. */
-  async #run(lease: Lease, sql: string, values: SqlValue[] = []): Promise<Answer> {
-    const { text, name } = this.#textOf(sql);
-    const isNamed = values.length > 0 && lease.supportsPreparedStatements;
-    const query = { text, values, ...(isNamed && { name }) };
-    try {
-      const { rows, command } = await lease.client.query(query);
-      if (lease.isUnreplicated()) {
-        throw new StoreConnectionLostError(new Error("The standby may not have the change"));
-      }
-      return { rows, command };
-    } catch (thrown) {
-      const error = storeErrorOf(thrown);
-      const isGone = error instanceof StoreConnectionLostError ||
-        SERVER_GONE_CODE.test(serverCodeOf(thrown));
-      if (isGone) lease.abandonServer();
-      throw error;
-    }
+  #withConnection<T>(work: (run: Run) => Promise<T>): Promise<T> {
+    return this.#servers.use((connection) =>
+      work((sql, values = []) => connection.run(this.#textOf(sql), values))
+    );
   }
 
   /** A statement with PostgreSQL's placeholders, and its name on every connection. */
@@ -227,15 +193,4 @@ async function runSteps<T>(run: Run, running: SqlSteps<T>): Promise<T> {
   let step = running.next();
   while (!step.done) step = running.next(await runAll(step.value));
   return step.value;
-}
-
-function storeErrorOf(thrown: unknown): StoreError {
-  if (thrown instanceof StoreError) return thrown;
-  const code = serverCodeOf(thrown);
-  const isUnsent = code === "" && thrown instanceof Error && NOT_SENT.test(thrown.message);
-  if (isUnsent) return new StoreError("Database connection was lost: nothing was sent", thrown);
-  // Other errors of the connection may hide a successful answer.
-  return code === "" || LOST_CODE.test(code)
-    ? new StoreConnectionLostError(thrown)
-    : asStoreError(thrown);
 }

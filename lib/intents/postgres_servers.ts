@@ -2,13 +2,19 @@ import { Socket } from "node:net";
 // @ts-types="@types/pg"
 import pg from "pg";
 import { withinMs } from "../clock.ts";
-import { asStoreError, codeOf, describeCause, StoreError } from "./intent.ts";
-
-const POOL_CONNECTIONS_MAX = 10;
+import { NOT_SENT, REFUSED_PARAMETER } from "../library_messages.ts";
+import {
+  asStoreError,
+  codeOf,
+  describeCause,
+  StoreConnectionLostError,
+  StoreError,
+} from "./errors.ts";
+import type { SqlValue } from "./database.ts";
 
 /** How long a server may take. */
 export interface PostgresTimeouts {
-  /** To connect, to tell its role, and until a connection is free. */
+  /** To connect, and to tell its role. */
   connectMs: number;
   /**
    * To answer. Longer than {@link STATEMENT_TIMEOUT_MS}, which does not end a commit that waits for
@@ -23,13 +29,16 @@ const TIMEOUTS: PostgresTimeouts = { connectMs: 2_000, answerMs: 4_000 };
 const STATEMENT_TIMEOUT_MS = 3_000;
 
 /** How long running statements may take when the connections are closed. */
-const POOL_CLOSE_MS = 1_000;
+const CLOSE_MS = 1_000;
 
 /** After a failure, calls fail at once for this long, without retrying servers that are down. */
 const RETRY_PAUSE_MS = 250;
 
-/** The refusal of a pooler such as pgbouncer, which cannot keep session parameters. */
-const REFUSED_PARAMETER = /unsupported startup parameter/;
+/** It is unknown whether the statement took effect: shutdown, crash, lost server. */
+const LOST_CODE = /^(57P0[12]|08)/;
+
+/** Another server may be the primary: {@link LOST_CODE}, or a read-only server. */
+const SERVER_GONE_CODE = /^(57P0|25006|25P03|08)/;
 
 /**
  * Warnings of a server that stopped waiting for its standby (cancelled, or shut down meanwhile):
@@ -41,34 +50,10 @@ const NOT_REPLICATED = new Set(["01000", "57P01"]);
 const CLIENT_PARAMETERS =
   /^(ssl|uselibpqcompat|prepare|options|application_name|connect_timeout|statement_timeout|lock_timeout)/;
 
-/** The library's message if all connections are in use. */
-const ALL_IN_USE = /timeout exceeded when trying to connect/;
-
-/** A connection that one caller has to itself. */
-export interface Lease {
-  client: pg.PoolClient;
-  /** Statements may have a name: a pooler hands each transaction to another session. */
-  supportsPreparedStatements: boolean;
-  /** Whether the standby may lack a change that the server acknowledged. */
-  isUnreplicated(): boolean;
-  /** Returns the connection to the pool, or closes it. */
-  release(isBroken: boolean): void;
-  /** Reports that the server is gone or no longer the primary: the next caller connects again. */
-  abandonServer(): void;
-}
-
-/** The server that accepts writes, with its connections. */
-interface Primary {
-  pool: pg.Pool;
-  unreplicated: WeakSet<object>;
-  /** Closes all connections, and cuts those still in use after `timeoutMs`. */
-  close(timeoutMs: number): Promise<void>;
-}
-
 /**
- * The servers of one database, of which one accepts writes. The library (`pg` 8.23) pools
- * connections, bounds the time of each answer and sends the statements of a transaction together;
- * it supports only one server, and does not set `synchronous_commit`.
+ * The servers of one database, of which one accepts writes, and the connections to it. `pg` knows
+ * one server only. `postgres` knows several, but sends calls that it could not send at once later,
+ * when their callers have given up, and never fails a call to a server that does not answer.
  */
 export class PostgresServers {
   /** The server that last accepted a connection comes first. */
@@ -77,10 +62,11 @@ export class PostgresServers {
   #isBehindPooler = false;
   /** False with `?prepare=false`, for a pooler that silently ignores session parameters. */
   readonly #mayPrepare: boolean;
-  #primary: Promise<Primary> | undefined;
-  /** Servers that were abandoned and still have connections, each with the end of its closing. */
-  readonly #abandoned = new Map<Primary, Promise<void>>();
-  #failedAtMs: number | undefined;
+  readonly #connections = new Set<PostgresConnection>();
+  #idle: PostgresConnection[] = [];
+  /** Connections from before a loss are not used again: another server may be the primary now. */
+  #losses = 0;
+  #failed: { error: StoreError; atMs: number } | undefined;
   #isClosed = false;
 
   /** @param servers One URL each. */
@@ -91,152 +77,179 @@ export class PostgresServers {
   }
 
   /**
-   * A connection to the server that accepts writes.
+   * Runs work on a connection of its own to the server that accepts writes. If the work fails, the
+   * connection is closed, which rolls back.
    *
-   * @throws {StoreError} If there is none now. Nothing was sent.
+   * @throws {StoreError} If there is no such server now. Nothing was sent.
    */
-  async lease(): Promise<Lease> {
-    // The first attempt may find that the server which worked last is gone.
-    for (let isLast = false;; isLast = true) {
-      const opening = this.#open();
-      const { pool, unreplicated } = await opening;
-      try {
-        const client = await pool.connect();
-        return {
-          client,
-          supportsPreparedStatements: !this.#isBehindPooler && this.#mayPrepare,
-          isUnreplicated: () => unreplicated.has(client),
-          release: (isBroken) => client.release(isBroken || unreplicated.has(client)),
-          abandonServer: () => this.#abandon(opening),
-        };
-      } catch (thrown) {
-        if (ALL_IN_USE.test(describeCause(thrown))) {
-          throw new StoreError("Database is busy: no connection is free", thrown);
-        }
-        this.#abandon(opening);
-        if (isLast || this.#isClosed) throw asStoreError(thrown);
-      }
+  async use<T>(work: (connection: PostgresConnection) => Promise<T>): Promise<T> {
+    const idle = this.#idle.pop();
+    const connection = idle === undefined || idle.isLost ? await this.#connect() : idle;
+    const lossesBefore = this.#losses;
+    let isReusable = false;
+    try {
+      const result = await work(connection);
+      isReusable = !this.#isClosed && !connection.isLost && lossesBefore === this.#losses;
+      return result;
+    } finally {
+      if (connection.isLost && lossesBefore === this.#losses) this.#cutIdle();
+      if (isReusable) this.#idle.push(connection);
+      else connection.end();
     }
   }
 
   /** Closes all connections after giving running statements a second. May be called again. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    const primary = await this.#primary?.catch(() => undefined);
-    const ended = [...this.#abandoned].map(async ([abandoned, closing]) => {
-      await withinMs(closing, POOL_CLOSE_MS, undefined);
-      await abandoned.close(0);
-      await closing;
-    });
-    await Promise.all([primary?.close(POOL_CLOSE_MS), ...ended]);
+    this.#cutIdle();
+    const ended = Promise.all([...this.#connections].map((connection) => connection.ended));
+    await withinMs(ended, CLOSE_MS, undefined);
+    for (const connection of this.#connections) connection.cut();
   }
 
-  #open(): Promise<Primary> {
-    if (this.#isClosed) return Promise.reject(new StoreError("Database is closed"));
-    const failedAtMs = this.#failedAtMs;
-    if (failedAtMs !== undefined && performance.now() - failedAtMs >= RETRY_PAUSE_MS) {
-      this.#primary = this.#failedAtMs = undefined;
-    }
-    return this.#primary ??= this.#find();
+  #cutIdle(): void {
+    this.#losses += 1;
+    for (const connection of this.#idle) connection.cut();
+    this.#idle = [];
   }
 
-  #abandon(opening: Promise<Primary>): void {
-    if (this.#primary !== opening) return;
-    this.#primary = undefined;
-    void opening.then((primary) => {
-      // Statements that wait for an old primary might never get an answer.
-      const closing = primary.close(this.#timeouts.answerMs);
-      this.#abandoned.set(primary, closing.finally(() => this.#abandoned.delete(primary)));
-    });
-  }
-
-  async #find(): Promise<Primary> {
+  async #connect(): Promise<PostgresConnection> {
+    const failed = this.#failed;
+    if (failed && performance.now() - failed.atMs < RETRY_PAUSE_MS) throw failed.error;
     const reasons = new Set<string>();
     let last: unknown;
     for (const server of this.#servers) {
+      if (this.#isClosed) throw new StoreError("Database is closed");
       try {
-        const primary = await this.#connect(server);
+        const connection = await this.#connectTo(server);
         this.#servers = [server, ...this.#servers.filter((other) => other !== server)];
-        return primary;
+        this.#failed = undefined;
+        return connection;
       } catch (thrown) {
         last = thrown;
         reasons.add(asStoreError(thrown).message.replace(/^Database failed: /, ""));
       }
     }
-    this.#failedAtMs = performance.now();
     const cause = last instanceof StoreError ? last.cause : last;
-    throw new StoreError(`Database failed: ${[...reasons].join("; ")}`, cause);
+    const error = new StoreError(`Database failed: ${[...reasons].join("; ")}`, cause);
+    this.#failed = { error, atMs: performance.now() };
+    throw error;
   }
 
-  async #connect(server: URL): Promise<Primary> {
+  async #connectTo(server: URL): Promise<PostgresConnection> {
+    const isBehindPooler = this.#isBehindPooler;
+    const session = sessionOf(server, isBehindPooler);
+    const mayPrepare = this.#mayPrepare && !isBehindPooler;
+    const connection = new PostgresConnection(session, mayPrepare, this.#timeouts);
+    this.#connections.add(connection);
+    void connection.ended.then(() => this.#connections.delete(connection));
     try {
-      return await openPool(server, this.#isBehindPooler, this.#timeouts);
+      await connection.open(server.host);
+      return connection;
     } catch (thrown) {
-      if (this.#isBehindPooler || !REFUSED_PARAMETER.test(describeCause(thrown))) throw thrown;
+      connection.cut();
+      if (isBehindPooler || !REFUSED_PARAMETER.test(describeCause(thrown))) throw thrown;
       this.#isBehindPooler = true;
-      return await openPool(server, true, this.#timeouts);
+      return await this.#connectTo(server);
     }
   }
 }
 
-async function openPool(
-  server: URL,
-  isBehindPooler: boolean,
-  { connectMs, answerMs }: PostgresTimeouts,
-): Promise<Primary> {
-  const sockets = new Set<Socket>();
-  const options = {
-    ...sessionOf(server, isBehindPooler),
-    max: POOL_CONNECTIONS_MAX,
-    idleTimeoutMillis: 0,
-    connectionTimeoutMillis: connectMs,
-    query_timeout: answerMs,
-    pipeline: true, // missing in its types
-    keepAlive: true,
-    onConnect: (client: pg.ClientBase) => requireRole(client, server.host, connectMs),
-    stream() {
-      const socket = new Socket();
-      sockets.add(socket);
-      socket.once("close", () => sockets.delete(socket));
-      return socket;
-    },
-  };
-  const pool = new pg.Pool(options);
-  const unreplicated = new WeakSet<object>();
-  pool.on("error", () => {}); // an idle connection was lost
-  pool.on("connect", (client) => {
-    client.on("error", () => {}); // its statements fail
-    client.on("notice", ({ severity, code }) => {
-      if (severity === "WARNING" && NOT_REPLICATED.has(code ?? "")) unreplicated.add(client);
+interface Answer {
+  rows: unknown[];
+  command: string;
+}
+
+/** One connection, which one caller has to itself. */
+export class PostgresConnection {
+  /** Resolves when it is closed. */
+  readonly ended: Promise<void>;
+  /** It broke, or its server is no longer the primary. */
+  isLost = false;
+  readonly #socket = new Socket();
+  readonly #client: pg.Client;
+  readonly #mayPrepare: boolean;
+  readonly #connectMs: number;
+  /** The standby may lack a change that the server acknowledged. */
+  #isUnreplicated = false;
+
+  /** @param mayPrepare Not behind a pooler, which hands each transaction to another session. */
+  constructor(
+    session: pg.ClientConfig,
+    mayPrepare: boolean,
+    { connectMs, answerMs }: PostgresTimeouts,
+  ) {
+    this.#mayPrepare = mayPrepare;
+    this.#connectMs = connectMs;
+    const options = {
+      ...session,
+      connectionTimeoutMillis: connectMs,
+      query_timeout: answerMs,
+      pipeline: true, // missing in its types
+      keepAlive: true,
+      stream: () => this.#socket,
+    };
+    this.#client = new pg.Client(options);
+    this.#client.on("error", () => this.isLost = true);
+    this.#client.on("notice", ({ severity, code }) => {
+      if (severity === "WARNING" && NOT_REPLICATED.has(code ?? "")) this.#isUnreplicated = true;
     });
-  });
-  const close = async (timeoutMs: number) => {
-    await withinMs(pool.ending ? Promise.resolve() : pool.end(), timeoutMs, undefined);
-    for (const socket of sockets) socket.destroy();
-  };
-  try {
-    (await pool.connect()).release();
-    return { pool, unreplicated, close };
-  } catch (thrown) {
-    await close(0);
-    throw thrown;
+    this.ended = new Promise((resolve) => this.#client.once("end", resolve));
+  }
+
+  /** @throws If the server is away, is read-only, or answers before a change is on its disk. */
+  async open(host: string): Promise<void> {
+    await this.#client.connect();
+    await requireRole(this.#client, host, this.#connectMs);
+  }
+
+  /**
+   * Runs a statement. Those sent together run one after the other.
+   *
+   * @param name Names the statement on every connection.
+   * @throws {StoreConnectionLostError} If it is unknown whether it took effect.
+   */
+  async run({ text, name }: { text: string; name: string }, values: SqlValue[]): Promise<Answer> {
+    const isNamed = this.#mayPrepare && values.length > 0;
+    try {
+      const answer = await this.#client.query({ text, values, ...(isNamed && { name }) });
+      if (!this.#isUnreplicated) return answer;
+      throw new StoreConnectionLostError(new Error("The standby may not have the change"));
+    } catch (thrown) {
+      const error = storeErrorOf(thrown);
+      this.isLost ||= error instanceof StoreConnectionLostError ||
+        SERVER_GONE_CODE.test(serverCodeOf(thrown));
+      throw error;
+    }
+  }
+
+  /** Closes it; the server rolls back a transaction. A lost server would never answer. */
+  end(): void {
+    if (this.isLost) this.cut();
+    else void this.#client.end();
+  }
+
+  /** Closes it at once. */
+  cut(): void {
+    this.#socket.destroy();
   }
 }
 
 /** The parameters of each session. A pooler refuses any beyond the library's own. */
-function sessionOf(server: URL, isBehindPooler: boolean): pg.PoolConfig {
+function sessionOf(server: URL, isBehindPooler: boolean): pg.ClientConfig {
   const url = new URL(server);
   // Gives `sslmode` the meaning that it has in PostgreSQL's own programs.
   if (url.searchParams.has("sslmode")) url.searchParams.set("uselibpqcompat", "true");
   // Without a password, the library would look for a password file.
   if (url.password === "") url.password = "none";
   if (isBehindPooler) return { connectionString: url.href };
-  const own = [...url.searchParams].filter(([name]) => !CLIENT_PARAMETERS.test(name));
-  const options = [...own, ["synchronous_commit", "on"]].map(([name, value = ""]) =>
+  const parameters = [...url.searchParams].filter(([name]) => !CLIENT_PARAMETERS.test(name));
+  parameters.push(["synchronous_commit", "on"]);
+  const options = parameters.map(([name, value]) =>
     `-c ${name}=${value.replaceAll(/[\\ ]/g, "\\$&")}`
   );
-  const given = url.searchParams.get("options") ?? "";
-  url.searchParams.set("options", `${given} ${options.join(" ")}`.trim());
+  const optionsOfUrl = url.searchParams.get("options") ?? "";
+  url.searchParams.set("options", `${optionsOfUrl} ${options.join(" ")}`.trim());
   return {
     statement_timeout: STATEMENT_TIMEOUT_MS,
     // A process that dies within a transaction must not keep its locks.
@@ -265,6 +278,17 @@ async function requireRole(client: pg.ClientBase, host: string, timeoutMs: numbe
 }
 
 /** The code of a server's error; empty for one of the connection. */
-export function serverCodeOf(thrown: unknown): string {
+function serverCodeOf(thrown: unknown): string {
   return thrown instanceof pg.DatabaseError ? codeOf(thrown) : "";
+}
+
+function storeErrorOf(thrown: unknown): StoreError {
+  if (thrown instanceof StoreError) return thrown;
+  const code = serverCodeOf(thrown);
+  const isUnsent = code === "" && thrown instanceof Error && NOT_SENT.test(thrown.message);
+  if (isUnsent) return new StoreError("Database connection was lost: nothing was sent", thrown);
+  // Other errors of the connection may hide a successful answer.
+  return code === "" || LOST_CODE.test(code)
+    ? new StoreConnectionLostError(thrown)
+    : asStoreError(thrown);
 }

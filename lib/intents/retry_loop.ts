@@ -5,7 +5,8 @@ import { messageOf, RangemakerError } from "../errors.ts";
 import type { CoreClient } from "../net/core_client.ts";
 import { PollingLoop } from "../net/polling_loop.ts";
 import { redactUrls } from "../redact.ts";
-import { asStoreError, type Intent } from "./intent.ts";
+import { asStoreError } from "./errors.ts";
+import type { Intent } from "./intent.ts";
 import type { IntentStore } from "./store.ts";
 
 /** An intent is retried once it is unchanged for this long, even if another process started it. */
@@ -44,17 +45,16 @@ const NODE_LOST = "NODE_LOST";
 export function retryLoop(submitter: IntentRetrier, options: RetryLoopOptions): PollingLoop {
   const { node, clock, random, log } = options;
   const url = redactUrls(node.url);
+  const retries = new Retries(submitter, options);
   let isNodeLost = false;
-  const failing = new Set<string>();
   return new PollingLoop({
     clock,
     intervalMs: RETRY_INTERVAL_MS,
     backoff: new Backoff({ initialMs: RETRY_INTERVAL_MS, maxMs: SERVICE_WAIT_MAX_MS, random }),
     async poll(signal) {
-      const hasRetried = await retryAll(submitter, options, failing, signal).catch((cause) => {
+      const hasRetried = await retries.pass(signal).catch((cause) => {
         throw asStoreError(cause);
       });
-      if (!hasRetried) failing.clear();
       // If nothing was retried, nothing waits for the node: another process has finished it.
       if (hasRetried && submitter.isNodeLost) {
         throw new RangemakerError(NODE_LOST, "Core node does not answer");
@@ -82,56 +82,52 @@ export function retryLoop(submitter: IntentRetrier, options: RetryLoopOptions): 
   });
 }
 
-/**
- * @param failing Keys whose failure is in the log.
- * @returns Whether there was an intent to retry.
- */
-async function retryAll(
-  submitter: IntentRetrier,
-  { store, clock, log }: RetryLoopOptions,
-  failing: Set<string>,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const nowMs = clock.now();
-  let after = 0;
-  while (!signal.aborted) {
-    const triesOnlyOne = submitter.isNodeLost;
-    const limit = triesOnlyOne ? 1 : RETRIES_AT_ONCE;
-    const page = await store.listUnfinished({
-      limit,
-      after,
-      nowMs,
-      unchangedForMs: RETRY_AFTER_MS,
-    });
-    await Promise.all(page.map((intent) => retry(submitter, intent, triesOnlyOne, failing, log)));
-    after = page.at(-1)?.sequence ?? after;
-    if (page.length < limit || submitter.isNodeLost) break;
-  }
-  return after > 0;
-}
+class Retries {
+  readonly #submitter: IntentRetrier;
+  readonly #options: RetryLoopOptions;
+  /** Keys of intents whose failure is in the log. */
+  readonly #failing = new Set<string>();
 
-async function retry(
-  submitter: IntentRetrier,
-  intent: Intent,
-  triesOnlyOne: boolean,
-  failing: Set<string>,
-  log: Logger,
-): Promise<void> {
-  const { key } = intent;
-  try {
-    const { state } = await submitter.retry(intent);
-    failing.delete(key);
-    log.info("Intent {key} retried: {state}", { event: "intent_retried", key, state });
-  } catch (thrown) {
-    // Already logged when the node was lost.
-    if (triesOnlyOne && submitter.isNodeLost) return;
-    if (failing.has(key)) return;
-    failing.add(key);
-    const reason = messageOf(thrown);
-    log.warn("Intent {key} is still unfinished: {reason}", {
-      event: "intent_unfinished",
-      key,
-      reason,
-    });
+  constructor(submitter: IntentRetrier, options: RetryLoopOptions) {
+    this.#submitter = submitter;
+    this.#options = options;
+  }
+
+  /** Tries each unfinished intent once. @returns Whether there was one. */
+  async pass(signal: AbortSignal): Promise<boolean> {
+    const { store, clock } = this.#options;
+    const nowMs = clock.now();
+    let after = 0;
+    while (!signal.aborted) {
+      const isProbe = this.#submitter.isNodeLost;
+      const limit = isProbe ? 1 : RETRIES_AT_ONCE;
+      const unchangedForMs = RETRY_AFTER_MS;
+      const page = await store.listUnfinished({ limit, after, nowMs, unchangedForMs });
+      await Promise.all(page.map((intent) => this.#retry(intent, isProbe)));
+      after = page.at(-1)?.sequence ?? after;
+      if (page.length < limit || this.#submitter.isNodeLost) break;
+    }
+    if (after === 0) this.#failing.clear();
+    return after > 0;
+  }
+
+  /** @param isProbe The node was lost, which is in the log. */
+  async #retry(intent: Intent, isProbe: boolean): Promise<void> {
+    const { log } = this.#options;
+    const { key } = intent;
+    try {
+      const { state } = await this.#submitter.retry(intent);
+      this.#failing.delete(key);
+      log.info("Intent {key} retried: {state}", { event: "intent_retried", key, state });
+    } catch (thrown) {
+      if (isProbe && this.#submitter.isNodeLost || this.#failing.has(key)) return;
+      this.#failing.add(key);
+      const reason = messageOf(thrown);
+      log.warn("Intent {key} is still unfinished: {reason}", {
+        event: "intent_unfinished",
+        key,
+        reason,
+      });
+    }
   }
 }

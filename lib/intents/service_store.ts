@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type Address, addressSchema, hash32Schema, type Hex } from "../protocol/scalars.ts";
-import { asStoreError, StoreDamagedError, StoreError } from "./intent.ts";
+import { asStoreError, StoreDamagedError, StoreError } from "./errors.ts";
 import {
   checksum,
   integerSchema,
@@ -10,7 +10,7 @@ import {
   type SqlSteps,
   type SqlValue,
   type Statement,
-} from "./sql.ts";
+} from "./database.ts";
 import type { Logger } from "@logtape/logtape";
 
 const SQL = {
@@ -174,7 +174,7 @@ const DAMAGED_ROWS_MAX = 1_000;
 export class DamagedRows {
   readonly #log: Logger;
   readonly #found = new Map<string | undefined, StoreDamagedError>();
-  readonly #foundOfOthers = new Set<string | undefined>();
+  readonly #foundOfOthers = new Map<string | undefined, StoreDamagedError>();
 
   constructor(log: Logger) {
     this.#log = log;
@@ -188,26 +188,17 @@ export class DamagedRows {
     return this.#found.values().next().value;
   }
 
-  report(damage: StoreDamagedError): void {
+  /** @param isOfOther It belongs to another service in the database, which reports it itself. */
+  report(damage: StoreDamagedError, isOfOther = false): void {
     const { key, message: reason } = damage;
-    if (this.#found.has(key) || this.#found.size === DAMAGED_ROWS_MAX) return;
-    this.#found.set(key, damage);
-    this.#log.error("{reason}. Nothing that depends on it is sent: restore a backup", {
-      event: "store_damaged",
-      key,
-      reason,
-    });
-  }
-
-  /** Only warns of a row of another service in the database, which reports it itself. */
-  reportOfOther({ key, message: reason }: StoreDamagedError): void {
-    const found = this.#foundOfOthers;
+    const found = isOfOther ? this.#foundOfOthers : this.#found;
     if (found.has(key) || found.size === DAMAGED_ROWS_MAX) return;
-    found.add(key);
-    this.#log.warn("{reason}. It belongs to another service: restore its backup", {
-      event: "store_damaged",
-      key,
-      reason,
-    });
+    found.set(key, damage);
+    const facts = { event: "store_damaged", key, reason };
+    if (isOfOther) {
+      this.#log.warn("{reason}. It belongs to another service: restore its backup", facts);
+    } else {
+      this.#log.error("{reason}. Nothing that depends on it is sent: restore a backup", facts);
+    }
   }
 }

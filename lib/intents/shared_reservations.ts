@@ -1,25 +1,21 @@
 import { Batches } from "./batches.ts";
+import { StoreDamagedError, StoreError } from "./errors.ts";
 import {
   acceptedIntent,
   type Admission,
   type Insertion,
   type NewIntent,
   type ReservationBook,
-  StoreDamagedError,
-  StoreError,
 } from "./intent.ts";
 import {
-  INTENT_COLUMNS,
-  intentOfRow,
   keysSchema,
   parseRow,
   sequenceSchema,
   type SqlDriver,
   type SqlSteps,
   type Statement,
-  UNFINISHED,
-  UNINDEXED_SERVICE,
-} from "./sql.ts";
+} from "./database.ts";
+import { INTENT_COLUMNS, intentOfRow, UNFINISHED, UNINDEXED_SERVICE } from "./intent_rows.ts";
 
 /** Maximum intents per transaction: a large batch would hold the row lock too long. */
 const INTENTS_PER_TRANSACTION = 100;
@@ -40,11 +36,6 @@ const SQL = {
 
 const INTENT_MISSING =
   "The store counted the reservation but has no intent: send the same request again";
-
-/** Splits keys that a statement joined with commas. */
-export function keysOf(joined: string | null): Set<string> {
-  return new Set(joined === null ? [] : joined.split(","));
-}
 
 interface AdmittedInsertion {
   intent: NewIntent;
@@ -112,7 +103,7 @@ export class SharedReservations {
       { sql: SQL.inFlight, values: [this.#service, this.#service, since] },
     ];
     this.#addAll(rows, book);
-    const inFlight = keysOf(parseRow(keysSchema, row).keys);
+    const inFlight = parseRow(keysSchema, row).keys;
     const results: InsertResults = new Map();
     yield* this.#decide(batch, inFlight, results);
     const refused = [...results].filter(([, result]) => "error" in result);
@@ -165,7 +156,7 @@ export class SharedReservations {
       { sql: SQL.keys, values: [this.#service] },
     ];
     this.#addAll(rows, book);
-    const reserved = keysOf(parseRow(keysSchema, row).keys);
+    const reserved = parseRow(keysSchema, row).keys;
     for (const key of book.reservedKeys) if (!reserved.delete(key)) book.release(key);
     // Those that the book lacks, although later ones were read.
     const missed = [...reserved].map((key) => ({ sql: SQL.one, values: [this.#service, key] }));
@@ -175,12 +166,9 @@ export class SharedReservations {
   #addAll(rows: readonly unknown[], book: ReservationBook): void {
     for (const row of rows) {
       this.#newest = Math.max(this.#newest, parseRow(sequenceSchema, row).sequence);
-      try {
-        book.addReservation(intentOfRow(row));
-      } catch (thrown) {
-        // The amount at risk is unreadable. The store reports the row when it verifies all rows.
-        if (!(thrown instanceof StoreDamagedError)) throw thrown;
-      }
+      const intent = intentOfRow(row);
+      // The amount at risk is unreadable. The store reports the row when it verifies all rows.
+      if (!(intent instanceof StoreDamagedError)) book.addReservation(intent);
     }
   }
 }
@@ -190,24 +178,14 @@ function* findRecorded(
   batch: readonly AdmittedInsertion[],
   results: InsertResults,
 ): SqlSteps<void> {
-  const others = batch.filter((insertion) => !isInserted(results.get(insertion)));
+  const others = batch.filter((insertion) => !("inserted" in (results.get(insertion) ?? {})));
   const found = yield others.map(({ find }) => find);
   for (const [index, insertion] of others.entries()) {
     const [row] = found[index] ?? [];
-    if (row !== undefined) results.set(insertion, resultOfRecorded(row));
+    if (row === undefined) continue;
+    // A damaged row fails its own insertion, and not the others of the transaction.
+    const intent = intentOfRow(row);
+    const isDamaged = intent instanceof StoreDamagedError;
+    results.set(insertion, isDamaged ? { error: intent } : { inserted: false, intent });
   }
-}
-
-/** A damaged row fails its own insertion, and not the others of the transaction. */
-function resultOfRecorded(row: unknown): InsertResult {
-  try {
-    return { inserted: false, intent: intentOfRow(row) };
-  } catch (error) {
-    if (!(error instanceof StoreDamagedError)) throw error;
-    return { error };
-  }
-}
-
-function isInserted(result: InsertResult | undefined): boolean {
-  return result !== undefined && "inserted" in result;
 }

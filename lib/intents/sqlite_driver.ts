@@ -5,11 +5,17 @@ import { statOf } from "../files.ts";
 import { redact } from "../redact.ts";
 import { SqliteDatabase } from "../sqlite.ts";
 import { Batches, ITEMS_WAITING_MAX } from "./batches.ts";
-import { asStoreError, StoreDamagedError, StoreError } from "./intent.ts";
-import { IN_MEMORY } from "./database_url.ts";
-import { missingMigrations } from "./migrations.ts";
-import { logDamage } from "./sqlite_log.ts";
-import { countOfRow, type SqlDriver, type SqlSteps, type SqlValue, type Statement } from "./sql.ts";
+import { asStoreError, StoreDamagedError, StoreError } from "./errors.ts";
+import { IN_MEMORY } from "../database_url.ts";
+import {
+  countOfRow,
+  missingMigrations,
+  type SqlDriver,
+  type SqlSteps,
+  type SqlValue,
+  type Statement,
+} from "./database.ts";
+import { logDamage } from "../sqlite_log.ts";
 
 /** In larger files, indexes are not checked at start: that takes a minute for 10 GB. */
 const INDEXES_CHECKED_BYTES = 1_000_000_000;

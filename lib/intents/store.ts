@@ -1,5 +1,6 @@
 import { serviceLog } from "../log/logging.ts";
 import { DamagedRows, ServiceStore } from "./service_store.ts";
+import { StoreConnectionLostError, StoreDamagedError, StoreError } from "./errors.ts";
 import {
   acceptedIntent,
   type Admission,
@@ -14,25 +15,18 @@ import {
   type NewIntent,
   type ReservationBook,
   type SignedTransactionText,
-  StoreConnectionLostError,
-  StoreDamagedError,
-  StoreError,
 } from "./intent.ts";
+import { countOfRow, parseRow, sequenceSchema, type SqlDriver, type SqlSteps } from "./database.ts";
 import {
-  countOfRow,
   INTENT_SQL,
   intentInsertion,
   intentOfRow,
   intentUpdate,
   lookUpSchema,
   ownerSchema,
-  parseRow,
-  sequenceSchema,
-  type SqlDriver,
-  type SqlSteps,
   UNFINISHED,
-} from "./sql.ts";
-import { keysOf, SharedReservations } from "./shared_reservations.ts";
+} from "./intent_rows.ts";
+import { SharedReservations } from "./shared_reservations.ts";
 
 /** Default `before` bound: no upper limit. */
 const NO_BOUND = Number.MAX_SAFE_INTEGER;
@@ -96,8 +90,8 @@ export class IntentStore extends ServiceStore {
    * Records an intent that has failed before it was submitted, unless its key is taken.
    * @returns The intent with that key: this one, or the one before it.
    */
-  async insertFailed(given: NewIntent, failure: IntentFailure): Promise<Intent> {
-    const intent = acceptedIntent(given, 0, false);
+  async insertFailed(newIntent: NewIntent, failure: IntentFailure): Promise<Intent> {
+    const intent = acceptedIntent(newIntent, 0, false);
     const failed: Intent = { ...intent, state: "failed", failure };
     const insert = intentInsertion(this.service, intent, false);
     const update = intentUpdate(this.service, UNFINISHED, intent, failed);
@@ -118,7 +112,7 @@ export class IntentStore extends ServiceStore {
     const { keys, newestSequence, state } = parseRow(lookUpSchema, row);
     return {
       state: state ?? undefined,
-      inFlight: { keys: keysOf(keys), newestSequence: newestSequence ?? 0 },
+      inFlight: { keys, newestSequence: newestSequence ?? 0 },
     };
   }
 
@@ -136,14 +130,14 @@ export class IntentStore extends ServiceStore {
   async page(after: number, limit: number): Promise<{ intents: Intent[]; last: number }> {
     const rows = await this.db.read(INTENT_SQL.list, [after, limit]);
     const last = rows.length < limit ? 0 : parseRow(sequenceSchema, rows.at(-1)).sequence;
-    const { own = [], others = [], unknown = [] } = Object.groupBy(rows, (row) => {
+    const rowsOf = Object.groupBy(rows, (row) => {
       const { data } = ownerSchema.safeParse(row);
-      if (data?.service === this.service) return "own";
-      return data?.is_known === 1 ? "others" : "unknown";
+      if (data?.service === this.service) return "thisService";
+      return data?.is_known === 1 ? "others" : "none";
     });
-    this.#readAll(others, (damage) => this.damaged.reportOfOther(damage));
-    this.#readAll(unknown);
-    return { intents: this.#readAll(own), last };
+    this.#readAll(rowsOf.others, (damage) => this.damaged.report(damage, true));
+    this.#readAll(rowsOf.none);
+    return { intents: this.#readAll(rowsOf.thisService), last };
   }
 
   async newestCommitted(): Promise<Intent | undefined> {
@@ -294,27 +288,22 @@ export class IntentStore extends ServiceStore {
 
   /** @throws {StoreDamagedError} If it is not as it was written. */
   #read(row: unknown): Intent {
-    try {
-      return intentOfRow(row);
-    } catch (thrown) {
-      if (thrown instanceof StoreDamagedError) this.damaged.report(thrown);
-      throw thrown;
-    }
+    const intent = intentOfRow(row);
+    if (!(intent instanceof StoreDamagedError)) return intent;
+    this.damaged.report(intent);
+    throw intent;
   }
 
   /** Leaves out damaged rows, so that the others can still be read. */
   #readAll(
-    rows: unknown[],
+    rows: unknown[] = [],
     onDamage = (damage: StoreDamagedError): void => this.damaged.report(damage),
   ): Intent[] {
     return rows.flatMap((row) => {
-      try {
-        return [intentOfRow(row)];
-      } catch (thrown) {
-        if (!(thrown instanceof StoreDamagedError)) throw thrown;
-        onDamage(thrown);
-        return [];
-      }
+      const intent = intentOfRow(row);
+      if (!(intent instanceof StoreDamagedError)) return [intent];
+      onDamage(intent);
+      return [];
     });
   }
 }

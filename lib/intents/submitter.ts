@@ -1,17 +1,24 @@
+import type { Logger } from "@logtape/logtape";
 import { z } from "zod";
+import type { Clock, RandomSource } from "../clock.ts";
 import { messageOf, RangemakerError } from "../errors.ts";
 import { RECEIPTS_KEPT_MS_MIN, TIMESTAMP_DRIFT_MAX_MS } from "../protocol/constants.ts";
 import type { RpcError } from "../protocol/jsonrpc.ts";
 import type { Receipt } from "../protocol/receipt.ts";
+import type { ChainGuard } from "./chain_guard.ts";
+import {
+  IntentRefusedError,
+  OutcomeUnknownError,
+  rowDamaged,
+  StoreError,
+  submissionFailure,
+} from "./errors.ts";
 import {
   failureOf,
   type Intent,
   type IntentOutcome,
   isFinal,
-  OutcomeUnknownError,
-  rowDamaged,
   type SignedTransactionText,
-  StoreError,
 } from "./intent.ts";
 import type { PollingLoop } from "../net/polling_loop.ts";
 import {
@@ -20,10 +27,11 @@ import {
   lookUp,
   type NodeAnswer,
   sendOnce,
+  type SubmissionNode,
 } from "./node_answer.ts";
 import { retryLoop } from "./retry_loop.ts";
-import { type SubmitOptions, type SubmitterOptions, timestampOf } from "./submission.ts";
-import { IntentRefusedError, submissionFailure } from "./failures.ts";
+import type { IntentStore } from "./store.ts";
+import { timestampOf, type TransactionBuilder, type TransactionTerms } from "./transactions.ts";
 
 /** Tolerated difference between our clock and the node's. */
 const CLOCK_SKEW_MS = 10_000;
@@ -33,6 +41,52 @@ const RESIGN_AFTER_MS = TIMESTAMP_DRIFT_MAX_MS - CLOCK_SKEW_MS;
 
 /** The node's reason to refuse a transaction because of its timestamp alone. */
 const refusedTimestampSchema = z.object({ code: z.literal("TIMESTAMP_OUT_OF_RANGE") });
+
+/** The service-specific part of submitting intents. */
+export interface IntentHandler {
+  /**
+   * The transaction that an intent asks for.
+   *
+   * @throws If its key, its request and the user's signature do not belong together; an
+   * `IntentRefusedError` if they do, but the intent must not be submitted.
+   */
+  termsOf(intent: Intent): TransactionTerms;
+  /**
+   * Runs before the transaction of an intent is signed, such as a hedge. It may run several times
+   * for one intent, so it must be idempotent.
+   *
+   * @throws {IntentRefusedError} If the intent must not be submitted after all.
+   */
+  beforeSigning?(intent: Intent): Promise<void>;
+  /**
+   * Whether a failed receipt says that an earlier transaction, which the store has lost, did what
+   * the intent asks for.
+   */
+  isDoneBefore?(receipt: Receipt): boolean;
+  /** Called after each attempt that got no answer. */
+  onRetry?(intent: Intent): void;
+  /** Called after this process has set a final state. */
+  onFinished?(intent: Intent): void;
+  /** Called with each final state that an attempt found or set: another process may have set it. */
+  onFinalStateSeen?(intent: Intent): void;
+}
+
+export interface SubmitterOptions {
+  store: IntentStore;
+  node: SubmissionNode;
+  clock: Clock;
+  random: RandomSource;
+  log: Logger;
+  handler: IntentHandler;
+  transactions: Pick<TransactionBuilder, "sign" | "requireOwn">;
+  /** Checks that the node has the store's chain; otherwise nothing is sent and no answer counts. */
+  guard: Pick<ChainGuard, "requireChain" | "onCommitted" | "clocks">;
+}
+
+export interface SubmitOptions {
+  /** This process has just recorded the intent, so it need not be verified. */
+  isNew?: boolean;
+}
 
 /**
  * Brings intents to a final state: the transaction is durable before it is first sent, a retry
@@ -112,7 +166,7 @@ export class Submitter {
   }
 
   async #sendOrLookUp(intent: Intent, { isNew }: SubmitOptions): Promise<Intent> {
-    await this.#requireChain(intent);
+    await this.#requireChain();
     try {
       if (!isNew) this.#verify(intent);
       const signed = intent.transaction === null ? await this.#sign(intent) : intent;
@@ -127,14 +181,13 @@ export class Submitter {
     }
   }
 
-  async #requireChain(intent: Intent): Promise<void> {
+  async #requireChain(): Promise<void> {
     try {
       await this.#options.guard.requireChain();
       this.#isNodeLost = false;
     } catch (thrown) {
-      if (thrown instanceof StoreError || !(thrown instanceof RangemakerError)) throw thrown;
-      this.#isNodeLost = isNodeUnusable(thrown);
-      throw new OutcomeUnknownError(intent.transaction?.txHash ?? null, thrown);
+      if (!(thrown instanceof StoreError)) this.#isNodeLost = isNodeUnusable(thrown);
+      throw thrown;
     }
   }
 

@@ -1,7 +1,7 @@
 import type { Logger } from "@logtape/logtape";
 import type { Clock } from "../clock.ts";
 import { PollingLoop } from "../net/polling_loop.ts";
-import { StoreDamagedError } from "./intent.ts";
+import { StoreDamagedError } from "./errors.ts";
 import type { IntentStore } from "./store.ts";
 
 /** Time between two passes. */

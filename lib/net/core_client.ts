@@ -4,7 +4,7 @@ import { spanSchema } from "../protocol/methods/reads.ts";
 import { transactionMethods } from "../protocol/methods/transactions.ts";
 import type { Receipt } from "../protocol/receipt.ts";
 import { type Hex, quantitySchema, timestampSchema } from "../protocol/scalars.ts";
-import { toWire } from "../protocol/wire.ts";
+import { toWire } from "../json.ts";
 import type { Thesis } from "../protocol/thesis.ts";
 import type { Transaction } from "../protocol/transaction.ts";
 import { CoreReader } from "./core_reader.ts";

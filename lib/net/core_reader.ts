@@ -179,7 +179,7 @@ export async function nullIfUnsupported<T>(call: Promise<T>): Promise<T | null> 
   }
 }
 
-export interface Page {
+interface Page {
   /** `cursor` of the request for the next page; null on the last one. */
   nextCursor: string | null;
 }

@@ -10,7 +10,7 @@ export const EXCHANGE_HISTORY_URL = "https://data-api.binance.vision";
 /** The provider behind that API, which decides the names of the markets. */
 export const EXCHANGE_HISTORY_PROVIDER = "provider_a";
 
-export const ATTEMPTS_MAX = 5;
+const ATTEMPTS_MAX = 5;
 
 /** Longest page: a thousand trades or candles have 0.2 MB. */
 const PAGE_BYTES_MAX = 1024 * 1024;

@@ -36,7 +36,8 @@ export class PollingLoop {
   /** Starts, or starts over: a pass in flight is aborted. The first pass begins after `delayMs`. */
   start(delayMs = 0): void {
     this.pause();
-    const { signal } = this.#run = new AbortController();
+    this.#run = new AbortController();
+    const { signal } = this.#run;
     if (delayMs === 0) this.#begin(signal);
     else this.#schedule(delayMs, signal);
   }

@@ -79,7 +79,7 @@ export interface RpcSubscriberOptions {
 const ACCEPT_TIMEOUT_MS = 15_000;
 
 /** Time between two reads of {@link CatchUp}. */
-export const CATCH_UP_INTERVAL_MS = 30_000;
+const CATCH_UP_INTERVAL_MS = 30_000;
 
 /** The heartbeat's request; subscriptions count from 1. */
 const HEARTBEAT_ID = 0;

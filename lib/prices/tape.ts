@@ -63,12 +63,11 @@ export function parseTape(text: string): TapeRow[] {
   for (const [index, line] of lines.entries()) {
     const row = parseRow(line);
     const before = rows.at(-1);
-    const rule = row === undefined
-      ? "time_ms, trade_id, buy or sell, price, amount"
-      : before !== undefined && row.timeMs < before.timeMs
-      ? "a time that is not before the one above"
-      : undefined;
-    if (row === undefined || rule !== undefined) {
+    const isLater = row === undefined || before === undefined || row.timeMs >= before.timeMs;
+    if (row === undefined || !isLater) {
+      const rule = row === undefined
+        ? "time_ms, trade_id, buy or sell, price, amount"
+        : "a time that is not before the one above";
       throw new TapeError(
         `Expected ${rule} in line ${index + 2}: received ${JSON.stringify(line.slice(0, 100))}`,
       );

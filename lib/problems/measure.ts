@@ -231,8 +231,8 @@ function overTime(
     read(all) {
       const figures = figuresOf(all);
       const groups = new Map(
-        figures.newest(metric, labels).map(({ labels: own }) => {
-          const group = Object.fromEntries(by.map((label) => [label, own[label] ?? ""]));
+        figures.newest(metric, labels).map(({ labels: series }) => {
+          const group = Object.fromEntries(by.map((label) => [label, series[label] ?? ""]));
           return [JSON.stringify(group), group] as const;
         }),
       );

@@ -2,7 +2,7 @@
 import { type Figures, gauge, type Measure, type Sample } from "./measure.ts";
 
 /** A problem exists while its value is above, below or equal to a limit. */
-export interface Bound {
+interface Bound {
   op: ">" | "<" | "==";
   limit: number;
 }

@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { RangemakerError } from "../errors.ts";
-import { describeValue } from "./input_errors.ts";
+import { describeValue } from "./describe_input.ts";
 
 /** JSON-RPC error codes: the standard's, Ethereum's, and this chain's. */
 export const RpcCode = {

@@ -6,7 +6,7 @@ import {
   timestampSchema,
   uint64Schema,
 } from "./scalars.ts";
-import { toWire } from "./wire.ts";
+import { toWire } from "../json.ts";
 import * as z from "zod/mini";
 import { type BetTerms, betTermsOf, betTermsShape } from "./terms.ts";
 import { type FlatType, flatType } from "./typed_data.ts";

@@ -9,7 +9,7 @@ import {
   UINT64_MAX,
   uint64Schema,
 } from "./scalars.ts";
-import { toWire } from "./wire.ts";
+import { toWire } from "../json.ts";
 import * as z from "zod";
 import { BACKFILL_SLOTS_MAX, SLOT_MS } from "./constants.ts";
 import type { LocalSigner } from "./signature.ts";

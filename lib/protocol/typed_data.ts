@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { described } from "./scalars.ts";
-import { toWire } from "./wire.ts";
+import { toWire } from "../json.ts";
 
 /** A member of an EIP-712 struct. */
 interface TypedField {

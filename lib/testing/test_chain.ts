@@ -12,7 +12,7 @@ import { RpcCode, RpcError } from "../protocol/jsonrpc.ts";
 import { SPEC_MARKETS } from "../protocol/markets.ts";
 import { developmentMethods } from "../protocol/methods/development.ts";
 import { type Address, addressSchema, type Hex } from "../protocol/scalars.ts";
-import { describeInput } from "../protocol/input_errors.ts";
+import { describeInput } from "../protocol/describe_input.ts";
 import { type Child, startChild } from "./child.ts";
 import { realClock } from "./real_clock.ts";
 

@@ -8,7 +8,7 @@ import { BACKFILL_SLOTS_MAX } from "../../lib/protocol/constants.ts";
 import { signTransactionBy, type TransactionSigner } from "../../lib/protocol/transaction.ts";
 import type { PastTrade, TradeHistory } from "./trade_history.ts";
 
-interface BackfillerParts {
+interface BackfillerOptions {
   client: Pick<CoreClient, "sendTransaction">;
   signer: TransactionSigner;
   chainId: number;
@@ -36,10 +36,10 @@ export interface SpanReport {
  * transaction. Filled slots stay filled, so a new run after an interruption does the rest.
  */
 export class Backfiller {
-  readonly #parts: BackfillerParts;
+  readonly #options: BackfillerOptions;
 
-  constructor(parts: BackfillerParts) {
-    this.#parts = parts;
+  constructor(options: BackfillerOptions) {
+    this.#options = options;
   }
 
   /**
@@ -53,7 +53,7 @@ export class Backfiller {
     for (const span of spans) {
       const report = { span, filledSlots: 0, slotsWithoutTrade: 0, slotsRefused: 0 };
       for (const batch of batchesOf(span)) {
-        if (this.#parts.isStopping()) return [...reports, report];
+        if (this.#options.isStopping()) return [...reports, report];
         const runs = await this.#runsOf(market, batch);
         report.slotsWithoutTrade += slotsIn(batch);
         for (const run of runs) {
@@ -63,7 +63,7 @@ export class Backfiller {
           report.slotsWithoutTrade -= run.prices.length;
         }
         doneSlots += slotsIn(batch);
-        this.#parts.onProgress(doneSlots, totalSlots);
+        this.#options.onProgress(doneSlots, totalSlots);
       }
       reports.push(report);
     }
@@ -71,7 +71,7 @@ export class Backfiller {
   }
 
   #runsOf(market: Market, batch: TimeSpan): Promise<SlotRun[]> {
-    const { history, maxCarryMs } = this.#parts;
+    const { history, maxCarryMs } = this.#options;
     const from = Math.max(0, batch.from - maxCarryMs);
     return slotPrices(
       history.trades(exchangeSymbol(market, EXCHANGE_HISTORY_PROVIDER), { from, to: batch.to }),
@@ -82,7 +82,7 @@ export class Backfiller {
 
   /** @returns Number of filled slots. */
   async #submit({ base, quote }: Market, { startTime, prices }: SlotRun): Promise<number> {
-    const { client, signer, chainId, clock } = this.#parts;
+    const { client, signer, chainId, clock } = this.#options;
     const { tx } = await signTransactionBy(
       {
         type: "BackfillOracle" as const,

@@ -1,8 +1,8 @@
 import {
   type CheckContext,
-  fail,
-  type Finding,
-  ok,
+  type CheckOutcome,
+  failure,
+  passed,
   type ServiceChecks,
 } from "../../lib/cli/checks/check.ts";
 import { chainProblem, writeProblem } from "../../lib/http/readiness.ts";
@@ -14,22 +14,22 @@ export const checks: ServiceChecks<typeof options> = {
   service: "backfill",
   options,
   openSigner: adminSigner,
-  customChecks: (given, context) => [{
+  customChecks: (values, context) => [{
     subject: "admin",
-    run: () => checkAdmin(given, context),
+    run: () => checkAdmin(values, context),
   }],
 };
 
 async function checkAdmin(
   { rpcUrl: url, chainId }: BackfillOptions,
   { signer, timeoutMs }: CheckContext,
-): Promise<Finding> {
+): Promise<CheckOutcome> {
   const { address } = await signer();
   const node = new CoreClient({ url, timeoutMs });
   const problem = await chainProblem(node, chainId) ?? await writeProblem(node);
-  if (problem !== undefined) return fail(problem, "Correct --rpc-url or --chain-id");
+  if (problem !== undefined) return failure(problem, "Correct --rpc-url or --chain-id");
   const { permissions } = await node.getAccount(address);
-  if (permissions.includes("admin")) return ok(`${address} is admin on the node`);
+  if (permissions.includes("admin")) return passed(`${address} is admin on the node`);
   const text = `${address} lacks the admin permission on the node: its transactions would fail`;
-  return fail(text, "Use the key of an admin, or add the account to --admins of the node");
+  return failure(text, "Use the key of an admin, or add the account to --admins of the node");
 }

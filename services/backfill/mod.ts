@@ -94,9 +94,9 @@ export type BackfillOptions = OptionsOf<typeof options>;
 
 /** The admin's key. @throws {UsageError} Without one. @throws {KeystoreError} If unreadable. */
 export function adminSigner(
-  given: Pick<BackfillOptions, keyof RemoteKeyOptions>,
+  keyOptions: Pick<BackfillOptions, keyof RemoteKeyOptions>,
 ): Promise<TransactionSigner> {
-  return openTransactionSigner(given, optionLabel(options.privateKey));
+  return openTransactionSigner(keyOptions, optionLabel(options.privateKey));
 }
 
 /** `rangemaker backfill`: fills missing price slots from an exchange's trade history. */
@@ -191,12 +191,12 @@ function requestOf(
 
 function lineOf({ symbol }: Market, report: SpanReport): string {
   const [from, to] = [report.span.from, report.span.to].map((ms) => new Date(ms).toISOString());
-  const parts = [
+  const results = [
     `${report.filledSlots} ${report.filledSlots === 1 ? "slot" : "slots"} filled`,
     `${report.slotsWithoutTrade} without a trade`,
     ...(report.slotsRefused === 0 ? [] : [
       `${report.slotsRefused} not accepted: too old for the ring, and no open thesis needs them`,
     ]),
   ];
-  return `${symbol} ${from} to ${to}: ${parts.join(", ")}`;
+  return `${symbol} ${from} to ${to}: ${results.join(", ")}`;
 }

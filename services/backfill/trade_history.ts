@@ -12,7 +12,7 @@ export interface PastTrade {
 }
 
 /** Trades per page: the endpoint's own limit. */
-export const PAGE_TRADES = 1_000;
+const PAGE_TRADES = 1_000;
 
 /** Pages per span: a million trades, far more than ten minutes have. */
 const TRADE_PAGES_MAX = 1_000;

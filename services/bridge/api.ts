@@ -3,10 +3,10 @@ import config from "../../deno.json" with { type: "json" };
 import { DEPOSIT_REQUEST_TYPE } from "../../lib/protocol/deposit.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { describeTypedData } from "../../lib/protocol/typed_data.ts";
-import { acceptJson, parseInput, readBody, useEnvelope } from "../../lib/http/envelope.ts";
+import { acceptJson, parseInput, readBody, useJsonApi } from "../../lib/http/json_api.ts";
 import { jsonHandler, serveDocument } from "../../lib/http/openapi.ts";
 import { readyHandler } from "../../lib/http/readiness.ts";
-import { BRIDGE_ERRORS } from "./failures.ts";
+import { BRIDGE_ERRORS } from "./errors.ts";
 import type { Depositor } from "./depositor.ts";
 import { findDeposit, listDeposits } from "./deposits.ts";
 import type { IntentStore } from "../../lib/intents/store.ts";
@@ -30,14 +30,14 @@ interface BridgeApiOptions {
  * The routes of the bridge (spec: deposit bridge, "Endpoints").
  *
  * A deposit goes from `POST /deposit` to `depositor.ts`, which checks it, gets its transaction
- * signed (`lib/intents/submission.ts`) and records both (`lib/intents/store.ts`).
+ * signed (`lib/intents/transactions.ts`) and records both (`lib/intents/store.ts`).
  * `lib/intents/submitter.ts` then sends the transaction until the node has answered.
  */
 export function createBridgeApi(api: BridgeApiOptions): Hono {
   const { depositor, store, metrics, limiter, bridge, rpcUrl, chainId } = api;
   const { version } = config;
   const app = new Hono();
-  useEnvelope(app, "bridge", api.corsOrigins, BRIDGE_ERRORS);
+  useJsonApi(app, "bridge", api.corsOrigins, BRIDGE_ERRORS);
   serveDocument(app, description);
   app.get(
     "/info",

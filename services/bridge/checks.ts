@@ -1,4 +1,5 @@
 import type { ServiceChecks } from "../../lib/cli/checks/check.ts";
+import { storeCheck } from "../../lib/intents/store_check.ts";
 import { startBridge } from "./mod.ts";
 import { bridgeSigner, options } from "./options.ts";
 
@@ -6,6 +7,7 @@ import { bridgeSigner, options } from "./options.ts";
 export const checks: ServiceChecks<typeof options> = {
   service: "bridge",
   options,
+  checkStore: storeCheck("bridge", false),
   openSigner: bridgeSigner,
-  start: (given) => startBridge(given),
+  start: (options) => startBridge(options),
 };

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
 import type { Intent } from "../../lib/intents/intent.ts";
 import type { IntentService } from "../../lib/intents/intent_service.ts";
-import type { TransactionBuilder, TransactionTerms } from "../../lib/intents/submission.ts";
+import type { TransactionBuilder, TransactionTerms } from "../../lib/intents/transactions.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import { type DepositRequest, depositRequestSchema } from "../../lib/protocol/deposit.ts";
 import { externalHashOf, hashDepositRequest } from "../../lib/protocol/hashes.ts";
@@ -10,7 +10,7 @@ import type { Receipt } from "../../lib/protocol/receipt.ts";
 import { type Address, hash32Schema, type Hex } from "../../lib/protocol/scalars.ts";
 import { requireSigner, requireSignerForChain } from "../../lib/protocol/signature.ts";
 import { RangemakerError } from "../../lib/errors.ts";
-import { bridgeError } from "./failures.ts";
+import { bridgeError } from "./errors.ts";
 
 interface DepositorOptions {
   intents: Pick<IntentService, "store" | "submit" | "requireChain" | "clockProblem">;

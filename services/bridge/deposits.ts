@@ -11,7 +11,7 @@ import {
 } from "../../lib/protocol/scalars.ts";
 import { cursorSchema, cutPage, limitSchema } from "../../lib/http/page_query.ts";
 import { decodePayload, depositKey } from "./depositor.ts";
-import { bridgeError } from "./failures.ts";
+import { bridgeError } from "./errors.ts";
 
 /** Most deposits per page, and the default. */
 const DEPOSITS_PER_PAGE_MAX = 100;

@@ -3,9 +3,9 @@ import type { Context } from "hono";
 import type { Registry } from "prom-client";
 import { type Clock, systemClock } from "../../lib/clock.ts";
 import { ChainGuard } from "../../lib/intents/chain_guard.ts";
-import { type IntentParts, openIntentParts } from "../../lib/intents/intent_parts.ts";
+import { type IntentBackend, openIntentBackend } from "../../lib/intents/backend.ts";
 import { IntentService, problemFields } from "../../lib/intents/intent_service.ts";
-import type { IntentHandler } from "../../lib/intents/submission.ts";
+import type { IntentHandler } from "../../lib/intents/submitter.ts";
 import { redactUrls } from "../../lib/redact.ts";
 import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
@@ -44,22 +44,17 @@ async function start(
   clock: Clock,
   opened: AsyncDisposableStack,
 ): Promise<RunningService> {
-  const { host, port, allowedHosts, chainId, corsOrigins } = options;
+  const { chainId } = options;
   const rpcUrl = redactUrls(options.rpcUrl);
   const signer = await bridgeSigner(options);
   const bridge = signer.address;
   const registry = createRegistry();
-  const parts = await openIntentParts({
-    ...options,
-    name: "bridge",
-    signer,
-    bindsKey: false,
-    clock,
-  });
-  const { store, shortTimeoutNode: node, transactions } = parts;
+  const name = "bridge";
+  const backend = await openIntentBackend({ ...options, name, signer, bindsKey: false, clock });
+  const { store, shortTimeoutNode: node, transactions } = backend;
   opened.defer(() => store.close());
   const metrics = new BridgeMetrics(registry, () => store.countUnfinished());
-  const intents = createIntents(options, { parts, metrics, registry });
+  const intents = createIntents(options, backend, metrics, registry);
   opened.defer(() => intents.stop());
   const limiter = new RequestLimiter(options, registry);
   opened.defer(() => limiter.stop());
@@ -85,16 +80,14 @@ async function start(
     metrics,
     limiter: limiter.handle,
     checkReadiness: permission.readiness,
-    corsOrigins,
+    corsOrigins: options.corsOrigins,
     bridge,
     rpcUrl,
     chainId,
   });
   const service = startService({
-    name: "bridge",
-    host,
-    port,
-    allowedHosts,
+    ...options,
+    name,
     app,
     health: healthRoute(intents, node, bridge, clock),
     registry,
@@ -133,12 +126,14 @@ function healthRoute(
 /** Creates what submits deposits, and reports how they end. */
 function createIntents(
   { chainId, retain }: BridgeOptions,
-  { parts, metrics, registry }: { parts: IntentParts; metrics: BridgeMetrics; registry: Registry },
+  backend: IntentBackend,
+  metrics: BridgeMetrics,
+  registry: Registry,
 ): IntentService {
   const guard = new ChainGuard({
-    ...parts,
-    node: parts.shortTimeoutNode,
-    isOnChain: (intent) => isDepositOnChain(parts, intent, chainId),
+    ...backend,
+    node: backend.shortTimeoutNode,
+    isOnChain: (intent) => isDepositOnChain(backend, intent, chainId),
   });
   const handler: IntentHandler = {
     termsOf: (intent) => depositTermsOf(intent, chainId),
@@ -149,7 +144,7 @@ function createIntents(
       depositLog.finished(intent);
     },
   };
-  return new IntentService({ parts, guard, handler, retainMs: retain, registry });
+  return new IntentService({ backend, guard, handler, retainMs: retain, registry });
 }
 
 export const run = serviceCommand({
@@ -171,7 +166,7 @@ export const run = serviceCommand({
   subcommands: {
     replay: {
       summary: "resends the deposits that a restored core node lacks",
-      open: () => import("./replay.ts"),
+      load: () => import("./replay.ts"),
     },
   },
-}, (given) => startBridge(given));
+}, (options) => startBridge(options));

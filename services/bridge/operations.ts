@@ -4,8 +4,7 @@ import { depositAnswerSchema } from "../../lib/protocol/answers.ts";
 import { depositRequestSchema } from "../../lib/protocol/deposit.ts";
 import { addressSchema, described, timestampSchema } from "../../lib/protocol/scalars.ts";
 import { typedDataSchema } from "../../lib/protocol/typed_data.ts";
-import { failureAnswersOf } from "../../lib/http/failures.ts";
-import { STORE_FAILURES, SUBMISSION_FAILURES } from "../../lib/http/intent_failures.ts";
+import { failureAnswersOf, STORE_CODES, SUBMISSION_CODES } from "../../lib/http/error_answers.ts";
 import type { Operation, ServiceDescription } from "../../lib/http/openapi.ts";
 import { readyOperation } from "../../lib/http/readiness.ts";
 import { nextCursorSchema } from "../../lib/http/page_query.ts";
@@ -16,7 +15,7 @@ import {
   userPathSchema,
 } from "./deposits.ts";
 import { readinessSchema } from "./readiness.ts";
-import { BRIDGE_ERRORS } from "./failures.ts";
+import { BRIDGE_ERRORS } from "./errors.ts";
 
 const failures = failureAnswersOf(BRIDGE_ERRORS);
 
@@ -88,7 +87,7 @@ export const operations = {
     answers: {
       200: { description: "The deposit is credited", body: depositAnswerSchema },
       ...failures(
-        ...SUBMISSION_FAILURES,
+        ...SUBMISSION_CODES,
         "CLOCKS_DIFFER",
         "NONCE_USED",
         "SIGNER_UNAVAILABLE",
@@ -112,7 +111,7 @@ export const operations = {
           nextCursor: nextCursorSchema,
         }),
       },
-      ...failures("INVALID_REQUEST", "RATE_LIMITED", ...STORE_FAILURES),
+      ...failures("INVALID_REQUEST", "RATE_LIMITED", ...STORE_CODES),
     },
   },
   depositByNonce: {
@@ -125,7 +124,7 @@ export const operations = {
         description: "The deposit",
         body: z.object({ success: z.literal(true), deposit: depositViewSchema }),
       },
-      ...failures("INVALID_REQUEST", "NOT_FOUND", "RATE_LIMITED", ...STORE_FAILURES),
+      ...failures("INVALID_REQUEST", "NOT_FOUND", "RATE_LIMITED", ...STORE_CODES),
     },
   },
 } satisfies Record<string, Operation>;

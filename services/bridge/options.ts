@@ -44,7 +44,7 @@ export type BridgeOptions = OptionsOf<typeof options>;
 
 /** The bridge's key. @throws {UsageError} Without one. @throws {KeystoreError} If unreadable. */
 export function bridgeSigner(
-  given: Pick<BridgeOptions, keyof RemoteKeyOptions>,
+  keyOptions: Pick<BridgeOptions, keyof RemoteKeyOptions>,
 ): Promise<TransactionSigner> {
-  return openTransactionSigner(given, optionLabel(options.privateKey));
+  return openTransactionSigner(keyOptions, optionLabel(options.privateKey));
 }

@@ -13,7 +13,7 @@ import type { CoreClient } from "../../lib/net/core_client.ts";
 import { PollingLoop } from "../../lib/net/polling_loop.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { redactUrls } from "../../lib/redact.ts";
-import { bridgeError } from "./failures.ts";
+import { bridgeError } from "./errors.ts";
 
 /** Time between two looks at the own permission. */
 const PERMISSION_INTERVAL_MS = 5_000;

@@ -1,5 +1,5 @@
 /** `rangemaker bridge replay`: resends the deposits that a restored node lacks. */
-import { repairCommand } from "../../lib/cli/repair_command.ts";
+import { repairCommand } from "../../lib/intents/repair_command.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { usdcText } from "../../lib/protocol/price.ts";
 import { decodePayload, depositTermsOf, isCreditedBefore, isDepositOnChain } from "./depositor.ts";

@@ -1,7 +1,7 @@
 import { type Context, Hono } from "hono";
 import { RangemakerError } from "../../lib/errors.ts";
-import { handleErrors, sendFailure } from "../../lib/http/envelope.ts";
-import type { ErrorAnswers } from "../../lib/http/failures.ts";
+import { handleErrors, sendFailure } from "../../lib/http/json_api.ts";
+import type { ErrorAnswers } from "../../lib/http/error_answers.ts";
 import type { PageConfig } from "./page_config.ts";
 import type { PageFile, PageFiles } from "./page_files.ts";
 import { runbookPage } from "./runbook.ts";

@@ -1,8 +1,8 @@
 import { Hono } from "hono";
 import { z } from "zod";
-import { acceptJson, allowReadsFrom, handleErrors, readBody } from "../../lib/http/envelope.ts";
+import { acceptJson, allowReadsFrom, handleErrors, readBody } from "../../lib/http/json_api.ts";
 import { positiveUint64Schema } from "../../lib/protocol/scalars.ts";
-import { describeInput } from "../../lib/protocol/input_errors.ts";
+import { describeInput } from "../../lib/protocol/describe_input.ts";
 import { aggregateTrade } from "./dialects/binance.ts";
 import type { TradeLog } from "./trades.ts";
 

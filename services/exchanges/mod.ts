@@ -50,7 +50,7 @@ interface RunningExchanges extends RunningService {
 export async function startExchanges(options: ExchangesOptions): Promise<RunningExchanges> {
   const clock = systemClock;
   const markets = await readMarkets(options.markets);
-  const sources = await openSources(options, markets, clock.now());
+  const sources = await createSources(options, markets, clock.now());
   const registry = createRegistry();
   const tradesKept = Math.ceil(TRADES_KEPT / markets.list.length);
   const venues = DIALECTS.map((dialect) =>
@@ -113,7 +113,7 @@ export async function startExchanges(options: ExchangesOptions): Promise<Running
 }
 
 /** The simulation, in which the tape replaces one market. */
-async function openSources(
+async function createSources(
   options: ExchangesOptions,
   { symbols }: Markets,
   startMs: number,

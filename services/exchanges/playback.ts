@@ -38,7 +38,7 @@ export class Tape implements TradeSource {
 }
 
 /** Trades overdue by more than this are skipped: nothing trades while the machine sleeps. */
-export const SKIP_AFTER_MS = 2_000;
+const SKIP_AFTER_MS = 2_000;
 
 /** Plays the trades of several sources at their times. */
 export class TradePlayer {

@@ -1,5 +1,5 @@
 import { RangemakerError } from "../../lib/errors.ts";
-import { failureResponse, handshakeExpected } from "../../lib/http/envelope.ts";
+import { failureResponse, handshakeExpected } from "../../lib/http/json_api.ts";
 import { pathOf } from "../../lib/http/listener.ts";
 import { upgradeWebSocket, wantsWebSocket } from "../../lib/http/web_socket.ts";
 import type { Venue } from "./venue.ts";

@@ -2,7 +2,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { exchangeSymbol, type Market } from "../../lib/protocol/markets.ts";
 import { type Peer, VenueConnection, type VenueState } from "./connection.ts";
 import { RateWindow } from "../../lib/rate_window.ts";
-import type { Dialect } from "./dialect.ts";
+import type { Dialect } from "./dialects/dialect.ts";
 import { GAP_EVERY, type VenueFault } from "./faults.ts";
 import { type NumberedTrade, type Trade, TradeLog } from "./trades.ts";
 

@@ -1,8 +1,14 @@
-import { fail, type Finding, ok, type ServiceChecks, warn } from "../../lib/cli/checks/check.ts";
+import {
+  type CheckOutcome,
+  failure,
+  passed,
+  type ServiceChecks,
+  warning,
+} from "../../lib/cli/checks/check.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { optionLabel } from "../../lib/cli/options.ts";
 import { messageOf, RangemakerError } from "../../lib/errors.ts";
-import { IN_MEMORY } from "../../lib/intents/database_url.ts";
+import { IN_MEMORY } from "../../lib/database_url.ts";
 import { startNode } from "./mod.ts";
 import { options, ORACLE_SETTINGS } from "./options.ts";
 import { type NodeSettings, resolveSettings } from "./settings.ts";
@@ -24,17 +30,17 @@ export const checks: ServiceChecks<typeof options> = {
   },
 };
 
-function genesisFinding({ chainId, permissions, isDevGenesis }: NodeSettings): Finding {
+function genesisFinding({ chainId, permissions, isDevGenesis }: NodeSettings): CheckOutcome {
   const { relayers, admins } = permissions;
   const text = `Chain ${chainId}: ${relayers.length} relayers, ${admins.length} admins`;
   const remedy = "Give --relayers and --admins, or set them in [node] of the settings file";
-  if (isDevGenesis) return warn(`${text}, whose keys are publicly known`, remedy);
-  return relayers.length > 0 ? ok(text) : warn(`${text}: nobody can deposit`, remedy);
+  if (isDevGenesis) return warning(`${text}, whose keys are publicly known`, remedy);
+  return relayers.length > 0 ? passed(text) : warning(`${text}: nobody can deposit`, remedy);
 }
 
-function checkDataDir(path: string, settings: NodeSettings): Finding {
+function checkDataDir(path: string, settings: NodeSettings): CheckOutcome {
   if (path === IN_MEMORY) {
-    return warn(
+    return warning(
       "The chain is lost with the process: databases of solver and bridge will not fit the next one",
       `Use a directory: ${optionLabel(options.dataDir)}`,
     );
@@ -42,16 +48,16 @@ function checkDataDir(path: string, settings: NodeSettings): Finding {
   try {
     const found = inspectDataDir(path, settings);
     if (found === undefined) {
-      return warn(
+      return warning(
         `${path} is empty: a start creates a new chain`,
         "If it should have one, restore that first",
       );
     }
     const text = `${path} contains this chain, ${found.bytes} bytes`;
-    return ok(found.isLocked ? `${text}; a running node has it open` : text);
+    return passed(found.isLocked ? `${text}; a running node has it open` : text);
   } catch (thrown) {
     if (!(thrown instanceof RangemakerError)) throw thrown;
-    return fail(
+    return failure(
       messageOf(thrown),
       `Fix it, or use another directory: ${optionLabel(options.dataDir)}`,
     );

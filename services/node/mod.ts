@@ -1,7 +1,7 @@
 import { type Clock, monotonicClock, ShiftedClock, systemClock } from "../../lib/clock.ts";
 import { type RunnableCommand, serviceCommand } from "../../lib/cli/command.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
-import { IN_MEMORY } from "../../lib/intents/database_url.ts";
+import { IN_MEMORY } from "../../lib/database_url.ts";
 import { Cors } from "../../lib/http/cors.ts";
 import { requireFreePort, webSocketUrlOf } from "../../lib/http/listener.ts";
 import { type RunningService, startOrClose, startService } from "../../lib/http/service.ts";
@@ -109,7 +109,7 @@ export const run: RunnableCommand = serviceCommand({
   subcommands: {
     backup: {
       summary: "a copy of the chain, while its node runs",
-      open: () => import("./backup_command.ts"),
+      load: () => import("./backup_command.ts"),
     },
   },
 }, (nodeOptions) => startNode(nodeOptions));

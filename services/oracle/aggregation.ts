@@ -11,7 +11,7 @@ export type Aggregation = keyof typeof AGGREGATIONS;
  *
  * @param prices At least one price, none negative.
  */
-export function median(prices: readonly bigint[]): bigint {
+function median(prices: readonly bigint[]): bigint {
   const sorted = prices.toSorted((a, b) => a < b ? -1 : a > b ? 1 : 0);
   const high = sorted[sorted.length >> 1] ?? 0n;
   if (sorted.length % 2 === 1) return high;
@@ -24,7 +24,7 @@ export function median(prices: readonly bigint[]): bigint {
  *
  * @param prices At least one price, none negative.
  */
-export function average(prices: readonly bigint[]): bigint {
+function average(prices: readonly bigint[]): bigint {
   const count = BigInt(prices.length);
   const sum = prices.reduce((total, price) => total + price, 0n);
   return (2n * sum + count) / (2n * count);

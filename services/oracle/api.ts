@@ -1,6 +1,6 @@
 import { type Handler, Hono } from "hono";
 import type { Clock } from "../../lib/clock.ts";
-import { allowReadsFrom, handleErrors } from "../../lib/http/envelope.ts";
+import { allowReadsFrom, handleErrors } from "../../lib/http/json_api.ts";
 import { documentedHandler, jsonHandler, serveDocument } from "../../lib/http/openapi.ts";
 import type { OracleMetrics } from "./metrics.ts";
 import { readyHandler } from "../../lib/http/readiness.ts";

@@ -7,6 +7,7 @@ import { type RunningService, startService } from "../../lib/http/service.ts";
 import { healthHandler, oracleApi } from "./api.ts";
 import { createOracleMetrics, registerBoardMetrics } from "./metrics.ts";
 import {
+  endpoints,
   MIN_SOURCES_SAFE,
   NODE_SETTINGS,
   options,
@@ -14,7 +15,6 @@ import {
   requireSources,
 } from "./options.ts";
 import { Oracle } from "./oracle.ts";
-import { endpoints } from "./providers.ts";
 
 export { MIN_SOURCES_SAFE, options, type OracleOptions };
 

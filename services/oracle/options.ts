@@ -4,6 +4,8 @@ import * as kinds from "../../lib/cli/option_kinds.ts";
 import { type OptionsOf, UsageError } from "../../lib/cli/options.ts";
 import { listenOptions, marketsOption, readerOriginsOption } from "../../lib/cli/shared_options.ts";
 import { optionsFor } from "../../lib/cli/option_names.ts";
+import { PROVIDERS } from "./providers/mod.ts";
+import type { Provider } from "./providers/provider.ts";
 
 /** With this many sources, the median is right if one lies. The specification's default is 1. */
 export const MIN_SOURCES_SAFE = 3;
@@ -101,4 +103,14 @@ export function requireSources(
     `Invalid --min-sources: Expected at most the number of providers, ${providers.length}: ` +
       `received ${minSources}`,
   );
+}
+
+/** The selected providers, each with its configured or its public URL. */
+export function endpoints(
+  { providers = [], providerUrls = {} }: Partial<OracleOptions>,
+): { provider: Provider; url: string }[] {
+  return providers.map((name) => {
+    const provider = PROVIDERS[name];
+    return { provider, url: providerUrls[name] ?? provider.url };
+  });
 }

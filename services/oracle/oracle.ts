@@ -6,10 +6,10 @@ import { serviceLog } from "../../lib/log/logging.ts";
 import type { SocketLike } from "../../lib/net/reconnecting_socket.ts";
 import type { OracleMetrics } from "./metrics.ts";
 import { PriceBoard, type PriceBoardOptions } from "./price_board.ts";
-import type { Provider } from "./provider.ts";
+import type { Provider } from "./providers/provider.ts";
 import { ProviderConnection } from "./provider_connection.ts";
 
-interface OracleParts {
+interface PriceOracleOptions {
   providers: readonly { provider: Provider; url: string }[];
   markets: readonly Market[];
   board: Omit<PriceBoardOptions, "markets">;
@@ -28,12 +28,12 @@ export class Oracle {
   readonly #metrics: OracleMetrics;
   #cancelExpiry: CancelTimer | undefined;
 
-  constructor(parts: OracleParts) {
-    const { clock, random, metrics, markets, connect } = parts;
+  constructor(options: PriceOracleOptions) {
+    const { clock, random, metrics, markets, connect } = options;
     this.#clock = clock;
     this.#metrics = metrics;
-    this.board = new PriceBoard({ ...parts.board, markets, onWithheld: warnOfJump });
-    this.connections = parts.providers.map((target) => {
+    this.board = new PriceBoard({ ...options.board, markets, onWithheld: warnOfJump });
+    this.connections = options.providers.map((target) => {
       const provider = target.provider.name;
       return new ProviderConnection({
         ...target,

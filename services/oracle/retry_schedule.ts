@@ -1,24 +1,9 @@
 import type { Clock, RandomSource } from "../../lib/clock.ts";
 import { Backoff } from "../../lib/net/backoff.ts";
-
-/** How often an exchange may be connected to; times in milliseconds. */
-export interface RetryRule {
-  /** First wait after a failure. Doubles with each failure; jitter shortens it by up to half. */
-  initialMs: number;
-  /** Longest wait, unless the exchange's limit requires a longer one. */
-  maxMs: number;
-  /**
-   * The exchange's limit as a token bucket: `burst` at once, then one per `refillMs`. So each
-   * window in which the exchange counts has at most `burst` events, plus one per `refillMs`.
-   */
-  limit: { of: LimitedEvent; burst: number; refillMs: number };
-}
+import type { LimitedEvent, RetryRule } from "./providers/provider.ts";
 
 /** The shortest wait before jitter shortens it by up to half, in milliseconds. */
 const WAIT_MIN_MS = 500;
-
-/** The unit of an exchange's limit: attempts to connect, or subscriptions on open connections. */
-type LimitedEvent = "connections" | "subscriptions";
 
 interface RetryScheduleOptions {
   rule: RetryRule;

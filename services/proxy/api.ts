@@ -1,6 +1,6 @@
 import { Hono } from "hono";
 import { RangemakerError } from "../../lib/errors.ts";
-import { handleErrors, handshakeExpected, sendFailure } from "../../lib/http/envelope.ts";
+import { handleErrors, handshakeExpected, sendFailure } from "../../lib/http/json_api.ts";
 import type { Cors } from "../../lib/http/cors.ts";
 import type { ProxyMetrics } from "./shared/metrics.ts";
 

@@ -1,8 +1,8 @@
 import {
   type CheckContext,
-  fail,
-  type Finding,
-  ok,
+  type CheckOutcome,
+  failure,
+  passed,
   type ServiceChecks,
 } from "../../lib/cli/checks/check.ts";
 import { itemsOf } from "../../lib/cli/option_kinds.ts";
@@ -25,14 +25,14 @@ export const checks: ServiceChecks<typeof options> = {
 async function checkNodes(
   { writeNodeUrl, readNodeUrl }: ProxyOptions,
   { timeoutMs }: CheckContext,
-): Promise<Finding> {
+): Promise<CheckOutcome> {
   const remedy = "Correct --write-node-url and --read-node-url";
   const writeNode = new CoreClient({ url: writeNodeUrl, timeoutMs });
   const chain = await writeNode.chainId();
   for (const url of itemsOf(readNodeUrl)) {
     const problem = await chainProblem(new CoreClient({ url, timeoutMs }), chain);
-    if (problem !== undefined) return fail(`${problem}, as the write node has`, remedy);
+    if (problem !== undefined) return failure(`${problem}, as the write node has`, remedy);
   }
   const problem = await writeProblem(writeNode);
-  return problem === undefined ? ok(`All have chain ${chain}`) : fail(problem, remedy);
+  return problem === undefined ? passed(`All have chain ${chain}`) : failure(problem, remedy);
 }

@@ -10,11 +10,11 @@ import {
   parseInput,
   prefixErrorCodes,
   readBody,
-  useEnvelope,
-} from "../../lib/http/envelope.ts";
+  useJsonApi,
+} from "../../lib/http/json_api.ts";
 import { type AnswerOf, jsonHandler, serveDocument } from "../../lib/http/openapi.ts";
 import { readyHandler } from "../../lib/http/readiness.ts";
-import { SOLVER_ERRORS, solverError } from "./failures.ts";
+import { SOLVER_ERRORS, solverError } from "./errors.ts";
 import { estimateToWire } from "./quoting/estimate.ts";
 import type { Executor } from "./execution/executor.ts";
 import type { IntentStore } from "../../lib/intents/store.ts";
@@ -59,29 +59,14 @@ interface SolverApiOptions {
  * (`risk/pre_trade_checks.ts`) and records it if it fits together with all others
  * (`risk/exposure_limit.ts`, in the transaction of `lib/intents/shared_reservations.ts`).
  * `lib/intents/submitter.ts` then gets it hedged (`ExecutionHandler.prepare`) and signed
- * (`lib/intents/submission.ts`), and sends it.
+ * (`lib/intents/transactions.ts`), and sends it.
  */
 export function createSolverApi(api: SolverApiOptions): Hono {
-  const { quoter, executor, exposure, metrics, limiter, solver, chainId, dryRun, clock } = api;
+  const { quoter, executor, exposure, metrics, limiter, chainId, dryRun, clock } = api;
   const app = new Hono();
-  useEnvelope(app, "solver", api.corsOrigins, SOLVER_ERRORS);
+  useJsonApi(app, "solver", api.corsOrigins, SOLVER_ERRORS);
   serveDocument(app, description);
-  app.get(
-    "/info",
-    jsonHandler(operations.info, async () => {
-      const { balance, readAtMs } = await api.ownBalance();
-      return {
-        address: solver,
-        balance: balance.toString(),
-        balanceTime: readAtMs,
-        dryRun,
-        maxRisk: api.maxRisk.toString(),
-        pricing: quoter.strategyName,
-        calibration: api.calibration(),
-        config: configOf(api.multiplier, quoter.minBetAmount),
-      };
-    }),
-  );
+  app.get("/info", jsonHandler(operations.info, () => infoOf(api)));
   app.get("/ready", readyHandler(operations.ready, api.checkReadiness));
   app.get(
     "/pairs",
@@ -147,6 +132,21 @@ export function createSolverApi(api: SolverApiOptions): Hono {
     }),
   );
   return app;
+}
+
+async function infoOf(api: SolverApiOptions): Promise<AnswerOf<typeof operations.info>> {
+  const { quoter, solver, dryRun, maxRisk, multiplier } = api;
+  const { balance, readAtMs } = await api.ownBalance();
+  return {
+    address: solver,
+    balance: balance.toString(),
+    balanceTime: readAtMs,
+    dryRun,
+    maxRisk: maxRisk.toString(),
+    pricing: quoter.strategyName,
+    calibration: api.calibration(),
+    config: configOf(multiplier, quoter.minBetAmount),
+  };
 }
 
 function pairsOf({ list }: Markets): AnswerOf<typeof operations.pairs>["pairs"] {

@@ -1,13 +1,14 @@
 import type { ServiceChecks } from "../../lib/cli/checks/check.ts";
 import { openLocalSigner } from "../../lib/cli/keystore.ts";
 import { optionLabel } from "../../lib/cli/options.ts";
+import { storeCheck } from "../../lib/intents/store_check.ts";
 import { options, startSolver } from "./mod.ts";
 
 /** What `rangemaker doctor` checks of the solver besides its options. */
 export const checks: ServiceChecks<typeof options> = {
   service: "solver",
   options,
-  bindsKey: true,
+  checkStore: storeCheck("solver", true),
   openSigner: (values) => openLocalSigner(values, optionLabel(options.privateKey)),
-  start: (given) => startSolver(given),
+  start: (options) => startSolver(options),
 };

@@ -4,7 +4,6 @@ import type { CoreClient } from "../../lib/net/core_client.ts";
 import { ExchangeHistory } from "../../lib/net/exchange_history.ts";
 import type { Markets } from "../../lib/protocol/markets.ts";
 import type { BetTerms } from "../../lib/protocol/terms.ts";
-import type { BackgroundTask } from "./follow_node.ts";
 import { createHistoryReader } from "./market/history_reader.ts";
 import { MarketData } from "./market/market_data.ts";
 import { VolatilityKeeper } from "./market/volatility_keeper.ts";
@@ -21,8 +20,8 @@ const SKEW_CAPACITY_RISKS = 10n;
 /** Timeout of one request for past candles. */
 const HISTORY_TIMEOUT_MS = 4_000;
 
-/** The parts of the solver that pricing needs. */
-interface PricingParts {
+/** What pricing needs of the solver. */
+interface PricingInputs {
   markets: Markets;
   node: CoreClient;
   clock: Clock;
@@ -31,15 +30,17 @@ interface PricingParts {
 }
 
 /** The strategy, and the tasks that keep its prices up to date. */
-export interface Pricing extends BackgroundTask {
+export interface Pricing {
   strategy: PricingStrategy;
   /** Undefined if the strategy needs no prices, as `mock`. */
   marketData?: MarketData;
+  start(): void;
+  stop(): Promise<void>;
 }
 
 export async function createPricing(
   options: SolverOptions,
-  { markets, node, clock, exposure, store }: PricingParts,
+  { markets, node, clock, exposure, store }: PricingInputs,
 ): Promise<Pricing> {
   if (options.pricing === "mock") {
     const strategy = new MockStrategy(Math.random);
@@ -55,18 +56,18 @@ export async function createPricing(
     floor: options.volatilityFloor,
     minHistoryMs: options.volatilityHistoryMs,
   };
-  const marketData = new MarketData(volatility, markets, await keeper.load(markets, volatility));
-  const correlatedRisk = (bet: BetTerms) => exposure.correlatedRisk(bet, clock.now());
-  const parts = {
-    marketView: marketData.pricesOf.bind(marketData),
-    clock,
+  const marketData = new MarketData(
+    volatility,
     markets,
-    correlatedRisk,
-  };
+    await keeper.readSaved(markets, volatility),
+  );
+  const correlatedRisk = (bet: BetTerms) => exposure.correlatedRisk(bet, clock.now());
+  const marketView = marketData.pricesOf.bind(marketData);
+  const context = { marketView, clock, markets, correlatedRisk };
   const { margin, userLeadMs, maxPriceAgeMs, minDurationMs, minWidthTicks } = options;
   const strategy = options.pricing === "barrier"
     ? new BarrierStrategy({
-      ...parts,
+      ...context,
       margin,
       userLeadMs,
       maxPriceAgeMs,
@@ -74,7 +75,7 @@ export async function createPricing(
       minWidthTicks,
       skew: { share: options.skew, capacity: skewCapacity(options), correlatedRisk },
     })
-    : (await loadStrategy(options.pricing))(strategyContext(parts));
+    : (await loadStrategy(options.pricing))(strategyContext(context));
   const reader = createHistoryReader({ node, marketData, clock });
   let starting = Promise.resolve();
   let isStopping = false;

@@ -11,8 +11,12 @@ import { PRICE_DECIMALS } from "../../lib/protocol/markets.ts";
 import { quoteRequestSchema } from "../../lib/protocol/quote.ts";
 import { addressSchema, hash32Schema } from "../../lib/protocol/scalars.ts";
 import { typedDataSchema } from "../../lib/protocol/typed_data.ts";
-import { BODY_FAILURES, failureAnswersOf } from "../../lib/http/failures.ts";
-import { STORE_FAILURES, SUBMISSION_FAILURES } from "../../lib/http/intent_failures.ts";
+import {
+  BODY_CODES,
+  failureAnswersOf,
+  STORE_CODES,
+  SUBMISSION_CODES,
+} from "../../lib/http/error_answers.ts";
 import type { Operation, ServiceDescription } from "../../lib/http/openapi.ts";
 import { readyOperation } from "../../lib/http/readiness.ts";
 import { estimateRequestSchema } from "./quoting/estimate.ts";
@@ -22,7 +26,7 @@ import { readinessSchema } from "./readiness.ts";
 import { QUOTE_RULES } from "./quoting/quote_rules.ts";
 import { predictionsAnswerSchema, predictionsQuerySchema } from "./predictions.ts";
 import { thesesAnswerSchema, thesesQuerySchema } from "./theses.ts";
-import { SOLVER_ERRORS } from "./failures.ts";
+import { SOLVER_ERRORS } from "./errors.ts";
 
 const failures = failureAnswersOf(SOLVER_ERRORS);
 
@@ -60,8 +64,8 @@ const pricing = pricingDetailsSchema.optional();
 const PRICING = Object.keys(PRICING_REFUSALS) as PricingRefusal[]; // its keys are all known
 
 /** A quote's price may change only after it was made. */
-const QUOTE_FAILURES = [
-  ...BODY_FAILURES,
+const QUOTE_CODES = [
+  ...BODY_CODES,
   ...QUOTE_RULES,
   "INVALID_TIME_RANGE",
   ...PRICING.filter((code) => code !== "PRICE_MOVED" && code !== "PRICE_IMPROVED"),
@@ -155,7 +159,7 @@ export const operations = {
     query: predictionsQuerySchema,
     answers: {
       200: { description: "A page of probabilities", body: predictionsAnswerSchema },
-      ...failures("INVALID_REQUEST", "RATE_LIMITED", ...STORE_FAILURES),
+      ...failures("INVALID_REQUEST", "RATE_LIMITED", ...STORE_CODES),
     },
   },
   quote: {
@@ -178,7 +182,7 @@ export const operations = {
           pricing,
         }),
       },
-      ...failures(...QUOTE_FAILURES),
+      ...failures(...QUOTE_CODES),
     },
   },
   estimate: {
@@ -192,7 +196,7 @@ export const operations = {
         description: "The estimate",
         body: z.object({ ...estimateAnswerSchema.shape, pricing }),
       },
-      ...failures(...QUOTE_FAILURES, "EXPOSURE_TOO_LARGE"),
+      ...failures(...QUOTE_CODES, "EXPOSURE_TOO_LARGE"),
     },
   },
   execute: {
@@ -209,7 +213,7 @@ export const operations = {
         body: executeAnswerSchema,
       },
       ...failures(
-        ...SUBMISSION_FAILURES,
+        ...SUBMISSION_CODES,
         "RECEIPT_DROPPED",
         "RISK_TOO_LARGE",
         "INSUFFICIENT_BALANCE",

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import type { RangemakerError } from "../../lib/errors.ts";
 import {
   chainProblem,
   findProblems,
@@ -7,9 +6,13 @@ import {
   storageProblem,
   writeProblem,
 } from "../../lib/http/readiness.ts";
+import type { IntentService } from "../../lib/intents/intent_service.ts";
+import type { IntentStore } from "../../lib/intents/store.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
-import type { Account } from "../../lib/protocol/account.ts";
 import { redactUrls } from "../../lib/redact.ts";
+import type { MarketData } from "./market/market_data.ts";
+import type { OwnAccount } from "./own_account.ts";
+import type { ExposureBook } from "./risk/exposure_book.ts";
 
 /** Whether the solver can quote and execute, with one sentence per problem. */
 export const readinessSchema = z.object({
@@ -27,14 +30,12 @@ export const readinessSchema = z.object({
 export type Readiness = z.output<typeof readinessSchema>;
 
 export interface ReadinessOptions {
-  store: { checkWritable(): Promise<void> };
-  /** The problem that makes the health check fail. */
-  problem(): Promise<RangemakerError | undefined>;
+  intents: Pick<IntentService, "problem"> & { store: Pick<IntentStore, "checkWritable"> };
   node: Pick<CoreClient, "url" | "chainId" | "acceptsTransactions">;
-  account(): Promise<Account>;
-  exposure: { readonly isComplete: boolean };
-  /** Symbols of the markets that cannot be priced now. */
-  symbolsWithoutPrice(): readonly string[];
+  account: Pick<OwnAccount, "read">;
+  exposure: Pick<ExposureBook, "isComplete">;
+  /** Undefined if the strategy needs no prices. */
+  marketData: Pick<MarketData, "symbolsWithoutPrice"> | undefined;
   chainId: number;
   wsUrl: string;
   dryRun: boolean;
@@ -42,15 +43,16 @@ export interface ReadinessOptions {
 
 /** Checks everything that a bet needs. Never throws: a failure is a problem of the answer. */
 export function checkReadiness(options: ReadinessOptions): Promise<Readiness> {
-  const { store, node, exposure, chainId, wsUrl, dryRun } = options;
+  const { intents, node, exposure, marketData, chainId, wsUrl, dryRun } = options;
+  const { problem, store } = intents;
   // A dry run submits nothing.
-  const account = dryRun ? undefined : options.account();
+  const account = dryRun ? undefined : options.account.read();
   return findProblems({
-    store: () => dryRun ? store.checkWritable() : healthProblem(options.problem, "store"),
+    store: () => dryRun ? store.checkWritable() : healthProblem(problem, "store"),
     async node() {
-      const problem = await chainProblem(node, chainId);
-      if (problem !== undefined || account === undefined) return problem;
-      return await writeProblem(node) ?? await healthProblem(options.problem, "node") ??
+      const wrongChain = await chainProblem(node, chainId);
+      if (wrongChain !== undefined || account === undefined) return wrongChain;
+      return await writeProblem(node) ?? await healthProblem(problem, "node") ??
         storageProblem(node, await account);
     },
     async balance() {
@@ -63,7 +65,7 @@ export function checkReadiness(options: ReadinessOptions): Promise<Readiness> {
       return `Open theses are not known: core node at ${redactUrls(wsUrl)} is not followed`;
     },
     prices() {
-      const symbols = options.symbolsWithoutPrice();
+      const symbols = marketData?.symbolsWithoutPrice() ?? [];
       return symbols.length === 0 ? undefined : `No fresh price of ${symbols.join(", ")}`;
     },
   });

@@ -1,6 +1,6 @@
 /** `rangemaker doctor`: tries what services are configured to use, and prints fixes. */
 import type { ServiceCheck, ServiceChecks } from "../../lib/cli/checks/check.ts";
-import { buildChecks } from "../../lib/cli/checks/build_checks.ts";
+import { createChecks } from "../../lib/cli/checks/create_checks.ts";
 import {
   resultLines,
   resultsAsJson,
@@ -89,7 +89,7 @@ const text: CommandText = {
 const subcommands = Object.fromEntries(
   Object.keys(doctorTargets).map((service): [string, CommandEntry] => [service, {
     summary: `checks what ${service} is configured to use`,
-    open: async () => ({ run: doctorFor(await load(service)) }),
+    load: async () => ({ run: doctorFor(await load(service)) }),
   }]),
 );
 
@@ -164,8 +164,8 @@ async function runDoctor(
   }
   requireKnownVariables(context.variables(), { ...text, subcommands }, doctorOptions);
   // Both definitions contain the doctor's own options, which have just been checked.
-  const own = parsed.values as unknown as DoctorOptions;
-  const file = own.config === undefined ? [] : ["--config", own.config];
+  const settings = parsed.values as unknown as DoctorOptions;
+  const file = settings.config === undefined ? [] : ["--config", settings.config];
   const checks = targets.flatMap((target) => {
     // With several services, their options come from environment and file, not the command line.
     const options = targets.length === 1 ? parsed : parseAllOptions(
@@ -179,10 +179,10 @@ async function runDoctor(
       env,
     );
     if (!isNamed && !hasKey(target, options)) return [];
-    const { timeoutMs, running: mustRun } = own;
-    return buildChecks(target, options, { clock: context.clock, timeoutMs, mustRun });
+    const { timeoutMs, running: mustRun } = settings;
+    return createChecks(target, options, { clock: context.clock, timeoutMs, mustRun });
   });
-  return await runAndReport(checks, own, context);
+  return await runAndReport(checks, settings, context);
 }
 
 /** Treats variables without read permission as unset: the permissions check reports them. */

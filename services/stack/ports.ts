@@ -1,6 +1,12 @@
 /** The ports of a stack. If some are taken, finds the programs that use them. */
 import { messageOf, RangemakerError } from "../../lib/errors.ts";
-import { describePortOwner } from "../../lib/http/listener.ts";
+import { describePortOwner, ListenError, requireFreePort } from "../../lib/http/listener.ts";
+import { options as consoleOptions } from "../console/options.ts";
+import { options as exchangesOptions } from "../exchanges/options.ts";
+import { options as nodeOptions } from "../node/options.ts";
+import { options as oracleOptions } from "../oracle/options.ts";
+import { options as proxyOptions } from "../proxy/options.ts";
+import { options as solverOptions } from "../solver/options.ts";
 
 /** Ports of a stack; 0 chooses a free one. */
 export interface StackPorts {
@@ -15,24 +21,24 @@ export interface StackPorts {
   solver: number;
 }
 
-/** The spec's ports; the bridge moves to 3001, since both it and the solver default to 3000. */
-const SPEC_PORTS: Required<StackPorts> = {
-  console: 8600,
-  exchanges: 8560,
-  oracle: 8550,
-  node: 8545,
-  nodeRead: 8547,
-  proxy: 8546,
+/** The ports of the services' own options; the bridge moves: its own is the solver's too. */
+const DEFAULT_PORTS: Required<StackPorts> = {
+  console: Number(consoleOptions.port.default),
+  exchanges: Number(exchangesOptions.port.default),
+  oracle: Number(oracleOptions.port.default),
+  node: Number(nodeOptions.port.default),
+  nodeRead: Number(nodeOptions.readPort.default),
+  proxy: Number(proxyOptions.port.default),
   bridge: 3001,
-  solver: 3000,
+  solver: Number(solverOptions.port.default),
 };
 
 /** The largest offset that keeps every port below 65536. */
-export const PORT_OFFSET_MAX = 65_535 - Math.max(...Object.values(SPEC_PORTS));
+export const PORT_OFFSET_MAX = 65_535 - Math.max(...Object.values(DEFAULT_PORTS));
 
 /** The default ports, each increased by the offset. */
 export function portsAt(offset: number): Required<StackPorts> {
-  const moved = Object.entries(SPEC_PORTS).map(([service, port]) => [service, port + offset]);
+  const moved = Object.entries(DEFAULT_PORTS).map(([service, port]) => [service, port + offset]);
   return Object.fromEntries(moved) as Required<StackPorts>; // the keys are unchanged
 }
 
@@ -71,15 +77,16 @@ export async function requireFreePorts(host: string, ports: Partial<StackPorts>)
   );
 }
 
-function isBusy(hostname: string, port: number): boolean {
+function isBusy(host: string, port: number): boolean {
   try {
-    Deno.listen({ hostname, port }).close();
+    requireFreePort(host, port);
     return false;
   } catch (thrown) {
-    if (thrown instanceof Deno.errors.AddrInUse) return true;
-    const reason = thrown instanceof Deno.errors.NotCapable
+    if (!(thrown instanceof ListenError)) throw thrown;
+    if (thrown.isTaken) return true;
+    const reason = thrown.cause instanceof Deno.errors.NotCapable
       ? "the stack may listen on 127.0.0.1, localhost, ::1, or with 0.0.0.0 and :: on every interface"
-      : messageOf(thrown);
-    throw new RangemakerError(STACK_PORTS, `Cannot listen on --host ${hostname}: ${reason}`);
+      : messageOf(thrown.cause);
+    throw new RangemakerError(STACK_PORTS, `Cannot listen on --host ${host}: ${reason}`);
   }
 }

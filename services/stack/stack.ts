@@ -128,16 +128,20 @@ async function startStackConsole(
   opened: AsyncDisposableStack,
 ): Promise<{ urls: { console: string }; connect(urls: StackUrls): Promise<void> } | undefined> {
   if (ports.console === undefined) return undefined;
-  const given = { host, allowedHosts, markets, port: ports.console, developmentChain: true };
+  const common = { host, allowedHosts, markets, port: ports.console, developmentChain: true };
   let config: Awaited<ReturnType<typeof configOf>> | undefined;
   const { url } = opened.use(
-    await startConsole(withDefaults(consoleOptions, given), page ?? await loadPage(), () => config),
+    await startConsole(
+      withDefaults(consoleOptions, common),
+      page ?? await loadPage(),
+      () => config,
+    ),
   );
   return {
     urls: { console: url },
     async connect({ solver, bridge, proxy, proxyWs, oracle, node, exchanges }) {
       config = await configOf(withDefaults(consoleOptions, {
-        ...given,
+        ...common,
         solverUrl: solver,
         bridgeUrl: bridge,
         proxyUrl: proxy,

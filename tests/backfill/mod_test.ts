@@ -116,9 +116,9 @@ async function lackingThesis(
 }
 
 Deno.test("rangemaker backfill: with --price, every missing slot gets that price, and no trades are read", () =>
-  withSteppedNode(async (parts) => {
-    const { node, clock, client } = parts;
-    const { from, to } = await lackingThesis(parts);
+  withSteppedNode(async (scene) => {
+    const { node, clock, client } = scene;
+    const { from, to } = await lackingThesis(scene);
     const args = ["--rpc-url", node.url, "--history-url", "http://127.0.0.1:1", "--thesis", "1"];
     const { code, lines } = await runBackfill(clock, ...args, "--price", "3000.25");
     const at = (timeMs: number) => new Date(timeMs).toISOString();
@@ -137,10 +137,10 @@ Deno.test("rangemaker backfill: with --price, every missing slot gets that price
   }, SHORT_LIVED));
 
 Deno.test("rangemaker backfill: a --price more than 10 % from a recorded price beside the gap is refused, unless --any-price is given", () =>
-  withSteppedNode(async (parts) => {
-    const { node, clock, client, oracle, stepped } = parts;
+  withSteppedNode(async (scene) => {
+    const { node, clock, client, oracle, stepped } = scene;
     const healthy = oracle.answer;
-    const { from, to } = await lackingThesis(parts);
+    const { from, to } = await lackingThesis(scene);
     const args = ["--rpc-url", node.url, "--thesis", "1"];
     const { base, quote } = ETH;
     const before = await client.getPriceHistory({ base, quote, from, to: from + 200 });
@@ -165,9 +165,9 @@ Deno.test("rangemaker backfill: a --price more than 10 % from a recorded price b
   }, SHORT_LIVED));
 
 Deno.test("rangemaker backfill: fills the missing prices of a thesis, which is then settled", () =>
-  withSteppedNode(async (parts) => {
-    const { node, clock } = parts;
-    const { from } = await lackingThesis(parts);
+  withSteppedNode(async (scene) => {
+    const { node, clock } = scene;
+    const { from } = await lackingThesis(scene);
     const trades = Array.from({ length: 40 }, (_, index) => ({
       time: from - 1_000 + index * 90,
       price: parsePrice("3000.10")!,
@@ -199,23 +199,23 @@ Deno.test("rangemaker backfill: fills the missing prices of a thesis, which is t
   }, SHORT_LIVED));
 
 Deno.test("rangemaker backfill: the thesis is settled at once, although hundreds lacked the same prices", () =>
-  withSteppedNode(async (parts) => {
+  withSteppedNode(async (scene) => {
     const count = 2 * SETTLEMENTS_PER_SLICE;
-    await lackingThesis(parts, count);
-    const args = ["--rpc-url", parts.node.url, "--price", "3000.25", "--thesis", `${count}`];
-    const { lines } = await runBackfill(parts.clock, ...args);
+    await lackingThesis(scene, count);
+    const args = ["--rpc-url", scene.node.url, "--price", "3000.25", "--thesis", `${count}`];
+    const { lines } = await runBackfill(scene.clock, ...args);
     assert.equal(lines.at(-1), `Thesis ${count}: won`);
   }, SHORT_LIVED));
 
 Deno.test("rangemaker backfill: fills a stretch of time in a market", () =>
-  withSteppedNode(async (parts) => {
-    const { from, to } = await lackingThesis(parts);
+  withSteppedNode(async (scene) => {
+    const { from, to } = await lackingThesis(scene);
     const history = startFakeHistory([{ time: from - 10, price: 5n }]);
-    const args = ["--rpc-url", parts.node.url, "--history-url", history.url];
+    const args = ["--rpc-url", scene.node.url, "--history-url", history.url];
     for (const [end, filled] of [[from + 300, "1 slot"], [to, "12 slots"]] as const) {
       const span = ["--from", new Date(from).toISOString(), "--to", `${end}`];
       const { code, lines } = await runBackfill(
-        parts.clock,
+        scene.clock,
         ...args,
         ...span,
         "--market",
@@ -224,7 +224,7 @@ Deno.test("rangemaker backfill: fills a stretch of time in a market", () =>
       assert.equal(code, 0, lines.join("\n"));
       assert(lines[0]?.endsWith(`: ${filled} filled, 0 without a trade`), lines[0]);
     }
-    assert.deepEqual((await parts.client.getThesis(1))?.breach, { time: from + 200, price: 5n });
+    assert.deepEqual((await scene.client.getThesis(1))?.breach, { time: from + 200, price: 5n });
     await history.stop();
   }, SHORT_LIVED));
 
@@ -241,18 +241,18 @@ Deno.test("rangemaker backfill: reports slots that the node did not accept", () 
   }, { ringBufferSize: 16 }));
 
 Deno.test("rangemaker backfill: with an unknown thesis or a key without permission it fails and fills nothing", () =>
-  withSteppedNode(async (parts) => {
-    const { node, clock } = parts;
+  withSteppedNode(async (scene) => {
+    const { node, clock } = scene;
     const unknown = await runBackfill(clock, "--rpc-url", node.url, "--thesis", "9");
     assert.equal(unknown.code, 1);
     assert.match(unknown.errors.join(), /no thesis with the id 9/);
-    const { from } = await lackingThesis(parts);
+    const { from } = await lackingThesis(scene);
     const history = startFakeHistory([{ time: from, price: 5n }]);
     const args = ["--rpc-url", node.url, "--history-url", history.url, "--thesis", "1"];
     const stranger = await runBackfillAs("a5", clock, ...args);
     assert.equal(stranger.code, 1);
     assert.match(stranger.errors.join(), /PERMISSION_DENIED/);
-    assert.equal((await parts.client.getThesis(1))?.status, "needs_backfill");
+    assert.equal((await scene.client.getThesis(1))?.status, "needs_backfill");
     await history.stop();
   }, SHORT_LIVED));
 
@@ -260,10 +260,10 @@ Deno.test("rangemaker backfill: a thesis whose market is not in its --markets is
   withMarketsFile(
     `[[market]]\nsymbol = "SOL/USDT"\nbase = "${SOL.base}"\nquote = "${SOL.quote}"\n`,
     (markets) =>
-      withSteppedNode(async (parts) => {
-        await lackingThesis(parts);
-        const args = ["--rpc-url", parts.node.url, "--markets", markets, "--thesis", "1"];
-        const { code, errors } = await runBackfill(parts.clock, ...args);
+      withSteppedNode(async (scene) => {
+        await lackingThesis(scene);
+        const args = ["--rpc-url", scene.node.url, "--markets", markets, "--thesis", "1"];
+        const { code, errors } = await runBackfill(scene.clock, ...args);
         assert.equal(code, 1);
         assert.match(
           errors.join(),

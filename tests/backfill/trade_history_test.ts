@@ -4,16 +4,14 @@ import { withDefaults } from "../../lib/cli/options.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { ExchangeHistory } from "../../lib/net/exchange_history.ts";
 import { slotPrices } from "../../services/backfill/backfiller.ts";
-import {
-  PAGE_TRADES,
-  type PastTrade,
-  TradeHistory,
-} from "../../services/backfill/trade_history.ts";
+import { type PastTrade, TradeHistory } from "../../services/backfill/trade_history.ts";
 import { options, startExchanges } from "../../services/exchanges/mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { withSeed } from "../support/random.ts";
 import { from, START, startFakeHistory, trade } from "./fake_history.ts";
+
+const PAGE_TRADES = 1_000;
 
 async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
   const all: T[] = [];

@@ -2,7 +2,7 @@
  * The load of `node_bench.ts`, a process of its own: signs transactions, says so, waits for a line
  * on standard input, sends them, and prints how many milliseconds that took.
  */
-import { toWire } from "../../lib/protocol/wire.ts";
+import { toWire } from "../../lib/json.ts";
 import { actors, deposit, hashOf, rfqSubmit } from "../node/support/actors.ts";
 
 const CONCURRENCY = 16;

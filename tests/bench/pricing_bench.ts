@@ -135,7 +135,6 @@ const quoterOf = (strategy: PricingStrategy) =>
     minimumBet: new MinimumBet(),
     strategy,
     signer,
-    solver: signer.address,
     chainId: 1337,
     clock: new FakeClock(NOW_MS),
     timeBounds: undefined,

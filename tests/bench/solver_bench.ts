@@ -7,13 +7,14 @@
  * `deno run --allow-all tests/bench/solver_bench.ts [quotes] [executions]`.
  */
 import { MinimumBet } from "../../services/solver/limits.ts";
-import { toWire } from "../../lib/protocol/wire.ts";
+import { toWire } from "../../lib/json.ts";
 import { instantiateSecp256k1 } from "@bitauth/libauth/build/lib/crypto/secp256k1.js";
 import type { Hono } from "hono";
 import { hexToBytes } from "viem";
 import { systemClock } from "../../lib/clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { type SubmissionNode, TransactionBuilder } from "../../lib/intents/submission.ts";
+import type { SubmissionNode } from "../../lib/intents/node_answer.ts";
+import { TransactionBuilder } from "../../lib/intents/transactions.ts";
 import { MARKETS, SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
 import { type QuoteTerms, quoteToWire } from "../../lib/protocol/quote.ts";
@@ -78,7 +79,6 @@ function ownApp(execute: Pick<Executor, "execute">): Hono {
       minimumBet: new MinimumBet(),
       strategy,
       signer,
-      solver: signer.address,
       chainId: CHAIN_ID,
       clock: systemClock,
       timeBounds: undefined,
@@ -132,7 +132,6 @@ function ownExecution(quoteSigner: QuoteSigner, max: bigint | undefined) {
       handler,
       limit: new ExposureLimit({ book: exposure, refreshBook: () => Promise.resolve() }),
       releaseSettled: () => Promise.resolve(0),
-      signer,
     });
   return { handler, newExecutor };
 }

@@ -14,9 +14,9 @@ import {
   quoteToWire,
 } from "../../lib/protocol/quote.ts";
 import { TRANSACTION_TYPES, transactionToText } from "../../lib/protocol/transaction.ts";
-import { SOLVER_ERRORS } from "../../services/solver/failures.ts";
-import { acceptJson, readBody, useEnvelope } from "../../lib/http/envelope.ts";
-import type { TransactionTerms } from "../../lib/intents/submission.ts";
+import { SOLVER_ERRORS } from "../../services/solver/errors.ts";
+import { acceptJson, readBody, useJsonApi } from "../../lib/http/json_api.ts";
+import type { TransactionTerms } from "../../lib/intents/transactions.ts";
 import { encodeExecution, resultOf } from "../../services/solver/execution/execution.ts";
 import type { Executor } from "../../services/solver/execution/executor.ts";
 import { MockStrategy } from "../../services/solver/pricing/mock_strategy.ts";
@@ -39,7 +39,7 @@ function quoteMessage(terms: QuoteTerms): Record<string, unknown> {
 /** `POST /quote` with the same parsing, rules and payout, signed by viem. */
 export function viemQuotes(): Hono {
   const app = new Hono();
-  useEnvelope(app, "solver", ["*"], SOLVER_ERRORS);
+  useJsonApi(app, "solver", ["*"], SOLVER_ERRORS);
   app.post("/quote", acceptJson([]), async (c) => {
     const request = await readBody(c, quoteRequestSchema);
     requireRules(request, SPEC_MARKETS, LIMITS.minBetAmount);

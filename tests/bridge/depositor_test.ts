@@ -6,12 +6,12 @@ import { SqliteDriver } from "../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../lib/intents/store.ts";
 import type { Receipt, TransactionErrorCode } from "../../lib/protocol/receipt.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
-import { TransactionBuilder } from "../../lib/intents/submission.ts";
+import { TransactionBuilder } from "../../lib/intents/transactions.ts";
 import { Depositor, depositTermsOf, isDepositOnChain } from "../../services/bridge/depositor.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { COMMITTED } from "../support/intents.ts";
 import { fails } from "../support/scripted_node.ts";
-import { toWire } from "../../lib/protocol/wire.ts";
+import { toWire } from "../../lib/json.ts";
 import { CHAIN_ID, relayer, signedRequest, user } from "./support.ts";
 
 /** A depositor on a store in memory; the test decides each deposit's outcome. */

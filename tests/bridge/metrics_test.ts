@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { StoreError } from "../../lib/intents/intent.ts";
+import { StoreError } from "../../lib/intents/errors.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { BridgeMetrics } from "../../services/bridge/metrics.ts";
 import { post, seriesIn } from "../support/http_answers.ts";

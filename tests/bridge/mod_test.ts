@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
-import { StoreError } from "../../lib/intents/intent.ts";
+import { StoreError } from "../../lib/intents/errors.ts";
 import { ListenError } from "../../lib/http/listener.ts";
 import { UsageError } from "../../lib/cli/options.ts";
 import { assertFailure, post } from "../support/http_answers.ts";

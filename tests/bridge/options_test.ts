@@ -28,7 +28,7 @@ Deno.test(
     withFolder(async (folder) => {
       await using node = FakeNode.start(CHAIN_ID);
       const clock = new FakeClock(Date.now());
-      const given = {
+      const values = {
         port: freePort(),
         host: "127.0.0.2",
         corsOrigins: [PAGE],
@@ -40,25 +40,25 @@ Deno.test(
         database: `${folder}/intents.sqlite`,
         retain: 120_000,
       };
-      await using running = await startTestBridge(node.url, given, clock);
+      await using running = await startTestBridge(node.url, values, clock);
       const { url } = running;
       const request = signedRequest({}, { chainId: CHAIN_ID });
       const { status } = await post(`${url}/deposit`, request);
       const isKeystores = async () =>
         assert.equal(await depositorOf(url), DEV_ACCOUNTS.solver.address);
-      await observe(given, {
-        port: () => assert.equal(new URL(url).port, String(given.port)),
-        host: () => assert.equal(new URL(url).hostname, given.host),
+      await observe(values, {
+        port: () => assert.equal(new URL(url).port, String(values.port)),
+        host: () => assert.equal(new URL(url).hostname, values.host),
         corsOrigins: () => assertAllowsPage(`${url}/info`),
         allowedHosts: () => assertAnswersAsName(url),
         rpcUrl: () => assert.equal(node.received.length, 1),
         keystore: isKeystores,
         keystorePasswordFile: isKeystores,
         chainId: () => assert.equal(status, 200),
-        database: async () => assert((await Deno.stat(given.database)).size > 0),
+        database: async () => assert((await Deno.stat(values.database)).size > 0),
         retain: async () => {
           const deposit = `${url}/deposits/${user.address}/1`;
-          clock.advance(60_000 + given.retain - 10_000);
+          clock.advance(60_000 + values.retain - 10_000);
           assert.equal(await statusOf(deposit), 200);
           await eventually("the deposit is deleted", async () => {
             clock.advance(10_000);
@@ -67,12 +67,12 @@ Deno.test(
         },
       });
       for (const { given: limits, refused } of RATE_LIMITS) {
-        const given = { ...limits, privateKey: relayer };
-        await using running = await startTestBridge(node.url, given);
+        const values = { ...limits, privateKey: relayer };
+        await using running = await startTestBridge(node.url, values);
         const { url } = running;
         const counted = await refusalsOfTen(url, `/deposits/${user.address}`);
         const isLimited = () => assert.deepEqual(counted, refused);
-        await observe(given, {
+        await observe(values, {
           privateKey: async () => assert.equal(await depositorOf(url), relayer.address),
           rateLimit: isLimited,
           trustProxy: isLimited,
@@ -85,20 +85,20 @@ Deno.test(
         calls.push(call);
         return { result: await SIGNERS.ethers(privateKey, call) };
       }, async (signerUrl) => {
-        const given = {
+        const values = {
           privateKey: undefined,
           signerUrl,
           signerAddress: address,
           signerMethod: "account_signTypedData" as const,
         };
-        await using running = await startTestBridge(node.url, { ...given, chainId: CHAIN_ID });
+        await using running = await startTestBridge(node.url, { ...values, chainId: CHAIN_ID });
         const { url } = running;
         const request = signedRequest({ nonce: 7n }, { chainId: CHAIN_ID });
         const { status } = await post(`${url}/deposit`, request);
-        await observe(given, {
+        await observe(values, {
           signerUrl: () => assert.deepEqual([status, calls.length], [200, 1]),
           signerAddress: async () => assert.equal(await depositorOf(url), address),
-          signerMethod: () => assert.equal(calls[0]?.method, given.signerMethod),
+          signerMethod: () => assert.equal(calls[0]?.method, values.signerMethod),
         });
       });
     })),

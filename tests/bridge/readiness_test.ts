@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import type { RangemakerError } from "../../lib/errors.ts";
 import { NodeUnreachableError } from "../../lib/net/core_reader.ts";
 import { WrongChainError } from "../../lib/intents/chain_guard.ts";
-import { StoreError } from "../../lib/intents/intent.ts";
+import { StoreError } from "../../lib/intents/errors.ts";
 import type { Account } from "../../lib/protocol/account.ts";
 import { checkReadiness, type ReadinessOptions } from "../../services/bridge/readiness.ts";
 import { relayer, withBridge } from "./support.ts";
 
 type Probe = ReadinessOptions["node"];
 
-function ports(given: Partial<Probe> = {}, problem?: RangemakerError): ReadinessOptions {
+function ports(overrides: Partial<Probe> = {}, problem?: RangemakerError): ReadinessOptions {
   return {
     problem: () => Promise.resolve(problem),
     node: {
@@ -17,7 +17,7 @@ function ports(given: Partial<Probe> = {}, problem?: RangemakerError): Readiness
       chainId: () => Promise.resolve(1337),
       acceptsTransactions: () => Promise.resolve(true),
       getAccount: account({ permissions: ["relayer"] }),
-      ...given,
+      ...overrides,
     },
     relayer: relayer.address,
     chainId: 1337,
@@ -25,9 +25,9 @@ function ports(given: Partial<Probe> = {}, problem?: RangemakerError): Readiness
   };
 }
 
-function account(given: Partial<Account>): Probe["getAccount"] {
+function account(overrides: Partial<Account>): Probe["getAccount"] {
   return (address) =>
-    Promise.resolve({ address, balance: 0n, locked: 0n, permissions: [], ...given });
+    Promise.resolve({ address, balance: 0n, locked: 0n, permissions: [], ...overrides });
 }
 
 const away = () => Promise.reject(new NodeUnreachableError("http://node", "test"));
@@ -38,7 +38,7 @@ const frozen = { getAccount: account({ permissions: ["relayer"], frozen: true })
 // A node with the expected id may still have another chain than the store.
 const otherChain = new WrongChainError("CHAIN_MISMATCH", "Another chain", {});
 
-type Case = [what: string, given: ReadinessOptions, missing: string[], problems: RegExp[]];
+type Case = [what: string, overrides: ReadinessOptions, missing: string[], problems: RegExp[]];
 
 const cases: Case[] = [
   ["all that a deposit needs", ports(), [], []],
@@ -63,9 +63,9 @@ const cases: Case[] = [
   ],
 ];
 
-for (const [what, given, missing, expected] of cases) {
+for (const [what, overrides, missing, expected] of cases) {
   Deno.test(`Readiness: with ${what}, ${missing.join(" and ") || "nothing"} is missing`, async () => {
-    const { ready, problems, ...parts } = await checkReadiness(given);
+    const { ready, problems, ...parts } = await checkReadiness(overrides);
     const lacks = Object.entries(parts).filter(([, isThere]) => !isThere).map(([part]) => part);
     assert.deepEqual([ready, lacks, problems.length], [
       missing.length === 0,

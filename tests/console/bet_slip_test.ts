@@ -127,7 +127,7 @@ Deno.test("BetSlip: a bet is quoted, signed and placed, and the box is cleared f
   const { slip, pending, said } = scene();
   await slip.quote();
   assert.equal(stageOf(slip).name, "quoted");
-  await slip.place();
+  await slip.sign();
   const stage = stageOf(slip);
   assert(stage.name === "placed");
   assert.equal(stage.thesisId, 7);
@@ -136,6 +136,23 @@ Deno.test("BetSlip: a bet is quoted, signed and placed, and the box is cleared f
   assert.equal(slip.replaced.value, undefined, "it does not come back: it would be a second bet");
   assert.deepEqual(pending.of(USER), []);
   assert.deepEqual(said, ["(Quote: sign within 8 s. It pays 12.00 USDC.)"]);
+});
+
+Deno.test("BetSlip: an amount for one bet is replaced after it by the amount from before", async () => {
+  for (const [amounts, after] of [[["1000"], "10"], [["1000", "1500"], "10"]] as const) {
+    const { slip } = scene();
+    for (const amount of amounts) slip.enterOnce(amount);
+    assert.equal(slip.fields.value.amount, amounts.at(-1));
+    await slip.quote();
+    await slip.sign();
+    assert.deepEqual([stageOf(slip).name, slip.fields.value.amount], ["placed", after]);
+  }
+  const { slip } = scene();
+  slip.enterOnce("1000");
+  slip.edit({ amount: "20" });
+  await slip.quote();
+  await slip.sign();
+  assert.equal(slip.fields.value.amount, "20", "typed since");
 });
 
 Deno.test("BetSlip: undo restores a changed or cleared box, a second undo reverts that; the amount stays", () => {
@@ -159,11 +176,15 @@ Deno.test("BetSlip: a quote of an earlier box is dropped", async () => {
   for (const answer of answers) {
     let asked = 0;
     const late = Promise.withResolvers<void>();
-    const { slip } = scene({ quote: (bet) => (asked += 1, late.promise.then(() => answer(bet))) });
+    const { slip, said } = scene({
+      quote: (bet) => (asked += 1, late.promise.then(() => answer(bet))),
+    });
     const quoted = slip.quote();
     assert.deepEqual(slip.stage.value, { name: "quoting" });
     await slip.quote();
     assert.equal(asked, 1, "one at a time");
+    slip.back();
+    assert.equal(said.at(-1), "(Back to the box: no bet was placed.)");
     slip.edit({ upper: "3020" });
     late.resolve();
     await quoted;
@@ -216,7 +237,7 @@ Deno.test("BetSlip: a payout that moved within the tolerance is signed again at 
     ]);
     await slip.quote();
     clock.jump(1_000); // the quote is read
-    await slip.place();
+    await slip.sign();
     const stage = stageOf(slip);
     assert(stage.name === "placed");
     assert.equal(stage.offer.quote.payout, payout);
@@ -248,7 +269,7 @@ Deno.test("BetSlip: payouts within the tolerance are signed until the bet is pla
   const payouts = [120n, 121n, 119n, 118n, 122n, 123n].map((payout) => payout * 100_000n);
   const { slip, signed } = moving(5, payouts);
   await slip.quote();
-  await slip.place();
+  await slip.sign();
   const stage = stageOf(slip);
   assert(stage.name === "placed");
   assert.deepEqual([stage.offer.quote.payout, signed.length], [12_300_000n, 6]);
@@ -266,7 +287,7 @@ Deno.test("BetSlip: once its window has begun, the user decides on another quote
     });
     const { slip, said } = result;
     await slip.quote();
-    await slip.place();
+    await slip.sign();
     const stage = stageOf(slip);
     assert(stage.name === "quoted");
     const why = takesMs < 6_000
@@ -279,19 +300,29 @@ Deno.test("BetSlip: once its window has begun, the user decides on another quote
 
 Deno.test("BetSlip: beyond the tolerance, in either direction, the user decides", async () => {
   const cases = [
-    { tolerance: 5, payouts: [12_000_000n, 11_399_999n], signatures: 1 },
-    { tolerance: 5, payouts: [12_000_000n, 12_600_001n], signatures: 1 },
-    { tolerance: 10, payouts: [12_000_000n, 11_500_000n, 11_000_000n, 10_700_000n], signatures: 3 },
-    { tolerance: 10, payouts: [12_000_000n, 12_500_000n, 13_000_000n, 13_300_000n], signatures: 3 },
-    { tolerance: 0, payouts: [12_000_000n, 11_999_999n], signatures: 1 },
-    { tolerance: 50, payouts: [12_000_000n, 9_999_999n], signatures: 1 }, // less than the stake
+    { tolerance: 5, payouts: [12_000_000n, 11_399_999n], signatures: 1, percent: 5.1 },
+    { tolerance: 5, payouts: [12_000_000n, 12_600_001n], signatures: 1, percent: 5.1 },
+    {
+      tolerance: 10,
+      payouts: [12_000_000n, 11_500_000n, 11_000_000n, 10_700_000n],
+      signatures: 3,
+      percent: 10.9,
+    },
+    {
+      tolerance: 10,
+      payouts: [12_000_000n, 12_500_000n, 13_000_000n, 13_300_000n],
+      signatures: 3,
+      percent: 10.9,
+    },
+    { tolerance: 0, payouts: [12_000_000n, 11_999_999n], signatures: 1, percent: 0.1 },
+    { tolerance: 50, payouts: [12_000_000n, 9_999_999n], signatures: 1, percent: undefined }, // less than the stake
   ];
-  for (const { tolerance, payouts, signatures } of cases) {
+  for (const { tolerance, payouts, signatures, percent } of cases) {
     const { slip, signed, said, open } = moving(99, payouts);
     slip.setTolerance(tolerance);
     assert.equal(open().tolerancePercent.value, tolerance, "kept in the browser");
     await slip.quote();
-    await slip.place();
+    await slip.sign();
     const stage = stageOf(slip);
     assert(stage.name === "quoted");
     assert.equal(signed.length, signatures);
@@ -302,10 +333,16 @@ Deno.test("BetSlip: beyond the tolerance, in either direction, the user decides"
     const pays = `New quote: sign within 8 s. It pays ${
       formatAmount(stage.offer.quote.payout)
     } USDC. `;
-    const why = "Not placed, nothing taken: the odds changed more than you accept. ";
+    const change = percent === undefined
+      ? "it would now pay less than you bet. "
+      : `the payout changed by ${percent} %, and you accept ${tolerance} %. `;
+    const why = `Not placed, nothing taken: ${change}`;
     const advice = "Taller, longer or later boxes are easier to place. ";
     const text = `(${pays}${why}${advice}New quote, from ${from}.`;
     assert(said.at(-1)?.startsWith(text), said.at(-1));
+    const isMuch = Math.abs(Number(stage.offer.quote.payout) / 12_000_000 - 1) >= 0.01;
+    const than = / % (less|more) than the 12\.00 USDC that you signed for\.\)$/;
+    assert.equal(than.test(said.at(-1) ?? ""), isMuch, said.at(-1));
     assert.equal(said.length, 2);
   }
 });
@@ -313,7 +350,7 @@ Deno.test("BetSlip: beyond the tolerance, in either direction, the user decides"
 Deno.test("BetSlip: a maker that refuses each of its own quotes is not asked for ever", async () => {
   const { slip, signed } = moving(99, [12_000_000n]);
   await slip.quote();
-  await slip.place();
+  await slip.sign();
   const stage = stageOf(slip);
   assert(stage.name === "quoted");
   assert.match(stage.refusal ?? "", /the odds changed faster than your bet got through\. Taller/);
@@ -350,7 +387,7 @@ Deno.test("BetSlip: a press 0.4 s after a quote appears signs it", async () => {
 Deno.test("BetSlip: nothing is signed again if the account has changed", async () => {
   const left = moving(1, [12_000_000n]);
   await left.slip.quote();
-  const placed = left.slip.place();
+  const placed = left.slip.sign();
   left.user.value = left.userOf(OTHER);
   await placed;
   assert.deepEqual([stageOf(left.slip), left.signed.length], [{ name: "draft" }, 1]);
@@ -376,13 +413,15 @@ Deno.test("BetSlip: after a refusal, the window of the new quote starts as far a
     slip.setTolerance(0);
     await slip.quote();
     clock.jump(7_000); // the quote is read
-    await slip.place();
+    await slip.sign();
     const stage = stageOf(slip);
     assert(stage.name === "quoted");
     assert.equal(announced[0], !begun, "one more signature was announced only if it may follow");
     assert.equal(stage.offer.quote.startTime, clock.now() + 8_000);
-    const why = begun ? "faster than your bet got through" : "more than you accept";
-    assert(said.at(-1)?.includes(`Not placed, nothing taken: the odds changed ${why}. `));
+    const why = begun
+      ? "the odds changed faster than your bet got through"
+      : "the payout changed by 0.1 %, and you accept 0 %";
+    assert(said.at(-1)?.includes(`Not placed, nothing taken: ${why}. `));
   }
 });
 
@@ -392,7 +431,7 @@ Deno.test("BetSlip: once its window has begun, a quote is neither signed nor sen
   await slip.quote();
   clock.advance(8_000);
   assert.deepEqual(said.slice(1), [TOO_LATE]);
-  await slip.place();
+  await slip.sign();
   assert.deepEqual([stageOf(slip).name, signed], ["quoted", 0]);
 });
 
@@ -410,7 +449,7 @@ Deno.test("BetSlip: if the chain is reset while a new quote is asked for, the us
       Promise.reject(new ExecutionError("PRICE_MOVED", "It moved", { retry: "new_quote" })),
   });
   await result.slip.quote();
-  await result.slip.place();
+  await result.slip.sign();
   assert.deepEqual([stageOf(result.slip).name, asked, signed.length], ["quoted", 3, 1]);
 });
 
@@ -585,7 +624,7 @@ Deno.test("BetSlip: if a wallet reports another chain while signing, the account
   const prompt = Promise.withResolvers<typeof SIGNATURE>();
   const { slip, user } = scene({ sign: () => prompt.promise });
   await slip.quote();
-  const placed = slip.place();
+  const placed = slip.sign();
   assert.equal(stageOf(slip).name, "signing");
   prompt.reject(new WalletError("WRONG_CHAIN", "on chain 5", { details: { actual: 5 } }));
   await placed;
@@ -600,7 +639,7 @@ Deno.test("BetSlip: a bet that the chain lacks after its deadline was not placed
   const { slip, clock, chain } = scene({ execute: () => Promise.reject(lost) });
   chain.isKnown = true;
   await slip.quote();
-  const placed = slip.place();
+  const placed = slip.sign();
   for (let seconds = 0; seconds < 40; seconds++) {
     await settle();
     clock.advance(1_000);
@@ -632,7 +671,7 @@ Deno.test("BetSlip: a quote that has expired is not signed", async () => {
   slip.edit({ startsIn: "60" });
   await slip.quote();
   clock.jump(QUOTE_LIFE_MS - 5_000);
-  await slip.place();
+  await slip.sign();
   assert.equal(signed, 0);
   assert.equal(stageOf(slip).name, "quoted");
 });
@@ -650,7 +689,7 @@ Deno.test("BetSlip: a prompt that was open for too long sends nothing", async ()
     },
   });
   await slip.quote();
-  await slip.place();
+  await slip.sign();
   assert.equal(sent, 0);
   assert.deepEqual(pending.of(USER), []);
   assert.equal(said.at(-1), TOO_LATE);
@@ -661,7 +700,7 @@ Deno.test("BetSlip: a refusal is explained, and the box stays", async () => {
     execute: () => Promise.reject(new ExecutionError("INSUFFICIENT_BALANCE", "no")),
   });
   await slip.quote();
-  await slip.place();
+  await slip.sign();
   assert.match(
     said.at(-1) ?? "",
     /^\(No bet was placed on the box from \d\d:\d\d:\d\d, nothing was taken\. Your balance was too small/,
@@ -680,7 +719,7 @@ Deno.test("BetSlip: while the outcome of a signed bet is unknown, nothing is cha
     execute: () => Promise.reject(new NetworkError("SERVICE_TIMEOUT", "late")),
   });
   await slip.quote();
-  void slip.place();
+  void slip.sign();
   await settle();
   assert.deepEqual(pending.of(USER).map(({ signature }) => signature), [SIGNATURE]);
   const { stage, fields, symbol } = slip;
@@ -704,7 +743,7 @@ Deno.test("BetSlip: while a bet of another tab is being placed, this tab neither
   const { bets } = user.value?.portfolio ?? assert.fail();
   await slip.quote();
   void bets.send({ offer: offerOf(8), signature: SIGNATURE });
-  await slip.place();
+  await slip.sign();
   assert.deepEqual([signed, stageOf(slip).name], [0, "quoted"]);
   slip.back();
   await slip.quote();
@@ -724,7 +763,7 @@ Deno.test("BetSlip: a change of account drops the quote, the estimate and a pend
     });
     slip.estimator.state.value = { failure: "old", bet: BET };
     await slip.quote();
-    const placed = step === "signing" ? slip.place() : undefined;
+    const placed = step === "signing" ? slip.sign() : undefined;
     user.value = userOf(OTHER);
     prompt.resolve(SIGNATURE);
     await placed;
@@ -844,7 +883,7 @@ Deno.test("BetSlip: after a rejected signature nothing is stored or sent", async
     sign: () => Promise.reject(new WalletError("USER_REJECTED", "no")),
   });
   await slip.quote();
-  await slip.place();
+  await slip.sign();
   const stage = stageOf(slip);
   assert(stage.name === "draft");
   assert.match(stage.failure ?? "", /You rejected the request/);
@@ -856,7 +895,7 @@ Deno.test("BetSlip: without a complete box no quote is requested, and without a 
   slip.edit({ lower: "2990", upper: "3010", startsIn: "8", lasts: "15", amount: "" });
   const { name } = stageOf(slip);
   await slip.quote();
-  await slip.place();
+  await slip.sign();
   assert.equal(stageOf(slip).name, name);
 });
 

@@ -27,7 +27,7 @@ const SERVICES = ["exchanges", "oracle", "node", "proxy", "bridge", "solver"];
 Deno.test({
   name: "Console: maker and operator see the same numbers as the services",
   ignore: !hasChromium,
-  timeout: 180_000, // with pictures
+  timeout: 300_000, // with pictures
   async fn() {
     const stack = await startStack({
       ports: { ...FREE_PORTS, console: 0 },
@@ -109,6 +109,10 @@ Deno.test({
       await visitor.page.waitForSelector(
         `svg[aria-label^="${other}, profit by price: at worst −"]`,
       );
+      const { base } = MARKETS.find(({ symbol }) => symbol === other) ?? assert.fail();
+      const stakes = theses.filter((bet) => bet.status === "open" && bet.base === base)
+        .reduce((sum, { betAmount }) => sum + betAmount, 0n);
+      await readsProfit(visitor, formatGain(stakes));
       const drawn = await visitor.page.$$('svg[aria-label*=" over price and time"] rect');
       assert.notEqual(drawn.length, 0);
       for (const [outcome, count] of [["executed", SHORT + LONG], ["quoted", SHORT + LONG + 2]]) {
@@ -120,7 +124,7 @@ Deno.test({
       assert.match(await visitor.textOf('tr[data-row="DURATION_TOO_SHORT"]'), /1/);
       await visitor.sees(/Such bets had [\d,]+\.\d\d USDC at risk, each attempt counted/);
       await visitor.sees(/EXPOSURE_TOO_LARGE[\s\S]*DURATION_TOO_SHORT/); // bets come first
-      await visitor.page.reload();
+      await drawsForecasts(visitor);
       await visitor.sees(/moves now and stays: at worst/);
       await labelsGrow(visitor);
       await examine(visitor, "maker");
@@ -132,7 +136,7 @@ Deno.test({
       await visitor.sees(/healthy, ready/);
       await visitor.sees(/Prices a minute\s+[1-9]/);
       await visitor.sees(/figures, all within their bounds, read since \d\d:\d\d:\d\d/);
-      await visitor.page.waitForSelector('summary[aria-label^="solver: "]');
+      await showsTrends(visitor);
       await visitor.sees(/ETH\/USDT[\s\S]*Oracle[\s\S]*ms\sold/);
       assert.equal((await visitor.page.$$("tr.source")).length, 4);
       await visitor.sees(/provider_a ✓\s+simulated, in the format of binance/);
@@ -145,6 +149,31 @@ Deno.test({
     }
   },
 });
+
+/** Cards are on one level; figures are spoken once, with their service, and drawn beside their text. */
+async function showsTrends({ page }: Visitor): Promise<void> {
+  const levels = await page.$$eval(":is(h1, h2, h3)", (all) => all.map(({ tagName }) => tagName));
+  assert.deepEqual(levels, ["H1", ...["Health", ...SERVICES, "Price sources"].map(() => "H2")]);
+  const solver = await page.waitForSelector('[data-service="solver"]:has(summary)');
+  const root = await solver?.$("summary") ?? assert.fail();
+  const spoken = await page.accessibility.snapshot({ root });
+  assert.match(`${spoken?.name}`, /^solver: \d figures, .*read since [\d:]+$/);
+  assert.equal(spoken?.description, undefined);
+  await page.$$eval(".services summary", (all) => all.forEach((summary) => summary.click()));
+  // Pictures have more to show.
+  const pointsMin = takesPictures ? 50 : 2;
+  await page.waitForFunction(
+    (card, pointsMin) => {
+      const trends = [...card?.querySelectorAll('details dd svg[aria-hidden="true"] .value') ?? []];
+      return trends.length > 0 &&
+        trends.length === card?.querySelectorAll("details dd").length &&
+        trends.every((path) => (path.getAttribute("d")?.split("L").length ?? 0) >= pointsMin);
+    },
+    { timeout: 180_000 },
+    solver,
+    pointsMin,
+  );
+}
 
 /** On the narrowest page, prices of the markets are side by side, and below each other in large text. */
 async function assertSourcesFitPhones({ page }: Visitor): Promise<void> {
@@ -187,6 +216,62 @@ async function resultsFit({ page }: Visitor): Promise<void> {
   await page.setViewport(size);
 }
 
+/** By keyboard and under the pointer, a chart shows the profit at a price, the first outside all boxes. */
+async function readsProfit({ page }: Visitor, outside: string): Promise<void> {
+  const slider = await page.$('figure:has(.heat) input[type="range"]') ?? assert.fail();
+  const reading = async () =>
+    `${await page.$eval("figure:has(.heat) .reading", ({ textContent }) => textContent)}`;
+  await slider.press("Home");
+  await page.waitForSelector("figure:has(.heat) .reading");
+  const first = await reading();
+  assert.match(first, /^[\d,.]+: /);
+  assert(first.endsWith(`: ${outside}`), first);
+  assert.equal(await slider.evaluate(({ ariaValueText }) => ariaValueText), first);
+  await slider.hover(); // its middle
+  await eventually("the value at the pointer", async () => await reading() !== first || undefined);
+  await page.mouse.move(0, 0);
+  await page.waitForSelector("figure:has(.heat) .reading", { hidden: true });
+}
+
+/** Of the forecasts that the solver reports, one is wrong: it is marked in the table and the drawing. */
+async function drawsForecasts(visitor: Visitor): Promise<void> {
+  const { page } = visitor;
+  const held = [[0.27, 0.72, 0.76], [0.22, 0.47, 0.74], [0.26, 0.53, 0.79]];
+  const calibration = MARKETS.map(({ symbol }, market) => {
+    const windows = 100 + 150 * market;
+    const boxes = [0.25, 0.5, 0.75].map((predicted, index) => ({
+      predicted,
+      held: held[market]?.[index],
+      error: Math.sqrt(predicted * (1 - predicted) / windows),
+    }));
+    return { symbol, horizons: [{ horizonMs: 15_000, windows, boxes }] };
+  });
+  await page.setRequestInterception(true);
+  page.on("request", async (request) => {
+    if (!request.url().endsWith("/info")) return await request.continue();
+    const info = await (await fetch(request.url())).json();
+    await request.respond({
+      headers: { "access-control-allow-origin": "*" },
+      body: JSON.stringify({ ...info, calibration }),
+    });
+  });
+  await page.reload();
+  await visitor.sees(/▲ 1 of \d+ bars misses the dashed line/);
+  const [market = ""] = MARKETS.map(({ symbol }) => symbol);
+  assert.match(
+    await visitor.textOf('[aria-label="forecasts"] tbody tr'),
+    new RegExp(`^${market}, 15\\ss50\\s%▲ 72\\s%`),
+  );
+  const bands = await page.$$eval(".band", (all) =>
+    all.map((band) => {
+      const line = band.querySelector("path")?.getAttribute("d")?.match(/[\d.]+/g)?.map(Number);
+      const [x = 0, bottom = 0, top = 0] = line ?? [];
+      return { isOff: band.matches(".warning"), meetsLine: top <= 100 - x && 100 - x <= bottom };
+    }));
+  assert(bands.length >= 9);
+  assert.deepEqual(bands.map(({ isOff }) => isOff), bands.map(({ meetsLine }) => !meetsLine));
+}
+
 /** The labels of drawings grow with the text, beside each other on the narrowest page too. */
 async function labelsGrow({ page }: Visitor): Promise<void> {
   const size = page.viewport();
@@ -204,7 +289,7 @@ async function labelsGrow({ page }: Visitor): Promise<void> {
           isClear: ends.every(({ left }, index) => index === 0 || left >= ends[index - 1]!.right),
         };
       }));
-    assert.deepEqual(labels, [{ size: pixels, isClear: true }, { size: pixels, isClear: true }]);
+    assert.deepEqual(labels, Array(3).fill({ size: pixels, isClear: true }));
   }
   await page.$eval("html", (html) => html.style.removeProperty("font-size"));
   await page.setViewport(size);

@@ -48,47 +48,61 @@ Deno.test("forecastsOf: the bets by quarters of probability, then each horizon o
   assert.deepEqual(forecastsOf([], []), []);
 });
 
-const judged = (held: number, error = 0.05) =>
-  judge({ of: "A/B", predicted: 0.5, held, error, count: 20 });
+const boxes = { of: "A/B", areBets: false, predicted: 0.5, count: 20 };
 
-Deno.test("judge: a forecast is off if it differs by more than four errors plus 3 %", () => {
-  assert.deepEqual([0.26, 0.28, 0.72, 0.74].map((held) => judged(held).isOff), [
-    ...[true, false, false, true],
+/** One of thirty. */
+const judged = (held: number, error = 0.05) => judge({ ...boxes, held, error }, 30);
+
+Deno.test("judge: a forecast is off if Wilson's band misses it, in 1 % of cases over all forecasts", () => {
+  assert.deepEqual([0.26, 0.31, 0.32, 0.68, 0.69, 0.74].map((held) => judged(held).isOff), [
+    ...[true, true, false, false, true, true],
   ]);
-  assert.equal(judged(0.6).hidden.toFixed(2), "0.23");
-  assert.match(RULE, /more than 4 standard errors plus 3 points/);
+  assert.match(RULE, /all bars meet the dashed line in 99 % of cases/);
+  const bandOf = (held: number, error: number, predicted = 0.5) => {
+    const { low, high } = judge({ ...boxes, predicted, held, error }, 1);
+    return [low, high].map((share) => Number(share.toFixed(3)));
+  };
+  const ofTwenty = Math.sqrt(0.25 / 20);
+  assert.deepEqual(bandOf(0.5, ofTwenty), [0.232, 0.768]);
+  assert.deepEqual(bandOf(0, ofTwenty), [0, 0.285]);
+  assert.deepEqual(bandOf(1, Math.sqrt(0.09 / 20), 0.9), [0.715, 1]);
+  assert.deepEqual(bandOf(1, 0, 1), [1, 1], "no chance at all");
 });
 
-Deno.test("judge: 30 correct forecasts together raise a false alarm in under 1 % of the rounds", () => {
-  const random = seededRandom(35);
-  const [looks, rounds, count] = [30, 2_000, 400];
-  let alarms = 0;
-  for (let round = 0; round < rounds; round++) {
-    const isAlarm = Array.from({ length: looks }, () => {
-      // A sum of twelve is normal enough, and has a variance of one.
-      const error = 0.5 / Math.sqrt(count);
-      const sum = Array.from({ length: 12 }, random).reduce((a, b) => a + b) - 6;
-      // The added 3 % would hide the measured difference.
-      const held = 0.5 + sum * error + Math.sign(sum) * 0.03;
-      return judge({ of: "A/B", predicted: 0.5, held, error, count }).isOff;
-    }).includes(true);
-    alarms += Number(isAlarm);
-  }
-  assert(alarms / rounds < 0.01);
-});
+for (const count of [20, 100]) {
+  Deno.test(`judge: 30 correct forecasts of ${count} boxes together raise a false alarm in under 1 % of the rounds`, () => {
+    const random = seededRandom(35);
+    const [looks, rounds] = [30, 2_000];
+    let alarms = 0;
+    for (let round = 0; round < rounds; round++) {
+      const isAlarm = Array.from({ length: looks }, (_, index) => {
+        const predicted = [0.25, 0.5, 0.75][index % 3] ?? NaN;
+        const error = Math.sqrt(predicted * (1 - predicted) / count);
+        const held = Array.from({ length: count }, random).filter((at) => at < predicted).length;
+        return judge({ ...boxes, predicted, held: held / count, error }, looks).isOff;
+      }).includes(true);
+      alarms += Number(isAlarm);
+    }
+    assert(alarms / rounds < 0.01, `${alarms} alarms`);
+  });
+}
 
 Deno.test("verdictOf: reports how many forecasts differ by more than chance", () => {
   const textOf = (...held: number[]) => verdictOf(held.map((share) => judged(share)));
   assert.match(textOf(), /^Too early to tell/);
-  assert.match(textOf(0.4, 0.9), /^▲ 1 of 2 differs by more than chance:/);
-  assert.match(textOf(0.1, 0.9), /^▲ 2 of 2 differ by/);
+  assert.match(
+    textOf(0.4, 0.9),
+    /^▲ 1 of 2 bars misses the dashed line, which is more than chance:/,
+  );
+  assert.match(textOf(0.1, 0.9), /^▲ 2 of 2 bars miss the/);
   assert.equal(
     verdictOf([judged(0.4, 0.1), judged(0.6)]),
-    "No difference is beyond chance; below 23 points, none can be.",
+    "No bar misses the dashed line: chance explains the differences. Differences below 18 points do " +
+      "not show yet.",
   );
   const [more, less] = [0.6, 0.4].map((held) => verdictOf(Array(4).fill(judged(held, 0.1))));
-  assert.match(`${more}`, / chance, but all rows held more often than predicted; /);
-  assert.match(`${less}`, / chance, but all rows held less often than predicted; /);
+  assert.match(`${more}`, / line, but all boxes held more often than predicted\. /);
+  assert.match(`${less}`, / line, but all boxes held less often than predicted\. /);
 });
 
 Deno.test("deviationOf: adds up variances, and deviations of windows of one market as far as they overlap", () => {

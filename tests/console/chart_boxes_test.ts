@@ -136,7 +136,10 @@ Deno.test("runText: a placed bet starts, runs, and is settled", () => {
   const bet = { startTime: 10_000, endTime: 130_000 };
   const texts = [7_001, 10_000, 108_001, 130_000].map((nowMs) => runText(bet, nowMs));
   assert.deepEqual(texts, [
-    ...["Starts in 3 s", "Running: 2 min left", "Running: 22 s left", "Ended: outcome follows"],
+    "starts in 3 s",
+    "2 min left",
+    "22 s left",
+    "being settled",
   ]);
 });
 

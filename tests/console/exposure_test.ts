@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { MARKETS, Markets, type Thesis } from "../../lib/client/mod.ts";
 import {
+  decidingPrice,
   headroomOf,
   mostAtRisk,
   type Payoff,
@@ -192,6 +193,11 @@ Deno.test("PriceGaps: finds the bets with a gap in their window, reads no price 
     ...[[20_000, 25_000], [30_000, 31_000]],
     ...[[20_000, 25_000], [31_000, 32_000]],
   ]);
+});
+
+Deno.test("decidingPrice: a bet whose window is over shows no present price, which decides nothing", () => {
+  const ends = bet(1, 1, 2, 0, 1_000);
+  assert.deepEqual([999, 1_000].map((nowMs) => decidingPrice(ends, 5, nowMs)), [5, undefined]);
 });
 
 Deno.test("timeTexts: a bet that has not started has both times", () => {

@@ -165,6 +165,30 @@ if (name === "lower") input.form.requestSubmit();
 );
 
 Deno.test(
+  pageTest("the slip warns of a box whose payout moves by more than is accepted", async (open) => {
+    const visitor = await open((page) => page.setViewport(PHONE));
+    const { page } = visitor;
+    await visitor.sees(/Live/);
+    // Low enough that the chance depends on its height.
+    await visitor.fill("startsIn", "8 s");
+    await visitor.fill("lasts", "15 s");
+    await visitor.press("Suggest a box");
+    await visitor.sees(/Odds\s+×\s\d/);
+    await visitor.seesNo(/Often refused/);
+    await page.select(".side select", "0"); // each move of the price changes the payout
+    await visitor.sees(
+      /Often refused: the payout changes by more than 0 % while you sign\. Taller, longer or later/,
+    );
+    await page.focus(".chart .area");
+    await page.keyboard.press("p");
+    await hears(page, /Your box pays .* Often refused: /);
+    await page.select(".side select", "15");
+    await visitor.seesNo(/Often refused/);
+    await visitor.close({ outages: true });
+  }),
+);
+
+Deno.test(
   pageTest("a swipe scrolls the page, drawing does not; a quote stops drawing", async (open) => {
     const visitor = await open((page) => page.setViewport(PHONE));
     const { page } = visitor;
@@ -415,6 +439,23 @@ Deno.test(
 );
 
 Deno.test(
+  pageTest("on a touch screen, the keys are listed once a key was pressed there", async (open) => {
+    const visitor = await open((page) => page.setViewport(PHONE));
+    const { page } = visitor;
+    await visitor.sees(/Live/);
+    const isListed = () => page.$eval(".keys", (keys) => keys.checkVisibility());
+    await visitor.touch([[[0.3, 0.5]]]);
+    assert.equal(await isListed(), false);
+    await page.$eval(".chart .area", (area) => area.focus());
+    await page.keyboard.press("p");
+    await eventually("the keys", async () => await isListed() || undefined);
+    await visitor.press("Show more time"); // with the finger
+    assert.equal(await isListed(), true, "they stay");
+    await visitor.close();
+  }),
+);
+
+Deno.test(
   pageTest("on the chart, keys suggest and move a box, and say what it pays", async (open) => {
     const visitor = await open();
     const { page } = visitor;
@@ -478,6 +519,10 @@ Deno.test(
     await page.focus(".chart .area");
     await page.keyboard.press("Enter");
     await focusIsOn(page, "Sign and place the bet");
+    const back = await page.$("button::-p-text(Change the box)");
+    const { description } = await page.accessibility.snapshot({ root: back ?? assert.fail() }) ??
+      {};
+    assert.equal(description, "Drops the quote. The box stays.");
     await page.keyboard.press("Escape");
     await hears(page, /^Back to the box: no bet was placed\.$/);
     await page.waitForSelector(".chart .area:focus"); // where the quote was asked for
@@ -648,6 +693,55 @@ Deno.test(pageTest("an open bet is read and repeated, also in enlarged text", as
   await focusIsOn(page, "Notify me when a bet ends");
   await visitor.close({ outages: true });
 }));
+
+Deno.test(
+  pageTest(
+    "the focus of a row that is removed stays in the list, until it is left",
+    async (open) => {
+      const visitor = await open();
+      const { page } = visitor;
+      await visitor.enter();
+      await visitor.press("Suggest a box");
+      await visitor.press("Bet all of your balance");
+      await visitor.press("Get a quote");
+      await visitor.press("Sign and place the bet");
+      await visitor.sees(/Balance\s+0\.00 USDC/);
+      const first = await page.$eval(".side > .card", ({ ariaLabel }) => ariaLabel);
+      assert.equal(first, "Your box", "the outcome stays where the quote was");
+      await visitor.press("Make another bet");
+      assert.equal(await page.$eval("input[name=amount]", ({ value }) => value), "10", "not all");
+      await page.waitForSelector('tr [aria-label^="Repeat bet"]');
+      const show = (index: number) =>
+        page.$$eval(
+          "[aria-label='Bets shown'] button",
+          (all, index) => all.at(index)?.click(),
+          index,
+        );
+      await page.focus('tr [aria-label^="Repeat bet"]');
+      await show(-1); // those that are lost: none
+      await page.waitForSelector(".positions .scroller:focus");
+      // The user goes on before the focus is put back, and then leaves that place on purpose.
+      await show(0);
+      await page.focus('tr [aria-label^="Repeat bet"]');
+      await page.evaluate(`new MutationObserver((_, observer) => {
+  observer.disconnect();
+  document.querySelector("nav a").focus();
+}).observe(document.querySelector(".positions"), { childList: true, subtree: true })`);
+      await show(-1);
+      await page.waitForSelector("nav a:focus");
+      const pass = async () => {
+        const nowMs = Number(await page.evaluate("performance.now()"));
+        await page.waitForFunction(`performance.now() > ${nowMs + 250}`); // frames
+      };
+      await pass();
+      await page.evaluate("document.activeElement.blur()");
+      await show(0);
+      await pass();
+      assert.equal(await page.evaluate("document.activeElement === document.body"), true);
+      await visitor.close({ outages: true });
+    },
+  ),
+);
 
 Deno.test(
   pageTest("a disabled button explains why; views are named; offline is shown", async (open) => {
@@ -826,7 +920,7 @@ Deno.test(
     await visitor.sees(/Sign and place the bet/);
     // Not by the mouse: the message may end meanwhile.
     await page.$$eval(".toasts button", (buttons) => buttons.forEach((one) => one.click()));
-    const parts = [".deadline", ".side .facts dt", ".side .facts dd", "[data-next]"];
+    const parts = [".deadline", ".terms", ".side .facts dt", ".side .facts dd", "[data-next]"];
     assert.deepEqual(await cutOff(page, parts), []);
     const hidden = await page.$eval("#bar-note p", (note) => {
       note.textContent = "Not placed: the odds changed. This is a new quote, for a window from " +
@@ -1063,13 +1157,13 @@ async function hears(page: Page, pattern: RegExp): Promise<void> {
 
 /** From now on, the page is busy after each change of the bet, and late to paint. */
 async function slowDown(page: Page): Promise<void> {
-  await page.$eval("aside.side", (side) => {
-    globalThis.requestAnimationFrame = (paint) => setTimeout(() => paint(performance.now()), 500);
+  await page.evaluate(`
+    requestAnimationFrame = (paint) => setTimeout(() => paint(performance.now()), 500);
     new MutationObserver(() => {
       const until = performance.now() + 200;
       while (performance.now() < until);
-    }).observe(side, { childList: true, subtree: true });
-  });
+    }).observe(document.querySelector("aside.side"), { childList: true, subtree: true });
+  `);
 }
 
 async function focusIsOn(page: Page, text: string): Promise<void> {

@@ -31,6 +31,34 @@ Deno.test(
 );
 
 Deno.test(
+  pageTest("on a phone, the page does not move from the box to the next one", async (open) => {
+    for (const [width, height] of [[390, 844], [360, 640]] as const) {
+      const visitor = await open((page) => page.setViewport({ ...PHONE, width, height }));
+      const { page } = visitor;
+      await visitor.enter();
+      await visitor.press("Suggest a box");
+      await visitor.sees(/Odds\s+×\s\d/);
+      await page.$eval("html", (html) => html.scrollTop = 0);
+      for (
+        const [action, then, shown] of [
+          ["Get a quote", /Sign within \d+ s/, "#range"],
+          ["Sign and place the bet", /is placed/, "[data-outcome]"],
+          ["Make another bet", /Suggest a box/, ".next"],
+        ] as const
+      ) {
+        await visitor.press(action);
+        await visitor.sees(then);
+        await page.evaluate("new Promise((resolve) => requestAnimationFrame(resolve))");
+        assert.equal(await page.evaluate("scrollY"), 0, `${width}: ${action}`);
+        const { top, bottom } = await placeOf(page, shown);
+        assert(top > 0 && bottom <= height, `${shown}: ${top} to ${bottom} of ${height}`);
+      }
+      await visitor.close({ outages: true });
+    }
+  }),
+);
+
+Deno.test(
   pageTest("in large text on a phone, amount, button and signed range are seen", async (open) => {
     const visitor = await open((page) => page.setViewport(PHONE));
     const { page } = visitor;
@@ -46,8 +74,19 @@ Deno.test(
     });
     await visitor.press("Get a quote");
     await visitor.sees(/Sign within \d+ s/);
-    const [range, sign] = [await placeOf(page, ".side .facts"), await placeOf(page, "[data-next]")];
+    const [range, sign] = [await placeOf(page, "#range"), await placeOf(page, "[data-next]")];
     assert(range.top >= 0 && range.bottom <= sign.top, JSON.stringify({ range, sign }));
+    // What is signed is beside the button, wherever the page is scrolled to.
+    await page.setViewport({ ...PHONE, width: 320, height: 640 });
+    for (const scrollTop of [0, 10_000]) {
+      await page.$eval("html", (html, top) => html.scrollTop = top, scrollTop);
+      await eventually("the sum above the button", async () => {
+        const [sum, sign] = [await placeOf(page, ".sum"), await placeOf(page, "[data-next]")];
+        return sum.top > 320 && sum.bottom <= sign.top && sign.bottom <= 640 || undefined;
+      });
+    }
+    const payout = await visitor.textOf(".terms [data-payout]");
+    assert.equal(await visitor.textOf(".sum"), `Bet 10.00, get ${payout} USDC`);
     await visitor.close({ outages: true });
   }),
 );

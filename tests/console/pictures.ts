@@ -37,6 +37,8 @@ async function draft(visitor: Visitor, bet: typeof DRAFT): Promise<void> {
   await visitor.fill("startsIn", `${bet.startsIn} s`);
   await visitor.fill("lasts", `${bet.lasts} s`);
   await visitor.fill("amount", String(bet.amount));
+  const isOutside = (await visitor.sees(/Odds\s+×\s\d|Move the box/)) === "Move the box";
+  if (isOutside) await visitor.press("Move the box to the price");
   await visitor.sees(/Odds\s+×\s\d/);
 }
 

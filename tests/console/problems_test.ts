@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
-import { MetricsHistory, parseMetrics } from "../../services/console/page/data/metrics.ts";
+import {
+  FIGURES,
+  MetricsHistory,
+  parseMetrics,
+  worstOf,
+} from "../../services/console/page/data/metrics.ts";
 import type { ServiceName, ServiceState } from "../../services/console/page/data/service_watch.ts";
 import { PROBLEMS } from "../../lib/problems/mod.ts";
 import { formatTime } from "../../services/console/page/format.ts";
-import {
-  alertText,
-  countedFor,
-  FIGURES,
-  worstOf,
-} from "../../services/console/page/operator/figures.ts";
+import { alertText, countedFor } from "../../services/console/page/operator/figures.ts";
 import {
   deadlineText,
   type Finding,
@@ -531,6 +531,11 @@ Deno.test("Problems: the worst value is the highest or the lowest, depending on 
   const worst = ([">", "<", "=="] as const).map((op) => worstOf({ op, limit: 0 }, samples));
   assert.deepEqual(worst, [3, 1, 1]);
   assert.equal(worstOf({ op: ">", limit: 0 }, []), undefined);
+  assert.equal(
+    worstOf({ op: ">", limit: 1 }, [{ labels: {}, value: -1 }]),
+    0,
+    "far from its bound",
+  );
 });
 
 Deno.test("Problems: one problem of several markets is one line, with the worst value", () => {

@@ -1,7 +1,12 @@
 /** The maker's page: the solver's answers. */
 import assert from "node:assert/strict";
 import { parseMetrics } from "../../services/console/page/data/metrics.ts";
-import { answersOf, refusedText, startText } from "../../services/console/page/maker/refusals.ts";
+import {
+  answersOf,
+  countText,
+  refusedText,
+  startText,
+} from "../../services/console/page/maker/refusals.ts";
 
 Deno.test("answersOf: successes first, then refusals by their count since the start, of bets before quotes and estimates", () => {
   const metrics = parseMetrics(
@@ -30,6 +35,11 @@ Deno.test("answersOf: successes first, then refusals by their count since the st
     refusedText(answers),
     "53 of 65 signed bets (82\u00a0%) and 17 of 87 quotes (20\u00a0%) refused",
     "without requests that are no business",
+  );
+  assert.deepEqual(
+    answers.map((answer) => countText(answer, 0, answers).replace("\u00a0", " ")),
+    ["12 (18\u00a0%)", "0", "50 (77\u00a0%)", "40", "3 (4.6\u00a0%)", "0", "0"],
+    "shares of the same 65",
   );
   assert.deepEqual(answersOf(parseMetrics("")), []);
   assert.equal(refusedText([]), "0 of 0 signed bets and 0 of 0 quotes refused");

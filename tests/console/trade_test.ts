@@ -82,7 +82,7 @@ Deno.test({
           const payout = await visitor.page.waitForSelector(".card:has(.deadline) [data-payout]");
           const offered = await payout?.evaluate((found) => found.getAttribute("data-payout"));
           await visitor.press("Sign and place the bet");
-          await visitor.sees(/● (Starts in \d+ s|Running: \d+ s left)\s+Bet \d+ is placed/);
+          await visitor.sees(/● (starts in \d+ s|\d+ s left)\s+Bet \d+ is placed/);
           const { id } = await newestBet(visitor);
           const outcome = await visitor.outcomeOf(id);
           const bet = await newestBet(visitor);

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import type { RandomSource } from "../../lib/clock.ts";
-import type { SqlValue } from "../../lib/intents/sql.ts";
+import type { SqlValue } from "../../lib/intents/database.ts";
 import {
   COLUMNS,
   FINISHED,

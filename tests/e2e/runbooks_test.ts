@@ -144,7 +144,11 @@ class Machine {
   readonly #oracle = Object.assign(startFakeOracle(), { prices: { "ETH/USDT": 1_650_000_000n } });
   readonly history = startFakeHistory([]);
   readonly #ports = {
-    ...{ 8545: freePort(), 8546: freePort(), 8547: freePort(), 3001: freePort(), 3000: freePort() },
+    8545: freePort(),
+    8546: freePort(),
+    8547: freePort(),
+    3001: freePort(),
+    3000: freePort(),
   };
   readonly #programs = new Map<Name, Program>();
   /** Undefined for SQLite files. */
@@ -408,7 +412,8 @@ ${key("admin")}
     let last: unknown;
     await eventually(`a deposit that is ${expected}`, async () => {
       const { status, body } = await post(`${this.urlOf("bridge")}/deposit`, request);
-      const isCommitted = status === 200 || /deposit is committed/.test(String(body.error));
+      const isCommitted = status === 200 ||
+        /deposit of [\d.]+ USDC is committed/.test(String(body.error));
       last = body;
       const { state = body.code } = Object(body.details);
       return (isCommitted ? "committed" : state) === expected || undefined;
@@ -752,7 +757,8 @@ async function backfillGap(machine: Machine): Promise<void> {
   const [commands] = blocksOf("After a restart of the node", 1);
   const now = Date.now();
   machine.history.trades = Array.from({ length: 1_000 }, (_, index) => ({
-    ...{ time: now - (1_000 - index) * 1_000, price: 1_650_000_000n },
+    time: now - (1_000 - index) * 1_000,
+    price: 1_650_000_000n,
   }));
   await machine.play(commands);
 }

@@ -24,8 +24,8 @@ function firstTrades(url: string, symbol: string, count: number) {
   });
 }
 
-async function start(given: Partial<ExchangesOptions>) {
-  return await startExchanges(withDefaults(options, { port: 0, ...given }));
+async function start(values: Partial<ExchangesOptions>) {
+  return await startExchanges(withDefaults(options, { port: 0, ...values }));
 }
 
 Deno.test(
@@ -40,7 +40,7 @@ Deno.test(
       await Deno.writeTextFile(markets, kept.join("\n"));
       const tape = `${folder}/tape.csv`;
       await Deno.writeTextFile(tape, `${TAPE_HEADER}\n1000,1,buy,1666.8,1\n1040,2,sell,1666.8,2\n`);
-      const given = {
+      const values = {
         port: freePort(),
         host: "127.0.0.2",
         corsOrigins: [PAGE],
@@ -52,7 +52,7 @@ Deno.test(
         tapeMarket: "BTC/USDT",
         faults: [{ provider: "provider_b", fault: "close", afterMs: 0 } as const],
       };
-      const exchanges = await start(given);
+      const exchanges = await start(values);
       const { url } = exchanges;
       const others = await Promise.all([start({ markets, seed: 7 }), start({ markets })]);
       try {
@@ -60,9 +60,9 @@ Deno.test(
           const [first, second] = await firstTrades(url, "BTCUSDT", 2);
           assert.deepEqual([first?.p, second?.p], ["1666.800000", "1666.800000"]);
         };
-        await observe(given, {
-          port: () => assert.equal(new URL(url).port, String(given.port)),
-          host: () => assert.equal(new URL(url).hostname, given.host),
+        await observe(values, {
+          port: () => assert.equal(new URL(url).port, String(values.port)),
+          host: () => assert.equal(new URL(url).hostname, values.host),
           corsOrigins: () => assertAllowsPage(`${url}/api/v3/aggTrades?symbol=SOLUSDT`),
           allowedHosts: () => assertAnswersAsName(url),
           markets: async () => {

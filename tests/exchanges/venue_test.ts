@@ -11,7 +11,7 @@ import {
   WRONG_CLOCK_MS,
 } from "../../services/exchanges/faults.ts";
 import { Venue } from "../../services/exchanges/venue.ts";
-import { PROVIDERS } from "../../services/oracle/providers.ts";
+import { PROVIDERS } from "../../services/oracle/providers/mod.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 
 const TRADED = MARKETS.slice(0, 2);

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
-import { toWire } from "../../lib/protocol/wire.ts";
+import { toWire } from "../../lib/json.ts";
 import { options as proxyOptions, startProxy } from "../../services/proxy/mod.ts";
 import { actors, deposit, hashOf } from "../node/support/actors.ts";
 import { withNode } from "../node/support/running_node.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { openCommand, type RunnableCommand } from "../../lib/cli/command.ts";
+import { loadCommand, type RunnableCommand } from "../../lib/cli/command.ts";
 import {
   type Environment,
   type OptionTable,
@@ -37,12 +37,12 @@ export async function parseCommandLine(
   [name = "", ...words]: readonly string[],
   env: Environment,
 ): Promise<ParsedOptions<OptionTable>> {
-  let run: RunnableCommand = await openCommand(commands, name);
+  let run: RunnableCommand = await loadCommand(commands, name);
   const flagsAt = words.findIndex((word) => word.startsWith("-"));
   const names = words.splice(0, flagsAt < 0 ? words.length : flagsAt);
   for (const word of names) assert(Object.hasOwn(run.subcommands, word), `${name} ${word}`);
   // Several names are services of the doctor, which then accepts only its own options.
   const [only] = names;
-  if (only !== undefined && names.length === 1) run = await openCommand(run.subcommands, only);
+  if (only !== undefined && names.length === 1) run = await loadCommand(run.subcommands, only);
   return parseAllOptions(run.definition, run.definition.options, words, env);
 }

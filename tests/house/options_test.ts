@@ -85,7 +85,7 @@ for (const [caller, callee] of MEETINGS) {
 
 /** Every command, with its subcommands. */
 async function allCommands(entries: CommandEntries): Promise<RunnableCommand[]> {
-  const opened = await Promise.all(Object.values(entries).map((entry) => entry.open()));
+  const opened = await Promise.all(Object.values(entries).map((entry) => entry.load()));
   const below = opened.map(({ run }) => allCommands(run.subcommands));
   return [...opened.map(({ run }) => run), ...(await Promise.all(below)).flat()];
 }

@@ -55,7 +55,7 @@ Deno.test("CONTRIBUTING: names every dependency", () => {
 async function optionTables(entries: CommandEntries, above = ""): Promise<[string, OptionTable][]> {
   const found = await Promise.all(
     Object.entries(entries).map(async ([name, entry]): Promise<[string, OptionTable][]> => {
-      const { run: { definition, subcommands } } = await entry.open();
+      const { run: { definition, subcommands } } = await entry.load();
       const path = above + name;
       // `doctor <service>` accepts the options of both.
       const below = path === "doctor" ? [] : await optionTables(subcommands, `${path} `);

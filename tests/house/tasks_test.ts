@@ -8,7 +8,7 @@ import { variablesOf } from "../../lib/cli/option_names.ts";
 import { run as doctor } from "../../services/stack/doctor.ts";
 import { EXCHANGE_HISTORY_URL } from "../../lib/net/exchange_history.ts";
 import { PROXY_VARIABLES } from "../../services/oracle/provider_connection.ts";
-import { PROVIDERS } from "../../services/oracle/providers.ts";
+import { PROVIDERS } from "../../services/oracle/providers/mod.ts";
 import type { OptionSpec, OptionTable } from "../../lib/cli/options.ts";
 import { OPTION_TABLES } from "./option_tables.ts";
 

@@ -4,8 +4,8 @@ import type { RandomSource } from "../../lib/clock.ts";
 import { exchangeSymbol } from "../../lib/protocol/markets.ts";
 import type { NumberedTrade } from "../../services/exchanges/trades.ts";
 import { DIALECTS } from "../../services/exchanges/dialects/mod.ts";
-import type { Dialect } from "../../services/exchanges/dialect.ts";
-import { PROVIDERS } from "../../services/oracle/providers.ts";
+import type { Dialect } from "../../services/exchanges/dialects/dialect.ts";
+import { PROVIDERS } from "../../services/oracle/providers/mod.ts";
 import { withSeed } from "../support/random.ts";
 
 /** Five times as many find no other mutant of a parser. */

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
-import { median } from "../../services/oracle/aggregation.ts";
+import { AGGREGATIONS } from "../../services/oracle/aggregation.ts";
 import { JumpGuard } from "../../services/oracle/jump_guard.ts";
 import { MINUTE_MS } from "../../lib/time.ts";
+
+const { median } = AGGREGATIONS;
 
 const USD = 1_000_000n;
 

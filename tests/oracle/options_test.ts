@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { parseOptions, UsageError, withDefaults } from "../../lib/cli/options.ts";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { options as exchangesOptions, startExchanges } from "../../services/exchanges/mod.ts";
-import { average, median } from "../../services/oracle/aggregation.ts";
+import { AGGREGATIONS } from "../../services/oracle/aggregation.ts";
 import { options, startOracle } from "../../services/oracle/mod.ts";
 import { providersSchema } from "../../services/oracle/status.ts";
 import { eventually } from "../support/eventually.ts";
@@ -15,6 +15,8 @@ import {
 } from "../support/every_option.ts";
 import { withMarketsFile } from "../support/files.ts";
 import { freePort } from "../support/ports.ts";
+
+const { average, median } = AGGREGATIONS;
 
 const text = { name: "oracle", description: "", examples: [] };
 
@@ -68,7 +70,7 @@ Deno.test(
       const exchanges = await startExchanges(
         withDefaults(exchangesOptions, { port: 0, markets, rate: 500 }),
       );
-      const given = {
+      const values = {
         port: freePort(),
         host: "127.0.0.2",
         corsOrigins: [PAGE],
@@ -81,7 +83,7 @@ Deno.test(
         maxSourceAgeMs: 200,
       };
       const { url, stop } = await startOracle(
-        withDefaults(options, { ...given, providers: [...given.providers] }),
+        withDefaults(options, { ...values, providers: [...values.providers] }),
       );
       const look = async () => {
         const { providers, pairSources } = providersSchema.parse(
@@ -90,14 +92,14 @@ Deno.test(
         return { providers, pairSources, pair: pairSources[symbol] ?? assert.fail() };
       };
       try {
-        await observe({ ...given, providers: [...given.providers] }, {
-          port: () => assert.equal(new URL(url).port, String(given.port)),
-          host: () => assert.equal(new URL(url).hostname, given.host),
+        await observe({ ...values, providers: [...values.providers] }, {
+          port: () => assert.equal(new URL(url).port, String(values.port)),
+          host: () => assert.equal(new URL(url).hostname, values.host),
           corsOrigins: () => assertAllowsPage(`${url}/providers`),
           allowedHosts: () => assertAnswersAsName(url),
           providers: async () => {
             const { providers } = await look();
-            assert.deepEqual(providers.map(({ name }) => name), given.providers);
+            assert.deepEqual(providers.map(({ name }) => name), values.providers);
           },
           markets: async () => assert.deepEqual(Object.keys((await look()).pairSources), [symbol]),
           providerUrls: () =>

@@ -1,8 +1,8 @@
 import { exchangeSymbol, MARKETS } from "../../lib/protocol/markets.ts";
 import assert from "node:assert/strict";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
-import type { Frame, ReceivedTrade } from "../../services/oracle/provider.ts";
-import { PROVIDERS } from "../../services/oracle/providers.ts";
+import type { Frame, ReceivedTrade } from "../../services/oracle/providers/provider.ts";
+import { PROVIDERS } from "../../services/oracle/providers/mod.ts";
 import { binance } from "../../services/oracle/providers/binance.ts";
 import { coinbase } from "../../services/oracle/providers/coinbase.ts";
 import { kraken } from "../../services/oracle/providers/kraken.ts";

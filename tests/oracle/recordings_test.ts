@@ -1,8 +1,8 @@
 /** Replays recorded traffic through the parsers, where the recordings are available. */
 import assert from "node:assert/strict";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
-import { PROVIDERS } from "../../services/oracle/providers.ts";
-import { Stream } from "../../services/oracle/stream.ts";
+import { PROVIDERS } from "../../services/oracle/providers/mod.ts";
+import { MarketStream } from "../../services/oracle/market_stream.ts";
 
 const folder = new URL("../../../shared/data/", import.meta.url);
 
@@ -44,7 +44,7 @@ for (const [name, file] of recordings) {
     ignore,
     fn() {
       const provider = PROVIDERS[name];
-      const streams = new Map<string, Stream>();
+      const streams = new Map<string, MarketStream>();
       let traded = 0;
       for (const line of lines ?? []) {
         const { frame, received_ms }: { frame: string; received_ms: number } = JSON.parse(line);
@@ -60,7 +60,7 @@ for (const [name, file] of recordings) {
         for (const trade of parsed.trades) {
           assert.equal(trade.symbol, symbol);
           assert.equal(trade.price, micros(digits), frame);
-          const stream = streams.get(symbol) ?? new Stream(symbol, provider.sequence);
+          const stream = streams.get(symbol) ?? new MarketStream(symbol, provider.sequence);
           streams.set(symbol, stream);
           const order = stream.add(trade, received_ms);
           assert(order === "next" || order === "gap", `${order}: ${frame}`);

@@ -3,7 +3,7 @@ import { MARKETS } from "../../lib/protocol/markets.ts";
 import { Registry } from "prom-client";
 import { createOracleMetrics, registerBoardMetrics } from "../../services/oracle/metrics.ts";
 import { Oracle } from "../../services/oracle/oracle.ts";
-import { PROVIDERS } from "../../services/oracle/providers.ts";
+import { PROVIDERS } from "../../services/oracle/providers/mod.ts";
 import { healthBody, providersBody } from "../../services/oracle/status.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { FakeNetwork } from "../support/fake_socket.ts";

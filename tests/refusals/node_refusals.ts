@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import type { Hex } from "../../lib/protocol/scalars.ts";
-import { toWire } from "../../lib/protocol/wire.ts";
+import { toWire } from "../../lib/json.ts";
 import type { Transaction } from "../../lib/protocol/transaction.ts";
 import type { RunningNode } from "../../services/node/mod.ts";
 import { SUBSCRIPTIONS_PER_CLIENT_MAX } from "../../services/node/rpc/subscriptions.ts";

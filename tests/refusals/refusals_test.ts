@@ -31,7 +31,7 @@ const TESTED_ELSEWHERE: Readonly<Record<string, string>> = {
   PRICE_MOVED: "solver/pricing/barrier_strategy_test.ts",
   PRICE_IMPROVED: "solver/api_test.ts",
   CLOCKS_DIFFER: "bridge/depositor_test.ts",
-  NODE_TIMEOUT: "lib/http/envelope_test.ts",
+  NODE_TIMEOUT: "lib/http/json_api_test.ts",
   RECEIPT_DROPPED: "lib/intents/submitter_bounds_test.ts",
   NeedsBackfill: "node/chain/settlement_test.ts",
   NODE_BUSY: "node/rpc/batches_test.ts",

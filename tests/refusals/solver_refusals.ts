@@ -5,7 +5,7 @@ import {
   StoreConnectionLostError,
   StoreDamagedError,
   StoreError,
-} from "../../lib/intents/intent.ts";
+} from "../../lib/intents/errors.ts";
 import { solverApp } from "../openapi/support/apps.ts";
 import { eventually } from "../support/eventually.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
@@ -252,8 +252,8 @@ export async function refuseByStore(
 ): Promise<void> {
   for (const [thrown, expected] of THROWN) {
     const app = appOf(() => Promise.reject(thrown));
-    const parts = { name, host: "127.0.0.1", port: 0, health: () => new Response() };
-    const service = startService({ ...parts, app, registry: createRegistry() });
+    const definition = { name, host: "127.0.0.1", port: 0, health: () => new Response() };
+    const service = startService({ ...definition, app, registry: createRegistry() });
     for (const path of paths) await refusals.ask(service.url, { path, ...expected });
     await service.stop();
   }

@@ -19,10 +19,10 @@ import { QUOTE_TYPE } from "../../lib/protocol/quote.ts";
 import { TRANSACTION_ERROR_CODES } from "../../lib/protocol/receipt.ts";
 import { TRANSACTION_TYPES } from "../../lib/protocol/transaction.ts";
 import type { FlatType } from "../../lib/protocol/typed_data.ts";
-import { answerOfCode } from "../../lib/http/failures.ts";
+import { answerOfCode } from "../../lib/http/error_answers.ts";
 import { commands } from "../../main.ts";
-import { BRIDGE_ERRORS } from "../../services/bridge/failures.ts";
-import { SOLVER_ERRORS } from "../../services/solver/failures.ts";
+import { BRIDGE_ERRORS } from "../../services/bridge/errors.ts";
+import { SOLVER_ERRORS } from "../../services/solver/errors.ts";
 import { options as nodeOptions } from "../../services/node/options.ts";
 import { resolveSettings } from "../../services/node/settings.ts";
 import type { RunningStack } from "../../services/stack/stack.ts";
@@ -118,7 +118,7 @@ Deno.test("docs/operating.md: the markets file is read", () => {
 Deno.test("docs/operating.md: every service accepts the settings file; the node's section has the defaults", () =>
   withFile(tomlOf("docs/operating.md")[0] ?? "", async (path) => {
     for (const [name, table] of Object.entries(OPTION_TABLES)) {
-      const { definition } = (await commands[name as CommandName].open()).run; // tables have these names
+      const { definition } = (await commands[name as CommandName].load()).run; // tables have these names
       const read = <T extends OptionTable>(table: T) =>
         parseOptions(definition, table, ["--config", path], () => undefined);
       read({ ...table, config: configOption });
@@ -133,8 +133,8 @@ const prose = DOCUMENTS.map(readText).join("\n");
 
 /** The flags of commands and their subcommands. */
 async function flagsOf(entries: CommandEntries): Promise<string[]> {
-  const flags = Object.values(entries).map(async ({ open }) => {
-    const { run: { definition, subcommands } } = await open();
+  const flags = Object.values(entries).map(async ({ load }) => {
+    const { run: { definition, subcommands } } = await load();
     const own = [...visibleOptions(), ...visibleOptions(definition.options)];
     return [...own.map(({ long }) => `${long}`), ...await flagsOf(subcommands)];
   });

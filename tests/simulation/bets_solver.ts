@@ -4,8 +4,8 @@ import { onlyChain } from "../support/intents.ts";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { getLogger } from "@logtape/logtape";
 import { type FaultPoints, withFaultPoints } from "../support/fault_points.ts";
-import { StoreError } from "../../lib/intents/intent.ts";
-import { TransactionBuilder } from "../../lib/intents/submission.ts";
+import { StoreError } from "../../lib/intents/errors.ts";
+import { TransactionBuilder } from "../../lib/intents/transactions.ts";
 import { Submitter } from "../../lib/intents/submitter.ts";
 import { PollingLoop } from "../../lib/net/polling_loop.ts";
 import { SLOT_MS } from "../../lib/prices/price_slots.ts";
@@ -75,7 +75,6 @@ export class BetsSolver {
       minimumBet: new MinimumBet(),
       strategy,
       signer: quoteSigner,
-      solver: signer.address,
       chainId: CHAIN_ID,
       clock,
       timeBounds: { maxStartAheadMs: 4_000, maxStartBehindMs: 2_000, maxDeadlineMs: 10_000 },
@@ -138,7 +137,6 @@ export class BetsSolver {
       limit: new ExposureLimit({ book, refreshBook: () => store.refreshReservations(book) }),
       releaseSettled: () => this.#reservations.reconcile(),
       quoteSigner,
-      signer,
       chainId: CHAIN_ID,
       clock,
     });

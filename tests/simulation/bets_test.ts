@@ -9,7 +9,7 @@ import { RangemakerError } from "../../lib/errors.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
 import type { Quote } from "../../lib/protocol/quote.ts";
 import type { Address, Hex } from "../../lib/protocol/scalars.ts";
-import { toWire } from "../../lib/protocol/wire.ts";
+import { toWire } from "../../lib/json.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { betTermsOf } from "../../lib/protocol/terms.ts";
 import { isUnsettled } from "../../lib/protocol/thesis.ts";

@@ -98,8 +98,12 @@ Deno.test({
         const node = FakeNode.start();
         const service: ServiceProcess = {
           args: [
-            ...["bridge", "--port", "0", "--rpc-url", node.url, "--database", database],
-            ...["--rate-limit", "0", "--rate-limit-total", "0"],
+            "bridge",
+            "--port=0",
+            `--rpc-url=${node.url}`,
+            `--database=${database}`,
+            "--rate-limit=0",
+            "--rate-limit-total=0",
           ],
           env: { BRIDGE_PRIVATE_KEY: DEV_ACCOUNTS.relayer.privateKey },
         };

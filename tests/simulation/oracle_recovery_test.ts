@@ -5,7 +5,7 @@ import type { RandomSource } from "../../lib/clock.ts";
 import type { SocketLike } from "../../lib/net/reconnecting_socket.ts";
 import { PROVIDER_NAMES, type ProviderName } from "../../lib/protocol/providers.ts";
 import { ProviderConnection } from "../../services/oracle/provider_connection.ts";
-import { PROVIDERS } from "../../services/oracle/providers.ts";
+import { PROVIDERS } from "../../services/oracle/providers/mod.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { withSeed } from "../support/random.ts";
 

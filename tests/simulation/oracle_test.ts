@@ -8,10 +8,10 @@ import { VENUE_FAULT_NAMES, type VenueFault } from "../../services/exchanges/fau
 import { TradePlayer } from "../../services/exchanges/playback.ts";
 import { Simulation } from "../../services/exchanges/simulation.ts";
 import { Venue } from "../../services/exchanges/venue.ts";
-import { FAULTS } from "../../services/oracle/session.ts";
+import { FAULTS } from "../../services/oracle/provider_session.ts";
 import { createOracleMetrics, type OracleMetrics } from "../../services/oracle/metrics.ts";
 import { Oracle } from "../../services/oracle/oracle.ts";
-import { PROVIDERS } from "../../services/oracle/providers.ts";
+import { PROVIDERS } from "../../services/oracle/providers/mod.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { withSeed } from "../support/random.ts";
 import { NaiveModel, Wire } from "./oracle_world.ts";

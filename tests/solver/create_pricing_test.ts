@@ -37,7 +37,7 @@ class SwingingNode extends CoreClient {
 
 /** The pricing of a solver in memory, on a market at {@link SPOT}. */
 async function withPricing(
-  given: Partial<SolverOptions>,
+  overrides: Partial<SolverOptions>,
   test: (
     parts: Awaited<ReturnType<typeof createPricing>> & {
       clock: FakeClock;
@@ -53,7 +53,7 @@ async function withPricing(
   const settings = withDefaults(options, {
     privateKey: solver,
     volatilityHistoryMs: 1_000,
-    ...given,
+    ...overrides,
   });
   const pricing = await createPricing(settings, {
     markets: SPEC_MARKETS,
@@ -98,16 +98,16 @@ Deno.test("Pricing: the mock needs no prices", () =>
   }));
 
 const charges = { margin: 0.1, userLeadMs: 700, skew: 0.4 };
-const bounds: readonly [given: Partial<SolverOptions>, skew: number][] = [
+const bounds: readonly [overrides: Partial<SolverOptions>, skew: number][] = [
   [{ maxRisk: 20_000_000n }, 0.4 * 50 / 200],
   [{ maxRisk: 20_000_000n, maxExposure: 100_000_000n }, 0.4 * 50 / 100],
 ];
 
-for (const [given, skew] of bounds) {
-  const of = given.maxExposure === undefined ? "ten times --max-risk" : "--max-exposure";
+for (const [overrides, skew] of bounds) {
+  const of = overrides.maxExposure === undefined ? "ten times --max-risk" : "--max-exposure";
   Deno.test(`Pricing: barrier charges its options, with its skew a share of ${of}`, () =>
     withPricing(
-      { pricing: "barrier", ...charges, ...given },
+      { pricing: "barrier", ...charges, ...overrides },
       async ({ strategy, marketData, start, clock, node, exposure }) => {
         const bet = betAt(clock.now());
         const { base, quote, symbol } = market;

@@ -6,7 +6,7 @@ import { listen } from "../../lib/http/listener.ts";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { quoteSchema } from "../../lib/protocol/quote.ts";
 import { recoverSigner } from "../../lib/protocol/signature.ts";
-import { toWire } from "../../lib/protocol/wire.ts";
+import { toWire } from "../../lib/json.ts";
 import { options, type SolverOptions } from "../../services/solver/mod.ts";
 import { type Answer, post } from "../support/http_answers.ts";
 import { eventually, isSettled } from "../support/eventually.ts";
@@ -71,13 +71,13 @@ Deno.test(
     /** Starts a solver, and observes its options. */
     const start = async (
       node: FakeNode,
-      given: Partial<SolverOptions>,
+      values: Partial<SolverOptions>,
       look: (url: string) => Promise<Parameters<typeof observe>[1]>,
       clock?: FakeClock,
     ) => {
-      const { url, stop } = await startTestSolver(node, given, clock);
+      const { url, stop } = await startTestSolver(node, values, clock);
       try {
-        await observe(given, await look(url));
+        await observe(values, await look(url));
       } finally {
         await stop();
         await node.stop();
@@ -86,7 +86,7 @@ Deno.test(
     await withFolder(async (folder) => {
       const markets = `${folder}/markets.toml`;
       await Deno.writeTextFile(markets, MARKETS);
-      const given = {
+      const values = {
         port: freePort(),
         host: "127.0.0.2",
         corsOrigins: [PAGE],
@@ -122,7 +122,7 @@ Deno.test(
       const endTime = Date.now() + 3_600_000;
       const theses = [toWire(thesisOf(1, { ...open, solver: KEY.address, endTime }))];
       node.methods.set("core_getTheses", () => ({ theses, nextCursor: null }));
-      await start(node, { ...given, rpcUrl: node.url, wsUrl: node.wsUrl }, async (url) => {
+      await start(node, { ...values, rpcUrl: node.url, wsUrl: node.wsUrl }, async (url) => {
         const info = await (await fetch(`${url}/info`)).json();
         const ask = (terms: Record<string, unknown> = {}, route = "estimate") => {
           const startTime = Date.now() + 1_000;
@@ -154,8 +154,8 @@ Deno.test(
         const details = detailsSchema.parse(body.pricing);
         const isKeystores = () => assert.equal(info.address, KEY.address);
         return {
-          port: () => assert.equal(new URL(url).port, String(given.port)),
-          host: () => assert.equal(new URL(url).hostname, given.host),
+          port: () => assert.equal(new URL(url).port, String(values.port)),
+          host: () => assert.equal(new URL(url).hostname, values.host),
           corsOrigins: () => assertAllowsPage(`${url}/info`),
           allowedHosts: () => assertAnswersAsName(url),
           rpcUrl: () => assert(node.calls.has("core_getPriceHistory")),
@@ -168,21 +168,21 @@ Deno.test(
             const { signature } = quote;
             assert.equal(recoverSigner(hashQuote(quote, CHAIN_ID), signature), KEY.address);
           },
-          database: async () => assert((await Deno.stat(given.database)).size > 0),
+          database: async () => assert((await Deno.stat(values.database)).size > 0),
           multiplier: () => assert.equal(info.config.basePayoutMultiplier, 3),
           maxExposure: async () => {
             const { maxExposure } = await (await fetch(`${url}/theses`)).json();
-            assert.equal(maxExposure, String(given.maxExposure));
+            assert.equal(maxExposure, String(values.maxExposure));
           },
           pricing: () => assert.equal(info.pricing, "barrier"),
-          margin: () => assert.equal(details.margin, given.margin),
+          margin: () => assert.equal(details.margin, values.margin),
           userLeadMs: () =>
             eventually("an estimate that charges no lead", async () => {
               const { pricing } = (await answered()).body;
               const { probability, chargedProbability } = detailsSchema.parse(pricing);
               return chargedProbability < 1.01 * probability || undefined;
             }, 5_000).then(() => {}),
-          skew: () => assert.equal(details.skew, given.skew / 2),
+          skew: () => assert.equal(details.skew, values.skew / 2),
           volatilityFloor: () => assert(details.volatility >= 3, `${details.volatility}`),
           volatilityHistoryMs: () => assert.equal(body.success, true, "20 s are known"),
           maxPriceAgeMs: () =>
@@ -203,13 +203,13 @@ Deno.test(
     {
       const node = startNode();
       const clock = new FakeClock(Date.now());
-      const given = {
+      const values = {
         privateKey: solver,
         maxRisk: 400_000n,
         hedgeDelayMs: 7_000,
         retain: 120_000,
       };
-      await start(node, given, async (url) => {
+      await start(node, values, async (url) => {
         const info = await (await fetch(`${url}/info`)).json();
         const execute = async (body: unknown) => (await post(`${url}/execute`, body)).body;
         return {
@@ -234,7 +234,7 @@ Deno.test(
               return await isSettled(executed) || undefined;
             });
             const { result } = z.object({ result: z.unknown() }).parse(await executed);
-            clock.advance(given.retain);
+            clock.advance(values.retain);
             assert.deepEqual((await execute(body)).result, result, "the first one's");
             await eventually("the execution is forgotten", async () => {
               clock.advance(10_000);
@@ -266,8 +266,8 @@ Deno.test(
       };
     });
     await exchange.stop();
-    for (const { given, refused } of RATE_LIMITS) {
-      await start(startNode(), given, async (url) => {
+    for (const { given: values, refused } of RATE_LIMITS) {
+      await start(startNode(), values, async (url) => {
         const counted = await refusalsOfTen(url, "/theses");
         const isLimited = () => assert.deepEqual(counted, refused);
         return { rateLimit: isLimited, trustProxy: isLimited, rateLimitTotal: isLimited };

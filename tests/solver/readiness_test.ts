@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
 import { WrongChainError } from "../../lib/intents/chain_guard.ts";
-import { StoreError } from "../../lib/intents/intent.ts";
+import { StoreError } from "../../lib/intents/errors.ts";
+import type { RangemakerError } from "../../lib/errors.ts";
 import type { Account } from "../../lib/protocol/account.ts";
 import { checkReadiness, type ReadinessOptions } from "../../services/solver/readiness.ts";
 import { eventually } from "../support/eventually.ts";
@@ -14,9 +15,16 @@ const infoSchema = z.object({
   config: z.object({ minBetAmount: z.string() }),
 });
 
-function account(given: Partial<Account> = {}): Promise<Account> {
+function account(changes: Partial<Account> = {}): ReadinessOptions["account"] {
   const { address } = solver;
-  return Promise.resolve({ address, balance: 1n, locked: 0n, permissions: [], ...given });
+  const found = { address, balance: 1n, locked: 0n, permissions: [], ...changes };
+  return { read: () => Promise.resolve(found) };
+}
+
+/** Records what is written, and has this problem. */
+function intents(problem?: RangemakerError): ReadinessOptions["intents"] {
+  const store = { checkWritable: () => Promise.resolve() };
+  return { problem: () => Promise.resolve(problem), store };
 }
 
 const NODE: ReadinessOptions["node"] = {
@@ -25,38 +33,43 @@ const NODE: ReadinessOptions["node"] = {
   acceptsTransactions: () => Promise.resolve(true),
 };
 
-function ports(given: Partial<ReadinessOptions> = {}): ReadinessOptions {
+function readyWith(changes: Partial<ReadinessOptions>): ReadinessOptions {
   return {
-    store: { checkWritable: () => Promise.resolve() },
-    problem: () => Promise.resolve(undefined),
+    intents: intents(),
     node: NODE,
-    account: () => account(),
+    account: account(),
     exposure: { isComplete: true },
-    symbolsWithoutPrice: () => [],
+    marketData: undefined,
     chainId: 1337,
     wsUrl: "ws://node/key?secret=1",
     dryRun: false,
-    ...given,
+    ...changes,
   };
 }
 
-const penniless = () => account({ balance: 0n });
+const penniless = account({ balance: 0n });
 
 const MISSING: [string, Partial<ReadinessOptions>, RegExp][] = [
-  ["store", { problem: () => Promise.resolve(new StoreError("Full")) }, /^Full$/],
+  ["store", { intents: intents(new StoreError("Full")) }, /^Full$/],
   [
     "store",
-    { store: { checkWritable: () => Promise.reject(new Error("Full")) }, dryRun: true },
+    {
+      intents: {
+        ...intents(),
+        store: { checkWritable: () => Promise.reject(new Error("Full")) },
+      },
+      dryRun: true,
+    },
     /^Full$/,
   ],
   [
     "node",
-    { problem: () => Promise.resolve(new WrongChainError("CHAIN_REWOUND", "Older", {})) },
+    { intents: intents(new WrongChainError("CHAIN_REWOUND", "Older", {})) },
     /^Older$/,
   ],
   [
     "node",
-    { account: () => account({ frozen: true }) },
+    { account: account({ frozen: true }) },
     /^Core node .* can store nothing: its disk/,
   ],
   [
@@ -77,14 +90,14 @@ const MISSING: [string, Partial<ReadinessOptions>, RegExp][] = [
   ],
   [
     "prices",
-    { symbolsWithoutPrice: () => ["BTC/USDT", "SOL/USDT"] },
+    { marketData: { symbolsWithoutPrice: () => ["BTC/USDT", "SOL/USDT"] } },
     /^No fresh price of BTC\/USDT, SOL\/USDT$/,
   ],
 ];
 
-for (const [name, given, problem] of MISSING) {
+for (const [name, changes, problem] of MISSING) {
   Deno.test(`Solver, readiness: reports only the missing ${name} (${problem.source})`, async () => {
-    const { problems, ...found } = await checkReadiness(ports(given));
+    const { problems, ...found } = await checkReadiness(readyWith(changes));
     assert.equal(problems.length, 1);
     assert.match(problems[0] ?? "", problem);
     const all = { ready: true, store: true, node: true, balance: true, feed: true, prices: true };
@@ -93,7 +106,7 @@ for (const [name, given, problem] of MISSING) {
 }
 
 Deno.test("Solver, readiness: a dry run needs no balance", async () => {
-  assert.equal((await checkReadiness(ports({ account: penniless, dryRun: true }))).ready, true);
+  assert.equal((await checkReadiness(readyWith({ account: penniless, dryRun: true }))).ready, true);
 });
 
 Deno.test("Solver: without a node, GET /info has the last known balance, or 0 without a time", () =>

@@ -6,7 +6,7 @@ import { eventually } from "../support/eventually.ts";
 import { post } from "../support/http_answers.ts";
 import { openIntentStore } from "../../lib/intents/open_store.ts";
 import type { IntentStore } from "../../lib/intents/store.ts";
-import { toWire } from "../../lib/protocol/wire.ts";
+import { toWire } from "../../lib/json.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
 import { insertReserved, reservedIntents } from "../support/intents.ts";
 import { withFolder } from "../support/files.ts";

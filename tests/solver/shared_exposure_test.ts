@@ -7,7 +7,7 @@ import { openIntentStore } from "../../lib/intents/open_store.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
-import { toWire } from "../../lib/protocol/wire.ts";
+import { toWire } from "../../lib/json.ts";
 import { isUnsettled, type Thesis } from "../../lib/protocol/thesis.ts";
 import { kill, startServiceProcess } from "../support/killed_process.ts";
 import { post } from "../support/http_answers.ts";
@@ -155,8 +155,11 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
         withLedger(async (ledger) => {
           const { node } = ledger;
           node.credited.set(user.address, 5n * BET / 2n);
-          const given = { database, hedgeDelayMs: 20 };
-          const solvers = [await startTestSolver(node, given), await startTestSolver(node, given)];
+          const overrides = { database, hedgeDelayMs: 20 };
+          const solvers = [
+            await startTestSolver(node, overrides),
+            await startTestSolver(node, overrides),
+          ];
           const execute = (n: number, body: object) => post(`${solvers[n % 2]!.url}/execute`, body);
           try {
             const bodies = Array.from({ length: 12 }, () => executionOf(1n));

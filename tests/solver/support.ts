@@ -43,7 +43,7 @@ export const USER_BALANCE = 1_000_000_000_000n;
 export const market = SPEC_MARKETS.bySymbol("ETH/USDT") ?? assert.fail("ETH/USDT is a market");
 
 /** A good body of `POST /quote`. */
-export function quoteRequest(given: Record<string, unknown> = {}) {
+export function quoteRequest(overrides: Record<string, unknown> = {}) {
   const now = Date.now();
   return {
     user: user.address,
@@ -56,7 +56,7 @@ export function quoteRequest(given: Record<string, unknown> = {}) {
     startTime: now,
     endTime: now + 60_000,
     deadline: now + 30_000,
-    ...given,
+    ...overrides,
   };
 }
 
@@ -68,9 +68,9 @@ export function signQuote(quote: QuoteWire, signer: LocalSigner = user): string 
 /** Asks for a quote. */
 export async function askQuote(
   url: string,
-  given: Record<string, unknown> = {},
+  overrides: Record<string, unknown> = {},
 ): Promise<QuoteWire> {
-  const { status, body } = await post(`${url}/quote`, quoteRequest(given));
+  const { status, body } = await post(`${url}/quote`, quoteRequest(overrides));
   assert.equal(status, 200, JSON.stringify(body));
   // Parsed here only to be sure of its shape: tests send back the very object they got.
   quoteSchema.parse(body.quote);
@@ -78,15 +78,15 @@ export async function askQuote(
 }
 
 /** A body of `POST /execute` for a fresh quote. */
-export async function execution(url: string, given: Record<string, unknown> = {}) {
-  const quote = await askQuote(url, given);
+export async function execution(url: string, overrides: Record<string, unknown> = {}) {
+  const quote = await askQuote(url, overrides);
   return { quote, userSignature: signQuote(quote) };
 }
 
 /** Starts a solver in memory against a node. */
 export function startTestSolver(
   { url, wsUrl }: { url: string; wsUrl: string },
-  given: Partial<SolverOptions> = {},
+  overrides: Partial<SolverOptions> = {},
   clock?: Clock,
 ): Promise<RunningService> {
   return startSolver(
@@ -99,7 +99,7 @@ export function startTestSolver(
       hedgeDelayMs: 0,
       rateLimit: 0,
       rateLimitTotal: 0,
-      ...given,
+      ...overrides,
     }),
     clock,
   );
@@ -108,7 +108,7 @@ export function startTestSolver(
 /** Runs a test with a fake node, which `prepare` may change first, and a solver in memory. */
 export async function withSolver(
   test: (solver: RunningService, node: FakeNode) => Promise<void>,
-  given: Partial<SolverOptions> = {},
+  overrides: Partial<SolverOptions> = {},
   prepare: (node: FakeNode) => void = () => {},
 ): Promise<void> {
   await using node = FakeNode.start();
@@ -116,7 +116,7 @@ export async function withSolver(
   node.credited.set(user.address, USER_BALANCE);
   node.methods.set("core_getTheses", () => ({ theses: [], nextCursor: null }));
   prepare(node);
-  await using running = await startTestSolver(node, given);
+  await using running = await startTestSolver(node, overrides);
   await test(running, node);
 }
 
@@ -134,9 +134,9 @@ const BOX = {
 } as const;
 
 /** Terms of a bet of a minute that starts now, quoted for half a minute. */
-export function termsAt(nowMs: number, given: Partial<QuoteTerms> = {}): QuoteTerms {
+export function termsAt(nowMs: number, overrides: Partial<QuoteTerms> = {}): QuoteTerms {
   const times = { startTime: nowMs, endTime: nowMs + 60_000, deadline: nowMs + 30_000 };
-  return { ...BOX, ...times, ...given };
+  return { ...BOX, ...times, ...overrides };
 }
 
 /** An execution signed by solver and user, without the solver's help. */
@@ -153,7 +153,7 @@ export function executeBody(terms: QuoteTerms) {
 }
 
 /** A thesis of the solver, its quote hash made of its id. */
-export function thesisOf(id: number, given: Partial<Thesis> = {}): Thesis {
+export function thesisOf(id: number, overrides: Partial<Thesis> = {}): Thesis {
   return {
     ...BOX,
     id,
@@ -163,7 +163,7 @@ export function thesisOf(id: number, given: Partial<Thesis> = {}): Thesis {
     quoteHash: quoteHashOf(id),
     txHash: `0x${"cd".repeat(32)}`,
     status: "open",
-    ...given,
+    ...overrides,
   };
 }
 

@@ -33,8 +33,11 @@ async function balanceOf({ address }: PrivateKeyAccount): Promise<string> {
 }
 
 /** Signs a request and sends it. */
-async function send(wallet: PrivateKeyAccount, given: Parameters<typeof signedDeposit>[1] = {}) {
-  const request = await signedDeposit(wallet, given);
+async function send(
+  wallet: PrivateKeyAccount,
+  overrides: Parameters<typeof signedDeposit>[1] = {},
+) {
+  const request = await signedDeposit(wallet, overrides);
   return await post(`${stack.urls.bridge}/deposit`, request);
 }
 

@@ -6,9 +6,11 @@
  */
 import assert from "node:assert/strict";
 import { z } from "zod";
-import { average, median } from "../../services/oracle/aggregation.ts";
+import { AGGREGATIONS } from "../../services/oracle/aggregation.ts";
 import { eventually } from "../support/eventually.ts";
 import { get, PAIRS, rpc, sharedStack, wire } from "./support.ts";
+
+const { average, median } = AGGREGATIONS;
 
 const stack = sharedStack();
 

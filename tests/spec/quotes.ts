@@ -38,7 +38,7 @@ const quoteSchema = z.strictObject(quoteFields);
 export type PlainQuote = z.output<typeof quoteSchema>;
 
 /** A body of `POST /quote`: 100 USDC on a minute of ETH/USDT, by default. */
-export function quoteBody(given: Record<string, unknown> = {}): Record<string, unknown> {
+export function quoteBody(overrides: Record<string, unknown> = {}): Record<string, unknown> {
   const now = Date.now();
   return {
     user: newWallet().address,
@@ -50,7 +50,7 @@ export function quoteBody(given: Record<string, unknown> = {}): Record<string, u
     startTime: now,
     endTime: now + 60_000,
     deadline: now + 30_000,
-    ...given,
+    ...overrides,
   };
 }
 
@@ -58,9 +58,9 @@ export function quoteBody(given: Record<string, unknown> = {}): Record<string, u
 export async function askQuote(
   solverUrl: string,
   wallet: PrivateKeyAccount,
-  given: Record<string, unknown> = {},
+  overrides: Record<string, unknown> = {},
 ): Promise<PlainQuote> {
-  const request = quoteBody({ user: wallet.address, ...given });
+  const request = quoteBody({ user: wallet.address, ...overrides });
   const { status, body } = await post(`${solverUrl}/quote`, request);
   assert.equal(status, 200, JSON.stringify(body));
   return quoteSchema.parse(body.quote);
@@ -83,11 +83,11 @@ export async function signedExecution(
   solverUrl: string,
   wallet: PrivateKeyAccount,
   durationMs = 60_000,
-  given: Record<string, unknown> = {},
+  overrides: Record<string, unknown> = {},
 ) {
   const now = Date.now();
   const times = { startTime: now, endTime: now + durationMs };
-  const quote = await askQuote(solverUrl, wallet, { ...times, ...given });
+  const quote = await askQuote(solverUrl, wallet, { ...times, ...overrides });
   const message = termsOf(quote);
   const userSignature = await wallet.signTypedData({ ...typedData(QUOTE_TYPE), message });
   return { quote, userSignature };
@@ -96,7 +96,7 @@ export async function signedExecution(
 /** Plays against a second solver on the node of a stack. */
 export async function withSolver(
   urls: Pick<StackUrls, "node" | "proxyWs">,
-  given: Partial<SolverOptions>,
+  overrides: Partial<SolverOptions>,
   play: (url: string) => Promise<void>,
 ): Promise<void> {
   await using running = await startSolver(withDefaults(options, {
@@ -106,7 +106,7 @@ export async function withSolver(
     privateKey: new LocalSigner(DEV_ACCOUNTS.solver.privateKey),
     database: ":memory:",
     hedgeDelayMs: 0,
-    ...given,
+    ...overrides,
   }));
   await play(running.url);
 }

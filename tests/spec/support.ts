@@ -120,14 +120,14 @@ export const DEPOSIT_REQUEST_TYPE =
 /** A body of `POST /deposit`, signed by its user. */
 export async function signedDeposit(
   wallet: PrivateKeyAccount,
-  given: Partial<{ amount: string; nonce: string; deadline: number }> = {},
+  overrides: Partial<{ amount: string; nonce: string; deadline: number }> = {},
 ) {
   const message = {
     user: wallet.address,
     amount: "1000000000",
     nonce: "1",
     deadline: Date.now() + 30_000,
-    ...given,
+    ...overrides,
   };
   const signature = await wallet.signTypedData({ ...typedData(DEPOSIT_REQUEST_TYPE), message });
   return { ...message, signature };

@@ -1,7 +1,7 @@
 /** Bridge and solver with finished and pending work, started again on a database that was damaged. */
 import assert from "node:assert/strict";
 import type { RunningService } from "../../lib/http/service.ts";
-import { StoreError } from "../../lib/intents/intent.ts";
+import { StoreError } from "../../lib/intents/errors.ts";
 import { signedRequest, startTestBridge } from "../bridge/support.ts";
 import { execution, solver, SOLVER_BALANCE, startTestSolver, user } from "../solver/support.ts";
 import { post } from "./http_answers.ts";

@@ -12,7 +12,7 @@ import { type OptionsOf, type OptionTable, withDefaults } from "../../lib/cli/op
  *   checked with another start.
  */
 export type Observe<T extends OptionTable> = (
-  given: Partial<OptionsOf<T>>,
+  values: Partial<OptionsOf<T>>,
   effects: { [K in keyof T]?: () => Promise<void> | void },
 ) => Promise<void>;
 
@@ -33,10 +33,10 @@ export function everyOption<T extends OptionTable>(
     // Anything: these have no default.
     const placeholders = Object.fromEntries(required.map(([key]) => [key, null]));
     const defaults = withDefaults(table, placeholders as Partial<OptionsOf<T>>);
-    await run(async (given, effects) => {
+    await run(async (values, effects) => {
       for (const [key, observe] of Object.entries(effects)) {
-        if (!Object.hasOwn(given, key)) continue;
-        assert.notDeepEqual(given[key], defaults[key], `${key} has its default`);
+        if (!Object.hasOwn(values, key)) continue;
+        assert.notDeepEqual(values[key], defaults[key], `${key} has its default`);
         await t.step(key, async () => await observe?.());
         missing.delete(key);
       }

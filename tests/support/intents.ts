@@ -1,9 +1,9 @@
 import { getLogger } from "@logtape/logtape";
 import { ClockComparison } from "../../lib/intents/clock_comparison.ts";
 import type { Intent, IntentOutcome, NewIntent } from "../../lib/intents/intent.ts";
-import { intentInsertion } from "../../lib/intents/sql.ts";
+import { intentInsertion } from "../../lib/intents/intent_rows.ts";
 import type { IntentStore } from "../../lib/intents/store.ts";
-import type { SubmitterOptions } from "../../lib/intents/submission.ts";
+import type { SubmitterOptions } from "../../lib/intents/submitter.ts";
 
 /** The intents of a store that have a reservation, oldest first: up to 1,000 intents. */
 export async function reservedIntents(store: IntentStore): Promise<Intent[]> {
@@ -18,7 +18,7 @@ export async function insertReserved(store: IntentStore, intent: NewIntent): Pro
 }
 
 /** An intent without a transaction, which a service records. */
-export function newIntent(key: string, given: Partial<NewIntent> = {}): NewIntent {
+export function newIntent(key: string, overrides: Partial<NewIntent> = {}): NewIntent {
   return {
     key,
     user: "alice",
@@ -26,7 +26,7 @@ export function newIntent(key: string, given: Partial<NewIntent> = {}): NewInten
     transaction: null,
     expiresAtMs: 2,
     createdAtMs: 1,
-    ...given,
+    ...overrides,
   };
 }
 

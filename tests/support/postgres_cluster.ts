@@ -131,8 +131,11 @@ export function withPair(databases: readonly string[], test: (pair: Pair) => Pro
     await accepts(primary);
     await primary.sql(...databases.map((name) => `CREATE DATABASE ${name}`));
     await runAsPostgres(`${bin}/pg_basebackup`, [
-      ...["-D", `${folder}/two`, "-R", "-N", "--checkpoint=fast"],
-      ...["-d", primary.url("postgres")],
+      `--pgdata=${folder}/two`,
+      `--dbname=${primary.url("postgres")}`,
+      "--write-recovery-conf",
+      "--no-sync",
+      "--checkpoint=fast",
     ]);
     const standby = startServer(bin, `${folder}/two`, []);
     started.push(standby);

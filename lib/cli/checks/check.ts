@@ -2,12 +2,12 @@
 import type { Clock } from "../../clock.ts";
 import type { RunningService } from "../../http/service.ts";
 import type { Address } from "../../protocol/scalars.ts";
-import type { OptionsOf, OptionTable } from "../options.ts";
+import type { OptionsOf, OptionSpec, OptionTable } from "../options.ts";
 
 /** `warn`: it works, but needs attention. `fail`: the service will not work. */
 export type Level = "ok" | "warn" | "fail";
 
-export interface Finding {
+export interface CheckOutcome {
   level: Level;
   text: string;
   remedy?: string;
@@ -23,7 +23,7 @@ export interface Check {
    */
   blocksEventLoop?: boolean;
   /** Runs the check and changes nothing. Any error is a failure. */
-  run(): Finding | Promise<Finding>;
+  run(): CheckOutcome | Promise<CheckOutcome>;
 }
 
 export interface ServiceCheck extends Check {
@@ -53,8 +53,8 @@ export interface ServiceChecks<T extends OptionTable = OptionTable> {
   settingsOfOtherServices?: readonly string[];
   /** Starts the service; undefined if it is none. */
   start?(options: OptionsOf<T>): Promise<RunningService>;
-  /** Its database belongs to one key. */
-  bindsKey?: true;
+  /** Checks the database that an option names. */
+  checkStore?(database: string, option: OptionSpec, context: CheckContext): Promise<CheckOutcome>;
   /** Opens the signer, if the key option is not its only source. */
   openSigner?(values: Partial<OptionsOf<T>>): Promise<{ address: Address }>;
   /** Permissions that no single option implies. */
@@ -63,16 +63,16 @@ export interface ServiceChecks<T extends OptionTable = OptionTable> {
   customChecks?(options: OptionsOf<T>, context: CheckContext): Check[];
 }
 
-export function ok(text: string): Finding {
+export function passed(text: string): CheckOutcome {
   return { level: "ok", text };
 }
 
 /** It works, but needs attention. */
-export function warn(text: string, remedy: string): Finding {
+export function warning(text: string, remedy: string): CheckOutcome {
   return { level: "warn", text, remedy };
 }
 
 /** The service will not work. */
-export function fail(text: string, remedy: string): Finding {
+export function failure(text: string, remedy: string): CheckOutcome {
   return { level: "fail", text, remedy };
 }

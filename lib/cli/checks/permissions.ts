@@ -1,13 +1,13 @@
 import { dirname } from "node:path";
-import { IN_MEMORY, POSTGRES_URL, postgresServers } from "../../intents/database_url.ts";
+import { IN_MEMORY, POSTGRES_URL, postgresServers } from "../../database_url.ts";
 import { itemsOf } from "../option_kinds.ts";
 import type { OptionSpec, OptionTable } from "../options.ts";
 import { loggingOptions } from "../shared_options.ts";
 import { VARIABLE_PREFIX } from "../option_names.ts";
 import {
-  fail,
-  type Finding,
-  ok,
+  type CheckOutcome,
+  failure,
+  passed,
   type ProcessPermission,
   type RequiredPermissions,
 } from "./check.ts";
@@ -19,7 +19,7 @@ export function checkPermissions(
   table: OptionTable,
   values: Readonly<Record<string, unknown>>,
   more: RequiredPermissions = {},
-): Finding {
+): CheckOutcome {
   const host = typeof values.host === "string" ? values.host : undefined;
   const env = Object.values({ ...table, ...loggingOptions })
     .flatMap(({ env }: OptionSpec) => env === undefined ? [] : [env]);
@@ -38,15 +38,15 @@ export function checkPermissions(
     return names.length === 0 ? [] : [`--allow-${permission}=${names.join(",")}`];
   });
   if (missing.length > 0) {
-    return fail("This process lacks permissions", `Start it with ${missing.join(" ")}`);
+    return failure("This process lacks permissions", `Start it with ${missing.join(" ")}`);
   }
   const files = [...new Set([...all("read"), ...all("write")])];
-  const parts = [
+  const granted = [
     ...(all("net").length > 0 ? [`net ${all("net").join(", ")}`] : []),
     ...(files.length > 0 ? [`files ${files.join(", ")}`] : []),
     `${all("env").length} variables`,
   ];
-  return ok(`Granted: ${parts.join("; ")}`);
+  return passed(`Granted: ${granted.join("; ")}`);
 }
 
 /** The permissions that one option's value requires. @param host Where the service listens. */
@@ -73,12 +73,13 @@ export function requiredPermissions(
 }
 
 function isGranted(permission: ProcessPermission, name: string): boolean {
-  const descriptor: Deno.PermissionDescriptor = permission === "net"
-    ? { name: permission, host: name }
-    : permission === "env"
-    ? { name: permission, variable: name }
-    : { name: permission, path: name };
-  return Deno.permissions.querySync(descriptor).state === "granted";
+  return Deno.permissions.querySync(descriptorOf(permission, name)).state === "granted";
+}
+
+function descriptorOf(permission: ProcessPermission, name: string): Deno.PermissionDescriptor {
+  if (permission === "net") return { name: permission, host: name };
+  if (permission === "env") return { name: permission, variable: name };
+  return { name: permission, path: name };
 }
 
 const DEFAULT_PORTS: Readonly<Record<string, string>> = {

@@ -2,9 +2,9 @@
 import type { Clock } from "../../clock.ts";
 import { messageOf } from "../../errors.ts";
 import { redact } from "../../redact.ts";
-import { fail, type Finding, type Level, type ServiceCheck, warn } from "./check.ts";
+import { type CheckOutcome, failure, type Level, type ServiceCheck, warning } from "./check.ts";
 
-export interface CheckResult extends Finding {
+export interface CheckResult extends CheckOutcome {
   service: string;
   subject: string;
   tookMs: number;
@@ -66,11 +66,11 @@ async function runOne(
   };
 }
 
-/** Claims a check's resource. @returns A finding if an earlier check has claimed it. */
+/** Claims a check's resource. @returns A failure if an earlier check has claimed it. */
 function claimConflict(
   check: ServiceCheck,
   claims: Map<string, ServiceCheck>,
-): Finding | undefined {
+): CheckOutcome | undefined {
   if (check.exclusiveResource === undefined) return undefined;
   const first = claims.get(check.exclusiveResource);
   if (first === undefined) {
@@ -79,27 +79,27 @@ function claimConflict(
   }
   const text = `${check.exclusiveResource} is also configured for ${first.service}`;
   if (first.service === check.service) {
-    return fail(text, `Change ${first.subject} or ${check.subject}`);
+    return failure(text, `Change ${first.subject} or ${check.subject}`);
   }
   // The two services may run on different machines.
-  return warn(text, "Change one of them if both are to run on this machine");
+  return warning(text, "Change one of them if both are to run on this machine");
 }
 
 async function runInTime(
   check: ServiceCheck,
   deadlineMs: number,
   clock: Clock,
-): Promise<Finding> {
-  const late = Promise.withResolvers<Finding>();
+): Promise<CheckOutcome> {
+  const late = Promise.withResolvers<CheckOutcome>();
   const cancel = check.blocksEventLoop ? () => {} : clock.after(deadlineMs, () => {
-    late.resolve(fail(`Not finished within ${deadlineMs} ms`, "Find out why it takes so long"));
+    late.resolve(failure(`Not finished within ${deadlineMs} ms`, "Find out why it takes so long"));
   });
   try {
     return await Promise.race([check.run(), late.promise]);
   } catch (thrown) {
     const text = messageOf(thrown);
     const isDenied = thrown instanceof Deno.errors.NotCapable;
-    return fail(
+    return failure(
       text,
       isDenied
         ? "Grant the permissions that the permissions check lists"
@@ -113,7 +113,7 @@ async function runInTime(
 const COLORS: Readonly<Record<Level, number>> = { ok: 32, warn: 33, fail: 31 };
 
 /**
- * A result as lines: the finding, and how to fix it.
+ * A result as lines: the outcome, and how to fix it.
  *
  * @param widths Of the columns before the text.
  */
@@ -133,12 +133,12 @@ export function resultLines(
 /** The number of results of each level: `7 checks: 6 ok, 1 warning`. */
 export function resultSummary(results: readonly CheckResult[]): string {
   const { ok, warn, fail } = countLevels(results);
-  const parts = [
+  const counts = [
     `${ok} ok`,
     ...(warn > 0 ? [`${warn} warning${warn === 1 ? "" : "s"}`] : []),
     ...(fail > 0 ? [`${fail} failed`] : []),
   ];
-  return `${results.length} checks: ${parts.join(", ")}`;
+  return `${results.length} checks: ${counts.join(", ")}`;
 }
 
 export function resultsAsJson(results: readonly CheckResult[]): string {

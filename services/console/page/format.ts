@@ -26,6 +26,11 @@ export function formatAmount(amount: bigint): string {
   return (cents < 0n ? "−" : "") + grouped.format(Number(text));
 }
 
+/** An amount with its unit, or a sign that it is not known yet. */
+export function formatUsdc(amount: bigint | undefined): string {
+  return amount === undefined ? "…" : `${formatAmount(amount)} USDC`;
+}
+
 /** What may be lost, without a sign: rounded up, as the loss itself would be. */
 export function formatLoss(amount: bigint): string {
   return formatAmount(-amount).replace("−", "");
@@ -56,9 +61,12 @@ export function formatDigits(price: number, digits: number): string {
   return (byDigits[digits] ?? grouped).format(price);
 }
 
-/** The range of a box, such as `2,997.37 – 3,000.16`. */
-export function formatRange(box: { lowerPrice: bigint; upperPrice: bigint }): string {
-  return [box.lowerPrice, box.upperPrice].map(toNumber).map(formatQuotePrice).join(" – ");
+/** The range of a box, such as `2,997.37 – 3,000.16`. @param separator Another one, to be spoken. */
+export function formatRange(
+  box: { lowerPrice: bigint; upperPrice: bigint },
+  separator = " – ",
+): string {
+  return [box.lowerPrice, box.upperPrice].map(toNumber).map(formatQuotePrice).join(separator);
 }
 
 /** A running duration, such as `8.0 s`, `2 min 05 s`, `1 h 10 min`. */

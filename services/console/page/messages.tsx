@@ -18,7 +18,7 @@ export function Messages({ model }: { model: PageModel }) {
     return () => clearTimeout(timer);
   }, []);
   const messages = isOpen.value ? model.messages.value : [];
-  usePlace(box, messages);
+  usePosition(box, messages);
   useEffect(() => {
     const ended = new AbortController();
     document.addEventListener("keydown", (event) => {
@@ -65,11 +65,11 @@ const GAP = 6;
  * Places messages at the bottom, or as far above it as they cover nothing that is kept free. They
  * are not seen while each place covers what is pressed, as on a small screen with enlarged text.
  */
-function usePlace(box: RefObject<HTMLDivElement | null>, messages: readonly unknown[]): void {
+function usePosition(box: RefObject<HTMLDivElement | null>, messages: readonly unknown[]): void {
   useEffect(() => {
     const element = box.current;
     if (element === null) return;
-    const place = () => {
+    const move = () => {
       element.style.translate = "";
       const { bottom, left, right, height } = element.getBoundingClientRect();
       if (height === 0) return;
@@ -88,11 +88,11 @@ function usePlace(box: RefObject<HTMLDivElement | null>, messages: readonly unkn
       element.classList.toggle("covering", end === undefined);
       element.style.translate = `0 ${(end ?? bottom) - bottom}px`;
     };
-    const sizes = new ResizeObserver(place);
+    const sizes = new ResizeObserver(move);
     sizes.observe(document.body);
     const ended = new AbortController();
     for (const type of ["focusin", "scroll"]) {
-      document.addEventListener(type, place, { signal: ended.signal, passive: true });
+      document.addEventListener(type, move, { signal: ended.signal, passive: true });
     }
     return () => {
       sizes.disconnect();

@@ -3,7 +3,7 @@ import type { ComponentType } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { systemClock } from "@rangemaker/client";
 import type { PageModel } from "./data/page_model.ts";
-import { formatAmount, shortAddress } from "./format.ts";
+import { formatUsdc, shortAddress } from "./format.ts";
 import { Messages } from "./messages.tsx";
 import { applyTheme, theme, THEMES } from "./theme.ts";
 
@@ -51,8 +51,6 @@ export function Shell({ model, views }: { model: PageModel; views: readonly View
   useEffect(() => body.current ? keepFocus(body.current) : undefined, []);
   useEffect(() => {
     document.title = `${view?.label} · rangemaker`;
-  }, [view]);
-  useEffect(() => {
     if (before.current !== view) {
       body.current?.focus({ preventScroll: true });
       scrollTo(0, 0);
@@ -200,7 +198,7 @@ function AccountChip({ model }: { model: PageModel }) {
   return (
     <span class="account-chip" title={`${user.walletName}: ${user.address}`}>
       <span class="spoken">Balance</span>
-      <strong>{account === undefined ? "…" : `${formatAmount(account.balance)} USDC`}</strong>
+      <strong>{formatUsdc(account?.balance)}</strong>
       <span class="spoken">Account</span>
       <code>{shortAddress(user.address)}</code>
     </span>

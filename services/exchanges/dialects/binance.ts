@@ -2,7 +2,7 @@ import { z } from "zod";
 import { tryParseJson } from "../../../lib/json.ts";
 import { formatPrice } from "../../../lib/protocol/price.ts";
 import { DAY_MS } from "../../../lib/time.ts";
-import type { Dialect } from "../dialect.ts";
+import type { Dialect } from "./dialect.ts";
 
 const STREAM_PATTERN = /^([a-z0-9]+)@aggTrade$/;
 

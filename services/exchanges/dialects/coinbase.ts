@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { tryParseJson } from "../../../lib/json.ts";
 import { formatPrice } from "../../../lib/protocol/price.ts";
-import type { Dialect } from "../dialect.ts";
+import type { Dialect } from "./dialect.ts";
 
 const subscribeSchema = z.object({
   type: z.literal("subscribe"),

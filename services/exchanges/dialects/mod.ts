@@ -1,4 +1,4 @@
-import type { Dialect } from "../dialect.ts";
+import type { Dialect } from "./dialect.ts";
 import { binance } from "./binance.ts";
 import { coinbase } from "./coinbase.ts";
 import { kraken } from "./kraken.ts";

@@ -1,7 +1,7 @@
 import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { Cors } from "../../../lib/http/cors.ts";
-import { allowReadsFrom, handleErrors, readingBody } from "../../../lib/http/envelope.ts";
+import { allowReadsFrom, handleErrors, readingBody } from "../../../lib/http/json_api.ts";
 import { RpcCode, rpcFailure } from "../../../lib/protocol/jsonrpc.ts";
 import { callerGroups, FORWARDED_FOR } from "./caller_groups.ts";
 import type { Dispatcher } from "./dispatcher.ts";

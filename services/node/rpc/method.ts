@@ -5,7 +5,7 @@ import type {
   MethodTable,
   ParamsOf,
 } from "../../../lib/protocol/methods/definition.ts";
-import { describeInput } from "../../../lib/protocol/input_errors.ts";
+import { describeInput } from "../../../lib/protocol/describe_input.ts";
 import type { SubscribingCaller } from "./subscriptions.ts";
 
 /** One JSON-RPC method as the dispatcher runs it. */

@@ -6,7 +6,7 @@ import type { ethereumMethods } from "../../../lib/protocol/methods/ethereum.ts"
 import type { readMethods } from "../../../lib/protocol/methods/reads.ts";
 import type { transactionMethods } from "../../../lib/protocol/methods/transactions.ts";
 import { toQuantity } from "../../../lib/protocol/scalars.ts";
-import { toWire } from "../../../lib/protocol/wire.ts";
+import { toWire } from "../../../lib/json.ts";
 import { toEthereumBlock } from "../chain/block.ts";
 import type { Chain } from "../chain/chain.ts";
 import type { OraclePoller } from "../oracle/oracle_poller.ts";

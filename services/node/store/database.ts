@@ -1,5 +1,5 @@
 import { messageOf, RangemakerError } from "../../../lib/errors.ts";
-import { SqliteDatabase } from "../../../lib/sqlite.ts";
+import { isDiskFull, SqliteDatabase } from "../../../lib/sqlite.ts";
 
 /** Mode of a chain's files: only the owner can read them. */
 export const PRIVATE_FILE = 0o600;
@@ -29,9 +29,6 @@ export function damaged(what: string): StorageError {
 
 /** A commit copies a log with this many pages (64 MB) to the database, if not done earlier. */
 const LOG_PAGES_MAX = 16_000;
-
-/** SQLite's message for a full disk. Errors of the runtime's `exec` (commits) have no code. */
-const DISK_FULL = "database or disk is full";
 
 /** The database of the chain: a file, or in memory. */
 export class Database extends SqliteDatabase {
@@ -86,7 +83,7 @@ export class Database extends SqliteDatabase {
 }
 
 function storageError(cause: unknown): StorageError {
-  if (messageOf(cause).includes(DISK_FULL)) {
+  if (isDiskFull(cause)) {
     return new StorageError(`The chain cannot be written: ${messageOf(cause)}`, { cause });
   }
   return new StorageError(

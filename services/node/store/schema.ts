@@ -9,7 +9,7 @@ import {
   timestampSchema,
   uint256Schema,
 } from "../../../lib/protocol/scalars.ts";
-import { toWire } from "../../../lib/protocol/wire.ts";
+import { toWire } from "../../../lib/json.ts";
 import { thesisSchema } from "../../../lib/protocol/thesis.ts";
 import type { Database } from "./database.ts";
 import { type Codec, Table, type TableTotals } from "./table.ts";

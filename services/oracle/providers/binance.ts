@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type Provider, reader, readFrame, tradesFrame } from "../provider.ts";
+import { type Provider, reader, readFrame, tradesFrame } from "./provider.ts";
 import { HOUR_MS } from "../../../lib/time.ts";
 
 const tradeSchema = z.object({

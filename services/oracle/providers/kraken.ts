@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isoTimeSchema, type Provider, reader, readFrame, tradesFrame } from "../provider.ts";
+import { isoTimeSchema, type Provider, reader, readFrame, tradesFrame } from "./provider.ts";
 
 const readers = [
   reader(

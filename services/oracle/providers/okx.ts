@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type Frame, type Provider, reader, readFrame, tradesFrame } from "../provider.ts";
+import { type Frame, type Provider, reader, readFrame, tradesFrame } from "./provider.ts";
 
 const millisecondsSchema = z.string().regex(/^\d{1,15}$/).transform(Number);
 

@@ -5,8 +5,8 @@ import type { AddressInfo, Socket } from "node:net";
 import { type ServerOptions, WebSocketServer } from "ws";
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
 import type { RangemakerError } from "../../../lib/errors.ts";
-import { failureResponse, handshakeExpected } from "../../../lib/http/envelope.ts";
-import { httpFailure } from "../../../lib/http/failures.ts";
+import { failureResponse, handshakeExpected } from "../../../lib/http/json_api.ts";
+import { httpError } from "../../../lib/http/error_answers.ts";
 import { AllowedHosts } from "../../../lib/http/allowed_hosts.ts";
 import { ListenError, urlOf, webSocketUrlOf } from "../../../lib/http/listener.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
@@ -179,7 +179,7 @@ function headersOf(request: IncomingMessage): Headers {
 
 function pathProblem({ method = "", url = "" }: IncomingMessage): RangemakerError | undefined {
   const [path = ""] = url.split("?");
-  return isWebSocketPath(path) ? undefined : httpFailure("NOT_FOUND", { method, path });
+  return isWebSocketPath(path) ? undefined : httpError("NOT_FOUND", { method, path });
 }
 
 /** Answers a request that is not a handshake. */

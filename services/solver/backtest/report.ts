@@ -84,8 +84,8 @@ export function reportOn(results: Results, plan: ReportPlan): Report {
     })),
     scoresAbove: (maker) =>
       rows.map((durations) => {
-        const own = merged(maker, durations);
-        return makers.map((other) => merged(other, durations).meanLess(own));
+        const results = merged(maker, durations);
+        return makers.map((other) => merged(other, durations).meanLess(results));
       }),
     calibration: (maker, durationMs) => calibrationOf(results, plan, maker, durationMs),
     calibrationError(maker, durationMs) {

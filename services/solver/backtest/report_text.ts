@@ -103,8 +103,17 @@ function gainTable({ gains }: Report): string[][] {
 function cellTable(report: Report, maker: string): string[][] {
   return [
     [
-      ...["duration", "width", "Brier", "boxes", "bets", "mean", "±", "expected"],
-      ...["informed bets", "mean", "±"],
+      "duration",
+      "width",
+      "Brier",
+      "boxes",
+      "bets",
+      "mean",
+      "±",
+      "expected",
+      "informed bets",
+      "mean",
+      "±",
     ],
     ...report.cells(maker).map(({ durationMs, width, score, everyone, expected, informed }) => [
       formatDuration(durationMs),

@@ -3,7 +3,7 @@ import type { Intent } from "../../../lib/intents/intent.ts";
 import type { CoreClient } from "../../../lib/net/core_client.ts";
 import type { ExecuteResult } from "../../../lib/protocol/answers.ts";
 import { quoteSchema, quoteToWire, receivedQuoteSchema } from "../../../lib/protocol/quote.ts";
-import type { TransactionTerms } from "../../../lib/intents/submission.ts";
+import type { TransactionTerms } from "../../../lib/intents/transactions.ts";
 import { RECEIPTS_KEPT_MS_MIN } from "../../../lib/protocol/constants.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import { receiptSchema } from "../../../lib/protocol/receipt.ts";

@@ -1,8 +1,8 @@
 import { type Clock, waitMs } from "../../../lib/clock.ts";
 import { errorCodeOf, RangemakerError } from "../../../lib/errors.ts";
-import { IntentRefusedError } from "../../../lib/intents/failures.ts";
-import { type Intent, OutcomeUnknownError } from "../../../lib/intents/intent.ts";
-import type { TransactionTerms } from "../../../lib/intents/submission.ts";
+import { IntentRefusedError, OutcomeUnknownError } from "../../../lib/intents/errors.ts";
+import type { Intent } from "../../../lib/intents/intent.ts";
+import type { TransactionTerms } from "../../../lib/intents/transactions.ts";
 import { NewestMap } from "../../../lib/newest_map.ts";
 import type { Quote } from "../../../lib/protocol/quote.ts";
 import { hash32Schema } from "../../../lib/protocol/scalars.ts";

@@ -1,4 +1,5 @@
 import type { Clock } from "../../../lib/clock.ts";
+import { OutcomeUnknownError, StoreDamagedError, StoreError } from "../../../lib/intents/errors.ts";
 import {
   failureOf,
   type InFlight,
@@ -7,19 +8,12 @@ import {
   type IntentState,
   isFinal,
   type NewIntent,
-  OutcomeUnknownError,
-  StoreDamagedError,
-  StoreError,
 } from "../../../lib/intents/intent.ts";
 import type { IntentService } from "../../../lib/intents/intent_service.ts";
 import type { ExecuteResult } from "../../../lib/protocol/answers.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
-import {
-  type LocalSigner,
-  requireSignerForChain,
-  SignatureError,
-} from "../../../lib/protocol/signature.ts";
+import { requireSignerForChain, SignatureError } from "../../../lib/protocol/signature.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { encodeExecution, type Execution, type ExecutionRequest, resultOf } from "./execution.ts";
 import type { ExecutionHandler } from "./execution_handler.ts";
@@ -36,8 +30,7 @@ export interface ExecutorOptions {
   limit: Pick<ExposureLimit, "admission" | "report">;
   /** Releases reservations of theses that have settled. @returns How many. */
   releaseSettled(): Promise<number>;
-  quoteSigner: Pick<QuoteSigner, "require" | "probabilityOf">;
-  signer: Pick<LocalSigner, "address">;
+  quoteSigner: Pick<QuoteSigner, "address" | "require" | "probabilityOf">;
   chainId: number;
   clock: Clock;
 }
@@ -61,9 +54,9 @@ export class Executor {
    * @throws {OutcomeUnknownError} If the node has not answered yet.
    */
   async execute(request: ExecutionRequest): Promise<ExecuteResult> {
-    const { quoteSigner, signer, chainId } = this.#options;
+    const { quoteSigner, chainId } = this.#options;
     const { userSignature } = request;
-    const quote = { ...request.quote, solver: request.quote.solver ?? signer.address };
+    const quote = { ...request.quote, solver: request.quote.solver ?? quoteSigner.address };
     const execution = { quote, userSignature };
     const quoteHash = hashQuote(quote, chainId);
     quoteSigner.require(quoteHash, quote.signature);

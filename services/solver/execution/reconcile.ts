@@ -1,5 +1,5 @@
 /** `rangemaker solver reconcile`: ends the bets that a restored node lacks. */
-import { repairCommand } from "../../../lib/cli/repair_command.ts";
+import { repairCommand } from "../../../lib/intents/repair_command.ts";
 import { formatUnits, usdcText } from "../../../lib/protocol/price.ts";
 import { receiptSchema } from "../../../lib/protocol/receipt.ts";
 import { options } from "../options.ts";

@@ -6,7 +6,7 @@ import type { IntentStore } from "../../../lib/intents/store.ts";
 import type { ExchangeHistory } from "../../../lib/net/exchange_history.ts";
 import { PollingLoop } from "../../../lib/net/polling_loop.ts";
 import type { Market, Markets } from "../../../lib/protocol/markets.ts";
-import { describeIssue } from "../../../lib/protocol/input_errors.ts";
+import { describeIssue } from "../../../lib/protocol/describe_input.ts";
 import { CANDLE_MS } from "../pricing/candle.ts";
 import {
   MarketVolatility,
@@ -73,7 +73,7 @@ export class VolatilityKeeper {
   }
 
   /** The stored volatilities that are recent enough. */
-  async load(
+  async readSaved(
     markets: Markets,
     options: VolatilityOptions,
   ): Promise<Map<Market, MarketVolatility>> {

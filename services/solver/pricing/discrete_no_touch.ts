@@ -33,7 +33,7 @@ const NODES_MIN = 12;
 const NODES_BETWEEN_RULES = 8;
 
 /** Widest corridor in deviations of a step: wider ones would need too many nodes. */
-export const STEPS_WIDE_MAX = 70;
+const STEPS_WIDE_MAX = 70;
 
 /** Nodes over a first move that is shorter than a step. */
 const FIRST_RULE = gaussLegendre(20);

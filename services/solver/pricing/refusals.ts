@@ -1,5 +1,5 @@
 /** The texts of bets without a price, for the strategies that come with the solver. */
-import { failuresOf } from "../../../lib/protocol/failures.ts";
+import { errorsOf } from "../../../lib/errors.ts";
 import { formatUnits, usdcText } from "../../../lib/protocol/price.ts";
 import { PRICE_LEAD_MAX_MS, type PricingDetails, PricingRefusedError } from "./strategy.ts";
 
@@ -67,7 +67,7 @@ interface CurrentPayout {
   currentPayout: bigint | null;
 }
 
-const failure = failuresOf(TEXTS);
+const failure = errorsOf(TEXTS);
 
 /**
  * A bet that has no price.

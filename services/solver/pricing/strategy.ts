@@ -168,7 +168,7 @@ export interface StrategyContext {
 
 /** The context of a strategy that a file exports. */
 export function strategyContext(
-  { markets, ...parts }:
+  { markets, ...context }:
     & Pick<StrategyContext, "clock" | "marketView">
     & Partial<Pick<StrategyContext, "correlatedRisk">>
     & { markets: Markets },
@@ -179,13 +179,13 @@ export function strategyContext(
   return {
     version: STRATEGY_VERSION,
     correlatedRisk: () => 0,
-    ...parts,
+    ...context,
     market({ base, quote }) {
       const market = markets.find(base, quote);
       if (market === undefined) {
         return refuse("PRICE_UNAVAILABLE", `No market ${base} / ${quote}: GET /pairs lists them`);
       }
-      return parts.marketView(market);
+      return context.marketView(market);
     },
     refuse,
   };

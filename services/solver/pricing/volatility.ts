@@ -258,11 +258,13 @@ export class MarketVolatility implements VolatilityForecaster {
     const learned: LogDeviation[] = [];
     let prior = PRIOR;
     for (let index = MINUTE_INDEX; index < HORIZONS_MS.length; index++) {
-      prior = learned[index] = this.#outcomes[index]!.deviation(prior); // one per horizon
+      prior = this.#outcomes[index]!.deviation(prior); // one per horizon
+      learned[index] = prior;
     }
     prior = learned[MINUTE_INDEX]!;
     for (let index = MINUTE_INDEX - 1; index >= 0; index--) {
-      prior = learned[index] = this.#outcomes[index]!.deviation(prior);
+      prior = this.#outcomes[index]!.deviation(prior);
+      learned[index] = prior;
     }
     return learned;
   }

@@ -36,7 +36,7 @@ const WINDOWS_PER_FIT = 20;
 const OVERLAP = 8;
 
 /** The forecast's probabilities of the hypothetical boxes that are counted. */
-export const CHECKED_PROBABILITIES = [0.25, 0.5, 0.75] as const;
+const CHECKED_PROBABILITIES = [0.25, 0.5, 0.75] as const;
 
 /** State of {@link WindowOutcomes}. */
 export const outcomesStateSchema = z.object({
@@ -209,7 +209,8 @@ export class WindowOutcomes {
     this.#windowsSinceFit = 0;
     const deviation = this.#matchDeviation(prior);
     const bounds = CHECKED_PROBABILITIES.map((share) => largestMoveQuantile(share, deviation));
-    return this.#fit = { deviation, bounds, prior };
+    this.#fit = { deviation, bounds, prior };
+    return this.#fit;
   }
 
   #matchDeviation(prior: LogDeviation): LogDeviation {

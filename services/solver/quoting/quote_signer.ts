@@ -1,5 +1,5 @@
 import { NewestMap } from "../../../lib/newest_map.ts";
-import type { Hex } from "../../../lib/protocol/scalars.ts";
+import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
 import { type LocalSigner, requireSigner } from "../../../lib/protocol/signature.ts";
 
 /** Quotes in the cache: about 8 MB, or 20 s of quotes at the default `--rate-limit-total`. */
@@ -20,6 +20,11 @@ export class QuoteSigner {
 
   constructor(signer: Pick<LocalSigner, "address" | "sign">) {
     this.#signer = signer;
+  }
+
+  /** The solver's account. */
+  get address(): Address {
+    return this.#signer.address;
   }
 
   /**

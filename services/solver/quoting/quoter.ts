@@ -1,7 +1,7 @@
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import type { Quote, QuoteRequest } from "../../../lib/protocol/quote.ts";
 import type { Markets } from "../../../lib/protocol/markets.ts";
-import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
+import type { Hex } from "../../../lib/protocol/scalars.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { executionLog } from "../execution_log.ts";
 import { LIMITS, type MinimumBet } from "../limits.ts";
@@ -13,9 +13,7 @@ import type { PricedBet, PricingDetails, PricingStrategy } from "../pricing/stra
 
 export interface QuoterOptions {
   strategy: Pick<PricingStrategy, "name" | "price">;
-  signer: Pick<QuoteSigner, "sign">;
-  /** The address of the signer: every quote contains it. */
-  solver: Address;
+  signer: Pick<QuoteSigner, "address" | "sign">;
   chainId: number;
   clock: Clock;
   markets: Markets;
@@ -65,12 +63,12 @@ export class Quoter {
    * @throws {PricingRefusedError} If the strategy has no price.
    */
   quote(request: QuoteRequest): SignedQuote {
-    const { signer, solver, chainId, clock, timeBounds } = this.#options;
+    const { signer, chainId, clock, timeBounds } = this.#options;
     const { user, deadline } = request;
     this.#requireTerms(request);
     if (timeBounds !== undefined) requireDeadline(deadline, clock.now(), timeBounds);
     const { payout, details: pricing } = this.#price(request);
-    const terms = { solver, user, ...betTermsOf(request), payout, deadline };
+    const terms = { solver: signer.address, user, ...betTermsOf(request), payout, deadline };
     const quoteHash = hashQuote(terms, chainId);
     executionLog.quoted(quoteHash, terms);
     const signature = signer.sign(quoteHash, pricing?.probability);

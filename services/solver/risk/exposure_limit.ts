@@ -1,6 +1,6 @@
 import { RangemakerError } from "../../../lib/errors.ts";
 import { worstCaseLoss } from "../../../lib/prices/worst_case_loss.ts";
-import { solverError } from "../failures.ts";
+import { solverError } from "../errors.ts";
 import type { Admission, InFlight } from "../../../lib/intents/intent.ts";
 import {
   type Balances,

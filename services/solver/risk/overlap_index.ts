@@ -43,11 +43,11 @@ export class OverlapIndex {
       const otherStart = Math.max(other.startTime, nowMs);
       const sharedMs = Math.min(endTime, other.endTime) - Math.max(start, otherStart);
       if (sharedMs <= 0) continue;
-      const shared = Math.min(upper, other.upper) - Math.max(lower, other.lower);
-      if (shared <= 0) continue;
+      const sharedWidth = Math.min(upper, other.upper) - Math.max(lower, other.lower);
+      if (sharedWidth <= 0) continue;
       const smallerMs = Math.min(endTime - start, other.endTime - otherStart);
-      const smaller = Math.min(upper - lower, other.upper - other.lower);
-      sum += other.risk * (sharedMs / smallerMs) * (shared / smaller);
+      const smallerWidth = Math.min(upper - lower, other.upper - other.lower);
+      sum += other.risk * (sharedMs / smallerMs) * (sharedWidth / smallerWidth);
     }
     return sum;
   }

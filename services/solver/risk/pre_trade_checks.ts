@@ -4,7 +4,7 @@ import type { Markets } from "../../../lib/protocol/markets.ts";
 import type { NodePrice } from "../../../lib/protocol/price.ts";
 import type { Quote, QuoteTerms } from "../../../lib/protocol/quote.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
-import { solverError } from "../failures.ts";
+import { solverError } from "../errors.ts";
 import { type Balances, requireBalances, riskOf } from "./bet_at_risk.ts";
 import type { PricingStrategy } from "../pricing/strategy.ts";
 
@@ -38,14 +38,14 @@ export class PreTradeChecks {
     const { node, solver, strategy, hedgeMs, markets } = this.#options;
     this.requireTimeLeft(quote, this.holdMs(quote) + hedgeMs);
     this.#requireRisk(quote);
-    const [prices, own, users] = await Promise.all([
+    const [prices, solverAccount, userAccount] = await Promise.all([
       node.getPrices(),
       node.getAccount(solver),
       node.getAccount(quote.user),
     ]);
     const market = markets.find(quote.base, quote.quote);
     requireFreshPrice(market?.symbol ?? "this pair", market && prices[market.symbol]);
-    const balances = { user: users.balance, solver: own.balance };
+    const balances = { user: userAccount.balance, solver: solverAccount.balance };
     requireBalances(quote, balances, []);
     // Its refusal is recorded: not for users without the money.
     strategy.recheck(quote, quote.payout, false);

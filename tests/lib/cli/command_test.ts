@@ -4,16 +4,17 @@ import {
   command,
   type CommandEntries,
   ExitCode,
-  openCommand,
+  loadCommand,
   type RunnableCommand,
   serviceCommand,
-  STOP_DEADLINE_MS,
 } from "../../../lib/cli/command.ts";
 import { UsageError } from "../../../lib/cli/options.ts";
 import type { RunningService } from "../../../lib/http/service.ts";
 import { options as bridgeOptions } from "../../../services/bridge/options.ts";
 import { recordedContext } from "../../support/command_context.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
+
+const STOP_DEADLINE_MS = 9_000;
 
 /** Runs a command. */
 function runWith(run: RunnableCommand, ...argv: string[]) {
@@ -38,7 +39,7 @@ function commandThat(name: string, act: () => Promise<number>, subcommands: Comm
 
 const child = commandThat("parent child", () => Promise.resolve(7));
 const parent = commandThat("parent", () => Promise.resolve(3), {
-  child: { summary: "the one below", open: () => Promise.resolve({ run: child }) },
+  child: { summary: "the one below", load: () => Promise.resolve({ run: child }) },
 });
 
 Deno.test("command: the first argument selects a subcommand; with options only, the command itself runs", async () => {
@@ -113,10 +114,10 @@ Deno.test("command: an expected error is one line and exit code 1, a bug is thro
   await assert.rejects(runWith(bug), TypeError);
 });
 
-Deno.test("openCommand: names inherited from Object.prototype are unknown commands", async () => {
-  await assert.rejects(openCommand({}, "constructor"), UsageError);
+Deno.test("loadCommand: names inherited from Object.prototype are unknown commands", async () => {
+  await assert.rejects(loadCommand({}, "constructor"), UsageError);
   await assert.rejects(
-    openCommand({ a: { summary: "", open: () => Promise.reject() } }, "toString"),
+    loadCommand({ a: { summary: "", load: () => Promise.reject() } }, "toString"),
     UsageError,
   );
 });

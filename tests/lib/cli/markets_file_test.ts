@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { MARKETS_MAX, parseMarkets, readMarkets } from "../../../lib/cli/markets_file.ts";
+import { parseMarkets, readMarkets } from "../../../lib/cli/markets_file.ts";
 import { UsageError } from "../../../lib/cli/options.ts";
 import { MARKETS, Markets, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { marketsToml, withMarketsFile } from "../../support/files.ts";
@@ -51,7 +51,7 @@ const invalid: [what: string, text: string, message: RegExp][] = [
   ["an unknown exchange", `${MARKET}exchanges = { mtgox = "X" }\n`, /okx: received mtgox/],
   ["the same symbol twice", MARKET + MARKET.replace(BASE, QUOTE), /DOGE\/USDT .* twice/],
   ["the same addresses twice", MARKET + MARKET.replace("DOGE", "XDG"), /twice/],
-  ["too many", marketsToml(MARKETS_MAX + 1), /market/],
+  ["too many", marketsToml(256 + 1), /market/],
 ];
 
 for (const [what, text, message] of invalid) {

@@ -18,7 +18,7 @@ const table = optionsFor("solver", {
   wsUrl: { flags: "-w, --ws-url", kind: kinds.wsUrl, env: "KAIZEN_WS_URL", description: "node" },
   peers: {
     flags: "--peers <list>",
-    kind: { schema: kinds.text.schema.array() },
+    kind: { schema: kinds.file.schema.array() },
     description: "peers",
     default: "",
     repeatable: true,
@@ -49,7 +49,7 @@ Deno.test("variablesOf: a command's own variable, then the shared or the specifi
 Deno.test("optionsFor: options shared with the parent command keep their variable names", () => {
   const { maxRisk, own } = optionsFor("solver backtest", {
     maxRisk: table.maxRisk,
-    own: { flags: "--fit-share", kind: kinds.text, description: "" },
+    own: { flags: "--fit-share", kind: kinds.file, description: "" },
   });
   assert.deepEqual(variablesOf(maxRisk), ["RANGEMAKER_SOLVER_MAX_RISK"]);
   assert.deepEqual(variablesOf(own), ["RANGEMAKER_SOLVER_BACKTEST_FIT_SHARE"]);

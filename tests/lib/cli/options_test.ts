@@ -212,7 +212,7 @@ Deno.test("parseOptions: --help shows flags, defaults, variables and examples, a
 
 Deno.test("parseOptions: a missing required option is named with its variable", () => {
   const required = {
-    key: { flags: "--key", kind: kinds.text, env: "KEY", description: "", required: true },
+    key: { flags: "--key", kind: kinds.file, env: "KEY", description: "", required: true },
   } satisfies OptionTable;
   assert.throws(
     () => parseOptions(text, required, [], () => undefined),

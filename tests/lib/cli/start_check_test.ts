@@ -41,9 +41,9 @@ async function checked(answers: readonly Response[], path = "/ready", timeoutMs 
       const answer = () => (answers[asked++] ?? answers.at(-1) ?? assert.fail()).clone();
       if (path !== "/health") app.get(path, answer);
       const { host, port } = harmless;
-      const parts = { name: "sample", host, port, app, registry: new Registry() };
+      const definition = { name: "sample", host, port, app, registry: new Registry() };
       const close = () => void (stops += 1);
-      return Promise.resolve(startService({ ...parts, health: answer, close }));
+      return Promise.resolve(startService({ ...definition, health: answer, close }));
     },
   });
   assert.equal(stops, 1);

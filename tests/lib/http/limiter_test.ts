@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { Hono } from "hono";
 import { Registry } from "prom-client";
-import { INTENT_ERRORS } from "../../../lib/http/intent_failures.ts";
-import { useEnvelope } from "../../../lib/http/envelope.ts";
+import { INTENT_ERRORS } from "../../../lib/http/error_answers.ts";
+import { useJsonApi } from "../../../lib/http/json_api.ts";
 import { type LimiterSettings, RequestLimiter } from "../../../lib/http/limiter.ts";
 
 type Ask = (remote: string, forwarded?: string) => Promise<Response>;
@@ -14,7 +14,7 @@ async function withLimiter(
   const all = { rateLimit: 0, rateLimitTotal: 0, trustProxy: false, ...settings };
   const limiter = new RequestLimiter(all);
   const app = new Hono();
-  useEnvelope(app, "test", ["*"], INTENT_ERRORS);
+  useJsonApi(app, "test", ["*"], INTENT_ERRORS);
   app.get("/", limiter.handle, (c) => c.text("ok"));
   try {
     await test(async (remote, forwarded) => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { z } from "zod";
-import { describeIssue } from "../../../lib/protocol/input_errors.ts";
+import { describeIssue } from "../../../lib/protocol/describe_input.ts";
 import { cursorSchema, cutPage, limitSchema, type PageOf } from "../../../lib/http/page_query.ts";
 
 const querySchema = z.object({ limit: limitSchema(100, 50), cursor: cursorSchema.optional() });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { Hono } from "hono";
-import { allowReadsFrom } from "../../../lib/http/envelope.ts";
+import { allowReadsFrom } from "../../../lib/http/json_api.ts";
 
 const PAGE = "http://127.0.0.1:8600";
 

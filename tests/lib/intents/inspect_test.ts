@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
 import postgres from "postgres";
-import { LATEST_VERSION } from "../../../lib/intents/migrations.ts";
+import { LATEST_VERSION } from "../../../lib/intents/database.ts";
 import { inspectStore, openIntentStore } from "../../../lib/intents/open_store.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { LocalSigner } from "../../../lib/protocol/signature.ts";

@@ -3,9 +3,9 @@ import { setImmediate } from "node:timers/promises";
 import type { LogRecord } from "@logtape/logtape";
 import { createRegistry } from "../../../lib/http/metrics.ts";
 import { ChainGuard } from "../../../lib/intents/chain_guard.ts";
-import { type IntentPartsOptions, openIntentParts } from "../../../lib/intents/intent_parts.ts";
+import { type IntentBackendOptions, openIntentBackend } from "../../../lib/intents/backend.ts";
 import { IntentService } from "../../../lib/intents/intent_service.ts";
-import { StoreError } from "../../../lib/intents/intent.ts";
+import { StoreError } from "../../../lib/intents/errors.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { LocalSigner } from "../../../lib/protocol/signature.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -23,8 +23,8 @@ interface World {
   records: readonly LogRecord[];
 }
 
-function openParts(given: Partial<IntentPartsOptions>) {
-  return openIntentParts({
+function openBackend(overrides: Partial<IntentBackendOptions>) {
+  return openIntentBackend({
     name: "bridge",
     database: ":memory:",
     rpcUrl: "http://127.0.0.1:9",
@@ -32,7 +32,7 @@ function openParts(given: Partial<IntentPartsOptions>) {
     signer,
     chainId: 1337,
     clock: new FakeClock(),
-    ...given,
+    ...overrides,
   });
 }
 
@@ -45,10 +45,10 @@ function withService(test: (world: World) => Promise<void>): Promise<void> {
   return withLogs("info", async (records) => {
     const node = FakeNode.start();
     const clock = new FakeClock();
-    const parts = await openParts({ rpcUrl: node.url, clock });
+    const backend = await openBackend({ rpcUrl: node.url, clock });
     const service = new IntentService({
-      parts,
-      guard: new ChainGuard({ ...parts, isOnChain: () => Promise.resolve(true) }),
+      backend,
+      guard: new ChainGuard({ ...backend, isOnChain: () => Promise.resolve(true) }),
       handler: { termsOf: () => assert.fail("Nothing is submitted") },
       retainMs: 60_000,
       registry: createRegistry(),
@@ -57,7 +57,7 @@ function withService(test: (world: World) => Promise<void>): Promise<void> {
       await test({ service, node, clock, records });
     } finally {
       await service.stop();
-      await parts.store.close();
+      await backend.store.close();
       await node.stop();
     }
   });
@@ -107,11 +107,11 @@ Deno.test("IntentService: a failure is logged without a health request, and the 
     assert.deepEqual(eventsOf(records), ["STORE_UNAVAILABLE"]);
   }));
 
-Deno.test("openIntentParts: a database that belongs to another key is refused with both addresses, unless it is not bound", () =>
+Deno.test("openIntentBackend: a database that belongs to another key is refused with both addresses, unless it is not bound", () =>
   withFolder(async (folder) => {
     const database = `${folder}/bridge.sqlite`;
-    const openAndClose = async (given: Partial<IntentPartsOptions>) =>
-      await (await openParts({ database, ...given })).store.close();
+    const openAndClose = async (overrides: Partial<IntentBackendOptions>) =>
+      await (await openBackend({ database, ...overrides })).store.close();
     await openAndClose({});
     await assert.rejects(openAndClose({ signer: other }), (thrown) => {
       assert.ok(thrown instanceof StoreError);

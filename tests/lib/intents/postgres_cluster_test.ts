@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { StoreConnectionLostError } from "../../../lib/intents/intent.ts";
+import { StoreConnectionLostError } from "../../../lib/intents/errors.ts";
 import { openIntentStore } from "../../../lib/intents/open_store.ts";
 import { eventually } from "../../support/eventually.ts";
 import {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
-import { type Intent, StoreError } from "../../../lib/intents/intent.ts";
+import { StoreError } from "../../../lib/intents/errors.ts";
+import type { Intent } from "../../../lib/intents/intent.ts";
 import { retryLoop } from "../../../lib/intents/retry_loop.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 import { World } from "./world.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
-import { StoreError } from "../../../lib/intents/intent.ts";
+import { StoreError } from "../../../lib/intents/errors.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
@@ -77,20 +77,25 @@ Deno.test("SqliteDriver: no error shows a key or a password", () =>
     }
   }));
 
-/** Calls a function before each script that a connection runs. */
-async function watchingScripts(
+/** Calls a function before each statement without values that a connection runs. */
+async function watchingStatements(
   before: (db: DatabaseSync, sql: string) => void,
   run: () => void | Promise<void>,
 ): Promise<void> {
-  const { exec } = DatabaseSync.prototype;
-  DatabaseSync.prototype.exec = function (sql) {
-    before(this, sql);
-    exec.call(this, sql);
+  const { prepare } = DatabaseSync.prototype;
+  DatabaseSync.prototype.prepare = function (sql) {
+    const statement = prepare.call(this, sql);
+    const { run } = statement;
+    statement.run = (...values) => {
+      if (values.length === 0) before(this, sql);
+      return Reflect.apply(run, statement, values);
+    };
+    return statement;
   };
   try {
     await run();
   } finally {
-    DatabaseSync.prototype.exec = exec;
+    DatabaseSync.prototype.prepare = prepare;
   }
 }
 
@@ -99,7 +104,7 @@ Deno.test("SqliteDriver: while one process migrates a file, another process wait
     const other = new DatabaseSync(path);
     other.exec("PRAGMA journal_mode = WAL; PRAGMA busy_timeout = 0");
     let attempts = 0;
-    await watchingScripts((db, sql) => {
+    await watchingStatements((db, sql) => {
       if (db === other || !sql.includes("CREATE TABLE")) return;
       attempts += 1;
       assert.throws(() => other.exec("BEGIN IMMEDIATE"), /database is locked/);
@@ -112,7 +117,7 @@ Deno.test("SqliteDriver: every commit flushes the write-ahead log", () =>
   withFile(async (path) => {
     // Settings of the very connection that commits, read at each commit.
     const seen: string[] = [];
-    await watchingScripts((db, sql) => {
+    await watchingStatements((db, sql) => {
       if (sql !== "COMMIT") return;
       const pragmas = ["journal_mode", "synchronous", "busy_timeout"];
       const rows = pragmas.map((pragma) => db.prepare(`PRAGMA ${pragma}`).get());

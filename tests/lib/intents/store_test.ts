@@ -1,14 +1,8 @@
 /** The behaviour of the intent store, on each database. */
 import assert from "node:assert/strict";
-import {
-  acceptedIntent,
-  asStoreError,
-  type IntentOutcome,
-  type NewIntent,
-  StoreConnectionLostError,
-  StoreError,
-} from "../../../lib/intents/intent.ts";
-import { checksumOf } from "../../../lib/intents/sql.ts";
+import { asStoreError, StoreConnectionLostError, StoreError } from "../../../lib/intents/errors.ts";
+import { acceptedIntent, type IntentOutcome, type NewIntent } from "../../../lib/intents/intent.ts";
+import { checksumOf } from "../../../lib/intents/intent_rows.ts";
 import { openIntentStore } from "../../../lib/intents/open_store.ts";
 import { PostgresDriver } from "../../../lib/intents/postgres_driver.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
@@ -21,13 +15,13 @@ function hash(byte: number): Hex {
   return `0x${byte.toString(16).padStart(2, "0").repeat(32)}`;
 }
 
-function newIntent(key: string, given: Partial<NewIntent> = {}): NewIntent {
+function newIntent(key: string, overrides: Partial<NewIntent> = {}): NewIntent {
   return plainIntent(key, {
     payload: '{"text":"ünï ✓ \'quoted\'"}',
     transaction: { txHash: hash(1), text: '{"tx":1}' },
     expiresAtMs: 1_800_000_000_123,
     createdAtMs: 1_700_000_000_456,
-    ...given,
+    ...overrides,
   });
 }
 
@@ -54,17 +48,17 @@ type StoreTest = (store: IntentStore, database: string) => Promise<void>;
 
 const contract: Record<string, StoreTest> = {
   async "an intent is read back as it was recorded"(store) {
-    const given = newIntent("a", { transaction: null });
-    const { inserted, intent } = await store.insert(given);
+    const request = newIntent("a", { transaction: null });
+    const { inserted, intent } = await store.insert(request);
     assert.equal(inserted, true);
     assert.deepEqual(intent, {
-      ...given,
+      ...request,
       sequence: intent.sequence,
       state: "accepted",
       receipt: null,
       failure: null,
       reserved: false,
-      updatedAtMs: given.createdAtMs,
+      updatedAtMs: request.createdAtMs,
     });
     assert.deepEqual(await store.find("a"), intent);
     assert.equal(await store.find("b"), undefined);

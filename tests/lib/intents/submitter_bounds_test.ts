@@ -5,7 +5,7 @@ import { NodeTimeoutError, NodeUnreachableError } from "../../../lib/net/core_re
 import { RECEIPTS_KEPT_MS_MIN } from "../../../lib/protocol/constants.ts";
 import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
-import { OutcomeUnknownError, StoreError } from "../../../lib/intents/intent.ts";
+import { OutcomeUnknownError, StoreError } from "../../../lib/intents/errors.ts";
 import { RemoteSignerError } from "../../../lib/net/remote_signer.ts";
 import { away, fails } from "../../support/scripted_node.ts";
 import { withWorld } from "./world.ts";

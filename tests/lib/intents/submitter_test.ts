@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
 import { NodeTimeoutError } from "../../../lib/net/core_reader.ts";
 import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
-import { OutcomeUnknownError, StoreError } from "../../../lib/intents/intent.ts";
-import { IntentRefusedError } from "../../../lib/intents/failures.ts";
+import {
+  IntentRefusedError,
+  OutcomeUnknownError,
+  StoreError,
+} from "../../../lib/intents/errors.ts";
 import { away, fails } from "../../support/scripted_node.ts";
 import { withWorld } from "./world.ts";
 import { newIntent } from "../../support/intents.ts";
-import { toWire } from "../../../lib/protocol/wire.ts";
+import { toWire } from "../../../lib/json.ts";
 
 const TIMEOUT = new NodeTimeoutError("http://node", "core_sendTransaction", 4_000);
 

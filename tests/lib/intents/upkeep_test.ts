@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { rowDamaged, StoreError } from "../../../lib/intents/intent.ts";
+import { rowDamaged, StoreError } from "../../../lib/intents/errors.ts";
 import { DamagedRows } from "../../../lib/intents/service_store.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import { upkeepLoop } from "../../../lib/intents/upkeep.ts";
@@ -72,9 +72,9 @@ Deno.test("Upkeep: many old intents go in small batches over several passes", ()
     await Promise.all(keys.map((key) => world.finish(key)));
     const deleteFinished = world.store.deleteFinished.bind(world.store);
     let deletions = 0;
-    world.store.deleteFinished = (given) => {
+    world.store.deleteFinished = (bounds) => {
       deletions += 1;
-      return deleteFinished(given);
+      return deleteFinished(bounds);
     };
     world.clock.jump(2 * RETAIN_MS);
     await pass(world, 10_000);
@@ -123,7 +123,7 @@ Deno.test("DamagedRows: each row is logged once, and at most 1,000 are remembere
     const damaged = new DamagedRows(serviceLog("test"));
     for (let index = 0; index < 1_500; index += 1) {
       for (let times = 0; times < 2; times += 1) damaged.report(rowDamaged(`${index}`, "changed"));
-      damaged.reportOfOther(rowDamaged(`${index}`, "changed"));
+      damaged.report(rowDamaged(`${index}`, "changed"), true);
     }
     assert.equal(damaged.size, 1_000);
     assert.equal(records.length, 2_000);

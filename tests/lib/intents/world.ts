@@ -7,7 +7,7 @@ import { Submitter } from "../../../lib/intents/submitter.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
-import { toWire } from "../../../lib/protocol/wire.ts";
+import { toWire } from "../../../lib/json.ts";
 import { LocalSigner } from "../../../lib/protocol/signature.ts";
 import { signTransaction } from "../../../lib/protocol/transaction.ts";
 import { FakeClock } from "../../support/fake_clock.ts";

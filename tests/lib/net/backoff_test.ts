@@ -3,7 +3,7 @@ import { withDefaults } from "../../../lib/cli/options.ts";
 import { Backoff } from "../../../lib/net/backoff.ts";
 import { ReconnectingSocket, type SocketLike } from "../../../lib/net/reconnecting_socket.ts";
 import { options as proxyOptions } from "../../../services/proxy/options.ts";
-import { FEED_RECONNECT } from "../../../services/solver/follow_node.ts";
+import { FEED_RECONNECT } from "../../../services/solver/node_follower.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withSeed } from "../../support/random.ts";
 

@@ -4,7 +4,6 @@ import { z } from "zod";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { Backoff } from "../../../lib/net/backoff.ts";
 import {
-  CATCH_UP_INTERVAL_MS,
   RpcSubscriber,
   type RpcSubscriberOptions,
   subscription,
@@ -12,6 +11,8 @@ import {
 import { FakeClock } from "../../support/fake_clock.ts";
 import { subscriptionNotice } from "../../support/fake_feed.ts";
 import { FakeNetwork } from "../../support/fake_socket.ts";
+
+const CATCH_UP_INTERVAL_MS = 30_000;
 
 function setUp(options: Partial<RpcSubscriberOptions> = {}) {
   const clock = new FakeClock();

@@ -13,7 +13,7 @@ import {
   UINT64_MAX,
   uint64Schema,
 } from "../../../lib/protocol/scalars.ts";
-import { describeInput, describeIssue } from "../../../lib/protocol/input_errors.ts";
+import { describeInput, describeIssue } from "../../../lib/protocol/describe_input.ts";
 
 const address = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
 

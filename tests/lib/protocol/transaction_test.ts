@@ -1,5 +1,5 @@
-import { describeIssue } from "../../../lib/protocol/input_errors.ts";
-import { toWire } from "../../../lib/protocol/wire.ts";
+import { describeIssue } from "../../../lib/protocol/describe_input.ts";
+import { toWire } from "../../../lib/json.ts";
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";

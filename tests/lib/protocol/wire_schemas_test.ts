@@ -10,7 +10,7 @@ import * as prices from "../../../lib/protocol/price.ts";
 import { quoteSchema, quoteToWire } from "../../../lib/protocol/quote.ts";
 import { receiptSchema, TRANSACTION_ERROR_CODES } from "../../../lib/protocol/receipt.ts";
 import { isUnsettled, thesisSchema } from "../../../lib/protocol/thesis.ts";
-import { toWire } from "../../../lib/protocol/wire.ts";
+import { toWire } from "../../../lib/json.ts";
 import { typedDataSchema } from "../../../lib/protocol/typed_data.ts";
 
 const address = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";

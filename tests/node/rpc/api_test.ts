@@ -6,7 +6,7 @@ import { withNode } from "../support/running_node.ts";
 import { nodeApi } from "../../../services/node/rpc/api.ts";
 import { REQUEST_CHARS_MAX } from "../../../services/node/rpc/clients.ts";
 import { listen } from "../../../lib/http/listener.ts";
-import { toWire } from "../../../lib/protocol/wire.ts";
+import { toWire } from "../../../lib/json.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 
 const { solver, user } = actors;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { THESES_PAGE_MAX } from "../../../lib/protocol/methods/reads.ts";
-import { toWire } from "../../../lib/protocol/wire.ts";
+import { toWire } from "../../../lib/json.ts";
 import { KnownPrices } from "../../../services/node/chain/known_prices.ts";
 import {
   BATCH_ANSWER_CHARS_MAX,

@@ -42,7 +42,6 @@ export function solverApp(
       minimumBet: new MinimumBet(),
       strategy,
       signer: solver,
-      solver: solver.address,
       chainId: CHAIN_ID,
       clock: systemClock,
       timeBounds: undefined,

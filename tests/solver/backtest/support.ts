@@ -114,9 +114,9 @@ export const MAKERS = ["barrier", "plain", "mock"];
 export async function runMakers(
   source: SlotSource,
   random: RandomSource,
-  given: Partial<BacktestPlan> & { userLeadMs?: number; volatility?: number } = {},
+  overrides: Partial<BacktestPlan> & { userLeadMs?: number; volatility?: number } = {},
 ): Promise<Results> {
-  const { volatility, userLeadMs = 0 } = given;
+  const { volatility, userLeadMs = 0 } = overrides;
   const margin = 0.03;
   const market = new TapeMarket(
     volatility === undefined
@@ -138,7 +138,7 @@ export async function runMakers(
   );
   const mock = new StrategyMaker(() => new MockStrategy(random), market);
   const makers: Maker[] = [barrier, new PlainMaker(margin, volatility), mock];
-  return await runBacktest(source, { ...plan, ...given }, {
+  return await runBacktest(source, { ...plan, ...overrides }, {
     market,
     makers,
     // The users of the plain maker know the solver's model, all others know the plain one.

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createRegistry } from "../../../lib/http/metrics.ts";
 import { messageOf, RangemakerError } from "../../../lib/errors.ts";
-import { IntentRefusedError } from "../../../lib/intents/failures.ts";
+import { IntentRefusedError } from "../../../lib/intents/errors.ts";
 import type { Intent } from "../../../lib/intents/intent.ts";
 import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { hash32Schema } from "../../../lib/protocol/scalars.ts";

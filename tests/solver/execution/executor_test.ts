@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { RangemakerError } from "../../../lib/errors.ts";
-import { OutcomeUnknownError, StoreError } from "../../../lib/intents/intent.ts";
+import { OutcomeUnknownError, StoreError } from "../../../lib/intents/errors.ts";
 import { betTermsOf } from "../../../lib/protocol/terms.ts";
 import { hashTransaction } from "../../../lib/protocol/transaction.ts";
 import type { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";

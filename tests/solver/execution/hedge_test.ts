@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { RangemakerError } from "../../../lib/errors.ts";
-import { OutcomeUnknownError } from "../../../lib/intents/intent.ts";
+import { OutcomeUnknownError } from "../../../lib/intents/errors.ts";
 import { quoteToWire, type QuoteWire } from "../../../lib/protocol/quote.ts";
 import { HttpHedge, SimulatedHedge } from "../../../services/solver/execution/hedge.ts";
 import { FakeClock } from "../../support/fake_clock.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
-import { StoreError } from "../../../lib/intents/intent.ts";
+import { StoreError } from "../../../lib/intents/errors.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import { quoteToWire } from "../../../lib/protocol/quote.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";

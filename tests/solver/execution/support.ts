@@ -4,7 +4,7 @@ import { getLogger } from "@logtape/logtape";
 import type { NewIntent } from "../../../lib/intents/intent.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
-import { TransactionBuilder } from "../../../lib/intents/submission.ts";
+import { TransactionBuilder } from "../../../lib/intents/transactions.ts";
 import { Submitter } from "../../../lib/intents/submitter.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import type { QuoteTerms } from "../../../lib/protocol/quote.ts";
@@ -32,8 +32,8 @@ import { FakeClock } from "../../support/fake_clock.ts";
 import { CHAIN_ID, market, signedExecution, solver, termsAt, user } from "../support.ts";
 
 /** A quote of one second, signed by both sides. */
-export function signed(clock: FakeClock, given: Partial<QuoteTerms> = {}) {
-  return signedExecution(termsAt(clock.now(), { deadline: clock.now() + 1_000, ...given }));
+export function signed(clock: FakeClock, overrides: Partial<QuoteTerms> = {}) {
+  return signedExecution(termsAt(clock.now(), { deadline: clock.now() + 1_000, ...overrides }));
 }
 
 /** An execution as it is recorded, its transaction not signed yet. */
@@ -52,7 +52,7 @@ export function recorded(clock: FakeClock): NewIntent {
 /** Hedges at once. */
 export const noHedge: Hedge = { expectedMs: 0, cover: () => Promise.resolve() };
 
-interface Given {
+interface Overrides {
   clock?: FakeClock;
   exposure?: ExposureBook;
   onNear?: ExposureLimitOptions["onNear"];
@@ -60,9 +60,9 @@ interface Given {
 }
 
 /** An executor on a store in memory, a healthy node and a hedge that the test controls. */
-function createExecutor(hedge: Hedge, given: Given) {
-  const { clock = new FakeClock(), exposure = new ExposureBook(undefined, decodeBet) } = given;
-  const { onNear, strategy = new MockStrategy(() => 0) } = given;
+function createExecutor(hedge: Hedge, overrides: Overrides) {
+  const { clock = new FakeClock(), exposure = new ExposureBook(undefined, decodeBet) } = overrides;
+  const { onNear, strategy = new MockStrategy(() => 0) } = overrides;
   const store = new IntentStore(SqliteDriver.open(":memory:"), "test");
   const submissionNode = new ScriptedNode();
   /** What the next look for settled theses releases. */
@@ -137,7 +137,6 @@ function createExecutor(hedge: Hedge, given: Given) {
     limit,
     releaseSettled: () => Promise.resolve(released.splice(0).length),
     quoteSigner: new QuoteSigner(solver),
-    signer: solver,
     chainId: CHAIN_ID,
     clock,
   };
@@ -159,14 +158,14 @@ function createExecutor(hedge: Hedge, given: Given) {
 
 export async function withExecutor(
   hedge: Hedge,
-  test: (parts: ReturnType<typeof createExecutor>) => Promise<void>,
-  given: Given = {},
+  test: (scene: ReturnType<typeof createExecutor>) => Promise<void>,
+  overrides: Overrides = {},
 ): Promise<void> {
-  const parts = createExecutor(hedge, given);
+  const scene = createExecutor(hedge, overrides);
   try {
-    await test(parts);
+    await test(scene);
   } finally {
-    await parts.submitter.stop();
-    await parts.store.close();
+    await scene.submitter.stop();
+    await scene.store.close();
   }
 }

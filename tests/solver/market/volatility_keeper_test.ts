@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { openIntentStore } from "../../../lib/intents/open_store.ts";
-import { StoreError } from "../../../lib/intents/intent.ts";
+import { StoreError } from "../../../lib/intents/errors.ts";
 import type { IntentStore } from "../../../lib/intents/store.ts";
 import { ExchangeHistory } from "../../../lib/net/exchange_history.ts";
 import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
@@ -32,7 +32,7 @@ async function run(
   const marketData = new MarketData(
     settings,
     SPEC_MARKETS,
-    await keeper.load(SPEC_MARKETS, settings),
+    await keeper.readSaved(SPEC_MARKETS, settings),
   );
   const { volatility } = marketData.pricesOf(market);
   const forecast = () => volatility.forecast(clock.now(), clock.now() + 3_600_000);
@@ -125,7 +125,7 @@ Deno.test("Volatility keeper: a state older than a week, or over a minute from t
     assert.equal(later.volatility.candlesEndMs, isKnown ? endMs : 0, `${passedMs}`);
   }
   const { keeper } = await run(store, { clock: first.clock });
-  const patient = await keeper.load(SPEC_MARKETS, { ...settings, minHistoryMs: DAY_MS });
+  const patient = await keeper.readSaved(SPEC_MARKETS, { ...settings, minHistoryMs: DAY_MS });
   assert.deepEqual([...patient.keys()], [market], "less history than quotes need is kept");
   await store.close();
 });

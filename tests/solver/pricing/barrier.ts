@@ -1,5 +1,6 @@
 /** A barrier strategy on a market that the test makes. */
 import assert from "node:assert/strict";
+import type { Retry } from "../../../lib/errors.ts";
 import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import {
@@ -7,8 +8,6 @@ import {
   BarrierStrategy,
 } from "../../../services/solver/pricing/barrier_strategy.ts";
 import { type MarketView, PricingRefusedError } from "../../../services/solver/pricing/strategy.ts";
-import { answerOfCode } from "../../../lib/http/failures.ts";
-import { SOLVER_ERRORS } from "../../../services/solver/failures.ts";
 import { forecastOf } from "../../../services/solver/pricing/volatility_forecast.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -18,7 +17,10 @@ import { market } from "../support.ts";
 export const SPOT = 3_000_000_000n;
 
 /** A strategy on a market that the test makes, with a minute of unmoved history behind it. */
-export function barrier(given: Partial<MarketView> = {}, options: Partial<BarrierOptions> = {}) {
+export function barrier(
+  overrides: Partial<MarketView> = {},
+  options: Partial<BarrierOptions> = {},
+) {
   const clock = new FakeClock();
   const nowMs = clock.now();
   const ring = new PriceRing(1_024);
@@ -29,7 +31,7 @@ export function barrier(given: Partial<MarketView> = {}, options: Partial<Barrie
     stillness: { share: 0, tick: 10_000n },
     history: ring,
     historyEndMs: nowMs,
-    ...given,
+    ...overrides,
   };
   const strategy = new BarrierStrategy({
     marketView: () => view,
@@ -55,20 +57,18 @@ export function barrier(given: Partial<MarketView> = {}, options: Partial<Barrie
   return { strategy, bet, clock, view, ring };
 }
 
-/** Asserts that a strategy refuses, with a code, a message and optional details. */
+/** Asserts that a strategy refuses, with a code, how to retry, a message and optional details. */
 export function assertRefused(
   call: () => unknown,
   code: string,
-  status: number,
+  retry: Retry,
   words: RegExp,
   details?: Record<string, unknown>,
 ): void {
   assert.throws(call, (thrown) => {
     assert.ok(thrown instanceof PricingRefusedError);
     assert.deepEqual({ ...thrown.details, ...details }, thrown.details);
-    assert.equal(thrown.code, code);
-    const answer = answerOfCode(thrown.code, SOLVER_ERRORS);
-    assert.deepEqual([answer.status, answer.retry], [status, thrown.retry]);
+    assert.deepEqual([thrown.code, thrown.retry], [code, retry]);
     assert.match(thrown.message, words);
     return true;
   });

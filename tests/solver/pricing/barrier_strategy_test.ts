@@ -53,7 +53,7 @@ Deno.test("Barrier: a later window is likelier to be won if prices end nearer to
 Deno.test("Barrier: PAYOUT_TOO_LOW for a bet that cannot be lost; the multiplier is capped at ten", () => {
   const { strategy, bet } = barrier();
   const safe = { ...bet, lowerPrice: 1n, upperPrice: UINT64_MAX };
-  assertRefused(() => strategy.price(safe), "PAYOUT_TOO_LOW", 400, /probability of 0\.9999/);
+  assertRefused(() => strategy.price(safe), "PAYOUT_TOO_LOW", "never", /probability of 0\.9999/);
   assert.throws(() => strategy.price(safe), (thrown) => {
     assert.ok(thrown instanceof PricingRefusedError);
     const { chargedProbability = 0, margin } = thrown.pricing ?? {};
@@ -67,7 +67,12 @@ Deno.test("Barrier: PAYOUT_TOO_LOW advises a larger bet only if rounding takes t
   const { strategy, bet } = barrier();
   const safe = { ...bet, lowerPrice: 1n, upperPrice: UINT64_MAX };
   const advice = (message: string) => new RegExp(`; choose a narrower range${message}$`);
-  assertRefused(() => strategy.price(safe), "PAYOUT_TOO_LOW", 400, advice(" or a longer window"));
+  assertRefused(
+    () => strategy.price(safe),
+    "PAYOUT_TOO_LOW",
+    "never",
+    advice(" or a longer window"),
+  );
   const small = {
     ...bet,
     lowerPrice: SPOT - 9_000_000n,
@@ -75,7 +80,7 @@ Deno.test("Barrier: PAYOUT_TOO_LOW advises a larger bet only if rounding takes t
     betAmount: 1n,
   };
   const larger = advice(", a longer window or a larger bet");
-  assertRefused(() => strategy.price(small), "PAYOUT_TOO_LOW", 400, larger);
+  assertRefused(() => strategy.price(small), "PAYOUT_TOO_LOW", "never", larger);
   assert.ok(strategy.price({ ...small, betAmount: 1_000_000n }).payout > 1_000_000n);
 });
 
@@ -126,12 +131,17 @@ Deno.test("Barrier: the recheck after the hold prices the rest of the box, witho
   Object.assign(view, { spot: { ...view.spot, lastUpdateMs: now }, historyEndMs: now });
   // A box that has survived without a move is worth less than one that was expected to move away.
   const still = () => strategy.recheck(near, payout, true);
-  assertRefused(still, "PRICE_IMPROVED", 400, /below that of a new quote/);
+  assertRefused(still, "PRICE_IMPROVED", "new_quote", /below that of a new quote/);
   const fair = BigInt(
     Math.round(0.95 * Number(bet.betAmount) / strategy.price(near).details.probability),
   );
   strategy.recheck(near, fair, true);
-  assertRefused(() => strategy.recheck(near, fair, false), "PRICE_MOVED", 400, /would leave/);
+  assertRefused(
+    () => strategy.recheck(near, fair, false),
+    "PRICE_MOVED",
+    "new_quote",
+    /would leave/,
+  );
 });
 
 Deno.test("Barrier: the charge is higher for an older price and for a shorter box", () => {
@@ -167,9 +177,9 @@ Deno.test("Barrier: a price that is still in most slots stays inside more often,
 Deno.test("Barrier: RANGE_TOO_NARROW and DURATION_TOO_SHORT below its own minimum, naming the option", () => {
   const { strategy, bet } = barrier({}, { minDurationMs: 5_000 });
   const narrow = { ...bet, lowerPrice: SPOT, upperPrice: SPOT + 39_999n };
-  assertRefused(() => strategy.price(narrow), "RANGE_TOO_NARROW", 400, /--min-width-ticks/);
+  assertRefused(() => strategy.price(narrow), "RANGE_TOO_NARROW", "never", /--min-width-ticks/);
   const short = { ...bet, endTime: bet.startTime + 4_999 };
-  assertRefused(() => strategy.price(short), "DURATION_TOO_SHORT", 400, /--min-duration-ms/);
+  assertRefused(() => strategy.price(short), "DURATION_TOO_SHORT", "never", /--min-duration-ms/);
   const unknown = barrier({ stillness: { share: 0, tick: undefined } });
   assert.ok(unknown.strategy.price(narrow).payout > 0n);
 });
@@ -187,7 +197,7 @@ Deno.test("Barrier: PRICE_UNAVAILABLE without a price, or with one that is old, 
   ];
   for (const [spot, words] of cases) {
     const { strategy } = barrier({ spot });
-    assertRefused(() => strategy.price(bet), "PRICE_UNAVAILABLE", 503, words);
+    assertRefused(() => strategy.price(bet), "PRICE_UNAVAILABLE", "later", words);
   }
   const old = { price: SPOT, lastUpdateMs: bet.startTime - 2_000, fresh: true };
   assert.ok(barrier({ spot: old }).strategy.price(bet).payout > 0n);
@@ -197,9 +207,9 @@ Deno.test("Barrier: VOLATILITY_UNAVAILABLE with too little history, or an outdat
   const volatility = new MarketVolatility({ floor: 0.1, minHistoryMs: 2_000 });
   const { strategy, bet } = barrier({ volatility });
   const words = /history of ETH\/USDT is 2000 ms too short/;
-  assertRefused(() => strategy.price(bet), "VOLATILITY_UNAVAILABLE", 503, words);
+  assertRefused(() => strategy.price(bet), "VOLATILITY_UNAVAILABLE", "later", words);
   const ended = barrier({ historyEndMs: bet.startTime - 10_001 });
-  assertRefused(() => ended.strategy.price(bet), "VOLATILITY_UNAVAILABLE", 503, /10001 ms ago/);
+  assertRefused(() => ended.strategy.price(bet), "VOLATILITY_UNAVAILABLE", "later", /10001 ms ago/);
   assert.ok(barrier({ historyEndMs: bet.startTime - 10_000 }).strategy.price(bet).payout > 0n);
 });
 
@@ -208,7 +218,12 @@ Deno.test("Barrier: OUTSIDE_RANGE for a spot outside, before and after the start
   for (const startTime of [bet.startTime, bet.startTime + 5_000]) {
     for (const [lowerPrice, upperPrice] of [[SPOT + 1n, SPOT + 9n], [1n, SPOT - 1n]] as const) {
       const outside = { ...bet, startTime, lowerPrice, upperPrice };
-      assertRefused(() => strategy.price(outside), "OUTSIDE_RANGE", 400, /^Price 3000 is outside/);
+      assertRefused(
+        () => strategy.price(outside),
+        "OUTSIDE_RANGE",
+        "new_quote",
+        /^Price 3000 is outside/,
+      );
     }
   }
   assert.ok(strategy.price({ ...bet, lowerPrice: SPOT }).payout > 0n);
@@ -227,7 +242,7 @@ Deno.test("Barrier: a window that has begun is priced until a price was outside"
   }
   const broken = barrier({ history: ring });
   const words = new RegExp(`2990 at ${nowMs - 20_000}`);
-  assertRefused(() => broken.strategy.price(begun), "RANGE_BROKEN", 400, words);
+  assertRefused(() => broken.strategy.price(begun), "RANGE_BROKEN", "new_quote", words);
   // The same price before the window, or outside it, breaks nothing.
   assert.ok(broken.strategy.price({ ...begun, startTime: nowMs - 10_000 }).payout > 0n);
 });
@@ -236,13 +251,13 @@ Deno.test("Barrier: HISTORY_UNAVAILABLE if prices of a begun window are missing"
   const { strategy, bet } = barrier();
   const long = { ...bet, startTime: bet.startTime - 61_000 };
   const gap = new RegExp(`${bet.startTime - 61_000} to ${bet.startTime - 60_000}`);
-  assertRefused(() => strategy.price(long), "HISTORY_UNAVAILABLE", 503, gap);
+  assertRefused(() => strategy.price(long), "HISTORY_UNAVAILABLE", "later", gap);
 });
 
 Deno.test("Barrier: WINDOW_ENDED after the end of the window", () => {
   const { strategy, bet, clock } = barrier();
   clock.advance(150_000);
-  assertRefused(() => strategy.price(bet), "WINDOW_ENDED", 400, /0 ms ago/);
+  assertRefused(() => strategy.price(bet), "WINDOW_ENDED", "never", /0 ms ago/);
 });
 
 Deno.test("Barrier: the last look refuses a quote with less than half of the margin left", () => {
@@ -258,9 +273,20 @@ Deno.test("Barrier: the last look refuses a quote with less than half of the mar
   view.historyEndMs = nowMs;
   const words = /Payout of [\d.]+ USDC would leave -0\.\d+ of the bet to .* below 0\.0250/;
   const details = { signedPayout: String(payout), currentPayout: null };
-  assertRefused(() => strategy.recheck(bet, payout, false), "PRICE_MOVED", 400, words, details);
+  assertRefused(
+    () => strategy.recheck(bet, payout, false),
+    "PRICE_MOVED",
+    "new_quote",
+    words,
+    details,
+  );
   view.spot = { price: 1n, lastUpdateMs: nowMs, fresh: true };
-  assertRefused(() => strategy.recheck(bet, payout, false), "OUTSIDE_RANGE", 400, /outside/);
+  assertRefused(
+    () => strategy.recheck(bet, payout, false),
+    "OUTSIDE_RANGE",
+    "new_quote",
+    /outside/,
+  );
 });
 
 Deno.test("Barrier: the last look refuses a quote that a new one exceeds, so the user gets the better price", () => {
@@ -271,7 +297,13 @@ Deno.test("Barrier: the last look refuses a quote that a new one exceeds, so the
   assert.ok(improved > payout);
   const words = new RegExp(`is ${formatUnits(improved - payout)} USDC below that of a new quote`);
   const details = { signedPayout: String(payout), currentPayout: String(improved) };
-  assertRefused(() => strategy.recheck(bet, payout, false), "PRICE_IMPROVED", 400, words, details);
+  assertRefused(
+    () => strategy.recheck(bet, payout, false),
+    "PRICE_IMPROVED",
+    "new_quote",
+    words,
+    details,
+  );
   strategy.recheck(bet, improved, false);
 });
 
@@ -327,7 +359,12 @@ Deno.test("Barrier: an arriving bet is checked against the bets in the book, a r
   const { payout } = strategy.price(bet);
   strategy.recheck(bet, payout, false);
   for (let count = 0; count < 4; count++) hold(bet, payout);
-  assertRefused(() => strategy.recheck(bet, payout, false), "PRICE_MOVED", 400, /below 0\.0250/);
+  assertRefused(
+    () => strategy.recheck(bet, payout, false),
+    "PRICE_MOVED",
+    "new_quote",
+    /below 0\.0250/,
+  );
   strategy.recheck(bet, payout, true); // as one of the four
 });
 
@@ -342,9 +379,9 @@ Deno.test("Barrier: a bet quoted beside another is refused once the other has se
   book.release(other);
   const words = /below that of a new quote/;
   // Its own risk, as large as that of the other, does not count against it.
-  assertRefused(() => strategy.recheck(large, payout, true), "PRICE_IMPROVED", 400, words);
+  assertRefused(() => strategy.recheck(large, payout, true), "PRICE_IMPROVED", "new_quote", words);
   book.release(own);
-  assertRefused(() => strategy.recheck(large, payout, false), "PRICE_IMPROVED", 400, words);
+  assertRefused(() => strategy.recheck(large, payout, false), "PRICE_IMPROVED", "new_quote", words);
 });
 
 Deno.test("Skew: grows with the risk of other bets, is never negative, and 0 without a share", () => {

@@ -15,18 +15,17 @@ const { payout: _, solver: __, ...request } = termsAt(clock.now());
 const details = { probability: 0.5 } as PricingDetails; // handed through as it is
 
 /** A quoter whose strategy pays 130 for every bet. */
-function quoterOf(given: Partial<QuoterOptions> = {}, payout = 130n) {
+function quoterOf(overrides: Partial<QuoterOptions> = {}, payout = 130n) {
   return new Quoter({
     markets: SPEC_MARKETS,
     limit: { checkEstimate() {} },
     minimumBet: new MinimumBet(),
     strategy: { name: "fixed", price: () => ({ payout, details }) },
     signer: solver,
-    solver: solver.address,
     chainId: CHAIN_ID,
     clock,
     timeBounds: undefined,
-    ...given,
+    ...overrides,
   });
 }
 

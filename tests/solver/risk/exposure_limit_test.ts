@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { RangemakerError } from "../../../lib/errors.ts";
-import { type Reservation, StoreError } from "../../../lib/intents/intent.ts";
+import { StoreError } from "../../../lib/intents/errors.ts";
+import type { Reservation } from "../../../lib/intents/intent.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import type { Balances } from "../../../services/solver/risk/bet_at_risk.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";

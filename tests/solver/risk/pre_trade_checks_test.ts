@@ -17,8 +17,8 @@ const quote: Quote = { ...termsAt(nowMs, { payout: 150n, deadline: nowMs + 50 })
 
 /** Checks that all just pass, with the given changes. */
 function checks(
-  given: Partial<PreTradeChecksOptions> = {},
-  { state = "fresh" as "fresh" | "stale", users = 100n, own = 50n } = {},
+  overrides: Partial<PreTradeChecksOptions> = {},
+  { state = "fresh" as "fresh" | "stale", users = 100n, own: solverBalance = 50n } = {},
 ) {
   const { base, quote, symbol } = market;
   const price = {
@@ -37,7 +37,7 @@ function checks(
       getAccount: (address) =>
         Promise.resolve({
           address,
-          balance: address === solver.address ? own : users,
+          balance: address === solver.address ? solverBalance : users,
           locked: 0n,
           permissions: [],
         }),
@@ -47,7 +47,7 @@ function checks(
     maxRisk: 50n,
     hedgeMs: 50,
     strategy: { recheck() {} },
-    ...given,
+    ...overrides,
   });
 }
 
@@ -102,8 +102,8 @@ Deno.test("Pre-trade checks: the recheck after the recording checks price, deadl
   await checks({ strategy }).checkAndReadBalances(quote);
   checks({ strategy }).recheck(quote, { isHedged: false });
   assert.deepEqual(seen, [[quote, 150n, false], [quote, 150n, true]]);
-  for (const given of [{ hedgeMs: 51 }, { maxRisk: 49n }, { strategy: moved }]) {
-    assert.throws(() => checks(given).recheck(quote, { isHedged: false }), RangemakerError);
+  for (const overrides of [{ hedgeMs: 51 }, { maxRisk: 49n }, { strategy: moved }]) {
+    assert.throws(() => checks(overrides).recheck(quote, { isHedged: false }), RangemakerError);
   }
   checks({ hedgeMs: 51 }).recheck(quote, { isHedged: true });
 });

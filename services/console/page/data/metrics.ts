@@ -5,6 +5,8 @@ import {
   type Figures,
   growthOf,
   type LabelFilter,
+  type Problem,
+  PROBLEMS,
   type Sample,
 } from "../../../../lib/problems/mod.ts";
 
@@ -83,6 +85,19 @@ const STARTED = "process_start_time_seconds";
 /** What is kept of answers that are older than {@link WINDOW_MS}. */
 const KEPT = new Set([...COUNTER_METRICS, STARTED]);
 
+/** The problems whose figures are shown. */
+export const FIGURES = PROBLEMS.filter(({ title }) => title !== undefined);
+
+/** How many values of a figure are kept: some three minutes of a service that answers. */
+export const TREND_MAX = 120;
+
+/** The worst value of a figure; undefined if it has none. */
+export function worstOf({ op }: Problem["bound"], samples: readonly Sample[]): number | undefined {
+  const values = samples.map(({ value }) => value);
+  if (values.length === 0) return undefined;
+  return op === ">" ? Math.max(0, ...values) : Math.min(...values);
+}
+
 interface Answer {
   atMs: number;
   metrics: Metrics;
@@ -93,6 +108,8 @@ export class MetricsHistory implements Figures {
   readonly #answers: readonly Answer[];
   /** Counters of the time before, as far back as alerts count. */
   readonly #older: readonly Answer[];
+  /** The last {@link TREND_MAX} values of each figure that the newest answer has, oldest first. */
+  readonly trends = new Map<Problem, readonly number[]>();
 
   constructor(answers: readonly Answer[] = [], older: readonly Answer[] = []) {
     this.#answers = answers;
@@ -110,7 +127,13 @@ export class MetricsHistory implements Figures {
       })),
     ].filter((answer) => answer.atMs >= atMs - COUNTER_WINDOW_MS);
     const kept = this.#answers.filter((answer) => !isOld(answer));
-    return new MetricsHistory([...kept, { atMs, metrics }], older);
+    const next = new MetricsHistory([...kept, { atMs, metrics }], older);
+    for (const problem of FIGURES) {
+      const worst = worstOf(problem.bound, problem.measure.read(next));
+      if (worst === undefined) continue;
+      next.trends.set(problem, [...this.trends.get(problem) ?? [], worst].slice(-TREND_MAX));
+    }
+    return next;
   }
 
   over(windowMs: number): MetricsHistory {

@@ -1,11 +1,12 @@
 import { Card } from "../card.tsx";
 import type { Metrics } from "../data/metrics.ts";
-import { formatAmount, formatShare, fromNumber } from "../format.ts";
+import { formatAmount, fromNumber } from "../format.ts";
 import { Table } from "../table.tsx";
 import { Words } from "../words.tsx";
 import {
   type AnswerCount,
   answersOf,
+  countText,
   REFUSAL_TEXTS,
   refusedText,
   REQUESTS,
@@ -17,12 +18,6 @@ import {
 export function Answers({ metrics }: { metrics: Metrics }) {
   const rows = answersOf(metrics);
   const refusedRisk = metrics.sum("solver_refused_risk_usdc_total") ?? 0;
-  const textOf = ({ counts }: AnswerCount, request: number) => {
-    const count = counts[request] ?? 0;
-    const all = rows.reduce((sum, { counts }) => sum + (counts[request] ?? 0), 0);
-    return count.toLocaleString("en-US") +
-      (count > 0 ? `\u00a0(${formatShare(count / all)})` : "");
-  };
   return (
     <Card title="Quotes and refusals">
       <p>
@@ -42,7 +37,7 @@ export function Answers({ metrics }: { metrics: Metrics }) {
           },
           ...REQUESTS.map(({ name }, request) => ({
             name,
-            number: (row: AnswerCount) => textOf(row, request),
+            number: (row: AnswerCount) => countText(row, request, rows),
           })),
           {
             name: "Meaning",

@@ -1,7 +1,7 @@
 /** Compares predicted probabilities with what happened, for bets and for hypothetical boxes, by one rule. */
 import type { SolverInfo, Thesis } from "@rangemaker/client";
 import { CALIBRATION } from "../../../../lib/problems/mod.ts";
-import { toNumber } from "../format.ts";
+import { counted, toNumber } from "../format.ts";
 import { labelOf } from "../trade/chart_spans.ts";
 
 /** A decided bet with the probability that was quoted for it. */
@@ -14,41 +14,60 @@ export interface PredictedBet {
 export interface Forecast {
   /** The bets of some probabilities, or a market with the length of its windows. */
   of: string;
+  /** Whether they are bets, not hypothetical boxes. */
+  areBets: boolean;
   predicted: number;
   held: number;
   /** Number of bets or windows with this prediction. */
   count: number;
-  /** A difference up to this does not show. */
-  hidden: number;
+  /** The band in which the true share lies. */
+  low: number;
+  high: number;
+  /** Whether the prediction is outside the band. */
   isOff: boolean;
 }
 
 /** A forecast before it is judged. */
-interface Counted extends Omit<Forecast, "hidden" | "isOff"> {
-  /** Standard error of `held`. */
+interface Counted extends Omit<Forecast, "low" | "high" | "isOff"> {
+  /** Standard error of `held` if the prediction is right. */
   error: number;
 }
 
 /** With fewer bets or windows, a difference shows only chance. */
 export const COUNT_MIN = CALIBRATION.countMin;
 
-/** More standard errors than this are not chance. */
-export const ERRORS_MAX = CALIBRATION.errors;
+/** How often all bands together contain the true shares. */
+const CONFIDENCE = 0.99;
 
 /** How bets are treated that are not independent. */
 export const OVERLAP = "Overlapping bets of a market count as ending alike.";
 
 /** The rule by which bets and forecasts are judged. */
-export const RULE =
-  "Held: the price did not leave the box. ▲ marks a difference beyond ±, which chance does not " +
-  `explain: more than ${ERRORS_MAX} standard errors plus ${
-    100 * CALIBRATION.share
-  } points. ${OVERLAP}`;
+export const RULE = "Held: the price did not leave the box. If all forecasts are right, all bars " +
+  `meet the dashed line in ${100 * CONFIDENCE} % of cases; ▲ marks those that miss it. ${OVERLAP}`;
 
-/** Judges a forecast by the bound of the alert. */
-export function judge({ error, ...counted }: Counted): Forecast {
-  const hidden = ERRORS_MAX * error + CALIBRATION.share;
-  return { ...counted, hidden, isOff: Math.abs(counted.held - counted.predicted) > hidden };
+/** How many standard errors a normal value differs in this share of cases (Abramowitz and Stegun 26.2.23). */
+function errorsOf(share: number): number {
+  const t = Math.sqrt(-2 * Math.log(share / 2));
+  return t - (2.515517 + 0.802853 * t + 0.010328 * t ** 2) /
+      (1 + 1.432788 * t + 0.189269 * t ** 2 + 0.001308 * t ** 3);
+}
+
+/**
+ * Judges one of some forecasts, by the band of Wilson's score interval with a correction for whole
+ * counts, so that all bands together contain the true shares.
+ */
+export function judge({ error, ...counted }: Counted, forecasts: number): Forecast {
+  const { predicted, held } = counted;
+  // One over the number of independent bets that have this error.
+  const one = error === 0 ? 0 : error ** 2 / (predicted * (1 - predicted));
+  const weight = errorsOf((1 - CONFIDENCE) / forecasts) ** 2 * one;
+  const [low = 0, high = 1] = [-1, 1].map((side) => {
+    const end = Math.min(1, Math.max(0, held + side * one / 2));
+    const reach = Math.sqrt(weight * end * (1 - end) + weight ** 2 / 4);
+    return (end + weight / 2 + side * reach) / (1 + weight);
+  });
+  return { ...counted, low, high, isOff: predicted < low || predicted > high };
 }
 
 type Markets = NonNullable<SolverInfo["calibration"]>;
@@ -69,24 +88,31 @@ export function forecastsOf(predicted: readonly PredictedBet[], markets: Markets
     const shareOf = (part: (bet: PredictedBet) => number) =>
       bets.reduce((sum, bet) => sum + part(bet), 0) / bets.length;
     const [from, to] = [range, range + 1].map((end) => 100 * end / RANGES);
-    return judge({
+    return {
       of: `Your bets, ${from}–${to} %`,
+      areBets: true,
       predicted: shareOf(({ probability }) => probability),
       held: shareOf(({ thesis }) => Number(thesis.status === "won")),
       error: deviationOf(bets, () => 1) / bets.length,
       count: bets.length,
-    });
+    };
   });
   const ofMarkets = markets.flatMap(({ symbol, horizons }) =>
     horizons.flatMap(({ horizonMs, windows, boxes }) =>
-      boxes.map((box) => judge({ of: `${symbol}, ${labelOf(horizonMs)}`, ...box, count: windows }))
+      boxes.map((box) => ({
+        of: `${symbol}, ${labelOf(horizonMs)}`,
+        areBets: false,
+        ...box,
+        count: windows,
+      }))
     )
   );
-  return [...ofBets, ...ofMarkets].filter(({ count }) => count >= COUNT_MIN)
+  const known: Counted[] = [...ofBets, ...ofMarkets].filter(({ count }) => count >= COUNT_MIN);
+  return known.map((one) => judge(one, known.length))
     .sort((a, b) => Number(b.isOff) - Number(a.isOff));
 }
 
-/** So many rows that differ in the same direction are worth a word. */
+/** So many forecasts that differ in the same direction are worth a word. */
 const SAME_MIN = 4;
 
 /** Sums up all forecasts in one sentence. */
@@ -96,18 +122,19 @@ export function verdictOf(forecasts: readonly Forecast[]): string {
       "windows on.";
   }
   const off = forecasts.filter(({ isOff }) => isOff).length;
-  if (off === 0) {
-    const least = Math.ceil(100 * Math.min(...forecasts.map(({ hidden }) => hidden)));
-    const moreHeld = forecasts.filter(({ held, predicted }) => held > predicted).length;
-    const all = forecasts.length >= SAME_MIN && [0, forecasts.length].includes(moreHeld)
-      ? `, but all rows held ${moreHeld > 0 ? "more" : "less"} often than predicted`
-      : "";
-    return `No difference is beyond chance${all}; below ${least} points, none can be.`;
+  if (off > 0) {
+    return `▲ ${off} of ${counted(forecasts.length, "bar")} ${off === 1 ? "misses" : "miss"} the ` +
+      "dashed line, which is more than chance: above it, users win more than they pay for; below " +
+      "it, they are paid too little.";
   }
-  return `▲ ${off} of ${forecasts.length} ${
-    off === 1 ? "differs" : "differ"
-  } by more than chance: if more held ` +
-    "than predicted, users win more than they pay for; if fewer, they are paid too little.";
+  const moreHeld = forecasts.filter(({ held, predicted }) => held > predicted).length;
+  const lean = forecasts.length >= SAME_MIN && [0, forecasts.length].includes(moreHeld)
+    ? `, but all boxes held ${moreHeld > 0 ? "more" : "less"} often than predicted`
+    : ": chance explains the differences";
+  const least = Math.min(...forecasts.map(({ low, high }) => (high - low) / 2));
+  return `No bar misses the dashed line${lean}. Differences below ${
+    Math.ceil(100 * least)
+  } points do not show yet.`;
 }
 
 /**

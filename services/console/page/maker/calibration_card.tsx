@@ -2,7 +2,8 @@ import type { SolverInfo } from "@rangemaker/client";
 import { Card } from "../card.tsx";
 import { formatShare } from "../format.ts";
 import { Table } from "../table.tsx";
-import { forecastsOf, type PredictedBet, RULE, verdictOf } from "./calibration.ts";
+import { type Forecast, forecastsOf, type PredictedBet, RULE, verdictOf } from "./calibration.ts";
+import { Plot } from "../plot.tsx";
 
 interface CalibrationProps {
   /** Undefined while bets whose window is over wait for prices: those that users lose do not wait. */
@@ -22,31 +23,82 @@ export function Calibration({ predicted, markets }: CalibrationProps) {
           (predicted ? "" : " Your bets are left out while some wait for missing prices.")}
       </p>
       {forecasts.length > 0 && (
-        <Table
-          of="forecasts"
-          rows={forecasts}
-          first={6}
-          keyOf={({ of, predicted }) => `${of} ${predicted}`}
-          columns={[
-            { name: "Boxes", text: ({ of }) => of },
-            {
-              name: "Predicted",
-              number: ({ predicted, hidden }) =>
-                `${formatShare(predicted)} ± ${Math.ceil(100 * hidden)}`,
-            },
-            {
-              name: "Held",
-              number: ({ held, count, isOff }) => (
-                <span class={isOff ? "warning" : undefined}>
-                  {isOff && "▲ "}
-                  {formatShare(held)} of {count.toFixed(0)}
-                </span>
-              ),
-            },
-          ]}
-        />
+        <div class="columns">
+          <CalibrationPlot forecasts={forecasts} />
+          <div class="part">
+            <Table
+              of="forecasts"
+              isCards
+              rows={forecasts}
+              first={6}
+              keyOf={({ of, predicted }) => `${of} ${predicted}`}
+              columns={[
+                { name: "Boxes", text: ({ of }) => of },
+                { name: "Predicted", number: ({ predicted }) => formatShare(predicted) },
+                {
+                  name: "Held",
+                  number: ({ held, count, isOff, low, high }) => (
+                    <>
+                      <span class={isOff ? "warning" : undefined}>
+                        {isOff && "▲ "}
+                        {formatShare(held)}&nbsp;of&nbsp;{count.toFixed(0)}
+                      </span>{" "}
+                      <span class="detail">{bandText(low, high)}</span>
+                    </>
+                  ),
+                },
+              ]}
+            />
+          </div>
+        </div>
       )}
       {!isBlind && <p class="note">{RULE}</p>}
     </Card>
+  );
+}
+
+/** Such as `31–78 %`; a word joiner prevents a line break. */
+const bandText = (low: number, high: number) =>
+  `${Math.round(100 * low)}–\u2060${formatShare(high)}`;
+
+const TICKS = [0, 0.25, 0.5, 0.75, 1].map((share) => ({
+  share,
+  text: share < 1 ? `${100 * share}` : formatShare(share),
+}));
+
+const toX = (share: number) => 3 + 94 * share;
+const toY = (share: number) => 97 - 94 * share;
+
+/** The shares that held by their predicted probability, with their bands; those that are off on top. */
+function CalibrationPlot({ forecasts }: { forecasts: readonly Forecast[] }) {
+  const most = Math.max(...forecasts.map(({ count }) => count));
+  return (
+    <figure class="part">
+      <figcaption>
+        Held, by predicted probability:{" "}
+        <span class="open">■ your bets</span>, ●&nbsp;hypothetical boxes, larger for more
+      </figcaption>
+      <Plot
+        label={`Share that held by predicted probability, of ${forecasts.length} kinds of boxes`}
+        xTicks={TICKS.map(({ share, text }) => ({ at: toX(share), text }))}
+        yTicks={TICKS.map(({ share, text }) => ({ at: toY(share), text }))}
+      >
+        <path class="mark" d={`M${toX(0)} ${toY(0)} L${toX(1)} ${toY(1)}`} />
+        {forecasts.toReversed().map(({ of, areBets, predicted, held, count, low, high, isOff }) => (
+          <g
+            key={`${of} ${predicted}`}
+            class={`band ${isOff ? "warning" : areBets ? "open" : ""}`}
+          >
+            <title>{`${of}: ${formatShare(held)} held, ${bandText(low, high)}`}</title>
+            <path d={`M${toX(predicted)} ${toY(low)} V${toY(high)}`} />
+            <path
+              d={`M${toX(predicted)} ${toY(held)} h0`}
+              stroke-linecap={areBets ? "square" : "round"}
+              style={{ strokeWidth: 4 + 4 * Math.sqrt(count / most) }}
+            />
+          </g>
+        ))}
+      </Plot>
+    </figure>
   );
 }

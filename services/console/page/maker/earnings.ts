@@ -1,17 +1,11 @@
 /** What a maker's bets brought, and whether those that can be compared brought what was expected. */
 import type { Market, Thesis } from "@rangemaker/client";
+import { CALIBRATION } from "../../../../lib/problems/mod.ts";
 import { DAY_MS, HOUR_MS } from "../../../../lib/time.ts";
 import { isDecided } from "../data/live_breaches.ts";
 import { gainOf, type Results, resultsOf } from "../data/results.ts";
 import { counted, formatGain, formatShare, fromNumber, toNumber } from "../format.ts";
-import {
-  COUNT_MIN,
-  deviationOf,
-  ERRORS_MAX,
-  OVERLAP,
-  payoutOf,
-  type PredictedBet,
-} from "./calibration.ts";
+import { COUNT_MIN, deviationOf, OVERLAP, payoutOf, type PredictedBet } from "./calibration.ts";
 import { lateBets } from "./exposure.ts";
 
 /** Quoted probabilities by quote hash, as far as the solver keeps them. */
@@ -118,6 +112,9 @@ export function earningsOf(theses: readonly Thesis[], options: EarningsOptions):
     settled < all.settled || compared?.count !== all.compared?.count;
   return [all, ...ofMarkets, ...ofTimes.filter(isPart)];
 }
+
+/** More standard errors than this are not chance. */
+const ERRORS_MAX = CALIBRATION.errors;
 
 /** If so few bets decide more than half of a result, its standard error says little. */
 const DOMINANT = 5;

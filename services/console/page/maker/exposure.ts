@@ -36,7 +36,8 @@ export function payoffOf(theses: readonly Thesis[], nowMs: number): Payoff | und
   const worst = steps.reduce((least, step) => step.profit < least.profit ? step : least);
   const end = steps[steps.indexOf(worst) + 1] ?? worst;
   return {
-    ...{ outside, steps },
+    outside,
+    steps,
     worst: { profit: worst.profit, low: worst.price, high: end.price },
   };
 }
@@ -104,6 +105,10 @@ export function timeTexts(
   return [nowMs < endTime ? to : "being settled", detail];
 }
 
+/** The price that may decide a bet now: none once its window is over. */
+export const decidingPrice = ({ endTime }: Thesis, price: number | undefined, nowMs: number) =>
+  nowMs < endTime ? price : undefined;
+
 /** Spans after which the rest of the risk is shown. */
 const SPANS_MS = [60_000, 300_000, 3_600_000];
 
@@ -125,7 +130,9 @@ export function restsOf(theses: readonly Thesis[], waiting: ReadonlySet<Thesis>,
 /** The user whose open bets may cause the largest loss; undefined without open bets. */
 export function riskiestUserOf(theses: readonly Thesis[]) {
   const users = [...Map.groupBy(openOf(theses), ({ user }) => user)].map(([user, own]) => ({
-    ...{ user, bets: own.length, atRisk: worstLossOf(own) },
+    user,
+    bets: own.length,
+    atRisk: worstLossOf(own),
   }));
   return users.sort((a, b) => Number(b.atRisk - a.atRisk))[0];
 }

@@ -2,11 +2,18 @@ import { useSignal } from "@preact/signals";
 import type { Thesis } from "@rangemaker/client";
 import { scaleLinear, scaleSqrt } from "d3-scale";
 import type { PageModel } from "../data/page_model.ts";
-import { counted, formatAmount, formatGain, formatQuotePrice, toNumber } from "../format.ts";
+import {
+  counted,
+  formatAmount,
+  formatGain,
+  formatQuotePrice,
+  formatRange,
+  toNumber,
+} from "../format.ts";
 import { labelOf } from "../trade/chart_spans.ts";
-import { openOf, type Payoff, payoffOf, worstLossOf } from "./exposure.ts";
+import { openOf, payoffOf, timeTexts, worstLossOf } from "./exposure.ts";
 import { freshPrice } from "./open_bets.tsx";
-import { ProfitPlot } from "./profit_plot.tsx";
+import { Plot, ProfitPlot } from "../plot.tsx";
 
 interface ExposureProps {
   model: PageModel;
@@ -25,7 +32,6 @@ export function Exposure({ model, theses, nowMs }: ExposureProps) {
   const market = markets.find(({ symbol }) => symbol === chosen.value) ?? riskiest;
   if (market === undefined) return null;
   const { symbol: shown, own } = market;
-  const payoff = payoffOf(own, nowMs);
   return (
     <>
       <div class="row choice" role="group" aria-label="Market">
@@ -40,30 +46,17 @@ export function Exposure({ model, theses, nowMs }: ExposureProps) {
           </button>
         ))}
       </div>
-      {payoff && (
-        <PayoffChart
-          symbol={shown}
-          payoff={payoff}
-          price={freshPrice(model, shown)}
-          theses={own}
-          nowMs={nowMs}
-        />
-      )}
+      <PayoffChart model={model} theses={own} nowMs={nowMs} symbol={shown} />
     </>
   );
 }
 
-interface PayoffProps {
-  symbol: string;
-  payoff: Payoff;
-  /** Undefined while it is unknown. */
-  price: number | undefined;
-  theses: readonly Thesis[];
-  nowMs: number;
-}
-
-function PayoffChart({ symbol, payoff, price, theses, nowMs }: PayoffProps) {
+/** The bets of one market by price, and when each price matters. */
+function PayoffChart({ model, theses, nowMs, symbol }: ExposureProps & { symbol: string }) {
+  const payoff = payoffOf(theses, nowMs);
+  if (payoff === undefined) return null;
   const { outside, steps, worst } = payoff;
+  const price = freshPrice(model, symbol);
   const prices = steps.map((step) => step.price);
   const [low, high] = [Math.min(...prices), Math.max(...prices)];
   const shown = price === undefined ? [] : [price];
@@ -86,6 +79,7 @@ function PayoffChart({ symbol, payoff, price, theses, nowMs }: PayoffProps) {
           text: formatQuotePrice(tick),
         }))}
         mark={price && toX(price)}
+        nameAt={(at) => formatQuotePrice(toX.invert(at))}
       />
       <HeatMap theses={theses} nowMs={nowMs} toX={toX} />
     </figure>
@@ -109,39 +103,37 @@ function HeatMap({ theses, nowMs, toX }: HeatMapProps) {
   return (
     <>
       <p>When: a stronger colour where more may be lost. Near times take more space.</p>
-      <div class="plot">
-        <svg
-          viewBox="0 0 100 100"
-          preserveAspectRatio="none"
-          role="img"
-          aria-label={`${counted(bets.length, "open bet")} over price and time, the last until ${
-            labelOf(lastMs)
-          } from now`}
-        >
-          {bets.map((bet) => {
-            const left = toX(toNumber(bet.lowerPrice));
-            const top = toY(Math.max(0, bet.startTime - nowMs));
-            return (
-              <rect
-                key={bet.id}
-                class="heat"
-                x={left}
-                y={top}
-                width={toX(toNumber(bet.upperPrice)) - left}
-                height={toY(bet.endTime - nowMs) - top}
-                fill-opacity={0.05 + 0.55 * lossOf(bet) / most}
-              />
-            );
-          })}
-        </svg>
-        <p class="y-ticks" aria-hidden="true">
-          {[0, 0.25, 1].map((share) => (
-            <span key={share} style={{ top: `${100 * Math.sqrt(share)}%` }}>
-              {share === 0 ? "now" : labelOf(lastMs * share)}
-            </span>
-          ))}
-        </p>
-      </div>
+      <Plot
+        label={`${counted(bets.length, "open bet")} over price and time, the last until ${
+          labelOf(lastMs)
+        } from now`}
+        yTicks={[0, 0.25, 1].map((share) => ({
+          at: 100 * Math.sqrt(share),
+          text: share === 0 ? "now" : labelOf(lastMs * share),
+        }))}
+      >
+        {bets.map((bet) => {
+          const left = toX(toNumber(bet.lowerPrice));
+          const top = toY(Math.max(0, bet.startTime - nowMs));
+          return (
+            <rect
+              key={bet.id}
+              class="heat"
+              x={left}
+              y={top}
+              width={toX(toNumber(bet.upperPrice)) - left}
+              height={toY(bet.endTime - nowMs) - top}
+              fill-opacity={0.05 + 0.55 * lossOf(bet) / most}
+            >
+              <title>
+                {`Bet ${bet.id}, ${formatRange(bet)}, ${timeTexts(bet, false, nowMs)[1]}: ${
+                  formatGain(bet.betAmount - bet.payout)
+                }`}
+              </title>
+            </rect>
+          );
+        })}
+      </Plot>
     </>
   );
 }

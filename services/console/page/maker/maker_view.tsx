@@ -1,18 +1,17 @@
 import { useEffect } from "preact/hooks";
-import { systemClock, type Thesis } from "@rangemaker/client";
+import { systemClock } from "@rangemaker/client";
 import { Card } from "../card.tsx";
 import type { PageModel } from "../data/page_model.ts";
-import { resultsOf } from "../data/results.ts";
 import { formatTime, shortAddress } from "../format.ts";
 import type { View } from "../shell.tsx";
 import { Answers } from "./answers_card.tsx";
 import { Calibration } from "./calibration_card.tsx";
 import type { PredictedBet } from "./calibration.ts";
-import { comparableBets, expectedOfOpen } from "./earnings.ts";
-import { lateBets, profitIfStill, waitingBets } from "./exposure.ts";
+import { comparableBets } from "./earnings.ts";
+import { lateBets, openOf, waitingBets } from "./exposure.ts";
 import { Exposure } from "./exposure_card.tsx";
 import { activityOf, type MakerState, MakerWatch, type SolverFigures } from "./maker_watch.ts";
-import { freshPrice, OpenBets } from "./open_bets.tsx";
+import { OpenBets } from "./open_bets.tsx";
 import { ResultsCard } from "./results_card.tsx";
 import { startOf } from "./refusals.ts";
 import { Risk, SolverRisk } from "./risk_card.tsx";
@@ -92,40 +91,31 @@ interface MakerProps {
 }
 
 function Maker({ model, state, isOld, asOfMs }: MakerProps) {
-  const { solver, placing, account, gaps } = state;
+  const { solver, gaps } = state;
   // A bet is decided as soon as the price leaves its box, before the node reports it.
   const theses = state.theses.map(model.withBreach);
-  const results = resultsOf(theses);
+  const open = openOf(theses).length;
   const nowMs = model.serverClock.now();
-  const probabilities = solver?.probabilities ?? new Map<string, number>();
-  const late = lateBets(theses, nowMs);
   const waiting = waitingBets(theses, gaps, nowMs);
-  const priceOf = ({ base, quote }: Thesis) =>
-    freshPrice(model, model.markets.find(base, quote)?.symbol ?? "");
   return (
     <>
-      <Risk
-        {...{ theses, results, solver, isOld, asOfMs, nowMs, placing, waiting }}
-        account={account}
-        expected={expectedOfOpen(theses, probabilities)}
-        ifStill={profitIfStill(theses, priceOf, nowMs)}
-      />
+      <Risk {...{ model, state, theses, waiting, isOld, asOfMs, nowMs }} />
       <ResultsCard
         {...{ model, theses, nowMs }}
         probabilities={solver?.probabilities}
         startedAtMs={solver && startOf(solver.metrics)}
       />
       <Card title="Open bets">
-        {results.open > 0 && (
-          <p>{results.open} open, and how much of what you may lose is in each market:</p>
-        )}
+        {open > 0 && <p>{open} open, and how much of what you may lose is in each market:</p>}
         <Exposure {...{ model, theses, nowMs }} />
         <OpenBets {...{ model, theses, waiting }} />
       </Card>
       {solver && (
         <SolverCards
           solver={solver}
-          predicted={late.length === 0 ? comparableBets(theses, probabilities, nowMs) : undefined}
+          predicted={lateBets(theses, nowMs).length === 0
+            ? comparableBets(theses, solver.probabilities, nowMs)
+            : undefined}
         />
       )}
     </>

@@ -5,7 +5,7 @@ import type { PageModel } from "../data/page_model.ts";
 import { formatAmount, formatLoss, formatRange, shortAddress, toNumber } from "../format.ts";
 import { type Sort, Table } from "../table.tsx";
 import { useNow } from "../use_now.ts";
-import { timeTexts } from "./exposure.ts";
+import { decidingPrice, timeTexts } from "./exposure.ts";
 
 /** The price of a market of now; undefined if it is missing or old. A view is not redrawn with it. */
 export function freshPrice({ feed }: PageModel, symbol: string): number | undefined {
@@ -50,7 +50,7 @@ export function OpenBets({ model, theses, waiting }: OpenBetsProps) {
           name: "Price in the box",
           sortBy: ({ lowerPrice }) => toNumber(lowerPrice),
           text: (thesis) => {
-            const price = freshPrice(model, symbolOf(thesis));
+            const price = decidingPrice(thesis, freshPrice(model, symbolOf(thesis)), nowMs);
             return (
               <>
                 {formatRange(thesis)}

@@ -40,24 +40,37 @@ export function answersOf(metrics: Metrics): AnswerCount[] {
     .sort((a, b) => successOf(b) - successOf(a) || differenceOf(a, b));
 }
 
-/** Refusals of requests that are no business. */
+/** Refusals of requests that are no business: they are in no share. */
 const NO_BUSINESS: ReadonlySet<string> = new Set([
   "INVALID_REQUEST",
   "INVALID_SIGNATURE",
   "RATE_LIMITED",
 ]);
 
+/** How many requests of a kind had one of some answers, without those that are no business. */
+const totalOf = (answers: readonly AnswerCount[], request: number) =>
+  answers.filter(({ outcome }) => !NO_BUSINESS.has(outcome))
+    .reduce((sum, { counts }) => sum + (counts[request] ?? 0), 0);
+
+/** How many requests of a kind had an answer, with its share of all. */
+export function countText(
+  { outcome, counts }: AnswerCount,
+  request: number,
+  all: readonly AnswerCount[],
+): string {
+  const count = counts[request] ?? 0;
+  const text = count.toLocaleString("en-US");
+  if (count === 0 || NO_BUSINESS.has(outcome)) return text;
+  return `${text}\u00a0(${formatShare(count / totalOf(all, request))})`;
+}
+
 /** The shares of signed bets and of quotes that were refused. */
 export function refusedText(answers: readonly AnswerCount[]): string {
-  const business = answers.filter(({ outcome }) => !NO_BUSINESS.has(outcome));
+  const refusals = answers.filter(({ outcome }) => !SUCCESSES.has(outcome));
   const textOf = (request: number, name: string) => {
-    const sumOf = (some: readonly AnswerCount[]) =>
-      some.reduce((sum, { counts }) => sum + (counts[request] ?? 0), 0);
-    const all = sumOf(business);
-    const refused = sumOf(business.filter(({ outcome }) => !SUCCESSES.has(outcome)));
-    return `${refused} of ${counted(all, name)}${
-      all > 0 ? ` (${formatShare(refused / all)})` : ""
-    }`;
+    const [refused, all] = [totalOf(refusals, request), totalOf(answers, request)];
+    const share = all > 0 ? ` (${formatShare(refused / all)})` : "";
+    return `${refused} of ${counted(all, name)}${share}`;
   };
   return `${textOf(0, "signed bet")} and ${textOf(1, "quote")} refused`;
 }
@@ -98,15 +111,15 @@ export const REFUSAL_TEXTS: Readonly<Record<string, string>> = {
     "The solver did not know all its open bets: it had just started, or lost the node.",
   BALANCE_TOO_LOW: "Your balance did not cover the payout less the stake: deposit.",
   INSUFFICIENT_BALANCE: "The user’s balance did not cover the stake.",
-  INVALID_REQUEST: "Not a request of this API.",
-  INVALID_SIGNATURE: "The user’s signature does not fit the quote.",
+  INVALID_REQUEST: "Not a request of this API. In no share.",
+  INVALID_SIGNATURE: "The user’s signature does not fit the quote. In no share.",
   DEADLINE_PASSED: "The user signed too late.",
   PRICE_STALE: "The node had no fresh price.",
   ORACLE_STALE: "The node had no fresh price when the bet arrived.",
   PRICE_UNAVAILABLE: "The solver had no price.",
   VOLATILITY_UNAVAILABLE: "Too little price history to price with, as after a start.",
   HISTORY_UNAVAILABLE: "Too little price history to price with, as after a start.",
-  RATE_LIMITED: "Too many requests from one address, or in all.",
+  RATE_LIMITED: "Too many requests from one address, or in all. In no share.",
   OUTCOME_UNKNOWN: "The node’s answer was lost. The bet counts as at risk until it is known.",
   DRY_RUN: "The solver runs with `--dry-run` and takes no bets.",
 };

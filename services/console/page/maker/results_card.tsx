@@ -16,7 +16,7 @@ import {
   earningsOf,
   profitHistory,
 } from "./earnings.ts";
-import { ProfitPlot } from "./profit_plot.tsx";
+import { ProfitPlot } from "../plot.tsx";
 
 /** Results are compared this often while no bet is settled, because periods move on. */
 const PERIOD_STEP_MS = 5_000;
@@ -135,6 +135,7 @@ function ProfitChart({ theses, nowMs }: { theses: readonly Thesis[]; nowMs: numb
           at: toX(index === 0 ? 0 : index + 1),
           text: nameOf(points[index]?.timeMs ?? nowMs),
         }))}
+        nameAt={(at) => nameOf(points[Math.floor(at * points.length / 100)]?.timeMs ?? nowMs)}
       />
     </figure>
   );

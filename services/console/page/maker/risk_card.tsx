@@ -1,6 +1,7 @@
 import type { Account, Thesis } from "@rangemaker/client";
 import { Card } from "../card.tsx";
-import type { Results } from "../data/results.ts";
+import type { PageModel } from "../data/page_model.ts";
+import { resultsOf } from "../data/results.ts";
 import { Fact } from "../fact.tsx";
 import {
   counted,
@@ -15,23 +16,25 @@ import { labelOf } from "../trade/chart_spans.ts";
 import { Words } from "../words.tsx";
 import { runbookOf } from "../operator/finding.ts";
 import { NEEDS_BACKFILL } from "../operator/problems.ts";
+import { expectedOfOpen } from "./earnings.ts";
 import {
   headroomOf,
   mostAtRisk,
   openOf,
+  profitIfStill,
   restsOf,
   riskiestUserOf,
   waitingText,
   worstLossOf,
 } from "./exposure.ts";
-import type { SolverFigures } from "./maker_watch.ts";
+import type { MakerState, SolverFigures } from "./maker_watch.ts";
+import { freshPrice } from "./open_bets.tsx";
 
 interface RiskProps {
+  model: PageModel;
+  state: MakerState;
+  /** The bets of the state, some decided since. */
   theses: readonly Thesis[];
-  results: Results;
-  solver: SolverFigures | undefined;
-  /** At risk in bets being placed. */
-  placing: bigint;
   /** The open bets that wait for missing prices. */
   waiting: ReadonlySet<Thesis>;
   /** Whether the solver or the chain does not answer now. */
@@ -39,24 +42,30 @@ interface RiskProps {
   /** When the bets were read, if the chain does not answer now. */
   asOfMs: number | undefined;
   nowMs: number;
-  /** The solver's money, for new bets and in open ones. */
-  account: Account;
-  /** What the open bets should bring, USDC; undefined if it is unknown. */
-  expected: number | undefined;
-  /** What they bring if all prices stay; undefined if a price is unknown. */
-  ifStill: bigint | undefined;
 }
 
 /** The largest loss on all open bets, including bets being placed, and `--max-exposure`. */
-export function Risk(props: RiskProps) {
-  const { theses, results, solver, placing, isOld, asOfMs, nowMs } = props;
-  const { account, expected, ifStill, waiting } = props;
-  const { open, atRisk } = results;
+export function Risk({ model, state, theses, waiting, isOld, asOfMs, nowMs }: RiskProps) {
+  const { solver, placing, account } = state;
+  const expected = expectedOfOpen(theses, solver?.probabilities ?? new Map());
+  const symbolOf = ({ base, quote }: Thesis) => model.markets.find(base, quote)?.symbol ?? "";
+  const ifStill = profitIfStill(theses, (bet) => freshPrice(model, symbolOf(bet)), nowMs);
+  const { open, atRisk } = resultsOf(theses);
   const ofOpen = worstLossOf(theses);
   // Bets being placed may exclude others. The solver was read before or after the bets.
   const all = mostAtRisk(ofOpen, placing, isOld ? undefined : solver?.exposure);
   const user = riskiestUserOf(theses);
   const lastMs = Math.max(...openOf(theses).map(({ endTime }) => endTime)) - nowMs;
+  // A word joiner prevents a line break within the address.
+  const who = user ? shortAddress(user.user).replace("…", "…\u2060") : "one user";
+  const facts: [string, string][] = [
+    ...restsOf(theses, waiting, nowMs)
+      .map(({ label, rest }): [string, string] => [label, formatLoss(rest)]),
+    ["Last bet ends", lastMs > 0 ? `in ${labelOf(lastMs)}` : "–"],
+    [`Most from ${who}`, user ? `${formatLoss(user.atRisk)} in ${counted(user.bets, "bet")}` : "–"],
+    ["Expected, as quoted", expected === undefined ? "–" : formatGain(fromNumber(expected))],
+    ["If prices stay as now", ifStill === undefined ? "–" : formatGain(ifStill)],
+  ];
   return (
     <Card title="What you may lose">
       {waiting.size > 0 && (
@@ -87,28 +96,7 @@ export function Risk(props: RiskProps) {
           )}
         </div>
         <dl class="facts tiles">
-          {restsOf(theses, waiting, nowMs).map(({ label, rest }) => (
-            <Fact key={label} label={label}>{formatLoss(rest)}</Fact>
-          ))}
-          <Fact label="Last bet ends">
-            {lastMs > 0 ? `in ${labelOf(lastMs)}` : "–"}
-          </Fact>
-          {/* A word joiner prevents a line break within the address. */}
-          <Fact
-            label={`Most from ${
-              user ? shortAddress(user.user).replace("…", "…\u2060") : "one user"
-            }`}
-          >
-            {user === undefined
-              ? "–"
-              : `${formatLoss(user.atRisk)} in ${counted(user.bets, "bet")}`}
-          </Fact>
-          <Fact label="Expected, as quoted">
-            {expected === undefined ? "–" : formatGain(fromNumber(expected))}
-          </Fact>
-          <Fact label="If prices stay as now">
-            {ifStill === undefined ? "–" : formatGain(ifStill)}
-          </Fact>
+          {facts.map(([label, text]) => <Fact key={label} label={label}>{text}</Fact>)}
           <Fact label="Balance for new bets">
             <span data-maker-balance>{formatAmount(account.balance)}</span>
           </Fact>

@@ -1,10 +1,5 @@
 /** The figures of each service that are shown to operators. */
-import {
-  type Problem,
-  PROBLEM_GROUPS,
-  PROBLEMS,
-  type Sample,
-} from "../../../../lib/problems/mod.ts";
+import { type Problem, PROBLEM_GROUPS } from "../../../../lib/problems/mod.ts";
 import { type MetricsHistory, RECENT_MS } from "../data/metrics.ts";
 import type { ServiceName } from "../data/service_watch.ts";
 import type { Providers } from "../data/providers.ts";
@@ -12,9 +7,6 @@ import { counted, durationText, formatDuration, formatShare, formatTime } from "
 
 /** Whether a problem belongs to a process, so that only its first service reports it. */
 export const isProcessProblem = (problem: Problem) => PROBLEM_GROUPS.services.includes(problem);
-
-/** The problems whose figures a service's card shows. */
-export const FIGURES = PROBLEMS.filter(({ title }) => title !== undefined);
 
 const count = (value: number | undefined) =>
   value === undefined ? "–" : Math.round(value).toLocaleString("en-US");
@@ -35,13 +27,6 @@ export function formatValue(
     default:
       return value.toLocaleString("en-US", { maximumFractionDigits: 2 }).replace("-", "−");
   }
-}
-
-/** The worst value of a figure; undefined if it has none. */
-export function worstOf({ op }: Problem["bound"], samples: readonly Sample[]): number | undefined {
-  const values = samples.map(({ value }) => value);
-  if (values.length === 0) return undefined;
-  return op === ">" ? Math.max(...values) : Math.min(...values);
 }
 
 /** How long the events of a problem have been counted, if that is shorter than its alert counts. */

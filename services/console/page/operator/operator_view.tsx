@@ -172,7 +172,7 @@ function OperatorView({ model, watch }: { model: PageModel; watch: ServicesWatch
         announce={model.announce}
         isCutOff={watch.isCutOff.value}
       />
-      <section class="services" aria-label="Services">
+      <div class="services">
         {states.map((state) => (
           <ServiceCard
             key={state.name}
@@ -181,7 +181,7 @@ function OperatorView({ model, watch }: { model: PageModel; watch: ServicesWatch
             process={processes.find((services) => services.includes(state)) ?? []}
           />
         ))}
-      </section>
+      </div>
       {sources && (
         <Sources
           oracle={states.find(({ name }) => name === "oracle")}

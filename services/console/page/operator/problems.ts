@@ -6,10 +6,10 @@ import {
   PROBLEMS,
   SERVICE_DOWN,
 } from "../../../../lib/problems/mod.ts";
-import { RECENT_MS } from "../data/metrics.ts";
+import { RECENT_MS, worstOf } from "../data/metrics.ts";
 import { isSilent, isUp, type ServiceName, type ServiceState } from "../data/service_watch.ts";
 import { formatDuration } from "../format.ts";
-import { countedFor, formatValue, isProcessProblem, isWarmingUp, worstOf } from "./figures.ts";
+import { countedFor, formatValue, isProcessProblem, isWarmingUp } from "./figures.ts";
 import { type Finding, isAbsence, isCritical, type StartedFinding } from "./finding.ts";
 import type { Repair } from "./repairs.ts";
 

@@ -1,16 +1,11 @@
-import { isBeyond, type Problem } from "../../../../lib/problems/mod.ts";
+import { scaleLinear } from "d3-scale";
+import { isBeyond } from "../../../../lib/problems/mod.ts";
+import { Card } from "../card.tsx";
+import { TREND_MAX } from "../data/metrics.ts";
 import { isAway, isUp, type ServiceState } from "../data/service_watch.ts";
 import { Fact } from "../fact.tsx";
 import { formatDuration, formatTime } from "../format.ts";
-import {
-  alertText,
-  FIGURES,
-  figuresText,
-  formatValue,
-  isWarmingUp,
-  useOf,
-  worstOf,
-} from "./figures.ts";
+import { alertText, figuresText, formatValue, isWarmingUp, useOf } from "./figures.ts";
 import { serviceVerdictOf, type StartedFinding } from "./finding.ts";
 
 interface ServiceCardProps {
@@ -25,20 +20,19 @@ export function ServiceCard({ state, findings, process }: ServiceCardProps) {
   const { name, url, history } = state;
   const [style, verdict] = serviceVerdictOf(state, findings);
   // Figures of a service that is away are out of date.
-  const figures = (isUp(state) ? FIGURES : []).flatMap((problem) => {
-    const worst = worstOf(problem.bound, problem.measure.read(history));
-    return worst === undefined ? [] : [{ problem, worst }];
+  const figures = [...isUp(state) ? history.trends : []].map(([problem, trend]) => {
+    const worst = trend.at(-1) ?? NaN; // none is empty
+    const warmsUp = isWarmingUp(problem, history);
+    return { problem, trend, worst, warmsUp, isBad: isBeyond(worst, problem.bound) && !warmsUp };
   });
-  const isBad = ({ problem, worst }: { problem: Problem; worst: number }) =>
-    isBeyond(worst, problem.bound) && !isWarmingUp(problem, history);
-  const bad = figures.filter(isBad).length;
-  const summary = figuresText(figures.length, bad, style === "won", history.startMs);
+  const bad = figures.filter(({ isBad }) => isBad).length;
   return (
-    <article class="card" data-service={name} data-up={isUp(state)}>
-      <div class="row">
-        <h3>{name}</h3>
-        <span class={style}>{verdict}</span>
-      </div>
+    <Card
+      title={name}
+      note={<span class={style}>{verdict}</span>}
+      data-service={name}
+      data-up={isUp(state)}
+    >
       <p class="note">
         {[
           url.replace(/^https?:\/\//, ""),
@@ -55,44 +49,50 @@ export function ServiceCard({ state, findings, process }: ServiceCardProps) {
       )}
       {figures.length > 0 && (
         <details>
-          <summary aria-label={`${name}: ${summary}`}>{summary}</summary>
+          <summary>
+            <span class="spoken">{`${name}: `}</span>
+            {figuresText(figures.length, bad, style === "won", history.startMs)}
+          </summary>
           <dl class="facts">
-            {figures.map((figure) => (
-              <AlertFact
-                key={figure.problem.name}
-                {...figure}
-                isBad={isBad(figure)}
-                isWarmingUp={isWarmingUp(figure.problem, history)}
-              />
+            {figures.map(({ problem, trend, worst, warmsUp, isBad }) => (
+              <Fact key={problem.name} label={`${problem.title} · ${alertText(problem)}`}>
+                <span class={isBad ? "lost" : undefined}>
+                  {isBad && "✕ "}
+                  {formatValue(worst, problem)}
+                  {warmsUp && " (warming up)"}
+                </span>
+                <Trend values={trend} limit={problem.bound.limit} />
+              </Fact>
             ))}
           </dl>
         </details>
       )}
-    </article>
+    </Card>
   );
 }
 
-interface AlertFactProps {
-  problem: Problem;
-  worst: number;
-  isBad: boolean;
-  isWarmingUp: boolean;
+interface TrendProps {
+  values: readonly number[];
+  limit: number;
 }
 
-/** A figure that has an alert, its bound, and whether it exceeds the bound. */
-function AlertFact({ problem, worst, isBad, isWarmingUp }: AlertFactProps) {
-  const { title, bound } = problem;
+/** The last values of a figure, the newest at the right, and dashed, where its alert begins. */
+function Trend({ values, limit }: TrendProps) {
+  const finite = values.filter(Number.isFinite);
+  const toY = scaleLinear([Math.min(0, limit, ...finite), Math.max(limit, ...finite)], [18, 2]);
+  const points = finite.map((value, index) =>
+    `${TREND_MAX - finite.length + index} ${toY(value).toFixed(1)}`
+  );
   return (
-    <div>
-      <dt>
-        {title} <span class="limit">· {alertText(problem)}</span>
-      </dt>
-      <dd class={isBad ? "lost" : undefined}>
-        {isBad && "✕ "}
-        {formatValue(bound.op === ">" ? Math.max(0, worst) : worst, problem)}
-        {isWarmingUp && " (warming up)"}
-      </dd>
-    </div>
+    <svg
+      class="trend"
+      viewBox={`0 0 ${TREND_MAX} 20`}
+      preserveAspectRatio="none"
+      aria-hidden="true"
+    >
+      <path class="mark" d={`M0 ${toY(limit)} H${TREND_MAX}`} />
+      <path class="value" d={points.length > 0 ? `M${points.join(" L")}` : undefined} />
+    </svg>
   );
 }
 

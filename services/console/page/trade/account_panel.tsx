@@ -3,7 +3,7 @@ import { Card } from "../card.tsx";
 import type { PageModel } from "../data/page_model.ts";
 import type { User } from "../data/session.ts";
 import { Fact } from "../fact.tsx";
-import { formatAmount, shortAddress } from "../format.ts";
+import { formatUsdc, shortAddress } from "../format.ts";
 import { explain } from "../data/explain.ts";
 import { numberError, parseDecimal } from "./input.ts";
 import { chainObstacle } from "./next_step.ts";
@@ -85,12 +85,8 @@ function Money({ model, user }: { model: PageModel; user: User }) {
   return (
     <Card title={isEmpty ? "2. Take money to bet with" : "Account"}>
       <dl class="facts">
-        <Fact label="Balance">
-          {account === undefined ? "…" : `${formatAmount(account.balance)} USDC`}
-        </Fact>
-        <Fact label="In open bets">
-          {account === undefined ? "…" : `${formatAmount(account.locked)} USDC`}
-        </Fact>
+        <Fact label="Balance">{formatUsdc(account?.balance)}</Fact>
+        <Fact label="In open bets">{formatUsdc(account?.locked)}</Fact>
         <Fact label={user.walletName}>
           <code title={user.address}>{shortAddress(user.address)}</code>
         </Fact>
@@ -130,7 +126,7 @@ function Deposit({ model, user, isFirst }: { model: PageModel; user: User; isFir
     model.announce("Depositing …", { isSpoken: true });
     try {
       await user.client.deposit(units);
-      model.announce(`${formatAmount(units)} USDC arrived.`);
+      model.announce(`${formatUsdc(units)} arrived.`);
       await user.portfolio.refresh();
     } catch (thrown) {
       model.announce(explain(thrown).text); // the amount is right

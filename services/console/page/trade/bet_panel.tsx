@@ -19,7 +19,7 @@ import { linkTo } from "./box_link.ts";
 import { parseDuration, unitOf } from "./input.ts";
 import { errorsOf, isFix, spokenText } from "./next_step.ts";
 import { obstacleNow, QuoteButton, situationOf, switchChain } from "./quote_button.tsx";
-import { QuotePanel } from "./quote_panel.tsx";
+import { LiveQuote, PlacedBet } from "./quote_panel.tsx";
 import { focusChart, showChart } from "./show_chart.ts";
 
 interface BetPanelProps {
@@ -44,15 +44,17 @@ export function BetPanel({ model, slip }: BetPanelProps) {
         <h2>{isFirst && slip.isEmpty ? "3. Draw your box" : "Your box"}</h2>
         {stage.name === "draft" && !slip.isEmpty && <CopyLink model={model} slip={slip} />}
       </div>
-      {"offer" in stage
+      {stage.name === "placed"
         ? (
-          <QuotePanel
+          <PlacedBet
             model={model}
             slip={slip}
             stage={stage}
             onRepeat={(bet) => repeatBet(model, slip, bet)}
           />
         )
+        : "offer" in stage
+        ? <LiveQuote model={model} slip={slip} stage={stage} />
         : <DraftPanel model={model} slip={slip} />}
     </section>
   );
@@ -78,13 +80,13 @@ function DraftPanel({ model, slip }: BetPanelProps) {
       )}
       <div class="fields">
         {(["lower", "upper", "startsIn", "lasts"] as const).map((name) => (
-          <Field key={name} {...{ model, slip, name }} error={errors[name]} />
+          <Field key={name} model={model} slip={slip} name={name} error={errors[name]} />
         ))}
       </div>
       <Tolerance slip={slip} />
       <div class="action-bar">
         <QuoteButton model={model} slip={slip}>
-          <Field {...{ model, slip }} name="amount" error={errors.amount} />
+          <Field model={model} slip={slip} name="amount" error={errors.amount} />
           <Stakes model={model} slip={slip} />
         </QuoteButton>
       </div>
@@ -153,7 +155,7 @@ function Stakes({ model, slip }: BetPanelProps) {
           key={stake}
           type="button"
           aria-label={stake === "All" ? "Bet all of your balance" : `Bet ${stake} USDC`}
-          onClick={() => slip.edit({ amount: stake === "All" ? all : stake })}
+          onClick={() => stake === "All" ? slip.enterOnce(all) : slip.edit({ amount: stake })}
         >
           {stake}
         </button>
@@ -192,14 +194,14 @@ export function suggestionOf({ feed }: PageModel, slip: BetSlip, kept?: Draft): 
  *
  * @param options With `keepsHeight`, the box keeps its height.
  */
-export function placeBox(model: PageModel, slip: BetSlip, { keepsHeight = false } = {}): void {
+export function suggestBox(model: PageModel, slip: BetSlip, { keepsHeight = false } = {}): void {
   const draft = suggestionOf(model, slip, keepsHeight ? slip.draft : undefined);
   if (draft === undefined) return void model.announce("The prices are still being loaded.");
   const name = keepsHeight ? "Moved box" : slip.isEmpty ? "Suggested box" : "Fitted box";
   slip.saveForUndo();
   slip.edit(fieldsOf(draft));
   showChart();
-  sayBox(model, slip, name);
+  announceBox(model, slip, name);
 }
 
 /** Draws the box of an earlier bet around the present price, in its market and with its amount. */
@@ -213,12 +215,13 @@ export function repeatBet(model: PageModel, slip: BetSlip, bet: Thesis): void {
   showChart();
   const amount = formatAmount(bet.betAmount);
   const name = `The same bet of ${amount} USDC on ${symbol}, around the price of now`;
-  sayBox(model, slip, name);
+  announceBox(model, slip, name);
 }
 
-/** Announces where the box is now. */
-export function sayBox({ announce }: PageModel, { draft }: BetSlip, name: string): void {
-  if (draft !== undefined) announce(`${name}: ${describeDraft(draft)}`, { isSpoken: true });
+/** Announces where the box is now, or how to get one. */
+export function announceBox({ announce }: PageModel, { draft }: BetSlip, name = "Box"): void {
+  if (draft === undefined) announce("No box yet: press Enter for one.", { isAnswer: true });
+  else announce(`${name}: ${describeDraft(draft)}`, { isSpoken: true });
 }
 
 /** Clears the box and announces it. Focuses the chart, where the next box is drawn. */
@@ -232,8 +235,7 @@ export function clearBox({ announce }: PageModel, slip: BetSlip): void {
 export function undo(model: PageModel, slip: BetSlip): void {
   if (slip.replaced.peek() === undefined) return;
   slip.undo();
-  if (slip.isEmpty) model.announce("No box.", { isSpoken: true });
-  else sayBox(model, slip, "Box");
+  announceBox(model, slip);
 }
 
 /** Requests a quote. If there is an obstacle, removes it or announces it. */
@@ -242,10 +244,10 @@ export function askQuote(model: PageModel, slip: BetSlip): void {
   if (obstacle === undefined) return void slip.quote();
   const { action } = obstacle;
   if (action === "suggest" || isFix(obstacle)) {
-    return placeBox(model, slip, { keepsHeight: action === "move" });
+    return suggestBox(model, slip, { keepsHeight: action === "move" });
   }
   if (action === "switch") return switchChain(model);
-  if (obstacle.amount) return slip.edit({ amount: amountText(obstacle.amount / CENT * CENT) });
+  if (obstacle.amount) return slip.enterOnce(amountText(obstacle.amount / CENT * CENT));
   const field = document.getElementById(`field-${obstacle.field}`);
   // The page shows it, and the error of a field is read as that gets the focus.
   const isRead = field !== document.activeElement && field?.ariaInvalid === "true";
@@ -259,7 +261,7 @@ const TOLERANCES = [0, 2, 5, 10, 15, 20] as const;
 function Tolerance({ slip }: { slip: BetSlip }) {
   return (
     <label class="note">
-      If the odds change as you sign, accept{" "}
+      If the payout changes as you sign, accept{" "}
       <select
         value={slip.tolerancePercent.value}
         onChange={({ currentTarget }) => slip.setTolerance(Number(currentTarget.value))}

@@ -13,13 +13,13 @@ import {
   parseFields,
 } from "./draft.ts";
 import type { DraftStore } from "./draft_store.ts";
-import { deadlineText, PressLock, signableMs } from "./quote_life.ts";
+import { checkingText, deadlineText, PressLock, signableMs } from "./quote_life.ts";
 import { NOT_PLACED, signingStages } from "./signing.ts";
 import type { MakerStatus } from "../data/maker_status.ts";
 import { paysText, repricedText } from "./odds.ts";
 import { boxText, type Obstacle, stillText } from "./next_step.ts";
 import { SlipVoice, type SlipVoiceOptions } from "./slip_voice.ts";
-import { notPlacedText, type PlacedStage, seenPayout, type Stage } from "./stage.ts";
+import { notPlacedText, seenPayout, type Stage } from "./stage.ts";
 
 /** Interval at which an estimate is updated, because the price moves. */
 const REFRESH_MS = 1_000;
@@ -53,6 +53,8 @@ export class BetSlip {
   );
   /** Increased when the bet or its user changes, to drop quotes and signatures for earlier ones. */
   #version = 0;
+  /** The amount that follows one that was entered for a single bet. */
+  #usualAmount: string | undefined;
   /** Whether the user has changed the box that was restored from the store. */
   #isEdited = false;
 
@@ -75,13 +77,16 @@ export class BetSlip {
       this.estimator.clear();
       this.#changed();
     });
+    const bets = computed(() => options.session.user.value?.portfolio.bets);
     effect(() => {
-      const resolved = options.session.user.value?.portfolio.bets.resolved.value;
+      const resolved = bets.value?.resolved.value;
       if (resolved !== undefined) untracked(() => this.#recover(resolved));
     });
-    this.#voice.checking(() =>
-      options.session.user.value?.portfolio.bets.unresolved.value.find((bet) => bet.isChecking)
-    );
+    const checked = computed(() => bets.value?.unresolved.value.find((bet) => bet.isChecking));
+    effect(() => {
+      const quote = checked.value?.offer.quote;
+      if (quote) untracked(() => this.#voice.speak(checkingText(quote)));
+    });
     this.refresh();
   }
 
@@ -106,7 +111,7 @@ export class BetSlip {
     }
     const state = this.#estimated;
     if (state === undefined || stage.name !== "draft") return "";
-    return boxText(state, this.#options.maker.info.value);
+    return boxText(state, this.#options.maker.info.value, this.tolerancePercent.value);
   }
 
   /** The newest estimate, if it is for the present box and amount. */
@@ -118,17 +123,26 @@ export class BetSlip {
 
   /** The bet in the fields, if it were placed now. */
   get #bet(): Bet | undefined {
-    const parsed = this.parsed.value;
-    if ("errors" in parsed) return undefined;
+    const { draft, betAmount } = this.parsed.value;
+    if (draft === undefined || betAmount === undefined) return undefined;
     const nowMs = this.#options.serverClock.now();
-    return betOf(this.symbol.value, parsed.draft, parsed.betAmount, nowMs);
+    return betOf(this.symbol.value, draft, betAmount, nowMs);
   }
 
   /** Applies the user's input. A signed bet is not changed any more. */
   edit(fields: Partial<DraftFields>): void {
     if (this.stage.value.name === "sending") return;
+    const { amount } = this.fields.value;
+    if ((fields.amount ?? amount) !== amount) this.#usualAmount = undefined;
     this.#isEdited = true;
     this.#fill({ ...this.fields.value, ...fields });
+  }
+
+  /** Enters an amount for the next bet only. After that, the amount is the one from before. */
+  enterOnce(amount: string): void {
+    const usual = this.#usualAmount ?? this.fields.value.amount;
+    this.edit({ amount });
+    this.#usualAmount = usual;
   }
 
   /** Saves the fields for {@link undo}, before the box changes. */
@@ -180,12 +194,12 @@ export class BetSlip {
 
   /** Signs the quote, unless it is locked or the key is held since before. */
   press({ isHeld = false } = {}): void {
-    if (!isHeld && this.lock.allows()) return void this.place();
+    if (!isHeld && this.lock.allows()) return void this.sign();
     this.#options.announce("The quote is new: press again to sign it.");
   }
 
   /** Signs and sends the quote. Signs a new one if the price moves within the user's tolerance. */
-  async place(): Promise<void> {
+  async sign(): Promise<void> {
     const user = this.#user;
     const stage = this.stage.value;
     if (user === undefined || stage.name !== "quoted") return;
@@ -206,7 +220,7 @@ export class BetSlip {
   back(): void {
     const { name } = this.stage.value;
     if (name !== "sending") this.#changed();
-    if (name === "quoted" || name === "signing") {
+    if (name === "quoting" || name === "quoted" || name === "signing") {
       this.#voice.speak("Back to the box: no bet was placed.");
     }
   }
@@ -223,8 +237,11 @@ export class BetSlip {
     try {
       for await (const stage of stages) {
         if (version !== this.#version) return;
-        if (stage.name === "placed") this.#clearPlaced(stage);
+        if (stage.name === "placed") this.#clearPlaced();
         this.stage.value = stage;
+        if (stage.name === "placed" && stage.signedFirst !== undefined) {
+          this.#voice.speak(repricedText(stage.signedFirst, stage.offer));
+        }
         if (stage.name !== "quoted") continue;
         this.estimator.clear();
         this.lock.begin();
@@ -243,7 +260,7 @@ export class BetSlip {
     const { draft } = this;
     const isSame = draft?.lowerPrice === lowerPrice && draft.upperPrice === upperPrice;
     if (outcome.name === "placed") {
-      if (isSame) this.clear();
+      if (isSame) this.#clearPlaced();
       this.replaced.value = undefined;
       if (isChecking && (isSame || !this.#isEdited)) this.stage.value = { ...outcome, offer };
     } else if (name === "draft") {
@@ -252,11 +269,10 @@ export class BetSlip {
     }
   }
 
-  #clearPlaced({ offer, signedFirst }: PlacedStage): void {
-    this.stage.value = { name: "draft" };
-    this.clear();
+  #clearPlaced(): void {
+    const fields = this.fields.value;
+    this.#fill({ ...fields, lower: "", upper: "", amount: this.#usualAmount ?? fields.amount });
     this.replaced.value = undefined; // it would be the same bet twice
-    if (signedFirst !== undefined) this.#voice.speak(repricedText(signedFirst, offer));
   }
 
   #fail(thrown: unknown, signedStartMs: number | undefined): void {
@@ -281,7 +297,7 @@ export class BetSlip {
     this.#version += 1;
     this.#voice.endQuote();
     this.stage.value = { name: "draft" };
-    if ("errors" in this.parsed.value) this.estimator.clear();
+    if (this.#bet === undefined) this.estimator.clear();
     this.refresh();
     this.#voice.still(() =>
       this.stage.value.name === "draft" ? stillText(this.#options.obstacle(), this) : ""

@@ -32,5 +32,5 @@ export function linkedBox(hash: string): LinkedBox | { symbol: string } | undefi
   }
   const { symbol, ...fields } = parsed.data;
   const { amount } = EMPTY_FIELDS;
-  return "errors" in parseFields({ ...fields, amount }) ? { symbol } : { symbol, fields };
+  return parseFields({ ...fields, amount }).draft ? { symbol, fields } : { symbol };
 }

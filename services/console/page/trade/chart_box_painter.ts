@@ -131,7 +131,8 @@ export function paintBoxLabels(frame: Frame): void {
   // The user's own box that was zoomed off the chart still has its label, at the edge.
   const isAhead = (box: ChartBox) => isOwn(box) && x(box.fromMs) > plot.right;
   const inView = [...inViewOf(frame), ...frame.boxes.filter(isAhead)].map((box) => ({
-    ...{ box, area: areaOf(frame, box) },
+    box,
+    area: areaOf(frame, box),
     rank: isHighlighted(frame, box) ? 2 : isOwn(box) ? 1 : 0,
   }));
   const seen = inView.length > LABELS_MAX ? inView.filter(({ rank }) => rank > 0) : inView;
@@ -142,7 +143,7 @@ export function paintBoxLabels(frame: Frame): void {
     const label = isAhead(box) ? `${box.label} →` : box.label;
     const isWide = isChief || x(box.toMs) - area.left >= LABEL_WIDTH_MIN;
     if (!isWide || label === "") continue;
-    const place = placeFor(
+    const place = freeAreaFor(
       frame,
       { ...box, label },
       area,
@@ -161,7 +162,7 @@ export function paintBoxLabels(frame: Frame): void {
  * The first free place for a whole label at a corner of its box, inside the chart: above it, or
  * below it if the price left it upwards.
  */
-function placeFor(
+function freeAreaFor(
   frame: Frame,
   { label, breach, high }: ChartBox,
   { left, right, top, bottom }: Area,
@@ -173,15 +174,15 @@ function placeFor(
   for (const side of ["left", "right"] as const) {
     for (const edge of edges) {
       const level = Math.min(plot.bottom - 11, Math.max(HIGHEST, edge));
-      const placeOf = (width: number) => {
+      const areaOfWidth = (width: number) => {
         const start = side === "left" ? left : right - width;
         return labelArea(Math.max(2, Math.min(start, plot.right - width)), width, level);
       };
       // Beside a bound that is not on the chart, it would be taken for that of another bet.
       if (left <= plot.left && right >= plot.right && level !== edge) continue;
       // Measuring takes longer than comparing.
-      if (!isFree(placeOf(LABEL_WIDTH_MIN))) continue;
-      const place = placeOf(widthOf(frame, label));
+      if (!isFree(areaOfWidth(LABEL_WIDTH_MIN))) continue;
+      const place = areaOfWidth(widthOf(frame, label));
       if (place.right <= plot.right && isFree(place)) return place;
     }
   }
@@ -196,7 +197,10 @@ interface Area {
 }
 
 const areaOf = ({ scales: { x, y } }: Frame, box: ChartBox): Area => ({
-  ...{ left: x(box.fromMs), right: x(endOf(box)), top: y(box.high), bottom: y(box.low) },
+  left: x(box.fromMs),
+  right: x(endOf(box)),
+  top: y(box.high),
+  bottom: y(box.low),
 });
 
 /** Half the height of a label. */

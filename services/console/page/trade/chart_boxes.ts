@@ -66,20 +66,17 @@ export function openText(theses: readonly Thesis[], nowMs: number): string | und
 }
 
 /** When an open bet starts or ends, and what it pays. */
-export function countdownOf({ id, startTime, endTime, payout }: Thesis, nowMs: number): string {
-  const when = nowMs < startTime
-    ? `starts in ${secondsTo(startTime, nowMs)}`
-    : `${secondsTo(endTime, nowMs)} left`;
-  return `Bet ${id}: ${when}, pays ${formatAmount(payout)} USDC`;
+export function countdownOf(bet: Thesis, nowMs: number): string {
+  return `Bet ${bet.id}: ${runText(bet, nowMs)}, pays ${formatAmount(bet.payout)} USDC`;
 }
 
-/** How long a placed bet still has. */
+/** How long a placed bet still has, in full seconds. */
 export function runText(
   { startTime, endTime }: Pick<Thesis, "startTime" | "endTime">,
   nowMs: number,
 ): string {
-  if (nowMs < startTime) return `Starts in ${secondsTo(startTime, nowMs)}`;
-  return nowMs < endTime ? `Running: ${secondsTo(endTime, nowMs)} left` : "Ended: outcome follows";
+  if (nowMs < startTime) return `starts in ${secondsTo(startTime, nowMs)}`;
+  return nowMs < endTime ? `${secondsTo(endTime, nowMs)} left` : "being settled";
 }
 
 const secondsTo = (timeMs: number, nowMs: number) =>

@@ -1,3 +1,4 @@
+import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { Market } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
@@ -17,8 +18,14 @@ import { MARKET_TEXTS } from "./next_step.ts";
 /** The chart of a market: its prices, and the user's boxes, which are drawn here. */
 export function ChartCard(props: ChartSource) {
   const { model, slip, spanMs } = props;
+  const hasKeyboard = useSignal(false);
   return (
-    <section class="card" aria-label="Market">
+    <section
+      class="card"
+      aria-label="Market"
+      data-keyboard={hasKeyboard.value}
+      onKeyUp={() => hasKeyboard.value = true}
+    >
       <h2 class="spoken">Market</h2>
       <MarketChoice model={model} slip={slip} />
       <Chart {...props} />
@@ -63,15 +70,22 @@ function Legend({ model, market }: { model: PageModel; market: Market }) {
   );
 }
 
-/** Buttons for how much time the chart shows, as an alternative to wheel and fingers. */
+const [MORE, LESS] = ["Show more time", "Show less time"];
+
+/**
+ * Buttons for how much time the chart shows, as an alternative to wheel and fingers. As on maps, `+`
+ * comes closer, like key +, the wheel turned up, and fingers that spread: it shows less time.
+ */
 function SpanChoice(props: Pick<ChartSource, "model" | "spanMs">) {
   const zoom = (factor: number) => zoomBy(props, factor);
   const label = labelOf(props.spanMs.value);
   return (
     <div class="choice" role="group" aria-label={`Time shown: ${label}`}>
-      <button type="button" aria-label="Show more time" onClick={() => zoom(ZOOM_STEP)}>−</button>
       <span class="span">{label}</span>
-      <button type="button" aria-label="Show less time" onClick={() => zoom(1 / ZOOM_STEP)}>
+      <button type="button" title={MORE} aria-label={MORE} onClick={() => zoom(ZOOM_STEP)}>
+        −
+      </button>
+      <button type="button" title={LESS} aria-label={LESS} onClick={() => zoom(1 / ZOOM_STEP)}>
         +
       </button>
     </div>

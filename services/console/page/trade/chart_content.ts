@@ -6,19 +6,12 @@ import type { Point } from "../data/price_series.ts";
 import { formatAmount } from "../format.ts";
 import { suggestionOf } from "./bet_panel.tsx";
 import type { BetSlip } from "./bet_slip.ts";
-import {
-  betAt,
-  boxOfDraft,
-  boxOfQuote,
-  boxOfThesis,
-  type ChartBox,
-  nextToEnd,
-} from "./chart_boxes.ts";
+import { betAt, boxOfDraft, boxOfQuote, boxOfThesis, type ChartBox } from "./chart_boxes.ts";
 import type { ChartContent } from "./chart_frame.ts";
 import type { ChartProbe } from "./chart_probe.ts";
 import { isOld } from "./market_choice.tsx";
 import { estimateNow } from "./quote_button.tsx";
-import type { Draft, ParsedFields } from "./draft.ts";
+import type { Draft } from "./draft.ts";
 import { signableMs } from "./quote_life.ts";
 
 /** Everything that the chart of a market shows and changes. */
@@ -38,11 +31,6 @@ export function betsOf(
 ): readonly Thesis[] {
   const theses = session.user.value?.portfolio.theses.value ?? [];
   return theses.filter((thesis) => thesis.base === base).map(withBreach);
-}
-
-/** The user's open bet of a market that ends next. */
-export function nextBet(model: PageModel, market: Market, nowMs: number): Thesis | undefined {
-  return nextToEnd(betsOf(model, market), nowMs);
 }
 
 /** The user's topmost bet at a position. */
@@ -77,7 +65,7 @@ export function contentOf(
       placed = boxesOf(betsOf(model, market), nowMs);
       suggested = suggestionOf(model, slip);
     }
-    const { lower, upper } = errorsIn(slip.parsed.peek());
+    const { lower, upper } = slip.parsed.peek().errors;
     drawn = slip.draft ?? (lower ?? upper ? undefined : drawn);
     const own = ownBox(model, slip, drawn, nowMs);
     const place = probe.place.peek();
@@ -97,8 +85,6 @@ export function contentOf(
     };
   };
 }
-
-const errorsIn = (parsed: ParsedFields) => "errors" in parsed ? parsed.errors : {};
 
 /** The quote that is shown in place of the drawn box, until it has expired. */
 function quoteOn({ stage }: Pick<BetSlip, "stage">, nowMs: number): Quote | undefined {

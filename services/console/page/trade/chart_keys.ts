@@ -1,6 +1,6 @@
-import { countdownOf, whereabouts } from "./chart_boxes.ts";
-import { askQuote, clearBox, placeBox, undo } from "./bet_panel.tsx";
-import { type ChartSource, nextBet } from "./chart_content.ts";
+import { countdownOf, nextToEnd, whereabouts } from "./chart_boxes.ts";
+import { announceBox, askQuote, clearBox, suggestBox, undo } from "./bet_panel.tsx";
+import { betsOf, type ChartSource } from "./chart_content.ts";
 import { labelOf, ZOOM_STEP, zoomed } from "./chart_spans.ts";
 import { priceText } from "./market_choice.tsx";
 import { MARKET_TEXTS } from "./next_step.ts";
@@ -17,7 +17,7 @@ export const CHART_KEYS = [
   "Ctrl+Z: undo. ",
   "M: move the box to the price, or fit its height. ",
   "P: say price and bet. ",
-  "+ −: zoom.",
+  "+ −: show less or more time.",
 ];
 
 /** Multiplies the time that the chart shows, and announces it. */
@@ -30,9 +30,9 @@ export function zoomBy({ model, spanMs }: Pick<ChartSource, "model" | "spanMs">,
 /** Actions of keys on the chart, besides the keys that move the box. */
 export function keysOf(source: ChartSource): Record<string, () => void> {
   const { model, slip, market } = source;
-  const say = (text: string) => model.announce(text, { isSpoken: true, isAnswer: true });
+  const answer = (text: string) => model.announce(text, { isSpoken: true, isAnswer: true });
   const clear = () => {
-    if (slip.stage.peek().name === "placed") say("Ready for the next box.");
+    if (slip.stage.peek().name === "placed") answer("Ready for the next box.");
     if ("offer" in slip.stage.peek()) slip.back();
     else if (!slip.isEmpty) clearBox(model, slip);
   };
@@ -41,8 +41,8 @@ export function keysOf(source: ChartSource): Record<string, () => void> {
     "-": () => zoomBy(source, ZOOM_STEP),
     "?": () => {
       const list = document.querySelector<HTMLDetailsElement>("details.keys");
-      if (list?.toggleAttribute("open")) say(CHART_KEYS.join(""));
-      else say("Keys hidden.");
+      if (list?.toggleAttribute("open")) answer(CHART_KEYS.join(""));
+      else answer("Keys hidden.");
     },
     "ctrl z": () => undo(model, slip),
     escape: clear,
@@ -54,13 +54,13 @@ export function keysOf(source: ChartSource): Record<string, () => void> {
         return void slip.quote();
       }
       if (stage.name !== "draft") return focusNextStep();
-      if (slip.draft === undefined) return placeBox(model, slip);
+      if (slip.draft === undefined) return suggestBox(model, slip);
       askQuote(model, slip);
     },
     m() {
-      if (slip.draft === undefined) return say("No box yet: press Enter for one around the price.");
+      if (slip.draft === undefined) return announceBox(model, slip);
       if (slip.stage.peek().name !== "draft") return;
-      placeBox(model, slip, { keepsHeight: obstacleNow(model, slip)?.action !== "fit" });
+      suggestBox(model, slip, { keepsHeight: obstacleNow(model, slip)?.action !== "fit" });
     },
     p() {
       const state = model.stateOf(market.symbol);
@@ -68,15 +68,15 @@ export function keysOf(source: ChartSource): Record<string, () => void> {
       const shown = priceText(model, market.symbol);
       if (state !== "fresh" || price === undefined) {
         const why = MARKET_TEXTS[state === "fresh" ? "missing" : state];
-        return say(price === undefined ? why : `${why} The last price was ${shown}.`);
+        return answer(price === undefined ? why : `${why} The last price was ${shown}.`);
       }
       const nowMs = model.serverClock.now();
-      const bet = nextBet(model, market, nowMs);
+      const bet = nextToEnd(betsOf(model, market), nowMs);
       const open = bet && `${countdownOf(bet, nowMs)}. The price is ${whereabouts(bet, price)}.`;
       const stage = slip.stage.peek();
       const box = stage.name === "quoted" ? stage.offer.quote : slip.draft;
       const own = box && `The price is ${whereabouts(box, price)} of your box.`;
-      say([`${market.symbol}: ${shown}.`, open, own, slip.terms].filter(Boolean).join(" "));
+      answer([`${market.symbol}: ${shown}.`, open, own, slip.terms].filter(Boolean).join(" "));
     },
   };
 }

@@ -145,7 +145,9 @@ function paintHint(frame: Frame): void {
   context.setLineDash([]);
   const right = Math.min(x(hint.toMs), plot.right);
   write(frame, hint.label, (left + right) / 2, top + (bottom - top) * 0.3, {
-    ...{ isBold: true, align: "center", width: right - left - 8 },
+    isBold: true,
+    align: "center",
+    width: right - left - 8,
   });
 }
 
@@ -236,7 +238,9 @@ function paintPrices(frame: Frame, tags: readonly Tag[]): void {
     context.roundRect(plot.right + 2, level - TAG_HEIGHT / 2, 66, TAG_HEIGHT, 4);
     context.fill();
     write(frame, arrow + formatQuotePrice(price), plot.right + 6, level + 0.5, {
-      ...{ color: palette.surface, isBold: true, width: PRICE_WIDTH },
+      color: palette.surface,
+      isBold: true,
+      width: PRICE_WIDTH,
     });
   }
 }

@@ -1,6 +1,6 @@
 /** Mouse, pen, finger and keys on the chart. */
 import { type CancelTimer, systemClock } from "@rangemaker/client";
-import { placeBox, sayBox } from "./bet_panel.tsx";
+import { announceBox, suggestBox } from "./bet_panel.tsx";
 import {
   BoxDrag,
   type Grip,
@@ -28,7 +28,7 @@ export interface PointerTarget extends ChartSource {
 }
 
 /** A moved box is announced when no key has moved it for this long. */
-const SAY_AFTER_MS = 600;
+const ANNOUNCE_AFTER_MS = 600;
 
 /** A press that moves less than this draws no box. */
 const MOVE_MIN = 4;
@@ -67,7 +67,7 @@ export class ChartPointer {
   readonly #target: PointerTarget;
   /** Actions of keys, by name in lower case, besides those that move the box. */
   readonly #keys: Readonly<Record<string, () => void>>;
-  #cancelSaying: CancelTimer = () => {};
+  #cancelAnnouncement: CancelTimer = () => {};
   #press: Press | undefined;
   readonly #pinch = new Pinch();
   /** Where the page was when a finger began to swipe instead of drawing. */
@@ -103,10 +103,10 @@ export class ChartPointer {
     });
     on("keydown", (event) => this.#key(event));
     on("keyup", ({ key }) => {
-      if (key.startsWith("Arrow")) this.#sayLater();
+      if (key.startsWith("Arrow")) this.#announceLater();
     });
     signal.addEventListener("abort", () => {
-      this.#cancelSaying();
+      this.#cancelAnnouncement();
       target.probe.show(undefined);
     });
   }
@@ -120,18 +120,16 @@ export class ChartPointer {
   }
 
   /** Announces the box once, after the last of several presses. */
-  #sayLater(): void {
+  #announceLater(): void {
     const { model, slip } = this.#target;
-    this.#cancelSaying();
-    this.#cancelSaying = systemClock.after(SAY_AFTER_MS, () => {
-      if (slip.draft !== undefined) return sayBox(model, slip, "Box");
-      model.announce("No box yet: press Enter for one around the price.", { isAnswer: true });
-    });
+    this.#cancelAnnouncement();
+    const announce = () => announceBox(model, slip);
+    this.#cancelAnnouncement = systemClock.after(ANNOUNCE_AFTER_MS, announce);
   }
 
   #down(event: PointerEvent): void {
     this.#swipedAt = undefined; // a second finger zooms
-    const { x, y } = this.#placeOf(event);
+    const { x, y } = this.#positionOf(event);
     if (event.pointerType === "touch") {
       this.#pinch.down(event.pointerId, { x, y }, this.#target.spanMs.peek());
     }
@@ -150,7 +148,9 @@ export class ChartPointer {
     this.#press = {
       pointerId: event.pointerId,
       drag: new BoxDrag(grip, slip.draft, scales, x, y),
-      ...{ x, y, startedMs: event.timeStamp },
+      x,
+      y,
+      startedMs: event.timeStamp,
       isSketch: isFinger && grip.kind === "new",
       isOnHandle: slip.draft !== undefined && isOnHandle(scales, slip.draft, x, y),
       isDrawing: !isFinger,
@@ -165,7 +165,7 @@ export class ChartPointer {
   #touchMove(event: TouchEvent): void {
     const [press, finger] = [this.#press, event.touches[0]];
     if (press?.isDrawing === false && finger !== undefined) {
-      const at = this.#placeOf(finger);
+      const at = this.#positionOf(finger);
       const [x, y] = [at.x - press.x, at.y - press.y];
       if (Math.hypot(x, y) < DIRECTION_MIN) return;
       const stroke = strokeOf(x, y, event.timeStamp - press.startedMs);
@@ -182,7 +182,7 @@ export class ChartPointer {
 
   #wheel(event: WheelEvent): void {
     const scales = this.#target.chart.scales;
-    const { x, y } = this.#placeOf(event);
+    const { x, y } = this.#positionOf(event);
     if (scales === undefined || !isInside(scales.plot, x, y)) return;
     const isZoomed = this.#press === undefined &&
       this.#show(this.#target.spanMs.peek() * wheelFactor(event));
@@ -199,7 +199,7 @@ export class ChartPointer {
   }
 
   #move(event: PointerEvent): void {
-    const { x, y } = this.#placeOf(event);
+    const { x, y } = this.#positionOf(event);
     const spanMs = this.#pinch.move(event.pointerId, { x, y });
     if (spanMs !== undefined) return void this.#show(spanMs);
     const scales = this.#target.chart.scales;
@@ -228,12 +228,12 @@ export class ChartPointer {
     const { pointerId, pointerType } = event;
     this.#pinch.up(pointerId);
     const press = this.#press;
-    const { x, y } = this.#placeOf(event);
+    const { x, y } = this.#positionOf(event);
     if (press?.pointerId === pointerId) {
       this.#end();
       const isTap = Math.hypot(x - press.x, y - press.y) < DIRECTION_MIN;
       const { model, slip } = this.#target;
-      if (isTap && press.isOnFuture && !press.hasMoved && slip.isEmpty) placeBox(model, slip);
+      if (isTap && press.isOnFuture && !press.hasMoved && slip.isEmpty) suggestBox(model, slip);
     }
     if (pointerType === "touch") this.#point(undefined, false);
   }
@@ -280,13 +280,13 @@ export class ChartPointer {
   }
 
   /** The position of an event on the chart, whichever element is on top there. */
-  #placeOf({ clientX, clientY }: MouseEvent | Touch): { x: number; y: number } {
+  #positionOf({ clientX, clientY }: MouseEvent | Touch): { x: number; y: number } {
     const { left, top } = this.#element.getBoundingClientRect();
-    return this.#target.chart.placeAt(clientX - left, clientY - top);
+    return this.#target.chart.toChart(clientX - left, clientY - top);
   }
 
   #gripAt(scales: Scales, event: PointerEvent): Grip {
-    const { x, y } = this.#placeOf(event);
+    const { x, y } = this.#positionOf(event);
     const by = event.pointerType === "touch" ? "touch" : "mouse";
     return gripAt(scales, this.#target.slip.draft, x, y, REACH[by], MARGIN[by]);
   }

@@ -3,14 +3,7 @@
  * it is quoted.
  */
 import { type Bet, formatUnits, parsePrice, type SolverInfo } from "@rangemaker/client";
-import {
-  CENT,
-  decimalsOf,
-  durationText,
-  formatQuotePrice,
-  shownDigits,
-  toNumber,
-} from "../format.ts";
+import { CENT, decimalsOf, durationText, formatRange, shownDigits, toNumber } from "../format.ts";
 import { numberError, parseDecimal, parseDuration } from "./input.ts";
 
 /** A box before it is quoted: prices with 6 decimals, times in milliseconds. */
@@ -61,9 +54,9 @@ export function draftOf({ fromMs, toMs, low, high }: Corners): Draft | undefined
 }
 
 /** Describes a box in a sentence. */
-export function describeDraft({ lowerPrice, upperPrice, startsInMs, durationMs }: Draft): string {
-  const [low, high] = [lowerPrice, upperPrice].map((price) => formatQuotePrice(toNumber(price)));
-  return `from ${low} to ${high}, starts in ${durationText(startsInMs)}, ` +
+export function describeDraft(draft: Draft): string {
+  const { startsInMs, durationMs } = draft;
+  return `from ${formatRange(draft, " to ")}, starts in ${durationText(startsInMs)}, ` +
     `lasts ${durationText(durationMs)}.`;
 }
 
@@ -114,10 +107,12 @@ export function amountText(amount: bigint): string {
 /** Errors by field. */
 export type FieldErrors = Partial<Record<keyof DraftFields, string>>;
 
-/** The values of the fields; or the errors by field, with the values of valid fields. */
-export type ParsedFields =
-  | { draft: Draft; betAmount: bigint }
-  | { errors: FieldErrors; draft?: Draft; betAmount?: bigint };
+/** The values of valid fields, and the errors of the others. */
+export interface ParsedFields {
+  draft?: Draft;
+  betAmount?: bigint;
+  errors: FieldErrors;
+}
 
 /** The first wrong field of the form, and its error as a sentence. */
 export function firstError(errors: FieldErrors) {
@@ -164,11 +159,12 @@ export function parseFields(fields: DraftFields, maker?: DurationBounds): Parsed
   if (errors.lower === undefined && errors.upper === undefined && lowerPrice >= upperPrice) {
     errors.upper = "Enter a price above the lower one";
   }
-  const draft = { lowerPrice, upperPrice, startsInMs, durationMs };
-  const wrong = Object.keys(errors);
-  if (wrong.length === 0) return { draft, betAmount };
-  if (wrong.every((name) => name === "amount")) return { errors, draft };
-  return { errors, ...(errors.amount === undefined && { betAmount }) };
+  const hasBox = Object.keys(errors).every((name) => name === "amount");
+  return {
+    draft: hasBox ? { lowerPrice, upperPrice, startsInMs, durationMs } : undefined,
+    betAmount: errors.amount === undefined ? betAmount : undefined,
+    errors,
+  };
 }
 
 /** Undefined if the text is not a duration, or is outside the bounds. */

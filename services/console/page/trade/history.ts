@@ -43,7 +43,9 @@ function csvOf(
     const { lowerPrice, upperPrice, betAmount, payout } = thesis;
     const paid = status === "won" ? payout : 0n;
     return [
-      ...[id, markets.find(base, quote)?.symbol ?? base, status],
+      id,
+      markets.find(base, quote)?.symbol ?? base,
+      status,
       ...[createdAt, startTime, endTime].map(time),
       ...[lowerPrice, upperPrice, betAmount, payout].map((value) => formatPrice(value)),
       ...(isDecided(thesis) ? [paid, gainOf(thesis)].map((value) => formatPrice(value)) : ["", ""]),

@@ -91,7 +91,7 @@ export class LiveChart {
   }
 
   /** The position of a pointer, given in page pixels from the corner of the canvas. */
-  placeAt(x: number, y: number): { x: number; y: number } {
+  toChart(x: number, y: number): { x: number; y: number } {
     const { scale } = this.#size;
     return { x: x / scale, y: y / scale };
   }
@@ -180,11 +180,10 @@ function keyOf(
   const pixel = (high - low) * MOVE_MIN / height;
   const own = boxes.at(-1);
   return [
-    ...[nowMs, spanMs, Math.round(low / pixel), Math.round(high / pixel)],
-    isStepped ? 0 : series.version,
-    ...[boxes.length, highlighted, isOld],
-    ...[own?.kind, own?.label, own?.low, own?.high, hint !== undefined],
-    ...[draft?.startsInMs, draft?.durationMs],
-    ...[probe?.text, probe?.place.time, probe?.place.price],
+    `${nowMs} ${spanMs} ${isStepped ? 0 : series.version} ${boxes.length} ${highlighted} ${isOld}`,
+    `${Math.round(low / pixel)} ${Math.round(high / pixel)} ${hint !== undefined}`,
+    `${own?.kind} ${own?.label} ${own?.low} ${own?.high}`,
+    `${draft?.startsInMs} ${draft?.durationMs}`,
+    `${probe?.text} ${probe?.place.time} ${probe?.place.price}`,
   ].join();
 }

@@ -11,7 +11,9 @@ export function MarketChoice({ model, slip }: { model: PageModel; slip: BetSlip 
       {model.markets.symbols.map((symbol) => (
         <MarketButton
           key={symbol}
-          {...{ model, slip, symbol }}
+          model={model}
+          slip={slip}
+          symbol={symbol}
           isChosen={symbol === slip.symbol.value}
         />
       ))}

@@ -13,7 +13,7 @@ import {
   LABELS,
   type ParsedFields,
 } from "./draft.ts";
-import { isWorthless, paysText, warningOf } from "./odds.ts";
+import { isWorthless, paysText, refusalWarning, warningOf } from "./odds.ts";
 import { checkingText } from "./quote_life.ts";
 import { CHECKING, OTHER_TAB, WAITING } from "./quote_step.ts";
 
@@ -87,7 +87,7 @@ export function obstacleOf(situation: Situation): Obstacle | undefined {
   if (market !== "fresh") return { button: WAITING, text: "" };
   const wrong = firstError(errorsOf(situation));
   if (wrong !== undefined) {
-    const amount = wrong.field === "amount" ? mostTaken(situation) : undefined;
+    const amount = wrong.field === "amount" ? largestBet(situation) : undefined;
     return amount === undefined
       ? { ...wrong, button: `Check “${LABELS[wrong.field]}”`, action: "correct" }
       : { ...wrong, button: `Bet ${formatAmount(amount)} USDC`, action: "reduce", amount };
@@ -142,8 +142,7 @@ const FIXES: Readonly<Record<string, Pick<Obstacle, "button" | "action">>> = {
 
 /** The errors of the fields. Without a box, prices may be empty, and limits are not checked. */
 export function errorsOf(situation: Situation): FieldErrors {
-  const { parsed, isEmpty } = situation;
-  const errors = "errors" in parsed ? parsed.errors : {};
+  const { parsed: { errors }, isEmpty } = situation;
   const { lower: _lower, upper: _upper, ...others } = errors;
   if (isEmpty) return others;
   const amount = errors.amount ?? amountError(situation);
@@ -151,7 +150,7 @@ export function errorsOf(situation: Situation): FieldErrors {
 }
 
 /** The most that the maker takes on the box, if that is less than the amount and the balance. */
-function mostTaken({ parsed: { betAmount = 0n }, balance, unpriceable }: Situation) {
+function largestBet({ parsed: { betAmount = 0n }, balance, unpriceable }: Situation) {
   const most = unpriceable?.most ?? betAmount;
   return most < betAmount && (!balance || most < balance) ? most : undefined;
 }
@@ -159,7 +158,7 @@ function mostTaken({ parsed: { betAmount = 0n }, balance, unpriceable }: Situati
 /** Why this amount cannot be bet. A balance of 0 is reported elsewhere. */
 function amountError(situation: Situation): string | undefined {
   const { parsed: { betAmount }, balance, limits } = situation;
-  const most = mostTaken(situation);
+  const most = largestBet(situation);
   if (betAmount === undefined) return undefined;
   if (most !== undefined) {
     return `Enter at most ${formatAmount(most)} USDC: the maker takes no more on this box`;
@@ -195,9 +194,15 @@ export function unpriceableBy(
 }
 
 /** What a box pays, or why it is not priced, to be spoken. */
-export function boxText(...[state, info]: Parameters<typeof unpriceableBy>): string {
+export function boxText(
+  state: EstimateState,
+  info: Parameters<typeof unpriceableBy>[1],
+  tolerancePercent: number,
+): string {
   const unpriceable = unpriceableBy(state, info);
   if (unpriceable !== undefined || "failure" in state) return unpriceable?.text ?? "";
-  const warning = warningOf(state.estimate, info?.config.maxPayoutRatio);
-  return [`Your box ${paysText(state.estimate)}.`, warning].filter(Boolean).join(" ");
+  const { estimate } = state;
+  const warning = warningOf(estimate, info?.config.maxPayoutRatio);
+  const refusal = refusalWarning(estimate, tolerancePercent);
+  return [`Your box ${paysText(estimate)}.`, warning, refusal].filter(Boolean).join(" ");
 }

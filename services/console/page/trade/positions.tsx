@@ -5,6 +5,7 @@ import { crossingText, isDecided } from "../data/live_breaches.ts";
 import { resultsOf } from "../data/results.ts";
 import { DAY_MS } from "../../../../lib/time.ts";
 import {
+  counted,
   durationText,
   formatAmount,
   formatDay,
@@ -17,7 +18,7 @@ import { NotifyButton } from "../notify_button.tsx";
 import { type Column, Table } from "../table.tsx";
 import { useNow } from "../use_now.ts";
 import { Signed } from "../words.tsx";
-import { stateOfBet } from "./chart_boxes.ts";
+import { runText, stateOfBet } from "./chart_boxes.ts";
 import { FILTERS, pageOf, userCsv } from "./history.ts";
 
 /** Interval at which the list is drawn while a bet is open, and while none is. */
@@ -45,12 +46,12 @@ export function Positions(props: PositionsProps) {
   const { page, pages, rows } = pageOf(shown, wanted.value);
   const save = () => {
     download(userCsv(shown, model.markets));
-    model.announce(`bets.csv was downloaded, with ${countText(shown.length)}.`);
+    model.announce(`bets.csv was downloaded, with ${counted(shown.length, "bet")}.`);
   };
   const countOf = (name: FilterName) => theses.filter(FILTERS[name]).length;
   const choose = (name: FilterName) => {
     filter.value = name;
-    model.announce(`The list shows ${countText(countOf(name))}.`, { isSpoken: true });
+    model.announce(`The list shows ${counted(countOf(name), "bet")}.`, { isSpoken: true });
   };
   return (
     <section class="card positions" aria-label="Your bets">
@@ -112,7 +113,7 @@ export function Positions(props: PositionsProps) {
             {rows.length === 0 && (
               <p class="note">None of your bets is {filter.value.toLowerCase()}.</p>
             )}
-            {pages > 1 && <Pager {...{ page, pages }} onChange={(next) => wanted.value = next} />}
+            {pages > 1 && <Pager page={page} pages={pages} wanted={wanted} />}
           </>
         )}
     </section>
@@ -175,22 +176,22 @@ const SIGNS = [["All", ""], ["Open", "●"], ["Won", "✓"], ["Lost", "✕"]] as
 interface PagerProps {
   page: number;
   pages: number;
-  onChange(page: number): void;
+  wanted: Signal<number>;
 }
 
-function Pager({ page, pages, onChange }: PagerProps) {
+function Pager({ page, pages, wanted }: PagerProps) {
   return (
     <div class="row" role="group" aria-label="Pages of bets">
-      <button type="button" disabled={page === 0} onClick={() => onChange(page - 1)}>Newer</button>
+      <button type="button" disabled={page === 0} onClick={() => wanted.value = page - 1}>
+        Newer
+      </button>
       <span>Page {page + 1} of {pages}</span>
-      <button type="button" disabled={page === pages - 1} onClick={() => onChange(page + 1)}>
+      <button type="button" disabled={page === pages - 1} onClick={() => wanted.value = page + 1}>
         Older
       </button>
     </div>
   );
 }
-
-const countText = (bets: number) => `${bets} ${bets === 1 ? "bet" : "bets"}`;
 
 /** Downloads text as a file of bets. */
 export function download(text: string): void {
@@ -215,20 +216,15 @@ function Window({ thesis: { startTime, endTime }, nowMs }: { thesis: Thesis; now
 }
 
 function Outcome({ thesis, nowMs }: { thesis: Thesis; nowMs: number }) {
-  const { status, startTime, endTime, breach } = thesis;
+  const { status, breach } = thesis;
   const { kind, text } = stateOfBet(thesis, nowMs);
   const lostAt = kind === "lost" && breach
     ? `: ${crossingText(thesis, breach.price)[0]}` +
       (status === "lost" ? ` at ${formatTime(breach.time)}` : "")
     : "";
-  const now = nowMs < startTime
-    ? `● starts in ${durationText(startTime - nowMs)}`
-    : nowMs < endTime
-    ? `● ${durationText(endTime - nowMs)} left`
-    : "● being settled";
   return (
     <span class={kind}>
-      <Signed text={kind === "open" ? now : text + lostAt} />
+      <Signed text={kind === "open" ? `● ${runText(thesis, nowMs)}` : text + lostAt} />
     </span>
   );
 }

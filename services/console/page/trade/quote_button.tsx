@@ -5,7 +5,7 @@ import type { PageModel } from "../data/page_model.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { firstError } from "./draft.ts";
 import { errorsOf, type Obstacle, obstacleOf, type Situation, unpriceableBy } from "./next_step.ts";
-import { warningOf } from "./odds.ts";
+import { refusalWarning, warningOf } from "./odds.ts";
 import { Terms } from "./terms.tsx";
 
 /** The present obstacle to a quote; undefined if there is none. */
@@ -39,7 +39,7 @@ export function situationOf(model: PageModel, slip: BetSlip): Situation {
 export function estimateNow(model: PageModel, slip: BetSlip) {
   const { symbol, parsed, estimator } = slip;
   const state = estimator.state.value;
-  if (state === undefined || "failure" in state || "errors" in parsed.value) return undefined;
+  if (state === undefined || "failure" in state) return undefined;
   if (firstError(errorsOf(situationOf(model, slip))) !== undefined) return undefined;
   // During a drag, the estimate is a moment behind, so only the amount must match.
   const hasSameStake = state.bet.betAmount === parsed.value.betAmount;
@@ -55,6 +55,8 @@ export function QuoteButton(
   const obstacle = obstacleNow(model, slip);
   const estimate = estimateNow(model, slip);
   const warning = estimate && warningOf(estimate, model.maker.info.value?.config.maxPayoutRatio);
+  const { value: tolerancePercent } = slip.tolerancePercent;
+  const refusal = estimate && refusalWarning(estimate, tolerancePercent);
   // The obstacle is also why there is no quote.
   const failed = stage.name === "draft" && (stage.isSigned || !obstacle?.text) && stage.failure;
   return (
@@ -62,10 +64,11 @@ export function QuoteButton(
       <div class="bar-note note" id="bar-note">
         {failed && <p class="warned">{failed}</p>}
         {warning && <p class="warned">{warning}</p>}
+        {refusal && <p class="warned">{refusal}</p>}
         {/* A wrong field has its error below it. */}
         {obstacle?.text && !obstacle.field && <p>{obstacle.text}</p>}
       </div>
-      {!slip.isEmpty && <Terms offered={estimate} tolerancePercent={slip.tolerancePercent.value} />}
+      {!slip.isEmpty && <Terms offered={estimate} tolerancePercent={tolerancePercent} />}
       <div class="next">
         {children}
         <button

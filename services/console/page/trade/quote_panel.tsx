@@ -1,5 +1,5 @@
 import { useEffect } from "preact/hooks";
-import type { Thesis } from "@rangemaker/client";
+import type { Quote, Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { Fact } from "../fact.tsx";
 import { gainOf, isDecided, outcomeDetail } from "../data/live_breaches.ts";
@@ -14,40 +14,14 @@ import { showChart } from "./show_chart.ts";
 import type { LiveStage, PlacedStage } from "./stage.ts";
 import { Terms } from "./terms.tsx";
 
-interface QuotePanelProps {
+interface LiveQuoteProps {
   model: PageModel;
   slip: BetSlip;
-  stage: LiveStage | PlacedStage;
-  /** Draws the box of a bet again. */
-  onRepeat(bet: Thesis): void;
+  stage: LiveStage;
 }
 
-/** A quote: its terms, its remaining time, and the button that signs it; then its bet. */
-export function QuotePanel({ model, slip, stage, onRepeat }: QuotePanelProps) {
-  if (stage.name !== "placed") return <LiveQuote model={model} slip={slip} stage={stage} />;
-  const thesis = model.session.user.value?.portfolio.theses.value
-    .find(({ id }) => id === stage.thesisId);
-  return (
-    <>
-      <PlacedBet model={model} stage={stage} thesis={thesis} />
-      {stage.signedFirst && !(thesis && isDecided(model.withBreach(thesis))) && (
-        <p class="note">{repricedText(stage.signedFirst, stage.offer)}</p>
-      )}
-      <div class="action-bar">
-        <div class="next">
-          <button type="button" class="primary wide" data-next onClick={() => slip.back()}>
-            Make another bet
-          </button>
-          {thesis && <button type="button" onClick={() => onRepeat(thesis)}>Repeat</button>}
-        </div>
-      </div>
-    </>
-  );
-}
-
-type LiveQuoteProps = Omit<QuotePanelProps, "stage" | "onRepeat"> & { stage: LiveStage };
-
-function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
+/** A quote: its terms, its remaining time, and the button that signs it. */
+export function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
   const nowMs = useNow(model.serverClock, 250);
   const { quote, quoteHash, probability } = stage.offer;
   const symbol = slip.symbol.value;
@@ -65,78 +39,108 @@ function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
   const offered = { ...quote, probability };
   const warning = warningOf(offered, model.maker.info.value?.config.maxPayoutRatio);
   return (
-    <>
+    <div class="action-bar">
       <dl class="facts" id="range">
         <Fact label={`${symbol} stays in`}>{formatRange(quote)}</Fact>
-        <Fact label="From">
-          {formatTime(quote.startTime)} for {durationText(quote.endTime - quote.startTime)}
-        </Fact>
+        <Fact label="From">{windowText(quote)}</Fact>
       </dl>
+      <div class={`bar-note ${look ?? "note"}`} id="bar-note">
+        <p>{note}</p> <p class="deadline">{deadline}</p>
+      </div>
+      <Terms
+        offered={isOver ? undefined : offered}
+        tolerancePercent={stage.name === "quoted" ? slip.tolerancePercent.value : 0}
+        betAmount={quote.betAmount}
+      />
       {warning && <p class="note">{warning}</p>}
-      <div class="action-bar">
-        <div class={`bar-note ${look ?? "note"}`} id="bar-note">
-          <p>{note}</p> <p class="deadline">{deadline}</p>
-        </div>
-        <Terms
-          offered={isOver ? undefined : offered}
-          tolerancePercent={stage.name === "quoted" ? slip.tolerancePercent.value : 0}
-          betAmount={quote.betAmount}
-        />
-        <div class="next">
+      <div class="next">
+        {!isOver && (
+          <p class="sum" aria-hidden="true">
+            Bet {formatAmount(quote.betAmount)}, get {formatAmount(quote.payout)} USDC
+          </p>
+        )}
+        <button
+          type="button"
+          class="primary wide"
+          data-next
+          // One button for all steps. It is never `disabled`, so that it keeps the focus.
+          aria-disabled={action === undefined}
+          aria-describedby={action === "sign" ? "terms range" : "bar-note"}
+          data-unread={slip.lock.isLocked.value}
+          onKeyDown={({ key, repeat }) => {
+            if (key === "Enter" && repeat && action === "sign") slip.press({ isHeld: true });
+          }}
+          onClick={() => {
+            if (action === "renew") void slip.quote();
+            else if (action === "sign") slip.press();
+          }}
+        >
+          {button}
+        </button>
+        {back && (
           <button
             type="button"
-            class="primary wide"
-            data-next
-            // One button for all steps. It is never `disabled`, so that it keeps the focus.
-            aria-disabled={action === undefined}
-            aria-describedby={action === "sign" ? "terms range" : "bar-note"}
-            data-unread={slip.lock.isLocked.value}
-            onKeyDown={({ key, repeat }) => {
-              if (key === "Enter" && repeat && action === "sign") slip.press({ isHeld: true });
-            }}
-            onClick={() => {
-              if (action === "renew") void slip.quote();
-              else if (action === "sign") slip.press();
-            }}
+            title="Drops the quote. The box stays."
+            onClick={() => slip.back()}
           >
-            {button}
+            {back}
           </button>
-          {back && <button type="button" onClick={() => slip.back()}>{back}</button>}
-        </div>
+        )}
       </div>
-    </>
+    </div>
   );
 }
 
+/** When a quoted window is, such as `17:20:33 for 1 min`. */
+const windowText = ({ startTime, endTime }: Quote) =>
+  `${formatTime(startTime)} for ${durationText(endTime - startTime)}`;
+
 interface PlacedBetProps {
   model: PageModel;
+  slip: BetSlip;
   stage: PlacedStage;
-  /** Undefined until the node has reported it. */
-  thesis: Thesis | undefined;
+  /** Draws the box of a bet again. */
+  onRepeat(bet: Thesis): void;
 }
 
 /** The bet that was just placed, before and after its settlement. */
-function PlacedBet({ model, stage: { thesisId, offer: { quote } }, thesis }: PlacedBetProps) {
+export function PlacedBet({ model, slip, stage, onRepeat }: PlacedBetProps) {
+  const { thesisId, signedFirst, offer, offer: { quote } } = stage;
   const symbol = model.markets.find(quote.base, quote.quote)?.symbol ?? "the price";
+  // Undefined until the node has reported it.
+  const thesis = model.session.user.value?.portfolio.theses.value.find(({ id }) => id === thesisId);
   const bet = thesis && model.withBreach(thesis);
+  const isOver = bet !== undefined && isDecided(bet);
+  const isWon = bet?.status === "won";
   const nowMs = useNow(model.serverClock, 250);
   useEffect(showChart, []); // the user now watches the box
-  const isWon = bet?.status === "won";
-  const pays = `It pays ${formatAmount(quote.payout)} USDC if ${symbol} stays in the box, from ` +
-    `${formatTime(quote.startTime)} for ${durationText(quote.endTime - quote.startTime)}.`;
-  const [look, figure, text] = bet && isDecided(bet)
+  const [look, figure, text] = isOver
     ? [
       isWon ? "won" : "lost",
       `${isWon ? "✓" : "✕"} ${formatGain(gainOf(bet))} USDC`,
       `${isWon ? "won" : "lost"}. ${outcomeDetail(bet)}`,
     ]
-    : ["open", `● ${runText(quote, nowMs)}`, `is placed. ${pays}`];
+    : [
+      "open",
+      `● ${runText(quote, nowMs)}`,
+      `is placed. It pays ${formatAmount(quote.payout)} USDC if ${symbol} stays in the box, ` +
+      `from ${windowText(quote)}.`,
+    ];
   return (
-    <div data-outcome={thesisId}>
-      <strong class={`figure ${look}`}>
-        <Signed text={figure} />
-      </strong>
-      <p>Bet {thesisId} {text}</p>
+    <div class="action-bar">
+      <div data-outcome={thesisId}>
+        <strong class={`figure ${look}`}>
+          <Signed text={figure} />
+        </strong>
+        <p>Bet {thesisId} {text}</p>
+      </div>
+      {signedFirst && !isOver && <p class="note">{repricedText(signedFirst, offer)}</p>}
+      <div class="next">
+        <button type="button" class="primary wide" data-next onClick={() => slip.back()}>
+          Make another bet
+        </button>
+        {thesis && <button type="button" onClick={() => onRepeat(thesis)}>Repeat</button>}
+      </div>
     </div>
   );
 }

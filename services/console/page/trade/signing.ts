@@ -9,7 +9,7 @@ import {
 } from "@rangemaker/client";
 import type { User } from "../data/session.ts";
 import { betOf, QUOTE_LIFE_MS } from "./draft.ts";
-import { isNear } from "./odds.ts";
+import { ADVICE, isNear } from "./odds.ts";
 import { signableMs } from "./quote_life.ts";
 import type { SlipVoiceOptions } from "./slip_voice.ts";
 import type { QuotedStage, Stage } from "./stage.ts";
@@ -23,10 +23,18 @@ export const NOT_PLACED = new RangemakerError(
 const SIGNED_AGAIN_MAX = 30;
 
 const NOTHING = "Not placed, nothing taken: ";
-const ADVICE = "Taller, longer or later boxes are easier to place.";
-const BEYOND = `${NOTHING}the odds changed more than you accept. ${ADVICE}`;
 const FASTER = `${NOTHING}the odds changed faster than your bet got through. ${ADVICE}`;
 const UNANSWERED = `${NOTHING}no answer came before its window began.`;
+
+/** Why a quote does not replace the first one. Each change is a share of the first payout. */
+function beyondText(quote: Quote, first: Quote, tolerancePercent: number): string {
+  const share = Math.abs(Number(quote.payout) / Number(first.payout) - 1);
+  const percent = Math.ceil(1_000 * share) / 10; // above the tolerance, also rounded
+  const why = quote.payout < quote.betAmount
+    ? "it would now pay less than you bet."
+    : `the payout changed by ${percent} %, and you accept ${tolerancePercent} %.`;
+  return `${NOTHING}${why} ${ADVICE}`;
+}
 
 export interface SigningOptions extends Pick<SlipVoiceOptions, "serverClock"> {
   user: User;
@@ -75,7 +83,11 @@ export async function* signingStages(
     const isAccepted = next && isNear(next.quote, first.quote, tolerancePercent) && maySign();
     const { isChecking } = user.portfolio.bets.resolved.peek()?.bet ?? {};
     const before = { payout: first.quote.payout, isQuote: true };
-    const refusal = next && !isAccepted ? BEYOND : isChecking ? UNANSWERED : FASTER;
+    const refusal = next && !isAccepted
+      ? beyondText(next.quote, first.quote, tolerancePercent)
+      : isChecking
+      ? UNANSWERED
+      : FASTER;
     if (!isAccepted) {
       const firstLeadMs = first.quote.startTime - (first.quote.deadline - QUOTE_LIFE_MS);
       const later = await quoteIn(Math.max(0, firstLeadMs));

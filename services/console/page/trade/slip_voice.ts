@@ -1,9 +1,7 @@
-import { effect, untracked } from "@preact/signals";
 import type { CancelTimer, Clock } from "@rangemaker/client";
 import type { Announce } from "../data/messages.ts";
-import type { PendingBet } from "../data/pending_bets.ts";
 import { formatAmount, formatTime } from "../format.ts";
-import { checkingText, deadlineText, overText, signableMs } from "./quote_life.ts";
+import { deadlineText, overText, signableMs } from "./quote_life.ts";
 import type { QuotedStage } from "./stage.ts";
 
 /** The payout of the box is announced when the box has not changed for this long. */
@@ -27,20 +25,6 @@ export class SlipVoice {
 
   constructor(options: SlipVoiceOptions) {
     this.#options = options;
-  }
-
-  /**
-   * Announces once that the outcome of a signed bet is unknown.
-   *
-   * @param betOf Reads signals.
-   */
-  checking(betOf: () => Pick<PendingBet, "offer"> | undefined): void {
-    let before: unknown;
-    effect(() => {
-      const bet = betOf();
-      if (bet && !before) untracked(() => this.speak(checkingText(bet.offer.quote)));
-      before = bet;
-    });
   }
 
   /** Announces a text to screen readers only. */
@@ -114,8 +98,10 @@ export function changesOf(stage: QuotedStage): string {
   const from = formatTime(quote.startTime);
   const changes = refusal ? [refusal, `New quote, from ${from}.`] : [];
   if (before !== undefined && Math.abs(share) >= QUIET_SHARE) {
-    const than = `than the ${before.isQuote ? "quote before" : "estimate"} of ` +
-      `${formatAmount(before.payout)} USDC`;
+    const seen = `${formatAmount(before.payout)} USDC`;
+    const than = refusal
+      ? `than the ${seen} that you signed for`
+      : `than the ${before.isQuote ? "quote before" : "estimate"} of ${seen}`;
     const percent = Math.round(100 * Math.abs(share));
     changes.push(`It pays ${percent} % ${share < 0 ? "less" : "more"} ${than}.`);
   }

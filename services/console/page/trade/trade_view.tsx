@@ -16,6 +16,7 @@ import { ChartCard } from "./chart_card.tsx";
 import { stateOfBet } from "./chart_boxes.ts";
 import { pastShare } from "./chart_scales.ts";
 import { spanFor } from "./chart_spans.ts";
+import { estimateBox } from "./odds.ts";
 import { Positions } from "./positions.tsx";
 import { obstacleNow } from "./quote_button.tsx";
 import { followHistory } from "./quote_history.ts";
@@ -26,14 +27,18 @@ const FIRST_MARKET = "ETH/USDT";
 
 /** The trade view. Its bet slip is kept when the user opens another view. */
 export function openTradeView(model: PageModel): View {
-  const { client, session, serverClock, announce, markets, maker } = model;
+  const { client, session, serverClock, announce, markets, maker, feed } = model;
   const drafts = new DraftStore(localStorage, systemClock);
   const first = [drafts.symbol, FIRST_MARKET].find((symbol) => markets.bySymbol(symbol)) ??
     markets.symbols[0] ?? FIRST_MARKET;
   const slip: BetSlip = new BetSlip(first, {
     session,
     estimate: new Estimator({
-      estimate: (bet, signal) => client.estimate(bet, signal),
+      estimate: (bet, signal) =>
+        estimateBox(bet, (bet) => client.estimate(bet, signal), {
+          price: feed.latest.peek()[bet.symbol]?.price,
+          move: feed.seriesOf(bet.symbol).secondMove(),
+        }),
       clock: systemClock,
     }),
     serverClock,
@@ -70,7 +75,7 @@ export function openTradeView(model: PageModel): View {
     spanMs.value = drafts.spanOf(slip.symbol.value);
   });
   effect(() => drafts.keepSpan(slip.symbol.peek(), spanMs.value));
-  const Body = () => <TradeView {...{ model, slip, spanMs }} />;
+  const Body = () => <TradeView model={model} slip={slip} spanMs={spanMs} />;
   return { id: "trade", label: "Trade", Body };
 }
 
@@ -87,7 +92,8 @@ function TradeView({ model, slip, spanMs }: TradeViewProps) {
   // The card with the next step comes first.
   const user = model.session.user.value;
   const balance = user?.portfolio.account.value?.balance;
-  const isReady = balance !== undefined && balance > 0n;
+  const hasMoney = balance !== undefined && balance > 0n;
+  const isReady = hasMoney || slip.stage.value.name !== "draft";
   const side = useRef<HTMLElement>(null);
   useEffect(() => {
     slip.estimator.isPaused = false;
@@ -95,13 +101,13 @@ function TradeView({ model, slip, spanMs }: TradeViewProps) {
       slip.estimator.isPaused = true;
     };
   }, []);
-  const money = balance === undefined ? "unknown" : isReady;
+  const money = balance === undefined ? "unknown" : hasMoney;
   const step = { name: slip.stage.value.name, of: `${user?.address} ${money}` };
   useNextFocus(side, step, CHART);
   useBar(side);
-  // What is signed, and its outcome, are in sight with the next step.
+  // Where the bar has no room for it, what is signed, or its outcome, is still in sight.
   useEffect(() => {
-    side.current?.querySelector('[aria-label="Your box"] > :is(.facts, [data-outcome])')
+    side.current?.querySelector(".action-bar:not([data-fixed]) > :is(#range, [data-outcome])")
       ?.scrollIntoView({ block: "nearest" });
   }, [step.name]);
   if (market === undefined) return null;
@@ -116,12 +122,9 @@ function TradeView({ model, slip, spanMs }: TradeViewProps) {
     const [before, after] = [nowMs - bet.startTime, bet.endTime - nowMs];
     spanMs.value = Math.max(spanMs.value, spanFor(before, past), spanFor(after, 1 - past));
     chosen.value = bet.id;
-    const [low, high] = formatRange(bet).split(" – ");
     const { text } = stateOfBet(model.withBreach(bet), nowMs);
-    model.announce(
-      `Bet ${bet.id} is shown on the chart: ${text.slice(2)}, ${symbol} from ${low} to ${high}.`,
-      { isSpoken: true },
-    );
+    const box = `${text.slice(2)}, ${symbol} from ${formatRange(bet, " to ")}`;
+    model.announce(`Bet ${bet.id} is shown on the chart: ${box}.`, { isSpoken: true });
     showChart();
   };
   const account = <AccountPanel key="account" model={model} />;
@@ -134,7 +137,7 @@ function TradeView({ model, slip, spanMs }: TradeViewProps) {
         </p>
       )}
       <div class="trade">
-        <ChartCard {...{ model, slip, market, spanMs, chosen }} />
+        <ChartCard model={model} slip={slip} market={market} spanMs={spanMs} chosen={chosen} />
         <aside ref={side} class="side" aria-label="Bet">
           {isReady ? [bet, account] : [account, bet]}
         </aside>

@@ -1,5 +1,10 @@
 import assert from "node:assert/strict";
-import { fail, type Finding, ok, type ServiceCheck } from "../../../../lib/cli/checks/check.ts";
+import {
+  type CheckOutcome,
+  failure,
+  passed,
+  type ServiceCheck,
+} from "../../../../lib/cli/checks/check.ts";
 import { type CheckResult, runChecks } from "../../../../lib/cli/checks/runner.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 
@@ -7,7 +12,7 @@ const DEADLINE_MS = 1_000;
 
 function checkOf(
   subject: string,
-  run: () => Promise<Finding>,
+  run: () => Promise<CheckOutcome>,
   exclusiveResource?: string,
 ): ServiceCheck {
   return {
@@ -33,15 +38,15 @@ function start(...checks: ServiceCheck[]) {
 }
 
 Deno.test("runChecks: runs side by side, and prints results in the order of the checks", async () => {
-  const slow = Promise.withResolvers<Finding>();
+  const slow = Promise.withResolvers<CheckOutcome>();
   const run = start(
     checkOf("slow", () => slow.promise),
-    checkOf("quick", () => Promise.resolve(ok("done"))),
+    checkOf("quick", () => Promise.resolve(passed("done"))),
   );
   while (run.waited.at(-1) !== "slow") await Promise.resolve();
   assert.deepEqual(run.reported, []);
   run.clock.advance(70);
-  slow.resolve(ok("done at last"));
+  slow.resolve(passed("done at last"));
   const results = await run.done;
   assert.deepEqual(results.map(({ subject, tookMs }) => [subject, tookMs]), [
     ["slow", 70],
@@ -60,15 +65,15 @@ Deno.test("runChecks: a check that does not end fails at the deadline", async ()
 });
 
 Deno.test("runChecks: a check that blocks the event loop runs first, and its time does not count for others", async () => {
-  const keystore = Promise.withResolvers<Finding>();
+  const keystore = Promise.withResolvers<CheckOutcome>();
   let isOpen = false;
   const run = start(
-    checkOf("node", () => Promise.resolve(isOpen ? ok("in time") : fail("too early", ""))),
+    checkOf("node", () => Promise.resolve(isOpen ? passed("in time") : failure("too early", ""))),
     { ...checkOf("key", () => keystore.promise), blocksEventLoop: true },
   );
   run.clock.advance(10 * DEADLINE_MS);
   isOpen = true;
-  keystore.resolve(ok("opened"));
+  keystore.resolve(passed("opened"));
   const found = (await run.done).map(({ subject, text, tookMs }) => [subject, text, tookMs]);
   assert.deepEqual(found, [["node", "in time", 0], ["key", "opened", 10 * DEADLINE_MS]]);
   assert.equal(run.clock.pending, 0);
@@ -78,7 +83,7 @@ Deno.test("runChecks: a throwing check does not fail the others", async () => {
   const run = start(
     checkOf("throws", () => Promise.reject(new TypeError("oops"))),
     checkOf("forbidden", () => Promise.reject(new Deno.errors.NotCapable("Requires net access"))),
-    checkOf("fine", () => Promise.resolve(ok("well"))),
+    checkOf("fine", () => Promise.resolve(passed("well"))),
   );
   const results = await run.done;
   assert.deepEqual(results.map(({ level, text }) => [level, text]), [
@@ -91,7 +96,7 @@ Deno.test("runChecks: a throwing check does not fail the others", async () => {
 
 Deno.test("runChecks: a resource claimed by two checks is tried once, and reported for the second", async () => {
   let tries = 0;
-  const listen = () => Promise.resolve(ok(`try ${tries += 1}`));
+  const listen = () => Promise.resolve(passed(`try ${tries += 1}`));
   const results = await start(
     checkOf("first", listen, "127.0.0.1:1"),
     checkOf("second", listen, "127.0.0.1:1"),

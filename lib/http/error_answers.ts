@@ -1,0 +1,169 @@
+/** Codes that every HTTP API may answer, and their statuses; services add their own. */
+import type { ContentfulStatusCode } from "hono/utils/http-status";
+import { z } from "zod";
+import { errorsOf, type Retry } from "../errors.ts";
+import { failureSchema } from "../protocol/answers.ts";
+import { describeValue } from "../protocol/describe_input.ts";
+
+/** One answer of an operation. The wire carries the input type of `body`. */
+export interface OperationAnswer {
+  description: string;
+  body: z.core.$ZodType;
+  /** `application/json` unless another is named. */
+  mediaType?: string;
+  /** Headers that a caller should look at. */
+  headers?: Record<string, { description: string; schema: { type: "integer"; minimum: number } }>;
+}
+
+/** An error of every HTTP API: text and `details` are made from the same facts. */
+export const httpError = errorsOf({
+  BODY_TOO_LARGE: ({ maxBytes }: { maxBytes: number }) =>
+    `Body is over ${maxBytes} bytes: send a smaller one`,
+  NOT_FOUND: ({ method, path }: { method: string; path: string }) =>
+    `No route ${method} ${path}: GET / says where the endpoints are described`,
+  METHOD_NOT_ALLOWED: ({ method, path, allow }: { method: string; path: string; allow: string }) =>
+    `${path} answers ${allow}: received ${method}`,
+  ORIGIN_NOT_ALLOWED: ({ origin }: { origin: string }) =>
+    `Pages of ${describeValue(origin)} may not call this service: operators: see --cors-origins`,
+  UNSUPPORTED_MEDIA_TYPE: ({ contentType }: { contentType: string | null }) =>
+    "Expected Content-Type: application/json: received " +
+    (contentType === null ? "none" : describeValue(contentType)),
+  RATE_LIMITED: ({ retryAfterMs }: { retryAfterMs: number }) =>
+    `Too many requests: retry after ${retryAfterMs / 1_000} s`,
+});
+
+/** How an error is answered. */
+export interface ErrorAnswer {
+  status: ContentfulStatusCode;
+  retry: Retry;
+  /** Added to the message, for errors that shared code throws. */
+  advice?: string;
+}
+
+/** The answers by error code. A code that is not listed is a fault of our own. */
+export type ErrorAnswers = Readonly<Record<string, ErrorAnswer>>;
+
+/** Codes of every HTTP API; services add their own. */
+export const COMMON_ERRORS = {
+  INVALID_REQUEST: { status: 400, retry: "never" },
+  ORIGIN_NOT_ALLOWED: { status: 403, retry: "never" },
+  HOST_NOT_ALLOWED: { status: 403, retry: "never" },
+  NOT_FOUND: { status: 404, retry: "never" },
+  METHOD_NOT_ALLOWED: { status: 405, retry: "never" },
+  BODY_TOO_LARGE: { status: 413, retry: "never" },
+  UNSUPPORTED_MEDIA_TYPE: { status: 415, retry: "never" },
+  UPGRADE_REQUIRED: { status: 426, retry: "never" },
+  RATE_LIMITED: { status: 429, retry: "later" },
+} as const satisfies ErrorAnswers;
+
+/** How a fault of our own is answered. */
+const FAULT: ErrorAnswer = { status: 500, retry: "same" };
+
+/** How an error code is answered. */
+export function answerOfCode(code: string, answers: ErrorAnswers = COMMON_ERRORS): ErrorAnswer {
+  return Object.hasOwn(answers, code) ? answers[code] ?? FAULT : FAULT;
+}
+
+/** The meaning of each status on all routes. */
+const MEANINGS: Readonly<Record<number, string>> = {
+  400: "A field does not fit, a rule is broken, or there is no `Host` header",
+  401: "A signature fails its check; `details` has the digest that was checked",
+  403: "The name in the `Host` header is not in `--allowed-hosts`; or, of a POST, the web page's " +
+    "origin is not in `--cors-origins`",
+  404: "Not found",
+  409: "Already used by an earlier request; `error` names its state",
+  413: "The body is over 64 KiB",
+  415: "The body is not `application/json`",
+  429: "Too many requests, from one address or in total",
+  503: "Nothing was done: `retry` says whether it may be tried again, or was refused for good",
+  504: "The outcome is unknown: ask for it, or send the same request again",
+};
+
+const RETRY_AFTER: OperationAnswer["headers"] = {
+  "Retry-After": {
+    description: "Seconds after which to try again",
+    schema: { type: "integer", minimum: 1 },
+  },
+};
+
+/** Describes the failures of a route in OpenAPI: its codes, grouped into one answer per status. */
+export function failureAnswersOf<A extends ErrorAnswers>(answers: A) {
+  return (...codes: (keyof A & string)[]): Record<number, OperationAnswer> => {
+    const byStatus = Object.groupBy(new Set(codes), (code) => Number(answers[code]?.status));
+    return Object.fromEntries(
+      Object.entries(byStatus).map(([status, codes = []]) => [status, {
+        description: MEANINGS[Number(status)] ?? "The service failed",
+        body: z.object({
+          ...failureSchema.shape,
+          code: z.enum(codes),
+          retry: z.enum(codes.map((code) => answerOfCode(code, answers).retry)),
+        }),
+        ...(codes.includes("RATE_LIMITED") && { headers: RETRY_AFTER }),
+      }]),
+    );
+  };
+}
+
+/** Codes of every route that asks the core node. */
+const NODE_CODES = ["NODE_UNREACHABLE", "NODE_TIMEOUT", "NODE_REFUSED"] as const;
+
+/** Codes of every route. */
+export const HOST_CODES = ["INVALID_REQUEST", "HOST_NOT_ALLOWED"] as const;
+
+/** Codes of every route that takes a body. */
+export const BODY_CODES = [
+  ...HOST_CODES,
+  "ORIGIN_NOT_ALLOWED",
+  "BODY_TOO_LARGE",
+  "UNSUPPORTED_MEDIA_TYPE",
+  "RATE_LIMITED",
+] as const;
+
+/** The codes of services that store intents and submit transactions: bridge and solver. */
+export const INTENT_ERRORS = {
+  ...COMMON_ERRORS,
+  DEADLINE_PASSED: { status: 400, retry: "never" },
+  INVALID_SIGNATURE: { status: 401, retry: "never" },
+  WRONG_CHAIN: { status: 401, retry: "never" },
+  // Nothing was done.
+  STORE_UNAVAILABLE: { status: 503, retry: "later", advice: "nothing was recorded, try again" },
+  STORE_DAMAGED: {
+    status: 503,
+    retry: "never",
+    advice: "nothing was sent; operators: restore the database from a backup",
+  },
+  CHAIN_MISMATCH: { status: 503, retry: "never" },
+  CHAIN_REWOUND: { status: 503, retry: "never" },
+  CLOCKS_DIFFER: { status: 503, retry: "later" },
+  NODE_UNREACHABLE: { status: 503, retry: "later", advice: "nothing was recorded, try again" },
+  NODE_TIMEOUT: { status: 503, retry: "later", advice: "nothing was recorded, try again" },
+  NODE_REFUSED: {
+    status: 503,
+    retry: "never",
+    advice: "operators: see whether the node has paused, and compare chain ids and clocks",
+  },
+  // Whether anything was done is unknown.
+  OUTCOME_UNKNOWN: { status: 504, retry: "same" },
+  RECEIPT_DROPPED: { status: 504, retry: "same" },
+  STORE_CONNECTION_LOST: { status: 504, retry: "same" },
+} as const satisfies ErrorAnswers;
+
+/** Codes of every route that reads the store. */
+export const STORE_CODES = [
+  "STORE_UNAVAILABLE",
+  "STORE_DAMAGED",
+  "STORE_CONNECTION_LOST",
+] as const;
+
+/** Codes of every route that submits an intent. */
+export const SUBMISSION_CODES = [
+  ...BODY_CODES,
+  "DEADLINE_PASSED",
+  "INVALID_SIGNATURE",
+  "WRONG_CHAIN",
+  ...NODE_CODES,
+  ...STORE_CODES,
+  "CHAIN_MISMATCH",
+  "CHAIN_REWOUND",
+  "OUTCOME_UNKNOWN",
+] as const;

@@ -1,0 +1,259 @@
+/** Requests and failures of a JSON API over HTTP. */
+import type { Context, Hono, MiddlewareHandler } from "hono";
+import { bodyLimit } from "hono/body-limit";
+import { HTTPException } from "hono/http-exception";
+import { z } from "zod";
+import { RangemakerError } from "../errors.ts";
+import { describeInput, describeValue } from "../protocol/describe_input.ts";
+import { RpcError } from "../protocol/jsonrpc.ts";
+import { Cors } from "./cors.ts";
+import {
+  answerOfCode,
+  COMMON_ERRORS,
+  type ErrorAnswer,
+  type ErrorAnswers,
+  httpError,
+} from "./error_answers.ts";
+import { serviceLog } from "../log/logging.ts";
+
+/** The largest body of a request: the biggest valid one is under 2 KiB. */
+const BODY_BYTES_MAX = 64 * 1024;
+
+declare module "hono" {
+  interface ContextVariableMap {
+    /** Set by {@link prefixErrorCodes}. */
+    prefixesErrorCodes?: true;
+  }
+}
+
+/** Codes that precede the message on every route. */
+const ALWAYS_PREFIXED: ReadonlySet<string> = new Set([
+  "INVALID_REQUEST",
+  "ORIGIN_NOT_ALLOWED",
+  "HOST_NOT_ALLOWED",
+  "BODY_TOO_LARGE",
+  "UNSUPPORTED_MEDIA_TYPE",
+  "NOT_FOUND",
+  "RATE_LIMITED",
+  "INTERNAL_ERROR",
+]);
+
+/** Writes every `error` of a route as `<CODE>: <message>` (spec: quote solver, "Errors"). */
+export const prefixErrorCodes: MiddlewareHandler = async (c, next) => {
+  c.set("prefixesErrorCodes", true);
+  await next();
+};
+
+/**
+ * Accepts JSON bodies up to a limit, also from pages of the allowed origins. Refuses other origins
+ * with 403, other types with 415, and longer bodies with 413 before they are read whole. Browsers
+ * send a page's POST of another type without a preflight, so hiding the answer would not be enough.
+ *
+ * @param corsOrigins `*` allows every origin.
+ */
+export function acceptJson(
+  corsOrigins: readonly string[],
+): MiddlewareHandler {
+  const refuse = () => {
+    throw httpError("BODY_TOO_LARGE", { maxBytes: BODY_BYTES_MAX });
+  };
+  const limit = bodyLimit({ maxSize: BODY_BYTES_MAX, onError: refuse });
+  const cors = new Cors(corsOrigins);
+  return async (c, next) => {
+    const origin = c.req.raw.headers.get("origin");
+    if (!cors.allows(origin)) throw httpError("ORIGIN_NOT_ALLOWED", { origin: String(origin) });
+    requireJson(c.req.raw.headers);
+    const bytes = announcedBytes(c.req.raw.headers);
+    // Hono reads a chunked body itself.
+    if (bytes === undefined) return await readingBody(() => limit(c, next));
+    // Hono would open the body as a stream first, which makes reading it slower.
+    return bytes > BODY_BYTES_MAX ? refuse() : await next();
+  };
+}
+
+function requireJson(headers: Headers): void {
+  const contentType = headers.get("content-type");
+  if (contentType !== null && /^application\/json\s*(;|$)/i.test(contentType)) return;
+  throw httpError("UNSUPPORTED_MEDIA_TYPE", { contentType });
+}
+
+/**
+ * The length of a body by its headers; the server reads no further.
+ *
+ * @throws {RangemakerError} `INVALID_REQUEST` if it is not a number: a repeated header is a list.
+ */
+function announcedBytes(headers: Headers): number | undefined {
+  const length = headers.get("content-length");
+  if (length === null || headers.has("transfer-encoding")) return undefined;
+  if (/^\d+$/.test(length)) return Number(length);
+  throw new RangemakerError(
+    "INVALID_REQUEST",
+    `Expected one number as Content-Length: received ${describeValue(length)}`,
+  );
+}
+
+/**
+ * Reads a body. A caller that disconnects in the middle is a bad request, and not logged.
+ *
+ * @throws {RangemakerError} `INVALID_REQUEST` if the body cannot be read.
+ */
+export async function readingBody<T>(read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (cause) {
+    if (cause instanceof RangemakerError) throw cause;
+    throw new RangemakerError("INVALID_REQUEST", "Body ended early", { cause });
+  }
+}
+
+/**
+ * Parses the body of a request with a schema.
+ *
+ * @throws {RangemakerError} `INVALID_REQUEST`, naming the field and its rule.
+ */
+export async function readBody<S extends z.core.$ZodType>(
+  c: Context,
+  schema: S,
+): Promise<z.output<S>> {
+  const text = await readingBody(() => c.req.text());
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw new RangemakerError(
+      "INVALID_REQUEST",
+      `Body is not JSON: received ${describeValue(text)}; send a JSON object`,
+      { cause },
+    );
+  }
+  return parseInput(value, schema);
+}
+
+/**
+ * Parses any part of a request with a schema.
+ *
+ * @throws {RangemakerError} `INVALID_REQUEST`, naming the field and its rule.
+ */
+export function parseInput<S extends z.core.$ZodType>(value: unknown, schema: S): z.output<S> {
+  const parsed = z.safeParse(schema, value);
+  if (parsed.success) return parsed.data;
+  const field = parsed.error.issues[0]?.path.join(".") ?? "";
+  throw new RangemakerError("INVALID_REQUEST", describeInput(parsed.error, value), {
+    details: { field },
+  });
+}
+
+/** Lets pages of these origins read the answers to `GET` alone. Call it before routes are added. */
+export function allowReadsFrom(app: Hono, origins: readonly string[] = []): void {
+  if (origins.length === 0) return;
+  app.get("*", new Cors(origins).handle);
+}
+
+/**
+ * Answers unknown routes and thrown errors in the envelope, and lets pages of the given origins
+ * read all answers; `*` allows every origin.
+ */
+export function useJsonApi(
+  app: Hono,
+  service: string,
+  corsOrigins: readonly string[],
+  answers: ErrorAnswers,
+): void {
+  app.use(new Cors(corsOrigins).handle);
+  handleErrors(app, service, answers);
+}
+
+/**
+ * Answers unknown routes and thrown errors in the envelope.
+ *
+ * @param answers The codes that callers may see. All other errors are faults of our own.
+ */
+export function handleErrors(
+  app: Hono,
+  service: string,
+  answers: ErrorAnswers = COMMON_ERRORS,
+): void {
+  const log = serviceLog(service);
+  app.notFound((c) => {
+    const { method, path } = c.req;
+    const methods = METHODS.filter((each) => hasRoute(app, each, path));
+    if (methods.length === 0 || methods.includes(method)) {
+      return sendFailure(c, httpError("NOT_FOUND", { method, path }));
+    }
+    const allow = methods.join(", ");
+    c.header("allow", allow);
+    return sendFailure(c, httpError("METHOD_NOT_ALLOWED", { method, path, allow }));
+  });
+  app.onError((thrown, c) => {
+    const error = asCallerError(thrown, answers);
+    if (error !== undefined) return sendFailure(c, error, answers);
+    log.error("{method} {path} failed: {error}", {
+      method: c.req.method,
+      path: c.req.path,
+      error: thrown,
+    });
+    return sendFailure(c, internalError());
+  });
+}
+
+const METHODS = ["GET", "POST", "PUT", "DELETE"];
+
+/** Whether a route answers a method at a path; handlers for all paths are none. */
+function hasRoute({ router }: Hono, method: string, path: string): boolean {
+  return router.match(method, path)[0].some(([[, route]]) =>
+    route.method === method && route.path !== "/*"
+  );
+}
+
+/** The error for a request that failed through a fault of our own. */
+export function internalError(): RangemakerError {
+  const message = "The request could not be handled; operators: see the log";
+  return new RangemakerError("INTERNAL_ERROR", message);
+}
+
+/** The error to send to the caller, or undefined if the fault is our own. */
+function asCallerError(thrown: unknown, answers: ErrorAnswers): RangemakerError | undefined {
+  if (thrown instanceof RpcError) {
+    return new RangemakerError("NODE_REFUSED", `Core node refused the call: ${thrown.message}`, {
+      details: { rpcCode: thrown.rpcCode },
+    });
+  }
+  // Hono's own errors, such as a body that ended early.
+  if (thrown instanceof HTTPException) {
+    return new RangemakerError("INVALID_REQUEST", thrown.message);
+  }
+  const isKnown = thrown instanceof RangemakerError && Object.hasOwn(answers, thrown.code);
+  return isKnown ? thrown : undefined;
+}
+
+export function sendFailure(
+  c: Context,
+  error: RangemakerError,
+  answers?: ErrorAnswers,
+): Response {
+  const answer = answerOfCode(error.code, answers);
+  return c.json(failureBody(error, answer, c.get("prefixesErrorCodes")), answer.status);
+}
+
+/** A failure in the envelope, where there is no router. */
+export function failureResponse(error: RangemakerError, headers: HeadersInit = {}): Response {
+  const answer = answerOfCode(error.code);
+  return Response.json(failureBody(error, answer), { status: answer.status, headers });
+}
+
+/** The failure of a plain request to the path of a WebSocket. */
+export function handshakeExpected(path: string): RangemakerError {
+  const message = `Expected a WebSocket handshake at GET ${path}: connect with a WebSocket client`;
+  return new RangemakerError("UPGRADE_REQUIRED", message);
+}
+
+function failureBody(
+  { code, message, details }: RangemakerError,
+  { retry, advice }: ErrorAnswer,
+  prefixesAll = false,
+) {
+  const text = advice === undefined ? message : `${message}; ${advice}`;
+  const error = ALWAYS_PREFIXED.has(code) || prefixesAll ? `${code}: ${text}` : text;
+  const hasDetails = Object.keys(details).length > 0;
+  return { success: false, error, code, retry, ...(hasDetails && { details }) };
+}

@@ -1,0 +1,134 @@
+import type { Logger } from "@logtape/logtape";
+import { type Clock, type RandomSource, waitMs } from "../clock.ts";
+import { POSTGRES_URL } from "../database_url.ts";
+import { messageOf } from "../errors.ts";
+import { serviceLog } from "../log/logging.ts";
+import { CoreClient } from "../net/core_client.ts";
+import type { TransactionSigner } from "../protocol/transaction.ts";
+import { codeOf, StoreError } from "./errors.ts";
+import { openIntentStore } from "./open_store.ts";
+import type { IntentStore } from "./store.ts";
+import { TransactionBuilder } from "./transactions.ts";
+
+/** Timeout of calls to the node. A stop waits for them: see `STOP_DEADLINE_MS`. */
+const SUBMISSION_TIMEOUT_MS = 4_000;
+
+/**
+ * Timeout of node calls that requests and health checks wait for. With a longer one, this service
+ * would seem down to a health checker when only the node is.
+ */
+const SHORT_TIMEOUT_MS = 1_000;
+
+/** How long a start waits for a database that is also starting. */
+const STARTING_MS = 30_000;
+
+/** Time between two attempts. */
+const ATTEMPT_INTERVAL_MS = 500;
+
+/**
+ * Errors of PostgreSQL that waiting does not fix: all but failed connections (class 08), a lack of
+ * resources (53) and a server that starts or stops (57P0x).
+ */
+const PERMANENT_SQLSTATE = /^(?!57P0|08|53)[0-9A-Z]{5}$/;
+
+export interface IntentBackendOptions {
+  /** The service: owner of the intents, and first part of its metrics. */
+  name: string;
+  database: string;
+  rpcUrl: string;
+  signer: TransactionSigner;
+  chainId: number;
+  /**
+   * Whether the database belongs to the key, as that of a solver does: its quotes name its account.
+   * A dry run submits nothing. A bridge keeps its database, with the used nonces, for a new key.
+   */
+  bindsKey: boolean;
+  clock: Clock;
+}
+
+/** The store of a service, its node, and what signs for it: all that recording and sending needs. */
+export interface IntentBackend {
+  name: string;
+  /** Close it when nothing uses it any more. */
+  store: IntentStore;
+  node: CoreClient;
+  /** The node with a short timeout, for calls that a caller waits for. */
+  shortTimeoutNode: CoreClient;
+  transactions: TransactionBuilder;
+  chainId: number;
+  clock: Clock;
+  random: RandomSource;
+  log: Logger;
+}
+
+/**
+ * Opens the store of a service, waiting for a database that is starting.
+ *
+ * @throws {StoreError} If the database cannot be used, or belongs to another key.
+ */
+export async function openIntentBackend(options: IntentBackendOptions): Promise<IntentBackend> {
+  const { name, database, rpcUrl: url, signer, chainId, bindsKey, clock } = options;
+  const store = await openWhenReady(database, name, clock);
+  try {
+    if (bindsKey) await requireKey(store, name, signer);
+  } catch (thrown) {
+    await store.close();
+    throw thrown;
+  }
+  return {
+    name,
+    store,
+    node: new CoreClient({ url, timeoutMs: SUBMISSION_TIMEOUT_MS }),
+    shortTimeoutNode: new CoreClient({ url, timeoutMs: SHORT_TIMEOUT_MS }),
+    transactions: new TransactionBuilder(signer, chainId, clock),
+    chainId,
+    clock,
+    random: Math.random,
+    log: serviceLog(name),
+  };
+}
+
+async function requireKey(
+  store: IntentStore,
+  name: string,
+  { address }: Pick<TransactionSigner, "address">,
+): Promise<void> {
+  const { signer } = await store.updateRecord({ signer: address });
+  if (signer === address) return;
+  throw new StoreError(
+    `Database belongs to the ${name} with the key of ${signer}, but this one signs as ${address}: ` +
+      "use that key, or give this one a database of its own with --database",
+  );
+}
+
+/**
+ * Opens a store. A database that cannot be reached is tried again for 30 s: after a power failure,
+ * it may start later than its services.
+ */
+async function openWhenReady(
+  database: string,
+  service: string,
+  clock: Clock,
+): Promise<IntentStore> {
+  const giveUpMs = clock.now() + STARTING_MS;
+  for (let isFirst = true;; isFirst = false) {
+    try {
+      return await openIntentStore(database, service);
+    } catch (thrown) {
+      if (!mayBeStarting(database, thrown) || clock.now() >= giveUpMs) throw thrown;
+      if (isFirst) {
+        serviceLog(service).warn("{reason}; trying again for {seconds} s", {
+          event: "store_starting",
+          reason: messageOf(thrown),
+          seconds: STARTING_MS / 1_000,
+        });
+      }
+      await waitMs(clock, ATTEMPT_INTERVAL_MS);
+    }
+  }
+}
+
+function mayBeStarting(database: string, thrown: unknown): boolean {
+  return POSTGRES_URL.test(database) && thrown instanceof StoreError &&
+    thrown.cause !== undefined && !PERMANENT_SQLSTATE.test(codeOf(thrown.cause));
+}

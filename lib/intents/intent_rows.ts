@@ -1,0 +1,192 @@
+/** The row of an intent, and the statements about intents. */
+import { z } from "zod";
+import { tryParseJson } from "../json.ts";
+import { hash32Schema } from "../protocol/scalars.ts";
+import { describeIssue } from "../protocol/describe_input.ts";
+import { checksum, integerSchema, keysSchema, type SqlValue, type Statement } from "./database.ts";
+import { rowDamaged, type StoreDamagedError } from "./errors.ts";
+import { acceptedIntent, type Intent, INTENT_STATES, isFinal, type NewIntent } from "./intent.ts";
+
+/** Longest key shown in an error; real keys are shorter. */
+const KEY_SHOWN_MAX = 200;
+
+/** The service of a row, and whether there is such a service in the database. */
+export const ownerSchema = z.object({ service: z.string(), is_known: integerSchema });
+
+const stateSchema = z.enum(INTENT_STATES);
+
+/** `SELECT … AS keys, … AS newest, … AS state`. */
+export const lookUpSchema = keysSchema.extend({
+  newestSequence: integerSchema.nullable(),
+  state: stateSchema.nullable(),
+});
+
+/** The columns of {@link intentOfRow}. */
+export const INTENT_COLUMNS =
+  "sequence, service, key, subject, payload, state, tx_hash, transaction_text, receipt, " +
+  "failure_code, failure_message, failure_details, expires_at_ms, created_at_ms, updated_at_ms, " +
+  "reserved, checksum";
+
+const intentSchema = z.object({
+  sequence: integerSchema,
+  service: z.string(),
+  key: z.string(),
+  subject: z.string(),
+  payload: z.string(),
+  state: stateSchema,
+  tx_hash: z.nullable(hash32Schema),
+  transaction_text: z.string().nullable(),
+  receipt: z.string().nullable(),
+  failure_code: z.string().nullable(),
+  failure_message: z.string().nullable(),
+  failure_details: z.string().nullable().transform((text) => text && tryParseJson(text))
+    .pipe(z.record(z.string(), z.unknown()).nullable()),
+  expires_at_ms: integerSchema,
+  created_at_ms: integerSchema,
+  updated_at_ms: integerSchema,
+  reserved: integerSchema,
+  checksum: integerSchema,
+}).transform(({ sequence, service, key, payload, state, receipt, checksum, ...row }) => {
+  const { tx_hash: txHash, transaction_text: text } = row;
+  const { failure_code: code, failure_message: message, failure_details: details } = row;
+  const recorded = { sequence, key, user: row.subject, payload, state, receipt };
+  const intent: Intent = {
+    ...recorded,
+    transaction: txHash === null || text === null ? null : { txHash, text },
+    failure: code === null || message === null
+      ? null
+      : { code, message, ...(details && { details }) },
+    reserved: row.reserved === 1,
+    expiresAtMs: row.expires_at_ms,
+    createdAtMs: row.created_at_ms,
+    updatedAtMs: row.updated_at_ms,
+  };
+  return { service, intent, checksum };
+});
+
+const keySchema = z.object({ key: z.string().max(KEY_SHOWN_MAX) });
+
+/**
+ * Checksum of an intent's row, over everything that decides what is signed, sent or answered. It
+ * leaves out the sequence, which the database chooses, and the columns that an attempt changes: the
+ * time, and whether an unfinished intent was sent.
+ */
+export function checksumOf(service: string, intent: Omit<Intent, "sequence">): number {
+  const { key, user, payload, transaction, receipt, failure } = intent;
+  const isDone = isFinal(intent.state);
+  const request = [service, key, user, payload, transaction?.txHash, transaction?.text];
+  const outcome = [isDone ? intent.state : null, receipt, failure?.code, failure?.message];
+  const times = [intent.expiresAtMs, intent.createdAtMs, isDone ? intent.updatedAtMs : null];
+  const details = failure?.details === undefined ? [] : [JSON.stringify(failure.details)];
+  return checksum([...request, ...outcome, ...times, intent.reserved, ...details]);
+}
+
+/** The columns that change after the insertion, beside state, time and checksum. */
+function columnsOf(
+  { transaction, receipt, failure, reserved }: Intent,
+): Record<string, SqlValue> {
+  const { code = null, message = null, details } = failure ?? {};
+  return {
+    tx_hash: transaction?.txHash ?? null,
+    transaction_text: transaction?.text ?? null,
+    receipt,
+    failure_code: code,
+    failure_message: message,
+    failure_details: details === undefined ? null : JSON.stringify(details),
+    reserved: reserved ? 1 : 0,
+  };
+}
+
+/** Inserts an intent unless its key is taken; returns its sequence if it does. */
+export function intentInsertion(
+  service: string,
+  intent: NewIntent,
+  reserved: boolean,
+): Statement {
+  const { key, user, payload, transaction, expiresAtMs, createdAtMs } = intent;
+  const { txHash, text } = transaction ?? { txHash: null, text: null };
+  const times = [expiresAtMs, createdAtMs, createdAtMs];
+  const values = [service, key, user, payload, txHash, text, ...times];
+  const checksum = checksumOf(service, acceptedIntent(intent, 0, reserved));
+  return { sql: INTENT_SQL.insert, values: [...values, reserved ? 1 : 0, checksum] };
+}
+
+/**
+ * Changes an intent if it still has the transaction it was read with and a condition fits. Sets
+ * only columns that differ: setting an indexed column, even to the same value, makes the database
+ * update the index.
+ */
+export function intentUpdate(
+  service: string,
+  condition: string,
+  read: Intent,
+  next: Intent,
+): Statement {
+  const before = columnsOf(read);
+  const changed = Object.entries(columnsOf(next)).filter(([name, value]) => value !== before[name]);
+  const set = ["state", "updated_at_ms", "checksum", ...changed.map(([name]) => name)];
+  const sql = `UPDATE intents SET ${set.map((name) => `${name} = ?`).join(", ")}
+    WHERE service = ? AND key = ? AND tx_hash IS NOT DISTINCT FROM ? AND ${condition}`;
+  const values = [next.state, next.updatedAtMs, checksumOf(service, next)];
+  const where = [service, read.key, before.tx_hash ?? null];
+  return { sql, values: [...values, ...changed.map(([, value]) => value), ...where] };
+}
+
+/** Reads a row of {@link INTENT_COLUMNS}. @returns The damage, if it is not as it was written. */
+export function intentOfRow(row: unknown): Intent | StoreDamagedError {
+  const { data, error } = intentSchema.safeParse(row);
+  if (data !== undefined && data.checksum === checksumOf(data.service, data.intent)) {
+    return data.intent;
+  }
+  const key = keySchema.safeParse(row).data?.key;
+  const reason = error === undefined ? "its checksum is wrong" : describeIssue(error);
+  return rowDamaged(key, reason);
+}
+
+/** Must match the partial index's condition literally, or the database does not use the index. */
+export const UNFINISHED = "state IN ('accepted', 'submitted')";
+
+/**
+ * The service of a row, written so that no index applies: with one, the planner would read every
+ * row of the service.
+ */
+export const UNINDEXED_SERVICE = "service || ''";
+
+const SELECT = `SELECT ${INTENT_COLUMNS} FROM intents WHERE service = ?`;
+
+export const INTENT_SQL = {
+  insert: `INSERT INTO intents (service, key, subject, payload, state, tx_hash, transaction_text,
+      expires_at_ms, created_at_ms, updated_at_ms, reserved, checksum)
+    VALUES (?, ?, ?, ?, 'accepted', ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (service, key) DO NOTHING RETURNING sequence`,
+  find: `${SELECT} AND key = ?`,
+  listByUser: `${SELECT} AND subject = ? AND sequence < ? ORDER BY sequence DESC LIMIT ?`,
+  listUnfinished: `${SELECT} AND ${UNFINISHED} AND sequence > ?
+    AND (updated_at_ms <= ? OR updated_at_ms >= ?)
+    ORDER BY sequence LIMIT ?`,
+  countUnfinished: `SELECT count(*) AS count FROM intents
+    WHERE service = ? AND ${UNFINISHED} AND created_at_ms < ?`,
+  lookUp: `SELECT string_agg(key, ',') AS keys,
+      (SELECT sequence FROM intents WHERE ${UNINDEXED_SERVICE} = ? ORDER BY sequence DESC LIMIT 1) AS "newestSequence",
+      (SELECT state FROM intents WHERE service = ? AND key = ?) AS state
+    FROM intents WHERE service = ? AND ${UNFINISHED}`,
+  recordAttempt: `UPDATE intents
+    SET updated_at_ms = ?, state = CASE WHEN tx_hash IS NULL THEN state ELSE 'submitted' END
+    WHERE service = ? AND key = ? AND ${UNFINISHED} RETURNING ${INTENT_COLUMNS}`,
+  // Conditions and order of the partial index.
+  deleteFinished: `DELETE FROM intents WHERE sequence IN (
+    SELECT sequence FROM intents
+    WHERE service = ? AND state IN ('committed', 'failed') AND reserved = 0
+      AND expires_at_ms < ? AND updated_at_ms < ?
+    ORDER BY expires_at_ms LIMIT ?)`,
+  newestCommitted: `SELECT ${INTENT_COLUMNS} FROM intents
+    WHERE ${UNINDEXED_SERVICE} = ? AND state = 'committed' ORDER BY sequence DESC LIMIT 1`,
+  // Of all services: a row with a damaged service name belongs to no service.
+  list: `SELECT ${INTENT_COLUMNS},
+      (SELECT count(*) FROM services WHERE services.service = intents.service) AS is_known
+    FROM intents WHERE sequence > ? ORDER BY sequence LIMIT ?`,
+  // Its checksum stays wrong, so that every further read reports it.
+  endDamaged: `UPDATE intents
+    SET state = 'failed', reserved = 0, failure_code = ?, failure_message = ?
+    WHERE service = ? AND key = ? AND ${UNFINISHED}`,
+};

@@ -1,0 +1,170 @@
+/** The shared part of `bridge replay` and `solver reconcile`, for a node that was restored. */
+import { messageOf, RangemakerError } from "../errors.ts";
+import { requireGenesis } from "./chain_guard.ts";
+import type { Intent, IntentOutcome } from "./intent.ts";
+import { type IntentBackend, openIntentBackend } from "./backend.ts";
+import { inspectStore } from "./open_store.ts";
+import { isNodeAway } from "../net/core_reader.ts";
+import { redactUrls } from "../redact.ts";
+import { command, type CommandContext, ExitCode, type RunnableCommand } from "../cli/command.ts";
+import { openTransactionSigner, type RemoteKeyOptions } from "../cli/keystore.ts";
+import * as kinds from "../cli/option_kinds.ts";
+import {
+  type CommandText,
+  optionLabel,
+  type OptionsOf,
+  type OptionSpec,
+  UsageError,
+} from "../cli/options.ts";
+import type {
+  chainIdOption,
+  databaseOption,
+  keystoreOptions,
+  remoteSignerOptions,
+  rpcUrlOption,
+} from "../cli/shared_options.ts";
+
+/** Intents per page. */
+const REPAIRED_PER_PAGE = 500;
+
+const dryRun = {
+  flags: "--dry-run",
+  kind: kinds.flag,
+  description: "change and send nothing: show what is missing, exit code 1 if anything is",
+  default: "false",
+} as const satisfies OptionSpec;
+
+/** The options of a service that its repair needs. */
+type RepairTable = typeof keystoreOptions & {
+  rpcUrl: typeof rpcUrlOption;
+  privateKey: OptionSpec<typeof kinds.key>;
+  chainId: typeof chainIdOption;
+  database: ReturnType<typeof databaseOption>;
+  dryRun: typeof dryRun;
+};
+
+/** A command that reconciles a service's store with a restored node. */
+interface RepairCommand extends Pick<CommandText, "name" | "description" | "examples"> {
+  service: string;
+  options: Omit<RepairTable, "dryRun"> & Partial<typeof remoteSignerOptions>;
+  /** The command's words for a repaired intent, such as `sent again`. */
+  repaired: string;
+  /** Whether the database belongs to the key of the service. */
+  bindsKey: boolean;
+  /**
+   * Repairs a committed intent of which the node has no committed receipt. It may run repeatedly.
+   *
+   * @param options With `dryRun`, nothing may be sent.
+   * @returns The new result of the intent and a line for the operator, or `present` if nothing is
+   *   missing.
+   * @throws {RangemakerError} If it failed.
+   */
+  repair(
+    backend: IntentBackend,
+    intent: Intent,
+    options: { chainId: number; dryRun: boolean },
+  ): Promise<
+    { result: IntentOutcome & Pick<Intent, "transaction">; line: string } | "present"
+  >;
+}
+
+/**
+ * Goes through the committed intents of a store, oldest first. If none failed, the store accepts
+ * the node's chain as it is now, and its service submits again.
+ */
+export function repairCommand(definition: RepairCommand): RunnableCommand {
+  const { rpcUrl, privateKey, keystore, keystorePasswordFile, chainId, database } =
+    definition.options;
+  const { signerUrl, signerAddress, signerMethod } = definition.options;
+  // Only the bridge has the options of a remote signer.
+  const options: RepairTable = {
+    rpcUrl,
+    privateKey,
+    keystore,
+    keystorePasswordFile,
+    chainId,
+    database,
+    dryRun,
+    ...(signerUrl && signerAddress && signerMethod && { signerUrl, signerAddress, signerMethod }),
+  };
+  const { name, description, examples } = definition;
+  return command({
+    name,
+    description,
+    examples,
+    options,
+    async run(given, context) {
+      await requireNotEmpty(given.database, definition.service);
+      const counts = await repairAll(definition, given, context);
+      const repaired = given.dryRun ? "missing" : definition.repaired;
+      context.print(
+        `${counts.repaired} ${repaired}, ${counts.present} already present, ${counts.failed} failed`,
+      );
+      const left = counts.failed + (given.dryRun ? counts.repaired : 0);
+      return left === 0 ? ExitCode.ok : ExitCode.failed;
+    },
+  });
+}
+
+/** @throws {UsageError} If the database is new: its name is wrong, with nothing to repair. */
+async function requireNotEmpty(database: string, service: string): Promise<void> {
+  if (typeof await inspectStore(database, service, 0) === "object") return;
+  throw new UsageError(
+    `Database ${redactUrls(database)} is empty: expected the database that the ${service} used`,
+  );
+}
+
+async function repairAll(
+  { service, options: { privateKey }, bindsKey, repair }: RepairCommand,
+  options: OptionsOf<RepairTable> & RemoteKeyOptions,
+  { clock, print }: CommandContext,
+) {
+  const signer = await openTransactionSigner(options, optionLabel(privateKey));
+  const backend = await openIntentBackend({
+    ...options,
+    name: service,
+    clock,
+    signer,
+    bindsKey,
+  });
+  const { store, node } = backend;
+  const counts = { present: 0, repaired: 0, failed: 0 };
+  const repairOne = async (intent: Intent): Promise<keyof typeof counts> => {
+    try {
+      const txHash = intent.transaction?.txHash;
+      const receipt = txHash === undefined ? null : await node.getTransaction(txHash);
+      if (receipt?.status === "committed") return "present";
+      const outcome = await repair(backend, intent, options);
+      if (outcome === "present") return outcome;
+      if (!options.dryRun && !await store.replaceCommitted(intent, outcome.result, clock.now())) {
+        print(
+          `${intent.key} was changed by another process meanwhile: stop that process and run this again`,
+        );
+        return "failed";
+      }
+      print(outcome.line);
+      return "repaired";
+    } catch (thrown) {
+      if (isNodeAway(thrown) || !(thrown instanceof RangemakerError)) throw thrown;
+      print(`${intent.key} failed: ${messageOf(thrown)}`);
+      return "failed";
+    }
+  };
+  try {
+    await requireGenesis(backend);
+    for (let after = 0, isFirst = true; isFirst || after > 0; isFirst = false) {
+      const page = await store.page(after, REPAIRED_PER_PAGE);
+      after = page.last;
+      for (const intent of page.intents) {
+        if (intent.state === "committed") counts[await repairOne(intent)] += 1;
+      }
+    }
+    counts.failed += store.damaged.size;
+    if (counts.failed === 0 && !options.dryRun) {
+      await store.updateRecord({ resetBlock: await requireGenesis(backend) });
+    }
+    return counts;
+  } finally {
+    await store.close();
+  }
+}

@@ -1,0 +1,58 @@
+import type { ProviderName } from "../../../lib/protocol/providers.ts";
+import type { RateLimit } from "../../../lib/rate_window.ts";
+import type { NumberedTrade } from "../trades.ts";
+
+export type ClientFrame =
+  | { kind: "subscribe"; symbols: readonly string[]; id?: unknown }
+  | { kind: "ping" }
+  | { kind: "invalid"; reason: string; id?: unknown };
+
+/** A subscribed market in heartbeats and acknowledgements. */
+interface Subscription {
+  symbol: string;
+  /** The newest trade of the market at this venue. */
+  newest: NumberedTrade | undefined;
+}
+
+/** The wire format of one exchange, without state and I/O. */
+export interface Dialect {
+  readonly provider: ProviderName;
+  /** Path of the WebSocket endpoint in the stand-in. */
+  readonly path: string;
+  /** Delay of this venue's frames, in milliseconds. */
+  readonly delayMs: number;
+  readonly limits: VenueLimits;
+  /** Reads a client's frame; never throws. */
+  read(text: string): ClientFrame;
+  /** Frames that acknowledge a subscription to `added`; `all` has every present subscription. */
+  acknowledge(added: readonly string[], all: readonly string[], id: unknown): string[];
+  refuse(symbols: readonly string[], reason: string, id: unknown): string[];
+  trade(symbol: string, trade: NumberedTrade): string;
+  /** Whether a new subscription immediately gets the newest trade. */
+  readonly sendsNewest: boolean;
+  /** Frames sent regularly, or only when nothing else was sent in that time. */
+  readonly heartbeat?: {
+    everyMs: number;
+    onlyIdle: boolean;
+    frames(subscriptions: readonly Subscription[], nowMs: number): string[];
+  };
+  readonly pong?: string;
+  /** The frame that announces that the venue will close its connections, if it sends one. */
+  readonly shutdownNotice?: string;
+}
+
+/** Limits of a venue; an absent one means no limit. */
+interface VenueLimits {
+  /** Connections, of all clients together: usually there is one client. */
+  connections?: RateLimit;
+  /** Frames of one client; exceeding the limit closes its connection. */
+  messages?: RateLimit;
+  /** Subscribe frames, of all clients together; further ones are refused. */
+  subscriptions?: RateLimit;
+  /** A connection that has not subscribed by then is closed, in milliseconds. */
+  subscribeWithinMs?: number;
+  /** A connection without frames from either side for this long is closed, in milliseconds. */
+  idleMs?: number;
+  /** A connection is closed at this age, in milliseconds. */
+  lifetimeMs?: number;
+}

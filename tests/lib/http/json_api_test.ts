@@ -1,0 +1,154 @@
+import assert from "node:assert/strict";
+import { Hono } from "hono";
+import { z } from "zod";
+import { NodeTimeoutError } from "../../../lib/net/core_reader.ts";
+import { INTENT_ERRORS } from "../../../lib/http/error_answers.ts";
+import { acceptJson, readBody, useJsonApi } from "../../../lib/http/json_api.ts";
+import { listen } from "../../../lib/http/listener.ts";
+import { withAnswer } from "../../support/http_answers.ts";
+import { withLogs } from "../../support/recorded_logs.ts";
+
+const JSON_TYPE = { "content-type": "application/json" };
+
+/** An application that reads JSON from pages of some origins, and returns it. */
+function echoing(origins: string[] = ["*"]): Hono {
+  const app = new Hono();
+  useJsonApi(app, "test", origins, INTENT_ERRORS);
+  app.post("/", acceptJson(origins), async (c) => c.json(await readBody(c, z.unknown())));
+  return app;
+}
+
+Deno.test("useJsonApi: an expected error is answered with its status, code, message and advice", async () => {
+  const timeout = new NodeTimeoutError("http://node", "eth_chainId", 5);
+  const app = new Hono();
+  useJsonApi(app, "test", ["*"], INTENT_ERRORS);
+  app.get("/", () => {
+    throw timeout;
+  });
+  const response = await app.request("/");
+  assert.equal(response.status, 503);
+  assert.deepEqual(await response.json(), {
+    success: false,
+    error: `${timeout.message}; nothing was recorded, try again`,
+    code: "NODE_TIMEOUT",
+    retry: "later",
+  });
+});
+
+Deno.test("acceptJson: a body over the limit is 413, with and without Content-Length", async () => {
+  const app = new Hono();
+  useJsonApi(app, "test", ["*"], INTENT_ERRORS);
+  app.post("/", acceptJson([]), async (c) => c.text(await c.req.text()));
+  const send = (body: BodyInit, headers?: HeadersInit) =>
+    app.request("/", { method: "POST", body, headers: { ...JSON_TYPE, ...headers } });
+  const largest = "0".repeat(65_536);
+  assert.equal((await send(largest)).status, 200);
+  assert.equal((await send(`${largest}0`, { "content-length": "65537" })).status, 413);
+  assert.equal((await send(largest, { "content-length": "65536" })).status, 200);
+  const stream = () => new Blob([`${largest}0`]).stream();
+  const both = { "content-length": "65536", "transfer-encoding": "chunked" };
+  assert.equal((await send(stream(), both)).status, 413);
+  const refused = await send(stream());
+  assert.equal(refused.status, 413);
+  for (const length of ["11, 11", "5, 11", "0x5", "-1", ""]) {
+    const answer = await send("0123456789a", { "content-length": length });
+    assert.equal(answer.status, 400, length);
+    assert.match((await answer.json()).error, /^INVALID_REQUEST: Expected one number as Content-/);
+  }
+  assert.match(
+    (await refused.json()).error,
+    /^BODY_TOO_LARGE: Body is over 65536 bytes: send a smaller one$/,
+  );
+});
+
+const types: [type: string | undefined, status: number][] = [
+  ["application/json", 200],
+  ["application/json; charset=utf-8", 200],
+  ["Application/JSON", 200],
+  ["text/plain", 415],
+  ["text/plain; application/json", 415],
+  ["application/jsonp", 415],
+  ["application/x-www-form-urlencoded", 415],
+  ["multipart/form-data; boundary=a", 415],
+  ["", 415],
+  [undefined, 415],
+];
+for (const [type, status] of types) {
+  Deno.test(`acceptJson: Content-Type ${type} is answered with ${status}`, async () => {
+    const app = echoing();
+    const headers = type === undefined ? undefined : { "content-type": type };
+    const body = new TextEncoder().encode("{}");
+    assert.equal((await app.request("/", { method: "POST", body, headers })).status, status);
+  });
+}
+
+Deno.test("acceptJson: only a page of an allowed origin may send a body", async () => {
+  const app = echoing(["https://app.example"]);
+  for (const [origin, status] of [["https://app.example", 200], ["null", 403]] as const) {
+    const headers = { ...JSON_TYPE, origin };
+    assert.equal((await app.request("/", { method: "POST", body: "{}", headers })).status, status);
+  }
+});
+
+Deno.test("useJsonApi: with * every page may read answers and errors, and preflights are answered", async () => {
+  const app = echoing();
+  const ask = async (path: string, method: string, body?: string) => {
+    const headers = { ...JSON_TYPE, origin: "https://any.example" };
+    const answer = await app.request(path, { method, headers, body: body ?? null });
+    return [answer.status, answer.headers.get("access-control-allow-origin")];
+  };
+  assert.deepEqual(await ask("/", "POST", "{}"), [200, "*"]);
+  assert.deepEqual(await ask("/", "POST", "no JSON"), [400, "*"]);
+  assert.deepEqual(await ask("/none", "GET"), [404, "*"]);
+  assert.deepEqual(await ask("/", "PUT", "{}"), [405, "*"]);
+  assert.deepEqual(await ask("/", "OPTIONS"), [204, "*"]);
+});
+
+Deno.test("acceptJson: a body with two Content-Length headers is refused", async () => {
+  const app = new Hono();
+  useJsonApi(app, "test", ["*"], INTENT_ERRORS);
+  app.post("/", acceptJson([]), async (c) => c.text(await c.req.text()));
+  await using listener = listen("127.0.0.1", 0, (request) => app.fetch(request));
+  const { port } = new URL(listener.url);
+  using caller = await Deno.connect({ hostname: "127.0.0.1", port: Number(port) });
+  const head = "POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" +
+    "Content-Type: application/json\r\nContent-Length: 11\r\nContent-Length: 11\r\n\r\n";
+  await caller.write(new TextEncoder().encode(`${head}0123456789a`));
+  assert.match(await new Response(caller.readable).text(), /^HTTP\/1.1 400 /);
+});
+
+const UNFINISHED_BODIES = {
+  "of a known length": 'Content-Length: 100\r\n\r\n{"a":',
+  chunked: 'Transfer-Encoding: chunked\r\n\r\n5\r\n{"a":\r\n',
+};
+
+for (const [kind, rest] of Object.entries(UNFINISHED_BODIES)) {
+  Deno.test(`readBody: a caller that disconnects within a body ${kind} is a bad request, not a server error`, () =>
+    withLogs("debug", async (records) => {
+      const app = new Hono();
+      const started = Promise.withResolvers<void>();
+      const answered = Promise.withResolvers<Response>();
+      app.use(async (c, next) => {
+        started.resolve();
+        await next();
+        answered.resolve(c.res);
+      });
+      useJsonApi(app, "test", ["*"], INTENT_ERRORS);
+      app.post("/", acceptJson([]), async (c) => c.json(await readBody(c, z.unknown())));
+      await withAnswer((request) => app.fetch(request), async (url) => {
+        const caller = await Deno.connect({
+          hostname: "127.0.0.1",
+          port: Number(new URL(url).port),
+        });
+        const head =
+          `POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n${rest}`;
+        await caller.write(new TextEncoder().encode(head));
+        await started.promise;
+        caller.close();
+        const answer = await answered.promise;
+        assert.equal(answer.status, 400);
+        assert.equal((await answer.json()).error, "INVALID_REQUEST: Body ended early");
+        assert.deepEqual(records.map(({ level }) => level), []);
+      });
+    }));
+}
