@@ -65,24 +65,24 @@ export class PriceRing implements PriceReader {
   }
 
   /** Start of the newest slot, or undefined before the first. */
-  get newest(): number | undefined {
+  get newestMs(): number | undefined {
     return this.#newestSlot < 0 ? undefined : this.#newestSlot * SLOT_MS;
   }
 
   /** Start of the oldest slot that is still in the ring. */
-  get oldest(): number {
+  get oldestMs(): number {
     return Math.max(0, this.#newestSlot - this.slots + 1) * SLOT_MS;
   }
 
   /**
    * Records the price of a slot. Skipped slots have no price.
    *
-   * @throws {RangeError} If no slot starts at the time, or it is not after {@link newest}.
+   * @throws {RangeError} If no slot starts at the time, or it is not after {@link newestMs}.
    */
   append(time: number, price: bigint): void {
     const slot = this.#advance(time);
     if (slot === undefined) {
-      throw new RangeError(`PriceRing expects a time after ${this.newest}: received ${time}`);
+      throw new RangeError(`PriceRing expects a time after ${this.newestMs}: received ${time}`);
     }
     const index = 2 * (slot % this.slots);
     this.#times[index] = slot * SLOT_MS;
@@ -90,7 +90,7 @@ export class PriceRing implements PriceReader {
     this.#summarise(slot, price);
   }
 
-  /** Advances to a slot without a price. Does nothing if the slot is not after {@link newest}. */
+  /** Advances to a slot without a price. Does nothing if the slot is not after {@link newestMs}. */
   skipTo(time: number): void {
     this.#advance(time);
   }

@@ -5,15 +5,9 @@ import * as kinds from "../../lib/cli/option_kinds.ts";
 import { optionTable } from "../../lib/cli/options.ts";
 import { statOf } from "../../lib/files.ts";
 import { options as nodeOptions } from "./options.ts";
-import {
-  BACKUP_RUN,
-  databasePath,
-  DataDirError,
-  inspectFiles,
-  LockFile,
-  PRIVATE_FILE,
-  syncFolder,
-} from "./store/data_dir.ts";
+import { BACKUP_RUN, databasePath, inspectFiles, syncFolder } from "./store/data_dir.ts";
+import { DataDirError, PRIVATE_FILE } from "./store/database.ts";
+import { LockFile } from "./store/lock_file.ts";
 import { Database } from "./store/database.ts";
 import { requireUndamaged } from "./store/damage_check.ts";
 

@@ -12,19 +12,20 @@ import { IN_MEMORY } from "../../lib/database_url.ts";
 import { startNode } from "./mod.ts";
 import { options, ORACLE_SETTINGS } from "./options.ts";
 import { type NodeSettings, resolveSettings } from "./settings.ts";
-import { inspectDataDir } from "./store/open_database.ts";
+import { inspectDataDir } from "./store/data_dir.ts";
 
 /** What `rangemaker doctor` checks of the node besides its options. */
 export const checks: ServiceChecks<typeof options> = {
   service: "node",
   options,
   settingsOfOtherServices: ORACLE_SETTINGS,
-  start: (given) => startNode(given),
-  customChecks(given) {
-    const settings = async () => resolveSettings(given, await readMarkets(given.markets));
+  start: (nodeOptions) => startNode(nodeOptions),
+  customChecks(nodeOptions) {
+    const settings = async () =>
+      resolveSettings(nodeOptions, await readMarkets(nodeOptions.markets));
     return [
       { subject: "genesis", run: async () => genesisFinding(await settings()) },
-      { subject: "data dir", run: async () => checkDataDir(given.dataDir, await settings()) },
+      { subject: "data dir", run: async () => checkDataDir(nodeOptions.dataDir, await settings()) },
     ];
   },
 };

@@ -34,13 +34,6 @@ export const SETTLEMENT_MS = 70;
 /** Most theses without all prices that one log line names. */
 const WITHOUT_PRICES_NAMED = 10;
 
-/** Additional parts of a development chain. */
-export interface Development {
-  clock: ShiftedClock;
-  /** Whether the chain is in memory: only then are there snapshots and time travel. */
-  isInMemory: boolean;
-}
-
 /** All parts of a node except its ports. */
 export class CoreNode {
   readonly chain: Chain;
@@ -63,15 +56,14 @@ export class CoreNode {
   #clockAheadMs: number | undefined;
 
   /**
+   * @param clock Moved by the time travel of a development chain.
    * @param monotonic Shows whether the clock was changed.
-   * @param development Enables the development methods.
    */
   constructor(
     settings: NodeSettings,
     storage: Storage,
-    clock: Clock,
+    clock: ShiftedClock,
     monotonic: Clock,
-    development?: Development,
   ) {
     if (settings.isDevGenesis) {
       this.#log.info("Genesis uses the development accounts: their keys are public");
@@ -92,7 +84,6 @@ export class CoreNode {
       clock,
       oraclePrices,
       records: storage.records,
-      resumeFrom: storage.resumeFrom,
       events: this.#chainEvents(subscriptions, oraclePrices),
     });
     this.#checkpoints = new CheckpointLoop(clock, monotonic, {
@@ -110,7 +101,7 @@ export class CoreNode {
     this.dispatcher = new Dispatcher({
       methods: methodsOf(
         { chain, clock, oracle: this.#oracle, isWritable },
-        devMethods(this.#devChain(development)),
+        devMethods(settings.dev ? this.#devChain(clock) : undefined),
       ),
       observe: (method, outcome) => this.metrics.calls.inc({ method, outcome }),
       queue: this.#queue,
@@ -136,10 +127,10 @@ export class CoreNode {
 
   /** The answer of `GET /health`: 503 while nothing can be written. */
   health(): Response {
-    const { status, reason } = this.#problem() ?? { status: "healthy" };
+    const { status, reason: error } = this.#problem() ?? { status: "healthy" };
     const body = {
       status,
-      ...(reason === undefined ? {} : { error: reason }),
+      error,
       blockNumber: this.chain.head.number,
       oracle: this.#oracle.state(this.#clock.now()),
     };
@@ -239,11 +230,11 @@ export class CoreNode {
     );
   }
 
-  #devChain(development: Development | undefined): DevChain | undefined {
-    return development && new DevChain({
+  #devChain(clock: ShiftedClock): DevChain {
+    return new DevChain({
       chain: this.chain,
-      clock: development.clock,
-      records: development.isInMemory ? this.#storage.records : undefined,
+      clock,
+      records: this.#storage.isInMemory ? this.#storage.records : undefined,
       continueAfter: (headMs) => this.#checkpoints.continueAfter(headMs),
       randomHash: () => `0x${crypto.getRandomValues(new Uint8Array(32)).toHex()}`,
     });

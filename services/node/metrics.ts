@@ -8,7 +8,7 @@ import type { Storage } from "./store/storage.ts";
 
 export type NodeMetrics = ReturnType<typeof createNodeMetrics>;
 
-interface MeasuredParts {
+interface MeasuredNode {
   chain: Chain;
   clients: Clients;
   storage: Storage;
@@ -84,8 +84,10 @@ export function createNodeMetrics({ symbols }: Markets) {
 }
 
 /** Declares gauges that read the node at each scrape. */
-export function registerNodeGauges(registry: Registry, parts: MeasuredParts): void {
-  const { chain, clients, storage, clock } = parts;
+export function registerNodeGauges(
+  registry: Registry,
+  { chain, clients, storage, clock }: MeasuredNode,
+): void {
   const { scrapedGauge, scrapedGauges } = metricsIn(registry);
   scrapedGauge(
     "node_theses_unsettled",

@@ -6,10 +6,10 @@ import { Cors } from "../../lib/http/cors.ts";
 import { requireFreePort, webSocketUrlOf } from "../../lib/http/listener.ts";
 import { type RunningService, startOrClose, startService } from "../../lib/http/service.ts";
 import { nodeApi, refuseCrossOrigin } from "./rpc/api.ts";
-import { CoreNode, type Development } from "./core_node.ts";
+import { CoreNode } from "./core_node.ts";
 import { type NodeOptions, options, ORACLE_SETTINGS } from "./options.ts";
 import { resolveSettings } from "./settings.ts";
-import { openStorage, type Storage } from "./store/storage.ts";
+import { openStorage } from "./store/storage.ts";
 
 export { options };
 
@@ -31,30 +31,29 @@ export interface RunningNode extends RunningService {
  * @throws {DataDirError} @throws {StorageError} If the data directory cannot be used.
  */
 export function startNode(
-  given: NodeOptions,
+  nodeOptions: NodeOptions,
   clock: Clock = systemClock,
   monotonic: Clock = monotonicClock,
 ): Promise<RunningNode> {
-  return startOrClose((opened) => start(given, clock, monotonic, opened));
+  return startOrClose((opened) => start(nodeOptions, clock, monotonic, opened));
 }
 
 async function start(
-  given: NodeOptions,
+  nodeOptions: NodeOptions,
   clock: Clock,
   monotonic: Clock,
   opened: AsyncDisposableStack,
 ): Promise<RunningNode> {
-  const settings = resolveSettings(given, await readMarkets(given.markets));
-  const dataDir = given.dataDir === IN_MEMORY ? undefined : given.dataDir;
-  requireFreePort(given.host, given.port, "--port");
-  requireFreePort(given.host, given.readPort, "--read-port");
-  const storage = openStorage(settings, dataDir, clock);
-  const development = given.dev ? developmentOf(dataDir, clock) : undefined;
-  const create = () =>
-    new CoreNode(settings, storage, development?.clock ?? clock, monotonic, development);
-  const node = await createOrClose(storage, create);
-  opened.defer(() => storage.close(node.chain.head));
-  const { corsOrigins = [] } = given;
+  const settings = resolveSettings(nodeOptions, await readMarkets(nodeOptions.markets));
+  const { host, port, readPort, allowedHosts, corsOrigins = [] } = settings;
+  const dataDir = settings.dataDir === IN_MEMORY ? undefined : settings.dataDir;
+  requireFreePort(host, port, "--port");
+  requireFreePort(host, readPort, "--read-port");
+  const nodeClock = clock instanceof ShiftedClock ? clock : new ShiftedClock(clock);
+  const storage = openStorage(settings, dataDir, nodeClock);
+  let started: CoreNode | undefined;
+  opened.defer(() => storage.close(started?.chain.head));
+  const node = started = new CoreNode(settings, storage, nodeClock, monotonic);
   const cors = new Cors(corsOrigins);
   const services: RunningService[] = [];
   opened.defer(async () => void await Promise.all(services.map((service) => service.stop())));
@@ -63,8 +62,8 @@ async function start(
     app.get("/ready", () => node.readiness());
     const service = startService({
       name,
-      host: given.host,
-      allowedHosts: given.allowedHosts,
+      host,
+      allowedHosts,
       port,
       portFlag: isReadOnly ? "--read-port" : "--port",
       app,
@@ -80,31 +79,14 @@ async function start(
     services.push(service);
     return service.url;
   };
-  const url = listen("node", given.port, false);
-  const readUrl = listen("read-node", given.readPort, true);
+  const url = listen("node", port, false);
+  const readUrl = listen("read-node", readPort, true);
   opened.defer(() => node.stop());
   node.start();
   let stopping: Promise<void> | undefined;
   const stop = () => stopping ??= opened.disposeAsync();
   const urls = { url, wsUrl: webSocketUrlOf(url), readUrl, readWsUrl: webSocketUrlOf(readUrl) };
   return { ...urls, stop, [Symbol.asyncDispose]: stop };
-}
-
-/** Creates a node; closes its storage if that fails. */
-async function createOrClose(storage: Storage, create: () => CoreNode): Promise<CoreNode> {
-  try {
-    return create();
-  } catch (thrown) {
-    await storage.close(undefined);
-    throw thrown;
-  }
-}
-
-function developmentOf(dataDir: string | undefined, clock: Clock): Development {
-  return {
-    clock: clock instanceof ShiftedClock ? clock : new ShiftedClock(clock),
-    isInMemory: dataDir === undefined,
-  };
 }
 
 export const run: RunnableCommand = serviceCommand({
@@ -130,4 +112,4 @@ export const run: RunnableCommand = serviceCommand({
       load: () => import("./backup_command.ts"),
     },
   },
-}, (given) => startNode(given));
+}, (nodeOptions) => startNode(nodeOptions));

@@ -1,7 +1,7 @@
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import type { Markets } from "../../lib/protocol/markets.ts";
 import type { NodeOptions } from "./options.ts";
-import type { PermissionLists } from "./store/tables.ts";
+import type { PermissionLists } from "./store/schema.ts";
 
 /** Options of a node with their defaults resolved: the markets of its file, and the genesis. */
 export interface NodeSettings extends Omit<NodeOptions, "markets" | "relayers" | "admins"> {
@@ -22,12 +22,12 @@ const DEV_GENESIS = {
 };
 
 export function resolveSettings(
-  { relayers, admins, ...given }: NodeOptions,
+  { relayers, admins, ...others }: NodeOptions,
   markets: Markets,
 ): NodeSettings {
   const isDevGenesis = relayers === undefined && admins === undefined &&
-    given.balances === undefined;
+    others.balances === undefined;
   const permissions = { relayers: relayers ?? [], admins: admins ?? [] };
   const genesis = isDevGenesis ? DEV_GENESIS : { permissions };
-  return { ...given, markets, ...genesis, isDevGenesis };
+  return { ...others, markets, ...genesis, isDevGenesis };
 }

@@ -85,7 +85,12 @@ Deno.test("Settings: options override the file, key by key", () => {
      [node]
      admins = ["${user}"]
      balances = { "${user}" = 1 }`,
-    ...["--max-stale-ms", "4000", "--chain-id", "8", "--balances", `${user}=2`],
+    "--max-stale-ms",
+    "4000",
+    "--chain-id",
+    "8",
+    "--balances",
+    `${user}=2`,
   );
   assert.deepEqual([settings.maxStaleMs, settings.oracleTimeoutMs], [4_000, 20]);
   assert.equal(settings.chainId, 8);

@@ -1,7 +1,7 @@
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import { keccak256 } from "../../../lib/protocol/keccak.ts";
 import { type Hex, toQuantity } from "../../../lib/protocol/scalars.ts";
-import type { HeadRow } from "../store/tables.ts";
+import type { HeadRow } from "../store/schema.ts";
 
 /** A sealed checkpoint; `timestampMs` is when it was due. */
 export interface Block extends HeadRow {
@@ -30,8 +30,8 @@ export function sealBlock(
   return { number, hash, parentHash, timestampMs, transactions };
 }
 
-function hashOf(parts: readonly Hex[]): Hex {
-  const bytes = Uint8Array.fromHex(parts.map((part) => part.slice(2)).join(""));
+function hashOf(fields: readonly Hex[]): Hex {
+  const bytes = Uint8Array.fromHex(fields.map((field) => field.slice(2)).join(""));
   return `0x${keccak256(bytes).toHex()}`;
 }
 

@@ -13,18 +13,6 @@ export interface BlockLogPosition {
   pending: readonly Hex[];
 }
 
-/** The newest block when a chain starts, numbered above all that may have been announced. */
-export function headOnStart(
-  genesis: Block,
-  resumeFrom: ResumePoint | undefined,
-  nowMs: number,
-): Block {
-  if (resumeFrom === undefined) return genesis;
-  const { head = genesis, announcedTo } = resumeFrom;
-  const timestampMs = Math.max(head.timestampMs, nowMs - nowMs % SLOT_MS);
-  return sealBlock(announcedTo + 1, head.hash, timestampMs, []);
-}
-
 interface BlockLogOptions {
   nowMs: number;
   /** When the chain was created, in Unix milliseconds. */
@@ -95,4 +83,12 @@ export class BlockLog {
     this.#pending = [...pending];
     this.#blocks.set(head.number, head);
   }
+}
+
+/** The newest block when a chain starts, numbered above all that may have been announced. */
+function headOnStart(genesis: Block, resumeFrom: ResumePoint | undefined, nowMs: number): Block {
+  if (resumeFrom === undefined) return genesis;
+  const { head = genesis, announcedTo } = resumeFrom;
+  const timestampMs = Math.max(head.timestampMs, nowMs - nowMs % SLOT_MS);
+  return sealBlock(announcedTo + 1, head.hash, timestampMs, []);
 }

@@ -13,8 +13,8 @@ import { CHECKPOINT_LATE_MAX_MS } from "./checkpoints.ts";
 import { RejectedTransactionError, SettlementError, UnknownThesisError } from "./errors.ts";
 import type { ExecutionContext, ThesisLimits } from "./ledger.ts";
 import type { OraclePrices } from "../oracle/oracle_prices.ts";
-import type { ChainRecords, ResumePoint } from "../store/chain_records.ts";
-import type { PermissionLists } from "../store/tables.ts";
+import type { ChainRecords } from "../store/chain_records.ts";
+import type { PermissionLists } from "../store/schema.ts";
 import { Permissions } from "./permissions.ts";
 import { isFinalAt } from "./settlement.ts";
 import { ChainState } from "./state.ts";
@@ -38,13 +38,11 @@ export interface ChainEvents {
   onMissingPrice(market: Market): void;
 }
 
-interface ChainParts {
+interface ChainOptions {
   chainId: number;
   clock: Clock;
   records: ChainRecords;
   permissions: PermissionLists;
-  /** Where a stopped chain continues; undefined for a new one. */
-  resumeFrom?: ResumePoint | undefined;
   oraclePrices: OraclePrices;
   events: ChainEvents;
   /** Maximum time from now to the start of a window, in milliseconds. */
@@ -76,26 +74,26 @@ export class Chain {
   #state: ChainState;
   #prunedAtMs = 0;
 
-  constructor(parts: ChainParts) {
-    this.chainId = parts.chainId;
-    this.oraclePrices = parts.oraclePrices;
-    this.#records = parts.records;
-    this.#commits = parts.records.commits;
-    const permissions = new Permissions(parts.permissions);
-    this.#load = () => new ChainState(parts.records, permissions);
+  constructor(options: ChainOptions) {
+    this.chainId = options.chainId;
+    this.oraclePrices = options.oraclePrices;
+    this.#records = options.records;
+    this.#commits = options.records.commits;
+    const permissions = new Permissions(options.permissions);
+    this.#load = () => new ChainState(options.records, permissions);
     this.#state = this.#load();
-    this.#clock = parts.clock;
-    this.#events = parts.events;
-    this.limits = { minBetAmount: parts.minBet, maxStartAheadMs: parts.maxStartAheadMs };
+    this.#clock = options.clock;
+    this.#events = options.events;
+    this.limits = { minBetAmount: options.minBet, maxStartAheadMs: options.maxStartAheadMs };
     this.blocks = new BlockLog({
       // While no block could be sealed, prices were still recorded.
-      nowMs: Math.max(parts.clock.now(), parts.records.prices.newestMs),
-      createdAtMs: parts.records.createdAtMs,
-      resumeFrom: parts.resumeFrom,
-      reservedTo: () => parts.records.reservedTo,
+      nowMs: Math.max(options.clock.now(), options.records.prices.newestMs),
+      createdAtMs: options.records.createdAtMs,
+      resumeFrom: options.records.resumeFrom,
+      reservedTo: () => options.records.reservedTo,
     });
     // Memory returns to the stored state: changes that were not committed are lost.
-    parts.records.onRollback = () => this.#state = this.#load();
+    options.records.onRollback = () => this.#state = this.#load();
   }
 
   /** Ledger, price histories and unsettled theses. {@link restore} replaces it. */

@@ -123,8 +123,8 @@ export class KnownPrices implements PriceReader {
 
   /** Deletes pages that are older than the ring and in no span. @returns Their numbers. */
   prune(needed: readonly TimeSpan[]): number[] {
-    const { oldest, newest = oldest } = this.ring;
-    return this.backfilled.keepOnly([...needed, { from: oldest, to: newest + SLOT_MS }]);
+    const { oldestMs, newestMs = oldestMs } = this.ring;
+    return this.backfilled.keepOnly([...needed, { from: oldestMs, to: newestMs + SLOT_MS }]);
   }
 
   checkRange(from: number, to: number, range?: PriceRange): RangeCheck {

@@ -12,7 +12,7 @@ import type {
 } from "../../../lib/protocol/transaction.ts";
 import { type PricePoint, SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import type { ChainRecords } from "../store/chain_records.ts";
-import { hashKey, quoteKey, type StoredThesis } from "../store/tables.ts";
+import { hashKey, quoteKey, type StoredThesis } from "../store/schema.ts";
 import type { Permissions } from "./permissions.ts";
 import { type Refusal, refuse, stakesOf, windowRefusal } from "./refusals.ts";
 import type { Box, Outcome } from "./settlement.ts";
@@ -101,7 +101,7 @@ export class Ledger {
 
   /** The lowest id of a thesis that was not deleted; the next id if there is none. */
   get firstThesisId(): number {
-    return this.#records.selectTheses("ORDER BY key LIMIT 1")[0]?.id ?? this.lastThesisId + 1;
+    return this.#selectTheses("ORDER BY key LIMIT 1")[0]?.id ?? this.lastThesisId + 1;
   }
 
   /** The account of an address; its balance is 0 if it was never used. */
@@ -117,7 +117,7 @@ export class Ledger {
 
   /** Theses with an id in `[fromId, toId)`, by id. */
   thesesBetween(fromId: number, toId: number): Thesis[] {
-    return this.#records.selectTheses("WHERE key >= ? AND key < ? ORDER BY key", fromId, toId);
+    return this.#selectTheses("WHERE key >= ? AND key < ? ORDER BY key", fromId, toId);
   }
 
   receipt(txHash: Hex): Receipt | undefined {
@@ -186,6 +186,10 @@ export class Ledger {
     this.#unsettled.delete(id);
     theses.put(id, { thesis });
     return thesis;
+  }
+
+  #selectTheses(end: string, ...values: number[]): Thesis[] {
+    return this.#records.tables.theses.select(end, ...values).map(([, { thesis }]) => thesis);
   }
 
   #refusalOf(verified: VerifiedTransaction, context: ExecutionContext): Refusal | undefined {

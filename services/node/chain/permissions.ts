@@ -1,6 +1,6 @@
 import type { Permission } from "../../../lib/protocol/account.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
-import type { PermissionLists } from "../store/tables.ts";
+import type { PermissionLists } from "../store/schema.ts";
 
 /** Which accounts have which permissions. */
 export class Permissions {

@@ -6,7 +6,7 @@ import {
 } from "../../../lib/prices/price_slots.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
-import type { StoredThesis } from "../store/tables.ts";
+import type { StoredThesis } from "../store/schema.ts";
 import { Schedule } from "./schedule.ts";
 
 /**

@@ -88,7 +88,6 @@ export class ChainState {
         const settled = this.applyOutcome(thesis, outcome, nowMs);
         if (settled !== undefined) changed.push(settled);
       }
-      this.#records.writeRows();
       if (clock.now() - startMs >= SETTLEMENT_SLICE_MS || !this.settlements.isDue(nowMs)) break;
     }
     return changed;

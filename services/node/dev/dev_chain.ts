@@ -35,7 +35,7 @@ class UnknownSnapshotError extends RangemakerError {
   }
 }
 
-interface DevChainParts {
+interface DevChainOptions {
   chain: Chain;
   /** The clock of the chain, and of other services that share it. */
   clock: ShiftedClock;
@@ -59,7 +59,7 @@ export type PricePaths = ReadonlyMap<Market, readonly bigint[]>;
 
 /** Features of a development chain only: free money, snapshots and time travel. */
 export class DevChain {
-  readonly #parts: DevChainParts;
+  readonly #options: DevChainOptions;
   readonly #relayer = new LocalSigner(DEV_ACCOUNTS.relayer.privateKey);
   /** The parts of snapshots in memory, by id. The rest is in a savepoint of the database. */
   readonly #snapshots = new NewestMap<number, { position: BlockLogPosition; atMs: number }>(
@@ -67,23 +67,23 @@ export class DevChain {
   );
   #lastSnapshot = 0;
 
-  constructor(parts: DevChainParts) {
-    this.#parts = parts;
+  constructor(options: DevChainOptions) {
+    this.#options = options;
   }
 
   /** Whether the chain is in memory: only then are there snapshots and time travel. */
   get isInMemory(): boolean {
-    return this.#parts.records !== undefined;
+    return this.#options.records !== undefined;
   }
 
   /** The markets for which a price path can be given. */
   get markets(): Market[] {
-    return [...this.#parts.chain.state.histories.keys()];
+    return [...this.#options.chain.state.histories.keys()];
   }
 
   /** Deposits as the development relayer, so that the money counts as issued and is recorded. */
   faucet(user: Address, amount: bigint): Receipt {
-    const { chain, clock, randomHash } = this.#parts;
+    const { chain, clock, randomHash } = this.#options;
     const { tx } = signTransaction(
       {
         type: "Deposit",
@@ -101,7 +101,7 @@ export class DevChain {
 
   /** Takes a snapshot. @returns Its id. @throws {DevelopmentOnlyError} If the chain is on disk. */
   snapshot(): number {
-    const { chain, clock } = this.#parts;
+    const { chain, clock } = this.#options;
     this.#records("core_snapshot").createSavepoint(nameOf(++this.#lastSnapshot), chain.head);
     const snapshot = { position: chain.blocks.position, atMs: clock.now() };
     this.#snapshots.set(this.#lastSnapshot, snapshot);
@@ -114,7 +114,7 @@ export class DevChain {
    * @throws {UnknownSnapshotError} @throws {DevelopmentOnlyError} If the chain is on disk.
    */
   revert(id: number): Moment {
-    const { chain, clock } = this.#parts;
+    const { chain, clock } = this.#options;
     const records = this.#records("core_revert");
     const snapshot = this.#snapshots.get(id);
     if (snapshot === undefined) throw new UnknownSnapshotError(id, [...this.#snapshots.keys()]);
@@ -133,7 +133,7 @@ export class DevChain {
    * @throws {DevelopmentOnlyError} If the chain is on disk.
    */
   advance(byMs: number, paths: PricePaths): Moment {
-    const { chain, clock } = this.#parts;
+    const { chain, clock } = this.#options;
     this.#records("core_advance");
     this.#shift(byMs);
     const nowMs = clock.now();
@@ -157,19 +157,19 @@ export class DevChain {
   }
 
   #shift(byMs: number): void {
-    const { chain, clock } = this.#parts;
+    const { chain, clock } = this.#options;
     clock.shift(byMs);
     chain.oraclePrices.shift(byMs);
   }
 
   #resumeCheckpoints(): Moment {
-    const { chain, clock, continueAfter } = this.#parts;
+    const { chain, clock, continueAfter } = this.#options;
     continueAfter(chain.head.timestampMs);
     return { now: clock.now(), blockNumber: chain.head.number };
   }
 
   #records(method: string): ChainRecords {
-    if (this.#parts.records !== undefined) return this.#parts.records;
+    if (this.#options.records !== undefined) return this.#options.records;
     throw new DevelopmentOnlyError(
       `${method} needs a chain in memory: start the node without --data-dir`,
     );

@@ -1,4 +1,4 @@
-import type { CancelTimer, Clock } from "../../../lib/clock.ts";
+import { type Clock, withinMs } from "../../../lib/clock.ts";
 import { reasonOf } from "../../../lib/errors.ts";
 import { request } from "../../../lib/net/http_request.ts";
 
@@ -43,28 +43,19 @@ export class OracleClient {
    *
    * @param onLate Receives the body of an answer that came after the timeout.
    */
-  pull(onLate: (body: unknown) => void = () => {}): Promise<PullResult> {
+  async pull(onLate: (body: unknown) => void = () => {}): Promise<PullResult> {
     const controller = new AbortController();
     this.#requests.add(controller);
-    const timers: CancelTimer[] = [];
-    let isLate = false;
-    return new Promise<PullResult>((resolve) => {
-      timers.push(
-        this.#clock.after(this.#timeoutMs, () => {
-          isLate = true;
-          resolve({ failure: "timeout", reason: `no answer within ${this.#timeoutMs} ms` });
-        }),
-        this.#clock.after(LATE_ANSWER_MAX_MS, () => controller.abort()),
-      );
-      readJson(this.#pricesUrl, controller.signal)
-        .then((body) => isLate ? onLate(body) : resolve({ body }))
-        // After the timeout, a failure has no effect.
-        .catch((thrown) => resolve({ failure: "error", reason: reasonOf(thrown) }))
-        .finally(() => {
-          for (const cancel of timers) cancel();
-          this.#requests.delete(controller);
-        });
+    const cancel = this.#clock.after(LATE_ANSWER_MAX_MS, () => controller.abort());
+    const answer = readPrices(this.#pricesUrl, controller.signal).finally(() => {
+      cancel();
+      this.#requests.delete(controller);
     });
+    const inTime = await withinMs(answer, this.#timeoutMs, undefined, this.#clock);
+    if (inTime !== undefined) return inTime;
+    // After the timeout, a failure has no effect.
+    void answer.then((late) => "body" in late && onLate(late.body));
+    return { failure: "timeout", reason: `no answer within ${this.#timeoutMs} ms` };
   }
 
   close(): void {
@@ -72,8 +63,12 @@ export class OracleClient {
   }
 }
 
-async function readJson(url: string, signal: AbortSignal): Promise<unknown> {
-  const { status, text } = await request(url, { signal, maxBytes: PRICES_BYTES_MAX });
-  if (status !== 200) throw new Error(`status ${status}`);
-  return JSON.parse(text);
+async function readPrices(url: string, signal: AbortSignal): Promise<PullResult> {
+  try {
+    const { status, text } = await request(url, { signal, maxBytes: PRICES_BYTES_MAX });
+    if (status === 200) return { body: JSON.parse(text) };
+    return { failure: "error", reason: `status ${status}` };
+  } catch (thrown) {
+    return { failure: "error", reason: reasonOf(thrown) };
+  }
 }

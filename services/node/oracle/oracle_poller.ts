@@ -6,9 +6,9 @@ import type { OraclePrices } from "./oracle_prices.ts";
 import type { PullResult } from "./oracle_client.ts";
 
 /** The outcome of a pull; `invalid`: the answer was not a valid body of `GET /prices`. */
-export type PullOutcome = "ok" | "timeout" | "error" | "invalid";
+type PullOutcome = "ok" | "timeout" | "error" | "invalid";
 
-interface OraclePollerParts {
+interface OraclePollerOptions {
   url: string;
   /** Asks the oracle once; never rejects. `onLate` receives an answer after the timeout. */
   pull(onLate: (body: unknown) => void): Promise<PullResult>;
@@ -28,7 +28,7 @@ interface OraclePollerParts {
  * outcomes. After a failed pull, the last prices stay; a late answer serves the next checkpoint.
  */
 export class OraclePoller {
-  readonly #parts: OraclePollerParts;
+  readonly #options: OraclePollerOptions;
   /** Symbols of the markets that were reported as stale. */
   readonly #stale = new Set<string>();
   #firstCheckMs: number | undefined;
@@ -36,13 +36,13 @@ export class OraclePoller {
   #lastFailure: { time: number; outcome: PullOutcome; reason: string } | undefined;
   #failuresInARow = 0;
 
-  constructor(parts: OraclePollerParts) {
-    this.#parts = parts;
+  constructor(options: OraclePollerOptions) {
+    this.#options = options;
   }
 
   /** Pulls once. Never rejects. */
   async poll(): Promise<void> {
-    const result = await this.#parts.pull((body) => this.#applyLate(body));
+    const result = await this.#options.pull((body) => this.#applyLate(body));
     if ("failure" in result) this.#fail(result.failure, result.reason);
     else this.#apply(result.body);
     this.#reportStaleness();
@@ -55,7 +55,7 @@ export class OraclePoller {
 
   /** The markets without a fresh price, which accept no bets, and why; undefined without any. */
   problem(nowMs: number): string | undefined {
-    const { prices, url } = this.#parts;
+    const { prices, url } = this.#options;
     const stale = prices.markets.filter((market) => !prices.isFresh(market, nowMs));
     if (stale.length === 0) return undefined;
     const symbols = stale.map(({ symbol }) => symbol).join(", ");
@@ -64,7 +64,7 @@ export class OraclePoller {
 
   /** The answer of `core_getOracleStatus`; times in Unix milliseconds. */
   describe(nowMs: number) {
-    const { prices, url } = this.#parts;
+    const { prices, url } = this.#options;
     const view = prices.view(nowMs);
     const markets = prices.markets.map(({ symbol }) => {
       const { state = "stale", lastUpdate = null, ageMs = null } = view[symbol] ?? {};
@@ -82,7 +82,7 @@ export class OraclePoller {
   }
 
   #apply(body: unknown): void {
-    const { prices, clock, onPull } = this.#parts;
+    const { prices, clock, onPull } = this.#options;
     const nowMs = clock.now();
     try {
       prices.update(body, nowMs);
@@ -95,7 +95,7 @@ export class OraclePoller {
   }
 
   #applyLate(body: unknown): void {
-    const { prices, clock, onLatePrices } = this.#parts;
+    const { prices, clock, onLatePrices } = this.#options;
     try {
       if (prices.update(body, clock.now(), true) > 0) onLatePrices();
     } catch {
@@ -104,7 +104,7 @@ export class OraclePoller {
   }
 
   #fail(outcome: PullOutcome, reason: string): void {
-    const { clock, onPull } = this.#parts;
+    const { clock, onPull } = this.#options;
     this.#failuresInARow += 1;
     this.#lastFailure = { time: clock.now(), outcome, reason };
     onPull(outcome);
@@ -115,7 +115,7 @@ export class OraclePoller {
    * check is longer ago than `maxStaleMs`.
    */
   #reportStaleness(): void {
-    const { clock, prices, onStale, onFresh } = this.#parts;
+    const { clock, prices, onStale, onFresh } = this.#options;
     const nowMs = clock.now();
     this.#firstCheckMs ??= nowMs;
     const canBeStale = nowMs - this.#firstCheckMs > prices.maxStaleMs;

@@ -7,7 +7,7 @@ import { callerGroups, FORWARDED_FOR } from "./caller_groups.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 
 /** The largest body of a request: a `BackfillOracle` of 6,000 prices needs a seventh of it. */
-export const RPC_BODY_BYTES_MAX = 1024 * 1024;
+const RPC_BODY_BYTES_MAX = 1024 * 1024;
 
 /**
  * Refuses calls of web pages of other origins: browsers send some calls without a preflight

@@ -66,7 +66,7 @@ interface RpcAnswer {
   isMalformed: boolean;
 }
 
-interface DispatcherParts {
+interface DispatcherOptions {
   methods: ReadonlyMap<string, Method>;
   observe: CallObserver;
   /** Runs costly calls and the calls of batches, so that checkpoints come between them. */
@@ -77,10 +77,10 @@ interface DispatcherParts {
 
 /** Turns the text of a request or a batch into the text of its answer. Never throws. */
 export class Dispatcher {
-  readonly #parts: DispatcherParts;
+  readonly #options: DispatcherOptions;
 
-  constructor(parts: DispatcherParts) {
-    this.#parts = parts;
+  constructor(options: DispatcherOptions) {
+    this.#options = options;
   }
 
   /** Answers one body or frame. */
@@ -126,7 +126,7 @@ export class Dispatcher {
     }
     // Refused calls do not go through the queue, so yield here to leave time for checkpoints.
     if (batch.isRefused || chars >= BATCH_ANSWER_CHARS_MAX) {
-      await this.#parts.queue.yieldToEventLoop();
+      await this.#options.queue.yieldToEventLoop();
     }
     return { text: answers.length > 0 ? `[${answers.join()}]` : undefined, isMalformed: false };
   }
@@ -136,7 +136,7 @@ export class Dispatcher {
     try {
       request = parseRequest(item);
     } catch (thrown) {
-      await this.#parts.queue.yieldToEventLoop();
+      await this.#options.queue.yieldToEventLoop();
       return failureText(idOf(item), thrown);
     }
     return await this.#answer(request, caller);
@@ -152,7 +152,7 @@ export class Dispatcher {
     { id = null, method: name, params }: RpcRequest,
     caller: Caller,
   ): Promise<string> {
-    const { methods, observe, queue, beforeAnswer } = this.#parts;
+    const { methods, observe, queue, beforeAnswer } = this.#options;
     const method = methods.get(name);
     const isWrite = method?.access === "write" && !caller.isReadOnly;
     const run = () => {

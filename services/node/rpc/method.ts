@@ -49,13 +49,13 @@ export function bindMethods<T extends MethodTable>(
 /** Parses the parameters of a call, by name. @throws {RpcError} If they do not fit. */
 function parseParams<S extends z.core.$ZodObject>(schema: S, params: unknown): z.output<S> {
   const names = Object.keys(schema._zod.def.shape);
-  const given = params ?? [];
-  if (!Array.isArray(given) || given.length > names.length) {
+  const values = params ?? [];
+  if (!Array.isArray(values) || values.length > names.length) {
     const expected = names.length === 0 ? "no parameters" : `[${names.join(", ")}]`;
-    const received = Array.isArray(given) ? `an array of ${given.length}` : "an object";
+    const received = Array.isArray(values) ? `an array of ${values.length}` : "an object";
     throw invalidParams(`Expected ${expected}: received ${received}`);
   }
-  const byName = Object.fromEntries(names.map((name, index) => [name, given[index]]));
+  const byName = Object.fromEntries(names.map((name, index) => [name, values[index]]));
   const parsed = z.safeParse(schema, byName);
   if (parsed.success) return parsed.data;
   throw invalidParams(describeInput(parsed.error, byName));

@@ -16,9 +16,9 @@ const ACCESS_NOTES = {
 
 /** Moves the named schemas of a schema to the document's. */
 function hoistDefinitions(schema: z.core.$ZodType, components: Components): JsonSchema {
-  const { $defs, ...own } = toJsonSchema(schema);
+  const { $defs, ...described } = toJsonSchema(schema);
   Object.assign(components, $defs);
-  return own;
+  return described;
 }
 
 function describe(name: string, definition: MethodDefinition, components: Components) {

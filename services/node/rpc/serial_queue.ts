@@ -13,6 +13,9 @@ export const TASKS_WAITING_MAX = 4_096;
 /** While both lanes have tasks, every fourth turn is for a read. */
 const TASKS_PER_READ = 4;
 
+/** The group of a caller's own tasks: they take turns with those of callers behind it. */
+const OWN_TASKS = "own tasks";
+
 /** Tasks run for this long before sockets and timers are served again. */
 const SLICE_MS = 1;
 
@@ -66,8 +69,7 @@ export class SerialQueue {
     const waiting = this.#lanes[lane];
     if (!waiting.canAdd(groups, TASKS_WAITING_MAX)) return Promise.reject(new NodeBusyError());
     return new Promise((resolve, reject) => {
-      // A caller may itself be a group: its own tasks take turns with those of its members.
-      waiting.add([...groups, "own"], () => {
+      waiting.add([...groups, OWN_TASKS], () => {
         try {
           resolve(task());
         } catch (thrown) {

@@ -53,7 +53,7 @@ interface Subscription {
 type Send = (text: string) => void;
 
 /** A random id in geth's format: 16 bytes as hex without leading zeros. */
-export function randomSubscriptionId(): string {
+function randomSubscriptionId(): string {
   const hex = crypto.getRandomValues(new Uint8Array(16)).toHex();
   return `0x${hex.replace(/^0+(?=.)/, "")}`;
 }

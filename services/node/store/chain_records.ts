@@ -1,21 +1,23 @@
 import type { Markets } from "../../../lib/protocol/markets.ts";
-import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
-import { Accounts } from "./accounts.ts";
+import type { Address } from "../../../lib/protocol/scalars.ts";
+import { isUnsettled } from "../../../lib/protocol/thesis.ts";
 import { damaged, type Database, StorageError } from "./database.ts";
-import { PriceRingTable } from "./price_ring_table.ts";
+import { StoredPrices } from "./stored_prices.ts";
+import { GroupCommit } from "./group_commit.ts";
 import {
   backfilledKey,
   CLOSED_AT,
+  FIRST_SEQUENCE,
+  type Funds,
   type HeadRow,
   openMeta,
   openTables,
-  type PermissionLists,
   quoteKey,
   type StoredState,
   type StoredThesis,
   type Tables,
-} from "./tables.ts";
-import { GroupCommit } from "./group_commit.ts";
+} from "./schema.ts";
+import type { Table } from "./table.ts";
 
 /** Block numbers that are reserved in advance, once a second: 10 s of checkpoints. */
 export const BLOCKS_RESERVED = 100;
@@ -26,8 +28,10 @@ const SPACE_TEST_BYTES = 64 * 1024;
 /** Most rows per table that one checkpoint deletes, which takes a few milliseconds. */
 const ROWS_PER_DROP = 50;
 
-/** Settings of a chain that may differ at each start. */
+/** What may differ at each start. */
 interface RecordsOptions {
+  /** Time of the start, Unix milliseconds. */
+  nowMs: number;
   markets: Markets;
   ringSlots: number;
   /** Whether the database is a file; otherwise block numbers need no reservation. */
@@ -45,19 +49,21 @@ export interface ResumePoint {
 }
 
 /**
- * The rows of a chain. Changes are made within {@link commits}, and written by each commit.
- * Accounts, counters and price rings are in memory, too.
+ * What is stored of a chain. Changes are made within {@link commits}. Accounts, counters and price
+ * rings are in memory; each commit writes the changed accounts and the counters.
  */
 export class ChainRecords {
   /** Called after a rollback: reload all state that was made from these records. */
   onRollback = () => {};
   readonly createdAtMs: number;
+  /** Where the chain continues; undefined for one that was created just now. */
+  readonly resumeFrom: ResumePoint | undefined;
   readonly commits: GroupCommit;
   readonly #db: Database;
   readonly #options: RecordsOptions;
-  #prices: PriceRingTable;
+  readonly #meta: ReturnType<typeof openMeta>;
+  #prices: StoredPrices;
   #state!: StoredState;
-  #meta!: ReturnType<typeof openMeta>;
   #tables!: Tables;
   #accounts!: Accounts;
   #reservedTo: number;
@@ -66,9 +72,11 @@ export class ChainRecords {
   constructor(db: Database, options: RecordsOptions) {
     this.#db = db;
     this.#options = options;
+    this.#meta = openMeta(db);
     this.#reload();
     this.#prices = this.#readPrices();
-    this.createdAtMs = this.#meta.chain.get("chain")?.createdAtMs ?? 0;
+    this.createdAtMs = this.#meta.chain.get()?.createdAtMs ?? 0;
+    this.resumeFrom = this.#resumePoint();
     this.#reservedTo = this.#state.reservedTo;
     // A chain in memory is one endless transaction, in which snapshots are savepoints.
     if (!options.isDurable) db.exec("BEGIN");
@@ -95,23 +103,13 @@ export class ChainRecords {
     return this.#accounts;
   }
 
-  get prices(): PriceRingTable {
+  get prices(): StoredPrices {
     return this.#prices;
   }
 
   /** No block above this number may be announced yet. */
   get reservedTo(): number {
     return this.#options.isDurable ? this.#reservedTo : Infinity;
-  }
-
-  /**
-   * Where a chain that was stopped continues. A block number is never used twice: every start
-   * continues at least at the number of milliseconds since the chain was created. A running chain
-   * announces one number per 100 ms. So a restored backup continues above the blocks that it lacks.
-   */
-  resumePoint(nowMs: number): ResumePoint {
-    const announcedTo = Math.max(this.#state.reservedTo, nowMs - this.createdAtMs);
-    return { head: this.#meta.head.get("head"), announcedTo };
   }
 
   /** The theses that still lock money, by id. */
@@ -137,43 +135,18 @@ export class ChainRecords {
     else this.#tables.backfilled.put(key, prices);
   }
 
-  /** The newest permissions in the chain; undefined in a new one. */
-  get permissions(): PermissionLists | undefined {
-    return this.#tables.permissions.select("ORDER BY key DESC LIMIT 1")[0]?.[1];
-  }
-
-  /** Records who holds the permissions from now on. */
-  recordPermissions(atMs: number, { relayers, admins }: PermissionLists): void {
-    const change = { atMs, relayers: [...relayers], admins: [...admins] };
-    this.commits.change(() =>
-      this.#tables.permissions.add(this.#state.totals.permissions.rows + 1, change)
-    );
-  }
-
   /** Stores the prices and the head, and reserves block numbers; tries again after a failure. */
   saveHead(head: HeadRow | undefined, lastNumber = head?.number ?? 0): void {
     const write = () => this.#writeHead(head, lastNumber + BLOCKS_RESERVED);
     if (this.commits.failure === undefined) return this.commits.tryChange(write);
     // The disk must have space for more than the head, or the next change would fail again.
     this.commits.retry(() => {
-      this.#meta.spaceTest.put("probe", "0".repeat(SPACE_TEST_BYTES));
+      this.#meta.spaceTest.put("0".repeat(SPACE_TEST_BYTES));
       write();
     });
     if (this.commits.failure === undefined) {
-      this.commits.tryChange(() => this.#meta.spaceTest.delete("probe"));
+      this.commits.tryChange(() => this.#meta.spaceTest.delete());
     }
-  }
-
-  /** The theses that the end of a query selects. */
-  selectTheses(end: string, ...values: number[]): Thesis[] {
-    this.commits.flush();
-    return this.#tables.theses.select(end, ...values).map(([, { thesis }]) => thesis);
-  }
-
-  /** Writes changed rows early, into the open transaction, so that the commit is shorter. */
-  writeRows(): void {
-    const { state: _, ...meta } = this.#meta;
-    for (const rows of [...Object.values(this.#tables), ...Object.values(meta)]) rows.write();
   }
 
   /**
@@ -182,38 +155,36 @@ export class ChainRecords {
    */
   dropBefore(timeMs: number): void {
     if (this.commits.failure !== undefined) return;
-    this.commits.flush();
     const { theses, receipts, quotes } = this.#tables;
-    const { oldTheses, oldReceipts } = this.#readBefore(timeMs);
-    if (oldTheses.length + oldReceipts.length === 0) return;
-    this.commits.tryChange(() => {
-      for (const [id, { thesis: { settledAt = 0, startTime, endTime, quoteHash } }] of oldTheses) {
-        theses.delete(id);
-        quotes.delete(quoteKey(startTime, quoteHash));
-        this.#raiseDroppedBefore(Math.max(settledAt, endTime));
-      }
-      for (const [key, { atMs }] of oldReceipts) {
-        receipts.delete(key);
-        this.#raiseDroppedBefore(atMs);
-      }
-    });
-  }
-
-  /** Some of the rows before a time. If they cannot be read, nothing is written either. */
-  #readBefore(timeMs: number) {
-    const { theses, receipts } = this.#tables;
-    const closed = `WHERE ${CLOSED_AT} < ? ORDER BY ${CLOSED_AT} LIMIT ?`;
-    const oldest = "WHERE rowid IN (SELECT rowid FROM receipts ORDER BY rowid LIMIT ?)";
     try {
-      return {
-        oldTheses: theses.select(closed, timeMs, ROWS_PER_DROP),
-        oldReceipts: receipts
-          .select(`${oldest} AND value ->> '$.atMs' < ?`, ROWS_PER_DROP, timeMs),
-      };
+      const oldTheses = theses.select(
+        `WHERE ${CLOSED_AT} < ? ORDER BY ${CLOSED_AT} LIMIT ?`,
+        timeMs,
+        ROWS_PER_DROP,
+      );
+      const oldReceipts = receipts.select(
+        "WHERE rowid IN (SELECT rowid FROM receipts ORDER BY rowid LIMIT ?) " +
+          "AND value ->> '$.atMs' < ?",
+        ROWS_PER_DROP,
+        timeMs,
+      );
+      if (oldTheses.length + oldReceipts.length === 0) return;
+      this.commits.change(() => {
+        for (const [id, { thesis }] of oldTheses) {
+          const { settledAt = 0, startTime, endTime, quoteHash } = thesis;
+          theses.delete(id);
+          quotes.delete(quoteKey(startTime, quoteHash));
+          this.#raiseDroppedBefore(Math.max(settledAt, endTime));
+        }
+        for (const [key, { atMs }] of oldReceipts) {
+          receipts.delete(key);
+          this.#raiseDroppedBefore(atMs);
+        }
+      });
     } catch (thrown) {
+      // If the rows cannot be read, nothing is written either.
       if (!(thrown instanceof StorageError)) throw thrown;
       this.commits.fail(thrown);
-      return { oldTheses: [], oldReceipts: [] };
     }
   }
 
@@ -231,6 +202,20 @@ export class ChainRecords {
     this.#prices = this.#readPrices();
   }
 
+  /**
+   * A block number is never used twice: every start continues at least at the number of
+   * milliseconds since the chain was created. A running chain announces one number per 100 ms. So a
+   * restored backup continues above the blocks that it lacks.
+   */
+  #resumePoint(): ResumePoint | undefined {
+    const ageMs = this.#options.nowMs - this.createdAtMs;
+    if (ageMs === 0 && this.#state.sequence === FIRST_SEQUENCE) return undefined;
+    return {
+      head: this.#meta.head.get(),
+      announcedTo: Math.max(this.#state.reservedTo, ageMs),
+    };
+  }
+
   #raiseDroppedBefore(timeMs: number): void {
     this.#state.droppedBeforeMs = Math.max(this.#state.droppedBeforeMs, timeMs + 1);
   }
@@ -238,7 +223,7 @@ export class ChainRecords {
   #writeHead(head: HeadRow | undefined, reservedTo: number): void {
     if (head !== undefined) {
       const { number, hash, parentHash, timestampMs } = head;
-      this.#meta.head.put("head", { number, hash, parentHash, timestampMs });
+      this.#meta.head.put({ number, hash, parentHash, timestampMs });
     }
     this.#state.reservedTo = reservedTo;
     const onStored = this.#prices.save();
@@ -249,30 +234,72 @@ export class ChainRecords {
   }
 
   #write(): void {
-    this.writeRows();
-    const { state } = this.#meta;
+    this.#accounts.write();
     this.#state.sequence += 1;
-    state.put("state", this.#state); // with the totals after all other writes
-    state.write();
+    this.#meta.state.put(this.#state); // with the totals after all other writes
   }
 
   #reload(): void {
-    this.#meta = openMeta(this.#db);
-    const state = this.#meta.state.get("state");
+    const state = this.#meta.state.get();
     if (state === undefined) throw new StorageError("The database has no chain");
     this.#state = state;
     this.#tables = openTables(this.#db, state.totals);
     this.#accounts = new Accounts(this.#tables.accounts);
   }
 
-  #readPrices(): PriceRingTable {
+  #readPrices(): StoredPrices {
     const { markets, ringSlots } = this.#options;
-    const prices = new PriceRingTable(this.#db, markets, ringSlots);
+    const prices = new StoredPrices(this.#db, markets, ringSlots);
     // Slots up to the head have passed: those without a price are missing.
-    const head = this.#meta.head.get("head");
+    const head = this.#meta.head.get();
     if (head !== undefined && head.number > 0) {
       for (const ring of prices.rings.values()) ring.skipTo(head.timestampMs);
     }
     return prices;
+  }
+}
+
+const NOTHING: Funds = { balance: 0n, locked: 0n };
+
+/** Balances and locked amounts by address, all in memory. */
+export class Accounts {
+  readonly #table: Table<Funds>;
+  readonly #funds: Map<Address, Funds>;
+  /** Addresses whose row is not written yet. */
+  readonly #changed = new Set<Address>();
+
+  constructor(table: Table<Funds>) {
+    this.#table = table;
+    this.#funds = new Map(table.select() as [Address, Funds][]); // its keys are addresses
+  }
+
+  get total(): bigint {
+    let sum = 0n;
+    for (const { balance } of this.#funds.values()) sum += balance;
+    return sum;
+  }
+
+  /** The funds of an address; zero if it was never used. */
+  get(address: Address): Funds {
+    return this.#funds.get(address) ?? NOTHING;
+  }
+
+  /** Whether the address ever had funds. */
+  has(address: Address): boolean {
+    return this.#funds.has(address);
+  }
+
+  /** Adds amounts, which may be negative. */
+  add(address: Address, { balance = 0n, locked = 0n }: Partial<Funds>): void {
+    const before = this.get(address);
+    const funds = { balance: before.balance + balance, locked: before.locked + locked };
+    this.#funds.set(address, funds);
+    this.#changed.add(address);
+  }
+
+  /** Writes the changed rows. */
+  write(): void {
+    for (const address of this.#changed) this.#table.put(address, this.get(address));
+    this.#changed.clear();
   }
 }

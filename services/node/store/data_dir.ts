@@ -1,105 +1,69 @@
-import { crc32 } from "node:zlib";
-import { messageOf, RangemakerError } from "../../../lib/errors.ts";
-import { statOf } from "../../../lib/files.ts";
+/** The files of a data directory: whether they belong together, and how they are opened. */
+import { messageOf } from "../../../lib/errors.ts";
+import { folderProblem, statOf } from "../../../lib/files.ts";
+import { Database, DataDirError, PRIVATE_FILE } from "./database.ts";
+import { LockFile, type LockRecord } from "./lock_file.ts";
+import { APPLICATION_ID, type ChainIdentity, createChain, openMeta } from "./schema.ts";
 
-/** Mode of a chain's files: only the owner can read them. */
-export const PRIVATE_FILE = 0o600;
-
-/** Mode of a chain's folder: only the owner can enter it. */
-const PRIVATE_FOLDER = 0o700;
-
-/** The data directory cannot be used. */
-export class DataDirError extends RangemakerError {
-  constructor(message: string, cause?: unknown) {
-    super("DATA_DIR", message, { cause });
-  }
-}
+/** In the header of a database by `node backup`: bytes 60 to 63, SQLite's `user_version`. */
+export const BACKUP_RUN = 1;
 
 export function databasePath(dir: string): string {
   return `${dir}/chain.sqlite`;
 }
 
-/** In the header of a database by `node backup`: bytes 60 to 63, SQLite's `user_version`. */
-export const BACKUP_RUN = 1;
-
-/**
- * In the header of every database of a chain: bytes 68 to 71, SQLite's `application_id`. Its last
- * digit is the format of the tables.
- */
-export const APPLICATION_ID = 0x726d6b35;
-
-/** The lock file's record of the database, which reveals an older database or a lost log. */
-export interface LockRecord {
-  /** The database belongs to one of these runs of a node: each start has a different number. */
-  runs: number[];
-  /** Number of the last commit. */
-  sequence: number;
+/** Size of the database with its log. */
+export function bytesOf(dir: string): number {
+  const path = databasePath(dir);
+  return (statOf(path)?.size ?? 0) + (statOf(`${path}-wal`)?.size ?? 0);
 }
 
-/** Bytes of the text in a lock file: longer than every record. */
-const LOCK_RECORD_BYTES = 128;
+/** An open database with the tables of a chain. */
+interface OpenedDatabase {
+  db: Database;
+  isNew: boolean;
+  /** The database was restored from a backup, and now continues. */
+  isRestored: boolean;
+  /** Number of this run, in the header of the database. */
+  run: number;
+}
 
 /**
- * The file `lock` of a data directory. It is locked while a node runs; the system releases the lock
- * when the process ends. It also contains a record of the last commit.
+ * Opens the database of a directory that this process has locked, and creates it if there is none.
+ *
+ * @throws {DataDirError} If it is another chain, older than it was, or its files do not belong
+ *   together. In that case nothing is changed.
+ * @throws {StorageError} If it cannot be read or written.
  */
-export class LockFile {
-  readonly #file: Deno.FsFile;
-
-  private constructor(file: Deno.FsFile) {
-    this.#file = file;
+export function openDatabase(
+  dir: string,
+  lock: LockFile,
+  identity: ChainIdentity,
+  nowMs: number,
+): OpenedDatabase {
+  const path = databasePath(dir);
+  const record = LockFile.read(dir);
+  const found = inspectFiles(dir, record);
+  const isRestored = found === "backup";
+  const restoreLog = isRestored ? renameReplacedLog(dir) : () => {};
+  try {
+    if (found !== "nothing") requireMatchingChain(dir, isRestored ? undefined : record, identity);
+  } catch (thrown) {
+    restoreLog();
+    throw thrown;
   }
-
-  /** Creates directory and file if they do not exist. @throws {DataDirError} */
-  static lock(dir: string): LockFile {
-    let file: Deno.FsFile;
-    try {
-      Deno.mkdirSync(dir, { recursive: true, mode: PRIVATE_FOLDER });
-      const options = { read: true, write: true, create: true, mode: PRIVATE_FILE };
-      file = Deno.openSync(`${dir}/lock`, options);
-    } catch (cause) {
-      const problem = `Data directory ${dir} cannot be written: ${messageOf(cause)}`;
-      throw new DataDirError(`${problem}; make it writable for this user`, cause);
-    }
-    if (file.tryLockSync(true)) return new LockFile(file);
-    file.close();
-    throw new DataDirError(`Another node has ${dir} open: stop it first`);
-  }
-
-  /** Whether a process has the directory locked. */
-  static isLocked(dir: string): boolean {
-    if (statOf(`${dir}/lock`) === undefined) return false;
-    using file = Deno.openSync(`${dir}/lock`);
-    // A shared lock: concurrent inspections must not be reported as a running node.
-    const isFree = file.tryLockSync(false);
-    if (isFree) file.unlockSync();
-    return !isFree;
-  }
-
-  /** The record of a directory's lock file; undefined if unreadable, as after a power loss. */
-  static read(dir: string): LockRecord | undefined {
-    if (statOf(`${dir}/lock`) === undefined) return undefined;
-    const [text = "", checksum] = Deno.readTextFileSync(`${dir}/lock`).split("\n");
-    return checksum === `${crc32(text)}` ? JSON.parse(text) : undefined;
-  }
-
-  /** Overwrites the record. After a power loss, the record may be older, or unreadable. */
-  write(content: LockRecord): void {
-    const text = JSON.stringify(content);
-    const record = `${text}\n${crc32(text)}\n`.padEnd(LOCK_RECORD_BYTES);
-    this.#file.seekSync(0, Deno.SeekMode.Start);
-    this.#file.writeSync(new TextEncoder().encode(record));
-  }
-
-  /** Makes the record survive a power loss. */
-  sync(): void {
-    this.#file.syncDataSync();
-  }
-
-  close(): void {
-    // Unlocked explicitly: a child process that is being spawned may have inherited the descriptor.
-    this.#file.unlockSync();
-    this.#file.close();
+  createDatabaseFile(dir, path);
+  const db = new Database(path);
+  try {
+    db.useLog();
+    const isNew = db.get("PRAGMA application_id")?.application_id !== APPLICATION_ID;
+    if (isNew) createChain(db, identity, nowMs);
+    const run = beginRun(db, lock);
+    syncFolder(dir);
+    return { db, isNew, isRestored, run };
+  } catch (thrown) {
+    db.close();
+    throw thrown;
   }
 }
 
@@ -158,7 +122,7 @@ function readHeader(path: string): { run: number; applicationId: number } | unde
  *
  * @returns Undoes it.
  */
-export function renameReplacedLog(dir: string): () => void {
+function renameReplacedLog(dir: string): () => void {
   const log = `${databasePath(dir)}-wal`;
   if ((statOf(log)?.size ?? 0) === 0) return () => {};
   let renamed = `${log}.replaced`;
@@ -172,4 +136,97 @@ export function syncFolder(path: string): void {
   if (Deno.build.os === "windows") return; // a folder cannot be opened there
   using folder = Deno.openSync(path);
   folder.syncSync();
+}
+
+/** Compares a database with the settings and with its lock file, without changing it. */
+function requireMatchingChain(
+  dir: string,
+  record: LockRecord | undefined,
+  identity: ChainIdentity,
+): void {
+  const path = databasePath(dir);
+  const hadIndex = statOf(`${path}-shm`) !== undefined;
+  const db = new Database(path, { readOnly: true });
+  try {
+    const meta = openMeta(db);
+    const chain = meta.chain.get();
+    const sequence = meta.state.get()?.sequence ?? 0;
+    if (chain === undefined) throw new DataDirError(`${path} is damaged: restore a backup`);
+    const { chainId, balances } = identity;
+    const isOther = chain.chainId !== chainId ||
+      (balances !== undefined &&
+        balancesText(balances) !== balancesText(Object.entries(chain.balances)));
+    if (isOther) {
+      throw new DataDirError(
+        `${dir} contains a chain with another genesis or chain id: use the settings it was created with, ` +
+          "or choose another directory",
+      );
+    }
+    const missing = (record?.sequence ?? 0) - sequence;
+    if (missing <= 0) return;
+    throw new DataDirError(
+      `${path} lacks ${missing} commits that were on the disk: it is an older copy, ` +
+        `or its log ${path}-wal is damaged or lost. Restore a backup; or remove ${dir}/lock to ` +
+        "continue from this state, without later changes",
+    );
+  } finally {
+    db.close();
+    // A read-only connection leaves this file behind.
+    if (!hadIndex && statOf(`${path}-shm`) !== undefined) Deno.removeSync(`${path}-shm`);
+  }
+}
+
+/** A text that is equal for equal balances in any order. */
+function balancesText(balances: Iterable<readonly [string, bigint]>): string {
+  return [...balances].filter(([, balance]) => balance > 0n).map(String).sort().join();
+}
+
+/**
+ * Writes a number for this run to the header of the database, and syncs it before the log has other
+ * changes. A log is then never applied to the database of another run.
+ */
+function beginRun(db: Database, lock: LockFile): number {
+  db.emptyLog();
+  const { user_version: last } = db.get("PRAGMA user_version") ?? {};
+  const random = crypto.getRandomValues(new Uint32Array(1))[0]!; // it has one element
+  const run = BACKUP_RUN + 1 + random % (2 ** 31 - BACKUP_RUN - 1);
+  const { sequence = 0 } = openMeta(db).state.get() ?? {};
+  lock.write({ runs: [Number(last), run], sequence });
+  lock.sync();
+  db.exec(`PRAGMA user_version = ${run}`);
+  db.emptyLog();
+  return run;
+}
+
+/** SQLite gives its log the mode of the database. */
+function createDatabaseFile(dir: string, path: string): void {
+  if (statOf(path) !== undefined) return;
+  try {
+    Deno.openSync(path, { write: true, createNew: true, mode: PRIVATE_FILE }).close();
+  } catch (cause) {
+    throw new DataDirError(`A chain cannot be created in ${dir}: ${messageOf(cause)}`, cause);
+  }
+}
+
+/**
+ * Inspects a data directory without changing it.
+ *
+ * @returns Its size, and whether a running node has it open; undefined without a chain.
+ * @throws {DataDirError} @throws {StorageError} If it cannot be used.
+ */
+export function inspectDataDir(
+  dir: string,
+  identity: ChainIdentity,
+): { isLocked: boolean; bytes: number } | undefined {
+  const problem = folderProblem(dir);
+  if (problem !== undefined) throw new DataDirError(problem);
+  const isLocked = LockFile.isLocked(dir);
+  // The files of a database that this process has open must not be opened in any other way.
+  if (!isLocked) {
+    const record = LockFile.read(dir);
+    const found = inspectFiles(dir, record);
+    if (found === "nothing") return undefined;
+    if (found === "chain") requireMatchingChain(dir, record, identity);
+  }
+  return { isLocked, bytes: bytesOf(dir) };
 }

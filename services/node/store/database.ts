@@ -1,6 +1,9 @@
 import { messageOf, RangemakerError } from "../../../lib/errors.ts";
 import { isDiskFull, SqliteDatabase } from "../../../lib/sqlite.ts";
 
+/** Mode of a chain's files: only the owner can read them. */
+export const PRIVATE_FILE = 0o600;
+
 /** The chain cannot be read or written. */
 export class StorageError extends RangemakerError {
   /** The node writes nothing more until it is restarted. */
@@ -9,6 +12,13 @@ export class StorageError extends RangemakerError {
   constructor(message: string, options: { cause?: unknown; isFinal?: boolean } = {}) {
     super("STORAGE", message, { cause: options.cause });
     this.isFinal = options.isFinal ?? false;
+  }
+}
+
+/** The data directory cannot be used. */
+export class DataDirError extends RangemakerError {
+  constructor(message: string, cause?: unknown) {
+    super("DATA_DIR", message, { cause });
   }
 }
 
@@ -22,9 +32,11 @@ const LOG_PAGES_MAX = 16_000;
 
 /** The database of the chain: a file, or in memory. */
 export class Database extends SqliteDatabase {
+  #watchedVersion: unknown;
+
   /** @throws {StorageError} As every method does where SQLite throws. */
-  constructor(path = ":memory:", { readOnly }: { readOnly?: boolean } = {}) {
-    super(path, { ...(readOnly && { readOnly }), errorOf: storageError });
+  constructor(path = ":memory:", { readOnly = false } = {}) {
+    super(path, { readOnly, errorOf: storageError });
   }
 
   override useLog(): void {
@@ -49,9 +61,24 @@ export class Database extends SqliteDatabase {
     );
   }
 
+  override watchFiles(): void {
+    super.watchFiles();
+    this.#watchedVersion = this.#version;
+  }
+
+  /** @throws {StorageError} If others have replaced or changed it since {@link watchFiles}. */
+  requireUnchanged(): void {
+    const problem = this.isReplaced
+      ? `${this.path} or its log was removed, moved or replaced: restart the node`
+      : this.#version !== this.#watchedVersion
+      ? `Another program has changed ${this.path}: restore a backup`
+      : undefined;
+    if (problem !== undefined) throw new StorageError(problem, { isFinal: true });
+  }
+
   /** SQLite's `data_version`: changes when another connection has changed the database. */
-  get dataVersion(): number {
-    return Number(this.get("PRAGMA data_version")?.data_version);
+  get #version(): unknown {
+    return this.get("PRAGMA data_version")?.data_version;
   }
 }
 

@@ -7,7 +7,7 @@ const COMMIT_DELAY_MAX_MS = 25;
 
 /** Callbacks of a {@link GroupCommit} to its owner. */
 interface CommitHooks {
-  /** Writes changes that are still only in memory. */
+  /** Called before each commit, to write what is only in memory. */
   write(): void;
   /**
    * Called when everything is on the disk, before the effects, to which it may add.
@@ -71,11 +71,6 @@ export class GroupCommit {
     }
   }
 
-  /** Writes changes that are only in memory, so that queries find them; a failure rolls back. */
-  flush(): void {
-    if (this.#isOpen || !this.#isDurable) this.tryChange(() => this.#hooks.write());
-  }
-
   /** Runs an effect after the open transaction has been committed; a rollback drops it. */
   afterCommit(effect: () => void): void {
     if (this.#isOpen && this.#isDurable) this.#effects.push(effect);
@@ -92,27 +87,20 @@ export class GroupCommit {
   commit(): void {
     if (!this.#isOpen) return;
     try {
-      this.#hooks.write();
-      if (this.#isDurable) this.#db.exec("COMMIT");
-      this.#hooks.committed();
+      this.#write();
     } catch (thrown) {
-      this.#failure = asStorageError(thrown);
-      return this.#rollBack(this.#failure);
+      return this.fail(thrown);
     }
-    const [effects, waiting] = this.#close();
-    waiting?.resolve();
-    for (const effect of effects) effect();
+    this.#finish();
   }
 
   /** After a failure, finds out whether writing works again. */
-  retry(write: () => void): void {
+  retry(change: () => void): void {
     if (this.#failure === undefined || this.#failure.isFinal) return;
     try {
       this.#begin();
-      write();
-      this.#hooks.write();
-      this.#db.exec("COMMIT");
-      this.#hooks.committed();
+      change();
+      this.#write();
     } catch (thrown) {
       this.#failure = asStorageError(thrown);
       this.#db.rollBack();
@@ -120,7 +108,7 @@ export class GroupCommit {
       return;
     }
     this.#failure = undefined;
-    for (const effect of this.#close()[0]) effect();
+    this.#finish();
   }
 
   /** Stops all writing until a {@link retry}; for good if the failure is final. */
@@ -146,6 +134,18 @@ export class GroupCommit {
       if (isQuiet || performance.now() - this.#openedMs > COMMIT_DELAY_MAX_MS) this.commit();
       else this.#commitLater(this.#changes);
     });
+  }
+
+  #write(): void {
+    this.#hooks.write();
+    if (this.#isDurable) this.#db.exec("COMMIT");
+    this.#hooks.committed();
+  }
+
+  #finish(): void {
+    const [effects, waiting] = this.#close();
+    waiting?.resolve();
+    for (const effect of effects) effect();
   }
 
   #rollBack(failure: StorageError): void {

@@ -1,14 +1,18 @@
+/**
+ * A chain is stored in a data directory (`data_dir.ts`, `lock_file.ts`) with one SQLite database
+ * (`schema.ts`), or in such a database in memory. The chain works with its `chain_records.ts`, whose
+ * changes are committed in groups (`group_commit.ts`).
+ */
 import type { Clock } from "../../../lib/clock.ts";
-import { statOf } from "../../../lib/files.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { ProblemTracker } from "../../../lib/log/problem_tracker.ts";
 import type { Markets } from "../../../lib/protocol/markets.ts";
-import { ChainRecords, type ResumePoint } from "./chain_records.ts";
-import { Database, StorageError } from "./database.ts";
-import { databasePath, DataDirError, LockFile } from "./data_dir.ts";
-import { type ChainIdentity, createChain, openDatabase } from "./open_database.ts";
-import type { HeadRow, PermissionLists } from "./tables.ts";
+import { ChainRecords } from "./chain_records.ts";
 import { checkInBackground, requireUndamaged } from "./damage_check.ts";
+import { bytesOf, databasePath, openDatabase } from "./data_dir.ts";
+import { Database, DataDirError } from "./database.ts";
+import { LockFile } from "./lock_file.ts";
+import { type ChainIdentity, createChain, type HeadRow, type PermissionLists } from "./schema.ts";
 
 /** Number of checkpoints between two writes of prices and the head: once a second. */
 export const SAVE_CHECKPOINTS = 10;
@@ -29,9 +33,9 @@ interface StorageSettings extends ChainIdentity {
 }
 
 export interface Storage {
+  readonly database: Database;
   readonly records: ChainRecords;
-  /** Where the chain continues; undefined for a new one. */
-  readonly resumeFrom: ResumePoint | undefined;
+  readonly isInMemory: boolean;
   /** Bytes of the database with its log; 0 in memory. */
   readonly bytes: number;
   /** Must be called after each checkpoint. */
@@ -47,7 +51,6 @@ export interface Storage {
 /**
  * Opens the data directory, or storage in memory if there is none.
  *
- * @param onOpen For tests: called with the database of a directory before anything is written.
  * @throws {DataDirError} If another process has it open, or its chain cannot be continued.
  * @throws {StorageError} If it cannot be read or written, or a row is damaged.
  */
@@ -55,68 +58,54 @@ export function openStorage(
   settings: StorageSettings,
   dataDir: string | undefined,
   clock: Clock,
-  onOpen: (db: Database) => void = () => {},
 ): Storage {
-  if (dataDir !== undefined) return new DiskStorage(settings, dataDir, clock, onOpen);
-  const db = new Database(undefined);
-  createChain(db, settings, clock.now());
+  if (dataDir !== undefined) return new DiskStorage(settings, dataDir, clock);
+  const database = new Database();
+  const nowMs = clock.now();
+  createChain(database, settings, nowMs);
   const { markets, ringBufferSize: ringSlots } = settings;
   return {
-    records: new ChainRecords(db, { markets, ringSlots, isDurable: false }),
-    resumeFrom: undefined,
+    database,
+    records: new ChainRecords(database, { nowMs, markets, ringSlots, isDurable: false }),
+    isInMemory: true,
     bytes: 0,
     afterCheckpoint: () => {},
-    close: () => Promise.resolve(db.close()),
+    close: () => Promise.resolve(database.close()),
   };
 }
 
 class DiskStorage implements Storage {
+  readonly database: Database;
   readonly records: ChainRecords;
-  readonly resumeFrom: ResumePoint | undefined;
+  readonly isInMemory = false;
   readonly #dir: string;
   readonly #lock: LockFile;
-  readonly #db: Database;
   readonly #run: number;
   readonly #clock: Clock;
   readonly #retainMs: number;
   readonly #closing = new AbortController();
   #check: Promise<void> | undefined;
   readonly #log = serviceLog("node");
-  readonly #dataVersion: number;
   #checkpoints = 0;
   /** Number of the commit after which the log was last copied. */
   #copiedSequence = 0;
   readonly #failureLog = new ProblemTracker();
 
-  constructor(
-    settings: StorageSettings,
-    dir: string,
-    clock: Clock,
-    onOpen: (db: Database) => void,
-  ) {
+  constructor(settings: StorageSettings, dir: string, clock: Clock) {
     const { markets, permissions, ringBufferSize: ringSlots, retain: retainMs } = settings;
     using opened = new DisposableStack();
     this.#dir = dir;
     this.#clock = clock;
     this.#retainMs = retainMs;
     this.#lock = opened.adopt(LockFile.lock(dir), (lock) => lock.close());
-    const lockRecord = LockFile.read(dir);
-    const { db, isNew, isRestored, run } = openDatabase(
-      dir,
-      this.#lock,
-      lockRecord,
-      settings,
-      clock.now(),
-    );
-    this.#db = opened.adopt(db, (db) => db.close());
+    const nowMs = clock.now();
+    const { db, isNew, isRestored, run } = openDatabase(dir, this.#lock, settings, nowMs);
+    this.database = opened.adopt(db, (db) => db.close());
     this.#run = run;
-    onOpen(db);
     const onCommit = (sequence: number) => this.#onCommitted(sequence);
-    const records = new ChainRecords(db, { markets, ringSlots, isDurable: true, onCommit });
-    this.records = records;
+    const options = { nowMs, markets, ringSlots, isDurable: true, onCommit };
+    const records = this.records = new ChainRecords(db, options);
     db.watchFiles();
-    this.#dataVersion = db.dataVersion;
-    this.resumeFrom = isNew ? undefined : records.resumePoint(clock.now());
     const rows = Object.values(records.state.totals).reduce((sum, table) => sum + table.rows, 0);
     const isChecked = rows <= ROWS_CHECKED_AT_START;
     if (isChecked) requireUndamaged(db);
@@ -126,9 +115,8 @@ class DiskStorage implements Storage {
     }
     if (isRestored) this.#log.warn("The chain in {dir} is a restored backup", { dir });
     this.#applyPermissions(permissions);
-    if (this.resumeFrom !== undefined) {
-      records.saveHead(this.resumeFrom.head, this.resumeFrom.announcedTo + 1);
-    }
+    const { head, announcedTo = -1 } = records.resumeFrom ?? {};
+    records.saveHead(head, announcedTo + 1);
     records.commits.commit();
     if (records.commits.failure !== undefined) throw records.commits.failure;
     this.#reportDamagedSlots();
@@ -137,8 +125,7 @@ class DiskStorage implements Storage {
   }
 
   get bytes(): number {
-    const path = databasePath(this.#dir);
-    return (statOf(path)?.size ?? 0) + (statOf(`${path}-wal`)?.size ?? 0);
+    return bytesOf(this.#dir);
   }
 
   afterCheckpoint(head: HeadRow): void {
@@ -158,7 +145,7 @@ class DiskStorage implements Storage {
       commits.commit();
       if (commits.failure !== undefined) throw commits.failure;
     } finally {
-      this.#db.close();
+      this.database.close();
       this.#lock.sync();
       this.#lock.close();
     }
@@ -169,15 +156,18 @@ class DiskStorage implements Storage {
     const { state: { sequence }, commits } = this.records;
     if (sequence - this.#copiedSequence < COMMITS_PER_COPY) return;
     commits.commit();
-    this.#db.copyLog();
+    this.database.copyLog();
     this.#copiedSequence = sequence;
   }
 
   /** Records permissions that differ from those of the last start. */
   #applyPermissions(permissions: PermissionLists): void {
-    const before = this.records.permissions;
+    const { commits, state, tables } = this.records;
+    const { rows } = state.totals.permissions;
+    const before = tables.permissions.get(rows);
     if (before !== undefined && permissionsText(before) === permissionsText(permissions)) return;
-    this.records.recordPermissions(this.#clock.now(), permissions);
+    const change = { atMs: this.#clock.now(), ...permissions };
+    commits.change(() => tables.permissions.add(rows + 1, change));
     if (before === undefined) return;
     this.#log.warn("Permissions changed from {before} to {now}", {
       before: permissionsText(before),
@@ -193,25 +183,10 @@ class DiskStorage implements Storage {
     });
   }
 
-  /**
-   * Called after each commit.
-   *
-   * @throws {StorageError} If the opened files were replaced or changed by others.
-   */
+  /** Called after each commit. @throws {StorageError} If others have changed the files. */
   #onCommitted(sequence: number): void {
     const { commits } = this.records;
-    if (this.#db.isReplaced) {
-      throw new StorageError(
-        `${databasePath(this.#dir)} or its log was removed, moved or replaced: restart the node`,
-        { isFinal: true },
-      );
-    }
-    if (this.#db.dataVersion !== this.#dataVersion) {
-      throw new StorageError(
-        `Another program has changed ${databasePath(this.#dir)}: restore a backup`,
-        { isFinal: true },
-      );
-    }
+    this.database.requireUnchanged();
     // The commit counts even if this fails; only later changes are refused.
     commits.afterCommit(() => {
       try {

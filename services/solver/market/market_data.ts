@@ -53,7 +53,7 @@ class MarketPrices implements MarketView {
    */
   addHistory(slots: readonly KnownSlot[], endMs: number): void {
     for (const { time, price } of slots) {
-      if (time <= (this.history.newest ?? -1) || time % SLOT_MS !== 0 || price === 0n) continue;
+      if (time <= (this.history.newestMs ?? -1) || time % SLOT_MS !== 0 || price === 0n) continue;
       this.history.append(time, price);
       this.stillness.add(time / SLOT_MS, price);
       this.volatility.addSlot(time, price, this.stillness.share);
@@ -63,7 +63,7 @@ class MarketPrices implements MarketView {
 
   /** Ends the history with its newest price, since its end was computed from a wrong time. */
   truncateToNewest(): number {
-    return this.#historyEndMs = (this.history.newest ?? -SLOT_MS) + SLOT_MS;
+    return this.#historyEndMs = (this.history.newestMs ?? -SLOT_MS) + SLOT_MS;
   }
 }
 

@@ -151,18 +151,18 @@ Deno.test("PriceRing: rejects times that are not at a slot, and times before the
 
 Deno.test("PriceRing: contains the newest slots, whether they have a price or not", () => {
   const ring = new PriceRing(8);
-  assert.deepEqual([ring.oldest, ring.contains(0)], [0, false]);
+  assert.deepEqual([ring.oldestMs, ring.contains(0)], [0, false]);
   ring.append(100, 5n);
   assert.deepEqual([0, 100, 200].map((time) => ring.at(time)), [undefined, 5n, undefined]);
   for (const [newest, oldest] of [[700, 0], [800, 100], [3_000, 2_300]] as const) {
     ring.skipTo(newest);
-    assert.deepEqual([ring.newest, ring.oldest], [newest, oldest]);
+    assert.deepEqual([ring.newestMs, ring.oldestMs], [newest, oldest]);
     assert.deepEqual([ring.contains(oldest), ring.contains(newest)], [true, true]);
     assert.equal(ring.contains(newest + 100), false);
     if (oldest > 0) assert.equal(ring.contains(oldest - 100), false);
   }
   ring.skipTo(2_900);
-  assert.equal(ring.newest, 3_000);
+  assert.equal(ring.newestMs, 3_000);
 });
 
 Deno.test("PriceRing: the example of the docstring gives the stated result", async () => {

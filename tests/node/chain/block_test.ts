@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { genesisBlock, sealBlock, toEthereumBlock } from "../../../services/node/chain/block.ts";
-import { BlockLog, BLOCKS_KEPT, headOnStart } from "../../../services/node/chain/block_log.ts";
+import { BlockLog, BLOCKS_KEPT } from "../../../services/node/chain/block_log.ts";
+import type { ResumePoint } from "../../../services/node/store/chain_records.ts";
 import { actors, deposit, hashOf } from "../support/actors.ts";
 import { MemoryChain } from "../support/chain_in_memory.ts";
 
@@ -34,21 +35,23 @@ Deno.test("Chain: checkpoints without prices advance the time, also of the price
   const test = new MemoryChain({ maxStaleMs: 0 });
   test.run(1);
   test.run(3, null);
-  for (const { ring } of test.chain.state.histories.values()) assert.equal(ring.newest, test.now);
+  for (const { ring } of test.chain.state.histories.values()) assert.equal(ring.newestMs, test.now);
 });
 
 const T = 1_700_000_000_000;
 
-Deno.test("headOnStart: after a restart the chain continues above every block number that it may have announced", () => {
+Deno.test("BlockLog: after a restart the chain continues above every block number that it may have announced", () => {
   const genesis = genesisBlock(T);
-  assert.equal(headOnStart(genesis, undefined, T + 5_000), genesis);
+  const headAfter = (resumeFrom: ResumePoint | undefined, nowMs: number) =>
+    new BlockLog({ nowMs, createdAtMs: T, resumeFrom, reservedTo: () => Infinity }).head;
+  assert.deepEqual(headAfter(undefined, T + 5_000), genesis);
   const { timestampMs, hash } = genesisBlock(T + 30);
   assert.deepEqual([timestampMs, hash === genesis.hash], [T, false], "of another chain");
   const head = sealBlock(7, genesis.hash, T + 700, []);
-  assert.equal(headOnStart(genesis, { head, announcedTo: 7 }, T + 5_000).number, 8);
-  const above = headOnStart(genesis, { head, announcedTo: 8 }, T + 5_050);
+  assert.equal(headAfter({ head, announcedTo: 7 }, T + 5_000).number, 8);
+  const above = headAfter({ head, announcedTo: 8 }, T + 5_050);
   assert.deepEqual(above, sealBlock(9, head.hash, T + 5_000, []));
-  const setBack = headOnStart(genesis, { head, announcedTo: 8 }, T);
+  const setBack = headAfter({ head, announcedTo: 8 }, T);
   assert.equal(setBack.timestampMs, head.timestampMs);
 });
 

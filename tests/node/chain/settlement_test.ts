@@ -103,16 +103,25 @@ const OTHER_QUOTE = { quote: BTC.base };
 
 Deno.test("SettlementSchedule: neededSpans joins the windows of a market's theses, in order", () => {
   const { schedule } = scheduleOf(
-    ...[[{}, 500, 700], [{}, 0, 300], [{}, 100, 200], [{}, 300, 400]] satisfies Windows,
-    ...[[OTHER_BASE, 0, 900], [OTHER_QUOTE, 0, 900]] satisfies Windows,
+    [{}, 500, 700],
+    [{}, 0, 300],
+    [{}, 100, 200],
+    [{}, 300, 400],
+    [OTHER_BASE, 0, 900],
+    [OTHER_QUOTE, 0, 900],
   );
   assert.deepEqual(schedule.neededSpans(ETH.base, ETH.quote), [span(0, 400), span(500, 700)]);
 });
 
 Deno.test("SettlementSchedule: a backfill retries the theses of its market that lack one of its slots", () => {
   const { schedule, theses, unsettled } = scheduleOf(
-    ...[[{}, 0, 900], [{}, 0, 900], [{}, 0, 900], [{}, 0, 900]] satisfies Windows,
-    ...[[OTHER_BASE, 0, 900], [OTHER_QUOTE, 0, 900], [{}, 0, 5_000]] satisfies Windows,
+    [{}, 0, 900],
+    [{}, 0, 900],
+    [{}, 0, 900],
+    [{}, 0, 900],
+    [OTHER_BASE, 0, 900],
+    [OTHER_QUOTE, 0, 900],
+    [{}, 0, 5_000],
   );
   schedule.removeDue(START + 900, 9);
   const gaps = [span(0, 200), span(200, 300), span(300, 400), span(400, 500)];

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { OraclePoller, type PullOutcome } from "../../../services/node/oracle/oracle_poller.ts";
+import { OraclePoller } from "../../../services/node/oracle/oracle_poller.ts";
 import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { OraclePrices } from "../../../services/node/oracle/oracle_prices.ts";
 import type { PullResult } from "../../../services/node/oracle/oracle_client.ts";
@@ -18,7 +18,7 @@ function setUp() {
   const clock = new FakeClock();
   const prices = new OraclePrices(3_000, SPEC_MARKETS);
   const reports: string[] = [];
-  const outcomes: PullOutcome[] = [];
+  const outcomes: string[] = [];
   let answer: () => PullResult = () => AWAY;
   const poller = new OraclePoller({
     url: "http://oracle",

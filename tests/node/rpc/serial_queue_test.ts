@@ -129,8 +129,18 @@ Deno.test("SerialQueue: callers take turns, also behind a proxy, and each keeps 
   assert.deepEqual(
     done,
     [
-      ...["a1", "bridge1", "b1", "bridge2", "a2", "bridge3"],
-      ...["behindB1", "a3", "b2", "behindB2", "b3", "behindB3"],
+      "a1",
+      "bridge1",
+      "b1",
+      "bridge2",
+      "a2",
+      "bridge3",
+      "behindB1",
+      "a3",
+      "b2",
+      "behindB2",
+      "b3",
+      "behindB3",
     ],
   );
 });

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { SUBSCRIPTION_KINDS } from "../../../lib/protocol/methods/ethereum.ts";
 import {
-  randomSubscriptionId,
   SENDS_PER_TURN,
   SENDS_WAITING_MAX,
   Subscriptions,
@@ -148,8 +147,9 @@ Deno.test("Subscriptions: a client can have at most SUBSCRIPTIONS_PER_CLIENT_MAX
   client.subscribe("theses");
 });
 
-Deno.test("randomSubscriptionId: looks like geth's", () => {
-  const ids = Array.from({ length: 300 }, randomSubscriptionId);
+Deno.test("Subscriptions: ids look like geth's", () => {
+  const client = new Subscriptions().connect(() => {});
+  const ids = Array.from({ length: 300 }, () => client.subscribe("theses"));
   for (const id of ids) assert.match(id, /^0x(0|[1-9a-f][0-9a-f]{0,31})$/);
   assert.equal(new Set(ids).size, ids.length);
 });

@@ -1,7 +1,8 @@
 /** Files of a data directory that are older, of another chain, moved or missing. */
 import assert from "node:assert/strict";
 import { type Clock, systemClock } from "../../../lib/clock.ts";
-import { APPLICATION_ID, LockFile } from "../../../services/node/store/data_dir.ts";
+import { LockFile } from "../../../services/node/store/lock_file.ts";
+import { APPLICATION_ID } from "../../../services/node/store/schema.ts";
 import { checkInBackground } from "../../../services/node/store/damage_check.ts";
 import { Database, StorageError } from "../../../services/node/store/database.ts";
 import { FakeClock } from "../../support/fake_clock.ts";

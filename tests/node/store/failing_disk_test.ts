@@ -1,6 +1,7 @@
-import { setImmediate } from "node:timers";
 /** What the node answers and logs while its disk is full. */
 import assert from "node:assert/strict";
+import { setImmediate } from "node:timers";
+import { ShiftedClock } from "../../../lib/clock.ts";
 import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { toWire } from "../../../lib/json.ts";
 import { CoreNode, SETTLEMENT_MS } from "../../../services/node/core_node.ts";
@@ -8,13 +9,13 @@ import { SETTLEMENTS_PER_SLICE } from "../../../services/node/chain/state.ts";
 import { resolveSettings } from "../../../services/node/settings.ts";
 import { BLOCKS_RESERVED } from "../../../services/node/store/chain_records.ts";
 import { Database, StorageError } from "../../../services/node/store/database.ts";
-import { LockFile } from "../../../services/node/store/data_dir.ts";
+import { LockFile } from "../../../services/node/store/lock_file.ts";
 import {
   openStorage,
   SAVE_CHECKPOINTS,
   type Storage,
 } from "../../../services/node/store/storage.ts";
-import { hashKey } from "../../../services/node/store/tables.ts";
+import { hashKey } from "../../../services/node/store/schema.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withFolder } from "../../support/files.ts";
@@ -31,22 +32,23 @@ class Node {
   readonly clock = new FakeClock();
   readonly storage: Storage;
   readonly core: CoreNode;
-  #db!: Database;
   #deposits = 0;
 
   constructor(folder: string) {
     const { clock } = this;
-    this.storage = openStorage(settings, folder, clock, (db) => this.#db = db);
-    this.core = new CoreNode(settings, this.storage, clock, clock.monotonic);
+    this.storage = openStorage(settings, folder, clock);
+    const nodeClock = new ShiftedClock(clock);
+    this.core = new CoreNode(settings, this.storage, nodeClock, clock.monotonic);
   }
 
   fillDisk(isFull: boolean): void {
-    this.#db.exec(`PRAGMA max_page_count = ${isFull ? 1 : 1_000_000}`); // at least what it has
+    const pages = isFull ? 1 : 1_000_000;
+    this.storage.database.exec(`PRAGMA max_page_count = ${pages}`); // at least what it has
   }
 
   /** Makes all queries for several rows fail, or succeed again. */
   failQueries(isFailing: boolean): void {
-    const db = this.#db;
+    const db = this.storage.database;
     Reflect.deleteProperty(db, "all"); // that of the class counts again
     if (!isFailing) return;
     db.all = () => {

@@ -32,8 +32,21 @@ async function trace(folder: string): Promise<Call[]> {
   const calls = "openat,pwrite64,write,lseek,fsync,fdatasync,ftruncate,unlink,unlinkat";
   const command = new Deno.Command("strace", {
     args: [
-      ...["-f", "-y", "-xx", "-s", "100000", "-e", `trace=${calls}`, "-o", file],
-      ...[Deno.execPath(), "run", "--no-check", "--allow-all", script, `${folder}/node`],
+      "-f",
+      "-y",
+      "-xx",
+      "-s",
+      "100000",
+      "-e",
+      `trace=${calls}`,
+      "-o",
+      file,
+      Deno.execPath(),
+      "run",
+      "--no-check",
+      "--allow-all",
+      script,
+      `${folder}/node`,
       `${DEPOSITS}`,
     ],
     stderr: "piped",

@@ -6,7 +6,7 @@ import type { Deposit } from "../../../lib/protocol/transaction.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { addressSchema } from "../../../lib/protocol/scalars.ts";
 import { startNode } from "../../../services/node/mod.ts";
-import { inspectDataDir } from "../../../services/node/store/open_database.ts";
+import { inspectDataDir } from "../../../services/node/store/data_dir.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withSeed } from "../../support/random.ts";
@@ -34,8 +34,16 @@ function depositAt(timestamp: number, number: number): Deposit {
 function processArgs(dataDir: string, url = oracleUrl): string[] {
   const { solver, relayer, admin } = actors;
   return [
-    ...["--data-dir", dataDir, "--oracle-url", url, "--relayers", relayer.address],
-    ...["--admins", admin.address, "--balances", `${solver.address}=1000000000`],
+    "--data-dir",
+    dataDir,
+    "--oracle-url",
+    url,
+    "--relayers",
+    relayer.address,
+    "--admins",
+    admin.address,
+    "--balances",
+    `${solver.address}=1000000000`,
   ];
 }
 
@@ -262,7 +270,7 @@ Deno.test("Data directory: permissions are applied at every start, and changes a
       const { ledger } = disk.chain.state;
       assert.deepEqual(ledger.account(relayers[0]!).permissions, ["relayer"]);
       assert.deepEqual(ledger.account(actors.relayer.address).permissions, []);
-      assert.deepEqual(disk.storage.records.permissions?.relayers, relayers);
+      assert.deepEqual(disk.storage.records.tables.permissions.get(2)?.relayers, relayers);
       assert.equal(disk.storage.records.state.totals.permissions.rows, 2);
       await disk.close();
       await new DiskChain(path, clock, { relayers }).close();

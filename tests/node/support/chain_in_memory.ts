@@ -9,8 +9,8 @@ import { Chain } from "../../../services/node/chain/chain.ts";
 import { OraclePrices } from "../../../services/node/oracle/oracle_prices.ts";
 import { ChainRecords } from "../../../services/node/store/chain_records.ts";
 import { Database } from "../../../services/node/store/database.ts";
-import { createChain } from "../../../services/node/store/open_database.ts";
-import type { PermissionLists } from "../../../services/node/store/tables.ts";
+import { createChain } from "../../../services/node/store/schema.ts";
+import type { PermissionLists } from "../../../services/node/store/schema.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { actors, CHAIN_ID } from "./actors.ts";
 import { pricesBody } from "./fake_oracle.ts";
@@ -42,7 +42,7 @@ export function memoryRecords(options: MemoryOptions = {}): ChainRecords {
   const { genesis = GENESIS, ringSlots = 1_024, nowMs = 0 } = options;
   const db = new Database(undefined);
   createChain(db, { chainId: CHAIN_ID, balances: genesis.balances }, nowMs);
-  return new ChainRecords(db, { markets: SPEC_MARKETS, ringSlots, isDurable: false });
+  return new ChainRecords(db, { nowMs, markets: SPEC_MARKETS, ringSlots, isDurable: false });
 }
 
 /** A chain that a test drives checkpoint by checkpoint, and everything that it announced. */
@@ -84,7 +84,6 @@ export class MemoryChain {
 
   /** Rows and checksums of all tables except the accounts: equal if nothing was recorded. */
   get recorded(): string {
-    this.records.commits.flush();
     const { accounts: _, ...others } = this.records.state.totals;
     return JSON.stringify(others);
   }

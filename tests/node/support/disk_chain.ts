@@ -28,7 +28,6 @@ export class DiskChain {
   readonly heads: number[] = [];
 
   readonly #path: string;
-  #db!: Database;
 
   constructor(path: string, readonly clock: FakeClock, given: Partial<NodeOptions> = {}) {
     this.#path = path;
@@ -42,15 +41,13 @@ export class DiskChain {
       withDefaults(options, { ...base, ...copies, ...given }),
       SPEC_MARKETS,
     );
-    const onOpen = (db: Database) => this.#db = db;
-    this.storage = openStorage(settings, path, clock, onOpen);
-    const { records, resumeFrom } = this.storage;
+    this.storage = openStorage(settings, path, clock);
+    const { records } = this.storage;
     this.chain = new Chain({
       ...settings,
       clock,
       oraclePrices: new OraclePrices(settings.maxStaleMs, settings.markets),
       records,
-      resumeFrom,
       events: {
         onHead: ({ number }) => this.heads.push(number),
         onTransaction: (receipt) => this.receipts.push(receipt),
@@ -111,7 +108,7 @@ export class DiskChain {
 
   /** Makes all later commits fail, or succeed again. */
   failCommits(isFailing: boolean): void {
-    const db = this.#db;
+    const db = this.storage.database;
     Reflect.deleteProperty(db, "exec"); // that of the class counts again
     if (!isFailing) return;
     db.exec = (sql) => {

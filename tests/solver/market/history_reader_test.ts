@@ -108,7 +108,7 @@ Deno.test("History: after the clock was ahead, it reads on from the newest price
   node.slots.set(nowMs + 1_500, 6n);
   clock.advance(1_000);
   await settled();
-  assert.equal(prices.history.newest, nowMs + 1_500);
+  assert.equal(prices.history.newestMs, nowMs + 1_500);
   assert.equal(prices.historyEndMs, nowMs + 1_600);
   await history.stop();
 });
@@ -150,7 +150,7 @@ Deno.test("History: an unreachable node is logged once and retried, and no price
     node.slots.set(clock.now() - 100, 5n);
     clock.advance(1_000);
     await settled();
-    assert.equal(prices.history.newest, clock.now() - 1_100);
+    assert.equal(prices.history.newestMs, clock.now() - 1_100);
     assert.deepEqual(logged(), ["warning solver", "info solver"]);
     await history.stop();
     assert.equal(clock.pending, 0);

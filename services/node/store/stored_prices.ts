@@ -10,17 +10,12 @@ const CELL_SLOTS = 64;
 /** Bytes of a slot in a row: price, CRC-32 of market, slot and price. Zeros: no price. */
 const STORED_SLOT_BYTES = 12;
 
-const TABLE = "prices";
-
-export const PRICES_TABLE_SQL =
-  `CREATE TABLE ${TABLE} (market TEXT NOT NULL, cell INTEGER NOT NULL, slots BLOB NOT NULL, ` +
-  "PRIMARY KEY (market, cell)) STRICT, WITHOUT ROWID";
-
 /**
- * The price rings in the database: a row per 64 slots, deleted once the ring has passed it. Each
- * slot has its own checksum, so that only a damaged slot counts as missing, not its neighbours.
+ * The price rings, and their copy in the database: a row per 64 slots, deleted once the ring has
+ * passed it. Each slot has its own checksum, so that only a damaged slot counts as missing, not its
+ * neighbours.
  */
-export class PriceRingTable {
+export class StoredPrices {
   readonly rings: ReadonlyMap<Market, PriceRing>;
   readonly damagedSlots = new Map<Market, number>();
   readonly #db: Database;
@@ -35,32 +30,32 @@ export class PriceRingTable {
 
   /** Time of the newest price of all markets; 0 if there is none. */
   get newestMs(): number {
-    return Math.max(0, ...this.rings.values().map(({ newest = 0 }) => newest));
+    return Math.max(0, ...this.rings.values().map(({ newestMs = 0 }) => newestMs));
   }
 
   /** Writes new slots. @returns Marks them as stored; call it after the commit. */
   save(): () => void {
     const newest = this.#newest();
     for (const [market, ring] of this.rings) {
-      const from = Math.max((this.#stored.get(market) ?? -1) + 1, ring.oldest / SLOT_MS);
+      const from = Math.max((this.#stored.get(market) ?? -1) + 1, ring.oldestMs / SLOT_MS);
       for (let cell = cellOf(from); cell <= cellOf(newest.get(market)!); cell++) { // one for each
         this.#put(market, ring, cell);
       }
-      const oldestCell = cellOf(ring.oldest / SLOT_MS);
-      this.#db.run(`DELETE FROM ${TABLE} WHERE market = ? AND cell < ?`, market.symbol, oldestCell);
+      const oldestCell = cellOf(ring.oldestMs / SLOT_MS);
+      this.#db.run("DELETE FROM prices WHERE market = ? AND cell < ?", market.symbol, oldestCell);
     }
     return () => this.#stored = newest;
   }
 
   #newest(): Map<Market, number> {
-    const slotOf = ({ newest }: PriceRing) => newest === undefined ? -1 : newest / SLOT_MS;
+    const slotOf = ({ newestMs = -SLOT_MS }: PriceRing) => newestMs / SLOT_MS;
     return new Map(Array.from(this.rings, ([market, ring]) => [market, slotOf(ring)]));
   }
 
   #load(market: Market, slots: number): PriceRing {
     const ring = new PriceRing(slots);
     let damagedSlots = 0;
-    const sql = `SELECT cell, slots FROM ${TABLE} WHERE market = ? ORDER BY cell`;
+    const sql = "SELECT cell, slots FROM prices WHERE market = ? ORDER BY cell";
     for (const { cell, slots: records } of this.#db.all(sql, market.symbol)) {
       // A damaged row may have values of other types than declared.
       if (typeof cell !== "number" || !(records instanceof Uint8Array)) {
@@ -74,7 +69,7 @@ export class PriceRingTable {
         if (price === 0n && checksum === 0) continue;
         const slot = cell * CELL_SLOTS + index;
         // In a damaged table, rows may be out of order.
-        const isNew = ring.newest === undefined || slot * SLOT_MS > ring.newest;
+        const isNew = ring.newestMs === undefined || slot * SLOT_MS > ring.newestMs;
         if (isNew && checksum === checksumOf(market, slot, price)) {
           ring.append(slot * SLOT_MS, price);
         } else damagedSlots += 1;
@@ -97,7 +92,7 @@ export class PriceRingTable {
       view.setUint32(index * STORED_SLOT_BYTES + 8, checksumOf(market, slot, price));
     }
     if (isEmpty) return;
-    const sql = `INSERT OR REPLACE INTO ${TABLE} (market, cell, slots) VALUES (?, ?, ?)`;
+    const sql = "INSERT OR REPLACE INTO prices (market, cell, slots) VALUES (?, ?, ?)";
     this.#db.run(sql, market.symbol, cell, bytes);
   }
 }
