@@ -17,7 +17,7 @@ import { type ExchangesOptions, options } from "./options.ts";
 import { Tape, TradePlayer } from "./playback.ts";
 import { Simulation } from "./simulation.ts";
 import { upgradeToVenue } from "./sockets.ts";
-import type { Trade, TradeSource } from "./trades.ts";
+import type { Trade, TradeSource } from "./shared/trades.ts";
 import { Venue } from "./venue.ts";
 
 export { type ExchangesOptions, options };

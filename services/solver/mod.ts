@@ -34,7 +34,7 @@ export const run = serviceCommand({
     },
     reconcile: {
       summary: "ends the bets that a restored core node lacks",
-      load: () => import("./execution/reconcile.ts"),
+      load: () => import("./reconcile.ts"),
     },
   },
 }, (options) => startSolver(options));

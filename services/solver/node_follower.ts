@@ -14,7 +14,7 @@ import type { Address } from "../../lib/protocol/scalars.ts";
 import { type Thesis, thesisSchema } from "../../lib/protocol/thesis.ts";
 import type { Reservations } from "./execution/reservations.ts";
 import type { MarketData } from "./market/market_data.ts";
-import type { MinimumBet } from "./limits.ts";
+import type { MinimumBet } from "./shared/limits.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
 
 /** The node sends prices ten times a second, so silence means a dead connection. */

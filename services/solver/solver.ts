@@ -19,7 +19,7 @@ import type { Address } from "../../lib/protocol/scalars.ts";
 import type { LocalSigner } from "../../lib/protocol/signature.ts";
 import { createSolverApi } from "./api.ts";
 import { createPricing, type Pricing } from "./create_pricing.ts";
-import { executionLog } from "./execution_log.ts";
+import { executionLog } from "./shared/execution_log.ts";
 import { decodeBet, decodeExecution, findThesis } from "./execution/execution.ts";
 import { ExecutionHandler } from "./execution/execution_handler.ts";
 import { Executor } from "./execution/executor.ts";
@@ -27,7 +27,7 @@ import { type Hedge, HttpHedge, SimulatedHedge } from "./execution/hedge.ts";
 import { Reservations } from "./execution/reservations.ts";
 import { createNodeFollower } from "./node_follower.ts";
 import { reportAccount, reportCalibration, reportExposure } from "./gauges.ts";
-import { MinimumBet } from "./limits.ts";
+import { MinimumBet } from "./shared/limits.ts";
 import { SolverMetrics } from "./metrics.ts";
 import { operations } from "./operations.ts";
 import { options as optionTable, type SolverOptions } from "./options.ts";
@@ -138,8 +138,18 @@ async function start(
   if (!dryRun) intents.start();
   follower.start();
   pricing.start();
-  const report = account.lastKnown().then((balance) => {
-    executionLog.started(options, solver, balance);
+  const report = account.lastKnown().then(({ balance, readAtMs }) => {
+    executionLog.started({
+      address: solver,
+      balance: readAtMs === null ? null : balance,
+      pricing: options.pricing,
+      maxRisk: options.maxRisk,
+      maxExposure: options.maxExposure,
+      chainId: options.chainId,
+      rpcUrl: options.rpcUrl,
+      database: options.database,
+      dryRun,
+    });
     if (!dryRun && marketData === undefined) executionLog.mockPricing();
   });
   opened.defer(() => report);

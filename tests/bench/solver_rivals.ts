@@ -14,13 +14,13 @@ import {
   quoteToWire,
 } from "../../lib/protocol/quote.ts";
 import { TRANSACTION_TYPES, transactionToText } from "../../lib/protocol/transaction.ts";
-import { SOLVER_ERRORS } from "../../services/solver/errors.ts";
+import { SOLVER_ERRORS } from "../../services/solver/error_answers.ts";
 import { acceptJson, readBody, useJsonApi } from "../../lib/http/json_api.ts";
 import type { TransactionTerms } from "../../lib/intents/transactions.ts";
 import { encodeExecution, resultOf } from "../../services/solver/execution/execution.ts";
 import type { Executor } from "../../services/solver/execution/executor.ts";
 import { MockStrategy } from "../../services/solver/pricing/mock_strategy.ts";
-import { LIMITS } from "../../services/solver/limits.ts";
+import { LIMITS } from "../../services/solver/shared/limits.ts";
 import { requireRules } from "../../services/solver/quoting/quote_rules.ts";
 import { definitionOf } from "./driver.ts";
 

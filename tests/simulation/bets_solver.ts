@@ -1,5 +1,5 @@
 import { pageOfTheses } from "../../services/node/rpc/query_pages.ts";
-import { MinimumBet } from "../../services/solver/limits.ts";
+import { MinimumBet } from "../../services/solver/shared/limits.ts";
 import { onlyChain } from "../support/intents.ts";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { getLogger } from "@logtape/logtape";

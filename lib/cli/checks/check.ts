@@ -3,6 +3,7 @@ import type { Clock } from "../../clock.ts";
 import type { RunningService } from "../../http/service.ts";
 import type { Address } from "../../protocol/scalars.ts";
 import type { OptionsOf, OptionSpec, OptionTable } from "../options.ts";
+import type { RequiredPermissions } from "../required_permissions.ts";
 
 /** `warn`: it works, but needs attention. `fail`: the service will not work. */
 export type Level = "ok" | "warn" | "fail";
@@ -38,12 +39,6 @@ export interface CheckContext {
   /** The key that the service signs with. @throws {RangemakerError} If there is none. */
   signer(): Promise<{ address: Address }>;
 }
-
-/** A permission of a Deno process that services need. */
-export type ProcessPermission = "net" | "read" | "write" | "env";
-
-/** Required grants of a process: `host:port` for net, paths, and names of variables. */
-export type RequiredPermissions = Partial<Record<ProcessPermission, readonly string[]>>;
 
 /** A service's additions to the checks that its option kinds imply. */
 export interface ServiceChecks<T extends OptionTable = OptionTable> {

@@ -13,7 +13,7 @@ import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { betTermsOf } from "../../../lib/protocol/terms.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import type { QuoteSigner } from "../quoting/quote_signer.ts";
-import type { ReservedBet } from "../risk/bet_at_risk.ts";
+import type { ReservedBet } from "../shared/bet_at_risk.ts";
 
 /** Body of `POST /execute`. */
 export const executionRequestSchema = z.object({

@@ -1,6 +1,6 @@
 /** The routes of each service on their own, with nothing behind them. */
 import { decodeBet } from "../../../services/solver/execution/execution.ts";
-import { MinimumBet } from "../../../services/solver/limits.ts";
+import { MinimumBet } from "../../../services/solver/shared/limits.ts";
 import type { Handler, Hono, MiddlewareHandler } from "hono";
 import { Registry } from "prom-client";
 import { withDefaults } from "../../../lib/cli/options.ts";

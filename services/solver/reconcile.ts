@@ -1,9 +1,9 @@
 /** `rangemaker solver reconcile`: ends the bets that a restored node lacks. */
-import { repairCommand } from "../../../lib/intents/repair_command.ts";
-import { formatUnits, usdcText } from "../../../lib/protocol/price.ts";
-import { receiptSchema } from "../../../lib/protocol/receipt.ts";
-import { options } from "../options.ts";
-import { decodeExecution, findThesis } from "./execution.ts";
+import { repairCommand } from "../../lib/intents/repair_command.ts";
+import { formatUnits, usdcText } from "../../lib/protocol/price.ts";
+import { receiptSchema } from "../../lib/protocol/receipt.ts";
+import { options } from "./options.ts";
+import { decodeExecution, findThesis } from "./execution/execution.ts";
 
 /** The `solver reconcile` subcommand: ends such bets, and releases their reservations. */
 export const run = repairCommand({
