@@ -14,7 +14,7 @@ import {
 } from "../../lib/http/json_api.ts";
 import { type AnswerOf, jsonHandler, serveDocument } from "../../lib/http/openapi.ts";
 import { readyHandler } from "../../lib/http/readiness.ts";
-import { SOLVER_ERRORS } from "./error_answers.ts";
+import { SOLVER_ERRORS } from "./errors.ts";
 import { solverError } from "./shared/errors.ts";
 import { estimateToWire } from "./quoting/estimate.ts";
 import type { Executor } from "./execution/executor.ts";
