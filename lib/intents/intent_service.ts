@@ -3,7 +3,7 @@ import type { Gauge, Registry } from "prom-client";
 import { RangemakerError } from "../errors.ts";
 import { metricsIn } from "../http/metrics.ts";
 import { ProblemTracker } from "../log/problem_tracker.ts";
-import { cached } from "../net/cached.ts";
+import { createCachedCall } from "../net/cached.ts";
 import { PollingLoop } from "../net/polling_loop.ts";
 import { type ChainGuard, WrongChainError } from "./chain_guard.ts";
 import { StoreError } from "./errors.ts";
@@ -11,7 +11,7 @@ import type { Intent } from "./intent.ts";
 import type { IntentBackend } from "./backend.ts";
 import { type IntentHandler, type SubmitOptions, Submitter } from "./submitter.ts";
 import type { IntentStore } from "./store.ts";
-import { upkeepLoop } from "./upkeep.ts";
+import { createUpkeepLoop } from "./upkeep.ts";
 
 /** The problems that a health check finds. */
 const PROBLEM_CODES = [
@@ -60,14 +60,14 @@ export class IntentService {
     this.#log = log;
     this.#guard = guard;
     this.#submitter = new Submitter({ ...backend, handler, guard });
-    this.problem = cached(() => this.#check(), HEALTH_CACHED_MS, clock);
+    this.problem = createCachedCall(() => this.#check(), HEALTH_CACHED_MS, clock);
     this.#health = new PollingLoop({
       clock,
       poll: async () => void await this.problem(),
       intervalMs: HEALTH_INTERVAL_MS,
       onFailure() {},
     });
-    this.#upkeep = upkeepLoop({ store, retainMs, clock, log });
+    this.#upkeep = createUpkeepLoop({ store, retainMs, clock, log });
     const { gauge, scrapedGauge } = metricsIn(registry);
     scrapedGauge(
       `${name}_store_damaged_rows`,

@@ -29,7 +29,7 @@ import {
   sendOnce,
   type SubmissionNode,
 } from "./node_answer.ts";
-import { retryLoop } from "./retry_loop.ts";
+import { createRetryLoop } from "./retry_loop.ts";
 import type { IntentStore } from "./store.ts";
 import { timestampOf, type TransactionBuilder, type TransactionTerms } from "./transactions.ts";
 
@@ -103,7 +103,7 @@ export class Submitter {
 
   constructor(options: SubmitterOptions) {
     this.#options = options;
-    this.#retries = retryLoop(this, options);
+    this.#retries = createRetryLoop(this, options);
   }
 
   /** Whether the node left the latest attempt without an answer. */

@@ -1,5 +1,5 @@
 /** `rangemaker bridge replay`: resends the deposits that a restored node lacks. */
-import { repairCommand } from "../../lib/intents/repair_command.ts";
+import { createRepairCommand } from "../../lib/intents/repair_command.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { usdcText } from "../../lib/protocol/price.ts";
 import { decodePayload, depositTermsOf, isCreditedBefore, isDepositOnChain } from "./depositor.ts";
@@ -9,7 +9,7 @@ import { options } from "./options.ts";
  * The `bridge replay` subcommand. The node credits each external hash once, from any relayer. So
  * the command may be repeated, and may use a database that the bridge had before.
  */
-export const run = repairCommand({
+export const run = createRepairCommand({
   name: "bridge replay",
   description: "Resends the deposits that the core node lacks after it was restored from a backup.",
   examples: [

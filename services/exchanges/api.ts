@@ -73,7 +73,7 @@ interface ExchangesApiOptions {
  * over WebSockets. Web pages cannot set prices: a browser sends a preflight before a `PUT`, and
  * only `GET` is allowed.
  */
-export function exchangesApi(
+export function createExchangesApi(
   { markets, historyOf, pinPrice, corsOrigins }: ExchangesApiOptions,
 ): Hono {
   const app = new Hono();

@@ -4,7 +4,7 @@ import type { IntentBackend } from "../../lib/intents/backend.ts";
 import { ChainGuard } from "../../lib/intents/chain_guard.ts";
 import { IntentService } from "../../lib/intents/intent_service.ts";
 import type { IntentHandler } from "../../lib/intents/submitter.ts";
-import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
+import { createCachedCall, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import type { Markets } from "../../lib/protocol/markets.ts";
 import type { LocalSigner } from "../../lib/protocol/signature.ts";
 import type { Pricing } from "./create_pricing.ts";
@@ -103,7 +103,7 @@ export function createTrading(
     handler,
     checks,
     limit,
-    releaseSettled: cached(() => reservations.reconcile(), NODE_ANSWER_MS, clock),
+    releaseSettled: createCachedCall(() => reservations.reconcile(), NODE_ANSWER_MS, clock),
     quoteSigner,
     chainId,
     clock,

@@ -11,7 +11,7 @@ import { documentedHandler } from "../../lib/http/openapi.ts";
 import { type RunningService, startOrClose, startService } from "../../lib/http/service.ts";
 import { openIntentBackend } from "../../lib/intents/backend.ts";
 import { type IntentService, problemFields } from "../../lib/intents/intent_service.ts";
-import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
+import { createCachedCall, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { createSolverApi } from "./api.ts";
 import { createPricing } from "./create_pricing.ts";
@@ -118,7 +118,7 @@ async function start(
     metrics,
     limiter: limiter.handle,
     ownBalance: () => account.lastKnown(),
-    checkReadiness: cached(readiness, NODE_ANSWER_MS, clock),
+    checkReadiness: createCachedCall(readiness, NODE_ANSWER_MS, clock),
     calibration: () => marketData?.calibration(),
     solver,
     chainId,

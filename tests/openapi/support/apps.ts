@@ -11,7 +11,7 @@ import { MARKETS, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { createBridgeApi } from "../../../services/bridge/api.ts";
 import { BridgeMetrics } from "../../../services/bridge/metrics.ts";
 import { options as exchangesOptions, startExchanges } from "../../../services/exchanges/mod.ts";
-import { healthHandler, oracleApi } from "../../../services/oracle/api.ts";
+import { createOracleApi, healthHandler } from "../../../services/oracle/api.ts";
 import { createOracleMetrics } from "../../../services/oracle/metrics.ts";
 import { options as oracleOptions, startOracle } from "../../../services/oracle/mod.ts";
 import { Oracle } from "../../../services/oracle/oracle.ts";
@@ -95,7 +95,7 @@ export function oracleApp(): { app: Hono; health: Handler } {
     metrics,
   });
   const api = { oracle, clock: systemClock, metrics, startedAtMs: 0, minSources: 1 };
-  return { app: oracleApi(api), health: healthHandler(api) };
+  return { app: createOracleApi(api), health: healthHandler(api) };
 }
 
 /** Runs a test with an oracle that has every price from all four simulated exchanges. */
