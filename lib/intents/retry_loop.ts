@@ -18,7 +18,7 @@ const RETRY_INTERVAL_MS = 1_000;
 /** Most intents that are retried at the same time. */
 const RETRIES_AT_ONCE = 50;
 
-/** The part of a submitter that its {@link createRetryLoop} uses. */
+/** The part of a submitter that retrying uses. */
 interface IntentRetrier {
   /** Tries once to finish an intent. */
   retry(intent: Intent): Promise<Intent>;

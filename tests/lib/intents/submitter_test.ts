@@ -66,7 +66,7 @@ Deno.test("Submitter: without an answer the same transaction is sent until one a
     assert.equal((await world.store.find("k"))?.state, "submitted");
     assert.equal(world.submitter.isNodeLost, true);
     world.clock.advance(1_000);
-    world.submitter.start();
+    world.retries.start();
     await world.clock.untilScheduled();
     world.node.onSend = (tx) => world.node.commit(tx);
     const committed = world.nextEvent();
@@ -85,7 +85,7 @@ Deno.test("Submitter: a start finishes the intents of an earlier run, signed or 
     const times = { expiresAtMs: world.clock.now() + 1_001, createdAtMs: world.clock.now() };
     await world.store.insert(newIntent("k2", { transaction: world.signed(), ...times }));
     world.clock.advance(1_000);
-    world.submitter.start();
+    world.retries.start();
     await world.clock.untilScheduled();
     assert.equal(await world.store.countUnfinished(), 0);
     assert.deepEqual(world.events, ["final committed", "final committed"]);
