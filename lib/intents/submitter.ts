@@ -9,6 +9,7 @@ import {
   IntentRefusedError,
   OutcomeUnknownError,
   rowDamaged,
+  StoreDamagedError,
   StoreError,
   submissionFailure,
 } from "./errors.ts";
@@ -189,7 +190,9 @@ export class Submitter {
     } catch (thrown) {
       if (thrown instanceof IntentRefusedError) throw thrown;
       const { key } = intent;
-      const damage = rowDamaged(key, messageOf(thrown), thrown);
+      const damage = thrown instanceof StoreDamagedError
+        ? thrown
+        : rowDamaged(key, messageOf(thrown), thrown);
       store.damaged.report(damage);
       const message = `${damage.message}. Nothing was sent`;
       throw new IntentRefusedError(damage.code, message, { details: { key } });

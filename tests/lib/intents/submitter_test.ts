@@ -4,6 +4,7 @@ import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import {
   IntentRefusedError,
   OutcomeUnknownError,
+  rowDamaged,
   StoreError,
 } from "../../../lib/intents/errors.ts";
 import { away, fails } from "../../support/scripted_node.ts";
@@ -193,11 +194,13 @@ Deno.test("Submitter: after the clock was set back, a transaction from the futur
 Deno.test("Submitter: verifies intents from the store before sending, but not new ones", () =>
   withWorld(async (world) => {
     world.verify = () => {
-      throw new IntentRefusedError("STORE_DAMAGED", "Row k is damaged");
+      throw rowDamaged("k", "it was changed");
     };
     const intent = await world.record();
-    const finished = await world.submitter.submit(intent);
-    assert.deepEqual([finished.failure?.code, world.node.sent.length], ["STORE_DAMAGED", 0]);
+    const { failure } = await world.submitter.submit(intent);
+    assert.deepEqual([failure?.code, world.node.sent.length], ["STORE_DAMAGED", 0]);
+    const message = "Row k of the database is damaged: it was changed. Nothing was sent";
+    assert.deepEqual([failure?.message, world.store.damaged.first?.key], [message, "k"]);
     world.verify = () => assert.fail("It is new");
     const { intent: fresh } = await world.store.insert({ ...intent, key: "new" });
     assert.equal((await world.submitter.submit(fresh, { isNew: true })).state, "committed");
