@@ -7,7 +7,7 @@ import { requireFreePort, webSocketUrlOf } from "../../lib/http/listener.ts";
 import { type RunningService, startOrClose, startService } from "../../lib/http/service.ts";
 import { createNodeApi, refuseCrossOrigin } from "./rpc/api.ts";
 import { CoreNode } from "./core_node.ts";
-import { type NodeOptions, options, ORACLE_SETTINGS } from "./options.ts";
+import { type NodeOptions, options } from "./options.ts";
 import { resolveSettings } from "./settings.ts";
 import { openStorage } from "./store/storage.ts";
 
@@ -94,7 +94,6 @@ export const run: RunnableCommand = createServiceCommand({
   description:
     "A development core node: a ledger of USDC balances and theses, a checkpoint every 100 ms that pulls prices from the oracle, and settlement.",
   options,
-  settingsOfOtherServices: ORACLE_SETTINGS,
   examples: [
     [
       "rangemaker node",

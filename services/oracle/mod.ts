@@ -9,7 +9,6 @@ import { createOracleMetrics, registerBoardMetrics } from "./metrics.ts";
 import {
   endpoints,
   MIN_SOURCES_SAFE,
-  NODE_SETTINGS,
   options,
   type OracleOptions,
   requireSources,
@@ -72,7 +71,6 @@ export const run = createServiceCommand({
   name: "oracle",
   description: "Serves one trusted price per pair, aggregated from four exchanges.",
   options,
-  settingsOfOtherServices: NODE_SETTINGS,
   examples: [
     [
       "rangemaker oracle --min-sources 3",

@@ -44,8 +44,6 @@ export interface CheckContext {
 export interface ServiceChecks<T extends OptionTable = OptionTable> {
   service: string;
   options: T;
-  /** See {@link CommandText}. */
-  settingsOfOtherServices?: readonly string[];
   /** Starts the service; undefined if it is none. */
   start?(options: OptionsOf<T>): Promise<RunningService>;
   /** Checks the database that an option names. */
