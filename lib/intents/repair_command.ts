@@ -1,7 +1,7 @@
 /** The shared part of `bridge replay` and `solver reconcile`, for a node that was restored. */
 import { messageOf, RangemakerError } from "../errors.ts";
 import { requireGenesis } from "./chain_guard.ts";
-import type { Intent, IntentOutcome } from "./intent.ts";
+import { type Intent, type IntentOutcome, isFinal } from "./intent.ts";
 import { type IntentBackend, openIntentBackend } from "./backend.ts";
 import { inspectStore } from "./open_store.ts";
 import { isNodeAway } from "../net/core_reader.ts";
@@ -57,11 +57,12 @@ interface RepairCommand extends Pick<CommandText, "name" | "description" | "exam
   /** Whether the database belongs to the key of the service. */
   bindsKey: boolean;
   /**
-   * Repairs a committed intent of which the node has no committed receipt. It may run repeatedly.
+   * Repairs an intent of which the node has no committed receipt: one that is committed, or one that
+   * a service was about to finish when its database was replaced. It may run repeatedly.
    *
    * @param options With `dryRun`, nothing may be sent.
-   * @returns The new result of the intent and a line for the operator, or `present` if nothing is
-   *   missing.
+   * @returns The new result of the intent and a line for the operator; `present` if nothing is
+   *   missing, or a line alone if nothing can be repaired.
    * @throws {RangemakerError} If it failed.
    */
   repair(
@@ -69,13 +70,13 @@ interface RepairCommand extends Pick<CommandText, "name" | "description" | "exam
     intent: Intent,
     options: { chainId: number; dryRun: boolean },
   ): Promise<
-    { result: IntentOutcome & Pick<Intent, "transaction">; line: string } | "present"
+    { result?: IntentOutcome & Pick<Intent, "transaction">; line: string } | "present"
   >;
 }
 
 /**
- * Goes through the committed intents of a store, oldest first. If none failed, the store accepts
- * the node's chain as it is now, and its service submits again.
+ * Goes through the intents of a store that have not failed, oldest first. If the repair of none
+ * failed, the store accepts the node's chain as it is now, and its service submits again.
  */
 export function createRepairCommand(definition: RepairCommand): RunnableCommand {
   const { rpcUrl, privateKey, keystore, keystorePasswordFile, chainId, database } =
@@ -102,8 +103,10 @@ export function createRepairCommand(definition: RepairCommand): RunnableCommand 
       await requireNotEmpty(given.database, definition.service);
       const counts = await repairAll(definition, given, context);
       const repaired = given.dryRun ? "missing" : definition.repaired;
+      const { present, failed, unfinished } = counts;
+      const rest = unfinished === 0 ? "" : `, ${unfinished} unfinished`;
       context.print(
-        `${counts.repaired} ${repaired}, ${counts.present} already present, ${counts.failed} failed`,
+        `${counts.repaired} ${repaired}, ${present} already present, ${failed} failed${rest}`,
       );
       const left = counts.failed + (given.dryRun ? counts.repaired : 0);
       return left === 0 ? ExitCode.ok : ExitCode.failed;
@@ -133,7 +136,7 @@ async function repairAll(
     bindsKey,
   });
   const { store, node } = backend;
-  const counts = { present: 0, repaired: 0, failed: 0 };
+  const counts = { present: 0, repaired: 0, failed: 0, unfinished: 0 };
   const repairOne = async (intent: Intent): Promise<keyof typeof counts> => {
     try {
       const txHash = intent.transaction?.txHash;
@@ -141,13 +144,19 @@ async function repairAll(
       if (receipt?.status === "committed") return "present";
       const outcome = await repair(backend, intent, options);
       if (outcome === "present") return outcome;
-      if (!options.dryRun && !await store.replaceCommitted(intent, outcome.result, clock.now())) {
+      const { result, line } = outcome;
+      if (result === undefined) {
+        print(line);
+        return "unfinished";
+      }
+      if (!options.dryRun && !await store.replaceResult(intent, result, clock.now())) {
+        if (!isFinal(intent.state)) return "present"; // its running service has finished it
         print(
           `${intent.key} was changed by another process meanwhile: stop that process and run this again`,
         );
         return "failed";
       }
-      print(outcome.line);
+      print(line);
       return "repaired";
     } catch (thrown) {
       if (isNodeAway(thrown) || !(thrown instanceof RangemakerError)) throw thrown;
@@ -161,7 +170,7 @@ async function repairAll(
       const page = await store.page(after, REPAIRED_PER_PAGE);
       after = page.last;
       for (const intent of page.intents) {
-        if (intent.state === "committed") counts[await repairOne(intent)] += 1;
+        if (intent.state !== "failed") counts[await repairOne(intent)] += 1;
       }
     }
     counts.failed += store.damaged.size;

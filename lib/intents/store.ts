@@ -249,19 +249,20 @@ export class IntentStore extends ServiceStore {
   }
 
   /**
-   * Replaces the result of a committed intent that was submitted again, or is gone, after the node
-   * was restored from a backup.
+   * Replaces the result of an intent that was submitted again, or is gone, after the node or this
+   * store was restored from a backup.
    *
    * @returns Whether it was still the intent that was read.
    */
-  replaceCommitted(
+  replaceResult(
     intent: Intent,
     result: IntentOutcome & Pick<Intent, "transaction">,
     nowMs: number,
   ): Promise<boolean> {
     const reserved = result.state === "committed" && intent.reserved;
     const next = { ...intent, ...result, reserved, updatedAtMs: nowMs };
-    return this.#replace("state = 'committed'", intent, next);
+    const unchanged = isFinal(intent.state) ? "state = 'committed'" : UNFINISHED;
+    return this.#replace(unchanged, intent, next);
   }
 
   /**

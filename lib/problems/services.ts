@@ -20,9 +20,9 @@ export const SERVICE_DOWN = {
   message: "It does not answer",
   firstStep: "Start it again: it continues where it stopped.",
   commandsByWay: {
+    "From a terminal, if it was stopped": "kill -CONT {pid}",
     "In containers": "docker compose restart {service}",
     "Under systemd": "systemctl restart rangemaker-one@{service}",
-    "From a terminal, if it was stopped": "kill -CONT {pid}",
     "From a terminal, if it hangs (then start it there again)": "kill -KILL {pid}",
   },
 } satisfies Problem;
@@ -179,7 +179,7 @@ export const ORACLE: readonly Problem[] = [
 export const NODE: readonly Problem[] = [
   {
     name: "NodeStopped",
-    title: "New blocks",
+    title: "Readings with a new block",
     measure: changes("node_block_number", "30s"),
     bound: { op: "==", limit: 0 },
     severity: "critical",

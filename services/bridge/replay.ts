@@ -1,13 +1,16 @@
 /** `rangemaker bridge replay`: resends the deposits that a restored node lacks. */
 import { createRepairCommand } from "../../lib/intents/repair_command.ts";
 import { RangemakerError } from "../../lib/errors.ts";
+import { isFinal } from "../../lib/intents/intent.ts";
 import { usdcText } from "../../lib/protocol/price.ts";
 import { decodePayload, depositTermsOf, isCreditedBefore, isDepositOnChain } from "./depositor.ts";
 import { options } from "./options.ts";
 
 /**
  * The `bridge replay` subcommand. The node credits each external hash once, from any relayer. So
- * the command may be repeated, and may use a database that the bridge had before.
+ * the command may be repeated, and may use a database that the bridge had before. It also sends the
+ * deposits that the bridge had recorded and not yet finished, until their deadlines: nobody else
+ * finishes those of a database that was replaced.
  */
 export const run = createRepairCommand({
   name: "bridge replay",
@@ -24,11 +27,14 @@ export const run = createRepairCommand({
   options,
   repaired: "sent again",
   bindsKey: false,
-  async repair({ node, transactions }, intent, { chainId, dryRun }) {
+  async repair({ node, transactions, clock }, intent, { chainId, dryRun }) {
     const { user, amount, nonce } = decodePayload(intent.payload);
     const deposit = `${usdcText(amount)} for ${user}, nonce ${nonce}`;
-    if (dryRun) {
+    // Its user has signed no crediting after the deadline, unless it was credited before.
+    const isLate = !isFinal(intent.state) && clock.now() > intent.expiresAtMs;
+    if (dryRun || isLate) {
       if (await isDepositOnChain({ node, transactions }, intent, chainId)) return "present";
+      if (isLate) return { line: `Not sent, its deadline has passed: ${deposit}` };
       return { result: { ...intent, state: "committed" }, line: `Missing: ${deposit}` };
     }
     const transaction = await transactions.sign(depositTermsOf(intent, chainId));

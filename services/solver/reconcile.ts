@@ -1,5 +1,6 @@
 /** `rangemaker solver reconcile`: ends the bets that a restored node lacks. */
 import { createRepairCommand } from "../../lib/intents/repair_command.ts";
+import { isFinal } from "../../lib/intents/intent.ts";
 import { formatUnits, usdcText } from "../../lib/protocol/price.ts";
 import { receiptSchema } from "../../lib/protocol/receipt.ts";
 import { options } from "./options.ts";
@@ -15,13 +16,17 @@ export const run = createRepairCommand({
   repaired: "gone",
   bindsKey: true,
   async repair({ node, clock }, intent) {
+    const { user, betAmount, payout } = decodeExecution(intent.payload).quote;
+    if (!isFinal(intent.state)) {
+      const bet = `${usdcText(betAmount)} of ${user}, quote ${intent.key}`;
+      return { line: `Unfinished: ${bet}: undo its hedge, if this database was replaced` };
+    }
     const found = await findThesis(node, intent, clock.now());
     // The restored node lacks it, unless this solver knows that it was settled or pruned before.
     if (typeof found !== "string" || (found === "pruned" && !intent.reserved)) return "present";
     const { thesisId } = receiptSchema.parse(JSON.parse(intent.receipt ?? "null"));
     const message = `Thesis ${thesisId} is gone: the core node was restored from a backup`;
     const failure = { code: "CHAIN_REWOUND", message, details: { thesisId } };
-    const { user, betAmount, payout } = decodeExecution(intent.payload).quote;
     return {
       result: { state: "failed", transaction: intent.transaction, receipt: null, failure },
       line: `Gone: thesis ${thesisId} of ${user}, ${usdcText(betAmount)} that might have ` +

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
+import { ShiftedClock, systemClock } from "../../lib/clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { runHere } from "../support/command_context.ts";
 import { post } from "../support/http_answers.ts";
-import { FakeNode } from "../support/fake_node.ts";
+import { ConnectionLost, FakeNode } from "../support/fake_node.ts";
 import { withFolder } from "../support/files.ts";
 import { signedRequest, startTestBridge, user } from "./support.ts";
 
@@ -46,6 +47,36 @@ Deno.test("bridge replay: sends a deposit again if the node has only a failed re
     assert.equal(stdout.split("\n").at(-1), "1 sent again, 0 already present, 0 failed");
     assert.equal(code, 0);
     assert.equal(node.credited.get(user.address), 25_000_000n);
+  }));
+
+Deno.test("bridge replay: sends a deposit that was recorded and not finished, until its deadline", () =>
+  withFolder(async (folder) => {
+    await using node = FakeNode.start();
+    const database = `${folder}/bridge.sqlite`;
+    const { privateKey } = DEV_ACCOUNTS.relayer;
+    const options = ["--rpc-url", node.url, "--database", database, "--private-key", privateKey];
+    const clock = new ShiftedClock(systemClock);
+    const replay = () => runHere(["bridge", "replay", ...options], {}, clock);
+    const { behaviour } = node;
+    node.behaviour = () => {
+      throw new ConnectionLost("Node died");
+    };
+    const bridge = await startTestBridge(node.url, { database });
+    for (const [nonce, lifeMs] of [[1n, 60_000], [2n, 10_000]] as const) {
+      const request = signedRequest({ nonce, deadline: Date.now() + lifeMs });
+      assert.equal((await post(`${bridge.url}/deposit`, request)).status, 504);
+    }
+    await bridge.stop();
+    node.behaviour = behaviour;
+    clock.shift(30_000);
+    const first = await replay();
+    assert.deepEqual([first.code, first.stdout.split("\n")], [0, [
+      `Sent again: 25 USDC for ${user.address}, nonce 1`,
+      `Not sent, its deadline has passed: 25 USDC for ${user.address}, nonce 2`,
+      "1 sent again, 0 already present, 0 failed, 1 unfinished",
+    ]]);
+    assert.equal(node.credited.get(user.address), 25_000_000n);
+    assert.match((await replay()).stdout, /\n0 sent again, 1 already present, .* 1 unfinished$/);
   }));
 
 Deno.test("bridge replay: a dry run that finds missing deposits exits with 1 and sends nothing", () =>

@@ -337,7 +337,9 @@ Deno.test("BetSlip: beyond the tolerance, in either direction, the user decides"
       ? "it would now pay less than you bet. "
       : `the payout changed by ${percent} %, and you accept ${tolerance} %. `;
     const why = `Not placed, nothing taken: ${change}`;
-    const advice = "Taller, longer or later boxes are easier to place. ";
+    const advice = (payouts.at(-1) ?? 0n) > 12_000_000n
+      ? "A better payout means a smaller chance, so you sign again. "
+      : "Taller, longer or later boxes are easier to place. ";
     const text = `(${pays}${why}${advice}New quote, from ${from}.`;
     assert(said.at(-1)?.startsWith(text), said.at(-1));
     const isMuch = Math.abs(Number(stage.offer.quote.payout) / 12_000_000 - 1) >= 0.01;
@@ -508,6 +510,23 @@ Deno.test("BetSlip: a bet that expired while the page was closed is reported as 
     /^No bet was placed on the box from [\d:]+, nothing was taken\.$/,
   );
   assert.equal(said.length, 1);
+});
+
+Deno.test("BetSlip: a bet that was refused after a reload is shown and spoken as not placed", async () => {
+  const details = { usedUp: true };
+  const refused = new ExecutionError("PRICE_MOVED", "It moved", { details, retry: "new_quote" });
+  const { slip, user, said, pending } = scene({ execute: () => Promise.reject(refused) });
+  const { bets } = user.value?.portfolio ?? assert.fail();
+  pending.add({ offer: offerOf(8), signature: SIGNATURE });
+  bets.start();
+  await settle();
+  const stage = stageOf(slip);
+  assert(stage.name === "draft" && stage.isSigned);
+  assert.match(
+    stage.failure ?? "",
+    /^No bet was placed on the box from [\d:]+, nothing was taken\. The odds had changed\.$/,
+  );
+  assert.equal(said.at(-1), `(${stage.failure})`);
 });
 
 Deno.test("BetSlip: a payout is announced once the box has been still for a second", async () => {

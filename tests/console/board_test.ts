@@ -229,8 +229,37 @@ async function readsProfit({ page }: Visitor, outside: string): Promise<void> {
   assert.equal(await slider.evaluate(({ ariaValueText }) => ariaValueText), first);
   await slider.hover(); // its middle
   await eventually("the value at the pointer", async () => await reading() !== first || undefined);
+  const box = await slider.boundingBox() ?? assert.fail();
+  const at = (percent: number) =>
+    [box.x + box.width * percent / 100, box.y + box.height / 2] as const;
+  const readsAt = async (percent: number, how: string) => {
+    await page.evaluate("new Promise((resolve) => requestAnimationFrame(resolve))");
+    const read = await page.$$eval(
+      "figure:has(.heat) .reading",
+      ([span]) => Number.parseFloat(`${span?.style.left}`),
+    );
+    assert(Math.abs(read - percent) < 1, `${how} at ${percent} %: ${read}`);
+  };
+  await page.mouse.move(...at(25));
+  await page.mouse.down();
+  await readsAt(25, "pressed");
+  await page.mouse.move(...at(75));
+  await readsAt(75, "dragged");
+  await page.mouse.up();
+  await readsAt(75, "released");
+  await page.keyboard.press("ArrowRight");
+  await readsAt(75.5, "with a key");
+  const ticks = await page.$("figure:has(.heat) .reading ~ .x-ticks");
+  assert.equal(await ticks?.isVisible(), false, "covered labels");
   await page.mouse.move(0, 0);
   await page.waitForSelector("figure:has(.heat) .reading", { hidden: true });
+  await page.touchscreen.tap(...at(30));
+  await readsAt(30, "tapped");
+  const finger = await page.touchscreen.touchStart(...at(40));
+  await finger.move(...at(60));
+  await readsAt(60, "dragged by a finger");
+  await finger.end();
+  await readsAt(60, "released by a finger");
 }
 
 /** Of the forecasts that the solver reports, one is wrong: it is marked in the table and the drawing. */

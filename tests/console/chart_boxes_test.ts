@@ -98,7 +98,8 @@ Deno.test("isWaiting: a bet whose end has passed waits for prices, unless it is 
   const open = thesisOf(1, { startTime: 0, endTime: 1_000 });
   assert.equal(isWaiting(open, 1_500), false, "it is being settled");
   assert.equal(isWaiting(open, 3_000), true);
-  assert.equal(stateOfBet(open, 3_000).kind, "waiting");
+  assert.equal(stateOfBet(open, 3_000).text, "… waits for prices");
+  assert.equal(stateOfBet(open, 3_000, true).text, "… not known, no connection");
   assert.equal(isWaiting({ ...open, status: "needs_backfill" }, 0), true);
   assert.equal(isWaiting({ ...open, breach: { time: 500, price: 3n } }, 3_000), false);
   assert.equal(isWaiting({ ...open, status: "won" }, 3_000), false);
@@ -141,6 +142,7 @@ Deno.test("runText: a placed bet starts, runs, and is settled", () => {
     "22 s left",
     "being settled",
   ]);
+  assert.equal(runText(bet, 130_000, true), "not known, no connection");
 });
 
 Deno.test("whereabouts: shows the distance of a price to the nearer edge, and its side", () => {

@@ -17,14 +17,14 @@ const KINDS: readonly BoxKind[] = ["lost", "won", "waiting", "open"];
 /** A canvas that counts calls by kind, and records its texts, their places, and what is filled. */
 function countingContext() {
   const counts: Record<string, number> = {};
-  const texts: { text: string; x: number; y: number }[] = [];
+  const texts: { text: string; x: number; y: number; widest: number }[] = [];
   const rectangles: { top: number; bottom: number }[] = [];
   const filled: { width: number; height: number }[] = [];
   let path: typeof filled = [];
   const context = new Proxy({}, {
     get: (_, name) => (text?: unknown, x = 0, y = 0, height = 0) => {
       counts[String(name)] = (counts[String(name)] ?? 0) + 1;
-      if (name === "fillText") texts.push({ text: String(text), x, y });
+      if (name === "fillText") texts.push({ text: String(text), x, y, widest: height });
       if (name === "beginPath") path = [];
       if (name === "rect") path.push({ width: Math.round(y), height: Math.round(height) });
       if (name === "fill") filled.push(...path);
@@ -289,6 +289,7 @@ Deno.test("Chart: the invitation to draw is where the suggested box will be, bel
   assert.deepEqual(drawn, { top: scales.y(2_995), bottom: scales.y(2_985) });
   const names = texts.map(({ text }) => text);
   assert(names.indexOf("Draw") < names.indexOf("lost"), "painted first");
+  assert.equal(texts.find(({ text }) => text === "Draw")?.widest, 0, "not squeezed into the box");
 });
 
 Deno.test('Chart: the invitation to draw stays above "now", wherever the price is', () => {

@@ -140,7 +140,7 @@ Deno.test({
           });
           // Not a counter of minutes, which "+" would raise.
           const buttons = await visitor.textOf('[aria-label^="Time shown"]');
-          assert.equal(buttons, "1 min−+");
+          assert.equal(buttons, "Shows 1 min−+");
           await page.focus('[aria-label="Show less time"]');
           for (let pressed = 0; pressed < 5; pressed++) await page.keyboard.press("Enter");
           assert.equal(await timeShown(visitor), "10 s", "the least");

@@ -3,6 +3,7 @@ import { MetricsHistory, parseMetrics } from "../../services/console/page/data/m
 import { formatShare, formatTime } from "../../services/console/page/format.ts";
 import type { ServiceName } from "../../services/console/page/data/service_watch.ts";
 import {
+  faultText,
   figuresText,
   formatAge,
   formatPoints,
@@ -100,4 +101,15 @@ Deno.test("Operator: a source is faulty if it is not connected, or silent in all
     "+1.3 bp",
     "−3.0 bp",
   ]);
+});
+
+Deno.test("faultText: does not say the kind of a fault twice", () => {
+  const texts = {
+    "silent: silent for 5000 ms": "silent for 5000 ms",
+    "not_opened: not open after 3000 ms": "not open after 3000 ms",
+    "closed: closed with 1006": "closed with 1006",
+    "not_opened: cannot be connected to": "not opened: cannot be connected to",
+    "stream_silent: ETH/USDT for 20000 ms": "stream silent: ETH/USDT for 20000 ms",
+  };
+  assert.deepEqual(Object.keys(texts).map(faultText), Object.values(texts));
 });

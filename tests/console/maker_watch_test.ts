@@ -20,6 +20,7 @@ const modelOf = (client: object) => ({
   markets: new Markets(MARKETS),
   serverClock: { now: () => 90_000 },
   maker: { isAway: signal(false) },
+  feed: { isAway: signal(false) },
 });
 
 const INFO = { address: OTHER, pricing: "barrier", dryRun: false };
@@ -93,6 +94,9 @@ Deno.test("MakerWatch: a pass reads all figures; while the solver is away, the o
   assert.equal(watch.solverProblem.value, "the solver cannot be reached");
   assert.equal(model.maker.isAway.value, true, "the header agrees");
   assert.equal(watch.problem.value, undefined, "the node answers");
+  model.feed.isAway.value = true;
+  assert.equal(watch.problem.value, "no prices arrive", "the header agrees");
+  model.feed.isAway.value = false;
   assert.equal(later.solver, same.solver, "with the time at which it was read");
   assert.equal(later.readAtMs, same.readAtMs + PASS_MS);
   assert.deepEqual([same.placing, later.placing], [7n, 7n]);

@@ -909,13 +909,14 @@ Deno.test(
     await visitor.sees(/You get\s+[\d.]+ USDC, at least [\d.]+\s+Odds\s+×\s[\d.]+/);
     await page.$eval("html", (html) => html.scrollTop = 0);
     const seen = await page.$$eval(
-      ".terms, .action-bar button.wide, .legend [aria-label^=Show]",
+      ".sum, .stakes, .action-bar button.wide, .legend [aria-label^=Show]",
       (parts) =>
         parts.map((part) => part.getBoundingClientRect())
           .filter(({ top, bottom, height }) => height > 0 && top >= 0 && bottom <= 390)
           .length,
     );
-    assert.equal(seen, 4, "terms, next step and both zoom buttons are on the screen");
+    assert.equal(seen, 5, "sum, stakes, next step and both zoom buttons are on the screen");
+    assert.match(await visitor.textOf(".sum"), /^Get [\d.]+ USDC, chance [\d.]+ %$/);
     await visitor.press("Get a quote");
     await visitor.sees(/Sign and place the bet/);
     // Not by the mouse: the message may end meanwhile.
@@ -935,6 +936,8 @@ Deno.test(
     await visitor.press("Sign and place the bet");
     await visitor.sees(/is placed/);
     assert.equal(await page.$eval(".side", ({ scrollTop }) => scrollTop), 0);
+    await page.$eval(".positions h2", (bets) => bets.scrollIntoView({ block: "center" }));
+    assert.deepEqual(await cutOff(page, [".positions h2", ".chart"]), [], "beside the chart");
     await visitor.close({ outages: true });
   }),
 );

@@ -59,6 +59,21 @@ Deno.test(
 );
 
 Deno.test(
+  pageTest("a phone's page at its end stays there as the balance changes", async (open) => {
+    const visitor = await open((page) => page.setViewport(PHONE));
+    const { page } = visitor;
+    await visitor.enter();
+    const end = "document.documentElement.scrollHeight - innerHeight";
+    await page.evaluate(`scrollTo(0, ${end})`);
+    await page.evaluate('document.querySelector(".side details form").requestSubmit()');
+    await visitor.sees(/2,000\.00 USDC\s/);
+    const [at, left] = [await page.evaluate("scrollY"), await page.evaluate(`${end} - scrollY`)];
+    assert(Number(at) > 0 && Math.abs(Number(left)) < 2, `at ${at}, ${left} from the end`);
+    await visitor.close({ outages: true });
+  }),
+);
+
+Deno.test(
   pageTest("in large text on a phone, amount, button and signed range are seen", async (open) => {
     const visitor = await open((page) => page.setViewport(PHONE));
     const { page } = visitor;

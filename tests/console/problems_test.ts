@@ -224,10 +224,11 @@ Deno.test("Problems: down, unhealthy and unready services have a reason; critica
   assert(guide.includes("$ ps -eo pid,stat,pcpu,etime,args | grep '[m]ain.ts <service>'\n"));
   assert(guide.includes(`\n## ${START_CHAPTER}\n`));
   const [known] = findingsOf([stateOf("oracle", ["process_id 77"], { presence: "hangs" })]);
-  assert.deepEqual(Object.values(known?.commandsByWay ?? {}).slice(2), [
-    "kill -CONT 77",
-    "kill -KILL 77",
-  ]);
+  assert.deepEqual(
+    Object.values(known?.commandsByWay ?? {}).map((command) => command.split(" ", 2).join(" ")),
+    ["kill -CONT", "docker compose", "systemctl restart", "kill -KILL"],
+  );
+  assert.match(known?.firstStep ?? "", /^If it was only stopped, continue it\. /);
   assert(known !== undefined);
   assert.equal(runbookOf(known), "/runbook/ServiceDown?service=oracle&pid=77");
   for (const name of ["exchanges", "oracle", "node", "proxy", "bridge", "solver"] as const) {
@@ -594,8 +595,13 @@ Deno.test("Problems: while the node is away, the bets that were open before have
   assert.equal(other?.deadlinesMs, undefined, "bets do not need it");
   assert.deepEqual(deadlineText(ends, 10_000), {
     left: "50.0 s",
-    next: `the next of 2 bets ends at ${formatTime(60_000)}, and 1 has ended`,
+    next: `the next of 2 bets ends at ${formatTime(60_000)}, and for 1 it is too late`,
   });
-  assert.equal(deadlineText([5_000], 0)?.next, `the bet ends at ${formatTime(5_000)}`);
-  assert.equal(deadlineText(ends, 90_000), undefined);
+  assert.equal(deadlineText([25_000], 0)?.next, `the bet ends at ${formatTime(25_000)}`);
+  assert.equal(
+    deadlineText(ends, 45_000)?.next,
+    `the bet ends at ${formatTime(90_000)}, and for 2 it is too late`,
+    "nobody fills in prices within 15 s",
+  );
+  assert.equal(deadlineText(ends, 70_000), undefined);
 });

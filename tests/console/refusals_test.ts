@@ -8,11 +8,12 @@ import {
   startText,
 } from "../../services/console/page/maker/refusals.ts";
 
-Deno.test("answersOf: successes first, then refusals by their count since the start, of bets before quotes and estimates", () => {
+Deno.test("answersOf: successes first, then those at the maker's limits, then refusals by their count since the start, of bets before quotes and estimates", () => {
   const metrics = parseMetrics(
     `solver_execute_answers_total{outcome="executed"} 12
     solver_execute_answers_total{outcome="DURATION_TOO_LONG"} 3
     solver_execute_answers_total{outcome="PRICE_MOVED"} 50
+    solver_quotes_total{kind="estimate",outcome="EXPOSURE_TOO_LARGE"} 1
     solver_execute_answers_total{outcome="WINDOW_ENDED"} 0
     solver_quotes_total{kind="quote",outcome="quoted"} 70
     solver_quotes_total{kind="estimate",outcome="quoted"} 90
@@ -25,6 +26,7 @@ Deno.test("answersOf: successes first, then refusals by their count since the st
   assert.deepEqual(answers.map(({ outcome, counts }) => [outcome, counts]), [
     ["executed", [12, 0, 0]],
     ["quoted", [0, 70, 90]],
+    ["EXPOSURE_TOO_LARGE", [0, 0, 1]],
     ["PRICE_MOVED", [50, 0, 0]],
     ["INVALID_REQUEST", [40, 0, 0]],
     ["DURATION_TOO_LONG", [3, 9, 0]],
@@ -38,7 +40,7 @@ Deno.test("answersOf: successes first, then refusals by their count since the st
   );
   assert.deepEqual(
     answers.map((answer) => countText(answer, 0, answers).replace("\u00a0", " ")),
-    ["12 (18\u00a0%)", "0", "50 (77\u00a0%)", "40", "3 (4.6\u00a0%)", "0", "0"],
+    ["12 (18\u00a0%)", "0", "0", "50 (77\u00a0%)", "40", "3 (4.6\u00a0%)", "0", "0"],
     "shares of the same 65",
   );
   assert.deepEqual(answersOf(parseMetrics("")), []);

@@ -7,7 +7,6 @@ import {
   comparedText,
   earnedText,
   earningsOf,
-  expectedOfOpen,
   profitHistory,
 } from "../../services/console/page/maker/earnings.ts";
 import { toNumber } from "../../services/console/page/format.ts";
@@ -120,13 +119,6 @@ Deno.test("profitHistory: profit is added up in the order of decisions, at the s
   ]);
 });
 
-Deno.test("expectedOfOpen: sums stakes less expected payouts of open bets, if all probabilities are known", () => {
-  const [open, other, lost] = [betOf(1, "open"), betOf(2, "open"), betOf(3, "lost")];
-  assert.equal(expectedOfOpen([open, lost], known({ 1: 0.25 })), 5);
-  assert.equal(expectedOfOpen([open, other], known({ 1: 0.25 })), undefined);
-  assert.equal(expectedOfOpen([], known({ 1: 0.25 })), undefined);
-});
-
 /** Bets at other times, so that each is a case of its own, of which the first are won. */
 const comparedBets = (
   won: number,
@@ -157,6 +149,11 @@ Deno.test("comparedText: the profit beside the expected one, their difference in
   assert.match(earnedText(comparedBets(28)), /^You lost 160\.00 USDC on 40 bets, 40/);
   const lost = { ...comparedBets(28), profit: -118_811_000n };
   assert.match(earnedText(lost), /^You lost 118\.82 USDC/, "as in the table");
+  const early = comparedBets(1, 4, (id) => ({ endTime: 100_000 + id }));
+  assert.match(
+    earnedText(early),
+    /^You earned 20\.00 .* That has \+30\.00 on bets whose window still runs: those that users win/,
+  );
   assert.match(textOf(28), / is 2\.5 standard errors below .* Chance alone rarely does that\.$/);
   assert.match(textOf(35), / 4\.7 .* ▲ More than chance: users win more than they pay for\.$/);
   assert.match(textOf(5), / 4\.7 .* ▲ More than chance: users are paid too little\.$/);

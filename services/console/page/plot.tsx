@@ -1,6 +1,7 @@
 import { scaleLinear } from "d3-scale";
 import { useSignal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, TargetedPointerEvent } from "preact";
+import { useRef } from "preact/hooks";
 import { formatGain, fromNumber, toNumber } from "./format.ts";
 
 /** A profit in USDC with 6 decimals, from a position in percent of the width on. */
@@ -31,10 +32,29 @@ interface PlotProps {
 /** A drawing over a grid, which is labelled at the right and below, and is read at the pointer or with keys. */
 export function Plot({ label, xTicks, yTicks, children, readAt }: PlotProps) {
   const position = useSignal<number | undefined>(undefined);
-  const { value: read } = position;
+  const slider = useRef<HTMLInputElement>(null);
+  const read = readAt && position.value;
+  const clear = () => position.value = undefined;
+  const readPointer = ({ clientX, currentTarget }: TargetedPointerEvent<SVGSVGElement>) => {
+    const { left, width } = currentTarget.getBoundingClientRect();
+    position.value = Math.min(100, Math.max(0, 100 * (clientX - left) / width));
+  };
   return (
     <div class="plot">
-      <svg viewBox="0 0 100 100" preserveAspectRatio="none" role="img" aria-label={label}>
+      <svg
+        viewBox="0 0 100 100"
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={label}
+        onPointerDown={(event) => {
+          readPointer(event);
+          slider.current?.focus({ preventScroll: true }); // what is read stays until it loses it
+        }}
+        onMouseDown={(event) => event.preventDefault()} // it would take the focus away
+        onPointerMove={readPointer}
+        onPointerLeave={({ pointerType }) => pointerType === "mouse" && clear()}
+        onPointerCancel={clear}
+      >
         {xTicks?.map(({ at }) => <path key={at} class="grid" d={`M${at} 0 V100`} />)}
         {yTicks.map(({ at }) => <path key={at} class="grid" d={`M0 ${at} H100`} />)}
         {children}
@@ -42,6 +62,7 @@ export function Plot({ label, xTicks, yTicks, children, readAt }: PlotProps) {
       </svg>
       {readAt && (
         <input
+          ref={slider}
           type="range"
           class="probe"
           aria-label="Value at a position"
@@ -49,10 +70,7 @@ export function Plot({ label, xTicks, yTicks, children, readAt }: PlotProps) {
           value={read ?? 50}
           step="0.5"
           onInput={({ currentTarget }) => position.value = currentTarget.valueAsNumber}
-          onBlur={() => position.value = undefined}
-          onPointerMove={({ offsetX, currentTarget }) =>
-            position.value = 100 * offsetX / currentTarget.clientWidth}
-          onPointerLeave={() => position.value = undefined}
+          onBlur={clear}
         />
       )}
       {readAt && read !== undefined && (

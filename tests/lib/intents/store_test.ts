@@ -92,7 +92,7 @@ const contract: Record<string, StoreTest> = {
     for (const { intent } of inserts) assert.deepEqual(intent, winners[0]?.intent);
   },
 
-  async "the details of a failure survive a reopen, also after replaceCommitted"(
+  async "the details of a failure survive a reopen, also after replaceResult"(
     store,
     database,
   ) {
@@ -105,7 +105,7 @@ const contract: Record<string, StoreTest> = {
     const { intent: finished } = await store.finish(intent, lost, 5);
     const { intent: second } = await store.insert(newIntent("b"));
     const { intent: kept } = await store.finish(second, committed, 5);
-    assert(await store.replaceCommitted(kept, { ...lost, transaction: kept.transaction }, 6));
+    assert(await store.replaceResult(kept, { ...lost, transaction: kept.transaction }, 6));
     await using again = await openIntentStore(database, "test");
     assert.deepEqual(await again.find("a"), finished);
     assert.deepEqual((await again.find("b"))?.failure, lost.failure);

@@ -26,16 +26,6 @@ const expectedOf = (bets: readonly PredictedBet[]) =>
     0,
   );
 
-/** What the open bets should bring, USDC; undefined unless all probabilities are known. */
-export function expectedOfOpen(
-  theses: readonly Thesis[],
-  probabilities: Probabilities,
-): number | undefined {
-  const open = theses.filter((thesis) => !isDecided(thesis));
-  const predicted = predictedBets(open, probabilities);
-  return open.length > 0 && predicted.length === open.length ? expectedOf(predicted) : undefined;
-}
-
 /**
  * The decided bets that show whether the forecasts are right: their probability is known, and their
  * window is over, because of those of the same time only lost ones are decided earlier.
@@ -54,6 +44,8 @@ export interface Earnings extends Results {
   name: string;
   /** Its comparable bets; undefined without any. */
   compared: Compared | undefined;
+  /** The part of the profit on bets whose window still runs: of those, only lost ones are decided. */
+  early: bigint;
 }
 
 /** The comparable bets of a row, beside what they should have brought. */
@@ -99,6 +91,7 @@ export function earningsOf(theses: readonly Thesis[], options: EarningsOptions):
     name,
     ...resultsOf(settled.filter(has)),
     compared: compare(comparable.filter(({ thesis }) => has(thesis)), late.some(has)),
+    early: resultsOf(settled.filter((bet) => bet.endTime > nowMs && has(bet))).profit,
   });
   const all = rowOf("All", () => true);
   const ofMarkets = markets.map(({ symbol, base, quote }) =>
@@ -148,12 +141,13 @@ export const COMPARED_NOTE =
   `stays within 2 in 95 % of cases, and almost always within ${ERRORS_MAX} (▲ marks more). ${OVERLAP}`;
 
 /** What the settled bets brought. */
-export function earnedText({ settled, profit, stakes }: Earnings): string {
+export function earnedText({ settled, profit, stakes, early }: Earnings): string {
   const amount = formatGain(profit).replace(/^[+−]/, "");
   const share = formatShare(Math.abs(Number(profit) / Number(stakes)));
   return `You ${profit < 0n ? "lost" : "earned"} ${amount} USDC on ${
     counted(settled, "bet")
-  }, ${share} of their stakes.`;
+  }, ${share} of their stakes.` + (early === 0n ? "" : ` That has ${formatGain(early)} on bets ` +
+    "whose window still runs: those that users win come later.");
 }
 
 /** The settled bets that can be compared with their forecasts, and the verdict. */

@@ -106,7 +106,12 @@ function Maker({ model, state, isOld, asOfMs }: MakerProps) {
         startedAtMs={solver && startOf(solver.metrics)}
       />
       <Card title="Open bets">
-        {open > 0 && <p>{open} open, and how much of what you may lose is in each market:</p>}
+        {open > 0 && (
+          <p>
+            What they are worth now is not shown, because their quoted probabilities grow old.{" "}
+            {open} open, and how much of what you may lose is in each market:
+          </p>
+        )}
         <Exposure {...{ model, theses, nowMs }} />
         <OpenBets {...{ model, theses, waiting }} />
       </Card>

@@ -1,4 +1,4 @@
-import { type Signal, signal } from "@preact/signals";
+import { computed, type Signal, signal } from "@preact/signals";
 import {
   type Account,
   type Address,
@@ -15,7 +15,7 @@ import { get, LateError, NoAnswerError, Poll } from "../data/http.ts";
 import { type Metrics, parseMetrics } from "../data/metrics.ts";
 import { messageOf } from "../../../../lib/errors.ts";
 import type { MakerStatus } from "../data/maker_status.ts";
-import type { MarketState } from "../data/price_feed.ts";
+import type { MarketState, PriceFeed } from "../data/price_feed.ts";
 import { PriceGaps } from "./price_gaps.ts";
 import { uint64Schema } from "../../../../lib/protocol/scalars.ts";
 
@@ -63,6 +63,8 @@ interface MakerModel {
   serverClock: Pick<Clock, "now">;
   /** Shown in the page's header, which says the same as this view. */
   maker: Pick<MakerStatus, "isAway">;
+  /** A node that hangs is noticed by its prices before a request is late. */
+  feed: Pick<PriceFeed, "isAway">;
 }
 
 /** The parts of the solver's `GET /theses` that are shown, USDC with 6 decimals. */
@@ -91,7 +93,10 @@ export class MakerWatch {
   /** Undefined before the first answers. */
   readonly state: Signal<MakerState | undefined> = signal(undefined);
   /** Why the bets are out of date; undefined if they are not. */
-  readonly problem: Signal<string | undefined> = signal(undefined);
+  readonly problem = computed(() =>
+    this.#problem.value ?? (this.#model.feed.isAway.value ? "no prices arrive" : undefined)
+  );
+  readonly #problem: Signal<string | undefined> = signal(undefined);
   /** Why the solver's own figures are out of date; undefined if they are not. */
   readonly solverProblem: Signal<string | undefined> = signal(undefined);
   /** The solver's newest figures, also while the chain does not answer. */
@@ -163,10 +168,10 @@ export class MakerWatch {
       const arePlaced = isLive && readAtMs > (solver?.readAtMs ?? 0) + PLACED_MS;
       const placing = arePlaced ? 0n : solver?.executing ?? 0n;
       this.state.value = { solver, address, placing, account, theses, gaps, readAtMs };
-      this.problem.value = isLive ? undefined : "reconnecting";
+      this.#problem.value = isLive ? undefined : "reconnecting";
     } catch (thrown) {
       if (!isRangemakerError(thrown)) throw thrown;
-      if (!signal.aborted) this.problem.value = reasonOf(thrown);
+      if (!signal.aborted) this.#problem.value = reasonOf(thrown);
     }
   }
 

@@ -20,7 +20,17 @@ export interface AnswerCount {
   counts: readonly number[];
 }
 
-/** All answers since the solver's start: successes first, then the most frequent, to bets first. */
+/** Refusals that end when the maker deposits, or raises a limit. */
+const AT_LIMITS: ReadonlySet<string> = new Set([
+  "RISK_TOO_LARGE",
+  "EXPOSURE_TOO_LARGE",
+  "BALANCE_TOO_LOW",
+]);
+
+/**
+ * All answers since the solver's start: successes, then refusals that the maker can end, then the most
+ * frequent, to bets first.
+ */
 export function answersOf(metrics: Metrics): AnswerCount[] {
   const answers = new Map<string, number[]>();
   for (const [index, { counter, labels }] of REQUESTS.entries()) {
@@ -31,16 +41,17 @@ export function answersOf(metrics: Metrics): AnswerCount[] {
       answers.set(outcome, counts);
     }
   }
-  const successOf = ({ outcome }: AnswerCount) => Number(SUCCESSES.has(outcome));
+  const rankOf = ({ outcome }: AnswerCount) =>
+    SUCCESSES.has(outcome) ? 0 : AT_LIMITS.has(outcome) ? 1 : 2;
   const differenceOf = (a: AnswerCount, b: AnswerCount) =>
     b.counts.map((count, index) => count - a.counts[index]!).find((difference) =>
       difference !== 0
     ) ?? 0;
   return [...answers].map(([outcome, counts]) => ({ outcome, counts }))
-    .sort((a, b) => successOf(b) - successOf(a) || differenceOf(a, b));
+    .sort((a, b) => rankOf(a) - rankOf(b) || differenceOf(a, b));
 }
 
-/** Refusals of requests that are no business: they are in no share. */
+/** Refusals of requests that are no business: they are not counted in the percentages. */
 const NO_BUSINESS: ReadonlySet<string> = new Set([
   "INVALID_REQUEST",
   "INVALID_SIGNATURE",
@@ -111,15 +122,17 @@ export const REFUSAL_TEXTS: Readonly<Record<string, string>> = {
     "The solver did not know all its open bets: it had just started, or lost the node.",
   BALANCE_TOO_LOW: "Your balance did not cover the payout less the stake: deposit.",
   INSUFFICIENT_BALANCE: "The user’s balance did not cover the stake.",
-  INVALID_REQUEST: "Not a request of this API. In no share.",
-  INVALID_SIGNATURE: "The user’s signature does not fit the quote. In no share.",
+  INVALID_REQUEST:
+    "A wrong field, or beyond a bound of yours such as `--max-deadline-ms`. Not counted in the " +
+    "percentages.",
+  INVALID_SIGNATURE: "The user’s signature does not fit the quote. Not counted in the percentages.",
   DEADLINE_PASSED: "The user signed too late.",
   PRICE_STALE: "The node had no fresh price.",
   ORACLE_STALE: "The node had no fresh price when the bet arrived.",
   PRICE_UNAVAILABLE: "The solver had no price.",
   VOLATILITY_UNAVAILABLE: "Too little price history to price with, as after a start.",
   HISTORY_UNAVAILABLE: "Too little price history to price with, as after a start.",
-  RATE_LIMITED: "Too many requests from one address, or in all. In no share.",
+  RATE_LIMITED: "Too many requests from one address, or in all. Not counted in the percentages.",
   OUTCOME_UNKNOWN: "The node’s answer was lost. The bet counts as at risk until it is known.",
   DRY_RUN: "The solver runs with `--dry-run` and takes no bets.",
 };

@@ -9,14 +9,12 @@ import {
   formatGain,
   formatLoss,
   formatTime,
-  fromNumber,
   shortAddress,
 } from "../format.ts";
 import { labelOf } from "../trade/chart_spans.ts";
 import { Words } from "../words.tsx";
 import { runbookOf } from "../operator/finding.ts";
 import { NEEDS_BACKFILL } from "../operator/problems.ts";
-import { expectedOfOpen } from "./earnings.ts";
 import {
   headroomOf,
   mostAtRisk,
@@ -47,7 +45,6 @@ interface RiskProps {
 /** The largest loss on all open bets, including bets being placed, and `--max-exposure`. */
 export function Risk({ model, state, theses, waiting, isOld, asOfMs, nowMs }: RiskProps) {
   const { solver, placing, account } = state;
-  const expected = expectedOfOpen(theses, solver?.probabilities ?? new Map());
   const symbolOf = ({ base, quote }: Thesis) => model.markets.find(base, quote)?.symbol ?? "";
   const ifStill = profitIfStill(theses, (bet) => freshPrice(model, symbolOf(bet)), nowMs);
   const { open, atRisk } = resultsOf(theses);
@@ -63,7 +60,7 @@ export function Risk({ model, state, theses, waiting, isOld, asOfMs, nowMs }: Ri
       .map(({ label, rest }): [string, string] => [label, formatLoss(rest)]),
     ["Last bet ends", lastMs > 0 ? `in ${labelOf(lastMs)}` : "–"],
     [`Most from ${who}`, user ? `${formatLoss(user.atRisk)} in ${counted(user.bets, "bet")}` : "–"],
-    ["Expected, as quoted", expected === undefined ? "–" : formatGain(fromNumber(expected))],
+    ["In bets being placed", all > ofOpen ? formatLoss(all - ofOpen) : "–"],
     ["If prices stay as now", ifStill === undefined ? "–" : formatGain(ifStill)],
   ];
   return (
@@ -85,8 +82,6 @@ export function Risk({ model, state, theses, waiting, isOld, asOfMs, nowMs }: Ri
           <p class="huge" data-maker-exposure>{formatLoss(all)} USDC</p>
           <p>
             {open === 0 ? "No bet is open" : `At most, on ${counted(open, "bet")}`}
-            {all > ofOpen &&
-              ` and ${formatLoss(all - ofOpen)} in bets being placed, which are in no other figure`}
             {asOfMs !== undefined && ` at ${formatTime(asOfMs)}`}
             {all < atRisk && `: not all of ${formatLoss(atRisk)} can be lost together`}.
             {open > 1 && " Stakes won on other bets are not deducted."}

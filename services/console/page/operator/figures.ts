@@ -98,6 +98,10 @@ function faultOf({ ready, streams }: Source): string | undefined {
   return age > SILENT_MS ? `silent for ${formatDuration(age)}` : undefined;
 }
 
+/** A fault of a source, without its kind where the text says it again, as in `silent: silent for`. */
+export const faultText = (fault: string) =>
+  fault.replaceAll("_", " ").replace(/^(.+?)(ed)?: (?=\1)/, "");
+
 type Reader = (history: MetricsHistory) => number | undefined;
 
 const now = (metric: string): Reader => ({ latest }) => latest.sum(metric);

@@ -115,17 +115,20 @@ export function followingText(
     (criticals > 0 ? ` (${criticals} critical)` : "") + `, probably because ${reasons.join("; ")}`;
 }
 
-/** The time until the next of some bets ends, and how many have already; undefined if all have. */
+/** A service hardly starts, and prices are hardly filled in, in less time. */
+const SAVED_AFTER_MS = 20_000;
+
+/** The time until the next of the bets ends that can be saved, and of the others; undefined without any. */
 export function deadlineText(
   endsMs: readonly number[],
   nowMs: number,
 ): { left: string; next: string } | undefined {
-  const open = endsMs.filter((endMs) => endMs > nowMs);
+  const open = endsMs.filter((endMs) => endMs > nowMs + SAVED_AFTER_MS);
   if (open.length === 0) return undefined;
   const nextMs = Math.min(...open);
   const which = open.length === 1 ? "the bet" : `the next of ${open.length} bets`;
   const count = endsMs.length - open.length;
-  const ended = count === 0 ? "" : `, and ${count} ${count === 1 ? "has" : "have"} ended`;
+  const ended = count === 0 ? "" : `, and for ${count} it is too late`;
   return {
     left: formatDuration(nextMs - nowMs),
     next: `${which} ends at ${formatTime(nextMs)}${ended}`,

@@ -289,6 +289,9 @@ const PS = "ps -eo pid,stat,pcpu,etime,args | grep '[m]ain.ts {service}'";
 
 /** Simulated exchanges lose their trades when they end, and backfills read them. */
 function firstStepOf({ name, presence }: ServiceState): string {
+  if (name !== "exchanges" && presence === "hangs") {
+    return "If it was only stopped, continue it. If not, start it again: it goes on where it stopped.";
+  }
   if (name !== "exchanges") return SERVICE_DOWN.firstStep;
   if (presence === "gone") return "Start it again.";
   return "If it was only stopped, continue it: when it ends it loses its trades, which backfills " +

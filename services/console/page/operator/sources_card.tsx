@@ -3,7 +3,7 @@ import type { Providers } from "../data/providers.ts";
 import { isAway, type ServiceState } from "../data/service_watch.ts";
 import { formatQuotePrice, formatTime, toNumber } from "../format.ts";
 import { type Column, Table } from "../table.tsx";
-import { formatAge, formatPoints, sourceVerdictOf } from "./figures.ts";
+import { faultText, formatAge, formatPoints, sourceVerdictOf } from "./figures.ts";
 import { BACK_MS } from "./problems.ts";
 
 interface SourcesProps {
@@ -96,7 +96,7 @@ const LastFault = ({ ready, lastError, lastErrorTime, reconnects }: Provider) =>
   lastError && (
     <span class={ready ? "note" : "lost"}>
       {lastErrorTime && `${formatTime(lastErrorTime)}: `}
-      {`${lastError.replaceAll("_", " ")} (connected or tried ${reconnects} ×)`}
+      {`${faultText(lastError)} (connected or tried ${reconnects} ×)`}
     </span>
   );
 

@@ -255,7 +255,8 @@ export class BetSlip {
   /** Shows the outcome of a bet that was signed before a reload. Another tab shows its own bets. */
   #recover({ bet: { offer, isChecking }, outcome }: ResolvedBet): void {
     const { name } = this.stage.value;
-    if (name === "sending" || name === "signing" || outcome.name === "refused") return;
+    if (name === "sending" || name === "signing") return;
+    if (outcome.name === "refused" && !isChecking) return;
     const { lowerPrice, upperPrice } = offer.quote;
     const { draft } = this;
     const isSame = draft?.lowerPrice === lowerPrice && draft.upperPrice === upperPrice;
@@ -264,8 +265,10 @@ export class BetSlip {
       this.replaced.value = undefined;
       if (isChecking && (isSame || !this.#isEdited)) this.stage.value = { ...outcome, offer };
     } else if (name === "draft") {
-      const failure = notPlacedText(explain(NOT_PLACED), offer.quote.startTime);
+      const reason = outcome.name === "refused" ? outcome.reason : NOT_PLACED;
+      const failure = notPlacedText(explain(reason), offer.quote.startTime);
       this.stage.value = { name, failure, isSigned: true };
+      if (outcome.name === "refused") this.#voice.speak(failure);
     }
   }
 

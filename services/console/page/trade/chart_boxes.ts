@@ -37,15 +37,24 @@ export function isWaiting({ status, breach, endTime }: Thesis, nowMs: number): b
   return status === "needs_backfill" || status === "open" && nowMs >= endTime + SETTLING_MS;
 }
 
+const NOT_KNOWN = "not known, no connection";
+
 /** The state of a bet for its box and its row: text with a sign, and the look. */
-export function stateOfBet(thesis: Thesis, nowMs: number): { kind: BoxKind; text: string } {
+export function stateOfBet(
+  thesis: Thesis,
+  nowMs: number,
+  isAway = false,
+): { kind: BoxKind; text: string } {
   const { status, payout, breach } = thesis;
   const gain = formatGain(gainOf(thesis));
   if (status === "won") return { kind: "won", text: `✓ won ${gain}` };
   if (status === "lost") return { kind: "lost", text: `✕ lost ${gain}` };
   // The page has seen the breach before the node, which settles the bet in a moment.
   if (breach) return { kind: "lost", text: `✕ left the box at ${formatTime(breach.time)}` };
-  if (isWaiting(thesis, nowMs)) return { kind: "waiting", text: "… waits for prices" };
+  if (isWaiting(thesis, nowMs)) {
+    const text = isAway && status === "open" ? NOT_KNOWN : "waits for prices";
+    return { kind: "waiting", text: `… ${text}` };
+  }
   return { kind: "open", text: `● pays ${formatAmount(payout)}` };
 }
 
@@ -74,9 +83,11 @@ export function countdownOf(bet: Thesis, nowMs: number): string {
 export function runText(
   { startTime, endTime }: Pick<Thesis, "startTime" | "endTime">,
   nowMs: number,
+  isAway = false,
 ): string {
   if (nowMs < startTime) return `starts in ${secondsTo(startTime, nowMs)}`;
-  return nowMs < endTime ? `${secondsTo(endTime, nowMs)} left` : "being settled";
+  if (nowMs < endTime) return `${secondsTo(endTime, nowMs)} left`;
+  return isAway ? NOT_KNOWN : "being settled";
 }
 
 const secondsTo = (timeMs: number, nowMs: number) =>

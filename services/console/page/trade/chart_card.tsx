@@ -81,7 +81,7 @@ function SpanChoice(props: Pick<ChartSource, "model" | "spanMs">) {
   const label = labelOf(props.spanMs.value);
   return (
     <div class="choice" role="group" aria-label={`Time shown: ${label}`}>
-      <span class="span">{label}</span>
+      Shows <span class="span">{label}</span>
       <button type="button" title={MORE} aria-label={MORE} onClick={() => zoom(ZOOM_STEP)}>
         −
       </button>

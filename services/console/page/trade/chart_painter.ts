@@ -143,12 +143,15 @@ function paintHint(frame: Frame): void {
   context.setLineDash([6, 6]);
   context.strokeRect(left, top, x(hint.toMs) - left, bottom - top);
   context.setLineDash([]);
-  const right = Math.min(x(hint.toMs), plot.right);
-  write(frame, hint.label, (left + right) / 2, top + (bottom - top) * 0.3, {
-    isBold: true,
-    align: "center",
-    width: right - left - 8,
-  });
+  const width = widthOf(frame, hint.label);
+  const middle = (left + Math.min(x(hint.toMs), plot.right)) / 2;
+  const place = labelArea(
+    Math.min(middle, plot.right - width / 2) - width / 2,
+    width,
+    top + (bottom - top) * 0.3,
+  );
+  // It is wider than a short box, whose edges do not cross it.
+  paintLabel(frame, hint.label, place, { ground: palette.surface, ink: palette["ink-soft"] });
 }
 
 /** Paints crosshairs at the pointer's position, with a text about it. */

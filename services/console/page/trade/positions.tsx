@@ -134,7 +134,10 @@ function columnsOf(
         </button>
       ),
     },
-    { name: "Outcome", text: (thesis) => <Outcome thesis={thesis} nowMs={nowMs} /> },
+    {
+      name: "Outcome",
+      text: (thesis) => <Outcome thesis={thesis} nowMs={nowMs} isAway={model.feed.isAway.value} />,
+    },
     {
       name: "Market",
       text: ({ base, quote }) => model.markets.find(base, quote)?.symbol ?? shortAddress(base),
@@ -215,16 +218,18 @@ function Window({ thesis: { startTime, endTime }, nowMs }: { thesis: Thesis; now
   );
 }
 
-function Outcome({ thesis, nowMs }: { thesis: Thesis; nowMs: number }) {
+function Outcome(
+  { thesis, nowMs, isAway }: { thesis: Thesis; nowMs: number; isAway: boolean },
+) {
   const { status, breach } = thesis;
-  const { kind, text } = stateOfBet(thesis, nowMs);
+  const { kind, text } = stateOfBet(thesis, nowMs, isAway);
   const lostAt = kind === "lost" && breach
     ? `: ${crossingText(thesis, breach.price)[0]}` +
       (status === "lost" ? ` at ${formatTime(breach.time)}` : "")
     : "";
   return (
     <span class={kind}>
-      <Signed text={kind === "open" ? `● ${runText(thesis, nowMs)}` : text + lostAt} />
+      <Signed text={kind === "open" ? `● ${runText(thesis, nowMs, isAway)}` : text + lostAt} />
     </span>
   );
 }

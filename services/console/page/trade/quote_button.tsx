@@ -2,10 +2,11 @@
 import type { RenderableProps } from "preact";
 import { explain } from "../data/explain.ts";
 import type { PageModel } from "../data/page_model.ts";
+import { formatAmount } from "../format.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { firstError } from "./draft.ts";
 import { errorsOf, type Obstacle, obstacleOf, type Situation, unpriceableBy } from "./next_step.ts";
-import { refusalWarning, warningOf } from "./odds.ts";
+import { refusalWarning, warningOf, withChance } from "./odds.ts";
 import { Terms } from "./terms.tsx";
 
 /** The present obstacle to a quote; undefined if there is none. */
@@ -70,6 +71,11 @@ export function QuoteButton(
       </div>
       {!slip.isEmpty && <Terms offered={estimate} tolerancePercent={tolerancePercent} />}
       <div class="next">
+        {estimate && (
+          <p class="sum" aria-hidden="true">
+            Get {formatAmount(estimate.payout)} USDC{withChance(estimate)}
+          </p>
+        )}
         {children}
         <button
           type="submit"

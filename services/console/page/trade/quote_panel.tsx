@@ -122,7 +122,7 @@ export function PlacedBet({ model, slip, stage, onRepeat }: PlacedBetProps) {
     ]
     : [
       "open",
-      `● ${runText(quote, nowMs)}`,
+      `● ${runText(quote, nowMs, model.feed.isAway.value)}`,
       `is placed. It pays ${formatAmount(quote.payout)} USDC if ${symbol} stays in the box, ` +
       `from ${windowText(quote)}.`,
     ];

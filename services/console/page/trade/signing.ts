@@ -24,6 +24,7 @@ const SIGNED_AGAIN_MAX = 30;
 
 const NOTHING = "Not placed, nothing taken: ";
 const FASTER = `${NOTHING}the odds changed faster than your bet got through. ${ADVICE}`;
+const BETTER = "A better payout means a smaller chance, so you sign again.";
 const UNANSWERED = `${NOTHING}no answer came before its window began.`;
 
 /** Why a quote does not replace the first one. Each change is a share of the first payout. */
@@ -33,7 +34,7 @@ function beyondText(quote: Quote, first: Quote, tolerancePercent: number): strin
   const why = quote.payout < quote.betAmount
     ? "it would now pay less than you bet."
     : `the payout changed by ${percent} %, and you accept ${tolerancePercent} %.`;
-  return `${NOTHING}${why} ${ADVICE}`;
+  return `${NOTHING}${why} ${quote.payout > first.payout ? BETTER : ADVICE}`;
 }
 
 export interface SigningOptions extends Pick<SlipVoiceOptions, "serverClock"> {

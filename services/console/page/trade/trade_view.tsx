@@ -122,7 +122,7 @@ function TradeView({ model, slip, spanMs }: TradeViewProps) {
     const [before, after] = [nowMs - bet.startTime, bet.endTime - nowMs];
     spanMs.value = Math.max(spanMs.value, spanFor(before, past), spanFor(after, 1 - past));
     chosen.value = bet.id;
-    const { text } = stateOfBet(model.withBreach(bet), nowMs);
+    const { text } = stateOfBet(model.withBreach(bet), nowMs, model.feed.isAway.value);
     const box = `${text.slice(2)}, ${symbol} from ${formatRange(bet, " to ")}`;
     model.announce(`Bet ${bet.id} is shown on the chart: ${box}.`, { isSpoken: true });
     showChart();
@@ -172,11 +172,18 @@ function useBar(side: RefObject<HTMLElement | null>): void {
     const { style } = document.documentElement;
     const next = bar.querySelector<HTMLElement>(".next") ?? bar;
     const parts = [...bar.children].filter((part) => part instanceof HTMLElement);
-    const fits = (...parts: HTMLElement[]) =>
-      parts.reduce((sum, { offsetHeight }) => sum + offsetHeight, 0) <= innerHeight * FIXED_SHARE;
+    const heightOf = (part: HTMLElement | null) => part?.offsetHeight ?? 0;
+    const fits = (...parts: HTMLElement[]) => {
+      // Its line is shown only if this says so: otherwise, the two would take turns.
+      const unseen = heightOf(next.querySelector<HTMLElement>(".sum"));
+      const height = parts.reduce((height, part) => height + heightOf(part), -unseen);
+      return height <= innerHeight * FIXED_SHARE;
+    };
     const look = () => {
       const fixed = fits(...parts) ? bar : fits(next) ? next : undefined;
-      for (const part of [bar, next]) part.toggleAttribute("data-fixed", part === fixed);
+      for (const part of side.current?.querySelectorAll(".action-bar, .next") ?? []) {
+        part.toggleAttribute("data-fixed", part === fixed);
+      }
       style.setProperty("--bar", `${fixed?.offsetHeight ?? 0}px`);
       // An error may have appeared below it.
       document.querySelector(":focus ~ .failure")?.scrollIntoView({ block: "nearest" });
@@ -189,8 +196,8 @@ function useBar(side: RefObject<HTMLElement | null>): void {
     return () => {
       sizes.disconnect();
       removeEventListener("resize", look);
-      style.removeProperty("--bar");
-      for (const part of [bar, next]) part.removeAttribute("data-fixed");
     };
   }); // the bar is a new element after each step
+  // Not between two bars: without this space for a moment, a page at its end would move.
+  useEffect(() => () => document.documentElement.style.removeProperty("--bar"), []);
 }
