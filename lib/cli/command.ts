@@ -99,11 +99,11 @@ export function loadedEntry(summary: string, run: RunnableCommand): CommandEntry
 export type ProgramCommands = Readonly<Record<CommandName, CommandEntry>>;
 
 /** A subcommand that runs a service until a signal or, with `--check`, until it is ready. */
-export function serviceCommand<T extends OptionTable, L = void>(
+export function createServiceCommand<T extends OptionTable, L = void>(
   text: Omit<Command<T, L>, "run">,
   start: (options: OptionsOf<T>, loaded: L) => Promise<RunningService>,
 ): RunnableCommand {
-  return command<T, L>({
+  return createCommand<T, L>({
     ...text,
     options: { ...text.options, check: checkOption },
     async run(options, context, loaded) {
@@ -150,7 +150,7 @@ async function withPortOwner(thrown: unknown): Promise<never> {
  * Makes a command runnable. Wrong arguments print one line and exit with 2, any other expected
  * error prints one line (JSON with `--json-logs`) and exits with 1; a stack trace means a bug.
  */
-export function command<T extends OptionTable, L = void>(
+export function createCommand<T extends OptionTable, L = void>(
   definition: Command<T, L>,
 ): RunnableCommand {
   const { subcommands = {}, defaultLogLevel } = definition;

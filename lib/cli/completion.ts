@@ -4,8 +4,8 @@
  */
 import { Command as Parser, type Option } from "commander";
 import {
-  command,
   type CommandEntries,
+  createCommand,
   ExitCode,
   loadCommand,
   loadedEntry,
@@ -71,7 +71,7 @@ const SHELLS = {
 const subcommands = Object.entries(SHELLS).map(([shell, [script, file, condition]]) => {
   const name = `completion ${shell}`;
   const load = shell === "fish" ? `rangemaker ${name} | source` : `source <(rangemaker ${name})`;
-  const print = command({
+  const print = createCommand({
     name,
     description: `Prints the completion script for ${shell}.`,
     options: {},
@@ -88,7 +88,7 @@ const subcommands = Object.entries(SHELLS).map(([shell, [script, file, condition
 });
 
 /** The command that prints the scripts. */
-export const run: RunnableCommand = command({
+export const run: RunnableCommand = createCommand({
   name: "completion",
   description: "Prints a script that completes commands, options and their values in a shell.",
   options: {},

@@ -3,8 +3,8 @@
  * before a command starts, it gives up all but the paths that its options name.
  */
 import { RangemakerError } from "../errors.ts";
-import { requiredPermissions } from "./checks/permissions.ts";
 import { optionOf, type OptionTable } from "./options.ts";
+import { requiredPermissions } from "./required_permissions.ts";
 
 /** The path that tasks grant: the whole file system. */
 const FILE_SYSTEM_ROOT = "/";

@@ -2,7 +2,7 @@
 import { generatePrivateKey } from "viem/accounts";
 import type { Hex } from "../protocol/scalars.ts";
 import { LocalSigner } from "../protocol/signature.ts";
-import { command, type CommandContext, ExitCode, loadedEntry } from "./command.ts";
+import { type CommandContext, createCommand, ExitCode, loadedEntry } from "./command.ts";
 import {
   createKeystore,
   ensureNoKeystore,
@@ -47,7 +47,7 @@ async function writeKey(
 }
 
 const newKey = (cost: number) =>
-  command({
+  createCommand({
     name: "key new",
     description: "Makes a new private key, writes it into an encrypted keystore (version 3 JSON) " +
       "and prints its address.",
@@ -63,7 +63,7 @@ const newKey = (cost: number) =>
   });
 
 const importKey = (cost: number) =>
-  command({
+  createCommand({
     name: "key import",
     description: "Reads an existing private key from standard input, writes it into an encrypted " +
       "keystore and prints its address. On a terminal it asks, and does not show the key.",
@@ -101,7 +101,7 @@ const passwordOptions = optionTable({
 });
 
 const changePassword = (cost: number) =>
-  command({
+  createCommand({
     name: "key passwd",
     description: "Writes the key of a keystore into a new keystore with another password. Delete " +
       "the old one when the service runs with the new one.",
@@ -144,7 +144,7 @@ const showOptions = optionTable({
   },
 });
 
-const showKey = command({
+const showKey = createCommand({
   name: "key show",
   description: "Opens an encrypted keystore and prints the address of its key.",
   options: showOptions,
@@ -165,7 +165,7 @@ const showKey = command({
 
 /** The `key` command. @param cost Of new keystores: {@link KEYSTORE_COST}, less in tests. */
 export const keyCommand = (cost: number) =>
-  command({
+  createCommand({
     name: "key",
     description:
       "Makes and reads encrypted keystores, which solver, bridge and backfill take with --keystore.",

@@ -66,8 +66,6 @@ export interface CommandText {
   subcommands?: Readonly<Record<string, { readonly summary: string }>>;
   /** The command whose variables and settings the options use, if not this one. */
   target?: string;
-  /** Settings in this command's section that another reads, such as `oracle.timeout_ms`. */
-  settingsOfOtherServices?: readonly string[];
 }
 
 /** Wrong arguments: one line for the user, without keys or passwords, and exit code 2. */

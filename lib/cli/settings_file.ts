@@ -5,6 +5,33 @@ import { SHARED_OPTIONS } from "./shared_options.ts";
 import { readTomlFile, withTomlErrors } from "./toml_file.ts";
 import { COMMAND_NAMES, settingsOf } from "./option_names.ts";
 
+/**
+ * Keys of the section that two commands read: of the oracle, and of the node about its oracle (spec:
+ * "Write node settings"). Each accepts those of the other.
+ */
+export const ORACLE_SECTION = [
+  // Of the oracle.
+  "port",
+  "host",
+  "allowed_hosts",
+  "cors_origins",
+  "providers",
+  "markets",
+  "check",
+  "aggregation",
+  "min_sources",
+  "provider_url",
+  "max_source_age_ms",
+  "config",
+  "json_logs",
+  "log_level",
+  // Of the node.
+  "ring_buffer_size",
+  "max_stale_ms",
+  "service_url",
+  "timeout_ms",
+].map((key) => `oracle.${key}`);
+
 export class SettingsFile {
   readonly #path: string;
   readonly #table: TomlTable;
@@ -43,14 +70,14 @@ export class SettingsFile {
    * @throws {UsageError} With the unknown key.
    */
   requireKnown(
-    { name, target = name, settingsOfOtherServices = [] }: CommandText,
+    { name, target = name }: CommandText,
     table: OptionTable,
   ): void {
     const specs = [...Object.values(table), ...SHARED_OPTIONS];
     const section = target.replaceAll(" ", ".");
     const known = new Set([
       ...specs.flatMap((spec) => settingsOf(spec).map((keys) => keys.join("."))),
-      ...settingsOfOtherServices,
+      ...ORACLE_SECTION,
     ]);
     const names: readonly string[] = COMMAND_NAMES;
     for (const [key, value] of Object.entries(this.#table)) {

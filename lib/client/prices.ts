@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { Backoff } from "../net/backoff.ts";
-import { RpcSubscriber, subscription } from "../net/rpc_subscriber.ts";
+import { createSubscription, RpcSubscriber } from "../net/rpc_subscriber.ts";
 import { type NodePrice, nodePriceSchema } from "../protocol/price.ts";
 import { requireWebSocket, type WatchContext } from "./context.ts";
 import type { WatchState } from "./theses.ts";
@@ -39,7 +39,7 @@ export class PriceWatch {
       connect,
       backoff: new Backoff({ ...PRICE_RECONNECT, random }),
       silenceMs: PRICE_SILENCE_MS,
-      subscriptions: [subscription(["prices"], pricesSchema, onPrices)],
+      subscriptions: [createSubscription(["prices"], pricesSchema, onPrices)],
       onLive: () => {
         this.#state = "live";
         onState?.("live");

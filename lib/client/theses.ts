@@ -1,7 +1,7 @@
 import { waitMs } from "../clock.ts";
 import { Backoff } from "../net/backoff.ts";
 import { type CoreReader, pagesOf, type ThesisFilter } from "../net/core_reader.ts";
-import { RpcSubscriber, subscription } from "../net/rpc_subscriber.ts";
+import { createSubscription, RpcSubscriber } from "../net/rpc_subscriber.ts";
 import type { Address } from "../protocol/scalars.ts";
 import { isUnsettled, type Thesis, thesisSchema } from "../protocol/thesis.ts";
 import { type Context, requireWebSocket, type WatchContext } from "./context.ts";
@@ -91,7 +91,11 @@ export class ThesisWatch {
       backoff: backoff(),
       heartbeat: HEARTBEAT,
       subscriptions: [
-        subscription(["theses", party], thesisSchema, (thesis) => this.#onNotification(thesis)),
+        createSubscription(
+          ["theses", party],
+          thesisSchema,
+          (thesis) => this.#onNotification(thesis),
+        ),
       ],
       catchUp: {
         read: (signal) => this.#read(signal),

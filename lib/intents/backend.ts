@@ -7,6 +7,7 @@ import { CoreClient } from "../net/core_client.ts";
 import type { TransactionSigner } from "../protocol/transaction.ts";
 import { codeOf, StoreError } from "./errors.ts";
 import { openIntentStore } from "./open_store.ts";
+import { kindOf } from "./sqlstate.ts";
 import type { IntentStore } from "./store.ts";
 import { TransactionBuilder } from "./transactions.ts";
 
@@ -24,12 +25,6 @@ const STARTING_MS = 30_000;
 
 /** Time between two attempts. */
 const ATTEMPT_INTERVAL_MS = 500;
-
-/**
- * Errors of PostgreSQL that waiting does not fix: all but failed connections (class 08), a lack of
- * resources (53) and a server that starts or stops (57P0x).
- */
-const PERMANENT_SQLSTATE = /^(?!57P0|08|53)[0-9A-Z]{5}$/;
 
 export interface IntentBackendOptions {
   /** The service: owner of the intents, and first part of its metrics. */
@@ -130,5 +125,6 @@ async function openWhenReady(
 
 function mayBeStarting(database: string, thrown: unknown): boolean {
   return POSTGRES_URL.test(database) && thrown instanceof StoreError &&
-    thrown.cause !== undefined && !PERMANENT_SQLSTATE.test(codeOf(thrown.cause));
+    thrown.cause !== undefined &&
+    ["lost", "starting", "exhausted", "none"].includes(kindOf(codeOf(thrown.cause)));
 }

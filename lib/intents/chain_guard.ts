@@ -3,7 +3,7 @@ import type { Clock } from "../clock.ts";
 import { RangemakerError } from "../errors.ts";
 import type { CoreClient } from "../net/core_client.ts";
 import { isNodeAway, NodeTimeoutError, nullIfUnsupported } from "../net/core_reader.ts";
-import { type Cached, cached } from "../net/cached.ts";
+import { type Cached, createCachedCall } from "../net/cached.ts";
 import { RpcError } from "../protocol/jsonrpc.ts";
 import type { Hex } from "../protocol/scalars.ts";
 import { redactUrls } from "../redact.ts";
@@ -67,7 +67,7 @@ export class ChainGuard {
     this.clocks = new ClockComparison(options.log);
     this.#rewinds = new RewindDetector(options);
     const check = () => this.#check({ verifiesCompleteness: !this.#wasVerifiedRecently() });
-    this.#cachedCheck = cached(check, GENESIS_CACHED_MS, options.clock);
+    this.#cachedCheck = createCachedCall(check, GENESIS_CACHED_MS, options.clock);
   }
 
   /**

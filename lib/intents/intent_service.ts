@@ -3,15 +3,16 @@ import type { Gauge, Registry } from "prom-client";
 import { RangemakerError } from "../errors.ts";
 import { metricsIn } from "../http/metrics.ts";
 import { ProblemTracker } from "../log/problem_tracker.ts";
-import { cached } from "../net/cached.ts";
+import { createCachedCall } from "../net/cached.ts";
 import { PollingLoop } from "../net/polling_loop.ts";
 import { type ChainGuard, WrongChainError } from "./chain_guard.ts";
 import { StoreError } from "./errors.ts";
 import type { Intent } from "./intent.ts";
 import type { IntentBackend } from "./backend.ts";
+import { createRetryLoop } from "./retry_loop.ts";
 import { type IntentHandler, type SubmitOptions, Submitter } from "./submitter.ts";
 import type { IntentStore } from "./store.ts";
-import { upkeepLoop } from "./upkeep.ts";
+import { createUpkeepLoop } from "./upkeep.ts";
 
 /** The problems that a health check finds. */
 const PROBLEM_CODES = [
@@ -49,6 +50,7 @@ export class IntentService {
   readonly #log: Logger;
   readonly #guard: ChainGuard;
   readonly #submitter: Submitter;
+  readonly #retries: PollingLoop;
   readonly #health: PollingLoop;
   readonly #upkeep: PollingLoop;
   readonly #problems: Gauge<"code">;
@@ -60,14 +62,15 @@ export class IntentService {
     this.#log = log;
     this.#guard = guard;
     this.#submitter = new Submitter({ ...backend, handler, guard });
-    this.problem = cached(() => this.#check(), HEALTH_CACHED_MS, clock);
+    this.#retries = createRetryLoop(this.#submitter, backend);
+    this.problem = createCachedCall(() => this.#check(), HEALTH_CACHED_MS, clock);
     this.#health = new PollingLoop({
       clock,
       poll: async () => void await this.problem(),
       intervalMs: HEALTH_INTERVAL_MS,
       onFailure() {},
     });
-    this.#upkeep = upkeepLoop({ store, retainMs, clock, log });
+    this.#upkeep = createUpkeepLoop({ store, retainMs, clock, log });
     const { gauge, scrapedGauge } = metricsIn(registry);
     scrapedGauge(
       `${name}_store_damaged_rows`,
@@ -97,7 +100,7 @@ export class IntentService {
 
   /** Starts retries of unfinished intents, our own health checks, and the upkeep of the store. */
   start(): void {
-    this.#submitter.start();
+    this.#retries.start();
     this.#health.start();
     this.#upkeep.start();
   }
@@ -108,11 +111,15 @@ export class IntentService {
   }
 
   /** Starts no further attempts, so that no retry begins while open requests finish. */
-  readonly stopSubmitting = (): void => void this.#submitter.stop();
+  readonly stopSubmitting = (): void => {
+    this.#retries.pause();
+    void this.#submitter.stop();
+  };
 
   /** Stops everything. The store stays open. */
   async stop(): Promise<void> {
-    await Promise.all([this.#submitter.stop(), this.#health.stop(), this.#upkeep.stop()]);
+    const stops = [this.#submitter, this.#retries, this.#health, this.#upkeep];
+    await Promise.all(stops.map((each) => each.stop()));
   }
 
   /** Logs once when nothing can be submitted, and once when it can again. */

@@ -14,6 +14,7 @@ import {
   PostgresServers,
   type PostgresTimeouts,
 } from "./postgres_servers.ts";
+import { kindOf } from "./sqlstate.ts";
 
 /** Most statements that are sent together over one connection. */
 const STATEMENTS_TOGETHER_MAX = 20;
@@ -21,11 +22,8 @@ const STATEMENTS_TOGETHER_MAX = 20;
 /** Connections for statements. A transaction has one more. */
 const STATEMENT_CONNECTIONS_MAX = 9;
 
-/** Attempts at the migrations: a process that starts at the same time can cause a failure. */
+/** Attempts at the migrations: of processes that start at the same time, the slower one fails. */
 const MIGRATION_ATTEMPTS = 5;
-
-/** Errors of the slower of two processes that migrate: classes 23 and 40, and "already exists". */
-const LOST_RACE_CODE = /^(23|40)|^42P0[67]$|^42710$/;
 
 const NEWEST_MIGRATION = "SELECT coalesce(max(number), 0) AS count FROM migrations";
 
@@ -153,7 +151,7 @@ export class PostgresDriver implements SqlDriver {
         return await this.#withConnection((run) => inTransaction(run, () => runMissing(run)));
       } catch (thrown) {
         const cause = thrown instanceof StoreError ? thrown.cause : thrown;
-        if (!LOST_RACE_CODE.test(codeOf(cause)) || attempt === MIGRATION_ATTEMPTS) throw thrown;
+        if (kindOf(codeOf(cause)) !== "race" || attempt === MIGRATION_ATTEMPTS) throw thrown;
       }
     }
   }

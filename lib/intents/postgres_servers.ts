@@ -11,6 +11,7 @@ import {
   StoreError,
 } from "./errors.ts";
 import type { SqlValue } from "./database.ts";
+import { kindOf } from "./sqlstate.ts";
 
 /** How long a server may take. */
 export interface PostgresTimeouts {
@@ -33,12 +34,6 @@ const CLOSE_MS = 1_000;
 
 /** After a failure, calls fail at once for this long, without retrying servers that are down. */
 const RETRY_PAUSE_MS = 250;
-
-/** It is unknown whether the statement took effect: shutdown, crash, lost server. */
-const LOST_CODE = /^(57P0[12]|08)/;
-
-/** Another server may be the primary: {@link LOST_CODE}, or a read-only server. */
-const SERVER_GONE_CODE = /^(57P0|25006|25P03|08)/;
 
 /**
  * Warnings of a server that stopped waiting for its standby (cancelled, or shut down meanwhile):
@@ -218,7 +213,7 @@ export class PostgresConnection {
     } catch (thrown) {
       const error = storeErrorOf(thrown);
       this.isLost ||= error instanceof StoreConnectionLostError ||
-        SERVER_GONE_CODE.test(serverCodeOf(thrown));
+        ["starting", "not_primary"].includes(kindOf(serverCodeOf(thrown)));
       throw error;
     }
   }
@@ -288,7 +283,7 @@ function storeErrorOf(thrown: unknown): StoreError {
   const isUnsent = code === "" && thrown instanceof Error && NOT_SENT.test(thrown.message);
   if (isUnsent) return new StoreError("Database connection was lost: nothing was sent", thrown);
   // Other errors of the connection may hide a successful answer.
-  return code === "" || LOST_CODE.test(code)
+  return code === "" || kindOf(code) === "lost"
     ? new StoreConnectionLostError(thrown)
     : asStoreError(thrown);
 }

@@ -6,7 +6,12 @@ import { type IntentBackend, openIntentBackend } from "./backend.ts";
 import { inspectStore } from "./open_store.ts";
 import { isNodeAway } from "../net/core_reader.ts";
 import { redactUrls } from "../redact.ts";
-import { command, type CommandContext, ExitCode, type RunnableCommand } from "../cli/command.ts";
+import {
+  type CommandContext,
+  createCommand,
+  ExitCode,
+  type RunnableCommand,
+} from "../cli/command.ts";
 import { openTransactionSigner, type RemoteKeyOptions } from "../cli/keystore.ts";
 import * as kinds from "../cli/option_kinds.ts";
 import {
@@ -73,7 +78,7 @@ interface RepairCommand extends Pick<CommandText, "name" | "description" | "exam
  * Goes through the intents of a store that have not failed, oldest first. If the repair of none
  * failed, the store accepts the node's chain as it is now, and its service submits again.
  */
-export function repairCommand(definition: RepairCommand): RunnableCommand {
+export function createRepairCommand(definition: RepairCommand): RunnableCommand {
   const { rpcUrl, privateKey, keystore, keystorePasswordFile, chainId, database } =
     definition.options;
   const { signerUrl, signerAddress, signerMethod } = definition.options;
@@ -89,7 +94,7 @@ export function repairCommand(definition: RepairCommand): RunnableCommand {
     ...(signerUrl && signerAddress && signerMethod && { signerUrl, signerAddress, signerMethod }),
   };
   const { name, description, examples } = definition;
-  return command({
+  return createCommand({
     name,
     description,
     examples,

@@ -18,7 +18,7 @@ const RETRY_INTERVAL_MS = 1_000;
 /** Most intents that are retried at the same time. */
 const RETRIES_AT_ONCE = 50;
 
-/** The part of a submitter that its {@link retryLoop} uses. */
+/** The part of a submitter that retrying uses. */
 interface IntentRetrier {
   /** Tries once to finish an intent. */
   retry(intent: Intent): Promise<Intent>;
@@ -42,7 +42,7 @@ const NODE_LOST = "NODE_LOST";
  * did not change for a while. While the node is unreachable, a pass tries one intent, and the
  * others only after an answer.
  */
-export function retryLoop(submitter: IntentRetrier, options: RetryLoopOptions): PollingLoop {
+export function createRetryLoop(submitter: IntentRetrier, options: RetryLoopOptions): PollingLoop {
   const { node, clock, random, log } = options;
   const url = redactUrls(node.url);
   const retries = new Retries(submitter, options);

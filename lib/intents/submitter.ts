@@ -1,6 +1,5 @@
-import type { Logger } from "@logtape/logtape";
 import { z } from "zod";
-import type { Clock, RandomSource } from "../clock.ts";
+import type { Clock } from "../clock.ts";
 import { messageOf, RangemakerError } from "../errors.ts";
 import { RECEIPTS_KEPT_MS_MIN, TIMESTAMP_DRIFT_MAX_MS } from "../protocol/constants.ts";
 import type { RpcError } from "../protocol/jsonrpc.ts";
@@ -10,6 +9,7 @@ import {
   IntentRefusedError,
   OutcomeUnknownError,
   rowDamaged,
+  StoreDamagedError,
   StoreError,
   submissionFailure,
 } from "./errors.ts";
@@ -20,7 +20,6 @@ import {
   isFinal,
   type SignedTransactionText,
 } from "./intent.ts";
-import type { PollingLoop } from "../net/polling_loop.ts";
 import {
   isConnectionLost,
   isNodeUnusable,
@@ -29,7 +28,6 @@ import {
   sendOnce,
   type SubmissionNode,
 } from "./node_answer.ts";
-import { retryLoop } from "./retry_loop.ts";
 import type { IntentStore } from "./store.ts";
 import { timestampOf, type TransactionBuilder, type TransactionTerms } from "./transactions.ts";
 
@@ -75,8 +73,6 @@ export interface SubmitterOptions {
   store: IntentStore;
   node: SubmissionNode;
   clock: Clock;
-  random: RandomSource;
-  log: Logger;
   handler: IntentHandler;
   transactions: Pick<TransactionBuilder, "sign" | "requireOwn">;
   /** Checks that the node has the store's chain; otherwise nothing is sent and no answer counts. */
@@ -90,12 +86,10 @@ export interface SubmitOptions {
 
 /**
  * Brings intents to a final state: the transaction is durable before it is first sent, a retry
- * sends the same transaction, and the receipt is durable before anyone sees it. {@link start}
- * retries intents that an earlier run, another process or a lost answer left unfinished.
+ * sends the same transaction, and the receipt is durable before anyone sees it.
  */
 export class Submitter {
   readonly #options: SubmitterOptions;
-  readonly #retries: PollingLoop;
   readonly #inFlight = new Map<string, Promise<Intent>>();
   #isNodeLost = false;
   /** When stopping, an attempt that lost its answer is not repeated: the next start does that. */
@@ -103,7 +97,6 @@ export class Submitter {
 
   constructor(options: SubmitterOptions) {
     this.#options = options;
-    this.#retries = retryLoop(this, options);
   }
 
   /** Whether the node left the latest attempt without an answer. */
@@ -126,15 +119,9 @@ export class Submitter {
     return attempt;
   }
 
-  /** Retries intents that are or stay unfinished, from now on. */
-  start(): void {
-    this.#retries.start();
-  }
-
-  /** Stops retrying; resolves when no attempt is running. May be called again. */
+  /** Repeats nothing from now on; resolves when no attempt is running. May be called again. */
   async stop(): Promise<void> {
     this.#isStopping = true;
-    await this.#retries.stop();
     await Promise.allSettled(this.#inFlight.values());
   }
 
@@ -203,7 +190,9 @@ export class Submitter {
     } catch (thrown) {
       if (thrown instanceof IntentRefusedError) throw thrown;
       const { key } = intent;
-      const damage = rowDamaged(key, messageOf(thrown), thrown);
+      const damage = thrown instanceof StoreDamagedError
+        ? thrown
+        : rowDamaged(key, messageOf(thrown), thrown);
       store.damaged.report(damage);
       const message = `${damage.message}. Nothing was sent`;
       throw new IntentRefusedError(damage.code, message, { details: { key } });

@@ -29,7 +29,7 @@ interface UpkeepOptions {
  * finished intents that are older than `retainMs`. An intent is kept until its deadline is that old
  * as well: until the deadline, only the stored key refuses a replay.
  */
-export function upkeepLoop(options: UpkeepOptions): PollingLoop {
+export function createUpkeepLoop(options: UpkeepOptions): PollingLoop {
   const { store, retainMs, clock, log } = options;
   let verifiedTo = 0;
   return new PollingLoop({

@@ -13,7 +13,7 @@ export type Cached<T> = (() => Promise<T>) & { clear(): void };
  * Caches a result, failures included, until its request began `forMs` ago. Callers share a pending
  * request however long it takes: only then is a result older than `forMs`.
  */
-export function cached<T>(
+export function createCachedCall<T>(
   load: () => Promise<T>,
   forMs: number,
   clock: Clock,

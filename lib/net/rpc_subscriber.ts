@@ -15,7 +15,7 @@ interface RpcSubscription {
 }
 
 /** A subscription whose notifications have the shape of `schema`. */
-export function subscription<S extends z.core.$ZodType>(
+export function createSubscription<S extends z.core.$ZodType>(
   params: readonly unknown[],
   schema: S,
   onNotification: (value: z.output<S>) => void,

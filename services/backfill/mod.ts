@@ -3,7 +3,7 @@ import { CoreClient } from "../../lib/net/core_client.ts";
 import { EXCHANGE_HISTORY_URL, ExchangeHistory } from "../../lib/net/exchange_history.ts";
 import { THESIS_DURATION_MAX_MS } from "../../lib/protocol/constants.ts";
 import type { Market, Markets } from "../../lib/protocol/markets.ts";
-import { command, type CommandContext, ExitCode } from "../../lib/cli/command.ts";
+import { type CommandContext, createCommand, ExitCode } from "../../lib/cli/command.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { openTransactionSigner, type RemoteKeyOptions } from "../../lib/cli/keystore.ts";
@@ -100,7 +100,7 @@ export function adminSigner(
 }
 
 /** `rangemaker backfill`: fills missing price slots from an exchange's trade history. */
-export const run = command({
+export const run = createCommand({
   name: "backfill",
   description:
     "Fills price slots that the core node missed, from an exchange's trades, so that theses that " +

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
+import { rowDamaged } from "../../lib/intents/errors.ts";
 import type { Intent } from "../../lib/intents/intent.ts";
 import type { IntentService } from "../../lib/intents/intent_service.ts";
 import type { TransactionBuilder, TransactionTerms } from "../../lib/intents/transactions.ts";
@@ -105,7 +106,7 @@ export function depositTermsOf(
     user === request.user &&
     key === depositKey(request.user, request.nonce) && expiresAtMs === request.deadline;
   if (!isConsistent) {
-    throw new RangemakerError("STORE_DAMAGED", "its columns do not belong to the signed request");
+    throw rowDamaged(key, "its columns do not belong to the signed request");
   }
   return depositTerms(request, externalTxHash);
 }

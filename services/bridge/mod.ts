@@ -7,10 +7,10 @@ import { type IntentBackend, openIntentBackend } from "../../lib/intents/backend
 import { IntentService, problemFields } from "../../lib/intents/intent_service.ts";
 import type { IntentHandler } from "../../lib/intents/submitter.ts";
 import { redactUrls } from "../../lib/redact.ts";
-import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
+import { createCachedCall, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
-import { serviceCommand } from "../../lib/cli/command.ts";
+import { createServiceCommand } from "../../lib/cli/command.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { documentedHandler } from "../../lib/http/openapi.ts";
@@ -110,7 +110,7 @@ function healthRoute(
   bridge: Address,
   clock: Clock,
 ) {
-  const nodeAnswers = cached(
+  const nodeAnswers = createCachedCall(
     () => node.chainId().then(() => true, () => false),
     NODE_ANSWER_MS,
     clock,
@@ -147,7 +147,7 @@ function createIntents(
   return new IntentService({ backend, guard, handler, retainMs: retain, registry });
 }
 
-export const run = serviceCommand({
+export const run = createServiceCommand({
   name: "bridge",
   description: "Turns signed deposit requests into deposit transactions, each exactly once.",
   options,

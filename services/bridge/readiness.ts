@@ -8,7 +8,7 @@ import {
   writeProblem,
 } from "../../lib/http/readiness.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
+import { createCachedCall, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import { PollingLoop } from "../../lib/net/polling_loop.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
@@ -78,7 +78,7 @@ export class RelayerPermission {
       options.onPermission(isGiven);
     };
     const check = () => checkReadiness({ ...options, onPermission });
-    this.readiness = cached(check, NODE_ANSWER_MS, clock);
+    this.readiness = createCachedCall(check, NODE_ANSWER_MS, clock);
     this.#refusal = bridgeError("PERMISSION_DENIED", { relayer, url: redactUrls(node.url) });
     this.#polls = new PollingLoop({
       clock,

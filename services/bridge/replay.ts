@@ -1,5 +1,5 @@
 /** `rangemaker bridge replay`: resends the deposits that a restored node lacks. */
-import { repairCommand } from "../../lib/intents/repair_command.ts";
+import { createRepairCommand } from "../../lib/intents/repair_command.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { isFinal } from "../../lib/intents/intent.ts";
 import { usdcText } from "../../lib/protocol/price.ts";
@@ -12,7 +12,7 @@ import { options } from "./options.ts";
  * deposits that the bridge had recorded and not yet finished, until their deadlines: nobody else
  * finishes those of a database that was replaced.
  */
-export const run = repairCommand({
+export const run = createRepairCommand({
   name: "bridge replay",
   description: "Resends the deposits that the core node lacks after it was restored from a backup.",
   examples: [

@@ -24,7 +24,7 @@ const SAFE_HEADERS = {
 };
 
 /** Routes of the console: files, and the URLs of the services. */
-export function consoleApi({ page, config }: ConsoleApi): Hono {
+export function createConsoleApi({ page, config }: ConsoleApi): Hono {
   const app = new Hono();
   app.use(async (c, next) => {
     await next();

@@ -1,11 +1,11 @@
 /** The console: a betting page, served as files. The page reads its data from the services itself. */
 import config from "../../deno.json" with { type: "json" };
-import { serviceCommand } from "../../lib/cli/command.ts";
+import { createServiceCommand } from "../../lib/cli/command.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { webSocketUrlOf } from "../../lib/http/listener.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
-import { consoleApi } from "./api.ts";
+import { createConsoleApi } from "./api.ts";
 import { type ConsoleOptions, options } from "./options.ts";
 import type { PageConfig } from "./page_config.ts";
 import { loadPage, type PageFiles } from "./page_files.ts";
@@ -30,7 +30,7 @@ export function startConsole(
     host: options.host,
     allowedHosts: options.allowedHosts,
     port: options.port,
-    app: consoleApi({ page, config: pageConfig }),
+    app: createConsoleApi({ page, config: pageConfig }),
     servesRoot: true,
     health: () => Response.json({ status: "healthy" }),
     registry: createRegistry(),
@@ -63,7 +63,7 @@ export async function configOf(options: ConsoleOptions): Promise<PageConfig> {
 }
 
 /** `rangemaker console`. */
-export const run = serviceCommand({
+export const run = createServiceCommand({
   name: "console",
   description:
     "A page on which users see the market, draw a box and watch it win or lose. It talks to solver, " +

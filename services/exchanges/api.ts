@@ -4,7 +4,7 @@ import { acceptJson, allowReadsFrom, handleErrors, readBody } from "../../lib/ht
 import { positiveUint64Schema } from "../../lib/protocol/scalars.ts";
 import { describeInput } from "../../lib/protocol/describe_input.ts";
 import { aggregateTrade } from "./dialects/binance.ts";
-import type { TradeLog } from "./trades.ts";
+import type { TradeLog } from "./shared/trades.ts";
 
 const numberSchema = z.string().regex(/^\d{1,15}$/, "Expected a number").transform(Number);
 
@@ -73,7 +73,7 @@ interface ExchangesApiOptions {
  * over WebSockets. Web pages cannot set prices: a browser sends a preflight before a `PUT`, and
  * only `GET` is allowed.
  */
-export function exchangesApi(
+export function createExchangesApi(
   { markets, historyOf, pinPrice, corsOrigins }: ExchangesApiOptions,
 ): Hono {
   const app = new Hono();

@@ -2,7 +2,7 @@ import { type Clock, Timers } from "../../lib/clock.ts";
 import { RateWindow } from "../../lib/rate_window.ts";
 import type { ClientFrame, Dialect } from "./dialects/dialect.ts";
 import { SHUTDOWN_NOTICE_MS, SLOW_MS, type VenueFault, WRONG_CLOCK_MS } from "./faults.ts";
-import type { NumberedTrade, TradeLog } from "./trades.ts";
+import type { NumberedTrade, TradeLog } from "./shared/trades.ts";
 
 export interface Peer {
   send(text: string): void;

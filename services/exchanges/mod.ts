@@ -2,14 +2,14 @@ import { systemClock } from "../../lib/clock.ts";
 import type { Markets } from "../../lib/protocol/markets.ts";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
 import { seededRandom } from "../../lib/random.ts";
-import { serviceCommand } from "../../lib/cli/command.ts";
+import { createServiceCommand } from "../../lib/cli/command.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { UsageError } from "../../lib/cli/options.ts";
 import { webSocketUrlOf } from "../../lib/http/listener.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { readTape } from "../../lib/prices/tape.ts";
-import { exchangesApi } from "./api.ts";
+import { createExchangesApi } from "./api.ts";
 import { DIALECTS } from "./dialects/mod.ts";
 import { scheduleFaults, type VenueFault } from "./faults.ts";
 import { createExchangesMetrics } from "./metrics.ts";
@@ -17,7 +17,7 @@ import { type ExchangesOptions, options } from "./options.ts";
 import { Tape, TradePlayer } from "./playback.ts";
 import { Simulation } from "./simulation.ts";
 import { upgradeToVenue } from "./sockets.ts";
-import type { Trade, TradeSource } from "./trades.ts";
+import type { Trade, TradeSource } from "./shared/trades.ts";
 import { Venue } from "./venue.ts";
 
 export { type ExchangesOptions, options };
@@ -78,7 +78,7 @@ export async function startExchanges(options: ExchangesOptions): Promise<Running
     host: options.host,
     allowedHosts: options.allowedHosts,
     port: options.port,
-    app: exchangesApi({
+    app: createExchangesApi({
       markets: markets.symbols,
       historyOf: (symbol) => byProvider.get(HISTORY_PROVIDER)?.log(symbol),
       pinPrice(market, price) {
@@ -142,7 +142,7 @@ function urlsOf(venues: readonly Venue[], url: string): Record<ProviderName, str
   ) as Record<ProviderName, string>;
 }
 
-export const run = serviceCommand({
+export const run = createServiceCommand({
   name: "exchanges",
   description:
     "Stand-ins for Binance, Coinbase, Kraken and OKX in their own wire formats, from a seeded " +

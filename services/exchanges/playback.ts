@@ -1,7 +1,7 @@
 import type { CancelTimer, Clock } from "../../lib/clock.ts";
 import { spanMs, type TapeRow } from "../../lib/prices/tape.ts";
 import { PROVIDER_NAMES } from "../../lib/protocol/providers.ts";
-import type { Trade, TradeSource } from "./trades.ts";
+import type { Trade, TradeSource } from "./shared/trades.ts";
 
 /**
  * A recording as a source of trades. It plays in a loop from `startMs` on, at its original speed,

@@ -1,7 +1,7 @@
 import type { RandomSource } from "../../lib/clock.ts";
 import { PROVIDER_NAMES, type ProviderName } from "../../lib/protocol/providers.ts";
 import { gaussian } from "../../lib/random.ts";
-import type { Trade, TradeSource } from "./trades.ts";
+import type { Trade, TradeSource } from "./shared/trades.ts";
 import { YEAR_MS } from "../../lib/time.ts";
 
 /** Start price and moves of a market. */

@@ -4,7 +4,7 @@ import { type Peer, VenueConnection, type VenueState } from "./connection.ts";
 import { RateWindow } from "../../lib/rate_window.ts";
 import type { Dialect } from "./dialects/dialect.ts";
 import { GAP_EVERY, type VenueFault } from "./faults.ts";
-import { type NumberedTrade, type Trade, TradeLog } from "./trades.ts";
+import { type NumberedTrade, type Trade, TradeLog } from "./shared/trades.ts";
 
 /** Most open connections, of all clients together: a stand-in serves a handful. */
 const CONNECTIONS_MAX = 1_000;

@@ -1,6 +1,6 @@
 /** `rangemaker node backup`: copies the chain, whether a node runs or not. */
 import { dirname } from "node:path";
-import { command, ExitCode } from "../../lib/cli/command.ts";
+import { createCommand, ExitCode } from "../../lib/cli/command.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import { optionTable } from "../../lib/cli/options.ts";
 import { statOf } from "../../lib/files.ts";
@@ -20,7 +20,7 @@ export const options = optionTable({
   },
 });
 
-export const run = command({
+export const run = createCommand({
   name: "node backup",
   description:
     "Copies the chain to a file, checks every row of the copy, and syncs it. The node may " +

@@ -10,7 +10,7 @@ import { optionLabel } from "../../lib/cli/options.ts";
 import { messageOf, RangemakerError } from "../../lib/errors.ts";
 import { IN_MEMORY } from "../../lib/database_url.ts";
 import { startNode } from "./mod.ts";
-import { options, ORACLE_SETTINGS } from "./options.ts";
+import { options } from "./options.ts";
 import { type NodeSettings, resolveSettings } from "./settings.ts";
 import { inspectDataDir } from "./store/data_dir.ts";
 
@@ -18,7 +18,6 @@ import { inspectDataDir } from "./store/data_dir.ts";
 export const checks: ServiceChecks<typeof options> = {
   service: "node",
   options,
-  settingsOfOtherServices: ORACLE_SETTINGS,
   start: (nodeOptions) => startNode(nodeOptions),
   customChecks(nodeOptions) {
     const settings = async () =>

@@ -1,13 +1,13 @@
 import { type Clock, monotonicClock, ShiftedClock, systemClock } from "../../lib/clock.ts";
-import { type RunnableCommand, serviceCommand } from "../../lib/cli/command.ts";
+import { createServiceCommand, type RunnableCommand } from "../../lib/cli/command.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { IN_MEMORY } from "../../lib/database_url.ts";
 import { Cors } from "../../lib/http/cors.ts";
 import { requireFreePort, webSocketUrlOf } from "../../lib/http/listener.ts";
 import { type RunningService, startOrClose, startService } from "../../lib/http/service.ts";
-import { nodeApi, refuseCrossOrigin } from "./rpc/api.ts";
+import { createNodeApi, refuseCrossOrigin } from "./rpc/api.ts";
 import { CoreNode } from "./core_node.ts";
-import { type NodeOptions, options, ORACLE_SETTINGS } from "./options.ts";
+import { type NodeOptions, options } from "./options.ts";
 import { resolveSettings } from "./settings.ts";
 import { openStorage } from "./store/storage.ts";
 
@@ -58,7 +58,7 @@ async function start(
   const services: RunningService[] = [];
   opened.defer(async () => void await Promise.all(services.map((service) => service.stop())));
   const listen = (name: string, port: number, isReadOnly: boolean) => {
-    const app = nodeApi(node.dispatcher, isReadOnly, corsOrigins);
+    const app = createNodeApi(node.dispatcher, isReadOnly, corsOrigins);
     app.get("/ready", () => node.readiness());
     const service = startService({
       name,
@@ -89,12 +89,11 @@ async function start(
   return { ...urls, stop, [Symbol.asyncDispose]: stop };
 }
 
-export const run: RunnableCommand = serviceCommand({
+export const run: RunnableCommand = createServiceCommand({
   name: "node",
   description:
     "A development core node: a ledger of USDC balances and theses, a checkpoint every 100 ms that pulls prices from the oracle, and settlement.",
   options,
-  settingsOfOtherServices: ORACLE_SETTINGS,
   examples: [
     [
       "rangemaker node",

@@ -58,24 +58,6 @@ const ringBufferSize = {
   placeholder: "slots",
 } satisfies kinds.OptionKind;
 
-/** Keys of the settings file's section [oracle] that belong to the oracle itself. */
-export const ORACLE_SETTINGS = [
-  "port",
-  "host",
-  "allowed_hosts",
-  "cors_origins",
-  "providers",
-  "markets",
-  "check",
-  "aggregation",
-  "min_sources",
-  "provider_url",
-  "max_source_age_ms",
-  "config",
-  "json_logs",
-  "log_level",
-].map((key) => `oracle.${key}`);
-
 export const options = optionsFor("node", {
   port: {
     flags: "-p, --port",

@@ -19,7 +19,7 @@ interface OracleApiOptions {
 }
 
 /** Routes of the oracle (spec: price oracle, "Endpoints"); `/health` is {@link healthHandler}. */
-export function oracleApi(
+export function createOracleApi(
   { oracle, clock, metrics, minSources, corsOrigins }: OracleApiOptions,
 ): Hono {
   const app = new Hono();

@@ -5,24 +5,17 @@ import {
   type ServiceChecks,
   warning,
 } from "../../lib/cli/checks/check.ts";
-import { addressOf } from "../../lib/cli/checks/permissions.ts";
+import { addressOf } from "../../lib/cli/required_permissions.ts";
 import { optionLabel } from "../../lib/cli/options.ts";
 import { problemsOfStart } from "../../lib/cli/start_check.ts";
 import { EXCHANGE_OF } from "../../lib/protocol/providers.ts";
 import { startOracle } from "./mod.ts";
-import {
-  endpoints,
-  MIN_SOURCES_SAFE,
-  NODE_SETTINGS,
-  options,
-  type OracleOptions,
-} from "./options.ts";
+import { endpoints, MIN_SOURCES_SAFE, options, type OracleOptions } from "./options.ts";
 
 /** What `rangemaker doctor` checks of the oracle besides its options: each provider. */
 export const checks: ServiceChecks<typeof options> = {
   service: "oracle",
   options,
-  settingsOfOtherServices: NODE_SETTINGS,
   permissions: (values) => ({ net: endpoints(values).map(({ url }) => addressOf(url)) }),
   start: startOracle,
   customChecks: (values, context) => [

@@ -1,15 +1,14 @@
 import { systemClock } from "../../lib/clock.ts";
-import { serviceCommand } from "../../lib/cli/command.ts";
+import { createServiceCommand } from "../../lib/cli/command.ts";
 import { serviceLog } from "../../lib/log/logging.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
-import { healthHandler, oracleApi } from "./api.ts";
+import { createOracleApi, healthHandler } from "./api.ts";
 import { createOracleMetrics, registerBoardMetrics } from "./metrics.ts";
 import {
   endpoints,
   MIN_SOURCES_SAFE,
-  NODE_SETTINGS,
   options,
   type OracleOptions,
   requireSources,
@@ -49,7 +48,7 @@ export async function startOracle(options: OracleOptions): Promise<RunningServic
     host: options.host,
     allowedHosts: options.allowedHosts,
     port: options.port,
-    app: oracleApi(api),
+    app: createOracleApi(api),
     health: healthHandler(api),
     registry,
     close: () => oracle.stop(),
@@ -68,11 +67,10 @@ function warnOfFewSources({ minSources, providers }: OracleOptions): void {
   );
 }
 
-export const run = serviceCommand({
+export const run = createServiceCommand({
   name: "oracle",
   description: "Serves one trusted price per pair, aggregated from four exchanges.",
   options,
-  settingsOfOtherServices: NODE_SETTINGS,
   examples: [
     [
       "rangemaker oracle --min-sources 3",

@@ -39,10 +39,6 @@ const providerUrls = {
   secret: true,
 } satisfies kinds.OptionKind;
 
-/** Keys of the section [oracle] that belong to the node (spec: "Write node settings"). */
-export const NODE_SETTINGS = ["ring_buffer_size", "max_stale_ms", "service_url", "timeout_ms"]
-  .map((key) => `oracle.${key}`);
-
 /** Options of `rangemaker oracle` (spec: price oracle, "Service options"). */
 export const options = optionsFor("oracle", {
   port: {

@@ -15,7 +15,7 @@ interface ApiOptions {
  * The routes other than `POST /` and WebSockets (specification, "Endpoints"); `/health` and
  * `/metrics` are common to all services.
  */
-export function createApi({ cors, metrics, notReadyReason }: ApiOptions): Hono {
+export function createProxyApi({ cors, metrics, notReadyReason }: ApiOptions): Hono {
   const app = new Hono();
   app.use(async (c, next) => {
     const startedAtMs = performance.now();

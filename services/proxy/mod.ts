@@ -1,10 +1,10 @@
 import { monotonicClock } from "../../lib/clock.ts";
-import { serviceCommand } from "../../lib/cli/command.ts";
+import { createServiceCommand } from "../../lib/cli/command.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { UsageError } from "../../lib/cli/options.ts";
 import { listen, webSocketUrlOf } from "../../lib/http/listener.ts";
 import { type RunningService, startOrClose, startService } from "../../lib/http/service.ts";
-import { createApi } from "./api.ts";
+import { createProxyApi } from "./api.ts";
 import { SHARE_PER_PEER } from "./shared/limits.ts";
 import { isHandshake, type WsClients } from "./clients/ws_clients.ts";
 import { ProxyMetrics } from "./shared/metrics.ts";
@@ -49,7 +49,7 @@ async function start(options: ProxyOptions, opened: AsyncDisposableStack): Promi
   core.start();
   const { nodes, clients, endpoint, cors } = core;
   let isStopping = false;
-  const app = createApi({
+  const app = createProxyApi({
     cors,
     metrics,
     notReadyReason() {
@@ -123,7 +123,7 @@ function excludedNodeLines({ hasSeveral, readNodes }: ProxyCore["nodes"]): strin
     .map(({ name, reason }) => `Read node ${name} does not serve: ${reason}`);
 }
 
-export const run = serviceCommand({
+export const run = createServiceCommand({
   name: "proxy",
   description:
     "Routes JSON-RPC to a write and a read node, and shares one WebSocket among clients.",

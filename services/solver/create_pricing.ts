@@ -76,7 +76,7 @@ export async function createPricing(
       skew: { share: options.skew, capacity: skewCapacity(options), correlatedRisk },
     })
     : (await loadStrategy(options.pricing))(strategyContext(context));
-  const reader = createHistoryReader({ node, marketData, clock });
+  const reader = createHistoryReader(node, marketData, clock);
   let starting = Promise.resolve();
   let isStopping = false;
   return {

@@ -1,5 +1,5 @@
 /** `rangemaker solver deposit`: money for the account of a solver's key. */
-import { command, ExitCode } from "../../lib/cli/command.ts";
+import { createCommand, ExitCode } from "../../lib/cli/command.ts";
 import { openLocalSigner } from "../../lib/cli/keystore.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import { optionLabel, optionTable } from "../../lib/cli/options.ts";
@@ -35,7 +35,7 @@ const options = optionTable({
 });
 
 /** The `solver deposit` subcommand: signs a deposit with the solver's key for the bridge. */
-export const run = command({
+export const run = createCommand({
   name: "solver deposit",
   description: "Deposits USDC for the account of the solver's key, by the bridge.",
   options,

@@ -1,12 +1,12 @@
 /** The quote solver: a market maker that signs quotes for range bets and submits them. */
-import { serviceCommand } from "../../lib/cli/command.ts";
+import { createServiceCommand } from "../../lib/cli/command.ts";
 import { options, type SolverOptions } from "./options.ts";
 import { startSolver } from "./solver.ts";
 
 export { options, type SolverOptions, startSolver };
 
 /** The `solver` subcommand. */
-export const run = serviceCommand({
+export const run = createServiceCommand({
   name: "solver",
   description: "Signs quotes for range bets, and submits the quotes that users sign too.",
   options,
@@ -34,7 +34,7 @@ export const run = serviceCommand({
     },
     reconcile: {
       summary: "ends the bets that a restored core node lacks",
-      load: () => import("./execution/reconcile.ts"),
+      load: () => import("./reconcile.ts"),
     },
   },
 }, (options) => startSolver(options));

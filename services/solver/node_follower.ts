@@ -7,14 +7,14 @@ import { Backoff, SERVICE_WAIT_MAX_MS } from "../../lib/net/backoff.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import { pagesOf } from "../../lib/net/core_reader.ts";
 import type { SocketLike } from "../../lib/net/reconnecting_socket.ts";
-import { RpcSubscriber, subscription } from "../../lib/net/rpc_subscriber.ts";
+import { createSubscription, RpcSubscriber } from "../../lib/net/rpc_subscriber.ts";
 import { nodePriceSchema } from "../../lib/protocol/price.ts";
 import { THESES_PAGE_MAX } from "../../lib/protocol/methods/reads.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { type Thesis, thesisSchema } from "../../lib/protocol/thesis.ts";
 import type { Reservations } from "./execution/reservations.ts";
 import type { MarketData } from "./market/market_data.ts";
-import type { MinimumBet } from "./limits.ts";
+import type { MinimumBet } from "./shared/limits.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
 
 /** The node sends prices ten times a second, so silence means a dead connection. */
@@ -60,11 +60,11 @@ export function createNodeFollower(options: NodeFollowerOptions): NodeFollower {
     backoff: backoff(),
     silenceMs: FEED_SILENCE_MS,
     subscriptions: [
-      subscription(["theses", { solver }], thesisSchema, (thesis) => {
+      createSubscription(["theses", { solver }], thesisSchema, (thesis) => {
         exposure.apply(thesis);
         void reservations?.onThesisChanged(thesis);
       }),
-      subscription(
+      createSubscription(
         ["prices"],
         z.record(z.string(), nodePriceSchema),
         (prices) => marketData?.setSpots(prices, clock.now()),

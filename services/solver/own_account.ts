@@ -1,5 +1,5 @@
 import type { Clock } from "../../lib/clock.ts";
-import { cached, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
+import { createCachedCall, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import type { Account } from "../../lib/protocol/account.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
@@ -17,7 +17,7 @@ export class OwnAccount {
   #known: LastBalance = { balance: 0n, readAtMs: null };
 
   constructor(node: Pick<CoreClient, "getAccount">, solver: Address, clock: Clock) {
-    this.read = cached(
+    this.read = createCachedCall(
       async () => {
         const account = await node.getAccount(solver);
         this.#known = { balance: account.balance, readAtMs: clock.now() };

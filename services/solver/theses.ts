@@ -3,7 +3,7 @@ import { toWire } from "../../lib/json.ts";
 import { z } from "zod";
 import { thesisSchema } from "../../lib/protocol/thesis.ts";
 import { cursorSchema, cutPage, limitSchema, nextCursorSchema } from "../../lib/http/page_query.ts";
-import { riskOf } from "./risk/bet_at_risk.ts";
+import { riskOf } from "./shared/bet_at_risk.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
 
 const THESES_PER_PAGE_MAX = 1_000;

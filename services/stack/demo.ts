@@ -1,5 +1,5 @@
 import { messageOf } from "../../lib/errors.ts";
-import { command, ExitCode, stopInTime } from "../../lib/cli/command.ts";
+import { createCommand, ExitCode, stopInTime } from "../../lib/cli/command.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import { optionTable } from "../../lib/cli/options.ts";
 import { playBet } from "./bet.ts";
@@ -16,7 +16,7 @@ const options = optionTable({
 });
 
 /** `demo`: starts a stack on free ports and plays one bet; exit code 0 if every check passed. */
-export const run = command({
+export const run = createCommand({
   name: "demo",
   description: "Starts everything on free ports and plays one bet from deposit to payout.",
   examples: [

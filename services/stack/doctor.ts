@@ -129,7 +129,6 @@ function doctorFor(target: ServiceChecks): RunnableCommand {
   const definition = {
     name: `doctor ${service}`,
     target: service,
-    settingsOfOtherServices: target.settingsOfOtherServices ?? [],
     description: `Tries everything that ${service} is configured to use, and says how to fix ` +
       `failures. Accepts the options of ${service} and of the doctor.`,
     options: { ...options, ...doctorOptions },
@@ -169,11 +168,7 @@ async function runDoctor(
   const checks = targets.flatMap((target) => {
     // With several services, their options come from environment and file, not the command line.
     const options = targets.length === 1 ? parsed : parseAllOptions(
-      {
-        ...text,
-        target: target.service,
-        settingsOfOtherServices: target.settingsOfOtherServices ?? [],
-      },
+      { ...text, target: target.service },
       { ...target.options, config: configOption },
       file,
       env,

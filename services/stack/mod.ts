@@ -1,4 +1,4 @@
-import { command, ExitCode, stopInTime } from "../../lib/cli/command.ts";
+import { createCommand, ExitCode, stopInTime } from "../../lib/cli/command.ts";
 import { serviceLog } from "../../lib/log/logging.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import { optionTable } from "../../lib/cli/options.ts";
@@ -68,7 +68,7 @@ export function warnOfDevelopmentKeys(): void {
 }
 
 /** `stack`: everything in one process on the spec's default ports, until a signal. */
-export const run = command({
+export const run = createCommand({
   name: "stack",
   description:
     "Runs console, exchanges, oracle, node, proxy, bridge and solver in one process on their default " +

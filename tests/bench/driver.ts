@@ -1,6 +1,5 @@
 /** What the benchmarks of bridge and solver have in common: a store, callers, and ways in turns. */
 import { onlyChain } from "../support/intents.ts";
-import { getLogger } from "@logtape/logtape";
 import type { Hono } from "hono";
 import { systemClock } from "../../lib/clock.ts";
 import { listen } from "../../lib/http/listener.ts";
@@ -49,8 +48,6 @@ export async function withStore(
   const submitter = new Submitter({
     store,
     clock: systemClock,
-    random: Math.random,
-    log: getLogger("test"),
     guard: onlyChain(),
     ...options,
   });

@@ -4,7 +4,7 @@
  * --allow-read tests/bench/pricing_bench.ts [prices] [open bets]`.
  */
 import { decodeBet } from "../../services/solver/execution/execution.ts";
-import { MinimumBet } from "../../services/solver/limits.ts";
+import { MinimumBet } from "../../services/solver/shared/limits.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { PriceRing } from "../../lib/prices/price_ring.ts";

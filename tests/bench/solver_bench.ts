@@ -6,7 +6,7 @@
  * Run with
  * `deno run --allow-all tests/bench/solver_bench.ts [quotes] [executions]`.
  */
-import { MinimumBet } from "../../services/solver/limits.ts";
+import { MinimumBet } from "../../services/solver/shared/limits.ts";
 import { toWire } from "../../lib/json.ts";
 import { instantiateSecp256k1 } from "@bitauth/libauth/build/lib/crypto/secp256k1.js";
 import type { Hono } from "hono";

@@ -20,7 +20,7 @@ import type { TransactionTerms } from "../../lib/intents/transactions.ts";
 import { encodeExecution, resultOf } from "../../services/solver/execution/execution.ts";
 import type { Executor } from "../../services/solver/execution/executor.ts";
 import { MockStrategy } from "../../services/solver/pricing/mock_strategy.ts";
-import { LIMITS } from "../../services/solver/limits.ts";
+import { LIMITS } from "../../services/solver/shared/limits.ts";
 import { requireRules } from "../../services/solver/quoting/quote_rules.ts";
 import { definitionOf } from "./driver.ts";
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { consoleApi } from "../../services/console/api.ts";
+import { createConsoleApi } from "../../services/console/api.ts";
 import { configOf, options } from "../../services/console/mod.ts";
 import { loadPage } from "../../services/console/page_files.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
@@ -8,7 +8,7 @@ import { eventually } from "../support/eventually.ts";
 
 const page = await loadPage();
 const config = await configOf(withDefaults(options, { proxyUrl: "https://rpc.example/v1" }));
-const app = consoleApi({ page, config: () => config });
+const app = createConsoleApi({ page, config: () => config });
 
 Deno.test("Console: the page may load its own files and call the configured services, nothing else", async () => {
   const response = await app.request("/");
@@ -82,7 +82,7 @@ Deno.test("Console: a first load is at most 110 kB; files with a hash in their n
 
 Deno.test("Console: /config.json has the URLs of the services, or is 503 while they are unknown", async () => {
   assert.deepEqual(await (await app.request("/config.json")).json(), config);
-  const early = consoleApi({ page, config: () => undefined });
+  const early = createConsoleApi({ page, config: () => undefined });
   assert.equal((await early.request("/config.json")).status, 503);
   assert.equal((await early.request("/")).status, 200);
 });

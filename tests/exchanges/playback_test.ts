@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { TradePlayer } from "../../services/exchanges/playback.ts";
-import type { Trade, TradeSource } from "../../services/exchanges/trades.ts";
+import type { Trade, TradeSource } from "../../services/exchanges/shared/trades.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 
 /** A source with a trade every few milliseconds. */

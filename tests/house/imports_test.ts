@@ -193,11 +193,13 @@ function edgesBy(groupOf: (place: string) => string | undefined): Map<string, Se
   return edges;
 }
 
-/** The folder of a file below lib/ or a service; a file at their top is its own group. */
+/** Its own files use its folders and are used by them: the start, beside small parts of views. */
+const MIXED_FOLDER = "services/console/page";
+
+/** The folder of a file in lib/ or a service; the files at the top of a service are one folder. */
 function folderOf(place: string): string | undefined {
-  const parts = place.split("/");
-  const depth = parts[0] === "lib" ? 1 : parts[0] === "services" ? 2 : undefined;
-  return depth === undefined ? undefined : parts.slice(0, depth + 1).join("/");
+  const folder = place.slice(0, place.lastIndexOf("/"));
+  return /^(lib|services)\//.test(place) && folder !== MIXED_FOLDER ? folder : undefined;
 }
 
 Deno.test("Imports: files have no cycle", () => {

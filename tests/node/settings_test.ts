@@ -3,7 +3,7 @@ import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { parseOptions } from "../../lib/cli/options.ts";
 import { configOption } from "../../lib/cli/shared_options.ts";
-import { type NodeOptions, options, ORACLE_SETTINGS } from "../../services/node/options.ts";
+import { type NodeOptions, options } from "../../services/node/options.ts";
 import { type NodeSettings, resolveSettings } from "../../services/node/settings.ts";
 import { actors } from "./support/actors.ts";
 
@@ -14,7 +14,6 @@ function fromFlags(...argv: string[]) {
     name: "node",
     description: "",
     examples: [],
-    settingsOfOtherServices: ORACLE_SETTINGS,
   };
   return parseOptions(text, { ...options, config: configOption }, argv, () => undefined);
 }

@@ -8,8 +8,8 @@ import type { Hono } from "hono";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { listen } from "../../lib/http/listener.ts";
 import { TRANSACTION_ERROR_CODES } from "../../lib/protocol/receipt.ts";
-import { consoleApi } from "../../services/console/api.ts";
-import { exchangesApi } from "../../services/exchanges/api.ts";
+import { createConsoleApi } from "../../services/console/api.ts";
+import { createExchangesApi } from "../../services/exchanges/api.ts";
 import { options, startExchanges } from "../../services/exchanges/mod.ts";
 import { options as oracleOptions, startOracle } from "../../services/oracle/mod.ts";
 import { withOracle } from "../openapi/support/apps.ts";
@@ -90,7 +90,7 @@ Deno.test("Refusals: every refusal has a documented code, a reason and advice", 
   await t.step(
     "console",
     () =>
-      serving(consoleApi({ page: new Map(), config: () => undefined }), async (url) => {
+      serving(createConsoleApi({ page: new Map(), config: () => undefined }), async (url) => {
         await refusals.ask(url, noRoute);
         const starting = says("503 STARTING", "services are still starting", "try again");
         await refusals.ask(url, { path: "/config.json", ...starting });
@@ -131,10 +131,13 @@ Deno.test("Refusals: every refusal has a documented code, a reason and advice", 
 });
 
 Deno.test("Refusals: the simulated exchanges use the real exchanges' error messages", () =>
-  serving(exchangesApi({ markets: ["X/USDT"], historyOf() {}, pinPrice() {} }), async (url) => {
-    const path = "/api/v3/aggTrades";
-    const none = await (await fetch(`${url}${path}`)).json();
-    assert.deepEqual(none, { code: -1100, msg: "symbol: Expected a symbol: received nothing" });
-    const unknown = await (await fetch(`${url}${path}?symbol=X`)).json();
-    assert.deepEqual(unknown, { code: -1121, msg: "Invalid symbol." });
-  }));
+  serving(
+    createExchangesApi({ markets: ["X/USDT"], historyOf() {}, pinPrice() {} }),
+    async (url) => {
+      const path = "/api/v3/aggTrades";
+      const none = await (await fetch(`${url}${path}`)).json();
+      assert.deepEqual(none, { code: -1100, msg: "symbol: Expected a symbol: received nothing" });
+      const unknown = await (await fetch(`${url}${path}?symbol=X`)).json();
+      assert.deepEqual(unknown, { code: -1121, msg: "Invalid symbol." });
+    },
+  ));

@@ -1,11 +1,12 @@
 import { pageOfTheses } from "../../services/node/rpc/query_pages.ts";
-import { MinimumBet } from "../../services/solver/limits.ts";
+import { MinimumBet } from "../../services/solver/shared/limits.ts";
 import { onlyChain } from "../support/intents.ts";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { getLogger } from "@logtape/logtape";
 import { type FaultPoints, withFaultPoints } from "../support/fault_points.ts";
 import { StoreError } from "../../lib/intents/errors.ts";
 import { TransactionBuilder } from "../../lib/intents/transactions.ts";
+import { createRetryLoop } from "../../lib/intents/retry_loop.ts";
 import { Submitter } from "../../lib/intents/submitter.ts";
 import { PollingLoop } from "../../lib/net/polling_loop.ts";
 import { SLOT_MS } from "../../lib/prices/price_slots.ts";
@@ -47,6 +48,7 @@ export class BetsSolver {
   readonly #world: BetsWorld;
   readonly #executor: Executor;
   readonly #submitter: Submitter;
+  readonly #retries: PollingLoop;
   readonly #reservations: Reservations;
   readonly #reconciler: PollingLoop;
   readonly #started: Promise<void>;
@@ -116,8 +118,6 @@ export class BetsSolver {
       store,
       node,
       clock,
-      random: world.random,
-      log: getLogger("test"),
       guard: onlyChain(),
       transactions: new TransactionBuilder(signer, CHAIN_ID, clock),
       handler: {
@@ -125,6 +125,13 @@ export class BetsSolver {
         beforeSigning: (intent) => handler.prepare(intent),
         onFinalStateSeen: (intent) => this.#reservations.onExecutionFinished(intent),
       },
+    });
+    this.#retries = createRetryLoop(this.#submitter, {
+      store,
+      node,
+      clock,
+      random: world.random,
+      log: getLogger("test"),
     });
     this.#executor = new Executor({
       intents: {
@@ -147,7 +154,7 @@ export class BetsSolver {
       onFailure() {},
     });
     this.#started = store.refreshReservations(book).then(() => {
-      this.#submitter.start();
+      this.#retries.start();
       this.#reconciler.start(RECONCILE_MS);
     }).catch(dead);
     this.#started.catch(() => {});
@@ -176,7 +183,8 @@ export class BetsSolver {
 
   async stop(): Promise<void> {
     await this.#started.catch(() => {});
-    await Promise.all([this.#submitter.stop(), this.#reconciler.stop()]);
+    const stops = [this.#submitter, this.#retries, this.#reconciler];
+    await Promise.all(stops.map((each) => each.stop()));
   }
 
   /** The node reports a thesis. */

@@ -10,10 +10,12 @@ import { setImmediate } from "node:timers/promises";
 import { getLogger } from "@logtape/logtape";
 import type { RandomSource } from "../../lib/clock.ts";
 import { NodeUnreachableError } from "../../lib/net/core_reader.ts";
+import type { PollingLoop } from "../../lib/net/polling_loop.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { withFaultPoints } from "../support/fault_points.ts";
 import { SqliteDriver } from "../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../lib/intents/store.ts";
+import { createRetryLoop } from "../../lib/intents/retry_loop.ts";
 import { Submitter } from "../../lib/intents/submitter.ts";
 import type { SubmissionNode } from "../../lib/intents/node_answer.ts";
 import { TransactionBuilder } from "../../lib/intents/transactions.ts";
@@ -134,7 +136,8 @@ class Died extends Error {}
 /** One bridge; after its death, nothing that its code still does reaches the store or the node. */
 class Bridge {
   readonly depositor: Depositor;
-  readonly submitter: Submitter;
+  readonly #submitter: Submitter;
+  readonly #retries: PollingLoop;
   #dead = false;
   #doomedAfter = Number.POSITIVE_INFINITY;
 
@@ -148,12 +151,10 @@ class Bridge {
     const node = withFaultPoints("node", world, faults);
     const signer = new LocalSigner(DEV_ACCOUNTS.relayer.privateKey);
     const transactions = new TransactionBuilder(signer, CHAIN_ID, clock);
-    this.submitter = new Submitter({
+    this.#submitter = new Submitter({
       store: ownStore,
       node,
       clock,
-      random,
-      log: getLogger("test"),
       guard: onlyChain(),
       transactions,
       handler: {
@@ -164,7 +165,7 @@ class Bridge {
     this.depositor = new Depositor({
       intents: {
         store: ownStore,
-        submit: this.submitter.submit.bind(this.submitter),
+        submit: this.#submitter.submit.bind(this.#submitter),
         requireChain: () => node.probe(),
         clockProblem: undefined,
       },
@@ -174,7 +175,13 @@ class Bridge {
       clock,
       onRefused() {},
     });
-    this.submitter.start();
+    const log = getLogger("test");
+    this.#retries = createRetryLoop(this.#submitter, { store: ownStore, node, clock, random, log });
+    this.#retries.start();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([this.#submitter.stop(), this.#retries.stop()]);
   }
 
   get dead(): boolean {
@@ -268,7 +275,7 @@ async function simulate(random: RandomSource): Promise<void> {
     assert.ok(sentAtMs <= request.deadline, `${key} was sent in time`);
     if (promised.has(key)) assert.equal(state, "committed", `${key} was promised`);
   }
-  await Promise.all(bridges.map(({ submitter }) => submitter.stop()));
+  await Promise.all(bridges.map((bridge) => bridge.stop()));
   await store.close();
 }
 

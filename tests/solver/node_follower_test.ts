@@ -7,7 +7,7 @@ import { CoreClient } from "../../lib/net/core_client.ts";
 import { NodeUnreachableError } from "../../lib/net/core_reader.ts";
 import { toWire } from "../../lib/json.ts";
 import { createNodeFollower } from "../../services/solver/node_follower.ts";
-import { MinimumBet } from "../../services/solver/limits.ts";
+import { MinimumBet } from "../../services/solver/shared/limits.ts";
 import { MarketData } from "../../services/solver/market/market_data.ts";
 import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
 import { FakeClock } from "../support/fake_clock.ts";

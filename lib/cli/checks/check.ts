@@ -3,6 +3,7 @@ import type { Clock } from "../../clock.ts";
 import type { RunningService } from "../../http/service.ts";
 import type { Address } from "../../protocol/scalars.ts";
 import type { OptionsOf, OptionSpec, OptionTable } from "../options.ts";
+import type { RequiredPermissions } from "../required_permissions.ts";
 
 /** `warn`: it works, but needs attention. `fail`: the service will not work. */
 export type Level = "ok" | "warn" | "fail";
@@ -39,18 +40,10 @@ export interface CheckContext {
   signer(): Promise<{ address: Address }>;
 }
 
-/** A permission of a Deno process that services need. */
-export type ProcessPermission = "net" | "read" | "write" | "env";
-
-/** Required grants of a process: `host:port` for net, paths, and names of variables. */
-export type RequiredPermissions = Partial<Record<ProcessPermission, readonly string[]>>;
-
 /** A service's additions to the checks that its option kinds imply. */
 export interface ServiceChecks<T extends OptionTable = OptionTable> {
   service: string;
   options: T;
-  /** See {@link CommandText}. */
-  settingsOfOtherServices?: readonly string[];
   /** Starts the service; undefined if it is none. */
   start?(options: OptionsOf<T>): Promise<RunningService>;
   /** Checks the database that an option names. */

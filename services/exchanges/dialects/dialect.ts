@@ -1,6 +1,6 @@
 import type { ProviderName } from "../../../lib/protocol/providers.ts";
 import type { RateLimit } from "../../../lib/rate_window.ts";
-import type { NumberedTrade } from "../trades.ts";
+import type { NumberedTrade } from "../shared/trades.ts";
 
 export type ClientFrame =
   | { kind: "subscribe"; symbols: readonly string[]; id?: unknown }

@@ -32,7 +32,7 @@ export function invalidRequest(status: number, message: string): Response {
  *
  * @param corsOrigins Origins of the web pages that may call the node and read health and metrics.
  */
-export function nodeApi(
+export function createNodeApi(
   dispatcher: Pick<Dispatcher, "handle">,
   isReadOnly: boolean,
   corsOrigins: readonly string[] = [],

@@ -1,7 +1,7 @@
 /** `rangemaker solver backtest`: compares strategies and their earnings on recorded prices. */
 import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { seededRandom } from "../../../lib/random.ts";
-import { command, ExitCode } from "../../../lib/cli/command.ts";
+import { createCommand, ExitCode } from "../../../lib/cli/command.ts";
 import type { OptionsOf } from "../../../lib/cli/options.ts";
 import { progressBar } from "../../../lib/cli/terminal.ts";
 import { readTape } from "../../../lib/prices/tape.ts";
@@ -25,7 +25,7 @@ export { options };
 type PlanOptions = OptionsOf<typeof planOptions>;
 
 /** The `solver backtest` subcommand. */
-export const run = command({
+export const run = createCommand({
   name: "solver backtest",
   description:
     "Slides boxes over recorded prices: how good strategies are, and what makers earn with them.",

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import * as kinds from "../../../lib/cli/option_kinds.ts";
 import { optionTable } from "../../../lib/cli/options.ts";
-import { LIMITS } from "../limits.ts";
+import { LIMITS } from "../shared/limits.ts";
 import { chargeOptions, pricingOptions, share, volatilityOptions } from "../pricing/options.ts";
 import { DAY_MS } from "../../../lib/time.ts";
 

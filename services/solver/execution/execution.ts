@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { rowDamaged } from "../../../lib/intents/errors.ts";
 import type { Intent } from "../../../lib/intents/intent.ts";
 import type { CoreClient } from "../../../lib/net/core_client.ts";
 import type { ExecuteResult } from "../../../lib/protocol/answers.ts";
@@ -13,7 +14,7 @@ import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { betTermsOf } from "../../../lib/protocol/terms.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import type { QuoteSigner } from "../quoting/quote_signer.ts";
-import type { ReservedBet } from "../risk/bet_at_risk.ts";
+import type { ReservedBet } from "../shared/bet_at_risk.ts";
 
 /** Body of `POST /execute`. */
 export const executionRequestSchema = z.object({
@@ -65,7 +66,7 @@ export function verifiedExecution(
   quoteSigner.require(quoteHash, quote.signature);
   requireSigner("User signature", quoteHash, userSignature, quote.user);
   if (key !== quoteHash || user !== quote.user || expiresAtMs !== quote.deadline) {
-    throw new RangemakerError("STORE_DAMAGED", "its columns do not belong to the signed quote");
+    throw rowDamaged(key, "its columns do not belong to the signed quote");
   }
   return { quote, userSignature };
 }

@@ -6,7 +6,7 @@ import type { TransactionTerms } from "../../../lib/intents/transactions.ts";
 import { NewestMap } from "../../../lib/newest_map.ts";
 import type { Quote } from "../../../lib/protocol/quote.ts";
 import { hash32Schema } from "../../../lib/protocol/scalars.ts";
-import { executionLog } from "../execution_log.ts";
+import { executionLog } from "../shared/execution_log.ts";
 import type { QuoteSigner } from "../quoting/quote_signer.ts";
 import type { ExposureBook } from "../risk/exposure_book.ts";
 import type { PreTradeChecks } from "../risk/pre_trade_checks.ts";

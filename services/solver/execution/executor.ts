@@ -17,7 +17,7 @@ import { requireSignerForChain, SignatureError } from "../../../lib/protocol/sig
 import { RangemakerError } from "../../../lib/errors.ts";
 import { encodeExecution, type Execution, type ExecutionRequest, resultOf } from "./execution.ts";
 import type { ExecutionHandler } from "./execution_handler.ts";
-import { executionLog } from "../execution_log.ts";
+import { executionLog } from "../shared/execution_log.ts";
 import { PricingRefusedError } from "../pricing/strategy.ts";
 import type { AdmissionFacts, ExposureLimit } from "../risk/exposure_limit.ts";
 import type { PreTradeChecks } from "../risk/pre_trade_checks.ts";

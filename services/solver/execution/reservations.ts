@@ -8,7 +8,7 @@ import type { IntentStore } from "../../../lib/intents/store.ts";
 import type { CoreClient } from "../../../lib/net/core_client.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
 import type { ExposureBook } from "../risk/exposure_book.ts";
-import { executionLog } from "../execution_log.ts";
+import { executionLog } from "../shared/execution_log.ts";
 import { decodeExecution, findThesis } from "./execution.ts";
 
 export interface ReservationsOptions {

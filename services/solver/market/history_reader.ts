@@ -17,15 +17,11 @@ const SETTLE_MS = 3_000;
 /** Most pages of one read of one market: the whole ring has 11. */
 const HISTORY_PAGES_MAX = 16;
 
-interface HistoryReaderOptions {
-  node: Pick<CoreClient, "getPriceHistory">;
-  marketData: MarketData;
-  clock: Clock;
-}
-
 /** Keeps a {@link MarketData} up to date: reads the node's whole history, then its additions. */
 export function createHistoryReader(
-  { node, marketData, clock }: HistoryReaderOptions,
+  node: Pick<CoreClient, "getPriceHistory">,
+  marketData: MarketData,
+  clock: Clock,
 ): PollingLoop {
   const log = serviceLog("solver");
   /** The first unknown slot of each market. */

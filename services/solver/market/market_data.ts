@@ -13,8 +13,8 @@ interface KnownSlot {
   price: bigint;
 }
 
-/** Prices of one market: the newest, and the history by slot. */
-class MarketPrices implements MarketView {
+/** What is known of one market: its newest price, its history by slot, and what follows from it. */
+class MarketState implements MarketView {
   readonly history: PriceRing = new PriceRing();
   readonly volatility: MarketVolatility;
   readonly stillness: StillPrices = new StillPrices();
@@ -68,7 +68,7 @@ class MarketPrices implements MarketView {
 }
 
 export class MarketData {
-  readonly #pricesByMarket: ReadonlyMap<Market, MarketPrices>;
+  readonly #stateByMarket: ReadonlyMap<Market, MarketState>;
 
   /** @param volatilities Restored volatilities by market; the others start empty. */
   constructor(
@@ -77,29 +77,29 @@ export class MarketData {
     volatilities: ReadonlyMap<Market, MarketVolatility> = new Map(),
   ) {
     const pricesOf = (market: Market) =>
-      new MarketPrices(volatilities.get(market) ?? new MarketVolatility(options));
-    this.#pricesByMarket = new Map(list.map((market) => [market, pricesOf(market)]));
+      new MarketState(volatilities.get(market) ?? new MarketVolatility(options));
+    this.#stateByMarket = new Map(list.map((market) => [market, pricesOf(market)]));
   }
 
   get markets(): Iterable<Market> {
-    return this.#pricesByMarket.keys();
+    return this.#stateByMarket.keys();
   }
 
-  pricesOf(market: Market): MarketPrices {
-    const prices = this.#pricesByMarket.get(market);
+  pricesOf(market: Market): MarketState {
+    const prices = this.#stateByMarket.get(market);
     if (prices === undefined) throw new TypeError(`${market.symbol} is not one of the markets`);
     return prices;
   }
 
   symbolsWithoutPrice(): string[] {
-    return [...this.#pricesByMarket].filter(([, { spot }]) => !spot?.fresh).map(([{ symbol }]) =>
+    return [...this.#stateByMarket].filter(([, { spot }]) => !spot?.fresh).map(([{ symbol }]) =>
       symbol
     );
   }
 
   /** Predicted and observed shares of hypothetical boxes that held. */
   calibration(): MarketCalibration[] {
-    return [...this.#pricesByMarket].map(([{ symbol }, { volatility }]) => ({
+    return [...this.#stateByMarket].map(([{ symbol }, { volatility }]) => ({
       symbol,
       horizons: volatility.calibrations.filter(({ windows }) => windows > 0)
         .map(({ boxes, ...horizon }) => ({ ...horizon, boxes: [...boxes] })),
@@ -108,7 +108,7 @@ export class MarketData {
 
   /** Records a notification of the node's `prices` subscription, by symbol. */
   setSpots(prices: Readonly<Record<string, NodePrice>>, nowMs: number): void {
-    for (const [market, known] of this.#pricesByMarket) {
+    for (const [market, known] of this.#stateByMarket) {
       const price = prices[market.symbol];
       if (price !== undefined) known.setSpot(price, nowMs);
     }

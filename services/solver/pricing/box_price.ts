@@ -1,4 +1,4 @@
-import { LIMITS } from "../limits.ts";
+import { LIMITS } from "../shared/limits.ts";
 import { noTouchAtChecks, noTouchUpTo, type OpenBox, priceChecksOf } from "./box_probability.ts";
 import type { VolatilityForecast } from "./volatility_forecast.ts";
 import { YEAR_MS } from "../../../lib/time.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import * as kinds from "../../../lib/cli/option_kinds.ts";
 import { type OptionSpec, optionTable } from "../../../lib/cli/options.ts";
-import { LIMITS } from "../limits.ts";
+import { LIMITS } from "../shared/limits.ts";
 import { isBuiltIn, STRATEGIES } from "./strategy.ts";
 import { DAY_MS } from "../../../lib/time.ts";
 

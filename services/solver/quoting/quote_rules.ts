@@ -1,8 +1,8 @@
 import { RangemakerError } from "../../../lib/errors.ts";
 import type { Markets } from "../../../lib/protocol/markets.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
-import { solverError } from "../errors.ts";
-import { LIMITS } from "../limits.ts";
+import { solverError } from "../shared/errors.ts";
+import { LIMITS } from "../shared/limits.ts";
 
 /** Bounds on a quote's times, counted from now; the specification has none. */
 export interface TimeBounds {

@@ -2,7 +2,7 @@ import type { Reservation, ReservationBook } from "../../../lib/intents/intent.t
 import { worstCaseLoss } from "../../../lib/prices/worst_case_loss.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
-import { type BetAtRisk, type ReservedBet, riskOf } from "./bet_at_risk.ts";
+import { type BetAtRisk, type ReservedBet, riskOf } from "../shared/bet_at_risk.ts";
 import { OverlapIndex } from "./overlap_index.ts";
 
 /** With more bets at risk, the worst case is not computed for a reader: it takes all of them. */

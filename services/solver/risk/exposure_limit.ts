@@ -1,6 +1,6 @@
 import { RangemakerError } from "../../../lib/errors.ts";
 import { worstCaseLoss } from "../../../lib/prices/worst_case_loss.ts";
-import { solverError } from "../errors.ts";
+import { solverError } from "../shared/errors.ts";
 import type { Admission, InFlight } from "../../../lib/intents/intent.ts";
 import {
   type Balances,
@@ -8,7 +8,7 @@ import {
   requireBalances,
   type ReservedBet,
   riskOf,
-} from "./bet_at_risk.ts";
+} from "../shared/bet_at_risk.ts";
 import { type ExposureBook, READ_BETS_MAX } from "./exposure_book.ts";
 
 export interface ExposureLimitOptions {

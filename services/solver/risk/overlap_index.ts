@@ -1,6 +1,6 @@
 import { marketKey } from "../../../lib/protocol/markets.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
-import { type BetAtRisk, riskOf } from "./bet_at_risk.ts";
+import { type BetAtRisk, riskOf } from "../shared/bet_at_risk.ts";
 
 /** A bet in numbers: a scan of bigints would take several times as long. */
 interface BoxInNumbers {

@@ -4,8 +4,8 @@ import type { Markets } from "../../../lib/protocol/markets.ts";
 import type { NodePrice } from "../../../lib/protocol/price.ts";
 import type { Quote, QuoteTerms } from "../../../lib/protocol/quote.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
-import { solverError } from "../errors.ts";
-import { type Balances, requireBalances, riskOf } from "./bet_at_risk.ts";
+import { solverError } from "../shared/errors.ts";
+import { type Balances, requireBalances, riskOf } from "../shared/bet_at_risk.ts";
 import type { PricingStrategy } from "../pricing/strategy.ts";
 
 export interface PreTradeChecksOptions {

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { RangemakerError } from "../../../lib/errors.ts";
 import {
-  command,
   type CommandEntries,
+  createCommand,
+  createServiceCommand,
   ExitCode,
   loadCommand,
   type RunnableCommand,
-  serviceCommand,
 } from "../../../lib/cli/command.ts";
 import { UsageError } from "../../../lib/cli/options.ts";
 import type { RunningService } from "../../../lib/http/service.ts";
@@ -27,7 +27,7 @@ async function runIn(env: Record<string, string>, run: RunnableCommand, ...argv:
 }
 
 function commandThat(name: string, act: () => Promise<number>, subcommands: CommandEntries = {}) {
-  return command({
+  return createCommand({
     name,
     description: `Does what ${name} does.`,
     options: {},
@@ -122,11 +122,11 @@ Deno.test("loadCommand: names inherited from Object.prototype are unknown comman
   );
 });
 
-Deno.test("serviceCommand: a signal ends a service that still waits to start", async () => {
+Deno.test("createServiceCommand: a signal ends a service that still waits to start", async () => {
   const signal = Promise.withResolvers<void>();
   const { promise: never } = Promise.withResolvers<RunningService>();
   const text = { name: "waiting", description: "", examples: [], options: {} };
-  const run = serviceCommand(text, () => {
+  const run = createServiceCommand(text, () => {
     signal.resolve();
     return never;
   });
@@ -147,7 +147,7 @@ Deno.test("command: keys and passwords leave the environment once they are parse
     RANGEMAKER_BRIDGE_DATABASE: "postgres://user@host/name",
   };
   const seen: unknown[] = [];
-  const run = command({
+  const run = createCommand({
     name: "keys",
     description: "",
     options: bridgeOptions,

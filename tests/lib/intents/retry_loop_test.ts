@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { StoreError } from "../../../lib/intents/errors.ts";
 import type { Intent } from "../../../lib/intents/intent.ts";
-import { retryLoop } from "../../../lib/intents/retry_loop.ts";
+import { createRetryLoop } from "../../../lib/intents/retry_loop.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 import { World } from "./world.ts";
 
@@ -11,7 +11,7 @@ class Retries extends World {
   readonly retried: string[] = [];
   isNodeLost = false;
   submit = ({ key }: Intent): Promise<Intent> => this.finish(key);
-  readonly loop = retryLoop(this, { ...this, random: () => 1 });
+  readonly loop = createRetryLoop(this, { ...this, random: () => 1 });
 
   retry(intent: Intent): Promise<Intent> {
     this.retried.push(intent.key);
@@ -48,7 +48,7 @@ async function withRetries(test: (world: Retries) => Promise<void>): Promise<voi
   await test(world);
 }
 
-Deno.test("retryLoop: a start retries every unfinished intent, page by page", () =>
+Deno.test("createRetryLoop: a start retries every unfinished intent, page by page", () =>
   withRetries(async (world) => {
     const keys = Array.from({ length: 120 }, (_, index) => `key ${index}`);
     await world.recordAll(...keys);
@@ -57,7 +57,7 @@ Deno.test("retryLoop: a start retries every unfinished intent, page by page", ()
     assert.equal(await world.store.countUnfinished(), 0);
   }));
 
-Deno.test("retryLoop: failing intents do not block the others", () =>
+Deno.test("createRetryLoop: failing intents do not block the others", () =>
   withRetries(async (world) => {
     const keys = Array.from({ length: 120 }, (_, index) => `key ${index}`);
     await world.recordAll(...keys);
@@ -69,7 +69,7 @@ Deno.test("retryLoop: failing intents do not block the others", () =>
     assert.equal((await world.nextPass()).length, 60);
   }));
 
-Deno.test("retryLoop: once the node is lost, a pass ends after the current page", () =>
+Deno.test("createRetryLoop: once the node is lost, a pass ends after the current page", () =>
   withRetries(async (world) => {
     await world.recordAll(...Array.from({ length: 120 }, (_, index) => `key ${index}`));
     world.submit = () => {
@@ -96,7 +96,7 @@ function withLevels(
     }));
 }
 
-Deno.test("retryLoop: each result is logged, a failure that goes on once", () =>
+Deno.test("createRetryLoop: each result is logged, a failure that goes on once", () =>
   withLevels(async (world, levels) => {
     await world.recordAll("good", "stuck");
     const { submit } = world;
@@ -119,7 +119,7 @@ Deno.test("retryLoop: each result is logged, a failure that goes on once", () =>
     assert.deepEqual(levels(), { info: 1 });
   }));
 
-Deno.test("retryLoop: logs that the node is back once no intent is left, even if another process finished it", () =>
+Deno.test("createRetryLoop: logs that the node is back once no intent is left, even if another process finished it", () =>
   withLevels(async (world, levels) => {
     await world.recordAll("stuck");
     const { submit } = world;
@@ -132,7 +132,7 @@ Deno.test("retryLoop: logs that the node is back once no intent is left, even if
     assert.deepEqual(levels(), { info: 1 });
   }));
 
-Deno.test("retryLoop: logs each cause of an outage, and that the node is back although the store failed meanwhile", () =>
+Deno.test("createRetryLoop: logs each cause of an outage, and that the node is back although the store failed meanwhile", () =>
   withLevels(async (world, levels) => {
     await world.recordAll("stuck");
     const { submit, store } = world;
@@ -154,7 +154,7 @@ Deno.test("retryLoop: logs each cause of an outage, and that the node is back al
     assert.deepEqual(levels(), { info: 1 });
   }));
 
-Deno.test("retryLoop: an intent that changed exactly a second ago is retried, one changed later is not", () =>
+Deno.test("createRetryLoop: an intent that changed exactly a second ago is retried, one changed later is not", () =>
   withRetries(async (world) => {
     await world.start();
     await world.recordAll("early");
@@ -165,7 +165,7 @@ Deno.test("retryLoop: an intent that changed exactly a second ago is retried, on
     assert.deepEqual(world.retried, ["early"]);
   }));
 
-Deno.test("retryLoop: intents from a time ahead of the clock are retried, also after a failed first pass", () =>
+Deno.test("createRetryLoop: intents from a time ahead of the clock are retried, also after a failed first pass", () =>
   withRetries(async (world) => {
     await world.recordAll("before the start");
     world.clock.set(-60_000);
@@ -179,7 +179,7 @@ Deno.test("retryLoop: intents from a time ahead of the clock are retried, also a
     assert.deepEqual(await world.nextPass(), ["while it runs"]);
   }));
 
-Deno.test("retryLoop: passes run every second, and back off while the node is lost", () =>
+Deno.test("createRetryLoop: passes run every second, and back off while the node is lost", () =>
   withRetries(async (world) => {
     await world.recordAll("stuck");
     world.submit = () => Promise.reject(new Error("away"));
@@ -194,7 +194,7 @@ Deno.test("retryLoop: passes run every second, and back off while the node is lo
     assert.deepEqual(waitsMs, [1_000, 1_000, 1_000, 1_000, 2_000, 2_000, 1_000]);
   }));
 
-Deno.test("retryLoop: while the node is away one intent is tried every 2 s, and all within 2 s of its return", () =>
+Deno.test("createRetryLoop: while the node is away one intent is tried every 2 s, and all within 2 s of its return", () =>
   withRetries(async (world) => {
     const keys = Array.from({ length: 120 }, (_, index) => `key ${index}`);
     await world.recordAll(...keys);
@@ -219,7 +219,7 @@ Deno.test("retryLoop: while the node is away one intent is tried every 2 s, and 
     assert.equal(await world.store.countUnfinished(), 0);
   }));
 
-Deno.test("retryLoop: stop waits for the current page and starts no other", () =>
+Deno.test("createRetryLoop: stop waits for the current page and starts no other", () =>
   withRetries(async (world) => {
     const { promise: gate, resolve: open } = Promise.withResolvers<void>();
     const { submit } = world;

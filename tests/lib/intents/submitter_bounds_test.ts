@@ -107,7 +107,7 @@ Deno.test("Submitter: a deposit whose receipt the node dropped is signed again o
     assert.equal(failure?.code, "DEPOSIT_ALREADY_PROCESSED");
     assert.equal(world.node.sent.length, 2, "the old bytes, and the new ones");
     world.clock.advance(1_000);
-    world.submitter.start();
+    world.retries.start();
     await world.clock.untilScheduled();
     assert.equal(world.node.sent.length, 2);
   }));
@@ -338,7 +338,7 @@ Deno.test("Submitter: a retry records the attempt in the store before it sends",
     };
     await world.record();
     world.clock.advance(1_000);
-    world.submitter.start();
+    world.retries.start();
     await world.clock.untilScheduled();
     assert.deepEqual(order, ["written", "sent"]);
   }));

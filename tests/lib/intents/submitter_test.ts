@@ -4,6 +4,7 @@ import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import {
   IntentRefusedError,
   OutcomeUnknownError,
+  rowDamaged,
   StoreError,
 } from "../../../lib/intents/errors.ts";
 import { away, fails } from "../../support/scripted_node.ts";
@@ -66,7 +67,7 @@ Deno.test("Submitter: without an answer the same transaction is sent until one a
     assert.equal((await world.store.find("k"))?.state, "submitted");
     assert.equal(world.submitter.isNodeLost, true);
     world.clock.advance(1_000);
-    world.submitter.start();
+    world.retries.start();
     await world.clock.untilScheduled();
     world.node.onSend = (tx) => world.node.commit(tx);
     const committed = world.nextEvent();
@@ -85,7 +86,7 @@ Deno.test("Submitter: a start finishes the intents of an earlier run, signed or 
     const times = { expiresAtMs: world.clock.now() + 1_001, createdAtMs: world.clock.now() };
     await world.store.insert(newIntent("k2", { transaction: world.signed(), ...times }));
     world.clock.advance(1_000);
-    world.submitter.start();
+    world.retries.start();
     await world.clock.untilScheduled();
     assert.equal(await world.store.countUnfinished(), 0);
     assert.deepEqual(world.events, ["final committed", "final committed"]);
@@ -193,11 +194,13 @@ Deno.test("Submitter: after the clock was set back, a transaction from the futur
 Deno.test("Submitter: verifies intents from the store before sending, but not new ones", () =>
   withWorld(async (world) => {
     world.verify = () => {
-      throw new IntentRefusedError("STORE_DAMAGED", "Row k is damaged");
+      throw rowDamaged("k", "it was changed");
     };
     const intent = await world.record();
-    const finished = await world.submitter.submit(intent);
-    assert.deepEqual([finished.failure?.code, world.node.sent.length], ["STORE_DAMAGED", 0]);
+    const { failure } = await world.submitter.submit(intent);
+    assert.deepEqual([failure?.code, world.node.sent.length], ["STORE_DAMAGED", 0]);
+    const message = "Row k of the database is damaged: it was changed. Nothing was sent";
+    assert.deepEqual([failure?.message, world.store.damaged.first?.key], [message, "k"]);
     world.verify = () => assert.fail("It is new");
     const { intent: fresh } = await world.store.insert({ ...intent, key: "new" });
     assert.equal((await world.submitter.submit(fresh, { isNew: true })).state, "committed");

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { rowDamaged, StoreError } from "../../../lib/intents/errors.ts";
 import { DamagedRows } from "../../../lib/intents/service_store.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
-import { upkeepLoop } from "../../../lib/intents/upkeep.ts";
+import { createUpkeepLoop } from "../../../lib/intents/upkeep.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { newIntent } from "../../support/intents.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
@@ -13,7 +13,7 @@ const RETAIN_MS = 60_000;
 /** Runs a test while the store is kept up. */
 function withUpkeep(test: (world: World) => Promise<void>): Promise<void> {
   return withWorld(async (world) => {
-    const upkeep = upkeepLoop({ ...world, retainMs: RETAIN_MS });
+    const upkeep = createUpkeepLoop({ ...world, retainMs: RETAIN_MS });
     upkeep.start();
     await world.clock.untilScheduled();
     await test(world);

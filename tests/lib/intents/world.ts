@@ -2,6 +2,7 @@ import { getLogger } from "@logtape/logtape";
 import { ChainGuard } from "../../../lib/intents/chain_guard.ts";
 import type { Intent, SignedTransactionText } from "../../../lib/intents/intent.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
+import { createRetryLoop } from "../../../lib/intents/retry_loop.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import { Submitter } from "../../../lib/intents/submitter.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
@@ -48,16 +49,15 @@ export class World implements AsyncDisposable {
   /** The guard of the submitters. */
   readonly guard = onlyChain();
   readonly submitter = this.newSubmitter();
+  readonly retries = createRetryLoop(this.submitter, { ...this, random: () => 1 });
 
   newSubmitter(): Submitter {
-    const { store, node, clock, log, guard } = this;
+    const { store, node, clock, guard } = this;
     return new Submitter({
       store,
       node,
       clock,
-      log,
       guard,
-      random: () => 1,
       transactions: { sign: async () => await this.sign(), requireOwn: () => this.verify() },
       handler: {
         termsOf: () => TERMS,
@@ -127,7 +127,7 @@ export class World implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.submitter.stop();
+    await Promise.all([this.submitter.stop(), this.retries.stop()]);
     await this.store.close();
   }
 }

@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
-import { cached } from "../../../lib/net/cached.ts";
+import { createCachedCall } from "../../../lib/net/cached.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
 /** A question that is counted, and answered with how often it was asked. */
 function setUp(answer: (asked: number) => Promise<number> = (asked) => Promise.resolve(asked)) {
   const clock = new FakeClock();
   const asked = { times: 0 };
-  const ask = cached(() => answer(asked.times += 1), 1_000, clock);
+  const ask = createCachedCall(() => answer(asked.times += 1), 1_000, clock);
   return { clock, asked, ask };
 }
 
-Deno.test("cached: many callers share one request per second", async () => {
+Deno.test("createCachedCall: many callers share one request per second", async () => {
   const { clock, asked, ask } = setUp();
   for (let ms = 0; ms < 10_000; ms += 10) {
     const answers = await Promise.all([ask(), ask(), ask()]);
@@ -20,7 +20,7 @@ Deno.test("cached: many callers share one request per second", async () => {
   assert.equal(asked.times, 10);
 });
 
-Deno.test("cached: callers share a pending request, however long it takes", async () => {
+Deno.test("createCachedCall: callers share a pending request, however long it takes", async () => {
   const slow = Promise.withResolvers<number>();
   const { clock, asked, ask } = setUp(() => slow.promise);
   const first = ask();
@@ -33,7 +33,7 @@ Deno.test("cached: callers share a pending request, however long it takes", asyn
   assert.equal(asked.times, 2, "its answer is as old as the question");
 });
 
-Deno.test("cached: a failure is cached too, for the same time", async () => {
+Deno.test("createCachedCall: a failure is cached too, for the same time", async () => {
   const { clock, ask } = setUp((asked) =>
     asked === 1 ? Promise.reject(new Error("Away")) : Promise.resolve(asked)
   );
@@ -44,7 +44,7 @@ Deno.test("cached: a failure is cached too, for the same time", async () => {
   assert.equal(await ask(), 2);
 });
 
-Deno.test("cached: a result expires when the clock is set back", async () => {
+Deno.test("createCachedCall: a result expires when the clock is set back", async () => {
   const { clock, asked, ask } = setUp();
   await ask();
   clock.jump(-3_600_000);

@@ -4,9 +4,9 @@ import { z } from "zod";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { Backoff } from "../../../lib/net/backoff.ts";
 import {
+  createSubscription,
   RpcSubscriber,
   type RpcSubscriberOptions,
-  subscription,
 } from "../../../lib/net/rpc_subscriber.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { subscriptionNotice } from "../../support/fake_feed.ts";
@@ -24,8 +24,8 @@ function setUp(options: Partial<RpcSubscriberOptions> = {}) {
     backoff: new Backoff({ initialMs: 1_000, maxMs: 8_000, random: () => 1 }),
     connect: network.connect,
     subscriptions: [
-      subscription(["words"], z.string(), (word) => events.push(word)),
-      subscription(["numbers", { odd: true }], z.number(), (number) => events.push(number)),
+      createSubscription(["words"], z.string(), (word) => events.push(word)),
+      createSubscription(["numbers", { odd: true }], z.number(), (number) => events.push(number)),
     ],
     onLive: () => events.push("subscribed"),
     onLost: (reason) => events.push(`lost: ${reason}`),

@@ -3,7 +3,7 @@ import { createPublicClient, http, webSocket } from "viem";
 import { handshake, type RpcMessage, RpcSocket, WEBSOCKET_KEY } from "../../support/rpc_socket.ts";
 import { actors, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
 import { withNode } from "../support/running_node.ts";
-import { nodeApi } from "../../../services/node/rpc/api.ts";
+import { createNodeApi } from "../../../services/node/rpc/api.ts";
 import { REQUEST_CHARS_MAX } from "../../../services/node/rpc/clients.ts";
 import { listen } from "../../../lib/http/listener.ts";
 import { toWire } from "../../../lib/json.ts";
@@ -95,9 +95,9 @@ const UNFINISHED_BODIES = {
 };
 
 for (const [kind, rest] of Object.entries(UNFINISHED_BODIES)) {
-  Deno.test(`nodeApi: a caller that disconnects within a body ${kind} is not logged as a fault of the node`, () =>
+  Deno.test(`createNodeApi: a caller that disconnects within a body ${kind} is not logged as a fault of the node`, () =>
     withLogs("debug", async (records) => {
-      const app = nodeApi({ handle: () => assert.fail("its body is not whole") }, false);
+      const app = createNodeApi({ handle: () => assert.fail("its body is not whole") }, false);
       const started = Promise.withResolvers<void>();
       const answered = Promise.withResolvers<Response>();
       await using listener = listen("127.0.0.1", 0, async (request) => {

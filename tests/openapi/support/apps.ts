@@ -1,6 +1,6 @@
 /** The routes of each service on their own, with nothing behind them. */
 import { decodeBet } from "../../../services/solver/execution/execution.ts";
-import { MinimumBet } from "../../../services/solver/limits.ts";
+import { MinimumBet } from "../../../services/solver/shared/limits.ts";
 import type { Handler, Hono, MiddlewareHandler } from "hono";
 import { Registry } from "prom-client";
 import { withDefaults } from "../../../lib/cli/options.ts";
@@ -11,7 +11,7 @@ import { MARKETS, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { createBridgeApi } from "../../../services/bridge/api.ts";
 import { BridgeMetrics } from "../../../services/bridge/metrics.ts";
 import { options as exchangesOptions, startExchanges } from "../../../services/exchanges/mod.ts";
-import { healthHandler, oracleApi } from "../../../services/oracle/api.ts";
+import { createOracleApi, healthHandler } from "../../../services/oracle/api.ts";
 import { createOracleMetrics } from "../../../services/oracle/metrics.ts";
 import { options as oracleOptions, startOracle } from "../../../services/oracle/mod.ts";
 import { Oracle } from "../../../services/oracle/oracle.ts";
@@ -95,7 +95,7 @@ export function oracleApp(): { app: Hono; health: Handler } {
     metrics,
   });
   const api = { oracle, clock: systemClock, metrics, startedAtMs: 0, minSources: 1 };
-  return { app: oracleApi(api), health: healthHandler(api) };
+  return { app: createOracleApi(api), health: healthHandler(api) };
 }
 
 /** Runs a test with an oracle that has every price from all four simulated exchanges. */

@@ -1,4 +1,4 @@
-import { LIMITS } from "../../../services/solver/limits.ts";
+import { LIMITS } from "../../../services/solver/shared/limits.ts";
 import type { Maker, Offer, TrialBox, TrialKind } from "../../../services/solver/backtest/maker.ts";
 import type { SlotPrice } from "../../../services/solver/backtest/slots.ts";
 

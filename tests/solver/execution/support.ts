@@ -1,6 +1,5 @@
 import { onlyChain } from "../../support/intents.ts";
 import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
-import { getLogger } from "@logtape/logtape";
 import type { NewIntent } from "../../../lib/intents/intent.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
@@ -115,8 +114,6 @@ function createExecutor(hedge: Hedge, overrides: Overrides) {
   const submitter = new Submitter({
     store,
     clock,
-    random: () => 0.5,
-    log: getLogger("test"),
     guard: onlyChain(),
     transactions: new TransactionBuilder(solver, CHAIN_ID, clock),
     handler: {

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import { formatUnits } from "../../../lib/protocol/price.ts";
 import { UINT64_MAX } from "../../../lib/protocol/scalars.ts";
-import { LIMITS } from "../../../services/solver/limits.ts";
+import { LIMITS } from "../../../services/solver/shared/limits.ts";
 import { payoutFor } from "../../../services/solver/pricing/box_price.ts";
 import { type MarketView, PricingRefusedError } from "../../../services/solver/pricing/strategy.ts";
 import { MarketVolatility } from "../../../services/solver/pricing/volatility.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { LIMITS } from "../../../services/solver/limits.ts";
+import { LIMITS } from "../../../services/solver/shared/limits.ts";
 import { MockStrategy } from "../../../services/solver/pricing/mock_strategy.ts";
 
 Deno.test("Mock: quote solver spec, payout rule: 1.05 to 1.10 times the bet if an integer is in that range", () => {

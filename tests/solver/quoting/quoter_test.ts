@@ -3,7 +3,7 @@ import { RangemakerError } from "../../../lib/errors.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { PricingDetails } from "../../../services/solver/pricing/strategy.ts";
-import { MinimumBet } from "../../../services/solver/limits.ts";
+import { MinimumBet } from "../../../services/solver/shared/limits.ts";
 import { estimateToWire } from "../../../services/solver/quoting/estimate.ts";
 import { Quoter, type QuoterOptions } from "../../../services/solver/quoting/quoter.ts";
 import { FakeClock } from "../../support/fake_clock.ts";

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { withDefaults } from "../../lib/cli/options.ts";
-import { RangemakerError } from "../../lib/errors.ts";
-import { acceptedIntent, type Intent } from "../../lib/intents/intent.ts";
-import { options } from "../../services/solver/options.ts";
-import { executionLog } from "../../services/solver/execution_log.ts";
-import { withLogs } from "../support/recorded_logs.ts";
-import { quoteHashOf, stakeOf, thesisOf, user } from "./support.ts";
+import { withDefaults } from "../../../lib/cli/options.ts";
+import { RangemakerError } from "../../../lib/errors.ts";
+import { acceptedIntent, type Intent } from "../../../lib/intents/intent.ts";
+import { options } from "../../../services/solver/options.ts";
+import { executionLog } from "../../../services/solver/shared/execution_log.ts";
+import { withLogs } from "../../support/recorded_logs.ts";
+import { quoteHashOf, stakeOf, thesisOf, user } from "../support.ts";
 
 const quoteHash = quoteHashOf(7);
 const txHash = quoteHashOf(8);
@@ -137,8 +137,8 @@ for (const [name, log, level, properties] of cases) {
 Deno.test("Business log: the line at start shows no password of a URL", () =>
   withLogs("info", (records) => {
     const [rpcUrl, database] = ["http://user:SECRET@node", "postgres://user:SECRET@host/name"];
-    const started = withDefaults(options, { rpcUrl, database });
-    executionLog.started(started, user.address, { balance: 1n, readAtMs: 1 });
+    const start = withDefaults(options, { rpcUrl, database });
+    executionLog.started({ ...start, address: user.address, balance: 1n });
     assert.equal(records[0]?.properties.event, "started");
     assert.doesNotMatch(Deno.inspect(records), /SECRET/);
     return Promise.resolve();

@@ -1,13 +1,13 @@
 /** `rangemaker solver reconcile`: ends the bets that a restored node lacks. */
-import { repairCommand } from "../../../lib/intents/repair_command.ts";
-import { isFinal } from "../../../lib/intents/intent.ts";
-import { formatUnits, usdcText } from "../../../lib/protocol/price.ts";
-import { receiptSchema } from "../../../lib/protocol/receipt.ts";
-import { options } from "../options.ts";
-import { decodeExecution, findThesis } from "./execution.ts";
+import { createRepairCommand } from "../../lib/intents/repair_command.ts";
+import { isFinal } from "../../lib/intents/intent.ts";
+import { formatUnits, usdcText } from "../../lib/protocol/price.ts";
+import { receiptSchema } from "../../lib/protocol/receipt.ts";
+import { options } from "./options.ts";
+import { decodeExecution, findThesis } from "./execution/execution.ts";
 
 /** The `solver reconcile` subcommand: ends such bets, and releases their reservations. */
-export const run = repairCommand({
+export const run = createRepairCommand({
   name: "solver reconcile",
   description: "Ends the bets that the core node lacks after it was restored from a backup.",
   examples: [["rangemaker solver reconcile", "with the solver's key in SOLVER_PRIVATE_KEY"]],

@@ -1,6 +1,6 @@
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import type { BetTerms } from "../../../lib/protocol/terms.ts";
-import { solverError } from "../errors.ts";
+import { solverError } from "./errors.ts";
 
 export type BetAtRisk = BetTerms & { payout: bigint };
 

@@ -1,4 +1,4 @@
-import type { ProviderName } from "../../lib/protocol/providers.ts";
+import type { ProviderName } from "../../../lib/protocol/providers.ts";
 
 export interface Trade {
   provider: ProviderName;

@@ -1,10 +1,14 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { parseTape, TAPE_HEADER } from "../../lib/prices/tape.ts";
-import { seededRandom } from "../../lib/random.ts";
-import { Tape } from "../../services/exchanges/playback.ts";
-import { Simulation } from "../../services/exchanges/simulation.ts";
-import { type NumberedTrade, type Trade, TradeLog } from "../../services/exchanges/trades.ts";
+import { parseTape, TAPE_HEADER } from "../../../lib/prices/tape.ts";
+import { seededRandom } from "../../../lib/random.ts";
+import { Tape } from "../../../services/exchanges/playback.ts";
+import { Simulation } from "../../../services/exchanges/simulation.ts";
+import {
+  type NumberedTrade,
+  type Trade,
+  TradeLog,
+} from "../../../services/exchanges/shared/trades.ts";
 
 function append(log: TradeLog, timeMs: number): NumberedTrade {
   return log.append({

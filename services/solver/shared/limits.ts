@@ -1,4 +1,4 @@
-import { THESIS_DURATION_MAX_MS } from "../../lib/protocol/constants.ts";
+import { THESIS_DURATION_MAX_MS } from "../../../lib/protocol/constants.ts";
 
 /** Bounds of a quote (spec: quote solver, "Limits"). Amounts in USDC with 6 decimals. */
 export const LIMITS = {

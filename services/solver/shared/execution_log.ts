@@ -1,15 +1,13 @@
-import type { RangemakerError } from "../../lib/errors.ts";
-import { serviceLog } from "../../lib/log/logging.ts";
-import type { Intent } from "../../lib/intents/intent.ts";
-import { usdcText } from "../../lib/protocol/price.ts";
-import type { QuoteTerms } from "../../lib/protocol/quote.ts";
-import { receiptSchema } from "../../lib/protocol/receipt.ts";
-import type { Address, Hex } from "../../lib/protocol/scalars.ts";
-import type { Thesis } from "../../lib/protocol/thesis.ts";
-import { redactUrls } from "../../lib/redact.ts";
-import type { SolverOptions } from "./options.ts";
-import type { LastBalance } from "./own_account.ts";
-import { riskOf } from "./risk/bet_at_risk.ts";
+import type { RangemakerError } from "../../../lib/errors.ts";
+import { serviceLog } from "../../../lib/log/logging.ts";
+import type { Intent } from "../../../lib/intents/intent.ts";
+import { usdcText } from "../../../lib/protocol/price.ts";
+import type { QuoteTerms } from "../../../lib/protocol/quote.ts";
+import { receiptSchema } from "../../../lib/protocol/receipt.ts";
+import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
+import type { Thesis } from "../../../lib/protocol/thesis.ts";
+import { redactUrls } from "../../../lib/redact.ts";
+import { riskOf } from "./bet_at_risk.ts";
 
 const log = serviceLog("solver");
 
@@ -20,14 +18,23 @@ function fieldsOf(quoteHash: string, { user, betAmount, payout }: LoggedBet) {
   return { user, quoteHash, betAmount: betAmount.toString(), payout: payout.toString() };
 }
 
+/** What the first line names; the balance is null while the node does not answer. */
+interface LoggedStart {
+  address: Address;
+  balance: bigint | null;
+  pricing: string;
+  maxRisk: bigint;
+  maxExposure: bigint | undefined;
+  chainId: number;
+  rpcUrl: string;
+  database: string;
+  dryRun: boolean;
+}
+
 /** The log line of each event of a bet (docs/operating.md, "Logs"). */
 export const executionLog = {
-  /**
-   * Logs the solver's account, strategy, limits, node and database. The balance is unknown while
-   * the node does not answer.
-   */
-  started(options: SolverOptions, address: Address, { balance, readAtMs }: LastBalance): void {
-    const { pricing, maxRisk, maxExposure, database, chainId, rpcUrl, dryRun } = options;
+  started(start: LoggedStart): void {
+    const { address, pricing, chainId, dryRun, balance, maxRisk, maxExposure } = start;
     log.info(
       "Solver {address} has {balance}, prices by {pricing}, risks at most {maxRisk} on one thesis and " +
         "{maxExposure} in total, signs for chain {chainId}, with the node at {rpcUrl} and database {database}",
@@ -37,11 +44,11 @@ export const executionLog = {
         pricing,
         chainId,
         dryRun,
-        balance: readAtMs === null ? "an unknown balance" : usdcText(balance),
+        balance: balance === null ? "an unknown balance" : usdcText(balance),
         maxRisk: usdcText(maxRisk),
         maxExposure: maxExposure === undefined ? "without bound" : usdcText(maxExposure),
-        rpcUrl: redactUrls(rpcUrl),
-        database: redactUrls(database),
+        rpcUrl: redactUrls(start.rpcUrl),
+        database: redactUrls(start.database),
       },
     );
   },

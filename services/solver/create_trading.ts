@@ -1,0 +1,140 @@
+import type { Registry } from "prom-client";
+import type { Clock } from "../../lib/clock.ts";
+import type { IntentBackend } from "../../lib/intents/backend.ts";
+import { ChainGuard } from "../../lib/intents/chain_guard.ts";
+import { IntentService } from "../../lib/intents/intent_service.ts";
+import type { IntentHandler } from "../../lib/intents/submitter.ts";
+import { createCachedCall, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
+import type { Markets } from "../../lib/protocol/markets.ts";
+import type { LocalSigner } from "../../lib/protocol/signature.ts";
+import type { Pricing } from "./create_pricing.ts";
+import { decodeExecution, findThesis } from "./execution/execution.ts";
+import { ExecutionHandler } from "./execution/execution_handler.ts";
+import { Executor } from "./execution/executor.ts";
+import { type Hedge, HttpHedge, SimulatedHedge } from "./execution/hedge.ts";
+import { Reservations } from "./execution/reservations.ts";
+import type { SolverMetrics } from "./metrics.ts";
+import type { SolverOptions } from "./options.ts";
+import { QuoteSigner } from "./quoting/quote_signer.ts";
+import { Quoter } from "./quoting/quoter.ts";
+import type { ExposureBook } from "./risk/exposure_book.ts";
+import { ExposureLimit } from "./risk/exposure_limit.ts";
+import { PreTradeChecks } from "./risk/pre_trade_checks.ts";
+import { executionLog } from "./shared/execution_log.ts";
+import type { MinimumBet } from "./shared/limits.ts";
+
+/** What quoting and executing share with the rest of the solver. */
+interface TradingInputs {
+  backend: IntentBackend;
+  signer: LocalSigner;
+  markets: Markets;
+  pricing: Pricing;
+  exposure: ExposureBook;
+  minimumBet: MinimumBet;
+  metrics: SolverMetrics;
+  registry: Registry;
+}
+
+/** Creates what quotes bets, and what checks, reserves, hedges and submits the signed ones. */
+export function createTrading(
+  options: SolverOptions,
+  { backend, signer, markets, pricing, exposure, minimumBet, metrics, registry }: TradingInputs,
+) {
+  const { chainId, maxRisk, maxStartAheadMs, maxStartBehindMs, maxDeadlineMs } = options;
+  const { strategy, marketData } = pricing;
+  const { store, node, clock } = backend;
+  const solver = signer.address;
+  const quoteSigner = new QuoteSigner(signer);
+  const limit = new ExposureLimit({
+    book: exposure,
+    refreshBook: () => store.refreshReservations(exposure),
+    onNear: executionLog.exposure,
+  });
+  const quoter = new Quoter({
+    strategy,
+    signer: quoteSigner,
+    chainId,
+    clock,
+    markets,
+    minimumBet,
+    limit,
+    // Prices that are made up are the same at any time.
+    timeBounds: marketData === undefined
+      ? undefined
+      : { maxStartAheadMs, maxStartBehindMs, maxDeadlineMs },
+  });
+  const guard = new ChainGuard({
+    ...backend,
+    node: backend.shortTimeoutNode,
+    async isOnChain(intent) {
+      const found = await findThesis(node, intent, clock.now());
+      return found !== "missing" && found !== "rewound";
+    },
+  });
+  const reservations = new Reservations({
+    store,
+    book: exposure,
+    node,
+    requireChain: () => guard.requireChain(),
+    clock,
+    onOutcome: (probability, thesis) => metrics.betSettled(probability, thesis),
+  });
+  const hedge = createHedge(options, clock, metrics);
+  const hedgeMs = hedge.expectedMs;
+  const checks = new PreTradeChecks({ node, solver, clock, markets, maxRisk, hedgeMs, strategy });
+  const handler = new ExecutionHandler({
+    checks,
+    exposure,
+    hedge,
+    quoteSigner,
+    chainId,
+    clock,
+    onRecheck: metrics.rechecked,
+  });
+  const intents = new IntentService({
+    backend,
+    guard,
+    handler: intentHandler(handler, reservations, metrics),
+    retainMs: options.retain,
+    registry,
+  });
+  const executor = new Executor({
+    intents,
+    handler,
+    checks,
+    limit,
+    releaseSettled: createCachedCall(() => reservations.reconcile(), NODE_ANSWER_MS, clock),
+    quoteSigner,
+    chainId,
+    clock,
+  });
+  return { quoter, executor, intents, reservations };
+}
+
+/** Prepares executions, and tells the other parts of the solver how they end. */
+function intentHandler(
+  handler: ExecutionHandler,
+  reservations: Reservations,
+  metrics: SolverMetrics,
+): IntentHandler {
+  return {
+    termsOf: (intent) => handler.termsOf(intent),
+    beforeSigning: (intent) => handler.prepare(intent),
+    onFinished(intent) {
+      metrics.executionFinished(intent);
+      const { quote } = decodeExecution(intent.payload);
+      if (intent.state === "committed") metrics.betCommitted(quote);
+      else handler.onFailed(intent, quote);
+      executionLog.finished(intent);
+    },
+    onFinalStateSeen: (intent) => reservations.onExecutionFinished(intent),
+  };
+}
+
+function createHedge(options: SolverOptions, clock: Clock, metrics: SolverMetrics): Hedge {
+  const { hedgeUrl: url, hedgeDelayMs: expectedMs, hedgeTimeoutMs: timeoutMs } = options;
+  const hedge = url === undefined
+    ? new SimulatedHedge(clock, expectedMs)
+    : new HttpHedge({ url, expectedMs, timeoutMs });
+  return metrics.timeHedge(hedge);
+}
