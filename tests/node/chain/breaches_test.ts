@@ -76,6 +76,11 @@ Deno.test("BreachWatch: looks at the theses only when a window begins or a price
     return [broken, looks];
   });
   assert.deepEqual(steps, [[[], 2], [[], 2], [[], 2], [[1], 4], [[], 4], [[2], 5]]);
+  for (const [id, time] of [[3, START + 9_000], [4, START + 9_100]] as const) {
+    watch.add(boxOf(id, 20n));
+    assert.deepEqual(watch.removeBroken(time, 90n), [], "its window has ended");
+  }
+  assert.equal(looks, 7, "an ended one is looked at once");
 });
 
 function chainWithBet(fromMs: number, toMs: number) {
