@@ -176,9 +176,10 @@ export class CoreNode {
     try {
       const untilMs = this.chain.head.timestampMs + SETTLEMENT_MS;
       const settle = () => this.chain.settleDue();
-      while (
-        await this.#queue.run("write", ["settlement"], settle) && this.#clock.now() < untilMs
-      );
+      let moreAreDue: boolean;
+      do {
+        moreAreDue = await this.#queue.run("write", ["settlement"], settle);
+      } while (moreAreDue && this.#clock.now() < untilMs);
     } catch (thrown) {
       if (!(thrown instanceof NodeBusyError)) throw thrown; // the next checkpoint continues
     } finally {

@@ -135,12 +135,12 @@ export const options = optionsFor("node", {
   retain: {
     ...retainOption,
     kind: kinds.duration(RECEIPTS_KEPT_MS_MIN),
-    description: "how long settled theses and receipts can be read; with --data-dir",
+    description: "how long settled theses and receipts can be read; always with :memory:",
   },
   dev: {
     kind: kinds.flag,
     description:
-      "development methods, for anyone who reaches the node: core_faucet, and in memory " +
+      "development methods, for anyone who reaches the node: core_faucet, and with :memory: " +
       "core_snapshot, core_revert and core_advance",
     default: "false",
   },

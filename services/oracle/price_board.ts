@@ -1,7 +1,7 @@
 import type { Market } from "../../lib/protocol/markets.ts";
 import type { PriceEntry } from "../../lib/protocol/price.ts";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
-import { MarketPrice, type PriceRules, type SourcePrice } from "./market_price.ts";
+import { AggregatePrice, type PriceRules, type SourcePrice } from "./aggregate_price.ts";
 
 export interface PriceBoardOptions extends PriceRules {
   markets: readonly Market[];
@@ -13,12 +13,12 @@ export interface PriceBoardOptions extends PriceRules {
  * call passes the time, in Unix milliseconds.
  */
 export class PriceBoard {
-  readonly #markets: readonly MarketPrice[];
-  readonly #bySymbol: ReadonlyMap<string, MarketPrice>;
+  readonly #markets: readonly AggregatePrice[];
+  readonly #bySymbol: ReadonlyMap<string, AggregatePrice>;
   #body = "";
 
   constructor(options: PriceBoardOptions) {
-    this.#markets = options.markets.map((market) => new MarketPrice(market, options));
+    this.#markets = options.markets.map((market) => new AggregatePrice(market, options));
     this.#bySymbol = new Map(this.#markets.map((market) => [market.symbol, market]));
     this.#writeBody(0);
   }

@@ -229,7 +229,7 @@ class HubWorld {
     return this.#clients.some((other) =>
       [...other.claims.values()].some((claim) => {
         const feed = other.hub.subscriptionOf(claim.id);
-        return claim.topic === topic && feed?.upstreamId !== undefined && !own.includes(feed);
+        return claim.topic === topic && feed?.isLive && !own.includes(feed);
       })
     );
   }

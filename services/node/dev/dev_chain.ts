@@ -171,7 +171,7 @@ export class DevChain {
   #records(method: string): ChainRecords {
     if (this.#options.records !== undefined) return this.#options.records;
     throw new DevelopmentOnlyError(
-      `${method} needs a chain in memory: start the node without --data-dir`,
+      `${method} needs a chain in memory: start the node with --data-dir :memory:`,
     );
   }
 }

@@ -14,7 +14,7 @@ function* checkRows(db: Database): Generator<void, void> {
 
 /** Checks all rows, pages and indexes. @throws {StorageError} If something is damaged. */
 export function requireUndamaged(db: Database): void {
-  for (const _ of checkRows(db));
+  checkRows(db).forEach(() => {});
   const [row] = db.all("PRAGMA integrity_check(1)");
   if (row?.integrity_check !== "ok") throw damaged(`${row?.integrity_check}`);
 }

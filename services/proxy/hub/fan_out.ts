@@ -26,7 +26,7 @@ interface FanOutOptions {
 /**
  * Delivers notifications to the members of their subscriptions. Clients that are up to date get
  * them at the next {@link flush}. Clients whose connection was full get them later, from a
- * shared ring.
+ * shared ring; what the ring would overwrite is queued for those that read.
  *
  * Positions in the ring count the notifications of all subscriptions:
  *
@@ -38,8 +38,8 @@ interface FanOutOptions {
  * Numbers of a subscription count its own notifications:
  *
  * ```
- * overwritten | sent to a client | not sent yet              | for the next flush |
- *          overwritten  the client's `due`      emitted - unflushed.length     emitted
+ * overwritten | sent to a client | not sent yet             | for the next flush |
+ *          overwritten  the client's next index  emitted - unflushed.length     emitted
  * ```
  */
 export class FanOut {

@@ -11,6 +11,7 @@ import {
   HubClient,
   type HubSubscription,
   type SubscribeOutcome,
+  type SubscriptionsByKey,
 } from "./hub_client.ts";
 import { type NodeFrame, parseNodeFrame, withPublicId } from "./notifications.ts";
 import { filtersOf, NEW_HEADS_KEY, type SubscriptionRequest } from "./subscription_request.ts";
@@ -262,14 +263,16 @@ export class Hub {
     if (subscription.members.size > 0) {
       this.#fanOut.publish(subscription, withPublicId(text, upstreamId, subscription.publicId));
     }
-    return subscription.filters.isEmpty || this.#filter(subscription, frame, text);
+    return subscription.filters.isEmpty ||
+      this.#filter(subscription.filters, frame, text, upstreamId);
   }
 
   /** Publishes a thesis to the subscriptions that select it. @returns False if it is malformed. */
   #filter(
-    { upstreamId = "", filters }: HubSubscription,
+    filters: SubscriptionsByKey,
     { params }: NodeFrame,
     text: string,
+    upstreamId: string,
   ): boolean {
     const selecting = filtersOf(params?.result);
     if (selecting === undefined) return false;

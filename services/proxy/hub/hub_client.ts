@@ -161,10 +161,8 @@ interface Waiter {
 }
 
 /**
- * One subscription, shared by all clients that requested it. At the node its state is one of:
- * wanted (neither id is set), asked (`requestId` is set) or live (`upstreamId` is set). The hub
- * filters some subscriptions from another one, their {@link source}, and these are live while the
- * source is.
+ * One subscription, shared by all clients that requested it. The hub filters some subscriptions
+ * from another one, their {@link source}, and these are live while the source is.
  */
 export class HubSubscription {
   readonly request: SubscriptionRequest;
@@ -174,10 +172,8 @@ export class HubSubscription {
   readonly filters = new SubscriptionsByKey();
   /** The id given to clients, kept over reconnects. */
   publicId: string | undefined;
-  /** The node's id on the present connection. */
-  upstreamId: string | undefined;
-  /** Id of the request to the node that is not answered yet. */
-  requestId: number | undefined;
+  /** On the present connection: not requested, requested, or live with the node's id. */
+  atNode: "wanted" | "asked" | { id: string } = "wanted";
   /** Refusals in a row by a node that had granted the subscription before. */
   refusals = 0;
   emitted = 0;
@@ -199,7 +195,7 @@ export class HubSubscription {
 
   /** Whether the node sends notifications for it. */
   get isLive(): boolean {
-    return (this.source ?? this).upstreamId !== undefined;
+    return typeof (this.source ?? this).atNode === "object";
   }
 
   /** How many clients use it or wait for it. */

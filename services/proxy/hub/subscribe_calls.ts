@@ -59,7 +59,7 @@ export class SubscribeCalls {
     const { namespace, paramsText } = subscription.request;
     const id = this.#call(`${namespace}_subscribe`, paramsText);
     if (id === undefined) return;
-    subscription.requestId = id;
+    subscription.atNode = "asked";
     this.#pending.set(id, { namespace, subscription, sentAtMs: nowMs });
   }
 
@@ -80,7 +80,7 @@ export class SubscribeCalls {
       if (upstreamId !== undefined) this.unsubscribe(namespace, upstreamId);
       return undefined;
     }
-    subscription.requestId = undefined;
+    subscription.atNode = "wanted";
     return upstreamId === undefined
       ? { subscription, errorText: errorOf(text) }
       : { subscription, upstreamId };
@@ -91,7 +91,7 @@ export class SubscribeCalls {
     const late: HubSubscription[] = [];
     for (const call of this.#pending.values()) {
       if (call.subscription === undefined || call.sentAtMs > beforeMs) continue;
-      call.subscription.requestId = undefined;
+      call.subscription.atNode = "wanted";
       late.push(call.subscription);
       call.subscription = undefined;
     }

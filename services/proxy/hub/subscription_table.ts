@@ -113,19 +113,19 @@ export class SubscriptionTable {
   /** Requests a subscription from the node, unless it is already requested or live. */
   ask(wanted: HubSubscription, nowMs: number): void {
     const subscription = wanted.source ?? wanted;
-    if (subscription.requestId !== undefined || subscription.upstreamId !== undefined) return;
+    if (subscription.atNode !== "wanted") return;
     this.calls.subscribe(subscription, nowMs);
   }
 
   /** Ends a subscription that nobody uses; a requested one ends with the node's answer. */
   retire(subscription: HubSubscription): void {
-    const { request } = subscription;
+    const { request, atNode } = subscription;
     if (!subscription.isIdle) return this.#limits.slotsOf(request)?.handOver(subscription);
-    if (subscription.requestId !== undefined) return;
-    if (subscription.upstreamId !== undefined) {
-      this.#byUpstreamId.delete(subscription.upstreamId);
-      this.calls.unsubscribe(request.namespace, subscription.upstreamId);
-      subscription.upstreamId = undefined;
+    if (atNode === "asked") return;
+    if (atNode !== "wanted") {
+      this.#byUpstreamId.delete(atNode.id);
+      this.calls.unsubscribe(request.namespace, atNode.id);
+      subscription.atNode = "wanted";
     }
     this.#forget(subscription);
     if (subscription.source !== undefined) this.retire(subscription.source);
@@ -158,7 +158,7 @@ export class SubscriptionTable {
     this.calls.clear();
     this.#byUpstreamId.clear();
     for (const subscription of [...this.subscriptions()]) {
-      subscription.upstreamId = subscription.requestId = undefined;
+      subscription.atNode = "wanted";
       this.retire(subscription);
     }
   }
@@ -187,7 +187,7 @@ export class SubscriptionTable {
   }
 
   #goLive(subscription: HubSubscription, upstreamId: string): void {
-    subscription.upstreamId = upstreamId;
+    subscription.atNode = { id: upstreamId };
     subscription.refusals = 0;
     this.#byUpstreamId.set(upstreamId, subscription);
     if (subscription.publicId !== undefined) return;

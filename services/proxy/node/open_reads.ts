@@ -17,8 +17,8 @@ export interface Read {
 /** A read that waits for a slot of the socket, was sent over it, or was also sent over HTTP. */
 export class OpenRead {
   readonly answer = Promise.withResolvers<CallAnswer>();
-  /** Its id on the socket; 0 while it waits for a slot. */
-  id = 0;
+  /** Its id on the socket, which is never 0; undefined while it waits for a slot. */
+  id: number | undefined;
   /** Whether it was also sent over HTTP. */
   isAlsoOverHttp = false;
   /** The answer over HTTP, unless that has failed. */
@@ -65,10 +65,11 @@ export class OpenReads {
     return this.#slots.length - this.#free.length;
   }
 
-  /** Gives a read a slot and an id, which is never 0. @returns False if its caller gets none. */
+  /** Gives a read a slot and an id. @returns False if its caller gets none. */
   tryOpen(read: OpenRead): boolean {
-    if (this.#free.length === 0 || !this.#perCaller.tryAdd(read.read.caller)) return false;
-    const slot = this.#free.pop() ?? 0;
+    const slot = this.#free.at(-1);
+    if (slot === undefined || !this.#perCaller.tryAdd(read.read.caller)) return false;
+    this.#free.pop();
     this.#sequence = this.#sequence % SEQUENCE_MAX + 1;
     read.id = this.#sequence * this.#slots.length + slot;
     this.#slots[slot] = read;
@@ -83,15 +84,18 @@ export class OpenReads {
     return true;
   }
 
-  get(id: number): OpenRead | undefined {
-    const read = this.#slots[id % this.#slots.length];
+  get(id: number | undefined): OpenRead | undefined {
+    const read = id === undefined ? undefined : this.#slots[id % this.#slots.length];
     return read?.id === id ? read : undefined;
   }
 
   /** Ends a read. @returns The one that is open in its place, of the caller whose turn it is. */
   finish(read: OpenRead): OpenRead | undefined {
-    if (read.id > 0) {
-      this.#release(read);
+    if (read.id !== undefined) {
+      const slot = read.id % this.#slots.length;
+      this.#slots[slot] = undefined;
+      this.#free.push(slot);
+      this.#perCaller.remove(read.read.caller);
       return this.#waiting.removeNext((next) => this.tryOpen(next));
     }
     this.#waiting.remove([read.read.caller.key], read);
@@ -107,16 +111,9 @@ export class OpenReads {
 
   /** Removes all reads. @returns Them: those that were open come first. */
   clear(): OpenRead[] {
-    const reads = [...this.open(), ...this.waiting()];
-    for (const read of this.open()) this.#release(read);
+    const [open, waiting] = [this.open(), this.waiting()];
     this.#waiting = new FairQueue();
-    return reads;
-  }
-
-  #release({ id, read }: OpenRead): void {
-    const slot = id % this.#slots.length;
-    this.#slots[slot] = undefined;
-    this.#free.push(slot);
-    this.#perCaller.remove(read.caller);
+    for (const read of open) this.finish(read);
+    return [...open, ...waiting];
   }
 }

@@ -223,7 +223,7 @@ export class ReadSocket {
         this.#finish(open);
         metrics.upstreamErrors.inc({ target: "read" });
         open.answer.reject(nodeTimeout("read", timeoutMs));
-      } else if (open.id === 0) {
+      } else if (open.id === undefined) {
         if (ageMs >= TICK_INTERVAL_MS) void this.#sendOverflowing(open);
       } else if (ageMs >= ALSO_OVER_HTTP_AFTER_MS && !open.isAlsoOverHttp) {
         open.isAlsoOverHttp = true;

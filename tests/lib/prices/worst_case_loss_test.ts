@@ -6,13 +6,15 @@ import type { BetAtRisk } from "../../../services/solver/shared/bet_at_risk.ts";
 import { worstCaseLoss } from "../../../lib/prices/worst_case_loss.ts";
 import { termsAt } from "../../solver/support.ts";
 
+const START = 1_700_000_000_000;
+
 /** A bet with 100 at risk on these prices, in these seconds. */
 function bet(lower: number, upper: number, from: number, to: number, risk = 100n): BetAtRisk {
   return termsAt(0, {
     lowerPrice: BigInt(lower),
     upperPrice: BigInt(upper),
-    startTime: from * 1_000,
-    endTime: to * 1_000,
+    startTime: START + from * 1_000,
+    endTime: START + to * 1_000,
     payout: 100n + risk,
   });
 }
@@ -53,7 +55,7 @@ function naiveGroups(bets: readonly BetAtRisk[]): bigint {
   while (rest.length > 0) {
     const slot = Math.min(...rest.map((one) => slotsOf(one).at(-1)!)); // the empty ones are out
     const group = rest.filter((one) => slotsOf(one).includes(slot));
-    loss += naiveWorst(group.map((one) => ({ ...one, startTime: 0, endTime: 1_000 })));
+    loss += naiveWorst(group.map((one) => ({ ...one, startTime: START, endTime: START + 1_000 })));
     rest = rest.filter((one) => !group.includes(one));
   }
   return loss;
@@ -67,8 +69,8 @@ const anyBet = fc.record({
   risk: fc.bigInt(0n, 50n),
 }).map(({ lower, width, start, duration, risk }) => ({
   ...bet(lower, lower + width, 0, 1, risk),
-  startTime: start,
-  endTime: start + duration,
+  startTime: START + start,
+  endTime: START + start + duration,
 }));
 
 Deno.test("worstCaseLoss: between the true worst case and the sum; exact for equal windows and within groups", () => {
@@ -78,7 +80,7 @@ Deno.test("worstCaseLoss: between the true worst case and the sum; exact for equ
       const sum = bets.reduce((total, { payout, betAmount }) => total + payout - betAmount, 0n);
       assert.ok(naiveWorst(bets) <= loss && loss <= sum);
       assert.equal(loss, naiveGroups(bets));
-      const together = bets.map((one) => ({ ...one, startTime: 0, endTime: 1_000 }));
+      const together = bets.map((one) => ({ ...one, startTime: START, endTime: START + 1_000 }));
       assert.equal(worstCaseLoss(together), naiveWorst(together));
     }),
     { numRuns: 300, seed: 7 },

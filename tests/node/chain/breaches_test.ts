@@ -7,37 +7,36 @@ import { MemoryChain } from "../support/chain_in_memory.ts";
 
 const PRICE = 3_000_000_000n;
 const OUTSIDE = 3_300_000_000n;
+const START = 1_700_000_000_000;
 
 Deno.test("BreachWatch: finds the same theses as a full scan, for random additions and removals", () =>
   withSeed((random) => {
     const below = (bound: number) => Math.floor(random() * bound);
     const watch = new BreachWatch();
     const open = new Map<number, Thesis>();
-    let [found, nextId] = [0, 0];
-    for (let slot = 1; slot <= 3_000; slot++) {
-      const time = slot * 100;
-      const isRush = slot % 500 === 0;
-      for (let added = isRush ? 3_000 : below(4); added > 0; added--) {
+    let [found, nextId, price] = [0, 0, 1_000n];
+    for (let slot = 1; slot <= 10_000; slot++) {
+      const time = START + slot * 100;
+      for (let added = below(20) === 0 ? 3 : 0; added > 0; added--) {
         const startTime = time + 100 * (below(40) - 10);
-        const lowerPrice = BigInt(1 + below(60));
         // Only the box of a thesis matters here.
         const thesis = {
           id: nextId += 1,
           startTime,
-          lowerPrice,
+          lowerPrice: price + BigInt(5 - below(30)),
           endTime: startTime + 100 * (1 + below(60)),
-          upperPrice: lowerPrice + BigInt(1 + below(60)),
+          upperPrice: price + BigInt(below(30) - 5),
         } as Thesis;
         if (thesis.endTime <= time) continue;
         open.set(thesis.id, thesis);
         watch.add(thesis);
       }
       const [settled] = open.keys();
-      if (settled !== undefined && random() < 0.3) {
+      if (settled !== undefined && random() < 0.01) {
         open.delete(settled);
         watch.remove(settled);
       }
-      const price = BigInt(below(120));
+      price += BigInt(below(5) - 2);
       const expected = [...open.values()].filter((box) =>
         box.startTime <= time && time < box.endTime &&
         (price < box.lowerPrice || price > box.upperPrice)
@@ -56,6 +55,33 @@ Deno.test("BreachWatch: finds the same theses as a full scan, for random additio
     }
     assert.ok(found > 500);
   }));
+
+Deno.test("BreachWatch: looks at the theses only when a window begins or a price breaks one", () => {
+  const watch = new BreachWatch();
+  let looks = 0;
+  const boxOf = (id: number, upperPrice: bigint) => ({
+    id,
+    startTime: START,
+    endTime: START + 9_000,
+    upperPrice,
+    get lowerPrice() {
+      looks += 1;
+      return 10n;
+    },
+  } as Thesis);
+  watch.add(boxOf(1, 20n));
+  watch.add(boxOf(2, 90n));
+  const steps = [15n, 20n, 10n, 30n, 90n, 91n].map((price, slot) => {
+    const broken = watch.removeBroken(START + slot * 100, price).map(({ id }) => id);
+    return [broken, looks];
+  });
+  assert.deepEqual(steps, [[[], 2], [[], 2], [[], 2], [[1], 4], [[], 4], [[2], 5]]);
+  for (const [id, time] of [[3, START + 9_000], [4, START + 9_100]] as const) {
+    watch.add(boxOf(id, 20n));
+    assert.deepEqual(watch.removeBroken(time, 90n), [], "its window has ended");
+  }
+  assert.equal(looks, 7, "an ended one is looked at once");
+});
 
 function chainWithBet(fromMs: number, toMs: number) {
   const test = new MemoryChain();

@@ -89,7 +89,7 @@ Deno.test("Node --dev: after advancing, checkpoints continue every 100 ms", () =
     });
   }, { dev: true }));
 
-Deno.test("Node --dev --data-dir: with --data-dir only the faucet works, and its deposit is durable", () =>
+Deno.test("Node --dev: on disk only the faucet works, and its deposit is durable", () =>
   withFolder(async (dataDir) => {
     const clock = new FakeClock();
     const options = { dev: true, relayers, dataDir };
@@ -104,7 +104,9 @@ Deno.test("Node --dev --data-dir: with --data-dir only the faucet works, and its
           assert.deepEqual(error?.data, { code: "DEVELOPMENT_ONLY" });
           assert.match(
             error!.message,
-            /needs a chain in memory: start the node without --data-dir$/,
+            new RegExp(
+              `^${method} needs a chain in memory: start the node with --data-dir :memory:$`,
+            ),
           );
         }
         assert.deepEqual(await discovered(socket), ["core_faucet"]);

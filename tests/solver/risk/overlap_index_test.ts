@@ -5,8 +5,11 @@ import type { BetAtRisk } from "../../../services/solver/shared/bet_at_risk.ts";
 import { OverlapIndex } from "../../../services/solver/risk/overlap_index.ts";
 import { termsAt } from "../support.ts";
 
+const START = 1_700_000_000_000;
+
 /** A bet with 100 at risk on `width` prices from `lower` on, for some milliseconds. */
-function box(lower: number, width: number, startTime: number, durationMs: number): BetAtRisk {
+function box(lower: number, width: number, startsInMs: number, durationMs: number): BetAtRisk {
+  const startTime = START + startsInMs;
   return termsAt(0, {
     lowerPrice: BigInt(lower),
     upperPrice: BigInt(lower + width - 1),
@@ -22,7 +25,7 @@ Deno.test("OverlapIndex: bets of other markets are ignored", () => {
   const index = new OverlapIndex();
   const other = MARKETS.find(({ base }) => base !== asked.base)!; // there are three
   index.add("held", { ...asked, base: other.base });
-  assert.equal(index.correlatedRisk(asked, 1_000), 0);
+  assert.equal(index.correlatedRisk(asked, START), 0);
 });
 
 /** What one held bet adds, by sets of prices and milliseconds. */
@@ -54,7 +57,7 @@ Deno.test("OverlapIndex: random additions and deletions agree with a count of pr
     fc.property(
       fc.array(step, { maxLength: 100, size: "max" }),
       anyBox,
-      fc.nat(40),
+      fc.nat(40).map((ms) => START + ms),
       (steps, bet, nowMs) => {
         const index = new OverlapIndex();
         const model = new Map<string, BetAtRisk>();

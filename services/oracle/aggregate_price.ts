@@ -40,7 +40,7 @@ const QUIET_SOURCE_MS_MAX = 30_000;
  * fresh sources outnumber them, so that a median always lies between fresh prices. An average
  * contains fresh prices only.
  */
-export class MarketPrice {
+export class AggregatePrice {
   readonly #rules: PriceRules;
   readonly #market: Market;
   /** The constant start of {@link json}. */
