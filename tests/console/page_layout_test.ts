@@ -63,6 +63,7 @@ Deno.test(
     const visitor = await open((page) => page.setViewport(PHONE));
     const { page } = visitor;
     await visitor.enter();
+    await page.waitForSelector(".side details form");
     const end = "document.documentElement.scrollHeight - innerHeight";
     await page.evaluate(`scrollTo(0, ${end})`);
     await page.evaluate('document.querySelector(".side details form").requestSubmit()');
