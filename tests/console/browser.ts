@@ -108,15 +108,24 @@ export class Visitor {
     await keyboard.type(text);
   }
 
-  /** Waits until the page shows a text that fits, whose spaces may be unbreakable. @returns It. */
-  async sees(pattern: RegExp): Promise<string> {
+  /**
+   * Waits until the page shows a text that fits, whose spaces may be unbreakable. `::-p-text` may
+   * miss a text that replaces another one and is the page's last change: it keeps the text it read.
+   *
+   * @param selector Where the text is.
+   * @returns The text that fits.
+   */
+  async sees(pattern: RegExp, selector = "body"): Promise<string> {
     await this.page.bringToFront();
-    const body = await this.page.$("body");
     const found = await this.page.waitForFunction(
-      (source, body) => new RegExp(source).exec(body?.innerText.replaceAll("\xa0", " ") ?? "")?.[0],
+      (source, selector, root) => {
+        const text = root?.querySelector(selector)?.innerText ?? "";
+        return new RegExp(source).exec(text.replaceAll("\xa0", " "))?.[0];
+      },
       { polling: POLL_MS },
       pattern.source,
-      body,
+      selector,
+      await this.page.$("html"),
     ).catch((thrown) => this.#fail(`Not on the page: ${pattern}`, thrown));
     return String(await found.jsonValue());
   }
