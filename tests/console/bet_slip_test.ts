@@ -21,7 +21,7 @@ import { changesOf, isWorse } from "../../services/console/page/trade/slip_voice
 import type { QuotedStage, Stage } from "../../services/console/page/trade/stage.ts";
 import { DraftStore } from "../../services/console/page/trade/draft_store.ts";
 import { QUOTE_LIFE_MS } from "../../services/console/page/trade/draft.ts";
-import { formatAmount, formatTime } from "../../services/console/page/format.ts";
+import { formatCents, formatTime } from "../../services/console/page/format.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { memoryStore } from "./memory_store.ts";
 import { hashOf, offerOf, OTHER, SIGNATURE, thesisOf, USER } from "./offers.ts";
@@ -247,7 +247,7 @@ Deno.test("BetSlip: a payout that moved within the tolerance is signed again at 
       1,
     );
     const hasMoved = payout !== 12_000_000n;
-    const pays = `it pays ${formatAmount(payout)} USDC`;
+    const pays = `it pays ${formatCents(payout)} USDC`;
     assert.deepEqual(
       said.slice(1),
       hasMoved
@@ -331,7 +331,7 @@ Deno.test("BetSlip: beyond the tolerance, in either direction, the user decides"
     assert.notEqual(stage.offer.quoteHash, signed.at(-1)?.quoteHash);
     const from = formatTime(stage.offer.quote.startTime);
     const pays = `New quote: sign within 8 s. It pays ${
-      formatAmount(stage.offer.quote.payout)
+      formatCents(stage.offer.quote.payout)
     } USDC. `;
     const change = percent === undefined
       ? "it would now pay less than you bet. "

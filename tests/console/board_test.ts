@@ -8,7 +8,7 @@ import { CoreClient } from "../../lib/net/core_client.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { seededRandom } from "../../lib/random.ts";
 import { resultsOf } from "../../services/console/page/data/results.ts";
-import { formatAmount, formatGain, formatLoss } from "../../services/console/page/format.ts";
+import { formatCents, formatLoss, formatProfit } from "../../services/console/page/format.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
 import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
 import { violationsEverywhere } from "./accessibility.ts";
@@ -59,7 +59,7 @@ Deno.test({
       const results = '[aria-label="results"] tr[data-row="All"]';
       assert.equal(
         await visitor.textOf(`${results} [data-column="Realised"]`),
-        formatGain(profit),
+        formatProfit(profit),
       );
       assert.equal(
         await visitor.textOf(`${results} [data-column="Users won"]`),
@@ -74,7 +74,7 @@ Deno.test({
         /^[+−]\d+\.\d\d \(\d\.\d\ss\.e\.\)$/,
       );
       await resultsFit(visitor);
-      assert.equal(await visitor.textOf("[data-maker-balance]"), formatAmount(balance));
+      assert.equal(await visitor.textOf("[data-maker-balance]"), formatCents(balance));
       assert.equal(await visitor.textOf("[data-maker-exposure]"), `${formatLoss(exposure)} USDC`);
       await visitor.sees(new RegExp(`At most, on ${LONG} bets`));
       const ofMarkets = await visitor.page.$$eval(
@@ -112,7 +112,7 @@ Deno.test({
       const { base } = MARKETS.find(({ symbol }) => symbol === other) ?? assert.fail();
       const stakes = theses.filter((bet) => bet.status === "open" && bet.base === base)
         .reduce((sum, { betAmount }) => sum + betAmount, 0n);
-      await readsProfit(visitor, formatGain(stakes));
+      await readsProfit(visitor, formatProfit(stakes));
       const drawn = await visitor.page.$$('svg[aria-label*=" over price and time"] rect');
       assert.notEqual(drawn.length, 0);
       for (const [outcome, count] of [["executed", SHORT + LONG], ["quoted", SHORT + LONG + 2]]) {

@@ -60,12 +60,12 @@ Deno.test("A box has the sides and times of its draft, quote or bet, and a label
     breach: { time: 500, price: 9.5 },
   });
   assert.equal(boxOfThesis({ ...lost, status: "open" }, 0).label, "✕ −5.00", "not settled yet");
-  assert.equal(boxOfThesis(thesisOf(7, { ...terms, status: "won" }), 0).label, "✓ +3.00");
+  assert.equal(boxOfThesis(thesisOf(7, { ...terms, status: "won" }), 0).label, "✓ +3.006121");
   assert.equal(boxOfThesis(thesisOf(7, terms), 0).label, "● 7 pays 8.00");
   const states = [
     ["open", "open", "● pays 8.00"],
     ["needs_backfill", "waiting", "… waits for prices"],
-    ["won", "won", "✓ won +3.00"],
+    ["won", "won", "✓ won +3.006121"],
   ] as const;
   for (const [status, kind, text] of states) {
     assert.deepEqual(stateOfBet(thesisOf(7, { ...terms, status }), 0), { kind, text });
@@ -99,7 +99,7 @@ Deno.test("isWaiting: a bet whose end has passed waits for prices, unless it is 
   assert.equal(isWaiting(open, 1_500), false, "it is being settled");
   assert.equal(isWaiting(open, 3_000), true);
   assert.equal(stateOfBet(open, 3_000).text, "… waits for prices");
-  assert.equal(stateOfBet(open, 3_000, true).text, "… not known, no connection");
+  assert.equal(stateOfBet(open, 3_000, true).text, "… unknown until connected");
   assert.equal(isWaiting({ ...open, status: "needs_backfill" }, 0), true);
   assert.equal(isWaiting({ ...open, breach: { time: 500, price: 3n } }, 3_000), false);
   assert.equal(isWaiting({ ...open, status: "won" }, 3_000), false);
@@ -142,7 +142,7 @@ Deno.test("runText: a placed bet starts, runs, and is settled", () => {
     "22 s left",
     "being settled",
   ]);
-  assert.equal(runText(bet, 130_000, true), "not known, no connection");
+  assert.equal(runText(bet, 130_000, true), "unknown until connected");
 });
 
 Deno.test("whereabouts: shows the distance of a price to the nearer edge, and its side", () => {

@@ -3,10 +3,12 @@ import {
   decimalsOf,
   durationText,
   formatAmount,
+  formatCents,
   formatDay,
   formatDuration,
   formatGain,
   formatLoss,
+  formatProfit,
   formatQuotePrice,
   formatRange,
   formatTime,
@@ -15,34 +17,36 @@ import {
   toNumber,
 } from "../../services/console/page/format.ts";
 
-Deno.test("formatAmount: two decimals, rounded down", () => {
-  assert.equal(formatAmount(1_234_567_899_999n), "1,234,567.89");
-  assert.deepEqual([9_999n, -1n, -510_000n].map(formatAmount), ["0.00", "−0.01", "−0.51"]);
-  assert.equal(formatGain(970_000n), "+0.97");
-  assert.equal(formatGain(-10_000_000n), "−10.00");
-  assert.equal(formatGain(0n), "0.00");
-  assert.equal(formatGain(339_000n), "+0.33");
-  assert.deepEqual([-1n, 9_999n, 10_000n].map(formatGain), ["−0.01", "0.00", "+0.01"]);
+Deno.test("formatAmount, formatGain: money of the chain is exact, with two decimals at least", () => {
+  assert.equal(formatAmount(1_234_567_899_999n), "1,234,567.899999");
+  assert.deepEqual([0n, 9_900n, -1n, -510_000n].map(formatAmount), [
+    "0.00",
+    "0.0099",
+    "−0.000001",
+    "−0.51",
+  ]);
+  assert.equal(formatAmount(1_000_000_000_000_001n), "1,000,000,000.000001");
+  assert.deepEqual([-10_000_000n, 0n, 1n, 339_000n].map(formatGain), [
+    "−10.00",
+    "0.00",
+    "+0.000001",
+    "+0.339",
+  ]);
 });
 
-Deno.test("formatLoss: what may be lost is rounded up, as the loss itself is", () => {
+Deno.test("formatCents, formatLoss, formatProfit: gains are rounded down, losses up", () => {
+  assert.equal(formatCents(1_234_567_899_999n), "1,234,567.89");
+  assert.deepEqual([9_999n, -1n, -510_000n].map(formatCents), ["0.00", "−0.01", "−0.51"]);
+  assert.deepEqual([-1n, 0n, 9_999n, 10_000n].map(formatProfit), [
+    "−0.01",
+    "0.00",
+    "0.00",
+    "+0.01",
+  ]);
   for (const amount of [0n, 1n, 10_000n, 618_125_511n]) {
-    assert.equal(formatLoss(amount), formatGain(-amount).replace("−", ""), `${amount}`);
+    assert.equal(formatLoss(amount), formatProfit(-amount).replace("−", ""), `${amount}`);
   }
   assert.equal(formatLoss(618_125_511n), "618.13");
-});
-
-Deno.test("formatAmount, formatGain: a deposit, the balance and the loss agree, with 6 decimals too", () => {
-  const deposit = 1_000_000_000n;
-  for (const lost of [143_030_000n, 143_025_001n, 143_032_779n, 22_482_779n, 1n, 9_999n]) {
-    const cents = (text: string) =>
-      Math.round(100 * Number(text.replace(",", "").replace("−", "-")));
-    const [balance, loss] = [formatAmount(deposit - lost), formatGain(-lost)].map(cents);
-    assert.equal(balance! - loss!, 100_000, `${lost}`);
-    const [before, won, after] = [deposit - 10_000_000n, lost, deposit - 10_000_000n + lost]
-      .map((amount) => cents(formatAmount(amount)));
-    assert.equal(after! - before!, won, `${lost} paid out`);
-  }
 });
 
 Deno.test("formatQuotePrice: six significant digits, for prices of any size", () => {

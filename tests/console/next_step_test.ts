@@ -61,19 +61,19 @@ const obstacles: readonly [
     "more than the balance",
     { balance: 9_999_999n },
     "Check “You bet”",
-    /^You bet: Enter at most 9\.99 USDC, your balance\.$/,
+    /^You bet: Enter at most 9\.999999 USDC, your balance\.$/,
   ],
   [
     "less than the maker takes",
     { limits: { minBetAmount: 10_500_000n, maxBetAmount: 20_000_000n } },
     "Check “You bet”",
-    /^You bet: Enter at least 10\.5 USDC, the maker’s smallest bet\.$/,
+    /^You bet: Enter at least 10\.50 USDC, the maker’s smallest bet\.$/,
   ],
   [
     "more than the maker takes",
     { limits: { minBetAmount: 1n, maxBetAmount: 9_999_999n } },
     "Check “You bet”",
-    /^You bet: Enter at most 9\.99 USDC, the maker’s largest bet\.$/,
+    /^You bet: Enter at most 9\.999999 USDC, the maker’s largest bet\.$/,
   ],
   [
     "a price that left the box",
@@ -186,20 +186,20 @@ Deno.test("Next step: a bet with more risk than the maker executes is refused be
   assert.deepEqual(estimated(82_195_460_000n), {
     code: "RISK_TOO_LARGE",
     text: "The maker takes at most 15,530.13 USDC on this box.",
-    most: 15_530_139_963n,
+    most: 15_530_130_000n,
   });
 });
 
 Deno.test("obstacleOf: the button bets the most that the maker takes, if the balance allows it", () => {
   const parsed = parseFields({ ...FIELDS, amount: "50" });
   const limits = { minBetAmount: 1n, maxBetAmount: 1_000_000_000n };
-  const unpriceable = { code: "RISK_TOO_LARGE", text: "", most: 20_009_999n };
+  const unpriceable = { code: "RISK_TOO_LARGE", text: "", most: 20_000_000n };
   const found = (balance: bigint) => obstacleOf({ ...READY, parsed, limits, unpriceable, balance });
   assert.deepEqual(found(1_000_000_000n), {
     button: "Bet 20.00 USDC",
     field: "amount",
     action: "reduce",
-    amount: 20_009_999n,
+    amount: 20_000_000n,
     text: "You bet: Enter at most 20.00 USDC: the maker takes no more on this box.",
   });
   assert.equal(found(15_000_000n)?.amount, undefined, "the balance is less");

@@ -100,7 +100,7 @@ Deno.test("quoteStepOf: all that changed since the last quote is one note; a pri
 
 Deno.test("quoteStepOf: a quote above the balance cannot be signed, with a note", () => {
   const step = quoteStepOf({ ...QUOTED, balance: 9n }, 0);
-  assert.equal(step.note, "Your balance is 0.00 USDC now: bet less.");
+  assert.equal(step.note, "Your balance is 0.000009 USDC now: bet less.");
   assert.equal(quoteStepOf({ ...QUOTED, balance: offer.quote.betAmount }, 0).action, "sign");
 });
 

@@ -1,11 +1,4 @@
 /** Formats amounts, prices and times for users. */
-import { formatPrice } from "@rangemaker/client";
-
-const grouped = new Intl.NumberFormat("en-US", {
-  minimumFractionDigits: 2,
-  maximumFractionDigits: 2,
-});
-
 /** A formatter for each number of digits, made once: that takes longer than painting a box. */
 const byDigits = Array.from({ length: 7 }, (_, digits) =>
   new Intl.NumberFormat("en-US", {
@@ -13,17 +6,28 @@ const byDigits = Array.from({ length: 7 }, (_, digits) =>
     maximumFractionDigits: digits,
   }));
 
-/** The smallest amount that is shown. */
+/** An amount, 0.01 USDC. */
 export const CENT = 10_000n;
 
+/** At least two decimals, up to the six of the chain. */
+const exact = new Intl.NumberFormat("en-US", {
+  minimumFractionDigits: 2,
+  maximumFractionDigits: 6,
+});
+
 /**
- * USDC with 6 decimals as text with two, rounded down everywhere: the balance then changes by what
- * is shown as gained or lost, and all that is shown can be bet.
+ * USDC with 6 decimals as text. The one rule for money that was deposited, bet, lost or paid out: it
+ * is exact, so that balances, rows and sums agree to the last digit. Only what is not settled, and
+ * sums of it, are rounded to cents, see {@link formatCents} and {@link formatLoss}.
  */
 export function formatAmount(amount: bigint): string {
-  const cents = amount / CENT - (amount % CENT < 0n ? 1n : 0n);
-  const text = formatPrice((cents < 0n ? -cents : cents) * CENT, 2);
-  return (cents < 0n ? "−" : "") + grouped.format(Number(text));
+  return exact.format(toNumber(amount)).replace("-", "−");
+}
+
+/** A payout that is only offered, or an estimated amount, in cents: rounded down. */
+export function formatCents(amount: bigint): string {
+  const isDown = amount < 0n && amount % CENT !== 0n;
+  return formatAmount((amount / CENT - (isDown ? 1n : 0n)) * CENT);
 }
 
 /** An amount with its unit, or a sign that it is not known yet. */
@@ -31,14 +35,19 @@ export function formatUsdc(amount: bigint | undefined): string {
   return amount === undefined ? "…" : `${formatAmount(amount)} USDC`;
 }
 
-/** What may be lost, without a sign: rounded up, as the loss itself would be. */
+/** What may be lost, without a sign, in cents: rounded up. */
 export function formatLoss(amount: bigint): string {
-  return formatAmount(-amount).replace("−", "");
+  return formatCents(-amount).replace("−", "");
 }
 
 /** A gain or loss with its sign. */
 export function formatGain(amount: bigint): string {
-  return (amount >= CENT ? "+" : "") + formatAmount(amount);
+  return (amount > 0n ? "+" : "") + formatAmount(amount);
+}
+
+/** A maker's gain or loss with its sign, in cents: rounded down. */
+export function formatProfit(amount: bigint): string {
+  return (amount >= CENT ? "+" : "") + formatCents(amount);
 }
 
 /** Digits after the point for a price of this size: six digits in total. */
@@ -58,7 +67,7 @@ export function formatQuotePrice(price: number): string {
 
 /** A price with a number of digits after the point, 6 at most. */
 export function formatDigits(price: number, digits: number): string {
-  return (byDigits[digits] ?? grouped).format(price);
+  return (byDigits[digits] ?? exact).format(price);
 }
 
 /** The range of a box, such as `2,997.37 – 3,000.16`. @param separator Another one, to be spoken. */
@@ -122,7 +131,7 @@ export function shortAddress(address: string): string {
   return `${address.slice(0, 6)}…${address.slice(-4)}`;
 }
 
-/** A price as a number, for drawing only. */
+/** A price or an amount as a number. */
 export function toNumber(price: bigint): number {
   return Number(price) / 1e6;
 }

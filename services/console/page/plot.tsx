@@ -2,7 +2,7 @@ import { scaleLinear } from "d3-scale";
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren, TargetedPointerEvent } from "preact";
 import { useRef } from "preact/hooks";
-import { formatGain, fromNumber, toNumber } from "./format.ts";
+import { formatProfit, fromNumber, toNumber } from "./format.ts";
 
 /** A profit in USDC with 6 decimals, from a position in percent of the width on. */
 export interface Step {
@@ -109,7 +109,7 @@ interface ProfitPlotProps extends Pick<PlotProps, "label"> {
   nameAt(at: number): string;
 }
 
-const tickText = (usdc: number) => formatGain(fromNumber(usdc)).replace(".00", "");
+const tickText = (usdc: number) => formatProfit(fromNumber(usdc)).replace(".00", "");
 
 /** Profits in USDC as steps. */
 export function ProfitPlot({ label, start, steps, ticks, mark, nameAt }: ProfitPlotProps) {
@@ -123,7 +123,7 @@ export function ProfitPlot({ label, start, steps, ticks, mark, nameAt }: ProfitP
       label={label}
       xTicks={ticks}
       yTicks={yTicks}
-      readAt={(at) => `${nameAt(at)}: ${formatGain(profitAt(at))}`}
+      readAt={(at) => `${nameAt(at)}: ${formatProfit(profitAt(at))}`}
     >
       <path class="mark" d={`M0 ${toY(0)} H100`} />
       {mark !== undefined && <path class="mark" d={`M${mark} 0 V100`} />}

@@ -190,17 +190,22 @@ function ThemeChoice() {
   );
 }
 
-/** The account in use and its balance. */
+/** The account in use and its balance. Leads to the account, below which the user's bets are. */
 function AccountChip({ model }: { model: PageModel }) {
   const user = model.session.user.value;
   if (user === undefined) return null;
   const account = user.portfolio.account.value;
   return (
-    <span class="account-chip" title={`${user.walletName}: ${user.address}`}>
+    <a
+      class="account-chip"
+      href="#trade"
+      title={`${user.walletName}: ${user.address}`}
+      onClick={() => document.querySelector("[data-account]")?.scrollIntoView()}
+    >
       <span class="spoken">Balance</span>
       <strong>{formatUsdc(account?.balance)}</strong>
       <span class="spoken">Account</span>
       <code>{shortAddress(user.address)}</code>
-    </span>
+    </a>
   );
 }

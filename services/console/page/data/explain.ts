@@ -89,15 +89,17 @@ function roomOf(details: unknown, { betAmount, minBetAmount }: BetSize) {
   const { data } = exposureSchema.safeParse(details);
   if (data === undefined) return undefined;
   const { exposure, maxExposure, risk } = data;
-  const most = betAmount * (maxExposure - exposure + risk) / risk;
+  const most = inCents(betAmount * (maxExposure - exposure + risk) / risk);
   return most < CENT || most < minBetAmount
     ? { text: "The maker is full now: later, or another box." }
     : { text: `The maker takes at most ${formatAmount(most)} USDC on this box now.`, most };
 }
 
+const inCents = (amount: bigint) => amount / CENT * CENT;
+
 /** A bet that the maker would quote and never execute, with the largest one on the same box. */
 export function explainRisk(betAmount: bigint, risk: bigint, maxRisk: bigint): Explanation {
-  const most = betAmount * maxRisk / risk;
+  const most = inCents(betAmount * maxRisk / risk);
   const text = `The maker takes at most ${formatAmount(most)} USDC on this box.`;
   return { code: "RISK_TOO_LARGE", text, most };
 }

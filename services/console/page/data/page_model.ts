@@ -1,7 +1,7 @@
 import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import { Markets, RangemakerClient, systemClock, type Thesis } from "@rangemaker/client";
 import type { PageConfig } from "../../page_config.ts";
-import { durationText, formatAmount, formatTime } from "../format.ts";
+import { durationText, formatCents, formatTime } from "../format.ts";
 import { notify } from "../notify_button.tsx";
 import type { BetOutcome, UnresolvedBet } from "./bet_keeper.ts";
 import { Poll } from "./http.ts";
@@ -151,6 +151,6 @@ function placedText(
   const begins = startTime > nowMs
     ? `starts in ${durationText(1_000 * Math.ceil((startTime - nowMs) / 1_000))}`
     : "has begun";
-  return `Bet ${id} is placed: it pays ${formatAmount(payout)} USDC if the price stays in the ` +
+  return `Bet ${id} is placed: it pays ${formatCents(payout)} USDC if the price stays in the ` +
     `box. The window ${begins}.`;
 }

@@ -1,6 +1,6 @@
 import { Card } from "../card.tsx";
 import type { Metrics } from "../data/metrics.ts";
-import { formatAmount, fromNumber } from "../format.ts";
+import { formatCents, fromNumber } from "../format.ts";
 import { Table } from "../table.tsx";
 import { Words } from "../words.tsx";
 import {
@@ -45,7 +45,7 @@ export function Answers({ metrics }: { metrics: Metrics }) {
               <>
                 <Words text={REFUSAL_TEXTS[outcome] ?? ""} />
                 {outcome === "EXPOSURE_TOO_LARGE" && refusedRisk > 0 &&
-                  ` Such bets had ${formatAmount(fromNumber(refusedRisk))} USDC at risk, each ` +
+                  ` Such bets had ${formatCents(fromNumber(refusedRisk))} USDC at risk, each ` +
                     "attempt counted."}
               </>
             ),

@@ -4,7 +4,7 @@ import { CALIBRATION } from "../../../../lib/problems/mod.ts";
 import { DAY_MS, HOUR_MS } from "../../../../lib/time.ts";
 import { isDecided } from "../data/live_breaches.ts";
 import { gainOf, type Results, resultsOf } from "../data/results.ts";
-import { counted, formatGain, formatShare, fromNumber, toNumber } from "../format.ts";
+import { counted, formatProfit, formatShare, fromNumber, toNumber } from "../format.ts";
 import { COUNT_MIN, deviationOf, OVERLAP, payoutOf, type PredictedBet } from "./calibration.ts";
 import { lateBets } from "./exposure.ts";
 
@@ -142,11 +142,11 @@ export const COMPARED_NOTE =
 
 /** What the settled bets brought. */
 export function earnedText({ settled, profit, stakes, early }: Earnings): string {
-  const amount = formatGain(profit).replace(/^[+−]/, "");
+  const amount = formatProfit(profit).replace(/^[+−]/, "");
   const share = formatShare(Math.abs(Number(profit) / Number(stakes)));
   return `You ${profit < 0n ? "lost" : "earned"} ${amount} USDC on ${
     counted(settled, "bet")
-  }, ${share} of their stakes.` + (early === 0n ? "" : ` That has ${formatGain(early)} on bets ` +
+  }, ${share} of their stakes.` + (early === 0n ? "" : ` That has ${formatProfit(early)} on bets ` +
     "whose window still runs: those that users win come later.");
 }
 
@@ -165,8 +165,10 @@ export function comparedText({ compared }: Earnings): string {
     }.`,
     fits: Math.abs(errors) > 2 ? "Chance alone rarely does that." : "That may be chance.",
   };
-  return `${count.toLocaleString("en-US")} can be compared: ${formatGain(expected + difference)} ` +
-    `USDC, where ${formatGain(expected)} was expected. That is ${
+  return `${count.toLocaleString("en-US")} can be compared: ${
+    formatProfit(expected + difference)
+  } ` +
+    `USDC, where ${formatProfit(expected)} was expected. That is ${
       Math.abs(errors).toFixed(1)
     } standard errors ${errors < 0 ? "below" : "above"} expected. ${verdicts[verdict]}`;
 }

@@ -3,7 +3,7 @@ import { formatUnits, type Thesis } from "@rangemaker/client";
 import { worstCaseLoss } from "../../../../lib/prices/worst_case_loss.ts";
 import { PROBLEMS } from "../../../../lib/problems/mod.ts";
 import { isDecided } from "../data/live_breaches.ts";
-import { counted, formatAmount, formatLoss, formatShare, formatTime, toNumber } from "../format.ts";
+import { counted, formatCents, formatLoss, formatShare, formatTime, toNumber } from "../format.ts";
 import { labelOf } from "../trade/chart_spans.ts";
 
 /** What the open bets of one market bring, by the price to which it moves now and at which it stays. */
@@ -184,7 +184,7 @@ export function headroomOf(
   const [left, taken, all] = isMoneyLeast
     ? [balance, locked, balance + locked]
     : [max - atRisk, atRisk, max];
-  const free = formatAmount(left);
+  const free = formatCents(left);
   const used = Number(taken) / Math.max(1, Number(all));
   const refused = `bets that would risk more than ${free} USDC are refused`;
   const [style, state] = used > 1
@@ -203,7 +203,7 @@ export function headroomOf(
   const share = formatShare(used < 1 ? Math.min(used, 0.99) : used);
   const of = isMoneyLeast
     ? "your money is in open bets"
-    : `the limit of ${formatAmount(all)} is used`;
+    : `the limit of ${formatCents(all)} is used`;
   const noLimit = max === null ? " No limit is set (`--max-exposure`)." : "";
   return { style, used, text: `${state}. ${share} of ${of}.${noLimit}` };
 }

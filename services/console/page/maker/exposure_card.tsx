@@ -4,8 +4,8 @@ import { scaleLinear, scaleSqrt } from "d3-scale";
 import type { PageModel } from "../data/page_model.ts";
 import {
   counted,
-  formatAmount,
-  formatGain,
+  formatCents,
+  formatProfit,
   formatQuotePrice,
   formatRange,
   toNumber,
@@ -42,7 +42,7 @@ export function Exposure({ model, theses, nowMs }: ExposureProps) {
             aria-pressed={symbol === shown}
             onClick={() => chosen.value = symbol}
           >
-            {symbol} <span class="detail">{formatAmount(-most)}</span>
+            {symbol} <span class="detail">{formatCents(-most)}</span>
           </button>
         ))}
       </div>
@@ -63,7 +63,7 @@ function PayoffChart({ model, theses, nowMs, symbol }: ExposureProps & { symbol:
   // Space beside the boxes, where users lose all bets.
   const toX = scaleLinear([Math.min(low, ...shown), Math.max(high, ...shown)], [8, 92]);
   const range = [...new Set([worst.low, worst.high].map(formatQuotePrice))].join(" – ");
-  const text = `at worst ${formatGain(worst.profit)} USDC, at ${range}`;
+  const text = `at worst ${formatProfit(worst.profit)} USDC, at ${range}`;
   return (
     <figure class="part">
       <figcaption>
@@ -127,7 +127,7 @@ function HeatMap({ theses, nowMs, toX }: HeatMapProps) {
             >
               <title>
                 {`Bet ${bet.id}, ${formatRange(bet)}, ${timeTexts(bet, false, nowMs)[1]}: ${
-                  formatGain(bet.betAmount - bet.payout)
+                  formatProfit(bet.betAmount - bet.payout)
                 }`}
               </title>
             </rect>

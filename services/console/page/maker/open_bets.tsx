@@ -84,7 +84,7 @@ export function OpenBets({ model, theses, waiting }: OpenBetsProps) {
           number: ({ betAmount, payout }) => (
             <>
               {formatAmount(betAmount)} {factorText(Number(payout) / Number(betAmount))}
-              <span class="detail">pays {formatAmount(payout)}</span>
+              <span class="detail">pays {formatLoss(payout)}</span>
             </>
           ),
         },

@@ -4,7 +4,7 @@ import { DAY_MS } from "../../../../lib/time.ts";
 import { Card } from "../card.tsx";
 import type { PageModel } from "../data/page_model.ts";
 import { isDecided } from "../data/live_breaches.ts";
-import { formatDay, formatGain, formatTime } from "../format.ts";
+import { formatDay, formatProfit, formatTime } from "../format.ts";
 import { Table } from "../table.tsx";
 import { makerCsv } from "../trade/history.ts";
 import { download } from "../trade/positions.tsx";
@@ -88,22 +88,25 @@ function EarningsTable({ rows }: { rows: readonly Earnings[] }) {
           },
           {
             name: "Realised",
-            number: ({ profit }) => <span class={styleOf(profit)}>{formatGain(profit)}</span>,
+            number: ({ profit }) => <span class={styleOf(profit)}>{formatProfit(profit)}</span>,
           },
           {
             name: "Compared",
             number: ({ compared, settled }) =>
-              compared && formatGain(compared.expected + compared.difference) +
+              compared && formatProfit(compared.expected + compared.difference) +
                 (compared.count < settled ? ` on\xa0${countText(compared.count)}` : ""),
           },
-          { name: "Expected", number: ({ compared }) => compared && formatGain(compared.expected) },
+          {
+            name: "Expected",
+            number: ({ compared }) => compared && formatProfit(compared.expected),
+          },
           {
             name: "Difference",
             number: ({ compared }) =>
               compared && (
                 <span class={compared.verdict === "off" ? "warning" : undefined}>
                   {compared.verdict === "off" && "▲ "}
-                  {formatGain(compared.difference)}{" "}
+                  {formatProfit(compared.difference)}{" "}
                   ({Math.abs(compared.errors).toFixed(1)}&nbsp;s.e.)
                 </span>
               ),
@@ -127,7 +130,7 @@ function ProfitChart({ theses, nowMs }: { theses: readonly Thesis[]; nowMs: numb
       <figcaption>Realised profit after each bet, USDC</figcaption>
       <ProfitPlot
         label={`Profit and loss from ${nameOf(fromMs)} to now, at last ${
-          formatGain(points[last]?.profit ?? 0n)
+          formatProfit(points[last]?.profit ?? 0n)
         } USDC`}
         start={0n}
         steps={points.map(({ profit }, index) => ({ at: toX(index), profit }))}

@@ -5,9 +5,9 @@ import { resultsOf } from "../data/results.ts";
 import { Fact } from "../fact.tsx";
 import {
   counted,
-  formatAmount,
-  formatGain,
+  formatCents,
   formatLoss,
+  formatProfit,
   formatTime,
   shortAddress,
 } from "../format.ts";
@@ -61,7 +61,7 @@ export function Risk({ model, state, theses, waiting, isOld, asOfMs, nowMs }: Ri
     ["Last bet ends", lastMs > 0 ? `in ${labelOf(lastMs)}` : "–"],
     [`Most from ${who}`, user ? `${formatLoss(user.atRisk)} in ${counted(user.bets, "bet")}` : "–"],
     ["In bets being placed", all > ofOpen ? formatLoss(all - ofOpen) : "–"],
-    ["If prices stay as now", ifStill === undefined ? "–" : formatGain(ifStill)],
+    ["If prices stay as now", ifStill === undefined ? "–" : formatProfit(ifStill)],
   ];
   return (
     <Card title="What you may lose">
@@ -93,7 +93,7 @@ export function Risk({ model, state, theses, waiting, isOld, asOfMs, nowMs }: Ri
         <dl class="facts tiles">
           {facts.map(([label, text]) => <Fact key={label} label={label}>{text}</Fact>)}
           <Fact label="Balance for new bets">
-            <span data-maker-balance>{formatAmount(account.balance)}</span>
+            <span data-maker-balance>{formatCents(account.balance)}</span>
           </Fact>
         </dl>
       </div>

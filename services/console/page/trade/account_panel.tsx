@@ -83,7 +83,7 @@ function Money({ model, user }: { model: PageModel; user: User }) {
   const wrongChain = chainObstacle(user.walletChainId.value, model.config.chainId);
   const isEmpty = account !== undefined && account.balance === 0n && account.locked === 0n;
   return (
-    <Card title={isEmpty ? "2. Take money to bet with" : "Account"}>
+    <Card title={isEmpty ? "2. Take money to bet with" : "Account"} data-account>
       <dl class="facts">
         <Fact label="Balance">{formatUsdc(account?.balance)}</Fact>
         <Fact label="In open bets">{formatUsdc(account?.locked)}</Fact>

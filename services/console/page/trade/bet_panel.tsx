@@ -1,6 +1,6 @@
 import type { Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
-import { CENT, durationText, formatAmount } from "../format.ts";
+import { durationText, formatAmount } from "../format.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import {
   amountText,
@@ -68,7 +68,8 @@ function DraftPanel({ model, slip }: BetPanelProps) {
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        askQuote(model, slip);
+        if (slip.lock.allows()) askQuote(model, slip);
+        else model.announce("The price moved, and the button changed: press again.");
       }}
     >
       {isEmpty && (
@@ -147,7 +148,7 @@ const STAKES = ["10", "50", "100"];
 
 function Stakes({ model, slip }: BetPanelProps) {
   const balance = model.session.user.value?.portfolio.account.value?.balance ?? 0n;
-  const all = amountText(balance / CENT * CENT);
+  const all = amountText(balance);
   return (
     <div class="choice stakes" role="group" aria-label="Amounts">
       {[...STAKES, ...(balance > 0n ? ["All"] : [])].map((stake) => (
@@ -247,7 +248,7 @@ export function askQuote(model: PageModel, slip: BetSlip): void {
     return suggestBox(model, slip, { keepsHeight: action === "move" });
   }
   if (action === "switch") return switchChain(model);
-  if (obstacle.amount) return slip.enterOnce(amountText(obstacle.amount / CENT * CENT));
+  if (obstacle.amount) return slip.enterOnce(amountText(obstacle.amount));
   const field = document.getElementById(`field-${obstacle.field}`);
   // The page shows it, and the error of a field is read as that gets the focus.
   const isRead = field !== document.activeElement && field?.ariaInvalid === "true";
@@ -269,7 +270,8 @@ function Tolerance({ slip }: { slip: BetSlip }) {
         {TOLERANCES.map((percent) => (
           <option key={percent} value={percent}>{percent} % less or more</option>
         ))}
-      </select>
+      </select>{" "}
+      Beyond that, you sign again: a better payout means a smaller chance.
     </label>
   );
 }

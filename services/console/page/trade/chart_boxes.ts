@@ -4,7 +4,7 @@ import { gainOf, isDecided } from "../data/live_breaches.ts";
 import {
   decimalsOf,
   durationText,
-  formatAmount,
+  formatCents,
   formatGain,
   formatTime,
   toNumber,
@@ -37,7 +37,7 @@ export function isWaiting({ status, breach, endTime }: Thesis, nowMs: number): b
   return status === "needs_backfill" || status === "open" && nowMs >= endTime + SETTLING_MS;
 }
 
-const NOT_KNOWN = "not known, no connection";
+const NOT_KNOWN = "unknown until connected";
 
 /** The state of a bet for its box and its row: text with a sign, and the look. */
 export function stateOfBet(
@@ -55,7 +55,7 @@ export function stateOfBet(
     const text = isAway && status === "open" ? NOT_KNOWN : "waits for prices";
     return { kind: "waiting", text: `… ${text}` };
   }
-  return { kind: "open", text: `● pays ${formatAmount(payout)}` };
+  return { kind: "open", text: `● pays ${formatCents(payout)}` };
 }
 
 /** The open bet that ends next; undefined if there is none. */
@@ -76,7 +76,7 @@ export function openText(theses: readonly Thesis[], nowMs: number): string | und
 
 /** When an open bet starts or ends, and what it pays. */
 export function countdownOf(bet: Thesis, nowMs: number): string {
-  return `Bet ${bet.id}: ${runText(bet, nowMs)}, pays ${formatAmount(bet.payout)} USDC`;
+  return `Bet ${bet.id}: ${runText(bet, nowMs)}, pays ${formatCents(bet.payout)} USDC`;
 }
 
 /** How long a placed bet still has, in full seconds. */
@@ -136,7 +136,7 @@ export function boxOfQuote(quote: Quote): ChartBox {
     ...sidesOf(quote),
     fromMs: quote.startTime,
     toMs: quote.endTime,
-    label: `quote: pays ${formatAmount(quote.payout)}`,
+    label: `quote: pays ${formatCents(quote.payout)}`,
   };
 }
 

@@ -3,7 +3,7 @@ import type { Signal } from "@preact/signals";
 import type { Market, Quote, Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import type { Point } from "../data/price_series.ts";
-import { formatAmount } from "../format.ts";
+import { formatCents } from "../format.ts";
 import { suggestionOf } from "./bet_panel.tsx";
 import type { BetSlip } from "./bet_slip.ts";
 import { betAt, boxOfDraft, boxOfQuote, boxOfThesis, type ChartBox } from "./chart_boxes.ts";
@@ -110,5 +110,5 @@ function ownBox(
   if (quote !== undefined) return boxOfQuote(quote);
   if (drawn === undefined || slip.stage.peek().name === "placed") return undefined;
   const estimate = estimateNow(model, slip);
-  return boxOfDraft(drawn, nowMs, estimate ? `pays ${formatAmount(estimate.payout)}` : "");
+  return boxOfDraft(drawn, nowMs, estimate ? `pays ${formatCents(estimate.payout)}` : "");
 }

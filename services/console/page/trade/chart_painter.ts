@@ -41,9 +41,9 @@ export function paint(frame: Frame, width: number, height: number): void {
   paintBoxes(frame);
   paintLine(frame);
   for (const box of frame.boxes) paintBreach(frame, box);
-  paintHandles(frame);
   paintHint(frame);
   paintBoxLabels(frame);
+  paintHandles(frame);
   paintProbe(frame);
   context.restore();
   paintPrices(frame, tags);

@@ -98,7 +98,7 @@ export function fieldsOf(draft: Draft): Omit<DraftFields, "amount"> {
   };
 }
 
-/** An amount for its field: whole, or with two decimals like all amounts on the page. */
+/** An amount for its field: whole, or with two decimals at least like all amounts on the page. */
 export function amountText(amount: bigint): string {
   const [whole, fraction] = formatUnits(amount).split(".");
   return fraction === undefined ? `${whole}` : `${whole}.${fraction.padEnd(2, "0")}`;

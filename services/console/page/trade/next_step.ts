@@ -1,5 +1,5 @@
 /** Obstacles to a quote: one sentence and one button for each state. */
-import { formatUnits, type SolverInfo } from "@rangemaker/client";
+import type { SolverInfo } from "@rangemaker/client";
 import type { UnresolvedBet } from "../data/bet_keeper.ts";
 import type { EstimateState } from "../data/estimator.ts";
 import { explain, explainRisk, type Explanation } from "../data/explain.ts";
@@ -167,7 +167,7 @@ function amountError(situation: Situation): string | undefined {
     return `Enter at most ${formatAmount(balance)} USDC, your balance`;
   }
   if (limits !== undefined && betAmount < limits.minBetAmount) {
-    return `Enter at least ${formatUnits(limits.minBetAmount)} USDC, the maker’s smallest bet`;
+    return `Enter at least ${formatAmount(limits.minBetAmount)} USDC, the maker’s smallest bet`;
   }
   if (limits !== undefined && betAmount > limits.maxBetAmount) {
     return `Enter at most ${formatAmount(limits.maxBetAmount)} USDC, the maker’s largest bet`;

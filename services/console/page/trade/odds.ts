@@ -1,7 +1,7 @@
 /** What a box or a quote pays, and its chance. */
 import type { Bet, Estimate, Offer, Quote } from "@rangemaker/client";
 import type { BoxEstimate } from "../data/estimator.ts";
-import { formatAmount } from "../format.ts";
+import { formatAmount, formatCents } from "../format.ts";
 import { isOutside } from "./quote_life.ts";
 
 /** Whether a bet could win less than a thousandth of its stake. */
@@ -34,7 +34,7 @@ export function warningOf(priced: Priced, maxPayoutRatio = Infinity): string | u
   if (probability !== undefined && probability * ratio < POOR_RETURN) {
     const back = BigInt(Math.floor(probability * Number(payout)));
     return "The chance is far below break-even: on average, such a bet pays back " +
-      `${formatAmount(back)} of ${formatAmount(betAmount)} USDC.`;
+      `${formatCents(back)} of ${formatAmount(betAmount)} USDC.`;
   }
   if (ratio >= CAPPED_SHARE * maxPayoutRatio) {
     return `The payout is capped at × ${maxPayoutRatio}: a less likely box pays no more.`;
@@ -45,7 +45,7 @@ export function warningOf(priced: Priced, maxPayoutRatio = Infinity): string | u
   return ratio >= 1 + SMALL_GAIN
     ? undefined
     : `It barely pays more than you bet: you risk ${formatAmount(betAmount)} USDC to win ` +
-      `${formatAmount(payout - betAmount)}.`;
+      `${formatCents(payout - betAmount)}.`;
 }
 
 /** The probability at which payouts equal stakes on average. */
@@ -135,12 +135,12 @@ export type Priced = Pick<Estimate, "betAmount" | "payout" | "probability">;
 
 /** What a box or a quote pays, to be spoken. */
 export function paysText(priced: Priced): string {
-  return `pays ${formatAmount(priced.payout)} USDC (${multiplierOf(priced)})` +
+  return `pays ${formatCents(priced.payout)} USDC (${multiplierOf(priced)})` +
     `${withChance(priced)}, break-even ${breakEvenOf(priced)}`;
 }
 
 /** The outcome of a bet whose price moved while it was signed. */
 export function repricedText(first: Offer, placed: Offer): string {
-  return `You signed for ${formatAmount(first.quote.payout)} USDC; the odds changed as you did: ` +
-    `it pays ${formatAmount(placed.quote.payout)} USDC${withChance(placed)}.`;
+  return `You signed for ${formatCents(first.quote.payout)} USDC; the odds changed as you did: ` +
+    `it pays ${formatCents(placed.quote.payout)} USDC${withChance(placed)}.`;
 }

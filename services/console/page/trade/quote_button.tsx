@@ -1,11 +1,19 @@
 /** The button that requests a quote, and the reason why it is disabled or has failed. */
 import type { RenderableProps } from "preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { explain } from "../data/explain.ts";
 import type { PageModel } from "../data/page_model.ts";
-import { formatAmount } from "../format.ts";
+import { formatCents } from "../format.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { firstError } from "./draft.ts";
-import { errorsOf, type Obstacle, obstacleOf, type Situation, unpriceableBy } from "./next_step.ts";
+import {
+  errorsOf,
+  isFix,
+  type Obstacle,
+  obstacleOf,
+  type Situation,
+  unpriceableBy,
+} from "./next_step.ts";
 import { refusalWarning, warningOf, withChance } from "./odds.ts";
 import { Terms } from "./terms.tsx";
 
@@ -54,6 +62,13 @@ export function QuoteButton(
   const stage = slip.stage.value;
   const isQuoting = stage.name === "quoting";
   const obstacle = obstacleNow(model, slip);
+  const isFixing = obstacle !== undefined && isFix(obstacle);
+  const wasFixing = useRef(isFixing);
+  useLayoutEffect(() => {
+    // The price may change what the button does while a finger is on its way.
+    if (wasFixing.current !== isFixing) slip.lock.begin();
+    wasFixing.current = isFixing;
+  }, [isFixing]);
   const estimate = estimateNow(model, slip);
   const warning = estimate && warningOf(estimate, model.maker.info.value?.config.maxPayoutRatio);
   const { value: tolerancePercent } = slip.tolerancePercent;
@@ -73,7 +88,7 @@ export function QuoteButton(
       <div class="next">
         {estimate && (
           <p class="sum" aria-hidden="true">
-            Get {formatAmount(estimate.payout)} USDC{withChance(estimate)}
+            Get {formatCents(estimate.payout)} USDC{withChance(estimate)}
           </p>
         )}
         {children}
@@ -84,6 +99,7 @@ export function QuoteButton(
           // Not `disabled`, so that the keyboard reaches it and screen readers read the reason.
           aria-disabled={isQuoting || obstacle !== undefined && !obstacle.action}
           aria-describedby="bar-note"
+          data-unread={slip.lock.isLocked.value}
         >
           {isQuoting ? "Asking the maker …" : obstacle?.button ?? "Get a quote"}
         </button>

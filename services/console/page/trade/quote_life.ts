@@ -47,15 +47,15 @@ export function isOutside(
   return price < lowerPrice || price > upperPrice;
 }
 
-/** A quote is locked for this long after it appears: nobody has read it. */
+/** A button is locked for this long after it has changed: nobody has read it. */
 const UNREAD_MS = 400;
 
 /** After each press that it refuses, it is locked for this long: until the finger rests. */
 const REST_MS = 1_000;
 
 /**
- * Keeps presses for something else from signing a quote: a second click on the button for the quote,
- * which was at the same place, or a finger that hammers.
+ * Keeps presses for something else from signing a quote, or from changing the box in place of asking
+ * for one: a second click on the button that was at the same place, or a finger that hammers.
  */
 export class PressLock {
   readonly isLocked: Signal<boolean> = signal(false);
@@ -72,7 +72,7 @@ export class PressLock {
     this.#cancel = this.#clock.after(durationMs, () => this.isLocked.value = false);
   }
 
-  /** Whether a press may sign. If not, the lock begins anew. */
+  /** Whether a press counts. If not, the lock begins anew. */
   allows(): boolean {
     if (!this.isLocked.value) return true;
     this.begin(REST_MS);

@@ -3,7 +3,14 @@ import type { Quote, Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { Fact } from "../fact.tsx";
 import { gainOf, isDecided, outcomeDetail } from "../data/live_breaches.ts";
-import { durationText, formatAmount, formatGain, formatRange, formatTime } from "../format.ts";
+import {
+  durationText,
+  formatAmount,
+  formatCents,
+  formatGain,
+  formatRange,
+  formatTime,
+} from "../format.ts";
 import { useNow } from "../use_now.ts";
 import { Signed } from "../words.tsx";
 import type { BetSlip } from "./bet_slip.ts";
@@ -56,7 +63,7 @@ export function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
       <div class="next">
         {!isOver && (
           <p class="sum" aria-hidden="true">
-            Bet {formatAmount(quote.betAmount)}, get {formatAmount(quote.payout)} USDC
+            Bet {formatAmount(quote.betAmount)}, get {formatCents(quote.payout)} USDC
           </p>
         )}
         <button
@@ -123,7 +130,7 @@ export function PlacedBet({ model, slip, stage, onRepeat }: PlacedBetProps) {
     : [
       "open",
       `● ${runText(quote, nowMs, model.feed.isAway.value)}`,
-      `is placed. It pays ${formatAmount(quote.payout)} USDC if ${symbol} stays in the box, ` +
+      `is placed. It pays ${formatCents(quote.payout)} USDC if ${symbol} stays in the box, ` +
       `from ${windowText(quote)}.`,
     ];
   return (

@@ -1,6 +1,6 @@
 /** The next step of a quote: one button and one sentence for each state. */
 import type { UnresolvedBet } from "../data/bet_keeper.ts";
-import { formatAmount } from "../format.ts";
+import { formatAmount, formatCents } from "../format.ts";
 import { withChance } from "./odds.ts";
 import { checkingText, deadlineText, isOutside, overText, signableMs } from "./quote_life.ts";
 import { changesOf, isWorse } from "./slip_voice.ts";
@@ -80,7 +80,7 @@ function signStep({ price }: QuoteSituation, stage: QuotedStage, nowMs: number):
   const isOut = price !== undefined && isOutside(quote, price);
   const outside = isOut ? OUTSIDE : "";
   return {
-    button: refusal ? `Sign again: ${formatAmount(quote.payout)}${withChance(offer)}` : SIGN,
+    button: refusal ? `Sign again: ${formatCents(quote.payout)}${withChance(offer)}` : SIGN,
     note: changesOf(stage),
     deadline: outside + deadlineText(quote, nowMs),
     action: "sign",

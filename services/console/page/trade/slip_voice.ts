@@ -1,6 +1,6 @@
 import type { CancelTimer, Clock } from "@rangemaker/client";
 import type { Announce } from "../data/messages.ts";
-import { formatAmount, formatTime } from "../format.ts";
+import { formatCents, formatTime } from "../format.ts";
 import { deadlineText, overText, signableMs } from "./quote_life.ts";
 import type { QuotedStage } from "./stage.ts";
 
@@ -42,7 +42,7 @@ export class SlipVoice {
     const ended = `${overText(quote)} Enter asks for a new quote.`;
     if (remainingMs === 0) return this.speak(stage.refusal ?? ended);
     const deadline = deadlineText(quote, nowMs).toLowerCase();
-    const pays = `It pays ${formatAmount(quote.payout)} USDC.`;
+    const pays = `It pays ${formatCents(quote.payout)} USDC.`;
     const name = stage.refusal ? "New quote" : "Quote";
     const text = `${name}: ${deadline} ${pays} ${changesOf(stage)}`.trim();
     this.#cancels.push(announce(text, { isSpoken: true })); // the slip shows it
@@ -98,7 +98,7 @@ export function changesOf(stage: QuotedStage): string {
   const from = formatTime(quote.startTime);
   const changes = refusal ? [refusal, `New quote, from ${from}.`] : [];
   if (before !== undefined && Math.abs(share) >= QUIET_SHARE) {
-    const seen = `${formatAmount(before.payout)} USDC`;
+    const seen = `${formatCents(before.payout)} USDC`;
     const than = refusal
       ? `than the ${seen} that you signed for`
       : `than the ${before.isQuote ? "quote before" : "estimate"} of ${seen}`;

@@ -1,5 +1,5 @@
 import { Fact } from "../fact.tsx";
-import { formatAmount } from "../format.ts";
+import { formatAmount, formatCents, formatUsdc } from "../format.ts";
 import { breakEvenOf, chanceText, multiplierOf, type Priced } from "./odds.ts";
 
 interface TermsProps {
@@ -23,14 +23,18 @@ export function Terms({ offered, tolerancePercent, betAmount }: TermsProps) {
   return (
     <dl class="terms" id="terms">
       <Fact label="You get">
-        <strong class={offered && "figure"} data-payout={offered?.payout.toString()}>
-          {offered ? formatAmount(offered.payout) : NONE}
+        <strong
+          class={offered && "figure"}
+          title={offered && formatUsdc(offered.payout)}
+          data-payout={offered?.payout.toString()}
+        >
+          {offered ? formatCents(offered.payout) : NONE}
         </strong>
         {offered && " "}
         {offered && (
           <span class="note">
             USDC{tolerancePercent > 0 &&
-              `, at least ${formatAmount(leastOf(offered, tolerancePercent))}`}
+              `, at least ${formatCents(leastOf(offered, tolerancePercent))}`}
           </span>
         )}
       </Fact>
