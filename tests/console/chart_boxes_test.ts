@@ -100,6 +100,7 @@ Deno.test("isWaiting: a bet whose end has passed waits for prices, unless it is 
   assert.equal(isWaiting(open, 3_000), true);
   assert.equal(stateOfBet(open, 3_000).text, "… waits for prices");
   assert.equal(stateOfBet(open, 3_000, true).text, "… unknown until connected");
+  assert.equal(boxOfThesis(open, 3_000, true).label, "… 1 unknown until connected");
   assert.equal(isWaiting({ ...open, status: "needs_backfill" }, 0), true);
   assert.equal(isWaiting({ ...open, breach: { time: 500, price: 3n } }, 3_000), false);
   assert.equal(isWaiting({ ...open, status: "won" }, 3_000), false);

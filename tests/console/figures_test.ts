@@ -85,7 +85,7 @@ Deno.test("Operator: a source is faulty if it is not connected, or silent in all
   const cases = [
     [false, [40], "✕ not connected"],
     [true, [17_000, 40], "✓"],
-    [true, [17_000, 19_000], "✕ silent for 17.0 s"],
+    [true, [17_000, 19_000], "✕ silent for 17 s"],
     [true, [10_000, null], "✓"],
     [true, [null, null], "✕ connected, but sends no prices"],
   ] as const;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { signal } from "@preact/signals";
 import { MARKETS, Markets, RangemakerError, type Thesis } from "../../lib/client/mod.ts";
 import { listen } from "../../lib/http/listener.ts";
-import { activityOf, MakerWatch } from "../../services/console/page/maker/maker_watch.ts";
+import { activityOf, MakerWatch, termsOf } from "../../services/console/page/maker/maker_watch.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { OTHER, thesisOf } from "./offers.ts";
@@ -174,5 +174,22 @@ Deno.test("activityOf: without the price of any market, a solver that needs pric
     activityOf(["away", "away"], "barrier"),
     "live, pricing barrier",
     "of this page only",
+  );
+});
+
+Deno.test("termsOf: the maker sees which bets its settings allow", () => {
+  const config = {
+    minBetAmount: 1_000_000n,
+    maxBetAmount: 5_000_000_000n,
+    minDuration: 1_000,
+    maxDuration: 86_400_000,
+    basePayoutMultiplier: 2,
+    maxPayoutRatio: 10,
+  };
+  const text = "Bets of 1.00 to 5,000.00 USDC, for 1 s to 1 d, that pay × 10";
+  assert.equal(termsOf({ config }), `${text} at most.`);
+  assert.equal(
+    termsOf({ config, maxRisk: 200_000_000n }),
+    `${text} and risk 200.00 USDC each at most.`,
   );
 });

@@ -172,7 +172,7 @@ browserTest(
         );
       }
       if (name === "oracle") {
-        await visitor.sees(/\d+ min \d\d s left to fill in prices: the bet ends at/);
+        await visitor.sees(/\d+ min( \d+ s)? left to fill in prices: the bet ends at/);
         await visitor.sees(/: 1 bet of 1 user, 5\.00 USDC\./);
         await visitor.sees(
           /backfill --market ETH\/USDT --from \d{4}-[\s\S]*--max-carry-ms 60000[\s\S]*Where they find/,

@@ -446,13 +446,13 @@ Deno.test("Problems: refused bets are the share of the alert's window, by code, 
   const texts = [answers(0, 0), answers(60, 0), answers(60, 5), answers(60, 20)];
   const [refused] = refusedAfter(...texts);
   assert.match(refused?.text ?? "", /^It refuses 25\s% of the signed bets/);
-  assert.deepEqual(refused?.details, ["EXPOSURE_TOO_LARGE: 20 in the last 30.0 s"]);
+  assert.deepEqual(refused?.details, ["EXPOSURE_TOO_LARGE: 20 in the last 30 s"]);
   assert.match(refused?.firstStep ?? "", /^`EXPOSURE_TOO_LARGE`: wait .* raise `--max-exposure`\./);
   const later = Array.from({ length: 29 }, () => answers(60, 20));
   assert.equal(refusedAfter(...texts, ...later).length, 1, "the alert fires for as long");
   assert.deepEqual(refusedAfter(...texts, ...later, ...later.slice(0, 2)), []);
   const [both] = refusedAfter(answers(0, 0), answers(0, 185, 1));
-  assert.equal(both?.details[1], "PRICE_STALE: 1 in the last 10.0 s");
+  assert.equal(both?.details[1], "PRICE_STALE: 1 in the last 10 s");
 });
 
 Deno.test("Problems: quotes without a price are normal while the solver starts", () => {
@@ -594,7 +594,7 @@ Deno.test("Problems: while the node is away, the bets that were open before have
     .map((one) => withRepair(one, new Map(), ends));
   assert.equal(other?.deadlinesMs, undefined, "bets do not need it");
   assert.deepEqual(deadlineText(ends, 10_000), {
-    left: "50.0 s",
+    left: "50 s",
     next: `the next of 2 bets ends at ${formatTime(60_000)}, and for 1 it is too late`,
   });
   assert.equal(deadlineText([25_000], 0)?.next, `the bet ends at ${formatTime(25_000)}`);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { MARKETS, type Thesis } from "../../lib/client/mod.ts";
 import { DAY_MS } from "../../lib/time.ts";
-import { gainOf, resultsOf } from "../../services/console/page/data/results.ts";
+import { makerGainOf, resultsOf } from "../../services/console/page/data/results.ts";
 import {
   comparableBets,
   comparedText,
@@ -36,7 +36,7 @@ Deno.test("Results: the maker gains the stakes of lost bets, and pays the winnin
     ...{ open: 2, atRisk: 35n * USDC, settled: 2, held: 1 },
     ...{ stakes: 50n * USDC, profit: 40n * USDC - 15n * USDC },
   });
-  assert.equal(gainOf(betOf(1, "needs_backfill")), 0n);
+  assert.equal(makerGainOf(betOf(1, "needs_backfill")), 0n);
 });
 
 /** Probabilities of bets by their ids. */
@@ -144,7 +144,7 @@ Deno.test("comparedText: the profit beside the expected one, their difference in
   );
   assert.equal(
     earnedText(comparedBets(18)),
-    "You earned 40.00 USDC on 40 bets, 10\u00a0% of their stakes.",
+    "You earned 40.00 USDC on 40 bets, 10\u00a0% of the 400.00 that was bet.",
   );
   assert.match(earnedText(comparedBets(28)), /^You lost 160\.00 USDC on 40 bets, 40/);
   const lost = { ...comparedBets(28), profit: -118_811_000n };

@@ -78,19 +78,9 @@ export function formatRange(
   return [box.lowerPrice, box.upperPrice].map(toNumber).map(formatQuotePrice).join(separator);
 }
 
-/** A running duration, such as `8.0 s`, `2 min 05 s`, `1 h 10 min`. */
-export function formatDuration(durationMs: number): string {
-  const seconds = Math.round(Math.max(0, durationMs) / 100) / 10;
-  if (seconds < 60) return `${seconds.toFixed(1)} s`;
-  const minutes = Math.floor(seconds / 60);
-  const rest = String(Math.floor(seconds % 60)).padStart(2, "0");
-  if (minutes < 60) return `${minutes} min ${rest} s`;
-  return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, "0")} min`;
-}
-
 const UNITS = [["d", 86_400], ["h", 3_600], ["min", 60], ["s", 1]] as const;
 
-/** A fixed duration, such as `7.8 s`, `15 s`, `2 min`, `1 h 10 min`. */
+/** A duration, such as `7.8 s`, `15 s`, `2 min`, `1 h 10 min`. */
 export function durationText(durationMs: number): string {
   const tenths = Math.round(Math.max(0, durationMs) / 100);
   if (tenths < 600) return `${tenths / 10} s`;

@@ -5,7 +5,7 @@ import type { ComponentChildren, HTMLAttributes } from "preact";
 export type Column<Row> =
   & { name: string; sortBy?(row: Row): number | string }
   & (
-    | { text(row: Row): ComponentChildren; isSortable?: boolean }
+    | { text(row: Row): ComponentChildren }
     | { number(row: Row): ComponentChildren }
   );
 
@@ -28,8 +28,8 @@ interface TableProps<Row> {
   /** Shown if there are no rows. */
   empty?: string;
   /**
-   * If set, each heading is a button that sorts, unless its column opts out. Rows are sorted
-   * already, or their columns have a sort key; equal rows keep their order.
+   * If set, each heading is a button that sorts. Rows are sorted already, or their columns have a
+   * sort key; equal rows keep their order.
    */
   sort?: Signal<Sort>;
   /** On a narrow page, rows are cards, and a field sorts them. */
@@ -90,7 +90,7 @@ export function Table<Row>(props: TableProps<Row>) {
                     ? "descending"
                     : "ascending"}
                 >
-                  {sort === undefined || !isSortable(column)
+                  {sort === undefined
                     ? column.name
                     : <SortButton name={column.name} isNumber={"number" in column} sort={sort} />}
                 </th>
@@ -120,11 +120,6 @@ export function Table<Row>(props: TableProps<Row>) {
 
 const compare = (a: number | string, b: number | string) => a < b ? -1 : a > b ? 1 : 0;
 
-/** Whether a table can be sorted by a column: yes, unless the column opts out. */
-function isSortable<Row>(column: Column<Row>): boolean {
-  return "number" in column || column.isSortable !== false;
-}
-
 interface SortFieldProps<Row> {
   columns: readonly Column<Row>[];
   sort: Signal<Sort>;
@@ -132,7 +127,7 @@ interface SortFieldProps<Row> {
 
 /** A field that sorts a table without headings, by each column in both orders. */
 function SortField<Row>({ columns, sort }: SortFieldProps<Row>) {
-  const orders = columns.filter(isSortable).flatMap(({ name: by }) =>
+  const orders = columns.flatMap(({ name: by }) =>
     [true, false].map((isDescending): Sort => ({ by, isDescending }))
   );
   const { by, isDescending } = sort.value;

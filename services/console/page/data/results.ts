@@ -1,6 +1,6 @@
 /** Results of a maker's bets, computed from the theses alone. */
 import type { Thesis } from "@rangemaker/client";
-import { isDecided } from "./live_breaches.ts";
+import { gainOf, isDecided } from "./live_breaches.ts";
 
 /** Results of a set of bets from the maker's side. */
 export interface Results {
@@ -17,11 +17,7 @@ export interface Results {
 }
 
 /** The maker's gain from a settled bet. */
-export function gainOf(thesis: Thesis): bigint {
-  const { status, betAmount, payout } = thesis;
-  if (status === "won") return betAmount - payout;
-  return isDecided(thesis) ? betAmount : 0n;
-}
+export const makerGainOf = (thesis: Thesis) => isDecided(thesis) ? -gainOf(thesis) : 0n;
 
 /** Sums up bets. */
 export function resultsOf(theses: readonly Thesis[]): Results {
@@ -33,7 +29,7 @@ export function resultsOf(theses: readonly Thesis[]): Results {
     settled: settled.length,
     held: settled.filter(({ status }) => status === "won").length,
     stakes: sumOf(settled, ({ betAmount }) => betAmount),
-    profit: sumOf(settled, gainOf),
+    profit: sumOf(settled, makerGainOf),
   };
 }
 

@@ -3,8 +3,15 @@ import type { Market, Thesis } from "@rangemaker/client";
 import { CALIBRATION } from "../../../../lib/problems/mod.ts";
 import { DAY_MS, HOUR_MS } from "../../../../lib/time.ts";
 import { isDecided } from "../data/live_breaches.ts";
-import { gainOf, type Results, resultsOf } from "../data/results.ts";
-import { counted, formatProfit, formatShare, fromNumber, toNumber } from "../format.ts";
+import { makerGainOf, type Results, resultsOf } from "../data/results.ts";
+import {
+  counted,
+  formatCents,
+  formatProfit,
+  formatShare,
+  fromNumber,
+  toNumber,
+} from "../format.ts";
 import { COUNT_MIN, deviationOf, OVERLAP, payoutOf, type PredictedBet } from "./calibration.ts";
 import { lateBets } from "./exposure.ts";
 
@@ -146,8 +153,9 @@ export function earnedText({ settled, profit, stakes, early }: Earnings): string
   const share = formatShare(Math.abs(Number(profit) / Number(stakes)));
   return `You ${profit < 0n ? "lost" : "earned"} ${amount} USDC on ${
     counted(settled, "bet")
-  }, ${share} of their stakes.` + (early === 0n ? "" : ` That has ${formatProfit(early)} on bets ` +
-    "whose window still runs: those that users win come later.");
+  }, ${share} of the ${formatCents(stakes)} that was bet.` +
+    (early === 0n ? "" : ` That has ${formatProfit(early)} on bets ` +
+      "whose window still runs: those that users win come later.");
 }
 
 /** The settled bets that can be compared with their forecasts, and the verdict. */
@@ -177,7 +185,7 @@ export function comparedText({ compared }: Earnings): string {
 export function profitHistory(theses: readonly Thesis[]) {
   let profit = 0n;
   return theses.toSorted((a, b) => timeOf(a) - timeOf(b) || a.id - b.id).map((thesis) => {
-    profit += gainOf(thesis);
+    profit += makerGainOf(thesis);
     return { timeMs: timeOf(thesis), profit };
   });
 }

@@ -67,8 +67,9 @@ function PayoffChart({ model, theses, nowMs, symbol }: ExposureProps & { symbol:
   return (
     <figure class="part">
       <figcaption>
-        Profit if {symbol} moves now and stays: {text}.{" "}
-        {price === undefined ? "The price of now is missing." : "Dashed: its price."}
+        Profit if {symbol} moves now and stays: {text}. {price === undefined
+          ? "The price of now is missing."
+          : `Dashed: its price, ${formatQuotePrice(price)}.`}
       </figcaption>
       <ProfitPlot
         label={`${symbol}, profit by price: ${text}`}

@@ -10,7 +10,13 @@ import type { PredictedBet } from "./calibration.ts";
 import { comparableBets } from "./earnings.ts";
 import { lateBets, openOf, waitingBets } from "./exposure.ts";
 import { Exposure } from "./exposure_card.tsx";
-import { activityOf, type MakerState, MakerWatch, type SolverFigures } from "./maker_watch.ts";
+import {
+  activityOf,
+  type MakerState,
+  MakerWatch,
+  type SolverFigures,
+  termsOf,
+} from "./maker_watch.ts";
 import { OpenBets } from "./open_bets.tsx";
 import { ResultsCard } from "./results_card.tsx";
 import { startOf } from "./refusals.ts";
@@ -45,6 +51,7 @@ function MakerView({ model, watch }: { model: PageModel; watch: MakerWatch }) {
         {wrong || (activity ?? "Reading the solver and its bets …")}
         {state?.solver?.info.dryRun && ", a dry run: it takes no bets"}
       </p>
+      {solver && <p class="note">{termsOf(solver.info)}</p>}
       {state
         ? (
           <Maker

@@ -16,6 +16,7 @@ import { type Metrics, parseMetrics } from "../data/metrics.ts";
 import { messageOf } from "../../../../lib/errors.ts";
 import type { MakerStatus } from "../data/maker_status.ts";
 import type { MarketState, PriceFeed } from "../data/price_feed.ts";
+import { durationText, formatAmount, formatUsdc } from "../format.ts";
 import { PriceGaps } from "./price_gaps.ts";
 import { uint64Schema } from "../../../../lib/protocol/scalars.ts";
 
@@ -244,6 +245,15 @@ function reasonOf(thrown: unknown): string {
     return `${who} cannot be reached`;
   }
   return messageOf(thrown);
+}
+
+/** Which bets the solver takes, by its settings. */
+export function termsOf({ config, maxRisk }: Pick<SolverInfo, "config" | "maxRisk">): string {
+  const { minBetAmount, maxBetAmount, minDuration, maxDuration, maxPayoutRatio } = config;
+  const risk = maxRisk === undefined ? "" : ` and risk ${formatUsdc(maxRisk)} each`;
+  return `Bets of ${formatAmount(minBetAmount)} to ${formatUsdc(maxBetAmount)}, for ` +
+    `${durationText(minDuration)} to ${durationText(maxDuration)}, that pay × ${maxPayoutRatio}` +
+    `${risk} at most.`;
 }
 
 const WITHOUT_PRICE: ReadonlySet<MarketState> = new Set(["stale", "missing"]);

@@ -3,7 +3,7 @@ import { type Problem, PROBLEM_GROUPS } from "../../../../lib/problems/mod.ts";
 import { type MetricsHistory, RECENT_MS } from "../data/metrics.ts";
 import type { ServiceName } from "../data/service_watch.ts";
 import type { Providers } from "../data/providers.ts";
-import { counted, durationText, formatDuration, formatShare, formatTime } from "../format.ts";
+import { counted, durationText, formatShare, formatTime } from "../format.ts";
 
 /** Whether a problem belongs to a process, so that only its first service reports it. */
 export const isProcessProblem = (problem: Problem) => PROBLEM_GROUPS.services.includes(problem);
@@ -95,7 +95,7 @@ function faultOf({ ready, streams }: Source): string | undefined {
   const ages = Object.values(streams).flatMap(({ lastTradeAgeMs }) => lastTradeAgeMs ?? []);
   const age = Math.min(...ages);
   if (ages.length === 0) return "connected, but sends no prices";
-  return age > SILENT_MS ? `silent for ${formatDuration(age)}` : undefined;
+  return age > SILENT_MS ? `silent for ${durationText(age)}` : undefined;
 }
 
 /** A fault of a source, without its kind where the text says it again, as in `silent: silent for`. */

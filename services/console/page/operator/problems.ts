@@ -8,7 +8,7 @@ import {
 } from "../../../../lib/problems/mod.ts";
 import { RECENT_MS, worstOf } from "../data/metrics.ts";
 import { isSilent, isUp, type ServiceName, type ServiceState } from "../data/service_watch.ts";
-import { formatDuration } from "../format.ts";
+import { durationText } from "../format.ts";
 import { countedFor, formatValue, isProcessProblem, isWarmingUp } from "./figures.ts";
 import { type Finding, isAbsence, isCritical, type StartedFinding } from "./finding.ts";
 import type { Repair } from "./repairs.ts";
@@ -169,7 +169,7 @@ function measuredOf(problem: Problem, { name: service, history }: ServiceState):
     if (name === "value") return (isLeast ? "at least " : "") + worst;
     return [...new Set(samples.map(({ labels }) => labels[name] ?? ""))].join(", ");
   }).replace(/^at least/, "At least");
-  const span = formatDuration(history.over(parts?.counter?.windowMs ?? 0).spanMs);
+  const span = durationText(history.over(parts?.counter?.windowMs ?? 0).spanMs);
   const details = parts?.read(history).filter(({ value }) => value > 0)
     .map(({ labels, value }) => `${Object.values(labels).join(" ")}: ${value} in the last ${span}`);
   const extent = samples.reduce((sum, { value }) => sum + 1 + Math.abs(value - bound.limit), 0);

@@ -4,7 +4,7 @@ import { Card } from "../card.tsx";
 import { TREND_MAX } from "../data/metrics.ts";
 import { isAway, isUp, type ServiceState } from "../data/service_watch.ts";
 import { Fact } from "../fact.tsx";
-import { formatDuration, formatTime } from "../format.ts";
+import { durationText, formatTime } from "../format.ts";
 import { alertText, figuresText, formatValue, isWarmingUp, useOf } from "./figures.ts";
 import { serviceVerdictOf, type StartedFinding } from "./finding.ts";
 
@@ -103,5 +103,5 @@ function processTexts({ name, history }: ServiceState, [first]: readonly Service
   if (first === undefined || startedAtS === undefined || memory === undefined) return [];
   if (first.name !== name) return [`same process as ${first.name}`];
   const runsMs = Date.now() - startedAtS * 1_000;
-  return [`runs ${formatDuration(runsMs)}`, formatValue(memory, { unit: "bytes" })];
+  return [`runs ${durationText(runsMs)}`, formatValue(memory, { unit: "bytes" })];
 }

@@ -107,9 +107,9 @@ export function whereabouts(
 }
 
 /** The box of a bet. */
-export function boxOfThesis(thesis: Thesis, nowMs: number): ChartBox {
+export function boxOfThesis(thesis: Thesis, nowMs: number, isAway = false): ChartBox {
   const { id, breach, startTime, endTime } = thesis;
-  const { kind, text } = stateOfBet(thesis, nowMs);
+  const { kind, text } = stateOfBet(thesis, nowMs, isAway);
   const gain = formatGain(gainOf(thesis));
   const label = kind === "won" ? `✓ ${gain}` : kind === "lost" ? `✕ ${gain}` : undefined;
   return {

@@ -35,15 +35,16 @@ export function betsOf(
 
 /** The user's topmost bet at a position. */
 export function ownBetAt({ model, market }: ChartSource, { time, price }: Point, nowMs: number) {
-  return betAt(boxesOf(betsOf(model, market), nowMs), time, price);
+  return betAt(boxesOf(model, market, nowMs), time, price);
 }
 
 /** The boxes of bets, oldest first. */
-function boxesOf(bets: readonly Thesis[], nowMs: number): ChartBox[] {
-  return bets.map((bet) => boxOfThesis(bet, nowMs)).reverse();
+function boxesOf(model: PageModel, market: Market, nowMs: number): ChartBox[] {
+  const isAway = model.feed.isAway.peek();
+  return betsOf(model, market).map((bet) => boxOfThesis(bet, nowMs, isAway)).reverse();
 }
 
-/** Content of the chart at each frame. Bets' boxes are updated only when bets or prices change. */
+/** Content of the chart at each frame. Bets' boxes are updated when bets or prices change, or none arrive. */
 export function contentOf(
   { model, slip, market, spanMs, chosen }: ChartSource,
   probe: ChartProbe,
@@ -59,10 +60,10 @@ export function contentOf(
   return (): ChartContent => {
     const newest = session.user.peek()?.portfolio.theses.peek() ?? [];
     const nowMs = serverClock.now();
-    if (newest !== theses || series.version !== version) {
+    if (newest !== theses || series.version !== version || feed.isAway.peek()) {
       theses = newest;
       version = series.version;
-      placed = boxesOf(betsOf(model, market), nowMs);
+      placed = boxesOf(model, market, nowMs);
       suggested = suggestionOf(model, slip);
     }
     const { lower, upper } = slip.parsed.peek().errors;

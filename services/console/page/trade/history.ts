@@ -1,7 +1,7 @@
 /** The list of the user's bets: filters, pages, and a file for spreadsheets. */
 import { formatPrice, type Markets, type Thesis } from "@rangemaker/client";
-import { isDecided } from "../data/live_breaches.ts";
-import { gainOf } from "../data/results.ts";
+import { gainOf, isDecided } from "../data/live_breaches.ts";
+import { makerGainOf } from "../data/results.ts";
 
 /** The filters of the list. */
 export const FILTERS = {
@@ -59,7 +59,7 @@ function csvOf(
 
 /** The user's bets, with the user's gains. */
 export function userCsv(theses: readonly Thesis[], markets: Markets): string {
-  return csvOf(theses, markets, (thesis) => -gainOf(thesis));
+  return csvOf(theses, markets, gainOf);
 }
 
 /** @param probabilities Quoted probabilities by quote hash, as far as the solver keeps them. */
@@ -68,5 +68,5 @@ export function makerCsv(
   markets: Markets,
   probabilities: ReadonlyMap<string, number>,
 ): string {
-  return csvOf(theses, markets, gainOf, probabilities);
+  return csvOf(theses, markets, makerGainOf, probabilities);
 }
