@@ -97,12 +97,9 @@ Deno.test("verdictOf: reports how many forecasts differ by more than chance", ()
   assert.match(textOf(0.1, 0.9), /^▲ 2 of 2 bars miss the/);
   assert.equal(
     verdictOf([judged(0.4, 0.1), judged(0.6)]),
-    "No bar misses the dashed line: chance explains the differences. Differences below 18 points do " +
+    "No bar misses the dashed line. Differences below 18 points do " +
       "not show yet.",
   );
-  const [more, less] = [0.6, 0.4].map((held) => verdictOf(Array(4).fill(judged(held, 0.1))));
-  assert.match(`${more}`, / line, but all boxes held more often than predicted\. /);
-  assert.match(`${less}`, / line, but all boxes held less often than predicted\. /);
 });
 
 Deno.test("deviationOf: adds up variances, and deviations of windows of one market as far as they overlap", () => {

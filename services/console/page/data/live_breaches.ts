@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { isUnsettled, SLOT_MS, type Thesis } from "@rangemaker/client";
-import { formatAmount, formatDigits, shownDigits, toNumber } from "../format.ts";
+import { counted, formatAmount, formatDigits, shownDigits, toNumber } from "../format.ts";
 import type { PriceSeries } from "./price_series.ts";
 
 /** The page's prices may be a slot off, so prices this close to a window's edges prove nothing. */
@@ -116,12 +116,8 @@ export function crossingText(
   }
 }
 
-/** Tells which bets of an account go on without it; empty if none is open. */
+/** Tells how many bets of an account go on without it; empty if none is open. */
 export function stillOpenText(theses: readonly Thesis[]): string {
-  const ids = theses.filter((thesis) => !isDecided(thesis)).map(({ id }) => id).sort((a, b) =>
-    a - b
-  );
-  const last = ids.pop();
-  if (last === undefined) return "";
-  return ids.length === 0 ? ` Bet ${last} goes on.` : ` Bets ${ids.join(", ")} and ${last} go on.`;
+  const { length } = theses.filter((thesis) => !isDecided(thesis));
+  return length === 0 ? "" : ` ${counted(length, "open bet")} ${length === 1 ? "goes" : "go"} on.`;
 }

@@ -112,9 +112,6 @@ export function forecastsOf(predicted: readonly PredictedBet[], markets: Markets
     .sort((a, b) => Number(b.isOff) - Number(a.isOff));
 }
 
-/** So many forecasts that differ in the same direction are worth a word. */
-const SAME_MIN = 4;
-
 /** Sums up all forecasts in one sentence. */
 export function verdictOf(forecasts: readonly Forecast[]): string {
   if (forecasts.length === 0) {
@@ -127,14 +124,9 @@ export function verdictOf(forecasts: readonly Forecast[]): string {
       "dashed line, which is more than chance: above it, users win more than they pay for; below " +
       "it, they are paid too little.";
   }
-  const moreHeld = forecasts.filter(({ held, predicted }) => held > predicted).length;
-  const lean = forecasts.length >= SAME_MIN && [0, forecasts.length].includes(moreHeld)
-    ? `, but all boxes held ${moreHeld > 0 ? "more" : "less"} often than predicted`
-    : ": chance explains the differences";
   const least = Math.min(...forecasts.map(({ low, high }) => (high - low) / 2));
-  return `No bar misses the dashed line${lean}. Differences below ${
-    Math.ceil(100 * least)
-  } points do not show yet.`;
+  return "No bar misses the dashed line. Differences below " +
+    `${Math.ceil(100 * least)} points do not show yet.`;
 }
 
 /**

@@ -1,4 +1,3 @@
-import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { Market } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
@@ -18,13 +17,10 @@ import { MARKET_TEXTS } from "./next_step.ts";
 /** The chart of a market: its prices, and the user's boxes, which are drawn here. */
 export function ChartCard(props: ChartSource) {
   const { model, slip, spanMs } = props;
-  const hasKeyboard = useSignal(false);
   return (
     <section
       class="card"
       aria-label="Market"
-      data-keyboard={hasKeyboard.value}
-      onKeyUp={() => hasKeyboard.value = true}
     >
       <h2 class="spoken">Market</h2>
       <MarketChoice model={model} slip={slip} />
