@@ -341,7 +341,7 @@ Deno.test(
 );
 
 Deno.test(
-  pageTest("on the chart, ? shows the keys; Escape undoes the last thing only", async (open) => {
+  pageTest("on the chart, ? shows the keys; a message is closed without a mouse", async (open) => {
     const visitor = await open();
     const { page } = visitor;
     await visitor.sees(/Live/);
@@ -392,6 +392,16 @@ Deno.test(
     await hears(page, /No box yet: press Enter/);
     await visitor.press("Close the message");
     await page.waitForSelector("main:focus"); // the button is gone
+    await visitor.close({ outages: true });
+  }),
+);
+
+Deno.test(
+  pageTest("on the chart, keys zoom, and Escape undoes the last thing only", async (open) => {
+    const visitor = await open();
+    const { page } = visitor;
+    await visitor.sees(/Live/);
+    const close = '[aria-label="Close the message"]';
     await page.focus(".chart .area");
     await page.keyboard.press("-");
     await hears(page, /^Time shown: 2 min$/);
@@ -511,7 +521,7 @@ Deno.test(
 );
 
 Deno.test(
-  pageTest("by keyboard, the focus follows the steps; no early or held key signs", async (open) => {
+  pageTest("by keyboard, the focus follows the steps of a quote", async (open) => {
     const visitor = await open();
     const { page } = visitor;
     await visitor.enter();
@@ -556,9 +566,20 @@ Deno.test(
     await focusIsOn(page, "Sign and place the bet");
     await page.keyboard.press("Escape");
     await focusIsOn(page, "Get a quote");
-    const later = { startsIn: "20 s", lasts: "1 m" };
-    for (const [field, text] of Object.entries(later)) await visitor.fill(field, text);
+    await visitor.close({ outages: true });
+  }),
+);
+
+Deno.test(
+  pageTest("by keyboard, no early or held key signs a quote", async (open) => {
+    const visitor = await open();
+    const { page } = visitor;
+    await visitor.enter();
+    await visitor.press("Close the message");
+    await page.focus(".chart .area");
+    await page.keyboard.press("Enter");
     await visitor.sees(/Odds\s+×\s\d/);
+    await page.focus("input[name=lasts]");
     // Neither a press as the quote appears signs it, nor a key that is held since the request.
     await page.evaluate(`new MutationObserver((_, observer) => {
   const button = document.querySelector("[data-next]");
@@ -605,68 +626,77 @@ Deno.test(
   }),
 );
 
-Deno.test(pageTest("an open bet is read and repeated, also in enlarged text", async (open) => {
-  const visitor = await open();
-  const { page } = visitor;
-  await visitor.enter();
-  await visitor.press("Suggest a box");
-  await visitor.press("Get a quote");
-  await visitor.press("Sign and place the bet");
-  await visitor.sees(/is placed/);
-  // In enlarged text, messages and the button are at the same place.
-  await page.setViewport({ width: 320, height: 640 });
-  await page.$eval("html", (html) => html.style.setProperty("font-size", "200%"));
-  await page.focus('[aria-label^="Repeat bet"]');
-  await slowDown(page);
-  await page.keyboard.press("Enter");
-  await page.waitForSelector("[aria-label=Box] button");
-  const [chartBottom = 0, buttonsTop = 0] = await page.$$eval(
-    ".chart, [aria-label=Box]",
-    ([chart, buttons]) => [
-      chart?.getBoundingClientRect().bottom,
-      buttons?.getBoundingClientRect().top,
-    ],
-  );
-  assert(buttonsTop >= chartBottom, "below the chart, where they cover no box");
-  const [tabsWidth, tabsShown] = await page.$eval(
-    ".tabs",
-    ({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth],
-  );
-  assert.equal(tabsWidth, tabsShown, "no view is cut");
-  await hears(
-    page,
-    /^The same bet of 10\.00 USDC on ETH\/USDT, around the price of now: .*starts in \d+ s/,
-  );
-  await focusIsOn(page, "Get a quote");
-  const copy = await page.waitForSelector("button::-p-text(Copy link)");
-  await copy?.focus();
-  await page.keyboard.press("Enter");
-  await page.focus("[data-next]");
-  await page.waitForFunction(`(() => {
+Deno.test(
+  pageTest("in enlarged text, a bet is repeated and no message covers a button", async (open) => {
+    const visitor = await open();
+    const { page } = visitor;
+    await visitor.enter();
+    await visitor.press("Suggest a box");
+    await visitor.press("Get a quote");
+    await visitor.press("Sign and place the bet");
+    await visitor.sees(/is placed/);
+    // In enlarged text, messages and the button are at the same place.
+    await page.setViewport({ width: 320, height: 640 });
+    await page.$eval("html", (html) => html.style.setProperty("font-size", "200%"));
+    await page.focus('[aria-label^="Repeat bet"]');
+    await slowDown(page);
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("[aria-label=Box] button");
+    const [chartBottom = 0, buttonsTop = 0] = await page.$$eval(
+      ".chart, [aria-label=Box]",
+      ([chart, buttons]) => [
+        chart?.getBoundingClientRect().bottom,
+        buttons?.getBoundingClientRect().top,
+      ],
+    );
+    assert(buttonsTop >= chartBottom, "below the chart, where they cover no box");
+    const [tabsWidth, tabsShown] = await page.$eval(
+      ".tabs",
+      ({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth],
+    );
+    assert.equal(tabsWidth, tabsShown, "no view is cut");
+    await hears(
+      page,
+      /^The same bet of 10\.00 USDC on ETH\/USDT, around the price of now: .*starts in \d+ s/,
+    );
+    await focusIsOn(page, "Get a quote");
+    const copy = await page.waitForSelector("button::-p-text(Copy link)");
+    await copy?.focus();
+    await page.keyboard.press("Enter");
+    await page.focus("[data-next]");
+    await page.waitForFunction(`(() => {
     const message = document.querySelector(".messages").getBoundingClientRect();
     const focused = document.activeElement.getBoundingClientRect();
     return message.height > 0 &&
       (focused.bottom <= message.top || focused.top >= message.bottom);
   })()`);
-  await page.$eval("[data-next]", (button) => button.scrollIntoView({ block: "center" }));
-  await page.waitForFunction(`(() => {
+    await page.$eval("[data-next]", (button) => button.scrollIntoView({ block: "center" }));
+    await page.waitForFunction(`(() => {
     const toasts = document.querySelector(".toasts");
     const message = toasts.getBoundingClientRect();
     const button = document.querySelector("[data-next]").getBoundingClientRect();
     return getComputedStyle(toasts).clipPath !== "none" ||
       message.height > 0 && (button.bottom <= message.top || button.top >= message.bottom);
   })()`);
-  await page.focus(".chart .area");
-  await page.keyboard.press("?");
-  await page.waitForFunction(`(() => {
+    await page.focus(".chart .area");
+    await page.keyboard.press("?");
+    await page.waitForFunction(`(() => {
     const { top } = document.querySelector(".keys li").getBoundingClientRect();
     return top > -1 && top < innerHeight / 2;
   })()`);
-  await page.keyboard.press("?");
-  await page.$eval("html", (html) => html.style.removeProperty("font-size"));
-  await page.setViewport({ width: 1360, height: 900 });
+    await visitor.close({ outages: true });
+  }),
+);
+
+Deno.test(pageTest("an open bet is read and shown on the chart", async (open) => {
+  const visitor = await open();
+  const { page } = visitor;
+  await visitor.enter();
+  await visitor.press("Suggest a box");
+  await visitor.press("Get a quote");
+  await visitor.press("Sign and place the bet");
+  await visitor.press("Make another bet");
   // Screen readers get the state of an open bet; the next box needs no pointer in the chart.
-  await visitor.press("Clear");
   await page.focus(".chart .area");
   await page.keyboard.press("p");
   await hears(
@@ -850,7 +880,7 @@ Deno.test(
 );
 
 Deno.test(
-  pageTest("a phone in landscape and a tablet show chart, box and next step", async (open) => {
+  pageTest("a phone in landscape and a tablet show the chart and the box", async (open) => {
     const size = { width: 844, height: 390, isMobile: true, hasTouch: true };
     const visitor = await open((page) => page.setViewport(size));
     const { page } = visitor;
@@ -894,7 +924,16 @@ Deno.test(
       );
       return bottom <= tablet.height || undefined;
     });
-    await page.setViewport(size);
+    await visitor.close({ outages: true });
+  }),
+);
+
+Deno.test(
+  pageTest("a phone in landscape shows terms, next step and bets", async (open) => {
+    const size = { width: 844, height: 390, isMobile: true, hasTouch: true };
+    const visitor = await open((page) => page.setViewport(size));
+    const { page } = visitor;
+    await visitor.enter();
     await visitor.fill("amount", "20");
     for (const [field, text] of [["upper", "8994"], ["lower", "8990"]] as const) {
       await visitor.fill(field, text);

@@ -18,19 +18,13 @@ export function linkTo(page: string, { symbol, fields }: LinkedBox): string {
   return `${page.split("#")[0]}#trade?${parts}`;
 }
 
-/**
- * The box behind the `#` of an address; or only its market if the box is not valid. Undefined if
- * the address is no link to a box.
- */
-export function linkedBox(hash: string): LinkedBox | { symbol: string } | undefined {
+/** The box behind the `#` of an address; undefined if the address is no link to a box. */
+export function linkedBox(hash: string): LinkedBox | "invalid" | undefined {
   const [view, parts] = hash.split("?");
   if (view !== "#trade" || parts === undefined) return undefined;
-  const values = new URLSearchParams(parts);
-  const parsed = linkSchema.safeParse(Object.fromEntries(values));
-  if (!parsed.success) {
-    return { symbol: linkSchema.shape.symbol.catch("").parse(values.get("symbol")) };
-  }
-  const { symbol, ...fields } = parsed.data;
+  const { data } = linkSchema.safeParse(Object.fromEntries(new URLSearchParams(parts)));
+  if (data === undefined) return "invalid";
+  const { symbol, ...fields } = data;
   const { amount } = EMPTY_FIELDS;
-  return parseFields({ ...fields, amount }).draft ? { symbol, fields } : { symbol };
+  return parseFields({ ...fields, amount }).draft ? { symbol, fields } : "invalid";
 }

@@ -58,13 +58,13 @@ export function openTradeView(model: PageModel): View {
     const box = linkedBox(location.hash);
     if (box === undefined) return;
     history.replaceState(null, "", "#trade"); // so that a reload keeps the user's changes
-    const { symbol } = box;
-    if (symbol !== "" && markets.bySymbol(symbol) === undefined) {
+    if (box === "invalid") return void announce("This link has no valid box.");
+    const { symbol, fields } = box;
+    if (markets.bySymbol(symbol) === undefined) {
       return void announce(`This link is for ${symbol}, which is not traded here.`);
     }
-    if (!("fields" in box)) return void announce("This link has no valid box.");
     slip.choose(symbol);
-    slip.edit(box.fields);
+    slip.edit(fields);
     announce("A box was opened from a link. The amount is yours to choose.");
   };
   openLink();
