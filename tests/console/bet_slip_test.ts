@@ -507,7 +507,7 @@ Deno.test("BetSlip: a bet that expired while the page was closed is reported as 
   assert(stage.name === "draft");
   assert.match(
     stage.failure ?? "",
-    /^No bet was placed on the box from [\d:]+, nothing was taken\.$/,
+    /^No bet was placed on the box from [\d:]+, nothing was taken\. No answer came in time\.$/,
   );
   assert.equal(said.length, 1);
 });
@@ -524,7 +524,7 @@ Deno.test("BetSlip: a bet that was refused after a reload is shown and spoken as
   assert(stage.name === "draft" && stage.isSigned);
   assert.match(
     stage.failure ?? "",
-    /^No bet was placed on the box from [\d:]+, nothing was taken\. The odds had changed\.$/,
+    /^No bet was placed on the box from [\d:]+, nothing was taken\. The odds changed, and the maker no longer accepts this bet\. Get a new quote\.$/,
   );
   assert.equal(said.at(-1), `(${stage.failure})`);
 });
@@ -649,7 +649,10 @@ Deno.test("BetSlip: if a wallet reports another chain while signing, the account
   await placed;
   const stage = stageOf(slip);
   assert(stage.name === "draft");
-  assert.match(stage.failure ?? "", /The wallet was on another chain\.$/);
+  assert.match(
+    stage.failure ?? "",
+    / The wallet is on another chain\. Switch it, and get a new quote\.$/,
+  );
   assert.equal(user.value?.walletChainId.value, 5);
 });
 
@@ -722,11 +725,11 @@ Deno.test("BetSlip: a refusal is explained, and the box stays", async () => {
   await slip.sign();
   assert.match(
     said.at(-1) ?? "",
-    /^\(No bet was placed on the box from \d\d:\d\d:\d\d, nothing was taken\. Your balance was too small/,
+    /^\(No bet was placed on the box from \d\d:\d\d:\d\d, nothing was taken\. Your balance is too small/,
   );
   const stage = stageOf(slip);
   assert(stage.name === "draft");
-  assert.match(stage.failure ?? "", /balance was too small/);
+  assert.match(stage.failure ?? "", /balance is too small/);
   assert.notEqual(slip.draft, undefined);
   assert.deepEqual(pending.of(USER), []);
 });

@@ -23,7 +23,8 @@ const EXPIRED = "The quote has expired. Get a new one.";
 const TEXTS: Readonly<Record<string, string>> = {
   INSUFFICIENT_BALANCE:
     "Your balance is too small for this bet. Bet less, or add money to your account.",
-  OUTSIDE_RANGE: "The price is outside the box now. Move it, or draw one around the price.",
+  OUTSIDE_RANGE: "The price is outside the box. Move it, or draw one around the price.",
+  RANGE_BROKEN: "The price left the box before the bet was placed.",
   RANGE_TOO_NARROW: "The box is too low for the maker to price. Make it taller.",
   PAYOUT_TOO_LOW:
     "The price is so likely to stay inside that the maker would pay no more than you bet. " +

@@ -135,7 +135,7 @@ function FindingItem({ url, ...finding }: StartedFinding & { url: string }) {
       {Object.entries(commandsByWay).map(([label, command]) => (
         <p key={label}>
           {label}:{" "}
-          <code class="command">
+          <code>
             <Command text={command} />
           </code>{" "}
           <CopyButton text={command} />

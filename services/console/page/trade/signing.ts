@@ -16,7 +16,7 @@ import type { QuotedStage, Stage } from "./stage.ts";
 
 export const NOT_PLACED = new RangemakerError(
   "NOT_PLACED",
-  "The bet was not placed: nothing was taken.",
+  "No answer came in time.",
 );
 
 /** How often a bet is signed again at most. Normally, its window begins before that. */

@@ -32,32 +32,16 @@ export type PlacedStage = Extract<Stage, { name: "placed" }>;
 /** The stages with a quote that is not a bet yet. */
 export type LiveStage = Exclude<Extract<Stage, { offer: Offer }>, PlacedStage>;
 
-const LEFT = "The price had left the box.";
-const CHANGED = "The odds had changed.";
-
-/** Why there was no quote or bet, if its explanation is about now: that may change. */
-const PAST_REASONS: Readonly<Record<string, string>> = {
-  RANGE_BROKEN: LEFT,
-  OUTSIDE_RANGE: LEFT,
-  PRICE_MOVED: CHANGED,
-  PRICE_IMPROVED: CHANGED,
-  PAYOUT_TOO_LOW: "The price was too likely to stay inside.",
-  INSUFFICIENT_BALANCE: "Your balance was too small.",
-  WRONG_CHAIN: "The wallet was on another chain.",
-  WALLET_BUSY: "Another request waited in the wallet.",
-  NOT_PLACED: "",
-};
-
 /**
  * Says that there is no quote, or that a signed bet was not placed, and why.
  *
  * @param startMs The start of a signed bet's window: the text may be shown beside other bets.
  */
-export function notPlacedText({ code, text }: Explanation, startMs?: number): string {
+export function notPlacedText({ text }: Explanation, startMs?: number): string {
   const nothing = startMs === undefined
     ? "No quote was made."
     : `No bet was placed on the box from ${formatTime(startMs)}, nothing was taken.`;
-  return `${nothing} ${PAST_REASONS[code] ?? text}`.trim();
+  return `${nothing} ${text}`;
 }
 
 /** The payout that the user saw last of this bet: of a quote, or of an estimate of it. */
