@@ -5,7 +5,7 @@ import { explain } from "../data/explain.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { formatCents } from "../format.ts";
 import type { BetSlip } from "./bet_slip.ts";
-import { firstError } from "./draft.ts";
+import { firstError, isSameBet } from "./draft.ts";
 import {
   errorsOf,
   isFix,
@@ -63,12 +63,14 @@ export function QuoteButton(
   const isQuoting = stage.name === "quoting";
   const obstacle = obstacleNow(model, slip);
   const isFixing = obstacle !== undefined && isFix(obstacle);
-  const wasFixing = useRef(isFixing);
+  const bet = slip.estimator.state.value?.bet;
+  const before = useRef({ isFixing, bet });
   useLayoutEffect(() => {
-    // The price may change what the button does while a finger is on its way.
-    if (wasFixing.current !== isFixing) slip.lock.begin();
-    wasFixing.current = isFixing;
-  }, [isFixing]);
+    const { isFixing: wasFixing, bet: last } = before.current;
+    before.current = { isFixing, bet };
+    // The price has changed what the button does, and a finger may be on its way.
+    if (isFixing !== wasFixing && bet && last && isSameBet(bet, last)) slip.lock.begin();
+  });
   const estimate = estimateNow(model, slip);
   const warning = estimate && warningOf(estimate, model.maker.info.value?.config.maxPayoutRatio);
   const { value: tolerancePercent } = slip.tolerancePercent;
