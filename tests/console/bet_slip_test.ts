@@ -930,3 +930,11 @@ Deno.test("BetSlip: choosing the same market, or entering a wrong amount, keeps 
   slip.edit({ amount: "abc" });
   assert.deepEqual(slip.draft, draft);
 });
+
+Deno.test("BetSlip: a new quote is locked for a moment, and the box that the user returns to is not", async () => {
+  const { slip } = moving(0, [12_000_000n]);
+  await slip.quote();
+  assert.equal(slip.lock.isLocked.value, true);
+  slip.back();
+  assert.equal(slip.lock.isLocked.value, false);
+});

@@ -298,6 +298,7 @@ export class BetSlip {
 
   #changed(): void {
     this.#version += 1;
+    this.lock.end();
     this.#voice.endQuote();
     this.stage.value = { name: "draft" };
     if (this.#bet === undefined) this.estimator.clear();

@@ -69,7 +69,13 @@ export class PressLock {
   begin(durationMs = UNREAD_MS): void {
     this.#cancel();
     this.isLocked.value = true;
-    this.#cancel = this.#clock.after(durationMs, () => this.isLocked.value = false);
+    this.#cancel = this.#clock.after(durationMs, () => this.end());
+  }
+
+  /** The user has gone on, and knows the button. */
+  end(): void {
+    this.#cancel();
+    this.isLocked.value = false;
   }
 
   /** Whether a press counts. If not, the lock begins anew. */
