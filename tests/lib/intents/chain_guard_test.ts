@@ -174,7 +174,7 @@ Deno.test("ChainGuard: a receipt stays missing after a later commit on the rewou
     await assert.rejects(guard.refresh(), rewound);
   }));
 
-Deno.test("ChainGuard: requests check blocks and receipts only once in 10 s", () =>
+Deno.test("ChainGuard: requests check the newest block every 100 ms, and the newest receipt again after 10 s", () =>
   withWorld(async (world) => {
     const guard = world.newGuard();
     await guard.requireChain();
@@ -183,31 +183,48 @@ Deno.test("ChainGuard: requests check blocks and receipts only once in 10 s", ()
       world.clock.advance(100);
       await guard.requireChain();
     }
-    assert.deepEqual([world.node.asked.genesis, world.node.asked.head], [100, 1]);
+    assert.deepEqual(world.node.asked, { genesis: 100, head: 100, receipt: 1 });
     world.node.receipts.clear();
     world.clock.advance(100);
     await assert.rejects(guard.requireChain(), rewound);
-    assert.equal(world.node.asked.head, 2);
   }));
 
-Deno.test("ChainGuard: blocks and receipts are checked again after the node was unreachable, not after a timeout", () =>
+Deno.test("ChainGuard: a node that was unreachable, or is on an older block, is checked with all that the store knows", () =>
   withWorld(async (world) => {
     const guard = world.newGuard();
+    guard.onCommitted(await world.commit("1"));
+    world.clock.advance(2_000);
     await guard.refresh();
-    world.node.genesisError = new NodeTimeoutError("http://node", "test", 1_000);
-    world.clock.advance(100);
-    await assert.rejects(guard.requireChain(), NodeTimeoutError);
-    world.node.genesisError = undefined;
+    const { receipts } = world.node;
+    const receipt = [...receipts];
+    receipts.clear();
     world.clock.advance(100);
     await guard.requireChain();
-    assert.equal(world.node.asked.head, 1, "a busy node was not restarted");
     world.node.genesisError = new NodeUnreachableError("http://node", "test");
     world.clock.advance(100);
     await assert.rejects(guard.requireChain(), NodeUnreachableError);
     world.node.genesisError = undefined;
+    world.clock.advance(100);
+    await assert.rejects(guard.requireChain(), rewound);
+    for (const [txHash, found] of receipt) receipts.set(txHash, found);
+    world.clock.advance(100);
+    await guard.requireChain();
     world.node.head.number = 10;
     world.clock.advance(100);
     await assert.rejects(guard.requireChain(), rewound);
+  }));
+
+Deno.test("ChainGuard: another chain is CHAIN_MISMATCH, even if it cannot say what it lacks", () =>
+  withWorld(async (world) => {
+    const guard = world.newGuard();
+    guard.onCommitted(await world.commit("1"));
+    await guard.refresh();
+    world.clock.advance(2_000);
+    world.node.onLookup = () => Promise.reject(new NodeTimeoutError("http://node", "test", 1_000));
+    world.node.genesis = OTHER;
+    await assert.rejects(guard.refresh(), { name: "WrongChainError", code: "CHAIN_MISMATCH" });
+    world.node.genesis = GENESIS;
+    await assert.rejects(guard.refresh(), NodeTimeoutError);
   }));
 
 Deno.test("ChainGuard: a revert is accepted on a development chain, which is checked again afterwards", () =>
