@@ -88,7 +88,7 @@ async function requireKey(
   name: string,
   { address }: Pick<TransactionSigner, "address">,
 ): Promise<void> {
-  const { signer } = await store.updateRecord({ signer: address });
+  const { signer } = await store.records.update({ signer: address });
   if (signer === address) return;
   throw new StoreError(
     `Database belongs to the ${name} with the key of ${signer}, but this one signs as ${address}: ` +

@@ -9,7 +9,7 @@ import type { Hex } from "../protocol/scalars.ts";
 import { redactUrls } from "../redact.ts";
 import { ClockComparison } from "./clock_comparison.ts";
 import type { Intent } from "./intent.ts";
-import type { ServiceRecord } from "./service_store.ts";
+import type { ServiceRecord } from "./service_records.ts";
 import type { IntentStore } from "./store.ts";
 
 /** How long a check is cached: a node needs longer to start with another chain. */
@@ -28,7 +28,7 @@ const READ_NODE_LAG_BLOCKS = 50;
 const READ_NODE_LAG_MS = 2_000;
 
 interface ChainGuardOptions {
-  store: Pick<IntentStore, "checkWritable" | "find" | "updateRecord" | "newestCommitted">;
+  store: Pick<IntentStore, "checkWritable" | "find" | "records" | "newestCommitted">;
   node: Pick<
     CoreClient,
     "url" | "chainId" | "genesisHash" | "getHead" | "getTransaction" | "allowsReverts"
@@ -109,7 +109,7 @@ export class ChainGuard {
     await store.checkWritable();
     this.#record = undefined;
     this.#check.clear();
-    this.#record = await store.updateRecord({ highestBlock: await this.#check() });
+    this.#record = await store.records.update({ highestBlock: await this.#check() });
   }
 
   /** Number of the node's newest block, if the chain is the right one; 0 if it reports none. */
@@ -125,7 +125,7 @@ export class ChainGuard {
       requireChainId(node, chainId),
     ]);
     if (record.genesis === null && genesis !== null) {
-      record = this.#record = await store.updateRecord({ genesis });
+      record = this.#record = await store.records.update({ genesis });
     }
     requireSameGenesis(node.url, genesis, record.genesis);
     const number = head?.number ?? 0;
@@ -144,7 +144,7 @@ export class ChainGuard {
     const nowMs = clock.now();
     const isCached = Math.abs(nowMs - this.#recordReadMs) < RECORD_CACHED_MS;
     if (this.#record !== undefined && isCached) return this.#record;
-    const record = await store.updateRecord();
+    const record = await store.records.update();
     const newest = await store.newestCommitted();
     if (newest !== undefined) this.onCommitted(newest);
     this.#recordReadMs = nowMs;
@@ -182,7 +182,7 @@ export class ChainGuard {
     if (!await allowsReverts(node)) throw chainRewound(node.url, evidence);
     this.#revertedAtMs = clock.now();
     this.#unverified.clear();
-    this.#record = await store.updateRecord({ resetBlock });
+    this.#record = await store.records.update({ resetBlock });
     log.info("The development chain was reverted: the node {evidence}", {
       event: "chain_reverted",
       evidence,
@@ -215,7 +215,7 @@ export async function requireChainId(
 export async function requireGenesis(
   { store, node }: Pick<ChainGuardOptions, "store" | "node">,
 ): Promise<number> {
-  const { genesis } = await store.updateRecord();
+  const { genesis } = await store.records.update();
   requireSameGenesis(node.url, await node.genesisHash(), genesis);
   return (await nullIfUnsupported(node.getHead()))?.number ?? 0;
 }

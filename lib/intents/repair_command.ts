@@ -175,7 +175,7 @@ async function repairAll(
     }
     counts.failed += store.damaged.size;
     if (counts.failed === 0 && !options.dryRun) {
-      await store.updateRecord({ resetBlock: await requireGenesis(backend) });
+      await store.records.update({ resetBlock: await requireGenesis(backend) });
     }
     return counts;
   } finally {

@@ -21,9 +21,9 @@ import {
   type SignedTransactionText,
 } from "./intent.ts";
 import {
+  askForReceipt,
   isConnectionLost,
   isNodeUnusable,
-  lookUp,
   type NodeAnswer,
   sendOnce,
   type SubmissionNode,
@@ -161,7 +161,7 @@ export class Submitter {
       const { node, clock } = this.#options;
       if (clock.now() <= signed.expiresAtMs) return await this.#send(signed);
       // Too late to send it, but an earlier attempt may have been committed.
-      return await this.#conclude(signed, await lookUp(node, transactionOf(signed)));
+      return await this.#conclude(signed, await askForReceipt(node, transactionOf(signed)));
     } catch (thrown) {
       if (thrown instanceof IntentRefusedError) return await this.#fail(intent, thrown);
       throw thrown;
@@ -219,7 +219,7 @@ export class Submitter {
     const transaction = transactionOf(intent);
     let answer = await sendOnce(node, transaction);
     if (isConnectionLost(answer) && !this.#isStopping) {
-      answer = await lookUp(node, transaction);
+      answer = await askForReceipt(node, transaction);
       if (answer.kind === "missing") answer = await sendOnce(node, transaction);
     }
     return await this.#conclude(intent, answer);

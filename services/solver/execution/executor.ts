@@ -84,7 +84,7 @@ export class Executor {
   async #runOnce(quoteHash: Hex, execution: Execution): Promise<Intent> {
     const { intents } = this.#options;
     // Before the balances, so that a bet committed in between shows in one of the two at least.
-    const { state, inFlight } = await intents.store.lookUp(quoteHash);
+    const { state, inFlight } = await intents.store.findState(quoteHash);
     if (state !== undefined) {
       return await intents.submit(await this.#readRecorded(quoteHash, state));
     }

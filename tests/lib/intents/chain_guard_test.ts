@@ -43,7 +43,7 @@ Deno.test("ChainGuard: a node with another chain id is refused, and a new store 
       assert.doesNotMatch(thrown.message, /secret/);
       return true;
     });
-    assert.equal((await world.store.updateRecord()).genesis, null);
+    assert.equal((await world.store.records.update()).genesis, null);
     world.node.id = 1337;
     world.clock.advance(100);
     await guard.requireChain();
@@ -90,7 +90,7 @@ Deno.test("ChainGuard: an unreachable node is not reported as CHAIN_MISMATCH", (
   withWorld(async (world) => {
     world.node.genesisError = new NodeUnreachableError("http://node", "test");
     await assert.rejects(world.newGuard().requireChain(), NodeUnreachableError);
-    assert.equal((await world.store.updateRecord()).genesis, null);
+    assert.equal((await world.store.records.update()).genesis, null);
   }));
 
 Deno.test("ChainGuard: a node below the highest block that the store remembers is CHAIN_REWOUND", () =>
@@ -105,8 +105,8 @@ Deno.test("ChainGuard: a node below the highest block that the store remembers i
       assert.match(thrown.message, /is at block 949, but was at block 1000 before/);
       return true;
     });
-    assert.equal((await world.store.updateRecord()).highestBlock, 1_000);
-    await world.store.updateRecord({ resetBlock: 949 });
+    assert.equal((await world.store.records.update()).highestBlock, 1_000);
+    await world.store.records.update({ resetBlock: 949 });
     await world.newGuard().requireChain();
   }));
 
@@ -114,14 +114,14 @@ Deno.test("ChainGuard: a process learns a higher block that another one saw", ()
   withWorld(async (world) => {
     const guard = world.newGuard();
     await guard.refresh();
-    await world.store.updateRecord({ highestBlock: 2_000 });
+    await world.store.records.update({ highestBlock: 2_000 });
     world.clock.advance(100);
     await assert.rejects(guard.refresh(), rewound);
   }));
 
 Deno.test("ChainGuard: on a node without block numbers, only receipts are checked", () =>
   withWorld(async (world) => {
-    await world.store.updateRecord({ genesis: GENESIS, highestBlock: 2_000 });
+    await world.store.records.update({ genesis: GENESIS, highestBlock: 2_000 });
     world.node.isOld = true;
     const guard = world.newGuard();
     await guard.refresh();
@@ -237,7 +237,7 @@ Deno.test("ChainGuard: a revert is accepted on a development chain, which is che
     world.node.head.number = 10;
     world.node.areRevertsAllowed = true;
     await guard.refresh();
-    assert.equal((await world.store.updateRecord()).highestBlock, 10);
+    assert.equal((await world.store.records.update()).highestBlock, 10);
     assert.equal((await world.store.find("1"))?.state, "committed");
     // A revert that was accepted is not reported again, even if the node no longer allows reverts.
     world.node.areRevertsAllowed = false;
