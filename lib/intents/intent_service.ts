@@ -110,6 +110,11 @@ export class IntentService {
     return this.#submitter.submit(intent, options);
   }
 
+  /** Records and submits an intent: see {@link Submitter.submitOnce}. */
+  submitOnce(...args: Parameters<Submitter["submitOnce"]>): Promise<Intent> {
+    return this.#submitter.submitOnce(...args);
+  }
+
   /** Starts no further attempts, so that no retry begins while open requests finish. */
   readonly stopSubmitting = (): void => {
     this.#retries.pause();

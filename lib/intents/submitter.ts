@@ -111,11 +111,28 @@ export class Submitter {
    * @throws {OutcomeUnknownError} If node or store gave no answer: it is retried automatically.
    */
   submit(intent: Intent, options: SubmitOptions = {}): Promise<Intent> {
-    if (isFinal(intent.state)) return Promise.resolve(intent);
-    const running = this.#inFlight.get(intent.key);
+    return this.#join(intent.key, () => this.#attempt(intent, options));
+  }
+
+  /**
+   * Like {@link submit}, for an intent that `record` records or finds. Joins also what is running
+   * since the same key was recorded here.
+   */
+  submitOnce(
+    key: string,
+    record: () => Promise<SubmitOptions & { intent: Intent }>,
+  ): Promise<Intent> {
+    return this.#join(key, async () => {
+      const recorded = await record();
+      return await this.#attempt(recorded.intent, recorded);
+    });
+  }
+
+  #join(key: string, run: () => Promise<Intent>): Promise<Intent> {
+    const running = this.#inFlight.get(key);
     if (running !== undefined) return running;
-    const attempt = this.#attempt(intent, options).finally(() => this.#inFlight.delete(intent.key));
-    this.#inFlight.set(intent.key, attempt);
+    const attempt = run().finally(() => this.#inFlight.delete(key));
+    this.#inFlight.set(key, attempt);
     return attempt;
   }
 
@@ -132,6 +149,7 @@ export class Submitter {
   }
 
   async #attempt(intent: Intent, options: SubmitOptions): Promise<Intent> {
+    if (isFinal(intent.state)) return intent;
     const { store, clock, guard, handler } = this.#options;
     try {
       const finished = await this.#sendOrLookUp(intent, options);
