@@ -109,7 +109,8 @@ export class ChainGuard {
     await store.checkWritable();
     this.#record = undefined;
     this.#check.clear();
-    this.#record = await store.records.update({ highestBlock: await this.#check() });
+    const record = await store.records.update({ highestBlock: await this.#check() });
+    this.#record &&= record; // unless another check has failed since
   }
 
   /** Number of the node's newest block, if the chain is the right one; 0 if it reports none. */
