@@ -109,7 +109,7 @@ async function inspect(
   missingMigrations(version);
   const store = new IntentStore(driver, service);
   return {
-    owner: await store.owner(),
+    owner: await store.records.owner(),
     version,
     latestVersion: LATEST_VERSION,
     unfinished: await store.countUnfinished(),

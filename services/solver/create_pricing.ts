@@ -47,7 +47,7 @@ export async function createPricing(
     return { strategy, start() {}, stop: () => Promise.resolve() };
   }
   const keeper = new VolatilityKeeper({
-    store,
+    records: store.records,
     clock,
     history: historyAt(options.historyUrl, clock),
     dryRun: options.dryRun,

@@ -126,7 +126,7 @@ function ownExecution(quoteSigner: QuoteSigner, max: bigint | undefined) {
       ...shared,
       intents: {
         store,
-        submit: (intent, options) => submitter.submit(intent, options),
+        submitOnce: (key, record) => submitter.submitOnce(key, record),
         requireChain: () => Promise.resolve(),
       },
       handler,

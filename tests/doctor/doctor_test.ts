@@ -306,7 +306,7 @@ Deno.test("doctor: reports a solver's database of another key; a bridge's belong
     const databaseOf = async (service: string) => {
       const database = `${folder}/${service}.sqlite`;
       await using store = await openIntentStore(database, service);
-      await store.updateRecord({ signer: admin });
+      await store.records.update({ signer: admin });
       return database;
     };
     const storeOf = async (service: string, key: Record<string, string>) => {

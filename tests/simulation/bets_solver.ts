@@ -136,7 +136,7 @@ export class BetsSolver {
     this.#executor = new Executor({
       intents: {
         store,
-        submit: (intent, options) => this.#submitter.submit(intent, options),
+        submitOnce: (key, record) => this.#submitter.submitOnce(key, record),
         requireChain: () => Promise.resolve(),
       },
       handler,

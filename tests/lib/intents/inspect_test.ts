@@ -20,7 +20,7 @@ function intent(key: string, createdAtMs: number) {
 /** Creates the store of a bridge with one finished and two unfinished intents, one of them old. */
 async function useStore(database: string): Promise<void> {
   const store = await openIntentStore(database, "bridge");
-  await store.updateRecord({ signer: owner });
+  await store.records.update({ signer: owner });
   for (const [key, atMs] of [["done", 1], ["old", 2], ["new", 2_000]] as const) {
     const recorded = await store.insert(intent(key, atMs));
     if (key !== "done") continue;

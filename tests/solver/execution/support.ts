@@ -126,7 +126,7 @@ function createExecutor(hedge: Hedge, overrides: Overrides) {
   const options: ExecutorOptions = {
     intents: {
       store,
-      submit: (intent, options) => submitter.submit(intent, options),
+      submitOnce: (key, record) => submitter.submitOnce(key, record),
       requireChain: () => chain.require(),
     },
     handler,
