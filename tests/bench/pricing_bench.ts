@@ -4,7 +4,6 @@
  * --allow-read tests/bench/pricing_bench.ts [prices] [open bets]`.
  */
 import { decodeBet } from "../../services/solver/execution/execution.ts";
-import { MinimumBet } from "../../services/solver/shared/limits.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { PriceRing } from "../../lib/prices/price_ring.ts";
@@ -132,7 +131,6 @@ const quoterOf = (strategy: PricingStrategy) =>
   new Quoter({
     markets: SPEC_MARKETS,
     limit: { checkEstimate() {} },
-    minimumBet: new MinimumBet(),
     strategy,
     signer,
     chainId: 1337,

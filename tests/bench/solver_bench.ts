@@ -6,7 +6,6 @@
  * Run with
  * `deno run --allow-all tests/bench/solver_bench.ts [quotes] [executions]`.
  */
-import { MinimumBet } from "../../services/solver/shared/limits.ts";
 import { toWire } from "../../lib/json.ts";
 import { instantiateSecp256k1 } from "@bitauth/libauth/build/lib/crypto/secp256k1.js";
 import type { Hono } from "hono";
@@ -76,7 +75,6 @@ function ownApp(execute: Pick<Executor, "execute">): Hono {
     quoter: new Quoter({
       markets: SPEC_MARKETS,
       limit: { checkEstimate() {} },
-      minimumBet: new MinimumBet(),
       strategy,
       signer,
       chainId: CHAIN_ID,

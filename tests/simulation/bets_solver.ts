@@ -1,5 +1,4 @@
 import { pageOfTheses } from "../../services/node/rpc/query_pages.ts";
-import { MinimumBet } from "../../services/solver/shared/limits.ts";
 import { onlyChain } from "../support/intents.ts";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { getLogger } from "@logtape/logtape";
@@ -74,7 +73,6 @@ export class BetsSolver {
     this.quoter = new Quoter({
       markets: SPEC_MARKETS,
       limit: { checkEstimate() {} },
-      minimumBet: new MinimumBet(),
       strategy,
       signer: quoteSigner,
       chainId: CHAIN_ID,

@@ -58,7 +58,7 @@ export interface Maker {
   offer(box: TrialBox, kind: TrialKind, nowMs: number): Offer | undefined;
   /** Whether an offer may still be executed. */
   accepts(box: TrialBox, kind: TrialKind, ratio: number, nowMs: number): boolean;
-  /** How long an accepted offer waits for its recheck, in milliseconds; 0 without it. */
+  /** How long an accepted offer is held until its recheck, in milliseconds; 0 without it. */
   holdMs?(box: TrialBox, ratio: number): number;
   /** The recheck: whether an offer that was accepted {@link holdMs} ago is executed. */
   confirms?(box: TrialBox, ratio: number): boolean;

@@ -4,7 +4,7 @@ import type { MarketCalibration } from "../../../lib/protocol/answers.ts";
 import type { Market, Markets } from "../../../lib/protocol/markets.ts";
 import type { NodePrice } from "../../../lib/protocol/price.ts";
 import { StillPrices } from "../pricing/still_prices.ts";
-import { type MarketView, PRICE_LEAD_MAX_MS } from "../pricing/strategy.ts";
+import { type MarketView, FUTURE_PRICE_MAX_MS } from "../pricing/strategy.ts";
 import { MarketVolatility, type VolatilityOptions } from "../pricing/volatility.ts";
 
 interface KnownSlot {
@@ -39,7 +39,7 @@ class MarketState implements MarketView {
    */
   setSpot({ price, lastUpdate, state }: NodePrice, nowMs: number): void {
     if (price === 0n) return;
-    const isAhead = lastUpdate - nowMs > PRICE_LEAD_MAX_MS;
+    const isAhead = lastUpdate - nowMs > FUTURE_PRICE_MAX_MS;
     this.#spot = {
       price,
       lastUpdateMs: isAhead ? lastUpdate : Math.min(lastUpdate, nowMs),

@@ -3,17 +3,17 @@ import type { BetTerms } from "../../../lib/protocol/terms.ts";
 import {
   type BoxPrice,
   type Charges,
-  earlyPriceIsProfitable,
   type MarketModel,
+  needsHold,
   payoutFor,
   priceBox,
 } from "./box_price.ts";
 import type { OpenBox } from "./box_probability.ts";
-import { requireLastLook } from "./last_look.ts";
+import { requirePayout } from "./recheck.ts";
 import { refusal } from "./refusals.ts";
 import {
+  FUTURE_PRICE_MAX_MS,
   type MarketView,
-  PRICE_LEAD_MAX_MS,
   type PricedBet,
   type PricingDetails,
   PricingRefusedError,
@@ -41,8 +41,8 @@ const HISTORY_LAG_MAX_MS = 10_000;
 interface Valuation extends BoxPrice {
   box: OpenBox;
   model: MarketModel;
-  /** How much earlier than this solver a user may have seen the price. */
-  priceLeadMs: number;
+  /** How long the box is held if it {@link needsHold}: the fastest user's lead on the spot. */
+  holdMs: number;
   spot: bigint;
   spotAgeMs: number;
 }
@@ -78,15 +78,15 @@ export class BarrierStrategy implements PricingStrategy {
   }
 
   /**
-   * After this wait, the solver has seen all that the fastest user saw when the execution was
-   * accepted. A box on which such a user gains nothing does not wait.
+   * After the hold, the solver has seen all that the fastest user saw when the execution was
+   * accepted. A box on which such a user gains nothing is not held.
    */
   holdMs(bet: BetTerms, payout: bigint): number {
     const { maxPriceAgeMs, userLeadMs } = this.#options;
     try {
-      const { box, model, priceLeadMs, probability } = this.#value(bet);
+      const { box, model, holdMs, probability } = this.#value(bet);
       const worth = probability * Number(payout) / Number(bet.betAmount);
-      return earlyPriceIsProfitable(box, model, priceLeadMs, worth) ? priceLeadMs : 0;
+      return needsHold(box, model, holdMs, worth) ? holdMs : 0;
     } catch (thrown) {
       if (thrown instanceof PricingRefusedError) return userLeadMs + maxPriceAgeMs;
       throw thrown;
@@ -96,12 +96,12 @@ export class BarrierStrategy implements PricingStrategy {
   recheck(bet: BetTerms, payout: bigint, isRecorded: boolean): void {
     const { margin, skew: skewOptions } = this.#options;
     const value = this.#value(bet);
-    // The box of a recorded execution is still unbroken after its wait.
+    // The box of a recorded execution is still unbroken after its hold.
     const probability = isRecorded ? value.probability : value.chargedProbability;
     // The book counts a recorded bet.
     const skew = bookSkew(skewOptions, bet, isRecorded ? payout - bet.betAmount : 0n);
     const withheldAtLeast = isRecorded ? 0 : skew;
-    requireLastLook({ ...bet, payout }, { probability, margin, skew, withheldAtLeast });
+    requirePayout({ ...bet, payout }, { probability, margin, skew, withheldAtLeast });
   }
 
   /** @throws A `PricingRefusedError` if the bet has no price now, at any payout. */
@@ -132,15 +132,8 @@ export class BarrierStrategy implements PricingStrategy {
       startMs: bet.startTime,
       endMs: bet.endTime,
     };
-    const priceLeadMs = userLeadMs + spotAgeMs;
-    return {
-      box,
-      model,
-      priceLeadMs,
-      spot,
-      spotAgeMs,
-      ...priceBox(box, model, priceLeadMs, margin),
-    };
+    const holdMs = userLeadMs + spotAgeMs;
+    return { box, model, holdMs, spot, spotAgeMs, ...priceBox(box, model, holdMs, margin) };
   }
 
   #requireWindow({ startTime, endTime }: BetTerms, nowMs: number): void {
@@ -162,7 +155,7 @@ export class BarrierStrategy implements PricingStrategy {
   #spot({ symbol }: Market, { spot }: MarketView, nowMs: number): { price: bigint; ageMs: number } {
     const { maxPriceAgeMs } = this.#options;
     const ageMs = spot === undefined ? null : nowMs - spot.lastUpdateMs;
-    const isTimely = ageMs !== null && ageMs <= maxPriceAgeMs && ageMs >= -PRICE_LEAD_MAX_MS;
+    const isTimely = ageMs !== null && ageMs <= maxPriceAgeMs && ageMs >= -FUTURE_PRICE_MAX_MS;
     if (spot?.fresh && isTimely) return { price: spot.price, ageMs: Math.max(0, ageMs) };
     const isStale = spot !== undefined && !spot.fresh;
     throw refusal("PRICE_UNAVAILABLE", { symbol, ageMs, isStale, maxPriceAgeMs });

@@ -109,15 +109,15 @@ export interface PricingStrategy {
   /** @throws {PricingRefusedError} If this bet has no price, or has none now. */
   price(bet: BetTerms): PricedBet;
   /**
-   * How long a recorded execution waits before it is checked again and hedged, in milliseconds:
-   * users may see prices this much earlier. Without it there is no wait.
+   * How long a recorded execution is held before it is rechecked and hedged, in milliseconds: users
+   * may see prices this much earlier. Without it there is no hold.
    *
    * @param payout The payout of the quote.
    */
   holdMs?(bet: BetTerms, payout: bigint): number;
   /**
-   * Checks a quote again before it is executed ("last look"): its user has had time to watch the
-   * price. Called when the execution arrives, after {@link holdMs}, and after the hedge.
+   * Checks the price of a quote before it is executed ("last look"): its user has had time to watch
+   * the price. Called when the execution arrives, after the hold, and after the hedge.
    *
    * @param payout The payout of the quote.
    * @param isRecorded The execution is recorded: {@link StrategyContext.correlatedRisk} counts its
@@ -144,7 +144,7 @@ export interface MarketView {
 }
 
 /** A price from further in the future, in milliseconds, shows that the solver's clock is behind. */
-export const PRICE_LEAD_MAX_MS = 2_000;
+export const FUTURE_PRICE_MAX_MS = 2_000;
 
 /** Dependencies of a strategy, given by the solver and by the backtest. */
 export interface StrategyContext {

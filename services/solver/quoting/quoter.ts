@@ -4,7 +4,7 @@ import type { Markets } from "../../../lib/protocol/markets.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { executionLog } from "../shared/execution_log.ts";
-import { LIMITS, type MinimumBet } from "../shared/limits.ts";
+import { LIMITS } from "../shared/limits.ts";
 import { requireDeadline, requireRules, requireStart, type TimeBounds } from "./quote_rules.ts";
 import type { QuoteSigner } from "./quote_signer.ts";
 import { type BetTerms, betTermsOf } from "../../../lib/protocol/terms.ts";
@@ -17,7 +17,6 @@ export interface QuoterOptions {
   chainId: number;
   clock: Clock;
   markets: Markets;
-  minimumBet: MinimumBet;
   limit: Pick<ExposureLimit, "checkEstimate">;
   /** Bounds on the times of a quote; undefined for the rules of the specification alone. */
   timeBounds: TimeBounds | undefined;
@@ -40,14 +39,20 @@ interface SignedQuote {
 /** Prices bets and signs quotes. It stores nothing: an execution needs only the quote itself. */
 export class Quoter {
   readonly #options: QuoterOptions;
+  #minBetAmount: bigint = LIMITS.minBetAmount;
 
   constructor(options: QuoterOptions) {
     this.#options = options;
   }
 
-  /** The smallest bet that is quoted now. */
+  /** The smallest bet that is quoted: the larger minimum of the specification and the chain. */
   get minBetAmount(): bigint {
-    return this.#options.minimumBet.amount;
+    return this.#minBetAmount;
+  }
+
+  /** Sets the minimum of the chain: quotes for smaller bets could not be executed. */
+  setChainMinimum(amount: bigint): void {
+    this.#minBetAmount = amount > LIMITS.minBetAmount ? amount : LIMITS.minBetAmount;
   }
 
   get strategyName(): string {

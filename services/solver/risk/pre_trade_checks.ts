@@ -52,14 +52,14 @@ export class PreTradeChecks {
     return balances;
   }
 
-  /** How long an execution waits before it is checked again and hedged, in milliseconds. */
+  /** How long an execution is held before it is rechecked and hedged, in milliseconds. */
   holdMs(quote: Quote): number {
     return this.#options.strategy.holdMs?.(quote, quote.payout) ?? 0;
   }
 
   /**
    * The checks that need no node: time, risk and price. A recorded execution is rechecked after its
-   * wait, since it may have been unfinished for a while, and after its hedge.
+   * hold, since it may have been unfinished for a while, and after its hedge.
    *
    * @param options `isHedged`: the hedge needs no more time.
    * @throws {RangemakerError} If a check fails; `retry` is `later` if the price may be known then.

@@ -260,7 +260,7 @@ Deno.test("Barrier: WINDOW_ENDED after the end of the window", () => {
   assertRefused(() => strategy.price(bet), "WINDOW_ENDED", "never", /0 ms ago/);
 });
 
-Deno.test("Barrier: the last look refuses a quote with less than half of the margin left", () => {
+Deno.test("Barrier: the recheck refuses a quote with less than half of the margin left", () => {
   const { strategy, bet, clock, view, ring } = barrier();
   const { payout } = strategy.price(bet);
   assert.ok(payout > bet.betAmount);
@@ -289,7 +289,7 @@ Deno.test("Barrier: the last look refuses a quote with less than half of the mar
   );
 });
 
-Deno.test("Barrier: the last look refuses a quote that a new one exceeds, so the user gets the better price", () => {
+Deno.test("Barrier: the recheck refuses a quote that a new one exceeds, so the user gets the better price", () => {
   const { strategy, bet, view } = barrier();
   const { payout } = strategy.price(bet);
   view.spot.price = SPOT + 4_000_000n;
