@@ -4,7 +4,7 @@ import type { MarketCalibration } from "../../../lib/protocol/answers.ts";
 import type { Market, Markets } from "../../../lib/protocol/markets.ts";
 import type { NodePrice } from "../../../lib/protocol/price.ts";
 import { StillPrices } from "../pricing/still_prices.ts";
-import { type MarketView, FUTURE_PRICE_MAX_MS } from "../pricing/strategy.ts";
+import { FUTURE_PRICE_MAX_MS, type MarketView } from "../pricing/strategy.ts";
 import { MarketVolatility, type VolatilityOptions } from "../pricing/volatility.ts";
 
 interface KnownSlot {
