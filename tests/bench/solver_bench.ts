@@ -16,7 +16,7 @@ import type { SubmissionNode } from "../../lib/intents/node_answer.ts";
 import { TransactionBuilder } from "../../lib/intents/transactions.ts";
 import { MARKETS, SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
-import { type QuoteTerms, quoteToWire } from "../../lib/protocol/quote.ts";
+import { quoteToWire, type UnsignedQuote } from "../../lib/protocol/quote.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { createSolverApi } from "../../services/solver/api.ts";
@@ -135,7 +135,7 @@ function ownExecution(quoteSigner: QuoteSigner, max: bigint | undefined) {
 }
 
 /** Terms of a quote that differ in their prices. */
-function termsOf(index: number, nowMs: number): QuoteTerms {
+function termsOf(index: number, nowMs: number): UnsignedQuote {
   return {
     solver: signer.address,
     user: user.address,

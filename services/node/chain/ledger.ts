@@ -3,7 +3,7 @@ import type { Market, MarketPair } from "../../../lib/protocol/markets.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
-import { betTermsOf } from "../../../lib/protocol/terms.ts";
+import { betOf } from "../../../lib/protocol/bet.ts";
 import type {
   BackfillOracle,
   Deposit,
@@ -274,7 +274,7 @@ export class Ledger {
       id: receipt.thesisId ?? state.lastThesisId + 1,
       user,
       solver,
-      ...betTermsOf(tx),
+      ...betOf(tx),
       payout,
       createdAt: atMs,
       quoteHash,

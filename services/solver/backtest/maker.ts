@@ -1,6 +1,6 @@
 import type { SlotPrice } from "./slots.ts";
 
-/** A box that is tried: its terms as numbers, prices as integers with 6 decimals. */
+/** A box that is tried: its bounds as numbers, prices as integers with 6 decimals. */
 export interface TrialBox {
   lower: number;
   upper: number;

@@ -7,7 +7,7 @@ import {
   strategyContext,
   type StrategyFactory,
 } from "../pricing/strategy.ts";
-import type { BetTerms } from "../../../lib/protocol/terms.ts";
+import type { Bet } from "../../../lib/protocol/bet.ts";
 import type { Maker, Offer, TrialBox } from "./maker.ts";
 import type { TapeMarket } from "./tape_market.ts";
 
@@ -89,7 +89,7 @@ function payoutOf(ratio: number): bigint {
   return BigInt(Math.round(ratio * Number(BET)));
 }
 
-function betOf({ lower, upper, startMs, endMs }: TrialBox): BetTerms {
+function betOf({ lower, upper, startMs, endMs }: TrialBox): Bet {
   return {
     thesisType: "box",
     base,

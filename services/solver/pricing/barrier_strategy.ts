@@ -1,5 +1,5 @@
 import type { Market, Markets } from "../../../lib/protocol/markets.ts";
-import type { BetTerms } from "../../../lib/protocol/terms.ts";
+import type { Bet } from "../../../lib/protocol/bet.ts";
 import {
   type BoxPrice,
   type Charges,
@@ -56,7 +56,7 @@ export class BarrierStrategy implements PricingStrategy {
     this.#options = options;
   }
 
-  price(bet: BetTerms): PricedBet & { details: PricingDetails } {
+  price(bet: Bet): PricedBet & { details: PricingDetails } {
     const { margin, skew: skewOptions } = this.#options;
     const { model, spot, spotAgeMs, probability, chargedProbability } = this.#value(bet);
     const skew = bookSkew(skewOptions, bet);
@@ -81,7 +81,7 @@ export class BarrierStrategy implements PricingStrategy {
    * After the hold, the solver has seen all that the fastest user saw when the execution was
    * accepted. A box on which such a user gains nothing is not held.
    */
-  holdMs(bet: BetTerms, payout: bigint): number {
+  holdMs(bet: Bet, payout: bigint): number {
     const { maxPriceAgeMs, userLeadMs } = this.#options;
     try {
       const { box, model, holdMs, probability } = this.#value(bet);
@@ -93,7 +93,7 @@ export class BarrierStrategy implements PricingStrategy {
     }
   }
 
-  recheck(bet: BetTerms, payout: bigint, isRecorded: boolean): void {
+  recheck(bet: Bet, payout: bigint, isRecorded: boolean): void {
     const { margin, skew: skewOptions } = this.#options;
     const value = this.#value(bet);
     // The box of a recorded execution is still unbroken after its hold.
@@ -105,7 +105,7 @@ export class BarrierStrategy implements PricingStrategy {
   }
 
   /** @throws A `PricingRefusedError` if the bet has no price now, at any payout. */
-  #value(bet: BetTerms): Valuation {
+  #value(bet: Bet): Valuation {
     const { marketView, clock, margin, userLeadMs, markets } = this.#options;
     const nowMs = clock.now();
     this.#requireWindow(bet, nowMs);
@@ -136,7 +136,7 @@ export class BarrierStrategy implements PricingStrategy {
     return { box, model, holdMs, spot, spotAgeMs, ...priceBox(box, model, holdMs, margin) };
   }
 
-  #requireWindow({ startTime, endTime }: BetTerms, nowMs: number): void {
+  #requireWindow({ startTime, endTime }: Bet, nowMs: number): void {
     if (endTime <= nowMs) throw refusal("WINDOW_ENDED", { endTime, agoMs: nowMs - endTime });
     const { minDurationMs } = this.#options;
     const durationMs = endTime - startTime;
@@ -145,7 +145,7 @@ export class BarrierStrategy implements PricingStrategy {
     }
   }
 
-  #requireWidth({ lowerPrice, upperPrice }: BetTerms, { stillness: { tick } }: MarketView): void {
+  #requireWidth({ lowerPrice, upperPrice }: Bet, { stillness: { tick } }: MarketView): void {
     const { minWidthTicks } = this.#options;
     const width = upperPrice - lowerPrice;
     if (tick === undefined || width >= BigInt(minWidthTicks) * tick) return;
@@ -191,13 +191,13 @@ function startFactorOf(
   return start === undefined ? 1 : start.endToRangeRatio * start.volatility / forecast.volatility;
 }
 
-function requireInside({ lowerPrice, upperPrice }: BetTerms, spot: bigint): void {
+function requireInside({ lowerPrice, upperPrice }: Bet, spot: bigint): void {
   if (spot >= lowerPrice && spot <= upperPrice) return;
   throw refusal("OUTSIDE_RANGE", { price: spot, lowerPrice, upperPrice });
 }
 
 /** Checks the past part of a window: all its prices must be known and inside the range. */
-function requireUnbroken(bet: BetTerms, view: MarketView, nowMs: number): void {
+function requireUnbroken(bet: Bet, view: MarketView, nowMs: number): void {
   const { startTime, lowerPrice, upperPrice } = bet;
   if (startTime >= nowMs) return;
   const knownTo = Math.min(nowMs, view.historyEndMs);
@@ -227,7 +227,7 @@ interface SkewOptions extends Pick<StrategyContext, "correlatedRisk"> {
  */
 export function bookSkew(
   options: SkewOptions | undefined,
-  bet: BetTerms,
+  bet: Bet,
   ownRisk: bigint = 0n,
 ): number {
   if (options === undefined || options.share === 0) return 0;

@@ -1,6 +1,6 @@
 import type { Reservation, ReservationBook } from "../../../lib/intents/intent.ts";
 import { worstCaseLoss } from "../../../lib/prices/worst_case_loss.ts";
-import type { BetTerms } from "../../../lib/protocol/terms.ts";
+import type { Bet } from "../../../lib/protocol/bet.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
 import { type BetAtRisk, type ReservedBet, riskOf } from "../shared/bet_at_risk.ts";
 import { OverlapIndex } from "./overlap_index.ts";
@@ -87,7 +87,7 @@ export class ExposureBook implements ReservationBook {
    * Risk on bets that tend to win together with a bet, USDC with 6 decimals: all bets of its
    * market, weighted by the overlap of ranges and remaining windows. See {@link OverlapIndex}.
    */
-  correlatedRisk(bet: BetTerms, nowMs: number): number {
+  correlatedRisk(bet: Bet, nowMs: number): number {
     return this.#index.correlatedRisk(bet, nowMs);
   }
 

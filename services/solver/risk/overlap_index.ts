@@ -1,5 +1,5 @@
 import { marketKey } from "../../../lib/protocol/markets.ts";
-import type { BetTerms } from "../../../lib/protocol/terms.ts";
+import type { Bet } from "../../../lib/protocol/bet.ts";
 import { type BetAtRisk, riskOf } from "../shared/bet_at_risk.ts";
 
 /** A bet in numbers: a scan of bigints would take several times as long. */
@@ -25,7 +25,7 @@ export class OverlapIndex {
   }
 
   /** Removes a bet. Does nothing if it is not there. */
-  delete(quoteHash: string, bet: BetTerms): void {
+  delete(quoteHash: string, bet: Bet): void {
     this.#markets.get(marketKey(bet))?.delete(quoteHash);
   }
 
@@ -35,7 +35,7 @@ export class OverlapIndex {
    * overlap is the common part as a share of the smaller one. So a bet counts in full if one box
    * lies inside the other, and not at all if they have no price or no time in common.
    */
-  correlatedRisk(bet: BetTerms, nowMs: number): number {
+  correlatedRisk(bet: Bet, nowMs: number): number {
     const { startTime, endTime, lower, upper } = boxOf(bet);
     const start = Math.max(startTime, nowMs);
     let sum = 0;
@@ -54,7 +54,7 @@ export class OverlapIndex {
 }
 
 function boxOf(
-  { startTime, endTime, lowerPrice, upperPrice }: BetTerms,
+  { startTime, endTime, lowerPrice, upperPrice }: Bet,
 ): Omit<BoxInNumbers, "risk"> {
   // Both bounds belong to the range.
   return { startTime, endTime, lower: Number(lowerPrice), upper: Number(upperPrice) + 1 };

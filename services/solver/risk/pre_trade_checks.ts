@@ -2,7 +2,7 @@ import type { Clock } from "../../../lib/clock.ts";
 import type { CoreClient } from "../../../lib/net/core_client.ts";
 import type { Markets } from "../../../lib/protocol/markets.ts";
 import type { NodePrice } from "../../../lib/protocol/price.ts";
-import type { Quote, QuoteTerms } from "../../../lib/protocol/quote.ts";
+import type { Quote, UnsignedQuote } from "../../../lib/protocol/quote.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import { solverError } from "../shared/errors.ts";
 import { type Balances, requireBalances, riskOf } from "../shared/bet_at_risk.ts";
@@ -71,7 +71,7 @@ export class PreTradeChecks {
   }
 
   /** @throws {RangemakerError} `DEADLINE_PASSED` if the deadline is less than `neededMs` away. */
-  requireTimeLeft({ deadline }: QuoteTerms, neededMs: number): void {
+  requireTimeLeft({ deadline }: UnsignedQuote, neededMs: number): void {
     const leftMs = deadline - this.#options.clock.now();
     if (leftMs < Math.max(0, neededMs)) {
       throw solverError("DEADLINE_PASSED", { deadline, leftMs, neededMs });

@@ -1,8 +1,8 @@
 import type { Address } from "../../../lib/protocol/scalars.ts";
-import type { BetTerms } from "../../../lib/protocol/terms.ts";
+import type { Bet } from "../../../lib/protocol/bet.ts";
 import { solverError } from "./errors.ts";
 
-export type BetAtRisk = BetTerms & { payout: bigint };
+export type BetAtRisk = Bet & { payout: bigint };
 
 export type ReservedBet = BetAtRisk & { user: Address; solver: Address };
 

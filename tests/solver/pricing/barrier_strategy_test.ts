@@ -11,7 +11,7 @@ import { forecastOf } from "../../../services/solver/pricing/volatility_forecast
 import { assertRefused, barrier, SPOT } from "./barrier.ts";
 import { decodeBet } from "../../../services/solver/execution/execution.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
-import type { BetTerms } from "../../../lib/protocol/terms.ts";
+import type { Bet } from "../../../lib/protocol/bet.ts";
 import { bookSkew } from "../../../services/solver/pricing/barrier_strategy.ts";
 import { market, quoteHashOf, solver, user } from "../support.ts";
 
@@ -318,7 +318,7 @@ function skewed() {
     },
   });
   let count = 0;
-  const hold = (bet: BetTerms, payout: bigint) => {
+  const hold = (bet: Bet, payout: bigint) => {
     const quoteHash = quoteHashOf(count += 1);
     book.reserve(quoteHash, { ...bet, payout, user: user.address, solver: solver.address });
     return quoteHash;
