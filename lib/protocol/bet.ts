@@ -28,6 +28,9 @@ const betSchema = z.object(betShape);
 /** What a user asks for: everything that its price depends on. */
 export type Bet = z.output<typeof betSchema>;
 
+/** What is drawn: a price range times a time window. */
+export type Box = Pick<Bet, "lowerPrice" | "upperPrice" | "startTime" | "endTime">;
+
 /** Copies the bet out of a message that contains its fields. */
 export function betOf(carrier: Bet): Bet {
   const { thesisType, base, quote, lowerPrice, upperPrice, betAmount, startTime, endTime } =

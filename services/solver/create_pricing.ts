@@ -62,7 +62,7 @@ export async function createPricing(
     await keeper.readSaved(markets, volatility),
   );
   const correlatedRisk = (bet: Bet) => exposure.correlatedRisk(bet, clock.now());
-  const marketView = marketData.pricesOf.bind(marketData);
+  const marketView = marketData.stateOf.bind(marketData);
   const context = { marketView, clock, markets, correlatedRisk };
   const { margin, userLeadMs, maxPriceAgeMs, minDurationMs, minWidthTicks } = options;
   const strategy = options.pricing === "barrier"

@@ -51,8 +51,8 @@ Deno.test("createNodeFollower: exposure, theses and prices are updated from the 
     assert.deepEqual(minimums, [7n]);
     node.feed.publish("theses", toWire(thesisOf(7)));
     publishPrice(node);
-    await eventually("a price", () => marketData.pricesOf(market).spot);
-    assert.deepEqual([marketData.pricesOf(market).spot?.price, theses], [BigInt(SPOT), [7]]);
+    await eventually("a price", () => marketData.stateOf(market).spot);
+    assert.deepEqual([marketData.stateOf(market).spot?.price, theses], [BigInt(SPOT), [7]]);
     node.paused = true;
     await node.feed.disconnect();
     await eventually("the loss", () => exposure.isComplete ? undefined : true);

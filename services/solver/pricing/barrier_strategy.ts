@@ -8,7 +8,7 @@ import {
   payoutFor,
   priceBox,
 } from "./box_price.ts";
-import type { OpenBox } from "./box_probability.ts";
+import type { BoxToPrice } from "./box_probability.ts";
 import { requirePayout } from "./recheck.ts";
 import { refusal } from "./refusals.ts";
 import {
@@ -39,7 +39,7 @@ const HISTORY_LAG_MAX_MS = 10_000;
 
 /** A bet with everything that determines its price. */
 interface Valuation extends BoxPrice {
-  box: OpenBox;
+  box: BoxToPrice;
   model: MarketModel;
   /** How long the box is held if it {@link needsHold}: the fastest user's lead on the spot. */
   holdMs: number;

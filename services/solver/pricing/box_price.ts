@@ -1,5 +1,5 @@
 import { LIMITS } from "../shared/limits.ts";
-import { noTouchAtChecks, noTouchUpTo, type OpenBox, priceChecksOf } from "./box_probability.ts";
+import { type BoxToPrice, noTouchAtChecks, noTouchUpTo, priceChecksOf } from "./box_probability.ts";
 import type { VolatilityForecast } from "./volatility_forecast.ts";
 import { YEAR_MS } from "../../../lib/time.ts";
 
@@ -39,7 +39,7 @@ const RATIO_SCALE = 1e12;
  * especially near a bound.
  */
 export function priceBox(
-  box: OpenBox,
+  box: BoxToPrice,
   model: MarketModel,
   holdMs: number,
   margin: number,
@@ -77,7 +77,7 @@ const LEAD_MOVES = Array.from({ length: 81 }, (_, index) => {
  * @param worth Present value of a bet of 1: probability times payout over bet.
  */
 export function needsHold(
-  box: OpenBox,
+  box: BoxToPrice,
   model: MarketModel,
   holdMs: number,
   worth: number,
@@ -126,7 +126,7 @@ function meanGainOfBettors(
 
 /** Probability that a box is not broken until a time. Ask for the end of the box first. */
 function mixedNoTouch(
-  box: OpenBox,
+  box: BoxToPrice,
   { forecast, stillShare, startFactor }: MarketModel,
 ): (endMs: number) => number {
   const checks = priceChecksOf(box);

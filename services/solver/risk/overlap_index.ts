@@ -2,8 +2,8 @@ import { marketKey } from "../../../lib/protocol/markets.ts";
 import type { Bet } from "../../../lib/protocol/bet.ts";
 import { type BetAtRisk, riskOf } from "../shared/bet_at_risk.ts";
 
-/** A bet in numbers: a scan of bigints would take several times as long. */
-interface BoxInNumbers {
+/** A box and its risk, as numbers: a scan of bigints would take several times as long. */
+interface BoxWithRisk {
   startTime: number;
   endTime: number;
   lower: number;
@@ -16,11 +16,11 @@ interface BoxInNumbers {
  * constant time; a query scans the bets of one market.
  */
 export class OverlapIndex {
-  readonly #markets = new Map<string, Map<string, BoxInNumbers>>();
+  readonly #markets = new Map<string, Map<string, BoxWithRisk>>();
 
   add(quoteHash: string, bet: BetAtRisk): void {
     const key = marketKey(bet);
-    const boxes = this.#markets.get(key) ?? new Map<string, BoxInNumbers>();
+    const boxes = this.#markets.get(key) ?? new Map<string, BoxWithRisk>();
     this.#markets.set(key, boxes.set(quoteHash, { ...boxOf(bet), risk: Number(riskOf(bet)) }));
   }
 
@@ -55,7 +55,7 @@ export class OverlapIndex {
 
 function boxOf(
   { startTime, endTime, lowerPrice, upperPrice }: Bet,
-): Omit<BoxInNumbers, "risk"> {
+): Omit<BoxWithRisk, "risk"> {
   // Both bounds belong to the range.
   return { startTime, endTime, lower: Number(lowerPrice), upper: Number(upperPrice) + 1 };
 }

@@ -1,6 +1,6 @@
 import {
+  type BoxToPrice,
   noTouchAtChecks,
-  type OpenBox,
   priceChecksOf,
 } from "../../../services/solver/pricing/box_probability.ts";
 import { type Candle, CandleBuilder } from "../../../services/solver/pricing/candle.ts";
@@ -173,6 +173,10 @@ export class HarModel extends ModelMaker {
   }
 }
 
-function boxOf({ lower, upper, startMs, endMs }: TrialBox, spot: number, nowMs: number): OpenBox {
+function boxOf(
+  { lower, upper, startMs, endMs }: TrialBox,
+  spot: number,
+  nowMs: number,
+): BoxToPrice {
   return { spot: BigInt(spot), lower: BigInt(lower), upper: BigInt(upper), nowMs, startMs, endMs };
 }
