@@ -168,13 +168,14 @@ export class ExposureBook implements ReservationBook {
     const earlier = this.#entries.get(quoteHash);
     if (entry.isReserved || isAtRisk(entry)) this.#entries.set(quoteHash, entry);
     else this.#entries.delete(quoteHash);
-    const change = Number(isAtRisk(entry)) - Number(earlier !== undefined && isAtRisk(earlier));
-    if (change === 0) return;
+    const wasAtRisk = earlier !== undefined && isAtRisk(earlier);
+    if (wasAtRisk === isAtRisk(entry)) return;
     this.#exposure = undefined;
-    this.#size += change;
-    this.#total += BigInt(change) * riskOf(entry.bet);
-    if (change > 0) this.#index.add(quoteHash, entry.bet);
-    else this.#index.delete(quoteHash, entry.bet);
+    const risk = riskOf(entry.bet);
+    this.#size += wasAtRisk ? -1 : 1;
+    this.#total += wasAtRisk ? -risk : risk;
+    if (wasAtRisk) this.#index.delete(quoteHash, entry.bet);
+    else this.#index.add(quoteHash, entry.bet);
   }
 }
 
