@@ -60,7 +60,7 @@ export class SolverMetrics {
     );
     this.#rechecks = counter(
       "solver_rechecks_total",
-      "Rechecks of recorded executions, after their wait (hold) and after their hedge, by outcome: " +
+      "Rechecks of recorded executions, after their hold and after their hedge, by outcome: " +
         "passed, or the code of the refusal.",
       "after",
       "outcome",
