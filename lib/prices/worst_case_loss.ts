@@ -4,7 +4,7 @@ import type { Bet } from "../protocol/bet.ts";
 import { slotAtOrAfter } from "./price_slots.ts";
 
 /** A bet with what it pays if its user wins. */
-type BetAtRisk = Bet & { payout: bigint };
+export type BetAtRisk = Bet & { payout: bigint };
 
 /** A bet with its times in slots of 100 ms, both included. */
 interface BoxInSlots {

@@ -1,8 +1,8 @@
 import type { Reservation, ReservationBook } from "../../../lib/intents/intent.ts";
-import { worstCaseLoss } from "../../../lib/prices/worst_case_loss.ts";
+import { type BetAtRisk, worstCaseLoss } from "../../../lib/prices/worst_case_loss.ts";
 import type { Bet } from "../../../lib/protocol/bet.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
-import { type BetAtRisk, type ReservedBet, riskOf } from "../shared/bet_at_risk.ts";
+import { type ReservedBet, riskOf } from "../shared/bet_at_risk.ts";
 import { OverlapIndex } from "./overlap_index.ts";
 
 /** With more bets at risk, the worst case is not computed for a reader: it takes all of them. */

@@ -1,8 +1,6 @@
 import type { Address } from "../../../lib/protocol/scalars.ts";
-import type { Bet } from "../../../lib/protocol/bet.ts";
+import type { BetAtRisk } from "../../../lib/prices/worst_case_loss.ts";
 import { solverError } from "./errors.ts";
-
-export type BetAtRisk = Bet & { payout: bigint };
 
 export type ReservedBet = BetAtRisk & { user: Address; solver: Address };
 
